@@ -1,0 +1,55 @@
+//! The errors of the library: each says which field, what was asked and what is allowed.
+
+use thiserror::Error;
+
+/// A filter specification that cannot be met.
+///
+/// # Examples
+/// ```
+/// use echoless::SpecError;
+/// let error = SpecError::new("memory", "16 B", "at least 64 B (one line)");
+/// assert_eq!(error.to_string(), "memory: 16 B is not possible; allowed: at least 64 B (one line)");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{field}: {asked} is not possible; allowed: {allowed}")]
+pub struct SpecError {
+    /// The name of the field, as the user wrote it.
+    pub field: &'static str,
+    /// What was asked for, with its unit.
+    pub asked: String,
+    /// What is possible instead.
+    pub allowed: String,
+}
+
+impl SpecError {
+    /// Says that `field` was asked to be `asked` where only `allowed` is possible.
+    pub fn new(field: &'static str, asked: impl Into<String>, allowed: impl Into<String>) -> Self {
+        Self {
+            field,
+            asked: asked.into(),
+            allowed: allowed.into(),
+        }
+    }
+}
+
+/// Memory that the machine does not grant.
+#[derive(Debug, Error)]
+#[error("memory: the machine does not grant {bytes} bytes ({reason})")]
+pub struct MemoryError {
+    /// What was asked for, in bytes.
+    pub bytes: u64,
+    /// What the machine said.
+    pub reason: String,
+}
+
+/// Why a filter could not be built.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// The specification contradicts itself or the limits of the filter.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// The machine refused the memory.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
+}

@@ -1,0 +1,3 @@
+//! The `echoless` command.
+
+fn main() {}
