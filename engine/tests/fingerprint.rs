@@ -166,7 +166,7 @@ fn long_stream(count: u64) -> Vec<KeyHash> {
         .map(|index| {
             let random = KeyHash(index).remix(1);
             // Two of three keys are new, the third is one of the last few thousand.
-            let key = if random % 3 == 0 {
+            let key = if random.is_multiple_of(3) {
                 index.saturating_sub(random % 5000)
             } else {
                 index
