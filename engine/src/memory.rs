@@ -2,7 +2,7 @@
 //!
 //! One random line costs one cache miss and, on 4 KiB pages, one page-table walk on top; huge pages save the walk.
 
-#![allow(unsafe_code)] // a view of a fresh anonymous mapping as lines
+#![allow(unsafe_code)] // a view of a fresh anonymous mapping as lines, and the prefetch hint
 
 use std::ops::{Deref, DerefMut};
 
@@ -128,6 +128,19 @@ impl DerefMut for LineArray {
         // SAFETY: as in `deref`; the borrow of `self` is exclusive.
         unsafe { std::slice::from_raw_parts_mut(first, self.lines) }
     }
+}
+
+/// Asks the cache for a line that will be visited soon. A hint: it changes nothing, and a position past the end is harmless.
+#[inline(always)]
+pub fn prefetch(lines: &[Line], position: usize) {
+    let line = lines.as_ptr().wrapping_add(position);
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: SSE is part of x86-64, and a prefetch of any address reads nothing and cannot fault.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(line.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = line;
 }
 
 /// What the kernel says can be had without swapping, and what the control group allows, in bytes.

@@ -4,7 +4,7 @@
 
 use std::arch::x86_64::*;
 
-use super::slot::{PREFIX_MASKS, Slot, SlotOps};
+use super::slot::{PREFIX_MASKS, Slot, SlotOps, moved_slots};
 use crate::cpu::{Granted, Kernel};
 use crate::memory::Line;
 
@@ -62,7 +62,8 @@ impl SlotOps for Avx2 {
     }
 
     #[inline(always)]
-    fn push_front<S: Slot>(self, line: &mut Line, fingerprint: S, count: usize) {
+    fn push_front<S: Slot>(self, line: &mut Line, fingerprint: S, moved: u64) {
+        let count = moved_slots::<S>(moved);
         debug_assert!(count <= S::COUNT);
         let word = fingerprint.word();
         // SAFETY: `self` proves AVX2; loads and stores stay inside the aligned line; the mask starts at `64 - count * BYTES`, which

@@ -8,7 +8,7 @@ use super::slot::{Slot, SlotOps};
 use crate::cpu::{Granted, Kernel};
 use crate::memory::Line;
 
-/// Proof that the CPU has AVX-512 F, BW, DQ and VL, and BMI2.
+/// Proof that the CPU has AVX-512 F and BW.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Avx512(());
 
@@ -36,30 +36,28 @@ impl SlotOps for Avx512 {
     }
 
     #[inline(always)]
-    fn push_front<S: Slot>(self, line: &mut Line, fingerprint: S, count: usize) {
-        debug_assert!(count <= S::COUNT);
-        // SAFETY: `self` proves AVX-512 and BMI2, and a `Line` is 64 bytes aligned to 64.
+    fn push_front<S: Slot>(self, line: &mut Line, fingerprint: S, moved: u64) {
+        // SAFETY: `self` proves AVX-512, and a `Line` is 64 bytes aligned to 64.
         unsafe {
             let slots = _mm512_load_si512((&raw const *line).cast());
             // For each 128-bit quarter the quarter below it, the fingerprint below the first.
             let below = _mm512_alignr_epi32::<12>(slots, spread(fingerprint));
-            let first = _bzhi_u64(u64::MAX, count as u32);
             let result = match S::BYTES {
                 1 => {
-                    let moved = _mm512_alignr_epi8::<15>(slots, below);
-                    _mm512_mask_blend_epi8(first, slots, moved)
+                    let pushed = _mm512_alignr_epi8::<15>(slots, below);
+                    _mm512_mask_blend_epi8(moved, slots, pushed)
                 }
                 2 => {
-                    let moved = _mm512_alignr_epi8::<14>(slots, below);
-                    _mm512_mask_blend_epi16(first as u32, slots, moved)
+                    let pushed = _mm512_alignr_epi8::<14>(slots, below);
+                    _mm512_mask_blend_epi16(moved as u32, slots, pushed)
                 }
                 4 => {
-                    let moved = _mm512_alignr_epi8::<12>(slots, below);
-                    _mm512_mask_blend_epi32(first as u16, slots, moved)
+                    let pushed = _mm512_alignr_epi8::<12>(slots, below);
+                    _mm512_mask_blend_epi32(moved as u16, slots, pushed)
                 }
                 _ => {
-                    let moved = _mm512_alignr_epi8::<8>(slots, below);
-                    _mm512_mask_blend_epi64(first as u8, slots, moved)
+                    let pushed = _mm512_alignr_epi8::<8>(slots, below);
+                    _mm512_mask_blend_epi64(moved as u8, slots, pushed)
                 }
             };
             _mm512_store_si512((&raw mut *line).cast(), result);

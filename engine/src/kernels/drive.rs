@@ -2,15 +2,34 @@
 
 use crate::cpu::HotLoop;
 use crate::hash::KeyHash;
-use crate::memory::Line;
+use crate::memory::{Line, prefetch};
 
 /// How many keys ahead a line is fetched. Far enough to cover a memory access, near enough that the line is still cached.
-const AHEAD: usize = 24;
+const AHEAD: usize = 128;
 
 /// What a filter does to the one line of a key.
 pub(crate) trait LineStep {
-    /// Tests and records the key in its line; true if it is a duplicate. Must be `#[inline(always)]`.
-    fn visit(&mut self, line: &mut Line, key: KeyHash) -> bool;
+    /// Tests and records the key in its line. Must be `#[inline(always)]`.
+    fn visit(&self, line: &mut Line, key: KeyHash) -> Visit;
+
+    /// Of up to 64 visits, one bit each, those that made the line forget another key.
+    fn evictions(duplicates: u64, displaced: u64) -> u64;
+}
+
+/// What came of a visit.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Visit {
+    /// The key is a duplicate.
+    pub(crate) duplicate: bool,
+    /// What the key would take, if it takes anything, was taken.
+    pub(crate) displaced: bool,
+}
+
+/// The counts of a batch.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Visits {
+    pub(crate) duplicates: u64,
+    pub(crate) evictions: u64,
 }
 
 /// A contiguous range of the lines of a filter: all of them, or a partition.
@@ -40,45 +59,44 @@ pub(crate) struct Drive<'a, S> {
 }
 
 impl<S: LineStep> HotLoop for Drive<'_, S> {
-    /// The step, with what it counted.
-    type Output = S;
+    type Output = Visits;
 
     #[inline(always)]
-    fn run(mut self) -> S {
+    fn run(self) -> Visits {
+        let Self {
+            lines,
+            range,
+            keys,
+            duplicates,
+            step,
+        } = self;
         assert_eq!(
-            self.duplicates.len(),
-            self.keys.len().div_ceil(64),
+            duplicates.len(),
+            keys.len().div_ceil(64),
             "one verdict word for each 64 keys"
         );
-        for key in self.keys.iter().take(AHEAD) {
-            prefetch(self.lines, self.range.position(*key));
+        for key in keys.iter().take(AHEAD) {
+            prefetch(lines, range.position(*key));
         }
-        let mut ahead = self.keys.iter().skip(AHEAD);
-        for (keys, word) in self.keys.chunks(64).zip(self.duplicates) {
-            let mut bits = 0;
-            for (index, key) in keys.iter().enumerate() {
+        let mut ahead = keys.iter().skip(AHEAD);
+        let mut visits = Visits::default();
+        for (keys, word) in keys.chunks(64).zip(duplicates) {
+            // Bits in registers, counted once for 64 keys; shifted in from below, which costs an add with carry.
+            let (mut duplicate, mut displaced) = (0u64, 0u64);
+            for key in keys {
                 if let Some(next) = ahead.next() {
-                    prefetch(self.lines, self.range.position(*next));
+                    prefetch(lines, range.position(*next));
                 }
-                let line = &mut self.lines[self.range.position(*key)];
-                bits |= u64::from(self.step.visit(line, *key)) << index;
+                let visit = step.visit(&mut lines[range.position(*key)], *key);
+                duplicate = duplicate << 1 | u64::from(visit.duplicate);
+                displaced = displaced << 1 | u64::from(visit.displaced);
             }
-            *word = bits;
+            let unused = 64 - keys.len();
+            *word = duplicate.reverse_bits() >> unused;
+            visits.duplicates += u64::from(duplicate.count_ones());
+            let evictions = S::evictions(duplicate, displaced) << unused;
+            visits.evictions += u64::from(evictions.count_ones());
         }
-        self.step
+        visits
     }
-}
-
-/// Asks the cache for a line; a position past the end is harmless.
-#[inline(always)]
-pub(crate) fn prefetch(lines: &[Line], position: usize) {
-    let line = lines.as_ptr().wrapping_add(position);
-    #[cfg(target_arch = "x86_64")]
-    #[allow(unsafe_code)] // a prefetch is a hint: it reads nothing and cannot fault
-    // SAFETY: SSE is part of x86-64, and a prefetch of any address is allowed.
-    unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(line.cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = line;
 }

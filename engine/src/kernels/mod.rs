@@ -12,5 +12,5 @@ pub(crate) mod portable;
 pub(crate) mod scalar;
 mod slot;
 
-pub(crate) use drive::{Drive, LineRange, LineStep};
+pub(crate) use drive::{Drive, LineRange, LineStep, Visit};
 pub(crate) use slot::{Slot, SlotOps};

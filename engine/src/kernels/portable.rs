@@ -3,7 +3,7 @@
 use bytemuck::must_cast;
 use wide::{u8x16, u16x8, u32x4, u64x2};
 
-use super::slot::{PREFIX_MASKS, Slot, SlotOps};
+use super::slot::{PREFIX_MASKS, Slot, SlotOps, moved_slots};
 use crate::memory::Line;
 
 /// The kernel on `wide`.
@@ -35,16 +35,15 @@ impl SlotOps for Portable {
     }
 
     #[inline(always)]
-    fn push_front<S: Slot>(self, line: &mut Line, fingerprint: S, count: usize) {
-        debug_assert!(count <= S::COUNT);
-        let mut moved = Line::EMPTY;
-        let slots = S::slots_mut(&mut moved);
+    fn push_front<S: Slot>(self, line: &mut Line, fingerprint: S, moved: u64) {
+        let mut pushed = Line::EMPTY;
+        let slots = S::slots_mut(&mut pushed);
         slots[0] = fingerprint;
         slots[1..].copy_from_slice(&S::slots(line)[..S::COUNT - 1]);
-        let start = 64 - count * S::BYTES;
+        let start = 64 - moved_slots::<S>(moved) * S::BYTES;
         let (masks, _) = PREFIX_MASKS[start..start + 64].as_chunks::<16>();
         let old: [u8x16; 4] = must_cast(line.0);
-        let new: [u8x16; 4] = must_cast(moved.0);
+        let new: [u8x16; 4] = must_cast(pushed.0);
         let blended: [u8x16; 4] =
             std::array::from_fn(|index| u8x16::new(masks[index]).bitselect(new[index], old[index]));
         line.0 = must_cast(blended);

@@ -1,6 +1,6 @@
 //! Plain loops over slots: what the operations mean.
 
-use super::slot::{Slot, SlotOps};
+use super::slot::{Slot, SlotOps, moved_slots};
 use crate::memory::Line;
 
 /// The kernel that any machine has.
@@ -19,8 +19,8 @@ impl SlotOps for Scalar {
     }
 
     #[inline(always)]
-    fn push_front<S: Slot>(self, line: &mut Line, fingerprint: S, count: usize) {
-        debug_assert!(count <= S::COUNT);
+    fn push_front<S: Slot>(self, line: &mut Line, fingerprint: S, moved: u64) {
+        let count = moved_slots::<S>(moved);
         if count > 0 {
             let slots = S::slots_mut(line);
             slots.copy_within(..count - 1, 1);

@@ -18,6 +18,13 @@ pub(crate) trait Slot: Pod + Eq {
     /// The fingerprint as a word, for kernels that spread it over a register.
     fn word(self) -> u64;
 
+    /// Whether the last slot of a line is taken.
+    #[inline(always)]
+    fn last_is_taken(line: &Line) -> bool {
+        // As memory order, whatever the byte order of words: the top bytes of the last word, read as one number.
+        u64::from_le(line.0[7]) >> (64 - 8 * Self::BYTES) != 0
+    }
+
     /// The slots of a line, slot 0 first.
     #[inline(always)]
     fn slots(line: &Line) -> &[Self] {
@@ -58,9 +65,16 @@ pub(crate) trait SlotOps: Copy {
     /// Which slots hold `fingerprint`: bit `i` is slot `i`.
     fn find<S: Slot>(self, line: &Line, fingerprint: S) -> u64;
 
-    /// Moves the first `count` slots up by one, slot `count - 1` falling out, and puts `fingerprint` in slot 0.
-    /// With a count of 0 the line stays as it is.
-    fn push_front<S: Slot>(self, line: &mut Line, fingerprint: S, count: usize);
+    /// Moves the slots of `moved`, a run of bits from bit 0 on, up by one, the last of them falling out, and puts `fingerprint`
+    /// in slot 0. Bits past the last slot mean nothing; without any bit the line stays as it is.
+    fn push_front<S: Slot>(self, line: &mut Line, fingerprint: S, moved: u64);
+}
+
+/// How many slots a run of bits moves.
+#[inline(always)]
+pub(super) fn moved_slots<S: Slot>(moved: u64) -> usize {
+    debug_assert!((moved & moved.wrapping_add(1)) == 0, "a run from bit 0 on");
+    (moved & (u64::MAX >> (64 - S::COUNT))).count_ones() as usize
 }
 
 /// 64 set bytes and 64 clear ones: the 64 bytes from `64 - n` on are a mask of the first `n` bytes of a line.

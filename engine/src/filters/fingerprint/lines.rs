@@ -8,7 +8,7 @@ use crate::cpu::{Granted, Kernel};
 use crate::filters::Filter;
 use crate::hash::KeyHash;
 use crate::kernels::{
-    Drive, LineRange, LineStep, Slot, SlotOps, portable::Portable, scalar::Scalar,
+    Drive, LineRange, LineStep, Slot, SlotOps, Visit, portable::Portable, scalar::Scalar,
 };
 #[cfg(target_arch = "x86_64")]
 use crate::kernels::{avx2::Avx2, avx512::Avx512};
@@ -47,7 +47,6 @@ pub struct FingerprintLines {
 struct Tally {
     observed: u64,
     fresh: u64,
-    occupied: u64,
     evictions: u64,
 }
 
@@ -106,7 +105,6 @@ impl FingerprintLines {
         let tally = Tally {
             observed: sum(|partition| partition.tally.observed),
             fresh: sum(|partition| partition.tally.fresh),
-            occupied: sum(|partition| partition.tally.occupied),
             evictions: sum(|partition| partition.tally.evictions),
         };
         let huge = sum(|partition| partition.lines.huge_page_bytes());
@@ -118,6 +116,7 @@ impl FingerprintLines {
             Replacement::Fifo | Replacement::Lru => tally.fresh,
             Replacement::Qqhtd => tally.observed,
         };
+        let occupied = pushed - tally.evictions;
         // Of the keys pushed only the fresh ones were never seen before and could have been false duplicates.
         let fresh_share = tally.fresh as f64 / pushed.max(1) as f64;
         Report {
@@ -128,8 +127,8 @@ impl FingerprintLines {
             observed: tally.observed,
             fresh: tally.fresh,
             evictions: tally.evictions,
-            fill: tally.occupied as f64 / shape.capacity() as f64,
-            expected_fpr: shape.fpr_at(tally.occupied),
+            fill: occupied as f64 / shape.capacity() as f64,
+            expected_fpr: shape.fpr_at(occupied),
             expected_false_duplicates: shape.false_duplicates(pushed) * fresh_share,
             miss_age_keys: shape.miss_age_keys(),
         }
@@ -158,19 +157,20 @@ impl FingerprintLines {
         keys: &[KeyHash],
         duplicates: &mut [u64],
     ) {
-        let step = self.kernel.run(Drive {
+        let visits = self.kernel.run(Drive {
             lines: &mut self.lines,
             range: self.range,
             keys,
             duplicates,
             step: Step::<O, S, P> {
                 ops,
-                tally: self.tally,
                 types: PhantomData,
             },
         });
-        self.tally = step.tally;
-        self.tally.observed += keys.len() as u64;
+        let observed = keys.len() as u64;
+        self.tally.observed += observed;
+        self.tally.fresh += observed - visits.duplicates;
+        self.tally.evictions += visits.evictions;
     }
 }
 
@@ -219,23 +219,24 @@ impl Filter for FingerprintLines {
 /// What happens to the line of one key.
 struct Step<O, S, P> {
     ops: O,
-    tally: Tally,
     types: PhantomData<(S, P)>,
 }
 
 impl<O: SlotOps, S: Slot, P: Policy> LineStep for Step<O, S, P> {
     #[inline(always)]
-    fn visit(&mut self, line: &mut Line, key: KeyHash) -> bool {
+    fn visit(&self, line: &mut Line, key: KeyHash) -> Visit {
         let fingerprint = S::of(key);
         let found = self.ops.find(line, fingerprint);
-        let moved = P::moved(found, S::COUNT);
-        let oldest = S::slots(line)[S::COUNT - 1].word();
-        let pushed_out = moved == S::COUNT;
-        let evicts = oldest != 0 && oldest != fingerprint.word();
-        self.tally.fresh += u64::from(found == 0);
-        self.tally.occupied += u64::from(pushed_out & (oldest == 0));
-        self.tally.evictions += u64::from(pushed_out & evicts);
-        self.ops.push_front(line, fingerprint, moved);
-        found != 0
+        let displaced = S::last_is_taken(line);
+        self.ops.push_front(line, fingerprint, P::moved(found));
+        Visit {
+            duplicate: found != 0,
+            displaced,
+        }
+    }
+
+    #[inline(always)]
+    fn evictions(duplicates: u64, displaced: u64) -> u64 {
+        displaced & P::pushes(duplicates)
     }
 }

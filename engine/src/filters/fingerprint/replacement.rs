@@ -56,10 +56,17 @@ impl FromStr for Replacement {
     }
 }
 
-/// A policy as the hot loop sees it: how many slots move when a key was found (or not).
+/// A policy as the hot loop sees it: which slots move when a key was found (or not).
 pub(super) trait Policy {
-    /// The slots to move up: from 0 (nothing changes) to `slots` (the last falls out). `found` has bit `i` set if slot `i` matched.
-    fn moved(found: u64, slots: usize) -> usize;
+    /// The slots that move up, as a run of bits from bit 0 on: none, those up to the match, or all (the last falls out).
+    /// `found` has bit `i` set if slot `i` matched.
+    fn moved(found: u64) -> u64;
+
+    /// Of 64 visits, whose bits say which found their key, those in which the key took a slot that it did not have.
+    #[inline(always)]
+    fn pushes(found: u64) -> u64 {
+        !found
+    }
 }
 
 pub(super) struct Fifo;
@@ -68,22 +75,27 @@ pub(super) struct Qqhtd;
 
 impl Policy for Fifo {
     #[inline(always)]
-    fn moved(found: u64, slots: usize) -> usize {
-        if found == 0 { slots } else { 0 }
+    fn moved(found: u64) -> u64 {
+        u64::from(found == 0).wrapping_neg()
     }
 }
 
 impl Policy for Lru {
     #[inline(always)]
-    fn moved(found: u64, slots: usize) -> usize {
-        // Up to the slot that matched, or up to the last one.
-        (found | 1 << (slots - 1)).trailing_zeros() as usize + 1
+    fn moved(found: u64) -> u64 {
+        // The bits up to the lowest set one; all bits if there is none.
+        found ^ found.wrapping_sub(1)
     }
 }
 
 impl Policy for Qqhtd {
     #[inline(always)]
-    fn moved(_found: u64, slots: usize) -> usize {
-        slots
+    fn moved(_found: u64) -> u64 {
+        u64::MAX
+    }
+
+    #[inline(always)]
+    fn pushes(_found: u64) -> u64 {
+        u64::MAX
     }
 }
