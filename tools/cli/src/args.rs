@@ -10,7 +10,12 @@ use crate::failure::Failure;
 
 /// Duplicate detection on endless streams, at line rate and in fixed memory
 #[derive(Debug, Parser)]
-#[command(name = "echoless", version, subcommand_required = true)]
+#[command(
+    name = "echoless",
+    version,
+    propagate_version = true,
+    arg_required_else_help = false
+)]
 #[command(
     after_help = "Exit codes: 0 done, 1 duplicates were found and --fail-on-duplicates was given, 2 the run could not be done."
 )]

@@ -113,6 +113,7 @@ impl Target {
 pub(crate) struct Targets {
     read: Vec<Handle>,
     written: Vec<Handle>,
+    stdout_taken: bool,
 }
 
 impl Targets {
@@ -123,6 +124,7 @@ impl Targets {
         Self {
             read: regular.filter_map(|source| source.handle().ok()).collect(),
             written: Vec::new(),
+            stdout_taken: false,
         }
     }
 
@@ -130,7 +132,7 @@ impl Targets {
     pub(crate) fn open(&mut self, target: &Target) -> Result<File, Failure> {
         let file = match target {
             Target::Stdout => standard_output(),
-            // Emptied below, once it is known to be no input.
+            // Emptied below, once it is known to be nothing else.
             Target::File(path) => open_without_emptying(path),
         };
         let checked = file.and_then(|file| {
@@ -139,6 +141,7 @@ impl Targets {
             Ok((file, regular, handle))
         });
         let (file, regular, handle) = checked.map_err(Failure::file(target.name()))?;
+        let is_stdout = matches!(target, Target::Stdout);
         let same = |other| Failure::SameFile {
             name: target.name(),
             other,
@@ -146,11 +149,12 @@ impl Targets {
         if regular && self.read.contains(&handle) {
             return Err(same("an input"));
         }
-        if (regular || matches!(target, Target::Stdout)) && self.written.contains(&handle) {
+        if regular && self.written.contains(&handle) || is_stdout && self.stdout_taken {
             return Err(same("another output"));
         }
         self.written.push(handle);
-        if regular && matches!(target, Target::File(_)) {
+        self.stdout_taken |= is_stdout;
+        if regular && !is_stdout {
             file.set_len(0).map_err(Failure::file(target.name()))?;
         }
         Ok(file)

@@ -1,7 +1,7 @@
 //! Zipf's law over a number of ranks that may differ from draw to draw.
 //!
-//! Rejection-inversion (Hörmann and Derflinger, "Rejection-inversion to generate variates from monotone discrete distributions", 1996):
-//! no tables, about one random word for each rank. Powers and logarithms are the platform's own, so another platform may draw others.
+//! Source: "Rejection-inversion to generate variates from monotone discrete distributions", ACM TOMACS 6 (1996). No tables, about one
+//! random word for each rank. Powers and logarithms are the platform's own, so another platform may draw others.
 
 use rand_xoshiro::rand_core::Rng;
 
