@@ -14,6 +14,7 @@ pub(crate) mod records;
 pub(crate) mod runs;
 pub(crate) mod split;
 pub(crate) mod summary;
+pub(crate) mod terminators;
 
 mod header;
 mod pipeline;

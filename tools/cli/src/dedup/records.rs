@@ -4,7 +4,9 @@
 //! its own: [`LastEnd`] tells where the last whole record of a growing buffer ends, [`Framing::record_ends`] finds all records of a chunk.
 
 use echoless::SpecError;
-use memchr::{memchr, memchr_iter, memchr2, memrchr};
+use memchr::{memchr, memchr2, memrchr};
+
+use super::terminators::append_ends;
 
 const LF: u8 = b'\n';
 const CR: u8 = b'\r';
@@ -108,8 +110,7 @@ impl Framing {
                     true
                 });
             }
-            _ => ends
-                .extend(memchr_iter(self.terminator(), &bytes[start..]).map(|at| start + at + 1)),
+            _ => append_ends(bytes, start, self.terminator(), ends),
         }
         if bytes.len() > ends.last().copied().unwrap_or(start) {
             ends.push(bytes.len());
