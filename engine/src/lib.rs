@@ -4,6 +4,8 @@ pub mod cpu;
 pub mod error;
 pub mod filters;
 pub mod hash;
+mod sync;
+pub mod transport;
 pub mod verdicts;
 
 pub use cpu::Kernel;
