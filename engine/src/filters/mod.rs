@@ -1,5 +1,7 @@
 //! The filters: what every one of them offers, and one module for each family.
 
+pub mod fingerprint;
+
 use crate::hash::KeyHash;
 use crate::verdicts::{Verdict, Verdicts};
 

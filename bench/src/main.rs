@@ -1,0 +1,32 @@
+//! `cargo run --release -p echoless-bench -- <command>`: one command for each question.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use echoless_bench::limit;
+
+#[derive(Parser)]
+#[command(about = "Benchmarks of echoless; every one checks what it counts")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Line filters against the machine's rate of random line reads, by memory size.
+    Limit(limit::Arguments),
+}
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().command {
+        Command::Limit(arguments) => limit::run(&arguments),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("echoless-bench: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
