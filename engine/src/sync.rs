@@ -7,19 +7,30 @@ pub(crate) use loom::{
     cell::{ConstPtr, MutPtr, UnsafeCell},
     sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence},
     sync::{Arc, Condvar, Mutex},
-    thread::yield_now,
+    thread::{JoinHandle, yield_now},
 };
 #[cfg(not(loom))]
 pub(crate) use std::{
     hint::spin_loop,
     sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence},
     sync::{Arc, Condvar, Mutex},
-    thread::yield_now,
+    thread::{JoinHandle, yield_now},
 };
 pub(crate) use std::{sync::PoisonError, thread::available_parallelism};
 
 #[cfg(not(loom))]
 pub(crate) use cell::{ConstPtr, MutPtr, UnsafeCell};
+
+/// Starts a named thread.
+pub(crate) fn spawn<T: Send + 'static>(
+    name: String,
+    run: impl FnOnce() -> T + Send + 'static,
+) -> std::io::Result<JoinHandle<T>> {
+    #[cfg(loom)]
+    return loom::thread::Builder::new().name(name).spawn(run);
+    #[cfg(not(loom))]
+    return std::thread::Builder::new().name(name).spawn(run);
+}
 
 /// A spinning thread must let loom run the others, or the model never ends.
 #[cfg(loom)]
