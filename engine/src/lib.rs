@@ -23,6 +23,7 @@ mod kernels;
 pub mod memory;
 mod partition;
 mod report;
+pub mod shared;
 mod sync;
 pub mod transport;
 mod verdicts;
@@ -38,4 +39,5 @@ pub use filters::fingerprint::{
 pub use hash::{KeyHash, KeyHasher};
 pub use partition::{Partitioned, Partitioning};
 pub use report::Report;
+pub use shared::{SharedFilter, SharedForm, SharedSpec};
 pub use verdicts::{Verdict, Verdicts};

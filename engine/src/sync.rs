@@ -5,14 +5,14 @@
 #[cfg(loom)]
 pub(crate) use loom::{
     cell::{ConstPtr, MutPtr, UnsafeCell},
-    sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence},
+    sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence},
     sync::{Arc, Condvar, Mutex},
     thread::{JoinHandle, yield_now},
 };
 #[cfg(not(loom))]
 pub(crate) use std::{
     hint::spin_loop,
-    sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence},
+    sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence},
     sync::{Arc, Condvar, Mutex},
     thread::{JoinHandle, yield_now},
 };
