@@ -1,7 +1,7 @@
 //! Dedicated worker threads own the partitions; ingest threads reach them through ports.
 
 use super::message::Request;
-use super::pinning::{Pinning, pin_here};
+use super::pinning::{Pinning, pin_thread};
 use super::port::{Lane, Port};
 use super::server::{Inlet, Order, PartitionServer};
 use crate::error::{BuildError, Lost, SpecError};
@@ -144,7 +144,7 @@ impl<F: Filter + 'static> EngineBuilder<F> {
             let server = PartitionServer::new(filter, inlets, Order::Arrival);
             let stop = Arc::clone(&stop);
             let thread = spawn(format!("echoless-{index}"), move || {
-                pin_here(core);
+                pin_thread(core);
                 work(server, sleeper, wait, &stop)
             });
             let thread = thread.map_err(|error| {

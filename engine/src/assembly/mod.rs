@@ -25,5 +25,5 @@ mod server;
 
 pub use engine::{Engine, EngineBuilder};
 pub use mesh::{Mesh, Node};
-pub use pinning::Pinning;
+pub use pinning::{Pinning, pin_thread};
 pub use port::Port;

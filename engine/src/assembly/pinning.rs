@@ -58,8 +58,8 @@ fn usable_cores() -> Vec<usize> {
     cores.into_iter().map(|core| core.id).collect()
 }
 
-/// Moves the calling thread to a core, if one is given; tells whether it is where it should be.
-pub(super) fn pin_here(core: Option<usize>) -> bool {
+/// Moves the calling thread to a core, if one is given, as [`Pinning::cores`] chose it; false if the system refused.
+pub fn pin_thread(core: Option<usize>) -> bool {
     core.is_none_or(|id| core_affinity::set_for_current(core_affinity::CoreId { id }))
 }
 
