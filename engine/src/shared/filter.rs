@@ -1,6 +1,6 @@
 //! The shared filter: an array of atomic words under one of the rules.
 
-use super::rule::{AgeingBits, Bits, Row, WordRule};
+use super::rule::{AgeingBits, Bits, Row, WordRule, with_rule};
 use super::spec::SharedForm;
 use crate::error::MemoryError;
 use crate::hash::KeyHash;
@@ -9,7 +9,7 @@ use crate::sync::{AtomicU64, Ordering};
 use crate::verdicts::{Verdict, Verdicts};
 
 /// How many keys ahead a word's line is fetched.
-const AHEAD: usize = 64;
+const AHEAD: usize = 128;
 
 /// A duplicate filter that any number of threads use at once through `&self`. One word of one cache line is touched for each key.
 ///
@@ -62,23 +62,13 @@ impl SharedFilter {
     pub fn observe(&self, keys: &[KeyHash], verdicts: &mut Verdicts) {
         verdicts.reset(keys.len());
         let words = verdicts.words_mut();
-        match self.form {
-            SharedForm::Row4x16 => self.observe_batch(Row::<16>, keys, words),
-            SharedForm::Row2x32 => self.observe_batch(Row::<32>, keys, words),
-            SharedForm::Bloom { k } => self.observe_batch(Bits { k }, keys, words),
-            SharedForm::Ageing { k } => self.observe_batch(AgeingBits { k }, keys, words),
-        }
+        with_rule!(self.form, rule => self.observe_batch(rule, keys, words));
     }
 
     /// Tests and records one key.
     pub fn observe_one(&self, key: KeyHash) -> Verdict {
         let word = &self.words[self.position(key)];
-        let duplicate = match self.form {
-            SharedForm::Row4x16 => observe_word(Row::<16>, word, key),
-            SharedForm::Row2x32 => observe_word(Row::<32>, word, key),
-            SharedForm::Bloom { k } => observe_word(Bits { k }, word, key),
-            SharedForm::Ageing { k } => observe_word(AgeingBits { k }, word, key),
-        };
+        let duplicate = with_rule!(self.form, rule => observe_word(rule, word, key));
         if duplicate {
             Verdict::Duplicate
         } else {
@@ -91,12 +81,7 @@ impl SharedFilter {
     pub fn contains(&self, key: KeyHash) -> bool {
         // Acquire: pairs with the Release half of `observe_word`.
         let word = self.words[self.position(key)].load(Ordering::Acquire);
-        match self.form {
-            SharedForm::Row4x16 => Row::<16>.holds(word, key),
-            SharedForm::Row2x32 => Row::<32>.holds(word, key),
-            SharedForm::Bloom { k } => Bits { k }.holds(word, key),
-            SharedForm::Ageing { k } => AgeingBits { k }.holds(word, key),
-        }
+        with_rule!(self.form, rule => rule.holds(word, key))
     }
 
     /// Forgets everything. Keys that are observed meanwhile may stay or be forgotten.
@@ -133,13 +118,15 @@ impl SharedFilter {
         }
         let mut ahead = keys.iter().skip(AHEAD);
         for (keys, duplicates) in keys.chunks(64).zip(duplicates) {
-            for (index, key) in keys.iter().enumerate() {
+            let mut bits = 0;
+            for key in keys {
                 if let Some(next) = ahead.next() {
                     prefetch(words, self.position(*next));
                 }
                 let duplicate = observe_word(rule, &words[self.position(*key)], *key);
-                *duplicates |= u64::from(duplicate) << index;
+                bits = bits << 1 | u64::from(duplicate);
             }
+            *duplicates = bits.reverse_bits() >> (64 - keys.len());
         }
     }
 }
@@ -150,12 +137,12 @@ fn observe_word<R: WordRule>(rule: R, word: &AtomicU64, key: KeyHash) -> bool {
     // Acquire: pairs with the Release half of the swaps below. A hot key is answered here, and its line stays shared.
     let mut seen = word.load(Ordering::Acquire);
     while !rule.holds(seen, key) {
+        let recorded = rule.record(seen, key);
         if R::ONLY_SETS {
             // AcqRel: pairs with itself and with the load. All updates of a word have one order; the first of this key finds a bit clear.
             let before = word.fetch_or(rule.record(0, key), Ordering::AcqRel);
             return rule.holds(before, key);
         }
-        let recorded = rule.record(seen, key);
         // AcqRel: as above. If another thread was first, what it wrote is looked at anew, and it may hold the key now.
         match word.compare_exchange_weak(seen, recorded, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => return false,

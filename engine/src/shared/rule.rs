@@ -47,67 +47,91 @@ impl<const BITS: u32> WordRule for Row<BITS> {
     }
 }
 
-/// A Bloom filter of 64 bits, `k` of them for each key; never ages.
+/// A Bloom filter of 64 bits, `K` of them for each key; never ages.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bits {
-    pub(super) k: u32,
-}
+pub(super) struct Bits<const K: u32>;
 
-impl Bits {
+impl<const K: u32> Bits<K> {
     #[inline(always)]
-    fn mask(self, key: KeyHash) -> u64 {
+    fn mask(key: KeyHash) -> u64 {
         let places = key.remix(1);
-        (0..self.k).fold(0, |mask, index| mask | 1 << (places >> (6 * index) & 63))
+        (0..K).fold(0, |mask, index| mask | 1 << (places >> (6 * index) & 63))
     }
 }
 
-impl WordRule for Bits {
+impl<const K: u32> WordRule for Bits<K> {
     const ONLY_SETS: bool = true;
 
     #[inline(always)]
     fn holds(self, word: u64, key: KeyHash) -> bool {
-        let mask = self.mask(key);
-        word & mask == mask
+        Self::mask(key) & !word == 0
     }
 
     #[inline(always)]
     fn record(self, word: u64, key: KeyHash) -> u64 {
-        word | self.mask(key)
+        word | Self::mask(key)
     }
 }
 
-/// As [`Bits`], but a new key also clears: `k` times a random bit, each with the probability that a bit is set, before it sets its own.
+/// As [`Bits`], but a new key also clears: `K` times a random bit, each with the probability that a bit is set, before it sets its own.
 ///
 /// This is RLBSBF (paper 000, algorithm 4) inside a word. The random choices come from the key and the word.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct AgeingBits {
-    pub(super) k: u32,
-}
+pub(super) struct AgeingBits<const K: u32>;
 
-impl WordRule for AgeingBits {
+impl<const K: u32> WordRule for AgeingBits<K> {
     const ONLY_SETS: bool = false;
 
     #[inline(always)]
     fn holds(self, word: u64, key: KeyHash) -> bool {
-        Bits { k: self.k }.holds(word, key)
+        Bits::<K>.holds(word, key)
     }
 
     #[inline(always)]
     fn record(self, word: u64, key: KeyHash) -> u64 {
         let load = u64::from(word.count_ones());
+        // 12 bits for each choice, so one mix serves five of them.
+        let mix = |round: u32| KeyHash(key.0 ^ word).remix(2 + u64::from(round));
         let mut cleared = word;
-        for index in 0..self.k {
-            let random = KeyHash(key.0 ^ word).remix(2 + u64::from(index));
-            let clears = (random >> 32 & 63) < load;
+        let mut random = 0;
+        for index in 0..K {
+            random = if index % 5 == 0 {
+                mix(index / 5)
+            } else {
+                random >> 12
+            };
+            let clears = (random >> 6 & 63) < load;
             cleared &= !(u64::from(clears) << (random & 63));
         }
-        Bits { k: self.k }.record(cleared, key)
+        Bits::<K>.record(cleared, key)
     }
 }
+
+/// Evaluates an expression with `$rule` bound to the rule of a [`SharedForm`](super::SharedForm): one copy of the code for each.
+macro_rules! with_rule {
+    ($form:expr, $rule:ident => $body:expr) => {
+        with_rule!(@forms $form, $rule => $body, 1 2 3 4 5 6 7 8 9 10)
+    };
+    (@forms $form:expr, $rule:ident => $body:expr, $($k:literal)*) => {
+        match $form {
+            SharedForm::Row4x16 => { let $rule = Row::<16>; $body }
+            SharedForm::Row2x32 => { let $rule = Row::<32>; $body }
+            $(
+                SharedForm::Bloom { k: $k } => { let $rule = Bits::<$k>; $body }
+                SharedForm::Ageing { k: $k } => { let $rule = AgeingBits::<$k>; $body }
+            )*
+            SharedForm::Bloom { k } | SharedForm::Ageing { k } => {
+                unreachable!("a specification with k = {k} is refused")
+            }
+        }
+    };
+}
+pub(super) use with_rule;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shared::SharedForm;
     use proptest::prelude::*;
 
     fn slots<const BITS: u32>(word: u64) -> Vec<u64> {
@@ -141,39 +165,42 @@ mod tests {
         #[test]
         fn bits_hold_what_they_record(word: u64, key: u64, k in 1u32..=10) {
             let key = KeyHash(key);
-            let bits = Bits { k };
-            let recorded = bits.record(word, key);
-            prop_assert!(bits.holds(recorded, key));
-            prop_assert_eq!(recorded & word, word);
-            prop_assert!((recorded ^ word).count_ones() <= k);
-            prop_assert_eq!(bits.holds(word, key), recorded == word);
+            with_rule!(SharedForm::Bloom { k }, rule => {
+                let recorded = rule.record(word, key);
+                prop_assert!(rule.holds(recorded, key));
+                prop_assert_eq!(recorded & word, word);
+                prop_assert!((recorded ^ word).count_ones() <= k);
+                prop_assert_eq!(rule.holds(word, key), recorded == word);
+            });
         }
 
         #[test]
-        fn ageing_clears_at_most_k_bits(word: u64, key: u64, k in 1u32..=10) {
+        fn ageing_clears_at_most_k_bits(word: u64, key: u64, k in 2u32..=10) {
             let key = KeyHash(key);
-            let ageing = AgeingBits { k };
-            let recorded = ageing.record(word, key);
-            prop_assert!(ageing.holds(recorded, key));
-            prop_assert!((word & !recorded).count_ones() <= k);
-            prop_assert_eq!(recorded, ageing.record(word, key), "the choice depends on nothing else");
+            with_rule!(SharedForm::Ageing { k }, rule => {
+                let recorded = rule.record(word, key);
+                prop_assert!(rule.holds(recorded, key));
+                prop_assert!((word & !recorded).count_ones() <= k);
+                prop_assert_eq!(recorded, rule.record(word, key), "the choice depends on nothing else");
+            });
         }
     }
 
     #[test]
     fn the_load_of_an_ageing_word_settles_below_full() {
         for k in 2..=5 {
-            let ageing = AgeingBits { k };
-            let (mut word, mut load) = (0u64, 0u64);
-            let rounds = 200_000;
-            for key in 0..rounds {
-                let key = KeyHash(KeyHash(key).remix(9));
-                if !ageing.holds(word, key) {
-                    word = ageing.record(word, key);
+            let mean = with_rule!(SharedForm::Ageing { k }, rule => {
+                let (mut word, mut load) = (0u64, 0u64);
+                let rounds = 200_000;
+                for key in 0..rounds {
+                    let key = KeyHash(KeyHash(key).remix(9));
+                    if !rule.holds(word, key) {
+                        word = rule.record(word, key);
+                    }
+                    load += u64::from(word.count_ones());
                 }
-                load += u64::from(word.count_ones());
-            }
-            let mean = load as f64 / rounds as f64 / 64.0;
+                load as f64 / rounds as f64 / 64.0
+            });
             assert!((0.55..0.95).contains(&mean), "k = {k}: {mean}");
         }
     }
