@@ -11,7 +11,7 @@ pub(super) struct Request {
     /// The number of the batch, where batches are numbered.
     pub(super) turn: u64,
     pub(super) kind: Kind,
-    pub(super) count: usize,
+    count: usize,
     keys: [KeyHash; MESSAGE_KEYS],
 }
 
@@ -28,12 +28,6 @@ pub(super) enum Kind {
 
 impl Default for Request {
     fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Request {
-    pub(super) const fn new() -> Self {
         Self {
             turn: 0,
             kind: Kind::Part,
@@ -41,16 +35,18 @@ impl Request {
             keys: [KeyHash(0); MESSAGE_KEYS],
         }
     }
+}
 
+impl Request {
     pub(super) fn keys(&self) -> &[KeyHash] {
         &self.keys[..self.count]
     }
 
-    /// Adds a key; true if the message is full now.
-    #[inline(always)]
-    pub(super) fn push(&mut self, key: KeyHash) -> bool {
-        self.keys[self.count] = key;
-        self.count += 1;
-        self.count == MESSAGE_KEYS
+    /// Fills the message with these keys, at most [`MESSAGE_KEYS`].
+    pub(super) fn fill(&mut self, turn: u64, kind: Kind, keys: &[KeyHash]) {
+        self.turn = turn;
+        self.kind = kind;
+        self.count = keys.len();
+        self.keys[..keys.len()].copy_from_slice(keys);
     }
 }

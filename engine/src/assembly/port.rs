@@ -6,7 +6,7 @@ use super::message::{Kind, MESSAGE_KEYS, Request};
 use crate::error::Lost;
 use crate::hash::KeyHash;
 use crate::partition::Partitioning;
-use crate::transport::{Consumer, PopError, Producer, PushError, Sleeper, Wait};
+use crate::transport::{Consumer, Doorbell, PopError, Producer, Sleeper, Wait};
 use crate::verdicts::Verdicts;
 
 /// Where a thread hands in its keys and gets its verdicts. One for each ingest thread: it can be sent to a thread, not shared.
@@ -38,6 +38,8 @@ pub struct Port {
     /// The number of the oldest pending batch, counted by this port.
     oldest: u64,
     free: Vec<Batch>,
+    /// How many keys of the batch that is handed in go to each lane.
+    counts: Vec<usize>,
 }
 
 /// The way to one partition and back.
@@ -45,22 +47,25 @@ pub struct Port {
 pub(super) struct Lane {
     requests: Producer<Request>,
     answers: Consumer<u64>,
-    open: Request,
-    open_places: [u32; MESSAGE_KEYS],
-    /// What was sent and not answered.
+    /// The keys of the batch that is handed in.
+    keys: Vec<KeyHash>,
+    /// What was sent and not answered: no more than `answers` has room for, so that the other side never has to wait.
     sent: VecDeque<Sent>,
 }
 
-/// Where the bits of an answer belong.
+/// Where an answer belongs.
 #[derive(Debug)]
 struct Sent {
     batch: u64,
-    places: [u32; MESSAGE_KEYS],
+    /// The first of its keys among those of the batch that went this way.
+    first: usize,
 }
 
 #[derive(Debug, Default)]
 struct Batch {
     verdicts: Verdicts,
+    /// For each lane, the places in the batch of the keys that went there; not kept if all went one way.
+    places: Vec<Vec<u32>>,
     unanswered: usize,
 }
 
@@ -95,14 +100,22 @@ pub(super) enum Turn {
 }
 
 impl Lane {
-    pub(super) fn new(requests: Producer<Request>, answers: Consumer<u64>) -> Self {
+    pub(super) const fn new(requests: Producer<Request>, answers: Consumer<u64>) -> Self {
         Self {
             requests,
             answers,
-            open: Request::new(),
-            open_places: [0; MESSAGE_KEYS],
+            keys: Vec::new(),
             sent: VecDeque::new(),
         }
+    }
+
+    fn has_answer(&self) -> bool {
+        // A lane without questions is only closed, which is found out when something is sent.
+        !self.sent.is_empty() && self.answers.is_ready()
+    }
+
+    fn has_credit(&self) -> bool {
+        self.sent.len() < self.answers.capacity()
     }
 }
 
@@ -121,6 +134,7 @@ impl Port {
             pending: VecDeque::new(),
             oldest: 0,
             free: Vec::new(),
+            counts: Vec::new(),
         }
     }
 
@@ -189,25 +203,74 @@ impl Port {
         let mut batch = self.free.pop().unwrap_or_default();
         batch.verdicts.reset(keys.len());
         batch.unanswered = 0;
+        self.route(keys, &mut batch);
         self.pending.push_back(batch);
-        for (place, key) in keys.iter().enumerate() {
-            let owner = self.partitioning.of(*key);
-            let lane = &mut self.lanes[owner];
-            lane.open_places[lane.open.count] = place as u32;
-            if lane.open.push(*key) {
-                self.send(owner, turn, Kind::Part, meanwhile)?;
-            }
-        }
         for owner in 0..self.lanes.len() {
-            match turn {
-                Turn::Number(_) => self.send(owner, turn, Kind::LastOfTurn, meanwhile)?,
-                Turn::Unnumbered if self.lanes[owner].open.count > 0 => {
-                    self.send(owner, turn, Kind::Part, meanwhile)?;
-                }
-                Turn::Unnumbered => {}
-            }
+            // The keys are lent out while they are sent, because waiting for room needs the whole port.
+            let keys = std::mem::take(&mut self.lanes[owner].keys);
+            let sent = self.send_keys(owner, turn, &keys, meanwhile);
+            self.lanes[owner].keys = keys;
+            sent?;
         }
         Ok(())
+    }
+
+    /// Sorts the keys by the partitions that own them.
+    fn route(&mut self, keys: &[KeyHash], batch: &mut Batch) {
+        if let [only] = &mut self.lanes[..] {
+            only.keys.clear();
+            only.keys.extend_from_slice(keys);
+            return;
+        }
+        // Room for all keys in every lane first, so that the loop has no growing in it.
+        batch.places.resize_with(self.lanes.len(), Vec::new);
+        for (lane, places) in self.lanes.iter_mut().zip(&mut batch.places) {
+            lane.keys.resize(keys.len(), KeyHash(0));
+            places.resize(keys.len(), 0);
+        }
+        self.counts.clear();
+        self.counts.resize(self.lanes.len(), 0);
+        for (place, key) in keys.iter().enumerate() {
+            let owner = self.partitioning.of(*key);
+            let count = &mut self.counts[owner];
+            self.lanes[owner].keys[*count] = *key;
+            batch.places[owner][*count] = place as u32;
+            *count += 1;
+        }
+        for (lane, count) in self.lanes.iter_mut().zip(&self.counts) {
+            lane.keys.truncate(*count);
+        }
+    }
+
+    /// Sends the keys of one partition, in messages.
+    fn send_keys(
+        &mut self,
+        owner: usize,
+        turn: Turn,
+        keys: &[KeyHash],
+        meanwhile: &mut impl Meanwhile,
+    ) -> Result<(), Lost> {
+        let (number, last) = match turn {
+            Turn::Number(number) => (number, Kind::LastOfTurn),
+            Turn::Unnumbered if keys.is_empty() => return Ok(()),
+            Turn::Unnumbered => (0, Kind::Part),
+        };
+        let mut first = 0;
+        loop {
+            let end = keys.len().min(first + MESSAGE_KEYS);
+            let kind = if end == keys.len() { last } else { Kind::Part };
+            self.wait_for_room(owner, meanwhile)?;
+            self.send(owner, number, kind, &keys[first..end])?;
+            let batch = self.oldest + self.pending.len() as u64 - 1;
+            self.lanes[owner].sent.push_back(Sent { batch, first });
+            if let Some(batch) = self.pending.back_mut() {
+                batch.unanswered += 1;
+            }
+            first = end;
+            if end == keys.len() {
+                return Ok(());
+            }
+        }
     }
 
     pub(super) fn drain_meanwhile(
@@ -230,7 +293,8 @@ impl Port {
     /// Says to every partition that nothing more will come.
     pub(super) fn say_farewell(&mut self, meanwhile: &mut impl Meanwhile) -> Result<(), Lost> {
         for owner in 0..self.lanes.len() {
-            self.send(owner, Turn::Unnumbered, Kind::Farewell, meanwhile)?;
+            self.wait_for_room(owner, meanwhile)?;
+            self.send(owner, 0, Kind::Farewell, &[])?;
         }
         Ok(())
     }
@@ -243,79 +307,67 @@ impl Port {
     ) {
         let Self { sleeper, lanes, .. } = self;
         sleeper.wait_until(self.wait, || {
-            // A lane without questions is only closed, which is found out when something is sent.
-            let answered = |lane: &Lane| !lane.sent.is_empty() && lane.answers.is_ready();
-            meanwhile.has_work() || lanes.iter().any(answered) || condition()
+            meanwhile.has_work() || lanes.iter().any(Lane::has_answer) || condition()
         });
     }
 
-    pub(super) fn doorbell(&self) -> crate::transport::Doorbell {
+    pub(super) fn doorbell(&self) -> Doorbell {
         self.sleeper.doorbell()
     }
 
-    /// Sends the open message of a lane, waiting for room.
-    fn send(
-        &mut self,
-        owner: usize,
-        turn: Turn,
-        kind: Kind,
-        meanwhile: &mut impl Meanwhile,
-    ) -> Result<(), Lost> {
+    /// Waits until a message can be sent and its answer be taken, or the lane is closed.
+    fn wait_for_room(&mut self, owner: usize, meanwhile: &mut impl Meanwhile) -> Result<(), Lost> {
         loop {
-            let batch = self.oldest + self.pending.len() as u64 - u64::from(kind != Kind::Farewell);
-            let lane = &mut self.lanes[owner];
-            match lane.requests.vacant() {
-                Ok(mut slot) => {
-                    lane.open.kind = kind;
-                    lane.open.turn = match turn {
-                        Turn::Number(number) => number,
-                        Turn::Unnumbered => 0,
-                    };
-                    *slot = lane.open;
-                    slot.publish();
-                    lane.open.count = 0;
-                    if kind != Kind::Farewell {
-                        let places = lane.open_places;
-                        lane.sent.push_back(Sent { batch, places });
-                        self.pending[(batch - self.oldest) as usize].unanswered += 1;
-                    }
-                    return Ok(());
-                }
-                Err(PushError::Closed(())) => return Err(Lost::Partition(owner)),
-                Err(PushError::Full(())) => {
-                    self.collect()?;
-                    if !meanwhile.work()? {
-                        self.wait_for_room(owner, meanwhile);
-                    }
-                }
+            let lane = &self.lanes[owner];
+            if lane.has_credit() && lane.requests.is_ready() {
+                return Ok(());
+            }
+            self.collect()?;
+            if !meanwhile.work()? {
+                let Self { sleeper, lanes, .. } = self;
+                sleeper.wait_until(self.wait, || {
+                    let lane = &lanes[owner];
+                    lane.has_credit() && lane.requests.is_ready()
+                        || meanwhile.has_work()
+                        || lanes.iter().any(Lane::has_answer)
+                });
             }
         }
     }
 
-    fn wait_for_room(&mut self, owner: usize, meanwhile: &impl Meanwhile) {
-        let Self { sleeper, lanes, .. } = self;
-        sleeper.wait_until(self.wait, || {
-            let answered = |lane: &Lane| !lane.sent.is_empty() && lane.answers.is_ready();
-            let room = lanes[owner].requests.is_ready();
-            room || meanwhile.has_work() || lanes.iter().any(answered)
-        });
+    /// Sends a message to a lane that has room or is closed.
+    fn send(&mut self, owner: usize, turn: u64, kind: Kind, keys: &[KeyHash]) -> Result<(), Lost> {
+        let mut slot = self.lanes[owner]
+            .requests
+            .vacant()
+            .map_err(|_closed| Lost::Partition(owner))?;
+        slot.fill(turn, kind, keys);
+        slot.publish();
+        Ok(())
     }
 
     /// Takes the answers that are there, so that the partitions have room for more.
     pub(super) fn collect(&mut self) -> Result<(), Lost> {
         for (owner, lane) in self.lanes.iter_mut().enumerate() {
-            while !lane.sent.is_empty() {
+            while let Some(sent) = lane.sent.front() {
                 let mask = match lane.answers.try_pop() {
                     Ok(mask) => mask,
                     Err(PopError::Empty) => break,
                     Err(PopError::Closed) => return Err(Lost::Partition(owner)),
                 };
-                let Some(sent) = lane.sent.pop_front() else {
-                    break;
-                };
                 let batch = &mut self.pending[(sent.batch - self.oldest) as usize];
                 batch.unanswered -= 1;
-                scatter(mask, &sent.places, batch.verdicts.words_mut());
+                let words = batch.verdicts.words_mut();
+                match batch.places.get(owner) {
+                    Some(places) => scatter(mask, &places[sent.first..], words),
+                    // All keys went one way, so answers are words of the batch; that to no keys is none.
+                    None => {
+                        if let Some(word) = words.get_mut(sent.first / MESSAGE_KEYS) {
+                            *word = mask;
+                        }
+                    }
+                }
+                lane.sent.pop_front();
             }
         }
         Ok(())
@@ -340,7 +392,7 @@ impl Port {
 
 /// Sets the bit of each duplicate at its place in the batch.
 #[inline]
-fn scatter(mut mask: u64, places: &[u32; MESSAGE_KEYS], words: &mut [u64]) {
+fn scatter(mut mask: u64, places: &[u32], words: &mut [u64]) {
     while mask != 0 {
         let place = places[mask.trailing_zeros() as usize] as usize;
         words[place / 64] |= 1 << (place % 64);

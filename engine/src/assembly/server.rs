@@ -2,11 +2,12 @@
 
 use crate::error::Lost;
 use crate::filters::Filter;
+use crate::hash::KeyHash;
 use crate::transport::{Consumer, PopError, Producer};
 
-use super::message::{Kind, Request};
+use super::message::{Kind, MESSAGE_KEYS, Request};
 
-/// How many messages are answered before the thread looks around again.
+/// How many messages of one port are answered in one pass, before the thread looks around again: 2048 keys.
 const MESSAGES_AT_ONCE: usize = 32;
 
 /// The rings between one port and this partition.
@@ -35,15 +36,15 @@ pub(super) struct PartitionServer<F> {
     turn: u64,
     /// The inlet that is looked at first.
     first: usize,
+    keys: Vec<KeyHash>,
+    answers: Vec<u64>,
 }
 
 /// What the front of an inlet is to a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Front {
-    /// A message that is due, with room for its answer.
+    /// A message that is due.
     Due,
-    /// A message that is due, but the port has not taken its earlier answers.
-    Blocked,
     /// A message of a later batch.
     Early,
     /// Nothing yet.
@@ -62,6 +63,8 @@ impl<F: Filter> PartitionServer<F> {
             order,
             turn: 0,
             first: 0,
+            keys: Vec::new(),
+            answers: Vec::new(),
         }
     }
 
@@ -75,25 +78,22 @@ impl<F: Filter> PartitionServer<F> {
     /// [`Lost`] if, in order of turns, the batch that is due can never come.
     pub(super) fn serve(&mut self) -> Result<bool, Lost> {
         let count = self.inlets.len();
-        let mut served = 0;
+        let mut served = false;
         let mut hopeless = true;
         for offset in 0..count {
             let index = (self.first + offset) % count;
-            while served < MESSAGES_AT_ONCE && self.front(index) == Front::Due {
-                self.answer(index);
-                served += 1;
-            }
+            served |= self.answer(index);
             match (self.order, self.front(index)) {
                 (Order::Turns, Front::Gone) => return Err(Lost::Peer(index)),
                 (_, Front::Early | Front::Farewell | Front::Gone) => {}
-                (_, Front::Due | Front::Blocked | Front::Nothing) => hopeless = false,
+                (_, Front::Due | Front::Nothing) => hopeless = false,
             }
         }
         self.first = (self.first + 1) % count.max(1);
-        if hopeless && served == 0 && self.order == Order::Turns && !self.is_finished() {
+        if hopeless && !served && self.order == Order::Turns && !self.is_finished() {
             return Err(Lost::Turn(self.turn));
         }
-        Ok(served > 0)
+        Ok(served)
     }
 
     /// Whether [`serve`](Self::serve) would do something: answer, or find an error.
@@ -106,7 +106,7 @@ impl<F: Filter> PartitionServer<F> {
                 for front in fronts {
                     match front {
                         Front::Due | Front::Gone => return true,
-                        Front::Blocked | Front::Nothing => hopeless = false,
+                        Front::Nothing => hopeless = false,
                         Front::Early | Front::Farewell => {}
                     }
                 }
@@ -122,39 +122,54 @@ impl<F: Filter> PartitionServer<F> {
     }
 
     fn front(&self, index: usize) -> Front {
-        let inlet = &self.inlets[index];
-        match inlet.requests.peek(0) {
+        match self.inlets[index].requests.peek(0) {
             Err(PopError::Empty) => Front::Nothing,
             Err(PopError::Closed) => Front::Gone,
             Ok(request) if request.kind == Kind::Farewell => Front::Farewell,
-            Ok(request) if self.order == Order::Turns && request.turn != self.turn => Front::Early,
-            // A port that is gone takes no answers, but its keys count.
-            Ok(_) if inlet.answers.is_ready() => Front::Due,
-            Ok(_) => Front::Blocked,
+            Ok(request) if !self.is_due(&request) => Front::Early,
+            Ok(_) => Front::Due,
         }
     }
 
-    /// Answers the front message of an inlet, which is due.
-    fn answer(&mut self, index: usize) {
-        let inlet = &mut self.inlets[index];
-        let mut mask = [0];
-        let last_of_turn = {
-            let Ok(request) = inlet.requests.peek(0) else {
-                return;
+    fn is_due(&self, request: &Request) -> bool {
+        request.kind != Kind::Farewell
+            && (self.order == Order::Arrival || request.turn == self.turn)
+    }
+
+    /// Answers the messages at the front of an inlet that are due and there, all in one pass through the filter; false if none is.
+    fn answer(&mut self, index: usize) -> bool {
+        self.keys.clear();
+        let mut messages = 0;
+        let mut ends_turn = false;
+        while messages < MESSAGES_AT_ONCE && !ends_turn {
+            let Ok(request) = self.inlets[index].requests.peek(messages) else {
+                break;
             };
-            if let Ok(next) = inlet.requests.peek(1) {
-                self.filter.prefetch(next.keys());
+            if !self.is_due(&request) {
+                break;
             }
-            let words = request.count.div_ceil(64);
-            self.filter
-                .observe_words(request.keys(), &mut mask[..words]);
-            request.kind == Kind::LastOfTurn
-        };
-        // Fails only if the port is gone, and then nobody waits for the answer.
-        let _ = inlet.answers.try_push(mask[0]);
-        inlet.requests.release(1);
-        if last_of_turn && self.order == Order::Turns {
-            self.turn += 1;
+            self.keys.extend_from_slice(request.keys());
+            messages += 1;
+            ends_turn = request.kind == Kind::LastOfTurn;
+            // A message that is not full ends the pass: the words of the next ones would not be its answers.
+            if request.keys().len() < MESSAGE_KEYS {
+                break;
+            }
         }
+        if messages == 0 {
+            return false;
+        }
+        self.answers.clear();
+        self.answers.resize(messages, 0);
+        let words = self.keys.len().div_ceil(MESSAGE_KEYS);
+        self.filter
+            .observe_words(&self.keys, &mut self.answers[..words]);
+        let inlet = &mut self.inlets[index];
+        // The port keeps no more questions open than there is room for answers, so this fails only if it is gone.
+        let pushed = inlet.answers.push_batch(self.answers.iter().copied());
+        debug_assert!(pushed == Ok(messages) || inlet.answers.is_closed());
+        inlet.requests.release(messages);
+        self.turn += u64::from(ends_turn && self.order == Order::Turns);
+        true
     }
 }
