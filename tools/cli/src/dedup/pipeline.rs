@@ -136,13 +136,15 @@ impl Outputs {
             let file = targets.open(target)?;
             Ok::<_, Failure>(Sink::new(target.name(), file, config.framing))
         };
-        Ok(Self {
+        let outputs = Self {
             records: open(&config.output)?,
             dropped: config.duplicates.as_ref().map(&mut open).transpose()?,
             stats: config.stats.as_ref().map(&mut open).transpose()?,
             count: config.count,
             invert: config.invert,
-        })
+        };
+        targets.empty()?;
+        Ok(outputs)
     }
 
     /// Writes the header wherever records are written, so that each output can be read by its names.
