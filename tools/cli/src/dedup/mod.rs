@@ -19,5 +19,6 @@ pub(crate) mod terminators;
 
 mod header;
 mod pipeline;
+mod place;
 
 pub(crate) use pipeline::run;
