@@ -4,4 +4,6 @@
 
 pub mod clock;
 pub mod limit;
+pub mod scaling;
+pub mod streams;
 pub mod table;

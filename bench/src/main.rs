@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use echoless_bench::limit;
+use echoless_bench::{limit, scaling};
 
 #[derive(Parser)]
 #[command(about = "Benchmarks of echoless; every one checks what it counts")]
@@ -16,11 +16,14 @@ struct Arguments {
 enum Command {
     /// Line filters against the machine's rate of random line reads, by memory size.
     Limit(limit::Arguments),
+    /// One thread against several: engine, mesh and the shared filter.
+    Scaling(scaling::Arguments),
 }
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Limit(arguments) => limit::run(&arguments),
+        Command::Scaling(arguments) => scaling::run(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
