@@ -1,6 +1,6 @@
 //! What can end a run early, and how a run ends: one line on standard error and an exit code.
 
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use echoless::{BuildError, SpecError};
@@ -69,8 +69,13 @@ pub(crate) fn report(outcome: Result<ExitCode, Failure>) -> ExitCode {
         Ok(code) => code,
         Err(Failure::ReaderGone) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("echoless: {failure}");
+            tell(&format!("echoless: {failure}\n"));
             ExitCode::from(FAILED)
         }
     }
+}
+
+/// Writes to standard error. If nobody reads that, there is nobody to tell.
+pub(crate) fn tell(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
 }

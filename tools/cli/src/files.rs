@@ -108,11 +108,12 @@ impl Target {
     }
 }
 
-/// Opens targets, unless one of them is an input or was opened before.
+/// Opens targets, unless one of them is an input or was opened before. They are emptied together, once all of them are known to be fine.
 #[derive(Debug)]
 pub(crate) struct Targets {
     read: Vec<Handle>,
     written: Vec<Handle>,
+    to_empty: Vec<(File, String)>,
     stdout_taken: bool,
 }
 
@@ -124,15 +125,16 @@ impl Targets {
         Self {
             read: regular.filter_map(|source| source.handle().ok()).collect(),
             written: Vec::new(),
+            to_empty: Vec::new(),
             stdout_taken: false,
         }
     }
 
-    /// Opens a target and empties it.
+    /// Opens a target.
     pub(crate) fn open(&mut self, target: &Target) -> Result<File, Failure> {
         let file = match target {
             Target::Stdout => standard_output(),
-            // Emptied below, once it is known to be nothing else.
+            // It may still turn out to be an input.
             Target::File(path) => open_without_emptying(path),
         };
         let checked = file.and_then(|file| {
@@ -155,9 +157,18 @@ impl Targets {
         self.written.push(handle);
         self.stdout_taken |= is_stdout;
         if regular && !is_stdout {
-            file.set_len(0).map_err(Failure::file(target.name()))?;
+            let same_file = file.try_clone().map_err(Failure::file(target.name()))?;
+            self.to_empty.push((same_file, target.name()));
         }
         Ok(file)
+    }
+
+    /// Empties the files among the targets.
+    pub(crate) fn empty(self) -> Result<(), Failure> {
+        for (file, name) in self.to_empty {
+            file.set_len(0).map_err(Failure::file(name))?;
+        }
+        Ok(())
     }
 }
 

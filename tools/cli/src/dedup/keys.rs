@@ -46,18 +46,18 @@ impl KeyReader {
     /// Finds the records of the chunk and hashes the key of each, up to the first that is at fault.
     pub(crate) fn read(&mut self, chunk: &mut Chunk) {
         let bytes = &chunk.bytes[..chunk.filled];
-        self.framing
-            .record_ends(bytes, chunk.start, &mut chunk.ends);
+        let framing = self.framing.simplified_for(&bytes[chunk.start..]);
+        framing.record_ends(bytes, chunk.start, &mut chunk.ends);
         match self.fields.take() {
-            None => self.hash_records(chunk),
+            None => self.hash_records(framing, chunk),
             Some(fields) => {
-                self.hash_fields(&fields, chunk);
+                self.hash_fields(framing, &fields, chunk);
                 self.fields = Some(fields);
             }
         }
     }
 
-    fn hash_records(&self, chunk: &mut Chunk) {
+    fn hash_records(&self, framing: Framing, chunk: &mut Chunk) {
         let mut start = chunk.start;
         let records = chunk.ends.iter().map(|&end| {
             let record = &chunk.bytes[start..end];
@@ -66,7 +66,7 @@ impl KeyReader {
         });
         // The match is outside of the loop, so each framing has its own.
         let hash = |framing: Framing| move |record| self.hasher.hash(framing.content(record));
-        match self.framing {
+        match framing {
             Framing::Lf => chunk.hashes.extend(records.map(hash(Framing::Lf))),
             Framing::Nul => chunk.hashes.extend(records.map(hash(Framing::Nul))),
             Framing::CrLf | Framing::Csv { .. } => {
@@ -75,12 +75,12 @@ impl KeyReader {
         }
     }
 
-    fn hash_fields(&mut self, fields: &FieldSet, chunk: &mut Chunk) {
+    fn hash_fields(&mut self, framing: Framing, fields: &FieldSet, chunk: &mut Chunk) {
         let mut start = chunk.start;
         for (index, &end) in chunk.ends.iter().enumerate() {
-            let content = self.framing.content(&chunk.bytes[start..end]);
+            let content = framing.content(&chunk.bytes[start..end]);
             start = end;
-            match self.key(fields, content) {
+            match self.key(framing, fields, content) {
                 Ok(hash) => chunk.hashes.push(hash),
                 Err(_) if self.missing == Missing::Skip => chunk.unkeyed.push(index),
                 Err(problem) => {
@@ -95,11 +95,16 @@ impl KeyReader {
     }
 
     #[inline]
-    fn key(&mut self, fields: &FieldSet, content: &[u8]) -> Result<KeyHash, Problem> {
+    fn key(
+        &mut self,
+        framing: Framing,
+        fields: &FieldSet,
+        content: &[u8],
+    ) -> Result<KeyHash, Problem> {
         self.chosen.clear();
         self.scratch.clear();
         let take = |field| self.chosen.push(field);
-        let selected = match self.framing {
+        let selected = match framing {
             Framing::Csv { delimiter } => fields.select(
                 QuotedFields::new(content, delimiter, &mut self.scratch),
                 take,

@@ -10,6 +10,7 @@ pub(crate) mod input;
 pub(crate) mod keys;
 pub(crate) mod output;
 pub(crate) mod progress;
+pub(crate) mod quoting;
 pub(crate) mod records;
 pub(crate) mod runs;
 pub(crate) mod split;
@@ -18,5 +19,6 @@ pub(crate) mod terminators;
 
 mod header;
 mod pipeline;
+mod place;
 
 pub(crate) use pipeline::run;

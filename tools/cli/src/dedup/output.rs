@@ -1,7 +1,8 @@
 //! Writes runs of records straight out of a chunk, many in one system call.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, IoSlice, Write};
+use std::io::{self, ErrorKind, IoSlice, Seek, Write};
+use std::iter;
 
 use super::chunk::Chunk;
 use super::records::Framing;
@@ -41,12 +42,12 @@ impl Sink {
 
     /// Writes the runs of a chunk's records.
     pub(crate) fn write_runs(&mut self, chunk: &Chunk, runs: Runs<'_>) -> Result<(), Failure> {
-        self.write_all(runs.map(|records| chunk.bytes_of(records)))
+        self.write_records(runs.map(|records| chunk.bytes_of(records)))
     }
 
     /// Writes one record.
     pub(crate) fn write_record(&mut self, record: &[u8]) -> Result<(), Failure> {
-        self.write_all(Some(record).into_iter())
+        self.write_records(iter::once(record))
     }
 
     /// Writes what is no record.
@@ -56,47 +57,161 @@ impl Sink {
             .map_err(Failure::writing(&self.name))
     }
 
-    fn write_all<'a>(&mut self, mut pieces: impl Iterator<Item = &'a [u8]>) -> Result<(), Failure> {
+    fn write_records<'a>(
+        &mut self,
+        runs: impl Iterator<Item = &'a [u8]> + Clone,
+    ) -> Result<(), Failure> {
+        let before = self.bytes;
+        self.try_write(runs.clone()).map_err(|error| {
+            self.take_back_partial(runs, self.bytes - before);
+            Failure::writing(&self.name)(error)
+        })
+    }
+
+    fn try_write<'a>(&mut self, mut runs: impl Iterator<Item = &'a [u8]>) -> io::Result<()> {
         let mut slices = [IoSlice::new(&[]); RUNS_AT_ONCE];
         loop {
-            let mut filled = 0;
-            let mut last = None;
             // Records never run together: the terminator that the input did not have comes when it is known that more follows.
-            let reserved = usize::from(self.unterminated);
-            for (slice, piece) in slices[reserved..].iter_mut().zip(&mut pieces) {
-                *slice = IoSlice::new(piece);
-                last = piece.last();
+            let terminators = usize::from(self.unterminated);
+            slices[0] = IoSlice::new(self.framing.full_terminator());
+            let mut filled = terminators;
+            let mut last = None;
+            for (slice, run) in slices[terminators..].iter_mut().zip(&mut runs) {
+                *slice = IoSlice::new(run);
+                last = run.last();
                 filled += 1;
             }
             let Some(last) = last else {
                 return Ok(());
             };
-            if self.unterminated {
-                slices[0] = IoSlice::new(self.framing.full_terminator());
-            }
-            self.bytes += write_slices(&mut self.file, &mut slices[..reserved + filled])
-                .map_err(Failure::writing(&self.name))?;
+            write_slices(&mut self.file, &mut slices[..filled], &mut self.bytes)?;
             self.unterminated = *last != self.framing.terminator();
-            if reserved + filled < RUNS_AT_ONCE {
-                return Ok(());
-            }
+        }
+    }
+
+    /// Cuts off the part of a record that a failed call left at the end of a plain file; `written` bytes of the call's `runs` are there.
+    ///
+    /// The failure itself is what is reported; if cutting fails as well, there is nothing to be done about it.
+    fn take_back_partial<'a>(&mut self, runs: impl Iterator<Item = &'a [u8]>, written: u64) {
+        let partial = partial_bytes(self.framing, self.unterminated, runs, written);
+        let Ok(metadata) = self.file.metadata() else {
+            return;
+        };
+        let at_end = self.file.stream_position().ok() == Some(metadata.len());
+        if partial > 0 && metadata.is_file() && at_end {
+            let _ = self.file.set_len(metadata.len() - partial);
         }
     }
 }
 
-/// Writes all of the slices and tells how many bytes that were.
-fn write_slices(file: &mut impl Write, mut slices: &mut [IoSlice<'_>]) -> io::Result<u64> {
-    let mut bytes = 0;
+/// How many of the `written` bytes of `runs` belong to a record that was not written as a whole.
+fn partial_bytes<'a>(
+    framing: Framing,
+    after_unterminated: bool,
+    runs: impl Iterator<Item = &'a [u8]>,
+    written: u64,
+) -> u64 {
+    let mut left = written;
+    if after_unterminated {
+        let terminator = framing.full_terminator().len() as u64;
+        if left < terminator {
+            return left;
+        }
+        left -= terminator;
+    }
+    for run in runs {
+        if left < run.len() as u64 {
+            let mut ends = Vec::new();
+            framing.record_ends(run, 0, &mut ends);
+            let whole = ends
+                .iter()
+                .map(|end| *end as u64)
+                .take_while(|end| *end <= left);
+            return left - whole.last().unwrap_or(0);
+        }
+        left -= run.len() as u64;
+    }
+    0
+}
+
+/// Writes all of the slices, and adds to `bytes` what was written, even if not all was.
+fn write_slices(
+    file: &mut impl Write,
+    mut slices: &mut [IoSlice<'_>],
+    bytes: &mut u64,
+) -> io::Result<()> {
     while !slices.is_empty() {
         match file.write_vectored(slices) {
             Ok(0) => return Err(ErrorKind::WriteZero.into()),
             Ok(written) => {
-                bytes += written as u64;
+                *bytes += written as u64;
                 IoSlice::advance_slices(&mut slices, written);
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
     }
-    Ok(bytes)
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_partial_goes_back_to_the_last_whole_record() {
+        let runs: [&[u8]; 2] = [b"ab\n\ncd\n", b"e\nf"];
+        let expected = [0, 1, 2, 0, 0, 1, 2, 0, 1, 0, 0];
+        for (written, expected) in (0..).zip(expected) {
+            let partial = |after_unterminated, written| {
+                partial_bytes(Framing::CrLf, after_unterminated, runs.into_iter(), written)
+            };
+            assert_eq!(partial(false, written), expected, "{written}");
+            assert_eq!(partial(true, written + 2), expected, "{written}");
+            assert_eq!(partial(true, 1), 1);
+        }
+    }
+
+    /// Takes two bytes at a time, is interrupted every second time, and is full after `room` bytes.
+    struct Device {
+        taken: Vec<u8>,
+        room: usize,
+        interrupt: bool,
+    }
+
+    impl Write for Device {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.interrupt = !self.interrupt;
+            if self.interrupt {
+                return Err(ErrorKind::Interrupted.into());
+            }
+            let taken = bytes.len().min(2).min(self.room - self.taken.len());
+            if taken == 0 {
+                return Err(ErrorKind::StorageFull.into());
+            }
+            self.taken.extend_from_slice(&bytes[..taken]);
+            Ok(taken)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn short_writes_are_continued_and_counted() {
+        for (room, expected) in [(100, Ok(())), (9, Ok(())), (8, Err(ErrorKind::StorageFull))] {
+            let mut device = Device {
+                taken: Vec::new(),
+                room,
+                interrupt: false,
+            };
+            let mut slices = [b"abc".as_slice(), b"d", b"efghi"].map(IoSlice::new);
+            let mut bytes = 0;
+            let outcome = write_slices(&mut device, &mut slices, &mut bytes);
+            assert_eq!(outcome.map_err(|error| error.kind()), expected);
+            assert_eq!(device.taken, b"abcdefghi"[..room.min(9)]);
+            assert_eq!(bytes, device.taken.len() as u64);
+        }
+    }
 }

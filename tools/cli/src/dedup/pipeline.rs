@@ -4,20 +4,19 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use echoless::KeyHasher;
-use memchr::memchr_iter;
 
-use super::chunk::{Chunk, Fault, Problem};
+use super::chunk::Chunk;
 use super::detector::Detector;
 use super::header::Header;
 use super::input::Input;
 use super::keys::KeyReader;
 use super::output::Sink;
+use super::place::Place;
 use super::progress::Progress;
-use super::records::Framing;
 use super::runs::Runs;
 use super::summary::{Counts, Stats};
 use crate::config::Dedup;
-use crate::failure::{FOUND_DUPLICATES, Failure};
+use crate::failure::{self, FOUND_DUPLICATES, Failure};
 use crate::files::{Source, Target, Targets};
 
 /// Runs `echoless dedup`.
@@ -50,7 +49,7 @@ pub(crate) fn run(config: &Dedup) -> Result<ExitCode, Failure> {
         sink.write_text(&stats.json())?;
     }
     if !config.quiet {
-        eprint!("{}", stats.summary());
+        failure::tell(&stats.summary());
     }
     if config.fail_on_duplicates && counts.duplicates > 0 {
         return Ok(ExitCode::from(FOUND_DUPLICATES));
@@ -136,13 +135,15 @@ impl Outputs {
             let file = targets.open(target)?;
             Ok::<_, Failure>(Sink::new(target.name(), file, config.framing))
         };
-        Ok(Self {
+        let outputs = Self {
             records: open(&config.output)?,
             dropped: config.duplicates.as_ref().map(&mut open).transpose()?,
             stats: config.stats.as_ref().map(&mut open).transpose()?,
             count: config.count,
             invert: config.invert,
-        })
+        };
+        targets.empty()?;
+        Ok(outputs)
     }
 
     /// Writes the header wherever records are written, so that each output can be read by its names.
@@ -166,55 +167,5 @@ impl Outputs {
             Some(dropped) => dropped.write_runs(chunk, runs(true)),
             None => Ok(()),
         }
-    }
-}
-
-/// How far the stream was passed on, for messages about records.
-#[derive(Debug)]
-struct Place {
-    framing: Framing,
-    /// Terminators passed in this input.
-    passed: u64,
-}
-
-impl Place {
-    fn new(framing: Framing) -> Self {
-        Self { framing, passed: 0 }
-    }
-
-    /// Counts a chunk that is done with.
-    fn pass(&mut self, chunk: &Chunk) {
-        if chunk.opens_source {
-            self.passed = 0;
-        }
-        self.passed += if self.framing.is_plain() {
-            chunk.ends.len() as u64 + u64::from(chunk.start > 0)
-        } else {
-            self.terminators(&chunk.bytes[..chunk.filled])
-        };
-    }
-
-    /// Says where in the input `name` the fault is.
-    fn failure(&self, chunk: &Chunk, fault: Fault, name: String) -> Failure {
-        let passed = if chunk.opens_source { 0 } else { self.passed };
-        let before = self.terminators(&chunk.bytes[..chunk.record_start(fault.record)]);
-        let problem = match fault.problem {
-            Problem::OpenQuote => "a quoted field that begins in this record does not end".into(),
-            Problem::Lacks(lacking) => format!(
-                "field {} of the key is missing: the record has {} (--missing skip or empty allows that)",
-                lacking.field + 1,
-                lacking.fields
-            ),
-        };
-        Failure::Data {
-            name,
-            unit: self.framing.unit(),
-            number: passed + before + 1,
-            problem,
-        }
-    }
-
-    fn terminators(&self, bytes: &[u8]) -> u64 {
-        memchr_iter(self.framing.terminator(), bytes).count() as u64
     }
 }

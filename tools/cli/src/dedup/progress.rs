@@ -4,8 +4,9 @@ use std::io::{self, IsTerminal};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-const KNOWN_LENGTH: &str = "{bytes} of {total_bytes}  {percent} %  {bytes_per_sec}  {eta} left";
-const UNKNOWN_LENGTH: &str = "{bytes}  {bytes_per_sec}  {elapsed}";
+const KNOWN_LENGTH: &str =
+    "{decimal_bytes} of {decimal_total_bytes}  {percent} %  {decimal_bytes_per_sec}  {eta} left";
+const UNKNOWN_LENGTH: &str = "{decimal_bytes}  {decimal_bytes_per_sec}  {elapsed}";
 
 /// The progress of a run; it disappears with the value.
 #[derive(Debug)]

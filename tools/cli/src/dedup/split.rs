@@ -193,13 +193,15 @@ mod tests {
         /// Records and fields, both against the `csv` crate. It drops empty lines and takes a lone CR for a line ending; the streams here have none.
         #[test]
         fn quoted_records_equal_the_csv_crate(
-            bytes in vec(prop::sample::select(b"ab,,\"\"\"\n\xff".to_vec()), 0..200),
+            mut bytes in vec(prop::sample::select(b"ab,,\"\"\"\n\xff".to_vec()), 0..200),
         ) {
             let mut ends = Vec::new();
             let framing = Framing::Csv { delimiter: b',' };
             let mut last_end = LastEnd::new(framing);
             last_end.find(&bytes, 0);
-            prop_assume!(!last_end.is_in_quotes());
+            if last_end.is_in_quotes() {
+                bytes.push(QUOTE);
+            }
             framing.record_ends(&bytes, 0, &mut ends);
             let mut start = 0;
             let mut records = Vec::new();

@@ -114,14 +114,16 @@ impl Stats {
             self.fill * 100.0,
             short(self.expected_false_duplicates),
         ));
+        let age = short(self.miss_age_keys);
         line(if self.evictions == 0 {
-            "no evictions: no duplicate was missed".into()
+            format!(
+                "no evictions: no duplicate was missed (once full, misses begin at an age of {age} distinct keys)"
+            )
         } else {
             format!(
-                "{} evictions: about {} duplicates were missed; misses begin at an age of {} distinct keys (more memory: -m)",
+                "{} evictions: about {} duplicates were missed; misses begin at an age of {age} distinct keys",
                 grouped(self.evictions),
                 grouped(self.estimated_missed_duplicates),
-                short(self.miss_age_keys),
             )
         });
         text

@@ -5,9 +5,12 @@
 
 use wide::u8x16;
 
+/// How many bytes are compared at once: one bit of a mask each.
+pub(super) const BLOCK: usize = 64;
+
 /// Appends to `ends` the place after each `terminator` in `bytes[start..]`.
 pub(crate) fn append_ends(bytes: &[u8], start: usize, terminator: u8, ends: &mut Vec<usize>) {
-    let (blocks, tail) = bytes[start..].as_chunks::<64>();
+    let (blocks, tail) = bytes[start..].as_chunks::<BLOCK>();
     let mut base = start + 1;
     for block in blocks {
         let mut found = places(block, terminator);
@@ -15,7 +18,7 @@ pub(crate) fn append_ends(bytes: &[u8], start: usize, terminator: u8, ends: &mut
             ends.push(base + found.trailing_zeros() as usize);
             found &= found - 1;
         }
-        base += 64;
+        base += BLOCK;
     }
     let in_tail = tail.iter().enumerate();
     ends.extend(
@@ -27,7 +30,7 @@ pub(crate) fn append_ends(bytes: &[u8], start: usize, terminator: u8, ends: &mut
 
 /// One bit for each byte of the block, set where it is `wanted`.
 #[inline(always)]
-fn places(block: &[u8; 64], wanted: u8) -> u64 {
+pub(super) fn places(block: &[u8; BLOCK], wanted: u8) -> u64 {
     let wanted = u8x16::splat(wanted);
     let (quarters, _) = block.as_chunks::<16>();
     let mut mask = 0;

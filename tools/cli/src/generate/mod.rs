@@ -66,7 +66,9 @@ pub(crate) fn run(config: &Gen) -> Result<ExitCode, Failure> {
 }
 
 fn write(config: &Gen, record: &impl Record) -> Result<ExitCode, Failure> {
-    let mut file = Targets::new(&[]).open(&config.output)?;
+    let mut targets = Targets::new(&[]);
+    let mut file = targets.open(&config.output)?;
+    targets.empty()?;
     let mut batch = Vec::with_capacity(BATCH_BYTES + (BATCH_BYTES >> 2));
     if config.header {
         batch.extend_from_slice(record.header());

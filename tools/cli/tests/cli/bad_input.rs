@@ -183,6 +183,10 @@ fn outputs_are_different_files() {
     let path = directory.path().join("output").to_str().unwrap().to_owned();
     let run = dedup(&["-o", &path, "--duplicates", &path], b"a\n");
     assert_eq!(run.refusal(), format!("{path}: is also another output"));
+    let fresh = file(directory.path(), "fresh", b"precious");
+    let run = dedup(&["-o", &fresh, "--stats", &fresh], b"a\n");
+    assert_eq!(run.refusal(), format!("{fresh}: is also another output"));
+    assert_eq!(fs::read(&fresh).unwrap(), b"precious");
     let run = dedup(&["--stats", "-"], b"a\n");
     assert_eq!(run.refusal(), "standard output: is also another output");
 }
@@ -246,4 +250,53 @@ fn a_full_device_is_an_error() {
         "{}",
         run.refusal()
     );
+}
+
+/// A limit on the length of files stands in for a disk that fills up in the middle of a record.
+#[cfg(unix)]
+#[test]
+fn a_disk_that_fills_up_leaves_whole_records() {
+    use std::process::Command;
+
+    let directory = tempfile::tempdir().unwrap();
+    let lines: String = (0..1000).map(|i| format!("{i:098},\n")).collect();
+    let input = file(directory.path(), "input", lines.as_bytes());
+    let output = directory.path().join("output").to_str().unwrap().to_owned();
+    for to_stdout in [false, true] {
+        let mut command = Command::new("sh");
+        // 64 blocks are 32 or 64 KiB, which is no multiple of 100 bytes.
+        let script = "trap '' XFSZ; ulimit -f 64 || exit 77; exec \"$@\"";
+        let mut args = vec![
+            env!("CARGO_BIN_EXE_echoless"),
+            "dedup",
+            "-q",
+            "-m",
+            "64k",
+            &input,
+        ];
+        if to_stdout {
+            command.stdout(Stdio::from(File::create(&output).unwrap()));
+        } else {
+            args.extend(["-o", &output]);
+        }
+        command.args(["-c", script, "sh"]).args(args);
+        command.stderr(Stdio::piped());
+        let run = run(command);
+        if run.code == 77 {
+            eprintln!("skipped: this shell cannot limit the length of files");
+            return;
+        }
+        assert!(
+            run.refusal().contains("File too large"),
+            "{}",
+            run.refusal()
+        );
+        let written = fs::read(&output).unwrap();
+        assert!(
+            written.len() > 30_000 && written.len().is_multiple_of(100),
+            "{}",
+            written.len()
+        );
+        assert!(lines.as_bytes().starts_with(&written));
+    }
 }

@@ -149,7 +149,7 @@ fn the_summary_is_for_people() {
         lines[0]
     );
     assert!(lines[1].contains("filter of 64 KiB"), "{}", lines[1]);
-    assert_eq!(lines[2], "echoless: no evictions: no duplicate was missed");
+    assert!(lines[2].starts_with("echoless: no evictions: no duplicate was missed"));
 }
 
 #[test]

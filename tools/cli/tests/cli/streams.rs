@@ -79,6 +79,18 @@ fn a_reader_that_goes_away_ends_the_run_quietly() {
 }
 
 #[test]
+fn a_reader_of_messages_that_goes_away_changes_nothing() {
+    let mut child = command(&["dedup", "-m", "64k"]).spawn().unwrap();
+    drop(child.stderr.take());
+    child.stdin.take().unwrap().write_all(b"a\na\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(
+        (output.status.code(), output.stdout),
+        (Some(0), b"a\n".to_vec())
+    );
+}
+
+#[test]
 fn several_inputs_are_one_stream() {
     let directory = tempfile::tempdir().unwrap();
     let one = file(directory.path(), "one", b"a\nb\n");

@@ -1,0 +1,139 @@
+//! Record ends among quoted fields (RFC 4180): a newline ends a record unless it is inside of quotes.
+//!
+//! A quote opens only at the start of a field; elsewhere outside of quotes it is a byte like any other. Where no such stray quote is in sight,
+//! being inside is the parity of the quotes before, and 64 bytes at a time are settled with a few operations on bit masks; a block with a
+//! stray quote is taken byte by byte.
+
+use memchr::{memchr, memchr2};
+
+use super::terminators::{BLOCK, places};
+
+const LF: u8 = b'\n';
+pub(super) const QUOTE: u8 = b'"';
+
+/// Where a scan of quoted records stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Quoting {
+    #[default]
+    Outside,
+    Inside,
+    /// After a quote inside: the next byte tells whether it was the first of a doubled one or the end.
+    AtQuote,
+}
+
+impl Quoting {
+    /// Scans `bytes[from..]` and hands every record end to `found`. `bytes` begins with a record; what is before `from` was scanned before.
+    pub(super) fn scan(
+        &mut self,
+        bytes: &[u8],
+        from: usize,
+        delimiter: u8,
+        mut found: impl FnMut(usize),
+    ) {
+        let mut at = from;
+        while let Some(block) = bytes[at..].first_chunk::<BLOCK>() {
+            let at_field_start = starts_field(bytes, at, delimiter);
+            if let Some(mut ends) = self.scan_block(block, at_field_start, delimiter) {
+                while ends != 0 {
+                    found(at + ends.trailing_zeros() as usize + 1);
+                    ends &= ends - 1;
+                }
+            } else {
+                self.scan_bytes(&bytes[..at + BLOCK], at, delimiter, &mut found);
+            }
+            at += BLOCK;
+        }
+        self.scan_bytes(bytes, at, delimiter, found);
+    }
+
+    fn scan_bytes(
+        &mut self,
+        bytes: &[u8],
+        from: usize,
+        delimiter: u8,
+        mut found: impl FnMut(usize),
+    ) {
+        let mut at = from;
+        while let Some(end) = self.next_end(bytes, at, delimiter) {
+            found(end);
+            at = end;
+        }
+    }
+
+    /// The next record end in `bytes[from..]`.
+    pub(super) fn next_end(&mut self, bytes: &[u8], from: usize, delimiter: u8) -> Option<usize> {
+        let mut at = from;
+        while at < bytes.len() {
+            match *self {
+                Self::Outside => {
+                    at += memchr2(LF, QUOTE, &bytes[at..])?;
+                    if bytes[at] == LF {
+                        return Some(at + 1);
+                    }
+                    if starts_field(bytes, at, delimiter) {
+                        *self = Self::Inside;
+                    }
+                    at += 1;
+                }
+                Self::Inside => {
+                    at += memchr(QUOTE, &bytes[at..])? + 1;
+                    *self = Self::AtQuote;
+                }
+                Self::AtQuote => {
+                    if bytes[at] == QUOTE {
+                        at += 1;
+                        *self = Self::Inside;
+                    } else {
+                        *self = Self::Outside;
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// The newlines of a block that end records, one bit each; `None`, and nothing is changed, if a quote in it is a stray one.
+    #[inline]
+    fn scan_block(
+        &mut self,
+        block: &[u8; BLOCK],
+        at_field_start: bool,
+        delimiter: u8,
+    ) -> Option<u64> {
+        let newlines = places(block, LF);
+        let quotes = places(block, QUOTE);
+        if quotes == 0 && *self == Self::Outside {
+            return Some(newlines);
+        }
+        // Set from each opening quote up to the byte before the closing one. A doubled quote closes and opens at once.
+        let inside = parity(quotes) ^ if *self == Self::Inside { u64::MAX } else { 0 };
+        let before_field = newlines | quotes | places(block, delimiter);
+        let may_open = before_field << 1 | u64::from(at_field_start || *self == Self::AtQuote);
+        if quotes & inside & !may_open != 0 {
+            return None;
+        }
+        *self = match (inside >> 63, quotes >> 63) {
+            (1, _) => Self::Inside,
+            (_, 1) => Self::AtQuote,
+            _ => Self::Outside,
+        };
+        Some(newlines & !inside)
+    }
+}
+
+/// Whether a field starts at `at`, given that it is outside of quotes.
+fn starts_field(bytes: &[u8], at: usize, delimiter: u8) -> bool {
+    at.checked_sub(1)
+        .is_none_or(|before| bytes[before] == delimiter || bytes[before] == LF)
+}
+
+/// Bit `i` is the parity of the bits up to and with bit `i`.
+#[inline(always)]
+const fn parity(bits: u64) -> u64 {
+    let bits = bits ^ bits << 1;
+    let bits = bits ^ bits << 2;
+    let bits = bits ^ bits << 4;
+    let bits = bits ^ bits << 8;
+    let bits = bits ^ bits << 16;
+    bits ^ bits << 32
+}
