@@ -1,0 +1,39 @@
+//! What the `paper` command is asked for.
+
+use std::num::NonZeroU64;
+
+use clap::ValueEnum;
+
+use super::tables::Paper;
+use crate::report::Outputs;
+
+/// The forms of filters that the lab can run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LabForm {
+    /// As published.
+    Scattered,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// The paper whose tables are run.
+    #[arg(long, value_enum, default_value = "000")]
+    pub(super) paper: Paper,
+    /// Only this table of the paper.
+    #[arg(long)]
+    pub(super) table: Option<u32>,
+    /// Divide stream lengths, universes and memories by this; rates stay the same within noise.
+    #[arg(long, default_value = "64")]
+    pub(super) scale: NonZeroU64,
+    /// Which form of the filters runs.
+    #[arg(long, value_enum, default_value = "scattered")]
+    pub(super) form: LabForm,
+    /// Seeds the streams and the filters' random choices.
+    #[arg(long, default_value_t = 1)]
+    pub(super) seed: u64,
+    /// Cells run at once.
+    #[arg(long, default_value = "2")]
+    pub(super) threads: NonZeroU64,
+    #[command(flatten)]
+    pub(super) outputs: Outputs,
+}
