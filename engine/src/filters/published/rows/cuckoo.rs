@@ -1,10 +1,10 @@
 //! The cuckoo filter on an endless stream: when moving fingerprints around finds no room, the one in hand is dropped.
 
-use super::store::{RowStore, row_bits};
+use super::store::{RowStore, rows_in};
 use super::table::MOST_SLOTS;
 use super::{Fingerprint, RowForm};
-use crate::error::{BuildError, SpecError};
-use crate::filters::published::checks::{bits_of, within};
+use crate::error::BuildError;
+use crate::filters::published::checks::within;
 use crate::filters::published::draw::Draw;
 use crate::filters::published::key_by_key::KeyByKey;
 use crate::hash::KeyHash;
@@ -54,18 +54,9 @@ impl CuckooSpec {
         let slots = within("slots", self.slots, 1..=MOST_SLOTS)?;
         let bits = within("bits", self.bits, 1..=32)?;
         within("kicks", self.kicks, 1..=1000)?;
-        let row_bits = row_bits(self.form, slots, bits)?;
-        let rows = bits_of(memory_bytes)? / row_bits;
-        let Some(log2) = rows.checked_ilog2() else {
-            return Err(SpecError::new(
-                "memory",
-                format!("{memory_bytes} B"),
-                format!("at least {} B (one row)", row_bits.div_ceil(8)),
-            )
-            .into());
-        };
+        let log2 = rows_in(memory_bytes, self.form, slots, bits)?.ilog2();
         Ok(CuckooFilter {
-            store: RowStore::with_rows(self.form, 1 << log2, slots, bits)?,
+            store: RowStore::new(self.form, 1 << log2, slots, bits)?,
             spec: self,
             draw: Draw::seeded(seed),
         })

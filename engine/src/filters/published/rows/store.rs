@@ -1,6 +1,9 @@
 //! Where rows are kept: slot by slot, or each row as the rank of its sorted content.
 
+use std::num::NonZeroU64;
+
 use crate::error::{BuildError, SpecError};
+use crate::filters::published::checks::at_least_bits;
 use crate::filters::published::storage::PackedCells;
 
 /// How a row is written down.
@@ -27,31 +30,8 @@ pub(super) enum RowStore {
 }
 
 impl RowStore {
-    /// As many rows as fit into `bits`.
+    /// `rows` empty rows.
     pub(super) fn new(
-        form: RowForm,
-        bits: u64,
-        row_slots: u32,
-        slot_bits: u32,
-    ) -> Result<Self, BuildError> {
-        let row_bits = row_bits(form, row_slots, slot_bits)?;
-        let rows = bits / row_bits;
-        if rows == 0 {
-            return Err(SpecError::new(
-                "memory",
-                format!("{} B", bits / 8),
-                format!(
-                    "at least {} B (one row of {row_bits} bits)",
-                    row_bits.div_ceil(8)
-                ),
-            )
-            .into());
-        }
-        Self::with_rows(form, rows, row_slots, slot_bits)
-    }
-
-    /// Exactly `rows` rows.
-    pub(super) fn with_rows(
         form: RowForm,
         rows: u64,
         row_slots: u32,
@@ -123,12 +103,19 @@ impl RowStore {
     }
 }
 
-/// The bits of one row.
-pub(super) fn row_bits(form: RowForm, row_slots: u32, slot_bits: u32) -> Result<u64, SpecError> {
-    Ok(match form {
+/// How many rows fit into the memory, at least one.
+pub(super) fn rows_in(
+    memory_bytes: u64,
+    form: RowForm,
+    row_slots: u32,
+    slot_bits: u32,
+) -> Result<NonZeroU64, SpecError> {
+    let row_bits = match form {
         RowForm::Packed => u64::from(row_slots) * u64::from(slot_bits),
         RowForm::Sorted => u64::from(sorted_bits(row_slots, slot_bits)?),
-    })
+    };
+    let bits = at_least_bits(memory_bytes, u128::from(row_bits), "one row")?;
+    Ok(NonZeroU64::new(bits / row_bits).unwrap_or(NonZeroU64::MIN))
 }
 
 /// The bits of a rank, or why such rows cannot be semi-sorted.

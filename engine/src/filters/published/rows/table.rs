@@ -1,9 +1,9 @@
 //! The row filter: one mechanism for SQF, QHT, QHTD, QQHT, QQHTD and row-LRU, packed or semi-sorted.
 
-use super::store::RowStore;
+use super::store::{RowStore, rows_in};
 use super::{Fingerprint, RowForm};
 use crate::error::{BuildError, SpecError};
-use crate::filters::published::checks::{bits_of, within};
+use crate::filters::published::checks::within;
 use crate::filters::published::draw::Draw;
 use crate::filters::published::key_by_key::KeyByKey;
 use crate::hash::KeyHash;
@@ -59,6 +59,8 @@ pub struct RowSpec {
 /// | QQHTD | nonzero | oldest | insert again |
 /// | row-LRU | nonzero | oldest | move to front |
 ///
+/// The row of an SQF is the high bits of a hash, so the number of its rows is the largest power of two that fits.
+///
 /// Cache lines touched per key: the row's, one or (where it crosses a line) two while k b is at most 512 bits.
 ///
 /// # Examples
@@ -102,8 +104,13 @@ impl RowSpec {
             let allowed = "keep or insert again, for rows with random victims have no front";
             return Err(SpecError::new("on hit", "move to front", allowed).into());
         }
+        let rows = rows_in(memory_bytes, self.form, slots, fingerprint.bits())?;
+        let rows = match fingerprint {
+            Fingerprint::Counted { .. } => 1 << rows.ilog2(),
+            Fingerprint::Nonzero { .. } => rows.get(),
+        };
         Ok(RowFilter {
-            store: RowStore::new(self.form, bits_of(memory_bytes)?, slots, fingerprint.bits())?,
+            store: RowStore::new(self.form, rows, slots, fingerprint.bits())?,
             spec: self,
             draw: Draw::seeded(seed),
         })
