@@ -1,25 +1,35 @@
-//! The laboratory: `echoless-bench <command>` re-runs what the papers print and measures what this machine does.
+//! `cargo run --release -p echoless-bench -- <command>`: one command for each question.
 
-mod paper;
-mod report;
+use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use echoless_bench::{limit, paper};
 
-#[derive(Debug, Parser)]
-#[command(about = "Re-runs the papers' tables and measures this machine")]
+#[derive(Parser)]
+#[command(about = "Benchmarks of echoless; every one checks what it counts")]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
 }
 
-#[derive(Debug, Subcommand)]
+#[derive(Subcommand)]
 enum Command {
-    /// Re-run the printed tables of the papers and compare.
+    /// Line filters against the machine's rate of random line reads, by memory size.
+    Limit(limit::Arguments),
+    /// The printed tables of the papers, run again.
     Paper(paper::Arguments),
 }
 
-fn main() -> anyhow::Result<()> {
-    match Arguments::parse().command {
+fn main() -> ExitCode {
+    let result = match Arguments::parse().command {
+        Command::Limit(arguments) => limit::run(&arguments),
         Command::Paper(arguments) => paper::run(&arguments),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("echoless-bench: {error}");
+            ExitCode::from(2)
+        }
     }
 }

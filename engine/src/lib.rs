@@ -1,16 +1,40 @@
 //! Tells, at line rate and in fixed memory, whether a record of an endless stream was seen before.
+//!
+//! A record becomes a 64-bit [`KeyHash`]; the hash picks one 64-byte line; everything the key reads or writes lies in that line.
+//!
+//! # Examples
+//! ```
+//! use echoless::{Filter, FingerprintSpec, KeyHasher, Verdict};
+//!
+//! let hasher = KeyHasher::seeded(0);
+//! let mut filter = FingerprintSpec::new(1 << 20).max_fpr(1e-8).build()?;
+//! assert_eq!(filter.observe_one(hasher.hash(b"call 17")), Verdict::Fresh);
+//! assert_eq!(filter.observe_one(hasher.hash(b"call 17")), Verdict::Duplicate);
+//! # Ok::<(), echoless::BuildError>(())
+//! ```
 
-pub mod cpu;
-pub mod error;
+mod audit;
+mod cpu;
+mod error;
 pub mod filters;
 pub mod hash;
+mod kernels;
+pub mod memory;
+mod partition;
+mod report;
 pub mod spec;
 pub mod theory;
-pub mod verdicts;
+mod verdicts;
 
+pub use audit::Audit;
 pub use cpu::Kernel;
 pub use error::{BuildError, MemoryError, SpecError};
 pub use filters::Filter;
+pub use filters::fingerprint::{
+    FingerprintGeometry, FingerprintLines, FingerprintSpec, Replacement, SlotWidth,
+};
 pub use hash::{KeyHash, KeyHasher};
+pub use partition::Partitioning;
+pub use report::Report;
 pub use spec::FilterSpec;
 pub use verdicts::{Verdict, Verdicts};

@@ -2,20 +2,15 @@
 
 use std::num::NonZeroU64;
 
-use clap::ValueEnum;
+use clap::Args;
+use echoless::spec::Form;
 
 use super::tables::Paper;
-use crate::report::Outputs;
+use crate::table::Outputs;
 
-/// The forms of filters that the lab can run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LabForm {
-    /// As published.
-    Scattered,
-}
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct Arguments {
+/// The options of `paper`.
+#[derive(Debug, Args)]
+pub struct Arguments {
     /// The paper whose tables are run.
     #[arg(long, value_enum, default_value = "000")]
     pub(super) paper: Paper,
@@ -26,8 +21,8 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "64")]
     pub(super) scale: NonZeroU64,
     /// Which form of the filters runs.
-    #[arg(long, value_enum, default_value = "scattered")]
-    pub(super) form: LabForm,
+    #[arg(long, default_value = "scattered")]
+    pub(super) form: Form,
     /// Seeds the streams and the filters' random choices.
     #[arg(long, default_value_t = 1)]
     pub(super) seed: u64,

@@ -6,5 +6,6 @@ mod run;
 mod streams;
 mod tables;
 
-pub(crate) use arguments::Arguments;
-pub(crate) use run::run;
+pub use arguments::Arguments;
+pub use run::run;
+pub use tables::Paper;

@@ -1,5 +1,6 @@
 //! The filters: what every one of them offers, and one module for each family.
 
+pub mod fingerprint;
 pub mod published;
 pub mod tracked;
 

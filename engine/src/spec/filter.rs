@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::kind::FilterKind;
-use super::options::{Options, name_of};
+use super::options::{Options, name_of, value_of};
 use super::size::{format_bytes, parse_bytes};
 use crate::error::{BuildError, SpecError};
 use crate::filters::Filter;
@@ -20,6 +20,20 @@ pub enum Form {
 }
 
 const FORMS: [(&str, Form); 1] = [("scattered", Form::Scattered)];
+
+impl fmt::Display for Form {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(&name_of(&FORMS, self))
+    }
+}
+
+impl FromStr for Form {
+    type Err = SpecError;
+
+    fn from_str(name: &str) -> Result<Self, SpecError> {
+        value_of("form", &FORMS, name)
+    }
+}
 
 /// Everything that decides a filter's verdicts: equal specifications and streams give equal verdicts.
 ///
@@ -154,7 +168,7 @@ impl FilterSpec {
     pub(super) fn options(&self) -> Vec<(&'static str, String)> {
         let mut options = self.kind.options();
         if self.form != Form::default() {
-            options.push(("form", name_of(&FORMS, &self.form)));
+            options.push(("form", self.form.to_string()));
         }
         options.extend(self.memory.map(|bytes| ("memory", format_bytes(bytes))));
         if self.seed != 0 {

@@ -70,14 +70,10 @@ impl Options {
         key: &'static str,
         choices: &[(&'static str, T)],
     ) -> Result<T, SpecError> {
-        let Some(text) = self.take(key) else {
-            return Ok(choices[0].1);
-        };
-        let found = choices.iter().find(|(name, _)| *name == text);
-        found.map(|(_, value)| *value).ok_or_else(|| {
-            let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
-            SpecError::new(key, text, names.join(", "))
-        })
+        match self.take(key) {
+            Some(text) => value_of(key, choices, &text),
+            None => Ok(choices[0].1),
+        }
     }
 
     /// Refuses what nobody took.
@@ -98,4 +94,17 @@ impl Options {
 pub(super) fn name_of<T: PartialEq>(choices: &[(&'static str, T)], value: &T) -> String {
     let found = choices.iter().find(|(_, choice)| choice == value);
     found.map_or(String::new(), |(name, _)| (*name).to_owned())
+}
+
+/// The value of a name among its choices.
+pub(super) fn value_of<T: Copy>(
+    field: &'static str,
+    choices: &[(&'static str, T)],
+    name: &str,
+) -> Result<T, SpecError> {
+    let found = choices.iter().find(|(choice, _)| *choice == name);
+    found.map(|(_, value)| *value).ok_or_else(|| {
+        let names: Vec<&str> = choices.iter().map(|(choice, _)| *choice).collect();
+        SpecError::new(field, name, names.join(", "))
+    })
 }

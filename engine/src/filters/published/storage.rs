@@ -1,18 +1,21 @@
 //! Memory that is asked for politely, and packed cells of any width in it.
 
 use crate::error::MemoryError;
+use crate::memory::available_memory;
 
 /// `len` values of `T`'s default, or the machine's refusal: a huge filter is an error and not an abort.
 pub(crate) fn zeroed<T: Copy + Default>(len: u64) -> Result<Vec<T>, MemoryError> {
-    let refuse = |reason: String| MemoryError {
-        bytes: len.saturating_mul(size_of::<T>() as u64),
-        reason,
-    };
-    let len = usize::try_from(len).map_err(|error| refuse(error.to_string()))?;
+    let bytes = len.saturating_mul(size_of::<T>() as u64);
+    let refused = |reason: String| MemoryError { bytes, reason };
+    // The kernel would grant more than it has and end the process later; ask first.
+    if let Some(available) = available_memory().filter(|available| bytes > *available) {
+        return Err(refused(format!("{available} bytes are available")));
+    }
+    let len = usize::try_from(len).map_err(|error| refused(error.to_string()))?;
     let mut values = Vec::new();
     values
         .try_reserve_exact(len)
-        .map_err(|error| refuse(error.to_string()))?;
+        .map_err(|error| refused(error.to_string()))?;
     values.resize(len, T::default());
     Ok(values)
 }

@@ -1,0 +1,135 @@
+//! Contiguous ranges of lines, one owner each: which keys belong to which.
+
+use std::ops::Range;
+
+use crate::error::SpecError;
+use crate::hash::KeyHash;
+
+/// The lines of a filter cut into partitions of nearly equal size.
+///
+/// All keys of a line belong to one partition, so its owner judges them exactly as an undivided filter would.
+///
+/// # Examples
+/// ```
+/// use echoless::{KeyHash, Partitioning};
+/// let halves = Partitioning::new(1001, 2).unwrap();
+/// assert_eq!(halves.lines_of(0), 0..501);
+/// assert_eq!(halves.lines_of(1), 501..1001);
+/// assert_eq!(halves.of(KeyHash(0)), 0);
+/// assert_eq!(halves.of(KeyHash(u64::MAX)), 1);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Partitioning {
+    lines: u64,
+    /// The lowest hash of each partition.
+    starts: Vec<u64>,
+}
+
+impl Partitioning {
+    /// Cuts `lines` lines in `count` partitions.
+    ///
+    /// # Errors
+    /// [`SpecError`] if there is no partition, or one without lines.
+    pub fn new(lines: u64, count: usize) -> Result<Self, SpecError> {
+        if count == 0 || count as u64 > lines {
+            let allowed = format!("1 to {lines} (one line each)");
+            return Err(SpecError::new("partitions", count.to_string(), allowed));
+        }
+        let starts = (0..count)
+            .map(|index| lowest_hash(first_line(lines, count, index), lines))
+            .collect();
+        Ok(Self { lines, starts })
+    }
+
+    /// How many partitions there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// How many lines there are in all.
+    #[must_use]
+    pub const fn lines(&self) -> u64 {
+        self.lines
+    }
+
+    /// The lines of one partition.
+    ///
+    /// # Panics
+    /// If there is no such partition.
+    #[must_use]
+    pub fn lines_of(&self, index: usize) -> Range<u64> {
+        let count = self.count();
+        assert!(index < count, "partition {index} of {count}");
+        first_line(self.lines, count, index)..first_line(self.lines, count, index + 1)
+    }
+
+    /// The partition that owns the line of a key.
+    #[must_use]
+    #[inline(always)]
+    pub fn of(&self, key: KeyHash) -> usize {
+        // Equal shares of the hash range differ from whole lines by less than a line, at the lower end only.
+        let share = ((u128::from(key.0) * self.starts.len() as u128) >> 64) as usize;
+        share - usize::from(key.0 < self.starts[share])
+    }
+}
+
+fn first_line(lines: u64, count: usize, index: usize) -> u64 {
+    (u128::from(lines) * index as u128).div_ceil(count as u128) as u64
+}
+
+/// The lowest hash whose line among `lines` is `line`.
+fn lowest_hash(line: u64, lines: u64) -> u64 {
+    (u128::from(line) << 64).div_ceil(u128::from(lines)) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_key_belongs_to_the_partition_of_its_line(
+            lines in prop_oneof![1u64..200, 1u64..1 << 40],
+            count in 1usize..70,
+            hash: u64,
+        ) {
+            prop_assume!(count as u64 <= lines);
+            let partitioning = Partitioning::new(lines, count).unwrap();
+            let mut keys = vec![KeyHash(hash), KeyHash(0), KeyHash(u64::MAX)];
+            // The hashes around every border are where an error would show.
+            for start in &partitioning.starts {
+                keys.extend([start.wrapping_sub(1), *start, start.wrapping_add(1)].map(KeyHash));
+            }
+            for key in keys {
+                let owner = partitioning.of(key);
+                prop_assert!(partitioning.lines_of(owner).contains(&key.line(lines)));
+            }
+        }
+
+        #[test]
+        fn partitions_cover_all_lines_in_nearly_equal_shares(lines in 1u64..1 << 40, count in 1usize..70) {
+            prop_assume!(count as u64 <= lines);
+            let partitioning = Partitioning::new(lines, count).unwrap();
+            let mut next = 0;
+            for index in 0..count {
+                let range = partitioning.lines_of(index);
+                prop_assert_eq!(range.start, next);
+                let size = range.end - range.start;
+                prop_assert!(size.abs_diff(lines / count as u64) <= 1);
+                next = range.end;
+            }
+            prop_assert_eq!(next, lines);
+        }
+    }
+
+    #[test]
+    fn partitions_without_lines_are_refused() {
+        for count in [0, 11] {
+            let error = Partitioning::new(10, count).unwrap_err();
+            assert_eq!(error.asked, count.to_string());
+            assert_eq!(error.allowed, "1 to 10 (one line each)");
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! The fingerprint line filter against a plain model, and every kernel against the scalar one.
+
+use std::collections::VecDeque;
+
+use echoless::{
+    BuildError, Filter, FingerprintLines, FingerprintSpec, Kernel, KeyHash, KeyHasher,
+    Partitioning, Replacement, SlotWidth, Verdicts,
+};
+use proptest::prelude::*;
+
+/// What the filter should do: for each line a list of fingerprints, newest first.
+struct Model {
+    lines: Vec<VecDeque<u64>>,
+    width: SlotWidth,
+    replacement: Replacement,
+    evictions: u64,
+}
+
+impl Model {
+    fn new(lines: u64, width: SlotWidth, replacement: Replacement) -> Self {
+        Self {
+            lines: vec![VecDeque::new(); lines as usize],
+            width,
+            replacement,
+            evictions: 0,
+        }
+    }
+
+    fn observe(&mut self, key: KeyHash) -> bool {
+        let index = (u128::from(key.0) * self.lines.len() as u128) >> 64;
+        let line = &mut self.lines[index as usize];
+        let low = key.0 & (u64::MAX >> (64 - self.width.bits()));
+        let fingerprint = if low == 0 { 1 } else { low };
+        let found = line.iter().position(|entry| *entry == fingerprint);
+        match (self.replacement, found) {
+            (Replacement::Fifo, Some(_)) => return true,
+            (Replacement::Lru, Some(index)) => drop(line.remove(index)),
+            _ => {}
+        }
+        line.push_front(fingerprint);
+        if line.len() > self.width.slots() as usize {
+            line.pop_back();
+            self.evictions += 1;
+        }
+        found.is_some()
+    }
+
+    fn occupied(&self) -> usize {
+        self.lines.iter().map(VecDeque::len).sum()
+    }
+}
+
+/// A stream of hashes: at random, from few keys, all in one line, with zero fingerprints, with repeats inside a batch.
+fn stream() -> impl Strategy<Value = Vec<KeyHash>> {
+    let any = any::<u64>().boxed();
+    let few = (0u64..300)
+        .prop_map(|key| key.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        .boxed();
+    let one_line = (0u64..80).boxed();
+    let zeros = (0u64..1 << 8).prop_map(|key| key << 56).boxed();
+    let skewed = (0u32..64)
+        .prop_map(|bits| u64::MAX.checked_shr(bits).unwrap_or(0) & 0xff00_0000_0000_00ff)
+        .boxed();
+    let key = prop_oneof![any, few, one_line, zeros, skewed];
+    prop::collection::vec(key.prop_map(KeyHash), 0..700)
+}
+
+fn spec(lines: u64, width: SlotWidth, replacement: Replacement) -> FingerprintSpec {
+    FingerprintSpec::new(lines * 64)
+        .slot_width(width)
+        .replacement(replacement)
+}
+
+fn build(lines: u64, width: SlotWidth, policy: Replacement, kernel: Kernel) -> FingerprintLines {
+    spec(lines, width, policy).kernel(kernel).build().unwrap()
+}
+
+fn shapes() -> impl Iterator<Item = (SlotWidth, Replacement)> {
+    SlotWidth::ALL
+        .into_iter()
+        .flat_map(|width| Replacement::ALL.map(|replacement| (width, replacement)))
+}
+
+/// The kernels of this machine but the scalar one. A missing one is said, and with `ECHOLESS_REQUIRE_KERNELS=1` it is a failure.
+fn vector_kernels() -> Vec<Kernel> {
+    let (here, missing): (Vec<_>, Vec<_>) = Kernel::ALL
+        .into_iter()
+        .filter(|kernel| *kernel != Kernel::Scalar)
+        .partition(|kernel| kernel.is_available());
+    let required = std::env::var_os("ECHOLESS_REQUIRE_KERNELS").is_some();
+    assert!(
+        !required || missing.is_empty(),
+        "this CPU lacks {missing:?}"
+    );
+    for kernel in missing {
+        eprintln!("skipped: this CPU cannot run the {kernel} kernel");
+    }
+    here
+}
+
+fn observe_in_parts(filter: &mut dyn Filter, keys: &[KeyHash], part: usize) -> Vec<bool> {
+    let mut verdicts = Verdicts::new();
+    let mut all = Vec::new();
+    for part in keys.chunks(part) {
+        filter.observe(part, &mut verdicts);
+        all.extend((0..part.len()).map(|index| verdicts.is_duplicate(index)));
+    }
+    all
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn the_scalar_filter_equals_the_model(keys in stream(), lines in 1u64..5, part in 1usize..200) {
+        for (width, replacement) in shapes() {
+            let mut model = Model::new(lines, width, replacement);
+            let mut filter = build(lines, width, replacement, Kernel::Scalar);
+            let expected: Vec<bool> = keys.iter().map(|key| model.observe(*key)).collect();
+            prop_assert_eq!(&observe_in_parts(&mut filter, &keys, part), &expected);
+            let report = filter.report();
+            prop_assert_eq!(report.evictions, model.evictions);
+            prop_assert_eq!(report.observed, keys.len() as u64);
+            prop_assert_eq!(report.fresh, expected.iter().filter(|duplicate| !**duplicate).count() as u64);
+            let slots = (lines * u64::from(width.slots())) as f64;
+            prop_assert!((report.fill - model.occupied() as f64 / slots).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn every_kernel_equals_the_scalar_one(keys in stream(), lines in 1u64..5, part in 1usize..200) {
+        for kernel in vector_kernels() {
+            for (width, replacement) in shapes() {
+                let mut oracle = build(lines, width, replacement, Kernel::Scalar);
+                let mut filter = build(lines, width, replacement, kernel);
+                let expected = observe_in_parts(&mut oracle, &keys, 64);
+                let seen = observe_in_parts(&mut filter, &keys, part);
+                prop_assert_eq!(&seen, &expected, "{} {:?} {}", kernel, width, replacement);
+                prop_assert_eq!(filter.report().evictions, oracle.report().evictions);
+                prop_assert_eq!(filter.report().fill, oracle.report().fill);
+            }
+        }
+    }
+
+    #[test]
+    fn partitions_judge_as_the_whole_does(keys in stream(), lines in 8u64..40, count in 1usize..8) {
+        let spec = spec(lines, SlotWidth::Bits16, Replacement::Lru);
+        let mut whole = spec.build().unwrap();
+        let mut parts = spec.build_partitions(count).unwrap();
+        let owners = Partitioning::new(lines, count).unwrap();
+        for key in &keys {
+            let owner = &mut parts[owners.of(*key)];
+            prop_assert_eq!(owner.contains(*key), whole.contains(*key));
+            prop_assert_eq!(owner.observe_one(*key), whole.observe_one(*key));
+        }
+        let mut joint = FingerprintLines::report_of(&parts);
+        joint.huge_page_bytes = 0;
+        prop_assert_eq!(joint, whole.report());
+    }
+}
+
+/// A small stream with Zipf-like repeats, as u64 keys.
+fn long_stream(count: u64) -> Vec<KeyHash> {
+    let hasher = KeyHasher::seeded(11);
+    (0..count)
+        .map(|index| {
+            let random = KeyHash(index).remix(1);
+            // Two of three keys are new, the third is one of the last few thousand.
+            let key = if random.is_multiple_of(3) {
+                index.saturating_sub(random % 5000)
+            } else {
+                index
+            };
+            hasher.hash_u64(key)
+        })
+        .collect()
+}
+
+#[test]
+fn long_streams_agree_on_every_kernel() {
+    let keys = long_stream(200_000);
+    for (width, replacement) in shapes() {
+        let mut oracle = build(500, width, replacement, Kernel::Scalar);
+        let expected = observe_in_parts(&mut oracle, &keys, 1000);
+        assert!(expected.iter().any(|duplicate| *duplicate));
+        assert!(oracle.report().evictions > 0);
+        for kernel in vector_kernels() {
+            let mut filter = build(500, width, replacement, kernel);
+            assert_eq!(
+                observe_in_parts(&mut filter, &keys, 333),
+                expected,
+                "{kernel} {width:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn without_evictions_nothing_is_missed() {
+    let keys = long_stream(20_000);
+    let mut seen = std::collections::HashSet::new();
+    let mut filter = spec(1 << 12, SlotWidth::Bits32, Replacement::Fifo)
+        .build()
+        .unwrap();
+    let verdicts = observe_in_parts(&mut filter, &keys, 64);
+    assert_eq!(filter.report().evictions, 0);
+    for (key, duplicate) in keys.iter().zip(verdicts) {
+        assert_eq!(duplicate, !seen.insert(*key));
+    }
+}
+
+#[test]
+fn reported_rates_are_the_measured_ones() {
+    let hasher = KeyHasher::seeded(5);
+    let mut filter = spec(1000, SlotWidth::Bits8, Replacement::Fifo)
+        .build()
+        .unwrap();
+    let distinct: Vec<KeyHash> = (0..200_000u64).map(|key| hasher.hash_u64(key)).collect();
+    let false_duplicates = observe_in_parts(&mut filter, &distinct, 1024)
+        .iter()
+        .filter(|duplicate| **duplicate)
+        .count();
+    let report = filter.report();
+    let expected = report.expected_false_duplicates;
+    assert!(
+        (false_duplicates as f64 / expected - 1.0).abs() < 0.02,
+        "{false_duplicates} {expected}"
+    );
+    let probes = 100_000;
+    let found = (0..probes)
+        .filter(|key| filter.contains(hasher.hash_u64(u64::MAX - key)))
+        .count();
+    assert!((found as f64 / probes as f64 / report.expected_fpr - 1.0).abs() < 0.03);
+}
+
+#[test]
+fn misses_begin_at_the_reported_age() {
+    let hasher = KeyHasher::seeded(9);
+    for replacement in [Replacement::Fifo, Replacement::Lru] {
+        let mut filter = spec(100_000, SlotWidth::Bits32, replacement)
+            .build()
+            .unwrap();
+        let age = filter.report().miss_age_keys as u64;
+        let warm_up: Vec<KeyHash> = (0..age * 4).map(|key| hasher.hash_u64(key)).collect();
+        observe_in_parts(&mut filter, &warm_up, 512);
+        let tested = age / 20;
+        let missed = (0..tested)
+            .filter(|younger| !filter.contains(warm_up[(age * 3 + younger) as usize]))
+            .count();
+        let share = missed as f64 / tested as f64;
+        // Up to 5 % younger than the reported age, so a little below 1 in 1000.
+        assert!((0.0004..0.0014).contains(&share), "{replacement}: {share}");
+    }
+}
+
+#[test]
+fn clear_forgets_everything() {
+    let mut filter = spec(10, SlotWidth::Bits16, Replacement::Fifo)
+        .build()
+        .unwrap();
+    let empty = filter.report();
+    let keys = long_stream(1000);
+    observe_in_parts(&mut filter, &keys, 100);
+    assert!(filter.contains(keys[999]));
+    filter.clear();
+    assert!(!filter.contains(keys[999]));
+    assert_eq!(filter.report(), empty);
+}
+
+#[test]
+fn specifications_that_cannot_be_met_are_refused() {
+    let refusal = |spec: FingerprintSpec| match spec.build().unwrap_err() {
+        BuildError::Spec(error) => (error.field, error.allowed),
+        other => panic!("{other}"),
+    };
+    let (field, allowed) = refusal(FingerprintSpec::new(63));
+    assert_eq!(
+        (field, allowed.as_str()),
+        ("memory", "at least 64 B (one line)")
+    );
+    for rate in [0.0, 1.0, -1.0, 2.0, f64::NAN, f64::INFINITY] {
+        let (field, allowed) = refusal(FingerprintSpec::new(1 << 20).max_fpr(rate));
+        assert_eq!((field, allowed.as_str()), ("fpr", "above 0 and below 1"));
+    }
+    let (field, allowed) = refusal(FingerprintSpec::new(1 << 26).max_fpr(1e-18));
+    assert_eq!(field, "fpr");
+    assert!(
+        allowed.starts_with("at least 4.5e-13 with 67108864 B"),
+        "{allowed}"
+    );
+    let wide = FingerprintSpec::new(1 << 50).slot_width(SlotWidth::Bits32);
+    let huge = wide.build().unwrap_err();
+    assert!(matches!(huge, BuildError::Memory(error) if error.bytes == 1 << 50));
+    let partitions = FingerprintSpec::new(128).build_partitions(3).unwrap_err();
+    assert!(partitions.to_string().contains("1 to 2"));
+}
+
+#[test]
+fn the_rate_chooses_the_slot_width() {
+    let width = |rate| {
+        FingerprintSpec::new(1 << 28)
+            .max_fpr(rate)
+            .geometry()
+            .unwrap()
+            .width
+    };
+    assert_eq!(width(0.3), SlotWidth::Bits8);
+    assert_eq!(width(0.001), SlotWidth::Bits16);
+    assert_eq!(width(1e-8), SlotWidth::Bits32);
+    assert_eq!(width(1e-10), SlotWidth::Bits64);
+}

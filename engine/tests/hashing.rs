@@ -1,0 +1,169 @@
+//! Key hashes: lanes equal the scalar form, fields do not run together, and the split of the bits is uniform.
+
+use echoless::{Kernel, KeyHash, KeyHasher};
+use proptest::prelude::*;
+
+fn hashers() -> [KeyHasher; 2] {
+    [KeyHasher::seeded(42), KeyHasher::keyed([7; 16])]
+}
+
+proptest! {
+    #[test]
+    fn batches_equal_single_keys_on_every_kernel(keys in prop::collection::vec(any::<u128>(), 0..70), seed: u64) {
+        let short: Vec<u64> = keys.iter().map(|key| *key as u64).collect();
+        let mut hashes = vec![KeyHash(0); keys.len()];
+        for hasher in [KeyHasher::seeded(seed), KeyHasher::keyed(u128::from(seed).to_le_bytes())] {
+            for kernel in Kernel::ALL.into_iter().filter(|kernel| kernel.is_available()) {
+                let hasher = hasher.clone().with_kernel(kernel).unwrap();
+                hasher.hash_u128s(&keys, &mut hashes);
+                for (key, hash) in keys.iter().zip(&hashes) {
+                    prop_assert_eq!(hasher.hash_u128(*key), *hash);
+                }
+                hasher.hash_u64s(&short, &mut hashes);
+                for (key, hash) in short.iter().zip(&hashes) {
+                    prop_assert_eq!(hasher.hash_u64(*key), *hash);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn fields_never_run_together(fields in prop::collection::vec(prop::option::of(prop::collection::vec(any::<u8>(), 0..6)), 1..5)) {
+        let hash = |hasher: &KeyHasher, fields: &[Option<Vec<u8>>]| hasher.hash_fields(fields.iter().map(Option::as_deref));
+        for hasher in hashers() {
+            let original = hash(&hasher, &fields);
+            for index in 0..fields.len() {
+                // A missing field is not an empty one.
+                let mut other = fields.clone();
+                other[index] = match &fields[index] {
+                    Some(bytes) if bytes.is_empty() => None,
+                    Some(_) | None => Some(Vec::new()),
+                };
+                prop_assert_ne!(hash(&hasher, &other), original);
+                // A field cut in two is not the field.
+                if let Some(bytes) = &fields[index] {
+                    let (left, right) = bytes.split_at(bytes.len() / 2);
+                    let mut other = fields.clone();
+                    other.splice(index..=index, [Some(left.to_vec()), Some(right.to_vec())]);
+                    prop_assert_ne!(hash(&hasher, &other), original);
+                }
+            }
+        }
+    }
+}
+
+/// Pearson's statistic of counts that should be equal, as a number of standard deviations from its mean.
+fn deviation(counts: &[u64]) -> f64 {
+    let mean = counts.iter().sum::<u64>() as f64 / counts.len() as f64;
+    let statistic: f64 = counts
+        .iter()
+        .map(|count| (*count as f64 - mean).powi(2) / mean)
+        .sum();
+    let freedom = (counts.len() - 1) as f64;
+    (statistic - freedom) / (2.0 * freedom).sqrt()
+}
+
+/// Hashes of keys as they come in life: counters, strided counters, short texts.
+fn key_families() -> Vec<(&'static str, Vec<KeyHash>)> {
+    const KEYS: u64 = 1 << 20;
+    let mut families = Vec::new();
+    for hasher in hashers() {
+        families.push((
+            "counter",
+            (0..KEYS).map(|key| hasher.hash_u64(key)).collect(),
+        ));
+        families.push((
+            "stride",
+            (0..KEYS).map(|key| hasher.hash_u64(key << 40)).collect(),
+        ));
+        let wide = |key: u64| u128::from(key & 1023) << 64 | u128::from(key >> 10);
+        families.push((
+            "grid",
+            (0..KEYS).map(|key| hasher.hash_u128(wide(key))).collect(),
+        ));
+        families.push((
+            "text",
+            (0..KEYS)
+                .map(|key| hasher.hash(format!("+49{key:011}").as_bytes()))
+                .collect(),
+        ));
+    }
+    families
+}
+
+#[test]
+fn lines_and_fingerprints_inside_a_range_of_lines_are_uniform() {
+    // 48 lines so that borders fall inside the hash range; the statistic is normal, 5 deviations are one in a million.
+    const LINES: u64 = 48;
+    for (name, hashes) in key_families() {
+        let mut lines = vec![0; LINES as usize];
+        let mut fingerprints = vec![0; 256];
+        let mut high_fingerprints = vec![0; 256];
+        let mut remixed = vec![0; 256];
+        for hash in &hashes {
+            let line = hash.line(LINES);
+            lines[line as usize] += 1;
+            // Only the keys of a few lines: what a line sees must be as uniform as what the whole does.
+            if (10..14).contains(&line) {
+                fingerprints[(hash.0 & 0xff) as usize] += 1;
+                high_fingerprints[(hash.0 >> 24 & 0xff) as usize] += 1;
+                remixed[(hash.remix(3) >> 56) as usize] += 1;
+            }
+        }
+        for counts in [lines, fingerprints, high_fingerprints, remixed] {
+            let deviation = deviation(&counts);
+            assert!(deviation.abs() < 5.0, "{name}: {deviation}");
+        }
+    }
+}
+
+#[test]
+fn every_key_bit_changes_half_of_the_hash() {
+    for hasher in hashers() {
+        for bit in 0..128 {
+            let flipped: u32 = (0..512u128)
+                .map(|key| {
+                    let key = key.wrapping_mul(0x1234_5678_9abc_def1_1111_2222_3333_4445);
+                    (hasher.hash_u128(key).0 ^ hasher.hash_u128(key ^ 1 << bit).0).count_ones()
+                })
+                .sum();
+            let mean = f64::from(flipped) / 512.0;
+            assert!((30.0..34.0).contains(&mean), "bit {bit}: {mean}");
+        }
+    }
+}
+
+#[test]
+fn different_u64_keys_never_share_a_seeded_hash() {
+    let hasher = KeyHasher::seeded(1);
+    let hashes: std::collections::HashSet<KeyHash> = (0..1u64 << 20)
+        .map(|key| hasher.hash_u64(key * key))
+        .collect();
+    assert_eq!(hashes.len(), 1 << 20);
+}
+
+#[test]
+fn hashes_are_the_same_everywhere() {
+    // Saved filters depend on these bytes: a change is a new format version.
+    let hasher = KeyHasher::seeded(0);
+    assert_eq!(hasher.hash(b"").0, wyhash_of(b""));
+    assert_eq!(hasher.hash(b"echoless").0, wyhash_of(b"echoless"));
+    let fixed = [hasher.hash_u64(1).0, hasher.hash_u128(1).0];
+    assert_eq!(fixed, FIXED_HASHES);
+}
+
+/// wyhash, final version 3, seed 0, from the crate's own hasher.
+fn wyhash_of(bytes: &[u8]) -> u64 {
+    use std::hash::Hasher;
+    let secret = [
+        0xa076_1d64_78bd_642f,
+        0xe703_7ed1_a0b4_28db,
+        0x8ebc_6af0_9c88_c6e3,
+        0x5899_65cc_7537_4cc3,
+    ];
+    let mut hasher = wyhash::final3::WyHash::new(0, secret);
+    hasher.write(bytes);
+    hasher.finish()
+}
+
+const FIXED_HASHES: [u64; 2] = [12_607_990_046_738_991_007, 1_555_820_890_552_674_331];

@@ -1,0 +1,153 @@
+//! What the command line means: every value checked, every default filled in.
+
+use std::str::FromStr;
+
+use echoless::{Kernel, Replacement, SpecError};
+
+use crate::args::{DedupArgs, GenArgs, Kind, Missing};
+use crate::dedup::detector::FilterChoice;
+use crate::dedup::fields::{FieldList, parse_delimiter};
+use crate::dedup::records::Framing;
+use crate::files::{Source, Target};
+use crate::generate::repeats::{Choice, Repeats};
+use crate::number::{parse_rate, parse_size};
+
+/// A run of `echoless dedup`.
+#[derive(Debug)]
+pub(crate) struct Dedup {
+    pub(crate) sources: Vec<Source>,
+    pub(crate) framing: Framing,
+    pub(crate) header: bool,
+    /// The fields to compare; `None` compares whole records.
+    pub(crate) key: Option<FieldList>,
+    pub(crate) delimiter: u8,
+    pub(crate) missing: Missing,
+    pub(crate) filter: FilterChoice,
+    pub(crate) output: Target,
+    pub(crate) duplicates: Option<Target>,
+    pub(crate) stats: Option<Target>,
+    pub(crate) invert: bool,
+    pub(crate) count: bool,
+    pub(crate) fail_on_duplicates: bool,
+    pub(crate) quiet: bool,
+}
+
+impl TryFrom<DedupArgs> for Dedup {
+    type Error = SpecError;
+
+    fn try_from(typed: DedupArgs) -> Result<Self, SpecError> {
+        if typed.delimiter.is_some() && typed.key.is_none() && !typed.csv {
+            return Err(SpecError::new(
+                "delimiter",
+                "without fields to delimit",
+                "together with --key or --csv",
+            ));
+        }
+        let delimiter = match &typed.delimiter {
+            Some(text) => parse_delimiter(text)?,
+            None => b',',
+        };
+        let framing = if typed.null {
+            Framing::Nul
+        } else if typed.csv {
+            Framing::Csv { delimiter }
+        } else if typed.crlf {
+            Framing::CrLf
+        } else {
+            Framing::Lf
+        };
+        framing.check_delimiter(delimiter)?;
+        let key = match &typed.key {
+            Some(text) => Some(FieldList::parse(text, typed.header)?),
+            None => None,
+        };
+        let mut sources: Vec<Source> = typed.inputs.into_iter().map(Source::from_path).collect();
+        if sources.is_empty() {
+            sources.push(Source::Stdin);
+        }
+        let kernel = match typed.kernel.as_str() {
+            "auto" => None,
+            name => Some(Kernel::from_str(name)?),
+        };
+        Ok(Self {
+            sources,
+            framing,
+            header: typed.header,
+            key,
+            delimiter,
+            missing: typed.missing.unwrap_or(Missing::Error),
+            filter: FilterChoice {
+                memory_bytes: parse_size("memory", &typed.memory)?,
+                max_fpr: parse_rate("fpr", &typed.fpr)?,
+                replacement: Replacement::from_str(&typed.replacement)?,
+                kernel,
+                seed: typed.seed,
+            },
+            output: Target::from_path(typed.output),
+            duplicates: typed.duplicates.map(|path| Target::from_path(Some(path))),
+            stats: typed.stats.map(|path| Target::from_path(Some(path))),
+            invert: typed.invert,
+            count: typed.count,
+            fail_on_duplicates: typed.fail_on_duplicates,
+            quiet: typed.quiet,
+        })
+    }
+}
+
+/// A run of `echoless gen`.
+#[derive(Debug)]
+pub(crate) struct Gen {
+    pub(crate) kind: Kind,
+    pub(crate) count: u64,
+    pub(crate) seed: u64,
+    pub(crate) repeats: Repeats,
+    pub(crate) record_bytes: usize,
+    pub(crate) header: bool,
+    pub(crate) output: Target,
+}
+
+impl TryFrom<GenArgs> for Gen {
+    type Error = SpecError;
+
+    fn try_from(typed: GenArgs) -> Result<Self, SpecError> {
+        if typed.record_bytes.is_some() && typed.kind != Kind::Lines {
+            return Err(SpecError::new(
+                "record-bytes",
+                "a length of records that have their own",
+                "with `lines` only",
+            ));
+        }
+        if typed.header && typed.kind != Kind::Cdr {
+            return Err(SpecError::new(
+                "header",
+                "a header for records without fields",
+                "with `cdr` only",
+            ));
+        }
+        let choice = match typed.gap {
+            Some(gap) => Choice::gap(gap)?,
+            None => typed.distribution.parse()?,
+        };
+        Ok(Self {
+            kind: typed.kind,
+            count: typed.count,
+            seed: typed.seed,
+            repeats: Repeats::new(typed.seed, parse_share(&typed.duplicates)?, choice),
+            record_bytes: typed.record_bytes.unwrap_or(100),
+            header: typed.header,
+            output: Target::from_path(typed.output),
+        })
+    }
+}
+
+/// Parses the share of duplicates. Past 0.999 nearly every step back along the stream meets another duplicate.
+fn parse_share(text: &str) -> Result<f64, SpecError> {
+    match text.parse::<f64>() {
+        Ok(share) if (0.0..=0.999).contains(&share) => Ok(share),
+        _ => Err(SpecError::new(
+            "duplicates",
+            text,
+            "a share from 0 to 0.999",
+        )),
+    }
+}

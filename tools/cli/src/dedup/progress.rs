@@ -1,0 +1,45 @@
+//! A line on the terminal while the run lasts: bytes, rate and, where the length of the inputs is known, the time left.
+
+use std::io::{self, IsTerminal};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+const KNOWN_LENGTH: &str = "{bytes} of {total_bytes}  {percent} %  {bytes_per_sec}  {eta} left";
+const UNKNOWN_LENGTH: &str = "{bytes}  {bytes_per_sec}  {elapsed}";
+
+/// The progress of a run; it disappears with the value.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    bar: ProgressBar,
+}
+
+impl Progress {
+    /// Shows progress if standard error is a terminal, unless records are written to a terminal as well.
+    pub(crate) fn new(total_bytes: Option<u64>, wanted: bool, records_on_stdout: bool) -> Self {
+        let among_records = records_on_stdout && io::stdout().is_terminal();
+        if !wanted || !io::stderr().is_terminal() || among_records {
+            return Self {
+                bar: ProgressBar::hidden(),
+            };
+        }
+        let (bar, template) = match total_bytes {
+            Some(total) => (ProgressBar::new(total), KNOWN_LENGTH),
+            None => (ProgressBar::no_length(), UNKNOWN_LENGTH),
+        };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        Self { bar }
+    }
+
+    /// Says how many bytes were read so far.
+    pub(crate) fn set(&self, bytes: u64) {
+        self.bar.set_position(bytes);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

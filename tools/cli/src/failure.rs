@@ -1,0 +1,76 @@
+//! What can end a run early, and how a run ends: one line on standard error and an exit code.
+
+use std::io;
+use std::process::ExitCode;
+
+use echoless::{BuildError, SpecError};
+use thiserror::Error;
+
+/// The exit code of a run that found duplicates under `--fail-on-duplicates`.
+pub(crate) const FOUND_DUPLICATES: u8 = 1;
+
+/// The exit code of a run that could not be done.
+const FAILED: u8 = 2;
+
+/// Why a run ended early.
+#[derive(Debug, Error)]
+pub(crate) enum Failure {
+    /// The command line makes no sense to the parser.
+    #[error("{0}")]
+    Usage(String),
+    /// An option whose value is not possible.
+    #[error(transparent)]
+    Option(#[from] SpecError),
+    /// A filter that cannot be had.
+    #[error(transparent)]
+    Filter(#[from] BuildError),
+    /// A file, or a standard stream, that cannot be opened, read or written.
+    #[error("{name}: {source}")]
+    File { name: String, source: io::Error },
+    /// A file that would be read and written, or written twice.
+    #[error("{name}: is also {other}")]
+    SameFile { name: String, other: &'static str },
+    /// Input that is not what the options say.
+    #[error("{name}, {unit} {number}: {problem}")]
+    Data {
+        name: String,
+        /// What `number` counts: lines, or records where these are not lines.
+        unit: &'static str,
+        number: u64,
+        problem: String,
+    },
+    /// Whoever read the output has gone; nobody is left to tell.
+    #[error("the reader of the output has gone")]
+    ReaderGone,
+}
+
+impl Failure {
+    /// Turns an error about reading or opening `name` into a failure.
+    pub(crate) fn file(name: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let name = name.into();
+        move |source| Self::File { name, source }
+    }
+
+    /// Turns an error about writing to `name` into a failure.
+    pub(crate) fn writing(name: &str) -> impl FnOnce(io::Error) -> Self {
+        move |source| match source.kind() {
+            io::ErrorKind::BrokenPipe => Self::ReaderGone,
+            _ => Self::File {
+                name: name.to_owned(),
+                source,
+            },
+        }
+    }
+}
+
+/// Says how a run ended.
+pub(crate) fn report(outcome: Result<ExitCode, Failure>) -> ExitCode {
+    match outcome {
+        Ok(code) => code,
+        Err(Failure::ReaderGone) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("echoless: {failure}");
+            ExitCode::from(FAILED)
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! `echoless gen`: reproducible streams of made-up records with a known share of duplicates.
+//!
+//! A record is a function of the seed and of the position at which it first appears, so a duplicate is made again instead of being
+//! remembered: streams of any length take fixed memory.
+
+mod cdr;
+mod keys;
+mod line;
+mod lines;
+pub(crate) mod repeats;
+mod zipf;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use echoless::KeyHasher;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng;
+
+use crate::args::Kind;
+use crate::config::Gen;
+use crate::failure::Failure;
+use crate::files::Targets;
+
+/// How many bytes go into one system call.
+const BATCH_BYTES: usize = 256 << 10;
+
+/// Makes the record that first appears at a position.
+trait Record {
+    /// Appends it to `out`.
+    fn append(&self, position: u64, out: &mut Vec<u8>);
+
+    /// The header of a stream of such records.
+    fn header(&self) -> &'static [u8] {
+        b""
+    }
+}
+
+/// The independent uses of the hash of a position.
+mod stream {
+    pub(super) const DUPLICATE: u64 = 1;
+    pub(super) const SOURCE: u64 = 2;
+    pub(super) const CONTENT: u64 = 3;
+}
+
+/// A generator of random numbers that depends on the seed, the position and the use only.
+fn random(hasher: &KeyHasher, position: u64, stream: u64) -> Xoshiro256PlusPlus {
+    Xoshiro256PlusPlus::seed_from_u64(hasher.hash_u64(position).remix(stream))
+}
+
+/// A number below `bound`, from 64 random bits.
+fn below(bits: u64, bound: u64) -> u64 {
+    ((u128::from(bits) * u128::from(bound)) >> 64) as u64
+}
+
+/// Runs `echoless gen`.
+pub(crate) fn run(config: &Gen) -> Result<ExitCode, Failure> {
+    match config.kind {
+        Kind::Cdr => write(config, &cdr::Cdr::new(config.seed)),
+        Kind::Keys => write(config, &keys::Keys::new(config.seed)),
+        Kind::Lines => write(
+            config,
+            &lines::Lines::new(config.seed, config.record_bytes, config.count)?,
+        ),
+    }
+}
+
+fn write(config: &Gen, record: &impl Record) -> Result<ExitCode, Failure> {
+    let mut file = Targets::new(&[]).open(&config.output)?;
+    let mut batch = Vec::with_capacity(BATCH_BYTES + (BATCH_BYTES >> 2));
+    if config.header {
+        batch.extend_from_slice(record.header());
+    }
+    let mut positions = 0..config.count;
+    loop {
+        for position in positions.by_ref() {
+            record.append(config.repeats.first_position(position), &mut batch);
+            if batch.len() >= BATCH_BYTES {
+                break;
+            }
+        }
+        if batch.is_empty() {
+            return Ok(ExitCode::SUCCESS);
+        }
+        file.write_all(&batch)
+            .map_err(Failure::writing(&config.output.name()))?;
+        batch.clear();
+    }
+}

@@ -1,0 +1,49 @@
+//! Shell completions and manual pages, made from the definitions of the command line.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::CommandFactory;
+use clap_complete::Shell;
+use clap_mangen::Man;
+use echoless::SpecError;
+
+use crate::args::Args;
+use crate::failure::Failure;
+
+/// Writes the completions of a shell.
+pub(crate) fn completions(shell: Shell) -> Result<ExitCode, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Args::command(), "echoless", &mut script);
+    write(&script)
+}
+
+/// Writes the manual page of a subcommand, or of the command as a whole.
+pub(crate) fn page(subcommand: Option<&str>) -> Result<ExitCode, Failure> {
+    let mut command = Args::command();
+    command.build();
+    if let Some(name) = subcommand {
+        let Some(found) = command.find_subcommand(name).cloned() else {
+            let names: Vec<&str> = command
+                .get_subcommands()
+                .map(clap::Command::get_name)
+                .collect();
+            return Err(SpecError::new("command", name, names.join(", ")).into());
+        };
+        command = found;
+    }
+    let mut page = Vec::new();
+    Man::new(command)
+        .render(&mut page)
+        .map_err(Failure::writing("standard output"))?;
+    write(&page)
+}
+
+fn write(text: &[u8]) -> Result<ExitCode, Failure> {
+    let mut output = io::stdout().lock();
+    output
+        .write_all(text)
+        .and_then(|()| output.flush())
+        .map_err(Failure::writing("standard output"))?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,249 @@
+//! Whatever cannot be done ends with one clear line, exit code 2 and no partial record.
+
+use std::fs::{self, File, OpenOptions};
+use std::process::Stdio;
+
+use crate::run::{command, dedup, echoless, file, run};
+
+#[test]
+fn impossible_options() {
+    for (args, expected) in [
+        (&["-k", "0"][..], "key: `0` is not possible"),
+        (&["-k", "7-5"], "key: `7-5` is not possible"),
+        (&["-k", "2,,3"], "key: `` is not possible"),
+        (&["-k", "-3"], "key: `-3` is not possible"),
+        (&["-k", "name"], "names need --header"),
+        (&["-k", "1", "-d", ""], "delimiter: "),
+        (&["-k", "1", "-d", ",;"], "delimiter: ,; is not possible"),
+        (&["-k", "1", "-d", "\n"], "delimiter: `\\n` is not possible"),
+        (&["--csv", "-d", "\""], "delimiter: `\\\"` is not possible"),
+        (&["-d", ";"], "allowed: together with --key or --csv"),
+        (&["-m", "12Q"], "memory: 12Q is not possible"),
+        (&["-m", "0"], "memory: 0 is not possible"),
+        (&["-m", "-1G"], "memory: -1G is not possible"),
+        (
+            &["-m", "63"],
+            "memory: 63 B is not possible; allowed: at least 64 B",
+        ),
+        (&["--fpr", "0"], "fpr: 0 is not possible"),
+        (&["--fpr", "1"], "fpr: 1 is not possible"),
+        (&["--fpr", "-0.5"], "fpr: -0.5 is not possible"),
+        (&["--fpr", "x"], "fpr: x is not possible"),
+        (&["--fpr", "1e-300"], "fpr: 1e-300 is not possible"),
+        (
+            &["--replacement", "random"],
+            "[possible values: fifo, lru, qqhtd]",
+        ),
+        (&["--kernel", "sse9"], "possible values: auto, scalar"),
+        (&["--missing", "skip"], "--key"),
+        (&["-k", "1", "--missing", "drop"], "error, skip, empty"),
+        (&["--seed", "x"], "--seed"),
+        (&["-z", "--csv"], "--csv"),
+        (&["--invert", "--duplicates", "x"], "--duplicates"),
+        (&["--no-such-flag"], "--no-such-flag"),
+    ] {
+        let run = echoless(&[&["dedup"], args].concat(), b"");
+        assert!(
+            run.refusal().contains(expected),
+            "{args:?}: {}",
+            run.refusal()
+        );
+        assert_eq!(run.stdout, b"");
+    }
+}
+
+#[test]
+fn impossible_streams_to_generate() {
+    for (args, expected) in [
+        (&[][..], "<KIND>"),
+        (&["words"], "possible values: cdr, keys, lines"),
+        (&["keys", "-n", "-1"], "-1"),
+        (
+            &["keys", "--duplicates", "1"],
+            "duplicates: 1 is not possible",
+        ),
+        (
+            &["keys", "--duplicates", "-0.1"],
+            "duplicates: -0.1 is not possible",
+        ),
+        (
+            &["keys", "--distribution", "normal"],
+            "distribution: normal",
+        ),
+        (
+            &["keys", "--distribution", "zipf:0"],
+            "distribution: zipf:0",
+        ),
+        (&["keys", "--gap", "0"], "gap: 0 is not possible"),
+        (
+            &["keys", "--gap", "5", "--distribution", "zipf"],
+            "--distribution",
+        ),
+        (&["keys", "--record-bytes", "50"], "record-bytes: "),
+        (&["keys", "--header"], "header: "),
+        (
+            &["lines", "--record-bytes", "1"],
+            "record-bytes: 1 is not possible",
+        ),
+        (
+            &["keys", "-o", "/no/such/directory/file"],
+            "/no/such/directory/file: ",
+        ),
+    ] {
+        let run = echoless(&[&["gen"], args].concat(), b"");
+        assert!(
+            run.refusal().contains(expected),
+            "{args:?}: {}",
+            run.refusal()
+        );
+        assert_eq!(run.stdout, b"");
+    }
+}
+
+#[test]
+fn no_subcommand() {
+    assert!(echoless(&[], b"").refusal().contains("subcommand"));
+    assert!(echoless(&["undo"], b"").refusal().contains("undo"));
+}
+
+#[test]
+fn inputs_that_cannot_be_read_end_the_run_before_it_begins() {
+    let directory = tempfile::tempdir().unwrap();
+    let good = file(directory.path(), "good", b"a\n");
+    let output = file(directory.path(), "output", b"precious");
+    let folder = directory.path().to_str().unwrap();
+    let absent = directory.path().join("absent").to_str().unwrap().to_owned();
+    for (bad, reason) in [(folder, "is a directory"), (&absent, "No such file")] {
+        let run = dedup(&[&good, bad, "-o", &output], b"");
+        assert!(
+            run.refusal().starts_with(&format!("{bad}: ")),
+            "{}",
+            run.refusal()
+        );
+        assert!(run.refusal().contains(reason), "{}", run.refusal());
+        assert_eq!(fs::read(&output).unwrap(), b"precious");
+    }
+    let run = dedup(&[&good, "-o", folder], b"");
+    assert!(run.refusal().starts_with(folder), "{}", run.refusal());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_may_not_be_read() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let directory = tempfile::tempdir().unwrap();
+    let path = file(directory.path(), "secret", b"a\n");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
+    if File::open(&path).is_ok() {
+        eprintln!("skipped: this user may read everything");
+        return;
+    }
+    let run = dedup(&[&path], b"");
+    assert!(run.refusal().contains("ermission"), "{}", run.refusal());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_directory_as_standard_input() {
+    let mut command = command(&["dedup", "-q", "-m", "64k"]);
+    command.stdin(Stdio::from(File::open(std::env::temp_dir()).unwrap()));
+    let run = run(command);
+    assert!(
+        run.refusal().starts_with("standard input: "),
+        "{}",
+        run.refusal()
+    );
+}
+
+#[test]
+fn an_input_is_never_overwritten() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = file(directory.path(), "data", b"a\na\n");
+    let other = directory.path().join("./data").to_str().unwrap().to_owned();
+    for option in ["-o", "--duplicates", "--stats"] {
+        let run = dedup(&[&path, option, &other], b"");
+        assert_eq!(run.refusal(), format!("{other}: is also an input"));
+        assert_eq!(fs::read(&path).unwrap(), b"a\na\n");
+    }
+    let mut appending = command(&["dedup", "-q", "-m", "64k", &path]);
+    appending.stdout(Stdio::from(
+        OpenOptions::new().append(true).open(&path).unwrap(),
+    ));
+    assert_eq!(
+        run(appending).refusal(),
+        "standard output: is also an input"
+    );
+    assert_eq!(fs::read(&path).unwrap(), b"a\na\n");
+}
+
+#[test]
+fn outputs_are_different_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("output").to_str().unwrap().to_owned();
+    let run = dedup(&["-o", &path, "--duplicates", &path], b"a\n");
+    assert_eq!(run.refusal(), format!("{path}: is also another output"));
+    let run = dedup(&["--stats", "-"], b"a\n");
+    assert_eq!(run.refusal(), "standard output: is also another output");
+}
+
+#[test]
+fn the_null_device_may_be_everything_at_once() {
+    if !std::path::Path::new("/dev/null").exists() {
+        eprintln!("skipped: there is no /dev/null");
+        return;
+    }
+    let null = "/dev/null";
+    let args = [null, "-o", null, "--duplicates", null, "--stats", null];
+    assert_eq!(dedup(&args, b"").text(), "");
+}
+
+#[test]
+fn an_open_quote_is_an_error_after_everything_before_it() {
+    let input = b"a,1\n\"b\nc\",2\na,1\nd,\"3\ne,4\n";
+    let run = dedup(&["--csv"], input);
+    assert_eq!(
+        run.refusal(),
+        "standard input, line 5: a quoted field that begins in this record does not end"
+    );
+    assert_eq!(run.stdout, b"a,1\n\"b\nc\",2\n");
+    let run = dedup(&["--csv", "--header", "-k", "1"], b"\"");
+    assert!(run.refusal().starts_with("standard input, line 1: "));
+}
+
+#[test]
+fn an_unknown_name_lists_the_names() {
+    let run = dedup(&["--header", "-k", "nam"], b"id,name\n1,a\n");
+    assert_eq!(
+        run.refusal(),
+        "key: `nam` is not possible; allowed: the header's names id, name"
+    );
+    let run = dedup(&["--header", "-k", "id"], b"id,id\n1,a\n");
+    assert!(
+        run.refusal().contains("only one field"),
+        "{}",
+        run.refusal()
+    );
+}
+
+#[test]
+fn a_full_device_is_an_error() {
+    if !std::path::Path::new("/dev/full").exists() {
+        eprintln!("skipped: there is no /dev/full");
+        return;
+    }
+    for option in ["-o", "--duplicates", "--stats"] {
+        let run = dedup(&[option, "/dev/full"], b"a\na\n");
+        assert!(
+            run.refusal().starts_with("/dev/full: "),
+            "{}",
+            run.refusal()
+        );
+    }
+    let run = echoless(&["gen", "keys", "-n", "1", "-o", "/dev/full"], b"");
+    assert!(
+        run.refusal().starts_with("/dev/full: "),
+        "{}",
+        run.refusal()
+    );
+}

@@ -1,0 +1,136 @@
+//! Options of the filter: they change what it can hold and how fast it is, not what it says while it holds everything.
+
+use serde_json::Value;
+
+use crate::run::{command, dedup, echoless, file, run};
+
+fn stream() -> String {
+    (0..50_000u32)
+        .map(|i| format!("{}\n", i.wrapping_mul(2_654_435_761) >> 17))
+        .collect()
+}
+
+#[test]
+fn options_that_do_not_change_the_output() {
+    let input = stream();
+    let expected = dedup(&[], input.as_bytes()).bytes();
+    assert!(expected.len() < input.len());
+    for args in [
+        ["--kernel", "auto"],
+        ["--kernel", "scalar"],
+        ["--kernel", "portable"],
+        ["--seed", "12345"],
+        ["--fpr", "1e-9"],
+        ["--replacement", "lru"],
+        ["--memory", "3MB"],
+    ] {
+        let run = echoless(
+            &[&["dedup", "-q", "-m", "2MiB"][..2], &args].concat(),
+            input.as_bytes(),
+        );
+        assert!(run.bytes() == expected, "{args:?}");
+    }
+}
+
+#[test]
+fn kernels_of_some_machines() {
+    let input = stream();
+    let expected = dedup(&["--kernel", "scalar"], input.as_bytes()).bytes();
+    for kernel in ["avx2", "avx512"] {
+        let run = dedup(&["--kernel", kernel], input.as_bytes());
+        if run.code == 2 {
+            assert!(
+                run.refusal().contains("on this machine"),
+                "{}",
+                run.refusal()
+            );
+            let required = std::env::var_os("ECHOLESS_REQUIRE_KERNELS").is_some();
+            assert!(
+                !required,
+                "no {kernel}, and ECHOLESS_REQUIRE_KERNELS is set"
+            );
+            eprintln!("skipped: this machine has no {kernel}");
+        } else {
+            assert!(run.bytes() == expected, "{kernel}");
+        }
+    }
+}
+
+#[test]
+fn a_filter_that_is_too_small_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = file(directory.path(), "stats", b"");
+    // 64 lines of 16 slots, and keys that come back 5000 keys later.
+    let input: String = (0..50_000).map(|i| format!("{}\n", i % 5000)).collect();
+    for replacement in ["fifo", "lru", "qqhtd"] {
+        let args = [
+            "dedup",
+            "-m",
+            "4k",
+            "--replacement",
+            replacement,
+            "--count",
+            "--stats",
+            &path,
+        ];
+        let run = echoless(&args, input.as_bytes());
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        let fresh: u64 = String::from_utf8(run.stdout)
+            .unwrap()
+            .trim()
+            .parse()
+            .unwrap();
+        let stats: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        assert_eq!(stats["fresh"], fresh);
+        assert!(stats["evictions"].as_u64().unwrap() > 40_000);
+        let missed = stats["estimated_missed_duplicates"].as_f64().unwrap();
+        let truly = (fresh - 5000) as f64;
+        assert!((missed / truly - 1.0).abs() < 0.3, "{missed} of {truly}");
+        assert!(!run.stderr.contains("no duplicate was missed"));
+        assert!(run.stderr.contains(" evictions: about "), "{}", run.stderr);
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_does_not_grow_with_the_input() {
+    use std::io::{Read, Write};
+
+    let mut child = command(&["dedup", "-q", "-m", "8MiB"]).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    let mut peaks = Vec::new();
+    for round in 0..8 {
+        let lines: String = (0..100_000).map(|i| format!("{round} {i:060}\n")).collect();
+        let mut back = vec![0; lines.len()];
+        std::thread::scope(|scope| {
+            scope.spawn(|| stdin.write_all(lines.as_bytes()).unwrap());
+            stdout.read_exact(&mut back).unwrap();
+        });
+        assert!(back == lines.as_bytes());
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+        let peak = status
+            .lines()
+            .find(|line| line.starts_with("VmHWM:"))
+            .unwrap();
+        let kibibytes: u64 = peak.split_whitespace().nth(1).unwrap().parse().unwrap();
+        peaks.push(kibibytes);
+    }
+    drop(stdin);
+    assert!(child.wait().unwrap().success());
+    assert!(peaks[7] < (8 + 16) << 10, "{peaks:?} KiB");
+    // What grows a little is the sample of the audit, 1 MiB at most.
+    assert!(peaks[7] - peaks[1] < 4 << 10, "{peaks:?} KiB");
+}
+
+#[test]
+fn impossible_memory_is_refused_by_name() {
+    let mut without_input = command(&["dedup", "-m", "1P", "--fpr", "0.1"]);
+    without_input.stdin(std::process::Stdio::null());
+    let refused = run(without_input);
+    assert!(
+        refused.refusal().starts_with("memory: "),
+        "{}",
+        refused.refusal()
+    );
+}

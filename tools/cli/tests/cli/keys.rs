@@ -1,0 +1,198 @@
+//! What makes two records equal: fields, quoting, headers, missing fields.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use crate::run::{dedup, file, split_seen};
+
+#[test]
+fn chosen_fields_decide() {
+    let input = b"1,a,x\n2,a,y\n3,b,x\n1,a,z\n";
+    for (key, expected) in [
+        ("2", "1,a,x\n3,b,x\n"),
+        ("1-2", "1,a,x\n2,a,y\n3,b,x\n"),
+        ("2,1", "1,a,x\n2,a,y\n3,b,x\n"),
+        ("2-", "1,a,x\n2,a,y\n3,b,x\n1,a,z\n"),
+        ("3", "1,a,x\n2,a,y\n1,a,z\n"),
+    ] {
+        assert_eq!(dedup(&["-k", key], input).text(), expected, "{key}");
+        assert_eq!(dedup(&["--key", key], input).text(), expected, "{key}");
+    }
+}
+
+#[test]
+fn fields_never_run_together() {
+    let input = b"ab,c\na,bc\n,abc\nabc,\n";
+    assert_eq!(dedup(&["-k", "1,2"], input).bytes(), input);
+}
+
+#[test]
+fn an_open_range_tells_numbers_of_fields_apart() {
+    let input = b"k,a\nk,a,\nk,a,,\nk,a\n";
+    assert_eq!(dedup(&["-k", "2-"], input).text(), "k,a\nk,a,\nk,a,,\n");
+}
+
+#[test]
+fn delimiters() {
+    for (delimiter, byte) in [
+        (";", ';'),
+        ("\\t", '\t'),
+        ("tab", '\t'),
+        (" ", ' '),
+        ("-", '-'),
+    ] {
+        let input = format!("1{byte}a\n2{byte}a\n1,x{byte}b\n");
+        let expected = format!("1{byte}a\n1,x{byte}b\n");
+        let run = dedup(&["-d", delimiter, "-k", "2"], input.as_bytes());
+        assert_eq!(run.text(), expected, "{delimiter}");
+    }
+}
+
+#[test]
+fn fields_of_nul_terminated_records() {
+    let input = b"1\na\0 2\na\0 3\nb\0";
+    let args = ["-z", "-d", "\n", "-k", "2"];
+    assert_eq!(dedup(&args, input).text(), "1\na\0 3\nb\0");
+}
+
+#[test]
+fn quoted_and_unquoted_fields_of_equal_content_are_equal() {
+    let input = b"1,a\n2,\"a\"\n3,\"a\"\"b\"\n4,\"a\"\"b\"\n5,a\"b\n6,\"a,b\"\n7,a,b\n";
+    let expected = "1,a\n3,\"a\"\"b\"\n6,\"a,b\"\n";
+    assert_eq!(dedup(&["--csv", "-k", "2"], input).text(), expected);
+}
+
+#[test]
+fn quoted_fields_hold_newlines() {
+    let input = b"1,\"x\ny\"\n2,\"x\ny\"\n3,x\n\"\n\",\"\n\"\n4,\"\n\"\n";
+    let expected = "1,\"x\ny\"\n3,x\n\"\n\",\"\n\"\n";
+    assert_eq!(dedup(&["--csv", "-k", "2"], input).text(), expected);
+}
+
+#[test]
+fn whole_csv_records_are_compared_as_they_are_written() {
+    let input = b"a,\"b\nc\"\na,\"b\nc\"\n\"a\",\"b\nc\"\n";
+    let expected = "a,\"b\nc\"\n\"a\",\"b\nc\"\n";
+    assert_eq!(dedup(&["--csv"], input).text(), expected);
+    assert_eq!(dedup(&["--csv", "-k", "1-"], input).text(), "a,\"b\nc\"\n");
+}
+
+#[test]
+fn csv_with_another_delimiter() {
+    let input = b"1;\"a;b\"\n2;\"a;b\"\n3;a,b\n";
+    let args = ["--csv", "-d", ";", "-k", "2"];
+    assert_eq!(dedup(&args, input).text(), "1;\"a;b\"\n3;a,b\n");
+}
+
+#[test]
+fn a_header_passes_and_names_fields() {
+    let input = b"id,name\n1,a\nid,name\n2,a\nid,name\n";
+    let expected = "id,name\n1,a\nid,name\n";
+    assert_eq!(dedup(&["--header", "-k", "name"], input).text(), expected);
+    assert_eq!(dedup(&["--header", "-k", "2"], input).text(), expected);
+    let csv = b"\xef\xbb\xbf\"the \"\"id\"\"\",\"na\nme\"\r\n1,a\r\n1,b\r\n";
+    let args = ["--csv", "--header", "-k", "the \"id\""];
+    assert_eq!(dedup(&args, csv).bytes(), &csv[..csv.len() - 5]);
+}
+
+#[test]
+fn a_header_alone_passes() {
+    assert_eq!(dedup(&["--header", "-k", "b"], b"a,b").text(), "a,b");
+    assert_eq!(dedup(&["--header"], b"a,b\n").text(), "a,b\n");
+}
+
+#[test]
+fn the_header_of_later_inputs_is_dropped_if_it_is_the_same() {
+    let directory = tempfile::tempdir().unwrap();
+    let first = file(directory.path(), "first", b"id,name\n1,a\n");
+    let second = file(directory.path(), "second", b"id,name\r\n2,b\n1,a\n");
+    let third = file(directory.path(), "third", b"name,id\n2,c\n");
+    let args = ["--header", "--crlf", &first, &second];
+    assert_eq!(dedup(&args, b"").text(), "id,name\n1,a\n2,b\n");
+    let run = dedup(&["--header", &first, &third], b"");
+    assert_eq!(
+        run.refusal(),
+        format!("{third}, line 1: the header differs from that of the first input")
+    );
+    assert_eq!(run.stdout, b"id,name\n1,a\n");
+}
+
+#[test]
+fn a_missing_field_ends_the_run_by_default() {
+    let directory = tempfile::tempdir().unwrap();
+    let first = file(directory.path(), "first", b"1,a\n2,b\n");
+    let second = file(directory.path(), "second", b"h,h\n3,c\n1,a\n4\n5,d\n");
+    for missing in [&[][..], &["--missing", "error"]] {
+        let args = [&["-k", "2", &first, &second], missing].concat();
+        let run = dedup(&args, b"");
+        assert_eq!(
+            run.refusal(),
+            format!(
+                "{second}, line 4: field 2 of the key is missing: the record has 1 (--missing skip or empty allows that)"
+            )
+        );
+        assert_eq!(run.stdout, b"1,a\n2,b\nh,h\n3,c\n");
+    }
+}
+
+#[test]
+fn lines_are_counted_where_records_are_not_lines() {
+    let input = b"h,i\n\"a\nb\",1\n\"c\n\n\",2\nd\n";
+    let run = dedup(&["--csv", "--header", "-k", "i"], input);
+    assert!(run.refusal().starts_with("standard input, line 7: "));
+    let run = dedup(&["-z", "-k", "2"], b"a,b\0c\0");
+    assert!(run.refusal().starts_with("standard input, record 2: "));
+}
+
+#[test]
+fn lines_are_counted_over_chunks() {
+    let mut input: String = (0..100_000).map(|i| format!("{i},{i}\n")).collect();
+    input.push_str("short\n");
+    let run = dedup(&["-k", "2"], input.as_bytes());
+    assert!(run.refusal().starts_with("standard input, line 100001: "));
+    assert_eq!(run.stdout, &input.as_bytes()[..input.len() - 6]);
+}
+
+#[test]
+fn records_without_key_pass_unjudged_if_asked() {
+    let input = b"1,a\n2\n3,a\n2\n4,b\n";
+    let args = ["-k", "2", "--missing", "skip"];
+    assert_eq!(dedup(&args, input).text(), "1,a\n2\n2\n4,b\n");
+    let inverted = [&args[..], &["--invert"]].concat();
+    assert_eq!(dedup(&inverted, input).text(), "3,a\n");
+}
+
+#[test]
+fn a_missing_field_is_an_empty_one_if_asked() {
+    let input = b"1,,x\n2\n3,\n4,a\n5,,x,y\n6,,,\n";
+    let args = ["-k", "2,4", "--missing", "empty"];
+    assert_eq!(dedup(&args, input).text(), "1,,x\n4,a\n5,,x,y\n");
+    let args = ["-k", "2-", "--missing", "empty"];
+    assert_eq!(dedup(&args, b"1\n2,\n3,,\n").text(), "1\n3,,\n");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn keys_equal_those_of_a_split(
+        lines in vec(vec("[ab]{0,2}", 1..5), 0..60),
+        first in 1usize..4,
+        more in 0usize..3,
+    ) {
+        let input: String = lines.iter().map(|fields| fields.join(",") + "\n").collect();
+        let records: Vec<&[u8]> = input.as_bytes().split_inclusive(|byte| *byte == b'\n').collect();
+        let key = |record: &[u8]| -> Vec<Vec<u8>> {
+            let mut fields: Vec<_> = record[..record.len() - 1]
+                .split(|byte| *byte == b',')
+                .map(<[u8]>::to_vec)
+                .collect();
+            fields.resize(fields.len().max(first + more), Vec::new());
+            fields[first - 1..first + more].to_vec()
+        };
+        let (fresh, _) = split_seen(&records, key);
+        let range = format!("{first}-{}", first + more);
+        let run = dedup(&["-k", &range, "--missing", "empty"], input.as_bytes());
+        prop_assert_eq!(run.bytes(), fresh);
+    }
+}

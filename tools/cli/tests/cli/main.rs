@@ -1,0 +1,11 @@
+//! The command, run as its users run it: bytes in, bytes out, messages and exit codes.
+
+mod bad_input;
+mod filters;
+mod generated;
+mod keys;
+mod outputs;
+mod real_data;
+mod records;
+mod run;
+mod streams;

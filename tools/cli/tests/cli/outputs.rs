@@ -1,0 +1,176 @@
+//! Where records and reports go.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::run::{dedup, echoless, file};
+
+const INPUT: &[u8] = b"a\nb\na\nc\nb\na\n";
+
+#[test]
+fn invert_count_and_exit_code() {
+    assert_eq!(dedup(&["--invert"], INPUT).text(), "a\nb\na\n");
+    assert_eq!(dedup(&["--count"], INPUT).text(), "3\n");
+    assert_eq!(
+        dedup(&["--count", "--invert"], b"a\na\na\nb\n").text(),
+        "2\n"
+    );
+    assert_eq!(dedup(&["--fail-on-duplicates"], b"a\nb\n").text(), "a\nb\n");
+    let run = dedup(&["--fail-on-duplicates"], INPUT);
+    assert_eq!((run.code, run.stderr.as_str()), (1, ""));
+    assert_eq!(run.stdout, b"a\nb\nc\n");
+}
+
+#[test]
+fn output_and_duplicates_in_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let fresh = file(
+        directory.path(),
+        "fresh",
+        b"what was there before, and longer",
+    );
+    let dropped = directory
+        .path()
+        .join("dropped")
+        .to_str()
+        .unwrap()
+        .to_owned();
+    let args = ["-o", &fresh, "--duplicates", &dropped];
+    assert_eq!(dedup(&args, INPUT).text(), "");
+    assert_eq!(fs::read(&fresh).unwrap(), b"a\nb\nc\n");
+    assert_eq!(fs::read(&dropped).unwrap(), b"a\nb\na\n");
+
+    let args = ["-o", "-", "--duplicates", &dropped, "--count"];
+    assert_eq!(dedup(&args, INPUT).text(), "3\n");
+    assert_eq!(fs::read(&dropped).unwrap(), b"a\nb\na\n");
+
+    let args = ["-o", &fresh, "--duplicates", "-"];
+    assert_eq!(dedup(&args, INPUT).text(), "a\nb\na\n");
+}
+
+#[test]
+fn every_output_has_the_header() {
+    let directory = tempfile::tempdir().unwrap();
+    let dropped = directory
+        .path()
+        .join("dropped")
+        .to_str()
+        .unwrap()
+        .to_owned();
+    let input = b"h\na\na\n";
+    let args = ["--header", "--duplicates", &dropped];
+    assert_eq!(dedup(&args, input).text(), "h\na\n");
+    assert_eq!(fs::read(&dropped).unwrap(), b"h\na\n");
+    assert_eq!(dedup(&["--header", "--invert"], input).text(), "h\na\n");
+    assert_eq!(dedup(&["--header", "--count"], input).text(), "1\n");
+}
+
+#[test]
+fn many_short_runs() {
+    // Every other record is a duplicate, in more runs than one system call takes.
+    let input: String = (0..20_000).map(|i| format!("{i}\nx\n")).collect();
+    let expected = input
+        .replacen("x\n", "_", 1)
+        .replace("x\n", "")
+        .replace('_', "x\n");
+    assert!(dedup(&[], input.as_bytes()).text() == expected);
+    assert!(dedup(&["--invert"], input.as_bytes()).text() == "x\n".repeat(19_999));
+}
+
+#[test]
+fn statistics_are_json() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("stats").to_str().unwrap().to_owned();
+    let input = b"h,k\n1,a\n2,a\n3\n4,b\n";
+    let args = [
+        "--header",
+        "-k",
+        "k",
+        "--missing",
+        "skip",
+        "--kernel",
+        "scalar",
+        "--stats",
+        &path,
+    ];
+    assert_eq!(dedup(&args, input).text(), "h,k\n1,a\n3\n4,b\n");
+    let stats: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    for (field, expected) in [
+        ("records", Value::from(4)),
+        ("fresh", 2.into()),
+        ("duplicates", 1.into()),
+        ("unkeyed", 1.into()),
+        ("bytes_in", 18.into()),
+        ("bytes_out", 14.into()),
+        ("evictions", 0.into()),
+        ("estimated_missed_duplicates", 0.into()),
+        ("memory_bytes", (1 << 20).into()),
+        ("kernel", "scalar".into()),
+        ("threads", 1.into()),
+        ("slot_bits", 32.into()),
+        ("version", env!("CARGO_PKG_VERSION").into()),
+    ] {
+        assert_eq!(stats[field], expected, "{field}");
+    }
+    assert!(stats["huge_pages"].is_boolean());
+    for field in [
+        "seconds",
+        "expected_false_duplicates",
+        "expected_fpr",
+        "fill",
+        "miss_age_keys",
+    ] {
+        assert!(
+            stats[field].as_f64().is_some_and(|value| value > 0.0),
+            "{field}"
+        );
+    }
+}
+
+#[test]
+fn statistics_may_go_to_standard_output() {
+    let run = dedup(&["-o", "/dev/null", "--stats", "-"], INPUT);
+    let stats: Value = serde_json::from_slice(&run.bytes()).unwrap();
+    assert_eq!(stats["duplicates"], 3);
+}
+
+#[test]
+fn the_summary_is_for_people() {
+    let run = echoless(&["dedup", "-m", "64k"], INPUT);
+    assert_eq!((run.code, run.stdout.as_slice()), (0, &b"a\nb\nc\n"[..]));
+    let lines: Vec<&str> = run.stderr.lines().collect();
+    assert_eq!(lines.len(), 3, "{}", run.stderr);
+    assert!(lines.iter().all(|line| line.starts_with("echoless: ")));
+    assert!(lines[0].contains("6 records (12 B)"), "{}", lines[0]);
+    assert!(
+        lines[0].contains("3 fresh, 3 duplicates (50.00 %)"),
+        "{}",
+        lines[0]
+    );
+    assert!(lines[1].contains("filter of 64 KiB"), "{}", lines[1]);
+    assert_eq!(lines[2], "echoless: no evictions: no duplicate was missed");
+}
+
+#[test]
+fn help_version_completions_and_manual() {
+    let version = format!("echoless {}\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(echoless(&["--version"], b"").text(), version);
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = echoless(&["completions", shell], b"").text();
+        assert!(script.contains("fail-on-duplicates"), "{shell}");
+    }
+    for (args, word) in [
+        (&["--help"][..], "Exit codes"),
+        (&["dedup", "--help"], "--fail-on-duplicates"),
+        (&["man"], ".TH echoless 1"),
+        (&["man", "dedup"], "fail\\-on\\-duplicates"),
+        (&["man", "gen"], "distribution"),
+    ] {
+        let text = echoless(args, b"").text();
+        assert!(text.contains(word), "{args:?}");
+        assert!(!text.contains('\x1b'), "colours: {args:?}");
+    }
+    let run = echoless(&["man", "dedupe"], b"");
+    assert!(run.refusal().contains("dedup, gen"), "{}", run.refusal());
+}

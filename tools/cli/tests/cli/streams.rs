@@ -1,0 +1,123 @@
+//! Inputs and outputs that are no plain files: slow producers, readers that go away, several inputs as one stream.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::Stdio;
+use std::thread;
+
+use crate::run::{command, dedup, file, run};
+
+#[test]
+fn a_slow_producer_hears_back_at_once() {
+    let mut child = command(&["dedup", "-q", "-m", "64k"]).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    for (sent, expected) in [
+        ("a\n", "a\n"),
+        ("a\nb\npart", "b\n"),
+        ("ial\na\n", "partial\n"),
+        ("c\nd\n", "c\nd\n"),
+    ] {
+        // Waits for ever if the command holds something back.
+        stdin.write_all(sent.as_bytes()).unwrap();
+        let mut heard = vec![0; expected.len()];
+        stdout.read_exact(&mut heard).unwrap();
+        assert_eq!(heard, expected.as_bytes());
+    }
+    stdin.write_all(b"a\nlast").unwrap();
+    drop(stdin);
+    let mut rest = String::new();
+    stdout.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "last");
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn a_slow_producer_of_quoted_fields() {
+    let mut child = command(&["dedup", "-q", "-m", "64k", "--csv"])
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    for byte in b"\"a\"\"\nb\",1\n\"a\"\"\nb\",1\nend\n" {
+        stdin.write_all(&[*byte]).unwrap();
+    }
+    for expected in ["\"a\"\"\n", "b\",1\n", "end\n"] {
+        line.clear();
+        stdout.read_line(&mut line).unwrap();
+        assert_eq!(line, expected);
+    }
+    drop(stdin);
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_the_run_quietly() {
+    for args in [
+        &["dedup", "-m", "64k"][..],
+        &["gen", "keys", "-n", "100000000"],
+    ] {
+        let mut child = command(args).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let mut stdout = child.stdout.take().unwrap();
+        // Until the command has gone.
+        let producer = thread::spawn(move || {
+            let mut line = 0u64;
+            while writeln!(stdin, "{line}").is_ok() {
+                line += 1;
+            }
+        });
+        let mut some = [0; 4];
+        stdout.read_exact(&mut some).unwrap();
+        drop(stdout);
+        let output = child.wait_with_output().unwrap();
+        producer.join().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{args:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{args:?}");
+    }
+}
+
+#[test]
+fn several_inputs_are_one_stream() {
+    let directory = tempfile::tempdir().unwrap();
+    let one = file(directory.path(), "one", b"a\nb\n");
+    let empty = file(directory.path(), "empty", b"");
+    let two = file(directory.path(), "two", b"b\nc\n");
+    let args = [one.as_str(), &empty, "-", &two, &one];
+    assert_eq!(dedup(&args, b"c\nd\na\n").text(), "a\nb\nc\nd\n");
+    assert_eq!(dedup(&["-"], b"a\na\n").text(), "a\n");
+}
+
+#[test]
+fn records_of_different_inputs_never_run_together() {
+    let directory = tempfile::tempdir().unwrap();
+    let one = file(directory.path(), "one", b"a\nb");
+    let two = file(directory.path(), "two", b"c");
+    let again = file(directory.path(), "again", b"a");
+    let duplicates = file(directory.path(), "duplicates", b"");
+    assert_eq!(dedup(&[&one, &two], b"").text(), "a\nb\nc");
+    assert_eq!(dedup(&[&one, &two, &again], b"").text(), "a\nb\nc");
+    assert_eq!(dedup(&["--crlf", &one, &two], b"").text(), "a\nb\r\nc");
+    assert_eq!(dedup(&["-z", &two, &again], b"").text(), "c\0a");
+    let args = ["--duplicates", &duplicates, &again, &again, &two, &two];
+    assert_eq!(dedup(&args, b"").text(), "a\nc");
+    assert_eq!(std::fs::read(&duplicates).unwrap(), b"a\nc");
+}
+
+#[test]
+fn an_input_without_terminator_equals_one_with() {
+    let directory = tempfile::tempdir().unwrap();
+    let one = file(directory.path(), "one", b"x\na");
+    let two = file(directory.path(), "two", b"a\nb\n");
+    assert_eq!(dedup(&[&one, &two], b"").text(), "x\na\nb\n");
+}
+
+#[test]
+fn a_file_as_standard_input() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = file(directory.path(), "input", b"a\na\nb\n");
+    let mut command = command(&["dedup", "-q", "-m", "64k"]);
+    command.stdin(Stdio::from(File::open(path).unwrap()));
+    assert_eq!(run(command).text(), "a\nb\n");
+}
