@@ -1,11 +1,21 @@
-//! Time as the benchmarks measure it: CPU time of the calling thread, so that a busy neighbour weighs less.
+//! Time as the benchmarks measure it: CPU time where one thread works, so that a busy neighbour weighs less.
 
 use rustix::time::{ClockId, clock_gettime};
 
 /// The CPU time that the calling thread has used, in seconds.
 #[must_use]
 pub fn thread_seconds() -> f64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
+    seconds(ClockId::ThreadCPUTime)
+}
+
+/// The CPU time that all threads of this process have used, in seconds.
+#[must_use]
+pub fn process_seconds() -> f64 {
+    seconds(ClockId::ProcessCPUTime)
+}
+
+fn seconds(clock: ClockId) -> f64 {
+    let time = clock_gettime(clock);
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 

@@ -4,13 +4,11 @@ use std::rc::Rc;
 
 use clap::Args;
 use echoless::memory::{LineArray, prefetch};
-use echoless::{Filter, FingerprintSpec, Kernel, KeyHash, KeyHasher, Replacement, SlotWidth};
+use echoless::{Filter, FingerprintSpec, Kernel, KeyHash, Replacement, SlotWidth};
 
 use crate::clock::{median, thread_seconds};
+use crate::streams::{BATCH, Stream, StreamKind};
 use crate::table::{Failure, Outputs, Table};
-
-/// How many keys are hashed and observed at a time.
-const BATCH: usize = 1024;
 
 /// The options of `limit`.
 #[derive(Debug, Args)]
@@ -29,34 +27,6 @@ pub struct Arguments {
     kernels: Vec<Kernel>,
     #[command(flatten)]
     outputs: Outputs,
-}
-
-/// A stream of keys that are all different, hashed a batch at a time.
-struct DistinctKeys {
-    hasher: KeyHasher,
-    next: u64,
-    numbers: Vec<u64>,
-    hashes: Vec<KeyHash>,
-}
-
-impl DistinctKeys {
-    fn new() -> Self {
-        Self {
-            hasher: KeyHasher::seeded(1),
-            next: 0,
-            numbers: vec![0; BATCH],
-            hashes: vec![KeyHash(0); BATCH],
-        }
-    }
-
-    fn batch(&mut self) -> &[KeyHash] {
-        for number in &mut self.numbers {
-            *number = self.next;
-            self.next += 1;
-        }
-        self.hasher.hash_u64s(&self.numbers, &mut self.hashes);
-        &self.hashes
-    }
 }
 
 /// Something that takes a batch of keys; what it returns is summed up and checked.
@@ -144,8 +114,9 @@ struct Entry {
     form: String,
     kernel: Option<Kernel>,
     contender: Box<dyn Contender>,
-    keys: DistinctKeys,
+    keys: Stream,
     sum: u64,
+    observed: u64,
     rates: Vec<f64>,
 }
 
@@ -155,8 +126,9 @@ impl Entry {
             form: form.to_owned(),
             kernel,
             contender: Box::new(contender),
-            keys: DistinctKeys::new(),
+            keys: Stream::new(StreamKind::Distinct, 0),
             sum: 0,
+            observed: 0,
             rates: Vec::new(),
         }
     }
@@ -167,7 +139,9 @@ impl Entry {
             self.sum += self.contender.take(self.keys.batch());
         }
         let seconds = thread_seconds() - start;
-        self.rates.push((batches * BATCH as u64) as f64 / seconds);
+        let observed = batches * BATCH as u64;
+        self.observed += observed;
+        self.rates.push(observed as f64 / seconds);
     }
 }
 
@@ -240,7 +214,7 @@ fn measure_size(arguments: &Arguments, mebibytes: u64, table: &mut Table) -> Res
         .map(|entry| median(entry.rates.clone()))
         .fold(0.0, f64::max);
     for entry in entries {
-        entry.contender.check(entry.keys.next, entry.sum)?;
+        entry.contender.check(entry.observed, entry.sum)?;
         let rate = median(entry.rates);
         table.push(vec![
             if entry.kernel.is_none() {

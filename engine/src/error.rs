@@ -53,3 +53,20 @@ pub enum BuildError {
     #[error(transparent)]
     Memory(#[from] MemoryError),
 }
+
+/// Another thread that was needed is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Lost {
+    /// The owner of this partition panicked or was shut down.
+    #[error("the owner of partition {0} is gone: it panicked or was shut down")]
+    Partition(usize),
+    /// This peer of a mesh went without finishing.
+    #[error("node {0} of the mesh is gone: it panicked or was dropped before it finished")]
+    Peer(usize),
+    /// No node brought the batch of this number, and none will.
+    #[error(
+        "batch {0} was never submitted: batches are numbered without gaps, and each node's numbers rise"
+    )]
+    Turn(u64),
+}

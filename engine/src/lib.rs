@@ -13,6 +13,7 @@
 //! # Ok::<(), echoless::BuildError>(())
 //! ```
 
+pub mod assembly;
 mod audit;
 mod cpu;
 mod error;
@@ -22,19 +23,24 @@ mod kernels;
 pub mod memory;
 mod partition;
 mod report;
+pub mod shared;
 pub mod spec;
+mod sync;
 pub mod theory;
+pub mod transport;
 mod verdicts;
 
+pub use assembly::{Engine, EngineBuilder, Mesh, Node, Pinning, Port};
 pub use audit::Audit;
 pub use cpu::Kernel;
-pub use error::{BuildError, MemoryError, SpecError};
+pub use error::{BuildError, Lost, MemoryError, SpecError};
 pub use filters::Filter;
 pub use filters::fingerprint::{
     FingerprintGeometry, FingerprintLines, FingerprintSpec, Replacement, SlotWidth,
 };
 pub use hash::{KeyHash, KeyHasher};
-pub use partition::Partitioning;
+pub use partition::{Partitioned, Partitioning};
 pub use report::Report;
+pub use shared::{SharedFilter, SharedForm, SharedSpec};
 pub use spec::FilterSpec;
 pub use verdicts::{Verdict, Verdicts};

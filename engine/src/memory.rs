@@ -9,6 +9,7 @@ use std::ops::{Deref, DerefMut};
 use memmap2::MmapMut;
 
 use crate::error::MemoryError;
+use crate::sync::AtomicU64;
 
 /// The size of a cache line in bytes.
 pub const LINE_BYTES: u64 = 64;
@@ -130,17 +131,59 @@ impl DerefMut for LineArray {
     }
 }
 
-/// Asks the cache for a line that will be visited soon. A hint: it changes nothing, and a position past the end is harmless.
+/// An array of words that any number of threads update at once, on the memory of a [`LineArray`].
+#[derive(Debug)]
+pub(crate) struct AtomicWords {
+    #[cfg(not(loom))]
+    lines: LineArray,
+    /// A model checker must see every access, so its words are its own.
+    #[cfg(loom)]
+    words: Vec<AtomicU64>,
+}
+
+impl AtomicWords {
+    /// An array of `lines` times eight words, all zero.
+    pub(crate) fn zeroed(lines: u64) -> Result<Self, MemoryError> {
+        Ok(Self {
+            #[cfg(not(loom))]
+            lines: LineArray::zeroed(lines)?,
+            #[cfg(loom)]
+            words: (0..lines * 8).map(|_| AtomicU64::new(0)).collect(),
+        })
+    }
+}
+
+impl Deref for AtomicWords {
+    type Target = [AtomicU64];
+
+    #[cfg(loom)]
+    fn deref(&self) -> &[AtomicU64] {
+        &self.words
+    }
+
+    #[cfg(not(loom))]
+    #[inline]
+    fn deref(&self) -> &[AtomicU64] {
+        let lines = &self.lines;
+        let first = lines.mapping[lines.start..].as_ptr().cast::<AtomicU64>();
+        debug_assert!(first.is_aligned());
+        // SAFETY: as in `LineArray::deref`, eight words a line. The array is private and never seen as lines, so all accesses to the
+        // mapping are atomic; the mapping's own pointer, which this one is made from, may be written through.
+        unsafe { std::slice::from_raw_parts(first, lines.lines * 8) }
+    }
+}
+
+/// Asks the cache for an item that will be visited soon. A hint: it changes nothing, and a position past the end is harmless.
 #[inline(always)]
-pub fn prefetch(lines: &[Line], position: usize) {
-    let line = lines.as_ptr().wrapping_add(position);
+pub fn prefetch<T>(items: &[T], position: usize) {
+    let item = items.as_ptr().wrapping_add(position);
     #[cfg(target_arch = "x86_64")]
     // SAFETY: SSE is part of x86-64, and a prefetch of any address reads nothing and cannot fault.
     unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(line.cast());
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(item.cast());
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = line;
+    let _ = item;
 }
 
 /// What the kernel says can be had without swapping, and what the control group allows, in bytes.

@@ -1,4 +1,4 @@
-//! Contiguous ranges of lines, one owner each: which keys belong to which.
+//! Contiguous ranges of lines, one owner each: which keys belong to which, and the filters that own them.
 
 use std::ops::Range;
 
@@ -71,6 +71,67 @@ impl Partitioning {
         // Equal shares of the hash range differ from whole lines by less than a line, at the lower end only.
         let share = ((u128::from(key.0) * self.starts.len() as u128) >> 64) as usize;
         share - usize::from(key.0 < self.starts[share])
+    }
+}
+
+/// The partitions of one filter and the map from keys to them.
+///
+/// # Examples
+/// ```
+/// use echoless::{Filter, FingerprintSpec, KeyHasher, Verdict};
+/// let mut halves = FingerprintSpec::new(1 << 20).build_partitions(2).unwrap();
+/// let key = KeyHasher::seeded(0).hash(b"call 17");
+/// let owner = halves.partitioning().of(key);
+/// assert_eq!(halves.filters_mut()[owner].observe_one(key), Verdict::Fresh);
+/// ```
+#[derive(Debug)]
+pub struct Partitioned<F> {
+    partitioning: Partitioning,
+    filters: Vec<F>,
+}
+
+impl<F> Partitioned<F> {
+    /// Puts filters together that each own one partition's lines.
+    ///
+    /// # Errors
+    /// [`SpecError`] if there is not one filter for each partition.
+    pub fn new(partitioning: Partitioning, filters: Vec<F>) -> Result<Self, SpecError> {
+        if filters.len() != partitioning.count() {
+            let allowed = format!("{}, one for each partition", partitioning.count());
+            return Err(SpecError::new(
+                "filters",
+                filters.len().to_string(),
+                allowed,
+            ));
+        }
+        Ok(Self {
+            partitioning,
+            filters,
+        })
+    }
+
+    /// Which keys belong to which partition.
+    #[must_use]
+    pub const fn partitioning(&self) -> &Partitioning {
+        &self.partitioning
+    }
+
+    /// The filters, one for each partition.
+    #[must_use]
+    pub fn filters(&self) -> &[F] {
+        &self.filters
+    }
+
+    /// The filters, to be used.
+    #[must_use]
+    pub fn filters_mut(&mut self) -> &mut [F] {
+        &mut self.filters
+    }
+
+    /// The two apart.
+    #[must_use]
+    pub fn into_parts(self) -> (Partitioning, Vec<F>) {
+        (self.partitioning, self.filters)
     }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use echoless::{
-    BuildError, Filter, FingerprintLines, FingerprintSpec, Kernel, KeyHash, KeyHasher,
-    Partitioning, Replacement, SlotWidth, Verdicts,
+    BuildError, Filter, FingerprintLines, FingerprintSpec, Kernel, KeyHash, KeyHasher, Replacement,
+    SlotWidth, Verdicts,
 };
 use proptest::prelude::*;
 
@@ -147,13 +147,13 @@ proptest! {
         let spec = spec(lines, SlotWidth::Bits16, Replacement::Lru);
         let mut whole = spec.build().unwrap();
         let mut parts = spec.build_partitions(count).unwrap();
-        let owners = Partitioning::new(lines, count).unwrap();
         for key in &keys {
-            let owner = &mut parts[owners.of(*key)];
+            let owner = parts.partitioning().of(*key);
+            let owner = &mut parts.filters_mut()[owner];
             prop_assert_eq!(owner.contains(*key), whole.contains(*key));
             prop_assert_eq!(owner.observe_one(*key), whole.observe_one(*key));
         }
-        let mut joint = FingerprintLines::report_of(&parts);
+        let mut joint = FingerprintLines::report_of(parts.filters());
         joint.huge_page_bytes = 0;
         prop_assert_eq!(joint, whole.report());
     }

@@ -28,6 +28,11 @@ pub trait Filter: Send {
     /// The memory that the filter's state takes, in bytes.
     fn memory_bytes(&self) -> u64;
 
+    /// Asks the cache for what these keys will touch when they are observed soon. A hint: it changes nothing.
+    fn prefetch(&self, keys: &[KeyHash]) {
+        let _ = keys;
+    }
+
     /// Tests and records a batch; `verdicts` is resized to it.
     fn observe(&mut self, keys: &[KeyHash], verdicts: &mut Verdicts) {
         verdicts.reset(keys.len());

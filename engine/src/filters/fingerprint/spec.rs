@@ -9,7 +9,7 @@ use crate::cpu::{Granted, Kernel};
 use crate::error::{BuildError, SpecError};
 use crate::kernels::LineRange;
 use crate::memory::{LINE_BYTES, LineArray};
-use crate::partition::Partitioning;
+use crate::partition::{Partitioned, Partitioning};
 
 /// The specification of a [`FingerprintLines`] filter.
 ///
@@ -127,12 +127,16 @@ impl FingerprintSpec {
     ///
     /// # Errors
     /// [`BuildError`] as in [`build`](Self::build), or if there are fewer lines than partitions, or none.
-    pub fn build_partitions(&self, count: usize) -> Result<Vec<FingerprintLines>, BuildError> {
+    pub fn build_partitions(
+        &self,
+        count: usize,
+    ) -> Result<Partitioned<FingerprintLines>, BuildError> {
         let shape = self.geometry()?;
         let partitioning = Partitioning::new(shape.lines, count)?;
-        (0..count)
+        let filters = (0..count)
             .map(|index| self.build_range(shape, partitioning.lines_of(index)))
-            .collect()
+            .collect::<Result<_, _>>()?;
+        Ok(Partitioned::new(partitioning, filters)?)
     }
 
     fn build_range(

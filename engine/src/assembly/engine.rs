@@ -1,0 +1,223 @@
+//! Dedicated worker threads own the partitions; ingest threads reach them through ports.
+
+use super::message::Request;
+use super::pinning::{Pinning, pin_thread};
+use super::port::{Lane, Port};
+use super::server::{Inlet, Order, PartitionServer};
+use crate::error::{BuildError, Lost, SpecError};
+use crate::filters::Filter;
+use crate::partition::{Partitioned, Partitioning};
+use crate::sync::{Arc, AtomicBool, JoinHandle, Ordering, spawn};
+use crate::transport::{Doorbell, Sleeper, Wait, ring};
+
+/// The messages that fit in a ring, unless asked otherwise: 8 Ki keys on their way to each partition.
+const RING_DEPTH: usize = 128;
+
+/// How an engine is set up; see [`Engine::builder`].
+#[derive(Debug)]
+pub struct EngineBuilder<F> {
+    filter: Partitioned<F>,
+    ports: usize,
+    pinning: Pinning,
+    ring_depth: usize,
+    wait: Option<Wait>,
+}
+
+/// Worker threads, one for each partition of a filter.
+///
+/// Each key costs one message slot (8 bytes out, one bit back) and the one cache line of its filter. For the order that is promised
+/// see [the module](crate::assembly); for an example see [`Port`].
+#[derive(Debug)]
+pub struct Engine<F> {
+    partitioning: Partitioning,
+    workers: Vec<Worker<F>>,
+    stop: Arc<AtomicBool>,
+}
+
+#[derive(Debug)]
+struct Worker<F> {
+    thread: JoinHandle<F>,
+    doorbell: Doorbell,
+}
+
+impl<F: Filter + 'static> Engine<F> {
+    /// Sets up an engine with a worker for each partition of `filter`: one port, no pinning.
+    #[must_use]
+    pub const fn builder(filter: Partitioned<F>) -> EngineBuilder<F> {
+        EngineBuilder {
+            filter,
+            ports: 1,
+            pinning: Pinning::None,
+            ring_depth: RING_DEPTH,
+            wait: None,
+        }
+    }
+
+    /// Which keys belong to which worker.
+    #[must_use]
+    pub const fn partitioning(&self) -> &Partitioning {
+        &self.partitioning
+    }
+
+    /// Ends the workers once they have answered what was submitted before, as far as the rings have room for the answers, and gives
+    /// the filter back with its counts.
+    ///
+    /// Ports that are still in use hear [`Lost`] from then on.
+    ///
+    /// # Errors
+    /// [`Lost`] if a worker panicked; its partition is gone.
+    pub fn shutdown(self) -> Result<Partitioned<F>, Lost> {
+        // Release: pairs with the Acquire of the worker, which then sees all that this thread had submitted.
+        self.stop.store(true, Ordering::Release);
+        for worker in &self.workers {
+            worker.doorbell.ring();
+        }
+        let mut filters = Vec::new();
+        let mut lost = None;
+        for (index, worker) in self.workers.into_iter().enumerate() {
+            match worker.thread.join() {
+                Ok(filter) => filters.push(filter),
+                Err(_panic) => lost = Some(Lost::Partition(index)),
+            }
+        }
+        match lost {
+            Some(lost) => Err(lost),
+            None => Partitioned::new(self.partitioning, filters).map_err(|_| Lost::Partition(0)),
+        }
+    }
+}
+
+impl<F: Filter + 'static> EngineBuilder<F> {
+    /// How many ports there are, one for each ingest thread.
+    #[must_use]
+    pub const fn ports(mut self, ports: usize) -> Self {
+        self.ports = ports;
+        self
+    }
+
+    /// Where the workers run.
+    #[must_use]
+    pub fn pinning(mut self, pinning: Pinning) -> Self {
+        self.pinning = pinning;
+        self
+    }
+
+    /// How many messages of up to 64 keys fit in each ring: a power of two.
+    #[must_use]
+    pub const fn ring_depth(mut self, messages: usize) -> Self {
+        self.ring_depth = messages;
+        self
+    }
+
+    /// How workers and ports wait; found out from the number of threads and cores if not given.
+    #[must_use]
+    pub const fn wait(mut self, wait: Wait) -> Self {
+        self.wait = Some(wait);
+        self
+    }
+
+    /// Starts the workers; gives the engine and its ports.
+    ///
+    /// # Errors
+    /// [`BuildError`] if there is no port, the ring depth is no power of two, the pinning does not fit, or a thread cannot start.
+    pub fn start(self) -> Result<(Engine<F>, Vec<Port>), BuildError> {
+        if self.ports == 0 {
+            return Err(SpecError::new("ports", "0", "at least 1").into());
+        }
+        let (partitioning, filters) = self.filter.into_parts();
+        let cores = self.pinning.cores(filters.len())?;
+        let wait = self
+            .wait
+            .unwrap_or_else(|| Wait::auto(filters.len() + self.ports));
+        let worker_sleepers: Vec<Sleeper> = filters.iter().map(|_| Sleeper::new()).collect();
+        let port_sleepers: Vec<Sleeper> = (0..self.ports).map(|_| Sleeper::new()).collect();
+        let (lanes, inlets) = connect(&port_sleepers, &worker_sleepers, self.ring_depth)?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut workers = Vec::new();
+        let parts = filters
+            .into_iter()
+            .zip(inlets)
+            .zip(worker_sleepers)
+            .zip(cores);
+        for (index, (((filter, inlets), sleeper), core)) in parts.enumerate() {
+            let doorbell = sleeper.doorbell();
+            let server = PartitionServer::new(filter, inlets, Order::Arrival);
+            let stop = Arc::clone(&stop);
+            let thread = spawn(format!("echoless-{index}"), move || {
+                pin_thread(core);
+                work(server, sleeper, wait, &stop)
+            });
+            let thread = thread.map_err(|error| {
+                SpecError::new("workers", format!("thread {index}"), error.to_string())
+            })?;
+            workers.push(Worker { thread, doorbell });
+        }
+        let ports = lanes
+            .into_iter()
+            .zip(port_sleepers)
+            .map(|(lanes, sleeper)| Port::new(partitioning.clone(), lanes, sleeper, wait))
+            .collect();
+        let engine = Engine {
+            partitioning,
+            workers,
+            stop,
+        };
+        Ok((engine, ports))
+    }
+}
+
+/// The life of a worker: until it is told to stop or every port is gone, and all that was submitted is answered.
+fn work<F: Filter>(
+    mut server: PartitionServer<F>,
+    mut sleeper: Sleeper,
+    wait: Wait,
+    stop: &AtomicBool,
+) -> F {
+    loop {
+        // Acquire: pairs with the Release in `shutdown`. Before the messages, so that none submitted earlier is overlooked.
+        let stopped = stop.load(Ordering::Acquire);
+        match server.serve() {
+            Ok(true) => {}
+            // In order of arrival nothing is ever missed.
+            Ok(false) | Err(_) => {
+                if stopped || server.is_finished() {
+                    return server.into_filter();
+                }
+                sleeper.wait_until(wait, || {
+                    server.is_ready() || server.is_finished() || stop.load(Ordering::Acquire)
+                });
+            }
+        }
+    }
+}
+
+/// The lanes of each port, and the inlets of each server.
+pub(super) type Connections = (Vec<Vec<Lane>>, Vec<Vec<Inlet>>);
+
+/// Two rings between each port and each server, whose ends ring the sleeper at the other side.
+pub(super) fn connect(
+    ports: &[Sleeper],
+    servers: &[Sleeper],
+    depth: usize,
+) -> Result<Connections, BuildError> {
+    let mut inlets: Vec<Vec<Inlet>> = servers.iter().map(|_| Vec::new()).collect();
+    let mut lanes = Vec::new();
+    for port in ports {
+        let mut port_lanes = Vec::new();
+        for (server, inlets) in servers.iter().zip(&mut inlets) {
+            let (mut requests, mut requested) = ring::bounded::<Request>(depth)?;
+            let (mut answers, mut answered) = ring::bounded::<u64>(depth)?;
+            requests.set_doorbell(server.doorbell());
+            answered.set_doorbell(server.doorbell());
+            requested.set_doorbell(port.doorbell());
+            answers.set_doorbell(port.doorbell());
+            port_lanes.push(Lane::new(requests, answered));
+            inlets.push(Inlet {
+                requests: requested,
+                answers,
+            });
+        }
+        lanes.push(port_lanes);
+    }
+    Ok((lanes, inlets))
+}

@@ -1,0 +1,211 @@
+//! Every thread is ingest and worker in one: it routes its own batches, and serves its peers while it waits.
+
+use super::engine::connect;
+use super::port::{Meanwhile, Port, Turn};
+use super::server::{Order, PartitionServer};
+use crate::error::{BuildError, Lost};
+use crate::filters::Filter;
+use crate::hash::KeyHash;
+use crate::partition::Partitioned;
+use crate::transport::{Doorbell, Sleeper, Wait};
+use crate::verdicts::Verdicts;
+
+/// The messages that fit in a ring, unless asked otherwise.
+const RING_DEPTH: usize = 128;
+
+/// How a mesh is set up.
+#[derive(Debug, Clone, Copy)]
+pub struct Mesh {
+    ring_depth: usize,
+    wait: Option<Wait>,
+}
+
+impl Default for Mesh {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Mesh {
+    /// A mesh with default rings, whose nodes wait as the number of cores suggests.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            ring_depth: RING_DEPTH,
+            wait: None,
+        }
+    }
+
+    /// How many messages of up to 64 keys fit in each ring: a power of two.
+    #[must_use]
+    pub const fn ring_depth(mut self, messages: usize) -> Self {
+        self.ring_depth = messages;
+        self
+    }
+
+    /// How nodes wait.
+    #[must_use]
+    pub const fn wait(mut self, wait: Wait) -> Self {
+        self.wait = Some(wait);
+        self
+    }
+
+    /// One node for each partition; each is to be moved to a thread of its own.
+    ///
+    /// # Errors
+    /// [`BuildError`] if the ring depth is no power of two or the memory for the rings is not granted.
+    pub fn nodes<F: Filter>(self, filter: Partitioned<F>) -> Result<Vec<Node<F>>, BuildError> {
+        let (partitioning, filters) = filter.into_parts();
+        let wait = self.wait.unwrap_or_else(|| Wait::auto(filters.len()));
+        let sleepers: Vec<Sleeper> = filters.iter().map(|_| Sleeper::new()).collect();
+        let (lanes, inlets) = connect(&sleepers, &sleepers, self.ring_depth)?;
+        let parts = filters.into_iter().zip(lanes).zip(inlets).zip(sleepers);
+        Ok(parts
+            .map(|(((filter, lanes), inlets), sleeper)| Node {
+                port: Port::new(partitioning.clone(), lanes, sleeper, wait),
+                server: PartitionServer::new(filter, inlets, Order::Turns),
+            })
+            .collect())
+    }
+}
+
+/// One thread's share of a mesh: a port to every partition, and one partition of its own.
+///
+/// All batches of all nodes are numbered from 0 without gaps, each node's numbers rise, and every partition applies them in that
+/// order; so the verdicts are those of the undivided filter. A node must come back to one of its calls for its peers to go on; while it
+/// waits for something else, it can do so in [`serve_until`](Self::serve_until).
+///
+/// # Examples
+/// ```
+/// use echoless::{FingerprintSpec, KeyHasher, Mesh, Verdicts};
+/// let nodes = Mesh::new().nodes(FingerprintSpec::new(1 << 20).build_partitions(2)?)?;
+/// let hasher = KeyHasher::seeded(0);
+/// let keys = [b"a", b"b", b"c"].map(|key| hasher.hash(key));
+/// // Both nodes bring the same three keys: batch 0 has them first.
+/// let duplicates: Vec<u64> = std::thread::scope(|scope| {
+///     let run = |(number, mut node): (usize, echoless::Node<_>)| {
+///         scope.spawn(move || {
+///             let mut verdicts = Verdicts::new();
+///             node.observe(number as u64, &keys, &mut verdicts).unwrap();
+///             node.finish().unwrap();
+///             verdicts.duplicates()
+///         })
+///     };
+///     let threads: Vec<_> = nodes.into_iter().enumerate().map(run).collect();
+///     threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+/// });
+/// assert_eq!(duplicates, [0, 3]);
+/// # Ok::<(), echoless::BuildError>(())
+/// ```
+#[derive(Debug)]
+pub struct Node<F> {
+    port: Port,
+    server: PartitionServer<F>,
+}
+
+impl<F: Filter> Meanwhile for PartitionServer<F> {
+    fn work(&mut self) -> Result<bool, Lost> {
+        self.serve()
+    }
+
+    fn has_work(&self) -> bool {
+        self.is_ready()
+    }
+}
+
+impl<F: Filter> Node<F> {
+    /// Hands in the batch of this number; its verdicts come from [`drain`](Self::drain). Serves peers where it has to wait.
+    ///
+    /// # Errors
+    /// [`Lost`] if a peer is gone without [`finish`](Self::finish), or a number that is due was left out.
+    ///
+    /// # Panics
+    /// If the batch has 2^32 keys or more.
+    pub fn submit(&mut self, number: u64, keys: &[KeyHash]) -> Result<(), Lost> {
+        self.port
+            .submit_meanwhile(Turn::Number(number), keys, &mut self.server)
+    }
+
+    /// The verdicts of the oldest batch that was submitted and not taken, serving peers until they are complete; false if there is
+    /// none.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn drain(&mut self, verdicts: &mut Verdicts) -> Result<bool, Lost> {
+        self.port.drain_meanwhile(verdicts, &mut self.server)
+    }
+
+    /// The verdicts of the oldest batch that was submitted and not taken, if they are complete; true if they were. Serves peers once.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn poll(&mut self, verdicts: &mut Verdicts) -> Result<bool, Lost> {
+        self.server.serve()?;
+        self.port.poll(verdicts)
+    }
+
+    /// How many batches were submitted and not taken.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.port.in_flight()
+    }
+
+    /// Hands in the batch of this number and waits for its verdicts, serving peers meanwhile.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    ///
+    /// # Panics
+    /// If batches are in flight: their verdicts come first. Or if the batch has 2^32 keys or more.
+    pub fn observe(
+        &mut self,
+        number: u64,
+        keys: &[KeyHash],
+        verdicts: &mut Verdicts,
+    ) -> Result<(), Lost> {
+        assert_eq!(
+            self.in_flight(),
+            0,
+            "batches are in flight: drain them first"
+        );
+        self.submit(number, keys)?;
+        self.drain(verdicts).map(|_| ())
+    }
+
+    /// Serves peers until the condition holds. Whoever makes it true must ring this node's [`doorbell`](Self::doorbell) afterwards.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn serve_until(&mut self, mut condition: impl FnMut() -> bool) -> Result<(), Lost> {
+        while !condition() {
+            if !self.server.serve()? {
+                self.port.wait_for_answers(&self.server, &mut condition);
+                self.port.collect()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Wakes this node from [`serve_until`](Self::serve_until).
+    #[must_use]
+    pub fn doorbell(&self) -> Doorbell {
+        self.port.doorbell()
+    }
+
+    /// Says that this node brings no more batches, serves its peers until they have said so too, and gives the partition back.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn finish(mut self) -> Result<F, Lost> {
+        self.port.say_farewell(&mut self.server)?;
+        while !self.server.is_finished() {
+            if !self.server.serve()? {
+                let server = &self.server;
+                let finished = || server.is_finished();
+                self.port.wait_for_answers(server, finished);
+                self.port.collect()?;
+            }
+        }
+        Ok(self.server.into_filter())
+    }
+}

@@ -1,0 +1,180 @@
+//! What one word means: three rules, each two pure functions of a word and a key.
+
+use crate::hash::KeyHash;
+
+/// How a word tells whether it holds a key, and what it becomes when the key is recorded.
+pub(super) trait WordRule: Copy {
+    /// Whether recording only ever sets bits, so that a `fetch_or` can do it.
+    const ONLY_SETS: bool;
+
+    /// Whether the word holds the key.
+    fn holds(self, word: u64, key: KeyHash) -> bool;
+
+    /// The word with the key recorded; it then holds the key.
+    fn record(self, word: u64, key: KeyHash) -> u64;
+}
+
+/// A row of `64 / BITS` fingerprints, newest in the low bits; the oldest is shifted out at the top. Zero is an empty slot.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Row<const BITS: u32>;
+
+impl<const BITS: u32> Row<BITS> {
+    /// The lowest bit of every slot.
+    const ONES: u64 = u64::MAX / (u64::MAX >> (64 - BITS));
+    /// The highest bit of every slot.
+    const TOPS: u64 = Self::ONES << (BITS - 1);
+
+    #[inline(always)]
+    fn fingerprint(key: KeyHash) -> u64 {
+        let low = key.0 & (u64::MAX >> (64 - BITS));
+        low + u64::from(low == 0)
+    }
+}
+
+impl<const BITS: u32> WordRule for Row<BITS> {
+    const ONLY_SETS: bool = false;
+
+    #[inline(always)]
+    fn holds(self, word: u64, key: KeyHash) -> bool {
+        // A slot that equals the fingerprint becomes zero; whether any slot is zero is found without a loop.
+        let zero_if_equal = word ^ Self::fingerprint(key).wrapping_mul(Self::ONES);
+        zero_if_equal.wrapping_sub(Self::ONES) & !zero_if_equal & Self::TOPS != 0
+    }
+
+    #[inline(always)]
+    fn record(self, word: u64, key: KeyHash) -> u64 {
+        word << BITS | Self::fingerprint(key)
+    }
+}
+
+/// A Bloom filter of 64 bits, `k` of them for each key; never ages.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bits {
+    pub(super) k: u32,
+}
+
+impl Bits {
+    #[inline(always)]
+    fn mask(self, key: KeyHash) -> u64 {
+        let places = key.remix(1);
+        (0..self.k).fold(0, |mask, index| mask | 1 << (places >> (6 * index) & 63))
+    }
+}
+
+impl WordRule for Bits {
+    const ONLY_SETS: bool = true;
+
+    #[inline(always)]
+    fn holds(self, word: u64, key: KeyHash) -> bool {
+        let mask = self.mask(key);
+        word & mask == mask
+    }
+
+    #[inline(always)]
+    fn record(self, word: u64, key: KeyHash) -> u64 {
+        word | self.mask(key)
+    }
+}
+
+/// As [`Bits`], but a new key also clears: `k` times a random bit, each with the probability that a bit is set, before it sets its own.
+///
+/// This is RLBSBF (paper 000, algorithm 4) inside a word. The random choices come from the key and the word.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct AgeingBits {
+    pub(super) k: u32,
+}
+
+impl WordRule for AgeingBits {
+    const ONLY_SETS: bool = false;
+
+    #[inline(always)]
+    fn holds(self, word: u64, key: KeyHash) -> bool {
+        Bits { k: self.k }.holds(word, key)
+    }
+
+    #[inline(always)]
+    fn record(self, word: u64, key: KeyHash) -> u64 {
+        let load = u64::from(word.count_ones());
+        let mut cleared = word;
+        for index in 0..self.k {
+            let random = KeyHash(key.0 ^ word).remix(2 + u64::from(index));
+            let clears = (random >> 32 & 63) < load;
+            cleared &= !(u64::from(clears) << (random & 63));
+        }
+        Bits { k: self.k }.record(cleared, key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn slots<const BITS: u32>(word: u64) -> Vec<u64> {
+        (0..64 / BITS)
+            .map(|slot| word >> (slot * BITS) & (u64::MAX >> (64 - BITS)))
+            .collect()
+    }
+
+    fn check_row<const BITS: u32>(word: u64, key: KeyHash) {
+        let row = Row::<BITS>;
+        let fingerprint = Row::<BITS>::fingerprint(key);
+        let before = slots::<BITS>(word);
+        assert_eq!(row.holds(word, key), before.contains(&fingerprint));
+        let mut expected = before.clone();
+        expected.insert(0, fingerprint);
+        expected.pop();
+        assert_eq!(slots::<BITS>(row.record(word, key)), expected);
+        assert!(row.holds(row.record(word, key), key));
+    }
+
+    proptest! {
+        #[test]
+        fn rows_are_lists_of_fingerprints(word: u64, key: u64, slot in 0u32..4) {
+            for key in [key, word >> (slot * 16), word >> ((slot % 2) * 32), 0, 1] {
+                check_row::<16>(word, KeyHash(key));
+                check_row::<32>(word, KeyHash(key));
+                check_row::<16>(word & 0xffff_0000_ffff, KeyHash(key));
+            }
+        }
+
+        #[test]
+        fn bits_hold_what_they_record(word: u64, key: u64, k in 1u32..=10) {
+            let key = KeyHash(key);
+            let bits = Bits { k };
+            let recorded = bits.record(word, key);
+            prop_assert!(bits.holds(recorded, key));
+            prop_assert_eq!(recorded & word, word);
+            prop_assert!((recorded ^ word).count_ones() <= k);
+            prop_assert_eq!(bits.holds(word, key), recorded == word);
+        }
+
+        #[test]
+        fn ageing_clears_at_most_k_bits(word: u64, key: u64, k in 1u32..=10) {
+            let key = KeyHash(key);
+            let ageing = AgeingBits { k };
+            let recorded = ageing.record(word, key);
+            prop_assert!(ageing.holds(recorded, key));
+            prop_assert!((word & !recorded).count_ones() <= k);
+            prop_assert_eq!(recorded, ageing.record(word, key), "the choice depends on nothing else");
+        }
+    }
+
+    #[test]
+    fn the_load_of_an_ageing_word_settles_below_full() {
+        for k in 2..=5 {
+            let ageing = AgeingBits { k };
+            let (mut word, mut load) = (0u64, 0u64);
+            let rounds = 200_000;
+            for key in 0..rounds {
+                let key = KeyHash(KeyHash(key).remix(9));
+                if !ageing.holds(word, key) {
+                    word = ageing.record(word, key);
+                }
+                load += u64::from(word.count_ones());
+            }
+            let mean = load as f64 / rounds as f64 / 64.0;
+            assert!((0.55..0.95).contains(&mean), "k = {k}: {mean}");
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Waiting: spin, then yield, then sleep, without lost wake-ups.
+//!
+//! One thread owns a [`Sleeper`] and waits with it for any condition, over any number of rings; whoever may make the condition
+//! true holds a [`Doorbell`] and rings it afterwards. **No wake-up is lost**, because each side writes, fences, and then reads
+//! what the other side wrote:
+//!
+//! ```text
+//!   sleeper                          ringer
+//!   asleep = true                    change what the condition reads
+//!   fence(SeqCst)                    fence(SeqCst)
+//!   condition true? -> stay awake    asleep? -> wake the sleeper
+//!   sleep while asleep
+//! ```
+//!
+//! One of the two fences comes first in the order of all SeqCst fences, and the other side then reads what was written before
+//! it: the sleeper sees the change, or the ringer sees the sleeper. While the sleeper is awake, to ring is that fence and the
+//! load of a line that nobody writes.
+
+use crossbeam_utils::CachePadded;
+
+use crate::sync::{
+    Arc, AtomicBool, Condvar, Mutex, Ordering, PoisonError, available_parallelism, fence,
+    spin_loop, yield_now,
+};
+
+/// How long a thread looks before it sleeps. Both forms sleep in the end.
+///
+/// # Examples
+/// ```
+/// use echoless::transport::Wait;
+/// assert_eq!(Wait::auto(1), Wait::Dedicated);
+/// assert_eq!(Wait::auto(1 << 20), Wait::Shared);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Wait {
+    /// The thread has a core to itself: it spins for longer than a wake-up takes.
+    Dedicated,
+    /// The thread shares its core, perhaps with the very thread it waits for: it spins briefly and then lets others run.
+    Shared,
+}
+
+impl Wait {
+    /// The policy for `threads` threads that wait for one another: dedicated if each can have a core of those that this process
+    /// may use now, else (or if their number is not known) shared.
+    #[must_use]
+    pub fn auto(threads: usize) -> Self {
+        match available_parallelism() {
+            Ok(cores) if threads <= cores.get() => Self::Dedicated,
+            _ => Self::Shared,
+        }
+    }
+
+    /// How often the condition is tested between two pauses of the CPU.
+    const fn spins(self) -> u32 {
+        if cfg!(loom) {
+            return 0;
+        }
+        match self {
+            Self::Dedicated => 4096,
+            Self::Shared => 64,
+        }
+    }
+
+    /// How often the condition is then tested between two yields to other threads of the core.
+    const fn yields(self) -> u32 {
+        if cfg!(loom) {
+            return 0;
+        }
+        match self {
+            Self::Dedicated => 4,
+            Self::Shared => 16,
+        }
+    }
+}
+
+/// What a sleeper shares with its doorbells.
+#[derive(Debug)]
+struct Bell {
+    /// Set by the sleeper before it sleeps, cleared by the one ringer that wakes it. It is read at every ring.
+    asleep: CachePadded<AtomicBool>,
+    bed: Mutex<()>,
+    woken: Condvar,
+}
+
+impl Bell {
+    /// Wakes the sleeper, if no other ringer has done so since it was seen asleep.
+    #[cold]
+    fn wake(&self) {
+        // AcqRel: the Release pairs with the Acquire in `sleep`.
+        if self.asleep.swap(false, Ordering::AcqRel) {
+            // With the lock, the sleeper is either before its test of `asleep`, which now fails, or in the wait.
+            drop(self.bed.lock().unwrap_or_else(PoisonError::into_inner));
+            self.woken.notify_one();
+        }
+    }
+
+    #[cold]
+    fn sleep(&self) {
+        let mut bed = self.bed.lock().unwrap_or_else(PoisonError::into_inner);
+        // Acquire: pairs with the Release in `wake`; the sleeper sees what the ringer did before it rang.
+        while self.asleep.load(Ordering::Acquire) {
+            bed = self.woken.wait(bed).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// The waiting side: one for each thread that waits.
+///
+/// # Examples
+/// ```
+/// use std::sync::atomic::{AtomicU64, Ordering};
+/// use echoless::transport::{Sleeper, Wait};
+///
+/// static DONE: AtomicU64 = AtomicU64::new(0);
+/// let mut sleeper = Sleeper::new();
+/// let doorbell = sleeper.doorbell();
+/// let worker = std::thread::spawn(move || {
+///     DONE.store(7, Ordering::Release);
+///     doorbell.ring();
+/// });
+/// sleeper.wait_until(Wait::Shared, || DONE.load(Ordering::Acquire) == 7);
+/// # worker.join().unwrap();
+/// ```
+#[derive(Debug)]
+pub struct Sleeper {
+    bell: Arc<Bell>,
+}
+
+impl Sleeper {
+    /// A sleeper without doorbells.
+    #[must_use]
+    #[expect(
+        clippy::new_without_default,
+        reason = "a default sleeper, that nobody can wake, is a mistake"
+    )]
+    pub fn new() -> Self {
+        Self {
+            bell: Arc::new(Bell {
+                asleep: CachePadded::new(AtomicBool::new(false)),
+                bed: Mutex::new(()),
+                woken: Condvar::new(),
+            }),
+        }
+    }
+
+    /// A doorbell that wakes this sleeper.
+    #[must_use]
+    pub fn doorbell(&self) -> Doorbell {
+        Doorbell {
+            bell: Arc::clone(&self.bell),
+        }
+    }
+
+    /// Waits until the condition holds.
+    ///
+    /// It must be made true by this thread, or by one that rings a doorbell of this sleeper after it made it so; else the wait
+    /// may last for ever. So it should also hold when the other side is gone, as [`Consumer::is_ready`] and
+    /// [`Producer::is_ready`] do. It is called many times, and also when nothing has changed.
+    ///
+    /// [`Consumer::is_ready`]: super::Consumer::is_ready
+    /// [`Producer::is_ready`]: super::Producer::is_ready
+    #[inline]
+    pub fn wait_until(&mut self, wait: Wait, mut condition: impl FnMut() -> bool) {
+        for _ in 0..wait.spins() {
+            if condition() {
+                return;
+            }
+            spin_loop();
+        }
+        for _ in 0..wait.yields() {
+            if condition() {
+                return;
+            }
+            yield_now();
+        }
+        while !condition() {
+            // Swaps, not stores: with those of the ringers they form one order of modification.
+            self.bell.asleep.swap(true, Ordering::Relaxed);
+            // Pairs with the fence in `Doorbell::ring`.
+            fence(Ordering::SeqCst);
+            if condition() {
+                self.bell.asleep.swap(false, Ordering::Relaxed);
+                return;
+            }
+            self.bell.sleep();
+        }
+    }
+}
+
+/// The waking side of a [`Sleeper`]; clones wake the same one.
+#[derive(Debug, Clone)]
+pub struct Doorbell {
+    bell: Arc<Bell>,
+}
+
+impl Doorbell {
+    /// Wakes the sleeper if it sleeps. Call it after what the sleeper may wait for.
+    #[inline]
+    pub fn ring(&self) {
+        // Pairs with the fence in `Sleeper::wait_until`.
+        fence(Ordering::SeqCst);
+        if self.bell.asleep.load(Ordering::Relaxed) {
+            self.bell.wake();
+        }
+    }
+}

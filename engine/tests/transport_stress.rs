@@ -1,0 +1,199 @@
+//! Rings and doorbells under real threads, more of them than cores and with tiny rings, against a sequential oracle.
+
+#![cfg(not(loom))]
+
+use std::thread;
+
+use echoless::transport::{Consumer, PopError, Producer, Sleeper, Wait, ring};
+
+const MESSAGES: u64 = 300;
+const KEYS: usize = 64;
+
+/// A message of several cache lines, as large as those that carry key hashes.
+#[derive(Clone, Copy)]
+struct Message {
+    len: usize,
+    keys: [u64; KEYS],
+}
+
+impl Default for Message {
+    fn default() -> Self {
+        Self {
+            len: 0,
+            keys: [0; KEYS],
+        }
+    }
+}
+
+/// Message `number` of client `client` to server `server`.
+fn keys(client: usize, server: usize, number: u64) -> Vec<u64> {
+    let mut state = (client as u64) << 48 ^ (server as u64) << 40 ^ number;
+    let len = 1 + (number as usize * 7 + client) % KEYS;
+    let mut next = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        state >> 32
+    };
+    (0..len).map(|_| next()).collect()
+}
+
+/// What a server makes of the messages of one client: each answer depends on all before it, so order and content matter.
+fn answer(state: &mut u64, keys: &[u64]) -> u64 {
+    for key in keys {
+        *state = (state.rotate_left(5) ^ key).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+    *state
+}
+
+fn between<T: Default>(
+    writer: &Sleeper,
+    reader: &Sleeper,
+    capacity: usize,
+) -> (Producer<T>, Consumer<T>) {
+    let (mut producer, mut consumer) = ring::bounded(capacity).unwrap();
+    producer.set_doorbell(reader.doorbell());
+    consumer.set_doorbell(writer.doorbell());
+    (producer, consumer)
+}
+
+/// Answers all clients until every one has closed its ring. Waits for any of them at once.
+fn serve(
+    mut sleeper: Sleeper,
+    wait: Wait,
+    mut clients: Vec<(Consumer<Message>, Producer<u64>)>,
+) -> u64 {
+    let mut states = vec![0; clients.len()];
+    let mut open = vec![true; clients.len()];
+    let mut served = 0;
+    while open.contains(&true) {
+        sleeper.wait_until(wait, || {
+            clients
+                .iter()
+                .zip(&open)
+                .any(|((inbox, outbox), open)| *open && inbox.is_ready() && outbox.is_ready())
+        });
+        for (((inbox, outbox), state), open) in clients.iter_mut().zip(&mut states).zip(&mut open) {
+            while *open && outbox.is_ready() {
+                let message = match inbox.peek(0) {
+                    Ok(message) => message,
+                    Err(PopError::Empty) => break,
+                    Err(PopError::Closed) => {
+                        *open = false;
+                        break;
+                    }
+                };
+                let result = answer(state, &message.keys[..message.len]);
+                inbox.release(1);
+                outbox
+                    .try_push(result)
+                    .expect("the client reads to the end");
+                served += 1;
+            }
+        }
+    }
+    served
+}
+
+/// Sends every server its messages and gives back the answers of each, in order.
+fn ask(
+    client: usize,
+    mut sleeper: Sleeper,
+    wait: Wait,
+    mut servers: Vec<(Producer<Message>, Consumer<u64>)>,
+) -> Vec<Vec<u64>> {
+    let mut answers = vec![Vec::new(); servers.len()];
+    let mut sent = vec![0; servers.len()];
+    while answers
+        .iter()
+        .any(|of_one| (of_one.len() as u64) < MESSAGES)
+    {
+        sleeper.wait_until(wait, || {
+            servers.iter().zip(&sent).any(|((outbox, inbox), sent)| {
+                inbox.is_ready() || (*sent < MESSAGES && outbox.is_ready())
+            })
+        });
+        for (server, (outbox, inbox)) in servers.iter_mut().enumerate() {
+            while sent[server] < MESSAGES {
+                let Ok(mut message) = outbox.vacant() else {
+                    break;
+                };
+                let keys = keys(client, server, sent[server]);
+                message.len = keys.len();
+                message.keys[..keys.len()].copy_from_slice(&keys);
+                message.publish();
+                sent[server] += 1;
+            }
+            answers[server].extend(inbox.drain());
+        }
+    }
+    answers
+}
+
+fn run(clients: usize, servers: usize, capacity: usize, wait: Wait) {
+    let client_sleepers: Vec<_> = (0..clients).map(|_| Sleeper::new()).collect();
+    let server_sleepers: Vec<_> = (0..servers).map(|_| Sleeper::new()).collect();
+    let mut client_ends: Vec<Vec<_>> = (0..clients).map(|_| Vec::new()).collect();
+    let mut server_ends: Vec<Vec<_>> = (0..servers).map(|_| Vec::new()).collect();
+    for (client_sleeper, client_ends) in client_sleepers.iter().zip(&mut client_ends) {
+        for (server_sleeper, server_ends) in server_sleepers.iter().zip(&mut server_ends) {
+            let (requests, inbox) = between(client_sleeper, server_sleeper, capacity);
+            let (outbox, answers) = between(server_sleeper, client_sleeper, capacity);
+            client_ends.push((requests, answers));
+            server_ends.push((inbox, outbox));
+        }
+    }
+    let serving: Vec<_> = server_sleepers
+        .into_iter()
+        .zip(server_ends)
+        .map(|(sleeper, ends)| thread::spawn(move || serve(sleeper, wait, ends)))
+        .collect();
+    let asking: Vec<_> = client_sleepers
+        .into_iter()
+        .zip(client_ends)
+        .enumerate()
+        .map(|(client, (sleeper, ends))| thread::spawn(move || ask(client, sleeper, wait, ends)))
+        .collect();
+
+    for (client, asking) in asking.into_iter().enumerate() {
+        for (server, answers) in asking.join().unwrap().into_iter().enumerate() {
+            let mut state = 0;
+            let expected: Vec<u64> = (0..MESSAGES)
+                .map(|number| answer(&mut state, &keys(client, server, number)))
+                .collect();
+            assert_eq!(answers, expected, "client {client}, server {server}");
+        }
+    }
+    for serving in serving {
+        assert_eq!(serving.join().unwrap(), clients as u64 * MESSAGES);
+    }
+}
+
+#[test]
+fn answers_are_those_of_one_thread() {
+    for (clients, servers) in [(1, 1), (2, 2), (4, 4), (7, 1), (1, 7)] {
+        for capacity in [1, 2, 8] {
+            for wait in [Wait::Shared, Wait::Dedicated] {
+                run(clients, servers, capacity, wait);
+            }
+        }
+    }
+}
+
+/// A thread that panics drops its ends, and that wakes and tells all who wait for it.
+#[test]
+fn a_panic_at_one_end_is_an_error_at_the_other() {
+    let (mut asker, mut answerer) = (Sleeper::new(), Sleeper::new());
+    let (mut requests, mut inbox) = between::<u64>(&asker, &answerer, 2);
+    let (outbox, mut answers) = between::<u64>(&answerer, &asker, 2);
+    let serving = thread::spawn(move || {
+        let _outbox = outbox;
+        answerer.wait_until(Wait::Shared, || inbox.is_ready());
+        assert_ne!(inbox.try_pop(), Ok(13), "a poisonous request");
+    });
+    requests.try_push(13).unwrap();
+    asker.wait_until(Wait::Shared, || answers.is_ready());
+    assert_eq!(answers.try_pop(), Err(PopError::Closed));
+    asker.wait_until(Wait::Shared, || requests.is_closed());
+    assert!(serving.join().is_err());
+}

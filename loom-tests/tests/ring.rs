@@ -1,0 +1,294 @@
+//! The ring between two threads: order, reuse of slots, closing, batches, and what becomes of items left behind.
+
+#![cfg(loom)]
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use echoless::transport::{Consumer, PopError, Producer, PushError, ring};
+use echoless_loom::{Preemptions, check};
+use loom::sync::Arc;
+use loom::thread;
+
+/// Puts the two ends of a ring on two threads and checks what they return. Each end is once on the thread that starts first,
+/// because loom's search is not the same both ways: it forgets a load that another load of the same atomic follows.
+fn model<T: Default + 'static, P: 'static, C: 'static>(
+    property: &str,
+    capacity: usize,
+    push: fn(Producer<T>) -> P,
+    pop: fn(Consumer<T>) -> C,
+    verify: fn(P, C),
+) {
+    let bounded = move || ring::bounded(capacity).expect("a small power of two");
+    check(
+        &format!("{property}, producer first"),
+        Preemptions::Any,
+        move || {
+            let (producer, consumer) = bounded();
+            let popping = thread::spawn(move || pop(consumer));
+            let pushed = push(producer);
+            verify(pushed, popping.join().unwrap());
+        },
+    );
+    check(
+        &format!("{property}, consumer first"),
+        Preemptions::Any,
+        move || {
+            let (producer, consumer) = bounded();
+            let pushing = thread::spawn(move || push(producer));
+            let popped = pop(consumer);
+            verify(pushing.join().unwrap(), popped);
+        },
+    );
+}
+
+/// Something that must happen in some execution, or the model checks less than it says.
+struct Sometimes(AtomicBool);
+
+impl Sometimes {
+    const fn new() -> Self {
+        Self(AtomicBool::new(false))
+    }
+
+    fn note(&self, happened: bool) {
+        self.0.fetch_or(happened, Ordering::Relaxed);
+    }
+
+    fn assert(&self) {
+        assert!(self.0.load(Ordering::Relaxed));
+    }
+}
+
+#[test]
+fn ring_fifo() {
+    model(
+        "ring_fifo",
+        4,
+        |mut producer| {
+            for item in 1..=3_u64 {
+                assert_eq!(producer.try_push(item), Ok(()), "there is room for all");
+            }
+            producer
+        },
+        |mut consumer| {
+            let popped: Vec<u64> = (0..3).filter_map(|_| consumer.try_pop().ok()).collect();
+            (consumer, popped)
+        },
+        |producer, (mut consumer, mut popped)| {
+            popped.extend(consumer.drain());
+            assert_eq!(popped, [1, 2, 3]);
+            assert_eq!(consumer.try_pop(), Err(PopError::Empty));
+            drop(producer);
+            assert_eq!(consumer.try_pop(), Err(PopError::Closed));
+        },
+    );
+}
+
+#[test]
+fn ring_wrap_around() {
+    static SLOTS_REUSED: Sometimes = Sometimes::new();
+    static FULL: Sometimes = Sometimes::new();
+    model(
+        "ring_wrap_around",
+        2,
+        |mut producer| {
+            let mut items = 0..4_u64;
+            let refused = items.find_map(|item| producer.try_push(item).err());
+            if let Some(error) = refused {
+                assert_eq!(error, PushError::Full(items.start - 1));
+            }
+            (producer, refused.map_or(4, |_| items.start - 1))
+        },
+        |mut consumer| {
+            let popped: Vec<u64> = (0..3).filter_map(|_| consumer.try_pop().ok()).collect();
+            (consumer, popped)
+        },
+        |(_producer, pushed), (mut consumer, mut popped)| {
+            popped.extend(consumer.drain());
+            assert!(pushed >= 2, "two slots were free");
+            assert_eq!(popped, (0..pushed).collect::<Vec<_>>());
+            SLOTS_REUSED.note(pushed == 4);
+            FULL.note(pushed == 2);
+        },
+    );
+    SLOTS_REUSED.assert();
+    FULL.assert();
+}
+
+#[test]
+fn ring_in_place() {
+    model(
+        "ring_in_place",
+        2,
+        |mut producer| {
+            for item in 1..=3 {
+                let Ok(mut slot) = producer.vacant() else {
+                    return (producer, item - 1);
+                };
+                *slot = [item, 10 * item];
+                slot.publish();
+            }
+            (producer, 3)
+        },
+        |mut consumer| {
+            let mut last = 0;
+            for _ in 0..2 {
+                let Ok(front) = consumer.peek(0) else {
+                    continue;
+                };
+                last += 1;
+                assert_eq!(*front, [last, 10 * last]);
+                if let Ok(second) = consumer.peek(1) {
+                    assert_eq!(*second, [last + 1, 10 * (last + 1)]);
+                }
+                drop(front);
+                consumer.release(1);
+            }
+            (consumer, last)
+        },
+        |(_producer, pushed), (mut consumer, last)| {
+            let rest: Vec<[u64; 2]> = consumer.drain().collect();
+            let expected: Vec<_> = (last + 1..=pushed).map(|item| [item, 10 * item]).collect();
+            assert_eq!(rest, expected);
+        },
+    );
+}
+
+#[test]
+fn ring_close_vs_push() {
+    static BOTH_WENT_IN: Sometimes = Sometimes::new();
+    static NONE_WENT_IN: Sometimes = Sometimes::new();
+    static POPPED: Sometimes = Sometimes::new();
+    model(
+        "ring_close_vs_push",
+        2,
+        |mut producer| {
+            let first = producer.try_push(1_u64);
+            let second = producer.try_push(2);
+            (producer, first, second)
+        },
+        |mut consumer| consumer.try_pop(),
+        |(mut producer, first, second), popped| {
+            assert!(matches!(first, Ok(()) | Err(PushError::Closed(1))));
+            assert!(matches!(second, Ok(()) | Err(PushError::Closed(2))));
+            assert!(
+                first.is_ok() || second.is_err(),
+                "a closed ring stays closed"
+            );
+            match popped {
+                Ok(item) => assert_eq!((item, first), (1, Ok(()))),
+                Err(error) => assert_eq!(error, PopError::Empty),
+            }
+            assert_eq!(producer.try_push(3), Err(PushError::Closed(3)));
+            assert_eq!(producer.push_batch([4]), Err(PushError::Closed(())));
+            BOTH_WENT_IN.note(second.is_ok());
+            NONE_WENT_IN.note(first.is_err());
+            POPPED.note(popped.is_ok());
+        },
+    );
+    BOTH_WENT_IN.assert();
+    NONE_WENT_IN.assert();
+    POPPED.assert();
+}
+
+#[test]
+fn ring_close_vs_pop() {
+    static WAITED: Sometimes = Sometimes::new();
+    model(
+        "ring_close_vs_pop",
+        2,
+        |mut producer| {
+            assert_eq!(producer.try_push(1_u64), Ok(()));
+            assert_eq!(producer.try_push(2), Ok(()));
+        },
+        |mut consumer| {
+            let mut popped = Vec::new();
+            loop {
+                match consumer.try_pop() {
+                    Ok(item) => popped.push(item),
+                    Err(PopError::Empty) => {
+                        WAITED.note(true);
+                        thread::yield_now();
+                    }
+                    Err(PopError::Closed) => return (consumer, popped),
+                }
+            }
+        },
+        |(), (mut consumer, popped)| {
+            assert_eq!(popped, [1, 2], "what was pushed comes before the end");
+            assert_eq!(consumer.try_pop(), Err(PopError::Closed));
+        },
+    );
+    WAITED.assert();
+}
+
+#[test]
+fn ring_batch() {
+    static SECOND_BATCH_WHOLE: Sometimes = Sometimes::new();
+    model(
+        "ring_batch",
+        4,
+        |mut producer| {
+            assert_eq!(producer.push_batch([1, 2, 3]), Ok(3));
+            let mut rest = 4..7_u64;
+            let pushed = producer.push_batch(&mut rest).unwrap();
+            assert_eq!(rest.start, 4 + pushed as u64, "no item is lost");
+            (producer, pushed)
+        },
+        |mut consumer| {
+            let first: Vec<u64> = consumer.drain().collect();
+            let second: Vec<u64> = consumer.drain().collect();
+            (consumer, first, second)
+        },
+        |(_producer, pushed), (mut consumer, first, second)| {
+            let third: Vec<u64> = consumer.drain().collect();
+            assert!(
+                [1, 3].contains(&pushed),
+                "a drain gives its slots back at once"
+            );
+            let ends_of_batches = [0, 3, 3 + pushed];
+            assert!(ends_of_batches.contains(&first.len()));
+            assert!(ends_of_batches.contains(&(first.len() + second.len())));
+            let all: Vec<u64> = (1..=3 + pushed as u64).collect();
+            assert_eq!([first, second, third].concat(), all);
+            SECOND_BATCH_WHOLE.note(pushed == 3);
+        },
+    );
+    SECOND_BATCH_WHOLE.assert();
+}
+
+#[test]
+fn drop_drains() {
+    static LEFT_IN_RING: Sometimes = Sometimes::new();
+    model(
+        "drop_drains",
+        2,
+        |mut producer| {
+            let witness = Arc::new(());
+            let mut pushed = 0;
+            for _ in 0..3 {
+                match producer.try_push(Some(Arc::clone(&witness))) {
+                    Ok(()) => pushed += 1,
+                    Err(PushError::Full(item) | PushError::Closed(item)) => {
+                        assert!(item.is_some_and(|item| Arc::ptr_eq(&item, &witness)));
+                    }
+                }
+            }
+            (witness, pushed)
+        },
+        |mut consumer| {
+            consumer
+                .try_pop()
+                .map(|item| item.expect("an item was pushed"))
+        },
+        |(witness, pushed), popped| {
+            let held = usize::from(popped.is_ok());
+            assert_eq!(
+                Arc::strong_count(&witness),
+                1 + held,
+                "none is left, none went twice"
+            );
+            LEFT_IN_RING.note(pushed > held);
+        },
+    );
+    LEFT_IN_RING.assert();
+}

@@ -1,0 +1,162 @@
+//! Sleeping and waking: a wake-up that is lost leaves a thread asleep for ever, which loom reports as a deadlock.
+
+#![cfg(loom)]
+
+use echoless::transport::{Consumer, PopError, Producer, Sleeper, Wait, ring};
+use echoless_loom::{Preemptions, check};
+use loom::thread;
+
+/// A ring of which each end wakes the thread at the other end.
+fn between<T: Default>(
+    writer: &Sleeper,
+    reader: &Sleeper,
+    capacity: usize,
+) -> (Producer<T>, Consumer<T>) {
+    let (mut producer, mut consumer) = ring::bounded(capacity).expect("a small power of two");
+    producer.set_doorbell(reader.doorbell());
+    consumer.set_doorbell(writer.doorbell());
+    (producer, consumer)
+}
+
+#[test]
+fn wait_no_lost_wakeup() {
+    check("wait_no_lost_wakeup", Preemptions::Any, || {
+        let (writer, mut reader) = (Sleeper::new(), Sleeper::new());
+        let (mut producer, mut consumer) = between(&writer, &reader, 2);
+        let pushing = thread::spawn(move || {
+            assert_eq!(producer.try_push(7), Ok(()));
+            assert_eq!(producer.try_push(8), Ok(()));
+            producer
+        });
+        for item in [7, 8] {
+            reader.wait_until(Wait::Shared, || consumer.is_ready());
+            assert_eq!(consumer.try_pop(), Ok(item));
+        }
+        assert_eq!(consumer.try_pop(), Err(PopError::Empty));
+        drop(pushing.join().unwrap());
+    });
+}
+
+#[test]
+fn wait_for_room() {
+    check("wait_for_room", Preemptions::AtMost(3), || {
+        let (mut writer, mut reader) = (Sleeper::new(), Sleeper::new());
+        let (mut producer, mut consumer) = between(&writer, &reader, 1);
+        let pushing = thread::spawn(move || {
+            for item in 1..=3 {
+                writer.wait_until(Wait::Shared, || producer.is_ready());
+                assert_eq!(producer.try_push(item), Ok(()));
+            }
+        });
+        for item in 1..=3 {
+            reader.wait_until(Wait::Shared, || consumer.is_ready());
+            assert_eq!(consumer.try_pop(), Ok(item));
+        }
+        reader.wait_until(Wait::Shared, || consumer.is_ready());
+        assert_eq!(consumer.try_pop(), Err(PopError::Closed));
+        pushing.join().unwrap();
+    });
+}
+
+#[test]
+fn close_wakes() {
+    check("close_wakes", Preemptions::Any, || {
+        let (mut writer, mut reader) = (Sleeper::new(), Sleeper::new());
+        let (mut full, unread) = between::<u64>(&writer, &reader, 1);
+        let (unwritten, mut empty) = between::<u64>(&writer, &reader, 1);
+        assert_eq!(full.try_push(1), Ok(()));
+        let writing = thread::spawn(move || {
+            drop(unwritten);
+            writer.wait_until(Wait::Shared, || full.is_ready());
+            full.try_push(2)
+        });
+        reader.wait_until(Wait::Shared, || empty.is_ready());
+        assert_eq!(empty.try_pop(), Err(PopError::Closed));
+        drop(unread);
+        assert_eq!(
+            writing.join().unwrap(),
+            Err(echoless::transport::PushError::Closed(2))
+        );
+    });
+}
+
+#[test]
+fn doorbell_many_ringers() {
+    check("doorbell_many_ringers", Preemptions::AtMost(3), || {
+        let mut reader = Sleeper::new();
+        let writer = Sleeper::new();
+        let (mut one, mut from_one) = between(&writer, &reader, 1);
+        let (mut two, mut from_two) = between(&writer, &reader, 1);
+        let first = thread::spawn(move || {
+            assert_eq!(one.try_push(1), Ok(()));
+            one
+        });
+        let second = thread::spawn(move || {
+            assert_eq!(two.try_push(2), Ok(()));
+            two
+        });
+        let mut popped = [None, None];
+        while popped.contains(&None) {
+            let waits_for_one = popped[0].is_none();
+            let waits_for_two = popped[1].is_none();
+            reader.wait_until(Wait::Shared, || {
+                (waits_for_one && from_one.is_ready()) || (waits_for_two && from_two.is_ready())
+            });
+            popped[0] = popped[0].or_else(|| from_one.try_pop().ok());
+            popped[1] = popped[1].or_else(|| from_two.try_pop().ok());
+        }
+        assert_eq!(popped, [Some(1), Some(2)]);
+        drop((first.join().unwrap(), second.join().unwrap()));
+    });
+}
+
+/// As a port and its partition server do it: messages of keys out, masks of verdicts back, both ends asleep when idle.
+#[test]
+fn request_response() {
+    #[derive(Default)]
+    struct Message {
+        len: usize,
+        keys: [u64; 2],
+    }
+    check("request_response", Preemptions::AtMost(2), || {
+        let (mut port, mut server) = (Sleeper::new(), Sleeper::new());
+        let (mut requests, mut inbox) = between::<Message>(&port, &server, 1);
+        let (mut outbox, mut masks) = between::<u64>(&server, &port, 1);
+        let serving = thread::spawn(move || {
+            let mut seen = Vec::new();
+            loop {
+                server.wait_until(Wait::Shared, || inbox.is_ready());
+                let Ok(message) = inbox.peek(0) else {
+                    return seen;
+                };
+                let mut mask = 0;
+                for (bit, key) in message.keys[..message.len].iter().enumerate() {
+                    mask |= u64::from(seen.contains(key)) << bit;
+                    seen.push(*key);
+                }
+                drop(message);
+                inbox.release(1);
+                server.wait_until(Wait::Shared, || outbox.is_ready());
+                assert_eq!(outbox.try_push(mask), Ok(()));
+            }
+        });
+        let batches: [&[u64]; 3] = [&[5, 6], &[6], &[7, 5]];
+        let mut answers = Vec::new();
+        for keys in batches {
+            port.wait_until(Wait::Shared, || requests.is_ready());
+            let mut message = requests.vacant().expect("room was waited for");
+            message.len = keys.len();
+            message.keys[..keys.len()].copy_from_slice(keys);
+            message.publish();
+            answers.extend(masks.drain());
+        }
+        while answers.len() < batches.len() {
+            port.wait_until(Wait::Shared, || masks.is_ready());
+            answers.push(masks.try_pop().expect("a mask was waited for"));
+        }
+        assert_eq!(answers, [0b00, 0b1, 0b10]);
+        drop(requests);
+        assert_eq!(serving.join().unwrap(), [5, 6, 6, 7, 5]);
+        assert_eq!(masks.try_pop(), Err(PopError::Closed));
+    });
+}
