@@ -72,6 +72,25 @@ pub fn fnr_at_gap(gap: u64, decrements: f64, max: u32, hashes: u32, cells: u64) 
     1.0 - (1.0 - zero).powi(hashes as i32)
 }
 
+/// The K of 1 to 10 that misses least `gap` arrivals back while FPS is kept, by trial as in section 4 of the paper, which finds that the gap and the
+/// memory hardly matter.
+///
+/// # Examples
+/// ```
+/// use echoless::theory::stable::best_hashes;
+/// assert_eq!(best_hashes(0.1, 1, 1000, 1 << 20), 2);
+/// ```
+#[must_use]
+pub fn best_hashes(fps: f64, max: u32, gap: u64, cells: u64) -> u32 {
+    let fnr = |hashes: u32| {
+        let decrements = decrements_for(fps, max, hashes, cells);
+        fnr_at_gap(gap, decrements, max, hashes, cells)
+    };
+    (1..=10)
+        .min_by(|left, right| fnr(*left).total_cmp(&fnr(*right)))
+        .unwrap_or(1)
+}
+
 /// P(Binomial(trials, probability) >= least).
 fn binomial_at_least(least: u32, trials: u64, probability: f64) -> f64 {
     if trials < u64::from(least) {
@@ -163,6 +182,24 @@ mod tests {
                 assert!(
                     (measured - expected).abs() < 0.01,
                     "{bits} bits, gap {gap}: {measured} for {expected}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_best_number_of_cells_is_that_of_the_paper() {
+        for gap in [100, 5000] {
+            for (fps, max, least, most) in [
+                (0.2, 1, 1, 2),
+                (0.1, 1, 2, 2),
+                (0.1, 3, 2, 3),
+                (0.01, 3, 4, 5),
+            ] {
+                let best = best_hashes(fps, max, gap, 100_000);
+                assert!(
+                    (least..=most).contains(&best),
+                    "{fps}, Max {max}, gap {gap}: {best}"
                 );
             }
         }
