@@ -5,6 +5,7 @@
 #[cfg(loom)]
 pub(crate) use loom::{
     cell::{ConstPtr, MutPtr, UnsafeCell},
+    hint::spin_loop,
     sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence},
     sync::{Arc, Condvar, Mutex},
     thread::yield_now,
@@ -20,12 +21,6 @@ pub(crate) use std::{sync::PoisonError, thread::available_parallelism};
 
 #[cfg(not(loom))]
 pub(crate) use cell::{ConstPtr, MutPtr, UnsafeCell};
-
-/// A spinning thread must let loom run the others, or the model never ends.
-#[cfg(loom)]
-pub(crate) fn spin_loop() {
-    loom::thread::yield_now();
-}
 
 /// The standard cell in the shape of loom's, whose pointers are guards: an access lasts as long as its pointer.
 #[cfg(not(loom))]
