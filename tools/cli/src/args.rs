@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
-use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use clap::{Args as ClapArgs, Parser, Subcommand};
 use clap_complete::Shell;
 
+use crate::dedup::keys::Missing;
 use crate::failure::Failure;
+use crate::generate::Kind;
 
 /// Duplicate detection on endless streams, at line rate and in fixed memory
 #[derive(Debug, Parser)]
@@ -157,17 +159,6 @@ pub(crate) struct DedupArgs {
     pub(crate) quiet: bool,
 }
 
-/// What becomes of a record that lacks a field of the key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Missing {
-    /// End the run, naming file and line
-    Error,
-    /// Pass the record on without judging it
-    Skip,
-    /// Take the missing field for an empty one
-    Empty,
-}
-
 /// Write a reproducible stream of made-up records
 #[derive(Debug, ClapArgs)]
 pub(crate) struct GenArgs {
@@ -211,17 +202,6 @@ pub(crate) struct GenArgs {
     /// Write here instead of to standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-}
-
-/// The kinds of made-up records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Kind {
-    /// Call records: CSV lines of about 100 bytes
-    Cdr,
-    /// 64-bit keys, 16 hexadecimal digits a line
-    Keys,
-    /// Lines of random printable text
-    Lines,
 }
 
 /// Parses the command line; `None` if all it asked for was help or the version, which is then written.

@@ -4,35 +4,18 @@ use std::str::FromStr;
 
 use echoless::{Kernel, Replacement, SpecError};
 
-use crate::args::{DedupArgs, GenArgs, Kind, Missing};
+use crate::args::{DedupArgs, GenArgs};
+use crate::dedup;
 use crate::dedup::detector::FilterChoice;
 use crate::dedup::fields::{FieldList, parse_delimiter};
+use crate::dedup::keys::Missing;
 use crate::dedup::records::Framing;
 use crate::files::{Source, Target};
 use crate::generate::repeats::{Choice, Repeats};
+use crate::generate::{self, Kind};
 use crate::number::{parse_rate, parse_size};
 
-/// A run of `echoless dedup`.
-#[derive(Debug)]
-pub(crate) struct Dedup {
-    pub(crate) sources: Vec<Source>,
-    pub(crate) framing: Framing,
-    pub(crate) header: bool,
-    /// The fields to compare; `None` compares whole records.
-    pub(crate) key: Option<FieldList>,
-    pub(crate) delimiter: u8,
-    pub(crate) missing: Missing,
-    pub(crate) filter: FilterChoice,
-    pub(crate) output: Target,
-    pub(crate) duplicates: Option<Target>,
-    pub(crate) stats: Option<Target>,
-    pub(crate) invert: bool,
-    pub(crate) count: bool,
-    pub(crate) fail_on_duplicates: bool,
-    pub(crate) quiet: bool,
-}
-
-impl TryFrom<DedupArgs> for Dedup {
+impl TryFrom<DedupArgs> for dedup::Job {
     type Error = SpecError;
 
     fn try_from(typed: DedupArgs) -> Result<Self, SpecError> {
@@ -94,19 +77,7 @@ impl TryFrom<DedupArgs> for Dedup {
     }
 }
 
-/// A run of `echoless gen`.
-#[derive(Debug)]
-pub(crate) struct Gen {
-    pub(crate) kind: Kind,
-    pub(crate) count: u64,
-    pub(crate) seed: u64,
-    pub(crate) repeats: Repeats,
-    pub(crate) record_bytes: usize,
-    pub(crate) header: bool,
-    pub(crate) output: Target,
-}
-
-impl TryFrom<GenArgs> for Gen {
+impl TryFrom<GenArgs> for generate::Job {
     type Error = SpecError;
 
     fn try_from(typed: GenArgs) -> Result<Self, SpecError> {

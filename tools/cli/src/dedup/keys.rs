@@ -1,12 +1,23 @@
 //! From the records of a chunk to key hashes.
 
+use clap::ValueEnum;
 use echoless::{KeyHash, KeyHasher};
 
 use super::chunk::{Chunk, Fault, Problem};
 use super::fields::FieldSet;
 use super::records::Framing;
 use super::split::{Content, PlainFields, QuotedFields};
-use crate::args::Missing;
+
+/// What becomes of a record that lacks a field of the key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Missing {
+    /// End the run, naming file and line
+    Error,
+    /// Pass the record on without judging it
+    Skip,
+    /// Take the missing field for an empty one
+    Empty,
+}
 
 /// Finds the records of chunks and hashes their keys. It knows nothing of other chunks, so clones of it can work side by side.
 #[derive(Debug, Clone)]

@@ -18,7 +18,9 @@ pub(crate) mod summary;
 pub(crate) mod terminators;
 
 mod header;
+mod job;
 mod pipeline;
 mod place;
 
+pub(crate) use job::Job;
 pub(crate) use pipeline::run;

@@ -9,30 +9,30 @@ use super::chunk::Chunk;
 use super::detector::Detector;
 use super::header::Header;
 use super::input::Input;
+use super::job::Job;
 use super::keys::KeyReader;
 use super::output::Sink;
 use super::place::Place;
 use super::progress::Progress;
 use super::runs::Runs;
 use super::summary::{Counts, Stats};
-use crate::config::Dedup;
 use crate::failure::{self, FOUND_DUPLICATES, Failure};
 use crate::files::{Source, Target, Targets};
 
 /// Runs `echoless dedup`.
-pub(crate) fn run(config: &Dedup) -> Result<ExitCode, Failure> {
+pub(crate) fn run(job: &Job) -> Result<ExitCode, Failure> {
     let began = Instant::now();
-    for source in &config.sources {
+    for source in &job.sources {
         source.check()?;
     }
-    let mut detector = Detector::build(&config.filter)?;
-    let mut outputs = Outputs::open(config)?;
+    let mut detector = Detector::build(&job.filter)?;
+    let mut outputs = Outputs::open(job)?;
     let mut counts = Counts::default();
-    pass(config, &mut detector, &mut outputs, &mut counts)?;
+    pass(job, &mut detector, &mut outputs, &mut counts)?;
 
     counts.bytes_out = outputs.records.bytes();
-    if config.count {
-        let passed = if config.invert {
+    if job.count {
+        let passed = if job.invert {
             counts.duplicates
         } else {
             counts.records - counts.duplicates
@@ -48,10 +48,10 @@ pub(crate) fn run(config: &Dedup) -> Result<ExitCode, Failure> {
     if let Some(sink) = &mut outputs.stats {
         sink.write_text(&stats.json())?;
     }
-    if !config.quiet {
+    if !job.quiet {
         failure::tell(&stats.summary());
     }
-    if config.fail_on_duplicates && counts.duplicates > 0 {
+    if job.fail_on_duplicates && counts.duplicates > 0 {
         return Ok(ExitCode::from(FOUND_DUPLICATES));
     }
     Ok(ExitCode::SUCCESS)
@@ -59,17 +59,17 @@ pub(crate) fn run(config: &Dedup) -> Result<ExitCode, Failure> {
 
 /// Takes the whole stream from the inputs to the outputs.
 fn pass(
-    config: &Dedup,
+    job: &Job,
     detector: &mut Detector,
     outputs: &mut Outputs,
     counts: &mut Counts,
 ) -> Result<(), Failure> {
-    let total: Option<u64> = config.sources.iter().map(Source::len).sum();
-    let records_on_stdout = matches!(config.output, Target::Stdout) && !config.count;
-    let progress = Progress::new(total, !config.quiet, records_on_stdout);
-    let mut input = Input::new(config.sources.clone(), config.framing);
-    let mut header = config.header.then(|| Header::new(config.framing));
-    let mut place = Place::new(config.framing);
+    let total: Option<u64> = job.sources.iter().map(Source::len).sum();
+    let records_on_stdout = matches!(job.output, Target::Stdout) && !job.count;
+    let progress = Progress::new(total, !job.quiet, records_on_stdout);
+    let mut input = Input::new(job.sources.clone(), job.framing);
+    let mut header = job.header.then(|| Header::new(job.framing));
+    let mut place = Place::new(job.framing);
     let mut reader = None;
     let mut chunk = Chunk::default();
 
@@ -83,7 +83,7 @@ fn pass(
         }
         let reader = match &mut reader {
             Some(reader) => reader,
-            none => none.insert(key_reader(config, header.as_ref())?),
+            none => none.insert(key_reader(job, header.as_ref())?),
         };
         reader.read(&mut chunk);
         detector.judge(&chunk.hashes, &mut chunk.verdicts);
@@ -103,18 +103,18 @@ fn pass(
 }
 
 /// The reader of keys, once the header that has their names was seen.
-fn key_reader(config: &Dedup, header: Option<&Header>) -> Result<KeyReader, Failure> {
-    let names = header.map(|header| header.names(config.delimiter));
-    let fields = match &config.key {
+fn key_reader(job: &Job, header: Option<&Header>) -> Result<KeyReader, Failure> {
+    let names = header.map(|header| header.names(job.delimiter));
+    let fields = match &job.key {
         Some(key) => Some(key.resolve(&names.unwrap_or_default())?),
         None => None,
     };
     Ok(KeyReader::new(
-        KeyHasher::seeded(config.filter.seed),
-        config.framing,
-        config.delimiter,
+        KeyHasher::seeded(job.filter.seed),
+        job.framing,
+        job.delimiter,
         fields,
-        config.missing,
+        job.missing,
     ))
 }
 
@@ -129,18 +129,18 @@ struct Outputs {
 }
 
 impl Outputs {
-    fn open(config: &Dedup) -> Result<Self, Failure> {
-        let mut targets = Targets::new(&config.sources);
+    fn open(job: &Job) -> Result<Self, Failure> {
+        let mut targets = Targets::new(&job.sources);
         let mut open = |target: &Target| {
             let file = targets.open(target)?;
-            Ok::<_, Failure>(Sink::new(target.name(), file, config.framing))
+            Ok::<_, Failure>(Sink::new(target.name(), file, job.framing))
         };
         let outputs = Self {
-            records: open(&config.output)?,
-            dropped: config.duplicates.as_ref().map(&mut open).transpose()?,
-            stats: config.stats.as_ref().map(&mut open).transpose()?,
-            count: config.count,
-            invert: config.invert,
+            records: open(&job.output)?,
+            dropped: job.duplicates.as_ref().map(&mut open).transpose()?,
+            stats: job.stats.as_ref().map(&mut open).transpose()?,
+            count: job.count,
+            invert: job.invert,
         };
         targets.empty()?;
         Ok(outputs)
