@@ -213,7 +213,7 @@ pub(crate) fn parse() -> Result<Option<Args>, Failure> {
     if error.use_stderr() {
         return Err(Failure::Usage(one_line(&error.to_string())));
     }
-    error.print().map_err(Failure::writing("standard output"))?;
+    error.print().map_err(Failure::writing_stdout)?;
     Ok(None)
 }
 

@@ -24,7 +24,7 @@ impl Header {
         }
     }
 
-    /// Takes the header off a chunk that opens an input; gives it back if it is the stream's first.
+    /// Takes the header off a chunk that opens an input, and keeps the stream's first.
     ///
     /// # Errors
     /// [`Failure`] if the input has another header than the first: its fields would not be the ones that were chosen.
@@ -32,16 +32,16 @@ impl Header {
         &mut self,
         chunk: &mut Chunk,
         name: impl Fn(usize) -> String,
-    ) -> Result<Option<&[u8]>, Failure> {
+    ) -> Result<(), Failure> {
         let bytes = &chunk.bytes[..chunk.filled];
         chunk.start = self.framing.first_end(bytes);
         let record = &bytes[..chunk.start];
         match &self.record {
             None => {
                 self.record = Some(record.to_vec());
-                Ok(self.record.as_deref())
+                Ok(())
             }
-            Some(first) if self.framing.content(first) == self.framing.content(record) => Ok(None),
+            Some(first) if self.framing.content(first) == self.framing.content(record) => Ok(()),
             Some(_) => Err(Failure::Data {
                 name: name(chunk.source),
                 unit: self.framing.unit(),
@@ -49,6 +49,11 @@ impl Header {
                 problem: "the header differs from that of the first input".into(),
             }),
         }
+    }
+
+    /// The header as it is written.
+    pub(crate) fn record(&self) -> Option<&[u8]> {
+        self.record.as_deref()
     }
 
     /// The names of the fields; none if there was no header.

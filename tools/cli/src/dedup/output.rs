@@ -1,13 +1,12 @@
 //! Writes runs of records straight out of a chunk, many in one system call.
 
-use std::fs::File;
 use std::io::{self, ErrorKind, IoSlice, Seek, Write};
-use std::iter;
 
 use super::chunk::Chunk;
 use super::records::Framing;
 use super::runs::Runs;
 use crate::failure::Failure;
+use crate::files::Opened;
 
 /// How many runs go into one system call; no system takes more than 1024.
 const RUNS_AT_ONCE: usize = 512;
@@ -15,8 +14,9 @@ const RUNS_AT_ONCE: usize = 512;
 /// A file that records are written to. Nothing is held back: after a call, all that was given is written.
 #[derive(Debug)]
 pub(crate) struct Sink {
-    name: String,
-    file: File,
+    target: Opened,
+    /// Whether its reader may go away when it has seen enough.
+    main_stream: bool,
     framing: Framing,
     /// Whether what was written ends in a record without terminator.
     unterminated: bool,
@@ -24,15 +24,28 @@ pub(crate) struct Sink {
 }
 
 impl Sink {
-    /// A sink for records that are framed like this.
-    pub(crate) fn new(name: String, file: File, framing: Framing) -> Self {
+    /// A sink for the records that the run is for, framed like this.
+    pub(crate) fn main(target: Opened, framing: Framing) -> Self {
         Self {
-            name,
-            file,
+            main_stream: target.is_stdout,
+            ..Self::side(target, framing)
+        }
+    }
+
+    /// A sink for what is wanted besides. All of it is: a reader that goes away there has lost something.
+    pub(crate) fn side(target: Opened, framing: Framing) -> Self {
+        Self {
+            target,
+            main_stream: false,
             framing,
             unterminated: false,
             bytes: 0,
         }
+    }
+
+    /// Makes room for the run's own output, once nothing can refuse the run any more.
+    pub(crate) fn empty(&mut self) -> Result<(), Failure> {
+        self.target.empty()
     }
 
     /// How many bytes were written.
@@ -45,26 +58,24 @@ impl Sink {
         self.write_records(runs.map(|records| chunk.bytes_of(records)))
     }
 
-    /// Writes one record.
-    pub(crate) fn write_record(&mut self, record: &[u8]) -> Result<(), Failure> {
-        self.write_records(iter::once(record))
-    }
-
     /// Writes what is no record.
     pub(crate) fn write_text(&mut self, text: &str) -> Result<(), Failure> {
-        self.file
+        self.target
+            .file
             .write_all(text.as_bytes())
-            .map_err(Failure::writing(&self.name))
+            .map_err(Failure::writing(&self.target.name, self.main_stream))
     }
 
-    fn write_records<'a>(
+    /// Writes records, given as runs of adjacent ones.
+    pub(crate) fn write_records<'a>(
         &mut self,
-        runs: impl Iterator<Item = &'a [u8]> + Clone,
+        runs: impl IntoIterator<Item = &'a [u8], IntoIter: Clone>,
     ) -> Result<(), Failure> {
+        let runs = runs.into_iter();
         let before = self.bytes;
         self.try_write(runs.clone()).map_err(|error| {
             self.take_back_partial(runs, self.bytes - before);
-            Failure::writing(&self.name)(error)
+            Failure::writing(&self.target.name, self.main_stream)(error)
         })
     }
 
@@ -84,7 +95,11 @@ impl Sink {
             let Some(last) = last else {
                 return Ok(());
             };
-            write_slices(&mut self.file, &mut slices[..filled], &mut self.bytes)?;
+            write_slices(
+                &mut self.target.file,
+                &mut slices[..filled],
+                &mut self.bytes,
+            )?;
             self.unterminated = *last != self.framing.terminator();
         }
     }
@@ -94,12 +109,12 @@ impl Sink {
     /// The failure itself is what is reported; if cutting fails as well, there is nothing to be done about it.
     fn take_back_partial<'a>(&mut self, runs: impl Iterator<Item = &'a [u8]>, written: u64) {
         let partial = partial_bytes(self.framing, self.unterminated, runs, written);
-        let Ok(metadata) = self.file.metadata() else {
+        let Ok(metadata) = self.target.file.metadata() else {
             return;
         };
-        let at_end = self.file.stream_position().ok() == Some(metadata.len());
+        let at_end = self.target.file.stream_position().ok() == Some(metadata.len());
         if partial > 0 && metadata.is_file() && at_end {
-            let _ = self.file.set_len(metadata.len() - partial);
+            let _ = self.target.file.set_len(metadata.len() - partial);
         }
     }
 }

@@ -28,17 +28,15 @@ pub(crate) fn run(job: &Job) -> Result<ExitCode, Failure> {
     let mut detector = Detector::build(&job.filter)?;
     let mut outputs = Outputs::open(job)?;
     let mut counts = Counts::default();
-    pass(job, &mut detector, &mut outputs, &mut counts)?;
-
-    counts.bytes_out = outputs.records.bytes();
-    if job.count {
-        let passed = if job.invert {
-            counts.duplicates
-        } else {
-            counts.records - counts.duplicates
-        };
-        outputs.records.write_text(&format!("{passed}\n"))?;
+    let passed =
+        pass(job, &mut detector, &mut outputs, &mut counts).and_then(|()| outputs.finish(&counts));
+    // A reader that has seen enough ends the stream where it is; the account of the run is not meant for that reader.
+    if let Err(failure) = passed
+        && !matches!(failure, Failure::ReaderGone)
+    {
+        return Err(failure);
     }
+    counts.bytes_out = outputs.records.bytes();
     let stats = Stats::new(
         counts,
         &detector.report(),
@@ -46,6 +44,7 @@ pub(crate) fn run(job: &Job) -> Result<ExitCode, Failure> {
         began.elapsed(),
     );
     if let Some(sink) = &mut outputs.stats {
+        sink.empty()?;
         sink.write_text(&stats.json())?;
     }
     if !job.quiet {
@@ -76,28 +75,36 @@ fn pass(
     while input.fill(&mut chunk)? {
         if let Some(header) = &mut header
             && chunk.opens_source
-            && chunk.fault.is_none()
-            && let Some(record) = header.take_off(&mut chunk, |source| input.name(source))?
         {
-            outputs.write_header(record)?;
+            if let Some(fault) = chunk.fault {
+                return Err(place.failure(&chunk, fault, input.name(chunk.source)));
+            }
+            header.take_off(&mut chunk, |source| input.name(source))?;
         }
         let reader = match &mut reader {
             Some(reader) => reader,
-            none => none.insert(key_reader(job, header.as_ref())?),
+            none => {
+                let first = none.insert(key_reader(job, header.as_ref())?);
+                outputs.begin(header.as_ref().and_then(Header::record))?;
+                first
+            }
         };
         reader.read(&mut chunk);
         detector.judge(&chunk.hashes, &mut chunk.verdicts);
         chunk.spread_verdicts();
-        outputs.write(&chunk)?;
         counts.records += chunk.records() as u64;
         counts.unkeyed += chunk.unkeyed.len() as u64;
         counts.duplicates += chunk.verdicts.duplicates();
         counts.bytes_in = input.bytes();
+        outputs.write(&chunk)?;
         if let Some(fault) = chunk.fault {
             return Err(place.failure(&chunk, fault, input.name(chunk.source)));
         }
         place.pass(&chunk);
         progress.set(input.bytes());
+    }
+    if reader.is_none() {
+        outputs.begin(None)?;
     }
     Ok(())
 }
@@ -131,41 +138,55 @@ struct Outputs {
 impl Outputs {
     fn open(job: &Job) -> Result<Self, Failure> {
         let mut targets = Targets::new(&job.sources);
-        let mut open = |target: &Target| {
-            let file = targets.open(target)?;
-            Ok::<_, Failure>(Sink::new(target.name(), file, job.framing))
+        let records = targets.open(&job.output)?;
+        let mut side = |target: &Target| {
+            let target = targets.open(target)?;
+            Ok::<_, Failure>(Sink::side(target, job.framing))
         };
-        let outputs = Self {
-            records: open(&job.output)?,
-            dropped: job.duplicates.as_ref().map(&mut open).transpose()?,
-            stats: job.stats.as_ref().map(&mut open).transpose()?,
+        Ok(Self {
+            records: Sink::main(records, job.framing),
+            dropped: job.duplicates.as_ref().map(&mut side).transpose()?,
+            stats: job.stats.as_ref().map(&mut side).transpose()?,
             count: job.count,
             invert: job.invert,
-        };
-        targets.empty()?;
-        Ok(outputs)
+        })
     }
 
-    /// Writes the header wherever records are written, so that each output can be read by its names.
-    fn write_header(&mut self, header: &[u8]) -> Result<(), Failure> {
+    /// Empties the files that take records, and writes the header wherever records are written, so that each can be read by its names.
+    fn begin(&mut self, header: Option<&[u8]>) -> Result<(), Failure> {
+        self.records.empty()?;
+        if let Some(dropped) = &mut self.dropped {
+            dropped.empty()?;
+            dropped.write_records(header)?;
+        }
         if !self.count {
-            self.records.write_record(header)?;
+            self.records.write_records(header)?;
         }
-        match &mut self.dropped {
-            Some(dropped) => dropped.write_record(header),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
-    /// Writes the records of a judged chunk.
+    /// Writes the records of a judged chunk. The side output comes first: it is whole even if the reader of the records goes away.
     fn write(&mut self, chunk: &Chunk) -> Result<(), Failure> {
         let runs = |of_duplicates| Runs::new(chunk.duplicates(), chunk.records(), of_duplicates);
+        if let Some(dropped) = &mut self.dropped {
+            dropped.write_runs(chunk, runs(true))?;
+        }
         if !self.count {
             self.records.write_runs(chunk, runs(self.invert))?;
         }
-        match &mut self.dropped {
-            Some(dropped) => dropped.write_runs(chunk, runs(true)),
-            None => Ok(()),
+        Ok(())
+    }
+
+    /// Writes what is only known at the end of the stream.
+    fn finish(&mut self, counts: &Counts) -> Result<(), Failure> {
+        if !self.count {
+            return Ok(());
         }
+        let passed = if self.invert {
+            counts.duplicates
+        } else {
+            counts.records - counts.duplicates
+        };
+        self.records.write_text(&format!("{passed}\n"))
     }
 }

@@ -90,8 +90,8 @@ pub(crate) fn run(job: &Job) -> Result<ExitCode, Failure> {
 
 fn write(job: &Job, record: &impl Record) -> Result<ExitCode, Failure> {
     let mut targets = Targets::new(&[]);
-    let mut file = targets.open(&job.output)?;
-    targets.empty()?;
+    let mut output = targets.open(&job.output)?;
+    output.empty()?;
     let mut batch = Vec::with_capacity(BATCH_BYTES + (BATCH_BYTES >> 2));
     if job.header {
         batch.extend_from_slice(record.header());
@@ -107,8 +107,10 @@ fn write(job: &Job, record: &impl Record) -> Result<ExitCode, Failure> {
         if batch.is_empty() {
             return Ok(ExitCode::SUCCESS);
         }
-        file.write_all(&batch)
-            .map_err(Failure::writing(&job.output.name()))?;
+        output
+            .file
+            .write_all(&batch)
+            .map_err(Failure::writing(&output.name, output.is_stdout))?;
         batch.clear();
     }
 }

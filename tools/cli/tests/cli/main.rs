@@ -4,6 +4,7 @@ mod bad_input;
 mod filters;
 mod generated;
 mod keys;
+mod leaving;
 mod outputs;
 mod real_data;
 mod records;

@@ -55,7 +55,7 @@ fn a_slow_producer_of_quoted_fields() {
 #[test]
 fn a_reader_that_goes_away_ends_the_run_quietly() {
     for args in [
-        &["dedup", "-m", "64k"][..],
+        &["dedup", "-q", "-m", "64k"][..],
         &["gen", "keys", "-n", "100000000"],
     ] {
         let mut child = command(args).spawn().unwrap();
