@@ -4,6 +4,7 @@
 
 pub mod clock;
 pub mod limit;
+pub mod paper;
 pub mod scaling;
 pub mod streams;
 pub mod table;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use echoless_bench::{limit, scaling};
+use echoless_bench::{limit, paper, scaling};
 
 #[derive(Parser)]
 #[command(about = "Benchmarks of echoless; every one checks what it counts")]
@@ -16,6 +16,8 @@ struct Arguments {
 enum Command {
     /// Line filters against the machine's rate of random line reads, by memory size.
     Limit(limit::Arguments),
+    /// The printed tables of the papers, run again.
+    Paper(paper::Arguments),
     /// One thread against several: engine, mesh and the shared filter.
     Scaling(scaling::Arguments),
 }
@@ -23,6 +25,7 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Limit(arguments) => limit::run(&arguments),
+        Command::Paper(arguments) => paper::run(&arguments),
         Command::Scaling(arguments) => scaling::run(&arguments),
     };
     match result {

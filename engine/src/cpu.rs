@@ -29,7 +29,7 @@ pub enum Kernel {
     Portable,
     /// 256-bit vectors of x86-64.
     Avx2,
-    /// 512-bit vectors of x86-64 (AVX-512 F, BW, DQ, VL and VPOPCNTDQ): one register is one line.
+    /// 512-bit vectors of x86-64 (AVX-512 F, BW, DQ and VL): one register is one line.
     Avx512,
 }
 
@@ -66,7 +66,6 @@ impl Kernel {
                     && is_x86_feature_detected!("avx512bw")
                     && is_x86_feature_detected!("avx512dq")
                     && is_x86_feature_detected!("avx512vl")
-                    && is_x86_feature_detected!("avx512vpopcntdq")
             }
             #[cfg(not(target_arch = "x86_64"))]
             Self::Avx2 | Self::Avx512 => false,
@@ -145,29 +144,27 @@ impl Granted {
     pub(crate) fn run<L: HotLoop>(self, hot_loop: L) -> L::Output {
         debug_assert!(self.0.is_available());
         match self.0 {
-            Kernel::Scalar | Kernel::Portable => hot_loop.run(),
             // SAFETY: a `Granted` is only made after `is_available` found every feature that the function enables.
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx2 => unsafe { run_avx2(hot_loop) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx512 => unsafe { run_avx512(hot_loop) },
-            #[cfg(not(target_arch = "x86_64"))]
-            Kernel::Avx2 | Kernel::Avx512 => hot_loop.run(),
+            _ => hot_loop.run(),
         }
     }
 }
 
+/// Runs a loop, compiled for the instruction set of [`Kernel::Avx2`].
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
-fn run_avx2<L: HotLoop>(hot_loop: L) -> L::Output {
+pub(crate) fn run_avx2<L: HotLoop>(hot_loop: L) -> L::Output {
     hot_loop.run()
 }
 
+/// Runs a loop, compiled for the instruction set of [`Kernel::Avx512`].
 #[cfg(target_arch = "x86_64")]
-#[target_feature(
-    enable = "avx2,bmi1,bmi2,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq"
-)]
-fn run_avx512<L: HotLoop>(hot_loop: L) -> L::Output {
+#[target_feature(enable = "avx2,bmi1,bmi2,popcnt,avx512f,avx512bw,avx512dq,avx512vl")]
+pub(crate) fn run_avx512<L: HotLoop>(hot_loop: L) -> L::Output {
     hot_loop.run()
 }

@@ -24,7 +24,9 @@ pub mod memory;
 mod partition;
 mod report;
 pub mod shared;
+pub mod spec;
 mod sync;
+pub mod theory;
 pub mod transport;
 mod verdicts;
 
@@ -40,4 +42,5 @@ pub use hash::{KeyHash, KeyHasher};
 pub use partition::{Partitioned, Partitioning};
 pub use report::Report;
 pub use shared::{SharedFilter, SharedForm, SharedSpec};
+pub use spec::FilterSpec;
 pub use verdicts::{Verdict, Verdicts};

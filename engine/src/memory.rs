@@ -187,7 +187,7 @@ pub fn prefetch<T>(items: &[T], position: usize) {
 }
 
 /// What the kernel says can be had without swapping, and what the control group allows, in bytes.
-fn available_memory() -> Option<u64> {
+pub(crate) fn available_memory() -> Option<u64> {
     let meminfo = std::fs::read_to_string("/proc/meminfo").ok()?;
     let available = kibibytes(&meminfo, "MemAvailable:")? * 1024;
     let group_limit = std::fs::read_to_string("/sys/fs/cgroup/memory.max")

@@ -5,6 +5,7 @@
 #[cfg(loom)]
 pub(crate) use loom::{
     cell::{ConstPtr, MutPtr, UnsafeCell},
+    hint::spin_loop,
     sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence},
     sync::{Arc, Condvar, Mutex},
     thread::{JoinHandle, yield_now},
@@ -30,12 +31,6 @@ pub(crate) fn spawn<T: Send + 'static>(
     return loom::thread::Builder::new().name(name).spawn(run);
     #[cfg(not(loom))]
     return std::thread::Builder::new().name(name).spawn(run);
-}
-
-/// A spinning thread must let loom run the others, or the model never ends.
-#[cfg(loom)]
-pub(crate) fn spin_loop() {
-    loom::thread::yield_now();
 }
 
 /// The standard cell in the shape of loom's, whose pointers are guards: an access lasts as long as its pointer.

@@ -60,7 +60,7 @@ fn wait_for_room() {
 
 #[test]
 fn close_wakes() {
-    check("close_wakes", Preemptions::Any, || {
+    check("close_wakes", Preemptions::AtMost(3), || {
         let (mut writer, mut reader) = (Sleeper::new(), Sleeper::new());
         let (mut full, unread) = between::<u64>(&writer, &reader, 1);
         let (unwritten, mut empty) = between::<u64>(&writer, &reader, 1);

@@ -1,7 +1,7 @@
 //! Many cores: a filter cut in partitions, one owner thread each, and the ways that keys reach them.
 //!
 //! Two pieces do the work. A [`Port`] is the client half: it routes a batch of keys into messages, one stream of them for each
-//! partition, and puts the verdicts that come back into the order of the batch. A [`PartitionServer`](server) is the worker half:
+//! partition, and puts the verdicts that come back into the order of the batch. A `PartitionServer` is the worker half:
 //! it owns one partition, takes messages in order and answers each. [`Engine`] and [`Mesh`] only place them on threads:
 //!
 //! ```text

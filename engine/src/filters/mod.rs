@@ -1,6 +1,8 @@
 //! The filters: what every one of them offers, and one module for each family.
 
 pub mod fingerprint;
+pub mod published;
+pub mod tracked;
 
 use crate::hash::KeyHash;
 use crate::verdicts::{Verdict, Verdicts};

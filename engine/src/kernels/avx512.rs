@@ -5,7 +5,7 @@
 use std::arch::x86_64::*;
 
 use super::slot::{Slot, SlotOps};
-use crate::cpu::{Granted, Kernel};
+use crate::cpu::{Granted, HotLoop, Kernel, run_avx512};
 use crate::memory::Line;
 
 /// Proof that the CPU has AVX-512 F and BW.
@@ -20,6 +20,21 @@ impl Avx512 {
 }
 
 impl SlotOps for Avx512 {
+    #[inline]
+    fn run<L: HotLoop>(self, hot_loop: L) -> L::Output {
+        debug_assert!(Kernel::Avx512.is_available());
+        // SAFETY: `self` proves that the kernel was granted.
+        unsafe { run_avx512(hot_loop) }
+    }
+
+    #[inline(always)]
+    fn last_is_taken<S: Slot>(self, line: &Line) -> bool {
+        let last = &raw const S::slots(line)[S::COUNT - 1];
+        // SAFETY: the pointer is that of a reference. Volatile keeps this a load of its own: taken out of the vector, as the compiler
+        // would do it, it costs three instructions more.
+        unsafe { last.read_volatile() }.word() != 0
+    }
+
     #[inline(always)]
     fn find<S: Slot>(self, line: &Line, fingerprint: S) -> u64 {
         // SAFETY: `self` proves AVX-512, and a `Line` is 64 bytes aligned to 64.

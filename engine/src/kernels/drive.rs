@@ -94,8 +94,7 @@ impl<S: LineStep> HotLoop for Drive<'_, S> {
             let unused = 64 - keys.len();
             *word = duplicate.reverse_bits() >> unused;
             visits.duplicates += u64::from(duplicate.count_ones());
-            let evictions = S::evictions(duplicate, displaced) << unused;
-            visits.evictions += u64::from(evictions.count_ones());
+            visits.evictions += u64::from(S::evictions(duplicate, displaced).count_ones());
         }
         visits
     }

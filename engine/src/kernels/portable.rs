@@ -4,6 +4,7 @@ use bytemuck::must_cast;
 use wide::{u8x16, u16x8, u32x4, u64x2};
 
 use super::slot::{PREFIX_MASKS, Slot, SlotOps, moved_slots};
+use crate::cpu::HotLoop;
 use crate::memory::Line;
 
 /// The kernel on `wide`.
@@ -11,6 +12,11 @@ use crate::memory::Line;
 pub(crate) struct Portable;
 
 impl SlotOps for Portable {
+    #[inline]
+    fn run<L: HotLoop>(self, hot_loop: L) -> L::Output {
+        hot_loop.run()
+    }
+
     #[inline(always)]
     fn find<S: Slot>(self, line: &Line, fingerprint: S) -> u64 {
         let word = fingerprint.word();

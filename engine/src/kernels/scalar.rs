@@ -1,6 +1,7 @@
 //! Plain loops over slots: what the operations mean.
 
 use super::slot::{Slot, SlotOps, moved_slots};
+use crate::cpu::HotLoop;
 use crate::memory::Line;
 
 /// The kernel that any machine has.
@@ -8,6 +9,11 @@ use crate::memory::Line;
 pub(crate) struct Scalar;
 
 impl SlotOps for Scalar {
+    #[inline]
+    fn run<L: HotLoop>(self, hot_loop: L) -> L::Output {
+        hot_loop.run()
+    }
+
     #[inline(always)]
     fn find<S: Slot>(self, line: &Line, fingerprint: S) -> u64 {
         S::slots(line)

@@ -2,6 +2,7 @@
 
 use bytemuck::Pod;
 
+use crate::cpu::HotLoop;
 use crate::hash::KeyHash;
 use crate::memory::Line;
 
@@ -17,13 +18,6 @@ pub(crate) trait Slot: Pod + Eq {
 
     /// The fingerprint as a word, for kernels that spread it over a register.
     fn word(self) -> u64;
-
-    /// Whether the last slot of a line is taken.
-    #[inline(always)]
-    fn last_is_taken(line: &Line) -> bool {
-        // As memory order, whatever the byte order of words: the top bytes of the last word, read as one number.
-        u64::from_le(line.0[7]) >> (64 - 8 * Self::BYTES) != 0
-    }
 
     /// The slots of a line, slot 0 first.
     #[inline(always)]
@@ -62,8 +56,17 @@ slot!(u8, u16, u32, u64);
 
 /// What a kernel can do to a line of fingerprints.
 pub(crate) trait SlotOps: Copy {
+    /// Runs a loop that uses these operations, compiled for their instruction set.
+    fn run<L: HotLoop>(self, hot_loop: L) -> L::Output;
+
     /// Which slots hold `fingerprint`: bit `i` is slot `i`.
     fn find<S: Slot>(self, line: &Line, fingerprint: S) -> u64;
+
+    /// Whether the last slot of the line is taken.
+    #[inline(always)]
+    fn last_is_taken<S: Slot>(self, line: &Line) -> bool {
+        S::slots(line)[S::COUNT - 1].word() != 0
+    }
 
     /// Moves the slots of `moved`, a run of bits from bit 0 on, up by one, the last of them falling out, and puts `fingerprint`
     /// in slot 0. Bits past the last slot mean nothing; without any bit the line stays as it is.

@@ -1,4 +1,4 @@
-//! Waiting: spin, then yield, then sleep, without lost wake-ups.
+//! Waiting: spin, yield, and in the end sleep, without lost wake-ups.
 //!
 //! One thread owns a [`Sleeper`] and waits with it for any condition, over any number of rings; whoever may make the condition
 //! true holds a [`Doorbell`] and rings it afterwards. **No wake-up is lost**, because each side writes, fences, and then reads
@@ -13,8 +13,8 @@
 //! ```
 //!
 //! One of the two fences comes first in the order of all SeqCst fences, and the other side then reads what was written before
-//! it: the sleeper sees the change, or the ringer sees the sleeper. While the sleeper is awake, to ring is that fence and the
-//! load of a line that nobody writes.
+//! it: the sleeper sees the change, or the ringer sees the sleeper. The fences alone carry this, so `asleep` is Relaxed
+//! throughout. While the sleeper is awake, to ring is one fence and the load of a line that nobody writes.
 
 use crossbeam_utils::CachePadded;
 
@@ -23,7 +23,9 @@ use crate::sync::{
     spin_loop, yield_now,
 };
 
-/// How long a thread looks before it sleeps. Both forms sleep in the end.
+/// How a thread looks before it sleeps: rounds of spinning, each of which ends with an offer of the core to others.
+///
+/// Spinning between offers is kept short in both, so that more threads than cores are no disaster even under the wrong one.
 ///
 /// # Examples
 /// ```
@@ -33,9 +35,9 @@ use crate::sync::{
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Wait {
-    /// The thread has a core to itself: it spins for longer than a wake-up takes.
+    /// The thread has a core to itself: about a microsecond of spinning between offers, a millisecond or so before it sleeps.
     Dedicated,
-    /// The thread shares its core, perhaps with the very thread it waits for: it spins briefly and then lets others run.
+    /// The thread shares its core, perhaps with the very thread it waits for: it offers the core nearly at once, and soon sleeps.
     Shared,
 }
 
@@ -50,25 +52,23 @@ impl Wait {
         }
     }
 
-    /// How often the condition is tested between two pauses of the CPU.
+    /// How often the condition is tested before the thread offers its core to another.
+    ///
+    /// A test and a pause take some 25 ns. An answer from another core is there in a few of them; where the peer needs this very
+    /// core all are wasted, so that they must cost less than the switch of threads that follows.
     const fn spins(self) -> u32 {
-        if cfg!(loom) {
-            return 0;
-        }
         match self {
-            Self::Dedicated => 4096,
-            Self::Shared => 64,
+            Self::Dedicated => 32,
+            Self::Shared => 4,
         }
     }
 
-    /// How often the condition is then tested between two yields to other threads of the core.
+    /// How often the thread offers its core before it sleeps. None under loom, whose threads need no time.
     const fn yields(self) -> u32 {
-        if cfg!(loom) {
-            return 0;
-        }
         match self {
-            Self::Dedicated => 4,
-            Self::Shared => 16,
+            _ if cfg!(loom) => 0,
+            Self::Dedicated => 1024,
+            Self::Shared => 64,
         }
     }
 }
@@ -86,8 +86,7 @@ impl Bell {
     /// Wakes the sleeper, if no other ringer has done so since it was seen asleep.
     #[cold]
     fn wake(&self) {
-        // AcqRel: the Release pairs with the Acquire in `sleep`.
-        if self.asleep.swap(false, Ordering::AcqRel) {
+        if self.asleep.swap(false, Ordering::Relaxed) {
             // With the lock, the sleeper is either before its test of `asleep`, which now fails, or in the wait.
             drop(self.bed.lock().unwrap_or_else(PoisonError::into_inner));
             self.woken.notify_one();
@@ -97,8 +96,7 @@ impl Bell {
     #[cold]
     fn sleep(&self) {
         let mut bed = self.bed.lock().unwrap_or_else(PoisonError::into_inner);
-        // Acquire: pairs with the Release in `wake`; the sleeper sees what the ringer did before it rang.
-        while self.asleep.load(Ordering::Acquire) {
+        while self.asleep.load(Ordering::Relaxed) {
             bed = self.woken.wait(bed).unwrap_or_else(PoisonError::into_inner);
         }
     }
@@ -129,10 +127,6 @@ pub struct Sleeper {
 impl Sleeper {
     /// A sleeper without doorbells.
     #[must_use]
-    #[expect(
-        clippy::new_without_default,
-        reason = "a default sleeper, that nobody can wake, is a mistake"
-    )]
     pub fn new() -> Self {
         Self {
             bell: Arc::new(Bell {
@@ -161,15 +155,12 @@ impl Sleeper {
     /// [`Producer::is_ready`]: super::Producer::is_ready
     #[inline]
     pub fn wait_until(&mut self, wait: Wait, mut condition: impl FnMut() -> bool) {
-        for _ in 0..wait.spins() {
-            if condition() {
-                return;
-            }
-            spin_loop();
-        }
         for _ in 0..wait.yields() {
-            if condition() {
-                return;
+            for _ in 0..wait.spins() {
+                if condition() {
+                    return;
+                }
+                spin_loop();
             }
             yield_now();
         }
@@ -184,6 +175,12 @@ impl Sleeper {
             }
             self.bell.sleep();
         }
+    }
+}
+
+impl Default for Sleeper {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

@@ -77,6 +77,12 @@ impl FingerprintLines {
         }
     }
 
+    /// The lines as they are now, for measurements and to look into.
+    #[must_use]
+    pub fn lines(&self) -> &[Line] {
+        &self.lines
+    }
+
     /// How a full line ages.
     #[must_use]
     pub const fn replacement(&self) -> Replacement {
@@ -157,7 +163,7 @@ impl FingerprintLines {
         keys: &[KeyHash],
         duplicates: &mut [u64],
     ) {
-        let visits = self.kernel.run(Drive {
+        let visits = ops.run(Drive {
             lines: &mut self.lines,
             range: self.range,
             keys,
@@ -233,7 +239,7 @@ impl<O: SlotOps, S: Slot, P: Policy> LineStep for Step<O, S, P> {
     fn visit(&self, line: &mut Line, key: KeyHash) -> Visit {
         let fingerprint = S::of(key);
         let found = self.ops.find(line, fingerprint);
-        let displaced = S::last_is_taken(line);
+        let displaced = self.ops.last_is_taken::<S>(line);
         self.ops.push_front(line, fingerprint, P::moved(found));
         Visit {
             duplicate: found != 0,

@@ -10,6 +10,12 @@ use crate::sync::{Arc, ConstPtr, Ordering};
 use crate::transport::wait::Doorbell;
 
 /// The end that pops. Dropping it closes the ring.
+///
+/// It can be sent to another thread, but not shared with one:
+/// ```compile_fail,E0277
+/// fn share<T: Sync>() {}
+/// share::<echoless::transport::Consumer<u64>>();
+/// ```
 #[derive(Debug)]
 pub struct Consumer<T> {
     ring: Arc<Shared<T>>,
@@ -65,7 +71,8 @@ impl<T> Consumer<T> {
     /// [released](Self::release), so that a reader can look ahead and prefetch.
     ///
     /// # Errors
-    /// If there are not so many items, or there are not and the ring is closed.
+    /// [`PopError::Empty`] if there are not so many items yet (the ring never holds more than its capacity), and
+    /// [`PopError::Closed`] if there will not be.
     #[inline]
     pub fn peek(&self, ahead: usize) -> Result<Peeked<'_, T>, PopError> {
         self.check_ready(ahead)?;

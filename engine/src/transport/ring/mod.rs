@@ -99,6 +99,9 @@ impl<T> Shared<T> {
 
 /// Makes a ring of `capacity` slots.
 ///
+/// To push or pop touches the cache lines of the slot and of the index that it moves; the index of the other end is read only
+/// when the ring seems full or empty. A message that should not share a line with its neighbour aligns itself to 64 bytes.
+///
 /// # Errors
 /// If `capacity` is not a power of two, or the machine does not grant the memory.
 ///

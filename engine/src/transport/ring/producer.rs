@@ -10,6 +10,12 @@ use crate::sync::{Arc, MutPtr, Ordering};
 use crate::transport::wait::Doorbell;
 
 /// The end that pushes. Dropping it closes the ring.
+///
+/// It can be sent to another thread, but not shared with one:
+/// ```compile_fail,E0277
+/// fn share<T: Sync>() {}
+/// share::<echoless::transport::Producer<u64>>();
+/// ```
 #[derive(Debug)]
 pub struct Producer<T> {
     ring: Arc<Shared<T>>,

@@ -1,0 +1,285 @@
+//! The cells of the printed tables: which filter on which stream in which memory, and what the paper printed for it.
+
+use std::num::NonZeroU64;
+
+use clap::ValueEnum;
+use echoless::FilterSpec;
+use echoless::spec::Form;
+use echoless::theory::bloom::best_hashes;
+
+use super::streams::Stream;
+use crate::table::Failure;
+
+/// A paper with tables to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Paper {
+    /// Biased sampling: tables 1 to 9.
+    #[value(name = "000")]
+    BiasedSampling,
+    /// Quotient hash tables: table 4, its artificial streams.
+    #[value(name = "002")]
+    QuotientTables,
+    /// Stable Bloom filters: table 2, on uniform streams instead of its crawl.
+    #[value(name = "004")]
+    StableBloom,
+}
+
+/// One cell of a table, ready to run.
+#[derive(Debug, Clone)]
+pub(super) struct TableCell {
+    pub(super) table: u32,
+    /// As printed, not scaled.
+    pub(super) stream_len: u64,
+    pub(super) distinct_percent: f64,
+    pub(super) memory_bits: u64,
+    pub(super) algorithm: &'static str,
+    pub(super) hashes: Option<u64>,
+    /// Which of several readings of the algorithm or stream it is; empty where there is one.
+    pub(super) variant: &'static str,
+    pub(super) printed_fpr: Option<f64>,
+    pub(super) printed_fnr: Option<f64>,
+    /// Whether the printed values are what this cell is expected to give.
+    pub(super) comparable: bool,
+    pub(super) spec: FilterSpec,
+    pub(super) stream: Stream,
+}
+
+/// How a paper's cells are to run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Setting {
+    /// Stream lengths, universes and memories are divided by this.
+    pub(super) scale: NonZeroU64,
+    pub(super) seed: u64,
+    pub(super) form: Form,
+}
+
+impl Setting {
+    /// The filter of that name and options in its share of the printed memory.
+    fn spec(self, text: &str, memory_bits: u64) -> Result<FilterSpec, Failure> {
+        let spec: FilterSpec = text.parse()?;
+        let memory = memory_bits / 8 / self.scale;
+        Ok(spec
+            .with_memory(memory)
+            .with_seed(self.seed)
+            .with_form(self.form))
+    }
+}
+
+/// All cells of a paper.
+pub(super) fn cells(paper: Paper, setting: Setting) -> Result<Vec<TableCell>, Failure> {
+    match paper {
+        Paper::BiasedSampling => biased_sampling(setting),
+        Paper::QuotientTables => quotient_tables(setting),
+        Paper::StableBloom => stable_bloom(setting),
+    }
+}
+
+/// The records of a CSV that is compiled in.
+fn records(text: &str) -> Result<Vec<csv::StringRecord>, Failure> {
+    Ok(csv::Reader::from_reader(text.as_bytes())
+        .records()
+        .collect::<Result<_, _>>()?)
+}
+
+fn field<T: std::str::FromStr>(record: &csv::StringRecord, column: usize) -> Result<T, Failure> {
+    let text = record.get(column).unwrap_or_default();
+    let wrong = |_| format!("column {column} of {record:?}").into();
+    text.parse().map_err(wrong)
+}
+
+fn biased_sampling(setting: Setting) -> Result<Vec<TableCell>, Failure> {
+    let mut cells = Vec::new();
+    for record in records(include_str!("data/biased_sampling_tables.csv"))? {
+        let stream_len: u64 = field(&record, 1)?;
+        let distinct_percent: f64 = field(&record, 2)?;
+        let memory_mib: u64 = field(&record, 3)?;
+        let memory_bits = memory_mib << 23;
+        let hashes: u64 = record[5].parse().unwrap_or(2);
+        // The first reading is the one that the printed values come from.
+        let readings: Vec<(&'static str, &'static str, String)> = match &record[4] {
+            "bsbf" => vec![("bsbf", "", format!("bsbf:k={hashes}"))],
+            "bsbfsd" => vec![("bsbfsd", "", format!("bsbfsd:k={hashes}"))],
+            "rlbsbf" => vec![("rlbsbf", "", format!("rlbsbf:k={hashes}"))],
+            "rsbf" => vec![
+                ("rsbf", "as tabled", format!("rsbf:k={hashes},as=tabled")),
+                (
+                    "rsbf",
+                    "as described",
+                    format!("rsbf:k={hashes},as=described"),
+                ),
+            ],
+            "sbf" if memory_mib == 512 => vec![
+                // Random numbers below 2^31 lower only the first half of 2^32 cells.
+                (
+                    "sbf",
+                    "31-bit random numbers",
+                    "sbf:k=2,d=1,p=4,reach=0.5".into(),
+                ),
+                ("sbf", "as described", "sbf:k=2,d=1,p=4".into()),
+            ],
+            "sbf" => vec![("sbf", "", "sbf:k=2,d=1,p=4".into())],
+            other => return Err(format!("an unknown algorithm in the tables: {other}").into()),
+        };
+        for (index, (algorithm, variant, text)) in readings.into_iter().enumerate() {
+            cells.push(TableCell {
+                table: field(&record, 0)?,
+                stream_len,
+                distinct_percent,
+                memory_bits,
+                algorithm,
+                hashes: Some(hashes),
+                variant,
+                printed_fpr: Some(field(&record, 6)?),
+                printed_fnr: Some(field(&record, 7)?),
+                comparable: index == 0,
+                spec: setting.spec(&text, memory_bits)?,
+                stream: Stream::with_distinct_share(
+                    stream_len / setting.scale,
+                    distinct_percent / 100.0,
+                ),
+            });
+        }
+    }
+    Ok(cells)
+}
+
+fn quotient_tables(setting: Setting) -> Result<Vec<TableCell>, Failure> {
+    const FAULTY: &str = "printed from a faulty baseline";
+    let mut cells = Vec::new();
+    for record in records(include_str!("data/quotient_table4.csv"))? {
+        if &record[1] != "artificial" {
+            continue; // the crawl is not at hand
+        }
+        let duplicate_percent: f64 = field(&record, 2)?;
+        let stream_len: u64 = field(&record, 3)?;
+        let memory_bits: u64 = field(&record, 4)?;
+        let alphabet: u64 = if duplicate_percent > 50.0 {
+            1 << 24
+        } else {
+            1 << 27
+        };
+        let (algorithm, variant, text) = match &record[5] {
+            "sqf" => ("sqf", "", "sqf:slots=1,r=2,kept=1".to_owned()),
+            "qht" => ("qht", "", "qht:slots=1,bits=3".to_owned()),
+            "cuckoo" => ("cuckoo", FAULTY, "cuckoo:slots=1,bits=3".to_owned()),
+            "sbf" => ("sbf", FAULTY, "sbf:k=2,d=2,fps=0.02".to_owned()),
+            "a2" => ("a2", FAULTY, "a2:fpr=0.25".to_owned()),
+            "bdbf" => (
+                "bdbf",
+                FAULTY,
+                format!("bdbf:window={}", (6000 / setting.scale).max(1)),
+            ),
+            other => return Err(format!("an unknown algorithm in the tables: {other}").into()),
+        };
+        cells.push(TableCell {
+            table: field(&record, 0)?,
+            stream_len,
+            distinct_percent: 100.0 - duplicate_percent,
+            memory_bits,
+            algorithm,
+            hashes: None,
+            variant,
+            printed_fpr: Some(field(&record, 6)?),
+            printed_fnr: Some(field(&record, 7)?),
+            comparable: variant.is_empty(),
+            spec: setting.spec(&text, memory_bits)?,
+            stream: Stream {
+                len: stream_len / setting.scale,
+                universe: (alphabet / setting.scale).max(1),
+            },
+        });
+    }
+    Ok(cells)
+}
+
+fn stable_bloom(setting: Setting) -> Result<Vec<TableCell>, Failure> {
+    const LEAST_LEN: u64 = 10_000_000; // shorter streams are run whole, for their rates would drown in noise
+    let mut cells = Vec::new();
+    for record in records(include_str!("data/stable_bloom_table2.csv"))? {
+        let distinct_percent: f64 = field(&record, 1)?;
+        let stream_len: u64 = field(&record, 2)?;
+        let memory_bits: u64 = field(&record, 3)?;
+        let [guessing_fnr, sbf_fnr, sbf_fpr, lru_fnr, bloom_fpr]: [f64; 5] = [
+            field(&record, 4)?,
+            field(&record, 5)?,
+            field(&record, 6)?,
+            field(&record, 7)?,
+            field(&record, 8)?,
+        ];
+        let most = NonZeroU64::new(stream_len / LEAST_LEN).unwrap_or(NonZeroU64::MIN);
+        let setting = Setting {
+            scale: setting.scale.min(most),
+            ..setting
+        };
+        let distinct = (stream_len as f64 * distinct_percent / 100.0) as u64;
+        let hashes = best_hashes(distinct, memory_bits);
+        let runs = [
+            ("sbf", "sbf:k=2,d=1,p=4".to_owned(), sbf_fpr, sbf_fnr),
+            (
+                "fpbuffer",
+                format!("fpbuffer:charge=hash,q={}", sbf_fpr / 100.0),
+                sbf_fpr,
+                guessing_fnr,
+            ),
+            ("lru", "lru:charge=hash".to_owned(), 0.0, lru_fnr),
+            ("bloom", format!("bloom:k={hashes}"), bloom_fpr, 0.0),
+        ];
+        for (algorithm, text, printed_fpr, printed_fnr) in runs {
+            cells.push(TableCell {
+                table: field(&record, 0)?,
+                stream_len,
+                distinct_percent,
+                memory_bits,
+                algorithm,
+                hashes: (algorithm == "bloom").then_some(u64::from(hashes)),
+                variant: "uniform stream in place of the crawl",
+                printed_fpr: Some(printed_fpr),
+                printed_fnr: Some(printed_fnr),
+                comparable: false,
+                spec: setting.spec(&text, memory_bits)?,
+                stream: Stream::with_distinct_share(
+                    stream_len / setting.scale,
+                    distinct_percent / 100.0,
+                ),
+            });
+        }
+    }
+    Ok(cells)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn setting(scale: u64) -> Setting {
+        Setting {
+            scale: NonZeroU64::new(scale).unwrap(),
+            seed: 1,
+            form: Form::Scattered,
+        }
+    }
+
+    #[test]
+    fn every_printed_cell_has_one_comparable_run() {
+        let comparable = |paper| {
+            let cells = cells(paper, setting(64)).unwrap();
+            cells.iter().filter(|cell| cell.comparable).count()
+        };
+        assert_eq!(comparable(Paper::BiasedSampling), 165);
+        assert_eq!(comparable(Paper::QuotientTables), 16);
+        assert_eq!(comparable(Paper::StableBloom), 0);
+    }
+
+    #[test]
+    fn every_cell_can_be_built_at_scale() {
+        for paper in [
+            Paper::BiasedSampling,
+            Paper::QuotientTables,
+            Paper::StableBloom,
+        ] {
+            for cell in cells(paper, setting(64)).unwrap() {
+                assert!(cell.spec.build().is_ok(), "{}", cell.spec);
+            }
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! The fingerprint stable Bloom filter: each cell pairs a counter with a fingerprint of the key that raised it.
+
+use crate::error::{BuildError, SpecError};
+use crate::filters::published::checks::{MOST_HASHES, at_least_bits, within};
+use crate::filters::published::draw::Draw;
+use crate::filters::published::key_by_key::KeyByKey;
+use crate::filters::published::storage::PackedCells;
+use crate::hash::KeyHash;
+
+/// How a key's fingerprint enters a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refill {
+    /// By exclusive or, and it is never cleared: as written. The FNR tends to 1 as the stream grows, for old fingerprints stay mixed in.
+    Xor,
+    /// It replaces what was there.
+    Overwrite,
+    /// By exclusive or, and a cell whose counter reaches 0 forgets its fingerprint: the least change that repairs the paper's form.
+    Repaired,
+}
+
+/// What a fingerprint stable Bloom filter is made of, its memory aside.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FingerprintStableSpec {
+    /// k: the cells of a key, one in each of as many sub-tables (1 to 64).
+    pub hashes: u32,
+    /// c: the counter bits of a cell (1 to 16); a set counter holds Max = 2^c - 1.
+    pub counter_bits: u32,
+    /// f: the fingerprint bits of a cell (1 to 16).
+    pub fingerprint_bits: u32,
+    /// xi: the probability that a fresh key lowers k random cells (0 to 1).
+    pub eviction: f64,
+    /// How fingerprints enter cells.
+    pub refill: Refill,
+}
+
+/// FP-SBF: a key is a duplicate if and only if its k counters are all nonzero and its k fingerprints are all equal to its own
+/// (paper 003, section 4). Positions by double hashing over k sub-tables of prime size.
+///
+/// Only a fresh key updates: with probability xi, k random cells lose a random 1..=Max (stopping at 0, where the paper lets them wrap); then
+/// the k counters are set to Max and the fingerprint enters the k cells.
+///
+/// Cache lines touched per key: up to k to test; a fresh key sets those k, and touches k more when it evicts.
+///
+/// # Examples
+/// ```
+/// use echoless::{Filter, KeyHash, Verdict};
+/// use echoless::filters::published::cells::{FingerprintStableSpec, Refill};
+/// let spec = FingerprintStableSpec {
+///     hashes: 2,
+///     counter_bits: 2,
+///     fingerprint_bits: 4,
+///     eviction: 0.5,
+///     refill: Refill::Overwrite,
+/// };
+/// let mut filter = spec.build(1 << 16, 7)?;
+/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
+/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Duplicate);
+/// # Ok::<(), echoless::BuildError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct FingerprintStableBloom {
+    /// Each cell: the counter in the low bits, the fingerprint above it.
+    cells: PackedCells,
+    spec: FingerprintStableSpec,
+    /// The cells of one sub-table, a prime.
+    size: u64,
+    draw: Draw,
+}
+
+impl FingerprintStableSpec {
+    /// Builds the filter in `memory_bytes`, its random choices seeded by `seed`.
+    ///
+    /// # Errors
+    /// [`BuildError`] if a field is out of its range, the memory holds fewer than two cells in each sub-table, or the machine refuses the memory.
+    pub fn build(self, memory_bytes: u64, seed: u64) -> Result<FingerprintStableBloom, BuildError> {
+        let hashes = u64::from(within("k", self.hashes, 1..=MOST_HASHES)?);
+        let counter = within("c", self.counter_bits, 1..=16)?;
+        let width = counter + within("f", self.fingerprint_bits, 1..=16)?;
+        if !(0.0..=1.0).contains(&self.eviction) {
+            return Err(SpecError::new("xi", self.eviction.to_string(), "0 to 1").into());
+        }
+        let least = u128::from(2 * hashes) * u128::from(width);
+        let cells =
+            at_least_bits(memory_bytes, least, "two cells in each sub-table")? / u64::from(width);
+        let size = prime_at_most(cells / hashes);
+        Ok(FingerprintStableBloom {
+            cells: PackedCells::new(size * hashes, width)?,
+            spec: self,
+            size,
+            draw: Draw::seeded(seed),
+        })
+    }
+}
+
+impl FingerprintStableBloom {
+    /// The cell of the key in sub-table `table`: that many steps of one hash from another, modulo a prime.
+    #[inline(always)]
+    fn position(&self, key: KeyHash, table: u32) -> u64 {
+        let start = u128::from(key.remix(0));
+        let step = u128::from(key.remix(1));
+        let within = (start + u128::from(table) * step) % u128::from(self.size);
+        u64::from(table) * self.size + within as u64
+    }
+
+    #[inline(always)]
+    fn fingerprint(&self, key: KeyHash) -> u32 {
+        (key.remix(2) >> (64 - self.spec.fingerprint_bits)) as u32
+    }
+
+    #[inline(always)]
+    fn counter_max(&self) -> u32 {
+        (1 << self.spec.counter_bits) - 1
+    }
+
+    fn evict(&mut self) {
+        let max = self.counter_max();
+        for _ in 0..self.spec.hashes {
+            let cell = self.draw.below(self.cells.len());
+            let loss = 1 + self.draw.below(u64::from(max)) as u32;
+            let value = self.cells.get(cell);
+            let counter = (value & max).saturating_sub(loss);
+            let lowered = if counter == 0 && self.spec.refill == Refill::Repaired {
+                0
+            } else {
+                value & !max | counter
+            };
+            self.cells.set(cell, lowered);
+        }
+    }
+}
+
+impl KeyByKey for FingerprintStableBloom {
+    #[inline]
+    fn observe_key(&mut self, key: KeyHash) -> bool {
+        if self.holds(key) {
+            return true;
+        }
+        if self.draw.chance(self.spec.eviction) {
+            self.evict();
+        }
+        let max = self.counter_max();
+        let fingerprint = self.fingerprint(key) << self.spec.counter_bits;
+        for table in 0..self.spec.hashes {
+            let cell = self.position(key, table);
+            let filled = match self.spec.refill {
+                Refill::Xor | Refill::Repaired => (self.cells.get(cell) & !max) ^ fingerprint,
+                Refill::Overwrite => fingerprint,
+            };
+            self.cells.set(cell, filled | max);
+        }
+        false
+    }
+
+    #[inline(always)]
+    fn holds(&self, key: KeyHash) -> bool {
+        let fingerprint = self.fingerprint(key);
+        (0..self.spec.hashes).all(|table| {
+            let value = self.cells.get(self.position(key, table));
+            value & self.counter_max() != 0 && value >> self.spec.counter_bits == fingerprint
+        })
+    }
+
+    fn forget(&mut self) {
+        self.cells.clear();
+        self.draw.restart();
+    }
+
+    fn state_bytes(&self) -> u64 {
+        self.cells.bytes()
+    }
+}
+
+/// The largest prime that is not above `number`, which is 2 or more.
+fn prime_at_most(number: u64) -> u64 {
+    (2..=number)
+        .rev()
+        .find(|candidate| is_prime(*candidate))
+        .unwrap_or(2)
+}
+
+/// Miller-Rabin with the twelve bases that decide every 64-bit number.
+fn is_prime(number: u64) -> bool {
+    const BASES: [u64; 12] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37];
+    if let Some(base) = BASES.into_iter().find(|base| number.is_multiple_of(*base)) {
+        return number == base;
+    }
+    if number < 2 {
+        return false;
+    }
+    let multiply = |a: u64, b: u64| (u128::from(a) * u128::from(b) % u128::from(number)) as u64;
+    let power = |base: u64, mut exponent: u64| {
+        let (mut square, mut result) = (base, 1);
+        while exponent > 0 {
+            if exponent & 1 == 1 {
+                result = multiply(result, square);
+            }
+            square = multiply(square, square);
+            exponent >>= 1;
+        }
+        result
+    };
+    let twos = (number - 1).trailing_zeros();
+    BASES.into_iter().all(|base| {
+        let mut root = power(base, (number - 1) >> twos);
+        if root == 1 || root == number - 1 {
+            return true;
+        }
+        (1..twos).any(|_| {
+            root = multiply(root, root);
+            root == number - 1
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn primes_are_told_apart() {
+        let small: Vec<u64> = (0..60).filter(|number| is_prime(*number)).collect();
+        assert_eq!(
+            small,
+            [
+                2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59
+            ]
+        );
+        // A Carmichael number, a strong pseudoprime to bases 2, 3, 5 and 7, and the largest 64-bit prime.
+        assert!(!is_prime(561));
+        assert!(!is_prime(3_215_031_751));
+        assert!(is_prime(18_446_744_073_709_551_557));
+        assert_eq!(prime_at_most(100), 97);
+        assert_eq!(prime_at_most(2), 2);
+    }
+}

@@ -1,0 +1,5 @@
+//! Two Bloom filters that take turns, so that old keys leave a whole generation at a time.
+
+mod pair;
+
+pub use pair::{GenerationFilter, GenerationSpec, Rotate, Succession};

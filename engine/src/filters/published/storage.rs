@@ -1,0 +1,147 @@
+//! Memory that is asked for politely, and packed cells of any width in it.
+
+use crate::error::MemoryError;
+use crate::memory::available_memory;
+
+/// `len` values of `T`'s default, or the machine's refusal: a huge filter is an error and not an abort.
+pub(crate) fn zeroed<T: Copy + Default>(len: u64) -> Result<Vec<T>, MemoryError> {
+    let bytes = len.saturating_mul(size_of::<T>() as u64);
+    let refused = |reason: String| MemoryError { bytes, reason };
+    // The kernel would grant more than it has and end the process later; ask first.
+    if let Some(available) = available_memory().filter(|available| bytes > *available) {
+        return Err(refused(format!("{available} bytes are available")));
+    }
+    let len = usize::try_from(len).map_err(|error| refused(error.to_string()))?;
+    let mut values = Vec::new();
+    values
+        .try_reserve_exact(len)
+        .map_err(|error| refused(error.to_string()))?;
+    values.resize(len, T::default());
+    Ok(values)
+}
+
+/// Equal cells of 1 to 32 bits, packed without gaps; a cell may span two words.
+///
+/// ```text
+/// word 0                          word 1
+/// | cell 0 | cell 1 | ... | cell 21 (3 bits: one here, two there) | cell 22 | ...
+/// ```
+#[derive(Debug, Clone)]
+pub(crate) struct PackedCells {
+    words: Vec<u64>,
+    width: u32,
+    len: u64,
+}
+
+impl PackedCells {
+    /// The widest cell.
+    pub(crate) const MOST_BITS: u32 = 32;
+
+    /// `len` zero cells of `width` bits.
+    pub(crate) fn new(len: u64, width: u32) -> Result<Self, MemoryError> {
+        debug_assert!((1..=Self::MOST_BITS).contains(&width));
+        let words = (u128::from(len) * u128::from(width)).div_ceil(64);
+        // One word more, so that a cell in the last word can be read with its neighbour.
+        let words = u64::try_from(words + 1).unwrap_or(u64::MAX);
+        Ok(Self {
+            words: zeroed(words)?,
+            width,
+            len,
+        })
+    }
+
+    pub(crate) const fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// The largest value of a cell.
+    pub(crate) const fn max(&self) -> u32 {
+        ((1_u64 << self.width) - 1) as u32
+    }
+
+    #[inline(always)]
+    fn locate(&self, cell: u64) -> (usize, u32) {
+        debug_assert!(cell < self.len);
+        let bit = u128::from(cell) * u128::from(self.width);
+        ((bit / 64) as usize, (bit % 64) as u32)
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(&self, cell: u64) -> u32 {
+        let (word, shift) = self.locate(cell);
+        let mut value = self.words[word] >> shift;
+        if shift + self.width > 64 {
+            value |= self.words[word + 1] << (64 - shift);
+        }
+        value as u32 & self.max()
+    }
+
+    #[inline(always)]
+    pub(crate) fn set(&mut self, cell: u64, value: u32) {
+        debug_assert!(value <= self.max());
+        let (word, shift) = self.locate(cell);
+        let mask = u64::from(self.max());
+        self.words[word] = self.words[word] & !(mask << shift) | u64::from(value) << shift;
+        if shift + self.width > 64 {
+            let shift = 64 - shift;
+            self.words[word + 1] =
+                self.words[word + 1] & !(mask >> shift) | u64::from(value) >> shift;
+        }
+    }
+
+    /// Every cell, in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.len).map(|cell| self.get(cell))
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.words.fill(0);
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        size_of_val(self.words.as_slice()) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_refused_memory_is_an_error() {
+        let error = zeroed::<u64>(1 << 60).expect_err("2^63 bytes");
+        assert_eq!(error.bytes, 1 << 63);
+        assert!(PackedCells::new(u64::MAX, 32).is_err());
+    }
+
+    #[test]
+    fn a_cell_far_out_is_located_without_overflow() {
+        let cells = PackedCells {
+            words: Vec::new(),
+            width: 3,
+            len: u64::MAX,
+        };
+        // 3 * (2^63 + 5) = 64 * (3 * 2^57) + 15
+        assert_eq!(cells.locate((1 << 63) + 5), (3 << 57, 15));
+    }
+
+    proptest! {
+        #[test]
+        fn packed_cells_behave_like_a_vector(
+            width in 1_u32..=32,
+            len in 1_u64..200,
+            writes in prop::collection::vec((any::<u64>(), any::<u32>()), 0..400),
+        ) {
+            let mut cells = PackedCells::new(len, width).expect("small");
+            let mut model = vec![0_u32; len as usize];
+            for (cell, value) in writes {
+                let (cell, value) = (cell % len, value & cells.max());
+                cells.set(cell, value);
+                model[cell as usize] = value;
+            }
+            prop_assert_eq!(cells.iter().collect::<Vec<_>>(), model);
+        }
+    }
+}

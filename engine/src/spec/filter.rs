@@ -1,0 +1,202 @@
+//! The specification: a kind of filter, its form, memory, seed and tracked share.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::kind::FilterKind;
+use super::options::{Options, name_of, value_of};
+use super::size::{format_bytes, parse_bytes};
+use crate::error::{BuildError, SpecError};
+use crate::filters::Filter;
+use crate::filters::tracked::{Tracked, TrackedShare};
+
+/// Where the bits of a key lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Form {
+    /// All over the memory, as published.
+    #[default]
+    Scattered,
+}
+
+const FORMS: [(&str, Form); 1] = [("scattered", Form::Scattered)];
+
+impl fmt::Display for Form {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(&name_of(&FORMS, self))
+    }
+}
+
+impl FromStr for Form {
+    type Err = SpecError;
+
+    fn from_str(name: &str) -> Result<Self, SpecError> {
+        value_of("form", &FORMS, name)
+    }
+}
+
+/// Everything that decides a filter's verdicts: equal specifications and streams give equal verdicts.
+///
+/// In text, `name:key=value,key=value`; every filter takes `memory` (as in `64MiB`), `seed` (default 0), `tracked` (the share of the keys that is
+/// followed, default 1) and `form` besides its own options. In a file (serde), a table of the same keys and `filter`, or the text itself.
+///
+/// # Examples
+/// ```
+/// use echoless::{FilterSpec, KeyHash, Verdict};
+/// let spec: FilterSpec = "rlbsbf:k=2,memory=1MiB,seed=7".parse()?;
+/// assert_eq!(spec.to_string(), "rlbsbf:k=2,memory=1MiB,seed=7");
+/// let mut filter = spec.build()?;
+/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
+/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Duplicate);
+///
+/// let error = "rlbsbf:k=0,memory=1MiB".parse::<FilterSpec>()?.build().err().unwrap();
+/// assert_eq!(error.to_string(), "k: 0 is not possible; allowed: 1 to 64");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FilterSpec {
+    kind: FilterKind,
+    form: Form,
+    memory: Option<u64>,
+    seed: u64,
+    tracked: TrackedShare,
+}
+
+impl FilterSpec {
+    /// The scattered form of a filter, seed 0, all keys tracked, its memory still to be said.
+    #[must_use]
+    pub const fn new(kind: FilterKind) -> Self {
+        Self {
+            kind,
+            form: Form::Scattered,
+            memory: None,
+            seed: 0,
+            tracked: TrackedShare::ALL,
+        }
+    }
+
+    /// In this form.
+    #[must_use]
+    pub const fn with_form(mut self, form: Form) -> Self {
+        self.form = form;
+        self
+    }
+
+    /// In so many bytes.
+    #[must_use]
+    pub const fn with_memory(mut self, bytes: u64) -> Self {
+        self.memory = Some(bytes);
+        self
+    }
+
+    /// Its random choices drawn from this seed.
+    #[must_use]
+    pub const fn with_seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Following this share of the keys.
+    #[must_use]
+    pub const fn with_tracked(mut self, share: TrackedShare) -> Self {
+        self.tracked = share;
+        self
+    }
+
+    /// The mechanism and policy.
+    #[must_use]
+    pub const fn kind(&self) -> FilterKind {
+        self.kind
+    }
+
+    /// The form.
+    #[must_use]
+    pub const fn form(&self) -> Form {
+        self.form
+    }
+
+    /// The memory in bytes, if it was said.
+    #[must_use]
+    pub const fn memory(&self) -> Option<u64> {
+        self.memory
+    }
+
+    /// The seed of the random choices.
+    #[must_use]
+    pub const fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// The share of the keys that is followed.
+    #[must_use]
+    pub const fn tracked(&self) -> TrackedShare {
+        self.tracked
+    }
+
+    /// Builds the filter.
+    ///
+    /// # Errors
+    /// [`BuildError`] if the memory was not said, a value is outside its range, or the machine refuses the memory.
+    pub fn build(&self) -> Result<Box<dyn Filter>, BuildError> {
+        let Some(memory) = self.memory else {
+            return Err(SpecError::new("memory", "nothing", "a size, as in memory=64MiB").into());
+        };
+        let filter = match self.form {
+            Form::Scattered => self.kind.build_scattered(memory, self.seed)?,
+        };
+        Ok(if self.tracked == TrackedShare::ALL {
+            filter
+        } else {
+            Box::new(Tracked::new(filter, self.tracked))
+        })
+    }
+
+    pub(super) fn from_options(name: &str, mut options: Options) -> Result<Self, SpecError> {
+        let memory = options.take("memory");
+        let spec = Self {
+            kind: FilterKind::from_options(name, &mut options)?,
+            form: options.choice("form", &FORMS)?,
+            memory: memory.map(|text| parse_bytes(&text)).transpose()?,
+            seed: options.integer("seed", 0)?,
+            tracked: TrackedShare::new(options.decimal("tracked", 1.0)?)?,
+        };
+        options.finish()?;
+        Ok(spec)
+    }
+
+    /// The options that differ from the defaults of every filter, after those of this one.
+    pub(super) fn options(&self) -> Vec<(&'static str, String)> {
+        let mut options = self.kind.options();
+        if self.form != Form::default() {
+            options.push(("form", self.form.to_string()));
+        }
+        options.extend(self.memory.map(|bytes| ("memory", format_bytes(bytes))));
+        if self.seed != 0 {
+            options.push(("seed", self.seed.to_string()));
+        }
+        if self.tracked != TrackedShare::ALL {
+            options.push(("tracked", self.tracked.get().to_string()));
+        }
+        options
+    }
+}
+
+impl fmt::Display for FilterSpec {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.kind.name())?;
+        for (index, (key, value)) in self.options().iter().enumerate() {
+            let separator = if index == 0 { ':' } else { ',' };
+            write!(formatter, "{separator}{key}={value}")?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for FilterSpec {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        let (name, options) = text.split_once(':').unwrap_or((text, ""));
+        Self::from_options(name.trim(), Options::parse(options)?)
+    }
+}

@@ -1,0 +1,110 @@
+//! The `key=value` options of a specification in text: taken one by one, so that what is left over is an unknown key.
+
+use std::str::FromStr;
+
+use crate::error::SpecError;
+
+/// Options not taken yet.
+#[derive(Debug)]
+pub(super) struct Options {
+    pairs: Vec<(String, String)>,
+    /// The keys that were asked for, for the error about a key that was not.
+    known: Vec<&'static str>,
+}
+
+impl Options {
+    pub(super) const fn new(pairs: Vec<(String, String)>) -> Self {
+        Self {
+            pairs,
+            known: Vec::new(),
+        }
+    }
+
+    /// Reads `key=value,key=value`.
+    pub(super) fn parse(text: &str) -> Result<Self, SpecError> {
+        let mut pairs = Vec::new();
+        for option in text.split(',').filter(|option| !option.is_empty()) {
+            let Some((key, value)) = option.split_once('=') else {
+                return Err(SpecError::new("option", option, "key=value"));
+            };
+            pairs.push((key.trim().to_owned(), value.trim().to_owned()));
+        }
+        Ok(Self::new(pairs))
+    }
+
+    /// Takes an option in its text form, if it was given.
+    pub(super) fn take(&mut self, key: &'static str) -> Option<String> {
+        self.known.push(key);
+        let place = self.pairs.iter().position(|(name, _)| name == key)?;
+        Some(self.pairs.remove(place).1)
+    }
+
+    /// Takes a number, if it was given.
+    pub(super) fn number<T: FromStr>(
+        &mut self,
+        key: &'static str,
+        kind: &str,
+    ) -> Result<Option<T>, SpecError> {
+        self.take(key)
+            .map(|text| text.parse().map_err(|_| SpecError::new(key, text, kind)))
+            .transpose()
+    }
+
+    /// Takes a whole number or its default.
+    pub(super) fn integer<T: FromStr>(
+        &mut self,
+        key: &'static str,
+        default: T,
+    ) -> Result<T, SpecError> {
+        Ok(self.number(key, "a whole number")?.unwrap_or(default))
+    }
+
+    /// Takes a number with a fraction or its default.
+    pub(super) fn decimal(&mut self, key: &'static str, default: f64) -> Result<f64, SpecError> {
+        Ok(self.number(key, "a number")?.unwrap_or(default))
+    }
+
+    /// Takes one of several named values; the first is the default.
+    pub(super) fn choice<T: Copy>(
+        &mut self,
+        key: &'static str,
+        choices: &[(&'static str, T)],
+    ) -> Result<T, SpecError> {
+        match self.take(key) {
+            Some(text) => value_of(key, choices, &text),
+            None => Ok(choices[0].1),
+        }
+    }
+
+    /// Refuses what nobody took.
+    pub(super) fn finish(self) -> Result<(), SpecError> {
+        match self.pairs.into_iter().next() {
+            None => Ok(()),
+            Some((key, value)) if self.known.contains(&key.as_str()) => Err(SpecError::new(
+                "option",
+                format!("{key}={value}"),
+                "each key once",
+            )),
+            Some((key, _)) => Err(SpecError::new("option", key, self.known.join(", "))),
+        }
+    }
+}
+
+/// The name of a value among its choices.
+pub(super) fn name_of<T: PartialEq>(choices: &[(&'static str, T)], value: &T) -> String {
+    let found = choices.iter().find(|(_, choice)| choice == value);
+    found.map_or(String::new(), |(name, _)| (*name).to_owned())
+}
+
+/// The value of a name among its choices.
+pub(super) fn value_of<T: Copy>(
+    field: &'static str,
+    choices: &[(&'static str, T)],
+    name: &str,
+) -> Result<T, SpecError> {
+    let found = choices.iter().find(|(choice, _)| *choice == name);
+    found.map(|(_, value)| *value).ok_or_else(|| {
+        let names: Vec<&str> = choices.iter().map(|(choice, _)| *choice).collect();
+        SpecError::new(field, name, names.join(", "))
+    })
+}

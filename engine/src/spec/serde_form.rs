@@ -1,0 +1,97 @@
+//! The specification in files: a table with `filter` and the options, or the text form as one string.
+
+use std::fmt;
+
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::filter::FilterSpec;
+use super::options::Options;
+
+impl Serialize for FilterSpec {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let options = self.options();
+        let mut map = serializer.serialize_map(Some(options.len() + 1))?;
+        map.serialize_entry("filter", self.kind().name())?;
+        for (key, value) in options {
+            if let Ok(integer) = value.parse::<u64>() {
+                map.serialize_entry(key, &integer)?;
+            } else if let Ok(decimal) = value.parse::<f64>() {
+                map.serialize_entry(key, &decimal)?;
+            } else {
+                map.serialize_entry(key, &value)?;
+            }
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for FilterSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(SpecVisitor)
+    }
+}
+
+struct SpecVisitor;
+
+impl<'de> Visitor<'de> for SpecVisitor {
+    type Value = FilterSpec;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a table with the key `filter`, or a text such as rlbsbf:k=2")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<FilterSpec, E> {
+        text.parse().map_err(E::custom)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<FilterSpec, A::Error> {
+        let mut name = None;
+        let mut pairs = Vec::new();
+        while let Some((key, OptionText(value))) = map.next_entry::<String, OptionText>()? {
+            if key == "filter" {
+                name = Some(value);
+            } else {
+                pairs.push((key, value));
+            }
+        }
+        let name = name.ok_or_else(|| A::Error::missing_field("filter"))?;
+        FilterSpec::from_options(&name, Options::new(pairs)).map_err(A::Error::custom)
+    }
+}
+
+/// A number or a string, as the text that [`Options`] reads.
+struct OptionText(String);
+
+impl<'de> Deserialize<'de> for OptionText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(OptionVisitor)
+    }
+}
+
+struct OptionVisitor;
+
+impl Visitor<'_> for OptionVisitor {
+    type Value = OptionText;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a number or a string")
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<OptionText, E> {
+        Ok(OptionText(value.to_owned()))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<OptionText, E> {
+        Ok(OptionText(value.to_string()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<OptionText, E> {
+        Ok(OptionText(value.to_string()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<OptionText, E> {
+        Ok(OptionText(value.to_string()))
+    }
+}

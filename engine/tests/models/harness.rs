@@ -1,0 +1,80 @@
+//! What the models share: draws, positions, streams and the comparison.
+
+use echoless::{FilterSpec, KeyHash, KeyHasher, Verdicts};
+use proptest::prelude::*;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+/// A filter as its paper tells it.
+pub(crate) trait Model {
+    fn observe(&mut self, key: KeyHash) -> bool;
+    fn contains(&self, key: KeyHash) -> bool;
+}
+
+/// The random numbers that the filter of equal seed draws.
+#[derive(Clone)]
+pub(crate) struct Draws(Xoshiro256PlusPlus);
+
+impl Draws {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(Xoshiro256PlusPlus::seed_from_u64(seed))
+    }
+
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        ((u128::from(self.0.next_u64()) * bound as u128) >> 64) as usize
+    }
+
+    pub(crate) fn unit(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 / 2_f64.powi(53)
+    }
+}
+
+/// Position `index` of a key among `len`.
+pub(crate) fn position(key: KeyHash, index: usize, len: usize) -> usize {
+    KeyHash(key.remix(index as u64)).line(len as u64) as usize
+}
+
+/// Short streams with many repeats, near and far.
+pub(crate) fn streams() -> impl Strategy<Value = Vec<u64>> {
+    (1_u64..400).prop_flat_map(|universe| prop::collection::vec(0..universe, 0..1500))
+}
+
+/// Feeds the stream to the filter that `spec` names and to the model: equal verdicts, equal knowledge after, and the same again once cleared.
+pub(crate) fn agree(
+    spec: &str,
+    model: &mut dyn Model,
+    stream: &[u64],
+) -> Result<(), TestCaseError> {
+    let parsed: FilterSpec = spec.parse().expect("a valid text");
+    let mut filter = parsed.build().expect("a valid specification");
+    let hasher = KeyHasher::seeded(9);
+    let keys: Vec<KeyHash> = stream.iter().map(|key| hasher.hash_u64(*key)).collect();
+    let mut verdicts = Verdicts::new();
+    filter.observe(&keys, &mut verdicts);
+    for (index, key) in keys.iter().enumerate() {
+        let expected = model.observe(*key);
+        prop_assert_eq!(
+            verdicts.is_duplicate(index),
+            expected,
+            "{} at {}",
+            spec,
+            index
+        );
+    }
+    for key in (0..500).map(|key| hasher.hash_u64(key)) {
+        prop_assert_eq!(
+            filter.contains(key),
+            model.contains(key),
+            "{} holds {:?}",
+            spec,
+            key
+        );
+    }
+    filter.clear();
+    // One by one, so that the size of batches is seen not to matter.
+    for (index, key) in keys.iter().enumerate() {
+        let same = filter.observe_one(*key) == verdicts.get(index);
+        prop_assert!(same, "{} at {} once cleared", spec, index);
+    }
+    Ok(())
+}

@@ -1,0 +1,10 @@
+//! Every published filter against a plain model of its paper's description.
+//!
+//! The models keep whole vectors of booleans and integers, and draw the same random numbers in the same order; so verdicts must agree one by one.
+
+mod bits;
+mod buffers;
+mod cells;
+mod generations;
+mod harness;
+mod rows;

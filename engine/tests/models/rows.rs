@@ -1,0 +1,213 @@
+//! Rows of fingerprints: vectors of vectors.
+
+use echoless::KeyHash;
+use proptest::prelude::*;
+
+use crate::harness::{Draws, Model, agree, position, streams};
+
+fn nonzero_fingerprint(key: KeyHash, bits: u32) -> u32 {
+    let candidates = (1..).map(|stream| (key.remix(stream) >> (64 - bits)) as u32);
+    candidates
+        .into_iter()
+        .find(|candidate| *candidate != 0)
+        .expect("endless")
+}
+
+/// Rows hold what is in them and nothing for what is not.
+struct Rows {
+    name: &'static str,
+    rows: Vec<Vec<u32>>,
+    slots: usize,
+    fingerprint: Box<dyn Fn(KeyHash) -> u32>,
+    sorted: bool,
+    draws: Draws,
+}
+
+impl Rows {
+    fn insert(&mut self, row: usize, fingerprint: u32) {
+        let row = &mut self.rows[row];
+        if matches!(self.name, "qqht" | "qqhtd" | "rowlru") {
+            row.insert(0, fingerprint);
+            row.truncate(self.slots);
+        } else if row.len() < self.slots {
+            row.push(fingerprint);
+        } else {
+            if self.sorted {
+                row.sort_unstable();
+            }
+            let victim = self.draws.below(self.slots);
+            row[victim] = fingerprint;
+        }
+    }
+}
+
+impl Model for Rows {
+    fn observe(&mut self, key: KeyHash) -> bool {
+        let row = position(key, 0, self.rows.len());
+        let fingerprint = (self.fingerprint)(key);
+        let place = self.rows[row].iter().position(|held| *held == fingerprint);
+        match (place, self.name) {
+            (None, _) | (Some(_), "qhtd" | "qqhtd") => self.insert(row, fingerprint),
+            (Some(place), "rowlru") => {
+                self.rows[row].remove(place);
+                self.rows[row].insert(0, fingerprint);
+            }
+            (Some(_), _) => {}
+        }
+        place.is_some()
+    }
+
+    fn contains(&self, key: KeyHash) -> bool {
+        self.rows[position(key, 0, self.rows.len())].contains(&(self.fingerprint)(key))
+    }
+}
+
+struct Cuckoo {
+    rows: Vec<Vec<u32>>,
+    slots: usize,
+    bits: u32,
+    kicks: usize,
+    draws: Draws,
+}
+
+impl Cuckoo {
+    fn partner(&self, row: usize, fingerprint: u32) -> usize {
+        row ^ position(KeyHash(u64::from(fingerprint)), 0, self.rows.len())
+    }
+
+    fn has_room(&self, row: usize) -> bool {
+        self.rows[row].len() < self.slots
+    }
+}
+
+impl Model for Cuckoo {
+    fn observe(&mut self, key: KeyHash) -> bool {
+        if self.contains(key) {
+            return true;
+        }
+        let mut fingerprint = nonzero_fingerprint(key, self.bits);
+        let first = position(key, 0, self.rows.len());
+        let second = self.partner(first, fingerprint);
+        if let Some(row) = [first, second].into_iter().find(|row| self.has_room(*row)) {
+            self.rows[row].push(fingerprint);
+            return false;
+        }
+        let mut row = [first, second][1 - usize::from(self.draws.below(2) < 1)];
+        for _ in 0..self.kicks {
+            if self.has_room(row) {
+                self.rows[row].push(fingerprint);
+                return false;
+            }
+            let victim = self.draws.below(self.slots);
+            fingerprint = std::mem::replace(&mut self.rows[row][victim], fingerprint);
+            row = self.partner(row, fingerprint);
+        }
+        if self.has_room(row) {
+            self.rows[row].push(fingerprint);
+        }
+        false
+    }
+
+    fn contains(&self, key: KeyHash) -> bool {
+        let fingerprint = nonzero_fingerprint(key, self.bits);
+        let first = position(key, 0, self.rows.len());
+        let second = self.partner(first, fingerprint);
+        self.rows[first].contains(&fingerprint) || self.rows[second].contains(&fingerprint)
+    }
+}
+
+proptest! {
+    #[test]
+    fn quotient_tables_are_their_model(
+        name in prop::sample::select(vec!["qht", "qhtd", "qqht", "qqhtd", "rowlru"]),
+        (slots, bits) in (1_usize..9, 1_u32..14),
+        memory in 20_usize..200,
+        seed in any::<u64>(),
+        stream in streams(),
+    ) {
+        let mut model = Rows {
+            name,
+            rows: vec![Vec::new(); memory * 8 / (slots * bits as usize)],
+            slots,
+            fingerprint: Box::new(move |key| nonzero_fingerprint(key, bits)),
+            sorted: false,
+            draws: Draws::new(seed),
+        };
+        let spec = format!("{name}:slots={slots},bits={bits},memory={memory},seed={seed}");
+        agree(&spec, &mut model, &stream)?;
+    }
+
+    #[test]
+    fn streaming_quotient_filters_are_their_model(
+        slots in 1_usize..5,
+        (remainder, kept) in (1_u32..9).prop_flat_map(|r| (Just(r), 1..=r)),
+        memory in 20_usize..200,
+        seed in any::<u64>(),
+        stream in streams(),
+    ) {
+        // As many bits as the counts 0 to r need, by trying.
+        let count_bits = (1_u32..).find(|bits| 1 << bits > remainder).expect("few");
+        let rows = memory * 8 / (slots * (kept + count_bits) as usize);
+        let mut model = Rows {
+            name: "sqf",
+            rows: vec![Vec::new(); 1 << rows.ilog2()],
+            slots,
+            fingerprint: Box::new(move |key| {
+                let bits = (key.remix(1) >> (64 - remainder)) as u32;
+                bits.count_ones() * 1000 + bits % (1 << kept)
+            }),
+            sorted: false,
+            draws: Draws::new(seed),
+        };
+        let spec = format!(
+            "sqf:slots={slots},r={remainder},kept={kept},memory={memory},seed={seed}"
+        );
+        agree(&spec, &mut model, &stream)?;
+    }
+
+    #[test]
+    fn semi_sorted_rows_are_their_model(
+        name in prop::sample::select(vec!["qht", "qhtd"]),
+        (slots, bits, row_bits) in prop::sample::select(vec![
+            (1_usize, 5_u32, 5_usize), (2, 3, 6), (4, 4, 12), (8, 2, 8),
+        ]),
+        memory in 20_usize..200,
+        seed in any::<u64>(),
+        stream in streams(),
+    ) {
+        let mut model = Rows {
+            name,
+            rows: vec![Vec::new(); memory * 8 / row_bits],
+            slots,
+            fingerprint: Box::new(move |key| nonzero_fingerprint(key, bits)),
+            sorted: true,
+            draws: Draws::new(seed),
+        };
+        let spec = format!(
+            "{name}:slots={slots},bits={bits},rows=sorted,memory={memory},seed={seed}"
+        );
+        agree(&spec, &mut model, &stream)?;
+    }
+
+    #[test]
+    fn cuckoo_filters_are_their_model(
+        (slots, bits) in (1_usize..6, 1_u32..12),
+        kicks in 1_usize..9,
+        memory in 20_usize..200,
+        seed in any::<u64>(),
+        stream in streams(),
+    ) {
+        let rows = memory * 8 / (slots * bits as usize);
+        let mut model = Cuckoo {
+            rows: vec![Vec::new(); 1 << rows.ilog2()],
+            slots,
+            bits,
+            kicks,
+            draws: Draws::new(seed),
+        };
+        let spec = format!(
+            "cuckoo:slots={slots},bits={bits},kicks={kicks},memory={memory},seed={seed}"
+        );
+        agree(&spec, &mut model, &stream)?;
+    }
+}

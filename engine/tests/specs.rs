@@ -1,0 +1,268 @@
+//! Specifications: they survive text and files, and what cannot be built is refused with field, value and range.
+
+use echoless::filters::tracked::TrackedShare;
+use echoless::spec::FilterKind;
+use echoless::{BuildError, FilterSpec, KeyHash, SpecError, Verdict};
+use proptest::prelude::*;
+
+/// Every filter, with options that differ from the defaults.
+const EXAMPLES: [&str; 26] = [
+    "bloom:k=7",
+    "rsbf:k=3,as=described,pstar=0.05",
+    "rsbf:k=2,as=tabled",
+    "bsbf:k=1",
+    "bsbfsd:k=5",
+    "rlbsbf:k=64",
+    "sbf:k=2,d=1,p=4,update=every,decrement=consecutive,reach=0.5",
+    "sbf:k=3,d=3,fps=0.05,update=distinct,decrement=independent,reach=1",
+    "fpsbf:k=3,c=2,f=6,xi=0.25,refill=xor",
+    "fpsbf:k=2,c=1,f=8,xi=1,refill=overwrite",
+    "fpsbf:k=2,c=3,f=4,xi=0,refill=repaired",
+    "bdbf:window=500",
+    "bdbf:window=500,k=3,c=5",
+    "sqf:slots=1,r=2,kept=1,rows=packed",
+    "qht:slots=4,bits=4,rows=sorted",
+    "qhtd:slots=2,bits=8,rows=packed",
+    "qqht:slots=8,bits=16,rows=packed",
+    "qqhtd:slots=8,bits=16,rows=packed",
+    "rowlru:slots=16,bits=32,rows=packed",
+    "cuckoo:slots=4,bits=12,kicks=8,rows=packed",
+    "a2:k=5,rotate=fill",
+    "a2:k=5,rotate=count",
+    "dbuf:k=3,rotate=count",
+    "lru:charge=full",
+    "lru:charge=hash",
+    "fpbuffer:charge=full,q=0.001",
+];
+
+fn parse(text: &str) -> FilterSpec {
+    text.parse()
+        .unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+#[test]
+fn every_filter_is_written_as_it_is_read_and_works() {
+    let mut names: Vec<&str> = FilterKind::NAMES.to_vec();
+    for text in EXAMPLES {
+        let spec = parse(text);
+        assert_eq!(spec.to_string(), text);
+        assert!(text.starts_with(spec.kind().name()));
+        names.retain(|name| *name != spec.kind().name());
+        let mut filter = spec.with_memory(4096).with_seed(3).build().expect(text);
+        assert!(filter.memory_bytes() > 0);
+        assert_eq!(
+            filter.observe_one(KeyHash(1 << 40)),
+            Verdict::Fresh,
+            "{text}"
+        );
+        assert_eq!(
+            filter.observe_one(KeyHash(1 << 40)),
+            Verdict::Duplicate,
+            "{text}"
+        );
+        assert!(filter.contains(KeyHash(1 << 40)), "{text}");
+        filter.clear();
+        assert!(!filter.contains(KeyHash(1 << 40)), "{text}");
+    }
+    assert_eq!(names, Vec::<&str>::new(), "names without an example");
+}
+
+#[test]
+fn every_name_alone_is_enough_but_for_the_memory() {
+    for name in FilterKind::NAMES {
+        let spec = parse(name);
+        assert_eq!(parse(&spec.to_string()), spec);
+        let error = spec.build().err().expect("no memory").to_string();
+        let expected = "memory: nothing is not possible; allowed: a size, as in memory=64MiB";
+        assert_eq!(error, expected);
+        assert!(spec.with_memory(1 << 16).build().is_ok(), "{name}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn specifications_survive_text_and_files(
+        example in prop::sample::select(EXAMPLES.to_vec()),
+        memory in prop::option::of(any::<u64>()),
+        seed in any::<u64>(),
+        share in 1e-9_f64..=1.0,
+    ) {
+        let share = TrackedShare::new(share).expect("in range");
+        let mut spec = parse(example).with_seed(seed).with_tracked(share);
+        if let Some(memory) = memory {
+            spec = spec.with_memory(memory);
+        }
+        prop_assert_eq!(parse(&spec.to_string()), spec);
+        let table = serde_json::to_string(&spec).expect("plain data");
+        prop_assert_eq!(serde_json::from_str::<FilterSpec>(&table).expect("a table"), spec);
+        let text = serde_json::to_string(&spec.to_string()).expect("a string");
+        prop_assert_eq!(serde_json::from_str::<FilterSpec>(&text).expect("a string"), spec);
+    }
+}
+
+#[test]
+fn files_hold_numbers_as_numbers() {
+    let spec = parse("rlbsbf:k=2,memory=64MiB,seed=7,tracked=0.5");
+    let expected = serde_json::json!({
+        "filter": "rlbsbf", "k": 2, "memory": "64MiB", "seed": 7, "tracked": 0.5,
+    });
+    assert_eq!(serde_json::to_value(spec).expect("plain data"), expected);
+    for wrong in [
+        r#"{"k": 2}"#,
+        r#"{"filter": "rlbsbf", "kk": 2}"#,
+        r#"{"filter": "rlbsbf", "k": [2]}"#,
+        r#"{"filter": "rlbsbf", "k": -2}"#,
+        "17",
+    ] {
+        assert!(
+            serde_json::from_str::<FilterSpec>(wrong).is_err(),
+            "{wrong}"
+        );
+    }
+}
+
+/// What parsing or building refuses: the field, the value asked and a part of what is allowed.
+fn refusal(text: &str) -> SpecError {
+    match text.parse::<FilterSpec>() {
+        Err(error) => error,
+        Ok(spec) => match spec.build().err() {
+            Some(BuildError::Spec(error)) => error,
+            other => panic!("{text} gives {other:?}"),
+        },
+    }
+}
+
+#[test]
+fn what_cannot_be_built_is_refused_with_field_value_and_range() {
+    let cases = [
+        ("nosuch:k=2", "filter", "nosuch", "bloom, rsbf"),
+        ("", "filter", "", "bloom"),
+        (
+            "bloom:kk=2",
+            "option",
+            "kk",
+            "memory, k, form, seed, tracked",
+        ),
+        ("bloom:k", "option", "k", "key=value"),
+        ("bloom:k=2,k=3", "option", "k=3", "each key once"),
+        ("bloom:form=round", "form", "round", "scattered"),
+        ("bloom:k=0,memory=1KiB", "k", "0", "1 to 64"),
+        ("bloom:k=65,memory=1KiB", "k", "65", "1 to 64"),
+        ("bloom:k=-1", "k", "-1", "a whole number"),
+        ("bloom:k=9,memory=1B", "memory", "1 B", "at least 2 B"),
+        ("bloom:memory=0B", "memory", "0 B", "at least 1 B"),
+        (
+            "bloom:memory=2305843009213693952B",
+            "memory",
+            "2305843009213693952 B",
+            "at most",
+        ),
+        ("bloom:memory=12parsecs", "memory", "12parsecs", "MiB"),
+        ("bloom:tracked=0", "tracked", "0", "more than 0, at most 1"),
+        (
+            "bloom:tracked=1.01",
+            "tracked",
+            "1.01",
+            "more than 0, at most 1",
+        ),
+        ("rsbf:pstar=1.5,memory=1KiB", "pstar", "1.5", "0 to 1"),
+        ("rsbf:pstar=NaN,memory=1KiB", "pstar", "NaN", "0 to 1"),
+        ("rsbf:as=printed", "as", "printed", "described, tabled"),
+        ("rsbf:as=tabled,pstar=0.1", "option", "pstar", "as"),
+        ("sbf:k=0,memory=1KiB", "k", "0", "1 to 64"),
+        ("sbf:d=0,memory=1KiB", "d", "0", "1 to 16"),
+        ("sbf:d=17,memory=1KiB", "d", "17", "1 to 16"),
+        ("sbf:p=0,memory=1KiB", "p", "0", "1 to 8192"),
+        ("sbf:p=9000,memory=1KiB", "p", "9000", "1 to 8192"),
+        ("sbf:p=4,fps=0.1", "fps", "0.1", "not both"),
+        ("sbf:fps=0,memory=1KiB", "fps", "0", "more than 0"),
+        ("sbf:fps=1,memory=1KiB", "fps", "1", "less than 1"),
+        (
+            "sbf:fps=1e-12,memory=16B",
+            "fps",
+            "0.000000000001",
+            "or more in 128 cells",
+        ),
+        ("sbf:reach=0,memory=1KiB", "reach", "0", "more than 0"),
+        ("sbf:k=20,memory=2B", "memory", "2 B", "at least 3 B"),
+        (
+            "sbf:update=sometimes",
+            "update",
+            "sometimes",
+            "every, distinct",
+        ),
+        ("fpsbf:c=0,memory=1KiB", "c", "0", "1 to 16"),
+        ("fpsbf:f=0,memory=1KiB", "f", "0", "1 to 16"),
+        ("fpsbf:xi=1.1,memory=1KiB", "xi", "1.1", "0 to 1"),
+        ("fpsbf:memory=1B", "memory", "1 B", "at least 3 B"),
+        ("bdbf:window=0,memory=1KiB", "window", "0", "1 or more"),
+        ("bdbf:c=1,memory=1KiB", "c", "1", "2 to 32"),
+        ("bdbf:k=0,memory=1KiB", "k", "0", "1 to 64"),
+        ("bdbf:k=4,c=8,memory=3B", "memory", "3 B", "at least 4 B"),
+        ("qht:slots=0,memory=1KiB", "slots", "0", "1 to 64"),
+        ("qht:slots=65,memory=1KiB", "slots", "65", "1 to 64"),
+        ("qht:bits=0,memory=1KiB", "bits", "0", "1 to 32"),
+        ("qht:bits=33,memory=1KiB", "bits", "33", "1 to 32"),
+        (
+            "qht:slots=8,bits=32,memory=31B",
+            "memory",
+            "31 B",
+            "at least 32 B (one row)",
+        ),
+        (
+            "qht:slots=64,bits=8,rows=sorted,memory=1KiB",
+            "rows",
+            "64 slots",
+            "2^32",
+        ),
+        ("qqht:rows=sorted,memory=1KiB", "rows", "sorted", "packed"),
+        ("rowlru:rows=sorted,memory=1KiB", "rows", "sorted", "packed"),
+        ("sqf:r=28,memory=1KiB", "r", "28", "1 to 27"),
+        ("sqf:r=2,kept=3,memory=1KiB", "kept", "3", "1 to 2"),
+        ("cuckoo:kicks=0,memory=1KiB", "kicks", "0", "1 to 1000"),
+        ("cuckoo:slots=0,memory=1KiB", "slots", "0", "1 to 64"),
+        ("cuckoo:memory=3B", "memory", "3 B", "at least 4 B"),
+        ("a2:k=3,fpr=0.1", "fpr", "0.1", "not both"),
+        ("a2:fpr=0", "fpr", "0", "more than 0"),
+        ("a2:k=0,memory=1KiB", "k", "0", "1 to 64"),
+        ("a2:k=8,memory=4B", "memory", "4 B", "two keys"),
+        ("lru:memory=23B", "memory", "23 B", "24 B to"),
+        ("lru:q=0.5", "option", "q", "charge"),
+        ("fpbuffer:q=1,memory=1KiB", "q", "1", "less than 1"),
+    ];
+    for (text, field, asked, allowed) in cases {
+        let error = refusal(text);
+        assert_eq!(error.field, field, "{text}: {error}");
+        assert!(error.asked.starts_with(asked), "{text}: {error}");
+        assert!(error.allowed.contains(allowed), "{text}: {error}");
+    }
+}
+
+#[test]
+fn memory_that_no_machine_has_is_an_error_for_every_filter() {
+    for name in FilterKind::NAMES {
+        let spec = parse(name).with_memory(1 << 60);
+        match spec.build().err() {
+            Some(BuildError::Memory(error)) => assert!(error.bytes >= 1 << 57, "{name}: {error}"),
+            // Its indices are 32 bits wide.
+            Some(BuildError::Spec(error)) => {
+                assert!(["lru", "fpbuffer"].contains(&name), "{name}: {error}");
+            }
+            other => panic!("{name} gives {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_tracked_share_misses_the_rest_and_nothing_else() {
+    let spec = parse("bloom:k=4,memory=1MiB,tracked=0.8");
+    let mut filter = spec.build().expect("valid");
+    let hasher = echoless::KeyHasher::seeded(1);
+    let mut missed = 0;
+    for key in 0..50_000 {
+        assert_eq!(filter.observe_one(hasher.hash_u64(key)), Verdict::Fresh);
+        missed += u32::from(filter.observe_one(hasher.hash_u64(key)) == Verdict::Fresh);
+    }
+    let fnr = f64::from(missed) / 50_000.0;
+    assert!((fnr - 0.2).abs() < 0.006, "{fnr}");
+}
