@@ -125,6 +125,14 @@ pub(crate) struct DedupArgs {
     #[arg(long, default_value_t = 0, help_heading = "Filter")]
     pub(crate) seed: u64,
 
+    /// Threads that share the work; the output is the same for any number [default: one for each core]
+    #[arg(long, value_name = "N", help_heading = "Threads")]
+    pub(crate) threads: Option<u64>,
+
+    /// Keep each thread on a core of its own
+    #[arg(long, help_heading = "Threads")]
+    pub(crate) pin: bool,
+
     /// Write the records here instead of to standard output
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,

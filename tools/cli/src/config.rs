@@ -1,15 +1,16 @@
 //! What the command line means: every value checked, every default filled in.
 
+use std::num::NonZeroUsize;
 use std::str::FromStr;
 
 use echoless::{Kernel, Replacement, SpecError};
 
 use crate::args::{DedupArgs, GenArgs};
-use crate::dedup;
-use crate::dedup::detector::FilterChoice;
 use crate::dedup::fields::{FieldList, parse_delimiter};
+use crate::dedup::filter::FilterChoice;
 use crate::dedup::keys::Missing;
 use crate::dedup::records::Framing;
+use crate::dedup::{self, Threads};
 use crate::files::{Source, Target};
 use crate::generate::repeats::{Choice, Repeats};
 use crate::generate::{self, Kind};
@@ -73,8 +74,24 @@ impl TryFrom<DedupArgs> for dedup::Job {
             count: typed.count,
             fail_on_duplicates: typed.fail_on_duplicates,
             quiet: typed.quiet,
+            threads: match typed.threads {
+                None => Threads::AllCores,
+                Some(count) => Threads::Count(thread_count(count)?),
+            },
+            pin: typed.pin,
         })
     }
+}
+
+/// The most threads: more than any machine has cores, and fewer than would exhaust it.
+const MOST_THREADS: u64 = 1024;
+
+fn thread_count(count: u64) -> Result<NonZeroUsize, SpecError> {
+    usize::try_from(count.min(MOST_THREADS + 1))
+        .ok()
+        .filter(|count| *count as u64 <= MOST_THREADS)
+        .and_then(NonZeroUsize::new)
+        .ok_or_else(|| SpecError::new("threads", count.to_string(), format!("1 to {MOST_THREADS}")))
 }
 
 impl TryFrom<GenArgs> for generate::Job {

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use echoless::{BuildError, SpecError};
+use echoless::{BuildError, Lost, SpecError};
 use thiserror::Error;
 
 /// The exit code of a run that found duplicates under `--fail-on-duplicates`.
@@ -42,6 +42,9 @@ pub(crate) enum Failure {
     /// A side output whose reader has gone: what was written there is not all.
     #[error("{name}: the reader has gone before all was written")]
     CutOff { name: String },
+    /// A thread of this process is gone, which only a defect of the program explains.
+    #[error("internal error: {0}")]
+    Thread(#[from] Lost),
     /// Whoever read standard output has gone, as readers do that have seen enough; nobody is left to tell.
     #[error("the reader of standard output has gone")]
     ReaderGone,

@@ -27,7 +27,7 @@ fn main() -> ExitCode {
 
 fn run(args: Args) -> Result<ExitCode, Failure> {
     match args.command {
-        Command::Dedup(typed) => dedup::run(&dedup::Job::try_from(typed)?),
+        Command::Dedup(typed) => dedup::run(dedup::Job::try_from(typed)?),
         Command::Gen(typed) => generate::run(&generate::Job::try_from(typed)?),
         Command::Completions { shell } => manual::completions(shell),
         Command::Man { command } => manual::page(command.as_deref()),

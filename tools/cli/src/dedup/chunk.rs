@@ -24,6 +24,10 @@ pub(crate) struct Chunk {
     pub(crate) source: usize,
     /// Whether the input begins here.
     pub(crate) opens_source: bool,
+    /// The header of the stream, in its first chunk.
+    pub(crate) header: Option<Vec<u8>>,
+    /// How many bytes of the stream were read up to here.
+    pub(crate) read_until: u64,
     /// The end of every record.
     pub(crate) ends: Vec<usize>,
     /// The key hash of every record that has one, up to the fault.
@@ -58,6 +62,7 @@ impl Chunk {
         self.filled = 0;
         self.start = 0;
         self.opens_source = false;
+        self.header = None;
         self.ends.clear();
         self.hashes.clear();
         self.unkeyed.clear();

@@ -1,7 +1,10 @@
 //! What a run of `echoless dedup` shall do: every value checked, every default filled in.
 
-use super::detector::FilterChoice;
+use std::num::NonZeroUsize;
+use std::thread::available_parallelism;
+
 use super::fields::FieldList;
+use super::filter::FilterChoice;
 use super::keys::Missing;
 use super::records::Framing;
 use crate::files::{Source, Target};
@@ -24,4 +27,29 @@ pub(crate) struct Job {
     pub(crate) count: bool,
     pub(crate) fail_on_duplicates: bool,
     pub(crate) quiet: bool,
+    pub(crate) threads: Threads,
+    /// Whether each thread stays on a core of its own.
+    pub(crate) pin: bool,
+}
+
+/// How many threads share the work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Threads {
+    /// As many as this process may use cores.
+    AllCores,
+    /// So many.
+    Count(NonZeroUsize),
+}
+
+impl Threads {
+    /// The number of threads for a filter of so many lines; each thread owns one line at least.
+    pub(crate) fn count(self, lines: u64) -> usize {
+        match self {
+            Self::Count(count) => count.get(),
+            Self::AllCores => {
+                let cores = available_parallelism().map_or(1, NonZeroUsize::get);
+                cores.min(usize::try_from(lines).unwrap_or(usize::MAX))
+            }
+        }
+    }
 }

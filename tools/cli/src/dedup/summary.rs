@@ -53,6 +53,7 @@ impl Stats {
         report: &Report,
         estimated_missed_duplicates: u64,
         elapsed: Duration,
+        threads: usize,
     ) -> Self {
         Self {
             version: env!("CARGO_PKG_VERSION"),
@@ -63,7 +64,7 @@ impl Stats {
             bytes_in: counts.bytes_in,
             bytes_out: counts.bytes_out,
             seconds: elapsed.as_secs_f64(),
-            threads: 1,
+            threads,
             evictions: report.evictions,
             expected_false_duplicates: report.expected_false_duplicates,
             estimated_missed_duplicates,

@@ -10,3 +10,4 @@ mod real_data;
 mod records;
 mod run;
 mod streams;
+mod threads;

@@ -91,6 +91,8 @@ fn statistics_are_json() {
         "skip",
         "--kernel",
         "scalar",
+        "--threads",
+        "3",
         "--stats",
         &path,
     ];
@@ -107,7 +109,7 @@ fn statistics_are_json() {
         ("estimated_missed_duplicates", 0.into()),
         ("memory_bytes", (1 << 20).into()),
         ("kernel", "scalar".into()),
-        ("threads", 1.into()),
+        ("threads", 3.into()),
         ("slot_bits", 32.into()),
         ("version", env!("CARGO_PKG_VERSION").into()),
     ] {
