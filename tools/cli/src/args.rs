@@ -19,7 +19,7 @@ use crate::generate::Kind;
     arg_required_else_help = false
 )]
 #[command(
-    after_help = "Exit codes: 0 done, 1 duplicates were found and --fail-on-duplicates was given, 2 the run could not be done."
+    after_help = "Exit codes: 0 done, 1 duplicates were found and --fail-on-duplicates was given, 2 the run could not be done, 130 and 143 a signal ended the stream."
 )]
 pub(crate) struct Args {
     #[command(subcommand)]

@@ -1,12 +1,13 @@
 //! Reads the inputs as one stream and cuts it in chunks of whole records.
 
 use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::{self, ErrorKind, Read};
 
 use super::chunk::{Chunk, Fault, Problem};
 use super::records::{Framing, LastEnd};
 use crate::failure::Failure;
 use crate::files::Source;
+use crate::signals::Signals;
 
 /// The length of a chunk's buffer, unless a record is longer. Bytes, hashes and all fit in the second-level cache.
 pub(crate) const CHUNK_BYTES: usize = 256 << 10;
@@ -23,6 +24,8 @@ pub(crate) struct Input {
     last_end: LastEnd,
     opens_source: bool,
     bytes: u64,
+    /// From the first input on that is open: waiting for a pipe to be opened is not disturbed, so a signal then ends the process.
+    signals: Option<Signals>,
 }
 
 impl Input {
@@ -36,7 +39,13 @@ impl Input {
             last_end: LastEnd::new(framing),
             opens_source: true,
             bytes: 0,
+            signals: None,
         }
+    }
+
+    /// The signal that ended the stream, if one did.
+    pub(crate) fn ended_by(&self) -> Option<u8> {
+        self.signals.as_ref()?.caught()
     }
 
     /// The name of an input, for messages.
@@ -49,7 +58,8 @@ impl Input {
         self.bytes
     }
 
-    /// Fills the chunk with the next whole records of one input; `false` at the end of the last input.
+    /// Fills the chunk with the next whole records of one input; `false` at the end of the last input, or if a signal asks for the end:
+    /// what was read of a record that had not ended by then is dropped.
     ///
     /// It returns as soon as one read brought the end of a record, so records of a slow producer do not wait for a full buffer.
     /// An input that ends inside of a quoted field gives a chunk without records and with a fault.
@@ -60,6 +70,10 @@ impl Input {
                 Some(file) => file,
                 closed => closed.insert(source.open()?),
             };
+            let signals = match &mut self.signals {
+                Some(signals) => signals,
+                none => none.insert(Signals::catch().map_err(Failure::file("signals"))?),
+            };
             chunk.source = self.at;
             chunk.opens_source = self.opens_source;
 
@@ -68,8 +82,11 @@ impl Input {
             chunk.bytes[..len].copy_from_slice(&self.tail);
             self.tail.clear();
             let at_end = loop {
-                let read =
-                    read(file, &mut chunk.bytes[len..]).map_err(Failure::file(source.name()))?;
+                let read = read(file, signals, &mut chunk.bytes[len..])
+                    .map_err(Failure::file(source.name()))?;
+                let Some(read) = read else {
+                    return Ok(false);
+                };
                 self.bytes += read as u64;
                 let seen = len;
                 len += read;
@@ -124,11 +141,14 @@ fn make_room(bytes: &mut Vec<u8>, used: usize, source: &Source) -> Result<(), Fa
     Ok(())
 }
 
-fn read(file: &mut impl Read, buffer: &mut [u8]) -> std::io::Result<usize> {
-    loop {
+/// Reads what there is as soon as there is something; `None` if a signal came first.
+fn read(file: &mut File, signals: &Signals, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    while signals.wait_for(file)? {
         match file.read(buffer) {
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            outcome => return outcome,
+            Err(error)
+                if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
+            outcome => return outcome.map(Some),
         }
     }
+    Ok(None)
 }

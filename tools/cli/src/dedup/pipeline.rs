@@ -16,7 +16,7 @@ use super::place::Place;
 use super::progress::Progress;
 use super::runs::Runs;
 use super::summary::{Counts, Stats};
-use crate::failure::{self, FOUND_DUPLICATES, Failure};
+use crate::failure::{self, ENDED_BY_SIGNAL, FOUND_DUPLICATES, Failure};
 use crate::files::{Source, Target, Targets};
 
 /// Runs `echoless dedup`.
@@ -28,13 +28,12 @@ pub(crate) fn run(job: &Job) -> Result<ExitCode, Failure> {
     let mut detector = Detector::build(&job.filter)?;
     let mut outputs = Outputs::open(job)?;
     let mut counts = Counts::default();
-    let passed =
-        pass(job, &mut detector, &mut outputs, &mut counts).and_then(|()| outputs.finish(&counts));
-    // A reader that has seen enough ends the stream where it is; the account of the run is not meant for that reader.
-    if let Err(failure) = passed
-        && !matches!(failure, Failure::ReaderGone)
-    {
-        return Err(failure);
+    let mut input = Input::new(job.sources.clone(), job.framing);
+    let passed = pass(job, &mut input, &mut detector, &mut outputs, &mut counts);
+    match passed.and_then(|()| outputs.finish(&counts)) {
+        // A reader that has seen enough ends the stream where it is; the account of the run is not meant for that reader.
+        Ok(()) | Err(Failure::ReaderGone) => {}
+        Err(failure) => return Err(failure),
     }
     counts.bytes_out = outputs.records.bytes();
     let stats = Stats::new(
@@ -50,6 +49,9 @@ pub(crate) fn run(job: &Job) -> Result<ExitCode, Failure> {
     if !job.quiet {
         failure::tell(&stats.summary());
     }
+    if let Some(signal) = input.ended_by() {
+        return Ok(ExitCode::from(ENDED_BY_SIGNAL + signal));
+    }
     if job.fail_on_duplicates && counts.duplicates > 0 {
         return Ok(ExitCode::from(FOUND_DUPLICATES));
     }
@@ -59,6 +61,7 @@ pub(crate) fn run(job: &Job) -> Result<ExitCode, Failure> {
 /// Takes the whole stream from the inputs to the outputs.
 fn pass(
     job: &Job,
+    input: &mut Input,
     detector: &mut Detector,
     outputs: &mut Outputs,
     counts: &mut Counts,
@@ -66,7 +69,6 @@ fn pass(
     let total: Option<u64> = job.sources.iter().map(Source::len).sum();
     let records_on_stdout = matches!(job.output, Target::Stdout) && !job.count;
     let progress = Progress::new(total, !job.quiet, records_on_stdout);
-    let mut input = Input::new(job.sources.clone(), job.framing);
     let mut header = job.header.then(|| Header::new(job.framing));
     let mut place = Place::new(job.framing);
     let mut reader = None;

@@ -9,4 +9,6 @@ mod outputs;
 mod real_data;
 mod records;
 mod run;
+#[cfg(unix)]
+mod signals;
 mod streams;
