@@ -154,6 +154,19 @@ fn lines_are_counted_over_chunks() {
 }
 
 #[test]
+fn merged_ranges_still_require_their_fields() {
+    let run = dedup(&["-k", "2-5,4-"], b"a,b,c,d,e\na,b,c,d\n");
+    assert!(
+        run.refusal()
+            .contains("line 2: field 5 of the key is missing: the record has 4"),
+        "{}",
+        run.refusal()
+    );
+    let args = ["-k", "2,3-", "--missing", "empty"];
+    assert_eq!(dedup(&args, b"1\n2,\n3,,\n4,,,\n").text(), "1\n4,,,\n");
+}
+
+#[test]
 fn records_without_key_pass_unjudged_if_asked() {
     let input = b"1,a\n2\n3,a\n2\n4,b\n";
     let args = ["-k", "2", "--missing", "skip"];
