@@ -78,7 +78,7 @@ pub(crate) struct DedupArgs {
     )]
     pub(crate) key: Option<String>,
 
-    /// The byte between fields [default: ,]; \t or tab is a tabulator
+    /// The byte between fields [default: ,]; \t or tab is a tabulator, \xHH any byte
     #[arg(
         short,
         long,
@@ -122,7 +122,12 @@ pub(crate) struct DedupArgs {
     pub(crate) kernel: String,
 
     /// Seed of the key hash
-    #[arg(long, default_value_t = 0, help_heading = "Filter")]
+    #[arg(
+        long,
+        default_value_t = 0,
+        allow_hyphen_values = true,
+        help_heading = "Filter"
+    )]
     pub(crate) seed: u64,
 
     /// Write the records here instead of to standard output
@@ -167,11 +172,16 @@ pub(crate) struct GenArgs {
     pub(crate) kind: Kind,
 
     /// How many records
-    #[arg(short = 'n', long, default_value_t = 1_000_000)]
+    #[arg(
+        short = 'n',
+        long,
+        default_value_t = 1_000_000,
+        allow_hyphen_values = true
+    )]
     pub(crate) count: u64,
 
     /// Equal seeds and options give equal bytes
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, allow_hyphen_values = true)]
     pub(crate) seed: u64,
 
     /// Share of records that repeat an earlier one, 0 to 0.999
@@ -188,11 +198,16 @@ pub(crate) struct GenArgs {
     pub(crate) distribution: String,
 
     /// A duplicate repeats the record exactly N records back instead of any earlier one
-    #[arg(long, value_name = "N", conflicts_with = "distribution")]
+    #[arg(
+        long,
+        value_name = "N",
+        allow_hyphen_values = true,
+        conflicts_with = "distribution"
+    )]
     pub(crate) gap: Option<u64>,
 
     /// Length of a record of `lines`, newline included [default: 100]
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", allow_hyphen_values = true)]
     pub(crate) record_bytes: Option<usize>,
 
     /// Begin with a header line (cdr only)

@@ -146,14 +146,20 @@ pub(crate) struct Lacking {
 
 /// Parses `--delimiter`.
 pub(crate) fn parse_delimiter(text: &str) -> Result<u8, SpecError> {
+    let refuse = || {
+        let allowed = "one byte, \\t or tab for a tabulator, or any byte as \\xHH";
+        SpecError::new("delimiter", text, allowed)
+    };
     match (text, text.as_bytes()) {
         ("\\t" | "tab", _) => Ok(b'\t'),
         (_, [byte]) => Ok(*byte),
-        _ => Err(SpecError::new(
-            "delimiter",
-            text,
-            "one byte, or \\t or tab for a tabulator",
-        )),
+        (_, [b'\\', b'x', high, low]) => {
+            let digit = |byte: u8| char::from(byte).to_digit(16);
+            let value = digit(*high).zip(digit(*low));
+            let byte = value.and_then(|(high, low)| u8::try_from(high << 4 | low).ok());
+            byte.ok_or_else(refuse)
+        }
+        _ => Err(refuse()),
     }
 }
 
@@ -325,7 +331,11 @@ mod tests {
         assert_eq!(parse_delimiter(";"), Ok(b';'));
         assert_eq!(parse_delimiter("\\t"), Ok(b'\t'));
         assert_eq!(parse_delimiter("tab"), Ok(b'\t'));
-        for text in ["", "ab", "é"] {
+        assert_eq!(parse_delimiter("\\x1f"), Ok(0x1f));
+        assert_eq!(parse_delimiter("\\xA7"), Ok(0xa7));
+        for text in [
+            "", "ab", "é", "\\x", "\\xa", "\\xag", "\\x+1", "\\xabc", "\\n",
+        ] {
             assert!(parse_delimiter(text).is_err(), "{text}");
         }
     }

@@ -39,6 +39,7 @@ pub(crate) fn run(job: &Job) -> Result<ExitCode, Failure> {
     let stats = Stats::new(
         counts,
         &detector.report(),
+        job.filter.replacement,
         detector.estimated_missed_duplicates(),
         began.elapsed(),
     );

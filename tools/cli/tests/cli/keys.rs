@@ -49,6 +49,13 @@ fn delimiters() {
 }
 
 #[test]
+fn a_delimiter_that_no_text_has() {
+    let input = b"1\xff\xc3\n2\xff\xc3\n3\xff\xc4\n";
+    let expected = b"1\xff\xc3\n3\xff\xc4\n";
+    assert_eq!(dedup(&["-d", "\\xff", "-k", "2"], input).bytes(), expected);
+}
+
+#[test]
 fn fields_of_nul_terminated_records() {
     let input = b"1\na\0 2\na\0 3\nb\0";
     let args = ["-z", "-d", "\n", "-k", "2"];
