@@ -64,6 +64,16 @@ pub(crate) struct DedupArgs {
     #[arg(long, help_heading = "Records")]
     pub(crate) csv: bool,
 
+    /// Longest record, terminator included: a stray quote or a missing terminator must not take all memory
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "64MiB",
+        allow_hyphen_values = true,
+        help_heading = "Records"
+    )]
+    pub(crate) max_record: String,
+
     /// The first record is a header: it passes through, and --key may use its names
     #[arg(long, help_heading = "Records")]
     pub(crate) header: bool,

@@ -55,6 +55,9 @@ impl TryFrom<DedupArgs> for dedup::Job {
         Ok(Self {
             sources,
             framing,
+            max_record: parse_size("max-record", &typed.max_record)?
+                .try_into()
+                .unwrap_or(usize::MAX),
             header: typed.header,
             key,
             delimiter,

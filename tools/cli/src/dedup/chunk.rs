@@ -18,6 +18,8 @@ pub(crate) struct Chunk {
     pub(crate) bytes: Vec<u8>,
     /// The end of the last whole record.
     pub(crate) filled: usize,
+    /// The end of a byte order mark at the very beginning of an input; it belongs to no field.
+    pub(crate) mark: usize,
     /// The start of the first record to judge.
     pub(crate) start: usize,
     /// Which input the records are from.
@@ -50,12 +52,15 @@ pub(crate) struct Fault {
 pub(crate) enum Problem {
     Lacks(Lacking),
     OpenQuote,
+    /// It is longer than this many bytes.
+    TooLong(usize),
 }
 
 impl Chunk {
     /// Forgets the records and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.filled = 0;
+        self.mark = 0;
         self.start = 0;
         self.opens_source = false;
         self.ends.clear();

@@ -19,6 +19,7 @@ pub(crate) mod terminators;
 
 mod header;
 mod job;
+mod mark;
 mod pipeline;
 mod place;
 

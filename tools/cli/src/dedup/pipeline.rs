@@ -28,7 +28,7 @@ pub(crate) fn run(job: &Job) -> Result<ExitCode, Failure> {
     let mut detector = Detector::build(&job.filter)?;
     let mut outputs = Outputs::open(job)?;
     let mut counts = Counts::default();
-    let mut input = Input::new(job.sources.clone(), job.framing);
+    let mut input = Input::new(job.sources.clone(), job.framing, job.max_record);
     let passed = pass(job, &mut input, &mut detector, &mut outputs, &mut counts);
     match passed.and_then(|()| outputs.finish(&counts)) {
         // A reader that has seen enough ends the stream where it is; the account of the run is not meant for that reader.

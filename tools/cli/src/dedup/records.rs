@@ -105,7 +105,8 @@ impl Framing {
     pub(crate) fn record_ends(self, bytes: &[u8], start: usize, ends: &mut Vec<usize>) {
         match self {
             Self::Csv { delimiter } => {
-                Quoting::default().scan(bytes, start, delimiter, |end| ends.push(end));
+                let found = |end| ends.push(start + end);
+                Quoting::default().scan(&bytes[start..], 0, delimiter, found);
             }
             _ => append_ends(bytes, start, self.terminator(), ends),
         }

@@ -28,6 +28,7 @@ fn impossible_options() {
             &["-m", "63"],
             "memory: 63 B is not possible; allowed: at least 64 B",
         ),
+        (&["--max-record", "0"], "max-record: 0 is not possible"),
         (&["--fpr", "0"], "fpr: 0 is not possible"),
         (&["--fpr", "1"], "fpr: 1 is not possible"),
         (&["--fpr", "-0.5"], "fpr: -0.5 is not possible"),

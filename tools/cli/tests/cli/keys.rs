@@ -103,6 +103,28 @@ fn a_header_passes_and_names_fields() {
 }
 
 #[test]
+fn a_byte_order_mark_belongs_to_no_field() {
+    let directory = tempfile::tempdir().unwrap();
+    let marked = file(
+        directory.path(),
+        "marked",
+        b"\xef\xbb\xbf\"a\nb\",1\n\"a\nb\",2\n",
+    );
+    let plain = file(directory.path(), "plain", b"\"a\nb\",3\nc,4\n");
+    let args = ["--csv", "-k", "1", &marked, &plain];
+    assert_eq!(dedup(&args, b"").text(), "\u{feff}\"a\nb\",1\nc,4\n");
+    let args = ["--csv", "-k", "1", &plain, &marked];
+    assert_eq!(dedup(&args, b"").text(), "\"a\nb\",3\nc,4\n");
+    let marked = file(directory.path(), "marked", b"\xef\xbb\xbf\"i\nd\",n\n1,a\n");
+    let plain = file(directory.path(), "plain", b"\"i\nd\",n\n1,b\n2,b\n");
+    let args = ["--csv", "--header", "-k", "i\nd"];
+    let run = dedup(&[&args[..], &[&marked, &plain]].concat(), b"");
+    assert_eq!(run.text(), "\u{feff}\"i\nd\",n\n1,a\n2,b\n");
+    let run = dedup(&[&args[..], &[&plain, &marked]].concat(), b"");
+    assert_eq!(run.text(), "\"i\nd\",n\n1,b\n2,b\n");
+}
+
+#[test]
 fn a_header_alone_passes() {
     assert_eq!(dedup(&["--header", "-k", "b"], b"a,b").text(), "a,b");
     assert_eq!(dedup(&["--header"], b"a,b\n").text(), "a,b\n");

@@ -33,17 +33,19 @@ fn a_slow_producer_hears_back_at_once() {
 }
 
 #[test]
-fn a_slow_producer_of_quoted_fields() {
-    let mut child = command(&["dedup", "-q", "-m", "64k", "--csv"])
+fn a_slow_producer_of_quoted_fields_after_a_mark() {
+    let mut child = command(&["dedup", "-q", "-m", "64k", "--csv", "-k", "1,2"])
         .spawn()
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
-    for byte in b"\"a\"\"\nb\",1\n\"a\"\"\nb\",1\nend\n" {
+    stdin.write_all(b"\xef").unwrap();
+    stdin.write_all(b"\xbb").unwrap();
+    for byte in b"\xbf\"a\"\"\nb\",1\n\"a\"\"\nb\",1\nthe,end\n" {
         stdin.write_all(&[*byte]).unwrap();
     }
-    for expected in ["\"a\"\"\n", "b\",1\n", "end\n"] {
+    for expected in ["\u{feff}\"a\"\"\n", "b\",1\n", "the,end\n"] {
         line.clear();
         stdout.read_line(&mut line).unwrap();
         assert_eq!(line, expected);
