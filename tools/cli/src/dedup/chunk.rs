@@ -26,6 +26,8 @@ pub(crate) struct Chunk {
     pub(crate) source: usize,
     /// Whether the input begins here.
     pub(crate) opens_source: bool,
+    /// What ends the last record, or, where that is cut off by the end of its input, the one before it in the stream.
+    pub(crate) terminator: &'static [u8],
     /// The end of every record.
     pub(crate) ends: Vec<usize>,
     /// The key hash of every record that has one, up to the fault.

@@ -27,6 +27,8 @@ pub(crate) struct Input {
     /// Whether the next record is longer than that.
     overlong: bool,
     last_end: LastEnd,
+    /// What ended the last record that had a terminator.
+    terminator: &'static [u8],
     opens_source: bool,
     bytes: u64,
     /// From the first input on that is open: waiting for a pipe to be opened is not disturbed, so a signal then ends the process.
@@ -45,6 +47,7 @@ impl Input {
             longest,
             overlong: false,
             last_end: LastEnd::new(framing),
+            terminator: framing.full_terminator(),
             opens_source: true,
             bytes: 0,
             signals: None,
@@ -149,6 +152,11 @@ impl Input {
             }
             if chunk.filled > 0 || chunk.fault.is_some() {
                 self.opens_source = at_end && !self.overlong;
+                let records = &chunk.bytes[..chunk.filled];
+                if let Some(terminator) = self.framing.terminator_of(records) {
+                    self.terminator = terminator;
+                }
+                chunk.terminator = self.terminator;
                 return Ok(true);
             }
         }

@@ -88,7 +88,7 @@ fn pass(
             Some(reader) => reader,
             none => {
                 let first = none.insert(key_reader(job, header.as_ref())?);
-                outputs.begin(header.as_ref().and_then(Header::record))?;
+                outputs.begin(header.as_ref().and_then(Header::record), chunk.terminator)?;
                 first
             }
         };
@@ -107,7 +107,7 @@ fn pass(
         progress.set(input.bytes());
     }
     if reader.is_none() {
-        outputs.begin(None)?;
+        outputs.begin(None, chunk.terminator)?;
     }
     Ok(())
 }
@@ -156,14 +156,14 @@ impl Outputs {
     }
 
     /// Empties the files that take records, and writes the header wherever records are written, so that each can be read by its names.
-    fn begin(&mut self, header: Option<&[u8]>) -> Result<(), Failure> {
+    fn begin(&mut self, header: Option<&[u8]>, terminator: &'static [u8]) -> Result<(), Failure> {
         self.records.empty()?;
         if let Some(dropped) = &mut self.dropped {
             dropped.empty()?;
-            dropped.write_records(header)?;
+            dropped.write_records(header, terminator)?;
         }
         if !self.count {
-            self.records.write_records(header)?;
+            self.records.write_records(header, terminator)?;
         }
         Ok(())
     }

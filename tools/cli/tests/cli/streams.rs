@@ -112,7 +112,14 @@ fn records_of_different_inputs_never_run_together() {
     let duplicates = file(directory.path(), "duplicates", b"");
     assert_eq!(dedup(&[&one, &two], b"").text(), "a\nb\nc");
     assert_eq!(dedup(&[&one, &two, &again], b"").text(), "a\nb\nc");
-    assert_eq!(dedup(&["--crlf", &one, &two], b"").text(), "a\nb\r\nc");
+    let crlf = file(directory.path(), "crlf", b"d\r\ne");
+    for framing in ["--crlf", "--csv"] {
+        // The ending is that of the record before, though that was dropped.
+        assert_eq!(dedup(&[framing, &one, &two], b"").text(), "a\nb\nc");
+        let args = [framing, &crlf, &two, &one];
+        assert_eq!(dedup(&args, b"").text(), "d\r\ne\r\nc\r\na\nb");
+    }
+    assert_eq!(dedup(&["--crlf", &two, &again], b"").text(), "c\r\na");
     assert_eq!(dedup(&["-z", &two, &again], b"").text(), "c\0a");
     let args = ["--duplicates", &duplicates, &again, &again, &two, &two];
     assert_eq!(dedup(&args, b"").text(), "a\nc");
