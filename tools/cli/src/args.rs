@@ -19,7 +19,7 @@ use crate::generate::Kind;
     arg_required_else_help = false
 )]
 #[command(
-    after_help = "Exit codes: 0 done, 1 duplicates were found and --fail-on-duplicates was given, 2 the run could not be done."
+    after_help = "Exit codes: 0 done, 1 duplicates were found and --fail-on-duplicates was given, 2 the run could not be done, 130 and 143 a signal ended the stream."
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -64,6 +64,16 @@ pub(crate) struct DedupArgs {
     #[arg(long, help_heading = "Records")]
     pub(crate) csv: bool,
 
+    /// Longest record, terminator included: a stray quote or a missing terminator must not take all memory
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "64MiB",
+        allow_hyphen_values = true,
+        help_heading = "Records"
+    )]
+    pub(crate) max_record: String,
+
     /// The first record is a header: it passes through, and --key may use its names
     #[arg(long, help_heading = "Records")]
     pub(crate) header: bool,
@@ -78,7 +88,7 @@ pub(crate) struct DedupArgs {
     )]
     pub(crate) key: Option<String>,
 
-    /// The byte between fields [default: ,]; \t or tab is a tabulator
+    /// The byte between fields [default: ,]; \t or tab is a tabulator, \xHH any byte
     #[arg(
         short,
         long,
@@ -122,7 +132,12 @@ pub(crate) struct DedupArgs {
     pub(crate) kernel: String,
 
     /// Seed of the key hash
-    #[arg(long, default_value_t = 0, help_heading = "Filter")]
+    #[arg(
+        long,
+        default_value_t = 0,
+        allow_hyphen_values = true,
+        help_heading = "Filter"
+    )]
     pub(crate) seed: u64,
 
     /// Threads that share the work; the output is the same for any number [default: one for each core]
@@ -175,11 +190,16 @@ pub(crate) struct GenArgs {
     pub(crate) kind: Kind,
 
     /// How many records
-    #[arg(short = 'n', long, default_value_t = 1_000_000)]
+    #[arg(
+        short = 'n',
+        long,
+        default_value_t = 1_000_000,
+        allow_hyphen_values = true
+    )]
     pub(crate) count: u64,
 
     /// Equal seeds and options give equal bytes
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, allow_hyphen_values = true)]
     pub(crate) seed: u64,
 
     /// Share of records that repeat an earlier one, 0 to 0.999
@@ -196,11 +216,16 @@ pub(crate) struct GenArgs {
     pub(crate) distribution: String,
 
     /// A duplicate repeats the record exactly N records back instead of any earlier one
-    #[arg(long, value_name = "N", conflicts_with = "distribution")]
+    #[arg(
+        long,
+        value_name = "N",
+        allow_hyphen_values = true,
+        conflicts_with = "distribution"
+    )]
     pub(crate) gap: Option<u64>,
 
     /// Length of a record of `lines`, newline included [default: 100]
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", allow_hyphen_values = true)]
     pub(crate) record_bytes: Option<usize>,
 
     /// Begin with a header line (cdr only)

@@ -23,8 +23,8 @@ impl TryFrom<DedupArgs> for dedup::Job {
         if typed.delimiter.is_some() && typed.key.is_none() && !typed.csv {
             return Err(SpecError::new(
                 "delimiter",
-                "without fields to delimit",
-                "together with --key or --csv",
+                "a delimiter of whole records",
+                "with --key or --csv, which have fields",
             ));
         }
         let delimiter = match &typed.delimiter {
@@ -56,6 +56,9 @@ impl TryFrom<DedupArgs> for dedup::Job {
         Ok(Self {
             sources,
             framing,
+            max_record: parse_size("max-record", &typed.max_record)?
+                .try_into()
+                .unwrap_or(usize::MAX),
             header: typed.header,
             key,
             delimiter,
@@ -101,15 +104,15 @@ impl TryFrom<GenArgs> for generate::Job {
         if typed.record_bytes.is_some() && typed.kind != Kind::Lines {
             return Err(SpecError::new(
                 "record-bytes",
-                "a length of records that have their own",
+                "a length for such records",
                 "with `lines` only",
             ));
         }
         if typed.header && typed.kind != Kind::Cdr {
             return Err(SpecError::new(
                 "header",
-                "a header for records without fields",
-                "with `cdr` only",
+                "a header line before such records",
+                "with `cdr` only, whose records have fields",
             ));
         }
         let choice = match typed.gap {

@@ -9,6 +9,9 @@ use thiserror::Error;
 /// The exit code of a run that found duplicates under `--fail-on-duplicates`.
 pub(crate) const FOUND_DUPLICATES: u8 = 1;
 
+/// The exit code of a run that a signal ended is this and the signal's number, as shells have it.
+pub(crate) const ENDED_BY_SIGNAL: u8 = 128;
+
 /// The exit code of a run that could not be done.
 const FAILED: u8 = 2;
 

@@ -11,6 +11,7 @@ mod files;
 mod generate;
 mod manual;
 mod number;
+mod signals;
 
 use std::process::ExitCode;
 

@@ -12,7 +12,7 @@ use super::place::Place;
 use super::progress::Progress;
 use super::runs::Runs;
 use super::summary::{Counts, Stats};
-use crate::failure::{self, FOUND_DUPLICATES, Failure};
+use crate::failure::{self, ENDED_BY_SIGNAL, FOUND_DUPLICATES, Failure};
 use crate::files::{Source, Target, Targets};
 
 /// Takes judged chunks.
@@ -51,7 +51,7 @@ impl Delivery {
     /// # Errors
     /// [`Failure`] if it cannot be written, or if one of its records is at fault; those before that one are written.
     pub(crate) fn deliver(&mut self, chunk: &mut Chunk) -> Result<(), Failure> {
-        self.begin(chunk.header.take().as_deref())?;
+        self.begin(chunk.header.take().as_deref(), chunk.terminator)?;
         self.audit.observe(&chunk.hashes, &chunk.verdicts);
         chunk.spread_verdicts();
         self.counts.records += chunk.records() as u64;
@@ -70,30 +70,31 @@ impl Delivery {
 
     /// Writes what is only known at the end of the stream.
     pub(crate) fn finish(&mut self) -> Result<(), Failure> {
-        self.begin(None)?;
+        self.begin(None, b"")?;
         self.outputs.finish(&self.counts)
     }
 
-    /// Gives the account of the run and its exit code. `passed` is how the stream went.
+    /// Gives the account of the run and its exit code. `passed` is how the stream went, and the signal that ended it, if one did.
     pub(crate) fn conclude(
         mut self,
         job: &Job,
-        passed: Result<(), Failure>,
+        passed: Result<Option<u8>, Failure>,
         report: &Report,
         threads: usize,
     ) -> Result<ExitCode, Failure> {
-        let passed = passed.and_then(|()| self.finish());
-        // A reader that has seen enough ends the stream where it is; the account of the run is not meant for that reader.
-        if let Err(failure) = passed
-            && !matches!(failure, Failure::ReaderGone)
-        {
-            return Err(failure);
-        }
+        let passed = passed.and_then(|signal| self.finish().map(|()| signal));
+        let signal = match passed {
+            Ok(signal) => signal,
+            // A reader that has seen enough ends the stream where it is; the account of the run is not meant for that reader.
+            Err(Failure::ReaderGone) => None,
+            Err(failure) => return Err(failure),
+        };
         drop(self.progress);
         self.counts.bytes_out = self.outputs.records.bytes();
         let stats = Stats::new(
             self.counts,
             report,
+            job.filter.replacement,
             self.audit.estimated_missed_duplicates(),
             self.began.elapsed(),
             threads,
@@ -105,16 +106,19 @@ impl Delivery {
         if !job.quiet {
             failure::tell(&stats.summary());
         }
+        if let Some(signal) = signal {
+            return Ok(ExitCode::from(ENDED_BY_SIGNAL + signal));
+        }
         if job.fail_on_duplicates && self.counts.duplicates > 0 {
             return Ok(ExitCode::from(FOUND_DUPLICATES));
         }
         Ok(ExitCode::SUCCESS)
     }
 
-    fn begin(&mut self, header: Option<&[u8]>) -> Result<(), Failure> {
+    fn begin(&mut self, header: Option<&[u8]>, terminator: &'static [u8]) -> Result<(), Failure> {
         if !self.begun {
             self.begun = true;
-            self.outputs.begin(header)?;
+            self.outputs.begin(header, terminator)?;
         }
         Ok(())
     }
@@ -148,14 +152,14 @@ impl Outputs {
     }
 
     /// Empties the files that take records, and writes the header wherever records are written, so that each can be read by its names.
-    fn begin(&mut self, header: Option<&[u8]>) -> Result<(), Failure> {
+    fn begin(&mut self, header: Option<&[u8]>, terminator: &'static [u8]) -> Result<(), Failure> {
         self.records.empty()?;
         if let Some(dropped) = &mut self.dropped {
             dropped.empty()?;
-            dropped.write_records(header)?;
+            dropped.write_records(header, terminator)?;
         }
         if !self.count {
-            self.records.write_records(header)?;
+            self.records.write_records(header, terminator)?;
         }
         Ok(())
     }

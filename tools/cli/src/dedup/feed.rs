@@ -25,7 +25,7 @@ impl Feed {
     /// The stream that the job names.
     pub(crate) fn new(job: Arc<Job>) -> Self {
         Self {
-            input: Input::new(job.sources.clone(), job.framing),
+            input: Input::new(job.sources.clone(), job.framing, job.max_record),
             header: job.header.then(|| Header::new(job.framing)),
             reader: None,
             job,
@@ -59,6 +59,11 @@ impl Feed {
     /// The reader of keys, once the header that has their names was seen.
     pub(crate) fn reader(&mut self) -> Option<&mut KeyReader> {
         self.reader.as_mut()
+    }
+
+    /// The signal that ended the stream, if one did.
+    pub(crate) fn ended_by(&self) -> Option<u8> {
+        self.input.ended_by()
     }
 
     fn key_reader(&self) -> Result<KeyReader, Failure> {

@@ -1,12 +1,10 @@
 //! The header of the stream: the first record of the first input. It passes through; its repetition in later inputs does not.
 
 use super::chunk::Chunk;
+use super::mark;
 use super::records::Framing;
 use super::split::all_fields;
 use crate::failure::Failure;
-
-/// A byte order mark, which some programs put before the first name.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The header, once it was seen.
 #[derive(Debug)]
@@ -34,14 +32,14 @@ impl Header {
         name: impl Fn(usize) -> String,
     ) -> Result<(), Failure> {
         let bytes = &chunk.bytes[..chunk.filled];
-        chunk.start = self.framing.first_end(bytes);
+        chunk.start = chunk.mark + self.framing.first_end(&bytes[chunk.mark..]);
         let record = &bytes[..chunk.start];
         match &self.record {
             None => {
                 self.record = Some(record.to_vec());
                 Ok(())
             }
-            Some(first) if self.framing.content(first) == self.framing.content(record) => Ok(()),
+            Some(first) if self.content(first) == self.content(record) => Ok(()),
             Some(_) => Err(Failure::Data {
                 name: name(chunk.source),
                 unit: self.framing.unit(),
@@ -61,8 +59,10 @@ impl Header {
         let Some(record) = &self.record else {
             return Vec::new();
         };
-        let content = self.framing.content(record);
-        let content = content.strip_prefix(BYTE_ORDER_MARK).unwrap_or(content);
-        all_fields(content, delimiter, !self.framing.is_plain())
+        all_fields(self.content(record), delimiter, !self.framing.is_plain())
+    }
+
+    fn content<'a>(&self, record: &'a [u8]) -> &'a [u8] {
+        mark::strip(self.framing.content(record))
     }
 }

@@ -14,6 +14,8 @@ use crate::files::{Source, Target};
 pub(crate) struct Job {
     pub(crate) sources: Vec<Source>,
     pub(crate) framing: Framing,
+    /// The longest record, terminator included.
+    pub(crate) max_record: usize,
     pub(crate) header: bool,
     /// The fields to compare; `None` compares whole records.
     pub(crate) key: Option<FieldList>,

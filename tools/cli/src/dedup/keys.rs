@@ -58,7 +58,7 @@ impl KeyReader {
     pub(crate) fn read(&mut self, chunk: &mut Chunk) {
         let bytes = &chunk.bytes[..chunk.filled];
         let framing = self.framing.simplified_for(&bytes[chunk.start..]);
-        framing.record_ends(bytes, chunk.start, &mut chunk.ends);
+        framing.record_ends(bytes, chunk.start.max(chunk.mark), &mut chunk.ends);
         match self.fields.take() {
             None => self.hash_records(framing, chunk),
             Some(fields) => {
@@ -87,7 +87,7 @@ impl KeyReader {
     }
 
     fn hash_fields(&mut self, framing: Framing, fields: &FieldSet, chunk: &mut Chunk) {
-        let mut start = chunk.start;
+        let mut start = chunk.start.max(chunk.mark);
         for (index, &end) in chunk.ends.iter().enumerate() {
             let content = framing.content(&chunk.bytes[start..end]);
             start = end;

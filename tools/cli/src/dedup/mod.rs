@@ -22,6 +22,7 @@ mod delivery;
 mod feed;
 mod header;
 mod job;
+mod mark;
 mod parallel;
 mod pipeline;
 mod place;

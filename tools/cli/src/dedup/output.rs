@@ -18,8 +18,8 @@ pub(crate) struct Sink {
     /// Whether its reader may go away when it has seen enough.
     main_stream: bool,
     framing: Framing,
-    /// Whether what was written ends in a record without terminator.
-    unterminated: bool,
+    /// The terminator that the last record written still lacks.
+    owed: Option<&'static [u8]>,
     bytes: u64,
 }
 
@@ -38,7 +38,7 @@ impl Sink {
             target,
             main_stream: false,
             framing,
-            unterminated: false,
+            owed: None,
             bytes: 0,
         }
     }
@@ -55,7 +55,10 @@ impl Sink {
 
     /// Writes the runs of a chunk's records.
     pub(crate) fn write_runs(&mut self, chunk: &Chunk, runs: Runs<'_>) -> Result<(), Failure> {
-        self.write_records(runs.map(|records| chunk.bytes_of(records)))
+        self.write_records(
+            runs.map(|records| chunk.bytes_of(records)),
+            chunk.terminator,
+        )
     }
 
     /// Writes what is no record.
@@ -66,25 +69,30 @@ impl Sink {
             .map_err(Failure::writing(&self.target.name, self.main_stream))
     }
 
-    /// Writes records, given as runs of adjacent ones.
+    /// Writes records, given as runs of adjacent ones. If the last has no terminator, and others follow some day, `terminator` comes between.
     pub(crate) fn write_records<'a>(
         &mut self,
         runs: impl IntoIterator<Item = &'a [u8], IntoIter: Clone>,
+        terminator: &'static [u8],
     ) -> Result<(), Failure> {
         let runs = runs.into_iter();
         let before = self.bytes;
-        self.try_write(runs.clone()).map_err(|error| {
+        self.try_write(runs.clone(), terminator).map_err(|error| {
             self.take_back_partial(runs, self.bytes - before);
             Failure::writing(&self.target.name, self.main_stream)(error)
         })
     }
 
-    fn try_write<'a>(&mut self, mut runs: impl Iterator<Item = &'a [u8]>) -> io::Result<()> {
+    fn try_write<'a>(
+        &mut self,
+        mut runs: impl Iterator<Item = &'a [u8]>,
+        terminator: &'static [u8],
+    ) -> io::Result<()> {
         let mut slices = [IoSlice::new(&[]); RUNS_AT_ONCE];
         loop {
             // Records never run together: the terminator that the input did not have comes when it is known that more follows.
-            let terminators = usize::from(self.unterminated);
-            slices[0] = IoSlice::new(self.framing.full_terminator());
+            let terminators = usize::from(self.owed.is_some());
+            slices[0] = IoSlice::new(self.owed.unwrap_or_default());
             let mut filled = terminators;
             let mut last = None;
             for (slice, run) in slices[terminators..].iter_mut().zip(&mut runs) {
@@ -100,7 +108,7 @@ impl Sink {
                 &mut slices[..filled],
                 &mut self.bytes,
             )?;
-            self.unterminated = *last != self.framing.terminator();
+            self.owed = (*last != self.framing.terminator()).then_some(terminator);
         }
     }
 
@@ -108,7 +116,7 @@ impl Sink {
     ///
     /// The failure itself is what is reported; if cutting fails as well, there is nothing to be done about it.
     fn take_back_partial<'a>(&mut self, runs: impl Iterator<Item = &'a [u8]>, written: u64) {
-        let partial = partial_bytes(self.framing, self.unterminated, runs, written);
+        let partial = partial_bytes(self.framing, self.owed, runs, written);
         let Ok(metadata) = self.target.file.metadata() else {
             return;
         };
@@ -122,13 +130,13 @@ impl Sink {
 /// How many of the `written` bytes of `runs` belong to a record that was not written as a whole.
 fn partial_bytes<'a>(
     framing: Framing,
-    after_unterminated: bool,
+    owed: Option<&[u8]>,
     runs: impl Iterator<Item = &'a [u8]>,
     written: u64,
 ) -> u64 {
     let mut left = written;
-    if after_unterminated {
-        let terminator = framing.full_terminator().len() as u64;
+    if let Some(terminator) = owed {
+        let terminator = terminator.len() as u64;
         if left < terminator {
             return left;
         }
@@ -178,12 +186,12 @@ mod tests {
         let runs: [&[u8]; 2] = [b"ab\n\ncd\n", b"e\nf"];
         let expected = [0, 1, 2, 0, 0, 1, 2, 0, 1, 0, 0];
         for (written, expected) in (0..).zip(expected) {
-            let partial = |after_unterminated, written| {
-                partial_bytes(Framing::CrLf, after_unterminated, runs.into_iter(), written)
-            };
-            assert_eq!(partial(false, written), expected, "{written}");
-            assert_eq!(partial(true, written + 2), expected, "{written}");
-            assert_eq!(partial(true, 1), 1);
+            let partial =
+                |owed, written| partial_bytes(Framing::CrLf, owed, runs.into_iter(), written);
+            let owed = Some(b"\r\n".as_slice());
+            assert_eq!(partial(None, written), expected, "{written}");
+            assert_eq!(partial(owed, written + 2), expected, "{written}");
+            assert_eq!(partial(owed, 1), 1);
         }
     }
 

@@ -28,8 +28,8 @@ const IN_FLIGHT: usize = 2;
 /// How many chunks there are for each node: those in flight, one being read, one waiting.
 const CHUNKS_PER_NODE: usize = IN_FLIGHT + 2;
 
-/// How the stream went, and the partitions of the filter.
-pub(super) type Passed = (Result<(), Failure>, Vec<FingerprintLines>);
+/// How the stream went, with the signal that ended it, if one did; and the partitions of the filter.
+pub(super) type Passed = (Result<Option<u8>, Failure>, Vec<FingerprintLines>);
 
 /// What the feed and the nodes share.
 struct Intake {
@@ -37,7 +37,7 @@ struct Intake {
     /// Set before the first chunk comes.
     reader: OnceLock<KeyReader>,
     /// How the feed ended; set before `ended`.
-    end: Mutex<Result<(), Failure>>,
+    end: Mutex<Result<Option<u8>, Failure>>,
     ended: AtomicBool,
     /// A chunk could not be delivered: nothing more is wanted.
     stopped: AtomicBool,
@@ -113,7 +113,7 @@ pub(super) fn pass(
     let intake = Arc::new(Intake {
         chunks: ArrayQueue::new(threads * CHUNKS_PER_NODE),
         reader: OnceLock::new(),
-        end: Mutex::new(Ok(())),
+        end: Mutex::new(Ok(None)),
         ended: AtomicBool::new(false),
         stopped: AtomicBool::new(false),
         nodes: nodes.iter().map(Node::doorbell).collect(),
@@ -156,7 +156,7 @@ pub(super) fn pass(
     })?;
     let passed = match lock(&turns.failure).take() {
         Some(failure) => Err(failure),
-        None => std::mem::replace(&mut *lock(&intake.end), Ok(())),
+        None => std::mem::replace(&mut *lock(&intake.end), Ok(None)),
     };
     Ok((passed, filters))
 }
@@ -168,7 +168,10 @@ fn feed(mut source: Feed, intake: &Intake, recycled: &Receiver<Chunk>) {
     while let Ok(mut chunk) = recycled.recv() {
         match source.next(&mut chunk) {
             Ok(true) => {}
-            Ok(false) => break,
+            Ok(false) => {
+                *lock(&intake.end) = Ok(source.ended_by());
+                break;
+            }
             Err(failure) => {
                 *lock(&intake.end) = Err(failure);
                 break;

@@ -35,12 +35,12 @@ pub(crate) fn run(job: Job) -> Result<ExitCode, Failure> {
     delivery.conclude(&job, passed, &report, threads)
 }
 
-/// Takes the whole stream through the stages, on this thread.
+/// Takes the whole stream through the stages, on this thread; tells which signal ended it, if one did.
 fn pass(
     mut feed: Feed,
     filter: &mut FingerprintLines,
     delivery: &mut Delivery,
-) -> Result<(), Failure> {
+) -> Result<Option<u8>, Failure> {
     let mut chunk = Chunk::default();
     while feed.next(&mut chunk)? {
         if let Some(reader) = feed.reader() {
@@ -49,5 +49,5 @@ fn pass(
         filter.observe(&chunk.hashes, &mut chunk.verdicts);
         delivery.deliver(&mut chunk)?;
     }
-    Ok(())
+    Ok(feed.ended_by())
 }

@@ -9,5 +9,7 @@ mod outputs;
 mod real_data;
 mod records;
 mod run;
+#[cfg(unix)]
+mod signals;
 mod streams;
 mod threads;
