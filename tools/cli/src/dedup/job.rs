@@ -50,7 +50,9 @@ impl Threads {
             Self::Count(count) => count.get(),
             Self::AllCores => {
                 let cores = available_parallelism().map_or(1, NonZeroUsize::get);
-                cores.min(usize::try_from(lines).unwrap_or(usize::MAX))
+                cores
+                    .min(usize::try_from(lines).unwrap_or(usize::MAX))
+                    .max(1)
             }
         }
     }

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
+use echoless::memory::LINE_BYTES;
 use echoless::{Filter, FingerprintLines};
 
 use super::chunk::Chunk;
@@ -21,7 +22,7 @@ pub(crate) fn run(job: Job) -> Result<ExitCode, Failure> {
         source.check()?;
     }
     let spec = job.filter.spec();
-    let threads = job.threads.count(spec.geometry()?.lines);
+    let threads = job.threads.count(job.filter.memory_bytes / LINE_BYTES);
     if threads == 1 {
         let mut filter = spec.build()?;
         let mut delivery = Delivery::open(&job, began)?;
