@@ -4,6 +4,10 @@
 
 pub mod clock;
 pub mod limit;
+pub mod machine;
+pub mod peers;
+pub mod record;
 pub mod scaling;
 pub mod streams;
 pub mod table;
+pub mod tools;

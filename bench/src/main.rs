@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use echoless_bench::{limit, scaling};
+use echoless_bench::{limit, peers, scaling, tools};
 
 #[derive(Parser)]
 #[command(about = "Benchmarks of echoless; every one checks what it counts")]
@@ -18,12 +18,18 @@ enum Command {
     Limit(limit::Arguments),
     /// One thread against several: engine, mesh and the shared filter.
     Scaling(scaling::Arguments),
+    /// Against the structures that a user would pick instead: the same keys, the same memory, one core.
+    Peers(peers::Arguments),
+    /// The command against sort, awk and other tools on generated files.
+    Tools(tools::Arguments),
 }
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Limit(arguments) => limit::run(&arguments),
         Command::Scaling(arguments) => scaling::run(&arguments),
+        Command::Peers(arguments) => peers::run(&arguments),
+        Command::Tools(arguments) => tools::run(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
