@@ -7,6 +7,7 @@ pub mod limit;
 pub mod machine;
 pub mod peers;
 pub mod record;
+pub mod report;
 pub mod scaling;
 pub mod streams;
 pub mod table;

@@ -37,11 +37,13 @@ impl Machine {
         let kibibytes = field(meminfo, "MemTotal")
             .and_then(|value| value.trim_end_matches("kB").trim().parse().ok())
             .unwrap_or(0u64);
+        // What follows the version names who built the kernel.
+        let version = release.split('-').next().unwrap_or_default();
         Self {
             cpu: cpu.to_owned(),
             cores,
             memory_mib: kibibytes / 1024,
-            system: format!("{} {release}", std::env::consts::OS)
+            system: format!("{} {version}", std::env::consts::OS)
                 .trim_end()
                 .to_owned(),
         }
@@ -86,7 +88,7 @@ mod tests {
     #[test]
     fn a_machine_is_read_from_what_the_system_tells() {
         let cpuinfo = "processor\t: 0\nmodel name\t: Some CPU 7\nmodel name\t: other\n";
-        let machine = Machine::from_texts(cpuinfo, "MemTotal:  4194304 kB\n", "6.1.0", 4);
+        let machine = Machine::from_texts(cpuinfo, "MemTotal:  4194304 kB\n", "6.1.0-made-by", 4);
         assert_eq!(machine.cpu, "Some CPU 7");
         assert_eq!(machine.memory_mib, 4096);
         assert_eq!(machine.system, format!("{} 6.1.0", std::env::consts::OS));

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use echoless_bench::{limit, peers, scaling, tools};
+use echoless_bench::{limit, peers, report, scaling, tools};
 
 #[derive(Parser)]
 #[command(about = "Benchmarks of echoless; every one checks what it counts")]
@@ -22,6 +22,8 @@ enum Command {
     Peers(peers::Arguments),
     /// The command against sort, awk and other tools on generated files.
     Tools(tools::Arguments),
+    /// Renders every recorded run as one page with plots.
+    Report(report::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
         Command::Scaling(arguments) => scaling::run(&arguments),
         Command::Peers(arguments) => peers::run(&arguments),
         Command::Tools(arguments) => tools::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,7 +1,7 @@
 //! Makes the files, runs every tool over them in turn, and compares what came out.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use clap::Args;
@@ -24,6 +24,9 @@ pub struct Arguments {
     /// The memory of our filter.
     #[arg(long, default_value = "256MiB")]
     memory: String,
+    /// Time the writing of a file too; else the timed output goes nowhere, as the kernel's part of the writing is the same for all.
+    #[arg(long)]
+    into_file: bool,
     /// Install the tools that are Rust crates into the build folder, with cargo.
     #[arg(long)]
     install: bool,
@@ -69,6 +72,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         "input",
         "mib",
         "cpu_seconds",
+        "system_seconds",
         "wall_seconds",
         "peak_mib",
         "bytes_per_cpu_second",
@@ -83,7 +87,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         generate(&echoless, generator, lines, &file)?;
         let tools =
             catalogue::catalogue(echoless.clone(), &arguments.memory, &installed.join("bin"));
-        let entries = measure(tools, &file, folder.path(), arguments.rounds.max(1))?;
+        let mut entries = check(tools, &file, folder.path())?;
+        measure(&mut entries, arguments, &file, folder.path())?;
         push_rows(&mut table, input, fs::metadata(&file)?.len(), &entries)?;
     }
     table.publish(&arguments.outputs)
@@ -93,41 +98,50 @@ fn generate(echoless: &Path, kind: &[&str], lines: u64, file: &Path) -> Result<(
     let mut command = Command::new(echoless);
     command.arg("gen").args(kind);
     command.args(["--count", &lines.to_string(), "--duplicates", DUPLICATES]);
-    child::run(&mut command, None, file).map(drop)
+    child::run(&mut command, None, Some(file)).map(drop)
+}
+
+/// Runs each tool once, untimed, and reads what it made.
+fn check(tools: Vec<Tool>, input: &Path, folder: &Path) -> Result<Vec<Entry>, Failure> {
+    let output = folder.join("output");
+    let outcome = |tool: &Tool| {
+        let Some(program) = &tool.program else {
+            return Ok(Outcome::Missing);
+        };
+        let (mut command, stdin) = tool.command(program, input, folder);
+        match child::run(&mut command, stdin, Some(&output)) {
+            Ok(_) => Digest::of_file(&output).map(Outcome::Made),
+            Err(error) => Ok(Outcome::Failed(error.to_string())),
+        }
+    };
+    let entry = |tool: Tool| {
+        Ok(Entry {
+            outcome: outcome(&tool)?,
+            tool,
+            usages: Vec::new(),
+        })
+    };
+    tools.into_iter().map(entry).collect()
 }
 
 /// Runs the tools in turn, so that a busy while on the machine does not fall on one of them.
 fn measure(
-    tools: Vec<Tool>,
+    entries: &mut [Entry],
+    arguments: &Arguments,
     input: &Path,
     folder: &Path,
-    rounds: usize,
-) -> Result<Vec<Entry>, Failure> {
-    let mut entries: Vec<Entry> = tools
-        .into_iter()
-        .map(|tool| Entry {
-            tool,
-            usages: Vec::new(),
-            outcome: Outcome::Missing,
-        })
-        .collect();
-    let output: PathBuf = folder.join("output");
-    for round in 0..rounds {
-        for entry in &mut entries {
-            let Some(program) = &entry.tool.program else {
-                continue;
-            };
-            let (mut command, stdin) = entry.tool.command(program, input, folder);
-            match child::run(&mut command, stdin, &output) {
-                Ok(usage) => entry.usages.push(usage),
-                Err(error) => entry.outcome = Outcome::Failed(error.to_string()),
-            }
-            if round == 0 && !entry.usages.is_empty() {
-                entry.outcome = Outcome::Made(Digest::of_file(&output)?);
+) -> Result<(), Failure> {
+    let output = folder.join("output");
+    let output = arguments.into_file.then_some(output.as_path());
+    for _ in 0..arguments.rounds.max(1) {
+        for entry in &mut *entries {
+            if let (Some(program), Outcome::Made(_)) = (&entry.tool.program, &entry.outcome) {
+                let (mut command, stdin) = entry.tool.command(program, input, folder);
+                entry.usages.push(child::run(&mut command, stdin, output)?);
             }
         }
     }
-    Ok(entries)
+    Ok(())
 }
 
 impl Entry {
@@ -178,6 +192,7 @@ fn push_rows(table: &mut Table, input: &str, bytes: u64, entries: &[Entry]) -> R
             input.into(),
             Cell::from(bytes as f64 / 2f64.powi(20)),
             cpu.into(),
+            entry.median(|usage| usage.system_seconds).into(),
             entry.median(|usage| usage.wall_seconds).into(),
             entry
                 .median(|usage| usage.peak_bytes as f64 / 2f64.powi(20))
