@@ -1,5 +1,7 @@
 //! Bit filters: k ranges of booleans in a line.
 
+use std::ops::Range;
+
 use echoless::KeyHash;
 use proptest::prelude::*;
 
@@ -16,79 +18,120 @@ impl BitFilters {
         self.name.starts_with("rsbf")
     }
 
-    fn size(&self) -> usize {
-        (if self.counts() { 496 } else { 512 }) / self.hashes
+    fn bits(&self) -> usize {
+        if self.counts() { 496 } else { 512 }
     }
 
-    /// One position in each filter; set 0 or 1 of the positions that a hash gives.
-    fn positions(&self, hash: KeyHash, set: usize, of_key: bool) -> Vec<usize> {
-        let size = self.size();
-        let within = |filter: usize| {
-            if self.counts() || !size.is_power_of_two() || size < 64 {
-                return piece(hash, 16 * set, filter, size);
-            }
-            let half = size.ilog2() as usize * self.hashes <= 32;
-            let word = match (of_key, half) {
-                (true, true) => hash.0,
-                (_, true) => hash.remix(0) >> (32 * set),
-                (_, false) => hash.remix(16 * set as u64),
-            };
-            (word >> (filter as u32 * size.ilog2())) as usize % size
-        };
+    /// The filters, the first ones longer by a bit if they cannot be equal.
+    fn filters(&self) -> Vec<Range<usize>> {
+        let (size, longer) = (self.bits() / self.hashes, self.bits() % self.hashes);
+        let mut start = 0;
         (0..self.hashes)
-            .map(|filter| filter * size + within(filter))
+            .map(|filter| {
+                let end = start + size + usize::from(filter < longer);
+                std::mem::replace(&mut start, end)..end
+            })
             .collect()
     }
 
-    fn clear_one_of_each(&self, line: &mut Bits, draw: KeyHash) {
-        for position in self.positions(draw, 0, false) {
-            line[position] = false;
-        }
+    /// Whether filters are whole words and positions so many bits of one hash.
+    fn whole_words(&self) -> bool {
+        !self.counts() && [1, 2, 4, 8].contains(&self.hashes)
+    }
+
+    /// Position `filter` within the filter, of those packed in a word.
+    fn packed(&self, word: u64, filter: usize) -> usize {
+        let size = 512 / self.hashes;
+        (word >> (filter as u32 * size.ilog2())) as usize % size
+    }
+
+    fn own(&self, key: KeyHash) -> Vec<usize> {
+        let word = if self.hashes == 8 {
+            key.remix(0)
+        } else {
+            key.0
+        };
+        self.each(|filter, size| {
+            if self.whole_words() {
+                self.packed(word, filter)
+            } else {
+                piece(key, 0, filter, size)
+            }
+        })
+    }
+
+    /// A random bit in each filter that is not the key's.
+    fn others(&self, key: KeyHash, draw: KeyHash) -> Vec<usize> {
+        let (own, filters) = (self.own(key), self.filters());
+        self.each(|filter, size| {
+            let own = own[filter] - filters[filter].start;
+            if self.whole_words() {
+                own ^ self.packed(draw.remix(0), filter).max(1)
+            } else {
+                (own + 1 + piece(draw, 0, filter, size - 1)) % size
+            }
+        })
+    }
+
+    /// The bits that decide whether a filter loses its random bit.
+    fn witnesses(&self, draw: KeyHash) -> Vec<usize> {
+        let word = if self.hashes == 8 {
+            draw.remix(16)
+        } else {
+            draw.remix(0) >> 32
+        };
+        self.each(|filter, size| {
+            if self.whole_words() {
+                self.packed(word, filter)
+            } else {
+                piece(draw, 16, filter, size)
+            }
+        })
+    }
+
+    /// One position of the line in each filter, from the number of the filter and its size.
+    fn each(&self, within: impl Fn(usize, usize) -> usize) -> Vec<usize> {
+        let filters = self.filters().into_iter().enumerate();
+        filters
+            .map(|(filter, bits)| bits.start + within(filter, bits.len()))
+            .collect()
     }
 
     /// Clears what the algorithm clears, and says whether the key goes in.
-    fn make_room(&self, line: &mut Bits, own: &[usize], seen: bool, draw: KeyHash) -> bool {
-        let size = self.size();
+    fn make_room(&self, line: &mut Bits, key: KeyHash, seen: bool, draw: KeyHash) -> bool {
+        let size = self.bits() / self.hashes;
         let arrivals = number(line, 496, 16) as usize;
-        match self.name {
-            "rsbf:as=tabled" => {
-                let insert = arrivals <= size || below(draw, 32, arrivals) < size;
-                if insert {
-                    self.clear_one_of_each(line, draw);
-                }
-                return insert;
+        let before = *line;
+        let cleared: Vec<usize> = match self.name {
+            "rsbf:as=tabled" if arrivals <= size || below(draw, 33, arrivals) < size => {
+                self.others(key, draw)
             }
+            "rsbf:as=tabled" => return false,
             "rsbf:as=described" if arrivals <= size => return true,
             _ if seen => return false,
-            "bloom" => {}
-            "bsbf" => self.clear_one_of_each(line, draw),
-            "bsbfsd" => line[below(draw, 0, size * self.hashes)] = false,
+            "bloom" => Vec::new(),
+            "bsbf" => self.others(key, draw),
+            "bsbfsd" => vec![self.others(key, draw)[below(draw, 32, self.hashes)]],
             "rlbsbf" => {
-                let before = *line;
-                let picked = self.positions(draw, 0, false);
-                for (picked, witness) in picked.into_iter().zip(self.positions(draw, 1, false)) {
-                    if before[witness] {
-                        line[picked] = false;
-                    }
-                }
+                let pairs = self.others(key, draw).into_iter().zip(self.witnesses(draw));
+                let lost = pairs.filter(|(_, witness)| before[*witness]);
+                lost.map(|(other, _)| other).collect()
             }
             "rsbf:as=described" if size as f64 <= self.threshold * arrivals as f64 => {
-                for (filter, own) in own.iter().enumerate() {
-                    let range = filter * size..(filter + 1) * size;
-                    let ones: Vec<usize> = range.filter(|bit| line[*bit]).collect();
-                    if !line[*own] && !ones.is_empty() {
-                        line[ones[below(draw, 33 + filter, ones.len())]] = false;
-                    }
-                }
+                let filters = self.filters().into_iter().zip(self.own(key)).enumerate();
+                let zero = filters.filter(|(_, (_, own))| !before[*own]);
+                zero.filter_map(|(filter, (bits, _))| {
+                    let ones: Vec<usize> = bits.filter(|bit| before[*bit]).collect();
+                    (!ones.is_empty()).then(|| ones[below(draw, 34 + filter, ones.len())])
+                })
+                .collect()
             }
-            "rsbf:as=described" => {
-                let insert = below(draw, 32, arrivals) < size;
-                if insert {
-                    self.clear_one_of_each(line, draw);
-                }
-                return insert;
-            }
+            "rsbf:as=described" if below(draw, 33, arrivals) < size => self.others(key, draw),
+            "rsbf:as=described" => return false,
             name => unreachable!("{name}"),
+        };
+        for bit in cleared {
+            line[bit] = false;
         }
         true
     }
@@ -100,9 +143,9 @@ impl Model for BitFilters {
             let arrivals = number(line, 496, 16);
             set_number(line, 496, 16, (arrivals + 1).min(65535));
         }
-        let own = self.positions(key, 0, true);
+        let own = self.own(key);
         let seen = own.iter().all(|bit| line[*bit]);
-        if self.make_room(line, &own, seen, draw) {
+        if self.make_room(line, key, seen, draw) {
             for bit in own {
                 line[bit] = true;
             }

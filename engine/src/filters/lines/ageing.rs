@@ -1,14 +1,16 @@
 //! The ageing policies of bit filters in a line: which bits are cleared, and whether the key's bits are set.
 
 use super::draw::Draw;
-use super::mask::{LINE_BITS, below, one_bit, replaced, words};
+use super::mask::{LINE_BITS, below, replaced, words};
 use super::places::Places;
 use crate::filters::published::bits::Reservoir;
+use crate::hash::KeyHash;
 use crate::memory::Line;
 
 /// An arrival at a line.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Arrival {
+    pub(super) key: KeyHash,
     /// The bits of the key.
     pub(super) own: Line,
     /// Whether they were all set.
@@ -26,7 +28,7 @@ pub(super) trait LineAgeing: Copy + Send + 'static {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Never;
 
-/// BSBF: a random bit in each filter.
+/// BSBF: a random bit in each filter, other than the key's as in all of these.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EachFilter;
 
@@ -48,7 +50,7 @@ impl LineAgeing for Never {
 impl LineAgeing for EachFilter {
     #[inline(always)]
     fn age<P: Places>(self, places: P, line: &Line, arrival: Arrival) -> Line {
-        let cleared = places.random(arrival.draw);
+        let cleared = places.others(arrival.key, arrival.draw);
         replaced(line, &cleared, !arrival.seen, &arrival.own)
     }
 }
@@ -56,8 +58,7 @@ impl LineAgeing for EachFilter {
 impl LineAgeing for OneFilter {
     #[inline(always)]
     fn age<P: Places>(self, places: P, line: &Line, arrival: Arrival) -> Line {
-        let bits = u64::from(places.filters() * places.width());
-        let cleared = one_bit(arrival.draw.below(0, bits) as u32);
+        let cleared = places.other_of_one(arrival.key, arrival.draw);
         replaced(line, &cleared, !arrival.seen, &arrival.own)
     }
 }
@@ -65,7 +66,7 @@ impl LineAgeing for OneFilter {
 impl LineAgeing for ByLoad {
     #[inline(always)]
     fn age<P: Places>(self, places: P, line: &Line, arrival: Arrival) -> Line {
-        let cleared = places.random_by_load(arrival.draw, line);
+        let cleared = places.others_by_load(arrival.key, arrival.draw, line);
         replaced(line, &cleared, !arrival.seen, &arrival.own)
     }
 }
@@ -91,8 +92,8 @@ const COUNT_SHIFT: u32 = 64 - COUNT_BITS;
 pub(super) const MOST_ARRIVALS: u64 = (1 << COUNT_BITS) - 1;
 
 /// The stream of the draw that decides on insertion, and the first of those that pick set bits; apart from those of [`Places`].
-const INSERT_STREAM: u64 = 32;
-const SET_BIT_STREAM: u64 = 33;
+const INSERT_STREAM: u64 = 33;
+const SET_BIT_STREAM: u64 = 34;
 
 impl LineAgeing for Counted {
     #[inline(always)]
@@ -100,10 +101,11 @@ impl LineAgeing for Counted {
         let arrivals = (line.0[7] >> COUNT_SHIFT)
             .saturating_add(1)
             .min(MOST_ARRIVALS);
-        let size = u64::from(places.width());
+        // s, rounded down.
+        let size = u64::from(COUNTED_LINE_BITS / places.filters());
         let early = arrivals <= size;
         let lucky = early || arrival.draw.below(INSERT_STREAM, arrivals) < size;
-        let one_of_each = places.random(arrival.draw);
+        let one_of_each = places.others(arrival.key, arrival.draw);
         let mut after = match self.0 {
             Reservoir::Tabled if lucky => replaced(line, &one_of_each, true, &arrival.own),
             Reservoir::Tabled => *line,
@@ -130,9 +132,8 @@ impl LineAgeing for Counted {
 fn set_bits<P: Places>(places: P, line: &Line, arrival: Arrival) -> Line {
     let mut picked = Line::EMPTY;
     for filter in 0..places.filters() {
-        let start = below(filter * places.width());
-        let end = below((filter + 1) * places.width());
-        let range = words(|index| end.0[index] & !start.0[index]);
+        let (before, up_to) = (below(places.start(filter)), below(places.start(filter + 1)));
+        let range = words(|index| up_to.0[index] & !before.0[index]);
         let lacks = (0..8).any(|index| arrival.own.0[index] & range.0[index] & !line.0[index] != 0);
         let ones = words(|index| line.0[index] & range.0[index]);
         let count: u32 = ones.0.iter().map(|word| word.count_ones()).sum();

@@ -22,9 +22,16 @@ impl<P: Places, A: LineAgeing> Rule for BitRule<P, A> {
         let own = self.places.of_key(key);
         let seen = covers(line, &own);
         let draw = self.salt.draw(line, key);
-        *line = self
-            .ageing
-            .age(self.places, line, Arrival { own, seen, draw });
+        *line = self.ageing.age(
+            self.places,
+            line,
+            Arrival {
+                key,
+                own,
+                seen,
+                draw,
+            },
+        );
         seen
     }
 

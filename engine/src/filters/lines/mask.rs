@@ -44,13 +44,6 @@ pub(super) fn fold(line: &Line) -> u64 {
     line.0.iter().fold(0, |folded, word| folded ^ word)
 }
 
-/// The line in which only bit `position` is set.
-#[inline(always)]
-pub(super) fn one_bit(position: u32) -> Line {
-    debug_assert!(position < LINE_BITS);
-    words(|index| within_word(u64::from(position), index as u32))
-}
-
 /// The part of one bit, at `position` of a run of words, that lies in word `word` of the run.
 #[inline(always)]
 pub(super) const fn within_word(position: u64, word: u32) -> u64 {
@@ -59,9 +52,11 @@ pub(super) const fn within_word(position: u64, word: u32) -> u64 {
     if here < 64 { 1 << here } else { 0 }
 }
 
+/// Sets the bit at `position` if `doing`.
 #[inline(always)]
-pub(super) fn set(line: &mut Line, position: u32) {
-    line.0[(position / 64) as usize % 8] |= 1 << (position % 64);
+pub(super) fn set(line: &mut Line, position: u32, doing: bool) {
+    debug_assert!(position < LINE_BITS);
+    line.0[(position / 64) as usize % 8] |= u64::from(doing) << (position % 64);
 }
 
 #[inline(always)]
@@ -133,7 +128,8 @@ mod tests {
         #[test]
         fn a_bit_that_changes_changes_the_fold(line: [u64; 8], bit in 0..LINE_BITS) {
             let line = Line(line);
-            let flipped = words(|index| line.0[index] ^ one_bit(bit).0[index]);
+            let one = words(|index| u64::from(index as u32 == bit / 64) << (bit % 64));
+            let flipped = words(|index| line.0[index] ^ one.0[index]);
             prop_assert_ne!(fold(&line), fold(&flipped));
         }
     }

@@ -237,7 +237,7 @@ fn count_bits(
     let places = Ranges::in_bits(hashes, COUNTED_LINE_BITS);
     if let Reservoir::Described { threshold } = process {
         // Below it the third phase would never begin, for the count of arrivals is full before.
-        let least = f64::from(places.width()) / MOST_ARRIVALS as f64;
+        let least = f64::from(COUNTED_LINE_BITS / hashes) / MOST_ARRIVALS as f64;
         if !(threshold == 0.0 || (least..=1.0).contains(&threshold)) {
             let allowed = format!("0, or {least:.2e} to 1 in the line form");
             return Err(SpecError::new("pstar", threshold.to_string(), allowed).into());

@@ -51,7 +51,7 @@ impl<const D: u32> StableRule<D> {
     fn cells_of(self, key: KeyHash) -> Line {
         let mut lowest = Line::EMPTY;
         for hash in 0..self.hashes {
-            set(&mut lowest, piece(key, 0, hash, Self::CELLS) * D);
+            set(&mut lowest, piece(key, 0, hash, Self::CELLS) * D, true);
         }
         lowest
     }
