@@ -6,7 +6,7 @@ use std::thread;
 
 use echoless::transport::{Consumer, PopError, Producer, Sleeper, Wait, ring};
 
-const MESSAGES: u64 = 300;
+const MESSAGES: u64 = 2_000;
 const KEYS: usize = 64;
 
 /// A message of several cache lines, as large as those that carry key hashes.

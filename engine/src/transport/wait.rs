@@ -25,7 +25,7 @@ use crate::sync::{
 
 /// How a thread looks before it sleeps: rounds of spinning, each of which ends with an offer of the core to others.
 ///
-/// Both forms sleep after some rounds. To choose the wrong one costs time, but no more than about as much again.
+/// Spinning between offers is kept short in both, so that more threads than cores are no disaster even under the wrong one.
 ///
 /// # Examples
 /// ```
@@ -35,9 +35,9 @@ use crate::sync::{
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Wait {
-    /// The thread has a core to itself: it spins for microseconds between its offers of the core.
+    /// The thread has a core to itself: about a microsecond of spinning between offers, a millisecond or so before it sleeps.
     Dedicated,
-    /// The thread shares its core, perhaps with the very thread it waits for: it offers the core nearly at once.
+    /// The thread shares its core, perhaps with the very thread it waits for: it offers the core nearly at once, and soon sleeps.
     Shared,
 }
 
@@ -52,18 +52,24 @@ impl Wait {
         }
     }
 
-    /// How often the condition is tested before the thread offers its core to another. A test and a pause take some 25 ns; a
-    /// thread that spins where its peer should run wastes them all, so this stays near what a switch of threads costs.
+    /// How often the condition is tested before the thread offers its core to another.
+    ///
+    /// A test and a pause take some 25 ns. An answer from another core is there in a few of them; where the peer needs this very
+    /// core all are wasted, so that they must cost less than the switch of threads that follows.
     const fn spins(self) -> u32 {
         match self {
-            Self::Dedicated => 128,
+            Self::Dedicated => 32,
             Self::Shared => 4,
         }
     }
 
     /// How often the thread offers its core before it sleeps. None under loom, whose threads need no time.
     const fn yields(self) -> u32 {
-        if cfg!(loom) { 0 } else { 64 }
+        match self {
+            _ if cfg!(loom) => 0,
+            Self::Dedicated => 1024,
+            Self::Shared => 64,
+        }
     }
 }
 
