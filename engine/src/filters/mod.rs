@@ -1,6 +1,7 @@
 //! The filters: what every one of them offers, and one module for each family.
 
 pub mod fingerprint;
+pub mod lines;
 pub mod published;
 pub mod tracked;
 
@@ -51,5 +52,27 @@ pub trait Filter: Send {
         } else {
             Verdict::Fresh
         }
+    }
+}
+
+impl Filter for Box<dyn Filter> {
+    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+        (**self).observe_words(keys, duplicates);
+    }
+
+    fn contains(&self, key: KeyHash) -> bool {
+        (**self).contains(key)
+    }
+
+    fn clear(&mut self) {
+        (**self).clear();
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        (**self).memory_bytes()
+    }
+
+    fn prefetch(&self, keys: &[KeyHash]) {
+        (**self).prefetch(keys);
     }
 }

@@ -51,7 +51,7 @@ struct Tally {
 }
 
 impl FingerprintLines {
-    pub(super) fn new(
+    pub(crate) fn new(
         lines: LineArray,
         range: LineRange,
         width: SlotWidth,
