@@ -60,6 +60,10 @@ impl<R: Rule> Filter for LineFilter<R> {
         self.lines.bytes()
     }
 
+    fn lines(&self) -> Option<&[Line]> {
+        Some(&self.lines)
+    }
+
     fn prefetch(&self, keys: &[KeyHash]) {
         for key in keys {
             prefetch(&self.lines, self.range.position(*key));
