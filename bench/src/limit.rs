@@ -5,10 +5,9 @@
 use std::ops::RangeInclusive;
 
 use clap::Args;
+use echoless::filters::lines::LineForm;
 use echoless::memory::{LINE_BYTES, Line, prefetch};
-use echoless::{
-    Filter, FingerprintLines, FingerprintSpec, Kernel, KeyHash, Replacement, SlotWidth,
-};
+use echoless::{FilterSpec, FingerprintSpec, Kernel, KeyHash, Replacement, SlotWidth};
 
 use crate::clock::{median, thread_seconds};
 use crate::streams::{BATCH, Stream, StreamKind};
@@ -42,32 +41,6 @@ const READ_AHEAD: [usize; 6] = [0, 32, 64, 128, 192, 256];
 /// How many keys go to each line before anything is measured: enough that the lines of most filters are full.
 const WARM_UP: u64 = 40;
 
-/// A filter under test: it shows its lines, so that plain reads can be measured over the very same memory.
-pub trait Measured: Filter {
-    /// The lines.
-    fn lines(&self) -> &[Line];
-
-    /// How many of the distinct keys so far it expects to have called duplicates; `None` if it cannot say.
-    fn expected_false_duplicates(&self) -> Option<f64>;
-
-    /// How many bytes lie on huge pages.
-    fn huge_page_bytes(&self) -> u64;
-}
-
-impl Measured for FingerprintLines {
-    fn lines(&self) -> &[Line] {
-        Self::lines(self)
-    }
-
-    fn expected_false_duplicates(&self) -> Option<f64> {
-        Some(self.report().expected_false_duplicates)
-    }
-
-    fn huge_page_bytes(&self) -> u64 {
-        self.report().huge_page_bytes
-    }
-}
-
 /// A form and how to build it in so many bytes.
 struct Form {
     name: String,
@@ -75,7 +48,7 @@ struct Form {
     build: Build,
 }
 
-type Build = Box<dyn Fn(u64) -> Result<Box<dyn Measured>, Failure>>;
+type Build = Box<dyn Fn(u64) -> Result<Box<dyn LineForm>, Failure>>;
 
 fn fingerprint_forms(kernel: Kernel) -> impl Iterator<Item = Form> {
     Replacement::ALL.into_iter().map(move |replacement| Form {
@@ -87,6 +60,27 @@ fn fingerprint_forms(kernel: Kernel) -> impl Iterator<Item = Form> {
                 .replacement(replacement)
                 .kernel(kernel);
             Ok(Box::new(spec.build()?))
+        }),
+    })
+}
+
+/// The line forms of published filters.
+const LINE_FORMS: [&str; 6] = [
+    "bloom:k=4",
+    "bloom:k=6",
+    "bsbf:k=2",
+    "rlbsbf:k=2",
+    "rlbsbf:k=3",
+    "sbf:k=2,d=1",
+];
+
+fn line_forms(kernel: Kernel) -> impl Iterator<Item = Form> {
+    LINE_FORMS.into_iter().map(move |text| Form {
+        name: text.to_owned(),
+        kernel,
+        build: Box::new(move |bytes| {
+            let spec = text.parse::<FilterSpec>()?.with_memory(bytes);
+            Ok(spec.line_spec()?.kernel(kernel).build()?)
         }),
     })
 }
@@ -117,8 +111,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             .collect();
     }
     for size in &arguments.sizes {
-        for form in kernels.iter().copied().flat_map(fingerprint_forms) {
-            measure(arguments, *size, &form, &mut table)?;
+        for kernel in kernels.iter().copied() {
+            for form in fingerprint_forms(kernel).chain(line_forms(kernel)) {
+                measure(arguments, *size, &form, &mut table)?;
+            }
         }
     }
     table.publish(&arguments.outputs)
@@ -144,7 +140,7 @@ fn measure(
     let mut stream = Stream::new(StreamKind::Distinct, 0);
     let mut words = vec![0; BATCH / 64];
     let (mut observed, mut duplicates) = (0, 0);
-    let mut observe = |filter: &mut dyn Measured, keys: &[KeyHash]| {
+    let mut observe = |filter: &mut dyn LineForm, keys: &[KeyHash]| {
         filter.observe_words(keys, &mut words);
         observed += keys.len() as u64;
         duplicates += words

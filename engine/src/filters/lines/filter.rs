@@ -2,9 +2,24 @@
 
 use crate::cpu::Granted;
 use crate::filters::Filter;
+use crate::filters::fingerprint::FingerprintLines;
 use crate::hash::KeyHash;
 use crate::kernels::{Drive, LineRange, LineStep, Visit};
 use crate::memory::{Line, LineArray, prefetch};
+
+/// A filter of lines that shows them, to be measured and looked into.
+pub trait LineForm: Filter {
+    /// The lines as they are now.
+    fn lines(&self) -> &[Line];
+
+    /// How many bytes of them lie on huge pages; 0 where the system does not tell.
+    fn huge_page_bytes(&self) -> u64;
+
+    /// How many of the keys so far, were they all distinct, it expects to have called duplicates; `None` if it cannot say.
+    fn expected_false_duplicates(&self) -> Option<f64> {
+        None
+    }
+}
 
 /// What a key does to its line, and what it must find there to be a duplicate.
 pub(super) trait Rule: Copy + Send + 'static {
@@ -64,6 +79,30 @@ impl<R: Rule> Filter for LineFilter<R> {
         for key in keys {
             prefetch(&self.lines, self.range.position(*key));
         }
+    }
+}
+
+impl<R: Rule> LineForm for LineFilter<R> {
+    fn lines(&self) -> &[Line] {
+        &self.lines
+    }
+
+    fn huge_page_bytes(&self) -> u64 {
+        self.lines.huge_page_bytes()
+    }
+}
+
+impl LineForm for FingerprintLines {
+    fn lines(&self) -> &[Line] {
+        Self::lines(self)
+    }
+
+    fn huge_page_bytes(&self) -> u64 {
+        self.report().huge_page_bytes
+    }
+
+    fn expected_false_duplicates(&self) -> Option<f64> {
+        Some(self.report().expected_false_duplicates)
     }
 }
 

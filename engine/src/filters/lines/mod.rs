@@ -24,4 +24,5 @@ mod row;
 mod spec;
 mod stable;
 
+pub use filter::LineForm;
 pub use spec::{LineKind, LineSpec};
