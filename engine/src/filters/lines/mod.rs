@@ -18,7 +18,6 @@ mod bits;
 mod draw;
 mod filter;
 mod fingerprint_stable;
-mod mask;
 mod places;
 mod row;
 mod spec;

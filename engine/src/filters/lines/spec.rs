@@ -7,7 +7,6 @@ use super::bits::BitRule;
 use super::draw::Salt;
 use super::filter::{LineFilter, LineForm, Rule};
 use super::fingerprint_stable::FingerprintStableRule;
-use super::mask::LINE_BITS;
 use super::places::{Fixed, Places, Ranges, WholeWords};
 use super::row::RowRule;
 use super::stable::StableRule;
@@ -19,7 +18,7 @@ use crate::filters::published::bits::{Ageing, BitsSpec, Reservoir};
 use crate::filters::published::cells::{FingerprintStableSpec, StableSpec};
 use crate::filters::published::checks::{MOST_HASHES, within};
 use crate::filters::published::rows::{Fingerprint, OnHit, RowForm, RowSpec, Victim};
-use crate::kernels::LineRange;
+use crate::kernels::{LINE_BITS, LineRange};
 use crate::memory::{LINE_BYTES, LineArray};
 use crate::partition::{Partitioned, Partitioning};
 
