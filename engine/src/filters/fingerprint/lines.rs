@@ -77,6 +77,12 @@ impl FingerprintLines {
         }
     }
 
+    /// The lines as they are now, for measurements and to look into.
+    #[must_use]
+    pub fn lines(&self) -> &[Line] {
+        &self.lines
+    }
+
     /// How a full line ages.
     #[must_use]
     pub const fn replacement(&self) -> Replacement {
@@ -214,10 +220,6 @@ impl Filter for FingerprintLines {
 
     fn memory_bytes(&self) -> u64 {
         self.lines.bytes()
-    }
-
-    fn lines(&self) -> Option<&[Line]> {
-        Some(&self.lines)
     }
 
     fn prefetch(&self, keys: &[KeyHash]) {
