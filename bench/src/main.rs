@@ -18,6 +18,8 @@ enum Command {
     Limit(limit::Arguments),
     /// The printed tables of the papers, run again.
     Paper(paper::Arguments),
+    /// The planner on the settings of a paper: does its first choice beat the paper's best filter?
+    PaperPlan(paper::PlanArguments),
     /// One thread against several: engine, mesh and the shared filter.
     Scaling(scaling::Arguments),
 }
@@ -26,6 +28,7 @@ fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Limit(arguments) => limit::run(&arguments),
         Command::Paper(arguments) => paper::run(&arguments),
+        Command::PaperPlan(arguments) => paper::run_plan(&arguments),
         Command::Scaling(arguments) => scaling::run(&arguments),
     };
     match result {
