@@ -1,10 +1,14 @@
 //! How close the line filters come to what the machine can do at all: one random line read for each key.
+//!
+//! Each filter is measured against reads of its own array, the two taking turns.
 
-use std::rc::Rc;
+use std::ops::RangeInclusive;
 
 use clap::Args;
-use echoless::memory::{LineArray, prefetch};
-use echoless::{Filter, FingerprintSpec, Kernel, KeyHash, Replacement, SlotWidth};
+use echoless::memory::{LINE_BYTES, Line, prefetch};
+use echoless::{
+    Filter, FingerprintLines, FingerprintSpec, Kernel, KeyHash, Replacement, SlotWidth,
+};
 
 use crate::clock::{median, thread_seconds};
 use crate::streams::{BATCH, Stream, StreamKind};
@@ -14,14 +18,14 @@ use crate::table::{Failure, Outputs, Table};
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// The sizes of the array, in MiB.
-    #[arg(long, value_delimiter = ',', default_value = "1,64,512")]
+    #[arg(long, value_delimiter = ',', default_value = "1,64,512", value_parser = clap::value_parser!(u64).range(SIZES))]
     sizes: Vec<u64>,
     /// Keys for each measurement, in millions.
-    #[arg(long, default_value_t = 20)]
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     keys: u64,
     /// Measurements of each form; the median counts.
-    #[arg(long, default_value_t = 5)]
-    rounds: usize,
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    rounds: u64,
     /// Kernels to measure; all that this machine has if not given.
     #[arg(long, value_delimiter = ',')]
     kernels: Vec<Kernel>,
@@ -29,120 +33,62 @@ pub struct Arguments {
     outputs: Outputs,
 }
 
-/// Something that takes a batch of keys; what it returns is summed up and checked.
-trait Contender {
-    fn take(&mut self, keys: &[KeyHash]) -> u64;
-
-    /// Fails if the sum over `keys` keys is not what it must be.
-    fn check(&self, keys: u64, sum: u64) -> Result<(), Failure>;
-}
+/// Sizes in MiB that stay below 2^64 bytes.
+const SIZES: RangeInclusive<u64> = 1..=1 << 40;
 
 /// How far ahead the plain reads ask for lines; 0 leaves it to the CPU's own look-ahead. The limit is the best of them.
-const READ_AHEAD: [usize; 5] = [0, 32, 64, 128, 256];
+const READ_AHEAD: [usize; 6] = [0, 32, 64, 128, 192, 256];
 
-/// The limit: the first word of the line of each key is read and added up.
-struct LineReads {
-    lines: Rc<LineArray>,
-    ahead: usize,
+/// How many keys go to each line before anything is measured: enough that the lines of most filters are full.
+const WARM_UP: u64 = 40;
+
+/// A filter under test: it shows its lines, so that plain reads can be measured over the very same memory.
+pub trait Measured: Filter {
+    /// The lines.
+    fn lines(&self) -> &[Line];
+
+    /// How many of the distinct keys so far it expects to have called duplicates; `None` if it cannot say.
+    fn expected_false_duplicates(&self) -> Option<f64>;
+
+    /// How many bytes lie on huge pages.
+    fn huge_page_bytes(&self) -> u64;
 }
 
-/// An array in which the first word of each line is 1.
-fn array_of_ones(bytes: u64) -> Result<LineArray, Failure> {
-    let mut lines = LineArray::zeroed(bytes / 64)?;
-    for line in lines.iter_mut() {
-        line.0[0] = 1;
-    }
-    Ok(lines)
-}
-
-impl Contender for LineReads {
-    fn take(&mut self, keys: &[KeyHash]) -> u64 {
-        let lines = &self.lines[..];
-        let count = lines.len() as u64;
-        let read = |key: &KeyHash| lines[key.line(count) as usize].0[0];
-        if self.ahead == 0 {
-            return keys.iter().map(read).sum();
-        }
-        let (first, rest) = keys.split_at(self.ahead.min(keys.len()));
-        for key in first {
-            prefetch(lines, key.line(count) as usize);
-        }
-        let mut sum = 0;
-        for (key, next) in keys.iter().zip(rest) {
-            prefetch(lines, next.line(count) as usize);
-            sum += read(key);
-        }
-        sum + keys[rest.len()..].iter().map(read).sum::<u64>()
+impl Measured for FingerprintLines {
+    fn lines(&self) -> &[Line] {
+        Self::lines(self)
     }
 
-    fn check(&self, keys: u64, sum: u64) -> Result<(), Failure> {
-        (sum == keys)
-            .then_some(())
-            .ok_or_else(|| format!("{keys} reads gave {sum}").into())
+    fn expected_false_duplicates(&self) -> Option<f64> {
+        Some(self.report().expected_false_duplicates)
+    }
+
+    fn huge_page_bytes(&self) -> u64 {
+        self.report().huge_page_bytes
     }
 }
 
-struct FilterUnderTest<F> {
-    filter: F,
-    duplicates: Vec<u64>,
-    expected_false: Box<dyn Fn(&F) -> f64>,
+/// A form and how to build it in so many bytes.
+struct Form {
+    name: String,
+    kernel: Kernel,
+    build: Build,
 }
 
-impl<F: Filter> Contender for FilterUnderTest<F> {
-    fn take(&mut self, keys: &[KeyHash]) -> u64 {
-        self.filter.observe_words(keys, &mut self.duplicates);
-        self.duplicates
-            .iter()
-            .map(|word| u64::from(word.count_ones()))
-            .sum()
-    }
+type Build = Box<dyn Fn(u64) -> Result<Box<dyn Measured>, Failure>>;
 
-    fn check(&self, keys: u64, sum: u64) -> Result<(), Failure> {
-        let expected = (self.expected_false)(&self.filter);
-        let tolerance = 6.0 * expected.sqrt() + expected * 0.01 + 3.0;
-        if (sum as f64 - expected).abs() <= tolerance {
-            return Ok(());
-        }
-        Err(
-            format!("{sum} duplicates in {keys} distinct keys, {expected:.1} false ones expected")
-                .into(),
-        )
-    }
-}
-
-struct Entry {
-    form: String,
-    kernel: Option<Kernel>,
-    contender: Box<dyn Contender>,
-    keys: Stream,
-    sum: u64,
-    observed: u64,
-    rates: Vec<f64>,
-}
-
-impl Entry {
-    fn new(form: &str, kernel: Option<Kernel>, contender: impl Contender + 'static) -> Self {
-        Self {
-            form: form.to_owned(),
-            kernel,
-            contender: Box::new(contender),
-            keys: Stream::new(StreamKind::Distinct, 0),
-            sum: 0,
-            observed: 0,
-            rates: Vec::new(),
-        }
-    }
-
-    fn measure(&mut self, batches: u64) {
-        let start = thread_seconds();
-        for _ in 0..batches {
-            self.sum += self.contender.take(self.keys.batch());
-        }
-        let seconds = thread_seconds() - start;
-        let observed = batches * BATCH as u64;
-        self.observed += observed;
-        self.rates.push(observed as f64 / seconds);
-    }
+fn fingerprint_forms(kernel: Kernel) -> impl Iterator<Item = Form> {
+    Replacement::ALL.into_iter().map(move |replacement| Form {
+        name: format!("fingerprint 32 x 16, {replacement}"),
+        kernel,
+        build: Box::new(move |bytes| {
+            let spec = FingerprintSpec::new(bytes)
+                .slot_width(SlotWidth::Bits16)
+                .replacement(replacement)
+                .kernel(kernel);
+            Ok(Box::new(spec.build()?))
+        }),
+    })
 }
 
 /// Measures and prints the table.
@@ -158,88 +104,152 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         "memory_mib",
         "huge_pages",
         "keys_per_second",
+        "plain_read_keys_per_second",
         "limit_keys_per_second",
+        "ratio_to_plain_read",
         "ratio_to_limit",
     ]);
+    let mut kernels = arguments.kernels.clone();
+    if kernels.is_empty() {
+        kernels = Kernel::ALL
+            .into_iter()
+            .filter(|kernel| kernel.is_available())
+            .collect();
+    }
     for size in &arguments.sizes {
-        measure_size(arguments, *size, &mut table)?;
+        for form in kernels.iter().copied().flat_map(fingerprint_forms) {
+            measure(arguments, *size, &form, &mut table)?;
+        }
     }
     table.publish(&arguments.outputs)
 }
 
-fn measure_size(arguments: &Arguments, mebibytes: u64, table: &mut Table) -> Result<(), Failure> {
+/// Keys per second of something that takes batches of a stream.
+fn rate(stream: &mut Stream, batches: u64, mut take: impl FnMut(&[KeyHash])) -> f64 {
+    let start = thread_seconds();
+    for _ in 0..batches {
+        take(stream.batch());
+    }
+    (batches * BATCH as u64) as f64 / (thread_seconds() - start)
+}
+
+fn measure(
+    arguments: &Arguments,
+    mebibytes: u64,
+    form: &Form,
+    table: &mut Table,
+) -> Result<(), Failure> {
     let bytes = mebibytes << 20;
-    let lines = Rc::new(array_of_ones(bytes)?);
-    let huge = lines.huge_page_bytes() as f64 / bytes as f64;
-    let read = |ahead: usize| {
-        let lines = Rc::clone(&lines);
-        Entry::new(
-            &format!("random line read, {ahead} ahead"),
-            None,
-            LineReads { lines, ahead },
-        )
+    let mut filter = (form.build)(bytes)?;
+    let mut stream = Stream::new(StreamKind::Distinct, 0);
+    let mut words = vec![0; BATCH / 64];
+    let (mut observed, mut duplicates) = (0, 0);
+    let mut observe = |filter: &mut dyn Measured, keys: &[KeyHash]| {
+        filter.observe_words(keys, &mut words);
+        observed += keys.len() as u64;
+        duplicates += words
+            .iter()
+            .map(|word: &u64| u64::from(word.count_ones()))
+            .sum::<u64>();
     };
-    let mut entries: Vec<Entry> = READ_AHEAD.into_iter().map(read).collect();
-    for kernel in kernels(arguments) {
-        for replacement in Replacement::ALL {
-            let spec = FingerprintSpec::new(bytes)
-                .slot_width(SlotWidth::Bits16)
-                .replacement(replacement)
-                .kernel(kernel);
-            let filter = FilterUnderTest {
-                filter: spec.build()?,
-                duplicates: vec![0; BATCH / 64],
-                expected_false: Box::new(|filter| filter.report().expected_false_duplicates),
-            };
-            let form = format!("fingerprint 32 x 16, {replacement}");
-            entries.push(Entry::new(&form, Some(kernel), filter));
-        }
+    for _ in 0..(bytes / LINE_BYTES * WARM_UP).div_ceil(BATCH as u64) {
+        observe(&mut *filter, stream.batch());
     }
     let batches = (arguments.keys * 1_000_000).div_ceil(BATCH as u64);
-    // The first round touches every page and fills the lines; it does not count.
-    for round in 0..=arguments.rounds {
-        for entry in &mut entries {
-            entry.measure(if round == 0 {
-                batches.max(bytes / 64 / 256)
-            } else {
-                batches
-            });
-            if round == 0 {
-                entry.rates.clear();
-            }
+    let mut reads: Vec<Vec<f64>> = vec![Vec::new(); READ_AHEAD.len()];
+    let mut rates = Vec::new();
+    for _ in 0..arguments.rounds {
+        for (ahead, reads) in READ_AHEAD.into_iter().zip(&mut reads) {
+            let mut seen = 0;
+            reads.push(rate(&mut stream, batches, |keys| {
+                seen += read_lines(filter.lines(), keys, ahead);
+            }));
+            check_reads(seen, batches * BATCH as u64)?;
         }
+        rates.push(rate(&mut stream, batches, |keys| {
+            observe(&mut *filter, keys);
+        }));
     }
-    let reads = entries.iter().filter(|entry| entry.kernel.is_none());
-    let limit = reads
-        .map(|entry| median(entry.rates.clone()))
-        .fold(0.0, f64::max);
-    for entry in entries {
-        entry.contender.check(entry.observed, entry.sum)?;
-        let rate = median(entry.rates);
-        table.push(vec![
-            if entry.kernel.is_none() {
-                "limit"
-            } else {
-                "filter"
-            }
-            .into(),
-            entry.form.into(),
-            entry.kernel.map(Kernel::name).into(),
-            1u64.into(),
-            mebibytes.into(),
-            huge.into(),
-            rate.into(),
-            limit.into(),
-            (rate / limit).into(),
-        ]);
+    if let Some(expected) = filter.expected_false_duplicates() {
+        check_duplicates(duplicates, observed, expected)?;
     }
+    let reads: Vec<f64> = reads.into_iter().map(median).collect();
+    let limit = reads.iter().copied().fold(0.0, f64::max);
+    let rate = median(rates);
+    table.push(vec![
+        "filter".into(),
+        form.name.clone().into(),
+        form.kernel.name().into(),
+        1u64.into(),
+        mebibytes.into(),
+        (filter.huge_page_bytes() as f64 / bytes as f64).into(),
+        rate.into(),
+        reads[0].into(),
+        limit.into(),
+        (rate / reads[0]).into(),
+        (rate / limit).into(),
+    ]);
     Ok(())
 }
 
-fn kernels(arguments: &Arguments) -> Vec<Kernel> {
-    if arguments.kernels.is_empty() {
-        let all = Kernel::ALL.into_iter();
-        return all.filter(|kernel| kernel.is_available()).collect();
+/// Reads the line of each key, the lines of later keys being fetched meanwhile; the number of lines with something in them.
+fn read_lines(lines: &[Line], keys: &[KeyHash], ahead: usize) -> u64 {
+    let count = lines.len() as u64;
+    let read = |key: &KeyHash| u64::from(lines[key.line(count) as usize].0[0] != 0);
+    if ahead == 0 {
+        return keys.iter().map(read).sum();
     }
-    arguments.kernels.clone()
+    let (first, rest) = keys.split_at(ahead.min(keys.len()));
+    for key in first {
+        prefetch(lines, key.line(count) as usize);
+    }
+    let mut sum = 0;
+    for (key, next) in keys.iter().zip(rest) {
+        prefetch(lines, next.line(count) as usize);
+        sum += read(key);
+    }
+    sum + keys[rest.len()..].iter().map(read).sum::<u64>()
+}
+
+/// After the warm-up next to no line is empty.
+fn check_reads(seen: u64, keys: u64) -> Result<(), Failure> {
+    if seen * 1000 >= keys * 999 {
+        return Ok(());
+    }
+    Err(format!("{seen} of {keys} lines read have something in them").into())
+}
+
+fn check_duplicates(duplicates: u64, keys: u64, expected: f64) -> Result<(), Failure> {
+    let tolerance = 6.0 * expected.sqrt() + expected * 0.01 + 3.0;
+    if (duplicates as f64 - expected).abs() <= tolerance {
+        return Ok(());
+    }
+    Err(format!(
+        "{duplicates} duplicates in {keys} distinct keys, {expected:.1} false ones expected"
+    )
+    .into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_look_ahead_reads_every_line_once() {
+        let mut lines = vec![Line([1; 8]); 300];
+        lines[17] = Line::EMPTY;
+        let mut stream = Stream::new(StreamKind::Distinct, 1);
+        let keys = stream.batch();
+        let in_17 = keys.iter().filter(|key| key.line(300) == 17).count();
+        for ahead in READ_AHEAD.into_iter().chain([1023, 1024, 5000]) {
+            assert_eq!(read_lines(&lines, keys, ahead), (keys.len() - in_17) as u64);
+        }
+    }
+
+    #[test]
+    fn wrong_counts_are_failures() {
+        assert!(check_reads(999, 1000).is_ok() && check_reads(998, 1000).is_err());
+        assert!(check_duplicates(100, 1000, 101.0).is_ok());
+        assert!(check_duplicates(200, 1000, 101.0).is_err());
+    }
 }

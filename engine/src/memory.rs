@@ -65,10 +65,7 @@ impl LineArray {
         if bytes == 0 {
             return Err(refused("an array has at least one line".into()));
         }
-        // The kernel would grant more than it has and end the process later; ask first.
-        if let Some(available) = available_memory().filter(|available| bytes as u64 > *available) {
-            return Err(refused(format!("{available} bytes are available")));
-        }
+        check_available(bytes as u64)?;
         let huge = bytes >= HUGE_PAGE_BYTES;
         let slack = if huge { HUGE_PAGE_BYTES } else { 0 };
         let mapping =
@@ -186,14 +183,55 @@ pub fn prefetch<T>(items: &[T], position: usize) {
     let _ = item;
 }
 
-/// What the kernel says can be had without swapping, and what the control group allows, in bytes.
+/// Refuses a request that the machine cannot grant. The kernel would grant more than it has and end the process later.
+///
+/// # Errors
+/// [`MemoryError`] if fewer than `bytes` bytes are available.
+pub(crate) fn check_available(bytes: u64) -> Result<(), MemoryError> {
+    match available_memory() {
+        Some(available) if bytes > available => Err(MemoryError {
+            bytes,
+            reason: format!("{available} bytes are available"),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// What the kernel says can be had without swapping, and what is left in the control groups of this process, in bytes.
 pub(crate) fn available_memory() -> Option<u64> {
     let meminfo = std::fs::read_to_string("/proc/meminfo").ok()?;
     let available = kibibytes(&meminfo, "MemAvailable:")? * 1024;
-    let group_limit = std::fs::read_to_string("/sys/fs/cgroup/memory.max")
-        .ok()
-        .and_then(|limit| limit.trim().parse().ok());
-    Some(group_limit.map_or(available, |limit: u64| limit.min(available)))
+    let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let left = groups.lines().filter_map(left_in_group).min();
+    Some(left.map_or(available, |left| left.min(available)))
+}
+
+/// What the control group on a line of `/proc/self/cgroup` may still use, in bytes: version 2 (`0::/path`) or the memory group of version 1.
+/// Limits of the groups around it are not looked at.
+fn left_in_group(line: &str) -> Option<u64> {
+    let mut parts = line.splitn(3, ':');
+    let (number, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
+    let (root, limit, used) = if number == "0" && controllers.is_empty() {
+        ("/sys/fs/cgroup", "memory.max", "memory.current")
+    } else if controllers.split(',').any(|name| name == "memory") {
+        (
+            "/sys/fs/cgroup/memory",
+            "memory.limit_in_bytes",
+            "memory.usage_in_bytes",
+        )
+    } else {
+        return None;
+    };
+    // Inside a container the group's own path may not be visible, and the root is the group.
+    [format!("{root}{path}"), root.to_owned()]
+        .iter()
+        .find_map(|group| {
+            let number = |file: &str| -> Option<u64> {
+                let text = std::fs::read_to_string(format!("{group}/{file}")).ok()?;
+                text.trim().parse().ok()
+            };
+            Some(number(limit)?.saturating_sub(number(used)?))
+        })
 }
 
 /// The number on the line of `/proc` text that starts with `label`.

@@ -26,6 +26,7 @@ pub struct Report {
     pub expected_fpr: f64,
     /// The expected number of keys so far that were called duplicates without being any.
     pub expected_false_duplicates: f64,
-    /// The age, in distinct keys, at which 1 duplicate in 1000 is missed; younger duplicates are safer, older ones are not.
+    /// The age at which 1 duplicate in 1000 is missed; younger duplicates are safer, older ones are not. In distinct keys since the key
+    /// was recorded (FIFO) or last seen (LRU), or in arrivals since it was last seen (QQHTD, which records each of them).
     pub miss_age_keys: f64,
 }

@@ -4,11 +4,15 @@
 
 #![cfg(loom)]
 
+mod exact;
+
 use std::io::Write;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use loom::model::Builder;
+
+pub use exact::{Exact, expected, heard, key};
 
 /// How often, in one execution, a thread that could go on may be stopped for another.
 #[derive(Debug, Clone, Copy)]
@@ -46,4 +50,35 @@ pub fn check(property: &str, preemptions: Preemptions, model: impl Fn() + Send +
         "{property}: preemptions {preemptions:?}, branches at most {BRANCHES}: {executions} executions",
     )
     .ok();
+}
+
+/// Something that must happen in some execution, or the model checks less than it says.
+#[derive(Debug)]
+pub struct Sometimes(AtomicBool);
+
+impl Sometimes {
+    /// It has not happened yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(AtomicBool::new(false))
+    }
+
+    /// Whether it happened in this execution.
+    pub fn note(&self, happened: bool) {
+        self.0.fetch_or(happened, Ordering::Relaxed);
+    }
+
+    /// To be called after the model.
+    ///
+    /// # Panics
+    /// If it never happened.
+    pub fn assert(&self) {
+        assert!(self.0.load(Ordering::Relaxed));
+    }
+}
+
+impl Default for Sometimes {
+    fn default() -> Self {
+        Self::new()
+    }
 }

@@ -2,10 +2,8 @@
 
 #![cfg(loom)]
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use echoless::transport::{Consumer, PopError, Producer, PushError, ring};
-use echoless_loom::{Preemptions, check};
+use echoless_loom::{Preemptions, Sometimes, check};
 use loom::sync::Arc;
 use loom::thread;
 
@@ -39,23 +37,6 @@ fn model<T: Default + 'static, P: 'static, C: 'static>(
             verify(pushing.join().unwrap(), popped);
         },
     );
-}
-
-/// Something that must happen in some execution, or the model checks less than it says.
-struct Sometimes(AtomicBool);
-
-impl Sometimes {
-    const fn new() -> Self {
-        Self(AtomicBool::new(false))
-    }
-
-    fn note(&self, happened: bool) {
-        self.0.fetch_or(happened, Ordering::Relaxed);
-    }
-
-    fn assert(&self) {
-        assert!(self.0.load(Ordering::Relaxed));
-    }
 }
 
 #[test]

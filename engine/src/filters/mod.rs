@@ -16,10 +16,13 @@ pub trait Filter: Send {
     /// Bit `i % 64` of `duplicates[i / 64]` is set where key `i` is a duplicate; every word is overwritten, bits past the end are zero.
     ///
     /// # Panics
-    /// If `duplicates` is not `keys.len().div_ceil(64)` words long.
+    /// If `duplicates` is not `keys.len().div_ceil(64)` words long, or a key belongs to another partition.
     fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]);
 
     /// Whether the key would be called a duplicate now. Records nothing.
+    ///
+    /// # Panics
+    /// As [`observe_words`](Self::observe_words), if the key belongs to another partition.
     fn contains(&self, key: KeyHash) -> bool;
 
     /// Forgets everything.

@@ -97,7 +97,8 @@ impl KeyHasher {
 
     /// The hash of a key made of fields, `None` being a missing one.
     ///
-    /// Every field enters with its length, so fields never run together, and missing differs from empty.
+    /// Every field enters with its length, so fields never run together, and missing differs from empty. Seeded, a single field hashes like
+    /// [the same bytes alone](Self::hash).
     #[must_use]
     pub fn hash_fields<'a>(&self, fields: impl IntoIterator<Item = Option<&'a [u8]>>) -> KeyHash {
         match &self.form {

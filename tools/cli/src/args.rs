@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
-use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use clap::{Args as ClapArgs, Parser, Subcommand};
 use clap_complete::Shell;
 
+use crate::dedup::keys::Missing;
 use crate::failure::Failure;
+use crate::generate::Kind;
 
 /// Duplicate detection on endless streams, at line rate and in fixed memory
 #[derive(Debug, Parser)]
@@ -17,7 +19,7 @@ use crate::failure::Failure;
     arg_required_else_help = false
 )]
 #[command(
-    after_help = "Exit codes: 0 done, 1 duplicates were found and --fail-on-duplicates was given, 2 the run could not be done."
+    after_help = "Exit codes: 0 done, 1 duplicates were found and --fail-on-duplicates was given, 2 the run could not be done, 130 and 143 a signal ended the stream."
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -62,6 +64,16 @@ pub(crate) struct DedupArgs {
     #[arg(long, help_heading = "Records")]
     pub(crate) csv: bool,
 
+    /// Longest record, terminator included: a stray quote or a missing terminator must not take all memory
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "64MiB",
+        allow_hyphen_values = true,
+        help_heading = "Records"
+    )]
+    pub(crate) max_record: String,
+
     /// The first record is a header: it passes through, and --key may use its names
     #[arg(long, help_heading = "Records")]
     pub(crate) header: bool,
@@ -76,7 +88,7 @@ pub(crate) struct DedupArgs {
     )]
     pub(crate) key: Option<String>,
 
-    /// The byte between fields [default: ,]; \t or tab is a tabulator
+    /// The byte between fields [default: ,]; \t or tab is a tabulator, \xHH any byte
     #[arg(
         short,
         long,
@@ -120,8 +132,21 @@ pub(crate) struct DedupArgs {
     pub(crate) kernel: String,
 
     /// Seed of the key hash
-    #[arg(long, default_value_t = 0, help_heading = "Filter")]
+    #[arg(
+        long,
+        default_value_t = 0,
+        allow_hyphen_values = true,
+        help_heading = "Filter"
+    )]
     pub(crate) seed: u64,
+
+    /// Threads that share the work; the output is the same for any number [default: one for each core]
+    #[arg(long, value_name = "N", help_heading = "Threads")]
+    pub(crate) threads: Option<u64>,
+
+    /// Keep each thread on a core of its own
+    #[arg(long, help_heading = "Threads")]
+    pub(crate) pin: bool,
 
     /// Write the records here instead of to standard output
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
@@ -157,17 +182,6 @@ pub(crate) struct DedupArgs {
     pub(crate) quiet: bool,
 }
 
-/// What becomes of a record that lacks a field of the key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Missing {
-    /// End the run, naming file and line
-    Error,
-    /// Pass the record on without judging it
-    Skip,
-    /// Take the missing field for an empty one
-    Empty,
-}
-
 /// Write a reproducible stream of made-up records
 #[derive(Debug, ClapArgs)]
 pub(crate) struct GenArgs {
@@ -176,11 +190,16 @@ pub(crate) struct GenArgs {
     pub(crate) kind: Kind,
 
     /// How many records
-    #[arg(short = 'n', long, default_value_t = 1_000_000)]
+    #[arg(
+        short = 'n',
+        long,
+        default_value_t = 1_000_000,
+        allow_hyphen_values = true
+    )]
     pub(crate) count: u64,
 
     /// Equal seeds and options give equal bytes
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, allow_hyphen_values = true)]
     pub(crate) seed: u64,
 
     /// Share of records that repeat an earlier one, 0 to 0.999
@@ -197,11 +216,16 @@ pub(crate) struct GenArgs {
     pub(crate) distribution: String,
 
     /// A duplicate repeats the record exactly N records back instead of any earlier one
-    #[arg(long, value_name = "N", conflicts_with = "distribution")]
+    #[arg(
+        long,
+        value_name = "N",
+        allow_hyphen_values = true,
+        conflicts_with = "distribution"
+    )]
     pub(crate) gap: Option<u64>,
 
     /// Length of a record of `lines`, newline included [default: 100]
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", allow_hyphen_values = true)]
     pub(crate) record_bytes: Option<usize>,
 
     /// Begin with a header line (cdr only)
@@ -213,17 +237,6 @@ pub(crate) struct GenArgs {
     pub(crate) output: Option<PathBuf>,
 }
 
-/// The kinds of made-up records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Kind {
-    /// Call records: CSV lines of about 100 bytes
-    Cdr,
-    /// 64-bit keys, 16 hexadecimal digits a line
-    Keys,
-    /// Lines of random printable text
-    Lines,
-}
-
 /// Parses the command line; `None` if all it asked for was help or the version, which is then written.
 pub(crate) fn parse() -> Result<Option<Args>, Failure> {
     let error = match Args::try_parse() {
@@ -233,7 +246,7 @@ pub(crate) fn parse() -> Result<Option<Args>, Failure> {
     if error.use_stderr() {
         return Err(Failure::Usage(one_line(&error.to_string())));
     }
-    error.print().map_err(Failure::writing("standard output"))?;
+    error.print().map_err(Failure::writing_stdout)?;
     Ok(None)
 }
 

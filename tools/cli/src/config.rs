@@ -1,46 +1,30 @@
 //! What the command line means: every value checked, every default filled in.
 
+use std::num::NonZeroUsize;
 use std::str::FromStr;
 
 use echoless::{Kernel, Replacement, SpecError};
 
-use crate::args::{DedupArgs, GenArgs, Kind, Missing};
-use crate::dedup::detector::FilterChoice;
+use crate::args::{DedupArgs, GenArgs};
 use crate::dedup::fields::{FieldList, parse_delimiter};
+use crate::dedup::filter::FilterChoice;
+use crate::dedup::keys::Missing;
 use crate::dedup::records::Framing;
+use crate::dedup::{self, Threads};
 use crate::files::{Source, Target};
 use crate::generate::repeats::{Choice, Repeats};
+use crate::generate::{self, Kind};
 use crate::number::{parse_rate, parse_size};
 
-/// A run of `echoless dedup`.
-#[derive(Debug)]
-pub(crate) struct Dedup {
-    pub(crate) sources: Vec<Source>,
-    pub(crate) framing: Framing,
-    pub(crate) header: bool,
-    /// The fields to compare; `None` compares whole records.
-    pub(crate) key: Option<FieldList>,
-    pub(crate) delimiter: u8,
-    pub(crate) missing: Missing,
-    pub(crate) filter: FilterChoice,
-    pub(crate) output: Target,
-    pub(crate) duplicates: Option<Target>,
-    pub(crate) stats: Option<Target>,
-    pub(crate) invert: bool,
-    pub(crate) count: bool,
-    pub(crate) fail_on_duplicates: bool,
-    pub(crate) quiet: bool,
-}
-
-impl TryFrom<DedupArgs> for Dedup {
+impl TryFrom<DedupArgs> for dedup::Job {
     type Error = SpecError;
 
     fn try_from(typed: DedupArgs) -> Result<Self, SpecError> {
         if typed.delimiter.is_some() && typed.key.is_none() && !typed.csv {
             return Err(SpecError::new(
                 "delimiter",
-                "without fields to delimit",
-                "together with --key or --csv",
+                "a delimiter of whole records",
+                "with --key or --csv, which have fields",
             ));
         }
         let delimiter = match &typed.delimiter {
@@ -72,6 +56,9 @@ impl TryFrom<DedupArgs> for Dedup {
         Ok(Self {
             sources,
             framing,
+            max_record: parse_size("max-record", &typed.max_record)?
+                .try_into()
+                .unwrap_or(usize::MAX),
             header: typed.header,
             key,
             delimiter,
@@ -90,38 +77,42 @@ impl TryFrom<DedupArgs> for Dedup {
             count: typed.count,
             fail_on_duplicates: typed.fail_on_duplicates,
             quiet: typed.quiet,
+            threads: match typed.threads {
+                None => Threads::AllCores,
+                Some(count) => Threads::Count(thread_count(count)?),
+            },
+            pin: typed.pin,
         })
     }
 }
 
-/// A run of `echoless gen`.
-#[derive(Debug)]
-pub(crate) struct Gen {
-    pub(crate) kind: Kind,
-    pub(crate) count: u64,
-    pub(crate) seed: u64,
-    pub(crate) repeats: Repeats,
-    pub(crate) record_bytes: usize,
-    pub(crate) header: bool,
-    pub(crate) output: Target,
+/// The most threads: more than any machine has cores, and fewer than would exhaust it.
+const MOST_THREADS: u64 = 1024;
+
+fn thread_count(count: u64) -> Result<NonZeroUsize, SpecError> {
+    usize::try_from(count.min(MOST_THREADS + 1))
+        .ok()
+        .filter(|count| *count as u64 <= MOST_THREADS)
+        .and_then(NonZeroUsize::new)
+        .ok_or_else(|| SpecError::new("threads", count.to_string(), format!("1 to {MOST_THREADS}")))
 }
 
-impl TryFrom<GenArgs> for Gen {
+impl TryFrom<GenArgs> for generate::Job {
     type Error = SpecError;
 
     fn try_from(typed: GenArgs) -> Result<Self, SpecError> {
         if typed.record_bytes.is_some() && typed.kind != Kind::Lines {
             return Err(SpecError::new(
                 "record-bytes",
-                "a length of records that have their own",
+                "a length for such records",
                 "with `lines` only",
             ));
         }
         if typed.header && typed.kind != Kind::Cdr {
             return Err(SpecError::new(
                 "header",
-                "a header for records without fields",
-                "with `cdr` only",
+                "a header line before such records",
+                "with `cdr` only, whose records have fields",
             ));
         }
         let choice = match typed.gap {

@@ -3,11 +3,14 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use echoless::{BuildError, SpecError};
+use echoless::{BuildError, Lost, SpecError};
 use thiserror::Error;
 
 /// The exit code of a run that found duplicates under `--fail-on-duplicates`.
 pub(crate) const FOUND_DUPLICATES: u8 = 1;
+
+/// The exit code of a run that a signal ended is this and the signal's number, as shells have it.
+pub(crate) const ENDED_BY_SIGNAL: u8 = 128;
 
 /// The exit code of a run that could not be done.
 const FAILED: u8 = 2;
@@ -39,8 +42,14 @@ pub(crate) enum Failure {
         number: u64,
         problem: String,
     },
-    /// Whoever read the output has gone; nobody is left to tell.
-    #[error("the reader of the output has gone")]
+    /// A side output whose reader has gone: what was written there is not all.
+    #[error("{name}: the reader has gone before all was written")]
+    CutOff { name: String },
+    /// A thread of this process is gone, which only a defect of the program explains.
+    #[error("internal error: {0}")]
+    Thread(#[from] Lost),
+    /// Whoever read standard output has gone, as readers do that have seen enough; nobody is left to tell.
+    #[error("the reader of standard output has gone")]
     ReaderGone,
 }
 
@@ -51,15 +60,21 @@ impl Failure {
         move |source| Self::File { name, source }
     }
 
-    /// Turns an error about writing to `name` into a failure.
-    pub(crate) fn writing(name: &str) -> impl FnOnce(io::Error) -> Self {
+    /// Turns an error about writing to `name` into a failure. Only the reader of the `main_stream` may go away and nothing is wrong.
+    pub(crate) fn writing(name: &str, main_stream: bool) -> impl FnOnce(io::Error) -> Self {
         move |source| match source.kind() {
-            io::ErrorKind::BrokenPipe => Self::ReaderGone,
+            io::ErrorKind::BrokenPipe if main_stream => Self::ReaderGone,
+            io::ErrorKind::BrokenPipe => Self::CutOff { name: name.into() },
             _ => Self::File {
-                name: name.to_owned(),
+                name: name.into(),
                 source,
             },
         }
+    }
+
+    /// As [`writing`](Self::writing), to standard output.
+    pub(crate) fn writing_stdout(source: io::Error) -> Self {
+        Self::writing("standard output", true)(source)
     }
 }
 

@@ -108,12 +108,35 @@ impl Target {
     }
 }
 
-/// Opens targets, unless one of them is an input or was opened before. They are emptied together, once all of them are known to be fine.
+/// A target that is open and fine, but not emptied yet.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) name: String,
+    pub(crate) file: File,
+    /// Whether this is standard output, by whatever name it was asked for.
+    pub(crate) is_stdout: bool,
+    /// Whether what the file held before has to go.
+    holds_old: bool,
+}
+
+impl Opened {
+    /// Throws away what the file held before the run.
+    pub(crate) fn empty(&mut self) -> Result<(), Failure> {
+        if self.holds_old {
+            self.holds_old = false;
+            self.file
+                .set_len(0)
+                .map_err(Failure::file(self.name.as_str()))?;
+        }
+        Ok(())
+    }
+}
+
+/// Opens targets, unless one of them is an input or was opened before. None is emptied by that: the run may still be refused.
 #[derive(Debug)]
 pub(crate) struct Targets {
     read: Vec<Handle>,
     written: Vec<Handle>,
-    to_empty: Vec<(File, String)>,
     stdout_taken: bool,
 }
 
@@ -125,25 +148,29 @@ impl Targets {
         Self {
             read: regular.filter_map(|source| source.handle().ok()).collect(),
             written: Vec::new(),
-            to_empty: Vec::new(),
             stdout_taken: false,
         }
     }
 
     /// Opens a target.
-    pub(crate) fn open(&mut self, target: &Target) -> Result<File, Failure> {
+    pub(crate) fn open(&mut self, target: &Target) -> Result<Opened, Failure> {
+        let mut is_stdout = matches!(target, Target::Stdout);
         let file = match target {
             Target::Stdout => standard_output(),
             // It may still turn out to be an input.
             Target::File(path) => open_without_emptying(path),
         };
-        let checked = file.and_then(|file| {
-            let regular = file.metadata()?.is_file();
+        let checked = file.and_then(|mut file| {
             let handle = Handle::from_file(file.try_clone()?)?;
+            if !is_stdout && Handle::stdout().is_ok_and(|stdout| stdout == handle) {
+                // The shell may have opened it to append.
+                file = standard_output()?;
+                is_stdout = true;
+            }
+            let regular = file.metadata()?.is_file();
             Ok((file, regular, handle))
         });
         let (file, regular, handle) = checked.map_err(Failure::file(target.name()))?;
-        let is_stdout = matches!(target, Target::Stdout);
         let same = |other| Failure::SameFile {
             name: target.name(),
             other,
@@ -151,24 +178,18 @@ impl Targets {
         if regular && self.read.contains(&handle) {
             return Err(same("an input"));
         }
-        if regular && self.written.contains(&handle) || is_stdout && self.stdout_taken {
+        let asked_for_stdout = matches!(target, Target::Stdout);
+        if regular && self.written.contains(&handle) || asked_for_stdout && self.stdout_taken {
             return Err(same("another output"));
         }
         self.written.push(handle);
-        self.stdout_taken |= is_stdout;
-        if regular && !is_stdout {
-            let same_file = file.try_clone().map_err(Failure::file(target.name()))?;
-            self.to_empty.push((same_file, target.name()));
-        }
-        Ok(file)
-    }
-
-    /// Empties the files among the targets.
-    pub(crate) fn empty(self) -> Result<(), Failure> {
-        for (file, name) in self.to_empty {
-            file.set_len(0).map_err(Failure::file(name))?;
-        }
-        Ok(())
+        self.stdout_taken |= asked_for_stdout;
+        Ok(Opened {
+            name: target.name(),
+            file,
+            is_stdout,
+            holds_old: regular && !is_stdout,
+        })
     }
 }
 

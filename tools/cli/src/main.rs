@@ -11,6 +11,7 @@ mod files;
 mod generate;
 mod manual;
 mod number;
+mod signals;
 
 use std::process::ExitCode;
 
@@ -27,8 +28,8 @@ fn main() -> ExitCode {
 
 fn run(args: Args) -> Result<ExitCode, Failure> {
     match args.command {
-        Command::Dedup(typed) => dedup::run(&config::Dedup::try_from(typed)?),
-        Command::Gen(typed) => generate::run(&config::Gen::try_from(typed)?),
+        Command::Dedup(typed) => dedup::run(dedup::Job::try_from(typed)?),
+        Command::Gen(typed) => generate::run(&generate::Job::try_from(typed)?),
         Command::Completions { shell } => manual::completions(shell),
         Command::Man { command } => manual::page(command.as_deref()),
     }

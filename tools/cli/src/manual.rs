@@ -35,7 +35,7 @@ pub(crate) fn page(subcommand: Option<&str>) -> Result<ExitCode, Failure> {
     let mut page = Vec::new();
     Man::new(command)
         .render(&mut page)
-        .map_err(Failure::writing("standard output"))?;
+        .map_err(Failure::writing_stdout)?;
     write(&page)
 }
 
@@ -44,6 +44,6 @@ fn write(text: &[u8]) -> Result<ExitCode, Failure> {
     output
         .write_all(text)
         .and_then(|()| output.flush())
-        .map_err(Failure::writing("standard output"))?;
+        .map_err(Failure::writing_stdout)?;
     Ok(ExitCode::SUCCESS)
 }

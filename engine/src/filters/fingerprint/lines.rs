@@ -89,7 +89,8 @@ impl FingerprintLines {
         self.replacement
     }
 
-    /// What the filter is and has done.
+    /// What the filter is and has done. For partitions see [`report_of`](Self::report_of): rates that the 64-bit hash limits are those of
+    /// the whole.
     #[must_use]
     pub fn report(&self) -> Report {
         self.joint_report(self.lines.huge_page_bytes(), self.geometry(), self.tally)

@@ -8,7 +8,7 @@ use super::sizing::{FingerprintGeometry, SlotWidth};
 use crate::cpu::{Granted, Kernel};
 use crate::error::{BuildError, SpecError};
 use crate::kernels::LineRange;
-use crate::memory::{LINE_BYTES, LineArray};
+use crate::memory::{LINE_BYTES, LineArray, check_available};
 use crate::partition::{Partitioned, Partitioning};
 
 /// The specification of a [`FingerprintLines`] filter.
@@ -117,6 +117,7 @@ impl FingerprintSpec {
     /// # Errors
     /// [`BuildError`] if the specification cannot be met or the machine does not grant the memory.
     pub fn build(&self) -> Result<FingerprintLines, BuildError> {
+        check_available(self.memory_bytes)?;
         let shape = self.geometry()?;
         self.build_range(shape, 0..shape.lines)
     }
@@ -131,6 +132,7 @@ impl FingerprintSpec {
         &self,
         count: usize,
     ) -> Result<Partitioned<FingerprintLines>, BuildError> {
+        check_available(self.memory_bytes)?;
         let shape = self.geometry()?;
         let partitioning = Partitioning::new(shape.lines, count)?;
         let filters = (0..count)

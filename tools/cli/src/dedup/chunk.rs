@@ -18,12 +18,20 @@ pub(crate) struct Chunk {
     pub(crate) bytes: Vec<u8>,
     /// The end of the last whole record.
     pub(crate) filled: usize,
+    /// The end of a byte order mark at the very beginning of an input; it belongs to no field.
+    pub(crate) mark: usize,
     /// The start of the first record to judge.
     pub(crate) start: usize,
     /// Which input the records are from.
     pub(crate) source: usize,
     /// Whether the input begins here.
     pub(crate) opens_source: bool,
+    /// The header of the stream, in its first chunk.
+    pub(crate) header: Option<Vec<u8>>,
+    /// How many bytes of the stream were read up to here.
+    pub(crate) read_until: u64,
+    /// What ends the last record, or, where that is cut off by the end of its input, the one before it in the stream.
+    pub(crate) terminator: &'static [u8],
     /// The end of every record.
     pub(crate) ends: Vec<usize>,
     /// The key hash of every record that has one, up to the fault.
@@ -50,14 +58,18 @@ pub(crate) struct Fault {
 pub(crate) enum Problem {
     Lacks(Lacking),
     OpenQuote,
+    /// It is longer than this many bytes.
+    TooLong(usize),
 }
 
 impl Chunk {
     /// Forgets the records and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.filled = 0;
+        self.mark = 0;
         self.start = 0;
         self.opens_source = false;
+        self.header = None;
         self.ends.clear();
         self.hashes.clear();
         self.unkeyed.clear();

@@ -26,6 +26,8 @@ enum Item {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FieldSet {
     ranges: Vec<RangeInclusive<usize>>,
+    /// How many fields a record must have. An open range that was merged with others does not tell any more.
+    required: usize,
 }
 
 impl FieldList {
@@ -70,6 +72,11 @@ impl FieldList {
 impl FieldSet {
     fn new(mut ranges: Vec<RangeInclusive<usize>>) -> Self {
         ranges.sort_by_key(|range| *range.start());
+        let highest = ranges.iter().map(|range| match *range.end() {
+            usize::MAX => *range.start(),
+            end => end,
+        });
+        let required = highest.max().map_or(0, |highest| highest + 1);
         let mut disjoint: Vec<RangeInclusive<usize>> = Vec::new();
         for range in ranges {
             match disjoint.last_mut() {
@@ -79,7 +86,10 @@ impl FieldSet {
                 _ => disjoint.push(range),
             }
         }
-        Self { ranges: disjoint }
+        Self {
+            ranges: disjoint,
+            required,
+        }
     }
 
     /// Hands the chosen ones of a record's `fields` to `take`.
@@ -98,7 +108,7 @@ impl FieldSet {
                 match fields.next() {
                     Some(field) if next >= *range.start() => take(field),
                     Some(_) => {}
-                    None if *range.end() == usize::MAX && next > *range.start() => return Ok(()),
+                    None if *range.end() == usize::MAX && next >= self.required => return Ok(()),
                     None => {
                         return Err(Lacking {
                             field: next.max(*range.start()),
@@ -112,13 +122,13 @@ impl FieldSet {
         Ok(())
     }
 
-    /// How many fields are chosen from number `field` on; an open range counts as its first field.
+    /// How many fields are chosen from number `field` on; an open range counts as far as its fields must be there.
     pub(crate) fn count_from(&self, field: usize) -> usize {
         self.ranges
             .iter()
             .filter(|range| *range.end() >= field)
             .map(|range| match (*range.start().max(&field), *range.end()) {
-                (_, usize::MAX) => 1,
+                (start, usize::MAX) => self.required.saturating_sub(start),
                 (start, end) => end - start + 1,
             })
             .sum()
@@ -136,14 +146,20 @@ pub(crate) struct Lacking {
 
 /// Parses `--delimiter`.
 pub(crate) fn parse_delimiter(text: &str) -> Result<u8, SpecError> {
+    let refuse = || {
+        let allowed = "one byte, \\t or tab for a tabulator, or any byte as \\xHH";
+        SpecError::new("delimiter", text, allowed)
+    };
     match (text, text.as_bytes()) {
         ("\\t" | "tab", _) => Ok(b'\t'),
         (_, [byte]) => Ok(*byte),
-        _ => Err(SpecError::new(
-            "delimiter",
-            text,
-            "one byte, or \\t or tab for a tabulator",
-        )),
+        (_, [b'\\', b'x', high, low]) => {
+            let digit = |byte: u8| char::from(byte).to_digit(16);
+            let value = digit(*high).zip(digit(*low));
+            let byte = value.and_then(|(high, low)| u8::try_from(high << 4 | low).ok());
+            byte.ok_or_else(refuse)
+        }
+        _ => Err(refuse()),
     }
 }
 
@@ -221,7 +237,6 @@ mod tests {
     fn order_and_overlap_do_not_matter() {
         assert_eq!(set("7,1,5-6"), set("1,5-7"));
         assert_eq!(set("2-4,3-6"), set("2-6"));
-        assert_eq!(set("4-,2-5"), set("2-"));
     }
 
     #[test]
@@ -250,6 +265,25 @@ mod tests {
         assert_eq!(set("2,5-7").count_from(5), 2);
         assert_eq!(set("2,5-7").count_from(0), 4);
         assert_eq!(set("3-").count_from(2), 1);
+        assert_eq!(set("2,3-").count_from(1), 2);
+    }
+
+    #[test]
+    fn ranges_that_meet_still_require_all_their_fields() {
+        for (text, required) in [
+            ("2-5,4-", 5),
+            ("4-,2-5", 5),
+            ("2,3-", 3),
+            ("2-,1-3", 3),
+            ("2-", 2),
+        ] {
+            let lacking = Lacking {
+                field: required - 1,
+                fields: required - 1,
+            };
+            assert_eq!(chosen(text, required - 1), Err(lacking), "{text}");
+            assert!(chosen(text, required).is_ok(), "{text}");
+        }
     }
 
     #[test]
@@ -297,7 +331,11 @@ mod tests {
         assert_eq!(parse_delimiter(";"), Ok(b';'));
         assert_eq!(parse_delimiter("\\t"), Ok(b'\t'));
         assert_eq!(parse_delimiter("tab"), Ok(b'\t'));
-        for text in ["", "ab", "é"] {
+        assert_eq!(parse_delimiter("\\x1f"), Ok(0x1f));
+        assert_eq!(parse_delimiter("\\xA7"), Ok(0xa7));
+        for text in [
+            "", "ab", "é", "\\x", "\\xa", "\\xag", "\\x+1", "\\xabc", "\\n",
+        ] {
             assert!(parse_delimiter(text).is_err(), "{text}");
         }
     }

@@ -1,12 +1,10 @@
 //! The header of the stream: the first record of the first input. It passes through; its repetition in later inputs does not.
 
 use super::chunk::Chunk;
+use super::mark;
 use super::records::Framing;
 use super::split::all_fields;
 use crate::failure::Failure;
-
-/// A byte order mark, which some programs put before the first name.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The header, once it was seen.
 #[derive(Debug)]
@@ -24,7 +22,7 @@ impl Header {
         }
     }
 
-    /// Takes the header off a chunk that opens an input; gives it back if it is the stream's first.
+    /// Takes the header off a chunk that opens an input, and keeps the stream's first.
     ///
     /// # Errors
     /// [`Failure`] if the input has another header than the first: its fields would not be the ones that were chosen.
@@ -32,16 +30,16 @@ impl Header {
         &mut self,
         chunk: &mut Chunk,
         name: impl Fn(usize) -> String,
-    ) -> Result<Option<&[u8]>, Failure> {
+    ) -> Result<(), Failure> {
         let bytes = &chunk.bytes[..chunk.filled];
-        chunk.start = self.framing.first_end(bytes);
+        chunk.start = chunk.mark + self.framing.first_end(&bytes[chunk.mark..]);
         let record = &bytes[..chunk.start];
         match &self.record {
             None => {
                 self.record = Some(record.to_vec());
-                Ok(self.record.as_deref())
+                Ok(())
             }
-            Some(first) if self.framing.content(first) == self.framing.content(record) => Ok(None),
+            Some(first) if self.content(first) == self.content(record) => Ok(()),
             Some(_) => Err(Failure::Data {
                 name: name(chunk.source),
                 unit: self.framing.unit(),
@@ -51,13 +49,20 @@ impl Header {
         }
     }
 
+    /// The header as it is written.
+    pub(crate) fn record(&self) -> Option<&[u8]> {
+        self.record.as_deref()
+    }
+
     /// The names of the fields; none if there was no header.
     pub(crate) fn names(&self, delimiter: u8) -> Vec<Vec<u8>> {
         let Some(record) = &self.record else {
             return Vec::new();
         };
-        let content = self.framing.content(record);
-        let content = content.strip_prefix(BYTE_ORDER_MARK).unwrap_or(content);
-        all_fields(content, delimiter, !self.framing.is_plain())
+        all_fields(self.content(record), delimiter, !self.framing.is_plain())
+    }
+
+    fn content<'a>(&self, record: &'a [u8]) -> &'a [u8] {
+        mark::strip(self.framing.content(record))
     }
 }

@@ -1,12 +1,14 @@
 //! Reads the inputs as one stream and cuts it in chunks of whole records.
 
 use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::{self, ErrorKind, Read};
 
 use super::chunk::{Chunk, Fault, Problem};
+use super::mark;
 use super::records::{Framing, LastEnd};
 use crate::failure::Failure;
 use crate::files::Source;
+use crate::signals::Signals;
 
 /// The length of a chunk's buffer, unless a record is longer. Bytes, hashes and all fit in the second-level cache.
 pub(crate) const CHUNK_BYTES: usize = 256 << 10;
@@ -20,23 +22,41 @@ pub(crate) struct Input {
     file: Option<File>,
     /// The beginning of a record whose end was not read yet.
     tail: Vec<u8>,
+    framing: Framing,
+    longest: usize,
+    /// Whether the next record is longer than that.
+    overlong: bool,
     last_end: LastEnd,
+    /// What ended the last record that had a terminator.
+    terminator: &'static [u8],
     opens_source: bool,
     bytes: u64,
+    /// From the first input on that is open: waiting for a pipe to be opened is not disturbed, so a signal then ends the process.
+    signals: Option<Signals>,
 }
 
 impl Input {
-    /// A stream of these inputs.
-    pub(crate) fn new(sources: Vec<Source>, framing: Framing) -> Self {
+    /// A stream of these inputs, whose records have at most `longest` bytes.
+    pub(crate) fn new(sources: Vec<Source>, framing: Framing, longest: usize) -> Self {
         Self {
             sources,
             at: 0,
             file: None,
             tail: Vec::new(),
+            framing,
+            longest,
+            overlong: false,
             last_end: LastEnd::new(framing),
+            terminator: framing.full_terminator(),
             opens_source: true,
             bytes: 0,
+            signals: None,
         }
+    }
+
+    /// The signal that ended the stream, if one did.
+    pub(crate) fn ended_by(&self) -> Option<u8> {
+        self.signals.as_ref()?.caught()
     }
 
     /// The name of an input, for messages.
@@ -49,56 +69,94 @@ impl Input {
         self.bytes
     }
 
-    /// Fills the chunk with the next whole records of one input; `false` at the end of the last input.
+    /// Fills the chunk with the next whole records of one input; `false` at the end of the last input, or if a signal asks for the end:
+    /// what was read of a record that had not ended by then is dropped.
     ///
     /// It returns as soon as one read brought the end of a record, so records of a slow producer do not wait for a full buffer.
-    /// An input that ends inside of a quoted field gives a chunk without records and with a fault.
+    /// An input that ends inside of a quoted field, or a record that is too long, gives a chunk without records and with a fault.
     pub(crate) fn fill(&mut self, chunk: &mut Chunk) -> Result<bool, Failure> {
         chunk.clear();
         while let Some(source) = self.sources.get(self.at) {
+            chunk.source = self.at;
+            chunk.opens_source = self.opens_source;
+            chunk.mark = 0;
+            if self.overlong {
+                chunk.fault = Some(Fault {
+                    record: 0,
+                    problem: Problem::TooLong(self.longest),
+                });
+                return Ok(true);
+            }
             let file = match &mut self.file {
                 Some(file) => file,
                 closed => closed.insert(source.open()?),
             };
-            chunk.source = self.at;
-            chunk.opens_source = self.opens_source;
+            let signals = match &mut self.signals {
+                Some(signals) => signals,
+                none => none.insert(Signals::catch().map_err(Failure::file("signals"))?),
+            };
 
             let mut len = self.tail.len();
-            make_room(&mut chunk.bytes, len, source)?;
+            let mut searched = len;
+            make_room(&mut chunk.bytes, len, self.longest, source)?;
             chunk.bytes[..len].copy_from_slice(&self.tail);
             self.tail.clear();
             let at_end = loop {
-                let read =
-                    read(file, &mut chunk.bytes[len..]).map_err(Failure::file(source.name()))?;
+                let read = read(file, signals, &mut chunk.bytes[len..])
+                    .map_err(Failure::file(source.name()))?;
+                let Some(read) = read else {
+                    return Ok(false);
+                };
                 self.bytes += read as u64;
-                let seen = len;
                 len += read;
                 if read == 0 {
                     break true;
                 }
-                if let Some(end) = self.last_end.find(&chunk.bytes[..len], seen) {
-                    self.tail.extend_from_slice(&chunk.bytes[end..len]);
-                    chunk.filled = end;
+                if self.opens_source {
+                    match mark::end(&chunk.bytes[..len]) {
+                        Some(end) => chunk.mark = end,
+                        None => continue,
+                    }
+                }
+                let bytes = &chunk.bytes[chunk.mark..len];
+                let end = (self.last_end).find(bytes, searched.saturating_sub(chunk.mark));
+                searched = len;
+                if let Some(end) = end {
+                    chunk.filled = chunk.mark + end;
                     break false;
                 }
-                make_room(&mut chunk.bytes, len, source)?;
-            };
-            if at_end {
-                if self.last_end.is_in_quotes() {
-                    chunk.fault = Some(Fault {
-                        record: 0,
-                        problem: Problem::OpenQuote,
-                    });
-                } else {
-                    chunk.filled = len;
+                if len > self.longest {
+                    break false;
                 }
+                make_room(&mut chunk.bytes, len, self.longest, source)?;
+            };
+
+            let in_quotes = at_end && self.last_end.is_in_quotes();
+            if at_end && !in_quotes {
+                chunk.filled = len;
+            }
+            if let Some(start) = first_overlong(chunk, len, self.framing, self.longest) {
+                chunk.filled = start;
+                self.overlong = true;
+            } else if at_end {
+                chunk.fault = in_quotes.then_some(Fault {
+                    record: 0,
+                    problem: Problem::OpenQuote,
+                });
                 self.file = None;
                 self.at += 1;
                 self.opens_source = true;
                 self.last_end.reset();
+            } else {
+                self.tail.extend_from_slice(&chunk.bytes[chunk.filled..len]);
             }
             if chunk.filled > 0 || chunk.fault.is_some() {
-                self.opens_source = at_end;
+                self.opens_source = at_end && !self.overlong;
+                let records = &chunk.bytes[..chunk.filled];
+                if let Some(terminator) = self.framing.terminator_of(records) {
+                    self.terminator = terminator;
+                }
+                chunk.terminator = self.terminator;
                 return Ok(true);
             }
         }
@@ -106,12 +164,37 @@ impl Input {
     }
 }
 
-/// Makes sure that at least half of the buffer is free behind `used` bytes: it grows for long records and shrinks after them.
-fn make_room(bytes: &mut Vec<u8>, used: usize, source: &Source) -> Result<(), Failure> {
+/// Where the first record that is longer than `longest` begins, among the chunk's records and the beginning of one up to `len`.
+fn first_overlong(chunk: &Chunk, len: usize, framing: Framing, longest: usize) -> Option<usize> {
+    // Hardly ever is the whole chunk longer than a record may be.
+    if chunk.filled > longest {
+        let mut ends = Vec::new();
+        framing.record_ends(&chunk.bytes[..chunk.filled], chunk.mark, &mut ends);
+        let mut start = 0;
+        for end in ends {
+            if end - start > longest {
+                return Some(start);
+            }
+            start = end;
+        }
+    }
+    (len - chunk.filled > longest).then_some(chunk.filled)
+}
+
+/// Makes sure that at least half of the buffer is free behind `used` bytes: it grows for long records, as far as
+/// these may be `longest`, and shrinks after them.
+fn make_room(
+    bytes: &mut Vec<u8>,
+    used: usize,
+    longest: usize,
+    source: &Source,
+) -> Result<(), Failure> {
     let mut wanted = CHUNK_BYTES;
     while wanted / 2 < used {
         wanted *= 2;
     }
+    // More than the longest is not used before it is refused.
+    let wanted = wanted.min(longest.saturating_add(1).max(CHUNK_BYTES));
     if wanted > bytes.len() {
         bytes
             .try_reserve_exact(wanted - bytes.len())
@@ -124,11 +207,14 @@ fn make_room(bytes: &mut Vec<u8>, used: usize, source: &Source) -> Result<(), Fa
     Ok(())
 }
 
-fn read(file: &mut impl Read, buffer: &mut [u8]) -> std::io::Result<usize> {
-    loop {
+/// Reads what there is as soon as there is something; `None` if a signal came first.
+fn read(file: &mut File, signals: &Signals, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    while signals.wait_for(file)? {
         match file.read(buffer) {
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            outcome => return outcome,
+            Err(error)
+                if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
+            outcome => return outcome.map(Some),
         }
     }
+    Ok(None)
 }

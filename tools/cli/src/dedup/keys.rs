@@ -1,12 +1,23 @@
 //! From the records of a chunk to key hashes.
 
+use clap::ValueEnum;
 use echoless::{KeyHash, KeyHasher};
 
 use super::chunk::{Chunk, Fault, Problem};
 use super::fields::FieldSet;
 use super::records::Framing;
 use super::split::{Content, PlainFields, QuotedFields};
-use crate::args::Missing;
+
+/// What becomes of a record that lacks a field of the key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Missing {
+    /// End the run, naming file and line
+    Error,
+    /// Pass the record on without judging it
+    Skip,
+    /// Take the missing field for an empty one
+    Empty,
+}
 
 /// Finds the records of chunks and hashes their keys. It knows nothing of other chunks, so clones of it can work side by side.
 #[derive(Debug, Clone)]
@@ -47,7 +58,7 @@ impl KeyReader {
     pub(crate) fn read(&mut self, chunk: &mut Chunk) {
         let bytes = &chunk.bytes[..chunk.filled];
         let framing = self.framing.simplified_for(&bytes[chunk.start..]);
-        framing.record_ends(bytes, chunk.start, &mut chunk.ends);
+        framing.record_ends(bytes, chunk.start.max(chunk.mark), &mut chunk.ends);
         match self.fields.take() {
             None => self.hash_records(framing, chunk),
             Some(fields) => {
@@ -76,7 +87,7 @@ impl KeyReader {
     }
 
     fn hash_fields(&mut self, framing: Framing, fields: &FieldSet, chunk: &mut Chunk) {
-        let mut start = chunk.start;
+        let mut start = chunk.start.max(chunk.mark);
         for (index, &end) in chunk.ends.iter().enumerate() {
             let content = framing.content(&chunk.bytes[start..end]);
             start = end;

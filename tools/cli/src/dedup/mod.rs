@@ -1,11 +1,12 @@
-//! `echoless dedup`: the stages of the data path, and the loop that takes every chunk through them.
+//! `echoless dedup`: the stages of the data path, and the runs that take every chunk through them.
 //!
-//! A chunk is filled, read (records found, keys hashed), judged and written before the next one is filled. Reading needs nothing but the
-//! chunk; filling, judging and writing go in the order of the stream.
+//! A chunk is filled ([`feed`]), read (records found, keys hashed), judged and written ([`delivery`]). Reading needs nothing but the
+//! chunk; filling, judging and writing go in the order of the stream, on one thread ([`pipeline`]) or several ([`parallel`]).
 
 pub(crate) mod chunk;
-pub(crate) mod detector;
+
 pub(crate) mod fields;
+pub(crate) mod filter;
 pub(crate) mod input;
 pub(crate) mod keys;
 pub(crate) mod output;
@@ -17,8 +18,14 @@ pub(crate) mod split;
 pub(crate) mod summary;
 pub(crate) mod terminators;
 
+mod delivery;
+mod feed;
 mod header;
+mod job;
+mod mark;
+mod parallel;
 mod pipeline;
 mod place;
 
+pub(crate) use job::{Job, Threads};
 pub(crate) use pipeline::run;

@@ -1,13 +1,12 @@
 //! Writes runs of records straight out of a chunk, many in one system call.
 
-use std::fs::File;
 use std::io::{self, ErrorKind, IoSlice, Seek, Write};
-use std::iter;
 
 use super::chunk::Chunk;
 use super::records::Framing;
 use super::runs::Runs;
 use crate::failure::Failure;
+use crate::files::Opened;
 
 /// How many runs go into one system call; no system takes more than 1024.
 const RUNS_AT_ONCE: usize = 512;
@@ -15,24 +14,38 @@ const RUNS_AT_ONCE: usize = 512;
 /// A file that records are written to. Nothing is held back: after a call, all that was given is written.
 #[derive(Debug)]
 pub(crate) struct Sink {
-    name: String,
-    file: File,
+    target: Opened,
+    /// Whether its reader may go away when it has seen enough.
+    main_stream: bool,
     framing: Framing,
-    /// Whether what was written ends in a record without terminator.
-    unterminated: bool,
+    /// The terminator that the last record written still lacks.
+    owed: Option<&'static [u8]>,
     bytes: u64,
 }
 
 impl Sink {
-    /// A sink for records that are framed like this.
-    pub(crate) fn new(name: String, file: File, framing: Framing) -> Self {
+    /// A sink for the records that the run is for, framed like this.
+    pub(crate) fn main(target: Opened, framing: Framing) -> Self {
         Self {
-            name,
-            file,
+            main_stream: target.is_stdout,
+            ..Self::side(target, framing)
+        }
+    }
+
+    /// A sink for what is wanted besides. All of it is: a reader that goes away there has lost something.
+    pub(crate) fn side(target: Opened, framing: Framing) -> Self {
+        Self {
+            target,
+            main_stream: false,
             framing,
-            unterminated: false,
+            owed: None,
             bytes: 0,
         }
+    }
+
+    /// Makes room for the run's own output, once nothing can refuse the run any more.
+    pub(crate) fn empty(&mut self) -> Result<(), Failure> {
+        self.target.empty()
     }
 
     /// How many bytes were written.
@@ -42,38 +55,44 @@ impl Sink {
 
     /// Writes the runs of a chunk's records.
     pub(crate) fn write_runs(&mut self, chunk: &Chunk, runs: Runs<'_>) -> Result<(), Failure> {
-        self.write_records(runs.map(|records| chunk.bytes_of(records)))
-    }
-
-    /// Writes one record.
-    pub(crate) fn write_record(&mut self, record: &[u8]) -> Result<(), Failure> {
-        self.write_records(iter::once(record))
+        self.write_records(
+            runs.map(|records| chunk.bytes_of(records)),
+            chunk.terminator,
+        )
     }
 
     /// Writes what is no record.
     pub(crate) fn write_text(&mut self, text: &str) -> Result<(), Failure> {
-        self.file
+        self.target
+            .file
             .write_all(text.as_bytes())
-            .map_err(Failure::writing(&self.name))
+            .map_err(Failure::writing(&self.target.name, self.main_stream))
     }
 
-    fn write_records<'a>(
+    /// Writes records, given as runs of adjacent ones. If the last has no terminator, and others follow some day, `terminator` comes between.
+    pub(crate) fn write_records<'a>(
         &mut self,
-        runs: impl Iterator<Item = &'a [u8]> + Clone,
+        runs: impl IntoIterator<Item = &'a [u8], IntoIter: Clone>,
+        terminator: &'static [u8],
     ) -> Result<(), Failure> {
+        let runs = runs.into_iter();
         let before = self.bytes;
-        self.try_write(runs.clone()).map_err(|error| {
+        self.try_write(runs.clone(), terminator).map_err(|error| {
             self.take_back_partial(runs, self.bytes - before);
-            Failure::writing(&self.name)(error)
+            Failure::writing(&self.target.name, self.main_stream)(error)
         })
     }
 
-    fn try_write<'a>(&mut self, mut runs: impl Iterator<Item = &'a [u8]>) -> io::Result<()> {
+    fn try_write<'a>(
+        &mut self,
+        mut runs: impl Iterator<Item = &'a [u8]>,
+        terminator: &'static [u8],
+    ) -> io::Result<()> {
         let mut slices = [IoSlice::new(&[]); RUNS_AT_ONCE];
         loop {
             // Records never run together: the terminator that the input did not have comes when it is known that more follows.
-            let terminators = usize::from(self.unterminated);
-            slices[0] = IoSlice::new(self.framing.full_terminator());
+            let terminators = usize::from(self.owed.is_some());
+            slices[0] = IoSlice::new(self.owed.unwrap_or_default());
             let mut filled = terminators;
             let mut last = None;
             for (slice, run) in slices[terminators..].iter_mut().zip(&mut runs) {
@@ -84,8 +103,12 @@ impl Sink {
             let Some(last) = last else {
                 return Ok(());
             };
-            write_slices(&mut self.file, &mut slices[..filled], &mut self.bytes)?;
-            self.unterminated = *last != self.framing.terminator();
+            write_slices(
+                &mut self.target.file,
+                &mut slices[..filled],
+                &mut self.bytes,
+            )?;
+            self.owed = (*last != self.framing.terminator()).then_some(terminator);
         }
     }
 
@@ -93,13 +116,13 @@ impl Sink {
     ///
     /// The failure itself is what is reported; if cutting fails as well, there is nothing to be done about it.
     fn take_back_partial<'a>(&mut self, runs: impl Iterator<Item = &'a [u8]>, written: u64) {
-        let partial = partial_bytes(self.framing, self.unterminated, runs, written);
-        let Ok(metadata) = self.file.metadata() else {
+        let partial = partial_bytes(self.framing, self.owed, runs, written);
+        let Ok(metadata) = self.target.file.metadata() else {
             return;
         };
-        let at_end = self.file.stream_position().ok() == Some(metadata.len());
+        let at_end = self.target.file.stream_position().ok() == Some(metadata.len());
         if partial > 0 && metadata.is_file() && at_end {
-            let _ = self.file.set_len(metadata.len() - partial);
+            let _ = self.target.file.set_len(metadata.len() - partial);
         }
     }
 }
@@ -107,13 +130,13 @@ impl Sink {
 /// How many of the `written` bytes of `runs` belong to a record that was not written as a whole.
 fn partial_bytes<'a>(
     framing: Framing,
-    after_unterminated: bool,
+    owed: Option<&[u8]>,
     runs: impl Iterator<Item = &'a [u8]>,
     written: u64,
 ) -> u64 {
     let mut left = written;
-    if after_unterminated {
-        let terminator = framing.full_terminator().len() as u64;
+    if let Some(terminator) = owed {
+        let terminator = terminator.len() as u64;
         if left < terminator {
             return left;
         }
@@ -163,12 +186,12 @@ mod tests {
         let runs: [&[u8]; 2] = [b"ab\n\ncd\n", b"e\nf"];
         let expected = [0, 1, 2, 0, 0, 1, 2, 0, 1, 0, 0];
         for (written, expected) in (0..).zip(expected) {
-            let partial = |after_unterminated, written| {
-                partial_bytes(Framing::CrLf, after_unterminated, runs.into_iter(), written)
-            };
-            assert_eq!(partial(false, written), expected, "{written}");
-            assert_eq!(partial(true, written + 2), expected, "{written}");
-            assert_eq!(partial(true, 1), 1);
+            let partial =
+                |owed, written| partial_bytes(Framing::CrLf, owed, runs.into_iter(), written);
+            let owed = Some(b"\r\n".as_slice());
+            assert_eq!(partial(None, written), expected, "{written}");
+            assert_eq!(partial(owed, written + 2), expected, "{written}");
+            assert_eq!(partial(owed, 1), 1);
         }
     }
 

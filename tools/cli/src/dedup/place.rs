@@ -5,6 +5,7 @@ use memchr::memchr_iter;
 use super::chunk::{Chunk, Fault, Problem};
 use super::records::Framing;
 use crate::failure::Failure;
+use crate::number::binary_bytes;
 
 /// How far the stream was passed on, for messages about records.
 #[derive(Debug)]
@@ -38,6 +39,10 @@ impl Place {
         let before = self.terminators(&chunk.bytes[..chunk.record_start(fault.record)]);
         let problem = match fault.problem {
             Problem::OpenQuote => "a quoted field that begins in this record does not end".into(),
+            Problem::TooLong(longest) => format!(
+                "the record that begins here is longer than {} (--max-record)",
+                binary_bytes(longest as f64)
+            ),
             Problem::Lacks(lacking) => format!(
                 "field {} of the key is missing: the record has {} (--missing skip or empty allows that)",
                 lacking.field + 1,

@@ -34,7 +34,16 @@ impl Framing {
         }
     }
 
-    /// What ends a record that came without terminator, where another record follows it in the output.
+    /// What ends the last of these records, if it has a terminator.
+    pub(crate) fn terminator_of(self, records: &[u8]) -> Option<&'static [u8]> {
+        match self {
+            Self::CrLf | Self::Csv { .. } if records.ends_with(b"\r\n") => Some(b"\r\n"),
+            Self::Nul => records.ends_with(b"\0").then_some(b"\0"),
+            Self::Lf | Self::CrLf | Self::Csv { .. } => records.ends_with(b"\n").then_some(b"\n"),
+        }
+    }
+
+    /// What ends a record that came without terminator, where no record before had one.
     pub(crate) const fn full_terminator(self) -> &'static [u8] {
         match self {
             Self::Nul => b"\0",
@@ -105,7 +114,8 @@ impl Framing {
     pub(crate) fn record_ends(self, bytes: &[u8], start: usize, ends: &mut Vec<usize>) {
         match self {
             Self::Csv { delimiter } => {
-                Quoting::default().scan(bytes, start, delimiter, |end| ends.push(end));
+                let found = |end| ends.push(start + end);
+                Quoting::default().scan(&bytes[start..], 0, delimiter, found);
             }
             _ => append_ends(bytes, start, self.terminator(), ends),
         }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use echoless::Report;
+use echoless::{Replacement, Report};
 use serde::Serialize;
 
 use crate::number::{binary_bytes, decimal_bytes, grouped, short};
@@ -35,7 +35,7 @@ pub(crate) struct Stats {
     evictions: u64,
     expected_false_duplicates: f64,
     estimated_missed_duplicates: u64,
-    /// The age, in distinct keys, from which on more than 1 duplicate in 1000 is missed.
+    /// The age from which on more than 1 duplicate in 1000 is missed: in distinct keys, or, where repeats count as new, in records.
     miss_age_keys: f64,
     expected_fpr: f64,
     fill: f64,
@@ -44,6 +44,9 @@ pub(crate) struct Stats {
     huge_page_bytes: u64,
     slot_bits: u32,
     kernel: &'static str,
+    /// What ages count; for people only.
+    #[serde(skip)]
+    age_unit: &'static str,
 }
 
 impl Stats {
@@ -51,8 +54,10 @@ impl Stats {
     pub(crate) fn new(
         counts: Counts,
         report: &Report,
+        replacement: Replacement,
         estimated_missed_duplicates: u64,
         elapsed: Duration,
+        threads: usize,
     ) -> Self {
         Self {
             version: env!("CARGO_PKG_VERSION"),
@@ -63,7 +68,7 @@ impl Stats {
             bytes_in: counts.bytes_in,
             bytes_out: counts.bytes_out,
             seconds: elapsed.as_secs_f64(),
-            threads: 1,
+            threads,
             evictions: report.evictions,
             expected_false_duplicates: report.expected_false_duplicates,
             estimated_missed_duplicates,
@@ -75,6 +80,10 @@ impl Stats {
             huge_page_bytes: report.huge_page_bytes,
             slot_bits: report.slot_bits,
             kernel: report.kernel.name(),
+            age_unit: match replacement {
+                Replacement::Qqhtd => "records",
+                _ => "distinct keys",
+            },
         }
     }
 
@@ -93,12 +102,12 @@ impl Stats {
             let _ = writeln!(text, "echoless: {words}");
         };
         let mut records = format!(
-            "{} records ({}) in {:.2} s: {} fresh, {} duplicates ({:.2} %)",
-            grouped(self.records),
+            "{} ({}) in {:.2} s: {} fresh, {} ({:.2} %)",
+            counted(self.records, "record"),
             decimal_bytes(self.bytes_in as f64),
             self.seconds,
             grouped(self.fresh),
-            grouped(self.duplicates),
+            counted(self.duplicates, "duplicate"),
             self.duplicates as f64 * 100.0 / self.records.max(1) as f64,
         );
         if self.unkeyed > 0 {
@@ -114,18 +123,31 @@ impl Stats {
             self.fill * 100.0,
             short(self.expected_false_duplicates),
         ));
-        let age = short(self.miss_age_keys);
+        let judged = if self.unkeyed == 0 {
+            ""
+        } else {
+            " of the judged records"
+        };
+        let age = format!(
+            "1 duplicate in 1000 is missed at an age of {} {}",
+            short(self.miss_age_keys),
+            self.age_unit
+        );
         line(if self.evictions == 0 {
-            format!(
-                "no evictions: no duplicate was missed (once full, misses begin at an age of {age} distinct keys)"
-            )
+            format!("no evictions: no duplicate{judged} was missed (once full, {age})")
         } else {
             format!(
-                "{} evictions: about {} duplicates were missed; misses begin at an age of {age} distinct keys",
-                grouped(self.evictions),
-                grouped(self.estimated_missed_duplicates),
+                "{}: about {}{judged} missed; {age}",
+                counted(self.evictions, "eviction"),
+                counted(self.estimated_missed_duplicates, "duplicate"),
             )
         });
         text
     }
+}
+
+/// A number of things with the right ending.
+fn counted(number: u64, thing: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {thing}{plural}", grouped(number))
 }

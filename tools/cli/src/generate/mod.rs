@@ -13,14 +13,37 @@ mod zipf;
 use std::io::Write;
 use std::process::ExitCode;
 
+use clap::ValueEnum;
 use echoless::KeyHasher;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
-use crate::args::Kind;
-use crate::config::Gen;
+use self::repeats::Repeats;
 use crate::failure::Failure;
-use crate::files::Targets;
+use crate::files::{Target, Targets};
+
+/// The kinds of made-up records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Kind {
+    /// Call records: CSV lines of about 100 bytes
+    Cdr,
+    /// 64-bit keys, 16 hexadecimal digits a line
+    Keys,
+    /// Lines of random printable text
+    Lines,
+}
+
+/// A run of `echoless gen`.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) kind: Kind,
+    pub(crate) count: u64,
+    pub(crate) seed: u64,
+    pub(crate) repeats: Repeats,
+    pub(crate) record_bytes: usize,
+    pub(crate) header: bool,
+    pub(crate) output: Target,
+}
 
 /// How many bytes go into one system call.
 const BATCH_BYTES: usize = 256 << 10;
@@ -54,29 +77,29 @@ fn below(bits: u64, bound: u64) -> u64 {
 }
 
 /// Runs `echoless gen`.
-pub(crate) fn run(config: &Gen) -> Result<ExitCode, Failure> {
-    match config.kind {
-        Kind::Cdr => write(config, &cdr::Cdr::new(config.seed)),
-        Kind::Keys => write(config, &keys::Keys::new(config.seed)),
+pub(crate) fn run(job: &Job) -> Result<ExitCode, Failure> {
+    match job.kind {
+        Kind::Cdr => write(job, &cdr::Cdr::new(job.seed)),
+        Kind::Keys => write(job, &keys::Keys::new(job.seed)),
         Kind::Lines => write(
-            config,
-            &lines::Lines::new(config.seed, config.record_bytes, config.count)?,
+            job,
+            &lines::Lines::new(job.seed, job.record_bytes, job.count)?,
         ),
     }
 }
 
-fn write(config: &Gen, record: &impl Record) -> Result<ExitCode, Failure> {
+fn write(job: &Job, record: &impl Record) -> Result<ExitCode, Failure> {
     let mut targets = Targets::new(&[]);
-    let mut file = targets.open(&config.output)?;
-    targets.empty()?;
+    let mut output = targets.open(&job.output)?;
+    output.empty()?;
     let mut batch = Vec::with_capacity(BATCH_BYTES + (BATCH_BYTES >> 2));
-    if config.header {
+    if job.header {
         batch.extend_from_slice(record.header());
     }
-    let mut positions = 0..config.count;
+    let mut positions = 0..job.count;
     loop {
         for position in positions.by_ref() {
-            record.append(config.repeats.first_position(position), &mut batch);
+            record.append(job.repeats.first_position(position), &mut batch);
             if batch.len() >= BATCH_BYTES {
                 break;
             }
@@ -84,8 +107,10 @@ fn write(config: &Gen, record: &impl Record) -> Result<ExitCode, Failure> {
         if batch.is_empty() {
             return Ok(ExitCode::SUCCESS);
         }
-        file.write_all(&batch)
-            .map_err(Failure::writing(&config.output.name()))?;
+        output
+            .file
+            .write_all(&batch)
+            .map_err(Failure::writing(&output.name, output.is_stdout))?;
         batch.clear();
     }
 }

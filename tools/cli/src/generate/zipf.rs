@@ -1,9 +1,13 @@
 //! Zipf's law over a number of ranks that may differ from draw to draw.
 //!
 //! Source: "Rejection-inversion to generate variates from monotone discrete distributions", ACM TOMACS 6 (1996). No tables, about one
-//! random word for each rank. Powers and logarithms are the platform's own, so another platform may draw others.
+//! random word for each rank. Powers and logarithms are computed in software: those of platforms differ in the last bit, and with it draws.
 
+use libm::{exp, log, pow};
 use rand_xoshiro::rand_core::Rng;
+
+/// The distance of the uniform numbers drawn.
+const RESOLUTION: f64 = 1.0 / (1_u64 << 53) as f64;
 
 /// Ranks from 1, rank `k` with a weight of `k^-exponent`.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,7 +33,7 @@ impl Zipf {
         let lowest = self.integral(1.5) - 1.0;
         let highest = self.integral(ranks as f64 + 0.5);
         loop {
-            let uniform = (random.next_u64() >> 11) as f64 * 2f64.powi(-53);
+            let uniform = (random.next_u64() >> 11) as f64 * RESOLUTION;
             let area = highest + uniform * (lowest - highest);
             let at = self.integral_inverse(area);
             let rank = (at + 0.5).floor().clamp(1.0, ranks as f64);
@@ -40,25 +44,25 @@ impl Zipf {
     }
 
     fn weight(&self, at: f64) -> f64 {
-        at.powf(-self.exponent)
+        pow(at, -self.exponent)
     }
 
     /// The integral of the weight from 1 to `at`.
     fn integral(&self, at: f64) -> f64 {
         let power = 1.0 - self.exponent;
         if power == 0.0 {
-            at.ln()
+            log(at)
         } else {
-            (at.powf(power) - 1.0) / power
+            (pow(at, power) - 1.0) / power
         }
     }
 
     fn integral_inverse(&self, area: f64) -> f64 {
         let power = 1.0 - self.exponent;
         if power == 0.0 {
-            area.exp()
+            exp(area)
         } else {
-            (area * power + 1.0).max(0.0).powf(1.0 / power)
+            pow((area * power + 1.0).max(0.0), 1.0 / power)
         }
     }
 }

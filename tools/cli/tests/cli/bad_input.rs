@@ -17,7 +17,10 @@ fn impossible_options() {
         (&["-k", "1", "-d", ",;"], "delimiter: ,; is not possible"),
         (&["-k", "1", "-d", "\n"], "delimiter: `\\n` is not possible"),
         (&["--csv", "-d", "\""], "delimiter: `\\\"` is not possible"),
-        (&["-d", ";"], "allowed: together with --key or --csv"),
+        (
+            &["-d", ";"],
+            "delimiter: a delimiter of whole records is not possible; allowed: with --key or --csv",
+        ),
         (&["-m", "12Q"], "memory: 12Q is not possible"),
         (&["-m", "0"], "memory: 0 is not possible"),
         (&["-m", "-1G"], "memory: -1G is not possible"),
@@ -25,6 +28,7 @@ fn impossible_options() {
             &["-m", "63"],
             "memory: 63 B is not possible; allowed: at least 64 B",
         ),
+        (&["--max-record", "0"], "max-record: 0 is not possible"),
         (&["--fpr", "0"], "fpr: 0 is not possible"),
         (&["--fpr", "1"], "fpr: 1 is not possible"),
         (&["--fpr", "-0.5"], "fpr: -0.5 is not possible"),
@@ -38,6 +42,7 @@ fn impossible_options() {
         (&["--missing", "skip"], "--key"),
         (&["-k", "1", "--missing", "drop"], "error, skip, empty"),
         (&["--seed", "x"], "--seed"),
+        (&["--seed", "-1"], "invalid value '-1' for '--seed"),
         (&["-z", "--csv"], "--csv"),
         (&["--invert", "--duplicates", "x"], "--duplicates"),
         (&["--no-such-flag"], "--no-such-flag"),
@@ -57,7 +62,13 @@ fn impossible_streams_to_generate() {
     for (args, expected) in [
         (&[][..], "<KIND>"),
         (&["words"], "possible values: cdr, keys, lines"),
-        (&["keys", "-n", "-1"], "-1"),
+        (&["keys", "-n", "-1"], "invalid value '-1' for '--count"),
+        (&["keys", "--seed", "-1"], "invalid value '-1' for '--seed"),
+        (&["keys", "--gap", "-1"], "invalid value '-1' for '--gap"),
+        (
+            &["lines", "--record-bytes", "-1"],
+            "invalid value '-1' for '--record-bytes",
+        ),
         (
             &["keys", "--duplicates", "1"],
             "duplicates: 1 is not possible",
@@ -80,7 +91,10 @@ fn impossible_streams_to_generate() {
             "--distribution",
         ),
         (&["keys", "--record-bytes", "50"], "record-bytes: "),
-        (&["keys", "--header"], "header: "),
+        (
+            &["keys", "--header"],
+            "header: a header line before such records is not possible",
+        ),
         (
             &["lines", "--record-bytes", "1"],
             "record-bytes: 1 is not possible",
@@ -211,8 +225,13 @@ fn an_open_quote_is_an_error_after_everything_before_it() {
         "standard input, line 5: a quoted field that begins in this record does not end"
     );
     assert_eq!(run.stdout, b"a,1\n\"b\nc\",2\n");
-    let run = dedup(&["--csv", "--header", "-k", "1"], b"\"");
-    assert!(run.refusal().starts_with("standard input, line 1: "));
+    for (key, input) in [("1", "\""), ("a", "\"a,b\nx")] {
+        let run = dedup(&["--csv", "--header", "-k", key], input.as_bytes());
+        assert_eq!(
+            run.refusal(),
+            "standard input, line 1: a quoted field that begins in this record does not end"
+        );
+    }
 }
 
 #[test]

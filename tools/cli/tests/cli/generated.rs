@@ -45,6 +45,20 @@ fn the_stream_does_not_change_between_versions() {
             "E2C17EAC478A8077\nC85F459F9610FEC2\nD10D12F01CFD0E2F\n2CB2AB06A4000054\nC85F459F9610FEC2\n73994D9D490FCFA8\n",
         ),
         (
+            &[
+                "keys",
+                "-n",
+                "7",
+                "--duplicates",
+                "0.8",
+                "--distribution",
+                "zipf:1.1",
+                "--seed",
+                "3",
+            ],
+            "3ADF11D0F1D88DB8\n8B63B6915BF4C8BE\n26A2C2E4E23F42F2\n26A2C2E4E23F42F2\n0E04656B25DEDCB2\n3ADF11D0F1D88DB8\n8B63B6915BF4C8BE\n",
+        ),
+        (
             &["cdr", "-n", "1"],
             "0000000000,491710085865,491616176964,2025-01-01T00:00:00Z,475,0116-4591,MTC,356645727770305,16,T171\n",
         ),

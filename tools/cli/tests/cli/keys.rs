@@ -49,6 +49,13 @@ fn delimiters() {
 }
 
 #[test]
+fn a_delimiter_that_no_text_has() {
+    let input = b"1\xff\xc3\n2\xff\xc3\n3\xff\xc4\n";
+    let expected = b"1\xff\xc3\n3\xff\xc4\n";
+    assert_eq!(dedup(&["-d", "\\xff", "-k", "2"], input).bytes(), expected);
+}
+
+#[test]
 fn fields_of_nul_terminated_records() {
     let input = b"1\na\0 2\na\0 3\nb\0";
     let args = ["-z", "-d", "\n", "-k", "2"];
@@ -93,6 +100,28 @@ fn a_header_passes_and_names_fields() {
     let csv = b"\xef\xbb\xbf\"the \"\"id\"\"\",\"na\nme\"\r\n1,a\r\n1,b\r\n";
     let args = ["--csv", "--header", "-k", "the \"id\""];
     assert_eq!(dedup(&args, csv).bytes(), &csv[..csv.len() - 5]);
+}
+
+#[test]
+fn a_byte_order_mark_belongs_to_no_field() {
+    let directory = tempfile::tempdir().unwrap();
+    let marked = file(
+        directory.path(),
+        "marked",
+        b"\xef\xbb\xbf\"a\nb\",1\n\"a\nb\",2\n",
+    );
+    let plain = file(directory.path(), "plain", b"\"a\nb\",3\nc,4\n");
+    let args = ["--csv", "-k", "1", &marked, &plain];
+    assert_eq!(dedup(&args, b"").text(), "\u{feff}\"a\nb\",1\nc,4\n");
+    let args = ["--csv", "-k", "1", &plain, &marked];
+    assert_eq!(dedup(&args, b"").text(), "\"a\nb\",3\nc,4\n");
+    let marked = file(directory.path(), "marked", b"\xef\xbb\xbf\"i\nd\",n\n1,a\n");
+    let plain = file(directory.path(), "plain", b"\"i\nd\",n\n1,b\n2,b\n");
+    let args = ["--csv", "--header", "-k", "i\nd"];
+    let run = dedup(&[&args[..], &[&marked, &plain]].concat(), b"");
+    assert_eq!(run.text(), "\u{feff}\"i\nd\",n\n1,a\n2,b\n");
+    let run = dedup(&[&args[..], &[&plain, &marked]].concat(), b"");
+    assert_eq!(run.text(), "\"i\nd\",n\n1,b\n2,b\n");
 }
 
 #[test]
@@ -151,6 +180,19 @@ fn lines_are_counted_over_chunks() {
     let run = dedup(&["-k", "2"], input.as_bytes());
     assert!(run.refusal().starts_with("standard input, line 100001: "));
     assert_eq!(run.stdout, &input.as_bytes()[..input.len() - 6]);
+}
+
+#[test]
+fn merged_ranges_still_require_their_fields() {
+    let run = dedup(&["-k", "2-5,4-"], b"a,b,c,d,e\na,b,c,d\n");
+    assert!(
+        run.refusal()
+            .contains("line 2: field 5 of the key is missing: the record has 4"),
+        "{}",
+        run.refusal()
+    );
+    let args = ["-k", "2,3-", "--missing", "empty"];
+    assert_eq!(dedup(&args, b"1\n2,\n3,,\n4,,,\n").text(), "1\n4,,,\n");
 }
 
 #[test]

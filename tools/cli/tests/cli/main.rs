@@ -4,8 +4,12 @@ mod bad_input;
 mod filters;
 mod generated;
 mod keys;
+mod leaving;
 mod outputs;
 mod real_data;
 mod records;
 mod run;
+#[cfg(unix)]
+mod signals;
 mod streams;
+mod threads;

@@ -91,6 +91,8 @@ fn statistics_are_json() {
         "skip",
         "--kernel",
         "scalar",
+        "--threads",
+        "3",
         "--stats",
         &path,
     ];
@@ -107,7 +109,7 @@ fn statistics_are_json() {
         ("estimated_missed_duplicates", 0.into()),
         ("memory_bytes", (1 << 20).into()),
         ("kernel", "scalar".into()),
-        ("threads", 1.into()),
+        ("threads", 3.into()),
         ("slot_bits", 32.into()),
         ("version", env!("CARGO_PKG_VERSION").into()),
     ] {
@@ -149,7 +151,38 @@ fn the_summary_is_for_people() {
         lines[0]
     );
     assert!(lines[1].contains("filter of 64 KiB"), "{}", lines[1]);
-    assert!(lines[2].starts_with("echoless: no evictions: no duplicate was missed"));
+    assert!(lines[2].starts_with(
+        "echoless: no evictions: no duplicate was missed (once full, 1 duplicate in 1000 is missed at an age of "
+    ));
+}
+
+#[test]
+fn the_summary_claims_no_more_than_it_knows() {
+    let run = echoless(&["dedup", "-m", "64k"], b"a\na\n");
+    assert!(run.stderr.contains(" 2 records (4 B) "), "{}", run.stderr);
+    assert!(run.stderr.contains(" 1 fresh, 1 duplicate (50.00 %)"));
+    let args = ["dedup", "-m", "64k", "-k", "2", "--missing", "skip"];
+    let run = echoless(&args, b"a\na\nb,c\n");
+    assert!(run.stderr.contains(", 2 passed unjudged\n"));
+    assert!(
+        run.stderr
+            .contains("no duplicate of the judged records was missed"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn ages_have_the_unit_of_the_replacement() {
+    for (replacement, unit) in [
+        ("fifo", "distinct keys"),
+        ("lru", "distinct keys"),
+        ("qqhtd", "records"),
+    ] {
+        let run = echoless(&["dedup", "-m", "64k", "--replacement", replacement], INPUT);
+        let line = run.stderr.lines().last().unwrap();
+        assert!(line.ends_with(&format!(" {unit})")), "{line}");
+    }
 }
 
 #[test]

@@ -74,6 +74,49 @@ fn records_longer_than_any_buffer() {
 }
 
 #[test]
+fn records_longer_than_allowed_end_the_run() {
+    for (args, end) in [(&[][..], "\n"), (&["-z"], "\0"), (&["--csv"], "\n")] {
+        for longest in [10, 300_000, 1 << 20] {
+            let allowed = format!("{}{end}", "x".repeat(longest - 1));
+            let limit = longest.to_string();
+            let args = [args, &["--max-record", &limit]].concat();
+            let fine = format!("a{end}{allowed}b{end}");
+            assert!(dedup(&args, fine.as_bytes()).text() == fine, "{args:?}");
+
+            let run = dedup(&args, format!("{fine}b{end}x{allowed}c{end}").as_bytes());
+            let unit = if end == "\0" { "record" } else { "line" };
+            let place =
+                format!("standard input, {unit} 5: the record that begins here is longer than ");
+            assert!(run.refusal().starts_with(&place), "{}", run.refusal());
+            assert!(run.stdout == fine.as_bytes(), "{args:?}");
+
+            let unterminated = dedup(&args, format!("a{end}xx{allowed}").trim_end().as_bytes());
+            assert!(unterminated.refusal().contains(&format!("{unit} 2: ")));
+        }
+    }
+    let args = ["--header", "--max-record", "4"];
+    assert!(dedup(&args, b"abcd\n1\n").refusal().contains("line 1: "));
+    let run = dedup(
+        &["--csv", "--max-record", "64k"],
+        &[b"a\n\"", &[b'x'; 1 << 20][..]].concat(),
+    );
+    assert_eq!(
+        run.refusal(),
+        "standard input, line 2: the record that begins here is longer than 64 KiB (--max-record)"
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_input_that_never_ends_a_record_is_refused() {
+    let run = dedup(&["/dev/zero"], b"");
+    assert_eq!(
+        run.refusal(),
+        "/dev/zero, line 1: the record that begins here is longer than 64 MiB (--max-record)"
+    );
+}
+
+#[test]
 fn many_chunks_of_short_records() {
     let input: String = (0..400_000).map(|i| format!("{}\n", i % 7919)).collect();
     let expected: String = (0..7919).map(|i| format!("{i}\n")).collect();

@@ -1,0 +1,148 @@
+//! Ports and the workers of an engine: what is handed over, and what becomes of it when one side goes.
+
+#![cfg(loom)]
+
+use echoless::transport::Wait;
+use echoless::{Engine, KeyHash, Lost, Partitioned, Port, Verdicts};
+use echoless_loom::{Exact, Preemptions, Sometimes, check, expected, heard, key};
+use loom::thread;
+
+const A: KeyHash = key(0, 1);
+const B: KeyHash = key(0, 2);
+const HIGH: KeyHash = key(1, 1);
+
+/// An engine whose rings have room for one message.
+fn start(workers: usize, ports: usize) -> (Engine<Exact>, Vec<Port>) {
+    Engine::builder(Exact::partitions(workers))
+        .ports(ports)
+        .ring_depth(1)
+        .wait(Wait::Shared)
+        .start()
+        .expect("loom starts threads")
+}
+
+/// All that the partitions hold.
+fn held(filter: Partitioned<Exact>) -> Vec<KeyHash> {
+    let (_, parts) = filter.into_parts();
+    let mut keys: Vec<_> = parts.into_iter().flat_map(|part| part.0).collect();
+    keys.sort();
+    keys
+}
+
+fn hand_over(
+    property: &str,
+    workers: usize,
+    preemptions: Preemptions,
+    batches: &'static [&[KeyHash]],
+    shut_down: bool,
+) {
+    check(property, preemptions, move || {
+        let (engine, mut ports) = start(workers, 1);
+        let mut port = ports.remove(0);
+        let mut verdicts = Verdicts::new();
+        let mut answers = Vec::new();
+        for batch in batches {
+            port.submit(batch).unwrap();
+        }
+        while port.drain(&mut verdicts).unwrap() {
+            answers.push(heard(&verdicts));
+        }
+        assert_eq!(answers, expected(batches));
+        assert_eq!(port.in_flight(), 0);
+        drop(port);
+        if !shut_down {
+            return;
+        }
+        let mut keys = batches.concat();
+        keys.sort();
+        keys.dedup();
+        assert_eq!(held(engine.shutdown().unwrap()), keys);
+    });
+}
+
+#[test]
+fn port_and_server_hand_over() {
+    hand_over(
+        "port_and_server_hand_over",
+        1,
+        Preemptions::AtMost(2),
+        &[&[A, B, A], &[B]],
+        true,
+    );
+}
+
+#[test]
+fn port_and_two_servers_hand_over() {
+    hand_over(
+        "port_and_two_servers_hand_over, 2 batches",
+        2,
+        Preemptions::AtMost(0),
+        &[&[A, HIGH, A], &[HIGH]],
+        true,
+    );
+    // The workers end by themselves when the port is gone; to shut them down as well is more than loom gets through.
+    hand_over(
+        "port_and_two_servers_hand_over, 1 batch",
+        2,
+        Preemptions::AtMost(1),
+        &[&[A, HIGH, A]],
+        false,
+    );
+}
+
+#[test]
+fn ports_one_fresh() {
+    static FIRST: Sometimes = Sometimes::new();
+    static SECOND: Sometimes = Sometimes::new();
+    fn observe(mut port: Port) -> bool {
+        let mut verdicts = Verdicts::new();
+        port.observe(&[A], &mut verdicts).unwrap();
+        !verdicts.is_duplicate(0)
+    }
+    check("ports_one_fresh", Preemptions::AtMost(1), || {
+        let (engine, mut ports) = start(1, 2);
+        let (second, first) = (ports.remove(1), ports.remove(0));
+        let peer = thread::spawn(move || observe(second));
+        let fresh = observe(first);
+        assert_ne!(fresh, peer.join().unwrap(), "exactly one hears Fresh");
+        assert_eq!(held(engine.shutdown().unwrap()), [A]);
+        FIRST.note(fresh);
+        SECOND.note(!fresh);
+    });
+    FIRST.assert();
+    SECOND.assert();
+}
+
+#[test]
+fn shutdown_while_submitting() {
+    static ANSWERED: Sometimes = Sometimes::new();
+    static LOST: Sometimes = Sometimes::new();
+    check("shutdown_while_submitting", Preemptions::AtMost(2), || {
+        let (engine, mut ports) = start(1, 1);
+        let mut port = ports.remove(0);
+        port.submit(&[A]).unwrap();
+        let ingest = thread::spawn(move || {
+            let mut verdicts = Verdicts::new();
+            assert_eq!(port.drain(&mut verdicts), Ok(true), "submitted before");
+            assert_eq!(heard(&verdicts), [false]);
+            let second = port.observe(&[B, A], &mut verdicts);
+            (second, heard(&verdicts))
+        });
+        let filter = engine.shutdown().expect("no worker panicked");
+        let (second, verdicts) = ingest.join().unwrap();
+        match second {
+            Ok(()) => {
+                assert_eq!(verdicts, [false, true]);
+                assert_eq!(held(filter), [A, B]);
+            }
+            Err(error) => {
+                assert_eq!(error, Lost::Partition(0));
+                assert_eq!(held(filter), [A], "what is lost was not recorded");
+            }
+        }
+        ANSWERED.note(second.is_ok());
+        LOST.note(second.is_err());
+    });
+    ANSWERED.assert();
+    LOST.assert();
+}

@@ -1,0 +1,288 @@
+//! The shared filter: of all threads that bring a key one hears Fresh, and no update of a word is lost.
+//!
+//! All keys here fall into one word, so the promise is strict: what the threads hear, and what the word then holds, is what one
+//! thread would have made of their keys in some order.
+
+#![cfg(loom)]
+
+use std::collections::HashSet;
+use std::sync::Mutex;
+
+use echoless::{KeyHash, SharedFilter, SharedForm, SharedSpec, Verdict, Verdicts};
+use echoless_loom::{Preemptions, Sometimes, check, heard};
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicU64, Ordering};
+use loom::thread;
+
+const FORMS: [SharedForm; 4] = [
+    SharedForm::Row4x16,
+    SharedForm::Row2x32,
+    SharedForm::Bloom { k: 3 },
+    SharedForm::Ageing { k: 4 },
+];
+
+const A: KeyHash = KeyHash(1);
+const B: KeyHash = KeyHash(2);
+
+/// What the keys of each thread were called, and the state of the word after it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Outcome {
+    duplicates: Vec<Vec<bool>>,
+    word: Vec<u64>,
+}
+
+impl Outcome {
+    fn of(filter: &SharedFilter, duplicates: Vec<Vec<bool>>) -> Self {
+        // The word itself is private, but everything that follows depends on it.
+        let mut word = vec![filter.expected_fpr().to_bits()];
+        for key in (1..12).map(KeyHash) {
+            word.push(u64::from(filter.contains(key)));
+        }
+        for key in (100..105).map(KeyHash) {
+            filter.observe_one(key);
+            word.push(filter.expected_fpr().to_bits());
+        }
+        Self { duplicates, word }
+    }
+
+    /// How many threads heard Fresh of this key.
+    fn fresh(&self, threads: &[Vec<KeyHash>], key: KeyHash) -> usize {
+        let keys = threads.iter().flatten();
+        keys.zip(self.duplicates.iter().flatten())
+            .filter(|(of, duplicate)| **of == key && !**duplicate)
+            .count()
+    }
+}
+
+/// A filter of eight words, in which these keys were observed.
+fn filter(form: SharedForm, before: &[KeyHash]) -> SharedFilter {
+    let filter = SharedSpec::new(64, form).build().expect("one line");
+    for key in before {
+        filter.observe_one(*key);
+    }
+    filter
+}
+
+fn is_duplicate(filter: &SharedFilter, key: KeyHash) -> bool {
+    filter.observe_one(key) == Verdict::Duplicate
+}
+
+/// All orders in which the threads may take turns, as lists of threads.
+fn orders(left: &mut [usize], order: &mut Vec<usize>, all: &mut Vec<Vec<usize>>) {
+    if left.iter().all(|count| *count == 0) {
+        all.push(order.clone());
+    }
+    for thread in 0..left.len() {
+        if left[thread] > 0 {
+            left[thread] -= 1;
+            order.push(thread);
+            orders(left, order, all);
+            order.pop();
+            left[thread] += 1;
+        }
+    }
+}
+
+/// Something that only one thread does, and that needs loom's atomics.
+fn alone<T: Send + 'static>(run: impl Fn() -> T + Send + Sync + 'static) -> T {
+    let result = std::sync::Arc::new(Mutex::new(None));
+    let place = std::sync::Arc::clone(&result);
+    let mut builder = loom::model::Builder::new();
+    builder.max_branches = 100_000;
+    builder.check(move || *place.lock().unwrap() = Some(run()));
+    result.lock().unwrap().take().expect("the model has run")
+}
+
+/// What may come out if every key is one step.
+fn sequential(form: SharedForm, before: &[KeyHash], threads: &[Vec<KeyHash>]) -> HashSet<Outcome> {
+    let (before, threads) = (before.to_vec(), threads.to_vec());
+    alone(move || {
+        let mut all = Vec::new();
+        let mut lengths: Vec<usize> = threads.iter().map(Vec::len).collect();
+        orders(&mut lengths, &mut Vec::new(), &mut all);
+        let outcome = |order: &Vec<usize>| {
+            let filter = filter(form, &before);
+            let mut duplicates = vec![Vec::new(); threads.len()];
+            for thread in order {
+                let key = threads[*thread][duplicates[*thread].len()];
+                duplicates[*thread].push(is_duplicate(&filter, key));
+            }
+            Outcome::of(&filter, duplicates)
+        };
+        all.iter().map(outcome).collect()
+    })
+}
+
+/// Lets the threads observe their keys at once and checks each outcome: it is a sequential one, and `verify` accepts it.
+/// Every sequential outcome must come about.
+fn one_step_each(
+    property: &str,
+    form: SharedForm,
+    preemptions: Preemptions,
+    before: &[KeyHash],
+    threads: &[&[KeyHash]],
+    verify: impl Fn(&Outcome, &[Vec<KeyHash>]) + Send + Sync + 'static,
+) {
+    let before = before.to_vec();
+    let threads: Vec<Vec<KeyHash>> = threads.iter().map(|keys| keys.to_vec()).collect();
+    let sequential = sequential(form, &before, &threads);
+    let possible = sequential.len();
+    let seen = std::sync::Arc::new(Mutex::new(HashSet::new()));
+    let seen_here = std::sync::Arc::clone(&seen);
+    let count = threads.len();
+    let property = format!("{property}, {form:?}, {count} threads");
+    check(&property, preemptions, move || {
+        let filter = Arc::new(filter(form, &before));
+        // The first thread brings a batch, the others one key at a time.
+        let others: Vec<_> = threads[1..]
+            .iter()
+            .map(|keys| {
+                let (filter, keys) = (Arc::clone(&filter), keys.clone());
+                thread::spawn(move || {
+                    let verdict = |key: &KeyHash| is_duplicate(&filter, *key);
+                    keys.iter().map(verdict).collect::<Vec<_>>()
+                })
+            })
+            .collect();
+        let mut verdicts = Verdicts::new();
+        filter.observe(&threads[0], &mut verdicts);
+        let mut duplicates = vec![heard(&verdicts)];
+        duplicates.extend(others.into_iter().map(|thread| thread.join().unwrap()));
+        let outcome = Outcome::of(&filter, duplicates);
+        assert!(sequential.contains(&outcome), "{outcome:?}");
+        verify(&outcome, &threads);
+        seen.lock().unwrap().insert(outcome);
+    });
+    assert_eq!(seen_here.lock().unwrap().len(), possible, "{property}");
+}
+
+/// Exactly one thread hears Fresh of each key, for no key is forgotten.
+fn one_fresh(outcome: &Outcome, threads: &[Vec<KeyHash>]) {
+    for key in threads.iter().flatten() {
+        assert_eq!(outcome.fresh(threads, *key), 1, "{outcome:?}");
+    }
+}
+
+#[test]
+fn one_fresh_per_key() {
+    for form in FORMS {
+        one_step_each(
+            "one_fresh_per_key",
+            form,
+            Preemptions::Any,
+            &[],
+            &[&[A, B], &[B, A]],
+            one_fresh,
+        );
+        one_step_each(
+            "one_fresh_per_key",
+            form,
+            Preemptions::Any,
+            &[],
+            &[&[A, B], &[B], &[A]],
+            one_fresh,
+        );
+    }
+}
+
+/// A row that is overrun forgets: of a key that it may have forgotten, one thread or both hear Fresh.
+#[test]
+fn one_fresh_per_key_unless_overrun() {
+    static ONE: Sometimes = Sometimes::new();
+    static BOTH: Sometimes = Sometimes::new();
+    for (form, slots) in [(SharedForm::Row2x32, 2), (SharedForm::Row4x16, 4)] {
+        let run: Vec<KeyHash> = (1..=1 + slots).map(KeyHash).collect();
+        one_step_each(
+            "one_fresh_per_key_unless_overrun",
+            form,
+            Preemptions::Any,
+            &[],
+            &[&run, &[A]],
+            |outcome, threads| {
+                let fresh = outcome.fresh(threads, A);
+                assert!((1..=2).contains(&fresh));
+                ONE.note(fresh == 1);
+                BOTH.note(fresh == 2);
+                for key in &threads[0][1..] {
+                    assert_eq!(outcome.fresh(threads, *key), 1);
+                }
+            },
+        );
+    }
+    ONE.assert();
+    BOTH.assert();
+}
+
+/// A key is recorded while another one clears bits of it: it is held if it came last, and nothing else is lost.
+#[test]
+fn ageing_vs_insert() {
+    static HELD: Sometimes = Sometimes::new();
+    static CLEARED: Sometimes = Sometimes::new();
+    const FORM: SharedForm = SharedForm::Ageing { k: 4 };
+    // A word that is about half full, and a key that clears a bit of A there.
+    let before: Vec<KeyHash> = (20..30).map(KeyHash).collect();
+    let filled = before.clone();
+    let clearing = alone(move || {
+        (1000..1100).map(KeyHash).find(|key| {
+            let filter = filter(FORM, &filled);
+            filter.observe_one(A) == Verdict::Fresh
+                && filter.observe_one(*key) == Verdict::Fresh
+                && !filter.contains(A)
+        })
+    });
+    let clearing = clearing.expect("about one key in ten clears a bit of A");
+    one_step_each(
+        "ageing_vs_insert",
+        FORM,
+        Preemptions::Any,
+        &before,
+        &[&[A, A], &[clearing]],
+        move |outcome, threads| {
+            let fresh = outcome.fresh(threads, A);
+            assert_eq!(outcome.fresh(threads, clearing), 1);
+            assert!((1..=2).contains(&fresh));
+            let held = outcome.word[1] == 1; // whether the filter contains A
+            assert!(held || fresh == 1, "recorded again, it was the last");
+            HELD.note(held);
+            CLEARED.note(!held);
+        },
+    );
+    HELD.assert();
+    CLEARED.assert();
+}
+
+/// Who hears Duplicate, or finds the key, sees what the thread that heard Fresh wrote before.
+#[test]
+fn duplicate_sees_what_fresh_wrote() {
+    static HEARD: Sometimes = Sometimes::new();
+    static FOUND: Sometimes = Sometimes::new();
+    for form in FORMS {
+        check(
+            &format!("duplicate_sees_what_fresh_wrote, {form:?}"),
+            Preemptions::Any,
+            move || {
+                let filter = Arc::new(filter(form, &[]));
+                let written = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
+                let observe = |mine: usize| {
+                    let (filter, written) = (Arc::clone(&filter), Arc::clone(&written));
+                    move || {
+                        written[mine].store(1, Ordering::Relaxed);
+                        if filter.contains(A) {
+                            assert_eq!(written[1 - mine].load(Ordering::Relaxed), 1);
+                            FOUND.note(true);
+                        }
+                        if is_duplicate(&filter, A) {
+                            assert_eq!(written[1 - mine].load(Ordering::Relaxed), 1);
+                            HEARD.note(true);
+                        }
+                    }
+                };
+                let peer = thread::spawn(observe(1));
+                observe(0)();
+                peer.join().unwrap();
+            },
+        );
+    }
+    HEARD.assert();
+    FOUND.assert();
+}

@@ -1,0 +1,191 @@
+//! The end of the data path: judged chunks in the order of the stream become output, counts, and at last an account of the run.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use echoless::{Audit, Report};
+
+use super::chunk::Chunk;
+use super::job::Job;
+use super::output::Sink;
+use super::place::Place;
+use super::progress::Progress;
+use super::runs::Runs;
+use super::summary::{Counts, Stats};
+use crate::failure::{self, ENDED_BY_SIGNAL, FOUND_DUPLICATES, Failure};
+use crate::files::{Source, Target, Targets};
+
+/// Takes judged chunks.
+#[derive(Debug)]
+pub(crate) struct Delivery {
+    began: Instant,
+    outputs: Outputs,
+    begun: bool,
+    sources: Vec<Source>,
+    place: Place,
+    counts: Counts,
+    /// Watches the verdicts in the order of the stream, so that its estimate does not depend on the number of threads.
+    audit: Audit,
+    progress: Progress,
+}
+
+impl Delivery {
+    /// Opens the outputs of a job; nothing is written before the first chunk comes.
+    pub(crate) fn open(job: &Job, began: Instant) -> Result<Self, Failure> {
+        let total: Option<u64> = job.sources.iter().map(Source::len).sum();
+        let records_on_stdout = matches!(job.output, Target::Stdout) && !job.count;
+        Ok(Self {
+            began,
+            outputs: Outputs::open(job)?,
+            begun: false,
+            sources: job.sources.clone(),
+            place: Place::new(job.framing),
+            counts: Counts::default(),
+            audit: Audit::new(),
+            progress: Progress::new(total, !job.quiet, records_on_stdout),
+        })
+    }
+
+    /// Writes what is due of the next chunk of the stream and counts it.
+    ///
+    /// # Errors
+    /// [`Failure`] if it cannot be written, or if one of its records is at fault; those before that one are written.
+    pub(crate) fn deliver(&mut self, chunk: &mut Chunk) -> Result<(), Failure> {
+        self.begin(chunk.header.take().as_deref(), chunk.terminator)?;
+        self.audit.observe(&chunk.hashes, &chunk.verdicts);
+        chunk.spread_verdicts();
+        self.counts.records += chunk.records() as u64;
+        self.counts.unkeyed += chunk.unkeyed.len() as u64;
+        self.counts.duplicates += chunk.verdicts.duplicates();
+        self.counts.bytes_in = chunk.read_until;
+        self.outputs.write(chunk)?;
+        if let Some(fault) = chunk.fault {
+            let name = self.sources[chunk.source].name();
+            return Err(self.place.failure(chunk, fault, name));
+        }
+        self.place.pass(chunk);
+        self.progress.set(chunk.read_until);
+        Ok(())
+    }
+
+    /// Writes what is only known at the end of the stream.
+    pub(crate) fn finish(&mut self) -> Result<(), Failure> {
+        self.begin(None, b"")?;
+        self.outputs.finish(&self.counts)
+    }
+
+    /// Gives the account of the run and its exit code. `passed` is how the stream went, and the signal that ended it, if one did.
+    pub(crate) fn conclude(
+        mut self,
+        job: &Job,
+        passed: Result<Option<u8>, Failure>,
+        report: &Report,
+        threads: usize,
+    ) -> Result<ExitCode, Failure> {
+        let passed = passed.and_then(|signal| self.finish().map(|()| signal));
+        let signal = match passed {
+            Ok(signal) => signal,
+            // A reader that has seen enough ends the stream where it is; the account of the run is not meant for that reader.
+            Err(Failure::ReaderGone) => None,
+            Err(failure) => return Err(failure),
+        };
+        drop(self.progress);
+        self.counts.bytes_out = self.outputs.records.bytes();
+        let stats = Stats::new(
+            self.counts,
+            report,
+            job.filter.replacement,
+            self.audit.estimated_missed_duplicates(),
+            self.began.elapsed(),
+            threads,
+        );
+        if let Some(sink) = &mut self.outputs.stats {
+            sink.empty()?;
+            sink.write_text(&stats.json())?;
+        }
+        if !job.quiet {
+            failure::tell(&stats.summary());
+        }
+        if let Some(signal) = signal {
+            return Ok(ExitCode::from(ENDED_BY_SIGNAL + signal));
+        }
+        if job.fail_on_duplicates && self.counts.duplicates > 0 {
+            return Ok(ExitCode::from(FOUND_DUPLICATES));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn begin(&mut self, header: Option<&[u8]>, terminator: &'static [u8]) -> Result<(), Failure> {
+        if !self.begun {
+            self.begun = true;
+            self.outputs.begin(header, terminator)?;
+        }
+        Ok(())
+    }
+}
+
+/// Where records, dropped records and statistics go.
+#[derive(Debug)]
+struct Outputs {
+    records: Sink,
+    dropped: Option<Sink>,
+    stats: Option<Sink>,
+    count: bool,
+    invert: bool,
+}
+
+impl Outputs {
+    fn open(job: &Job) -> Result<Self, Failure> {
+        let mut targets = Targets::new(&job.sources);
+        let records = targets.open(&job.output)?;
+        let mut side = |target: &Target| {
+            let target = targets.open(target)?;
+            Ok::<_, Failure>(Sink::side(target, job.framing))
+        };
+        Ok(Self {
+            records: Sink::main(records, job.framing),
+            dropped: job.duplicates.as_ref().map(&mut side).transpose()?,
+            stats: job.stats.as_ref().map(&mut side).transpose()?,
+            count: job.count,
+            invert: job.invert,
+        })
+    }
+
+    /// Empties the files that take records, and writes the header wherever records are written, so that each can be read by its names.
+    fn begin(&mut self, header: Option<&[u8]>, terminator: &'static [u8]) -> Result<(), Failure> {
+        self.records.empty()?;
+        if let Some(dropped) = &mut self.dropped {
+            dropped.empty()?;
+            dropped.write_records(header, terminator)?;
+        }
+        if !self.count {
+            self.records.write_records(header, terminator)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the records of a judged chunk. The side output comes first: it is whole even if the reader of the records goes away.
+    fn write(&mut self, chunk: &Chunk) -> Result<(), Failure> {
+        let runs = |of_duplicates| Runs::new(chunk.duplicates(), chunk.records(), of_duplicates);
+        if let Some(dropped) = &mut self.dropped {
+            dropped.write_runs(chunk, runs(true))?;
+        }
+        if !self.count {
+            self.records.write_runs(chunk, runs(self.invert))?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is only known at the end of the stream.
+    fn finish(&mut self, counts: &Counts) -> Result<(), Failure> {
+        if !self.count {
+            return Ok(());
+        }
+        let passed = if self.invert {
+            counts.duplicates
+        } else {
+            counts.records - counts.duplicates
+        };
+        self.records.write_text(&format!("{passed}\n"))
+    }
+}

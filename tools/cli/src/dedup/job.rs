@@ -1,0 +1,59 @@
+//! What a run of `echoless dedup` shall do: every value checked, every default filled in.
+
+use std::num::NonZeroUsize;
+use std::thread::available_parallelism;
+
+use super::fields::FieldList;
+use super::filter::FilterChoice;
+use super::keys::Missing;
+use super::records::Framing;
+use crate::files::{Source, Target};
+
+/// A run of `echoless dedup`.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) sources: Vec<Source>,
+    pub(crate) framing: Framing,
+    /// The longest record, terminator included.
+    pub(crate) max_record: usize,
+    pub(crate) header: bool,
+    /// The fields to compare; `None` compares whole records.
+    pub(crate) key: Option<FieldList>,
+    pub(crate) delimiter: u8,
+    pub(crate) missing: Missing,
+    pub(crate) filter: FilterChoice,
+    pub(crate) output: Target,
+    pub(crate) duplicates: Option<Target>,
+    pub(crate) stats: Option<Target>,
+    pub(crate) invert: bool,
+    pub(crate) count: bool,
+    pub(crate) fail_on_duplicates: bool,
+    pub(crate) quiet: bool,
+    pub(crate) threads: Threads,
+    /// Whether each thread stays on a core of its own.
+    pub(crate) pin: bool,
+}
+
+/// How many threads share the work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Threads {
+    /// As many as this process may use cores.
+    AllCores,
+    /// So many.
+    Count(NonZeroUsize),
+}
+
+impl Threads {
+    /// The number of threads for a filter of so many lines; each thread owns one line at least.
+    pub(crate) fn count(self, lines: u64) -> usize {
+        match self {
+            Self::Count(count) => count.get(),
+            Self::AllCores => {
+                let cores = available_parallelism().map_or(1, NonZeroUsize::get);
+                cores
+                    .min(usize::try_from(lines).unwrap_or(usize::MAX))
+                    .max(1)
+            }
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! The data path on several threads, with the very output of one thread.
+//!
+//! One thread feeds numbered chunks; it mostly sleeps in reads. The others are nodes of a [`Mesh`]: each takes the next chunk, finds its
+//! records and hashes their keys, and hands the hashes to the partitions, which apply them in the order of the chunk numbers. Chunks are
+//! delivered in that order too, each by the node that has it, when its turn comes. A node that waits serves its partition meanwhile.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread;
+
+use crossbeam_channel::{Receiver, Sender};
+use crossbeam_queue::ArrayQueue;
+use echoless::assembly::pin_thread;
+use echoless::transport::Doorbell;
+use echoless::{FingerprintLines, Mesh, Node, Partitioned, Pinning};
+
+use super::chunk::Chunk;
+use super::delivery::Delivery;
+use super::feed::Feed;
+use super::job::Job;
+use super::keys::KeyReader;
+use crate::failure::Failure;
+
+/// How many chunks a node has handed in at a time: while the verdicts of one are on their way, it reads the next.
+const IN_FLIGHT: usize = 2;
+
+/// How many chunks there are for each node: those in flight, one being read, one waiting.
+const CHUNKS_PER_NODE: usize = IN_FLIGHT + 2;
+
+/// How the stream went, with the signal that ended it, if one did; and the partitions of the filter.
+pub(super) type Passed = (Result<Option<u8>, Failure>, Vec<FingerprintLines>);
+
+/// What the feed and the nodes share.
+struct Intake {
+    chunks: ArrayQueue<(u64, Chunk)>,
+    /// Set before the first chunk comes.
+    reader: OnceLock<KeyReader>,
+    /// How the feed ended; set before `ended`.
+    end: Mutex<Result<Option<u8>, Failure>>,
+    ended: AtomicBool,
+    /// A chunk could not be delivered: nothing more is wanted.
+    stopped: AtomicBool,
+    nodes: Vec<Doorbell>,
+}
+
+impl Intake {
+    fn wake_nodes(&self) {
+        for node in &self.nodes {
+            node.ring();
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        // Acquire: pairs with the Release in `Turns::deliver`.
+        self.stopped.load(Ordering::Acquire)
+    }
+
+    /// Whether no chunk is left or will come. The flag is read first: what was queued before it was set is then seen.
+    fn is_exhausted(&self) -> bool {
+        // Acquire: pairs with the Release in `feed`.
+        self.is_stopped() || self.ended.load(Ordering::Acquire) && self.chunks.is_empty()
+    }
+}
+
+/// The order of delivery.
+struct Turns<'a> {
+    /// The number of the chunk that is delivered next.
+    next: AtomicU64,
+    delivery: Mutex<&'a mut Delivery>,
+    failure: Mutex<Option<Failure>>,
+    intake: &'a Intake,
+}
+
+impl Turns<'_> {
+    fn is(&self, number: u64) -> bool {
+        // Acquire: pairs with the Release in `deliver`.
+        self.next.load(Ordering::Acquire) == number
+    }
+
+    /// Delivers the chunk whose turn it is, unless an earlier one failed.
+    fn deliver(&self, number: u64, chunk: &mut Chunk) {
+        if !self.intake.is_stopped() {
+            let delivered = lock(&self.delivery).deliver(chunk);
+            if let Err(failure) = delivered {
+                *lock(&self.failure) = Some(failure);
+                self.intake.stopped.store(true, Ordering::Release);
+            }
+        }
+        // Release: who has the next turn sees what this one did.
+        self.next.store(number + 1, Ordering::Release);
+        self.intake.wake_nodes();
+    }
+}
+
+/// Takes the whole stream through the stages, on as many threads as there are partitions, and one that reads.
+///
+/// # Errors
+/// [`Failure`] if the threads cannot be set up. How the stream itself went is in what is returned.
+pub(super) fn pass(
+    job: &Arc<Job>,
+    filter: Partitioned<FingerprintLines>,
+    delivery: &mut Delivery,
+) -> Result<Passed, Failure> {
+    let threads = filter.filters().len();
+    let cores = if job.pin {
+        Pinning::Spread
+    } else {
+        Pinning::None
+    }
+    .cores(threads)?;
+    let nodes = Mesh::new().nodes(filter)?;
+    let intake = Arc::new(Intake {
+        chunks: ArrayQueue::new(threads * CHUNKS_PER_NODE),
+        reader: OnceLock::new(),
+        end: Mutex::new(Ok(None)),
+        ended: AtomicBool::new(false),
+        stopped: AtomicBool::new(false),
+        nodes: nodes.iter().map(Node::doorbell).collect(),
+    });
+    let (recycle, recycled) = crossbeam_channel::bounded(threads * CHUNKS_PER_NODE);
+    for _ in 0..threads * CHUNKS_PER_NODE {
+        // The channel has room for all of them.
+        let _ = recycle.try_send(Chunk::default());
+    }
+    let source = Feed::new(Arc::clone(job));
+    let feeding = Arc::clone(&intake);
+    // Not joined: when the stream is given up it may be waiting for a slow producer.
+    thread::Builder::new()
+        .name("echoless-feed".into())
+        .spawn(move || feed(source, &feeding, &recycled))
+        .map_err(Failure::file("a thread"))?;
+    let turns = Turns {
+        next: AtomicU64::new(0),
+        delivery: Mutex::new(delivery),
+        failure: Mutex::new(None),
+        intake: &intake,
+    };
+    let filters = thread::scope(|scope| {
+        let run = |(node, core)| {
+            let (turns, recycle) = (&turns, recycle.clone());
+            scope.spawn(move || {
+                pin_thread(core);
+                run_node(node, turns, &recycle)
+            })
+        };
+        let threads: Vec<_> = nodes.into_iter().zip(cores).map(run).collect();
+        threads
+            .into_iter()
+            .map(|thread| {
+                thread
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            })
+            .collect::<Result<Vec<_>, Failure>>()
+    })?;
+    let passed = match lock(&turns.failure).take() {
+        Some(failure) => Err(failure),
+        None => std::mem::replace(&mut *lock(&intake.end), Ok(None)),
+    };
+    Ok((passed, filters))
+}
+
+/// Fills chunks until the stream ends, fails, or is no longer wanted.
+fn feed(mut source: Feed, intake: &Intake, recycled: &Receiver<Chunk>) {
+    let mut number = 0;
+    // The nodes keep their ends of the channel until they are done.
+    while let Ok(mut chunk) = recycled.recv() {
+        match source.next(&mut chunk) {
+            Ok(true) => {}
+            Ok(false) => {
+                *lock(&intake.end) = Ok(source.ended_by());
+                break;
+            }
+            Err(failure) => {
+                *lock(&intake.end) = Err(failure);
+                break;
+            }
+        }
+        if let Some(reader) = source.reader() {
+            intake.reader.get_or_init(|| reader.clone());
+        }
+        // There is room for all chunks there are.
+        let _ = intake.chunks.push((number, chunk));
+        number += 1;
+        intake.wake_nodes();
+        if intake.is_stopped() {
+            break;
+        }
+    }
+    // Release: pairs with the Acquire in `Intake::is_exhausted`.
+    intake.ended.store(true, Ordering::Release);
+    intake.wake_nodes();
+}
+
+/// The life of a node: takes chunks while there are any, delivers them in their turns, and serves its partition until all are done.
+fn run_node(
+    mut node: Node<FingerprintLines>,
+    turns: &Turns<'_>,
+    recycle: &Sender<Chunk>,
+) -> Result<FingerprintLines, Failure> {
+    let intake = turns.intake;
+    let mut reader: Option<KeyReader> = None;
+    let mut handed_in: VecDeque<(u64, Chunk)> = VecDeque::new();
+    loop {
+        if handed_in.len() < IN_FLIGHT
+            && !intake.is_stopped()
+            && let Some((number, mut chunk)) = intake.chunks.pop()
+        {
+            if reader.is_none() {
+                reader = intake.reader.get().cloned();
+            }
+            if let Some(reader) = &mut reader {
+                reader.read(&mut chunk);
+            }
+            node.submit(number, &chunk.hashes)?;
+            handed_in.push_back((number, chunk));
+        } else if let Some((number, mut chunk)) = handed_in.pop_front() {
+            node.drain(&mut chunk.verdicts)?;
+            node.serve_until(|| turns.is(number))?;
+            turns.deliver(number, &mut chunk);
+            // Fails only if the feed has ended, and then nobody needs the memory.
+            let _ = recycle.send(chunk);
+        } else if intake.is_exhausted() {
+            return Ok(node.finish()?);
+        } else {
+            node.serve_until(|| intake.is_exhausted() || !intake.chunks.is_empty())?;
+        }
+    }
+}
+
+/// A mutex whose holder panicked is taken all the same: the panic itself ends the run.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,172 @@
+//! Any number of threads gives the bytes, counts and errors of one.
+
+use std::io::{Read, Write};
+
+use serde_json::Value;
+
+use crate::run::{Run, command, dedup, echoless, file};
+
+/// Records over many chunks, a good part of them repeats, some without a second field; ends in a record without terminator.
+fn records() -> Vec<u8> {
+    let mut bytes = b"id,name\n".to_vec();
+    for index in 0u64..150_000 {
+        let repeats = index % 3 == 1;
+        let id = if repeats {
+            index.saturating_sub(index * 7919 % 5000)
+        } else {
+            index
+        };
+        if id % 1000 == 77 {
+            bytes.extend(format!("{id}\n").bytes());
+        } else if id % 1000 == 78 {
+            bytes.extend(format!("{id},\"two\nlines \"\" and more\"\r\n").bytes());
+        } else {
+            bytes.extend(format!("{id},{}\n", "x".repeat(id as usize % 40)).bytes());
+        }
+    }
+    bytes.extend(b"no end");
+    bytes
+}
+
+/// The run, its side file and its statistics but for what tells runs apart.
+fn outcome(args: &[&str], input: &[u8]) -> (Vec<u8>, String, i32, Vec<u8>, Value) {
+    let directory = tempfile::tempdir().unwrap();
+    let side = file(directory.path(), "side", b"");
+    let stats = file(directory.path(), "stats", b"{}");
+    let mut all = vec!["--stats", &stats];
+    if !args.contains(&"--invert") {
+        all.extend(["--duplicates", &side]);
+    }
+    all.extend(args);
+    let Run {
+        stdout,
+        stderr,
+        code,
+    } = dedup(&all, input);
+    let mut stats: Value = serde_json::from_slice(&std::fs::read(stats).unwrap()).unwrap();
+    if let Some(fields) = stats.as_object_mut() {
+        for varying in ["seconds", "threads", "huge_pages", "huge_page_bytes"] {
+            fields.remove(varying);
+        }
+    }
+    (stdout, stderr, code, std::fs::read(side).unwrap(), stats)
+}
+
+fn check(args: &[&str], input: &[u8]) {
+    let mut one = vec!["--threads", "1"];
+    one.extend(args);
+    let expected = outcome(&one, input);
+    for threads in ["2", "3", "8"] {
+        let mut many = vec!["--threads", threads];
+        many.extend(args);
+        let (stdout, stderr, code, side, stats) = outcome(&many, input);
+        assert_eq!((&stderr, code), (&expected.1, expected.2), "{many:?}");
+        assert!(stdout == expected.0, "{many:?}: the records differ");
+        assert!(side == expected.3, "{many:?}: the dropped records differ");
+        assert_eq!(stats, expected.4, "{many:?}");
+    }
+}
+
+#[test]
+fn all_outputs_are_those_of_one_thread() {
+    let input = records();
+    check(&[], &input);
+    check(
+        &["--csv", "--header", "-k", "name,id", "--missing", "skip"],
+        &input,
+    );
+    check(&["-k", "1"], &input);
+    check(&["-z"], &input);
+    check(&["--invert"], &input);
+    check(&["--count", "--crlf"], &input);
+    check(&["--fail-on-duplicates"], &input);
+}
+
+#[test]
+fn what_a_full_filter_forgets_does_not_depend_on_threads() {
+    let input = records();
+    for replacement in ["fifo", "lru", "qqhtd"] {
+        // 1024 lines of 16 slots for a hundred thousand keys.
+        check(&["-m", "64k", "--replacement", replacement], &input);
+    }
+}
+
+#[test]
+fn an_error_in_the_middle_is_that_of_one_thread() {
+    let input = records();
+    check(&["-k", "2"], &input);
+    check(&["--header", "-k", "nobody"], &input);
+    let mut open = input;
+    open.extend(b"\n\"never closed\nmore\nmore\n");
+    check(&["--csv"], &open);
+}
+
+#[test]
+fn small_streams_and_one_repeated_record() {
+    for input in [&b""[..], b"a", b"a\n", b"\n\n\n"] {
+        check(&[], input);
+    }
+    check(&[], &b"the same again\n".repeat(200_000));
+}
+
+#[test]
+fn several_inputs_are_one_stream_on_any_number_of_threads() {
+    let directory = tempfile::tempdir().unwrap();
+    let first = file(directory.path(), "first", &records());
+    let second = file(directory.path(), "second", &records()[..500_000]);
+    check(&[&first, &second, &first], b"");
+}
+
+#[test]
+fn a_slow_producer_hears_back_from_many_threads() {
+    let args = ["dedup", "-q", "-m", "64k", "--threads", "4"];
+    let mut child = command(&args).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    for index in 0..50 {
+        // Waits for ever if the command holds something back.
+        let line = format!("{index}\n");
+        stdin.write_all(line.as_bytes()).unwrap();
+        let mut heard = vec![0; line.len()];
+        stdout.read_exact(&mut heard).unwrap();
+        assert_eq!(heard, line.as_bytes());
+    }
+    drop(stdin);
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn a_reader_that_leaves_ends_many_threads_though_the_producer_stays() {
+    let args = ["dedup", "-q", "-m", "64k", "--threads", "3"];
+    let mut child = command(&args).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    drop(child.stdout.take());
+    // One write is enough to notice; then the producer says nothing more and keeps the pipe open.
+    stdin.write_all(b"a\n").unwrap();
+    assert!(child.wait().unwrap().success());
+    drop(stdin);
+}
+
+#[test]
+fn threads_are_pinned_where_asked() {
+    let input = records();
+    let pinned = dedup(&["--threads", "2", "--pin"], &input).bytes();
+    assert!(pinned == dedup(&[], &input).bytes());
+}
+
+#[test]
+fn impossible_numbers_of_threads_are_refused() {
+    for count in ["0", "1025", "18446744073709551615"] {
+        let run = dedup(&["--threads", count], b"");
+        assert_eq!(
+            run.refusal(),
+            format!("threads: {count} is not possible; allowed: 1 to 1024")
+        );
+    }
+    let run = echoless(&["dedup", "-m", "64", "--threads", "2"], b"");
+    assert!(
+        run.refusal().contains("1 to 1 (one line each)"),
+        "{}",
+        run.stderr
+    );
+}
