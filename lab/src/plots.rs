@@ -8,8 +8,16 @@ use plotters::prelude::*;
 use crate::error::LabError;
 use crate::evaluate::Evaluation;
 
-const SIZE: (u32, u32) = (960, 600);
+const WIDTH: u32 = 960;
+/// Of the curves; the legend comes below.
+const HEIGHT: u32 = 560;
+const LEGEND_ROW: u32 = 20;
+const MARGIN: u32 = 16;
 const FONT: (&str, u32) = ("sans-serif", 16);
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
+type DrawingError = Box<dyn std::error::Error>;
 
 /// One figure, before its curves.
 struct Figure {
@@ -136,8 +144,13 @@ fn series(
 
 impl Figure {
     fn draw(&self, path: &Path, series: &[Series]) -> Result<(), LabError> {
-        let area = SVGBackend::new(path, SIZE).into_drawing_area();
-        self.draw_on(&area, series)
+        let legend = LEGEND_ROW * series.len() as u32 + MARGIN;
+        let area = SVGBackend::new(path, (WIDTH, HEIGHT + legend)).into_drawing_area();
+        let (above, below) = area.split_vertically(HEIGHT);
+        area.fill(&WHITE)
+            .map_err(Into::into)
+            .and_then(|()| self.draw_curves(&above, series))
+            .and_then(|()| draw_legend(&below, series))
             .and_then(|()| area.present().map_err(Into::into))
             .map_err(|error| LabError::Figure {
                 path: path.display().to_string(),
@@ -145,15 +158,10 @@ impl Figure {
             })
     }
 
-    fn draw_on(
-        &self,
-        area: &DrawingArea<SVGBackend<'_>, Shift>,
-        series: &[Series],
-    ) -> Result<(), Box<dyn std::error::Error>> {
-        area.fill(&WHITE)?;
+    fn draw_curves(&self, area: &Area<'_>, series: &[Series]) -> Result<(), DrawingError> {
         let points = || series.iter().flat_map(|series| &series.points);
-        // A tenth of room, so that neither curves nor marks touch the frame.
-        let end = |highest: f64| if highest > 0.0 { 1.1 * highest } else { 1.0 };
+        // A little room, so that neither curves nor marks touch the frame.
+        let end = |highest: f64| if highest > 0.0 { 1.05 * highest } else { 1.0 };
         let right = points().map(|point| point.0).fold(0.0, f64::max);
         let right = if self.marks {
             end(right)
@@ -163,37 +171,67 @@ impl Figure {
         let top = end(points().map(|point| point.1).fold(0.0, f64::max));
         let mut chart = ChartBuilder::on(area)
             .caption(self.title, ("sans-serif", 24))
-            .margin(16)
+            .margin(MARGIN)
+            .margin_right(3 * MARGIN)
             .x_label_area_size(48)
             .y_label_area_size(72)
             .build_cartesian_2d(0.0..right, 0.0..top)?;
-        let power_of_two = |exponent: &f64| format!("2^{exponent:.0}");
-        let mut mesh = chart.configure_mesh();
-        mesh.x_desc(self.x).y_desc(self.y).label_style(FONT);
-        if self.ages {
-            mesh.x_label_formatter(&power_of_two);
-        }
-        mesh.draw()?;
-        for (index, series) in series.iter().enumerate() {
-            let color = Palette99::pick(index).to_rgba();
-            let points = series.points.iter().copied();
-            let drawn = if self.marks {
-                chart.draw_series(points.map(|point| Circle::new(point, 5, color.filled())))?
+        let across = |value: &f64| {
+            if self.ages {
+                format!("2^{value}")
             } else {
-                chart.draw_series(LineSeries::new(points, color.stroke_width(2)))?
-            };
-            drawn.label(&series.label).legend(move |(x, y)| {
-                Rectangle::new([(x, y - 2), (x + 16, y + 2)], color.filled())
-            });
-        }
+                short(*value)
+            }
+        };
         chart
-            .configure_series_labels()
-            .background_style(WHITE.mix(0.8))
-            .border_style(BLACK.mix(0.3))
-            .label_font(FONT)
+            .configure_mesh()
+            .light_line_style(TRANSPARENT)
+            .x_desc(self.x)
+            .y_desc(self.y)
+            .label_style(FONT)
+            .x_label_formatter(&across)
+            .y_label_formatter(&|value| short(*value))
             .draw()?;
+        for (index, series) in series.iter().enumerate() {
+            let color = Palette99::pick(index);
+            let points = series.points.iter().copied();
+            if self.marks {
+                chart.draw_series(points.map(|point| Circle::new(point, 5, color.filled())))?;
+            } else {
+                chart.draw_series(LineSeries::new(points, color.stroke_width(2)))?;
+            }
+        }
         Ok(())
     }
+}
+
+/// A row for each filter, below the curves, where it hides none of them.
+fn draw_legend(area: &Area<'_>, series: &[Series]) -> Result<(), DrawingError> {
+    for (index, series) in series.iter().enumerate() {
+        let (left, top) = (5 * MARGIN as i32, (LEGEND_ROW as usize * index) as i32);
+        let color = Palette99::pick(index);
+        area.draw(&Rectangle::new(
+            [(left, top + 6), (left + 16, top + 10)],
+            color.filled(),
+        ))?;
+        let label = series.label.as_str();
+        area.draw(&Text::new(label, (left + 24, top), FONT))?;
+    }
+    Ok(())
+}
+
+/// A number on an axis: 400k instead of 400000.
+fn short(value: f64) -> String {
+    let units = [(1e9, "G"), (1e6, "M"), (1e3, "k")];
+    match units.iter().find(|(unit, _)| value >= *unit) {
+        Some((unit, name)) => format!("{}{name}", rounded(value / unit)),
+        None => rounded(value),
+    }
+}
+
+/// Without the digits that binary fractions add.
+fn rounded(value: f64) -> String {
+    format!("{}", (value * 1e6).round() / 1e6)
 }
 
 #[cfg(test)]
@@ -230,6 +268,12 @@ mod tests {
                 assert!(svg.ends_with("</svg>\n"), "{}", file.display());
             }
         }
+    }
+
+    #[test]
+    fn numbers_on_axes_are_short() {
+        let shown = [0.0, 0.1 + 0.2, 50.0, 999.0, 400_000.0, 2.5e6, 1e9].map(short);
+        assert_eq!(shown, ["0", "0.3", "50", "999", "400k", "2.5M", "1G"]);
     }
 
     #[test]

@@ -80,7 +80,7 @@ pub(super) fn stable_decrements(spec: &FilterSpec) -> Option<u64> {
 /// # Errors
 /// [`BuildError`] if it cannot be built.
 pub fn nanoseconds_per_key(spec: &FilterSpec) -> Result<f64, BuildError> {
-    const KEYS: u64 = 1 << 20;
+    const KEYS: u64 = 1 << 18;
     let mut filter = spec.build()?;
     let hasher = KeyHasher::seeded(spec.seed());
     let mut verdicts = Verdicts::new();

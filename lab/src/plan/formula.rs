@@ -122,7 +122,7 @@ impl StableCell {
         let mean = f64::from(spec.hashes) * stream.universe / cells;
         let spread = 6.0 * mean.sqrt() + 6.0;
         let (low, high) = ((mean - spread).max(0.0).floor(), (mean + spread).ceil());
-        let step = ((high - low) / 64.0).ceil().max(1.0);
+        let step = ((high - low) / 24.0).ceil().max(1.0);
         let keys = (0..).map(|number| low + step * f64::from(number));
         let weighed: Vec<(f64, f64)> = keys
             .take_while(|keys| *keys <= high)
@@ -201,7 +201,7 @@ fn ln_factorial(n: f64) -> f64 {
 
 /// The mean of a function over 0 to `end`, by Simpson's rule.
 fn mean(value: impl Fn(f64) -> f64, end: f64) -> f64 {
-    const STEPS: u32 = 512;
+    const STEPS: u32 = 128;
     let at = |step: u32| value(end * f64::from(step) / f64::from(STEPS));
     let inner: f64 = (1..STEPS)
         .map(|step| at(step) * if step % 2 == 1 { 4.0 } else { 2.0 })
