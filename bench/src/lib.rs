@@ -4,7 +4,12 @@
 
 pub mod clock;
 pub mod limit;
+pub mod machine;
 pub mod paper;
+pub mod peers;
+pub mod record;
+pub mod report;
 pub mod scaling;
 pub mod streams;
 pub mod table;
+pub mod tools;

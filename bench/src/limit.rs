@@ -5,9 +5,11 @@
 use std::ops::RangeInclusive;
 
 use clap::Args;
-use echoless::memory::{LINE_BYTES, Line, prefetch};
+use echoless::memory::{LINE_BYTES, Line, huge_page_bytes, prefetch};
+use echoless::spec::Form as EchoForm;
 use echoless::{
-    Filter, FingerprintLines, FingerprintSpec, Kernel, KeyHash, Replacement, SlotWidth,
+    Filter, FilterSpec, FingerprintLines, FingerprintSpec, Kernel, KeyHash, RegionOrdered,
+    Replacement, SlotWidth,
 };
 
 use crate::clock::{median, thread_seconds};
@@ -39,39 +41,40 @@ const SIZES: RangeInclusive<u64> = 1..=1 << 40;
 /// How far ahead the plain reads ask for lines; 0 leaves it to the CPU's own look-ahead. The limit is the best of them.
 const READ_AHEAD: [usize; 6] = [0, 32, 64, 128, 192, 256];
 
+/// From which size on, in MiB, batches in region order are measured too.
+const REGIONS_FROM: u64 = 512;
+
 /// How many keys go to each line before anything is measured: enough that the lines of most filters are full.
 const WARM_UP: u64 = 40;
 
 /// A filter under test: it shows its lines, so that plain reads can be measured over the very same memory.
-pub trait Measured: Filter {
-    /// The lines.
-    fn lines(&self) -> &[Line];
-
+trait Measured: Filter {
     /// How many of the distinct keys so far it expects to have called duplicates; `None` if it cannot say.
-    fn expected_false_duplicates(&self) -> Option<f64>;
-
-    /// How many bytes lie on huge pages.
-    fn huge_page_bytes(&self) -> u64;
+    fn expected_false_duplicates(&self) -> Option<f64> {
+        None
+    }
 }
 
 impl Measured for FingerprintLines {
-    fn lines(&self) -> &[Line] {
-        Self::lines(self)
-    }
-
     fn expected_false_duplicates(&self) -> Option<f64> {
         Some(self.report().expected_false_duplicates)
     }
+}
 
-    fn huge_page_bytes(&self) -> u64 {
-        self.report().huge_page_bytes
+impl<F: Measured> Measured for RegionOrdered<F> {
+    fn expected_false_duplicates(&self) -> Option<f64> {
+        self.filter().expected_false_duplicates()
     }
 }
+
+impl Measured for Box<dyn Filter> {}
 
 /// A form and how to build it in so many bytes.
 struct Form {
     name: String,
     kernel: Kernel,
+    /// How many keys the filter is given at a time.
+    batch: usize,
     build: Build,
 }
 
@@ -81,12 +84,53 @@ fn fingerprint_forms(kernel: Kernel) -> impl Iterator<Item = Form> {
     Replacement::ALL.into_iter().map(move |replacement| Form {
         name: format!("fingerprint 32 x 16, {replacement}"),
         kernel,
+        batch: BATCH,
         build: Box::new(move |bytes| {
             let spec = FingerprintSpec::new(bytes)
                 .slot_width(SlotWidth::Bits16)
                 .replacement(replacement)
                 .kernel(kernel);
             Ok(Box::new(spec.build()?))
+        }),
+    })
+}
+
+/// The published filters in one line each. They run on the best kernel.
+fn published_forms() -> impl Iterator<Item = Form> {
+    [
+        "bloom:k=4",
+        "rlbsbf:k=2",
+        "bsbf:k=2",
+        "bsbfsd:k=2",
+        "sbf:p=5",
+    ]
+    .into_iter()
+    .map(|name| Form {
+        name: format!("{name}, one line"),
+        kernel: Kernel::best(),
+        batch: BATCH,
+        build: Box::new(move |bytes| {
+            let spec: FilterSpec = name.parse()?;
+            let filter = spec.with_form(EchoForm::Line).with_memory(bytes).build()?;
+            Ok(Box::new(filter))
+        }),
+    })
+}
+
+/// FIFO lines whose batches are ordered by region; for arrays past the reach of the page tables' caches.
+fn region_ordered_forms(kernel: Kernel) -> impl Iterator<Item = Form> {
+    [64 << 10, 4 << 20].into_iter().map(move |batch| Form {
+        name: format!(
+            "fingerprint 32 x 16, fifo, {} Ki keys by region",
+            batch >> 10
+        ),
+        kernel,
+        batch,
+        build: Box::new(move |bytes| {
+            let spec = FingerprintSpec::new(bytes)
+                .slot_width(SlotWidth::Bits16)
+                .kernel(kernel);
+            Ok(Box::new(RegionOrdered::new(spec.build()?)?))
         }),
     })
 }
@@ -117,20 +161,35 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             .collect();
     }
     for size in &arguments.sizes {
-        for form in kernels.iter().copied().flat_map(fingerprint_forms) {
-            measure(arguments, *size, &form, &mut table)?;
+        for kernel in &kernels {
+            let ordered = region_ordered_forms(*kernel).filter(|_| *size >= REGIONS_FROM);
+            let published = published_forms().filter(|form| form.kernel == *kernel);
+            for form in fingerprint_forms(*kernel).chain(published).chain(ordered) {
+                measure(arguments, *size, &form, &mut table)?;
+            }
         }
     }
     table.publish(&arguments.outputs)
 }
 
-/// Keys per second of something that takes batches of a stream.
-fn rate(stream: &mut Stream, batches: u64, mut take: impl FnMut(&[KeyHash])) -> f64 {
+/// Keys per second of something that takes batches of so many keys of a stream, until it has had at least `keys`.
+fn rate(stream: &mut Stream, batch: usize, keys: u64, mut take: impl FnMut(&[KeyHash])) -> f64 {
+    let mut collected = Vec::with_capacity(batch);
+    let mut taken = 0;
     let start = thread_seconds();
-    for _ in 0..batches {
-        take(stream.batch());
+    while taken < keys {
+        if batch == BATCH {
+            take(stream.batch());
+        } else {
+            collected.clear();
+            while collected.len() < batch {
+                collected.extend_from_slice(stream.batch());
+            }
+            take(&collected);
+        }
+        taken += batch as u64;
     }
-    (batches * BATCH as u64) as f64 / (thread_seconds() - start)
+    taken as f64 / (thread_seconds() - start)
 }
 
 fn measure(
@@ -142,7 +201,7 @@ fn measure(
     let bytes = mebibytes << 20;
     let mut filter = (form.build)(bytes)?;
     let mut stream = Stream::new(StreamKind::Distinct, 0);
-    let mut words = vec![0; BATCH / 64];
+    let mut words = vec![0; form.batch / 64];
     let (mut observed, mut duplicates) = (0, 0);
     let mut observe = |filter: &mut dyn Measured, keys: &[KeyHash]| {
         filter.observe_words(keys, &mut words);
@@ -152,21 +211,24 @@ fn measure(
             .map(|word: &u64| u64::from(word.count_ones()))
             .sum::<u64>();
     };
-    for _ in 0..(bytes / LINE_BYTES * WARM_UP).div_ceil(BATCH as u64) {
-        observe(&mut *filter, stream.batch());
-    }
-    let batches = (arguments.keys * 1_000_000).div_ceil(BATCH as u64);
+    let warm_up = bytes / LINE_BYTES * WARM_UP;
+    rate(&mut stream, form.batch, warm_up, |keys| {
+        observe(&mut *filter, keys);
+    });
+    let keys = arguments.keys * 1_000_000;
     let mut reads: Vec<Vec<f64>> = vec![Vec::new(); READ_AHEAD.len()];
     let mut rates = Vec::new();
     for _ in 0..arguments.rounds {
         for (ahead, reads) in READ_AHEAD.into_iter().zip(&mut reads) {
             let mut seen = 0;
-            reads.push(rate(&mut stream, batches, |keys| {
-                seen += read_lines(filter.lines(), keys, ahead);
+            let (mut read, lines) = (0, lines_of(&*filter)?);
+            reads.push(rate(&mut stream, BATCH, keys, |keys| {
+                seen += read_lines(lines, keys, ahead);
+                read += keys.len() as u64;
             }));
-            check_reads(seen, batches * BATCH as u64)?;
+            check_reads(seen, read)?;
         }
-        rates.push(rate(&mut stream, batches, |keys| {
+        rates.push(rate(&mut stream, form.batch, keys, |keys| {
             observe(&mut *filter, keys);
         }));
     }
@@ -182,7 +244,7 @@ fn measure(
         form.kernel.name().into(),
         1u64.into(),
         mebibytes.into(),
-        (filter.huge_page_bytes() as f64 / bytes as f64).into(),
+        (huge_page_bytes(lines_of(&*filter)?) as f64 / bytes as f64).into(),
         rate.into(),
         reads[0].into(),
         limit.into(),
@@ -190,6 +252,12 @@ fn measure(
         (rate / limit).into(),
     ]);
     Ok(())
+}
+
+fn lines_of(filter: &dyn Measured) -> Result<&[Line], Failure> {
+    filter
+        .lines()
+        .ok_or_else(|| "a filter without lines".into())
 }
 
 /// Reads the line of each key, the lines of later keys being fetched meanwhile; the number of lines with something in them.

@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use echoless_bench::{limit, paper, scaling};
+
+use echoless_bench::{limit, paper, peers, report, scaling, tools};
 
 #[derive(Parser)]
 #[command(about = "Benchmarks of echoless; every one checks what it counts")]
@@ -22,6 +23,12 @@ enum Command {
     PaperPlan(paper::PlanArguments),
     /// One thread against several: engine, mesh and the shared filter.
     Scaling(scaling::Arguments),
+    /// Against the structures that a user would pick instead: the same keys, the same memory, one core.
+    Peers(peers::Arguments),
+    /// The command against sort, awk and other tools on generated files.
+    Tools(tools::Arguments),
+    /// Renders every recorded run as one page with plots.
+    Report(report::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -30,6 +37,9 @@ fn main() -> ExitCode {
         Command::Paper(arguments) => paper::run(&arguments),
         Command::PaperPlan(arguments) => paper::run_plan(&arguments),
         Command::Scaling(arguments) => scaling::run(&arguments),
+        Command::Peers(arguments) => peers::run(&arguments),
+        Command::Tools(arguments) => tools::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

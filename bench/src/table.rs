@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Map, Value};
 
+use crate::record::{self, Provenance};
+
 /// What can go wrong in a benchmark: bad input, files, a count that does not hold.
 pub type Failure = Box<dyn std::error::Error>;
 
@@ -18,6 +20,9 @@ pub struct Outputs {
     /// Also write the rows as a JSON array of objects.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// Also keep the run, with the machine, date and commit, in this folder of recorded runs (`bench/record`).
+    #[arg(long, value_name = "FOLDER")]
+    pub record: Option<PathBuf>,
 }
 
 /// One cell: text, a number with as many decimals as it is worth, or nothing.
@@ -198,6 +203,9 @@ impl Table {
         if let Some(path) = &outputs.json {
             write(path, format!("{:#}\n", self.json()))?;
         }
+        if let Some(folder) = &outputs.record {
+            record::write(folder, Provenance::of_this_run(), &self.csv()?)?;
+        }
         Ok(())
     }
 }
@@ -226,7 +234,7 @@ mod tests {
     fn a_file_that_cannot_be_written_is_named() {
         let outputs = Outputs {
             csv: Some("/nowhere/rows.csv".into()),
-            json: None,
+            ..Outputs::default()
         };
         let error = Table::new(&["name"]).publish(&outputs).unwrap_err();
         assert!(error.to_string().starts_with("/nowhere/rows.csv: "));

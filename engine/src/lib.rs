@@ -38,6 +38,7 @@ pub use filters::Filter;
 pub use filters::fingerprint::{
     FingerprintGeometry, FingerprintLines, FingerprintSpec, Replacement, SlotWidth,
 };
+pub use filters::region_order::RegionOrdered;
 pub use hash::{KeyHash, KeyHasher};
 pub use partition::{Partitioned, Partitioning};
 pub use report::Report;

@@ -94,15 +94,20 @@ impl LineArray {
         self.lines as u64 * LINE_BYTES
     }
 
-    /// How many bytes of the array lie on huge pages now, as the kernel reports it; 0 where it does not report.
+    /// How many bytes of the array lie on huge pages now; see [`huge_page_bytes`].
     #[must_use]
     pub fn huge_page_bytes(&self) -> u64 {
-        let address = self.as_ptr() as u64;
-        std::fs::read_to_string("/proc/self/smaps")
-            .ok()
-            .and_then(|smaps| huge_bytes_at(&smaps, address))
-            .map_or(0, |bytes| bytes.min(self.bytes()))
+        huge_page_bytes(self)
     }
+}
+
+/// How many bytes of an array lie on huge pages now, as the kernel reports it; 0 where it does not report.
+#[must_use]
+pub fn huge_page_bytes(lines: &[Line]) -> u64 {
+    std::fs::read_to_string("/proc/self/smaps")
+        .ok()
+        .and_then(|smaps| huge_bytes_at(&smaps, lines.as_ptr() as u64))
+        .map_or(0, |bytes| bytes.min(size_of_val(lines) as u64))
 }
 
 impl Deref for LineArray {

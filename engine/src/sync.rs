@@ -8,7 +8,7 @@ pub(crate) use loom::{
     hint::spin_loop,
     sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence},
     sync::{Arc, Condvar, Mutex},
-    thread::{JoinHandle, yield_now},
+    thread::yield_now,
 };
 #[cfg(not(loom))]
 pub(crate) use std::{
@@ -22,15 +22,59 @@ pub(crate) use std::{sync::PoisonError, thread::available_parallelism};
 #[cfg(not(loom))]
 pub(crate) use cell::{ConstPtr, MutPtr, UnsafeCell};
 
-/// Starts a named thread.
-pub(crate) fn spawn<T: Send + 'static>(
+/// Starts a named thread, which runs on a state of its own; what `end` makes of the state is for the one who joins.
+#[cfg(not(loom))]
+pub(crate) fn spawn<S: Send + 'static, T: Send + 'static>(
     name: String,
-    run: impl FnOnce() -> T + Send + 'static,
+    mut state: S,
+    run: fn(&mut S),
+    end: fn(S) -> T,
 ) -> std::io::Result<JoinHandle<T>> {
-    #[cfg(loom)]
-    return loom::thread::Builder::new().name(name).spawn(run);
-    #[cfg(not(loom))]
-    return std::thread::Builder::new().name(name).spawn(run);
+    std::thread::Builder::new().name(name).spawn(move || {
+        run(&mut state);
+        end(state)
+    })
+}
+
+#[cfg(loom)]
+pub(crate) use panicking::{JoinHandle, spawn};
+
+/// Threads that may panic, which loom's may not.
+#[cfg(loom)]
+mod panicking {
+    use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+    use std::thread::Result;
+
+    #[derive(Debug)]
+    pub(crate) struct JoinHandle<T>(loom::thread::JoinHandle<Result<T>>);
+
+    impl<T> JoinHandle<T> {
+        pub(crate) fn join(self) -> Result<T> {
+            self.0.join().flatten()
+        }
+    }
+
+    /// As the standard one, but that the state is dropped after the unwinding: drops switch threads, and to the standard library,
+    /// which sees one thread only, all of them would be unwinding and poison their locks.
+    pub(crate) fn spawn<S: Send + 'static, T: Send + 'static>(
+        name: String,
+        mut state: S,
+        run: fn(&mut S),
+        end: fn(S) -> T,
+    ) -> std::io::Result<JoinHandle<T>> {
+        let thread = loom::thread::Builder::new().name(name).spawn(move || {
+            match catch_unwind(AssertUnwindSafe(|| run(&mut state))) {
+                Ok(()) => Ok(end(state)),
+                // A panic with words is a failed assertion, or loom's own, and ends the model.
+                Err(panic) if panic.is::<&str>() || panic.is::<String>() => resume_unwind(panic),
+                Err(panic) => {
+                    drop(state);
+                    Err(panic)
+                }
+            }
+        })?;
+        Ok(JoinHandle(thread))
+    }
 }
 
 /// The standard cell in the shape of loom's, whose pointers are guards: an access lasts as long as its pointer.

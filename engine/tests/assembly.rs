@@ -247,12 +247,17 @@ fn a_worker_that_panics_is_an_error_and_not_a_hang() {
     let mut verdicts = Verdicts::new();
     let good = [KeyHash(0), KeyHash(u64::MAX - 1)];
     ports[0].observe(&good, &mut verdicts).unwrap();
-    assert_eq!(
-        ports[0].observe(&[BAD_KEY], &mut verdicts),
-        Err(Lost::Partition(1))
-    );
+    ports[0].submit(&good).unwrap();
+    ports[0].submit(&[BAD_KEY]).unwrap();
+    // What was answered before comes before the error.
+    assert_eq!(ports[0].drain(&mut verdicts), Ok(true));
+    assert_eq!(verdicts.len(), good.len());
+    let lost = Lost::Partition(1);
+    assert_eq!(ports[0].drain(&mut verdicts), Err(lost));
     for _ in 0..3 {
-        assert_eq!(ports[0].submit(&[BAD_KEY]), Err(Lost::Partition(1)));
+        assert_eq!(ports[0].submit(&[BAD_KEY]), Err(lost));
+        assert_eq!(ports[0].observe(&good, &mut verdicts), Err(lost));
+        assert_eq!(ports[0].poll(&mut verdicts), Err(lost));
     }
     assert_eq!(engine.shutdown().err(), Some(Lost::Partition(1)));
 }
@@ -360,7 +365,16 @@ fn shutdown_answers_what_was_submitted_and_ends_the_ports() {
     let mut verdicts = Verdicts::new();
     assert!(ports[0].drain(&mut verdicts).unwrap());
     assert_eq!(duplicates(&verdicts), oracle(&keys).0);
+    // A batch that is refused has no verdicts.
     assert!(matches!(ports[0].submit(&keys), Err(Lost::Partition(_))));
+    assert!(matches!(
+        ports[0].drain(&mut verdicts),
+        Err(Lost::Partition(_))
+    ));
+    assert!(matches!(
+        ports[0].observe(&keys, &mut verdicts),
+        Err(Lost::Partition(_))
+    ));
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use echoless::{
-    BuildError, Filter, FingerprintLines, FingerprintSpec, Kernel, KeyHash, KeyHasher, Replacement,
-    SlotWidth, Verdicts,
+    BuildError, Filter, FingerprintLines, FingerprintSpec, Kernel, KeyHash, KeyHasher,
+    RegionOrdered, Replacement, SlotWidth, Verdicts,
 };
 use proptest::prelude::*;
 
@@ -139,6 +139,17 @@ proptest! {
                 prop_assert_eq!(filter.report().evictions, oracle.report().evictions);
                 prop_assert_eq!(filter.report().fill, oracle.report().fill);
             }
+        }
+    }
+
+    #[test]
+    fn batches_in_region_order_get_the_verdicts_of_their_own_order(keys in stream(), lines in prop_oneof![1u64..40, 1u64..3000], part in 1usize..700) {
+        for replacement in Replacement::ALL {
+            let spec = spec(lines, SlotWidth::Bits16, replacement);
+            let mut plain = spec.build().unwrap();
+            let mut ordered = RegionOrdered::new(spec.build().unwrap()).unwrap();
+            prop_assert_eq!(observe_in_parts(&mut ordered, &keys, part), observe_in_parts(&mut plain, &keys, 64));
+            prop_assert_eq!(ordered.into_inner().report().evictions, plain.report().evictions);
         }
     }
 

@@ -6,7 +6,7 @@ use echoless::{BuildError, FilterSpec, KeyHash, SpecError, Verdict};
 use proptest::prelude::*;
 
 /// Every filter, with options that differ from the defaults.
-const EXAMPLES: [&str; 26] = [
+const EXAMPLES: [&str; 31] = [
     "bloom:k=7",
     "rsbf:k=3,as=described,pstar=0.05",
     "rsbf:k=2,as=tabled",
@@ -33,6 +33,17 @@ const EXAMPLES: [&str; 26] = [
     "lru:charge=full",
     "lru:charge=hash",
     "fpbuffer:charge=full,q=0.001",
+    "bloom:k=4,form=line",
+    "rsbf:k=2,as=described,pstar=0.03,form=line",
+    "sbf:k=3,d=4,fps=0.05,update=every,decrement=consecutive,reach=1,form=line",
+    "fpsbf:k=3,c=2,f=14,xi=0.25,refill=repaired,form=line",
+    "rowlru:slots=8,bits=64,rows=packed,form=line",
+];
+
+/// The filters that have a line form.
+const LINE_NAMES: [&str; 12] = [
+    "bloom", "rsbf", "bsbf", "bsbfsd", "rlbsbf", "sbf", "fpsbf", "qht", "qhtd", "qqht", "qqhtd",
+    "rowlru",
 ];
 
 fn parse(text: &str) -> FilterSpec {
@@ -141,11 +152,98 @@ fn what_cannot_be_built_is_refused_with_field_value_and_range() {
             "bloom:kk=2",
             "option",
             "kk",
-            "memory, k, form, seed, tracked",
+            "memory, form, k, seed, tracked",
         ),
         ("bloom:k", "option", "k", "key=value"),
         ("bloom:k=2,k=3", "option", "k=3", "each key once"),
-        ("bloom:form=round", "form", "round", "scattered"),
+        ("bloom:form=round", "form", "round", "scattered, line"),
+        ("bloom:form=line", "memory", "nothing", "64MiB"),
+        (
+            "bloom:form=line,memory=63B",
+            "memory",
+            "63 B",
+            "64 B (one line)",
+        ),
+        (
+            "bloom:form=line,memory=512GiB",
+            "memory",
+            "549755813888 B",
+            "256 GiB",
+        ),
+        ("bloom:k=0,form=line,memory=1KiB", "k", "0", "1 to 64"),
+        ("bsbf:k=65,form=line,memory=1KiB", "k", "65", "1 to 64"),
+        (
+            "rsbf:pstar=0.003,form=line,memory=1KiB",
+            "pstar",
+            "0.003",
+            "0, or 3.78e-3 to 1 in the line form",
+        ),
+        (
+            "rsbf:pstar=1.01,form=line,memory=1KiB",
+            "pstar",
+            "1.01",
+            "to 1",
+        ),
+        (
+            "rsbf:pstar=NaN,form=line,memory=1KiB",
+            "pstar",
+            "NaN",
+            "to 1",
+        ),
+        ("sbf:d=3,form=line,memory=1KiB", "d", "3", "1, 2, 4 or 8"),
+        ("sbf:k=64,d=8,form=line,memory=1KiB", "k", "64", "1 to 63"),
+        (
+            "sbf:d=2,p=257,form=line,memory=1KiB",
+            "p",
+            "257",
+            "1 to 256",
+        ),
+        ("sbf:p=0,form=line,memory=1KiB", "p", "0", "1 to 512"),
+        (
+            "sbf:reach=0.5,form=line,memory=1KiB",
+            "reach",
+            "0.5",
+            "1 in the line form",
+        ),
+        (
+            "sbf:fps=1e-12,form=line,memory=1KiB",
+            "fps",
+            "0.000000000001",
+            "or more in a line of 512 cells",
+        ),
+        ("sbf:fps=1,form=line,memory=1KiB", "fps", "1", "less than 1"),
+        (
+            "fpsbf:c=2,f=4,form=line,memory=1KiB",
+            "c + f",
+            "2 + 4 bits",
+            "8 or 16 bits",
+        ),
+        (
+            "fpsbf:c=0,f=8,form=line,memory=1KiB",
+            "c + f",
+            "0 + 8 bits",
+            "at least 1 of each",
+        ),
+        ("fpsbf:k=33,form=line,memory=1KiB", "k", "33", "1 to 32"),
+        ("fpsbf:xi=-1,form=line,memory=1KiB", "xi", "-1", "0 to 1"),
+        (
+            "qht:slots=4,bits=4,form=line,memory=1KiB",
+            "slots",
+            "4 of 4 bits",
+            "64 of 8 bits, 32 of 16, 16 of 32 or 8 of 64",
+        ),
+        (
+            "qht:rows=sorted,form=line,memory=1KiB",
+            "rows",
+            "sorted",
+            "packed",
+        ),
+        (
+            "cuckoo:form=line,memory=1KiB",
+            "form",
+            "line",
+            "scattered for cuckoo; line for bloom, rsbf, bsbf",
+        ),
         ("bloom:k=0,memory=1KiB", "k", "0", "1 to 64"),
         ("bloom:k=65,memory=1KiB", "k", "65", "1 to 64"),
         ("bloom:k=-1", "k", "-1", "a whole number"),
@@ -285,4 +383,52 @@ fn the_load_of_every_filter_rises_from_nothing_and_is_cleared() {
         filter.clear();
         assert_eq!(filter.load(), Some(0.0), "{text}");
     }
+}
+
+#[test]
+fn every_line_form_is_named_with_defaults_and_others_are_refused() {
+    for name in FilterKind::NAMES {
+        let spec = parse(&format!("{name}:form=line,memory=64KiB"));
+        assert_eq!(parse(&spec.to_string()), spec);
+        if LINE_NAMES.contains(&name) {
+            assert_eq!(spec.build().expect(name).memory_bytes(), 64 << 10);
+            assert_eq!(spec.build_partitions(3).expect(name).filters().len(), 3);
+            let huge = spec.with_memory(200 << 30);
+            assert!(matches!(huge.build(), Err(BuildError::Memory(_))), "{name}");
+        } else {
+            let error = refusal(&spec.to_string());
+            assert_eq!((error.field, error.asked.as_str()), ("form", "line"));
+            assert!(error.allowed.ends_with(&LINE_NAMES.join(", ")), "{error}");
+        }
+    }
+}
+
+#[test]
+fn partitions_that_cannot_be_cut_are_refused() {
+    let refusal = |text: &str, count| match parse(text).build_partitions(count).err() {
+        Some(BuildError::Spec(error)) => error.to_string(),
+        other => panic!("{text} gives {other:?}"),
+    };
+    let scattered = refusal("bloom:memory=1KiB", 2);
+    assert!(scattered.starts_with("form: scattered is not possible; allowed: line"));
+    assert!(refusal("bloom:form=line,memory=128B", 3).contains("1 to 2"));
+    assert!(refusal("bloom:form=line,memory=128B", 0).contains("1 to 2"));
+    assert!(refusal("a2:form=line,memory=128B", 1).starts_with("form: line"));
+}
+
+#[test]
+fn tracked_partitions_judge_as_the_tracked_whole_does() {
+    let spec = parse("bsbf:k=2,form=line,memory=4KiB,seed=3,tracked=0.6");
+    let mut whole = spec.build().expect("valid");
+    let mut parts = spec.build_partitions(5).expect("valid");
+    let hasher = echoless::KeyHasher::seeded(1);
+    let mut duplicates = 0;
+    for arrival in 0..20_000_u64 {
+        let key = hasher.hash_u64(arrival * arrival % 7919);
+        let owner = parts.partitioning().of(key);
+        let verdict = whole.observe_one(key);
+        duplicates += u32::from(verdict == Verdict::Duplicate);
+        assert_eq!(parts.filters_mut()[owner].observe_one(key), verdict);
+    }
+    assert!(duplicates > 3000);
 }

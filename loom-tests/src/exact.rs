@@ -1,8 +1,12 @@
-//! A filter that never errs, for models of what carries keys to filters and verdicts back; the same set is the oracle.
+//! A filter that never errs, but panics when told to, for models of what carries keys to filters and verdicts back; the same set is the oracle.
 
 use std::collections::HashSet;
+use std::panic::resume_unwind;
 
 use echoless::{Filter, KeyHash, Partitioned, Partitioning, Verdicts};
+
+/// The key at which [`Exact`] panics, as [`key`] makes none.
+pub const PANICS: KeyHash = KeyHash(u64::MAX >> 1);
 
 /// The keys that were observed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,6 +26,10 @@ impl Exact {
 
 impl Filter for Exact {
     fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+        if keys.contains(&PANICS) {
+            // Without words: the panics that have them are those of assertions.
+            resume_unwind(Box::new(PANICS));
+        }
         duplicates.fill(0);
         for (place, key) in keys.iter().enumerate() {
             duplicates[place / 64] |= u64::from(!self.0.insert(*key)) << (place % 64);

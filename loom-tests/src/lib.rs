@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use loom::model::Builder;
 
-pub use exact::{Exact, expected, heard, key};
+pub use exact::{Exact, PANICS, expected, heard, key};
 
 /// How often, in one execution, a thread that could go on may be stopped for another.
 #[derive(Debug, Clone, Copy)]

@@ -4,7 +4,7 @@
 
 use echoless::transport::Wait;
 use echoless::{Engine, KeyHash, Lost, Partitioned, Port, Verdicts};
-use echoless_loom::{Exact, Preemptions, Sometimes, check, expected, heard, key};
+use echoless_loom::{Exact, PANICS, Preemptions, Sometimes, check, expected, heard, key};
 use loom::thread;
 
 const A: KeyHash = key(0, 1);
@@ -126,7 +126,9 @@ fn shutdown_while_submitting() {
             assert_eq!(port.drain(&mut verdicts), Ok(true), "submitted before");
             assert_eq!(heard(&verdicts), [false]);
             let second = port.observe(&[B, A], &mut verdicts);
-            (second, heard(&verdicts))
+            let answer = heard(&verdicts);
+            assert_eq!(port.drain(&mut verdicts), second.map(|()| false));
+            (second, answer)
         });
         let filter = engine.shutdown().expect("no worker panicked");
         let (second, verdicts) = ingest.join().unwrap();
@@ -143,6 +145,56 @@ fn shutdown_while_submitting() {
         ANSWERED.note(second.is_ok());
         LOST.note(second.is_err());
     });
+    ANSWERED.assert();
+    LOST.assert();
+}
+
+#[test]
+fn worker_panic_is_error() {
+    check("worker_panic_is_error", Preemptions::AtMost(2), || {
+        let (engine, mut ports) = start(1, 1);
+        let mut port = ports.remove(0);
+        let mut verdicts = Verdicts::new();
+        let lost = Lost::Partition(0);
+        port.submit(&[A, A]).unwrap();
+        port.submit(&[PANICS]).unwrap();
+        assert_eq!(port.drain(&mut verdicts), Ok(true), "answered before");
+        assert_eq!(heard(&verdicts), [false, true]);
+        assert_eq!(port.drain(&mut verdicts), Err(lost));
+        assert_eq!(port.poll(&mut verdicts), Err(lost));
+        assert_eq!(port.submit(&[B]), Err(lost));
+        assert_eq!(port.observe(&[B], &mut verdicts), Err(lost));
+        assert_eq!(engine.shutdown().err(), Some(lost));
+    });
+}
+
+/// One port brings the key that the worker panics at, and the other one waits for an answer, or for room.
+#[test]
+fn worker_panic_is_error_at_every_port() {
+    static ANSWERED: Sometimes = Sometimes::new();
+    static LOST: Sometimes = Sometimes::new();
+    check(
+        "worker_panic_is_error_at_every_port",
+        Preemptions::AtMost(1),
+        || {
+            let (engine, mut ports) = start(1, 2);
+            let (mut second, mut first) = (ports.remove(1), ports.remove(0));
+            let lost = Lost::Partition(0);
+            let peer = thread::spawn(move || {
+                let mut verdicts = Verdicts::new();
+                assert_eq!(second.observe(&[PANICS], &mut verdicts), Err(lost));
+            });
+            let mut verdicts = Verdicts::new();
+            let answer = first.observe(&[A], &mut verdicts);
+            assert!(answer == Err(lost) || heard(&verdicts) == [false]);
+            peer.join().unwrap();
+            assert_eq!(first.submit(&[B]), Err(lost));
+            assert_eq!(first.drain(&mut verdicts), Err(lost));
+            assert_eq!(engine.shutdown().err(), Some(lost));
+            ANSWERED.note(answer.is_ok());
+            LOST.note(answer.is_err());
+        },
+    );
     ANSWERED.assert();
     LOST.assert();
 }

@@ -5,6 +5,8 @@
 use echoless::transport::Wait;
 use echoless::{KeyHash, Lost, Mesh, Node, Verdicts};
 use echoless_loom::{Exact, Preemptions, Sometimes, check, expected, heard, key};
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
 
 const LOW: KeyHash = key(0, 1);
@@ -75,4 +77,88 @@ fn mesh_node_dropped_is_error() {
     });
     AT_THE_SERVER.assert();
     AT_THE_PORT.assert();
+}
+
+/// The peer brings its batch and is gone without farewell: what it still answered counts, and the end is an error.
+#[test]
+fn mesh_node_dropped_after_its_batch_is_error() {
+    static ANSWERED: Sometimes = Sometimes::new();
+    static LOST: Sometimes = Sometimes::new();
+    check(
+        "mesh_node_dropped_after_its_batch_is_error",
+        Preemptions::AtMost(2),
+        || {
+            let (mut first, mut second) = two_nodes();
+            let peer = thread::spawn(move || {
+                assert_eq!(observe(&mut second, 0, &[LOW]), [false]);
+            });
+            let mut verdicts = Verdicts::new();
+            let answer = first.observe(1, &[LOW, HIGH], &mut verdicts);
+            match answer {
+                Ok(()) => assert_eq!(heard(&verdicts), [true, false]),
+                Err(lost) => {
+                    assert!(matches!(lost, Lost::Peer(1) | Lost::Partition(1)), "{lost}");
+                    assert_eq!(first.observe(2, &[], &mut verdicts), Err(lost));
+                }
+            }
+            assert!(matches!(
+                first.finish(),
+                Err(Lost::Peer(1) | Lost::Partition(1))
+            ));
+            peer.join().unwrap();
+            ANSWERED.note(answer.is_ok());
+            LOST.note(answer.is_err());
+        },
+    );
+    ANSWERED.assert();
+    LOST.assert();
+}
+
+#[test]
+fn mesh_number_left_out_is_error() {
+    check(
+        "mesh_number_left_out_is_error",
+        Preemptions::AtMost(2),
+        || {
+            let (mut first, second) = two_nodes();
+            // Nobody brings batch 0. Whoever finds out first is gone for the other.
+            let peer = thread::spawn(move || second.finish().err());
+            let lost = first.observe(1, &[LOW], &mut Verdicts::new()).err();
+            let expected = [Lost::Turn(0), Lost::Peer(1), Lost::Partition(1)].map(Some);
+            assert!(expected.contains(&lost), "{lost:?}");
+            drop(first);
+            let lost = peer.join().unwrap();
+            let expected = [Lost::Turn(0), Lost::Peer(0), Lost::Partition(0)].map(Some);
+            assert!(expected.contains(&lost), "{lost:?}");
+        },
+    );
+}
+
+#[test]
+fn mesh_serves_until_the_doorbell() {
+    check(
+        "mesh_serves_until_the_doorbell",
+        Preemptions::AtMost(1),
+        || {
+            let (mut waiting, mut busy) = two_nodes();
+            let done = Arc::new(AtomicBool::new(false));
+            let (doorbell, said) = (waiting.doorbell(), Arc::clone(&done));
+            let peer = thread::spawn(move || {
+                assert_eq!(
+                    observe(&mut busy, 0, &[LOW, HIGH, LOW]),
+                    [false, false, true]
+                );
+                said.store(true, Ordering::Release);
+                doorbell.ring();
+                busy.finish().unwrap()
+            });
+            waiting
+                .serve_until(|| done.load(Ordering::Acquire))
+                .unwrap();
+            let low = waiting.finish().unwrap();
+            assert_eq!(low.0.into_iter().collect::<Vec<_>>(), [LOW]);
+            let high = peer.join().unwrap();
+            assert_eq!(high.0.into_iter().collect::<Vec<_>>(), [HIGH]);
+        },
+    );
 }

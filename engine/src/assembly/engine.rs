@@ -141,13 +141,15 @@ impl<F: Filter + 'static> EngineBuilder<F> {
             .zip(cores);
         for (index, (((filter, inlets), sleeper), core)) in parts.enumerate() {
             let doorbell = sleeper.doorbell();
-            let server = PartitionServer::new(filter, inlets, Order::Arrival);
-            let stop = Arc::clone(&stop);
-            let thread = spawn(format!("echoless-{index}"), move || {
-                pin_thread(core);
-                work(server, sleeper, wait, &stop)
-            });
-            let thread = thread.map_err(|error| {
+            let shift = Shift {
+                server: PartitionServer::new(filter, inlets, Order::Arrival),
+                sleeper,
+                wait,
+                core,
+                stop: Arc::clone(&stop),
+            };
+            let name = format!("echoless-{index}");
+            let thread = spawn(name, shift, Shift::work, Shift::into_filter).map_err(|error| {
                 SpecError::new("workers", format!("thread {index}"), error.to_string())
             })?;
             workers.push(Worker { thread, doorbell });
@@ -166,28 +168,40 @@ impl<F: Filter + 'static> EngineBuilder<F> {
     }
 }
 
-/// The life of a worker: until it is told to stop or every port is gone, and all that was submitted is answered.
-fn work<F: Filter>(
-    mut server: PartitionServer<F>,
-    mut sleeper: Sleeper,
+/// What a worker thread does and needs for it.
+struct Shift<F> {
+    server: PartitionServer<F>,
+    sleeper: Sleeper,
     wait: Wait,
-    stop: &AtomicBool,
-) -> F {
-    loop {
-        // Acquire: pairs with the Release in `shutdown`. Before the messages, so that none submitted earlier is overlooked.
-        let stopped = stop.load(Ordering::Acquire);
-        match server.serve() {
-            Ok(true) => {}
-            // In order of arrival nothing is ever missed.
-            Ok(false) | Err(_) => {
-                if stopped || server.is_finished() {
-                    return server.into_filter();
+    core: Option<usize>,
+    stop: Arc<AtomicBool>,
+}
+
+impl<F: Filter> Shift<F> {
+    /// Serves until told to stop or every port is gone, and all that was submitted is answered.
+    fn work(&mut self) {
+        pin_thread(self.core);
+        let Self { server, stop, .. } = self;
+        loop {
+            // Acquire: pairs with the Release in `shutdown`. Before the messages, so that none submitted earlier is overlooked.
+            let stopped = stop.load(Ordering::Acquire);
+            match server.serve() {
+                Ok(true) => {}
+                // In order of arrival nothing is ever missed.
+                Ok(false) | Err(_) => {
+                    if stopped || server.is_finished() {
+                        return;
+                    }
+                    self.sleeper.wait_until(self.wait, || {
+                        server.is_ready() || server.is_finished() || stop.load(Ordering::Acquire)
+                    });
                 }
-                sleeper.wait_until(wait, || {
-                    server.is_ready() || server.is_finished() || stop.load(Ordering::Acquire)
-                });
             }
         }
+    }
+
+    fn into_filter(self) -> F {
+        self.server.into_filter()
     }
 }
 

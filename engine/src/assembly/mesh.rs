@@ -140,7 +140,8 @@ impl<F: Filter> Node<F> {
     /// # Errors
     /// As [`submit`](Self::submit).
     pub fn poll(&mut self, verdicts: &mut Verdicts) -> Result<bool, Lost> {
-        self.server.serve()?;
+        // An error comes from the port, after the verdicts that are complete.
+        self.port.work(&mut self.server).ok();
         self.port.poll(verdicts)
     }
 
@@ -163,11 +164,7 @@ impl<F: Filter> Node<F> {
         keys: &[KeyHash],
         verdicts: &mut Verdicts,
     ) -> Result<(), Lost> {
-        assert_eq!(
-            self.in_flight(),
-            0,
-            "batches are in flight: drain them first"
-        );
+        self.port.check_idle()?;
         self.submit(number, keys)?;
         self.drain(verdicts).map(|_| ())
     }
@@ -178,7 +175,7 @@ impl<F: Filter> Node<F> {
     /// As [`submit`](Self::submit).
     pub fn serve_until(&mut self, mut condition: impl FnMut() -> bool) -> Result<(), Lost> {
         while !condition() {
-            if !self.server.serve()? {
+            if !self.port.work(&mut self.server)? {
                 self.port.wait_for_answers(&self.server, &mut condition);
                 self.port.collect()?;
             }
@@ -199,7 +196,7 @@ impl<F: Filter> Node<F> {
     pub fn finish(mut self) -> Result<F, Lost> {
         self.port.say_farewell(&mut self.server)?;
         while !self.server.is_finished() {
-            if !self.server.serve()? {
+            if !self.port.work(&mut self.server)? {
                 let server = &self.server;
                 let finished = || server.is_finished();
                 self.port.wait_for_answers(server, finished);

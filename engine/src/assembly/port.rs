@@ -40,6 +40,8 @@ pub struct Port {
     free: Vec<Batch>,
     /// How many keys of the batch that is handed in go to each lane.
     counts: Vec<usize>,
+    /// What ended this port: there are batches that will never be complete.
+    lost: Option<Lost>,
 }
 
 /// The way to one partition and back.
@@ -66,6 +68,7 @@ struct Batch {
     verdicts: Verdicts,
     /// For each lane, the places in the batch of the keys that went there; not kept if all went one way.
     places: Vec<Vec<u32>>,
+    /// Messages without answer, and one more until all are sent: a batch that got stuck on the way is never complete.
     unanswered: usize,
 }
 
@@ -135,13 +138,14 @@ impl Port {
             oldest: 0,
             free: Vec::new(),
             counts: Vec::new(),
+            lost: None,
         }
     }
 
     /// Hands in a batch; its verdicts come from [`poll`](Self::poll). Waits where the partitions cannot keep up.
     ///
     /// # Errors
-    /// [`Lost`] if the owner of a partition is gone; then some of the keys may have been recorded.
+    /// [`Lost`] if the owner of a partition is gone; then some of the keys may have been recorded. No later batch is taken.
     ///
     /// # Panics
     /// If the batch has 2^32 keys or more.
@@ -152,10 +156,13 @@ impl Port {
     /// The verdicts of the oldest batch that was submitted and not polled, if they are complete; true if they were.
     ///
     /// # Errors
-    /// [`Lost`] if the owner of a partition is gone.
+    /// [`Lost`] if the owner of a partition is gone and they will never be.
     pub fn poll(&mut self, verdicts: &mut Verdicts) -> Result<bool, Lost> {
-        self.collect()?;
-        Ok(self.take_complete(verdicts))
+        let collected = self.collect();
+        if self.take_complete(verdicts) {
+            return Ok(true);
+        }
+        collected.map(|()| false)
     }
 
     /// How many batches were submitted and not polled.
@@ -167,7 +174,7 @@ impl Port {
     /// Waits for the verdicts of the oldest batch that was submitted and not polled; false if there is none.
     ///
     /// # Errors
-    /// [`Lost`] if the owner of a partition is gone.
+    /// [`Lost`] if the owner of a partition is gone and they will never be complete.
     pub fn drain(&mut self, verdicts: &mut Verdicts) -> Result<bool, Lost> {
         self.drain_meanwhile(verdicts, &mut Idle)
     }
@@ -180,13 +187,30 @@ impl Port {
     /// # Panics
     /// If batches are in flight: their verdicts come first. Or if the batch has 2^32 keys or more.
     pub fn observe(&mut self, keys: &[KeyHash], verdicts: &mut Verdicts) -> Result<(), Lost> {
+        self.check_idle()?;
+        self.submit(keys)?;
+        self.drain(verdicts).map(|_| ())
+    }
+
+    /// Makes sure that the next verdicts are those of the next batch.
+    ///
+    /// # Errors
+    /// [`Lost`] if there will be none.
+    ///
+    /// # Panics
+    /// If batches are in flight.
+    pub(super) fn check_idle(&self) -> Result<(), Lost> {
+        self.check_whole()?;
         assert_eq!(
             self.in_flight(),
             0,
             "batches are in flight: drain them first"
         );
-        self.submit(keys)?;
-        self.drain(verdicts).map(|_| ())
+        Ok(())
+    }
+
+    fn check_whole(&self) -> Result<(), Lost> {
+        self.lost.map_or(Ok(()), Err)
     }
 
     pub(super) fn submit_meanwhile(
@@ -200,9 +224,10 @@ impl Port {
             "a batch of {} keys",
             keys.len()
         );
+        self.check_whole()?;
         let mut batch = self.free.pop().unwrap_or_default();
         batch.verdicts.reset(keys.len());
-        batch.unanswered = 0;
+        batch.unanswered = 1;
         self.route(keys, &mut batch);
         self.pending.push_back(batch);
         for owner in 0..self.lanes.len() {
@@ -211,6 +236,9 @@ impl Port {
             let sent = self.send_keys(owner, turn, &keys, meanwhile);
             self.lanes[owner].keys = keys;
             sent?;
+        }
+        if let Some(batch) = self.pending.back_mut() {
+            batch.unanswered -= 1;
         }
         Ok(())
     }
@@ -279,15 +307,21 @@ impl Port {
         meanwhile: &mut impl Meanwhile,
     ) -> Result<bool, Lost> {
         while !self.pending.is_empty() {
-            self.collect()?;
-            if self.take_complete(verdicts) {
+            if self.poll(verdicts)? {
                 return Ok(true);
             }
-            if !meanwhile.work()? {
+            if !self.work(meanwhile)? {
                 self.wait_for_answers(meanwhile, || false);
             }
         }
         Ok(false)
+    }
+
+    /// Does some work meanwhile; false if there is none.
+    pub(super) fn work(&mut self, meanwhile: &mut impl Meanwhile) -> Result<bool, Lost> {
+        let worked = meanwhile.work();
+        self.lost = self.lost.or(worked.err());
+        worked
     }
 
     /// Says to every partition that nothing more will come.
@@ -323,7 +357,7 @@ impl Port {
                 return Ok(());
             }
             self.collect()?;
-            if !meanwhile.work()? {
+            if !self.work(meanwhile)? {
                 let Self { sleeper, lanes, .. } = self;
                 sleeper.wait_until(self.wait, || {
                     let lane = &lanes[owner];
@@ -337,23 +371,27 @@ impl Port {
 
     /// Sends a message to a lane that has room or is closed.
     fn send(&mut self, owner: usize, turn: u64, kind: Kind, keys: &[KeyHash]) -> Result<(), Lost> {
-        let mut slot = self.lanes[owner]
-            .requests
-            .vacant()
-            .map_err(|_closed| Lost::Partition(owner))?;
+        let Ok(mut slot) = self.lanes[owner].requests.vacant() else {
+            let lost = Lost::Partition(owner);
+            self.lost = self.lost.or(Some(lost));
+            return Err(lost);
+        };
         slot.fill(turn, kind, keys);
         slot.publish();
         Ok(())
     }
 
-    /// Takes the answers that are there, so that the partitions have room for more.
+    /// Takes the answers that are there, so that the partitions have room for more; also those of the others if one is lost.
     pub(super) fn collect(&mut self) -> Result<(), Lost> {
         for (owner, lane) in self.lanes.iter_mut().enumerate() {
             while let Some(sent) = lane.sent.front() {
                 let mask = match lane.answers.try_pop() {
                     Ok(mask) => mask,
                     Err(PopError::Empty) => break,
-                    Err(PopError::Closed) => return Err(Lost::Partition(owner)),
+                    Err(PopError::Closed) => {
+                        self.lost = self.lost.or(Some(Lost::Partition(owner)));
+                        break;
+                    }
                 };
                 let batch = &mut self.pending[(sent.batch - self.oldest) as usize];
                 batch.unanswered -= 1;
@@ -370,7 +408,7 @@ impl Port {
                 lane.sent.pop_front();
             }
         }
-        Ok(())
+        self.check_whole()
     }
 
     fn take_complete(&mut self, verdicts: &mut Verdicts) -> bool {

@@ -115,10 +115,13 @@ impl<F: Filter> PartitionServer<F> {
         }
     }
 
-    /// Whether no message is left or will come.
+    /// Whether no message is left or will come, and no port is missed.
     pub(super) fn is_finished(&self) -> bool {
-        (0..self.inlets.len())
-            .all(|index| matches!(self.front(index), Front::Gone | Front::Farewell))
+        (0..self.inlets.len()).all(|index| match self.front(index) {
+            Front::Farewell => true,
+            Front::Gone => self.order == Order::Arrival,
+            Front::Due | Front::Early | Front::Nothing => false,
+        })
     }
 
     fn front(&self, index: usize) -> Front {

@@ -1,10 +1,13 @@
 //! The filters: what every one of them offers, and one module for each family.
 
 pub mod fingerprint;
+pub mod lines;
 pub mod published;
+pub mod region_order;
 pub mod tracked;
 
 use crate::hash::KeyHash;
+use crate::memory::Line;
 use crate::verdicts::{Verdict, Verdicts};
 
 /// A duplicate filter: it tells of each key of an endless stream whether it was seen before, in fixed memory.
@@ -42,6 +45,11 @@ pub trait Filter: Send {
         let _ = keys;
     }
 
+    /// The lines as they are now, of a filter that has one for each key: for measurements, and to look into.
+    fn lines(&self) -> Option<&[Line]> {
+        None
+    }
+
     /// Tests and records a batch; `verdicts` is resized to it.
     fn observe(&mut self, keys: &[KeyHash], verdicts: &mut Verdicts) {
         verdicts.reset(keys.len());
@@ -57,5 +65,35 @@ pub trait Filter: Send {
         } else {
             Verdict::Fresh
         }
+    }
+}
+
+impl Filter for Box<dyn Filter> {
+    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+        (**self).observe_words(keys, duplicates);
+    }
+
+    fn contains(&self, key: KeyHash) -> bool {
+        (**self).contains(key)
+    }
+
+    fn clear(&mut self) {
+        (**self).clear();
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        (**self).memory_bytes()
+    }
+
+    fn load(&self) -> Option<f64> {
+        (**self).load()
+    }
+
+    fn prefetch(&self, keys: &[KeyHash]) {
+        (**self).prefetch(keys);
+    }
+
+    fn lines(&self) -> Option<&[Line]> {
+        (**self).lines()
     }
 }

@@ -8,7 +8,9 @@ use super::options::{Options, name_of, value_of};
 use super::size::{format_bytes, parse_bytes};
 use crate::error::{BuildError, SpecError};
 use crate::filters::Filter;
+use crate::filters::lines::{LineKind, LineSpec};
 use crate::filters::tracked::{Tracked, TrackedShare};
+use crate::partition::Partitioned;
 
 /// Where the bits of a key lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -17,9 +19,11 @@ pub enum Form {
     /// All over the memory, as published.
     #[default]
     Scattered,
+    /// In one cache line that the key's hash picks. Such a filter can be cut into partitions.
+    Line,
 }
 
-const FORMS: [(&str, Form); 1] = [("scattered", Form::Scattered)];
+const FORMS: [(&str, Form); 2] = [("scattered", Form::Scattered), ("line", Form::Line)];
 
 impl fmt::Display for Form {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -138,24 +142,76 @@ impl FilterSpec {
     /// # Errors
     /// [`BuildError`] if the memory was not said, a value is outside its range, or the machine refuses the memory.
     pub fn build(&self) -> Result<Box<dyn Filter>, BuildError> {
-        let Some(memory) = self.memory else {
-            return Err(SpecError::new("memory", "nothing", "a size, as in memory=64MiB").into());
-        };
         let filter = match self.form {
-            Form::Scattered => self.kind.build_scattered(memory, self.seed)?,
+            Form::Scattered => self
+                .kind
+                .build_scattered(self.needed_memory()?, self.seed)?,
+            Form::Line => self.line_spec()?.build()?,
         };
-        Ok(if self.tracked == TrackedShare::ALL {
+        Ok(self.track(filter))
+    }
+
+    /// Builds the filter as `count` partitions, each a contiguous range of its lines, for one owner each.
+    ///
+    /// The partition that [`Partitioning::of`](crate::Partitioning::of) names for a key judges it exactly as the whole filter would.
+    ///
+    /// # Errors
+    /// [`BuildError`] as in [`build`](Self::build), or if the form is scattered, or there are fewer lines than partitions, or none.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::{Engine, FilterSpec};
+    /// let spec: FilterSpec = "rlbsbf:k=2,form=line,memory=1MiB".parse()?;
+    /// let parts = spec.build_partitions(2)?;
+    /// assert_eq!(parts.partitioning().count(), 2);
+    ///
+    /// let scattered = spec.with_form(echoless::spec::Form::Scattered);
+    /// let error = scattered.build_partitions(2).err().unwrap();
+    /// assert_eq!(error.to_string(), "form: scattered is not possible; allowed: line, whose filters can be cut into partitions");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn build_partitions(
+        &self,
+        count: usize,
+    ) -> Result<Partitioned<Box<dyn Filter>>, BuildError> {
+        if self.form != Form::Line {
+            let allowed = "line, whose filters can be cut into partitions";
+            return Err(SpecError::new("form", self.form.to_string(), allowed).into());
+        }
+        let parts = self.line_spec()?.build_partitions(count)?;
+        let (partitioning, filters) = parts.into_parts();
+        let filters = filters.into_iter().map(|filter| self.track(filter));
+        Ok(Partitioned::new(partitioning, filters.collect())?)
+    }
+
+    /// The line form of this filter, for what else can be asked of it.
+    ///
+    /// # Errors
+    /// [`SpecError`] if the memory was not said or this filter has no line form.
+    pub fn line_spec(&self) -> Result<LineSpec, SpecError> {
+        let kind = LineKind::try_from(self.kind)?;
+        Ok(LineSpec::new(kind, self.needed_memory()?).seed(self.seed))
+    }
+
+    fn needed_memory(&self) -> Result<u64, SpecError> {
+        let missing = || SpecError::new("memory", "nothing", "a size, as in memory=64MiB");
+        self.memory.ok_or_else(missing)
+    }
+
+    fn track(&self, filter: Box<dyn Filter>) -> Box<dyn Filter> {
+        if self.tracked == TrackedShare::ALL {
             filter
         } else {
             Box::new(Tracked::new(filter, self.tracked))
-        })
+        }
     }
 
     pub(super) fn from_options(name: &str, mut options: Options) -> Result<Self, SpecError> {
         let memory = options.take("memory");
+        let form = options.choice("form", &FORMS)?;
         let spec = Self {
-            kind: FilterKind::from_options(name, &mut options)?,
-            form: options.choice("form", &FORMS)?,
+            kind: FilterKind::from_options(name, form, &mut options)?,
+            form,
             memory: memory.map(|text| parse_bytes(&text)).transpose()?,
             seed: options.integer("seed", 0)?,
             tracked: TrackedShare::new(options.decimal("tracked", 1.0)?)?,

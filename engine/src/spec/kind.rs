@@ -1,8 +1,10 @@
 //! The filters by name, and the options of each: the one table that text, files and errors are made from.
 
+use super::filter::Form;
 use super::options::{Options, name_of};
 use crate::error::{BuildError, SpecError};
 use crate::filters::Filter;
+use crate::filters::lines::LineKind;
 use crate::filters::published::bits::{Ageing, BitsSpec, Reservoir};
 use crate::filters::published::buffers::{Accounting, BufferSpec};
 use crate::filters::published::cells::{
@@ -97,13 +99,21 @@ impl FilterKind {
         }
     }
 
-    /// The filter of that name, with the options it takes from `options`.
-    pub(super) fn from_options(name: &str, options: &mut Options) -> Result<Self, SpecError> {
+    /// The filter of that name, with the options it takes from `options`. Some defaults are those of the form.
+    pub(super) fn from_options(
+        name: &str,
+        form: Form,
+        options: &mut Options,
+    ) -> Result<Self, SpecError> {
+        let (slots, slot_bits, fingerprint_bits) = match form {
+            Form::Scattered => (1, 3, 4),
+            Form::Line => (32, 16, 6),
+        };
         if let Some((_, victim, on_hit)) = QUOTIENT_TABLES.into_iter().find(|row| row.0 == name) {
             return Ok(Self::Rows(RowSpec {
-                slots: options.integer("slots", 1)?,
+                slots: options.integer("slots", slots)?,
                 fingerprint: Fingerprint::Nonzero {
-                    bits: options.integer("bits", 3)?,
+                    bits: options.integer("bits", slot_bits)?,
                 },
                 victim,
                 on_hit,
@@ -135,7 +145,7 @@ impl FilterKind {
             "fpsbf" => Self::FingerprintStable(FingerprintStableSpec {
                 hashes: options.integer("k", 2)?,
                 counter_bits: options.integer("c", 2)?,
-                fingerprint_bits: options.integer("f", 4)?,
+                fingerprint_bits: options.integer("f", fingerprint_bits)?,
                 eviction: options.decimal("xi", 0.5)?,
                 refill: options.choice("refill", &REFILLS)?,
             }),
@@ -261,6 +271,36 @@ impl FilterKind {
             Self::Generations(spec) => Box::new(spec.build(memory_bytes, seed)?),
             Self::Buffer(spec) => Box::new(spec.build(memory_bytes, seed)?),
         })
+    }
+}
+
+/// The filters that have a line form, by name.
+const LINE_NAMES: [&str; 12] = [
+    "bloom", "rsbf", "bsbf", "bsbfsd", "rlbsbf", "sbf", "fpsbf", "qht", "qhtd", "qqht", "qqhtd",
+    "rowlru",
+];
+
+impl TryFrom<FilterKind> for LineKind {
+    type Error = SpecError;
+
+    fn try_from(kind: FilterKind) -> Result<Self, SpecError> {
+        match kind {
+            FilterKind::Bits(spec) => Ok(Self::Bits(spec)),
+            FilterKind::Stable(spec) => Ok(Self::Stable(spec)),
+            FilterKind::FingerprintStable(spec) => Ok(Self::FingerprintStable(spec)),
+            FilterKind::Rows(spec) if matches!(spec.fingerprint, Fingerprint::Nonzero { .. }) => {
+                Ok(Self::Row(spec))
+            }
+            _ => Err(SpecError::new(
+                "form",
+                "line",
+                format!(
+                    "scattered for {}; line for {}",
+                    kind.name(),
+                    LINE_NAMES.join(", ")
+                ),
+            )),
+        }
     }
 }
 

@@ -6,18 +6,16 @@ use echoless::spec::Form;
 
 use super::question::Question;
 
+const FORMS: [Form; 2] = [Form::Scattered, Form::Line];
+
 /// Every specification of the grid, in the question's memory, all keys tracked. Some may turn out not to be buildable.
 pub(super) fn grid(question: &Question) -> Vec<FilterSpec> {
-    let forms: Vec<Form> = ["scattered", "line"]
-        .iter()
-        .filter_map(|name| name.parse().ok())
-        .collect();
     let texts = texts(question.window.unwrap_or(question.records));
     let specs = texts
         .iter()
         .filter_map(|text| text.parse::<FilterSpec>().ok());
     specs
-        .flat_map(|spec| forms.iter().map(move |form| spec.with_form(*form)))
+        .flat_map(|spec| FORMS.map(|form| spec.with_form(form)))
         .map(|spec| spec.with_memory(question.memory).with_seed(question.seed))
         .collect()
 }
@@ -53,7 +51,7 @@ fn texts(span: u64) -> Vec<String> {
             add(format!("rsbf:k={k},as={process}"));
         }
     }
-    for (k, d) in [(1, 1), (2, 1), (3, 1), (2, 2), (3, 2), (2, 3)] {
+    for (k, d) in [(1, 1), (2, 1), (3, 1), (2, 2), (3, 2), (2, 3), (2, 4)] {
         for fps in [0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.4] {
             add(format!("sbf:k={k},d={d},fps={fps}"));
         }
@@ -84,8 +82,10 @@ fn texts(span: u64) -> Vec<String> {
             (16, 8),
             (8, 12),
             (16, 16),
+            (64, 8),
             (32, 16),
             (16, 32),
+            (8, 64),
         ] {
             add(format!("{name}:slots={slots},bits={bits}"));
         }
@@ -107,29 +107,46 @@ fn texts(span: u64) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroUsize;
+
     use echoless::spec::FilterKind;
 
     use super::*;
+    use crate::plan::Goal;
+    use crate::stream::Stream;
 
     #[test]
-    fn every_filter_is_in_the_grid_and_every_text_is_a_filter() {
-        let texts = texts(1_000_000);
-        let specs: Vec<FilterSpec> = texts
-            .iter()
-            .map(|text| {
-                text.parse()
-                    .unwrap_or_else(|error| panic!("{text}: {error}"))
-            })
-            .collect();
+    fn every_filter_is_in_the_grid_in_every_form_that_it_has() {
+        let question = Question {
+            memory: 1 << 20,
+            records: 1_000_000,
+            stream: Stream::with_distinct_share(1_000_000, 0.5).unwrap(),
+            window: None,
+            goal: Goal::default(),
+            seed: 3,
+            threads: NonZeroUsize::MIN,
+        };
+        let specs = grid(&question);
+        assert_eq!(specs.len(), FORMS.len() * texts(question.records).len());
         for name in FilterKind::NAMES {
-            assert!(
-                specs.iter().any(|spec| spec.kind().name() == name),
-                "{name}"
-            );
+            for form in FORMS {
+                let default: FilterSpec =
+                    format!("{name}:form={form},memory=1MiB").parse().unwrap();
+                let mut alike = specs
+                    .iter()
+                    .filter(|spec| spec.kind().name() == name && spec.form() == form);
+                let in_grid = alike.any(|spec| spec.build().is_ok());
+                assert_eq!(in_grid, default.build().is_ok(), "{name} {form}");
+            }
         }
-        for spec in specs {
-            let built = spec.with_memory(1 << 20).build();
-            assert!(built.is_ok(), "{spec}: {}", built.err().unwrap());
+        for specs in specs.chunks(FORMS.len()) {
+            let buildable = specs.iter().any(|spec| spec.build().is_ok());
+            assert!(buildable, "{} has no form", specs[0]);
         }
+        assert!(
+            specs
+                .iter()
+                .all(|spec| (spec.memory(), spec.seed()) == (Some(1 << 20), 3))
+        );
     }
 }

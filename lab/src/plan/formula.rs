@@ -7,13 +7,14 @@ use echoless::FilterSpec;
 use echoless::filters::published::bits::{Ageing, BitsSpec};
 use echoless::filters::published::cells::{StableSpec, Update};
 use echoless::spec::{FilterKind, Form};
+use echoless::theory::bloom::{fpr, line_fpr};
 
 use super::cost::stable_decrements;
 use super::goal::Rates;
 
 /// The rates of a filter on so many uniform draws; `None` for filters and forms without a formula here.
 ///
-/// Bloom and stable Bloom filters (every arrival updates) in scattered form, any tracked share. Simulations agree within 3 % or 0.1 points.
+/// Bloom filters in both forms and stable Bloom filters (every arrival updates) in scattered form, any tracked share. Simulations agree within 3 % or 0.1 points.
 ///
 /// # Examples
 /// ```
@@ -28,9 +29,6 @@ use super::goal::Rates;
 /// ```
 #[must_use]
 pub fn uniform_rates(spec: &FilterSpec, records: f64, universe: f64) -> Option<Rates> {
-    if spec.form() != Form::Scattered {
-        return None;
-    }
     let bits = spec.memory()? as f64 * 8.0;
     // The filter sees a stream of the tracked keys alone.
     let share = spec.tracked().get();
@@ -38,15 +36,24 @@ pub fn uniform_rates(spec: &FilterSpec, records: f64, universe: f64) -> Option<R
         records: records * share,
         universe: universe * share,
     };
-    let inner = match spec.kind() {
-        FilterKind::Bits(BitsSpec {
-            hashes,
-            ageing: Ageing::Never,
-        }) => Rates {
-            fpr: stream.bloom_fpr(hashes, bits),
+    let inner = match (spec.kind(), spec.form()) {
+        (
+            FilterKind::Bits(BitsSpec {
+                hashes,
+                ageing: Ageing::Never,
+            }),
+            form,
+        ) => Rates {
+            fpr: match form {
+                Form::Scattered => stream.bloom_fpr(|keys| fpr(hashes, keys, bits as u64)),
+                Form::Line => stream.bloom_fpr(|keys| line_fpr(hashes, keys, bits as u64 / 512)),
+                _ => return None,
+            },
             fnr: 0.0,
         },
-        FilterKind::Stable(stable) if stable.update == Update::Every && stable.reach == 1.0 => {
+        (FilterKind::Stable(stable), Form::Scattered)
+            if stable.update == Update::Every && stable.reach == 1.0 =>
+        {
             let cells = (bits / f64::from(stable.cell_bits)).floor();
             stream.stable_rates(&stable, stable_decrements(spec)? as f64, cells)
         }
@@ -70,10 +77,9 @@ impl Uniform {
         -self.universe * (-self.records / self.universe).exp_m1()
     }
 
-    /// The mean of (1 - e^(-kn/M))^k over n from 0 to the distinct keys.
-    fn bloom_fpr(self, hashes: u32, bits: f64) -> f64 {
-        let end = f64::from(hashes) * self.distinct() / bits;
-        mean(|load| (-(-load).exp_m1()).powi(hashes as i32), end)
+    /// The mean of the FPR of a filter that never forgets, over all the numbers of distinct keys that it holds in turn.
+    fn bloom_fpr(self, fpr: impl Fn(u64) -> f64) -> f64 {
+        mean(|keys| fpr(keys.round() as u64), self.distinct())
     }
 
     fn stable_rates(self, spec: &StableSpec, decrements: f64, cells: f64) -> Rates {
@@ -222,6 +228,9 @@ mod tests {
             "bloom:k=2",
             "bloom:k=4",
             "bloom:k=2,tracked=0.7",
+            "bloom:k=1,form=line",
+            "bloom:k=3,form=line",
+            "bloom:k=4,form=line,tracked=0.9",
             "sbf:k=2,p=4",
             "sbf:k=2,p=4,tracked=0.8",
             "sbf:k=3,d=2,fps=0.05",
@@ -260,6 +269,7 @@ mod tests {
             "bsbf:k=2,memory=1KiB",
             "sbf:k=2,p=4,update=distinct,memory=1KiB",
             "sbf:k=2,p=4,reach=0.5,memory=1KiB",
+            "sbf:k=2,p=4,form=line,memory=1KiB",
             "bloom:k=2",
         ] {
             let spec: FilterSpec = text.parse().unwrap();

@@ -51,7 +51,7 @@ struct Tally {
 }
 
 impl FingerprintLines {
-    pub(super) fn new(
+    pub(crate) fn new(
         lines: LineArray,
         range: LineRange,
         width: SlotWidth,
@@ -75,12 +75,6 @@ impl FingerprintLines {
             lines: self.lines.len() as u64,
             width: self.width,
         }
-    }
-
-    /// The lines as they are now, for measurements and to look into.
-    #[must_use]
-    pub fn lines(&self) -> &[Line] {
-        &self.lines
     }
 
     /// How a full line ages.
@@ -224,6 +218,10 @@ impl Filter for FingerprintLines {
 
     fn load(&self) -> Option<f64> {
         Some(self.joint_report(0, self.geometry(), self.tally).fill)
+    }
+
+    fn lines(&self) -> Option<&[Line]> {
+        Some(&self.lines)
     }
 
     fn prefetch(&self, keys: &[KeyHash]) {

@@ -14,7 +14,7 @@
 pub mod bits;
 pub mod buffers;
 pub mod cells;
-mod checks;
+pub(crate) mod checks;
 mod draw;
 pub mod generations;
 mod key_by_key;

@@ -1,0 +1,104 @@
+//! What a measurement was made on, in words that name the hardware and nothing else.
+
+use std::fs;
+use std::thread;
+
+use serde::{Deserialize, Serialize};
+
+/// The machine of a measurement.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// The model name of the CPU.
+    pub cpu: String,
+    /// How many cores this process may use.
+    pub cores: usize,
+    /// The memory, in MiB.
+    pub memory_mib: u64,
+    /// The operating system and the version of its kernel.
+    pub system: String,
+}
+
+impl Machine {
+    /// The machine this runs on; what the system does not tell is `unknown` or 0.
+    #[must_use]
+    pub fn this() -> Self {
+        let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+        let release = read("/proc/sys/kernel/osrelease");
+        Self::from_texts(
+            &read("/proc/cpuinfo"),
+            &read("/proc/meminfo"),
+            release.trim(),
+            thread::available_parallelism().map_or(1, usize::from),
+        )
+    }
+
+    fn from_texts(cpuinfo: &str, meminfo: &str, release: &str, cores: usize) -> Self {
+        let cpu = field(cpuinfo, "model name").unwrap_or("unknown");
+        let kibibytes = field(meminfo, "MemTotal")
+            .and_then(|value| value.trim_end_matches("kB").trim().parse().ok())
+            .unwrap_or(0u64);
+        // What follows the version names who built the kernel.
+        let version = release.split('-').next().unwrap_or_default();
+        Self {
+            cpu: cpu.to_owned(),
+            cores,
+            memory_mib: kibibytes / 1024,
+            system: format!("{} {version}", std::env::consts::OS)
+                .trim_end()
+                .to_owned(),
+        }
+    }
+
+    /// A folder name for this machine: CPU model and number of cores.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless_bench::machine::Machine;
+    /// let machine = Machine {
+    ///     cpu: "Maker(R) CPU 9 @ 2.10GHz".into(),
+    ///     cores: 2,
+    ///     memory_mib: 4096,
+    ///     system: "linux 6.1.0".into(),
+    /// };
+    /// assert_eq!(machine.slug(), "maker-r-cpu-9-2-10ghz-2-cores");
+    /// ```
+    #[must_use]
+    pub fn slug(&self) -> String {
+        let name = format!("{} {} cores", self.cpu, self.cores).to_lowercase();
+        let words: Vec<&str> = name
+            .split(|character: char| !character.is_ascii_alphanumeric())
+            .filter(|word| !word.is_empty())
+            .collect();
+        words.join("-")
+    }
+}
+
+/// The value of the first line `name : value`.
+fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    text.lines()
+        .filter_map(|line| line.split_once(':'))
+        .find(|(key, _)| key.trim() == name)
+        .map(|(_, value)| value.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_is_read_from_what_the_system_tells() {
+        let cpuinfo = "processor\t: 0\nmodel name\t: Some CPU 7\nmodel name\t: other\n";
+        let machine = Machine::from_texts(cpuinfo, "MemTotal:  4194304 kB\n", "6.1.0-made-by", 4);
+        assert_eq!(machine.cpu, "Some CPU 7");
+        assert_eq!(machine.memory_mib, 4096);
+        assert_eq!(machine.system, format!("{} 6.1.0", std::env::consts::OS));
+        assert_eq!(machine.slug(), "some-cpu-7-4-cores");
+    }
+
+    #[test]
+    fn a_silent_system_is_unknown() {
+        let machine = Machine::from_texts("", "", "", 1);
+        assert_eq!((machine.cpu.as_str(), machine.memory_mib), ("unknown", 0));
+        assert_eq!(machine.slug(), "unknown-1-cores");
+    }
+}

@@ -1,0 +1,156 @@
+//! The tools, and where they are found.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::table::Failure;
+
+/// A tool that passes on the first of equal lines.
+#[derive(Debug, Clone)]
+pub(super) struct Tool {
+    pub(super) name: &'static str,
+    /// Where it is; `None` if it was not found.
+    pub(super) program: Option<PathBuf>,
+    pub(super) arguments: Vec<String>,
+    /// Whether it takes the input's name, last; else it reads standard input.
+    pub(super) takes_file: bool,
+    /// Whether its output is exact, so that others can be compared with it; the lower, the sooner.
+    pub(super) reference: Option<u32>,
+}
+
+impl Tool {
+    /// The command line, without its input.
+    pub(super) fn form(&self) -> String {
+        let words: Vec<&str> = [self.name]
+            .into_iter()
+            .chain(self.arguments.iter().map(String::as_str))
+            .collect();
+        words.join(" ")
+    }
+
+    /// The command over this input; the file that it must have as standard input, if any.
+    pub(super) fn command<'a>(
+        &self,
+        program: &Path,
+        input: &'a Path,
+        folder: &Path,
+    ) -> (Command, Option<&'a Path>) {
+        let mut command = Command::new(program);
+        command.args(&self.arguments);
+        // Bytes are compared, not letters of a language; and what does not fit in memory stays in the temporary folder.
+        command.env("LC_ALL", "C").env("TMPDIR", folder);
+        if self.takes_file {
+            command.arg(input);
+            (command, None)
+        } else {
+            (command, Some(input))
+        }
+    }
+}
+
+/// The tools; the first is ours.
+pub(super) fn catalogue(echoless: PathBuf, memory: &str, installed: &Path) -> Vec<Tool> {
+    let found = |name: &'static str, arguments: &[&str]| Tool {
+        name,
+        program: find(name, installed),
+        arguments: arguments.iter().map(|text| (*text).to_owned()).collect(),
+        takes_file: true,
+        reference: None,
+    };
+    let awk = |name| Tool {
+        reference: Some(0),
+        ..found(name, &["!seen[$0]++"])
+    };
+    let mut tools = vec![
+        Tool {
+            program: Some(echoless),
+            ..found("echoless", &["dedup", "--quiet", "--memory", memory])
+        },
+        Tool {
+            reference: Some(1),
+            ..found("sort", &["-u"])
+        },
+    ];
+    let mut awks: Vec<Tool> = ["mawk", "gawk"].into_iter().map(awk).collect();
+    if awks.iter().all(|tool| tool.program.is_none()) {
+        awks.push(awk("awk"));
+    }
+    tools.append(&mut awks);
+    tools.push(Tool {
+        takes_file: false,
+        ..found("huniq", &[])
+    });
+    tools.push(found("runiq", &[]));
+    tools
+}
+
+/// The program of this name in the folder of installed tools or on the search path.
+fn find(name: &str, installed: &Path) -> Option<PathBuf> {
+    let name = format!("{name}{}", env::consts::EXE_SUFFIX);
+    let path = env::var_os("PATH").unwrap_or_default();
+    let folders = std::iter::once(installed.to_owned()).chain(env::split_paths(&path));
+    folders
+        .map(|folder| folder.join(&name))
+        .find(|path| path.is_file())
+}
+
+/// Our command, which lies beside the running program; it is built if it does not.
+///
+/// # Errors
+/// If it cannot be built.
+pub(super) fn echoless() -> Result<PathBuf, Failure> {
+    let name = format!("echoless{}", env::consts::EXE_SUFFIX);
+    let beside = env::current_exe()?.with_file_name(name);
+    if !beside.is_file() {
+        cargo(&["build", "--release", "-p", "echoless-cli"])?;
+    }
+    if beside.is_file() {
+        return Ok(beside);
+    }
+    Err(format!("{} is not there: run this with --release", beside.display()).into())
+}
+
+/// The folder for installed tools: `tools` in the build folder.
+///
+/// # Errors
+/// If the system does not say where this program is.
+pub(super) fn installed() -> Result<PathBuf, Failure> {
+    let program = env::current_exe()?;
+    let build = program.ancestors().nth(2).unwrap_or(&program);
+    Ok(build.join("tools"))
+}
+
+/// Installs the tools that are Rust crates.
+///
+/// # Errors
+/// If one of them cannot be installed.
+pub(super) fn install(root: &Path) -> Result<(), Failure> {
+    let root = root.to_string_lossy();
+    cargo(&["install", "--locked", "--root", &root, "huniq", "runiq"])
+}
+
+fn cargo(arguments: &[&str]) -> Result<(), Failure> {
+    let status = Command::new("cargo").args(arguments).status()?;
+    status
+        .success()
+        .then_some(())
+        .ok_or_else(|| format!("cargo {}: {status}", arguments.join(" ")).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tools_are_found_or_not() {
+        let nowhere = Path::new("/nowhere");
+        assert!(find("sort", nowhere).is_some());
+        assert!(find("no-such-tool-anywhere", nowhere).is_none());
+        let tools = catalogue("/made/echoless".into(), "1MiB", nowhere);
+        assert_eq!(tools[0].form(), "echoless dedup --quiet --memory 1MiB");
+        let names: Vec<&str> = tools.iter().map(|tool| tool.name).collect();
+        assert!(names.starts_with(&["echoless", "sort", "mawk", "gawk"]));
+        assert!(names.ends_with(&["huniq", "runiq"]));
+    }
+}

@@ -1,0 +1,83 @@
+//! One run of a program, and what the system says that it used.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use wait4::Wait4;
+
+use crate::table::Failure;
+
+/// What a run used.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Usage {
+    /// CPU time of all its threads, in user and kernel mode.
+    pub(super) cpu_seconds: f64,
+    /// The part of it in kernel mode.
+    pub(super) system_seconds: f64,
+    pub(super) wall_seconds: f64,
+    /// The most memory that was resident at once. It begins at what this process has, from which the program was started.
+    pub(super) peak_bytes: u64,
+}
+
+/// Runs the command with files as standard input and output; where there is none, with nothing.
+///
+/// # Errors
+/// If a file cannot be opened, the program cannot be started, or it fails.
+pub(super) fn run(
+    command: &mut Command,
+    input: Option<&Path>,
+    output: Option<&Path>,
+) -> Result<Usage, Failure> {
+    let named = |path: &Path, error| format!("{}: {error}", path.display());
+    let stdin = match input {
+        Some(path) => File::open(path).map_err(|error| named(path, error))?.into(),
+        None => Stdio::null(),
+    };
+    let stdout = match output {
+        Some(path) => File::create(path)
+            .map_err(|error| named(path, error))?
+            .into(),
+        None => Stdio::null(),
+    };
+    command.stdin(stdin).stdout(stdout).stderr(Stdio::null());
+    let program = PathBuf::from(command.get_program());
+    let start = Instant::now();
+    let mut child = command.spawn().map_err(|error| named(&program, error))?;
+    let used = child.wait4().map_err(|error| named(&program, error))?;
+    let wall_seconds = start.elapsed().as_secs_f64();
+    if !used.status.success() {
+        return Err(format!("{}: {}", program.display(), used.status).into());
+    }
+    Ok(Usage {
+        cpu_seconds: (used.rusage.utime + used.rusage.stime).as_secs_f64(),
+        system_seconds: used.rusage.stime.as_secs_f64(),
+        wall_seconds,
+        peak_bytes: used.rusage.maxrss,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn input_goes_in_and_output_comes_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let (input, output) = (folder.path().join("in"), folder.path().join("out"));
+        std::fs::write(&input, "b\na\nb\n").unwrap();
+        let usage = run(Command::new("sort").arg("-u"), Some(&input), Some(&output)).unwrap();
+        assert_eq!(std::fs::read_to_string(&output).unwrap(), "a\nb\n");
+        assert!(usage.peak_bytes > 100_000, "{usage:?}");
+        assert!(usage.wall_seconds > 0.0 && usage.cpu_seconds >= 0.0);
+    }
+
+    #[test]
+    fn failures_name_the_program() {
+        let error = run(&mut Command::new("false"), None, None).unwrap_err();
+        assert!(error.to_string().starts_with("false: exit status"));
+        let error = run(&mut Command::new("/nowhere/tool"), None, None).unwrap_err();
+        assert!(error.to_string().starts_with("/nowhere/tool: "));
+    }
+}

@@ -1,0 +1,102 @@
+//! What a file of lines amounts to, without keeping it: so that outputs can be compared at the memory of one line.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use echoless::KeyHasher;
+
+use crate::table::Failure;
+
+/// A file of lines in brief.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Digest {
+    /// How many lines there are.
+    pub(super) lines: u64,
+    /// Depends on the lines and their order.
+    in_order: u64,
+    /// Depends on the lines only.
+    in_any_order: u128,
+}
+
+/// How one output compares with another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Likeness {
+    SameBytes,
+    SameLines,
+    Different,
+}
+
+impl Likeness {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::SameBytes => "same bytes",
+            Self::SameLines => "same lines, other order",
+            Self::Different => "other lines",
+        }
+    }
+}
+
+impl Digest {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// If it cannot be read; the error names it.
+    pub(super) fn of_file(path: &Path) -> Result<Self, Failure> {
+        let named = |error: std::io::Error| format!("{}: {error}", path.display());
+        let input = BufReader::with_capacity(1 << 20, File::open(path).map_err(named)?);
+        Ok(Self::of(input).map_err(named)?)
+    }
+
+    fn of(mut input: impl BufRead) -> std::io::Result<Self> {
+        let hashers = [KeyHasher::seeded(1), KeyHasher::seeded(2)];
+        let mut digest = Self {
+            lines: 0,
+            in_order: 0,
+            in_any_order: 0,
+        };
+        let mut line = Vec::new();
+        while input.read_until(b'\n', &mut line)? > 0 {
+            let [low, high] = [0, 1].map(|index: usize| hashers[index].hash(&line));
+            digest.lines += 1;
+            digest.in_order = hashers[0].hash_u64(digest.in_order ^ low.0).0;
+            let hash = u128::from(high.0) << 64 | u128::from(low.0);
+            digest.in_any_order = digest.in_any_order.wrapping_add(hash);
+            line.clear();
+        }
+        Ok(digest)
+    }
+
+    pub(super) fn likeness(self, other: Self) -> Likeness {
+        if self == other {
+            Likeness::SameBytes
+        } else if (self.lines, self.in_any_order) == (other.lines, other.in_any_order) {
+            Likeness::SameLines
+        } else {
+            Likeness::Different
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn order_and_content_are_told_apart() {
+        let digest = |text: &str| Digest::of(text.as_bytes()).unwrap();
+        let one = digest("a\nb\nc\n");
+        assert_eq!(one.lines, 3);
+        assert_eq!(one.likeness(digest("a\nb\nc\n")), Likeness::SameBytes);
+        assert_eq!(one.likeness(digest("c\na\nb\n")), Likeness::SameLines);
+        assert_eq!(one.likeness(digest("a\nb\nd\n")), Likeness::Different);
+        assert_eq!(one.likeness(digest("a\nb\nc\nc\n")), Likeness::Different);
+        assert_eq!(one.likeness(digest("a\nb\nc")), Likeness::Different);
+    }
+
+    #[test]
+    fn a_missing_file_is_named() {
+        let error = Digest::of_file(Path::new("/nowhere/lines")).unwrap_err();
+        assert!(error.to_string().starts_with("/nowhere/lines: "));
+    }
+}

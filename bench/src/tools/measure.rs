@@ -1,0 +1,207 @@
+//! Makes the files, runs every tool over them in turn, and compares what came out.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use clap::Args;
+
+use super::catalogue::{self, Tool};
+use super::child::{self, Usage};
+use super::digest::{Digest, Likeness};
+use crate::clock::median;
+use crate::table::{Cell, Failure, Outputs, Table};
+
+/// The options of `tools`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// The size of each file, in MiB.
+    #[arg(long, default_value_t = 200)]
+    mib: u64,
+    /// Runs of each tool; the medians count.
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+    /// The memory of our filter.
+    #[arg(long, default_value = "256MiB")]
+    memory: String,
+    /// Time the writing of a file too; else the timed output goes nowhere, as the kernel's part of the writing is the same for all.
+    #[arg(long)]
+    into_file: bool,
+    /// Install the tools that are Rust crates into the build folder, with cargo.
+    #[arg(long)]
+    install: bool,
+    #[command(flatten)]
+    outputs: Outputs,
+}
+
+/// A kind of input: its name, what it is generated with, and the bytes of a line.
+const INPUTS: [(&str, &[&str], u64); 2] = [
+    ("cdr", &["cdr"], 100),
+    ("short lines", &["lines", "--record-bytes", "24"], 24),
+];
+
+/// The share of lines that repeat an earlier one.
+const DUPLICATES: &str = "0.3";
+
+/// A tool with what it used and made.
+struct Entry {
+    tool: Tool,
+    usages: Vec<Usage>,
+    outcome: Outcome,
+}
+
+enum Outcome {
+    Missing,
+    Failed(String),
+    Made(Digest),
+}
+
+/// Measures and prints the table.
+///
+/// # Errors
+/// If our command is not there, fails, or makes something else than an exact tool, or a file cannot be written.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let echoless = catalogue::echoless()?;
+    let installed = catalogue::installed()?;
+    if arguments.install {
+        catalogue::install(&installed)?;
+    }
+    let mut table = Table::new(&[
+        "name",
+        "form",
+        "input",
+        "mib",
+        "cpu_seconds",
+        "system_seconds",
+        "wall_seconds",
+        "peak_mib",
+        "bytes_per_cpu_second",
+        "cpu_ratio_to_echoless",
+        "lines_out",
+        "output",
+    ]);
+    let folder = tempfile::tempdir()?;
+    for (input, generator, line_bytes) in INPUTS {
+        let file = folder.path().join("input");
+        let lines = (arguments.mib << 20) / line_bytes;
+        generate(&echoless, generator, lines, &file)?;
+        let tools =
+            catalogue::catalogue(echoless.clone(), &arguments.memory, &installed.join("bin"));
+        let mut entries = check(tools, &file, folder.path())?;
+        measure(&mut entries, arguments, &file, folder.path())?;
+        push_rows(&mut table, input, fs::metadata(&file)?.len(), &entries)?;
+    }
+    table.publish(&arguments.outputs)
+}
+
+fn generate(echoless: &Path, kind: &[&str], lines: u64, file: &Path) -> Result<(), Failure> {
+    let mut command = Command::new(echoless);
+    command.arg("gen").args(kind);
+    command.args(["--count", &lines.to_string(), "--duplicates", DUPLICATES]);
+    child::run(&mut command, None, Some(file)).map(drop)
+}
+
+/// Runs each tool once, untimed, and reads what it made.
+fn check(tools: Vec<Tool>, input: &Path, folder: &Path) -> Result<Vec<Entry>, Failure> {
+    let output = folder.join("output");
+    let outcome = |tool: &Tool| {
+        let Some(program) = &tool.program else {
+            return Ok(Outcome::Missing);
+        };
+        let (mut command, stdin) = tool.command(program, input, folder);
+        match child::run(&mut command, stdin, Some(&output)) {
+            Ok(_) => Digest::of_file(&output).map(Outcome::Made),
+            Err(error) => Ok(Outcome::Failed(error.to_string())),
+        }
+    };
+    let entry = |tool: Tool| {
+        Ok(Entry {
+            outcome: outcome(&tool)?,
+            tool,
+            usages: Vec::new(),
+        })
+    };
+    tools.into_iter().map(entry).collect()
+}
+
+/// Runs the tools in turn, so that a busy while on the machine does not fall on one of them.
+fn measure(
+    entries: &mut [Entry],
+    arguments: &Arguments,
+    input: &Path,
+    folder: &Path,
+) -> Result<(), Failure> {
+    let output = folder.join("output");
+    let output = arguments.into_file.then_some(output.as_path());
+    for _ in 0..arguments.rounds.max(1) {
+        for entry in &mut *entries {
+            if let (Some(program), Outcome::Made(_)) = (&entry.tool.program, &entry.outcome) {
+                let (mut command, stdin) = entry.tool.command(program, input, folder);
+                entry.usages.push(child::run(&mut command, stdin, output)?);
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Entry {
+    fn median(&self, value: fn(&Usage) -> f64) -> Option<f64> {
+        let values: Vec<f64> = self.usages.iter().map(value).collect();
+        (!values.is_empty()).then(|| median(values))
+    }
+
+    fn digest(&self) -> Option<Digest> {
+        match self.outcome {
+            Outcome::Made(digest) => Some(digest),
+            Outcome::Missing | Outcome::Failed(_) => None,
+        }
+    }
+}
+
+/// Adds a row for each tool.
+///
+/// # Errors
+/// If no exact tool has run, or ours, which comes first, did not make the same bytes: the same lines, if the exact one sorts.
+fn push_rows(table: &mut Table, input: &str, bytes: u64, entries: &[Entry]) -> Result<(), Failure> {
+    let exact = entries
+        .iter()
+        .filter_map(|entry| Some((entry.tool.reference?, entry.digest()?)))
+        .min_by_key(|(rank, _)| *rank);
+    let (rank, exact) = exact.ok_or("neither awk nor sort has run: nothing to compare with")?;
+    let ours = entries.first().ok_or("there are no tools")?;
+    let likeness = match &ours.outcome {
+        Outcome::Made(digest) => digest.likeness(exact),
+        Outcome::Failed(error) => return Err(error.as_str().into()),
+        Outcome::Missing => return Err("echoless is missing".into()),
+    };
+    if likeness == Likeness::Different || (rank == 0 && likeness != Likeness::SameBytes) {
+        return Err(format!("echoless made {} of {input}", likeness.name()).into());
+    }
+    let our_cpu = ours.median(|usage| usage.cpu_seconds);
+    for entry in entries {
+        let cpu = entry.median(|usage| usage.cpu_seconds);
+        let digest = entry.digest();
+        let output = match &entry.outcome {
+            Outcome::Missing => "not found",
+            Outcome::Failed(error) => error,
+            Outcome::Made(digest) => digest.likeness(exact).name(),
+        };
+        table.push(vec![
+            entry.tool.name.into(),
+            entry.tool.form().into(),
+            input.into(),
+            Cell::from(bytes as f64 / 2f64.powi(20)),
+            cpu.into(),
+            entry.median(|usage| usage.system_seconds).into(),
+            entry.median(|usage| usage.wall_seconds).into(),
+            entry
+                .median(|usage| usage.peak_bytes as f64 / 2f64.powi(20))
+                .into(),
+            cpu.map(|cpu| bytes as f64 / cpu).into(),
+            cpu.zip(our_cpu).map(|(cpu, ours)| cpu / ours).into(),
+            digest.map(|digest| digest.lines).into(),
+            output.into(),
+        ]);
+    }
+    Ok(())
+}

@@ -1,0 +1,77 @@
+//! Recorded runs, from rows to the page.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use echoless_bench::machine::Machine;
+use echoless_bench::record::{self, Provenance};
+
+fn provenance(benchmark: &str) -> Provenance {
+    Provenance {
+        benchmark: benchmark.into(),
+        command: format!("cargo run --release -p echoless-bench -- {benchmark} --sizes 1"),
+        machine: Machine {
+            cpu: "Some CPU 7".into(),
+            cores: 2,
+            memory_mib: 24_576,
+            system: "linux 6.1.0".into(),
+        },
+        date: "2024-02-01".into(),
+        commit: "0123456789ab".into(),
+        rustc: "rustc 1.95.0".into(),
+    }
+}
+
+fn report(folder: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_echoless-bench"))
+        .arg("report")
+        .arg(folder)
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn recorded_rows_become_a_page_with_plots() {
+    let folder = tempfile::tempdir().unwrap();
+    let peers = "name,form,memory_mib,keys_per_second,fpr_full\na,x|y,1,1e8,1e-3\nb,,1,2e8,0\n";
+    record::write(folder.path(), provenance("peers"), peers).unwrap();
+    let tools: String = (0..30).map(|row| format!("sort,{row}\n")).collect();
+    let tools = format!("name,mib\n{tools}");
+    record::write(folder.path(), provenance("tools"), &tools).unwrap();
+    let output = report(folder.path());
+    assert!(output.status.success(), "{output:?}");
+
+    let page = fs::read_to_string(folder.path().join("REPORT.md")).unwrap();
+    for text in [
+        "## Some CPU 7, 2 cores\n",
+        "24 GiB of memory, linux 6.1.0.",
+        "### peers, 2024-02-01\n",
+        "    cargo run --release -p echoless-bench -- peers --sizes 1\n",
+        "Date: 2024-02-01. Commit: 0123456789ab. Compiler: rustc 1.95.0.",
+        "| a | x\\|y | 1 | 1e8 | 1e-3 |",
+        "<details><summary>30 rows</summary>",
+        "| sort | 29 |",
+    ] {
+        assert!(page.contains(text), "{text}\n{page}");
+    }
+    let link = "some-cpu-7-2-cores/2024-02-01/peers-1.svg";
+    assert!(page.contains(&format!("({link})")), "{page}");
+    let svg = fs::read_to_string(folder.path().join(link)).unwrap();
+    assert!(svg.starts_with("<svg") && svg.contains("million keys per second"));
+    // The same runs give the same page.
+    assert!(report(folder.path()).status.success());
+    assert_eq!(
+        fs::read_to_string(folder.path().join("REPORT.md")).unwrap(),
+        page
+    );
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = report(&folder.path().join("none"));
+    assert_eq!(output.status.code(), Some(2));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("none: "), "{error}");
+}

@@ -1,0 +1,135 @@
+//! The fingerprint stable Bloom filter in a line: 64 cells of 8 bits or 32 of 16, each a counter and a fingerprint.
+
+use super::draw::{Draw, Salt, piece};
+use super::filter::Rule;
+use super::mask::LINE_BITS;
+use crate::error::SpecError;
+use crate::filters::published::cells::{FingerprintStableSpec, Refill};
+use crate::filters::published::checks::within;
+use crate::hash::KeyHash;
+use crate::memory::Line;
+
+/// FP-SBF with cells of `WIDTH` bits (paper 003, algorithm 2): a key is a duplicate if and only if its k counters are all nonzero and its k
+/// fingerprints are its own. A fresh key lowers k random cells of the line with probability xi, then fills its own.
+///
+/// ```text
+/// cell  | fingerprint: f bits | counter: c bits |
+/// ```
+///
+/// The k sub-tables share the line; a position in each is drawn on its own, where the paper saves hashing by stepping.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FingerprintStableRule<const WIDTH: u32> {
+    spec: FingerprintStableSpec,
+    /// The cells of a sub-table.
+    size: u32,
+    salt: Salt,
+}
+
+/// The streams of a key's fingerprint, and of what a fresh key draws: whether it evicts, which cells, and how much of each.
+const FINGERPRINT_STREAM: u64 = 16;
+const EVICT_STREAM: u64 = 0;
+const CELL_STREAMS: u64 = 1;
+const LOSS_STREAMS: u64 = 17;
+
+impl<const WIDTH: u32> FingerprintStableRule<WIDTH> {
+    const CELLS: u32 = LINE_BITS / WIDTH;
+
+    pub(super) fn new(spec: FingerprintStableSpec, salt: Salt) -> Result<Self, SpecError> {
+        debug_assert_eq!(spec.counter_bits + spec.fingerprint_bits, WIDTH);
+        let hashes = within("k", spec.hashes, 1..=Self::CELLS / 2)?;
+        if !(0.0..=1.0).contains(&spec.eviction) {
+            return Err(SpecError::new("xi", spec.eviction.to_string(), "0 to 1"));
+        }
+        Ok(Self {
+            spec,
+            size: Self::CELLS / hashes,
+            salt,
+        })
+    }
+
+    #[inline(always)]
+    fn get(line: &Line, cell: u32) -> u64 {
+        let bit = cell * WIDTH;
+        line.0[(bit / 64) as usize % 8] >> (bit % 64) & (u64::MAX >> (64 - WIDTH))
+    }
+
+    #[inline(always)]
+    fn set(line: &mut Line, cell: u32, value: u64) {
+        let (word, shift) = ((cell * WIDTH / 64) as usize % 8, cell * WIDTH % 64);
+        let kept = line.0[word] & !((u64::MAX >> (64 - WIDTH)) << shift);
+        line.0[word] = kept | value << shift;
+    }
+
+    /// The cell of the key in sub-table `table`.
+    #[inline(always)]
+    fn cell(self, key: KeyHash, table: u32) -> u32 {
+        table * self.size + piece(key, 0, table, self.size)
+    }
+
+    #[inline(always)]
+    fn fingerprint(self, key: KeyHash) -> u64 {
+        key.remix(FINGERPRINT_STREAM) >> (64 - self.spec.fingerprint_bits)
+    }
+
+    #[inline(always)]
+    fn counter_max(self) -> u64 {
+        (1 << self.spec.counter_bits) - 1
+    }
+
+    #[inline(always)]
+    fn evict(self, line: &mut Line, draw: Draw) {
+        let max = self.counter_max();
+        for index in 0..self.spec.hashes {
+            let cells = self.size * self.spec.hashes;
+            let cell = piece(draw.hash(), CELL_STREAMS, index, cells);
+            let loss = 1 + draw.below(LOSS_STREAMS + u64::from(index), max);
+            let value = Self::get(line, cell);
+            let counter = (value & max).saturating_sub(loss);
+            let lowered = if counter == 0 && self.spec.refill == Refill::Repaired {
+                0
+            } else {
+                value & !max | counter
+            };
+            Self::set(line, cell, lowered);
+        }
+    }
+}
+
+impl<const WIDTH: u32> Rule for FingerprintStableRule<WIDTH> {
+    #[inline(always)]
+    fn visit(self, line: &mut Line, key: KeyHash) -> bool {
+        if self.holds(line, key) {
+            return true;
+        }
+        let draw = self.salt.draw(line, key);
+        if draw.chance(EVICT_STREAM, self.spec.eviction) {
+            self.evict(line, draw);
+        }
+        let max = self.counter_max();
+        let fingerprint = self.fingerprint(key) << self.spec.counter_bits;
+        for table in 0..self.spec.hashes {
+            let cell = self.cell(key, table);
+            let filled = match self.spec.refill {
+                Refill::Xor | Refill::Repaired => (Self::get(line, cell) & !max) ^ fingerprint,
+                Refill::Overwrite => fingerprint,
+            };
+            Self::set(line, cell, filled | max);
+        }
+        false
+    }
+
+    #[inline(always)]
+    fn holds(self, line: &Line, key: KeyHash) -> bool {
+        let fingerprint = self.fingerprint(key);
+        (0..self.spec.hashes).all(|table| {
+            let value = Self::get(line, self.cell(key, table));
+            value & self.counter_max() != 0 && value >> self.spec.counter_bits == fingerprint
+        })
+    }
+
+    fn load(self, line: &Line) -> f64 {
+        let taken =
+            (0..Self::CELLS).filter(|cell| Self::get(line, *cell) & self.counter_max() != 0);
+        taken.count() as f64 / f64::from(Self::CELLS)
+    }
+}

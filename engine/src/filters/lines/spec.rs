@@ -1,0 +1,300 @@
+//! From a published filter's own specification to its line form, whole or in partitions.
+
+use super::ageing::{
+    ByLoad, COUNTED_LINE_BITS, Counted, EachFilter, LineAgeing, MOST_ARRIVALS, Never, OneFilter,
+};
+use super::bits::BitRule;
+use super::draw::Salt;
+use super::filter::{LineFilter, Rule};
+use super::fingerprint_stable::FingerprintStableRule;
+use super::mask::LINE_BITS;
+use super::places::{Fixed, Places, Ranges, WholeWords};
+use super::row::RowRule;
+use super::stable::StableRule;
+use crate::cpu::{Granted, Kernel};
+use crate::error::{BuildError, SpecError};
+use crate::filters::Filter;
+use crate::filters::fingerprint::{FingerprintLines, Replacement, SlotWidth};
+use crate::filters::published::bits::{Ageing, BitsSpec, Reservoir};
+use crate::filters::published::cells::{FingerprintStableSpec, StableSpec};
+use crate::filters::published::checks::{MOST_HASHES, within};
+use crate::filters::published::rows::{Fingerprint, OnHit, RowForm, RowSpec, Victim};
+use crate::kernels::LineRange;
+use crate::memory::{LINE_BYTES, LineArray};
+use crate::partition::{Partitioned, Partitioning};
+
+/// A published filter that has a line form.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum LineKind {
+    /// Bloom, RSBF, BSBF, BSBFSD, RLBSBF: k filters of 512/k bits in a line. RSBF counts the arrivals of a line in 16 of its bits.
+    Bits(BitsSpec),
+    /// SBF with cells of 1, 2, 4 or 8 bits; P follows from an FPR bound as for a filter of one line's cells, which each line is.
+    Stable(StableSpec),
+    /// FP-SBF with cells of 8 or 16 bits, counter and fingerprint together.
+    FingerprintStable(FingerprintStableSpec),
+    /// QHT, QHTD, and as [`FingerprintLines`] QQHT, QQHTD and row-LRU: rows of 64 x 8, 32 x 16, 16 x 32 or 8 x 64 bits.
+    Row(RowSpec),
+}
+
+/// The specification of the line form of a filter. One cache line is touched for each key.
+///
+/// # Examples
+/// ```
+/// use echoless::filters::lines::{LineKind, LineSpec};
+/// use echoless::filters::published::bits::{Ageing, BitsSpec};
+/// use echoless::{Filter, KeyHash, Verdict};
+/// let rlbsbf = BitsSpec { hashes: 2, ageing: Ageing::ByLoad };
+/// let mut filter = LineSpec::new(LineKind::Bits(rlbsbf), 1 << 20).build()?;
+/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
+/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Duplicate);
+/// # Ok::<(), echoless::BuildError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LineSpec {
+    kind: LineKind,
+    memory_bytes: u64,
+    seed: u64,
+    kernel: Option<Kernel>,
+}
+
+/// Positions in a line are independent of the line among up to so many.
+const MOST_LINES: u64 = 1 << 32;
+
+impl LineSpec {
+    /// The filter in `memory_bytes`, rounded down to whole lines of 64 bytes; its seed is 0.
+    #[must_use]
+    pub const fn new(kind: LineKind, memory_bytes: u64) -> Self {
+        Self {
+            kind,
+            memory_bytes,
+            seed: 0,
+            kernel: None,
+        }
+    }
+
+    /// Its random choices drawn from this seed, the key hash and the line.
+    #[must_use]
+    pub const fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Forces a kernel, for tests and benchmarks; the fastest one otherwise.
+    #[must_use]
+    pub const fn kernel(mut self, kernel: Kernel) -> Self {
+        self.kernel = Some(kernel);
+        self
+    }
+
+    /// Builds the filter.
+    ///
+    /// # Errors
+    /// [`BuildError`] if the memory holds no line or more than 2^32, a value is outside its range, or the machine refuses the memory.
+    pub fn build(&self) -> Result<Box<dyn Filter>, BuildError> {
+        let total = self.lines()?;
+        self.build_range(LineRange { total, first: 0 }, total)
+    }
+
+    /// Builds the filter as `count` partitions, each a contiguous range of its lines, for one owner each.
+    ///
+    /// The partition that [`Partitioning::of`] names for a key judges it exactly as the whole filter would.
+    ///
+    /// # Errors
+    /// [`BuildError`] as in [`build`](Self::build), or if there are fewer lines than partitions, or none.
+    pub fn build_partitions(
+        &self,
+        count: usize,
+    ) -> Result<Partitioned<Box<dyn Filter>>, BuildError> {
+        let total = self.lines()?;
+        let partitioning = Partitioning::new(total, count)?;
+        let filters = (0..count)
+            .map(|index| {
+                let lines = partitioning.lines_of(index);
+                let first = lines.start;
+                self.build_range(LineRange { total, first }, lines.end - first)
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Partitioned::new(partitioning, filters)?)
+    }
+
+    fn lines(&self) -> Result<u64, SpecError> {
+        let lines = self.memory_bytes / LINE_BYTES;
+        if (1..=MOST_LINES).contains(&lines) {
+            return Ok(lines);
+        }
+        let allowed = "64 B (one line) to 256 GiB (2^32 lines)";
+        Err(SpecError::new(
+            "memory",
+            format!("{} B", self.memory_bytes),
+            allowed,
+        ))
+    }
+
+    fn build_range(&self, range: LineRange, lines: u64) -> Result<Box<dyn Filter>, BuildError> {
+        let kernel = self.kernel.map_or(Ok(Granted::best()), Kernel::grant)?;
+        let site = Site {
+            range,
+            lines,
+            kernel,
+        };
+        let salt = Salt::of(self.seed);
+        match self.kind {
+            LineKind::Bits(spec) => build_bits(spec, salt, site),
+            LineKind::Stable(spec) => match spec.cell_bits {
+                1 => site.filter(StableRule::<1>::new(spec, salt)?),
+                2 => site.filter(StableRule::<2>::new(spec, salt)?),
+                4 => site.filter(StableRule::<4>::new(spec, salt)?),
+                8 => site.filter(StableRule::<8>::new(spec, salt)?),
+                bits => Err(
+                    SpecError::new("d", bits.to_string(), "1, 2, 4 or 8 in the line form").into(),
+                ),
+            },
+            LineKind::FingerprintStable(spec) => match (spec.counter_bits, spec.fingerprint_bits) {
+                (1..=7, bits) if spec.counter_bits + bits == 8 => {
+                    site.filter(FingerprintStableRule::<8>::new(spec, salt)?)
+                }
+                (1..=15, bits) if spec.counter_bits + bits == 16 => {
+                    site.filter(FingerprintStableRule::<16>::new(spec, salt)?)
+                }
+                (counter, bits) => Err(SpecError::new(
+                    "c + f",
+                    format!("{counter} + {bits} bits"),
+                    "8 or 16 bits in the line form, at least 1 of each",
+                )
+                .into()),
+            },
+            LineKind::Row(spec) => build_row(spec, salt, site),
+        }
+    }
+}
+
+/// Where a filter is built: the lines it owns and the kernel it runs on.
+#[derive(Clone, Copy)]
+struct Site {
+    range: LineRange,
+    lines: u64,
+    kernel: Granted,
+}
+
+impl Site {
+    fn filter(self, rule: impl Rule) -> Result<Box<dyn Filter>, BuildError> {
+        let lines = LineArray::zeroed(self.lines)?;
+        Ok(Box::new(LineFilter::new(
+            lines,
+            self.range,
+            rule,
+            self.kernel,
+        )))
+    }
+
+    fn queue(
+        self,
+        width: SlotWidth,
+        replacement: Replacement,
+    ) -> Result<Box<dyn Filter>, BuildError> {
+        let lines = LineArray::zeroed(self.lines)?;
+        let (range, kernel) = (self.range, self.kernel);
+        let filter = FingerprintLines::new(lines, range, width, replacement, kernel);
+        Ok(Box::new(filter))
+    }
+}
+
+fn build_bits(spec: BitsSpec, salt: Salt, site: Site) -> Result<Box<dyn Filter>, BuildError> {
+    let hashes = within("k", spec.hashes, 1..=MOST_HASHES)?;
+    match spec.ageing {
+        Ageing::Never => age_bits(hashes, Never, salt, site),
+        Ageing::EachFilter => age_bits(hashes, EachFilter, salt, site),
+        Ageing::OneFilter => age_bits(hashes, OneFilter, salt, site),
+        Ageing::ByLoad => age_bits(hashes, ByLoad, salt, site),
+        Ageing::Reservoir(process) => count_bits(hashes, process, salt, site),
+    }
+}
+
+fn age_bits(
+    hashes: u32,
+    ageing: impl LineAgeing,
+    salt: Salt,
+    site: Site,
+) -> Result<Box<dyn Filter>, BuildError> {
+    match hashes {
+        1 => place_bits(WholeWords::<1>, ageing, salt, site),
+        2 => place_bits(WholeWords::<2>, ageing, salt, site),
+        3 => place_bits(Ranges::in_bits(Fixed::<3>, LINE_BITS), ageing, salt, site),
+        4 => place_bits(WholeWords::<4>, ageing, salt, site),
+        6 => place_bits(Ranges::in_bits(Fixed::<6>, LINE_BITS), ageing, salt, site),
+        8 => place_bits(WholeWords::<8>, ageing, salt, site),
+        _ => place_bits(Ranges::in_bits(hashes, LINE_BITS), ageing, salt, site),
+    }
+}
+
+fn count_bits(
+    hashes: u32,
+    process: Reservoir,
+    salt: Salt,
+    site: Site,
+) -> Result<Box<dyn Filter>, BuildError> {
+    let places = Ranges::in_bits(hashes, COUNTED_LINE_BITS);
+    if let Reservoir::Described { threshold } = process {
+        // Below it the third phase would never begin, for the count of arrivals is full before.
+        let least = f64::from(COUNTED_LINE_BITS / hashes) / MOST_ARRIVALS as f64;
+        if !(threshold == 0.0 || (least..=1.0).contains(&threshold)) {
+            let allowed = format!("0, or {least:.2e} to 1 in the line form");
+            return Err(SpecError::new("pstar", threshold.to_string(), allowed).into());
+        }
+    }
+    match hashes {
+        2 => {
+            let places = Ranges::in_bits(Fixed::<2>, COUNTED_LINE_BITS);
+            place_bits(places, Counted(process), salt, site)
+        }
+        _ => place_bits(places, Counted(process), salt, site),
+    }
+}
+
+fn place_bits(
+    places: impl Places,
+    ageing: impl LineAgeing,
+    salt: Salt,
+    site: Site,
+) -> Result<Box<dyn Filter>, BuildError> {
+    site.filter(BitRule {
+        places,
+        ageing,
+        salt,
+    })
+}
+
+fn build_row(spec: RowSpec, salt: Salt, site: Site) -> Result<Box<dyn Filter>, BuildError> {
+    let Fingerprint::Nonzero { bits } = spec.fingerprint else {
+        let allowed = "nonzero in the line form";
+        return Err(SpecError::new("fingerprint", "counted", allowed).into());
+    };
+    if spec.form == RowForm::Sorted {
+        return Err(SpecError::new("rows", "sorted", "packed in the line form").into());
+    }
+    let fitting = SlotWidth::ALL
+        .into_iter()
+        .find(|width| (width.slots(), width.bits()) == (spec.slots, bits));
+    let Some(width) = fitting else {
+        let asked = format!("{} of {bits} bits", spec.slots);
+        let allowed = "64 of 8 bits, 32 of 16, 16 of 32 or 8 of 64 in the line form";
+        return Err(SpecError::new("slots", asked, allowed).into());
+    };
+    let again = spec.on_hit == OnHit::InsertAgain;
+    match (spec.victim, spec.on_hit) {
+        (Victim::Oldest, OnHit::Keep) => site.queue(width, Replacement::Fifo),
+        (Victim::Oldest, OnHit::InsertAgain) => site.queue(width, Replacement::Qqhtd),
+        (Victim::Oldest, OnHit::MoveToFront) => site.queue(width, Replacement::Lru),
+        (Victim::Random, OnHit::MoveToFront) => {
+            let allowed = "keep or insert again, for rows with random victims have no front";
+            Err(SpecError::new("on hit", "move to front", allowed).into())
+        }
+        (Victim::Random, _) => match width {
+            SlotWidth::Bits8 => site.filter(RowRule::<u8>::new(again, salt)),
+            SlotWidth::Bits16 => site.filter(RowRule::<u16>::new(again, salt)),
+            SlotWidth::Bits32 => site.filter(RowRule::<u32>::new(again, salt)),
+            SlotWidth::Bits64 => site.filter(RowRule::<u64>::new(again, salt)),
+        },
+    }
+}

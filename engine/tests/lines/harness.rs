@@ -1,0 +1,154 @@
+//! What the models share: draws, positions, streams and the comparison.
+
+use echoless::{Filter, FilterSpec, Kernel, KeyHash, KeyHasher, Verdict, Verdicts};
+use proptest::prelude::*;
+
+/// A line as its bits, bit 0 first.
+pub(crate) type Bits = [bool; 512];
+
+/// What a key does to its line; true means duplicate.
+pub(crate) trait Model {
+    fn visit(&self, line: &mut Bits, key: KeyHash, draw: KeyHash) -> bool;
+}
+
+/// All words of the line in one, by parity.
+fn fold(line: &Bits) -> u64 {
+    (0..64).fold(0, |folded, bit| {
+        let odd = (0..8).filter(|word| line[word * 64 + bit]).count() % 2;
+        folded | (odd as u64) << bit
+    })
+}
+
+/// What the visit draws its random numbers from.
+fn draw(line: &Bits, key: KeyHash, seed: u64) -> KeyHash {
+    let salt = KeyHash(seed).remix(u64::from_be_bytes(*b"line slt"));
+    KeyHash(key.0 ^ salt ^ fold(line))
+}
+
+/// Number `index` of many below `bound`.
+pub(crate) fn piece(hash: KeyHash, first: usize, index: usize, bound: usize) -> usize {
+    let pieces = hash.remix((first + index / 4) as u64).to_le_bytes();
+    let piece = u16::from_le_bytes([pieces[index % 4 * 2], pieces[index % 4 * 2 + 1]]);
+    usize::from(piece) * bound / 65536
+}
+
+/// A number below `bound`.
+pub(crate) fn below(draw: KeyHash, stream: usize, bound: usize) -> usize {
+    KeyHash(draw.remix(stream as u64)).line(bound as u64) as usize
+}
+
+/// The number in `width` bits from `start` on.
+pub(crate) fn number(line: &Bits, start: usize, width: usize) -> u64 {
+    let bits = line[start..start + width].iter().enumerate();
+    bits.fold(0, |number, (bit, set)| number | u64::from(*set) << bit)
+}
+
+pub(crate) fn set_number(line: &mut Bits, start: usize, width: usize, value: u64) {
+    for bit in 0..width {
+        line[start + bit] = value >> bit & 1 == 1;
+    }
+}
+
+/// The kernels of this machine. A missing one is said, and with `ECHOLESS_REQUIRE_KERNELS=1` it is a failure.
+pub(crate) fn kernels() -> Vec<Kernel> {
+    let (here, missing): (Vec<_>, Vec<_>) = Kernel::ALL
+        .into_iter()
+        .partition(|kernel| kernel.is_available());
+    let required = std::env::var_os("ECHOLESS_REQUIRE_KERNELS").is_some();
+    assert!(
+        !required || missing.is_empty(),
+        "this CPU lacks {missing:?}"
+    );
+    for kernel in missing {
+        eprintln!("skipped: this CPU cannot run the {kernel} kernel");
+    }
+    here
+}
+
+/// Streams with many repeats, near and far, of keys that share few lines.
+pub(crate) fn streams() -> impl Strategy<Value = Vec<u64>> {
+    (1_u64..600).prop_flat_map(|universe| prop::collection::vec(0..universe, 0..1500))
+}
+
+pub(crate) fn parse(text: &str) -> FilterSpec {
+    text.parse()
+        .unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+/// Feeds the stream to the filter that `spec` names and to the model: equal verdicts on every kernel and in partitions, and the same again once
+/// cleared.
+pub(crate) fn agree(
+    spec: &str,
+    lines: usize,
+    seed: u64,
+    model: &dyn Model,
+    stream: &[u64],
+) -> Result<(), TestCaseError> {
+    let text = format!("{spec},form=line,memory={}B,seed={seed}", lines * 64);
+    let parsed = parse(&text);
+    let hasher = KeyHasher::seeded(9);
+    let keys: Vec<KeyHash> = stream.iter().map(|key| hasher.hash_u64(*key)).collect();
+    let mut model_lines = vec![[false; 512]; lines];
+    let expected: Vec<bool> = keys
+        .iter()
+        .map(|key| {
+            let line = &mut model_lines[key.line(lines as u64) as usize];
+            model.visit(line, *key, draw(line, *key, seed))
+        })
+        .collect();
+    let others: Vec<KeyHash> = (0..700).map(|key| hasher.hash_u64(key)).collect();
+    let known: Vec<bool> = others
+        .iter()
+        .map(|key| {
+            // What a visit answers, on a copy of the line.
+            let mut line = model_lines[key.line(lines as u64) as usize];
+            model.visit(&mut line, *key, KeyHash(0))
+        })
+        .collect();
+    for kernel in kernels() {
+        let line_spec = parsed.line_spec().expect("a line form");
+        let mut filter = line_spec.kernel(kernel).build().expect("valid");
+        prop_assert_eq!(
+            observe(&mut filter, &keys, 1000),
+            &expected[..],
+            "{} on {}",
+            text,
+            kernel
+        );
+        for (key, known) in others.iter().zip(&known) {
+            prop_assert_eq!(filter.contains(*key), *known, "{} on {}", text, kernel);
+        }
+        filter.clear();
+        prop_assert_eq!(
+            observe(&mut filter, &keys, 77),
+            &expected[..],
+            "{} cleared",
+            text
+        );
+    }
+    let count = 1 + seed as usize % lines;
+    let mut parts = parsed.build_partitions(count).expect("enough lines");
+    for (key, expected) in keys.iter().zip(&expected) {
+        let owner = parts.partitioning().of(*key);
+        let verdict = parts.filters_mut()[owner].observe_one(*key);
+        prop_assert_eq!(
+            verdict == Verdict::Duplicate,
+            *expected,
+            "{} in {}",
+            text,
+            count
+        );
+    }
+    Ok(())
+}
+
+fn observe(filter: &mut dyn Filter, keys: &[KeyHash], batch: usize) -> Vec<bool> {
+    let mut verdicts = Verdicts::new();
+    let mut all = Vec::new();
+    for keys in keys.chunks(batch) {
+        filter.prefetch(keys);
+        filter.observe(keys, &mut verdicts);
+        all.extend((0..keys.len()).map(|index| verdicts.is_duplicate(index)));
+    }
+    all
+}

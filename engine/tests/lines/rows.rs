@@ -1,0 +1,60 @@
+//! Rows with random victims: slots of a line as integers.
+
+use echoless::{Filter, FingerprintSpec, KeyHash, KeyHasher, Replacement, SlotWidth};
+use proptest::prelude::*;
+
+use crate::harness::{Bits, Model, agree, below, number, parse, set_number, streams};
+
+struct Row {
+    bits: usize,
+    again: bool,
+}
+
+impl Model for Row {
+    fn visit(&self, line: &mut Bits, key: KeyHash, draw: KeyHash) -> bool {
+        let slots: Vec<u64> = (0..512 / self.bits)
+            .map(|slot| number(line, slot * self.bits, self.bits))
+            .collect();
+        let fingerprint = (key.0 & (u64::MAX >> (64 - self.bits))).max(1);
+        let seen = slots.contains(&fingerprint);
+        if !seen || self.again {
+            let empty = slots.iter().position(|slot| *slot == 0);
+            let slot = empty.unwrap_or_else(|| below(draw, 0, slots.len()));
+            set_number(line, slot * self.bits, self.bits, fingerprint);
+        }
+        seen
+    }
+}
+
+proptest! {
+    #[test]
+    fn rows_with_random_victims_are_their_model(
+        bits in prop::sample::select(vec![8_usize, 16, 32, 64]),
+        again in any::<bool>(),
+        lines in 1_usize..6,
+        seed in any::<u64>(),
+        stream in streams(),
+    ) {
+        let name = if again { "qhtd" } else { "qht" };
+        let spec = format!("{name}:slots={},bits={bits}", 512 / bits);
+        agree(&spec, lines, seed, &Row { bits, again }, &stream)?;
+    }
+
+    #[test]
+    fn rows_that_are_queues_are_fingerprint_lines(
+        (name, replacement) in prop::sample::select(vec![
+            ("qqht", Replacement::Fifo), ("qqhtd", Replacement::Qqhtd), ("rowlru", Replacement::Lru),
+        ]),
+        width in prop::sample::select(SlotWidth::ALL.to_vec()),
+        stream in streams(),
+    ) {
+        let text = format!("{name}:slots={},bits={},form=line,memory=192B", width.slots(), width.bits());
+        let mut filter = parse(&text).build().expect("valid");
+        let spec = FingerprintSpec::new(192).slot_width(width).replacement(replacement);
+        let mut expected = spec.build().expect("valid");
+        for key in stream {
+            let key = KeyHasher::seeded(9).hash_u64(key);
+            prop_assert_eq!(filter.observe_one(key), expected.observe_one(key), "{}", text);
+        }
+    }
+}
