@@ -19,6 +19,8 @@ enum Command {
     Limit(limit::Arguments),
     /// The printed tables of the papers, run again.
     Paper(paper::Arguments),
+    /// The planner on the settings of a paper: does its first choice beat the paper's best filter?
+    PaperPlan(paper::PlanArguments),
     /// One thread against several: engine, mesh and the shared filter.
     Scaling(scaling::Arguments),
     /// Against the structures that a user would pick instead: the same keys, the same memory, one core.
@@ -33,6 +35,7 @@ fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Limit(arguments) => limit::run(&arguments),
         Command::Paper(arguments) => paper::run(&arguments),
+        Command::PaperPlan(arguments) => paper::run_plan(&arguments),
         Command::Scaling(arguments) => scaling::run(&arguments),
         Command::Peers(arguments) => peers::run(&arguments),
         Command::Tools(arguments) => tools::run(&arguments),

@@ -366,6 +366,26 @@ fn a_tracked_share_misses_the_rest_and_nothing_else() {
 }
 
 #[test]
+fn the_load_of_every_filter_rises_from_nothing_and_is_cleared() {
+    for text in EXAMPLES {
+        let mut filter = parse(text).with_memory(4096).build().unwrap();
+        assert_eq!(filter.load(), Some(0.0), "{text}");
+        let mut last = 0.0;
+        for key in 0..3000_u64 {
+            filter.observe_one(KeyHash(key.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+            if key == 10 {
+                last = filter.load().unwrap();
+                assert!(last > 0.0, "{text}");
+            }
+        }
+        let load = filter.load().unwrap();
+        assert!(load > last && load <= 1.0, "{text}: {load} after {last}");
+        filter.clear();
+        assert_eq!(filter.load(), Some(0.0), "{text}");
+    }
+}
+
+#[test]
 fn every_line_form_is_named_with_defaults_and_others_are_refused() {
     for name in FilterKind::NAMES {
         let spec = parse(&format!("{name}:form=line,memory=64KiB"));

@@ -1,6 +1,6 @@
 //! What the `paper` command is asked for.
 
-use std::num::NonZeroU64;
+use std::num::{NonZeroU64, NonZeroUsize};
 
 use clap::Args;
 use echoless::spec::Form;
@@ -28,7 +28,7 @@ pub struct Arguments {
     pub(super) seed: u64,
     /// Cells run at once.
     #[arg(long, default_value = "2")]
-    pub(super) threads: NonZeroU64,
+    pub(super) threads: NonZeroUsize,
     #[command(flatten)]
     pub(super) outputs: Outputs,
 }

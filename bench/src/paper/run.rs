@@ -1,21 +1,16 @@
 //! Runs cells on a few threads and lays their rates beside the printed ones.
 
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::thread;
+use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
-use echoless::{BuildError, FilterSpec, KeyHash, KeyHasher, Verdicts};
+use echoless_lab::evaluate::{Options, evaluate};
+use echoless_lab::oracle::Score;
+use echoless_lab::parallel;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::arguments::Arguments;
-use super::oracle::{Oracle, Score};
-use super::streams::Stream;
 use super::tables::{Setting, TableCell, cells};
 use crate::table::{Cell, Failure, Table};
-
-/// Keys handed to a filter at once.
-const BATCH: usize = 1024;
 
 /// Runs the tables that were asked for and publishes measured beside printed rates.
 ///
@@ -32,7 +27,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if cells.is_empty() {
         return Err("the paper has no such table".into());
     }
-    if cells.iter().any(|cell| cell.stream.len < 1000) {
+    if cells.iter().any(|cell| cell.stream.records() < 1000) {
         return Err(format!(
             "scale {}: a stream has fewer than 1000 elements",
             setting.scale
@@ -40,8 +35,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         .into());
     }
     let start = Instant::now();
-    let scores = run_all(&cells, arguments.seed, arguments.threads.get())?;
-    let elements: u64 = cells.iter().map(|cell| cell.stream.len).sum();
+    let scores = run_all(&cells, arguments.seed, arguments.threads)?;
+    let elements: u64 = cells.iter().map(|cell| cell.stream.records()).sum();
     let table = compare(&cells, &scores);
     table.publish(&arguments.outputs)?;
     let compared = cells.iter().filter(|cell| cell.comparable).count();
@@ -59,61 +54,34 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// Every cell's score, in order.
-fn run_all(cells: &[TableCell], seed: u64, threads: u64) -> Result<Vec<Score>, Failure> {
-    // Hidden where standard error is not a terminal.
-    let progress = ProgressBar::new(cells.iter().map(|cell| cell.stream.len).sum());
+fn run_all(cells: &[TableCell], seed: u64, threads: NonZeroUsize) -> Result<Vec<Score>, Failure> {
+    let progress = progress(cells.iter().map(|cell| cell.stream.records()).sum())?;
+    let options = Options {
+        seed,
+        ..Options::default()
+    };
+    let scores = parallel::map(cells, threads, |cell| {
+        let done = |records| progress.inc(records);
+        let evaluations = evaluate(&[cell.spec], &cell.stream, &options, &done)
+            .map_err(|error| format!("table {}, {error}", cell.table))?;
+        Ok::<_, String>(evaluations[0].score)
+    })?;
+    progress.finish_and_clear();
+    Ok(scores)
+}
+
+/// A bar over so many records, hidden where standard error is not a terminal.
+pub(super) fn progress(records: u64) -> Result<ProgressBar, Failure> {
+    let progress = ProgressBar::new(records);
     progress.set_style(ProgressStyle::with_template(
         "{bar:40} {percent} % of {len} elements, {eta} to go",
     )?);
     progress.enable_steady_tick(Duration::from_millis(200));
-    let next = AtomicUsize::new(0);
-    let scores: Vec<OnceLock<Score>> = cells.iter().map(|_| OnceLock::new()).collect();
-    let work = || -> Result<(), String> {
-        loop {
-            let index = next.fetch_add(1, Relaxed);
-            let Some(cell) = cells.get(index) else {
-                return Ok(());
-            };
-            let score = measure(&cell.spec, cell.stream, seed)
-                .map_err(|error| format!("table {}, {}: {error}", cell.table, cell.spec))?;
-            scores[index].get_or_init(|| score);
-            progress.inc(cell.stream.len);
-        }
-    };
-    thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        workers
-            .into_iter()
-            .try_for_each(|worker| worker.join().expect("a worker panicked"))
-    })?;
-    progress.finish_and_clear();
-    Ok(scores
-        .into_iter()
-        .filter_map(OnceLock::into_inner)
-        .collect())
+    Ok(progress)
 }
 
-/// Runs one filter over one stream beside the exact oracle.
-fn measure(spec: &FilterSpec, stream: Stream, seed: u64) -> Result<Score, BuildError> {
-    let mut filter = spec.build()?;
-    let mut oracle = Oracle::new(stream.universe);
-    let hasher = KeyHasher::seeded(seed);
-    let mut draws = stream.draws(seed);
-    let mut keys = [0; BATCH];
-    let mut hashes = [KeyHash(0); BATCH];
-    let mut verdicts = Verdicts::new();
-    let mut score = Score::default();
-    loop {
-        let len = draws.fill(&mut keys);
-        if len == 0 {
-            return Ok(score);
-        }
-        hasher.hash_u64s(&keys[..len], &mut hashes[..len]);
-        filter.observe(&hashes[..len], &mut verdicts);
-        for (index, key) in keys[..len].iter().enumerate() {
-            score.count(oracle.observe(*key), verdicts.is_duplicate(index));
-        }
-    }
+pub(super) fn percent(share: f64) -> f64 {
+    100.0 * share
 }
 
 /// Whether a cell that should give the printed rates does.
@@ -121,8 +89,10 @@ fn agrees(cell: &TableCell, score: &Score) -> Option<bool> {
     let close = |printed: Option<f64>, measured: f64| {
         printed.is_none_or(|printed| (measured - printed).abs() <= (0.05 * printed).max(0.05))
     };
-    cell.comparable
-        .then(|| close(cell.printed_fpr, score.fpr()) && close(cell.printed_fnr, score.fnr()))
+    cell.comparable.then(|| {
+        close(cell.printed_fpr, percent(score.fpr()))
+            && close(cell.printed_fnr, percent(score.fnr()))
+    })
 }
 
 fn compare(cells: &[TableCell], scores: &[Score]) -> Table {
@@ -152,9 +122,9 @@ fn compare(cells: &[TableCell], scores: &[Score]) -> Table {
             cell.spec.form().to_string().into(),
             cell.variant.into(),
             cell.printed_fpr.into(),
-            score.fpr().into(),
+            percent(score.fpr()).into(),
             cell.printed_fnr.into(),
-            score.fnr().into(),
+            percent(score.fnr()).into(),
             agrees(cell, score)
                 .map(|agrees| if agrees { "yes" } else { "no" })
                 .into(),
@@ -181,18 +151,8 @@ mod tests {
     use super::super::tables::Paper;
     use super::*;
 
-    #[test]
-    fn a_bloom_filter_with_room_makes_no_error_and_a_tiny_one_only_false_positives() {
-        let stream = Stream::with_distinct_share(100_000, 0.6);
-        let score = |text: &str| {
-            let spec: FilterSpec = text.parse().unwrap();
-            measure(&spec, stream, 3).unwrap()
-        };
-        let roomy = score("bloom:k=8,memory=1MiB");
-        assert_eq!(roomy.distinct + roomy.duplicates, 100_000);
-        assert!(roomy.fpr() < 0.01 && roomy.false_negatives == 0);
-        let tiny = score("bloom:k=1,memory=1KiB");
-        assert!(tiny.fpr() > 80.0 && tiny.false_negatives == 0);
+    fn threads(threads: usize) -> NonZeroUsize {
+        NonZeroUsize::new(threads).unwrap()
     }
 
     fn some_cells() -> Vec<TableCell> {
@@ -209,9 +169,9 @@ mod tests {
     #[test]
     fn scores_do_not_depend_on_the_number_of_threads() {
         let cells = some_cells();
-        let one = run_all(&cells, 1, 1).unwrap();
+        let one = run_all(&cells, 1, threads(1)).unwrap();
         assert_eq!(one.len(), cells.len());
-        assert_eq!(one, run_all(&cells, 1, 3).unwrap());
+        assert_eq!(one, run_all(&cells, 1, threads(3)).unwrap());
         assert!(
             one.iter()
                 .all(|score| score.distinct > 0 && score.duplicates > 0)
@@ -222,7 +182,7 @@ mod tests {
     fn a_cell_that_cannot_be_built_is_named() {
         let mut cells = some_cells();
         cells[3].spec = cells[3].spec.with_memory(0);
-        let error = run_all(&cells, 1, 2).unwrap_err().to_string();
+        let error = run_all(&cells, 1, threads(2)).unwrap_err().to_string();
         assert!(error.starts_with("table 1, bsbf:k=4,memory=0B"), "{error}");
     }
 

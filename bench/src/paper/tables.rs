@@ -7,8 +7,8 @@ use echoless::FilterSpec;
 use echoless::memory::LINE_BYTES;
 use echoless::spec::Form;
 use echoless::theory::bloom::best_hashes;
+use echoless_lab::stream::Stream;
 
-use super::streams::Stream;
 use crate::table::Failure;
 
 /// A paper with tables to run.
@@ -146,7 +146,7 @@ fn biased_sampling(setting: Setting) -> Result<Vec<TableCell>, Failure> {
                 stream: Stream::with_distinct_share(
                     stream_len / setting.scale,
                     distinct_percent / 100.0,
-                ),
+                )?,
             });
         }
     }
@@ -193,10 +193,10 @@ fn quotient_tables(setting: Setting) -> Result<Vec<TableCell>, Failure> {
             printed_fnr: Some(field(&record, 7)?),
             comparable: variant.is_empty(),
             spec: setting.spec(&text, memory_bits)?,
-            stream: Stream {
-                len: stream_len / setting.scale,
-                universe: (alphabet / setting.scale).max(1),
-            },
+            stream: Stream::uniform(
+                stream_len / setting.scale,
+                (alphabet / setting.scale).max(1),
+            )?,
         });
     }
     Ok(cells)
@@ -250,7 +250,7 @@ fn stable_bloom(setting: Setting) -> Result<Vec<TableCell>, Failure> {
                 stream: Stream::with_distinct_share(
                     stream_len / setting.scale,
                     distinct_percent / 100.0,
-                ),
+                )?,
             });
         }
     }

@@ -33,6 +33,12 @@ pub trait Filter: Send {
     /// The memory that the filter's state takes, in bytes.
     fn memory_bytes(&self) -> u64;
 
+    /// The share of the cells (bits, counters, slots) that hold something, 0 to 1; `None` if the filter does not tell. It may have to look at all
+    /// of them.
+    fn load(&self) -> Option<f64> {
+        None
+    }
+
     /// Asks the cache for what these keys will touch when they are observed soon. A hint: it changes nothing.
     fn prefetch(&self, keys: &[KeyHash]) {
         let _ = keys;
@@ -71,6 +77,10 @@ impl Filter for Box<dyn Filter> {
 
     fn memory_bytes(&self) -> u64 {
         (**self).memory_bytes()
+    }
+
+    fn load(&self) -> Option<f64> {
+        (**self).load()
     }
 
     fn prefetch(&self, keys: &[KeyHash]) {

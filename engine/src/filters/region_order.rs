@@ -134,6 +134,10 @@ impl<F: LineForm> Filter for RegionOrdered<F> {
     fn memory_bytes(&self) -> u64 {
         self.filter.memory_bytes()
     }
+
+    fn load(&self) -> Option<f64> {
+        self.filter.load()
+    }
 }
 
 impl<F: LineForm> LineForm for RegionOrdered<F> {

@@ -136,6 +136,10 @@ impl Filter for Tracked {
     fn memory_bytes(&self) -> u64 {
         self.inner.memory_bytes()
     }
+
+    fn load(&self) -> Option<f64> {
+        self.inner.load()
+    }
 }
 
 #[cfg(test)]

@@ -8,4 +8,5 @@ mod size;
 
 pub use filter::{FilterSpec, Form};
 pub use kind::FilterKind;
+pub use options::Options;
 pub use size::{format_bytes, parse_bytes};

@@ -5,8 +5,21 @@ use std::str::FromStr;
 use crate::error::SpecError;
 
 /// Options not taken yet.
+///
+/// Whatever else is named in text (a stream, say) reads its options with this too, so that all names look and fail alike.
+///
+/// # Examples
+/// ```
+/// use echoless::spec::Options;
+/// let mut options = Options::parse("k=3,seed=x")?;
+/// assert_eq!(options.integer("k", 2)?, 3);
+/// assert_eq!(options.decimal("share", 0.5)?, 0.5);
+/// let error = options.finish().unwrap_err();
+/// assert_eq!(error.to_string(), "option: seed is not possible; allowed: k, share");
+/// # Ok::<(), echoless::SpecError>(())
+/// ```
 #[derive(Debug)]
-pub(super) struct Options {
+pub struct Options {
     pairs: Vec<(String, String)>,
     /// The keys that were asked for, for the error about a key that was not.
     known: Vec<&'static str>,
@@ -21,7 +34,10 @@ impl Options {
     }
 
     /// Reads `key=value,key=value`.
-    pub(super) fn parse(text: &str) -> Result<Self, SpecError> {
+    ///
+    /// # Errors
+    /// [`SpecError`] if there is something without `=`.
+    pub fn parse(text: &str) -> Result<Self, SpecError> {
         let mut pairs = Vec::new();
         for option in text.split(',').filter(|option| !option.is_empty()) {
             let Some((key, value)) = option.split_once('=') else {
@@ -33,14 +49,17 @@ impl Options {
     }
 
     /// Takes an option in its text form, if it was given.
-    pub(super) fn take(&mut self, key: &'static str) -> Option<String> {
+    pub fn take(&mut self, key: &'static str) -> Option<String> {
         self.known.push(key);
         let place = self.pairs.iter().position(|(name, _)| name == key)?;
         Some(self.pairs.remove(place).1)
     }
 
     /// Takes a number, if it was given.
-    pub(super) fn number<T: FromStr>(
+    ///
+    /// # Errors
+    /// [`SpecError`] if it is not `kind`, which says in words what `T` is.
+    pub fn number<T: FromStr>(
         &mut self,
         key: &'static str,
         kind: &str,
@@ -51,16 +70,18 @@ impl Options {
     }
 
     /// Takes a whole number or its default.
-    pub(super) fn integer<T: FromStr>(
-        &mut self,
-        key: &'static str,
-        default: T,
-    ) -> Result<T, SpecError> {
+    ///
+    /// # Errors
+    /// [`SpecError`] if it is not a whole number.
+    pub fn integer<T: FromStr>(&mut self, key: &'static str, default: T) -> Result<T, SpecError> {
         Ok(self.number(key, "a whole number")?.unwrap_or(default))
     }
 
     /// Takes a number with a fraction or its default.
-    pub(super) fn decimal(&mut self, key: &'static str, default: f64) -> Result<f64, SpecError> {
+    ///
+    /// # Errors
+    /// [`SpecError`] if it is not a number.
+    pub fn decimal(&mut self, key: &'static str, default: f64) -> Result<f64, SpecError> {
         Ok(self.number(key, "a number")?.unwrap_or(default))
     }
 
@@ -77,7 +98,10 @@ impl Options {
     }
 
     /// Refuses what nobody took.
-    pub(super) fn finish(self) -> Result<(), SpecError> {
+    ///
+    /// # Errors
+    /// [`SpecError`] if a key was given that nobody asked for, or twice.
+    pub fn finish(self) -> Result<(), SpecError> {
         match self.pairs.into_iter().next() {
             None => Ok(()),
             Some((key, value)) if self.known.contains(&key.as_str()) => Err(SpecError::new(

@@ -89,7 +89,7 @@ impl TryFrom<DedupArgs> for dedup::Job {
 /// The most threads: more than any machine has cores, and fewer than would exhaust it.
 const MOST_THREADS: u64 = 1024;
 
-fn thread_count(count: u64) -> Result<NonZeroUsize, SpecError> {
+pub(crate) fn thread_count(count: u64) -> Result<NonZeroUsize, SpecError> {
     usize::try_from(count.min(MOST_THREADS + 1))
         .ok()
         .filter(|count| *count as u64 <= MOST_THREADS)

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use echoless::{BuildError, Lost, SpecError};
+use echoless_lab::LabError;
 use thiserror::Error;
 
 /// The exit code of a run that found duplicates under `--fail-on-duplicates`.
@@ -27,6 +28,9 @@ pub(crate) enum Failure {
     /// A filter that cannot be had.
     #[error(transparent)]
     Filter(#[from] BuildError),
+    /// A measurement or a plan that cannot be made.
+    #[error(transparent)]
+    Lab(#[from] LabError),
     /// A file, or a standard stream, that cannot be opened, read or written.
     #[error("{name}: {source}")]
     File { name: String, source: io::Error },

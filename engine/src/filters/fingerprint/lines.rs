@@ -222,6 +222,10 @@ impl Filter for FingerprintLines {
         self.lines.bytes()
     }
 
+    fn load(&self) -> Option<f64> {
+        Some(self.joint_report(0, self.geometry(), self.tally).fill)
+    }
+
     fn prefetch(&self, keys: &[KeyHash]) {
         for key in keys {
             prefetch(&self.lines, self.range.position(*key));

@@ -36,4 +36,16 @@ impl<P: Places, A: LineAgeing> Rule for BitRule<P, A> {
     fn holds(self, line: &Line, key: KeyHash) -> bool {
         Scalar.covers(*line, self.places.of_key(Scalar, key))
     }
+
+    fn load(self, line: &Line) -> f64 {
+        let bits = self.places.start(self.places.filters());
+        let in_word = |index: u32| bits.saturating_sub(64 * index).min(64);
+        let ones: u32 = (0..8)
+            .map(|index| {
+                let own = u64::MAX.checked_shr(64 - in_word(index)).unwrap_or(0);
+                (line.0[index as usize] & own).count_ones()
+            })
+            .sum();
+        f64::from(ones) / f64::from(bits)
+    }
 }

@@ -30,6 +30,9 @@ pub(super) trait Rule: Copy + Send + 'static {
 
     /// Whether the key would be called a duplicate.
     fn holds(self, line: &Line, key: KeyHash) -> bool;
+
+    /// The share of the line's cells that hold something.
+    fn load(self, line: &Line) -> f64;
 }
 
 /// Any rule on a range of lines. One cache line is touched for each key.
@@ -94,6 +97,11 @@ impl<R: Rule> Filter for LineFilter<R> {
 
     fn memory_bytes(&self) -> u64 {
         self.lines.bytes()
+    }
+
+    fn load(&self) -> Option<f64> {
+        let loads = self.lines.iter().map(|line| self.rule.load(line));
+        Some(loads.sum::<f64>() / self.lines.len() as f64)
     }
 
     fn prefetch(&self, keys: &[KeyHash]) {

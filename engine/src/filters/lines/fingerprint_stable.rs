@@ -126,4 +126,10 @@ impl<const WIDTH: u32> Rule for FingerprintStableRule<WIDTH> {
             value & self.counter_max() != 0 && value >> self.spec.counter_bits == fingerprint
         })
     }
+
+    fn load(self, line: &Line) -> f64 {
+        let taken =
+            (0..Self::CELLS).filter(|cell| Self::get(line, *cell) & self.counter_max() != 0);
+        taken.count() as f64 / f64::from(Self::CELLS)
+    }
 }

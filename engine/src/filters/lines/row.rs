@@ -58,4 +58,8 @@ impl<S: Slot + Send + 'static> Rule for RowRule<S> {
     fn holds(self, line: &Line, key: KeyHash) -> bool {
         equal(line, S::of(key)) != 0
     }
+
+    fn load(self, line: &Line) -> f64 {
+        1.0 - f64::from(equal(line, S::zeroed()).count_ones()) / S::COUNT as f64
+    }
 }

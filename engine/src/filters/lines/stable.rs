@@ -121,6 +121,15 @@ impl<const D: u32> Rule for StableRule<D> {
     fn holds(self, line: &Line, key: KeyHash) -> bool {
         Scalar.covers(Self::nonzero(Scalar, *line), self.cells_of(Scalar, key))
     }
+
+    fn load(self, line: &Line) -> f64 {
+        let taken: u32 = Self::nonzero(Scalar, *line)
+            .0
+            .iter()
+            .map(|word| word.count_ones())
+            .sum();
+        f64::from(taken) / f64::from(Self::CELLS)
+    }
 }
 
 /// P, from itself or from a bound on the FPR at the stable point of `cells` cells, rounded up.

@@ -16,6 +16,9 @@ pub(crate) trait KeyByKey: Send {
 
     /// See [`Filter::memory_bytes`].
     fn state_bytes(&self) -> u64;
+
+    /// See [`Filter::load`].
+    fn taken(&self) -> f64;
 }
 
 impl<F: KeyByKey> Filter for F {
@@ -43,5 +46,9 @@ impl<F: KeyByKey> Filter for F {
 
     fn memory_bytes(&self) -> u64 {
         self.state_bytes()
+    }
+
+    fn load(&self) -> Option<f64> {
+        Some(self.taken())
     }
 }

@@ -94,6 +94,17 @@ impl PackedCells {
         (0..self.len).map(|cell| self.get(cell))
     }
 
+    /// The share of cells that are not zero.
+    pub(crate) fn taken(&self) -> f64 {
+        let taken: u64 = if self.width == 1 {
+            let ones = self.words.iter().map(|word| u64::from(word.count_ones()));
+            ones.sum()
+        } else {
+            self.iter().map(|cell| u64::from(cell != 0)).sum()
+        };
+        taken as f64 / self.len as f64
+    }
+
     pub(crate) fn clear(&mut self) {
         self.words.fill(0);
     }
@@ -141,6 +152,8 @@ mod tests {
                 cells.set(cell, value);
                 model[cell as usize] = value;
             }
+            let taken = model.iter().filter(|cell| **cell != 0).count();
+            prop_assert_eq!(cells.taken(), taken as f64 / len as f64);
             prop_assert_eq!(cells.iter().collect::<Vec<_>>(), model);
         }
     }

@@ -10,6 +10,7 @@ pub(crate) mod filter;
 pub(crate) mod input;
 pub(crate) mod keys;
 pub(crate) mod output;
+pub(crate) mod place;
 pub(crate) mod progress;
 pub(crate) mod quoting;
 pub(crate) mod records;
@@ -25,7 +26,6 @@ mod job;
 mod mark;
 mod parallel;
 mod pipeline;
-mod place;
 
 pub(crate) use job::{Job, Threads};
 pub(crate) use pipeline::run;

@@ -1,11 +1,13 @@
 //! The command, run as its users run it: bytes in, bytes out, messages and exit codes.
 
 mod bad_input;
+mod eval;
 mod filters;
 mod generated;
 mod keys;
 mod leaving;
 mod outputs;
+mod plan;
 mod real_data;
 mod records;
 mod run;

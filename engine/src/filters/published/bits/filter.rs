@@ -91,4 +91,8 @@ impl KeyByKey for BitFilters {
     fn state_bytes(&self) -> u64 {
         self.table.bytes()
     }
+
+    fn taken(&self) -> f64 {
+        self.fill()
+    }
 }

@@ -115,4 +115,8 @@ impl KeyByKey for LruFilter {
     fn state_bytes(&self) -> u64 {
         self.set.bytes()
     }
+
+    fn taken(&self) -> f64 {
+        self.set.taken()
+    }
 }

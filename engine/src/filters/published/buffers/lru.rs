@@ -142,6 +142,11 @@ impl LruSet {
     pub(super) fn bytes(&self) -> u64 {
         self.keys.len() as u64 * Self::ENTRY_BYTES
     }
+
+    /// The share of entries that hold a key.
+    pub(super) fn taken(&self) -> f64 {
+        f64::from(self.len) / self.keys.len() as f64
+    }
 }
 
 #[cfg(test)]

@@ -129,4 +129,9 @@ impl KeyByKey for DecayingBloom {
     fn state_bytes(&self) -> u64 {
         self.cells.bytes()
     }
+
+    fn taken(&self) -> f64 {
+        let live = self.cells.iter().filter(|cell| *cell > self.block);
+        live.count() as f64 / self.cells.len() as f64
+    }
 }

@@ -169,6 +169,10 @@ impl KeyByKey for FingerprintStableBloom {
     fn state_bytes(&self) -> u64 {
         self.cells.bytes()
     }
+
+    fn taken(&self) -> f64 {
+        self.cells.taken()
+    }
 }
 
 /// The largest prime that is not above `number`, which is 2 or more.

@@ -210,4 +210,8 @@ impl KeyByKey for StableBloom {
     fn state_bytes(&self) -> u64 {
         self.cells.bytes()
     }
+
+    fn taken(&self) -> f64 {
+        self.cells.taken()
+    }
 }

@@ -162,4 +162,8 @@ impl KeyByKey for GenerationFilter {
     fn state_bytes(&self) -> u64 {
         self.active.bytes() + self.other.bytes()
     }
+
+    fn taken(&self) -> f64 {
+        f64::midpoint(self.active.fill(), self.other.fill())
+    }
 }

@@ -139,4 +139,8 @@ impl KeyByKey for CuckooFilter {
     fn state_bytes(&self) -> u64 {
         self.store.bytes()
     }
+
+    fn taken(&self) -> f64 {
+        self.store.taken()
+    }
 }

@@ -101,6 +101,22 @@ impl RowStore {
             Self::Ranked { ranks, coder } => ranks.bytes() + coder.bytes(),
         }
     }
+
+    /// The share of slots that hold a fingerprint.
+    pub(super) fn taken(&self) -> f64 {
+        match self {
+            Self::Packed { slots, .. } => slots.taken(),
+            Self::Ranked { ranks, coder } => {
+                let mut row = vec![0; coder.terms.len() / coder.values];
+                let mut taken = 0;
+                for rank in ranks.iter() {
+                    coder.decode(rank, &mut row);
+                    taken += row.iter().filter(|slot| **slot != 0).count();
+                }
+                taken as f64 / (ranks.len() as f64 * row.len() as f64)
+            }
+        }
+    }
 }
 
 /// How many rows fit into the memory, at least one.

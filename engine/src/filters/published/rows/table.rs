@@ -175,4 +175,8 @@ impl KeyByKey for RowFilter {
     fn state_bytes(&self) -> u64 {
         self.store.bytes()
     }
+
+    fn taken(&self) -> f64 {
+        self.store.taken()
+    }
 }

@@ -1,0 +1,170 @@
+//! The planner on the 24 settings of paper 000's tables 4 to 9: its first choice, run, against the printed rates of RLBSBF.
+
+use std::num::{NonZeroU64, NonZeroUsize};
+use std::time::Instant;
+
+use clap::Args;
+use echoless::FilterSpec;
+use echoless::spec::Form;
+use echoless_lab::evaluate::{Options, evaluate};
+use echoless_lab::oracle::Score;
+use echoless_lab::plan::{Basis, Choice, Goal, Question, plan};
+use echoless_lab::stream::Stream;
+
+use super::run::{percent, progress};
+use super::tables::{Paper, Setting, TableCell, cells};
+use crate::table::{Failure, Outputs, Table};
+
+/// The tables that print all five algorithms at k = 2.
+const TABLES: std::ops::RangeInclusive<u32> = 4..=9;
+
+/// The options of `paper-plan`.
+#[derive(Debug, Args)]
+pub struct PlanArguments {
+    /// Divide stream lengths, universes and memories of the runs by this.
+    #[arg(long, default_value = "64")]
+    scale: NonZeroU64,
+    /// Seeds the planner; the runs take another seed.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Threads that simulate for the planner.
+    #[arg(long, default_value = "2")]
+    threads: NonZeroUsize,
+    #[command(flatten)]
+    outputs: Outputs,
+}
+
+/// What the planner chose for a setting, and how it did.
+struct Outcome {
+    choice: Choice,
+    score: Score,
+    planning_seconds: f64,
+}
+
+impl Outcome {
+    fn passes(&self, cell: &TableCell) -> bool {
+        let within = |measured, printed: Option<f64>| {
+            printed.is_some_and(|printed| percent(measured) <= printed)
+        };
+        within(self.score.fpr(), cell.printed_fpr) && within(self.score.fnr(), cell.printed_fnr)
+    }
+}
+
+/// Plans and runs every setting, and publishes predicted and measured rates beside the printed ones.
+///
+/// # Errors
+/// If the scale leaves no stream to speak of, or a file cannot be written.
+pub fn run(arguments: &PlanArguments) -> Result<(), Failure> {
+    let setting = Setting {
+        scale: NonZeroU64::MIN,
+        seed: arguments.seed,
+        form: Form::Scattered,
+    };
+    let mut cells = cells(Paper::BiasedSampling, setting)?;
+    cells.retain(|cell| TABLES.contains(&cell.table) && cell.algorithm == "rlbsbf");
+    let start = Instant::now();
+    let progress = progress(cells.iter().map(|cell| cell.stream.records()).sum())?;
+    let mut outcomes = Vec::new();
+    for cell in &cells {
+        outcomes.push(settle(cell, arguments)?);
+        progress.inc(cell.stream.records());
+    }
+    progress.finish_and_clear();
+    tabulate(&cells, &outcomes).publish(&arguments.outputs)?;
+    let passed = cells
+        .iter()
+        .zip(&outcomes)
+        .filter(|(cell, outcome)| outcome.passes(cell));
+    eprintln!(
+        "{} of {} first choices have both rates no higher than RLBSBF's printed ones; {:.0} s",
+        passed.count(),
+        cells.len(),
+        start.elapsed().as_secs_f64(),
+    );
+    Ok(())
+}
+
+/// Asks the planner to beat the printed rates, and runs its first choice.
+fn settle(cell: &TableCell, arguments: &PlanArguments) -> Result<Outcome, Failure> {
+    let begin = Instant::now();
+    let share = |percent: Option<f64>| percent.map(|percent| percent / 100.0);
+    let question = Question {
+        memory: cell.memory_bits / 8,
+        records: cell.stream_len,
+        stream: cell.stream.clone(),
+        window: None,
+        goal: Goal {
+            max_fpr: share(cell.printed_fpr),
+            max_fnr: share(cell.printed_fnr),
+            costs: None,
+        },
+        seed: arguments.seed,
+        threads: arguments.threads,
+    };
+    let plan = plan(&question, &|_| ())?;
+    let choice = plan.first().clone();
+    let planning_seconds = begin.elapsed().as_secs_f64();
+    let scale = arguments.scale;
+    let spec = scaled(&choice.spec, scale, arguments.seed);
+    let stream =
+        Stream::with_distinct_share(cell.stream_len / scale, cell.distinct_percent / 100.0)?;
+    let options = Options {
+        seed: !arguments.seed,
+        ..Options::default()
+    };
+    let evaluations = evaluate(&[spec], &stream, &options, &|_| ())?;
+    Ok(Outcome {
+        choice,
+        score: evaluations[0].score,
+        planning_seconds,
+    })
+}
+
+/// The filter in its share of the memory, with random choices that the planner has not seen.
+fn scaled(spec: &FilterSpec, scale: NonZeroU64, seed: u64) -> FilterSpec {
+    let memory = spec.memory().unwrap_or(0) / scale;
+    spec.with_memory(memory).with_seed(!seed)
+}
+
+fn tabulate(cells: &[TableCell], outcomes: &[Outcome]) -> Table {
+    let mut table = Table::new(&[
+        "table",
+        "stream_len",
+        "distinct_percent",
+        "memory_mib",
+        "rlbsbf_fpr",
+        "rlbsbf_fnr",
+        "choice",
+        "prediction",
+        "predicted_fpr",
+        "predicted_fnr",
+        "measured_fpr",
+        "measured_fnr",
+        "planning_seconds",
+        "passes",
+    ]);
+    for (cell, outcome) in cells.iter().zip(outcomes) {
+        let choice = &outcome.choice;
+        table.push(vec![
+            u64::from(cell.table).into(),
+            cell.stream_len.into(),
+            (cell.distinct_percent as u64).into(),
+            (cell.memory_bits >> 23).into(),
+            cell.printed_fpr.into(),
+            cell.printed_fnr.into(),
+            choice.spec.to_string().into(),
+            match choice.basis {
+                Basis::Formula => "formula",
+                Basis::Simulation { .. } => "simulation",
+            }
+            .into(),
+            percent(choice.rates.fpr).into(),
+            percent(choice.rates.fnr).into(),
+            percent(outcome.score.fpr()).into(),
+            percent(outcome.score.fnr()).into(),
+            outcome.planning_seconds.into(),
+            if outcome.passes(cell) { "yes" } else { "no" }.into(),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,317 @@
+//! What is asked of a filter, and how near one comes to it.
+
+use std::cmp::Ordering;
+
+use echoless::SpecError;
+use serde::Serialize;
+
+/// The error rates of a filter on a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Rates {
+    /// False positives as a share of the distinct arrivals.
+    pub fpr: f64,
+    /// False negatives as a share of the duplicate arrivals.
+    pub fnr: f64,
+}
+
+/// What one error of each kind costs, in any unit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Costs {
+    /// A distinct record that is taken for a duplicate.
+    pub false_positive: f64,
+    /// A duplicate that is missed.
+    pub false_negative: f64,
+}
+
+/// What is asked for: bounds, costs, both or (by default) a low sum of the two rates.
+///
+/// # Examples
+/// ```
+/// use std::cmp::Ordering;
+/// use echoless_lab::plan::{Goal, Rates};
+/// let goal = Goal { max_fpr: Some(0.3), max_fnr: Some(0.25), costs: None };
+/// let meets = goal.standing(Rates { fpr: 0.25, fnr: 0.2 }, 2.0, 0.6);
+/// let misses = goal.standing(Rates { fpr: 0.0, fnr: 0.5 }, 1.0, 0.6);
+/// assert_eq!(meets.compare(&misses), Ordering::Less);
+/// assert_eq!((meets.tightest, misses.tightest), (Some(0.25 / 0.3), Some(2.0)));
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Goal {
+    /// The highest FPR allowed.
+    pub max_fpr: Option<f64>,
+    /// The highest FNR allowed.
+    pub max_fnr: Option<f64>,
+    /// What errors cost.
+    pub costs: Option<Costs>,
+}
+
+/// A bound counts as met with room if this share of it is not passed: predictions are not exact, and streams differ.
+const ROOM: f64 = 0.9;
+
+/// How a filter stands to a goal; less is better.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Standing {
+    /// The largest of rate / bound; `None` without bounds. At most 1 meets them.
+    pub tightest: Option<f64>,
+    /// What is minimised among the filters that meet the bounds with room: the cost of errors per record, or a sum of rates, or the cache lines.
+    pub objective: f64,
+    /// What decides between equals.
+    second: f64,
+}
+
+impl Standing {
+    /// Whether all bounds are met with room to spare.
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        self.tightest.is_none_or(|ratio| ratio <= ROOM)
+    }
+
+    /// Whether all bounds are met.
+    #[must_use]
+    pub fn meets_bounds(&self) -> bool {
+        self.tightest.is_none_or(|ratio| ratio <= 1.0)
+    }
+
+    /// `Less` if this one is the better.
+    ///
+    /// Those with room come first, in the order of the objective; then the others, by their distance from the bounds.
+    #[must_use]
+    pub fn compare(&self, other: &Self) -> Ordering {
+        let missed = |standing: &Self| {
+            if standing.has_room() {
+                0.0
+            } else {
+                standing.tightest.unwrap_or(0.0)
+            }
+        };
+        missed(self)
+            .total_cmp(&missed(other))
+            .then(self.objective.total_cmp(&other.objective))
+            .then(self.second.total_cmp(&other.second))
+    }
+}
+
+impl Goal {
+    /// Refuses bounds and costs that make no sense.
+    ///
+    /// # Errors
+    /// [`SpecError`] if a bound is not from 0 to 1, or a cost is negative or not a number.
+    pub fn check(&self) -> Result<(), SpecError> {
+        for (field, bound) in [("max-fpr", self.max_fpr), ("max-fnr", self.max_fnr)] {
+            if let Some(bound) = bound.filter(|bound| !(0.0..=1.0).contains(bound)) {
+                return Err(SpecError::new(field, bound.to_string(), "a rate, 0 to 1"));
+            }
+        }
+        let costs = self.costs.map(|costs| {
+            [
+                ("cost-fpr", costs.false_positive),
+                ("cost-fnr", costs.false_negative),
+            ]
+        });
+        for (field, cost) in costs.into_iter().flatten() {
+            if !(cost >= 0.0 && cost.is_finite()) {
+                return Err(SpecError::new(field, cost.to_string(), "0 or more"));
+            }
+        }
+        Ok(())
+    }
+
+    /// How a filter with these rates, touching so many cache lines a key, stands on a stream of which `fresh_share` is distinct.
+    #[must_use]
+    pub fn standing(&self, rates: Rates, lines: f64, fresh_share: f64) -> Standing {
+        let ratio = |rate: f64, bound: Option<f64>| {
+            bound.map(|bound| if rate == 0.0 { 0.0 } else { rate / bound })
+        };
+        let ratios = [
+            ratio(rates.fpr, self.max_fpr),
+            ratio(rates.fnr, self.max_fnr),
+        ];
+        let tightest = ratios.into_iter().flatten().reduce(f64::max);
+        let sum = rates.fpr + rates.fnr;
+        let (objective, second) = match (self.costs, self.max_fpr, self.max_fnr) {
+            (Some(costs), ..) => {
+                let wrong = costs.false_positive * rates.fpr * fresh_share;
+                let missed = costs.false_negative * rates.fnr * (1.0 - fresh_share);
+                (wrong + missed, lines)
+            }
+            // With both rates bounded, all that meet the bounds will do: the cheapest to run is the best.
+            (None, Some(_), Some(_)) => (lines, tightest.unwrap_or(0.0)),
+            (None, Some(_), None) => (rates.fnr, lines),
+            (None, None, Some(_)) => (rates.fpr, lines),
+            (None, None, None) => (sum, lines),
+        };
+        Standing {
+            tightest,
+            objective,
+            second,
+        }
+    }
+
+    /// Says in words how a filter with these rates stands.
+    #[must_use]
+    pub fn why(&self, rates: Rates, standing: &Standing) -> String {
+        let percent = |rate: f64| format!("{:.3} %", 100.0 * rate);
+        let mut over = Vec::new();
+        for (name, rate, bound) in [
+            ("FPR", rates.fpr, self.max_fpr),
+            ("FNR", rates.fnr, self.max_fnr),
+        ] {
+            if let Some(bound) = bound.filter(|bound| rate > *bound) {
+                over.push(format!("{name} {} over {}", percent(rate), percent(bound)));
+            }
+        }
+        let mut reasons = Vec::new();
+        match standing.tightest {
+            None => {}
+            Some(_) if !over.is_empty() => return over.join(", "),
+            Some(ratio) if standing.has_room() => {
+                reasons.push(format!("bounds met, {ratio:.2} of the tighter used"));
+            }
+            Some(ratio) => reasons.push(format!("bounds met barely, {ratio:.2} used")),
+        }
+        reasons.push(match (self.costs, self.max_fpr, self.max_fnr) {
+            (Some(_), ..) => format!("errors cost {:.4e} a record", standing.objective),
+            (None, Some(_), Some(_)) => format!("{:.1} lines a key", standing.objective),
+            (None, Some(_), None) => format!("FNR {}", percent(rates.fnr)),
+            (None, None, Some(_)) => format!("FPR {}", percent(rates.fpr)),
+            (None, None, None) => format!("FPR + FNR {}", percent(standing.objective)),
+        });
+        reasons.join("; ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rates(fpr: f64, fnr: f64) -> Rates {
+        Rates { fpr, fnr }
+    }
+
+    /// The index of the best of some rates, each at its number of lines.
+    fn best(goal: Goal, fresh_share: f64, filters: &[(f64, f64, f64)]) -> usize {
+        let standings: Vec<Standing> = filters
+            .iter()
+            .map(|(fpr, fnr, lines)| goal.standing(rates(*fpr, *fnr), *lines, fresh_share))
+            .collect();
+        (0..filters.len())
+            .min_by(|one, two| standings[*one].compare(&standings[*two]))
+            .unwrap()
+    }
+
+    #[test]
+    fn without_a_goal_the_sum_of_the_rates_decides() {
+        let filters = [(0.3, 0.2, 1.0), (0.1, 0.35, 9.0), (0.0, 0.5, 1.0)];
+        assert_eq!(best(Goal::default(), 0.5, &filters), 1);
+        let equal = [(0.2, 0.1, 5.0), (0.1, 0.2, 4.0)];
+        assert_eq!(best(Goal::default(), 0.5, &equal), 1);
+    }
+
+    #[test]
+    fn costs_weigh_errors_by_how_often_they_can_happen() {
+        let goal = Goal {
+            costs: Some(Costs {
+                false_positive: 1.0,
+                false_negative: 1.0,
+            }),
+            ..Goal::default()
+        };
+        let filters = [(0.2, 0.1, 1.0), (0.1, 0.2, 1.0)];
+        assert_eq!(best(goal, 0.9, &filters), 1);
+        assert_eq!(best(goal, 0.1, &filters), 0);
+    }
+
+    #[test]
+    fn with_both_bounds_the_cheapest_that_has_room_wins() {
+        let goal = Goal {
+            max_fpr: Some(0.1),
+            max_fnr: Some(0.1),
+            costs: None,
+        };
+        let filters = [
+            (0.01, 0.01, 8.0),
+            (0.08, 0.08, 2.0),
+            (0.095, 0.0, 1.0),
+            (0.0, 0.2, 1.0),
+        ];
+        assert_eq!(best(goal, 0.5, &filters), 1);
+        // None with room: the nearest.
+        assert_eq!(best(goal, 0.5, &filters[2..]), 0);
+        assert_eq!(best(goal, 0.5, &[(0.5, 0.0, 1.0), (0.0, 0.3, 9.0)]), 1);
+    }
+
+    #[test]
+    fn with_one_bound_the_other_rate_decides() {
+        let goal = Goal {
+            max_fnr: Some(0.1),
+            ..Goal::default()
+        };
+        assert_eq!(
+            best(
+                goal,
+                0.5,
+                &[(0.3, 0.0, 1.0), (0.2, 0.05, 9.0), (0.1, 0.1, 1.0)]
+            ),
+            1
+        );
+        let goal = Goal {
+            max_fpr: Some(0.0),
+            ..Goal::default()
+        };
+        assert_eq!(best(goal, 0.5, &[(1e-9, 0.0, 1.0), (0.0, 0.9, 1.0)]), 1);
+    }
+
+    #[test]
+    fn reasons_name_what_decides() {
+        let goal = Goal {
+            max_fpr: Some(0.1),
+            max_fnr: Some(0.1),
+            costs: None,
+        };
+        let why = |rates| goal.why(rates, &goal.standing(rates, 3.0, 0.5));
+        assert_eq!(why(rates(0.2, 0.05)), "FPR 20.000 % over 10.000 %");
+        assert_eq!(
+            why(rates(0.05, 0.02)),
+            "bounds met, 0.50 of the tighter used; 3.0 lines a key"
+        );
+        assert!(why(rates(0.05, 0.099)).starts_with("bounds met barely, 0.99 used"));
+        let free = Goal::default();
+        let both = rates(0.05, 0.02);
+        assert_eq!(
+            free.why(both, &free.standing(both, 3.0, 0.5)),
+            "FPR + FNR 7.000 %"
+        );
+    }
+
+    #[test]
+    fn impossible_goals_name_the_field() {
+        let costs = |false_positive, false_negative| Goal {
+            costs: Some(Costs {
+                false_positive,
+                false_negative,
+            }),
+            ..Goal::default()
+        };
+        for (goal, field) in [
+            (
+                Goal {
+                    max_fpr: Some(1.5),
+                    ..Goal::default()
+                },
+                "max-fpr",
+            ),
+            (
+                Goal {
+                    max_fnr: Some(f64::NAN),
+                    ..Goal::default()
+                },
+                "max-fnr",
+            ),
+            (costs(-1.0, 1.0), "cost-fpr"),
+            (costs(1.0, f64::INFINITY), "cost-fnr"),
+        ] {
+            assert_eq!(goal.check().map_err(|error| error.field), Err(field));
+        }
+        assert_eq!(costs(0.0, 2.0).check(), Ok(()));
+    }
+}

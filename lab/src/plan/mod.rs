@@ -1,0 +1,15 @@
+//! Which filter to use: every filter over a grid of its parameters, its rates predicted, ranked by what is asked for.
+
+mod candidates;
+mod cost;
+mod formula;
+mod goal;
+mod planner;
+mod question;
+mod simulation;
+
+pub use cost::{lines_touched, nanoseconds_per_key};
+pub use formula::uniform_rates;
+pub use goal::{Costs, Goal, Rates, Standing};
+pub use planner::{Basis, Choice, Plan, plan};
+pub use question::Question;

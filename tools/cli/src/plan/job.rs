@@ -1,0 +1,118 @@
+//! What a run of `echoless plan` shall do: every value checked, every default filled in.
+
+use std::num::NonZeroUsize;
+use std::thread::available_parallelism;
+
+use echoless::SpecError;
+use echoless_lab::plan::{Costs, Goal, Question};
+use echoless_lab::stream::{Stream, parse_count};
+
+use crate::args::PlanArgs;
+use crate::config::thread_count;
+use crate::eval::Input;
+use crate::failure::Failure;
+use crate::lab_output::LabOutput;
+use crate::number::parse_size;
+use crate::recorded::Recorded;
+
+/// A run of `echoless plan`.
+#[derive(Debug)]
+pub(crate) struct Job {
+    memory: u64,
+    records: Option<u64>,
+    pub(crate) input: Input,
+    window: Option<u64>,
+    goal: Goal,
+    seed: u64,
+    threads: NonZeroUsize,
+    pub(crate) measure: bool,
+    pub(crate) all: bool,
+    pub(crate) spec_only: bool,
+    pub(crate) outputs: LabOutput,
+}
+
+impl Job {
+    /// What to ask the planner, once the sample is read.
+    pub(crate) fn question(&self) -> Result<Question, Failure> {
+        let stream = self.input.stream()?;
+        Ok(Question {
+            memory: self.memory,
+            records: self.records.unwrap_or(stream.records()),
+            stream,
+            window: self.window,
+            goal: self.goal,
+            seed: self.seed,
+            threads: self.threads,
+        })
+    }
+}
+
+impl TryFrom<PlanArgs> for Job {
+    type Error = Failure;
+
+    fn try_from(typed: PlanArgs) -> Result<Self, Failure> {
+        let records = typed.records.map(|text| parse_count("records", &text));
+        let records = records.transpose()?;
+        let distinct = number("distinct", typed.distinct)?;
+        let recorded = Recorded::from_args(typed.sample, typed.fields, "sample")?;
+        let input = match (recorded, records, distinct) {
+            (Some(recorded), ..) => Input::Recorded(recorded),
+            (None, Some(records), Some(share)) => {
+                Input::Made(Stream::with_distinct_share(records, share)?)
+            }
+            (None, records, _) => {
+                let missing = if records.is_some() {
+                    "distinct"
+                } else {
+                    "records"
+                };
+                let allowed =
+                    "--records with --distinct, or --sample with a file that is like the stream";
+                return Err(SpecError::new(missing, "nothing", allowed).into());
+            }
+        };
+        let goal = Goal {
+            max_fpr: number("max-fpr", typed.max_fpr)?,
+            max_fnr: number("max-fnr", typed.max_fnr)?,
+            costs: match (
+                number("cost-fpr", typed.cost_fpr)?,
+                number("cost-fnr", typed.cost_fnr)?,
+            ) {
+                (Some(false_positive), Some(false_negative)) => Some(Costs {
+                    false_positive,
+                    false_negative,
+                }),
+                _ => None,
+            },
+        };
+        goal.check()?;
+        Ok(Self {
+            memory: parse_size("memory", &typed.memory)?,
+            records,
+            input,
+            window: typed
+                .window
+                .map(|text| parse_count("window", &text))
+                .transpose()?,
+            goal,
+            seed: typed.seed,
+            threads: match typed.threads {
+                Some(count) => thread_count(count)?,
+                None => available_parallelism().unwrap_or(NonZeroUsize::MIN),
+            },
+            measure: typed.measure,
+            all: typed.all,
+            spec_only: typed.spec_only,
+            outputs: typed.outputs.into(),
+        })
+    }
+}
+
+/// A number that may have a fraction, if it was given.
+fn number(field: &'static str, typed: Option<String>) -> Result<Option<f64>, SpecError> {
+    let parse = |text: String| {
+        let number = text.parse::<f64>();
+        number.map_err(|_| SpecError::new(field, text, "a number"))
+    };
+    typed.map(parse).transpose()
+}

@@ -1,0 +1,312 @@
+//! `echoless eval`: what it prints and writes, and what it refuses.
+
+use std::collections::HashSet;
+use std::fs;
+
+use serde_json::Value;
+
+use crate::run::{Run, echoless, file};
+
+const STREAM: [&str; 3] = ["--stream", "uniform:records=20k,distinct=0.6", "-q"];
+
+fn eval(args: &[&str]) -> Run {
+    echoless(&[&["eval"], args].concat(), b"")
+}
+
+fn json(args: &[&str]) -> Value {
+    let run = eval(&[args, &["--json", "-"]].concat());
+    serde_json::from_str(&run.text()).unwrap()
+}
+
+#[test]
+fn the_text_has_a_row_for_each_filter_and_each_age() {
+    let text = eval(
+        &[
+            &STREAM[..],
+            &["bloom:k=2,memory=2KiB", "rlbsbf:k=2,memory=2KiB"],
+        ]
+        .concat(),
+    )
+    .text();
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(
+        lines[0].starts_with("uniform:records=20k,universe="),
+        "{text}"
+    );
+    assert!(lines[1].starts_with("20,000 records: "), "{text}");
+    let row = |start: &str| {
+        let line = lines.iter().find(|line| line.starts_with(start)).unwrap();
+        let cells: Vec<&str> = line.split_whitespace().collect();
+        cells
+            .iter()
+            .map(|cell| (*cell).to_owned())
+            .collect::<Vec<_>>()
+    };
+    let (bloom, rlbsbf) = (
+        row("(1) bloom:k=2,memory=2KiB"),
+        row("(2) rlbsbf:k=2,memory=2KiB"),
+    );
+    let number = |cell: &String| cell.parse::<f64>().unwrap();
+    // FPR, FNR, load, bits and time for each key.
+    assert_eq!(bloom.len(), 7);
+    assert_eq!(bloom[3], "0");
+    assert!(
+        number(&bloom[2]) > number(&rlbsbf[2]) && number(&rlbsbf[3]) > 1.0,
+        "{text}"
+    );
+    assert!((50.0..100.0).contains(&number(&rlbsbf[4])), "{text}");
+    assert!(
+        (number(&bloom[5]) - 16_384.0 / 12_000.0).abs() < 0.05,
+        "{text}"
+    );
+    assert!(
+        text.contains("FNR % by age\n") && text.contains("8,192 to 16,383"),
+        "{text}"
+    );
+}
+
+#[test]
+fn json_and_csv_hold_the_same_numbers() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let (csv, json) = (path("rows.csv"), path("all.json"));
+    let args = [
+        "qqht:slots=4,bits=8,memory=2KiB",
+        "--points",
+        "4",
+        "--csv",
+        &csv,
+        "--json",
+        &json,
+    ];
+    let text = eval(&[&STREAM[..], &args].concat()).text();
+    assert!(text.contains("(1) qqht:"));
+    let all: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    let filter = &all["filters"][0];
+    assert_eq!(filter["spec"]["filter"], "qqht");
+    assert_eq!(filter["points"].as_array().unwrap().len(), 4);
+    let mut reader = csv::Reader::from_path(csv).unwrap();
+    let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+    let part = |name: &str| {
+        rows.iter()
+            .filter(|row| &row[1] == name)
+            .collect::<Vec<_>>()
+    };
+    assert!(
+        rows.iter()
+            .all(|row| &row[0] == filter["name"].as_str().unwrap())
+    );
+    assert_eq!((part("total").len(), part("stream").len()), (1, 4));
+    let total = part("total")[0];
+    for (column, field) in [
+        (4, "distinct"),
+        (5, "false_positives"),
+        (7, "false_negatives"),
+    ] {
+        assert_eq!(total[column], filter["score"][field].to_string());
+        let sum: u64 = part("stream")
+            .iter()
+            .map(|row| row[column].parse::<u64>().unwrap())
+            .sum();
+        assert_eq!(sum.to_string(), total[column]);
+    }
+    assert_eq!(total[8], filter["fpr"].to_string());
+    let ages = filter["ages"].as_array().unwrap();
+    assert_eq!(part("age").len(), ages.len());
+    for (row, age) in part("age").iter().zip(ages) {
+        assert_eq!(row[2], age["from"].to_string());
+        assert_eq!(row[7], age["missed"].to_string());
+    }
+}
+
+#[test]
+fn equal_seeds_give_equal_rates_and_the_window_counts() {
+    let rates = |args: &[&str]| {
+        let all = json(&[&STREAM[..], &["rlbsbf:k=2,memory=1KiB"], args].concat());
+        all["filters"][0]["score"].clone()
+    };
+    assert_eq!(rates(&[]), rates(&["--points", "7"]));
+    assert_ne!(rates(&[]), rates(&["--seed", "2"]));
+    let windowed = rates(&["--window", "1k"]);
+    assert!(windowed["duplicates"].as_u64() < rates(&[])["duplicates"].as_u64());
+}
+
+#[test]
+fn zipf_streams_and_filters_from_a_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let text =
+        b"filters = [\"bloom:k=3\", { filter = \"sbf\", k = 2, fps = 0.1, memory = \"4KiB\" }]\n";
+    let path = file(directory.path(), "filters.toml", text);
+    let all = json(&[
+        "--specs",
+        &path,
+        "-m",
+        "2k",
+        "lru",
+        "--stream",
+        "zipf:records=10k,universe=1k",
+    ]);
+    let names: Vec<&str> = (0..3)
+        .map(|at| all["filters"][at]["spec"]["filter"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["lru", "bloom", "sbf"]);
+    assert_eq!(all["filters"][1]["spec"]["memory"], "2KiB");
+    assert_eq!(all["filters"][2]["spec"]["memory"], "4KiB");
+}
+
+#[test]
+fn a_file_is_a_stream_of_its_lines_or_fields() {
+    let directory = tempfile::tempdir().unwrap();
+    let lines: String = (0..5000_u32)
+        .map(|i| format!("{i};{}\n", i * i % 997))
+        .collect();
+    let path = file(directory.path(), "lines", lines.as_bytes());
+    let spec = "bloom:k=4,memory=64KiB";
+    let score = |args: &[&str]| {
+        json(&[&["--input", &path, spec], args].concat())["filters"][0]["score"].clone()
+    };
+    assert_eq!(score(&[])["distinct"], 5000);
+    let keys: HashSet<u32> = (0..5000).map(|i| i * i % 997).collect();
+    let by_field = score(&["-k", "2", "-d", ";"]);
+    assert_eq!(by_field["distinct"], keys.len());
+    assert_eq!(by_field["duplicates"], 5000 - keys.len());
+    let run = echoless(&["eval", "--input", "-", spec, "--json", "-"], b"a\nb\na");
+    let all: Value = serde_json::from_str(&run.text()).unwrap();
+    assert_eq!(all["filters"][0]["score"]["duplicates"], 1);
+}
+
+#[test]
+fn plots_have_a_labelled_curve_for_each_filter() {
+    let directory = tempfile::tempdir().unwrap();
+    let folder = directory.path().join("new/plots");
+    let specs = ["bloom:k=2,memory=2KiB", "bsbf:k=2,memory=2KiB"];
+    let args = ["--plots", folder.to_str().unwrap()];
+    eval(&[&STREAM[..], &specs, &args].concat()).text();
+    for name in ["fpr", "fnr", "load", "fnr_by_age", "frontier"] {
+        let svg = fs::read_to_string(folder.join(format!("{name}.svg"))).unwrap();
+        for spec in specs {
+            assert!(svg.contains(spec), "{name}: {spec}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let toml = |text: &str| file(directory.path(), "specs.toml", text.as_bytes());
+    for (args, expected) in [
+        (&[][..], "filters: none is not possible; allowed: a SPEC"),
+        (
+            &["blom:k=1"],
+            "filter: blom is not possible; allowed: bloom, ",
+        ),
+        (&["bloom:k=1"], "memory: nothing is not possible"),
+        (
+            &["bloom:k=0,memory=1KiB"],
+            "k: 0 is not possible; allowed: 1 to 64",
+        ),
+        (&["bloom:k=65,memory=1KiB"], "k: 65 is not possible"),
+        (&["bloom", "-m", "0"], "memory: 0 is not possible"),
+        (
+            &["bloom", "-m", "1k", "--stream", "uniform"],
+            "records: nothing",
+        ),
+        (
+            &["bloom", "-m", "1k", "--stream", "lines"],
+            "stream: lines is not possible",
+        ),
+        (
+            &["bloom", "-m", "1k", "--window", "0"],
+            "window: 0 is not possible",
+        ),
+        (
+            &["bloom", "-m", "1k", "--points", "0"],
+            "points: 0 is not possible",
+        ),
+        (&["bloom", "-m", "1k", "-k", "2"], "allowed: with --input"),
+        (&["bloom", "-m", "1k", "-d", ";"], "--key"),
+        (
+            &["bloom", "-m", "1k", "--input", "x", "--stream", "uniform"],
+            "--stream",
+        ),
+        (
+            &["bloom", "-m", "1k", "--input", "/no/such/file"],
+            "/no/such/file: No such file",
+        ),
+        (
+            &["bloom", "-m", "1k", "--specs", "/no/such/file"],
+            "/no/such/file: No such file",
+        ),
+        (
+            &["bloom", "-m", "1k", "--csv", "/no/such/file"],
+            "/no/such/file: No such file",
+        ),
+        (
+            &["bloom", "-m", "1k", "--csv", "-", "--json", "-"],
+            "is also another output",
+        ),
+        (
+            &[
+                "bloom",
+                "-m",
+                "1k",
+                "--stream",
+                "uniform:records=5G,universe=10",
+            ],
+            "the exact oracle: records: 5000000000",
+        ),
+    ] {
+        let run = eval(args);
+        assert!(
+            run.refusal().contains(expected),
+            "{args:?}: {}",
+            run.refusal()
+        );
+        assert_eq!(run.stdout, b"");
+    }
+    for (text, expected) in [
+        ("filters = 5\n", ", line 1: "),
+        ("\nfilter = []\n", "unknown field `filter`"),
+        (
+            "filters = [\n  \"bloom:k=1\",\n  \"blom\",\n]\n",
+            "filter: blom is not possible",
+        ),
+        ("filters = [{ k = 2 }]\n", "missing field `filter`"),
+        ("filters = [", "line 1: "),
+    ] {
+        let path = toml(text);
+        let run = eval(&["--specs", &path, "-m", "1k"]);
+        assert!(
+            run.refusal().starts_with(&format!("{path}, line ")),
+            "{}",
+            run.refusal()
+        );
+        assert!(
+            run.refusal().contains(expected),
+            "{text}: {}",
+            run.refusal()
+        );
+    }
+    let blocked = file(directory.path(), "blocked", b"");
+    let run = eval(&["bloom", "-m", "1k", "--plots", &blocked]);
+    assert!(run.refusal().starts_with(&blocked), "{}", run.refusal());
+}
+
+#[test]
+fn bad_lines_and_overwritten_inputs_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = file(directory.path(), "lines", b"a,b\nc\n");
+    let run = eval(&["bloom", "-m", "1k", "--input", &path, "-k", "2"]);
+    let expected = format!("{path}, line 2: field 2 of the key is missing");
+    assert!(run.refusal().starts_with(&expected), "{}", run.refusal());
+    let run = eval(&["bloom", "-m", "1k", "--input", &path, "--csv", &path]);
+    assert_eq!(run.refusal(), format!("{path}: is also an input"));
+    assert_eq!(fs::read(&path).unwrap(), b"a,b\nc\n");
+    let empty = file(directory.path(), "empty", b"");
+    let run = eval(&["bloom", "-m", "1k", "--input", &empty]);
+    assert!(
+        run.refusal().starts_with("records: 0 is not possible"),
+        "{}",
+        run.refusal()
+    );
+}

@@ -1,0 +1,274 @@
+//! `echoless plan`: what it says is so when it is run, and what it refuses.
+
+use serde_json::Value;
+
+use crate::run::{Run, echoless, file};
+
+fn plan(args: &[&str]) -> Run {
+    echoless(&[&["plan", "-q"], args].concat(), b"")
+}
+
+/// A small setting, so that simulations are whole and quick: half a bit for each distinct record.
+const SHORT: [&str; 6] = ["-m", "1KiB", "-n", "25k", "--distinct", "0.6"];
+
+#[test]
+fn the_first_choice_keeps_its_word() {
+    let bounds = ["--max-fpr", "0.35", "--max-fnr", "0.35"];
+    let spec = plan(&[&SHORT[..], &bounds, &["--spec-only"]].concat()).text();
+    let spec = spec.strip_suffix('\n').unwrap();
+    assert!(!spec.contains('\n'));
+    let stream = "uniform:records=25k,distinct=0.6";
+    let run = echoless(
+        &[
+            "eval", spec, "--stream", stream, "--seed", "99", "--json", "-",
+        ],
+        b"",
+    );
+    let measured: Value = serde_json::from_str(&run.text()).unwrap();
+    for rate in ["fpr", "fnr"] {
+        assert!(
+            measured["filters"][0][rate].as_f64().unwrap() <= 0.35,
+            "{spec}: {measured}"
+        );
+    }
+}
+
+#[test]
+fn the_text_names_the_filter_the_reason_and_every_kind() {
+    let text = plan(&SHORT).text();
+    assert!(text.starts_with("use "), "{text}");
+    assert!(
+        text.contains("FPR + FNR") && text.contains("for 25k records in 1KiB"),
+        "{text}"
+    );
+    for name in [
+        "bloom", "rsbf", "bsbf", "bsbfsd", "rlbsbf", "sbf", "fpsbf", "bdbf", "sqf", "qht", "qqhtd",
+        "rowlru", "cuckoo", "a2", "dbuf", "lru", "fpbuffer",
+    ] {
+        let rows = text.lines().filter(|line| {
+            line.starts_with(&format!("{name}:"))
+                && (line.contains("formula") || line.contains("simulation of"))
+        });
+        assert!(rows.count() >= 1, "{name}: {text}");
+    }
+}
+
+#[test]
+fn json_and_csv_hold_the_ranking() {
+    let json = |args: &[&str]| -> Value {
+        let run = plan(&[&SHORT[..], args, &["--json", "-"]].concat());
+        serde_json::from_str(&run.text()).unwrap()
+    };
+    let costs = json(&["--cost-fpr", "1", "--cost-fnr", "50"]);
+    // Misses are dear: nothing is forgotten.
+    assert_eq!(costs["choices"][0]["fnr"], 0.0);
+    let all = json(&["--max-fnr", "0", "--all"]);
+    let choices = all["choices"].as_array().unwrap();
+    assert!(choices.len() > 100);
+    assert_eq!(choices[0]["meets_bounds"], true);
+    assert_eq!(choices[0]["spec"]["filter"], "bloom");
+    assert!(choices.iter().any(|choice| choice["basis"] == "simulation"));
+    let run = plan(&[&SHORT[..], &["--max-fnr", "0", "--all", "--csv", "-"]].concat());
+    let text = run.text();
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+    assert_eq!(rows.len(), choices.len());
+    for (row, choice) in rows.iter().zip(choices) {
+        assert_eq!(&row[1], choice["name"].as_str().unwrap());
+        let difference = row[2].parse::<f64>().unwrap() - choice["fpr"].as_f64().unwrap();
+        assert!(difference.abs() < 1e-12, "{row:?}");
+    }
+}
+
+#[test]
+fn a_sample_or_a_window_asks_for_another_filter() {
+    let directory = tempfile::tempdir().unwrap();
+    // Every line comes twice, 500 lines apart.
+    let lines: String = (0..20_000_u32)
+        .map(|i| format!("{}\n", i / 1000 * 500 + i % 500))
+        .collect();
+    let path = file(directory.path(), "lines", lines.as_bytes());
+    let args = [
+        "-m",
+        "4KiB",
+        "--sample",
+        &path,
+        "--max-fpr",
+        "0.05",
+        "--max-fnr",
+        "0.02",
+        "--json",
+        "-",
+    ];
+    let sampled: Value = serde_json::from_str(&plan(&args).text()).unwrap();
+    let first = &sampled["choices"][0];
+    assert_eq!(first["basis"], "simulation");
+    assert_eq!(first["meets_bounds"], true, "{first}");
+    let args = [&SHORT[..], &["--window", "500", "--json", "-"]].concat();
+    let windowed: Value = serde_json::from_str(&plan(&args).text()).unwrap();
+    let first = &windowed["choices"][0];
+    // Whatever never forgets calls old records duplicates.
+    assert_ne!(first["spec"]["filter"], "bloom");
+    assert_eq!(windowed["window"], 500);
+    let choices = windowed["choices"].as_array().unwrap();
+    assert!(
+        choices
+            .iter()
+            .all(|choice| choice["spec"]["tracked"].is_null())
+    );
+}
+
+#[test]
+fn measured_speed_is_shown() {
+    let args = [&SHORT[..], &["--measure", "--json", "-"]].concat();
+    let measured: Value = serde_json::from_str(&plan(&args).text()).unwrap();
+    let choices = measured["choices"].as_array().unwrap();
+    assert!(
+        choices
+            .iter()
+            .all(|choice| choice["ns_per_key"].as_f64().unwrap() > 0.0)
+    );
+}
+
+#[test]
+fn what_cannot_be_planned_is_refused() {
+    for (args, expected) in [
+        (&["-n", "1M", "--distinct", "0.5"][..], "--memory"),
+        (
+            &["-m", "1M"],
+            "records: nothing is not possible; allowed: --records",
+        ),
+        (
+            &["-m", "1M", "-n", "1M"],
+            "distinct: nothing is not possible",
+        ),
+        (
+            &["-m", "1M", "--distinct", "0.5"],
+            "records: nothing is not possible",
+        ),
+        (
+            &["-m", "0", "-n", "1M", "--distinct", "0.5"],
+            "memory: 0 is not possible",
+        ),
+        (
+            &["-m", "1M", "-n", "0", "--distinct", "0.5"],
+            "records: 0 is not possible",
+        ),
+        (
+            &["-m", "1M", "-n", "1M", "--distinct", "1"],
+            "distinct: 1 is not possible",
+        ),
+        (
+            &["-m", "1M", "-n", "1M", "--distinct", "half"],
+            "distinct: half is not possible",
+        ),
+        (
+            &["-m", "1M", "-n", "1M", "--distinct", "0.5", "--sample", "x"],
+            "--sample",
+        ),
+        (
+            &["-m", "1M", "-n", "1M", "--distinct", "0.5", "-k", "1"],
+            "allowed: with --sample",
+        ),
+        (
+            &["-m", "1M", "--sample", "/no/such/file"],
+            "/no/such/file: No such file",
+        ),
+        (
+            &["-m", "1M", "-n", "1M", "--distinct", "0.5", "--window", "x"],
+            "window: x is not possible",
+        ),
+        (
+            &[
+                "-m",
+                "1M",
+                "-n",
+                "1M",
+                "--distinct",
+                "0.5",
+                "--max-fpr",
+                "2",
+            ],
+            "max-fpr: 2 is not possible",
+        ),
+        (
+            &[
+                "-m",
+                "1M",
+                "-n",
+                "1M",
+                "--distinct",
+                "0.5",
+                "--max-fnr",
+                "-1",
+            ],
+            "max-fnr: -1 is not possible",
+        ),
+        (
+            &[
+                "-m",
+                "1M",
+                "-n",
+                "1M",
+                "--distinct",
+                "0.5",
+                "--cost-fpr",
+                "1",
+            ],
+            "--cost-fnr",
+        ),
+        (
+            &[
+                "-m",
+                "1M",
+                "-n",
+                "1M",
+                "--distinct",
+                "0.5",
+                "--cost-fpr",
+                "-1",
+                "--cost-fnr",
+                "1",
+            ],
+            "cost-fpr: -1 is not possible",
+        ),
+        (
+            &["-m", "1M", "-n", "1M", "--distinct", "0.5", "-t", "0"],
+            "threads: 0 is not possible",
+        ),
+        (
+            &[
+                "-m",
+                "1M",
+                "-n",
+                "1M",
+                "--distinct",
+                "0.5",
+                "--spec-only",
+                "--all",
+            ],
+            "--all",
+        ),
+        (
+            &[
+                "-m",
+                "1M",
+                "-n",
+                "1M",
+                "--distinct",
+                "0.5",
+                "--csv",
+                "/no/such/file",
+            ],
+            "/no/such/file: No such file",
+        ),
+    ] {
+        let run = plan(args);
+        assert!(
+            run.refusal().contains(expected),
+            "{args:?}: {}",
+            run.refusal()
+        );
+        assert_eq!(run.stdout, b"");
+    }
+}
