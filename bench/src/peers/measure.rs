@@ -4,10 +4,10 @@ use clap::Args;
 use echoless::Kernel;
 
 use super::catalogue::catalogue;
-use super::contender::{Contender, Peer};
+use super::contender::Contender;
+use super::course::{Course, Errors, PROBES};
 use super::pages;
-use super::stream::{CHUNK, KnownStream};
-use crate::clock::{median, thread_seconds};
+use crate::clock::median;
 use crate::table::{Failure, Outputs, Table};
 
 /// The options of `peers`.
@@ -41,37 +41,6 @@ pub struct Arguments {
     outputs: Outputs,
 }
 
-/// How many keys are looked up after the stream for each of the two rates.
-const PROBES: u64 = 1 << 22;
-
-/// What a peer got wrong.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-struct Errors {
-    fresh: u64,
-    false_seen: u64,
-    repeats: u64,
-    missed: u64,
-}
-
-impl Errors {
-    fn compare(&mut self, truth: &[u64], told: &[u64]) {
-        for (truth, told) in truth.iter().zip(told) {
-            self.repeats += u64::from(truth.count_ones());
-            self.fresh += u64::from(truth.count_zeros());
-            self.false_seen += u64::from((told & !truth).count_ones());
-            self.missed += u64::from((truth & !told).count_ones());
-        }
-    }
-
-    fn fpr(&self) -> f64 {
-        self.false_seen as f64 / self.fresh.max(1) as f64
-    }
-
-    fn fnr(&self) -> f64 {
-        self.missed as f64 / self.repeats.max(1) as f64
-    }
-}
-
 /// What is known of a peer once a stream has gone through.
 struct Outcome {
     /// Over the stream.
@@ -91,49 +60,6 @@ struct Entry {
     contender: Contender,
     outcome: Option<Outcome>,
     rates: Vec<f64>,
-}
-
-/// One stream of `keys` distinct keys, for every peer the same.
-#[derive(Debug, Clone, Copy)]
-struct Course {
-    keys: u64,
-    repeats: f64,
-    window: u64,
-    /// How many keys are looked up after the stream, for each of the two rates.
-    probes: u64,
-}
-
-impl Course {
-    /// Sends the stream through a peer; gives the CPU seconds and number of keys of the second half, and the errors of all of it.
-    fn run(self, peer: &mut dyn Peer) -> (f64, u64, Errors) {
-        let mut stream = KnownStream::new(self.repeats, self.window);
-        let mut told = vec![0; CHUNK / 64];
-        let mut errors = Errors::default();
-        let (mut seconds, mut timed) = (0.0, 0);
-        // Whole chunks, and never more keys than the peers are sized for.
-        while stream.distinct() + CHUNK as u64 <= self.keys {
-            let is_timed = stream.distinct() >= self.keys / 2;
-            let (keys, truth) = stream.chunk();
-            let start = thread_seconds();
-            peer.tell(keys, &mut told);
-            if is_timed {
-                seconds += thread_seconds() - start;
-                timed += keys.len() as u64;
-            }
-            errors.compare(truth, &told);
-        }
-        (seconds, timed, errors)
-    }
-
-    /// Looks keys up that must and must not be known after the stream: the false positive rate, and the rate of the oldest missed.
-    fn probe(self, peer: &dyn Peer) -> (f64, f64) {
-        let stream = KnownStream::new(self.repeats, self.window);
-        let held = (0..self.probes).filter(|index| peer.holds(stream.absent_key(*index)));
-        let fpr = held.count() as f64 / self.probes as f64;
-        let oldest = (self.keys / 8).min(self.probes);
-        let lost = (0..oldest).filter(|index| !peer.holds(stream.key(*index)));
-        (fpr, lost.count() as f64 / oldest.max(1) as f64)
-    }
 }
 
 impl Entry {
@@ -339,6 +265,7 @@ fn claim(mebibytes: u64, ours: &Entry, entries: &[Entry]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::super::contender::Ages;
+    use super::super::stream::CHUNK;
     use super::*;
 
     const COURSE: Course = Course {

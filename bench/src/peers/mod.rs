@@ -9,6 +9,7 @@
 
 mod catalogue;
 mod contender;
+mod course;
 mod measure;
 mod pages;
 mod rates;
