@@ -53,6 +53,8 @@ pub(super) struct Lane {
     keys: Vec<KeyHash>,
     /// What was sent and not answered: no more than `answers` has room for, so that the other side never has to wait.
     sent: VecDeque<Sent>,
+    /// The other side is gone, and all that it answered was taken.
+    dead: bool,
 }
 
 /// Where an answer belongs.
@@ -70,6 +72,8 @@ struct Batch {
     places: Vec<Vec<u32>>,
     /// Messages without answer, and one more until all are sent: a batch that got stuck on the way is never complete.
     unanswered: usize,
+    /// Not all of it could be sent.
+    cut_off: bool,
 }
 
 /// What a thread does while its port waits.
@@ -109,12 +113,13 @@ impl Lane {
             answers,
             keys: Vec::new(),
             sent: VecDeque::new(),
+            dead: false,
         }
     }
 
     fn has_answer(&self) -> bool {
         // A lane without questions is only closed, which is found out when something is sent.
-        !self.sent.is_empty() && self.answers.is_ready()
+        !self.dead && !self.sent.is_empty() && self.answers.is_ready()
     }
 
     fn has_credit(&self) -> bool {
@@ -162,7 +167,22 @@ impl Port {
         if self.take_complete(verdicts) {
             return Ok(true);
         }
-        collected.map(|()| false)
+        // A partition that is gone does not matter to a batch whose other answers are still on their way.
+        match collected {
+            Err(Lost::Partition(_)) if !self.oldest_is_doomed() => Ok(false),
+            collected => collected.map(|()| false),
+        }
+    }
+
+    /// Whether the oldest batch waits for an answer that can never come.
+    fn oldest_is_doomed(&self) -> bool {
+        let waits = |lane: &Lane| {
+            lane.sent
+                .front()
+                .is_some_and(|sent| sent.batch == self.oldest)
+        };
+        self.pending.front().is_none_or(|batch| batch.cut_off)
+            || self.lanes.iter().any(|lane| lane.dead && waits(lane))
     }
 
     /// How many batches were submitted and not polled.
@@ -228,6 +248,7 @@ impl Port {
         let mut batch = self.free.pop().unwrap_or_default();
         batch.verdicts.reset(keys.len());
         batch.unanswered = 1;
+        batch.cut_off = false;
         self.route(keys, &mut batch);
         self.pending.push_back(batch);
         for owner in 0..self.lanes.len() {
@@ -235,6 +256,11 @@ impl Port {
             let keys = std::mem::take(&mut self.lanes[owner].keys);
             let sent = self.send_keys(owner, turn, &keys, meanwhile);
             self.lanes[owner].keys = keys;
+            if sent.is_err()
+                && let Some(batch) = self.pending.back_mut()
+            {
+                batch.cut_off = true;
+            }
             sent?;
         }
         if let Some(batch) = self.pending.back_mut() {
@@ -389,6 +415,7 @@ impl Port {
                     Ok(mask) => mask,
                     Err(PopError::Empty) => break,
                     Err(PopError::Closed) => {
+                        lane.dead = true;
                         self.lost = self.lost.or(Some(Lost::Partition(owner)));
                         break;
                     }
