@@ -5,11 +5,10 @@
 use std::ops::RangeInclusive;
 
 use clap::Args;
-use echoless::memory::{LINE_BYTES, Line, huge_page_bytes, prefetch};
-use echoless::spec::Form as EchoForm;
+use echoless::filters::lines::LineForm;
+use echoless::memory::{LINE_BYTES, Line, prefetch};
 use echoless::{
-    Filter, FilterSpec, FingerprintLines, FingerprintSpec, Kernel, KeyHash, RegionOrdered,
-    Replacement, SlotWidth,
+    FilterSpec, FingerprintSpec, Kernel, KeyHash, RegionOrdered, Replacement, SlotWidth,
 };
 
 use crate::clock::{median, thread_seconds};
@@ -42,32 +41,10 @@ const SIZES: RangeInclusive<u64> = 1..=1 << 40;
 const READ_AHEAD: [usize; 6] = [0, 32, 64, 128, 192, 256];
 
 /// From which size on, in MiB, batches in region order are measured too.
-const REGIONS_FROM: u64 = 512;
+const REGIONS_FROM: u64 = 2048;
 
 /// How many keys go to each line before anything is measured: enough that the lines of most filters are full.
 const WARM_UP: u64 = 40;
-
-/// A filter under test: it shows its lines, so that plain reads can be measured over the very same memory.
-trait Measured: Filter {
-    /// How many of the distinct keys so far it expects to have called duplicates; `None` if it cannot say.
-    fn expected_false_duplicates(&self) -> Option<f64> {
-        None
-    }
-}
-
-impl Measured for FingerprintLines {
-    fn expected_false_duplicates(&self) -> Option<f64> {
-        Some(self.report().expected_false_duplicates)
-    }
-}
-
-impl<F: Measured> Measured for RegionOrdered<F> {
-    fn expected_false_duplicates(&self) -> Option<f64> {
-        self.filter().expected_false_duplicates()
-    }
-}
-
-impl Measured for Box<dyn Filter> {}
 
 /// A form and how to build it in so many bytes.
 struct Form {
@@ -78,7 +55,7 @@ struct Form {
     build: Build,
 }
 
-type Build = Box<dyn Fn(u64) -> Result<Box<dyn Measured>, Failure>>;
+type Build = Box<dyn Fn(u64) -> Result<Box<dyn LineForm>, Failure>>;
 
 fn fingerprint_forms(kernel: Kernel) -> impl Iterator<Item = Form> {
     Replacement::ALL.into_iter().map(move |replacement| Form {
@@ -95,24 +72,24 @@ fn fingerprint_forms(kernel: Kernel) -> impl Iterator<Item = Form> {
     })
 }
 
-/// The published filters in one line each. They run on the best kernel.
-fn published_forms() -> impl Iterator<Item = Form> {
-    [
-        "bloom:k=4",
-        "rlbsbf:k=2",
-        "bsbf:k=2",
-        "bsbfsd:k=2",
-        "sbf:p=5",
-    ]
-    .into_iter()
-    .map(|name| Form {
-        name: format!("{name}, one line"),
-        kernel: Kernel::best(),
+/// The line forms of published filters.
+const LINE_FORMS: [&str; 6] = [
+    "bloom:k=4",
+    "bloom:k=6",
+    "bsbf:k=2",
+    "rlbsbf:k=2",
+    "rlbsbf:k=3",
+    "sbf:k=2,d=1",
+];
+
+fn line_forms(kernel: Kernel) -> impl Iterator<Item = Form> {
+    LINE_FORMS.into_iter().map(move |text| Form {
+        name: format!("{text}, one line"),
+        kernel,
         batch: BATCH,
         build: Box::new(move |bytes| {
-            let spec: FilterSpec = name.parse()?;
-            let filter = spec.with_form(EchoForm::Line).with_memory(bytes).build()?;
-            Ok(Box::new(filter))
+            let spec = text.parse::<FilterSpec>()?.with_memory(bytes);
+            Ok(spec.line_spec()?.kernel(kernel).build()?)
         }),
     })
 }
@@ -130,7 +107,7 @@ fn region_ordered_forms(kernel: Kernel) -> impl Iterator<Item = Form> {
             let spec = FingerprintSpec::new(bytes)
                 .slot_width(SlotWidth::Bits16)
                 .kernel(kernel);
-            Ok(Box::new(RegionOrdered::new(spec.build()?)?))
+            Ok(Box::new(RegionOrdered::new(spec.build()?)))
         }),
     })
 }
@@ -161,10 +138,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             .collect();
     }
     for size in &arguments.sizes {
-        for kernel in &kernels {
-            let ordered = region_ordered_forms(*kernel).filter(|_| *size >= REGIONS_FROM);
-            let published = published_forms().filter(|form| form.kernel == *kernel);
-            for form in fingerprint_forms(*kernel).chain(published).chain(ordered) {
+        for kernel in kernels.iter().copied() {
+            let ordered = region_ordered_forms(kernel).filter(|_| *size >= REGIONS_FROM);
+            for form in fingerprint_forms(kernel)
+                .chain(line_forms(kernel))
+                .chain(ordered)
+            {
                 measure(arguments, *size, &form, &mut table)?;
             }
         }
@@ -203,7 +182,7 @@ fn measure(
     let mut stream = Stream::new(StreamKind::Distinct, 0);
     let mut words = vec![0; form.batch / 64];
     let (mut observed, mut duplicates) = (0, 0);
-    let mut observe = |filter: &mut dyn Measured, keys: &[KeyHash]| {
+    let mut observe = |filter: &mut dyn LineForm, keys: &[KeyHash]| {
         filter.observe_words(keys, &mut words);
         observed += keys.len() as u64;
         duplicates += words
@@ -220,10 +199,9 @@ fn measure(
     let mut rates = Vec::new();
     for _ in 0..arguments.rounds {
         for (ahead, reads) in READ_AHEAD.into_iter().zip(&mut reads) {
-            let mut seen = 0;
-            let (mut read, lines) = (0, lines_of(&*filter)?);
+            let (mut read, mut seen) = (0, 0);
             reads.push(rate(&mut stream, BATCH, keys, |keys| {
-                seen += read_lines(lines, keys, ahead);
+                seen += read_lines(filter.lines(), keys, ahead);
                 read += keys.len() as u64;
             }));
             check_reads(seen, read)?;
@@ -244,7 +222,7 @@ fn measure(
         form.kernel.name().into(),
         1u64.into(),
         mebibytes.into(),
-        (huge_page_bytes(lines_of(&*filter)?) as f64 / bytes as f64).into(),
+        (filter.huge_page_bytes() as f64 / bytes as f64).into(),
         rate.into(),
         reads[0].into(),
         limit.into(),
@@ -252,12 +230,6 @@ fn measure(
         (rate / limit).into(),
     ]);
     Ok(())
-}
-
-fn lines_of(filter: &dyn Measured) -> Result<&[Line], Failure> {
-    filter
-        .lines()
-        .ok_or_else(|| "a filter without lines".into())
 }
 
 /// Reads the line of each key, the lines of later keys being fetched meanwhile; the number of lines with something in them.

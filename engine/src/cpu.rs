@@ -128,6 +128,12 @@ pub(crate) trait HotLoop {
     fn run(self) -> Self::Output;
 }
 
+/// A way into one instruction set: what holds it may run loops that are compiled for it.
+pub(crate) trait Enter: Copy {
+    /// Runs a loop, compiled for the instruction set.
+    fn run<L: HotLoop>(self, hot_loop: L) -> L::Output;
+}
+
 impl Granted {
     /// The best kernel of this CPU.
     pub(crate) fn best() -> Self {

@@ -147,7 +147,7 @@ proptest! {
         for replacement in Replacement::ALL {
             let spec = spec(lines, SlotWidth::Bits16, replacement);
             let mut plain = spec.build().unwrap();
-            let mut ordered = RegionOrdered::new(spec.build().unwrap()).unwrap();
+            let mut ordered = RegionOrdered::new(spec.build().unwrap());
             prop_assert_eq!(observe_in_parts(&mut ordered, &keys, part), observe_in_parts(&mut plain, &keys, 64));
             prop_assert_eq!(ordered.into_inner().report().evictions, plain.report().evictions);
         }

@@ -5,6 +5,7 @@ use echoless::Kernel;
 
 use super::catalogue::catalogue;
 use super::contender::{Contender, Peer};
+use super::pages;
 use super::stream::{CHUNK, KnownStream};
 use crate::clock::{median, thread_seconds};
 use crate::table::{Failure, Outputs, Table};
@@ -33,6 +34,9 @@ pub struct Arguments {
     /// Peers to measure, by name; all if not given.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
+    /// Leave the allocator as it is; else it is told to ask for huge pages, as our filters do.
+    #[arg(long)]
+    plain_pages: bool,
     #[command(flatten)]
     outputs: Outputs,
 }
@@ -78,6 +82,8 @@ struct Outcome {
     fnr_oldest: f64,
     probes: u64,
     memory_bytes: Option<u64>,
+    /// Of the whole process, which holds nothing else of size.
+    huge_bytes: Option<u64>,
 }
 
 /// A contender with its measurements.
@@ -157,6 +163,7 @@ impl Entry {
                     fnr_oldest,
                     probes: course.probes,
                     memory_bytes: peer.memory_bytes(),
+                    huge_bytes: pages::huge_bytes(),
                 });
             }
         }
@@ -195,6 +202,9 @@ impl Entry {
 /// # Errors
 /// If the options make no stream, a peer cannot be built or tells what it must not, or an output cannot be written.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if !arguments.plain_pages {
+        pages::make_huge()?;
+    }
     let (table, claims) = measure(arguments)?;
     table.publish(&arguments.outputs)?;
     for claim in claims {
@@ -215,6 +225,7 @@ fn measure(arguments: &Arguments) -> Result<(Table, Vec<String>), Failure> {
         "threads",
         "memory_mib",
         "measured_mib",
+        "huge_pages",
         "bits_per_key",
         "keys_per_second",
         "ratio_to_fastbloom",
@@ -243,6 +254,10 @@ fn measure(arguments: &Arguments) -> Result<(Table, Vec<String>), Failure> {
             .filter(|contender| is_asked(contender.name))
             .map(Entry::new)
             .collect();
+        let is_there = |name: &&String| entries.iter().any(|entry| entry.contender.name == **name);
+        if let Some(unknown) = arguments.only.iter().find(|name| !is_there(name)) {
+            return Err(format!("{unknown}: no peer of this name fits in {size} MiB").into());
+        }
         for _ in 0..arguments.rounds.max(1) {
             for entry in &mut entries {
                 entry.measure(course, arguments.keys.max(1) * 1_000_000)?;
@@ -272,7 +287,8 @@ fn push_rows(
         let outcome = entry.outcome.as_ref().ok_or("nothing was measured")?;
         entry.check(outcome)?;
         let contender = &entry.contender;
-        let bytes = outcome.memory_bytes.map(|bytes| bytes as f64);
+        let [bytes, huge] =
+            [outcome.memory_bytes, outcome.huge_bytes].map(|bytes| bytes.map(|bytes| bytes as f64));
         table.push(vec![
             contender.name.into(),
             contender.form.clone().into(),
@@ -280,6 +296,10 @@ fn push_rows(
             1u64.into(),
             mebibytes.into(),
             bytes.map(|bytes| bytes / 2f64.powi(20)).into(),
+            bytes
+                .zip(huge)
+                .map(|(bytes, huge)| (huge / bytes).min(1.0))
+                .into(),
             bytes.map(|bytes| bytes * 8.0 / keys as f64).into(),
             entry.rate().into(),
             fastbloom
@@ -307,10 +327,12 @@ fn claim(mebibytes: u64, ours: &Entry, entries: &[Entry]) -> Option<String> {
         entry.contender.name == "fastbloom" && fpr(entry).is_some_and(|theirs| theirs >= our_fpr)
     })?;
     Some(format!(
-        "{mebibytes} MiB: {our_form} takes {:.1} times the keys of fastbloom with {}, at an fpr of {our_fpr:.2e} against {:.2e}",
+        "{mebibytes} MiB: {our_form} takes {:.1} times the keys of fastbloom with {}, at an fpr of {our_fpr:.2e} against {:.2e}; \
+         it missed {:.1e} of the repeats",
         ours.rate() / fastbloom.rate(),
         fastbloom.contender.form,
         fpr(fastbloom)?,
+        ours.outcome.as_ref()?.errors.fnr(),
     ))
 }
 
@@ -356,7 +378,7 @@ mod tests {
         ] {
             assert!(names.contains(&name), "{name}");
         }
-        let mut table = Table::new(&[""; 15]);
+        let mut table = Table::new(&[""; 16]);
         push_rows(&mut table, 0, COURSE.keys, &entries).unwrap();
         for entry in &entries {
             let outcome = entry.outcome.as_ref().unwrap();

@@ -49,8 +49,8 @@ impl Tool {
     }
 }
 
-/// The tools; the first is ours.
-pub(super) fn catalogue(echoless: PathBuf, memory: &str, installed: &Path) -> Vec<Tool> {
+/// The tools, ours first, once for each size of its memory.
+pub(super) fn catalogue(echoless: &Path, memory: &[String], installed: &Path) -> Vec<Tool> {
     let found = |name: &'static str, arguments: &[&str]| Tool {
         name,
         program: find(name, installed),
@@ -62,16 +62,15 @@ pub(super) fn catalogue(echoless: PathBuf, memory: &str, installed: &Path) -> Ve
         reference: Some(0),
         ..found(name, &["!seen[$0]++"])
     };
-    let mut tools = vec![
-        Tool {
-            program: Some(echoless),
-            ..found("echoless", &["dedup", "--quiet", "--memory", memory])
-        },
-        Tool {
-            reference: Some(1),
-            ..found("sort", &["-u"])
-        },
-    ];
+    let ours = |memory: &String| Tool {
+        program: Some(echoless.to_owned()),
+        ..found("echoless", &["dedup", "--quiet", "--memory", memory])
+    };
+    let mut tools: Vec<Tool> = memory.iter().map(ours).collect();
+    tools.push(Tool {
+        reference: Some(1),
+        ..found("sort", &["-u"])
+    });
     let mut awks: Vec<Tool> = ["mawk", "gawk"].into_iter().map(awk).collect();
     if awks.iter().all(|tool| tool.program.is_none()) {
         awks.push(awk("awk"));
@@ -147,10 +146,12 @@ mod tests {
         let nowhere = Path::new("/nowhere");
         assert!(find("sort", nowhere).is_some());
         assert!(find("no-such-tool-anywhere", nowhere).is_none());
-        let tools = catalogue("/made/echoless".into(), "1MiB", nowhere);
+        let memory = ["1MiB", "2MiB"].map(str::to_owned);
+        let tools = catalogue(Path::new("/made/echoless"), &memory, nowhere);
         assert_eq!(tools[0].form(), "echoless dedup --quiet --memory 1MiB");
+        assert_eq!(tools[1].form(), "echoless dedup --quiet --memory 2MiB");
         let names: Vec<&str> = tools.iter().map(|tool| tool.name).collect();
-        assert!(names.starts_with(&["echoless", "sort", "mawk", "gawk"]));
+        assert!(names.starts_with(&["echoless", "echoless", "sort", "mawk", "gawk"]));
         assert!(names.ends_with(&["huniq", "runiq"]));
     }
 }

@@ -21,9 +21,10 @@ pub struct Arguments {
     /// Runs of each tool; the medians count.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
-    /// The memory of our filter.
-    #[arg(long, default_value = "256MiB")]
-    memory: String,
+    /// The memory of our filter, one row for each; the first is the one that others are compared with. To clear the memory can take
+    /// longer than to go through the file.
+    #[arg(long, value_delimiter = ',', default_value = "256MiB,128MiB")]
+    memory: Vec<String>,
     /// Time the writing of a file too; else the timed output goes nowhere, as the kernel's part of the writing is the same for all.
     #[arg(long)]
     into_file: bool,
@@ -85,8 +86,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let file = folder.path().join("input");
         let lines = (arguments.mib << 20) / line_bytes;
         generate(&echoless, generator, lines, &file)?;
-        let tools =
-            catalogue::catalogue(echoless.clone(), &arguments.memory, &installed.join("bin"));
+        let tools = catalogue::catalogue(&echoless, &arguments.memory, &installed.join("bin"));
         let mut entries = check(tools, &file, folder.path())?;
         measure(&mut entries, arguments, &file, folder.path())?;
         push_rows(&mut table, input, fs::metadata(&file)?.len(), &entries)?;

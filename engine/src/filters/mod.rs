@@ -7,7 +7,6 @@ pub mod region_order;
 pub mod tracked;
 
 use crate::hash::KeyHash;
-use crate::memory::Line;
 use crate::verdicts::{Verdict, Verdicts};
 
 /// A duplicate filter: it tells of each key of an endless stream whether it was seen before, in fixed memory.
@@ -43,11 +42,6 @@ pub trait Filter: Send {
     /// Asks the cache for what these keys will touch when they are observed soon. A hint: it changes nothing.
     fn prefetch(&self, keys: &[KeyHash]) {
         let _ = keys;
-    }
-
-    /// The lines as they are now, of a filter that has one for each key: for measurements, and to look into.
-    fn lines(&self) -> Option<&[Line]> {
-        None
     }
 
     /// Tests and records a batch; `verdicts` is resized to it.
@@ -91,9 +85,5 @@ impl Filter for Box<dyn Filter> {
 
     fn prefetch(&self, keys: &[KeyHash]) {
         (**self).prefetch(keys);
-    }
-
-    fn lines(&self) -> Option<&[Line]> {
-        (**self).lines()
     }
 }

@@ -1,7 +1,7 @@
 //! Batches ordered by region before they are probed: for arrays so large that every random line also misses the page tables' caches.
 
-use crate::error::SpecError;
 use crate::filters::Filter;
+use crate::filters::lines::LineForm;
 use crate::hash::KeyHash;
 use crate::memory::Line;
 
@@ -23,7 +23,7 @@ const MOST_BITS: u32 = 12;
 /// let hasher = KeyHasher::seeded(0);
 /// let keys: Vec<_> = (0..100_000u64).map(|key| hasher.hash_u64(key % 70_000)).collect();
 /// let spec = FingerprintSpec::new(1 << 22);
-/// let (mut plain, mut ordered) = (spec.build()?, RegionOrdered::new(spec.build()?)?);
+/// let (mut plain, mut ordered) = (spec.build()?, RegionOrdered::new(spec.build()?));
 /// let (mut expected, mut verdicts) = (Verdicts::new(), Verdicts::new());
 /// plain.observe(&keys, &mut expected);
 /// ordered.observe(&keys, &mut verdicts);
@@ -42,27 +42,17 @@ pub struct RegionOrdered<F> {
     duplicates: Vec<u64>,
 }
 
-impl<F: Filter> RegionOrdered<F> {
-    /// Orders the batches of an undivided line filter.
-    ///
-    /// # Errors
-    /// [`SpecError`] if the filter has no lines: its verdicts would depend on the order.
-    pub fn new(filter: F) -> Result<Self, SpecError> {
-        let Some(lines) = filter.lines() else {
-            return Err(SpecError::new(
-                "region order",
-                "a filter without lines",
-                "line filters",
-            ));
-        };
-        Ok(Self {
-            lines: lines.len() as u64,
+impl<F: LineForm> RegionOrdered<F> {
+    /// Orders the batches of an undivided filter, not of a partition.
+    pub fn new(filter: F) -> Self {
+        Self {
+            lines: filter.lines().len() as u64,
             filter,
             places: Vec::new(),
             keys: Vec::new(),
             origins: Vec::new(),
             duplicates: Vec::new(),
-        })
+        }
     }
 
     /// The filter.
@@ -102,7 +92,7 @@ impl<F: Filter> RegionOrdered<F> {
     }
 }
 
-impl<F: Filter> Filter for RegionOrdered<F> {
+impl<F: LineForm> Filter for RegionOrdered<F> {
     /// # Panics
     /// As the filter itself; or if the batch has 2^32 keys or more.
     fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
@@ -148,8 +138,18 @@ impl<F: Filter> Filter for RegionOrdered<F> {
     fn load(&self) -> Option<f64> {
         self.filter.load()
     }
+}
 
-    fn lines(&self) -> Option<&[Line]> {
+impl<F: LineForm> LineForm for RegionOrdered<F> {
+    fn lines(&self) -> &[Line] {
         self.filter.lines()
+    }
+
+    fn huge_page_bytes(&self) -> u64 {
+        self.filter.huge_page_bytes()
+    }
+
+    fn expected_false_duplicates(&self) -> Option<f64> {
+        self.filter.expected_false_duplicates()
     }
 }

@@ -3,7 +3,6 @@
 use crate::error::SpecError;
 use crate::filters::Filter;
 use crate::hash::KeyHash;
-use crate::memory::Line;
 
 /// The stream of the key hash that decides whether a key is tracked; no filter takes its positions from it.
 const TRACKED_STREAM: u64 = 0x7472_6163_6b65_6421;
@@ -132,10 +131,6 @@ impl Filter for Tracked {
 
     fn clear(&mut self) {
         self.inner.clear();
-    }
-
-    fn lines(&self) -> Option<&[Line]> {
-        self.inner.lines()
     }
 
     fn memory_bytes(&self) -> u64 {

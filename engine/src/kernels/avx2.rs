@@ -5,7 +5,7 @@
 use std::arch::x86_64::*;
 
 use super::slot::{PREFIX_MASKS, Slot, SlotOps, moved_slots};
-use crate::cpu::{Granted, HotLoop, Kernel, run_avx2};
+use crate::cpu::{Enter, Granted, HotLoop, Kernel, run_avx2};
 use crate::memory::Line;
 
 /// Proof that the CPU has AVX2.
@@ -19,14 +19,16 @@ impl Avx2 {
     }
 }
 
-impl SlotOps for Avx2 {
+impl Enter for Avx2 {
     #[inline]
     fn run<L: HotLoop>(self, hot_loop: L) -> L::Output {
         debug_assert!(Kernel::Avx2.is_available());
         // SAFETY: `self` proves that the kernel was granted.
         unsafe { run_avx2(hot_loop) }
     }
+}
 
+impl SlotOps for Avx2 {
     #[inline(always)]
     fn last_is_taken<S: Slot>(self, line: &Line) -> bool {
         let last = &raw const S::slots(line)[S::COUNT - 1];

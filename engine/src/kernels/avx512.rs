@@ -5,7 +5,7 @@
 use std::arch::x86_64::*;
 
 use super::slot::{Slot, SlotOps};
-use crate::cpu::{Granted, HotLoop, Kernel, run_avx512};
+use crate::cpu::{Enter, Granted, HotLoop, Kernel, run_avx512};
 use crate::memory::Line;
 
 /// Proof that the CPU has AVX-512 F and BW.
@@ -19,14 +19,16 @@ impl Avx512 {
     }
 }
 
-impl SlotOps for Avx512 {
+impl Enter for Avx512 {
     #[inline]
     fn run<L: HotLoop>(self, hot_loop: L) -> L::Output {
         debug_assert!(Kernel::Avx512.is_available());
         // SAFETY: `self` proves that the kernel was granted.
         unsafe { run_avx512(hot_loop) }
     }
+}
 
+impl SlotOps for Avx512 {
     #[inline(always)]
     fn last_is_taken<S: Slot>(self, line: &Line) -> bool {
         let last = &raw const S::slots(line)[S::COUNT - 1];

@@ -1,4 +1,4 @@
-//! What the hot path does to one line: find a fingerprint, push one in front. One file for each instruction set.
+//! What the hot path does to one line: find a fingerprint, push one in front; or treat it as 512 bits. One file for each instruction set.
 //!
 //! `scalar` is the oracle: every other kernel must leave the same bytes and give the same answers.
 //! A vector kernel is a token that only exists where the CPU has the instructions, so its operations are safe to call.
@@ -7,10 +7,12 @@
 pub(crate) mod avx2;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx512;
+mod bits;
 pub(crate) mod drive;
 pub(crate) mod portable;
 pub(crate) mod scalar;
 mod slot;
 
+pub(crate) use bits::{BitOps, Filters, LINE_BITS};
 pub(crate) use drive::{Drive, LineRange, LineStep, Visit};
 pub(crate) use slot::{Slot, SlotOps};

@@ -4,19 +4,21 @@ use bytemuck::must_cast;
 use wide::{u8x16, u16x8, u32x4, u64x2};
 
 use super::slot::{PREFIX_MASKS, Slot, SlotOps, moved_slots};
-use crate::cpu::HotLoop;
+use crate::cpu::{Enter, HotLoop};
 use crate::memory::Line;
 
 /// The kernel on `wide`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Portable;
 
-impl SlotOps for Portable {
+impl Enter for Portable {
     #[inline]
     fn run<L: HotLoop>(self, hot_loop: L) -> L::Output {
         hot_loop.run()
     }
+}
 
+impl SlotOps for Portable {
     #[inline(always)]
     fn find<S: Slot>(self, line: &Line, fingerprint: S) -> u64 {
         let word = fingerprint.word();

@@ -1,19 +1,21 @@
 //! Plain loops over slots: what the operations mean.
 
 use super::slot::{Slot, SlotOps, moved_slots};
-use crate::cpu::HotLoop;
+use crate::cpu::{Enter, HotLoop};
 use crate::memory::Line;
 
 /// The kernel that any machine has.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scalar;
 
-impl SlotOps for Scalar {
+impl Enter for Scalar {
     #[inline]
     fn run<L: HotLoop>(self, hot_loop: L) -> L::Output {
         hot_loop.run()
     }
+}
 
+impl SlotOps for Scalar {
     #[inline(always)]
     fn find<S: Slot>(self, line: &Line, fingerprint: S) -> u64 {
         S::slots(line)

@@ -2,7 +2,7 @@
 
 use bytemuck::Pod;
 
-use crate::cpu::HotLoop;
+use crate::cpu::Enter;
 use crate::hash::KeyHash;
 use crate::memory::Line;
 
@@ -55,10 +55,7 @@ macro_rules! slot {
 slot!(u8, u16, u32, u64);
 
 /// What a kernel can do to a line of fingerprints.
-pub(crate) trait SlotOps: Copy {
-    /// Runs a loop that uses these operations, compiled for their instruction set.
-    fn run<L: HotLoop>(self, hot_loop: L) -> L::Output;
-
+pub(crate) trait SlotOps: Enter {
     /// Which slots hold `fingerprint`: bit `i` is slot `i`.
     fn find<S: Slot>(self, line: &Line, fingerprint: S) -> u64;
 

@@ -66,7 +66,7 @@ impl BitFilters {
         self.each(|filter, size| {
             let own = own[filter] - filters[filter].start;
             if self.whole_words() {
-                own ^ self.packed(draw.remix(0), filter).max(1)
+                own ^ (self.packed(draw.remix(0), filter) | 1)
             } else {
                 (own + 1 + piece(draw, 0, filter, size - 1)) % size
             }

@@ -109,7 +109,7 @@ pub(crate) fn agree(
         let line_spec = parsed.line_spec().expect("a line form");
         let mut filter = line_spec.kernel(kernel).build().expect("valid");
         prop_assert_eq!(
-            observe(&mut filter, &keys, 1000),
+            observe(&mut *filter, &keys, 1000),
             &expected[..],
             "{} on {}",
             text,
@@ -120,7 +120,7 @@ pub(crate) fn agree(
         }
         filter.clear();
         prop_assert_eq!(
-            observe(&mut filter, &keys, 77),
+            observe(&mut *filter, &keys, 77),
             &expected[..],
             "{} cleared",
             text

@@ -77,6 +77,12 @@ impl FingerprintLines {
         }
     }
 
+    /// The lines as they are now, for measurements and to look into.
+    #[must_use]
+    pub fn lines(&self) -> &[Line] {
+        &self.lines
+    }
+
     /// How a full line ages.
     #[must_use]
     pub const fn replacement(&self) -> Replacement {
@@ -218,10 +224,6 @@ impl Filter for FingerprintLines {
 
     fn load(&self) -> Option<f64> {
         Some(self.joint_report(0, self.geometry(), self.tally).fill)
-    }
-
-    fn lines(&self) -> Option<&[Line]> {
-        Some(&self.lines)
     }
 
     fn prefetch(&self, keys: &[KeyHash]) {

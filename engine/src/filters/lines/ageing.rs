@@ -1,18 +1,18 @@
 //! The ageing policies of bit filters in a line: which bits are cleared, and whether the key's bits are set.
 
 use super::draw::Draw;
-use super::mask::{LINE_BITS, below, replaced, words};
 use super::places::Places;
 use crate::filters::published::bits::Reservoir;
 use crate::hash::KeyHash;
+use crate::kernels::{BitOps, LINE_BITS, scalar::Scalar};
 use crate::memory::Line;
 
 /// An arrival at a line.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Arrival {
+pub(super) struct Arrival<B> {
     pub(super) key: KeyHash,
     /// The bits of the key.
-    pub(super) own: Line,
+    pub(super) own: B,
     /// Whether they were all set.
     pub(super) seen: bool,
     pub(super) draw: Draw,
@@ -20,19 +20,32 @@ pub(super) struct Arrival {
 
 /// A policy of paper 000 (Bloom aside), as [`Ageing`](crate::filters::published::bits::Ageing) describes them.
 pub(super) trait LineAgeing: Copy + Send + 'static {
-    /// The line after the arrival.
-    fn age<P: Places>(self, places: P, line: &Line, arrival: Arrival) -> Line;
+    /// Makes the line what it is after the arrival.
+    fn age<O: BitOps, P: Places>(
+        self,
+        ops: O,
+        places: P,
+        line: &mut Line,
+        arrival: Arrival<O::Bits>,
+    );
+}
+
+/// Clears `cleared` if the key is fresh and sets its own bits, which a key that was seen has already.
+#[inline(always)]
+fn replace<O: BitOps>(ops: O, line: &mut Line, cleared: O::Bits, arrival: Arrival<O::Bits>) {
+    let kept = ops.without(ops.load(line), ops.only_if(!arrival.seen, cleared));
+    ops.store(ops.or(kept, arrival.own), line);
 }
 
 /// Bloom: nothing is cleared.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Never;
 
-/// BSBF: a random bit in each filter, other than the key's as in all of these.
+/// BSBF: a random bit in each filter.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EachFilter;
 
-/// BSBFSD: one random bit.
+/// BSBFSD: a random bit of a random filter.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OneFilter;
 
@@ -42,32 +55,50 @@ pub(super) struct ByLoad;
 
 impl LineAgeing for Never {
     #[inline(always)]
-    fn age<P: Places>(self, _places: P, line: &Line, arrival: Arrival) -> Line {
-        words(|index| line.0[index] | arrival.own.0[index])
+    fn age<O: BitOps, P: Places>(self, ops: O, _: P, line: &mut Line, arrival: Arrival<O::Bits>) {
+        ops.store(ops.or(ops.load(line), arrival.own), line);
     }
 }
 
 impl LineAgeing for EachFilter {
     #[inline(always)]
-    fn age<P: Places>(self, places: P, line: &Line, arrival: Arrival) -> Line {
-        let cleared = places.others(arrival.key, arrival.draw);
-        replaced(line, &cleared, !arrival.seen, &arrival.own)
+    fn age<O: BitOps, P: Places>(
+        self,
+        ops: O,
+        places: P,
+        line: &mut Line,
+        arrival: Arrival<O::Bits>,
+    ) {
+        let cleared = places.others(ops, arrival.key, arrival.draw);
+        replace(ops, line, cleared, arrival);
     }
 }
 
 impl LineAgeing for OneFilter {
     #[inline(always)]
-    fn age<P: Places>(self, places: P, line: &Line, arrival: Arrival) -> Line {
-        let cleared = places.other_of_one(arrival.key, arrival.draw);
-        replaced(line, &cleared, !arrival.seen, &arrival.own)
+    fn age<O: BitOps, P: Places>(
+        self,
+        ops: O,
+        places: P,
+        line: &mut Line,
+        arrival: Arrival<O::Bits>,
+    ) {
+        let cleared = places.other_of_one(ops, arrival.key, arrival.draw);
+        replace(ops, line, cleared, arrival);
     }
 }
 
 impl LineAgeing for ByLoad {
     #[inline(always)]
-    fn age<P: Places>(self, places: P, line: &Line, arrival: Arrival) -> Line {
-        let cleared = places.others_by_load(arrival.key, arrival.draw, line);
-        replaced(line, &cleared, !arrival.seen, &arrival.own)
+    fn age<O: BitOps, P: Places>(
+        self,
+        ops: O,
+        places: P,
+        line: &mut Line,
+        arrival: Arrival<O::Bits>,
+    ) {
+        let cleared = places.others_by_load(ops, arrival.key, arrival.draw, line);
+        replace(ops, line, cleared, arrival);
     }
 }
 
@@ -97,51 +128,51 @@ const SET_BIT_STREAM: u64 = 34;
 
 impl LineAgeing for Counted {
     #[inline(always)]
-    fn age<P: Places>(self, places: P, line: &Line, arrival: Arrival) -> Line {
-        let arrivals = (line.0[7] >> COUNT_SHIFT)
-            .saturating_add(1)
-            .min(MOST_ARRIVALS);
+    fn age<O: BitOps, P: Places>(
+        self,
+        ops: O,
+        places: P,
+        line: &mut Line,
+        arrival: Arrival<O::Bits>,
+    ) {
+        let arrivals = ((line.0[7] >> COUNT_SHIFT) + 1).min(MOST_ARRIVALS);
         // s, rounded down.
         let size = u64::from(COUNTED_LINE_BITS / places.filters());
         let early = arrivals <= size;
         let lucky = early || arrival.draw.below(INSERT_STREAM, arrivals) < size;
-        let one_of_each = places.others(arrival.key, arrival.draw);
-        let mut after = match self.0 {
-            Reservoir::Tabled if lucky => replaced(line, &one_of_each, true, &arrival.own),
-            Reservoir::Tabled => *line,
-            Reservoir::Described { .. } if early => {
-                replaced(line, &Line::EMPTY, false, &arrival.own)
-            }
-            Reservoir::Described { .. } if arrival.seen => *line,
+        let cleared = match self.0 {
+            Reservoir::Tabled => lucky.then(|| places.others(ops, arrival.key, arrival.draw)),
+            Reservoir::Described { .. } if early => Some(ops.bit(0, false)),
+            Reservoir::Described { .. } if arrival.seen => None,
             Reservoir::Described { threshold } if size as f64 <= threshold * arrivals as f64 => {
-                let cleared = set_bits(places, line, arrival);
-                replaced(line, &cleared, true, &arrival.own)
+                let mut own = Line::EMPTY;
+                ops.store(arrival.own, &mut own);
+                Some(ops.load(&set_bits(places, *line, own, arrival.draw)))
             }
-            Reservoir::Described { .. } if lucky => {
-                replaced(line, &one_of_each, true, &arrival.own)
+            Reservoir::Described { .. } => {
+                lucky.then(|| places.others(ops, arrival.key, arrival.draw))
             }
-            Reservoir::Described { .. } => *line,
         };
-        after.0[7] = after.0[7] << COUNT_BITS >> COUNT_BITS | arrivals << COUNT_SHIFT;
-        after
+        if let Some(cleared) = cleared {
+            let kept = ops.without(ops.load(line), cleared);
+            ops.store(ops.or(kept, arrival.own), line);
+        }
+        line.0[7] = line.0[7] << COUNT_BITS >> COUNT_BITS | arrivals << COUNT_SHIFT;
     }
 }
 
 /// A random set bit of each filter in which the key's own bit is zero.
 #[inline(always)]
-fn set_bits<P: Places>(places: P, line: &Line, arrival: Arrival) -> Line {
+fn set_bits<P: Places>(places: P, line: Line, own: Line, draw: Draw) -> Line {
     let mut picked = Line::EMPTY;
     for filter in 0..places.filters() {
-        let (before, up_to) = (below(places.start(filter)), below(places.start(filter + 1)));
-        let range = words(|index| up_to.0[index] & !before.0[index]);
-        let lacks = (0..8).any(|index| arrival.own.0[index] & range.0[index] & !line.0[index] != 0);
-        let ones = words(|index| line.0[index] & range.0[index]);
+        let up_to = Scalar.below(places.start(filter + 1));
+        let range = Scalar.without(up_to, Scalar.below(places.start(filter)));
+        let ones = Scalar.and(line, range);
         let count: u32 = ones.0.iter().map(|word| word.count_ones()).sum();
-        if lacks && count > 0 {
-            let rank = arrival
-                .draw
-                .below(SET_BIT_STREAM + u64::from(filter), u64::from(count));
-            add_set_bit(&mut picked, &ones, rank as u32);
+        if count > 0 && !Scalar.covers(ones, Scalar.and(own, range)) {
+            let rank = draw.below(SET_BIT_STREAM + u64::from(filter), u64::from(count));
+            add_set_bit(&mut picked, ones, rank as u32);
         }
     }
     picked
@@ -149,7 +180,7 @@ fn set_bits<P: Places>(places: P, line: &Line, arrival: Arrival) -> Line {
 
 /// Adds the set bit of `ones` that has `rank` others below it.
 #[inline(always)]
-fn add_set_bit(picked: &mut Line, ones: &Line, mut rank: u32) {
+fn add_set_bit(picked: &mut Line, ones: Line, mut rank: u32) {
     for (word, picked) in ones.0.iter().zip(&mut picked.0) {
         let here = word.count_ones();
         if rank < here {

@@ -3,9 +3,9 @@
 use super::ageing::{Arrival, LineAgeing};
 use super::draw::Salt;
 use super::filter::Rule;
-use super::mask::{below, covers};
 use super::places::Places;
 use crate::hash::KeyHash;
+use crate::kernels::{BitOps, scalar::Scalar};
 use crate::memory::Line;
 
 /// A key is a duplicate if and only if its bit is set in each of the k filters of its line (paper 000, section 3; Bloom 1970).
@@ -18,34 +18,29 @@ pub(super) struct BitRule<P, A> {
 
 impl<P: Places, A: LineAgeing> Rule for BitRule<P, A> {
     #[inline(always)]
-    fn visit(self, line: &mut Line, key: KeyHash) -> bool {
-        let own = self.places.of_key(key);
-        let seen = covers(line, &own);
-        let draw = self.salt.draw(line, key);
-        *line = self.ageing.age(
-            self.places,
-            line,
-            Arrival {
-                key,
-                own,
-                seen,
-                draw,
-            },
-        );
+    fn visit<O: BitOps>(self, ops: O, line: &mut Line, key: KeyHash) -> bool {
+        let bits = ops.load(line);
+        let own = self.places.of_key(ops, key);
+        let seen = ops.covers(bits, own);
+        let draw = self.salt.draw(key, ops.fold(bits));
+        let arrival = Arrival {
+            key,
+            own,
+            seen,
+            draw,
+        };
+        self.ageing.age(ops, self.places, line, arrival);
         seen
     }
 
-    #[inline(always)]
     fn holds(self, line: &Line, key: KeyHash) -> bool {
-        covers(line, &self.places.of_key(key))
+        Scalar.covers(*line, self.places.of_key(Scalar, key))
     }
 
     fn load(self, line: &Line) -> f64 {
         let bits = self.places.start(self.places.filters());
-        let own = below(bits);
-        let ones: u32 = (0..8)
-            .map(|index| (line.0[index] & own.0[index]).count_ones())
-            .sum();
+        let own = Scalar.and(*line, Scalar.below(bits));
+        let ones: u32 = own.0.iter().map(|word| word.count_ones()).sum();
         f64::from(ones) / f64::from(bits)
     }
 }

@@ -1,8 +1,6 @@
 //! The random choices of ageing in a line: drawn from the seed, the key hash and the line's content, never from shared state.
 
-use super::mask::fold;
 use crate::hash::KeyHash;
-use crate::memory::Line;
 
 /// The stream that turns a specification's seed into the salt of its draws.
 const SALT_STREAM: u64 = 0x6c69_6e65_2073_6c74;
@@ -20,10 +18,10 @@ impl Salt {
         Self(KeyHash(seed).remix(SALT_STREAM))
     }
 
-    /// The draws of this key at a line with this content.
+    /// The draws of this key at a line whose content is folded in one word.
     #[inline(always)]
-    pub(super) fn draw(self, line: &Line, key: KeyHash) -> Draw {
-        Draw(KeyHash(key.0 ^ self.0 ^ fold(line)))
+    pub(super) const fn draw(self, key: KeyHash, content: u64) -> Draw {
+        Draw(KeyHash(key.0 ^ self.0 ^ content))
     }
 }
 
@@ -85,17 +83,10 @@ mod tests {
 
     #[test]
     fn a_draw_depends_on_seed_key_and_content() {
-        let line = Line([3; 8]);
-        let mut other = line;
-        other.0[5] ^= 1 << 40;
-        let draw = Salt::of(1).draw(&line, KeyHash(9)).word(0);
-        assert_eq!(draw, Salt::of(1).draw(&line, KeyHash(9)).word(0));
-        for changed in [
-            Salt::of(2).draw(&line, KeyHash(9)),
-            Salt::of(1).draw(&line, KeyHash(8)),
-            Salt::of(1).draw(&other, KeyHash(9)),
-        ] {
-            assert_ne!(draw, changed.word(0));
+        let word = |seed, key, content| Salt::of(seed).draw(KeyHash(key), content).word(0);
+        assert_eq!(word(1, 9, 3), word(1, 9, 3));
+        for changed in [word(2, 9, 3), word(1, 8, 3), word(1, 9, 2)] {
+            assert_ne!(word(1, 9, 3), changed);
         }
     }
 }

@@ -1,15 +1,32 @@
 //! The filter itself: lines, and a rule that says what a key does to its own.
 
-use crate::cpu::Granted;
+use crate::cpu::{Granted, Kernel};
 use crate::filters::Filter;
+use crate::filters::fingerprint::FingerprintLines;
 use crate::hash::KeyHash;
-use crate::kernels::{Drive, LineRange, LineStep, Visit};
+use crate::kernels::{BitOps, Drive, LineRange, LineStep, Visit, scalar::Scalar};
+#[cfg(target_arch = "x86_64")]
+use crate::kernels::{avx2::Avx2, avx512::Avx512};
 use crate::memory::{Line, LineArray, prefetch};
+
+/// A filter of lines that shows them, to be measured and looked into.
+pub trait LineForm: Filter {
+    /// The lines as they are now.
+    fn lines(&self) -> &[Line];
+
+    /// How many bytes of them lie on huge pages; 0 where the system does not tell.
+    fn huge_page_bytes(&self) -> u64;
+
+    /// How many of the keys so far, were they all distinct, it expects to have called duplicates; `None` if it cannot say.
+    fn expected_false_duplicates(&self) -> Option<f64> {
+        None
+    }
+}
 
 /// What a key does to its line, and what it must find there to be a duplicate.
 pub(super) trait Rule: Copy + Send + 'static {
     /// Tests and records the key; true means duplicate. Must be `#[inline(always)]`.
-    fn visit(self, line: &mut Line, key: KeyHash) -> bool;
+    fn visit<O: BitOps>(self, ops: O, line: &mut Line, key: KeyHash) -> bool;
 
     /// Whether the key would be called a duplicate.
     fn holds(self, line: &Line, key: KeyHash) -> bool;
@@ -36,19 +53,38 @@ impl<R: Rule> LineFilter<R> {
             kernel,
         }
     }
+
+    fn run<O: BitOps>(&mut self, ops: O, keys: &[KeyHash], duplicates: &mut [u64]) {
+        let rule = self.rule;
+        ops.run(Drive {
+            lines: &mut self.lines,
+            range: self.range,
+            keys,
+            duplicates,
+            step: Step { ops, rule },
+        });
+    }
 }
 
 impl<R: Rule> Filter for LineFilter<R> {
     /// # Panics
     /// If a key does not belong to this partition.
     fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
-        self.kernel.run(Drive {
-            lines: &mut self.lines,
-            range: self.range,
-            keys,
-            duplicates,
-            step: Step(self.rule),
-        });
+        let granted = self.kernel;
+        match granted.kernel() {
+            // Vectors of 128 bits hold two words of a line: too little to gain by.
+            Kernel::Scalar | Kernel::Portable => self.run(Scalar, keys, duplicates),
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx2 | Kernel::Avx512 => {
+                if let Some(ops) = Avx512::new(granted) {
+                    self.run(ops, keys, duplicates);
+                } else if let Some(ops) = Avx2::new(granted) {
+                    self.run(ops, keys, duplicates);
+                }
+            }
+            #[cfg(not(target_arch = "x86_64"))]
+            Kernel::Avx2 | Kernel::Avx512 => self.run(Scalar, keys, duplicates),
+        }
     }
 
     fn contains(&self, key: KeyHash) -> bool {
@@ -68,10 +104,6 @@ impl<R: Rule> Filter for LineFilter<R> {
         Some(loads.sum::<f64>() / self.lines.len() as f64)
     }
 
-    fn lines(&self) -> Option<&[Line]> {
-        Some(&self.lines)
-    }
-
     fn prefetch(&self, keys: &[KeyHash]) {
         for key in keys {
             prefetch(&self.lines, self.range.position(*key));
@@ -79,14 +111,41 @@ impl<R: Rule> Filter for LineFilter<R> {
     }
 }
 
-/// A rule as the batch loop sees it.
-struct Step<R>(R);
+impl<R: Rule> LineForm for LineFilter<R> {
+    fn lines(&self) -> &[Line] {
+        &self.lines
+    }
 
-impl<R: Rule> LineStep for Step<R> {
+    fn huge_page_bytes(&self) -> u64 {
+        self.lines.huge_page_bytes()
+    }
+}
+
+impl LineForm for FingerprintLines {
+    fn lines(&self) -> &[Line] {
+        Self::lines(self)
+    }
+
+    fn huge_page_bytes(&self) -> u64 {
+        self.report().huge_page_bytes
+    }
+
+    fn expected_false_duplicates(&self) -> Option<f64> {
+        Some(self.report().expected_false_duplicates)
+    }
+}
+
+/// A rule as the batch loop sees it.
+struct Step<O, R> {
+    ops: O,
+    rule: R,
+}
+
+impl<O: BitOps, R: Rule> LineStep for Step<O, R> {
     #[inline(always)]
     fn visit(&self, line: &mut Line, key: KeyHash) -> Visit {
         Visit {
-            duplicate: self.0.visit(line, key),
+            duplicate: self.rule.visit(self.ops, line, key),
             displaced: false,
         }
     }

@@ -2,11 +2,11 @@
 
 use super::draw::{Draw, Salt, piece};
 use super::filter::Rule;
-use super::mask::LINE_BITS;
 use crate::error::SpecError;
 use crate::filters::published::cells::{FingerprintStableSpec, Refill};
 use crate::filters::published::checks::within;
 use crate::hash::KeyHash;
+use crate::kernels::{BitOps, LINE_BITS};
 use crate::memory::Line;
 
 /// FP-SBF with cells of `WIDTH` bits (paper 003, algorithm 2): a key is a duplicate if and only if its k counters are all nonzero and its k
@@ -97,11 +97,11 @@ impl<const WIDTH: u32> FingerprintStableRule<WIDTH> {
 
 impl<const WIDTH: u32> Rule for FingerprintStableRule<WIDTH> {
     #[inline(always)]
-    fn visit(self, line: &mut Line, key: KeyHash) -> bool {
+    fn visit<O: BitOps>(self, ops: O, line: &mut Line, key: KeyHash) -> bool {
         if self.holds(line, key) {
             return true;
         }
-        let draw = self.salt.draw(line, key);
+        let draw = self.salt.draw(key, ops.fold(ops.load(line)));
         if draw.chance(EVICT_STREAM, self.spec.eviction) {
             self.evict(line, draw);
         }

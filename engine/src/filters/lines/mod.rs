@@ -18,10 +18,10 @@ mod bits;
 mod draw;
 mod filter;
 mod fingerprint_stable;
-mod mask;
 mod places;
 mod row;
 mod spec;
 mod stable;
 
+pub use filter::LineForm;
 pub use spec::{LineKind, LineSpec};

@@ -6,12 +6,12 @@
 //! k = 3   | filter 0: 171 bits  | filter 1: 171 bits     | filter 2: 170 bits     |
 //! ```
 //!
-//! A random bit is any but the key's own, which is about to be set: in a filter of the whole memory the two practically never meet, in one of 128 bits
+//! A random bit is never the key's own, which is about to be set: in a filter of the whole memory the two practically never meet, in one of 128 bits
 //! they would often enough to be seen in the rates.
 
 use super::draw::{Draw, piece};
-use super::mask::{LINE_BITS, get, set, within_word, words};
 use crate::hash::KeyHash;
+use crate::kernels::{BitOps, Filters};
 use crate::memory::Line;
 
 /// The streams that a second set of random bits starts at, past all those of the first, and the stream that picks a filter.
@@ -27,52 +27,31 @@ pub(super) trait Places: Copy + Send + 'static {
     fn start(self, filter: u32) -> u32;
 
     /// The bits of a key, one in each filter; independent of its line among up to 2^32 lines.
-    fn of_key(self, key: KeyHash) -> Line;
+    fn of_key<O: BitOps>(self, ops: O, key: KeyHash) -> O::Bits;
 
     /// In each filter a random bit that is not the key's.
-    fn others(self, key: KeyHash, draw: Draw) -> Line;
+    fn others<O: BitOps>(self, ops: O, key: KeyHash, draw: Draw) -> O::Bits;
 
     /// Of [`others`](Self::others), each with the probability that its filter's load gives it: ones over bits.
     ///
     /// A second random bit decides: it is set with exactly that probability.
-    fn others_by_load(self, key: KeyHash, draw: Draw, line: &Line) -> Line;
+    fn others_by_load<O: BitOps>(self, ops: O, key: KeyHash, draw: Draw, line: &Line) -> O::Bits;
 
     /// Of [`others`](Self::others), that of a random filter.
-    fn other_of_one(self, key: KeyHash, draw: Draw) -> Line;
+    fn other_of_one<O: BitOps>(self, ops: O, key: KeyHash, draw: Draw) -> O::Bits;
 }
 
-/// 1, 2, 4 or 8 filters: each is whole words, so that the masks of all words are made at once.
+/// 1, 2, 4 or 8 filters: each is whole words, so that the bits of all words are found at once.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WholeWords<const K: u32>;
 
 impl<const K: u32> WholeWords<K> {
-    /// The words of a filter.
-    const WORDS: u32 = 8 / K;
-    /// The bits of a filter.
-    const WIDTH: u32 = LINE_BITS / K;
-    /// The bits of a position.
-    const BITS: u32 = Self::WIDTH.trailing_zeros();
     /// Whether k positions fit in half a hash, below the bits that pick the line.
-    const FIT_IN_HALF: bool = K * Self::BITS <= 32;
-
-    /// Position `filter` of those packed in `bits`.
-    #[inline(always)]
-    const fn position(bits: u64, filter: u32) -> u64 {
-        (bits >> (filter * Self::BITS)) & (Self::WIDTH - 1) as u64
-    }
-
-    /// One bit in each filter, at `position(filter)` of it.
-    #[inline(always)]
-    fn mask(position: impl Fn(u32) -> u64) -> Line {
-        words(|index| {
-            let (filter, part) = (index as u32 / Self::WORDS, index as u32 % Self::WORDS);
-            within_word(position(filter), part)
-        })
-    }
+    const FIT_IN_HALF: bool = K * Filters::<K>::POSITION_BITS <= 32;
 
     /// The positions of a key, packed.
     #[inline(always)]
-    const fn key_bits(key: KeyHash) -> u64 {
+    const fn positions(key: KeyHash) -> u64 {
         if Self::FIT_IN_HALF {
             key.0
         } else {
@@ -89,56 +68,36 @@ impl<const K: u32> Places for WholeWords<K> {
 
     #[inline(always)]
     fn start(self, filter: u32) -> u32 {
-        filter * Self::WIDTH
+        filter * Filters::<K>::WIDTH
     }
 
     #[inline(always)]
-    fn of_key(self, key: KeyHash) -> Line {
-        let bits = Self::key_bits(key);
-        Self::mask(|filter| Self::position(bits, filter))
+    fn of_key<O: BitOps>(self, ops: O, key: KeyHash) -> O::Bits {
+        ops.in_each::<K>(Self::positions(key))
+    }
+
+    /// Positions odd where the key's are even and the reverse, for which one `or` sees to all filters.
+    #[inline(always)]
+    fn others<O: BitOps>(self, ops: O, key: KeyHash, draw: Draw) -> O::Bits {
+        ops.in_each::<K>(Self::positions(key) ^ (draw.word(0) | Filters::<K>::LOWEST))
     }
 
     #[inline(always)]
-    fn others(self, key: KeyHash, draw: Draw) -> Line {
-        let (own, bits) = (Self::key_bits(key), draw.word(0));
-        Self::mask(|filter| {
-            let step = Self::position(bits, filter);
-            // A step of zero would lead to the key's own bit.
-            Self::position(own, filter) ^ (step | u64::from(step == 0))
-        })
-    }
-
-    #[inline(always)]
-    fn others_by_load(self, key: KeyHash, draw: Draw, line: &Line) -> Line {
-        let bits = if Self::FIT_IN_HALF {
+    fn others_by_load<O: BitOps>(self, ops: O, key: KeyHash, draw: Draw, line: &Line) -> O::Bits {
+        let witnesses = ops.in_each::<K>(if Self::FIT_IN_HALF {
             draw.word(0) >> 32
         } else {
             draw.word(SECOND_SET)
-        };
-        let witnesses = Self::mask(|filter| Self::position(bits, filter));
-        let found = words(|index| line.0[index] & witnesses.0[index]);
-        let others = self.others(key, draw);
-        words(|index| {
-            let first = index / Self::WORDS as usize * Self::WORDS as usize;
-            let mut any = 0;
-            for part in 0..Self::WORDS as usize {
-                any |= found.0[first + part];
-            }
-            if any == 0 { 0 } else { others.0[index] }
-        })
+        });
+        let found = ops.and(ops.load(line), witnesses);
+        ops.of_filters::<K>(self.others(ops, key, draw), found)
     }
 
     #[inline(always)]
-    fn other_of_one(self, key: KeyHash, draw: Draw) -> Line {
-        let others = self.others(key, draw);
-        let filter = draw.below(FILTER_STREAM, u64::from(K)) as usize;
-        words(|index| {
-            if index / Self::WORDS as usize == filter {
-                others.0[index]
-            } else {
-                0
-            }
-        })
+    fn other_of_one<O: BitOps>(self, ops: O, key: KeyHash, draw: Draw) -> O::Bits {
+        let filter = draw.below(FILTER_STREAM, u64::from(K)) as u32;
+        let start = ops.bit(self.start(filter), true);
+        ops.of_filters::<K>(self.others(ops, key, draw), start)
     }
 }
 
@@ -179,7 +138,7 @@ pub(super) struct Ranges<C> {
 impl<C: Count> Ranges<C> {
     /// `count` filters in the first `bits` bits of a line.
     pub(super) fn in_bits(count: C, bits: u32) -> Self {
-        debug_assert!(bits <= LINE_BITS && (1..=bits / 2).contains(&count.get()));
+        debug_assert!((1..=bits / 2).contains(&count.get()));
         Self {
             count,
             width: bits / count.get(),
@@ -210,6 +169,18 @@ impl<C: Count> Ranges<C> {
             other - width
         }
     }
+
+    /// Of each filter the bit that `bit` names, if it says so.
+    #[inline(always)]
+    fn each<O: BitOps>(self, ops: O, bit: impl Fn(u32) -> (u32, bool)) -> O::Bits {
+        let (position, set) = bit(0);
+        let mut bits = ops.bit(position, set);
+        for filter in 1..self.count.get() {
+            let (position, set) = bit(filter);
+            bits = ops.or(bits, ops.bit(position, set));
+        }
+        bits
+    }
 }
 
 impl<C: Count> Places for Ranges<C> {
@@ -224,38 +195,27 @@ impl<C: Count> Places for Ranges<C> {
     }
 
     #[inline(always)]
-    fn of_key(self, key: KeyHash) -> Line {
-        let mut mask = Line::EMPTY;
-        for filter in 0..self.count.get() {
-            set(&mut mask, self.position(key, 0, filter), true);
-        }
-        mask
+    fn of_key<O: BitOps>(self, ops: O, key: KeyHash) -> O::Bits {
+        self.each(ops, |filter| (self.position(key, 0, filter), true))
     }
 
     #[inline(always)]
-    fn others(self, key: KeyHash, draw: Draw) -> Line {
-        let mut mask = Line::EMPTY;
-        for filter in 0..self.count.get() {
-            set(&mut mask, self.other(key, draw, filter), true);
-        }
-        mask
+    fn others<O: BitOps>(self, ops: O, key: KeyHash, draw: Draw) -> O::Bits {
+        self.each(ops, |filter| (self.other(key, draw, filter), true))
     }
 
     #[inline(always)]
-    fn others_by_load(self, key: KeyHash, draw: Draw, line: &Line) -> Line {
-        let mut mask = Line::EMPTY;
-        for filter in 0..self.count.get() {
+    fn others_by_load<O: BitOps>(self, ops: O, key: KeyHash, draw: Draw, line: &Line) -> O::Bits {
+        self.each(ops, |filter| {
             let witness = self.position(draw.hash(), SECOND_SET, filter);
-            set(&mut mask, self.other(key, draw, filter), get(line, witness));
-        }
-        mask
+            let loaded = line.0[(witness / 64) as usize % 8] >> (witness % 64) & 1 == 1;
+            (self.other(key, draw, filter), loaded)
+        })
     }
 
     #[inline(always)]
-    fn other_of_one(self, key: KeyHash, draw: Draw) -> Line {
+    fn other_of_one<O: BitOps>(self, ops: O, key: KeyHash, draw: Draw) -> O::Bits {
         let filter = draw.below(FILTER_STREAM, u64::from(self.count.get()));
-        let mut mask = Line::EMPTY;
-        set(&mut mask, self.other(key, draw, filter as u32), true);
-        mask
+        ops.bit(self.other(key, draw, filter as u32), true)
     }
 }

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use super::draw::Salt;
 use super::filter::Rule;
 use crate::hash::KeyHash;
-use crate::kernels::Slot;
+use crate::kernels::{BitOps, Slot};
 use crate::memory::Line;
 
 /// QHT, or QHTD if found fingerprints are inserted `again` (paper 002, sections 3 and 5): a key is a duplicate if and only if its fingerprint is in
@@ -38,13 +38,14 @@ fn equal<S: Slot>(line: &Line, value: S) -> u64 {
 
 impl<S: Slot + Send + 'static> Rule for RowRule<S> {
     #[inline(always)]
-    fn visit(self, line: &mut Line, key: KeyHash) -> bool {
+    fn visit<O: BitOps>(self, ops: O, line: &mut Line, key: KeyHash) -> bool {
         let fingerprint = S::of(key);
         let seen = equal(line, fingerprint) != 0;
         if !seen || self.again {
             let empty = equal(line, S::zeroed());
             let slot = if empty == 0 {
-                self.salt.draw(line, key).below(0, S::COUNT as u64) as usize
+                let draw = self.salt.draw(key, ops.fold(ops.load(line)));
+                draw.below(0, S::COUNT as u64) as usize
             } else {
                 empty.trailing_zeros() as usize
             };

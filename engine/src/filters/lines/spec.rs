@@ -5,9 +5,8 @@ use super::ageing::{
 };
 use super::bits::BitRule;
 use super::draw::Salt;
-use super::filter::{LineFilter, Rule};
+use super::filter::{LineFilter, LineForm, Rule};
 use super::fingerprint_stable::FingerprintStableRule;
-use super::mask::LINE_BITS;
 use super::places::{Fixed, Places, Ranges, WholeWords};
 use super::row::RowRule;
 use super::stable::StableRule;
@@ -19,7 +18,7 @@ use crate::filters::published::bits::{Ageing, BitsSpec, Reservoir};
 use crate::filters::published::cells::{FingerprintStableSpec, StableSpec};
 use crate::filters::published::checks::{MOST_HASHES, within};
 use crate::filters::published::rows::{Fingerprint, OnHit, RowForm, RowSpec, Victim};
-use crate::kernels::LineRange;
+use crate::kernels::{LINE_BITS, LineRange};
 use crate::memory::{LINE_BYTES, LineArray};
 use crate::partition::{Partitioned, Partitioning};
 
@@ -91,7 +90,7 @@ impl LineSpec {
     ///
     /// # Errors
     /// [`BuildError`] if the memory holds no line or more than 2^32, a value is outside its range, or the machine refuses the memory.
-    pub fn build(&self) -> Result<Box<dyn Filter>, BuildError> {
+    pub fn build(&self) -> Result<Box<dyn LineForm>, BuildError> {
         let total = self.lines()?;
         self.build_range(LineRange { total, first: 0 }, total)
     }
@@ -112,9 +111,10 @@ impl LineSpec {
             .map(|index| {
                 let lines = partitioning.lines_of(index);
                 let first = lines.start;
-                self.build_range(LineRange { total, first }, lines.end - first)
+                let filter = self.build_range(LineRange { total, first }, lines.end - first)?;
+                Ok(filter as Box<dyn Filter>)
             })
-            .collect::<Result<_, _>>()?;
+            .collect::<Result<_, BuildError>>()?;
         Ok(Partitioned::new(partitioning, filters)?)
     }
 
@@ -131,7 +131,7 @@ impl LineSpec {
         ))
     }
 
-    fn build_range(&self, range: LineRange, lines: u64) -> Result<Box<dyn Filter>, BuildError> {
+    fn build_range(&self, range: LineRange, lines: u64) -> Result<Box<dyn LineForm>, BuildError> {
         let kernel = self.kernel.map_or(Ok(Granted::best()), Kernel::grant)?;
         let site = Site {
             range,
@@ -178,7 +178,7 @@ struct Site {
 }
 
 impl Site {
-    fn filter(self, rule: impl Rule) -> Result<Box<dyn Filter>, BuildError> {
+    fn filter(self, rule: impl Rule) -> Result<Box<dyn LineForm>, BuildError> {
         let lines = LineArray::zeroed(self.lines)?;
         Ok(Box::new(LineFilter::new(
             lines,
@@ -192,7 +192,7 @@ impl Site {
         self,
         width: SlotWidth,
         replacement: Replacement,
-    ) -> Result<Box<dyn Filter>, BuildError> {
+    ) -> Result<Box<dyn LineForm>, BuildError> {
         let lines = LineArray::zeroed(self.lines)?;
         let (range, kernel) = (self.range, self.kernel);
         let filter = FingerprintLines::new(lines, range, width, replacement, kernel);
@@ -200,7 +200,7 @@ impl Site {
     }
 }
 
-fn build_bits(spec: BitsSpec, salt: Salt, site: Site) -> Result<Box<dyn Filter>, BuildError> {
+fn build_bits(spec: BitsSpec, salt: Salt, site: Site) -> Result<Box<dyn LineForm>, BuildError> {
     let hashes = within("k", spec.hashes, 1..=MOST_HASHES)?;
     match spec.ageing {
         Ageing::Never => age_bits(hashes, Never, salt, site),
@@ -216,7 +216,7 @@ fn age_bits(
     ageing: impl LineAgeing,
     salt: Salt,
     site: Site,
-) -> Result<Box<dyn Filter>, BuildError> {
+) -> Result<Box<dyn LineForm>, BuildError> {
     match hashes {
         1 => place_bits(WholeWords::<1>, ageing, salt, site),
         2 => place_bits(WholeWords::<2>, ageing, salt, site),
@@ -233,7 +233,7 @@ fn count_bits(
     process: Reservoir,
     salt: Salt,
     site: Site,
-) -> Result<Box<dyn Filter>, BuildError> {
+) -> Result<Box<dyn LineForm>, BuildError> {
     let places = Ranges::in_bits(hashes, COUNTED_LINE_BITS);
     if let Reservoir::Described { threshold } = process {
         // Below it the third phase would never begin, for the count of arrivals is full before.
@@ -257,7 +257,7 @@ fn place_bits(
     ageing: impl LineAgeing,
     salt: Salt,
     site: Site,
-) -> Result<Box<dyn Filter>, BuildError> {
+) -> Result<Box<dyn LineForm>, BuildError> {
     site.filter(BitRule {
         places,
         ageing,
@@ -265,7 +265,7 @@ fn place_bits(
     })
 }
 
-fn build_row(spec: RowSpec, salt: Salt, site: Site) -> Result<Box<dyn Filter>, BuildError> {
+fn build_row(spec: RowSpec, salt: Salt, site: Site) -> Result<Box<dyn LineForm>, BuildError> {
     let Fingerprint::Nonzero { bits } = spec.fingerprint else {
         let allowed = "nonzero in the line form";
         return Err(SpecError::new("fingerprint", "counted", allowed).into());

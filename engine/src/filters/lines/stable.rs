@@ -2,11 +2,11 @@
 
 use super::draw::{Draw, Salt, piece};
 use super::filter::Rule;
-use super::mask::{LINE_BITS, covers, run, set, words};
 use crate::error::SpecError;
 use crate::filters::published::cells::{Decrement, Lowering, StableSpec, Update};
 use crate::filters::published::checks::{MOST_HASHES, open_unit, within};
 use crate::hash::KeyHash;
+use crate::kernels::{BitOps, LINE_BITS, scalar::Scalar};
 use crate::memory::Line;
 use crate::theory::stable::{decrements_for, stable_point_fpr};
 
@@ -27,8 +27,8 @@ pub(super) struct StableRule<const D: u32> {
 impl<const D: u32> StableRule<D> {
     const CELLS: u32 = LINE_BITS / D;
     const MAX: u64 = u64::MAX >> (64 - D);
-    /// The lowest bit of each cell of a word.
-    const LOWEST: u64 = u64::MAX / Self::MAX;
+    /// The lowest bit of each cell.
+    const LOWEST: Line = Line([u64::MAX / Self::MAX; 8]);
 
     pub(super) fn new(spec: StableSpec, salt: Salt) -> Result<Self, SpecError> {
         let most = MOST_HASHES.min(Self::CELLS - 1);
@@ -48,71 +48,82 @@ impl<const D: u32> StableRule<D> {
 
     /// The lowest bits of the cells of a key.
     #[inline(always)]
-    fn cells_of(self, key: KeyHash) -> Line {
-        let mut lowest = Line::EMPTY;
-        for hash in 0..self.hashes {
-            set(&mut lowest, piece(key, 0, hash, Self::CELLS) * D, true);
+    fn cells_of<O: BitOps>(self, ops: O, key: KeyHash) -> O::Bits {
+        let cell = |hash| ops.bit(piece(key, 0, hash, Self::CELLS) * D, true);
+        let mut lowest = cell(0);
+        for hash in 1..self.hashes {
+            lowest = ops.or(lowest, cell(hash));
         }
         lowest
     }
 
     /// The lowest bits of the cells that are not zero.
     #[inline(always)]
-    fn nonzero(line: &Line) -> Line {
-        words(|index| {
-            let mut any = line.0[index];
-            let mut reach = D / 2;
-            while reach > 0 {
-                any |= any >> reach;
-                reach /= 2;
-            }
-            any & Self::LOWEST
-        })
+    fn nonzero<O: BitOps>(ops: O, bits: O::Bits) -> O::Bits {
+        let mut any = bits;
+        let mut reach = D / 2;
+        while reach > 0 {
+            any = ops.or(any, ops.down(any, reach));
+            reach /= 2;
+        }
+        ops.and(any, ops.load(&Self::LOWEST))
     }
 
-    /// The line with P cells lowered by 1.
+    /// The cells with P of them lowered by 1.
     #[inline(always)]
-    fn lowered(self, line: &Line, nonzero: &Line, draw: Draw) -> Line {
+    fn lowered<O: BitOps>(self, ops: O, bits: O::Bits, nonzero: O::Bits, draw: Draw) -> O::Bits {
         match self.decrement {
             Decrement::Consecutive => {
                 let start = draw.below(0, u64::from(Self::CELLS)) as u32;
-                let reached = run(start * D, self.decrements * D);
-                words(|index| line.0[index] - (nonzero.0[index] & reached.0[index]))
+                let reached = run(ops, start * D, self.decrements * D);
+                ops.minus(bits, ops.and(nonzero, reached))
             }
             Decrement::Independent => {
-                let mut lowered = *line;
+                let mut line = Line::EMPTY;
+                ops.store(bits, &mut line);
                 for step in 0..self.decrements {
                     let bit = piece(draw.hash(), 0, step, Self::CELLS) * D;
                     let (word, shift) = ((bit / 64) as usize % 8, bit % 64);
-                    let cell = lowered.0[word] >> shift & Self::MAX;
-                    lowered.0[word] -= u64::from(cell > 0) << shift;
+                    let cell = line.0[word] >> shift & Self::MAX;
+                    line.0[word] -= u64::from(cell > 0) << shift;
                 }
-                lowered
+                ops.load(&line)
             }
         }
     }
 }
 
+/// `len` bits from `start` on, going on from bit 0 past the end of the line.
+#[inline(always)]
+fn run<O: BitOps>(ops: O, start: u32, len: u32) -> O::Bits {
+    let end = start + len;
+    let inside = ops.without(ops.below(end.min(LINE_BITS)), ops.below(start));
+    ops.or(inside, ops.below(end.saturating_sub(LINE_BITS)))
+}
+
 impl<const D: u32> Rule for StableRule<D> {
     #[inline(always)]
-    fn visit(self, line: &mut Line, key: KeyHash) -> bool {
-        let own = self.cells_of(key);
-        let nonzero = Self::nonzero(line);
-        let seen = covers(&nonzero, &own);
+    fn visit<O: BitOps>(self, ops: O, line: &mut Line, key: KeyHash) -> bool {
+        let bits = ops.load(line);
+        let nonzero = Self::nonzero(ops, bits);
+        let own = self.cells_of(ops, key);
+        let seen = ops.covers(nonzero, own);
         if !seen || self.update == Update::Every {
-            let lowered = self.lowered(line, &nonzero, self.salt.draw(line, key));
-            *line = words(|index| lowered.0[index] | (own.0[index] * Self::MAX));
+            let draw = self.salt.draw(key, ops.fold(bits));
+            let lowered = self.lowered(ops, bits, nonzero, draw);
+            // Each lowest bit, doubled D times, less itself: a cell of ones. Of the highest cell the doubled bit is beyond the word.
+            let full = ops.minus(ops.up(own, D), own);
+            ops.store(ops.or(lowered, full), line);
         }
         seen
     }
 
-    #[inline(always)]
     fn holds(self, line: &Line, key: KeyHash) -> bool {
-        covers(&Self::nonzero(line), &self.cells_of(key))
+        Scalar.covers(Self::nonzero(Scalar, *line), self.cells_of(Scalar, key))
     }
 
     fn load(self, line: &Line) -> f64 {
-        let taken: u32 = Self::nonzero(line)
+        let taken: u32 = Self::nonzero(Scalar, *line)
             .0
             .iter()
             .map(|word| word.count_ones())

@@ -1,0 +1,83 @@
+//! Huge pages for the peers too: our filters ask the system for them, so that without this the table would compare page sizes.
+
+use std::env;
+use std::fs;
+use std::hint;
+use std::process::Command;
+
+use crate::table::Failure;
+
+/// The variable that glibc takes its settings from, and the one that has its allocator ask for huge pages.
+const VARIABLE: &str = "GLIBC_TUNABLES";
+const HUGE_PAGES: &str = "glibc.malloc.hugetlb=1";
+
+/// Counts the starts: some versions of glibc misread what the system allows in about every other process.
+const ATTEMPT: &str = "ECHOLESS_BENCH_ATTEMPT";
+const ATTEMPTS: u32 = 20;
+
+/// Has the allocator ask for huge pages. It takes its settings when a program starts, so this one starts anew, in its own place, until
+/// large blocks lie on huge pages; or, where the system or the allocator has none to give, until it has tried often enough.
+///
+/// # Errors
+/// If the program cannot be started.
+pub(super) fn make_huge() -> Result<(), Failure> {
+    let attempt = env::var(ATTEMPT).ok();
+    let attempt: u32 = attempt.and_then(|count| count.parse().ok()).unwrap_or(0);
+    if blocks_are_huge() || attempt >= ATTEMPTS {
+        return Ok(());
+    }
+    let mut again = Command::new(env::current_exe()?);
+    again
+        .args(env::args_os().skip(1))
+        .env(VARIABLE, HUGE_PAGES)
+        .env(ATTEMPT, (attempt + 1).to_string());
+    replace(&mut again)
+}
+
+/// Whether a block as large as the peers' comes on huge pages.
+fn blocks_are_huge() -> bool {
+    let before = huge_bytes();
+    let block = hint::black_box(vec![1u8; 64 << 20]);
+    let after = huge_bytes();
+    drop(block);
+    let gained = after
+        .zip(before)
+        .map(|(after, before)| after.saturating_sub(before));
+    gained.is_some_and(|bytes| bytes > 32 << 20)
+}
+
+#[cfg(unix)]
+fn replace(again: &mut Command) -> Result<(), Failure> {
+    use std::os::unix::process::CommandExt;
+    Err(again.exec().into())
+}
+
+#[cfg(not(unix))]
+fn replace(_again: &mut Command) -> Result<(), Failure> {
+    Ok(())
+}
+
+/// How many bytes of this process lie on huge pages; `None` where the system does not tell.
+pub(super) fn huge_bytes() -> Option<u64> {
+    huge_bytes_in(&fs::read_to_string("/proc/self/smaps_rollup").ok()?)
+}
+
+fn huge_bytes_in(rollup: &str) -> Option<u64> {
+    let line = rollup
+        .lines()
+        .find(|line| line.starts_with("AnonHugePages:"))?;
+    let kibibytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kibibytes * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::huge_bytes_in;
+
+    #[test]
+    fn the_rollup_is_read() {
+        let rollup = "00400000 [rollup]\nRss:  100 kB\nAnonHugePages:     2048 kB\nSwap: 0 kB\n";
+        assert_eq!(huge_bytes_in(rollup), Some(2 << 20));
+        assert_eq!(huge_bytes_in("Rss: 1 kB\n"), None);
+    }
+}

@@ -1,0 +1,112 @@
+//! Plain words: what the operations mean.
+
+use super::ops::{BitOps, Filters};
+use crate::kernels::scalar::Scalar;
+use crate::memory::Line;
+
+/// The line whose word `index` is `word(index)`.
+#[inline(always)]
+pub(super) fn words(word: impl Fn(usize) -> u64) -> Line {
+    let mut line = Line::EMPTY;
+    for (index, out) in line.0.iter_mut().enumerate() {
+        *out = word(index);
+    }
+    line
+}
+
+impl BitOps for Scalar {
+    type Bits = Line;
+
+    #[inline(always)]
+    fn load(self, line: &Line) -> Line {
+        *line
+    }
+
+    #[inline(always)]
+    fn store(self, bits: Line, line: &mut Line) {
+        *line = bits;
+    }
+
+    #[inline(always)]
+    fn bit(self, position: u32, set: bool) -> Line {
+        let mut line = Line::EMPTY;
+        line.0[(position / 64) as usize] = u64::from(set) << (position % 64);
+        line
+    }
+
+    #[inline(always)]
+    fn below(self, end: u32) -> Line {
+        words(|index| {
+            let here = end.saturating_sub(64 * index as u32);
+            1_u64.checked_shl(here).unwrap_or(0).wrapping_sub(1)
+        })
+    }
+
+    #[inline(always)]
+    fn in_each<const K: u32>(self, positions: u64) -> Line {
+        let mut line = Line::EMPTY;
+        for filter in 0..K {
+            let position = positions >> (filter * Filters::<K>::POSITION_BITS);
+            let position = position as u32 % Filters::<K>::WIDTH;
+            let word = filter * Filters::<K>::WORDS + position / 64;
+            line.0[word as usize] = 1 << (position % 64);
+        }
+        line
+    }
+
+    #[inline(always)]
+    fn of_filters<const K: u32>(self, bits: Line, found: Line) -> Line {
+        let size = Filters::<K>::WORDS as usize;
+        words(|index| {
+            let first = index / size * size;
+            let any = found.0[first..first + size].iter().any(|word| *word != 0);
+            if any { bits.0[index] } else { 0 }
+        })
+    }
+
+    #[inline(always)]
+    fn and(self, left: Line, right: Line) -> Line {
+        words(|index| left.0[index] & right.0[index])
+    }
+
+    #[inline(always)]
+    fn or(self, left: Line, right: Line) -> Line {
+        words(|index| left.0[index] | right.0[index])
+    }
+
+    #[inline(always)]
+    fn without(self, left: Line, right: Line) -> Line {
+        words(|index| left.0[index] & !right.0[index])
+    }
+
+    #[inline(always)]
+    fn only_if(self, taken: bool, bits: Line) -> Line {
+        words(|index| bits.0[index] & u64::from(taken).wrapping_neg())
+    }
+
+    #[inline(always)]
+    fn minus(self, left: Line, right: Line) -> Line {
+        words(|index| left.0[index].wrapping_sub(right.0[index]))
+    }
+
+    #[inline(always)]
+    fn down(self, bits: Line, by: u32) -> Line {
+        words(|index| bits.0[index] >> by)
+    }
+
+    #[inline(always)]
+    fn up(self, bits: Line, by: u32) -> Line {
+        words(|index| bits.0[index] << by)
+    }
+
+    #[inline(always)]
+    fn covers(self, bits: Line, mask: Line) -> bool {
+        let words = bits.0.iter().zip(&mask.0);
+        words.fold(0, |missing, (bits, mask)| missing | mask & !bits) == 0
+    }
+
+    #[inline(always)]
+    fn fold(self, bits: Line) -> u64 {
+        bits.0.iter().fold(0, |folded, word| folded ^ word)
+    }
+}
