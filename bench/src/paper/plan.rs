@@ -168,3 +168,74 @@ fn tabulate(cells: &[TableCell], outcomes: &[Outcome]) -> Table {
     }
     table
 }
+
+#[cfg(test)]
+mod tests {
+    use echoless_lab::plan::{Prediction, Rates, Standing};
+
+    use super::*;
+
+    fn rlbsbf_cells() -> Vec<TableCell> {
+        let setting = Setting {
+            scale: NonZeroU64::MIN,
+            seed: 1,
+            form: Form::Scattered,
+        };
+        let mut cells = cells(Paper::BiasedSampling, setting).unwrap();
+        cells.retain(|cell| TABLES.contains(&cell.table) && cell.algorithm == "rlbsbf");
+        cells
+    }
+
+    fn outcome(false_positives: u64, false_negatives: u64) -> Outcome {
+        let rates = Rates { fpr: 0.0, fnr: 0.0 };
+        let standing: Standing = Goal::default().standing(&Prediction::exact(rates), 1.0, 0.5);
+        Outcome {
+            choice: Choice {
+                spec: "bloom:k=2,memory=64MiB".parse().unwrap(),
+                rates,
+                basis: Basis::Formula,
+                lines: 1.0,
+                standing,
+                why: String::new(),
+            },
+            score: Score {
+                distinct: 1000,
+                false_positives,
+                duplicates: 1000,
+                false_negatives,
+            },
+            planning_seconds: 1.0,
+        }
+    }
+
+    #[test]
+    fn there_are_24_settings_and_both_rates_count() {
+        let mut cells = rlbsbf_cells();
+        assert_eq!(cells.len(), 24);
+        cells.truncate(1);
+        (cells[0].printed_fpr, cells[0].printed_fnr) = (Some(10.0), Some(20.0));
+        for (false_positives, false_negatives, passes) in
+            [(100, 200, true), (101, 0, false), (0, 201, false)]
+        {
+            let outcome = outcome(false_positives, false_negatives);
+            assert_eq!(outcome.passes(&cells[0]), passes);
+            let csv = tabulate(&cells, &[outcome]).csv().unwrap();
+            let verdict = if passes { ",yes\n" } else { ",no\n" };
+            assert!(csv.ends_with(verdict), "{csv}");
+        }
+    }
+
+    #[test]
+    fn runs_are_scaled_and_take_other_random_choices_than_the_planner() {
+        let spec: FilterSpec = "rlbsbf:k=2,memory=64MiB,seed=1,tracked=0.5"
+            .parse()
+            .unwrap();
+        let scaled = scaled(&spec, NonZeroU64::new(64).unwrap(), 1);
+        assert_eq!(scaled.memory(), Some(1 << 20));
+        assert_ne!(scaled.seed(), 1);
+        assert_eq!(
+            (scaled.kind(), scaled.tracked()),
+            (spec.kind(), spec.tracked())
+        );
+    }
+}

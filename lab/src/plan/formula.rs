@@ -6,6 +6,7 @@
 use echoless::FilterSpec;
 use echoless::filters::published::bits::{Ageing, BitsSpec};
 use echoless::filters::published::cells::{StableSpec, Update};
+use echoless::filters::published::rows::Fingerprint;
 use echoless::spec::{FilterKind, Form};
 use echoless::theory::bloom::{fpr, line_fpr};
 
@@ -63,6 +64,34 @@ pub fn uniform_rates(spec: &FilterSpec, records: f64, universe: f64) -> Option<R
         fpr: share * inner.fpr,
         fnr: 1.0 - share * (1.0 - inner.fnr),
     })
+}
+
+/// The FPR that a filter of fingerprints never passes, whatever the stream: slots searched over usable fingerprints, or what is guessed; `None` for
+/// other filters.
+///
+/// A simulation of a million records cannot see a rate of one in a billion; this can.
+///
+/// # Examples
+/// ```
+/// use echoless_lab::plan::fpr_limit;
+/// let limit = fpr_limit(&"qqht:slots=16,bits=32,memory=1MiB".parse()?);
+/// assert!((limit.unwrap() - 3.7e-9).abs() < 1e-10);
+/// assert_eq!(fpr_limit(&"lru:memory=1MiB".parse()?), Some(0.0));
+/// assert_eq!(fpr_limit(&"rlbsbf:memory=1MiB".parse()?), None);
+/// # Ok::<(), echoless::SpecError>(())
+/// ```
+#[must_use]
+pub fn fpr_limit(spec: &FilterSpec) -> Option<f64> {
+    let usable = |bits: u32| 2_f64.powi(bits as i32) - 1.0;
+    match spec.kind() {
+        FilterKind::Rows(rows) => match rows.fingerprint {
+            Fingerprint::Nonzero { bits } => Some(f64::from(rows.slots) / usable(bits)),
+            _ => None,
+        },
+        FilterKind::Cuckoo(cuckoo) => Some(2.0 * f64::from(cuckoo.slots) / usable(cuckoo.bits)),
+        FilterKind::Buffer(buffer) => Some(buffer.guess),
+        _ => None,
+    }
 }
 
 /// N draws from U keys.

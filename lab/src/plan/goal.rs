@@ -5,6 +5,8 @@ use std::cmp::Ordering;
 use echoless::SpecError;
 use serde::Serialize;
 
+use crate::oracle::Score;
+
 /// The error rates of a filter on a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Rates {
@@ -12,6 +14,52 @@ pub struct Rates {
     pub fpr: f64,
     /// False negatives as a share of the duplicate arrivals.
     pub fnr: f64,
+}
+
+/// Rates, and how high they may well be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Prediction {
+    /// What to expect.
+    pub rates: Rates,
+    /// What will hardly be passed: bounds are compared with this.
+    pub cautious: Rates,
+}
+
+impl Prediction {
+    /// Rates without noise, from a formula.
+    #[must_use]
+    pub const fn exact(rates: Rates) -> Self {
+        Self {
+            rates,
+            cautious: rates,
+        }
+    }
+
+    /// From errors counted. Counts that stand for no more than luck are raised by two standard deviations and the rule of three; `limit` is an FPR that
+    /// is known not to be passed, and stands where too few false positives were seen to tell.
+    #[must_use]
+    pub fn counted(score: &Score, limit: Option<f64>) -> Self {
+        const FEW: u64 = 10;
+        let cautious = |errors: u64, arrivals: u64| {
+            let errors = errors as f64;
+            ((errors + 2.0 * errors.sqrt() + 3.0) / arrivals.max(1) as f64).min(1.0)
+        };
+        let highest = cautious(score.false_positives, score.distinct).min(limit.unwrap_or(1.0));
+        Self {
+            rates: Rates {
+                fpr: if score.false_positives < FEW && limit.is_some() {
+                    highest
+                } else {
+                    score.fpr()
+                },
+                fnr: score.fnr(),
+            },
+            cautious: Rates {
+                fpr: highest,
+                fnr: cautious(score.false_negatives, score.duplicates),
+            },
+        }
+    }
 }
 
 /// What one error of each kind costs, in any unit.
@@ -28,10 +76,11 @@ pub struct Costs {
 /// # Examples
 /// ```
 /// use std::cmp::Ordering;
-/// use echoless_lab::plan::{Goal, Rates};
+/// use echoless_lab::plan::{Goal, Prediction, Rates};
 /// let goal = Goal { max_fpr: Some(0.3), max_fnr: Some(0.25), costs: None };
-/// let meets = goal.standing(Rates { fpr: 0.25, fnr: 0.2 }, 2.0, 0.6);
-/// let misses = goal.standing(Rates { fpr: 0.0, fnr: 0.5 }, 1.0, 0.6);
+/// let predicted = |fpr, fnr| Prediction::exact(Rates { fpr, fnr });
+/// let meets = goal.standing(&predicted(0.25, 0.2), 2.0, 0.6);
+/// let misses = goal.standing(&predicted(0.0, 0.5), 1.0, 0.6);
 /// assert_eq!(meets.compare(&misses), Ordering::Less);
 /// assert_eq!((meets.tightest, misses.tightest), (Some(0.25 / 0.3), Some(2.0)));
 /// ```
@@ -116,15 +165,16 @@ impl Goal {
         Ok(())
     }
 
-    /// How a filter with these rates, touching so many cache lines a key, stands on a stream of which `fresh_share` is distinct.
+    /// How a filter of which this is predicted, touching so many cache lines a key, stands on a stream of which `fresh_share` is distinct.
     #[must_use]
-    pub fn standing(&self, rates: Rates, lines: f64, fresh_share: f64) -> Standing {
+    pub fn standing(&self, predicted: &Prediction, lines: f64, fresh_share: f64) -> Standing {
+        let Prediction { rates, cautious } = *predicted;
         let ratio = |rate: f64, bound: Option<f64>| {
             bound.map(|bound| if rate == 0.0 { 0.0 } else { rate / bound })
         };
         let ratios = [
-            ratio(rates.fpr, self.max_fpr),
-            ratio(rates.fnr, self.max_fnr),
+            ratio(cautious.fpr, self.max_fpr),
+            ratio(cautious.fnr, self.max_fnr),
         ];
         let tightest = ratios.into_iter().flatten().reduce(f64::max);
         let sum = rates.fpr + rates.fnr;
@@ -167,7 +217,7 @@ impl Goal {
             Some(ratio) if standing.has_room() => {
                 reasons.push(format!("bounds met, {ratio:.2} of the tighter used"));
             }
-            Some(ratio) => reasons.push(format!("bounds met barely, {ratio:.2} used")),
+            Some(_) => reasons.push("bounds met barely".into()),
         }
         reasons.push(match (self.costs, self.max_fpr, self.max_fnr) {
             (Some(_), ..) => format!("errors cost {:.4e} a record", standing.objective),
@@ -184,15 +234,15 @@ impl Goal {
 mod tests {
     use super::*;
 
-    fn rates(fpr: f64, fnr: f64) -> Rates {
-        Rates { fpr, fnr }
+    fn exact(fpr: f64, fnr: f64) -> Prediction {
+        Prediction::exact(Rates { fpr, fnr })
     }
 
     /// The index of the best of some rates, each at its number of lines.
     fn best(goal: Goal, fresh_share: f64, filters: &[(f64, f64, f64)]) -> usize {
         let standings: Vec<Standing> = filters
             .iter()
-            .map(|(fpr, fnr, lines)| goal.standing(rates(*fpr, *fnr), *lines, fresh_share))
+            .map(|(fpr, fnr, lines)| goal.standing(&exact(*fpr, *fnr), *lines, fresh_share))
             .collect();
         (0..filters.len())
             .min_by(|one, two| standings[*one].compare(&standings[*two]))
@@ -268,19 +318,44 @@ mod tests {
             max_fnr: Some(0.1),
             costs: None,
         };
-        let why = |rates| goal.why(rates, &goal.standing(rates, 3.0, 0.5));
-        assert_eq!(why(rates(0.2, 0.05)), "FPR 20.000 % over 10.000 %");
+        let why = |goal: &Goal, fpr, fnr| {
+            let predicted = exact(fpr, fnr);
+            goal.why(predicted.rates, &goal.standing(&predicted, 3.0, 0.5))
+        };
+        assert_eq!(why(&goal, 0.2, 0.05), "FPR 20.000 % over 10.000 %");
         assert_eq!(
-            why(rates(0.05, 0.02)),
+            why(&goal, 0.05, 0.02),
             "bounds met, 0.50 of the tighter used; 3.0 lines a key"
         );
-        assert!(why(rates(0.05, 0.099)).starts_with("bounds met barely, 0.99 used"));
-        let free = Goal::default();
-        let both = rates(0.05, 0.02);
+        assert!(why(&goal, 0.05, 0.099).starts_with("bounds met barely; "));
+        assert_eq!(why(&Goal::default(), 0.05, 0.02), "FPR + FNR 7.000 %");
+    }
+
+    #[test]
+    fn few_errors_may_have_been_luck() {
+        let score = |false_positives, false_negatives| Score {
+            distinct: 1000,
+            false_positives,
+            duplicates: 2000,
+            false_negatives,
+        };
+        let none = Prediction::counted(&score(0, 0), None);
+        assert_eq!(none.rates, Rates { fpr: 0.0, fnr: 0.0 });
         assert_eq!(
-            free.why(both, &free.standing(both, 3.0, 0.5)),
-            "FPR + FNR 7.000 %"
+            none.cautious,
+            Rates {
+                fpr: 0.003,
+                fnr: 0.0015
+            }
         );
+        let limited = Prediction::counted(&score(0, 100), Some(1e-9));
+        assert_eq!((limited.rates.fpr, limited.cautious.fpr), (1e-9, 1e-9));
+        assert_eq!(
+            (limited.rates.fnr, limited.cautious.fnr),
+            (0.05, 123.0 / 2000.0)
+        );
+        let many = Prediction::counted(&score(400, 0), Some(0.5));
+        assert_eq!((many.rates.fpr, many.cautious.fpr), (0.4, 0.443));
     }
 
     #[test]

@@ -7,9 +7,11 @@ mod goal;
 mod planner;
 mod question;
 mod simulation;
+mod smallest;
 
 pub use cost::{lines_touched, nanoseconds_per_key};
-pub use formula::uniform_rates;
-pub use goal::{Costs, Goal, Rates, Standing};
+pub use formula::{fpr_limit, uniform_rates};
+pub use goal::{Costs, Goal, Prediction, Rates, Standing};
 pub use planner::{Basis, Choice, Plan, plan};
 pub use question::Question;
+pub use smallest::plan_smallest;

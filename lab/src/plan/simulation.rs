@@ -3,7 +3,8 @@
 use echoless::FilterSpec;
 use echoless::spec::FilterKind;
 
-use super::goal::Rates;
+use super::formula::fpr_limit;
+use super::goal::Prediction;
 use super::question::Question;
 use crate::error::LabError;
 use crate::evaluate::{Options, evaluate};
@@ -93,12 +94,12 @@ impl<'a> Simulation<'a> {
             .with_tracked(spec.tracked())
     }
 
-    /// The rates of each filter; `None` for one that cannot be built here.
-    pub(super) fn rates(
+    /// What is predicted of each filter; `None` for one that cannot be built here.
+    pub(super) fn predict(
         &self,
         specs: &[FilterSpec],
         progress: &(dyn Fn(u64) + Sync),
-    ) -> Result<Vec<Option<Rates>>, LabError> {
+    ) -> Result<Vec<Option<Prediction>>, LabError> {
         let scaled: Vec<FilterSpec> = specs.iter().map(|spec| self.spec(spec)).collect();
         let buildable: Vec<bool> = scaled.iter().map(|spec| spec.build().is_ok()).collect();
         let to_run: Vec<FilterSpec> = scaled
@@ -111,13 +112,13 @@ impl<'a> Simulation<'a> {
         let evaluations = parallel::map(&groups, self.question.threads, |group| {
             evaluate(group, &self.stream, &options, progress)
         })?;
-        let mut rates = evaluations.into_iter().flatten().map(|evaluation| Rates {
-            fpr: evaluation.score.fpr(),
-            fnr: evaluation.score.fnr(),
-        });
+        let mut predictions = evaluations
+            .iter()
+            .flatten()
+            .map(|evaluation| Prediction::counted(&evaluation.score, fpr_limit(&evaluation.spec)));
         Ok(buildable
             .into_iter()
-            .map(|buildable| if buildable { rates.next() } else { None })
+            .map(|buildable| if buildable { predictions.next() } else { None })
             .collect())
     }
 

@@ -343,9 +343,9 @@ pub(crate) struct LabOutputs {
 /// Rank all filters for a stream and a memory, and say which to use
 #[derive(Debug, ClapArgs)]
 pub(crate) struct PlanArgs {
-    /// Memory of the filter: 64k, 256MiB, 2G (powers of 1024), 500MB (powers of 1000)
+    /// Memory of the filter: 64k, 256MiB, 2G (powers of 1024), 500MB (powers of 1000) [default: the least that meets both bounds]
     #[arg(short, long, value_name = "SIZE", allow_hyphen_values = true)]
-    pub(crate) memory: String,
+    pub(crate) memory: Option<String>,
 
     /// How many records the stream has: 10M, 1G [default: those of the sample]
     #[arg(

@@ -4,21 +4,22 @@ use std::num::NonZeroUsize;
 use std::thread::available_parallelism;
 
 use echoless::SpecError;
-use echoless_lab::plan::{Costs, Goal, Question};
+use echoless_lab::plan::{Costs, Goal, Plan, Question, plan, plan_smallest};
 use echoless_lab::stream::{Stream, parse_count};
 
 use crate::args::PlanArgs;
 use crate::config::thread_count;
 use crate::eval::Input;
 use crate::failure::Failure;
-use crate::lab_output::LabOutput;
+use crate::lab_output::{LabOutput, Progress};
 use crate::number::parse_size;
 use crate::recorded::Recorded;
 
 /// A run of `echoless plan`.
 #[derive(Debug)]
 pub(crate) struct Job {
-    memory: u64,
+    /// Without it the least memory that meets the bounds is looked for.
+    memory: Option<u64>,
     records: Option<u64>,
     pub(crate) input: Input,
     window: Option<u64>,
@@ -32,11 +33,24 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// What to ask the planner, once the sample is read.
-    pub(crate) fn question(&self) -> Result<Question, Failure> {
+    /// Reads the sample, if there is one, and asks the planner.
+    pub(crate) fn answer(&self, progress: &Progress) -> Result<(Question, Plan), Failure> {
+        let mut question = self.question()?;
+        let progress = |records| progress.add(records);
+        let plan = if self.memory.is_some() {
+            plan(&question, &progress)?
+        } else {
+            let (memory, plan) = plan_smallest(&question, &progress)?;
+            question.memory = memory;
+            plan
+        };
+        Ok((question, plan))
+    }
+
+    fn question(&self) -> Result<Question, Failure> {
         let stream = self.input.stream()?;
         Ok(Question {
-            memory: self.memory,
+            memory: self.memory.unwrap_or(0),
             records: self.records.unwrap_or(stream.records()),
             stream,
             window: self.window,
@@ -87,7 +101,10 @@ impl TryFrom<PlanArgs> for Job {
         };
         goal.check()?;
         Ok(Self {
-            memory: parse_size("memory", &typed.memory)?,
+            memory: typed
+                .memory
+                .map(|text| parse_size("memory", &text))
+                .transpose()?,
             records,
             input,
             window: typed

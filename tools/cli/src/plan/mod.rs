@@ -5,7 +5,7 @@ mod report;
 
 use std::process::ExitCode;
 
-use echoless_lab::plan::{nanoseconds_per_key, plan};
+use echoless_lab::plan::nanoseconds_per_key;
 
 pub(crate) use job::Job;
 
@@ -16,9 +16,8 @@ use report::{Report, Row};
 /// Runs `echoless plan`.
 pub(crate) fn run(job: &Job) -> Result<ExitCode, Failure> {
     let mut targets = LabTargets::open(&job.outputs, job.input.source())?;
-    let question = job.question()?;
     let progress = Progress::new(None, job.outputs.quiet);
-    let plan = plan(&question, &|records| progress.add(records))?;
+    let (question, plan) = job.answer(&progress)?;
     drop(progress);
     if job.spec_only {
         write_stdout(&format!("{}\n", plan.first().spec))?;

@@ -119,6 +119,26 @@ fn a_sample_or_a_window_asks_for_another_filter() {
 }
 
 #[test]
+fn without_a_memory_the_least_one_is_found() {
+    let args = [
+        "-n",
+        "25k",
+        "--distinct",
+        "0.6",
+        "--max-fpr",
+        "0.1",
+        "--max-fnr",
+        "0.1",
+    ];
+    let found: Value =
+        serde_json::from_str(&plan(&[&args[..], &["--json", "-"]].concat()).text()).unwrap();
+    assert_eq!(found["choices"][0]["meets_bounds"], true);
+    let bits_per_key = found["memory_bytes"].as_f64().unwrap() * 8.0 / 15_000.0;
+    // The limit is 2.5 bits a key, and a Bloom filter that never forgets is within twice that.
+    assert!((2.5..5.0).contains(&bits_per_key), "{bits_per_key}");
+}
+
+#[test]
 fn measured_speed_is_shown() {
     let args = [&SHORT[..], &["--measure", "--json", "-"]].concat();
     let measured: Value = serde_json::from_str(&plan(&args).text()).unwrap();
@@ -133,7 +153,10 @@ fn measured_speed_is_shown() {
 #[test]
 fn what_cannot_be_planned_is_refused() {
     for (args, expected) in [
-        (&["-n", "1M", "--distinct", "0.5"][..], "--memory"),
+        (
+            &["-n", "1M", "--distinct", "0.5"][..],
+            "memory: nothing is not possible; allowed: a size, or both max-fpr and max-fnr",
+        ),
         (
             &["-m", "1M"],
             "records: nothing is not possible; allowed: --records",
