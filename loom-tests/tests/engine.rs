@@ -149,6 +149,30 @@ fn shutdown_while_submitting() {
     LOST.assert();
 }
 
+/// A port that nobody waits with keeps no worker from its end, and what another thread handed in before is answered.
+#[test]
+fn shutdown_answers_what_was_submitted() {
+    check(
+        "shutdown_answers_what_was_submitted",
+        Preemptions::AtMost(2),
+        || {
+            let (engine, mut ports) = start(1, 1);
+            let mut port = ports.remove(0);
+            let ingest = thread::spawn(move || {
+                port.submit(&[A]).unwrap();
+                port
+            });
+            let mut port = ingest.join().unwrap();
+            assert_eq!(held(engine.shutdown().unwrap()), [A]);
+            let mut verdicts = Verdicts::new();
+            assert_eq!(port.drain(&mut verdicts), Ok(true));
+            assert_eq!(heard(&verdicts), [false]);
+            let lost = Err(Lost::Partition(0));
+            assert_eq!(port.observe(&[B], &mut verdicts), lost);
+        },
+    );
+}
+
 #[test]
 fn worker_panic_is_error() {
     check("worker_panic_is_error", Preemptions::AtMost(2), || {
