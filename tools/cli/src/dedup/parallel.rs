@@ -23,7 +23,7 @@ use super::keys::KeyReader;
 use crate::failure::Failure;
 
 /// How many chunks a node has handed in at a time: while the verdicts of one are on their way, it reads the next.
-const IN_FLIGHT: usize = 2;
+const IN_FLIGHT: usize = 6;
 
 /// How many chunks there are for each node: those in flight, one being read, one waiting.
 const CHUNKS_PER_NODE: usize = IN_FLIGHT + 2;
