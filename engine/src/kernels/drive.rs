@@ -5,7 +5,7 @@ use crate::hash::KeyHash;
 use crate::memory::{Line, prefetch};
 
 /// How many keys ahead a line is fetched. Far enough to cover a memory access, near enough that the line is still cached.
-const AHEAD: usize = 128;
+const AHEAD: usize = 192;
 
 /// What a filter does to the one line of a key.
 pub(crate) trait LineStep {
