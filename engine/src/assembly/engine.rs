@@ -1,6 +1,6 @@
 //! Dedicated worker threads own the partitions; ingest threads reach them through ports.
 
-use super::message::Request;
+use super::message::{RING_DEPTH, Request};
 use super::pinning::{Pinning, pin_thread};
 use super::port::{Lane, Port};
 use super::server::{Inlet, Order, PartitionServer};
@@ -9,9 +9,6 @@ use crate::filters::Filter;
 use crate::partition::{Partitioned, Partitioning};
 use crate::sync::{Arc, AtomicBool, JoinHandle, Ordering, spawn};
 use crate::transport::{Doorbell, Sleeper, Wait, ring};
-
-/// The messages that fit in a ring, unless asked otherwise: 8 Ki keys on their way to each partition.
-const RING_DEPTH: usize = 128;
 
 /// How an engine is set up; see [`Engine::builder`].
 #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! Every thread is ingest and worker in one: it routes its own batches, and serves its peers while it waits.
 
 use super::engine::connect;
+use super::message::RING_DEPTH;
 use super::port::{Meanwhile, Port, Turn};
 use super::server::{Order, PartitionServer};
 use crate::error::{BuildError, Lost};
@@ -9,9 +10,6 @@ use crate::hash::KeyHash;
 use crate::partition::Partitioned;
 use crate::transport::{Doorbell, Sleeper, Wait};
 use crate::verdicts::Verdicts;
-
-/// The messages that fit in a ring, unless asked otherwise.
-const RING_DEPTH: usize = 128;
 
 /// How a mesh is set up.
 #[derive(Debug, Clone, Copy)]

@@ -39,11 +39,6 @@ pub trait Filter: Send {
         None
     }
 
-    /// Asks the cache for what these keys will touch when they are observed soon. A hint: it changes nothing.
-    fn prefetch(&self, keys: &[KeyHash]) {
-        let _ = keys;
-    }
-
     /// Tests and records a batch; `verdicts` is resized to it.
     fn observe(&mut self, keys: &[KeyHash], verdicts: &mut Verdicts) {
         verdicts.reset(keys.len());
@@ -81,9 +76,5 @@ impl Filter for Box<dyn Filter> {
 
     fn load(&self) -> Option<f64> {
         (**self).load()
-    }
-
-    fn prefetch(&self, keys: &[KeyHash]) {
-        (**self).prefetch(keys);
     }
 }

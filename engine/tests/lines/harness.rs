@@ -146,7 +146,6 @@ fn observe(filter: &mut dyn Filter, keys: &[KeyHash], batch: usize) -> Vec<bool>
     let mut verdicts = Verdicts::new();
     let mut all = Vec::new();
     for keys in keys.chunks(batch) {
-        filter.prefetch(keys);
         filter.observe(keys, &mut verdicts);
         all.extend((0..keys.len()).map(|index| verdicts.is_duplicate(index)));
     }

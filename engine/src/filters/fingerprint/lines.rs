@@ -12,7 +12,7 @@ use crate::kernels::{
 };
 #[cfg(target_arch = "x86_64")]
 use crate::kernels::{avx2::Avx2, avx512::Avx512};
-use crate::memory::{Line, LineArray, prefetch};
+use crate::memory::{Line, LineArray};
 use crate::report::Report;
 
 /// A duplicate filter that keeps, for each line, its most recent fingerprints. One cache line is touched for each key.
@@ -224,12 +224,6 @@ impl Filter for FingerprintLines {
 
     fn load(&self) -> Option<f64> {
         Some(self.joint_report(0, self.geometry(), self.tally).fill)
-    }
-
-    fn prefetch(&self, keys: &[KeyHash]) {
-        for key in keys {
-            prefetch(&self.lines, self.range.position(*key));
-        }
     }
 }
 

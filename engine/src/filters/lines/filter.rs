@@ -7,7 +7,7 @@ use crate::hash::KeyHash;
 use crate::kernels::{BitOps, Drive, LineRange, LineStep, Visit, scalar::Scalar};
 #[cfg(target_arch = "x86_64")]
 use crate::kernels::{avx2::Avx2, avx512::Avx512};
-use crate::memory::{Line, LineArray, prefetch};
+use crate::memory::{Line, LineArray};
 
 /// A filter of lines that shows them, to be measured and looked into.
 pub trait LineForm: Filter {
@@ -102,12 +102,6 @@ impl<R: Rule> Filter for LineFilter<R> {
     fn load(&self) -> Option<f64> {
         let loads = self.lines.iter().map(|line| self.rule.load(line));
         Some(loads.sum::<f64>() / self.lines.len() as f64)
-    }
-
-    fn prefetch(&self, keys: &[KeyHash]) {
-        for key in keys {
-            prefetch(&self.lines, self.range.position(*key));
-        }
     }
 }
 
