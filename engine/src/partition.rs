@@ -64,6 +64,11 @@ impl Partitioning {
         first_line(self.lines, count, index)..first_line(self.lines, count, index + 1)
     }
 
+    /// The lowest hash of each partition.
+    pub(crate) fn starts(&self) -> &[u64] {
+        &self.starts
+    }
+
     /// The partition that owns the line of a key.
     #[must_use]
     #[inline(always)]

@@ -1,8 +1,9 @@
 //! Dedicated worker threads own the partitions; ingest threads reach them through ports.
 
+use super::lane::Lane;
 use super::message::{RING_DEPTH, Request};
 use super::pinning::{Pinning, pin_thread};
-use super::port::{Lane, Port};
+use super::port::Port;
 use super::server::{Inlet, Order, PartitionServer};
 use crate::error::{BuildError, Lost, SpecError};
 use crate::filters::Filter;
@@ -223,10 +224,7 @@ pub(super) fn connect(
             requested.set_doorbell(port.doorbell());
             answers.set_doorbell(port.doorbell());
             port_lanes.push(Lane::new(requests, answered));
-            inlets.push(Inlet {
-                requests: requested,
-                answers,
-            });
+            inlets.push(Inlet::new(requested, answers));
         }
         lanes.push(port_lanes);
     }

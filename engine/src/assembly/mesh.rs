@@ -174,7 +174,7 @@ impl<F: Filter> Node<F> {
     pub fn serve_until(&mut self, mut condition: impl FnMut() -> bool) -> Result<(), Lost> {
         while !condition() {
             if !self.port.work(&mut self.server)? {
-                self.port.wait_for_answers(&self.server, &mut condition);
+                self.port.wait_for_answers(&self.server, |_| condition());
                 self.port.collect()?;
             }
         }
@@ -197,7 +197,7 @@ impl<F: Filter> Node<F> {
             if !self.port.work(&mut self.server)? {
                 let server = &self.server;
                 let finished = || server.is_finished();
-                self.port.wait_for_answers(server, finished);
+                self.port.wait_for_answers(server, |_| finished());
                 self.port.collect()?;
             }
         }

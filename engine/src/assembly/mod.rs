@@ -17,10 +17,12 @@
 //! of a [`Mesh`] are numbered, and partitions apply them by number, so its verdicts are those of the undivided filter too.
 
 mod engine;
+mod lane;
 mod mesh;
 mod message;
 mod pinning;
 mod port;
+mod routing;
 mod server;
 
 pub use engine::{Engine, EngineBuilder};

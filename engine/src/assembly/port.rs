@@ -2,11 +2,14 @@
 
 use std::collections::VecDeque;
 
-use super::message::{Kind, MESSAGE_KEYS, Request};
+use super::lane::{Gone, Lane};
+use super::message::{Kind, MESSAGE_KEYS};
+use super::routing::{Places, Router};
+use crate::cpu::Granted;
 use crate::error::Lost;
 use crate::hash::KeyHash;
 use crate::partition::Partitioning;
-use crate::transport::{Consumer, Doorbell, PopError, Producer, Sleeper, Wait};
+use crate::transport::{Doorbell, Sleeper, Wait};
 use crate::verdicts::Verdicts;
 
 /// Where a thread hands in its keys and gets its verdicts. One for each ingest thread: it can be sent to a thread, not shared.
@@ -29,7 +32,7 @@ use crate::verdicts::Verdicts;
 /// ```
 #[derive(Debug)]
 pub struct Port {
-    partitioning: Partitioning,
+    router: Router,
     lanes: Vec<Lane>,
     sleeper: Sleeper,
     wait: Wait,
@@ -38,38 +41,15 @@ pub struct Port {
     /// The number of the oldest pending batch, counted by this port.
     oldest: u64,
     free: Vec<Batch>,
-    /// How many keys of the batch that is handed in go to each lane.
-    counts: Vec<usize>,
     /// What ended this port: there are batches that will never be complete.
     lost: Option<Lost>,
-}
-
-/// The way to one partition and back.
-#[derive(Debug)]
-pub(super) struct Lane {
-    requests: Producer<Request>,
-    answers: Consumer<u64>,
-    /// The keys of the batch that is handed in.
-    keys: Vec<KeyHash>,
-    /// What was sent and not answered: no more than `answers` has room for, so that the other side never has to wait.
-    sent: VecDeque<Sent>,
-    /// The other side is gone, and all that it answered was taken.
-    dead: bool,
-}
-
-/// Where an answer belongs.
-#[derive(Debug)]
-struct Sent {
-    batch: u64,
-    /// The first of its keys among those of the batch that went this way.
-    first: usize,
 }
 
 #[derive(Debug, Default)]
 struct Batch {
     verdicts: Verdicts,
-    /// For each lane, the places in the batch of the keys that went there; not kept if all went one way.
-    places: Vec<Vec<u32>>,
+    /// For each lane, where the answers belong.
+    places: Vec<Places>,
     /// Messages without answer, and one more until all are sent: a batch that got stuck on the way is never complete.
     unanswered: usize,
     /// Not all of it could be sent.
@@ -106,43 +86,29 @@ pub(super) enum Turn {
     Number(u64),
 }
 
-impl Lane {
-    pub(super) const fn new(requests: Producer<Request>, answers: Consumer<u64>) -> Self {
-        Self {
-            requests,
-            answers,
-            keys: Vec::new(),
-            sent: VecDeque::new(),
-            dead: false,
-        }
-    }
-
-    fn has_answer(&self) -> bool {
-        // A lane without questions is only closed, which is found out when something is sent.
-        !self.dead && !self.sent.is_empty() && self.answers.is_ready()
-    }
-
-    fn has_credit(&self) -> bool {
-        self.sent.len() < self.answers.capacity()
+impl Batch {
+    /// Enters the answer to the next message of a lane.
+    fn enter(&mut self, kernel: Granted, owner: usize, answer: u64) {
+        self.unanswered -= 1;
+        self.places[owner].enter(kernel, answer, self.verdicts.words_mut());
     }
 }
 
 impl Port {
-    pub(super) const fn new(
+    pub(super) fn new(
         partitioning: Partitioning,
         lanes: Vec<Lane>,
         sleeper: Sleeper,
         wait: Wait,
     ) -> Self {
         Self {
-            partitioning,
+            router: Router::new(partitioning),
             lanes,
             sleeper,
             wait,
             pending: VecDeque::new(),
             oldest: 0,
             free: Vec::new(),
-            counts: Vec::new(),
             lost: None,
         }
     }
@@ -176,13 +142,8 @@ impl Port {
 
     /// Whether the oldest batch waits for an answer that can never come.
     fn oldest_is_doomed(&self) -> bool {
-        let waits = |lane: &Lane| {
-            lane.sent
-                .front()
-                .is_some_and(|sent| sent.batch == self.oldest)
-        };
         self.pending.front().is_none_or(|batch| batch.cut_off)
-            || self.lanes.iter().any(|lane| lane.dead && waits(lane))
+            || self.lanes.iter().any(|lane| lane.dooms(self.oldest))
     }
 
     /// How many batches were submitted and not polled.
@@ -249,13 +210,10 @@ impl Port {
         batch.verdicts.reset(keys.len());
         batch.unanswered = 1;
         batch.cut_off = false;
-        self.route(keys, &mut batch);
+        self.router.route(keys, &mut batch.places);
         self.pending.push_back(batch);
         for owner in 0..self.lanes.len() {
-            // The keys are lent out while they are sent, because waiting for room needs the whole port.
-            let keys = std::mem::take(&mut self.lanes[owner].keys);
-            let sent = self.send_keys(owner, turn, &keys, meanwhile);
-            self.lanes[owner].keys = keys;
+            let sent = self.send_keys(owner, turn, meanwhile);
             if sent.is_err()
                 && let Some(batch) = self.pending.back_mut()
             {
@@ -269,59 +227,35 @@ impl Port {
         Ok(())
     }
 
-    /// Sorts the keys by the partitions that own them.
-    fn route(&mut self, keys: &[KeyHash], batch: &mut Batch) {
-        if let [only] = &mut self.lanes[..] {
-            only.keys.clear();
-            only.keys.extend_from_slice(keys);
-            return;
-        }
-        // Room for all keys in every lane first, so that the loop has no growing in it.
-        batch.places.resize_with(self.lanes.len(), Vec::new);
-        for (lane, places) in self.lanes.iter_mut().zip(&mut batch.places) {
-            lane.keys.resize(keys.len(), KeyHash(0));
-            places.resize(keys.len(), 0);
-        }
-        self.counts.clear();
-        self.counts.resize(self.lanes.len(), 0);
-        for (place, key) in keys.iter().enumerate() {
-            let owner = self.partitioning.of(*key);
-            let count = &mut self.counts[owner];
-            self.lanes[owner].keys[*count] = *key;
-            batch.places[owner][*count] = place as u32;
-            *count += 1;
-        }
-        for (lane, count) in self.lanes.iter_mut().zip(&self.counts) {
-            lane.keys.truncate(*count);
-        }
-    }
-
     /// Sends the keys of one partition, in messages.
     fn send_keys(
         &mut self,
         owner: usize,
         turn: Turn,
-        keys: &[KeyHash],
         meanwhile: &mut impl Meanwhile,
     ) -> Result<(), Lost> {
+        let count = self.router.keys_of(owner).len();
         let (number, last) = match turn {
             Turn::Number(number) => (number, Kind::LastOfTurn),
-            Turn::Unnumbered if keys.is_empty() => return Ok(()),
+            Turn::Unnumbered if count == 0 => return Ok(()),
             Turn::Unnumbered => (0, Kind::Part),
         };
+        let batch = self.oldest + self.pending.len() as u64 - 1;
         let mut first = 0;
         loop {
-            let end = keys.len().min(first + MESSAGE_KEYS);
-            let kind = if end == keys.len() { last } else { Kind::Part };
+            let end = count.min(first + MESSAGE_KEYS);
+            let kind = if end == count { last } else { Kind::Part };
             self.wait_for_room(owner, meanwhile)?;
-            self.send(owner, number, kind, &keys[first..end])?;
-            let batch = self.oldest + self.pending.len() as u64 - 1;
-            self.lanes[owner].sent.push_back(Sent { batch, first });
+            let keys = &self.router.keys_of(owner)[first..end];
+            self.lanes[owner]
+                .ask(number, kind, keys, batch)
+                .map_err(|Gone| self.lose(owner))?;
             if let Some(batch) = self.pending.back_mut() {
                 batch.unanswered += 1;
             }
             first = end;
-            if end == keys.len() {
+            if end == count {
+                self.lanes[owner].announce();
                 return Ok(());
             }
         }
@@ -337,7 +271,7 @@ impl Port {
                 return Ok(true);
             }
             if !self.work(meanwhile)? {
-                self.wait_for_answers(meanwhile, || false);
+                self.wait_for_answers(meanwhile, |_| false);
             }
         }
         Ok(false)
@@ -354,7 +288,10 @@ impl Port {
     pub(super) fn say_farewell(&mut self, meanwhile: &mut impl Meanwhile) -> Result<(), Lost> {
         for owner in 0..self.lanes.len() {
             self.wait_for_room(owner, meanwhile)?;
-            self.send(owner, 0, Kind::Farewell, &[])?;
+            self.lanes[owner]
+                .send(0, Kind::Farewell, &[])
+                .map_err(|Gone| self.lose(owner))?;
+            self.lanes[owner].announce();
         }
         Ok(())
     }
@@ -363,11 +300,11 @@ impl Port {
     pub(super) fn wait_for_answers(
         &mut self,
         meanwhile: &impl Meanwhile,
-        mut condition: impl FnMut() -> bool,
+        mut condition: impl FnMut(&[Lane]) -> bool,
     ) {
         let Self { sleeper, lanes, .. } = self;
         sleeper.wait_until(self.wait, || {
-            meanwhile.has_work() || lanes.iter().any(Lane::has_answer) || condition()
+            meanwhile.has_work() || lanes.iter().any(Lane::has_answer) || condition(lanes)
         });
     }
 
@@ -377,62 +314,36 @@ impl Port {
 
     /// Waits until a message can be sent and its answer be taken, or the lane is closed.
     fn wait_for_room(&mut self, owner: usize, meanwhile: &mut impl Meanwhile) -> Result<(), Lost> {
-        loop {
-            let lane = &self.lanes[owner];
-            if lane.has_credit() && lane.requests.is_ready() {
-                return Ok(());
-            }
+        if self.lanes[owner].has_room() {
+            return Ok(());
+        }
+        // Nobody makes room who does not know of what there is to do.
+        self.lanes[owner].announce();
+        while !self.lanes[owner].has_room() {
             self.collect()?;
             if !self.work(meanwhile)? {
-                let Self { sleeper, lanes, .. } = self;
-                sleeper.wait_until(self.wait, || {
-                    let lane = &lanes[owner];
-                    lane.has_credit() && lane.requests.is_ready()
-                        || meanwhile.has_work()
-                        || lanes.iter().any(Lane::has_answer)
-                });
+                self.wait_for_answers(meanwhile, |lanes| lanes[owner].has_room());
             }
         }
+        Ok(())
     }
 
-    /// Sends a message to a lane that has room or is closed.
-    fn send(&mut self, owner: usize, turn: u64, kind: Kind, keys: &[KeyHash]) -> Result<(), Lost> {
-        let Ok(mut slot) = self.lanes[owner].requests.vacant() else {
-            let lost = Lost::Partition(owner);
-            self.lost = self.lost.or(Some(lost));
-            return Err(lost);
-        };
-        slot.fill(turn, kind, keys);
-        slot.publish();
-        Ok(())
+    /// Notes that the owner of a partition is gone.
+    fn lose(&mut self, owner: usize) -> Lost {
+        let lost = Lost::Partition(owner);
+        self.lost = self.lost.or(Some(lost));
+        lost
     }
 
     /// Takes the answers that are there, so that the partitions have room for more; also those of the others if one is lost.
     pub(super) fn collect(&mut self) -> Result<(), Lost> {
+        let (pending, oldest, kernel) = (&mut self.pending, self.oldest, self.router.kernel());
         for (owner, lane) in self.lanes.iter_mut().enumerate() {
-            while let Some(sent) = lane.sent.front() {
-                let mask = match lane.answers.try_pop() {
-                    Ok(mask) => mask,
-                    Err(PopError::Empty) => break,
-                    Err(PopError::Closed) => {
-                        lane.dead = true;
-                        self.lost = self.lost.or(Some(Lost::Partition(owner)));
-                        break;
-                    }
-                };
-                let batch = &mut self.pending[(sent.batch - self.oldest) as usize];
-                batch.unanswered -= 1;
-                let words = batch.verdicts.words_mut();
-                match batch.places.get(owner) {
-                    Some(places) => scatter(mask, &places[sent.first..], words),
-                    // All keys went one way, so answers are words of the batch; that to no keys is none.
-                    None => {
-                        if let Some(word) = words.get_mut(sent.first / MESSAGE_KEYS) {
-                            *word = mask;
-                        }
-                    }
-                }
-                lane.sent.pop_front();
+            let taken = lane.take_answers(|batch, answer| {
+                pending[(batch - oldest) as usize].enter(kernel, owner, answer);
+            });
+            if taken.is_err() {
+                self.lost = self.lost.or(Some(Lost::Partition(owner)));
             }
         }
         self.check_whole()
@@ -452,15 +363,5 @@ impl Port {
             self.free.push(batch);
         }
         true
-    }
-}
-
-/// Sets the bit of each duplicate at its place in the batch.
-#[inline]
-fn scatter(mut mask: u64, places: &[u32], words: &mut [u64]) {
-    while mask != 0 {
-        let place = places[mask.trailing_zeros() as usize] as usize;
-        words[place / 64] |= 1 << (place % 64);
-        mask &= mask - 1;
     }
 }

@@ -7,14 +7,29 @@ use crate::transport::{Consumer, PopError, Producer};
 
 use super::message::{Kind, MESSAGE_KEYS, Request};
 
-/// How many messages of one port are answered in one pass, before the thread looks around again: 2048 keys.
-const MESSAGES_AT_ONCE: usize = 32;
+/// How many messages are answered in one pass, before the thread looks around again: 4096 keys.
+const MESSAGES_AT_ONCE: usize = 64;
 
 /// The rings between one port and this partition.
 #[derive(Debug)]
 pub(super) struct Inlet {
-    pub(super) requests: Consumer<Request>,
-    pub(super) answers: Producer<u64>,
+    requests: Consumer<Request>,
+    answers: Producer<u64>,
+    /// How many messages at the front are in the pass that is made.
+    taken: usize,
+    /// The answers to them.
+    answered: Vec<u64>,
+}
+
+impl Inlet {
+    pub(super) const fn new(requests: Consumer<Request>, answers: Producer<u64>) -> Self {
+        Self {
+            requests,
+            answers,
+            taken: 0,
+            answered: Vec::new(),
+        }
+    }
 }
 
 /// In which order the messages of several ports are applied.
@@ -36,8 +51,12 @@ pub(super) struct PartitionServer<F> {
     turn: u64,
     /// The inlet that is looked at first.
     first: usize,
+    /// The keys of the pass that is made.
     keys: Vec<KeyHash>,
-    answers: Vec<u64>,
+    /// Its messages: the inlet of each and how many of the keys are its own.
+    messages: Vec<(usize, usize)>,
+    /// Its verdicts, in the order of the keys.
+    verdicts: Vec<u64>,
 }
 
 /// What the front of an inlet is to a server.
@@ -64,7 +83,8 @@ impl<F: Filter> PartitionServer<F> {
             turn: 0,
             first: 0,
             keys: Vec::new(),
-            answers: Vec::new(),
+            messages: Vec::new(),
+            verdicts: Vec::new(),
         }
     }
 
@@ -72,25 +92,23 @@ impl<F: Filter> PartitionServer<F> {
         self.filter
     }
 
-    /// Answers some of the messages that are due; false if there was none.
+    /// Answers the messages that are due, all in one pass through the filter; false if there was none.
     ///
     /// # Errors
     /// [`Lost`] if, in order of turns, the batch that is due can never come.
     pub(super) fn serve(&mut self) -> Result<bool, Lost> {
-        let count = self.inlets.len();
-        let mut served = false;
-        let mut hopeless = true;
-        for offset in 0..count {
-            let index = (self.first + offset) % count;
-            served |= self.answer(index);
+        self.gather();
+        let served = !self.messages.is_empty();
+        self.answer();
+        let mut hopeless = !served;
+        for index in 0..self.inlets.len() {
             match (self.order, self.front(index)) {
                 (Order::Turns, Front::Gone) => return Err(Lost::Peer(index)),
                 (_, Front::Early | Front::Farewell | Front::Gone) => {}
                 (_, Front::Due | Front::Nothing) => hopeless = false,
             }
         }
-        self.first = (self.first + 1) % count.max(1);
-        if hopeless && !served && self.order == Order::Turns && !self.is_finished() {
+        if hopeless && self.order == Order::Turns && !self.is_finished() {
             return Err(Lost::Turn(self.turn));
         }
         Ok(served)
@@ -139,40 +157,91 @@ impl<F: Filter> PartitionServer<F> {
             && (self.order == Order::Arrival || request.turn == self.turn)
     }
 
-    /// Answers the messages at the front of an inlet that are due and there, all in one pass through the filter; false if none is.
-    fn answer(&mut self, index: usize) -> bool {
+    /// Copies the keys of messages that are due: the longer the pass, the more of it runs with its lines fetched ahead.
+    fn gather(&mut self) {
         self.keys.clear();
-        let mut messages = 0;
-        let mut ends_turn = false;
-        while messages < MESSAGES_AT_ONCE && !ends_turn {
-            let Ok(request) = self.inlets[index].requests.peek(messages) else {
-                break;
+        self.messages.clear();
+        let count = self.inlets.len();
+        // In order of turns, one inlet after the other becomes due; in order of arrival, each is looked at once.
+        let mut fruitless = 0;
+        while fruitless < count && self.messages.len() < MESSAGES_AT_ONCE {
+            let before = self.messages.len();
+            self.gather_from(self.first);
+            fruitless += 1;
+            if self.order == Order::Turns && self.messages.len() > before {
+                fruitless = 0;
+            }
+            self.first = (self.first + 1) % count;
+        }
+    }
+
+    /// Copies what is due at one inlet: in order of turns, as far as the turn goes.
+    fn gather_from(&mut self, index: usize) {
+        let turn = self.turn;
+        while self.messages.len() < MESSAGES_AT_ONCE && self.turn == turn {
+            let inlet = &self.inlets[index];
+            let Ok(request) = inlet.requests.peek(inlet.taken) else {
+                return;
             };
             if !self.is_due(&request) {
-                break;
+                return;
             }
             self.keys.extend_from_slice(request.keys());
-            messages += 1;
-            ends_turn = request.kind == Kind::LastOfTurn;
-            // A message that is not full ends the pass: the words of the next ones would not be its answers.
-            if request.keys().len() < MESSAGE_KEYS {
-                break;
-            }
+            self.messages.push((index, request.keys().len()));
+            let ends_turn = request.kind == Kind::LastOfTurn && self.order == Order::Turns;
+            self.turn += u64::from(ends_turn);
+            self.inlets[index].taken += 1;
         }
-        if messages == 0 {
-            return false;
+    }
+
+    /// Judges the keys that were gathered, and answers each message in its inlet.
+    fn answer(&mut self) {
+        if self.messages.is_empty() {
+            return;
         }
-        self.answers.clear();
-        self.answers.resize(messages, 0);
-        let words = self.keys.len().div_ceil(MESSAGE_KEYS);
-        self.filter
-            .observe_words(&self.keys, &mut self.answers[..words]);
-        let inlet = &mut self.inlets[index];
-        // The port keeps no more questions open than there is room for answers, so this fails only if it is gone.
-        let pushed = inlet.answers.push_batch(self.answers.iter().copied());
-        debug_assert!(pushed == Ok(messages) || inlet.answers.is_closed());
-        inlet.requests.release(messages);
-        self.turn += u64::from(ends_turn && self.order == Order::Turns);
-        true
+        self.verdicts.clear();
+        self.verdicts
+            .resize(self.keys.len().div_ceil(MESSAGE_KEYS), 0);
+        self.filter.observe_words(&self.keys, &mut self.verdicts);
+        let mut start = 0;
+        for (index, count) in self.messages.drain(..) {
+            let answer = bits(&self.verdicts, start, count);
+            self.inlets[index].answered.push(answer);
+            start += count;
+        }
+        for inlet in self.inlets.iter_mut().filter(|inlet| inlet.taken > 0) {
+            // The port keeps no more questions open than there is room for answers, so this fails only if it is gone.
+            let pushed = inlet.answers.push_batch(inlet.answered.drain(..));
+            debug_assert!(pushed == Ok(inlet.taken) || inlet.answers.is_closed());
+            inlet.requests.release(inlet.taken);
+            inlet.taken = 0;
+        }
+    }
+}
+
+/// `count` bits (at most 64) from bit `start` of the words on.
+fn bits(words: &[u64], start: usize, count: usize) -> u64 {
+    let (word, shift) = (start / 64, start % 64);
+    let low = words.get(word).map_or(0, |word| word >> shift);
+    // Not needed at shift 0, where there is nothing to shift in from the next word.
+    let high = words
+        .get(word + 1)
+        .map_or(0, |word| word << 1 << (63 - shift));
+    (low | high) & u64::MAX.checked_shr(64 - count as u32).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bits;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn bits_are_cut_out_of_words(words in prop::collection::vec(any::<u64>(), 1..4), start in 0usize..256, count in 0usize..=64) {
+            prop_assume!(start + count <= words.len() * 64);
+            let bit = |at: usize| words[at / 64] >> (at % 64) & 1;
+            let expected = (0..count).fold(0, |bits, at| bits | bit(start + at) << at);
+            prop_assert_eq!(bits(&words, start, count), expected);
+        }
     }
 }

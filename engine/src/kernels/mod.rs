@@ -11,8 +11,10 @@ mod bits;
 pub(crate) mod drive;
 pub(crate) mod portable;
 pub(crate) mod scalar;
+mod select;
 mod slot;
 
 pub(crate) use bits::{BitOps, Filters, LINE_BITS};
 pub(crate) use drive::{Drive, LineRange, LineStep, Visit};
+pub(crate) use select::{GROUP, SelectOps};
 pub(crate) use slot::{Slot, SlotOps};

@@ -59,12 +59,18 @@ impl<T> Producer<T> {
         self.room(1) > 0 || self.is_closed()
     }
 
-    /// Closes the ring: what is in it can still be popped.
-    pub fn close(&mut self) {
-        self.ring.close();
+    /// Rings the bell of the thread that reads this ring, after what was published [unannounced](Vacant::publish_unannounced).
+    #[inline]
+    pub fn announce(&self) {
         if let Some(reader) = &self.doorbell {
             reader.ring();
         }
+    }
+
+    /// Closes the ring: what is in it can still be popped.
+    pub fn close(&mut self) {
+        self.ring.close();
+        self.announce();
     }
 
     /// Pushes one item.
@@ -102,6 +108,7 @@ impl<T> Producer<T> {
         }
         if pushed > 0 {
             self.publish(pushed);
+            self.announce();
         }
         Ok(pushed)
     }
@@ -165,9 +172,6 @@ impl<T> Producer<T> {
         self.tail = self.tail.wrapping_add(count);
         // Release: pairs with the Acquire in `Consumer::ready`, which reads what was written to the slots.
         self.ring.tail.store(self.tail, Ordering::Release);
-        if let Some(reader) = &self.doorbell {
-            reader.ring();
-        }
     }
 }
 
@@ -185,10 +189,22 @@ pub struct Vacant<'a, T> {
     slot: MutPtr<T>,
 }
 
-impl<T> Vacant<'_, T> {
+impl<'a, T> Vacant<'a, T> {
     /// Pushes what the slot holds.
     #[inline]
     pub fn publish(self) {
+        self.hand_over().announce();
+    }
+
+    /// Pushes what the slot holds without ringing the reader's bell, which costs more than the rest: a reader that is awake finds it, one that
+    /// sleeps may sleep on. For several in a row; [`Producer::announce`] must follow.
+    #[inline]
+    pub fn publish_unannounced(self) {
+        self.hand_over();
+    }
+
+    #[inline]
+    fn hand_over(self) -> &'a Producer<T> {
         let producer = {
             let Self {
                 producer,
@@ -197,6 +213,7 @@ impl<T> Vacant<'_, T> {
             producer
         };
         producer.publish(1);
+        producer
     }
 }
 
