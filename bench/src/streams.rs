@@ -80,6 +80,11 @@ impl Stream {
         }
     }
 
+    /// Has the stream repeat its last `keys` keys, a multiple of [`BATCH`]; of a Zipf stream, those of the circle.
+    pub const fn go_back(&mut self, keys: u64) {
+        self.next = self.next.wrapping_sub(keys);
+    }
+
     /// The next keys.
     pub fn batch(&mut self) -> &[KeyHash] {
         let start = self.next;

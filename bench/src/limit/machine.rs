@@ -1,0 +1,197 @@
+//! What the machine does with lines when no filter is involved: random reads, random updates, and reading one after the other.
+
+use echoless::KeyHash;
+use echoless::memory::{LINE_BYTES, Line, LineArray, huge_page_bytes, prefetch};
+
+use super::{Arguments, BATCH, rate};
+use crate::clock::median;
+use crate::streams::{Stream, StreamKind};
+use crate::table::{Cell, Failure, Table};
+
+/// How far ahead plain loops ask for lines; 0 leaves it to the CPU's own look-ahead. The rate is the best of them.
+pub(super) const LOOK_AHEAD: [usize; 6] = [0, 32, 64, 128, 192, 256];
+
+/// Keys, or lines, per second: without look-ahead in software, and at best.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rates {
+    pub(super) plain: f64,
+    pub(super) best: f64,
+}
+
+impl Rates {
+    /// The medians of several measurements at each of [`LOOK_AHEAD`].
+    pub(super) fn of(measured: Vec<Vec<f64>>) -> Self {
+        let medians: Vec<f64> = measured.into_iter().map(median).collect();
+        Self {
+            plain: medians[0],
+            best: medians.into_iter().fold(0.0, f64::max),
+        }
+    }
+}
+
+/// Rows for an array of this size, on huge pages if the machine grants them and on small ones.
+pub(super) fn measure(
+    arguments: &Arguments,
+    mebibytes: u64,
+    table: &mut Table,
+) -> Result<(), Failure> {
+    let count = (mebibytes << 20) / LINE_BYTES;
+    let mut huge = LineArray::zeroed(count)?;
+    huge.fill(Line([1; 8]));
+    measure_lines(arguments, mebibytes, &mut huge, table)?;
+    drop(huge);
+    // Memory of the allocator, which asks for no huge pages: small ones where the system grants huge ones only when asked.
+    let mut small = Vec::new();
+    small.try_reserve_exact(usize::try_from(count)?)?;
+    small.resize(usize::try_from(count)?, Line([1; 8]));
+    measure_lines(arguments, mebibytes, &mut small, table)
+}
+
+fn measure_lines(
+    arguments: &Arguments,
+    mebibytes: u64,
+    lines: &mut [Line],
+    table: &mut Table,
+) -> Result<(), Failure> {
+    let keys = arguments.keys * 1_000_000;
+    let mut stream = Stream::new(StreamKind::Distinct, 1);
+    let mut reads = vec![Vec::new(); LOOK_AHEAD.len()];
+    let mut updates = reads.clone();
+    let mut sweeps = Vec::new();
+    for _ in 0..arguments.rounds {
+        for (index, ahead) in LOOK_AHEAD.into_iter().enumerate() {
+            let (mut read, mut seen) = (0, 0);
+            reads[index].push(rate(&mut stream, BATCH, keys, |keys| {
+                seen += read_lines(lines, keys, ahead);
+                read += keys.len() as u64;
+            }));
+            check_reads(seen, read)?;
+            updates[index].push(rate(&mut stream, BATCH, keys, |keys| {
+                update_lines(lines, keys, ahead);
+            }));
+        }
+        sweeps.push(sweep_rate(lines, keys)?);
+    }
+    let reads = Rates::of(reads);
+    let huge = huge_page_bytes(lines) as f64 / size_of_val(lines) as f64;
+    let mut row = |form: &str, rates: Rates| {
+        table.push(vec![
+            "machine".into(),
+            form.into(),
+            "".into(),
+            1u64.into(),
+            mebibytes.into(),
+            huge.into(),
+            rates.best.into(),
+            rates.plain.into(),
+            reads.best.into(),
+            (rates.best / rates.plain).into(),
+            (rates.best / reads.best).into(),
+            Cell::Nothing,
+            Cell::Nothing,
+        ]);
+    };
+    row("random line reads", reads);
+    row("random line updates", Rates::of(updates));
+    let sweeps = median(sweeps);
+    let sweeps = Rates {
+        plain: sweeps,
+        best: sweeps,
+    };
+    row("lines read one after the other", sweeps);
+    Ok(())
+}
+
+/// Reads the line of each key, the lines of later keys being fetched meanwhile; the number of lines with something in them.
+pub(super) fn read_lines(lines: &[Line], keys: &[KeyHash], ahead: usize) -> u64 {
+    let count = lines.len() as u64;
+    let read = |key: &KeyHash| u64::from(lines[key.line(count) as usize].0[0] != 0);
+    if ahead == 0 {
+        return keys.iter().map(read).sum();
+    }
+    let (first, rest) = keys.split_at(ahead.min(keys.len()));
+    for key in first {
+        prefetch(lines, key.line(count) as usize);
+    }
+    let mut sum = 0;
+    for (key, next) in keys.iter().zip(rest) {
+        prefetch(lines, next.line(count) as usize);
+        sum += read(key);
+    }
+    sum + keys[rest.len()..].iter().map(read).sum::<u64>()
+}
+
+/// Changes a word of the line of each key, the lines of later keys being fetched meanwhile.
+fn update_lines(lines: &mut [Line], keys: &[KeyHash], ahead: usize) {
+    let count = lines.len() as u64;
+    for key in keys.iter().take(ahead) {
+        prefetch(lines, key.line(count) as usize);
+    }
+    for (index, key) in keys.iter().enumerate() {
+        if ahead > 0
+            && let Some(next) = keys.get(index + ahead)
+        {
+            prefetch(lines, next.line(count) as usize);
+        }
+        let word = &mut lines[key.line(count) as usize].0[1];
+        *word = word.wrapping_add(1);
+    }
+}
+
+/// Lines per second, read one after the other as often as it takes.
+fn sweep_rate(lines: &[Line], wanted: u64) -> Result<f64, Failure> {
+    let start = crate::clock::thread_seconds();
+    let (mut read, mut seen) = (0, 0);
+    while read < wanted {
+        seen += lines
+            .iter()
+            .fold(0, |sum: u64, line| sum.wrapping_add(line.0[0]));
+        read += lines.len() as u64;
+    }
+    check_reads(seen, read)?;
+    Ok(read as f64 / (crate::clock::thread_seconds() - start))
+}
+
+/// Next to no line is empty.
+pub(super) fn check_reads(seen: u64, keys: u64) -> Result<(), Failure> {
+    if seen * 1000 >= keys * 999 {
+        return Ok(());
+    }
+    Err(format!("{seen} of {keys} lines read have something in them").into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_look_ahead_reads_every_line_once() {
+        let mut lines = vec![Line([1; 8]); 300];
+        lines[17] = Line::EMPTY;
+        let mut stream = Stream::new(StreamKind::Distinct, 1);
+        let keys = stream.batch();
+        let in_17 = keys.iter().filter(|key| key.line(300) == 17).count();
+        for ahead in LOOK_AHEAD.into_iter().chain([1023, 1024, 5000]) {
+            assert_eq!(read_lines(&lines, keys, ahead), (keys.len() - in_17) as u64);
+        }
+    }
+
+    #[test]
+    fn every_look_ahead_updates_every_line_once() {
+        let mut stream = Stream::new(StreamKind::Distinct, 1);
+        let keys = stream.batch();
+        for ahead in LOOK_AHEAD {
+            let mut lines = vec![Line::EMPTY; 300];
+            update_lines(&mut lines, keys, ahead);
+            for (index, line) in lines.iter().enumerate() {
+                let hits = keys.iter().filter(|key| key.line(300) == index as u64);
+                assert_eq!(line.0, [0, hits.count() as u64, 0, 0, 0, 0, 0, 0]);
+            }
+        }
+    }
+
+    #[test]
+    fn empty_lines_are_a_failure() {
+        assert!(check_reads(999, 1000).is_ok() && check_reads(998, 1000).is_err());
+    }
+}

@@ -1,0 +1,168 @@
+//! What more threads bring: one inline thread against an engine, a mesh and the shared filter.
+
+mod contestants;
+
+use std::num::NonZeroUsize;
+use std::thread::available_parallelism;
+
+use clap::Args;
+use echoless::SharedForm;
+
+use self::contestants::{Contestant, engine, inline, mesh, shared};
+use crate::clock::median;
+use crate::streams::{BATCH, StreamKind};
+use crate::table::{Cell, Failure, Outputs, Table};
+
+/// The options of `scaling`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// The sizes of the filters, in MiB.
+    #[arg(long, value_delimiter = ',', default_value = "64,512")]
+    sizes: Vec<u64>,
+    /// The numbers of threads of mesh and shared filter.
+    #[arg(long, value_delimiter = ',', default_value = "1,2")]
+    threads: Vec<usize>,
+    /// More threads than cores, for engine and mesh: what that costs; 0 leaves it out.
+    #[arg(long, default_value_t = 2 * available_parallelism().map_or(1, NonZeroUsize::get))]
+    crowd: usize,
+    /// Keys for each measurement, in millions.
+    #[arg(long, default_value_t = 40)]
+    keys: u64,
+    /// Measurements of each form; the median counts.
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    #[command(flatten)]
+    outputs: Outputs,
+}
+
+impl Arguments {
+    fn crowd(&self) -> Option<usize> {
+        (self.crowd > 0).then_some(self.crowd)
+    }
+}
+
+/// Measures and prints the table.
+///
+/// # Errors
+/// If the memory is not there, a count is wrong, or an output cannot be written.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let mut table = Table::new(&[
+        "name",
+        "form",
+        "stream",
+        "threads",
+        "memory_mib",
+        "keys_per_second",
+        "ratio_to_inline",
+        "ratio_to_one_thread",
+        "cpu_ns_per_key",
+        "kind",
+    ]);
+    for size in &arguments.sizes {
+        measure_size(arguments, *size, &mut table)?;
+    }
+    table.publish(&arguments.outputs)
+}
+
+fn measure_size(arguments: &Arguments, mebibytes: u64, table: &mut Table) -> Result<(), Failure> {
+    let mut contestants = vec![inline(mebibytes)?];
+    for workers in [1].into_iter().chain(arguments.crowd()) {
+        contestants.push(engine(mebibytes, workers)?);
+    }
+    for threads in arguments.threads.iter().copied().chain(arguments.crowd()) {
+        contestants.push(mesh(mebibytes, threads)?);
+    }
+    for form in [
+        SharedForm::Row4x16,
+        SharedForm::Bloom { k: 4 },
+        SharedForm::Ageing { k: 2 },
+    ] {
+        for kind in [StreamKind::Distinct, StreamKind::Zipf, StreamKind::Hot] {
+            // One form shows what skew does; the others differ in the operation only.
+            if kind != StreamKind::Distinct && form != SharedForm::Row4x16 {
+                continue;
+            }
+            for threads in &arguments.threads {
+                contestants.push(shared(mebibytes, form, kind, *threads)?);
+            }
+        }
+    }
+    let batches = (arguments.keys * 1_000_000)
+        .div_ceil(BATCH as u64)
+        .next_multiple_of(64);
+    // The first round touches every page; it does not count.
+    for round in 0..=arguments.rounds {
+        for contestant in &mut contestants {
+            let timing = (contestant.run)(batches)?;
+            if round > 0 {
+                let keys = (batches * BATCH as u64) as f64;
+                contestant.walls.push(timing.wall / keys);
+                contestant.cpus.push(timing.cpu / keys);
+            }
+        }
+    }
+    let wall = |contestant: &Contestant| median(contestant.walls.clone());
+    let inline = wall(&contestants[0]);
+    for contestant in &contestants {
+        let seconds = wall(contestant);
+        let single = contestants.iter().find(|other| {
+            other.threads == 1
+                && (other.name, &other.form, other.stream)
+                    == (contestant.name, &contestant.form, contestant.stream)
+                || other.name == "mesh" && contestant.name == "mesh" && other.threads == 1
+        });
+        let gain = single.map(|single| wall(single) / seconds);
+        let row = |threads: usize, seconds: f64, gain: Option<f64>, cpu: Cell, kind: &str| {
+            vec![
+                contestant.name.into(),
+                contestant.form.clone().into(),
+                contestant.stream.name().into(),
+                (threads as u64).into(),
+                mebibytes.into(),
+                (1.0 / seconds).into(),
+                (inline / seconds).into(),
+                gain.into(),
+                cpu,
+                kind.into(),
+            ]
+        };
+        let cpu = median(contestant.cpus.clone()) * 1e9;
+        table.push(row(
+            contestant.threads,
+            seconds,
+            gain,
+            cpu.into(),
+            "measured",
+        ));
+        let may_predict = contestant.threads > 1 && Some(contestant.threads) != arguments.crowd();
+        if let (Some(single), true) = (single, may_predict) {
+            for cores in [8, 32, 128] {
+                let gain = predicted_gain(wall(single) / seconds, contestant.threads, cores);
+                let seconds = wall(single) / gain;
+                table.push(row(cores, seconds, Some(gain), Cell::Nothing, "prediction"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Amdahl's law through the two measured points: the universal scalability law without its coherence term, which two points cannot
+/// give and which forms that share nothing do not have. Memory bandwidth, which more cores share, is not in it: an upper bound.
+fn predicted_gain(gain: f64, threads: usize, cores: usize) -> f64 {
+    let serial = ((threads as f64 / gain - 1.0) / (threads as f64 - 1.0)).max(0.0);
+    cores as f64 / (1.0 + serial * (cores as f64 - 1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::predicted_gain;
+
+    #[test]
+    fn predictions_go_through_the_measured_point() {
+        assert!((predicted_gain(1.8, 2, 2) - 1.8).abs() < 1e-12);
+        assert_eq!(predicted_gain(2.0, 2, 32), 32.0);
+        assert!(predicted_gain(1.0, 2, 128) - 1.0 < 1e-12);
+        // A gain above the number of threads is noise, not a law.
+        assert_eq!(predicted_gain(2.1, 2, 8), 8.0);
+    }
+}
