@@ -3,29 +3,32 @@
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 
-use echoless::{Kernel, Replacement, SpecError};
+use echoless::{Kernel, KeyHasher, Replacement, SpecError};
 
 use crate::args::{DedupArgs, GenArgs};
 use crate::dedup::fields::{FieldList, parse_delimiter};
 use crate::dedup::filter::FilterChoice;
+use crate::dedup::hash_key::read_hash_key;
 use crate::dedup::keys::Missing;
 use crate::dedup::records::Framing;
 use crate::dedup::{self, Threads};
+use crate::failure::Failure;
 use crate::files::{Source, Target};
 use crate::generate::repeats::{Choice, Repeats};
 use crate::generate::{self, Kind};
 use crate::number::{parse_rate, parse_size};
 
 impl TryFrom<DedupArgs> for dedup::Job {
-    type Error = SpecError;
+    type Error = Failure;
 
-    fn try_from(typed: DedupArgs) -> Result<Self, SpecError> {
+    fn try_from(typed: DedupArgs) -> Result<Self, Failure> {
         if typed.delimiter.is_some() && typed.key.is_none() && !typed.csv {
             return Err(SpecError::new(
                 "delimiter",
                 "a delimiter of whole records",
                 "with --key or --csv, which have fields",
-            ));
+            )
+            .into());
         }
         let delimiter = match &typed.delimiter {
             Some(text) => parse_delimiter(text)?,
@@ -68,8 +71,13 @@ impl TryFrom<DedupArgs> for dedup::Job {
                 max_fpr: parse_rate("fpr", &typed.fpr)?,
                 replacement: Replacement::from_str(&typed.replacement)?,
                 kernel,
-                seed: typed.seed,
             },
+            hasher: match &typed.hash_key {
+                Some(path) => KeyHasher::keyed(read_hash_key(path)?),
+                None => KeyHasher::seeded(typed.seed),
+            },
+            keyed_hash: typed.hash_key.is_some(),
+            settings: typed.hash_key.into_iter().map(Source::File).collect(),
             output: Target::from_path(typed.output),
             duplicates: typed.duplicates.map(|path| Target::from_path(Some(path))),
             stats: typed.stats.map(|path| Target::from_path(Some(path))),

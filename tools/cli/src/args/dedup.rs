@@ -93,14 +93,23 @@ pub(crate) struct DedupArgs {
     #[arg(long, default_value = "auto", value_parser = PossibleValuesParser::new(["auto", "scalar", "portable", "avx2", "avx512"]), help_heading = "Filter")]
     pub(crate) kernel: String,
 
-    /// Seed of the key hash
+    /// Seed of the key hash, which is fast and no secret: whoever can choose records can choose some that are taken for duplicates
     #[arg(
         long,
         default_value_t = 0,
         allow_hyphen_values = true,
-        help_heading = "Filter"
+        help_heading = "Hash"
     )]
     pub(crate) seed: u64,
+
+    /// Hash under the secret key in this file (32 hexadecimal digits), so that nobody without it can choose such records; slower
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "seed",
+        help_heading = "Hash"
+    )]
+    pub(crate) hash_key: Option<PathBuf>,
 
     /// Threads that share the work; the output is the same for any number [default: one for each core]
     #[arg(long, value_name = "N", help_heading = "Threads")]

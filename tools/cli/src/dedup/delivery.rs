@@ -94,6 +94,7 @@ impl Delivery {
         let stats = Stats::new(
             self.counts,
             report,
+            job.keyed_hash,
             job.filter.replacement,
             self.audit.estimated_missed_duplicates(),
             self.began.elapsed(),
@@ -136,7 +137,7 @@ struct Outputs {
 
 impl Outputs {
     fn open(job: &Job) -> Result<Self, Failure> {
-        let mut targets = Targets::new(&job.sources);
+        let mut targets = Targets::new(job.sources.iter().chain(&job.settings));
         let records = targets.open(&job.output)?;
         let mut side = |target: &Target| {
             let target = targets.open(target)?;

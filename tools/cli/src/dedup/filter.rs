@@ -10,7 +10,6 @@ pub(crate) struct FilterChoice {
     pub(crate) replacement: Replacement,
     /// `None` takes the best of this machine.
     pub(crate) kernel: Option<Kernel>,
-    pub(crate) seed: u64,
 }
 
 impl FilterChoice {

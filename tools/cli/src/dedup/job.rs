@@ -3,6 +3,8 @@
 use std::num::NonZeroUsize;
 use std::thread::available_parallelism;
 
+use echoless::KeyHasher;
+
 use super::fields::FieldList;
 use super::filter::FilterChoice;
 use super::keys::Missing;
@@ -21,7 +23,12 @@ pub(crate) struct Job {
     pub(crate) key: Option<FieldList>,
     pub(crate) delimiter: u8,
     pub(crate) missing: Missing,
+    pub(crate) hasher: KeyHasher,
+    /// Whether the hash has a secret key.
+    pub(crate) keyed_hash: bool,
     pub(crate) filter: FilterChoice,
+    /// Files that options were read from: no output may overwrite them either.
+    pub(crate) settings: Vec<Source>,
     pub(crate) output: Target,
     pub(crate) duplicates: Option<Target>,
     pub(crate) stats: Option<Target>,

@@ -7,6 +7,7 @@ pub(crate) mod chunk;
 
 pub(crate) mod fields;
 pub(crate) mod filter;
+pub(crate) mod hash_key;
 pub(crate) mod input;
 pub(crate) mod keys;
 pub(crate) mod output;

@@ -44,6 +44,8 @@ pub(crate) struct Stats {
     huge_page_bytes: u64,
     slot_bits: u32,
     kernel: &'static str,
+    /// `keyed` if the key hash has a secret key, else `seeded`.
+    hash: &'static str,
     /// What ages count; for people only.
     #[serde(skip)]
     age_unit: &'static str,
@@ -54,6 +56,7 @@ impl Stats {
     pub(crate) fn new(
         counts: Counts,
         report: &Report,
+        keyed_hash: bool,
         replacement: Replacement,
         estimated_missed_duplicates: u64,
         elapsed: Duration,
@@ -80,6 +83,7 @@ impl Stats {
             huge_page_bytes: report.huge_page_bytes,
             slot_bits: report.slot_bits,
             kernel: report.kernel.name(),
+            hash: if keyed_hash { "keyed" } else { "seeded" },
             age_unit: match replacement {
                 Replacement::Qqhtd => "records",
                 _ => "distinct keys",

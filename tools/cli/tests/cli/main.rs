@@ -4,6 +4,7 @@ mod bad_input;
 mod eval;
 mod filters;
 mod generated;
+mod hash_key;
 mod keys;
 mod leaving;
 mod outputs;
