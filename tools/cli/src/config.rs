@@ -1,6 +1,7 @@
 //! What the command line means: every value checked, every default filled in.
 
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::str::FromStr;
 
 use echoless::{Kernel, KeyHasher, Replacement, SpecError};
@@ -17,6 +18,7 @@ use crate::files::{Source, Target};
 use crate::generate::repeats::{Choice, Repeats};
 use crate::generate::{self, Kind};
 use crate::number::{parse_rate, parse_size};
+use crate::spec_file::read_spec;
 
 impl TryFrom<DedupArgs> for dedup::Job {
     type Error = Failure;
@@ -48,13 +50,20 @@ impl TryFrom<DedupArgs> for dedup::Job {
             Some(text) => Some(FieldList::parse(text, typed.header)?),
             None => None,
         };
+        let mut settings = Vec::new();
+        let filter = filter_choice(&typed, &mut settings)?;
         let mut sources: Vec<Source> = typed.inputs.into_iter().map(Source::from_path).collect();
         if sources.is_empty() {
             sources.push(Source::Stdin);
         }
-        let kernel = match typed.kernel.as_str() {
-            "auto" => None,
-            name => Some(Kernel::from_str(name)?),
+        let keyed_hash = typed.hash_key.is_some();
+        let hasher = match typed.hash_key {
+            Some(path) => {
+                let key = read_hash_key(&path)?;
+                settings.push(Source::File(path));
+                KeyHasher::keyed(key)
+            }
+            None => KeyHasher::seeded(typed.seed),
         };
         Ok(Self {
             sources,
@@ -66,18 +75,10 @@ impl TryFrom<DedupArgs> for dedup::Job {
             key,
             delimiter,
             missing: typed.missing.unwrap_or(Missing::Error),
-            filter: FilterChoice {
-                memory_bytes: parse_size("memory", &typed.memory)?,
-                max_fpr: parse_rate("fpr", &typed.fpr)?,
-                replacement: Replacement::from_str(&typed.replacement)?,
-                kernel,
-            },
-            hasher: match &typed.hash_key {
-                Some(path) => KeyHasher::keyed(read_hash_key(path)?),
-                None => KeyHasher::seeded(typed.seed),
-            },
-            keyed_hash: typed.hash_key.is_some(),
-            settings: typed.hash_key.into_iter().map(Source::File).collect(),
+            hasher,
+            keyed_hash,
+            filter,
+            settings,
             output: Target::from_path(typed.output),
             duplicates: typed.duplicates.map(|path| Target::from_path(Some(path))),
             stats: typed.stats.map(|path| Target::from_path(Some(path))),
@@ -92,6 +93,29 @@ impl TryFrom<DedupArgs> for dedup::Job {
             pin: typed.pin,
         })
     }
+}
+
+/// The filter of a run; a file that names it is one of the run's `settings`.
+fn filter_choice(typed: &DedupArgs, settings: &mut Vec<Source>) -> Result<FilterChoice, Failure> {
+    let memory = (typed.memory.as_deref()).map(|text| parse_size("memory", text));
+    let memory = memory.transpose()?;
+    if let Some(text) = &typed.filter {
+        let path = Path::new(text);
+        let spec = if path.extension().is_some_and(|end| end == "toml") {
+            settings.push(Source::File(path.into()));
+            read_spec(path)?
+        } else {
+            text.parse()?
+        };
+        return Ok(FilterChoice::named(spec, memory)?);
+    }
+    let spec = FilterChoice::fingerprints(memory)
+        .max_fpr(parse_rate("fpr", &typed.fpr)?)
+        .replacement(Replacement::from_str(&typed.replacement)?);
+    Ok(FilterChoice::Fingerprints(match typed.kernel.as_str() {
+        "auto" => spec,
+        name => spec.kernel(Kernel::from_str(name)?),
+    }))
 }
 
 /// The most threads: more than any machine has cores, and fewer than would exhaust it.

@@ -64,16 +64,25 @@ pub(crate) struct DedupArgs {
     #[arg(long, value_enum, requires = "key", help_heading = "Key")]
     pub(crate) missing: Option<Missing>,
 
-    /// Memory of the filter: 64k, 256MiB, 2G (powers of 1024), 500MB (powers of 1000)
+    /// Memory of the filter [default: 256MiB]: 64k, 256MiB, 2G (powers of 1024), 500MB (powers of 1000)
     #[arg(
         short,
         long,
         value_name = "SIZE",
-        default_value = "256MiB",
         allow_hyphen_values = true,
         help_heading = "Filter"
     )]
-    pub(crate) memory: String,
+    pub(crate) memory: Option<String>,
+
+    /// Another filter, as eval and plan name it (rlbsbf:k=2,form=line), or a TOML file with one (FILE.toml)
+    #[arg(
+        long,
+        value_name = "SPEC",
+        conflicts_with_all = ["fpr", "replacement", "kernel"],
+        allow_hyphen_values = true,
+        help_heading = "Filter"
+    )]
+    pub(crate) filter: Option<String>,
 
     /// Highest allowed rate of fresh records mistaken for duplicates
     #[arg(

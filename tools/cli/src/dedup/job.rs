@@ -51,14 +51,14 @@ pub(crate) enum Threads {
 }
 
 impl Threads {
-    /// The number of threads for a filter of so many lines; each thread owns one line at least.
-    pub(crate) fn count(self, lines: u64) -> usize {
+    /// The number of threads, of which so many can have a part of the work.
+    pub(crate) fn count(self, most: u64) -> usize {
         match self {
             Self::Count(count) => count.get(),
             Self::AllCores => {
                 let cores = available_parallelism().map_or(1, NonZeroUsize::get);
                 cores
-                    .min(usize::try_from(lines).unwrap_or(usize::MAX))
+                    .min(usize::try_from(most).unwrap_or(usize::MAX))
                     .max(1)
             }
         }

@@ -7,6 +7,7 @@ mod generated;
 mod hash_key;
 mod keys;
 mod leaving;
+mod named_filters;
 mod outputs;
 mod plan;
 mod real_data;
