@@ -152,6 +152,17 @@ fn hashes_are_the_same_everywhere() {
     assert_eq!(fixed, FIXED_HASHES);
 }
 
+#[test]
+fn a_secret_key_is_not_shown() {
+    let shown = |key| format!("{:?}", KeyHasher::keyed(key));
+    assert_eq!(shown([7; 16]), shown(*b"a secret of ours"));
+    assert!(shown([7; 16]).contains("Keyed(secret)"));
+    assert_ne!(
+        format!("{:?}", KeyHasher::seeded(1)),
+        format!("{:?}", KeyHasher::seeded(2))
+    );
+}
+
 /// wyhash, final version 3, seed 0, from the crate's own hasher.
 fn wyhash_of(bytes: &[u8]) -> u64 {
     use std::hash::Hasher;

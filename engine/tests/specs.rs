@@ -2,7 +2,7 @@
 
 use echoless::filters::tracked::TrackedShare;
 use echoless::spec::FilterKind;
-use echoless::{BuildError, FilterSpec, KeyHash, SpecError, Verdict};
+use echoless::{BuildError, Filter, FilterSpec, KeyHash, SpecError, Verdict};
 use proptest::prelude::*;
 
 /// Every filter, with options that differ from the defaults.
@@ -400,6 +400,37 @@ fn every_line_form_is_named_with_defaults_and_others_are_refused() {
             assert_eq!((error.field, error.asked.as_str()), ("form", "line"));
             assert!(error.allowed.ends_with(&LINE_NAMES.join(", ")), "{error}");
         }
+    }
+}
+
+#[test]
+fn queues_in_lines_are_fingerprint_lines_and_nothing_else_is() {
+    let hasher = echoless::KeyHasher::seeded(5);
+    let mut found = 0;
+    for name in LINE_NAMES {
+        let spec = parse(&format!("{name}:form=line,memory=4KiB"));
+        let queue = ["qqht", "qqhtd", "rowlru"].contains(&name);
+        assert_eq!(spec.fingerprints().is_some(), queue, "{name}");
+        let Some(fingerprints) = spec.fingerprints() else {
+            continue;
+        };
+        let (mut named, mut direct) =
+            (spec.build().expect(name), fingerprints.build().expect(name));
+        for arrival in 0..50_000_u64 {
+            let key = hasher.hash_u64(arrival * arrival % 7919);
+            assert_eq!(named.observe_one(key), direct.observe_one(key), "{name}");
+        }
+        found += direct.report().evictions;
+    }
+    assert!(found > 0);
+    for text in [
+        "qqht:slots=32,bits=16,memory=4KiB",
+        "qqht:form=line",
+        "qqht:form=line,slots=5,memory=4KiB",
+        "qqht:form=line,memory=63B",
+        "qqht:form=line,memory=4KiB,tracked=0.5",
+    ] {
+        assert_eq!(parse(text).fingerprints(), None, "{text}");
     }
 }
 

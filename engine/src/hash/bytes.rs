@@ -1,5 +1,6 @@
 //! The hasher: one seeded and fast form, one keyed form that resists chosen keys, both behind one type.
 
+use std::fmt;
 use std::hash::Hasher;
 
 use siphasher::sip::SipHasher24;
@@ -42,10 +43,20 @@ pub struct KeyHasher {
     kernel: Granted,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 enum Form {
     Seeded { seed: u64, fixed: FixedKeys },
     Keyed { sip: SipHasher24 },
+}
+
+/// The state of a keyed hasher gives its key away, so it stays out of logs and panics.
+impl fmt::Debug for Form {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Seeded { seed, .. } => write!(formatter, "Seeded({seed})"),
+            Self::Keyed { .. } => formatter.write_str("Keyed(secret)"),
+        }
+    }
 }
 
 impl KeyHasher {

@@ -8,6 +8,7 @@ use super::options::{Options, name_of, value_of};
 use super::size::{format_bytes, parse_bytes};
 use crate::error::{BuildError, SpecError};
 use crate::filters::Filter;
+use crate::filters::fingerprint::FingerprintSpec;
 use crate::filters::lines::{LineKind, LineSpec};
 use crate::filters::tracked::{Tracked, TrackedShare};
 use crate::partition::Partitioned;
@@ -191,6 +192,13 @@ impl FilterSpec {
     pub fn line_spec(&self) -> Result<LineSpec, SpecError> {
         let kind = LineKind::try_from(self.kind)?;
         Ok(LineSpec::new(kind, self.needed_memory()?).seed(self.seed))
+    }
+
+    /// The same filter as [`FingerprintLines`](crate::FingerprintLines), which report more of themselves; `None` if it is none of them.
+    #[must_use]
+    pub fn fingerprints(&self) -> Option<FingerprintSpec> {
+        let whole = self.form == Form::Line && self.tracked == TrackedShare::ALL;
+        self.line_spec().ok().filter(|_| whole)?.fingerprints()
     }
 
     fn needed_memory(&self) -> Result<u64, SpecError> {

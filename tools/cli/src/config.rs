@@ -1,31 +1,36 @@
 //! What the command line means: every value checked, every default filled in.
 
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::str::FromStr;
 
-use echoless::{Kernel, Replacement, SpecError};
+use echoless::{Kernel, KeyHasher, Replacement, SpecError};
 
 use crate::args::{DedupArgs, GenArgs};
 use crate::dedup::fields::{FieldList, parse_delimiter};
 use crate::dedup::filter::FilterChoice;
+use crate::dedup::hash_key::read_hash_key;
 use crate::dedup::keys::Missing;
 use crate::dedup::records::Framing;
 use crate::dedup::{self, Threads};
+use crate::failure::Failure;
 use crate::files::{Source, Target};
 use crate::generate::repeats::{Choice, Repeats};
 use crate::generate::{self, Kind};
 use crate::number::{parse_rate, parse_size};
+use crate::spec_file::read_spec;
 
 impl TryFrom<DedupArgs> for dedup::Job {
-    type Error = SpecError;
+    type Error = Failure;
 
-    fn try_from(typed: DedupArgs) -> Result<Self, SpecError> {
+    fn try_from(typed: DedupArgs) -> Result<Self, Failure> {
         if typed.delimiter.is_some() && typed.key.is_none() && !typed.csv {
             return Err(SpecError::new(
                 "delimiter",
                 "a delimiter of whole records",
                 "with --key or --csv, which have fields",
-            ));
+            )
+            .into());
         }
         let delimiter = match &typed.delimiter {
             Some(text) => parse_delimiter(text)?,
@@ -45,13 +50,20 @@ impl TryFrom<DedupArgs> for dedup::Job {
             Some(text) => Some(FieldList::parse(text, typed.header)?),
             None => None,
         };
+        let mut settings = Vec::new();
+        let filter = filter_choice(&typed, &mut settings)?;
         let mut sources: Vec<Source> = typed.inputs.into_iter().map(Source::from_path).collect();
         if sources.is_empty() {
             sources.push(Source::Stdin);
         }
-        let kernel = match typed.kernel.as_str() {
-            "auto" => None,
-            name => Some(Kernel::from_str(name)?),
+        let keyed_hash = typed.hash_key.is_some();
+        let hasher = match typed.hash_key {
+            Some(path) => {
+                let key = read_hash_key(&path)?;
+                settings.push(Source::File(path));
+                KeyHasher::keyed(key)
+            }
+            None => KeyHasher::seeded(typed.seed),
         };
         Ok(Self {
             sources,
@@ -63,13 +75,10 @@ impl TryFrom<DedupArgs> for dedup::Job {
             key,
             delimiter,
             missing: typed.missing.unwrap_or(Missing::Error),
-            filter: FilterChoice {
-                memory_bytes: parse_size("memory", &typed.memory)?,
-                max_fpr: parse_rate("fpr", &typed.fpr)?,
-                replacement: Replacement::from_str(&typed.replacement)?,
-                kernel,
-                seed: typed.seed,
-            },
+            hasher,
+            keyed_hash,
+            filter,
+            settings,
             output: Target::from_path(typed.output),
             duplicates: typed.duplicates.map(|path| Target::from_path(Some(path))),
             stats: typed.stats.map(|path| Target::from_path(Some(path))),
@@ -84,6 +93,29 @@ impl TryFrom<DedupArgs> for dedup::Job {
             pin: typed.pin,
         })
     }
+}
+
+/// The filter of a run; a file that names it is one of the run's `settings`.
+fn filter_choice(typed: &DedupArgs, settings: &mut Vec<Source>) -> Result<FilterChoice, Failure> {
+    let memory = (typed.memory.as_deref()).map(|text| parse_size("memory", text));
+    let memory = memory.transpose()?;
+    if let Some(text) = &typed.filter {
+        let path = Path::new(text);
+        let spec = if path.extension().is_some_and(|end| end == "toml") {
+            settings.push(Source::File(path.into()));
+            read_spec(path)?
+        } else {
+            text.parse()?
+        };
+        return Ok(FilterChoice::named(spec, memory)?);
+    }
+    let spec = FilterChoice::fingerprints(memory)
+        .max_fpr(parse_rate("fpr", &typed.fpr)?)
+        .replacement(Replacement::from_str(&typed.replacement)?);
+    Ok(FilterChoice::Fingerprints(match typed.kernel.as_str() {
+        "auto" => spec,
+        name => spec.kernel(Kernel::from_str(name)?),
+    }))
 }
 
 /// The most threads: more than any machine has cores, and fewer than would exhaust it.

@@ -142,9 +142,9 @@ pub(crate) struct Targets {
 
 impl Targets {
     /// For a run that reads these inputs.
-    pub(crate) fn new(sources: &[Source]) -> Self {
+    pub(crate) fn new<'a>(sources: impl IntoIterator<Item = &'a Source>) -> Self {
         // Only what has a length loses something by being overwritten.
-        let regular = sources.iter().filter(|source| source.len().is_some());
+        let regular = sources.into_iter().filter(|source| source.len().is_some());
         Self {
             read: regular.filter_map(|source| source.handle().ok()).collect(),
             written: Vec::new(),

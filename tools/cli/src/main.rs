@@ -16,6 +16,7 @@ mod number;
 mod plan;
 mod recorded;
 mod signals;
+mod spec_file;
 
 use std::process::ExitCode;
 

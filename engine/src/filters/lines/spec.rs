@@ -13,7 +13,7 @@ use super::stable::StableRule;
 use crate::cpu::{Granted, Kernel};
 use crate::error::{BuildError, SpecError};
 use crate::filters::Filter;
-use crate::filters::fingerprint::{FingerprintLines, Replacement, SlotWidth};
+use crate::filters::fingerprint::{FingerprintLines, FingerprintSpec, Replacement, SlotWidth};
 use crate::filters::published::bits::{Ageing, BitsSpec, Reservoir};
 use crate::filters::published::cells::{FingerprintStableSpec, StableSpec};
 use crate::filters::published::checks::{MOST_HASHES, within};
@@ -116,6 +116,35 @@ impl LineSpec {
             })
             .collect::<Result<_, BuildError>>()?;
         Ok(Partitioned::new(partitioning, filters)?)
+    }
+
+    /// The same filter as [`FingerprintLines`], which report more of themselves; `None` if it is none of them.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::{FilterSpec, SlotWidth};
+    /// let fingerprints = |text: &str| {
+    ///     let spec: FilterSpec = text.parse().unwrap();
+    ///     spec.line_spec().unwrap().fingerprints()
+    /// };
+    /// let shape = fingerprints("rowlru:form=line,memory=1MiB").unwrap().geometry()?;
+    /// assert_eq!(shape.width, SlotWidth::Bits16);
+    /// assert_eq!(fingerprints("bloom:form=line,memory=1MiB"), None);
+    /// # Ok::<(), echoless::SpecError>(())
+    /// ```
+    #[must_use]
+    pub fn fingerprints(&self) -> Option<FingerprintSpec> {
+        let LineKind::Row(row) = self.kind else {
+            return None;
+        };
+        self.lines().ok()?;
+        let spec = FingerprintSpec::new(self.memory_bytes)
+            .slot_width(row_width(row).ok()?)
+            .replacement(queue_policy(row)?);
+        Some(match self.kernel {
+            Some(kernel) => spec.kernel(kernel),
+            None => spec,
+        })
     }
 
     fn lines(&self) -> Result<u64, SpecError> {
@@ -266,35 +295,48 @@ fn place_bits(
 }
 
 fn build_row(spec: RowSpec, salt: Salt, site: Site) -> Result<Box<dyn LineForm>, BuildError> {
+    let width = row_width(spec)?;
+    if let Some(replacement) = queue_policy(spec) {
+        return site.queue(width, replacement);
+    }
+    if spec.on_hit == OnHit::MoveToFront {
+        let allowed = "keep or insert again, for rows with random victims have no front";
+        return Err(SpecError::new("on hit", "move to front", allowed).into());
+    }
+    let again = spec.on_hit == OnHit::InsertAgain;
+    match width {
+        SlotWidth::Bits8 => site.filter(RowRule::<u8>::new(again, salt)),
+        SlotWidth::Bits16 => site.filter(RowRule::<u16>::new(again, salt)),
+        SlotWidth::Bits32 => site.filter(RowRule::<u32>::new(again, salt)),
+        SlotWidth::Bits64 => site.filter(RowRule::<u64>::new(again, salt)),
+    }
+}
+
+/// The width of the slots of a row that fills a line.
+fn row_width(spec: RowSpec) -> Result<SlotWidth, SpecError> {
     let Fingerprint::Nonzero { bits } = spec.fingerprint else {
         let allowed = "nonzero in the line form";
-        return Err(SpecError::new("fingerprint", "counted", allowed).into());
+        return Err(SpecError::new("fingerprint", "counted", allowed));
     };
     if spec.form == RowForm::Sorted {
-        return Err(SpecError::new("rows", "sorted", "packed in the line form").into());
+        return Err(SpecError::new("rows", "sorted", "packed in the line form"));
     }
     let fitting = SlotWidth::ALL
         .into_iter()
         .find(|width| (width.slots(), width.bits()) == (spec.slots, bits));
-    let Some(width) = fitting else {
+    fitting.ok_or_else(|| {
         let asked = format!("{} of {bits} bits", spec.slots);
         let allowed = "64 of 8 bits, 32 of 16, 16 of 32 or 8 of 64 in the line form";
-        return Err(SpecError::new("slots", asked, allowed).into());
-    };
-    let again = spec.on_hit == OnHit::InsertAgain;
+        SpecError::new("slots", asked, allowed)
+    })
+}
+
+/// How a row ages that is a queue; `None` if its victims are random.
+const fn queue_policy(spec: RowSpec) -> Option<Replacement> {
     match (spec.victim, spec.on_hit) {
-        (Victim::Oldest, OnHit::Keep) => site.queue(width, Replacement::Fifo),
-        (Victim::Oldest, OnHit::InsertAgain) => site.queue(width, Replacement::Qqhtd),
-        (Victim::Oldest, OnHit::MoveToFront) => site.queue(width, Replacement::Lru),
-        (Victim::Random, OnHit::MoveToFront) => {
-            let allowed = "keep or insert again, for rows with random victims have no front";
-            Err(SpecError::new("on hit", "move to front", allowed).into())
-        }
-        (Victim::Random, _) => match width {
-            SlotWidth::Bits8 => site.filter(RowRule::<u8>::new(again, salt)),
-            SlotWidth::Bits16 => site.filter(RowRule::<u16>::new(again, salt)),
-            SlotWidth::Bits32 => site.filter(RowRule::<u32>::new(again, salt)),
-            SlotWidth::Bits64 => site.filter(RowRule::<u64>::new(again, salt)),
-        },
+        (Victim::Oldest, OnHit::Keep) => Some(Replacement::Fifo),
+        (Victim::Oldest, OnHit::InsertAgain) => Some(Replacement::Qqhtd),
+        (Victim::Oldest, OnHit::MoveToFront) => Some(Replacement::Lru),
+        (Victim::Random, _) => None,
     }
 }

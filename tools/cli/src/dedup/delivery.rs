@@ -3,8 +3,9 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
-use echoless::{Audit, Report};
+use echoless::Audit;
 
+use super::account::Account;
 use super::chunk::Chunk;
 use super::job::Job;
 use super::output::Sink;
@@ -79,7 +80,7 @@ impl Delivery {
         mut self,
         job: &Job,
         passed: Result<Option<u8>, Failure>,
-        report: &Report,
+        account: impl FnOnce() -> Account,
         threads: usize,
     ) -> Result<ExitCode, Failure> {
         let passed = passed.and_then(|signal| self.finish().map(|()| signal));
@@ -89,14 +90,35 @@ impl Delivery {
             Err(Failure::ReaderGone) => None,
             Err(failure) => return Err(failure),
         };
-        drop(self.progress);
+        self.progress.end();
         self.counts.bytes_out = self.outputs.records.bytes();
+        self.tell_account(job, account, threads)?;
+        if let Some(signal) = signal {
+            return Ok(ExitCode::from(ENDED_BY_SIGNAL + signal));
+        }
+        if job.fail_on_duplicates && self.counts.duplicates > 0 {
+            return Ok(ExitCode::from(FOUND_DUPLICATES));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Writes the account of the run where it is wanted; only then is the filter asked, which may have to look at all of its memory.
+    fn tell_account(
+        &mut self,
+        job: &Job,
+        account: impl FnOnce() -> Account,
+        threads: usize,
+    ) -> Result<(), Failure> {
+        if job.quiet && self.outputs.stats.is_none() {
+            return Ok(());
+        }
+        let elapsed = self.began.elapsed();
         let stats = Stats::new(
             self.counts,
-            report,
-            job.filter.replacement,
-            self.audit.estimated_missed_duplicates(),
-            self.began.elapsed(),
+            &self.audit,
+            account(),
+            job.keyed_hash,
+            elapsed,
             threads,
         );
         if let Some(sink) = &mut self.outputs.stats {
@@ -106,13 +128,7 @@ impl Delivery {
         if !job.quiet {
             failure::tell(&stats.summary());
         }
-        if let Some(signal) = signal {
-            return Ok(ExitCode::from(ENDED_BY_SIGNAL + signal));
-        }
-        if job.fail_on_duplicates && self.counts.duplicates > 0 {
-            return Ok(ExitCode::from(FOUND_DUPLICATES));
-        }
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 
     fn begin(&mut self, header: Option<&[u8]>, terminator: &'static [u8]) -> Result<(), Failure> {
@@ -136,7 +152,7 @@ struct Outputs {
 
 impl Outputs {
     fn open(job: &Job) -> Result<Self, Failure> {
-        let mut targets = Targets::new(&job.sources);
+        let mut targets = Targets::new(job.sources.iter().chain(&job.settings));
         let records = targets.open(&job.output)?;
         let mut side = |target: &Target| {
             let target = targets.open(target)?;

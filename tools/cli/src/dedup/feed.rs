@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use echoless::KeyHasher;
-
 use super::chunk::Chunk;
 use super::header::Header;
 use super::input::Input;
@@ -77,7 +75,7 @@ impl Feed {
             None => None,
         };
         Ok(KeyReader::new(
-            KeyHasher::seeded(job.filter.seed),
+            job.hasher.clone(),
             job.framing,
             job.delimiter,
             fields,

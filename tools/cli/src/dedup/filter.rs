@@ -1,27 +1,55 @@
 //! The filter that judges: the one place where the engine's filters are chosen.
 
-use echoless::{FingerprintSpec, Kernel, Replacement};
+use echoless::memory::LINE_BYTES;
+use echoless::spec::{Form, format_bytes};
+use echoless::{FilterSpec, FingerprintSpec, SpecError};
+
+/// The memory of a filter that nobody sized.
+const DEFAULT_MEMORY: u64 = 256 << 20;
 
 /// What is asked of the filter.
 #[derive(Debug, Clone)]
-pub(crate) struct FilterChoice {
-    pub(crate) memory_bytes: u64,
-    pub(crate) max_fpr: f64,
-    pub(crate) replacement: Replacement,
-    /// `None` takes the best of this machine.
-    pub(crate) kernel: Option<Kernel>,
-    pub(crate) seed: u64,
+pub(crate) enum FilterChoice {
+    /// Lines of fingerprints, which know what they promise.
+    Fingerprints(FingerprintSpec),
+    /// Any other filter, its memory said.
+    Named(FilterSpec),
 }
 
 impl FilterChoice {
-    /// What to build.
-    pub(crate) fn spec(&self) -> FingerprintSpec {
-        let spec = FingerprintSpec::new(self.memory_bytes)
-            .max_fpr(self.max_fpr)
-            .replacement(self.replacement);
-        match self.kernel {
-            Some(kernel) => spec.kernel(kernel),
-            None => spec,
+    /// Lines of fingerprints in so much memory.
+    pub(crate) fn fingerprints(memory: Option<u64>) -> FingerprintSpec {
+        FingerprintSpec::new(memory.unwrap_or(DEFAULT_MEMORY))
+    }
+
+    /// The filter of that name. Its memory comes from either side, or from both if they agree.
+    ///
+    /// # Errors
+    /// [`SpecError`] if they do not.
+    pub(crate) fn named(spec: FilterSpec, memory: Option<u64>) -> Result<Self, SpecError> {
+        let spec = match (spec.memory(), memory) {
+            (Some(own), Some(asked)) if own != asked => {
+                let allowed = format!("{}, which the filter names itself", format_bytes(own));
+                return Err(SpecError::new("memory", format_bytes(asked), allowed));
+            }
+            (Some(_), _) => spec,
+            (None, asked) => spec.with_memory(asked.unwrap_or(DEFAULT_MEMORY)),
+        };
+        Ok(match spec.fingerprints() {
+            Some(spec) => Self::Fingerprints(spec),
+            None => Self::Named(spec),
+        })
+    }
+
+    /// How many threads can have a part of the work. What cannot be built at all is refused when it is.
+    pub(crate) fn most_threads(&self) -> u64 {
+        match self {
+            Self::Fingerprints(spec) => spec.geometry().map_or(1, |shape| shape.lines),
+            Self::Named(spec) if spec.form() == Form::Line => {
+                spec.memory().unwrap_or(0) / LINE_BYTES
+            }
+            // All of its threads share the reading, and one at a time has the filter.
+            Self::Named(_) => u64::MAX,
         }
     }
 }

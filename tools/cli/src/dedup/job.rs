@@ -3,6 +3,8 @@
 use std::num::NonZeroUsize;
 use std::thread::available_parallelism;
 
+use echoless::KeyHasher;
+
 use super::fields::FieldList;
 use super::filter::FilterChoice;
 use super::keys::Missing;
@@ -21,7 +23,12 @@ pub(crate) struct Job {
     pub(crate) key: Option<FieldList>,
     pub(crate) delimiter: u8,
     pub(crate) missing: Missing,
+    pub(crate) hasher: KeyHasher,
+    /// Whether the hash has a secret key.
+    pub(crate) keyed_hash: bool,
     pub(crate) filter: FilterChoice,
+    /// Files that options were read from: no output may overwrite them either.
+    pub(crate) settings: Vec<Source>,
     pub(crate) output: Target,
     pub(crate) duplicates: Option<Target>,
     pub(crate) stats: Option<Target>,
@@ -44,14 +51,14 @@ pub(crate) enum Threads {
 }
 
 impl Threads {
-    /// The number of threads for a filter of so many lines; each thread owns one line at least.
-    pub(crate) fn count(self, lines: u64) -> usize {
+    /// The number of threads, of which so many can have a part of the work.
+    pub(crate) fn count(self, most: u64) -> usize {
         match self {
             Self::Count(count) => count.get(),
             Self::AllCores => {
                 let cores = available_parallelism().map_or(1, NonZeroUsize::get);
                 cores
-                    .min(usize::try_from(lines).unwrap_or(usize::MAX))
+                    .min(usize::try_from(most).unwrap_or(usize::MAX))
                     .max(1)
             }
         }

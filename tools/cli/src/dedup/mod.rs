@@ -3,10 +3,11 @@
 //! A chunk is filled ([`feed`]), read (records found, keys hashed), judged and written ([`delivery`]). Reading needs nothing but the
 //! chunk; filling, judging and writing go in the order of the stream, on one thread ([`pipeline`]) or several ([`parallel`]).
 
+pub(crate) mod account;
 pub(crate) mod chunk;
-
 pub(crate) mod fields;
 pub(crate) mod filter;
+pub(crate) mod hash_key;
 pub(crate) mod input;
 pub(crate) mod keys;
 pub(crate) mod output;
@@ -26,6 +27,7 @@ mod job;
 mod mark;
 mod parallel;
 mod pipeline;
+mod seat;
 
 pub(crate) use job::{Job, Threads};
 pub(crate) use pipeline::run;

@@ -1,8 +1,8 @@
 //! The data path on several threads, with the very output of one thread.
 //!
-//! One thread feeds numbered chunks; it mostly sleeps in reads. The others are nodes of a [`Mesh`]: each takes the next chunk, finds its
-//! records and hashes their keys, and hands the hashes to the partitions, which apply them in the order of the chunk numbers. Chunks are
-//! delivered in that order too, each by the node that has it, when its turn comes. A node that waits serves its partition meanwhile.
+//! One thread feeds numbered chunks; it mostly sleeps in reads. Each of the others has a [`Seat`]: it takes the next chunk, finds its records and
+//! hashes their keys, and hands them in to be judged in the order of the chunk numbers. Chunks are delivered in that order too, each by the
+//! thread that has it, when its turn comes. A node of a mesh that waits serves its partition meanwhile.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,27 +11,28 @@ use std::thread;
 
 use crossbeam_channel::{Receiver, Sender};
 use crossbeam_queue::ArrayQueue;
+use echoless::Pinning;
 use echoless::assembly::pin_thread;
 use echoless::transport::Doorbell;
-use echoless::{FingerprintLines, Mesh, Node, Partitioned, Pinning};
 
 use super::chunk::Chunk;
 use super::delivery::Delivery;
 use super::feed::Feed;
 use super::job::Job;
 use super::keys::KeyReader;
+use super::seat::Seat;
 use crate::failure::Failure;
 
-/// How many chunks a node has handed in at a time: while the verdicts of one are on their way, it reads the next.
+/// How many chunks a thread has handed in at a time: while the verdicts of one are on their way, it reads the next.
 const IN_FLIGHT: usize = 6;
 
-/// How many chunks there are for each node: those in flight, one being read, one waiting.
-const CHUNKS_PER_NODE: usize = IN_FLIGHT + 2;
+/// How many chunks there are for each thread: those in flight, one being read, one waiting.
+const CHUNKS_PER_SEAT: usize = IN_FLIGHT + 2;
 
-/// How the stream went, with the signal that ended it, if one did; and the partitions of the filter.
-pub(super) type Passed = (Result<Option<u8>, Failure>, Vec<FingerprintLines>);
+/// How the stream went, with the signal that ended it, if one did; and the filter, in as many parts as it was cut in.
+pub(super) type Passed<F> = (Result<Option<u8>, Failure>, Vec<F>);
 
-/// What the feed and the nodes share.
+/// What the feed and the seats share.
 struct Intake {
     chunks: ArrayQueue<(u64, Chunk)>,
     /// Set before the first chunk comes.
@@ -41,13 +42,13 @@ struct Intake {
     ended: AtomicBool,
     /// A chunk could not be delivered: nothing more is wanted.
     stopped: AtomicBool,
-    nodes: Vec<Doorbell>,
+    seats: Vec<Doorbell>,
 }
 
 impl Intake {
-    fn wake_nodes(&self) {
-        for node in &self.nodes {
-            node.ring();
+    fn wake_seats(&self) {
+        for seat in &self.seats {
+            seat.ring();
         }
     }
 
@@ -89,37 +90,36 @@ impl Turns<'_> {
         }
         // Release: who has the next turn sees what this one did.
         self.next.store(number + 1, Ordering::Release);
-        self.intake.wake_nodes();
+        self.intake.wake_seats();
     }
 }
 
-/// Takes the whole stream through the stages, on as many threads as there are partitions, and one that reads.
+/// Takes the whole stream through the stages, on a thread for each seat, and one that reads.
 ///
 /// # Errors
 /// [`Failure`] if the threads cannot be set up. How the stream itself went is in what is returned.
-pub(super) fn pass(
+pub(super) fn pass<S: Seat>(
     job: &Arc<Job>,
-    filter: Partitioned<FingerprintLines>,
+    seats: Vec<S>,
     delivery: &mut Delivery,
-) -> Result<Passed, Failure> {
-    let threads = filter.filters().len();
+) -> Result<Passed<S::Filter>, Failure> {
+    let threads = seats.len();
     let cores = if job.pin {
         Pinning::Spread
     } else {
         Pinning::None
     }
     .cores(threads)?;
-    let nodes = Mesh::new().nodes(filter)?;
     let intake = Arc::new(Intake {
-        chunks: ArrayQueue::new(threads * CHUNKS_PER_NODE),
+        chunks: ArrayQueue::new(threads * CHUNKS_PER_SEAT),
         reader: OnceLock::new(),
         end: Mutex::new(Ok(None)),
         ended: AtomicBool::new(false),
         stopped: AtomicBool::new(false),
-        nodes: nodes.iter().map(Node::doorbell).collect(),
+        seats: seats.iter().map(Seat::doorbell).collect(),
     });
-    let (recycle, recycled) = crossbeam_channel::bounded(threads * CHUNKS_PER_NODE);
-    for _ in 0..threads * CHUNKS_PER_NODE {
+    let (recycle, recycled) = crossbeam_channel::bounded(threads * CHUNKS_PER_SEAT);
+    for _ in 0..threads * CHUNKS_PER_SEAT {
         // The channel has room for all of them.
         let _ = recycle.try_send(Chunk::default());
     }
@@ -137,14 +137,14 @@ pub(super) fn pass(
         intake: &intake,
     };
     let filters = thread::scope(|scope| {
-        let run = |(node, core)| {
+        let run = |(seat, core)| {
             let (turns, recycle) = (&turns, recycle.clone());
             scope.spawn(move || {
                 pin_thread(core);
-                run_node(node, turns, &recycle)
+                run_seat(seat, turns, &recycle)
             })
         };
-        let threads: Vec<_> = nodes.into_iter().zip(cores).map(run).collect();
+        let threads: Vec<_> = seats.into_iter().zip(cores).map(run).collect();
         threads
             .into_iter()
             .map(|thread| {
@@ -158,13 +158,13 @@ pub(super) fn pass(
         Some(failure) => Err(failure),
         None => std::mem::replace(&mut *lock(&intake.end), Ok(None)),
     };
-    Ok((passed, filters))
+    Ok((passed, filters.into_iter().flatten().collect()))
 }
 
 /// Fills chunks until the stream ends, fails, or is no longer wanted.
 fn feed(mut source: Feed, intake: &Intake, recycled: &Receiver<Chunk>) {
     let mut number = 0;
-    // The nodes keep their ends of the channel until they are done.
+    // The seats keep their ends of the channel until they are done.
     while let Ok(mut chunk) = recycled.recv() {
         match source.next(&mut chunk) {
             Ok(true) => {}
@@ -183,22 +183,22 @@ fn feed(mut source: Feed, intake: &Intake, recycled: &Receiver<Chunk>) {
         // There is room for all chunks there are.
         let _ = intake.chunks.push((number, chunk));
         number += 1;
-        intake.wake_nodes();
+        intake.wake_seats();
         if intake.is_stopped() {
             break;
         }
     }
     // Release: pairs with the Acquire in `Intake::is_exhausted`.
     intake.ended.store(true, Ordering::Release);
-    intake.wake_nodes();
+    intake.wake_seats();
 }
 
-/// The life of a node: takes chunks while there are any, delivers them in their turns, and serves its partition until all are done.
-fn run_node(
-    mut node: Node<FingerprintLines>,
+/// The life of a thread: takes chunks while there are any, delivers them in their turns, and is there for the others until all are done.
+fn run_seat<S: Seat>(
+    mut seat: S,
     turns: &Turns<'_>,
     recycle: &Sender<Chunk>,
-) -> Result<FingerprintLines, Failure> {
+) -> Result<Option<S::Filter>, Failure> {
     let intake = turns.intake;
     let mut reader: Option<KeyReader> = None;
     let mut handed_in: VecDeque<(u64, Chunk)> = VecDeque::new();
@@ -213,18 +213,17 @@ fn run_node(
             if let Some(reader) = &mut reader {
                 reader.read(&mut chunk);
             }
-            node.submit(number, &chunk.hashes)?;
+            seat.hand_in(number, &chunk.hashes)?;
             handed_in.push_back((number, chunk));
         } else if let Some((number, mut chunk)) = handed_in.pop_front() {
-            node.drain(&mut chunk.verdicts)?;
-            node.serve_until(|| turns.is(number))?;
+            seat.judge(&mut chunk, || turns.is(number))?;
             turns.deliver(number, &mut chunk);
             // Fails only if the feed has ended, and then nobody needs the memory.
             let _ = recycle.send(chunk);
         } else if intake.is_exhausted() {
-            return Ok(node.finish()?);
+            return Ok(seat.leave()?);
         } else {
-            node.serve_until(|| intake.is_exhausted() || !intake.chunks.is_empty())?;
+            seat.wait_until(|| intake.is_exhausted() || !intake.chunks.is_empty())?;
         }
     }
 }

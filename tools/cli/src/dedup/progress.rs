@@ -37,10 +37,15 @@ impl Progress {
     pub(crate) fn set(&self, bytes: u64) {
         self.bar.set_position(bytes);
     }
+
+    /// Leaves the terminal to what comes after the run.
+    pub(crate) fn end(&self) {
+        self.bar.finish_and_clear();
+    }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        self.bar.finish_and_clear();
+        self.end();
     }
 }

@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use echoless::{Replacement, Report};
+use echoless::{Audit, Replacement, Report};
 use serde::Serialize;
 
+use super::account::Account;
 use crate::number::{binary_bytes, decimal_bytes, grouped, short};
 
 /// What the run counted itself; the filter's [`Report`] has the rest.
@@ -19,7 +20,7 @@ pub(crate) struct Counts {
     pub(crate) bytes_out: u64,
 }
 
-/// The statistics of a run, in the order in which they are written.
+/// The statistics of a run, in the order in which they are written; `null` is what this filter cannot tell.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Stats {
     version: &'static str,
@@ -32,33 +33,38 @@ pub(crate) struct Stats {
     bytes_out: u64,
     seconds: f64,
     threads: usize,
-    evictions: u64,
-    expected_false_duplicates: f64,
+    /// `keyed` if the key hash has a secret key, else `seeded`.
+    hash: &'static str,
+    /// What `--filter` takes to get this filter.
+    filter: String,
+    evictions: Option<u64>,
+    expected_false_duplicates: Option<f64>,
+    estimated_false_duplicates: u64,
     estimated_missed_duplicates: u64,
     /// The age from which on more than 1 duplicate in 1000 is missed: in distinct keys, or, where repeats count as new, in records.
-    miss_age_keys: f64,
-    expected_fpr: f64,
-    fill: f64,
+    miss_age_keys: Option<f64>,
+    expected_fpr: Option<f64>,
+    fill: Option<f64>,
     memory_bytes: u64,
-    huge_pages: bool,
-    huge_page_bytes: u64,
-    slot_bits: u32,
-    kernel: &'static str,
-    /// What ages count; for people only.
+    huge_pages: Option<bool>,
+    huge_page_bytes: Option<u64>,
+    slot_bits: Option<u32>,
+    kernel: Option<&'static str>,
     #[serde(skip)]
-    age_unit: &'static str,
+    account: Account,
 }
 
 impl Stats {
-    /// Puts together what the run counted and what its filter says.
+    /// Puts together what the run counted, what its witness found and what its filter says.
     pub(crate) fn new(
         counts: Counts,
-        report: &Report,
-        replacement: Replacement,
-        estimated_missed_duplicates: u64,
+        audit: &Audit,
+        account: Account,
+        keyed_hash: bool,
         elapsed: Duration,
         threads: usize,
     ) -> Self {
+        let report = account.report();
         Self {
             version: env!("CARGO_PKG_VERSION"),
             records: counts.records,
@@ -69,21 +75,21 @@ impl Stats {
             bytes_out: counts.bytes_out,
             seconds: elapsed.as_secs_f64(),
             threads,
-            evictions: report.evictions,
-            expected_false_duplicates: report.expected_false_duplicates,
-            estimated_missed_duplicates,
-            miss_age_keys: report.miss_age_keys,
-            expected_fpr: report.expected_fpr,
-            fill: report.fill,
-            memory_bytes: report.memory_bytes,
-            huge_pages: report.huge_page_bytes > 0,
-            huge_page_bytes: report.huge_page_bytes,
-            slot_bits: report.slot_bits,
-            kernel: report.kernel.name(),
-            age_unit: match replacement {
-                Replacement::Qqhtd => "records",
-                _ => "distinct keys",
-            },
+            hash: if keyed_hash { "keyed" } else { "seeded" },
+            filter: account.name(),
+            evictions: report.map(|report| report.evictions),
+            expected_false_duplicates: report.map(|report| report.expected_false_duplicates),
+            estimated_false_duplicates: audit.estimated_false_duplicates(),
+            estimated_missed_duplicates: audit.estimated_missed_duplicates(),
+            miss_age_keys: report.map(|report| report.miss_age_keys),
+            expected_fpr: report.map(|report| report.expected_fpr),
+            fill: account.fill(),
+            memory_bytes: account.memory_bytes(),
+            huge_pages: report.map(|report| report.huge_page_bytes > 0),
+            huge_page_bytes: report.map(|report| report.huge_page_bytes),
+            slot_bits: report.map(|report| report.slot_bits),
+            kernel: report.map(|report| report.kernel.name()),
+            account,
         }
     }
 
@@ -114,36 +120,71 @@ impl Stats {
             let _ = write!(records, ", {} passed unjudged", grouped(self.unkeyed));
         }
         line(records);
-        line(format!(
-            "filter of {} ({} pages, {}-bit slots, {} kernel), {:.1} % full; {} fresh records expected to be mistaken for duplicates",
-            binary_bytes(self.memory_bytes as f64),
-            if self.huge_pages { "huge" } else { "small" },
-            self.slot_bits,
-            self.kernel,
-            self.fill * 100.0,
-            short(self.expected_false_duplicates),
-        ));
         let judged = if self.unkeyed == 0 {
             ""
         } else {
             " of the judged records"
         };
+        match &self.account {
+            Account::Fingerprints {
+                report,
+                replacement,
+            } => {
+                line(filter_line(report));
+                line(self.promise(report, *replacement, judged));
+            }
+            Account::Named { spec, load, .. } => {
+                let load = load.map_or(String::new(), |load| {
+                    format!(", {:.1} % full", load * 100.0)
+                });
+                line(format!("filter {spec}{load}"));
+                line(format!(
+                    "about {}{judged} missed, about {} mistaken for duplicates, as a sample of the keys has it",
+                    counted(self.estimated_missed_duplicates, "duplicate"),
+                    counted(self.estimated_false_duplicates, "fresh record"),
+                ));
+            }
+        }
+        text
+    }
+
+    /// Whether duplicates were missed, and from which age on they are.
+    fn promise(&self, report: &Report, replacement: Replacement, judged: &str) -> String {
         let age = format!(
             "1 duplicate in 1000 is missed at an age of {} {}",
-            short(self.miss_age_keys),
-            self.age_unit
+            short(report.miss_age_keys),
+            match replacement {
+                Replacement::Qqhtd => "records",
+                Replacement::Fifo | Replacement::Lru => "distinct keys",
+            }
         );
-        line(if self.evictions == 0 {
+        if report.evictions == 0 {
             format!("no evictions: no duplicate{judged} was missed (once full, {age})")
         } else {
             format!(
                 "{}: about {}{judged} missed; {age}",
-                counted(self.evictions, "eviction"),
+                counted(report.evictions, "eviction"),
                 counted(self.estimated_missed_duplicates, "duplicate"),
             )
-        });
-        text
+        }
     }
+}
+
+/// What a filter of fingerprint lines is, and what it expects of itself.
+fn filter_line(report: &Report) -> String {
+    format!(
+        "filter of {} ({} pages, {}-bit slots, {} kernel), {:.1} % full; {} fresh records expected to be mistaken for duplicates",
+        binary_bytes(report.memory_bytes as f64),
+        if report.huge_page_bytes > 0 {
+            "huge"
+        } else {
+            "small"
+        },
+        report.slot_bits,
+        report.kernel,
+        report.fill * 100.0,
+        short(report.expected_false_duplicates),
+    )
 }
 
 /// A number of things with the right ending.

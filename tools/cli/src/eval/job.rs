@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use echoless::{FilterSpec, SpecError};
 use echoless_lab::stream::{Stream, parse_count};
 
-use super::specs::read_specs;
 use crate::args::EvalArgs;
 use crate::failure::Failure;
 use crate::files::Source;
 use crate::lab_output::LabOutput;
 use crate::number::parse_size;
 use crate::recorded::Recorded;
+use crate::spec_file::read_specs;
 
 /// A run of `echoless eval`.
 #[derive(Debug)]

@@ -2,7 +2,6 @@
 
 mod job;
 mod report;
-mod specs;
 
 use std::fs;
 use std::process::ExitCode;

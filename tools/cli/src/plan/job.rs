@@ -7,7 +7,7 @@ use echoless::SpecError;
 use echoless_lab::plan::{Costs, Goal, Plan, Question, plan, plan_smallest};
 use echoless_lab::stream::{Stream, parse_count};
 
-use crate::args::PlanArgs;
+use crate::args::{FieldArgs, PlanArgs};
 use crate::config::thread_count;
 use crate::eval::Input;
 use crate::failure::Failure;
@@ -29,6 +29,8 @@ pub(crate) struct Job {
     pub(crate) measure: bool,
     pub(crate) all: bool,
     pub(crate) spec_only: bool,
+    /// The options of the key, as they are typed for `echoless dedup`.
+    pub(crate) key_options: String,
     pub(crate) outputs: LabOutput,
 }
 
@@ -68,6 +70,7 @@ impl TryFrom<PlanArgs> for Job {
         let records = typed.records.map(|text| parse_count("records", &text));
         let records = records.transpose()?;
         let distinct = number("distinct", typed.distinct)?;
+        let key_options = key_options(&typed.fields);
         let recorded = Recorded::from_args(typed.sample, typed.fields, "sample")?;
         let input = match (recorded, records, distinct) {
             (Some(recorded), ..) => Input::Recorded(recorded),
@@ -120,9 +123,19 @@ impl TryFrom<PlanArgs> for Job {
             measure: typed.measure,
             all: typed.all,
             spec_only: typed.spec_only,
+            key_options,
             outputs: typed.outputs.into(),
         })
     }
+}
+
+/// The options that take the same key out of a record, quoted for a shell.
+fn key_options(fields: &FieldArgs) -> String {
+    let quoted = |option: &str, value: &Option<String>| {
+        let quote = |text: &String| format!(" {option} '{}'", text.replace('\'', r"'\''"));
+        value.as_ref().map(quote).unwrap_or_default()
+    };
+    quoted("-k", &fields.key) + &quoted("-d", &fields.delimiter)
 }
 
 /// A number that may have a fraction, if it was given.

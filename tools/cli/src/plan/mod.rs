@@ -39,6 +39,7 @@ pub(crate) fn run(job: &Job) -> Result<ExitCode, Failure> {
     targets.write(&Report {
         question: &question,
         rows: &rows,
+        key_options: &job.key_options,
     })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -19,6 +19,18 @@ pub(crate) struct Row<'a> {
 pub(crate) struct Report<'a> {
     pub(crate) question: &'a Question,
     pub(crate) rows: &'a [Row<'a>],
+    /// The options of the key, as a shell takes them.
+    pub(crate) key_options: &'a str,
+}
+
+impl Report<'_> {
+    /// The command that removes duplicates with this filter.
+    fn command(&self, choice: &Choice) -> String {
+        format!(
+            "echoless dedup --filter '{}'{}",
+            choice.spec, self.key_options
+        )
+    }
 }
 
 const CSV_HEADER: &str =
@@ -38,8 +50,9 @@ impl Written for Report<'_> {
         };
         let question = self.question;
         let mut text = format!(
-            "use {}\n    {}\n    for {} records in {}, like {}",
+            "use {}\n    {}\n    {}\n    for {} records in {}, like {}",
             choice.spec,
+            self.command(choice),
             choice.why,
             format_count(question.records),
             format_bytes(question.memory),
@@ -101,6 +114,7 @@ impl Written for Report<'_> {
             json!({
                 "spec": choice.spec,
                 "name": choice.spec.to_string(),
+                "command": self.command(choice),
                 "fpr": choice.rates.fpr,
                 "fnr": choice.rates.fnr,
                 "basis": basis,

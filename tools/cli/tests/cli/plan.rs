@@ -53,6 +53,34 @@ fn the_text_names_the_filter_the_reason_and_every_kind() {
     }
 }
 
+/// The shell takes what the plan says to type.
+#[cfg(unix)]
+#[test]
+fn the_command_of_the_plan_runs() {
+    let directory = tempfile::tempdir().unwrap();
+    let lines: String = (0..20_000_u32)
+        .map(|i| format!("{i}'{}\n", i / 1000 * 500 + i % 500))
+        .collect();
+    let path = file(directory.path(), "lines", lines.as_bytes());
+    let sample = ["--sample", &path, "-k", "2", "-d", "'"];
+    let bounds = ["-m", "4KiB", "--max-fpr", "0.05", "--max-fnr", "0.02"];
+    let text = plan(&[&bounds[..], &sample].concat()).text();
+    let mut said = text.lines();
+    let spec = said.next().unwrap().strip_prefix("use ").unwrap();
+    let command = said.next().unwrap().trim();
+    let typed = format!(r"echoless dedup --filter '{spec}' -k '2' -d ''\'''");
+    assert_eq!(command, typed);
+    let script = command.replacen("echoless", "\"$0\"", 1) + " --count -q \"$1\"";
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", &script, env!("CARGO_BIN_EXE_echoless"), &path]);
+    let output = shell.output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    let passed = String::from_utf8(output.stdout).unwrap();
+    let passed: f64 = passed.trim().parse().unwrap();
+    // Every key comes twice; up to 5 % of the first ones are dropped, and up to 2 % of the others pass.
+    assert!((9_500.0..=10_200.0).contains(&passed), "{passed}");
+}
+
 #[test]
 fn json_and_csv_hold_the_ranking() {
     let json = |args: &[&str]| -> Value {

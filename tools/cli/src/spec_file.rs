@@ -1,10 +1,11 @@
-//! Filters from a TOML file.
+//! Filters from TOML files: one filter, or several.
 
 use std::fs;
 use std::path::Path;
 
 use echoless::FilterSpec;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use crate::failure::Failure;
 
@@ -17,9 +18,18 @@ struct SpecFile {
 
 /// Reads the filters of a file.
 pub(crate) fn read_specs(path: &Path) -> Result<Vec<FilterSpec>, Failure> {
+    Ok(read::<SpecFile>(path)?.filters)
+}
+
+/// Reads the one filter of a file: `filter = "rlbsbf"`, and its options on lines of their own.
+pub(crate) fn read_spec(path: &Path) -> Result<FilterSpec, Failure> {
+    read(path)
+}
+
+fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Failure> {
     let name = path.display().to_string();
     let text = fs::read_to_string(path).map_err(Failure::file(name.as_str()))?;
-    let file: SpecFile = toml::from_str(&text).map_err(|error| {
+    toml::from_str(&text).map_err(|error| {
         let start = error.span().map_or(0, |span| span.start);
         let before = text.get(..start).unwrap_or(&text);
         Failure::Data {
@@ -28,6 +38,5 @@ pub(crate) fn read_specs(path: &Path) -> Result<Vec<FilterSpec>, Failure> {
             number: before.matches('\n').count() as u64 + 1,
             problem: error.message().trim().replace('\n', " "),
         }
-    })?;
-    Ok(file.filters)
+    })
 }

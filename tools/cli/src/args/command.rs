@@ -1,0 +1,98 @@
+//! The command as a whole: its subcommands, and what the parser says, on one line.
+
+use clap::{Parser, Subcommand};
+use clap_complete::Shell;
+
+use super::dedup::DedupArgs;
+use super::generate::GenArgs;
+use super::lab::{EvalArgs, PlanArgs};
+use crate::failure::Failure;
+
+/// Duplicate detection on endless streams, at line rate and in fixed memory
+#[derive(Debug, Parser)]
+#[command(
+    name = "echoless",
+    version,
+    propagate_version = true,
+    arg_required_else_help = false
+)]
+#[command(
+    after_help = "Exit codes: 0 done, 1 duplicates were found and --fail-on-duplicates was given, 2 the run could not be done, 130 and 143 a signal ended the stream."
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Pass on the first occurrence of every record, in order
+    Dedup(DedupArgs),
+    /// Write a reproducible stream of made-up records
+    Gen(GenArgs),
+    /// Measure filters on a stream against an exact oracle
+    Eval(EvalArgs),
+    /// Rank all filters for a stream and a memory, and say which to use
+    Plan(PlanArgs),
+    /// Write the completions of a shell
+    Completions {
+        /// The shell to complete for
+        shell: Shell,
+    },
+    /// Write a manual page (roff)
+    Man {
+        /// The subcommand to describe; without it, the command as a whole
+        command: Option<String>,
+    },
+}
+
+/// Parses the command line; `None` if all it asked for was help or the version, which is then written.
+pub(crate) fn parse() -> Result<Option<Args>, Failure> {
+    let error = match Args::try_parse() {
+        Ok(args) => return Ok(Some(args)),
+        Err(error) => error,
+    };
+    if error.use_stderr() {
+        return Err(Failure::Usage(one_line(&error.to_string())));
+    }
+    error.print().map_err(Failure::writing_stdout)?;
+    Ok(None)
+}
+
+/// A parser's message without its usage section, on one line.
+fn one_line(message: &str) -> String {
+    let paragraphs: Vec<String> = message
+        .split("\n\n")
+        .filter(|paragraph| {
+            !paragraph.starts_with("Usage:") && !paragraph.starts_with("For more information")
+        })
+        .map(|paragraph| paragraph.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect();
+    let message = paragraphs.join("; ");
+    message.strip_prefix("error: ").unwrap_or(&message).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn definitions_are_consistent() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn a_usage_error_is_one_line() {
+        let error = Args::try_parse_from(["echoless", "dedup", "--memry", "1G"]).unwrap_err();
+        let line = one_line(&error.to_string());
+        assert!(
+            line.starts_with("unexpected argument '--memry' found"),
+            "{line}"
+        );
+        assert!(line.contains("'--memory'"), "{line}");
+        assert!(!line.contains('\n') && !line.contains("Usage"), "{line}");
+    }
+}

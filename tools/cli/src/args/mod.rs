@@ -1,0 +1,11 @@
+//! The command line as it is typed, a file for each subcommand or pair of them; [`crate::config`] says what it means.
+
+mod command;
+mod dedup;
+mod generate;
+mod lab;
+
+pub(crate) use command::{Args, Command, parse};
+pub(crate) use dedup::DedupArgs;
+pub(crate) use generate::GenArgs;
+pub(crate) use lab::{EvalArgs, FieldArgs, LabOutputs, PlanArgs};

@@ -1,0 +1,286 @@
+//! `--filter`: the verdicts are those of the library's filter over the same lines, however the filter is named.
+
+use std::fs;
+
+use echoless::spec::FilterKind;
+use echoless::{FilterSpec, KeyHasher, Verdict};
+use serde_json::Value;
+
+use crate::run::{dedup, echoless, file};
+
+/// Keys that come back, most of them soon, some late.
+fn stream() -> String {
+    let mut state = 1_u64;
+    let line = |_| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        let reach = if state >> 62 == 0 { 60_000 } else { 3000 };
+        format!("{}\n", (state >> 33) % reach)
+    };
+    (0..20_000).map(line).collect()
+}
+
+/// What the filter lets pass of the lines, asked key by key.
+fn passed(spec: &str, input: &str) -> String {
+    let spec: FilterSpec = spec.parse().unwrap();
+    let mut filter = spec.build().unwrap();
+    let hasher = KeyHasher::seeded(0);
+    let is_fresh = |line: &&str| {
+        let key = hasher.hash(line.trim_end().as_bytes());
+        filter.observe_one(key) == Verdict::Fresh
+    };
+    input.split_inclusive('\n').filter(is_fresh).collect()
+}
+
+/// The command's output.
+fn filtered(args: &[&str], input: &str) -> String {
+    echoless(&[&["dedup", "-q"], args].concat(), input.as_bytes()).text()
+}
+
+#[test]
+fn every_filter_judges_as_the_library_does_on_any_number_of_threads() {
+    let input = stream();
+    let mut specs: Vec<String> = FilterKind::NAMES
+        .map(|name| format!("{name}:memory=2KiB"))
+        .into();
+    for filter in [
+        "bloom:k=4",
+        "rsbf:k=3",
+        "bsbf:k=1",
+        "bsbfsd:k=2",
+        "rlbsbf:k=2",
+        "sbf:k=2,d=2",
+        "fpsbf",
+        "qht:slots=64,bits=8",
+        "qhtd",
+        "qqht:slots=16,bits=32",
+        "qqhtd",
+        "rowlru",
+    ] {
+        let colon = if filter.contains(':') { "," } else { ":" };
+        specs.push(format!("{filter}{colon}form=line,memory=2KiB"));
+    }
+    specs.push("rlbsbf:k=2,memory=2KiB,seed=9".into());
+    specs.push("rlbsbf:k=2,memory=2KiB,tracked=0.5".into());
+    specs.push("qqht:form=line,memory=2KiB,tracked=0.5".into());
+    let mut outcomes = std::collections::HashSet::new();
+    for spec in &specs {
+        // The window of bdbf must fit in its memory.
+        let spec = &spec.replace("bdbf:", "bdbf:window=1000,");
+        let expected = passed(spec, &input);
+        for threads in ["1", "2", "3"] {
+            let output = filtered(&["--filter", spec, "--threads", threads], &input);
+            assert!(output == expected, "{spec} on {threads} threads");
+        }
+        assert!(filtered(&["--filter", spec], &input) == expected, "{spec}");
+        outcomes.insert(expected);
+    }
+    // So small a memory tells filters apart.
+    assert!(outcomes.len() > 25, "{} of {}", outcomes.len(), specs.len());
+}
+
+#[test]
+fn a_file_names_a_filter_as_the_text_does() {
+    let directory = tempfile::tempdir().unwrap();
+    let input = stream();
+    let spec = "sbf:k=2,d=2,fps=0.05,form=line,memory=2KiB,seed=3";
+    let expected = passed(spec, &input);
+    for toml in [
+        "filter = \"sbf\"\nk = 2\nd = 2\nfps = 0.05\nform = \"line\"\nmemory = \"2KiB\"\nseed = 3\n",
+        "# kept beside the data\nmemory=2048\nfilter='sbf'\nseed=3\nform='line'\nfps=5e-2\nd=2",
+    ] {
+        let path = file(directory.path(), "filter.toml", toml.as_bytes());
+        for threads in ["1", "2"] {
+            let args = ["--filter", &path, "--threads", threads];
+            assert!(filtered(&args, &input) == expected, "{toml}");
+        }
+    }
+}
+
+#[test]
+fn the_memory_comes_from_either_side() {
+    let input = stream();
+    let expected = passed("rlbsbf:k=2,memory=2KiB", &input);
+    for args in [
+        &["--filter", "rlbsbf:k=2,memory=2KiB"][..],
+        &["--filter", "rlbsbf:k=2", "-m", "2k"],
+        &["--filter", "rlbsbf:k=2,memory=2KiB", "--memory", "2048"],
+    ] {
+        assert!(filtered(args, &input) == expected, "{args:?}");
+    }
+    let args = ["--filter", "rlbsbf:k=2,memory=1MiB"];
+    assert_eq!(
+        dedup(&args, b"a\na\n").text(),
+        "a\n",
+        "1 MiB is what both say"
+    );
+    let run = dedup(&["--filter", "rlbsbf:k=2,memory=2MiB"], b"");
+    assert_eq!(
+        run.refusal(),
+        "memory: 1MiB is not possible; allowed: 2MiB, which the filter names itself"
+    );
+}
+
+#[test]
+fn fingerprint_lines_by_name_are_those_of_the_options() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = file(directory.path(), "stats", b"");
+    let input = stream();
+    let run = |args: &[&str]| {
+        let args = [&["dedup", "--stats", &path], args].concat();
+        let run = echoless(&args, input.as_bytes());
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        let mut stats: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        stats.as_object_mut().unwrap().remove("seconds");
+        let (_, summary) = run.stderr.split_once('\n').unwrap();
+        (run.stdout, stats, summary.to_owned())
+    };
+    for (replacement, name) in [("fifo", "qqht"), ("lru", "rowlru"), ("qqhtd", "qqhtd")] {
+        let options = ["-m", "4k", "--fpr", "1e-3", "--replacement", replacement];
+        let by_options = run(&options);
+        assert_eq!(
+            by_options.1["filter"],
+            format!("{name}:slots=32,bits=16,form=line,memory=4KiB")
+        );
+        assert!(by_options.1["evictions"].as_u64().unwrap() > 0);
+        let spec = by_options.1["filter"].as_str().unwrap();
+        assert_eq!(run(&["--filter", spec]), by_options);
+    }
+}
+
+#[test]
+fn the_account_of_other_filters_claims_what_they_can_tell() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = file(directory.path(), "stats", b"");
+    let input: String = (0..200_000).map(|i| format!("{}\n", i % 50_000)).collect();
+    let spec = "rlbsbf:k=2,form=line,memory=8KiB";
+    let args = ["dedup", "--count", "--stats", &path, "--filter", spec];
+    let run = echoless(&args, input.as_bytes());
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let stats: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let mut filter = spec.parse::<FilterSpec>().unwrap().build().unwrap();
+    let hasher = KeyHasher::seeded(0);
+    let (mut missed, mut mistaken) = (0.0, 0.0);
+    for (index, line) in input.lines().enumerate() {
+        let verdict = filter.observe_one(hasher.hash(line.as_bytes()));
+        match (verdict, index < 50_000) {
+            (Verdict::Duplicate, true) => mistaken += 1.0,
+            (Verdict::Fresh, false) => missed += 1.0,
+            _ => {}
+        }
+    }
+    for (field, truth) in [
+        ("estimated_missed_duplicates", missed),
+        ("estimated_false_duplicates", mistaken),
+    ] {
+        let estimate = stats[field].as_f64().unwrap();
+        assert!(truth > 10_000.0, "{field}: {truth}");
+        assert!((estimate / truth - 1.0).abs() < 0.1, "{field}: {estimate}");
+    }
+    assert_eq!(stats["filter"], spec);
+    assert_eq!(stats["memory_bytes"], 8192);
+    let fill = stats["fill"].as_f64().unwrap();
+    assert!((fill - filter.load().unwrap()).abs() < 1e-9);
+    for field in [
+        "evictions",
+        "expected_fpr",
+        "miss_age_keys",
+        "slot_bits",
+        "kernel",
+    ] {
+        assert!(stats[field].is_null(), "{field}");
+    }
+    let lines: Vec<&str> = run.stderr.lines().collect();
+    assert_eq!(lines.len(), 3, "{}", run.stderr);
+    assert!(lines[1].starts_with(&format!("echoless: filter {spec}, ")));
+    assert!(
+        lines[2].contains(" duplicates missed, about "),
+        "{}",
+        lines[2]
+    );
+    assert!(!run.stderr.contains("no duplicate"), "{}", run.stderr);
+}
+
+#[test]
+fn what_names_no_filter_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let toml = |text: &str| file(directory.path(), "filter.toml", text.as_bytes());
+    for (args, expected) in [
+        (
+            &["--filter", "blom:k=2"][..],
+            "filter: blom is not possible; allowed: bloom, ",
+        ),
+        (
+            &["--filter", ""],
+            "filter:  is not possible; allowed: bloom",
+        ),
+        (
+            &["--filter", "-k"],
+            "filter: -k is not possible; allowed: bloom, ",
+        ),
+        (&["--filter", "bloom:k"], "option: k is not possible"),
+        (
+            &["--filter", "bloom:hashes=2"],
+            "option: hashes is not possible; allowed: memory, form, k, ",
+        ),
+        (
+            &["--filter", "bloom:k=65"],
+            "k: 65 is not possible; allowed: 1 to 64",
+        ),
+        (
+            &["--filter", "lru:form=line"],
+            "form: line is not possible; allowed: scattered for lru",
+        ),
+        (
+            &["--filter", "qqht:slots=5,form=line"],
+            "slots: 5 of 16 bits is not possible; allowed: 64 of 8 bits",
+        ),
+        (
+            &["--filter", "bloom:memory=64 parsecs"],
+            "memory: 64 parsecs is not possible",
+        ),
+        (
+            &["--filter", "/no/such/filter.toml"],
+            "/no/such/filter.toml: No such file",
+        ),
+        (&["--filter", "bloom", "--fpr", "0.1"], "--fpr"),
+        (
+            &["--filter", "bloom", "--replacement", "lru"],
+            "--replacement",
+        ),
+        (&["--filter", "bloom", "--kernel", "scalar"], "--kernel"),
+    ] {
+        let run = dedup(args, b"a\n");
+        let line = run.refusal();
+        assert!(line.contains(expected), "{args:?}: {line}");
+        assert_eq!(run.stdout, b"");
+    }
+    for (text, expected) in [
+        ("k = 2\n", "line 1: missing field `filter`"),
+        (
+            "filter = \"blom\"\n",
+            "line 1: filter: blom is not possible; allowed: bloom, ",
+        ),
+        ("filter = \"bloom\"\nk = [2]\n", "a number or a string"),
+        ("filter = \"bloom\"\nk = \n", "line 2: "),
+        ("filters = [\"bloom:k=2\"]\n", "line 1: "),
+    ] {
+        let path = toml(text);
+        let run = dedup(&["--filter", &path], b"");
+        let line = run.refusal();
+        assert!(line.starts_with(&format!("{path}, ")), "{line}");
+        assert!(line.contains(expected), "{text}: {line}");
+    }
+    let huge = echoless(&["dedup", "--filter", "bloom:memory=1000TiB"], b"");
+    assert!(huge.refusal().starts_with("memory: "), "{}", huge.refusal());
+}
+
+#[test]
+fn the_file_of_a_filter_is_never_overwritten() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = file(directory.path(), "filter.toml", b"filter = \"bloom\"\n");
+    let run = dedup(&["--filter", &path, "-o", &path], b"a\n");
+    assert_eq!(run.refusal(), format!("{path}: is also an input"));
+    assert_eq!(fs::read(&path).unwrap(), b"filter = \"bloom\"\n");
+}
