@@ -1,5 +1,7 @@
 //! What the models share: draws, positions, streams and the comparison.
 
+use std::ops::Range;
+
 use echoless::{Filter, FilterSpec, Kernel, KeyHash, KeyHasher, Verdict, Verdicts};
 use proptest::prelude::*;
 
@@ -30,6 +32,12 @@ pub(crate) fn piece(hash: KeyHash, first: usize, index: usize, bound: usize) -> 
     let pieces = hash.remix((first + index / 4) as u64).to_le_bytes();
     let piece = u16::from_le_bytes([pieces[index % 4 * 2], pieces[index % 4 * 2 + 1]]);
     usize::from(piece) * bound / 65536
+}
+
+/// `count` ranges that share `len` places, the first ones longer by one if they cannot be equal.
+pub(crate) fn ranges(len: usize, count: usize) -> impl Iterator<Item = Range<usize>> {
+    let start = move |range: usize| range * (len / count) + range.min(len % count);
+    (0..count).map(move |range| start(range)..start(range + 1))
 }
 
 /// A number below `bound`.
@@ -142,7 +150,8 @@ pub(crate) fn agree(
     Ok(())
 }
 
-fn observe(filter: &mut dyn Filter, keys: &[KeyHash], batch: usize) -> Vec<bool> {
+/// The verdicts on the keys, in batches of so many.
+pub(crate) fn observe(filter: &mut dyn Filter, keys: &[KeyHash], batch: usize) -> Vec<bool> {
     let mut verdicts = Verdicts::new();
     let mut all = Vec::new();
     for keys in keys.chunks(batch) {

@@ -97,6 +97,10 @@ fn texts(span: u64) -> Vec<String> {
             add(format!("{name}:slots={slots},bits={bits}"));
         }
     }
+    // Lines of these count their arrivals in a slot.
+    for (slots, bits) in [(63, 8), (31, 16), (15, 32), (7, 64)] {
+        add(format!("qhtd:slots={slots},bits={bits}"));
+    }
     for (slots, bits) in [(2, 4), (4, 6), (4, 8), (4, 12), (4, 16)] {
         add(format!("cuckoo:slots={slots},bits={bits}"));
     }

@@ -6,7 +6,7 @@ use crate::error::SpecError;
 use crate::filters::published::cells::{FingerprintStableSpec, Refill};
 use crate::filters::published::checks::within;
 use crate::hash::KeyHash;
-use crate::kernels::{BitOps, LINE_BITS};
+use crate::kernels::{BitOps, LINE_BITS, SlotOps};
 use crate::memory::Line;
 
 /// FP-SBF with cells of `WIDTH` bits (paper 003, algorithm 2): a key is a duplicate if and only if its k counters are all nonzero and its k
@@ -97,7 +97,7 @@ impl<const WIDTH: u32> FingerprintStableRule<WIDTH> {
 
 impl<const WIDTH: u32> Rule for FingerprintStableRule<WIDTH> {
     #[inline(always)]
-    fn visit<O: BitOps>(self, ops: O, line: &mut Line, key: KeyHash) -> bool {
+    fn visit<O: BitOps + SlotOps>(self, ops: O, line: &mut Line, key: KeyHash) -> bool {
         if self.holds(line, key) {
             return true;
         }
