@@ -2,8 +2,10 @@
 
 use std::ops::Range;
 
-use echoless::{Filter, FilterSpec, Kernel, KeyHash, KeyHasher, Verdict, Verdicts};
+use echoless::{Filter, FilterSpec, KeyHash, KeyHasher, Verdict, Verdicts};
 use proptest::prelude::*;
+
+use crate::kernels::kernels;
 
 /// A line as its bits, bit 0 first.
 pub(crate) type Bits = [bool; 512];
@@ -55,22 +57,6 @@ pub(crate) fn set_number(line: &mut Bits, start: usize, width: usize, value: u64
     for bit in 0..width {
         line[start + bit] = value >> bit & 1 == 1;
     }
-}
-
-/// The kernels of this machine. A missing one is said, and with `ECHOLESS_REQUIRE_KERNELS=1` it is a failure.
-pub(crate) fn kernels() -> Vec<Kernel> {
-    let (here, missing): (Vec<_>, Vec<_>) = Kernel::ALL
-        .into_iter()
-        .partition(|kernel| kernel.is_available());
-    let required = std::env::var_os("ECHOLESS_REQUIRE_KERNELS").is_some();
-    assert!(
-        !required || missing.is_empty(),
-        "this CPU lacks {missing:?}"
-    );
-    for kernel in missing {
-        eprintln!("skipped: this CPU cannot run the {kernel} kernel");
-    }
-    here
 }
 
 /// Streams with many repeats, near and far, of keys that share few lines.

@@ -7,7 +7,11 @@
 mod bits;
 mod cells;
 mod harness;
+#[path = "../kernels/mod.rs"]
+mod kernels;
 mod rates;
 mod regions;
 mod repeats;
 mod rows;
+
+use echoless::Kernel;
