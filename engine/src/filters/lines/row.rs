@@ -77,16 +77,18 @@ impl<S: Slot + Send + 'static, const AGAIN: bool> Rule for RowRule<S, AGAIN> {
     }
 
     fn fpr(self, line: &Line, lines: u64) -> Option<f64> {
-        let mut held: Vec<u64> = S::slots(line)[..Self::SLOTS]
-            .iter()
-            .map(|slot| slot.word())
-            .filter(|word| *word != 0)
-            .collect();
+        // Copies of a fingerprint match no more than one of them.
+        let mut words = [0; 64];
+        let held = &mut words[..Self::SLOTS];
+        for (word, slot) in held.iter_mut().zip(S::slots(line)) {
+            *word = slot.word();
+        }
         held.sort_unstable();
-        held.dedup();
+        let steps = held.windows(2).filter(|pair| pair[0] != pair[1]);
+        let distinct = steps.count() + usize::from(held[0] != 0);
         let width = SlotWidth::from_bits(8 * S::BYTES as u32).ok()?;
         let shape = FingerprintGeometry { lines, width };
-        Some(held.len() as f64 * shape.match_probability())
+        Some(distinct as f64 * shape.match_probability())
     }
 
     fn load(self, line: &Line) -> f64 {

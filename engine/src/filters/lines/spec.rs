@@ -150,10 +150,10 @@ impl LineSpec {
         match self.kind {
             LineKind::Bits(spec) => build_bits(spec, salt, site),
             LineKind::Stable(spec) => match spec.cell_bits {
-                1 => site.filter(StableRule::<1>::new(spec, salt)?),
-                2 => site.filter(StableRule::<2>::new(spec, salt)?),
-                4 => site.filter(StableRule::<4>::new(spec, salt)?),
-                8 => site.filter(StableRule::<8>::new(spec, salt)?),
+                1 => build_stable::<1>(spec, salt, site),
+                2 => build_stable::<2>(spec, salt, site),
+                4 => build_stable::<4>(spec, salt, site),
+                8 => build_stable::<8>(spec, salt, site),
                 bits => Err(
                     SpecError::new("d", bits.to_string(), "1, 2, 4 or 8 in the line form").into(),
                 ),
@@ -271,6 +271,18 @@ fn place_bits(
         ageing,
         salt,
     })
+}
+
+fn build_stable<const D: u32>(
+    spec: StableSpec,
+    salt: Salt,
+    site: Site,
+) -> Result<Box<dyn LineForm>, BuildError> {
+    match spec.hashes {
+        2 => site.filter(StableRule::<D, _>::new(spec, Fixed::<2>, salt)?),
+        3 => site.filter(StableRule::<D, _>::new(spec, Fixed::<3>, salt)?),
+        hashes => site.filter(StableRule::<D, _>::new(spec, hashes, salt)?),
+    }
 }
 
 fn build_row(spec: RowSpec, salt: Salt, site: Site) -> Result<Box<dyn LineForm>, BuildError> {

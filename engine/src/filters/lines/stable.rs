@@ -2,7 +2,7 @@
 
 use super::draw::{Draw, Salt, piece};
 use super::filter::Rule;
-use super::places::{Places, Ranges};
+use super::places::{Count, Places, Ranges};
 use crate::error::SpecError;
 use crate::filters::published::cells::{Decrement, StableSpec, Update};
 use crate::filters::published::checks::{MOST_HASHES, within};
@@ -21,8 +21,8 @@ use crate::memory::Line;
 /// that of a filter of 504/D cells. The K cells of a key lie in K ranges: in so few cells, positions drawn from all of them would coincide often
 /// enough to break a bound on the FPR. The line counts its updates, for one that finds the line as it leaves it would draw the same cells for ever.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct StableRule<const D: u32> {
-    places: Ranges<u32>,
+pub(super) struct StableRule<const D: u32, C> {
+    places: Ranges<C>,
     decrements: u32,
     update: Update,
     decrement: Decrement,
@@ -43,7 +43,7 @@ const COUNT_ONE: Line = Line([
     (1_u64 << (CELLS_BITS % 64)).wrapping_neg(),
 ]);
 
-impl<const D: u32> StableRule<D> {
+impl<const D: u32, C: Count> StableRule<D, C> {
     const CELLS: u32 = CELLS_BITS / D;
     const MAX: u64 = u64::MAX >> (64 - D);
     /// The lowest bit of each cell.
@@ -53,7 +53,8 @@ impl<const D: u32> StableRule<D> {
         Line(lowest)
     };
 
-    pub(super) fn new(spec: StableSpec, salt: Salt) -> Result<Self, SpecError> {
+    /// The rule for `count` cells a key, which are those of the specification.
+    pub(super) fn new(spec: StableSpec, count: C, salt: Salt) -> Result<Self, SpecError> {
         // A range of one cell would hold nothing that tells keys apart.
         let most = MOST_HASHES.min(Self::CELLS / 2);
         let hashes = within("k", spec.hashes, 1..=most)?;
@@ -66,7 +67,7 @@ impl<const D: u32> StableRule<D> {
             .lowering
             .decrements(hashes, max, u64::from(Self::CELLS))? as u32;
         Ok(Self {
-            places: Ranges::in_bits(hashes, Self::CELLS),
+            places: Ranges::in_bits(count, Self::CELLS),
             decrements,
             update: spec.update,
             decrement: spec.decrement,
@@ -125,7 +126,7 @@ fn run<O: BitOps>(ops: O, start: u32, len: u32) -> O::Bits {
     ops.or(inside, ops.below(end.saturating_sub(CELLS_BITS)))
 }
 
-impl<const D: u32> Rule for StableRule<D> {
+impl<const D: u32, C: Count> Rule for StableRule<D, C> {
     #[inline(always)]
     fn visit<O: BitOps + SlotOps>(self, ops: O, line: &mut Line, key: KeyHash) -> bool {
         let bits = ops.load(line);
