@@ -157,7 +157,7 @@ impl<F: LineForm> LineForm for RegionOrdered<F> {
         self.filter.expected_false_duplicates()
     }
 
-    fn expected_fpr(&self) -> Option<f64> {
+    fn expected_fpr(&self) -> f64 {
         self.filter.expected_fpr()
     }
 

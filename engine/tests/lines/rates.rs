@@ -39,6 +39,9 @@ fn reported_rates_are_the_measured_ones() {
         "rlbsbf:k=2",
         "sbf:k=2,p=5",
         "sbf:k=5,d=4,fps=0.1",
+        "fpsbf:k=1,c=2,f=6",
+        "fpsbf:k=2,c=6,f=2",
+        "fpsbf:k=3,c=14,f=2,refill=overwrite",
         "qht:slots=64,bits=8",
         "qhtd:slots=63,bits=8",
         "qqht:slots=64,bits=8",
@@ -47,7 +50,7 @@ fn reported_rates_are_the_measured_ones() {
     ] {
         for distinct in [30_000, 200_000] {
             let filter = fed(text, distinct);
-            let reported = filter.expected_fpr().expect("a rate");
+            let reported = filter.expected_fpr();
             let measured = measured_fpr(&*filter, PROBES);
             // Five standard deviations of the measurement, and 2 % for means over lines that are not equally full.
             let deviation = (reported / PROBES as f64).sqrt();
@@ -58,7 +61,6 @@ fn reported_rates_are_the_measured_ones() {
             );
         }
     }
-    assert_eq!(fed("fpsbf:k=2,c=2,f=6", 10).expected_fpr(), None);
 }
 
 #[test]
@@ -89,7 +91,7 @@ fn rates_of_queues_with_copies_are_bounds() {
     for arrival in 0..400_000 {
         filter.observe_one(KeyHasher::seeded(3).hash_u64(arrival / 6));
     }
-    let reported = filter.expected_fpr().expect("a rate");
+    let reported = filter.expected_fpr();
     let measured = measured_fpr(&*filter, 100_000);
     assert!(
         measured < reported && measured > 0.1 * reported,

@@ -37,8 +37,8 @@ impl<P: Places, A: LineAgeing> Rule for BitRule<P, A> {
         Scalar.covers(*line, self.places.of_key(Scalar, key))
     }
 
-    fn fpr(self, line: &Line, _: u64) -> Option<f64> {
-        Some(self.places.chance_of_all(line, 1))
+    fn fpr(self, line: &Line, _: u64) -> f64 {
+        self.places.chance_of_all(line, 1)
     }
 
     fn load(self, line: &Line) -> f64 {

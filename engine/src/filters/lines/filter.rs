@@ -25,10 +25,8 @@ pub trait LineForm: Filter {
         None
     }
 
-    /// The probability that a key never seen before would now be called a duplicate; `None` if the filter cannot say. It may have to look at all lines.
-    fn expected_fpr(&self) -> Option<f64> {
-        None
-    }
+    /// The probability that a key never seen before would now be called a duplicate. It may have to look at all lines.
+    fn expected_fpr(&self) -> f64;
 
     /// P, the cells that an update lowers; `None` if the filter lowers none.
     fn decrements(&self) -> Option<u32> {
@@ -47,11 +45,8 @@ pub(super) trait Rule: Copy + Send + 'static {
     /// The share of the line's cells that hold something.
     fn load(self, line: &Line) -> f64;
 
-    /// The probability that a key never seen, of this line among `lines`, would be called a duplicate; `None` if that is not to be had from the line.
-    fn fpr(self, line: &Line, lines: u64) -> Option<f64> {
-        let _ = (line, lines);
-        None
-    }
+    /// The probability that a key never seen, of this line among `lines`, would be called a duplicate.
+    fn fpr(self, line: &Line, lines: u64) -> f64;
 
     /// The cells that an update lowers.
     fn decrements(self) -> Option<u32> {
@@ -142,10 +137,10 @@ impl<R: Rule> LineForm for LineFilter<R> {
         self.lines.huge_page_bytes()
     }
 
-    fn expected_fpr(&self) -> Option<f64> {
+    fn expected_fpr(&self) -> f64 {
         let rates = self.lines.iter();
         let rates = rates.map(|line| self.rule.fpr(line, self.range.total));
-        Some(rates.sum::<Option<f64>>()? / self.lines.len() as f64)
+        rates.sum::<f64>() / self.lines.len() as f64
     }
 
     fn decrements(&self) -> Option<u32> {
@@ -170,8 +165,8 @@ impl LineForm for FingerprintLines {
         Some(self.report().expected_false_duplicates)
     }
 
-    fn expected_fpr(&self) -> Option<f64> {
-        Some(self.report().expected_fpr)
+    fn expected_fpr(&self) -> f64 {
+        self.report().expected_fpr
     }
 }
 
@@ -192,7 +187,7 @@ impl LineForm for Box<dyn LineForm> {
         (**self).expected_false_duplicates()
     }
 
-    fn expected_fpr(&self) -> Option<f64> {
+    fn expected_fpr(&self) -> f64 {
         (**self).expected_fpr()
     }
 

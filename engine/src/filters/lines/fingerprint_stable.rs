@@ -127,6 +127,26 @@ impl<const WIDTH: u32> Rule for FingerprintStableRule<WIDTH> {
         })
     }
 
+    fn fpr(self, line: &Line, _: u64) -> f64 {
+        // Whichever cell of the first sub-table the key has: its fingerprint must be the key's, and in every other one some cell must have it too.
+        let live =
+            |cell| Some(Self::get(line, cell)).filter(|value| value & self.counter_max() != 0);
+        let share = |table: u32, fingerprint: u64| {
+            let cells = (0..self.size).filter_map(|index| live(table * self.size + index));
+            let alike = cells.filter(|value| value >> self.spec.counter_bits == fingerprint);
+            alike.count() as f64 / f64::from(self.size)
+        };
+        let first = (0..self.size).filter_map(live);
+        let chances = first.map(|value| {
+            let fingerprint = value >> self.spec.counter_bits;
+            (1..self.spec.hashes)
+                .map(|table| share(table, fingerprint))
+                .product::<f64>()
+        });
+        let values = f64::from(1_u32 << self.spec.fingerprint_bits);
+        chances.sum::<f64>() / f64::from(self.size) / values
+    }
+
     fn load(self, line: &Line) -> f64 {
         let taken =
             (0..Self::CELLS).filter(|cell| Self::get(line, *cell) & self.counter_max() != 0);

@@ -28,6 +28,12 @@ pub(super) struct RowRule<S, const AGAIN: bool> {
 impl<S: Slot, const AGAIN: bool> RowRule<S, AGAIN> {
     /// The slots that hold fingerprints.
     const SLOTS: usize = S::COUNT - AGAIN as usize;
+    const WIDTH: SlotWidth = match S::BYTES {
+        1 => SlotWidth::Bits8,
+        2 => SlotWidth::Bits16,
+        4 => SlotWidth::Bits32,
+        _ => SlotWidth::Bits64,
+    };
 
     pub(super) const fn new(salt: Salt) -> Self {
         Self {
@@ -76,7 +82,7 @@ impl<S: Slot + Send + 'static, const AGAIN: bool> Rule for RowRule<S, AGAIN> {
         Self::find(Scalar, line, S::of(key)) != 0
     }
 
-    fn fpr(self, line: &Line, lines: u64) -> Option<f64> {
+    fn fpr(self, line: &Line, lines: u64) -> f64 {
         // Copies of a fingerprint match no more than one of them.
         let mut words = [0; 64];
         let held = &mut words[..Self::SLOTS];
@@ -86,9 +92,11 @@ impl<S: Slot + Send + 'static, const AGAIN: bool> Rule for RowRule<S, AGAIN> {
         held.sort_unstable();
         let steps = held.windows(2).filter(|pair| pair[0] != pair[1]);
         let distinct = steps.count() + usize::from(held[0] != 0);
-        let width = SlotWidth::from_bits(8 * S::BYTES as u32).ok()?;
-        let shape = FingerprintGeometry { lines, width };
-        Some(distinct as f64 * shape.match_probability())
+        let shape = FingerprintGeometry {
+            lines,
+            width: Self::WIDTH,
+        };
+        distinct as f64 * shape.match_probability()
     }
 
     fn load(self, line: &Line) -> f64 {

@@ -152,9 +152,9 @@ impl<const D: u32, C: Count> Rule for StableRule<D, C> {
         Some(self.decrements)
     }
 
-    fn fpr(self, line: &Line, _: u64) -> Option<f64> {
+    fn fpr(self, line: &Line, _: u64) -> f64 {
         let nonzero = Self::nonzero(Scalar, *line);
-        Some(self.places.chance_of_all(&nonzero, D))
+        self.places.chance_of_all(&nonzero, D)
     }
 
     fn load(self, line: &Line) -> f64 {
