@@ -118,6 +118,10 @@ impl FromStr for Kernel {
     }
 }
 
+#[cfg(test)]
+#[path = "../tests/kernels/mod.rs"]
+pub(crate) mod tested;
+
 /// A kernel that this CPU was found able to run; holding one is the proof.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Granted(Kernel);

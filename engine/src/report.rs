@@ -22,9 +22,9 @@ pub struct Report {
     pub evictions: u64,
     /// The share of slots that are taken, 0 to 1.
     pub fill: f64,
-    /// The probability that a key never seen before would now be called a duplicate.
+    /// The probability that a key never seen before would now be called a duplicate. A bound for QQHTD, whose slots may hold copies of one key.
     pub expected_fpr: f64,
-    /// The expected number of keys so far that were called duplicates without being any.
+    /// The expected number of keys so far that were called duplicates without being any; with a bound on the rate, a bound too.
     pub expected_false_duplicates: f64,
     /// The age at which 1 duplicate in 1000 is missed; younger duplicates are safer, older ones are not. In distinct keys since the key
     /// was recorded (FIFO) or last seen (LRU), or in arrivals since it was last seen (QQHTD, which records each of them).

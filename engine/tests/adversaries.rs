@@ -1,11 +1,12 @@
-//! The two attacks of paper 002, section 7, on whole filters.
+//! The two attacks of paper 002, section 7, on whole filters, and a third on those in lines.
 //!
-//! Whoever knows the hash function and sees the stream can rebuild the filter and pick keys it takes for duplicates; a secret hash key ends
-//! that. No hash ends the other attack: flooding makes every filter of bounded memory forget.
+//! Whoever knows the hash function and sees the stream can rebuild the filter and pick keys it takes for duplicates; or pick keys that all fall on
+//! the line of a victim, which few of them make forget it. A secret hash key ends both. No hash ends the other attack: flooding makes every
+//! filter of bounded memory forget.
 
-use echoless::{Filter, FilterSpec, KeyHasher, Verdict};
+use echoless::{Filter, FilterSpec, FingerprintSpec, KeyHash, KeyHasher, Verdict};
 
-const FORGETFUL: [&str; 8] = [
+const FORGETFUL: [&str; 13] = [
     "rsbf:k=2,pstar=0.5",
     "bsbf:k=2",
     "rlbsbf:k=2",
@@ -14,6 +15,11 @@ const FORGETFUL: [&str; 8] = [
     "cuckoo:slots=4,bits=12",
     "a2:k=4",
     "lru",
+    "rsbf:k=2,pstar=0.5,form=line",
+    "rlbsbf:k=2,form=line",
+    "sbf:k=2,d=2,form=line",
+    "qhtd:slots=31,bits=16,form=line",
+    "qqht:slots=32,bits=16,form=line",
 ];
 
 fn build(text: &str, memory_bytes: u64) -> Box<dyn Filter> {
@@ -43,6 +49,9 @@ fn chosen_keys_are_false_positives_under_a_public_seed_and_not_under_a_secret_ke
         "rlbsbf:k=3",
         "sbf:k=3,d=2,fps=0.05",
         "qqht:slots=4,bits=12",
+        "bloom:k=4,form=line",
+        "rlbsbf:k=3,form=line",
+        "qqht:slots=32,bits=16,form=line",
     ] {
         let public = KeyHasher::seeded(0);
         assert_eq!(chosen_keys_taken(text, &public, &public), 1000, "{text}");
@@ -75,4 +84,60 @@ fn flooding_makes_every_bounded_filter_forget() {
         // A forgotten key is still answered at the false positive rate, up to 57 % for RLBSBF.
         assert!(forgotten >= 2, "{text}: {forgotten} of 12");
     }
+}
+
+/// How many of 10 targets a filter of 1024 lines forgets when each is followed by 100 keys that fall, as `attacker` hashes them, on its line.
+fn crowded_out(filter: &mut dyn Filter, victim: &KeyHasher, attacker: &KeyHasher) -> usize {
+    const LINES: u64 = 1024;
+    let forgotten = (0..10).filter(|target| {
+        filter.observe_one(victim.hash_u64(*target));
+        let line = attacker.hash_u64(*target).line(LINES);
+        let numbers = (target + 1) << 32..;
+        let crowd = numbers.filter(|key| attacker.hash_u64(*key).line(LINES) == line);
+        for key in crowd.take(100) {
+            filter.observe_one(victim.hash_u64(key));
+        }
+        !filter.contains(victim.hash_u64(*target))
+    });
+    forgotten.count()
+}
+
+#[test]
+fn chosen_keys_crowd_one_line_under_a_public_seed_and_spread_under_a_secret_key() {
+    let public = KeyHasher::seeded(0);
+    let secret = KeyHasher::keyed(*b"a secret of ours");
+    let guessed = KeyHasher::keyed(*b"a guess at yours");
+    for text in [
+        "sbf:k=3,p=40,form=line",
+        "qht:slots=8,bits=64,form=line",
+        "qhtd:slots=15,bits=32,form=line",
+        "qqht:slots=16,bits=32,form=line",
+        "rowlru:slots=16,bits=32,form=line",
+    ] {
+        let forgotten =
+            |victim, attacker| crowded_out(&mut *build(text, 1 << 16), victim, attacker);
+        assert!(forgotten(&public, &public) >= 9, "{text}");
+        for attacker in [&public, &guessed] {
+            assert_eq!(forgotten(&secret, attacker), 0, "{text}");
+        }
+    }
+}
+
+#[test]
+fn one_line_forgets_after_as_many_chosen_keys_as_it_has_slots() {
+    // Room for 16,384 keys; 16 chosen ones are enough.
+    let mut filter = FingerprintSpec::new(1 << 16).build().expect("valid");
+    let lines = filter.geometry().lines;
+    let hasher = KeyHasher::seeded(0);
+    let target = hasher.hash_u64(0);
+    filter.observe_one(target);
+    let on_its_line = |key: &KeyHash| key.line(lines) == target.line(lines);
+    let crowd = (1..).map(|key| hasher.hash_u64(key)).filter(on_its_line);
+    let slots = filter.geometry().width.slots() as usize;
+    for (pushed, key) in crowd.take(slots).enumerate() {
+        assert!(filter.contains(target), "after {pushed}");
+        filter.observe_one(key);
+    }
+    assert!(!filter.contains(target));
+    assert_eq!(filter.report().evictions, 1);
 }

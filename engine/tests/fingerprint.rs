@@ -1,5 +1,7 @@
 //! The fingerprint line filter against a plain model, and every kernel against the scalar one.
 
+mod kernels;
+
 use std::collections::VecDeque;
 
 use echoless::{
@@ -81,21 +83,10 @@ fn shapes() -> impl Iterator<Item = (SlotWidth, Replacement)> {
         .flat_map(|width| Replacement::ALL.map(|replacement| (width, replacement)))
 }
 
-/// The kernels of this machine but the scalar one. A missing one is said, and with `ECHOLESS_REQUIRE_KERNELS=1` it is a failure.
-fn vector_kernels() -> Vec<Kernel> {
-    let (here, missing): (Vec<_>, Vec<_>) = Kernel::ALL
-        .into_iter()
-        .filter(|kernel| *kernel != Kernel::Scalar)
-        .partition(|kernel| kernel.is_available());
-    let required = std::env::var_os("ECHOLESS_REQUIRE_KERNELS").is_some();
-    assert!(
-        !required || missing.is_empty(),
-        "this CPU lacks {missing:?}"
-    );
-    for kernel in missing {
-        eprintln!("skipped: this CPU cannot run the {kernel} kernel");
-    }
-    here
+/// The kernels of this machine but the scalar one.
+fn vector_kernels() -> impl Iterator<Item = Kernel> {
+    let kernels = kernels::kernels().into_iter();
+    kernels.filter(|kernel| *kernel != Kernel::Scalar)
 }
 
 fn observe_in_parts(filter: &mut dyn Filter, keys: &[KeyHash], part: usize) -> Vec<bool> {

@@ -176,7 +176,7 @@ fn what_cannot_be_built_is_refused_with_field_value_and_range() {
             "rsbf:pstar=0.003,form=line,memory=1KiB",
             "pstar",
             "0.003",
-            "0, or 3.78e-3 to 1 in the line form",
+            "0, or 3.80e-3 to 1 in the line form",
         ),
         (
             "rsbf:pstar=1.01,form=line,memory=1KiB",
@@ -191,14 +191,14 @@ fn what_cannot_be_built_is_refused_with_field_value_and_range() {
             "to 1",
         ),
         ("sbf:d=3,form=line,memory=1KiB", "d", "3", "1, 2, 4 or 8"),
-        ("sbf:k=64,d=8,form=line,memory=1KiB", "k", "64", "1 to 63"),
+        ("sbf:k=32,d=8,form=line,memory=1KiB", "k", "32", "1 to 31"),
         (
-            "sbf:d=2,p=257,form=line,memory=1KiB",
+            "sbf:d=2,p=253,form=line,memory=1KiB",
             "p",
-            "257",
-            "1 to 256",
+            "253",
+            "1 to 252",
         ),
-        ("sbf:p=0,form=line,memory=1KiB", "p", "0", "1 to 512"),
+        ("sbf:p=0,form=line,memory=1KiB", "p", "0", "1 to 504"),
         (
             "sbf:reach=0.5,form=line,memory=1KiB",
             "reach",
@@ -209,7 +209,7 @@ fn what_cannot_be_built_is_refused_with_field_value_and_range() {
             "sbf:fps=1e-12,form=line,memory=1KiB",
             "fps",
             "0.000000000001",
-            "or more in a line of 512 cells",
+            "or more in 504 cells",
         ),
         ("sbf:fps=1,form=line,memory=1KiB", "fps", "1", "less than 1"),
         (
@@ -231,6 +231,12 @@ fn what_cannot_be_built_is_refused_with_field_value_and_range() {
             "slots",
             "4 of 4 bits",
             "64 of 8 bits, 32 of 16, 16 of 32 or 8 of 64",
+        ),
+        (
+            "qhtd:slots=32,bits=16,form=line,memory=1KiB",
+            "slots",
+            "32 of 16 bits",
+            "63 of 8 bits, 31 of 16, 15 of 32 or 7 of 64",
         ),
         (
             "qht:rows=sorted,form=line,memory=1KiB",
@@ -395,6 +401,11 @@ fn every_line_form_is_named_with_defaults_and_others_are_refused() {
             assert_eq!(spec.build_partitions(3).expect(name).filters().len(), 3);
             let huge = spec.with_memory(200 << 30);
             assert!(matches!(huge.build(), Err(BuildError::Memory(_))), "{name}");
+            // A partition of it would fit.
+            let Some(BuildError::Memory(error)) = huge.build_partitions(1 << 20).err() else {
+                panic!("{name}: partitions of more memory than there is");
+            };
+            assert_eq!(error.bytes, 200 << 30, "{name}");
         } else {
             let error = refusal(&spec.to_string());
             assert_eq!((error.field, error.asked.as_str()), ("form", "line"));

@@ -57,24 +57,31 @@ pub trait Filter: Send {
     }
 }
 
-impl Filter for Box<dyn Filter> {
-    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
-        (**self).observe_words(keys, duplicates);
-    }
+/// `Filter` for boxes: the same lines for each, for the filters that are fed key by key already have an implementation for all types.
+macro_rules! filter_in_box {
+    ($($filter:ty),*) => {$(
+        impl Filter for Box<$filter> {
+            fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+                (**self).observe_words(keys, duplicates);
+            }
 
-    fn contains(&self, key: KeyHash) -> bool {
-        (**self).contains(key)
-    }
+            fn contains(&self, key: KeyHash) -> bool {
+                (**self).contains(key)
+            }
 
-    fn clear(&mut self) {
-        (**self).clear();
-    }
+            fn clear(&mut self) {
+                (**self).clear();
+            }
 
-    fn memory_bytes(&self) -> u64 {
-        (**self).memory_bytes()
-    }
+            fn memory_bytes(&self) -> u64 {
+                (**self).memory_bytes()
+            }
 
-    fn load(&self) -> Option<f64> {
-        (**self).load()
-    }
+            fn load(&self) -> Option<f64> {
+                (**self).load()
+            }
+        }
+    )*};
 }
+
+filter_in_box!(dyn Filter, dyn lines::LineForm);

@@ -1,7 +1,7 @@
 //! Batches ordered by region before they are probed: for arrays so large that every random line also misses the page tables' caches.
 
 use crate::filters::Filter;
-use crate::filters::lines::LineForm;
+use crate::filters::lines::{LineForm, LineRange};
 use crate::hash::KeyHash;
 use crate::memory::Line;
 
@@ -33,7 +33,7 @@ const MOST_BITS: u32 = 12;
 #[derive(Debug)]
 pub struct RegionOrdered<F> {
     filter: F,
-    lines: u64,
+    range: LineRange,
     /// For each region the place of its next key.
     places: Vec<u32>,
     keys: Vec<KeyHash>,
@@ -43,10 +43,10 @@ pub struct RegionOrdered<F> {
 }
 
 impl<F: LineForm> RegionOrdered<F> {
-    /// Orders the batches of an undivided filter, not of a partition.
+    /// Orders the batches of a filter, whole or a partition.
     pub fn new(filter: F) -> Self {
         Self {
-            lines: filter.lines().len() as u64,
+            range: filter.range(),
             filter,
             places: Vec::new(),
             keys: Vec::new(),
@@ -65,13 +65,13 @@ impl<F: LineForm> RegionOrdered<F> {
         self.filter
     }
 
-    /// Sorts the batch by regions, of which there are up to `1 << bits`, stably.
+    /// Sorts the batch by regions, of which there are up to `1 << bits`, stably. A key of another partition lies beyond the last, or in a part of it
+    /// that the filter does not have.
     fn sort(&mut self, keys: &[KeyHash], bits: u32) {
-        let (lines, shift) = (
-            self.lines,
-            (64 - (self.lines - 1).leading_zeros()).saturating_sub(bits),
-        );
-        let region = |key: &KeyHash| (key.line(lines) >> shift) as usize;
+        let last = self.filter.lines().len() as u64 - 1;
+        let shift = (64 - last.leading_zeros()).saturating_sub(bits);
+        let range = self.range;
+        let region = |key: &KeyHash| range.position(*key) >> shift;
         self.places.clear();
         self.places.resize(1 << bits, 0);
         for key in keys {
@@ -94,7 +94,7 @@ impl<F: LineForm> RegionOrdered<F> {
 
 impl<F: LineForm> Filter for RegionOrdered<F> {
     /// # Panics
-    /// As the filter itself; or if the batch has 2^32 keys or more.
+    /// As the filter itself, if a key belongs to another partition; or if the batch has 2^32 keys or more.
     fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
         let bits = (keys.len() / KEYS_PER_REGION)
             .checked_ilog2()
@@ -145,11 +145,23 @@ impl<F: LineForm> LineForm for RegionOrdered<F> {
         self.filter.lines()
     }
 
+    fn range(&self) -> LineRange {
+        self.range
+    }
+
     fn huge_page_bytes(&self) -> u64 {
         self.filter.huge_page_bytes()
     }
 
     fn expected_false_duplicates(&self) -> Option<f64> {
         self.filter.expected_false_duplicates()
+    }
+
+    fn expected_fpr(&self) -> f64 {
+        self.filter.expected_fpr()
+    }
+
+    fn decrements(&self) -> Option<u32> {
+        self.filter.decrements()
     }
 }

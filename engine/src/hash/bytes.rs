@@ -73,6 +73,15 @@ impl KeyHasher {
     }
 
     /// SipHash-2-4 under a secret key: nobody without the key can choose colliding keys (paper 002, section 7).
+    ///
+    /// # Choosing keys against the filter
+    /// Under a public seed anyone can compute every [`KeyHash`], and with it the line and all positions of a key. Who also chooses keys can
+    /// - pick keys that the filter takes for duplicates, with a copy of it that saw the same stream;
+    /// - crowd one line: as many keys on the line of a victim as it has slots (8 to 64) make a filter of any size forget it, and fill
+    ///   a line of bits that never age so that all its keys are called duplicates.
+    ///
+    /// Under a secret key both are guesses, for the whole hash comes from it: the line, the partition and every position. A third attack remains,
+    /// whatever the hash: as many keys as fill the whole filter make it forget, as they do any filter of bounded memory.
     #[must_use]
     pub fn keyed(key: [u8; 16]) -> Self {
         Self {

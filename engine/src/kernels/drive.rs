@@ -32,19 +32,28 @@ pub(crate) struct Visits {
     pub(crate) evictions: u64,
 }
 
-/// A contiguous range of the lines of a filter: all of them, or a partition.
+/// Where a contiguous range of the lines of a filter begins: at its first line, or at that of a partition.
+///
+/// # Examples
+/// ```
+/// use echoless::KeyHash;
+/// use echoless::filters::lines::LineRange;
+/// let upper_half = LineRange { total: 1000, first: 500 };
+/// assert_eq!(upper_half.position(KeyHash(3 << 62)), 250);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct LineRange {
+pub struct LineRange {
     /// How many lines the whole filter has.
-    pub(crate) total: u64,
+    pub total: u64,
     /// The first line of the range.
-    pub(crate) first: u64,
+    pub first: u64,
 }
 
 impl LineRange {
     /// Where the line of a key lies in an array that holds this range; past its end if the key is not of this range.
+    #[must_use]
     #[inline(always)]
-    pub(crate) const fn position(self, key: KeyHash) -> usize {
+    pub const fn position(self, key: KeyHash) -> usize {
         key.line(self.total).wrapping_sub(self.first) as usize
     }
 }

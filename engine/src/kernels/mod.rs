@@ -15,6 +15,7 @@ mod select;
 mod slot;
 
 pub(crate) use bits::{BitOps, Filters, LINE_BITS};
-pub(crate) use drive::{Drive, LineRange, LineStep, Visit};
+pub use drive::LineRange;
+pub(crate) use drive::{Drive, LineStep, Visit};
 pub(crate) use select::{GROUP, SelectOps};
 pub(crate) use slot::{Slot, SlotOps};

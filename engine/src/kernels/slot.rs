@@ -19,6 +19,9 @@ pub(crate) trait Slot: Pod + Eq {
     /// The fingerprint as a word, for kernels that spread it over a register.
     fn word(self) -> u64;
 
+    /// The number after this one, zero after the last: of a slot that counts.
+    fn next(self) -> Self;
+
     /// The slots of a line, slot 0 first.
     #[inline(always)]
     fn slots(line: &Line) -> &[Self] {
@@ -47,6 +50,11 @@ macro_rules! slot {
             #[inline(always)]
             fn word(self) -> u64 {
                 u64::from(self)
+            }
+
+            #[inline(always)]
+            fn next(self) -> Self {
+                self.wrapping_add(1)
             }
         }
     )*};

@@ -110,6 +110,9 @@ impl FilterKind {
             Form::Line => (32, 16, 6),
         };
         if let Some((_, victim, on_hit)) = QUOTIENT_TABLES.into_iter().find(|row| row.0 == name) {
+            // A QHTD line counts its arrivals in one slot.
+            let counts = form == Form::Line && name == "qhtd";
+            let slots = slots - u32::from(counts);
             return Ok(Self::Rows(RowSpec {
                 slots: options.integer("slots", slots)?,
                 fingerprint: Fingerprint::Nonzero {

@@ -1,7 +1,11 @@
 //! What the models share: draws, positions, streams and the comparison.
 
-use echoless::{Filter, FilterSpec, Kernel, KeyHash, KeyHasher, Verdict, Verdicts};
+use std::ops::Range;
+
+use echoless::{Filter, FilterSpec, KeyHash, KeyHasher, Verdict, Verdicts};
 use proptest::prelude::*;
+
+use crate::kernels::kernels;
 
 /// A line as its bits, bit 0 first.
 pub(crate) type Bits = [bool; 512];
@@ -32,6 +36,12 @@ pub(crate) fn piece(hash: KeyHash, first: usize, index: usize, bound: usize) -> 
     usize::from(piece) * bound / 65536
 }
 
+/// `count` ranges that share `len` places, the first ones longer by one if they cannot be equal.
+pub(crate) fn ranges(len: usize, count: usize) -> impl Iterator<Item = Range<usize>> {
+    let start = move |range: usize| range * (len / count) + range.min(len % count);
+    (0..count).map(move |range| start(range)..start(range + 1))
+}
+
 /// A number below `bound`.
 pub(crate) fn below(draw: KeyHash, stream: usize, bound: usize) -> usize {
     KeyHash(draw.remix(stream as u64)).line(bound as u64) as usize
@@ -47,22 +57,6 @@ pub(crate) fn set_number(line: &mut Bits, start: usize, width: usize, value: u64
     for bit in 0..width {
         line[start + bit] = value >> bit & 1 == 1;
     }
-}
-
-/// The kernels of this machine. A missing one is said, and with `ECHOLESS_REQUIRE_KERNELS=1` it is a failure.
-pub(crate) fn kernels() -> Vec<Kernel> {
-    let (here, missing): (Vec<_>, Vec<_>) = Kernel::ALL
-        .into_iter()
-        .partition(|kernel| kernel.is_available());
-    let required = std::env::var_os("ECHOLESS_REQUIRE_KERNELS").is_some();
-    assert!(
-        !required || missing.is_empty(),
-        "this CPU lacks {missing:?}"
-    );
-    for kernel in missing {
-        eprintln!("skipped: this CPU cannot run the {kernel} kernel");
-    }
-    here
 }
 
 /// Streams with many repeats, near and far, of keys that share few lines.
@@ -142,7 +136,8 @@ pub(crate) fn agree(
     Ok(())
 }
 
-fn observe(filter: &mut dyn Filter, keys: &[KeyHash], batch: usize) -> Vec<bool> {
+/// The verdicts on the keys, in batches of so many.
+pub(crate) fn observe(filter: &mut dyn Filter, keys: &[KeyHash], batch: usize) -> Vec<bool> {
     let mut verdicts = Verdicts::new();
     let mut all = Vec::new();
     for keys in keys.chunks(batch) {

@@ -12,17 +12,28 @@ struct Row {
 
 impl Model for Row {
     fn visit(&self, line: &mut Bits, key: KeyHash, draw: KeyHash) -> bool {
-        let slots: Vec<u64> = (0..512 / self.bits)
+        let len = self.slots();
+        let slots: Vec<u64> = (0..len)
             .map(|slot| number(line, slot * self.bits, self.bits))
             .collect();
         let fingerprint = (key.0 & (u64::MAX >> (64 - self.bits))).max(1);
         let seen = slots.contains(&fingerprint);
         if !seen || self.again {
             let empty = slots.iter().position(|slot| *slot == 0);
-            let slot = empty.unwrap_or_else(|| below(draw, 0, slots.len()));
+            let slot = empty.unwrap_or_else(|| below(draw, 0, len));
             set_number(line, slot * self.bits, self.bits, fingerprint);
         }
+        if self.again {
+            let arrivals = number(line, len * self.bits, self.bits);
+            set_number(line, len * self.bits, self.bits, arrivals.wrapping_add(1));
+        }
         seen
+    }
+}
+
+impl Row {
+    fn slots(&self) -> usize {
+        512 / self.bits - usize::from(self.again)
     }
 }
 
@@ -36,8 +47,8 @@ proptest! {
         stream in streams(),
     ) {
         let name = if again { "qhtd" } else { "qht" };
-        let spec = format!("{name}:slots={},bits={bits}", 512 / bits);
-        agree(&spec, lines, seed, &Row { bits, again }, &stream)?;
+        let row = Row { bits, again };
+        agree(&format!("{name}:slots={},bits={bits}", row.slots()), lines, seed, &row, &stream)?;
     }
 
     #[test]

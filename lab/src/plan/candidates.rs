@@ -92,10 +92,17 @@ fn texts(span: u64) -> Vec<String> {
             (64, 8),
             (32, 16),
             (16, 32),
-            (8, 64),
         ] {
             add(format!("{name}:slots={slots},bits={bits}"));
         }
+    }
+    // Slots of 64 bits are for lines alone.
+    for name in ["qht", "qqht", "qqhtd", "rowlru"] {
+        add(format!("{name}:slots=8,bits=64"));
+    }
+    // A QHTD line counts its arrivals in one of its slots.
+    for (slots, bits) in [(63, 8), (31, 16), (15, 32), (7, 64)] {
+        add(format!("qhtd:slots={slots},bits={bits}"));
     }
     for (slots, bits) in [(2, 4), (4, 6), (4, 8), (4, 12), (4, 16)] {
         add(format!("cuckoo:slots={slots},bits={bits}"));

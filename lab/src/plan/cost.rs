@@ -5,7 +5,6 @@ use std::time::Instant;
 use echoless::filters::published::bits::Ageing;
 use echoless::filters::published::cells::Decrement;
 use echoless::spec::{FilterKind, Form};
-use echoless::theory::stable::decrements_for;
 use echoless::{BuildError, FilterSpec, KeyHash, KeyHasher, Verdicts};
 
 /// The cache lines that a fresh key touches at most, as the filters' documentation has it. (Keys that are not tracked touch none.)
@@ -57,22 +56,14 @@ fn scattered_lines(spec: &FilterSpec) -> f64 {
     }
 }
 
-/// P of a stable Bloom filter, as its specification and memory decide it; `None` for other filters or without memory.
+/// P of a stable Bloom filter in scattered form, as its specification and memory decide it; `None` for other filters or without memory.
 pub(super) fn stable_decrements(spec: &FilterSpec) -> Option<u64> {
-    use echoless::filters::published::cells::Lowering;
     let FilterKind::Stable(stable) = spec.kind() else {
         return None;
     };
     let cells = spec.memory()? * 8 / u64::from(stable.cell_bits);
-    match stable.lowering {
-        Lowering::Cells(cells) => Some(cells),
-        Lowering::FprAtMost(bound) => {
-            let max = (1 << stable.cell_bits) - 1;
-            let exact = decrements_for(bound, max, stable.hashes, cells).ceil();
-            Some((exact as u64).max(1))
-        }
-        _ => None,
-    }
+    let max = (1 << stable.cell_bits) - 1;
+    stable.lowering.decrements(stable.hashes, max, cells).ok()
 }
 
 /// Measures the filter in its full memory on distinct keys: nanoseconds a key on this machine, as busy as it is.

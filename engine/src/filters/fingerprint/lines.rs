@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use super::replacement::{Fifo, Lru, Policy, Qqhtd, Replacement};
-use super::sizing::{FingerprintGeometry, SlotWidth};
+use super::sizing::{Entries, FingerprintGeometry, SlotWidth};
 use crate::cpu::{Granted, Kernel};
 use crate::filters::Filter;
 use crate::hash::KeyHash;
@@ -83,6 +83,11 @@ impl FingerprintLines {
         &self.lines
     }
 
+    /// Which of the whole filter's lines they are.
+    pub(crate) const fn range(&self) -> LineRange {
+        self.range
+    }
+
     /// How a full line ages.
     #[must_use]
     pub const fn replacement(&self) -> Replacement {
@@ -119,9 +124,9 @@ impl FingerprintLines {
     }
 
     fn joint_report(&self, huge: u64, shape: FingerprintGeometry, tally: Tally) -> Report {
-        let pushed = match self.replacement {
-            Replacement::Fifo | Replacement::Lru => tally.fresh,
-            Replacement::Qqhtd => tally.observed,
+        let (pushed, entries) = match self.replacement {
+            Replacement::Fifo | Replacement::Lru => (tally.fresh, Entries::Distinct),
+            Replacement::Qqhtd => (tally.observed, Entries::Repeated),
         };
         let occupied = pushed - tally.evictions;
         // Of the keys pushed only the fresh ones were never seen before and could have been false duplicates.
@@ -135,8 +140,8 @@ impl FingerprintLines {
             fresh: tally.fresh,
             evictions: tally.evictions,
             fill: occupied as f64 / shape.capacity() as f64,
-            expected_fpr: shape.fpr_at(occupied),
-            expected_false_duplicates: shape.false_duplicates(pushed) * fresh_share,
+            expected_fpr: shape.fpr_with(entries, occupied as f64 / shape.lines as f64),
+            expected_false_duplicates: shape.false_duplicates_with(entries, pushed) * fresh_share,
             miss_age_keys: shape.miss_age_keys(),
         }
     }

@@ -54,6 +54,15 @@ impl SlotWidth {
     }
 }
 
+/// What the slots of a line hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Entries {
+    /// Each fingerprint once.
+    Distinct,
+    /// A fingerprint for each arrival: of distinct keys they are independent draws, of keys that come back copies, which match even less.
+    Repeated,
+}
+
 /// The shape of a filter: how many lines, and what a slot is.
 ///
 /// # Examples
@@ -106,7 +115,16 @@ impl FingerprintGeometry {
     /// The false positive rate with `occupied` slots taken in the whole filter.
     #[must_use]
     pub fn fpr_at(self, occupied: u64) -> f64 {
-        occupied as f64 / self.lines as f64 * self.match_probability()
+        self.fpr_with(Entries::Distinct, occupied as f64 / self.lines as f64)
+    }
+
+    /// The false positive rate with so many slots of each line taken.
+    pub(super) fn fpr_with(self, entries: Entries, taken: f64) -> f64 {
+        let one = self.match_probability();
+        match entries {
+            Entries::Distinct => taken * one,
+            Entries::Repeated => -(taken * (-one).ln_1p()).exp_m1(),
+        }
     }
 
     /// The expected number of false duplicates by the time that `pushed` keys were called fresh and recorded.
@@ -114,10 +132,14 @@ impl FingerprintGeometry {
     /// At a rate of `f` there are `f / (1 - f)` false duplicates for each fresh key; the sum runs while the lines fill up.
     #[must_use]
     pub fn false_duplicates(self, pushed: u64) -> f64 {
+        self.false_duplicates_with(Entries::Distinct, pushed)
+    }
+
+    pub(super) fn false_duplicates_with(self, entries: Entries, pushed: u64) -> f64 {
         const STEPS: u32 = 1000;
         let slots = self.width.slots();
         let odds = |occupied: f64| {
-            let rate = occupied * self.match_probability();
+            let rate = self.fpr_with(entries, occupied);
             rate / (1.0 - rate)
         };
         let end = pushed as f64 / self.lines as f64;

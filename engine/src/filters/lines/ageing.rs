@@ -102,14 +102,14 @@ impl LineAgeing for ByLoad {
     }
 }
 
-/// RSBF: the line counts its own arrivals, up to [`MOST_ARRIVALS`], in its last bits.
+/// RSBF: the line counts its own arrivals in its last bits.
 ///
 /// ```text
 /// | k filters in 496 bits | count: 16 bits |
 /// ```
 ///
-/// The s and i of the paper are those of the line, so s/i is the same but for the spread of arrivals over lines. A count that is full stays so, and
-/// with it s/i at its least value.
+/// The s and i of the paper are those of the line, so s/i is the same but for the spread of arrivals over lines. From there on i is taken to be
+/// [`MOST_ARRIVALS`], while the count runs through the numbers above it again and again: a line that is always the same would always draw the same.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Counted(pub(super) Reservoir);
 
@@ -119,8 +119,18 @@ const COUNT_BITS: u32 = 16;
 pub(super) const COUNTED_LINE_BITS: u32 = LINE_BITS - COUNT_BITS;
 /// Where the count starts in the last word.
 const COUNT_SHIFT: u32 = 64 - COUNT_BITS;
-/// The most arrivals that are counted.
-pub(super) const MOST_ARRIVALS: u64 = (1 << COUNT_BITS) - 1;
+/// The most arrivals that are told apart: 65,280.
+pub(super) const MOST_ARRIVALS: u64 = (1 << COUNT_BITS) - (1 << 8);
+
+/// The count of one arrival more.
+#[inline(always)]
+const fn counted(count: u64) -> u64 {
+    if count + 1 < 1 << COUNT_BITS {
+        count + 1
+    } else {
+        MOST_ARRIVALS
+    }
+}
 
 /// The stream of the draw that decides on insertion, and the first of those that pick set bits; apart from those of [`Places`].
 const INSERT_STREAM: u64 = 33;
@@ -135,7 +145,8 @@ impl LineAgeing for Counted {
         line: &mut Line,
         arrival: Arrival<O::Bits>,
     ) {
-        let arrivals = ((line.0[7] >> COUNT_SHIFT) + 1).min(MOST_ARRIVALS);
+        let count = counted(line.0[7] >> COUNT_SHIFT);
+        let arrivals = count.min(MOST_ARRIVALS);
         // s, rounded down.
         let size = u64::from(COUNTED_LINE_BITS / places.filters());
         let early = arrivals <= size;
@@ -157,7 +168,7 @@ impl LineAgeing for Counted {
             let kept = ops.without(ops.load(line), cleared);
             ops.store(ops.or(kept, arrival.own), line);
         }
-        line.0[7] = line.0[7] << COUNT_BITS >> COUNT_BITS | arrivals << COUNT_SHIFT;
+        line.0[7] = line.0[7] << COUNT_BITS >> COUNT_BITS | count << COUNT_SHIFT;
     }
 }
 

@@ -3,9 +3,9 @@
 use super::ageing::{Arrival, LineAgeing};
 use super::draw::Salt;
 use super::filter::Rule;
-use super::places::Places;
+use super::places::{Places, ones};
 use crate::hash::KeyHash;
-use crate::kernels::{BitOps, scalar::Scalar};
+use crate::kernels::{BitOps, SlotOps, scalar::Scalar};
 use crate::memory::Line;
 
 /// A key is a duplicate if and only if its bit is set in each of the k filters of its line (paper 000, section 3; Bloom 1970).
@@ -18,7 +18,7 @@ pub(super) struct BitRule<P, A> {
 
 impl<P: Places, A: LineAgeing> Rule for BitRule<P, A> {
     #[inline(always)]
-    fn visit<O: BitOps>(self, ops: O, line: &mut Line, key: KeyHash) -> bool {
+    fn visit<O: BitOps + SlotOps>(self, ops: O, line: &mut Line, key: KeyHash) -> bool {
         let bits = ops.load(line);
         let own = self.places.of_key(ops, key);
         let seen = ops.covers(bits, own);
@@ -37,15 +37,12 @@ impl<P: Places, A: LineAgeing> Rule for BitRule<P, A> {
         Scalar.covers(*line, self.places.of_key(Scalar, key))
     }
 
+    fn fpr(self, line: &Line, _: u64) -> f64 {
+        self.places.chance_of_all(line, 1)
+    }
+
     fn load(self, line: &Line) -> f64 {
         let bits = self.places.start(self.places.filters());
-        let in_word = |index: u32| bits.saturating_sub(64 * index).min(64);
-        let ones: u32 = (0..8)
-            .map(|index| {
-                let own = u64::MAX.checked_shr(64 - in_word(index)).unwrap_or(0);
-                (line.0[index as usize] & own).count_ones()
-            })
-            .sum();
-        f64::from(ones) / f64::from(bits)
+        f64::from(ones(line, 0, bits)) / f64::from(bits)
     }
 }

@@ -4,7 +4,7 @@ use crate::cpu::{Granted, Kernel};
 use crate::filters::Filter;
 use crate::filters::fingerprint::FingerprintLines;
 use crate::hash::KeyHash;
-use crate::kernels::{BitOps, Drive, LineRange, LineStep, Visit, scalar::Scalar};
+use crate::kernels::{BitOps, Drive, LineRange, LineStep, SlotOps, Visit, scalar::Scalar};
 #[cfg(target_arch = "x86_64")]
 use crate::kernels::{avx2::Avx2, avx512::Avx512};
 use crate::memory::{Line, LineArray};
@@ -14,6 +14,9 @@ pub trait LineForm: Filter {
     /// The lines as they are now.
     fn lines(&self) -> &[Line];
 
+    /// Which of the whole filter's lines they are: all, or those of a partition.
+    fn range(&self) -> LineRange;
+
     /// How many bytes of them lie on huge pages; 0 where the system does not tell.
     fn huge_page_bytes(&self) -> u64;
 
@@ -21,18 +24,34 @@ pub trait LineForm: Filter {
     fn expected_false_duplicates(&self) -> Option<f64> {
         None
     }
+
+    /// The probability that a key never seen before would now be called a duplicate. It may have to look at all lines.
+    fn expected_fpr(&self) -> f64;
+
+    /// P, the cells that an update lowers; `None` if the filter lowers none.
+    fn decrements(&self) -> Option<u32> {
+        None
+    }
 }
 
 /// What a key does to its line, and what it must find there to be a duplicate.
 pub(super) trait Rule: Copy + Send + 'static {
     /// Tests and records the key; true means duplicate. Must be `#[inline(always)]`.
-    fn visit<O: BitOps>(self, ops: O, line: &mut Line, key: KeyHash) -> bool;
+    fn visit<O: BitOps + SlotOps>(self, ops: O, line: &mut Line, key: KeyHash) -> bool;
 
     /// Whether the key would be called a duplicate.
     fn holds(self, line: &Line, key: KeyHash) -> bool;
 
     /// The share of the line's cells that hold something.
     fn load(self, line: &Line) -> f64;
+
+    /// The probability that a key never seen, of this line among `lines`, would be called a duplicate.
+    fn fpr(self, line: &Line, lines: u64) -> f64;
+
+    /// The cells that an update lowers.
+    fn decrements(self) -> Option<u32> {
+        None
+    }
 }
 
 /// Any rule on a range of lines. One cache line is touched for each key.
@@ -54,7 +73,7 @@ impl<R: Rule> LineFilter<R> {
         }
     }
 
-    fn run<O: BitOps>(&mut self, ops: O, keys: &[KeyHash], duplicates: &mut [u64]) {
+    fn run<O: BitOps + SlotOps>(&mut self, ops: O, keys: &[KeyHash], duplicates: &mut [u64]) {
         let rule = self.rule;
         ops.run(Drive {
             lines: &mut self.lines,
@@ -110,14 +129,32 @@ impl<R: Rule> LineForm for LineFilter<R> {
         &self.lines
     }
 
+    fn range(&self) -> LineRange {
+        self.range
+    }
+
     fn huge_page_bytes(&self) -> u64 {
         self.lines.huge_page_bytes()
+    }
+
+    fn expected_fpr(&self) -> f64 {
+        let rates = self.lines.iter();
+        let rates = rates.map(|line| self.rule.fpr(line, self.range.total));
+        rates.sum::<f64>() / self.lines.len() as f64
+    }
+
+    fn decrements(&self) -> Option<u32> {
+        self.rule.decrements()
     }
 }
 
 impl LineForm for FingerprintLines {
     fn lines(&self) -> &[Line] {
         Self::lines(self)
+    }
+
+    fn range(&self) -> LineRange {
+        Self::range(self)
     }
 
     fn huge_page_bytes(&self) -> u64 {
@@ -127,6 +164,36 @@ impl LineForm for FingerprintLines {
     fn expected_false_duplicates(&self) -> Option<f64> {
         Some(self.report().expected_false_duplicates)
     }
+
+    fn expected_fpr(&self) -> f64 {
+        self.report().expected_fpr
+    }
+}
+
+impl LineForm for Box<dyn LineForm> {
+    fn lines(&self) -> &[Line] {
+        (**self).lines()
+    }
+
+    fn range(&self) -> LineRange {
+        (**self).range()
+    }
+
+    fn huge_page_bytes(&self) -> u64 {
+        (**self).huge_page_bytes()
+    }
+
+    fn expected_false_duplicates(&self) -> Option<f64> {
+        (**self).expected_false_duplicates()
+    }
+
+    fn expected_fpr(&self) -> f64 {
+        (**self).expected_fpr()
+    }
+
+    fn decrements(&self) -> Option<u32> {
+        (**self).decrements()
+    }
 }
 
 /// A rule as the batch loop sees it.
@@ -135,7 +202,7 @@ struct Step<O, R> {
     rule: R,
 }
 
-impl<O: BitOps, R: Rule> LineStep for Step<O, R> {
+impl<O: BitOps + SlotOps, R: Rule> LineStep for Step<O, R> {
     #[inline(always)]
     fn visit(&self, line: &mut Line, key: KeyHash) -> Visit {
         Visit {

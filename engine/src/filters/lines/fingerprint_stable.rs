@@ -6,7 +6,7 @@ use crate::error::SpecError;
 use crate::filters::published::cells::{FingerprintStableSpec, Refill};
 use crate::filters::published::checks::within;
 use crate::hash::KeyHash;
-use crate::kernels::{BitOps, LINE_BITS};
+use crate::kernels::{BitOps, LINE_BITS, SlotOps};
 use crate::memory::Line;
 
 /// FP-SBF with cells of `WIDTH` bits (paper 003, algorithm 2): a key is a duplicate if and only if its k counters are all nonzero and its k
@@ -97,7 +97,7 @@ impl<const WIDTH: u32> FingerprintStableRule<WIDTH> {
 
 impl<const WIDTH: u32> Rule for FingerprintStableRule<WIDTH> {
     #[inline(always)]
-    fn visit<O: BitOps>(self, ops: O, line: &mut Line, key: KeyHash) -> bool {
+    fn visit<O: BitOps + SlotOps>(self, ops: O, line: &mut Line, key: KeyHash) -> bool {
         if self.holds(line, key) {
             return true;
         }
@@ -125,6 +125,26 @@ impl<const WIDTH: u32> Rule for FingerprintStableRule<WIDTH> {
             let value = Self::get(line, self.cell(key, table));
             value & self.counter_max() != 0 && value >> self.spec.counter_bits == fingerprint
         })
+    }
+
+    fn fpr(self, line: &Line, _: u64) -> f64 {
+        // Whichever cell of the first sub-table the key has: its fingerprint must be the key's, and in every other one some cell must have it too.
+        let live =
+            |cell| Some(Self::get(line, cell)).filter(|value| value & self.counter_max() != 0);
+        let share = |table: u32, fingerprint: u64| {
+            let cells = (0..self.size).filter_map(|index| live(table * self.size + index));
+            let alike = cells.filter(|value| value >> self.spec.counter_bits == fingerprint);
+            alike.count() as f64 / f64::from(self.size)
+        };
+        let first = (0..self.size).filter_map(live);
+        let chances = first.map(|value| {
+            let fingerprint = value >> self.spec.counter_bits;
+            (1..self.spec.hashes)
+                .map(|table| share(table, fingerprint))
+                .product::<f64>()
+        });
+        let values = f64::from(1_u32 << self.spec.fingerprint_bits);
+        chances.sum::<f64>() / f64::from(self.size) / values
     }
 
     fn load(self, line: &Line) -> f64 {

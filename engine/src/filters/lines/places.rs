@@ -11,7 +11,7 @@
 
 use super::draw::{Draw, piece};
 use crate::hash::KeyHash;
-use crate::kernels::{BitOps, Filters};
+use crate::kernels::{BitOps, Filters, scalar::Scalar};
 use crate::memory::Line;
 
 /// The streams that a second set of random bits starts at, past all those of the first, and the stream that picks a filter.
@@ -26,6 +26,17 @@ pub(super) trait Places: Copy + Send + 'static {
     /// The first bit of filter `filter`; of the one after the last, the end of them all.
     fn start(self, filter: u32) -> u32;
 
+    /// The probability that a random key meets a set bit in each filter, where a position is `width` bits of the line and the lowest of them counts.
+    fn chance_of_all(self, line: &Line, width: u32) -> f64 {
+        let filter = |filter: u32| (self.start(filter), self.start(filter + 1));
+        (0..self.filters())
+            .map(filter)
+            .map(|(start, end)| {
+                f64::from(ones(line, start * width, end * width)) / f64::from(end - start)
+            })
+            .product()
+    }
+
     /// The bits of a key, one in each filter; independent of its line among up to 2^32 lines.
     fn of_key<O: BitOps>(self, ops: O, key: KeyHash) -> O::Bits;
 
@@ -39,6 +50,14 @@ pub(super) trait Places: Copy + Send + 'static {
 
     /// Of [`others`](Self::others), that of a random filter.
     fn other_of_one<O: BitOps>(self, ops: O, key: KeyHash, draw: Draw) -> O::Bits;
+}
+
+/// How many of the bits from `start` to `end`, exclusive, are set.
+#[inline(always)]
+pub(super) fn ones(line: &Line, start: u32, end: u32) -> u32 {
+    let range = Scalar.without(Scalar.below(end), Scalar.below(start));
+    let ones = Scalar.and(*line, range);
+    ones.0.iter().map(|word| word.count_ones()).sum()
 }
 
 /// 1, 2, 4 or 8 filters: each is whole words, so that the bits of all words are found at once.
@@ -151,6 +170,12 @@ impl<C: Count> Ranges<C> {
         self.width + u32::from(filter < self.longer)
     }
 
+    /// The bit of a key in a filter.
+    #[inline(always)]
+    pub(super) fn of(self, key: KeyHash, filter: u32) -> u32 {
+        self.position(key, 0, filter)
+    }
+
     /// A random bit of a filter.
     #[inline(always)]
     fn position(self, hash: KeyHash, first: u64, filter: u32) -> u32 {
@@ -162,7 +187,7 @@ impl<C: Count> Ranges<C> {
     fn other(self, key: KeyHash, draw: Draw, filter: u32) -> u32 {
         let width = self.width(filter);
         let step = 1 + piece(draw.hash(), 0, filter, width - 1);
-        let other = self.position(key, 0, filter) + step;
+        let other = self.of(key, filter) + step;
         if other < self.start(filter) + width {
             other
         } else {
@@ -172,7 +197,7 @@ impl<C: Count> Ranges<C> {
 
     /// Of each filter the bit that `bit` names, if it says so.
     #[inline(always)]
-    fn each<O: BitOps>(self, ops: O, bit: impl Fn(u32) -> (u32, bool)) -> O::Bits {
+    pub(super) fn each<O: BitOps>(self, ops: O, bit: impl Fn(u32) -> (u32, bool)) -> O::Bits {
         let (position, set) = bit(0);
         let mut bits = ops.bit(position, set);
         for filter in 1..self.count.get() {
@@ -196,7 +221,7 @@ impl<C: Count> Places for Ranges<C> {
 
     #[inline(always)]
     fn of_key<O: BitOps>(self, ops: O, key: KeyHash) -> O::Bits {
-        self.each(ops, |filter| (self.position(key, 0, filter), true))
+        self.each(ops, |filter| (self.of(key, filter), true))
     }
 
     #[inline(always)]

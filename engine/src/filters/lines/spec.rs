@@ -12,27 +12,34 @@ use super::row::RowRule;
 use super::stable::StableRule;
 use crate::cpu::{Granted, Kernel};
 use crate::error::{BuildError, SpecError};
-use crate::filters::Filter;
 use crate::filters::fingerprint::{FingerprintLines, FingerprintSpec, Replacement, SlotWidth};
 use crate::filters::published::bits::{Ageing, BitsSpec, Reservoir};
 use crate::filters::published::cells::{FingerprintStableSpec, StableSpec};
 use crate::filters::published::checks::{MOST_HASHES, within};
 use crate::filters::published::rows::{Fingerprint, OnHit, RowForm, RowSpec, Victim};
 use crate::kernels::{LINE_BITS, LineRange};
-use crate::memory::{LINE_BYTES, LineArray};
+use crate::memory::{LINE_BYTES, LineArray, check_available};
 use crate::partition::{Partitioned, Partitioning};
 
 /// A published filter that has a line form.
+///
+/// On the AVX2 and AVX-512 kernels all of them load, test and change a line in vectors, but for what is said of each.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum LineKind {
-    /// Bloom, RSBF, BSBF, BSBFSD, RLBSBF: k filters of 512/k bits in a line. RSBF counts the arrivals of a line in 16 of its bits.
+    /// Bloom (Bloom 1970), and RSBF, BSBF, BSBFSD, RLBSBF (paper 000, section 3): k filters of 512/k bits in a line.
+    ///
+    /// RSBF counts the arrivals of a line in 16 of its bits, which leaves 496. It tells 65,280 of them apart; from there on the i of its s/i stays
+    /// there, so that `as=tabled` goes on to insert one arrival in 65,280/s, where the paper's insertions get ever fewer.
     Bits(BitsSpec),
-    /// SBF with cells of 1, 2, 4 or 8 bits; P follows from an FPR bound as for a filter of one line's cells, which each line is.
+    /// SBF (paper 004, algorithm 1) with cells of 1, 2, 4 or 8 bits, 504 bits of them and a count of 8 bits. The K cells of a key lie in K ranges of
+    /// the line. P follows from an FPR bound as for a filter of one line's cells, which each line is; the FPR measured keeps within 3 % of
+    /// the bound for all d and for K up to 31. Independent decrements are done cell by cell.
     Stable(StableSpec),
-    /// FP-SBF with cells of 8 or 16 bits, counter and fingerprint together.
+    /// FP-SBF (paper 003, algorithm 2) with cells of 8 or 16 bits, counter and fingerprint together; without vectors.
     FingerprintStable(FingerprintStableSpec),
-    /// QHT, QHTD, and as [`FingerprintLines`] QQHT, QQHTD and row-LRU: rows of 64 x 8, 32 x 16, 16 x 32 or 8 x 64 bits.
+    /// QHT and QHTD (paper 002, sections 3 and 5), and as [`FingerprintLines`] QQHT, QQHTD and row-LRU: rows of 64 x 8, 32 x 16, 16 x 32 or 8 x 64
+    /// bits. A QHTD counts its arrivals in one slot of each line, which leaves 63, 31, 15 or 7.
     Row(RowSpec),
 }
 
@@ -104,15 +111,16 @@ impl LineSpec {
     pub fn build_partitions(
         &self,
         count: usize,
-    ) -> Result<Partitioned<Box<dyn Filter>>, BuildError> {
+    ) -> Result<Partitioned<Box<dyn LineForm>>, BuildError> {
         let total = self.lines()?;
+        // Each partition alone might still fit.
+        check_available(total * LINE_BYTES)?;
         let partitioning = Partitioning::new(total, count)?;
         let filters = (0..count)
             .map(|index| {
                 let lines = partitioning.lines_of(index);
                 let first = lines.start;
-                let filter = self.build_range(LineRange { total, first }, lines.end - first)?;
-                Ok(filter as Box<dyn Filter>)
+                self.build_range(LineRange { total, first }, lines.end - first)
             })
             .collect::<Result<_, BuildError>>()?;
         Ok(Partitioned::new(partitioning, filters)?)
@@ -171,10 +179,10 @@ impl LineSpec {
         match self.kind {
             LineKind::Bits(spec) => build_bits(spec, salt, site),
             LineKind::Stable(spec) => match spec.cell_bits {
-                1 => site.filter(StableRule::<1>::new(spec, salt)?),
-                2 => site.filter(StableRule::<2>::new(spec, salt)?),
-                4 => site.filter(StableRule::<4>::new(spec, salt)?),
-                8 => site.filter(StableRule::<8>::new(spec, salt)?),
+                1 => build_stable::<1>(spec, salt, site),
+                2 => build_stable::<2>(spec, salt, site),
+                4 => build_stable::<4>(spec, salt, site),
+                8 => build_stable::<8>(spec, salt, site),
                 bits => Err(
                     SpecError::new("d", bits.to_string(), "1, 2, 4 or 8 in the line form").into(),
                 ),
@@ -294,6 +302,18 @@ fn place_bits(
     })
 }
 
+fn build_stable<const D: u32>(
+    spec: StableSpec,
+    salt: Salt,
+    site: Site,
+) -> Result<Box<dyn LineForm>, BuildError> {
+    match spec.hashes {
+        2 => site.filter(StableRule::<D, _>::new(spec, Fixed::<2>, salt)?),
+        3 => site.filter(StableRule::<D, _>::new(spec, Fixed::<3>, salt)?),
+        hashes => site.filter(StableRule::<D, _>::new(spec, hashes, salt)?),
+    }
+}
+
 fn build_row(spec: RowSpec, salt: Salt, site: Site) -> Result<Box<dyn LineForm>, BuildError> {
     let width = row_width(spec)?;
     if let Some(replacement) = queue_policy(spec) {
@@ -303,12 +323,10 @@ fn build_row(spec: RowSpec, salt: Salt, site: Site) -> Result<Box<dyn LineForm>,
         let allowed = "keep or insert again, for rows with random victims have no front";
         return Err(SpecError::new("on hit", "move to front", allowed).into());
     }
-    let again = spec.on_hit == OnHit::InsertAgain;
-    match width {
-        SlotWidth::Bits8 => site.filter(RowRule::<u8>::new(again, salt)),
-        SlotWidth::Bits16 => site.filter(RowRule::<u16>::new(again, salt)),
-        SlotWidth::Bits32 => site.filter(RowRule::<u32>::new(again, salt)),
-        SlotWidth::Bits64 => site.filter(RowRule::<u64>::new(again, salt)),
+    if spec.on_hit == OnHit::InsertAgain {
+        build_random_row::<true>(width, salt, site)
+    } else {
+        build_random_row::<false>(width, salt, site)
     }
 }
 
@@ -321,12 +339,16 @@ fn row_width(spec: RowSpec) -> Result<SlotWidth, SpecError> {
     if spec.form == RowForm::Sorted {
         return Err(SpecError::new("rows", "sorted", "packed in the line form"));
     }
+    // QHTD lines count their arrivals in place of one slot.
+    let counted = (spec.victim, spec.on_hit) == (Victim::Random, OnHit::InsertAgain);
+    let slots = |width: SlotWidth| width.slots() - u32::from(counted);
     let fitting = SlotWidth::ALL
         .into_iter()
-        .find(|width| (width.slots(), width.bits()) == (spec.slots, bits));
+        .find(|width| (slots(*width), width.bits()) == (spec.slots, bits));
     fitting.ok_or_else(|| {
         let asked = format!("{} of {bits} bits", spec.slots);
-        let allowed = "64 of 8 bits, 32 of 16, 16 of 32 or 8 of 64 in the line form";
+        let [a, b, c, d] = SlotWidth::ALL.map(slots);
+        let allowed = format!("{a} of 8 bits, {b} of 16, {c} of 32 or {d} of 64 in the line form");
         SpecError::new("slots", asked, allowed)
     })
 }
@@ -338,5 +360,18 @@ const fn queue_policy(spec: RowSpec) -> Option<Replacement> {
         (Victim::Oldest, OnHit::InsertAgain) => Some(Replacement::Qqhtd),
         (Victim::Oldest, OnHit::MoveToFront) => Some(Replacement::Lru),
         (Victim::Random, _) => None,
+    }
+}
+
+fn build_random_row<const AGAIN: bool>(
+    width: SlotWidth,
+    salt: Salt,
+    site: Site,
+) -> Result<Box<dyn LineForm>, BuildError> {
+    match width {
+        SlotWidth::Bits8 => site.filter(RowRule::<u8, AGAIN>::new(salt)),
+        SlotWidth::Bits16 => site.filter(RowRule::<u16, AGAIN>::new(salt)),
+        SlotWidth::Bits32 => site.filter(RowRule::<u32, AGAIN>::new(salt)),
+        SlotWidth::Bits64 => site.filter(RowRule::<u64, AGAIN>::new(salt)),
     }
 }

@@ -2,44 +2,73 @@
 
 use super::draw::{Draw, Salt, piece};
 use super::filter::Rule;
+use super::places::{Count, Places, Ranges};
 use crate::error::SpecError;
-use crate::filters::published::cells::{Decrement, Lowering, StableSpec, Update};
-use crate::filters::published::checks::{MOST_HASHES, open_unit, within};
+use crate::filters::published::cells::{Decrement, StableSpec, Update};
+use crate::filters::published::checks::{MOST_HASHES, within};
 use crate::hash::KeyHash;
-use crate::kernels::{BitOps, LINE_BITS, scalar::Scalar};
+use crate::kernels::{BitOps, LINE_BITS, SlotOps, scalar::Scalar};
 use crate::memory::Line;
-use crate::theory::stable::{decrements_for, stable_point_fpr};
 
 /// SBF with cells of `D` bits (paper 004, algorithm 1): a key is a duplicate if and only if its K cells are all nonzero; then P cells lose 1 and the
 /// K cells are set to Max.
 ///
-/// An arrival lowers P of the line's 512/D cells and no others, so a cell is lowered as often as in the scattered form, and the stable point is
-/// that of a filter of 512/D cells.
+/// ```text
+/// | K filters of 504/D cells together | count: 8 bits |
+/// ```
+///
+/// An arrival lowers P of the line's cells and no others, so a cell is lowered as often as in the scattered form, and the stable point is
+/// that of a filter of 504/D cells. The K cells of a key lie in K ranges: in so few cells, positions drawn from all of them would coincide often
+/// enough to break a bound on the FPR. The line counts its updates, for one that finds the line as it leaves it would draw the same cells for ever.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct StableRule<const D: u32> {
-    hashes: u32,
+pub(super) struct StableRule<const D: u32, C> {
+    places: Ranges<C>,
     decrements: u32,
     update: Update,
     decrement: Decrement,
     salt: Salt,
 }
 
-impl<const D: u32> StableRule<D> {
-    const CELLS: u32 = LINE_BITS / D;
+/// The bits of a line that are left for cells.
+const CELLS_BITS: u32 = LINE_BITS - 8;
+/// What a line that counts one update is less by: 1 in the highest byte is this much short of 2^64.
+const COUNT_ONE: Line = Line([
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    (1_u64 << (CELLS_BITS % 64)).wrapping_neg(),
+]);
+
+impl<const D: u32, C: Count> StableRule<D, C> {
+    const CELLS: u32 = CELLS_BITS / D;
     const MAX: u64 = u64::MAX >> (64 - D);
     /// The lowest bit of each cell.
-    const LOWEST: Line = Line([u64::MAX / Self::MAX; 8]);
+    const LOWEST: Line = {
+        let mut lowest = [u64::MAX / Self::MAX; 8];
+        lowest[7] &= (1 << (CELLS_BITS % 64)) - 1;
+        Line(lowest)
+    };
 
-    pub(super) fn new(spec: StableSpec, salt: Salt) -> Result<Self, SpecError> {
-        let most = MOST_HASHES.min(Self::CELLS - 1);
+    /// The rule for `count` cells a key, which are those of the specification.
+    pub(super) fn new(spec: StableSpec, count: C, salt: Salt) -> Result<Self, SpecError> {
+        // A range of one cell would hold nothing that tells keys apart.
+        let most = MOST_HASHES.min(Self::CELLS / 2);
         let hashes = within("k", spec.hashes, 1..=most)?;
         if spec.reach != 1.0 {
             let asked = spec.reach.to_string();
             return Err(SpecError::new("reach", asked, "1 in the line form"));
         }
+        let max = Self::MAX as u32;
+        let decrements = spec
+            .lowering
+            .decrements(hashes, max, u64::from(Self::CELLS))? as u32;
         Ok(Self {
-            hashes,
-            decrements: decrements(spec.lowering, hashes, Self::MAX as u32, Self::CELLS)?,
+            places: Ranges::in_bits(count, Self::CELLS),
+            decrements,
             update: spec.update,
             decrement: spec.decrement,
             salt,
@@ -49,12 +78,8 @@ impl<const D: u32> StableRule<D> {
     /// The lowest bits of the cells of a key.
     #[inline(always)]
     fn cells_of<O: BitOps>(self, ops: O, key: KeyHash) -> O::Bits {
-        let cell = |hash| ops.bit(piece(key, 0, hash, Self::CELLS) * D, true);
-        let mut lowest = cell(0);
-        for hash in 1..self.hashes {
-            lowest = ops.or(lowest, cell(hash));
-        }
-        lowest
+        self.places
+            .each(ops, |hash| (self.places.of(key, hash) * D, true))
     }
 
     /// The lowest bits of the cells that are not zero.
@@ -93,17 +118,17 @@ impl<const D: u32> StableRule<D> {
     }
 }
 
-/// `len` bits from `start` on, going on from bit 0 past the end of the line.
+/// `len` bits from `start` on, going on from bit 0 past the last cell.
 #[inline(always)]
 fn run<O: BitOps>(ops: O, start: u32, len: u32) -> O::Bits {
     let end = start + len;
-    let inside = ops.without(ops.below(end.min(LINE_BITS)), ops.below(start));
-    ops.or(inside, ops.below(end.saturating_sub(LINE_BITS)))
+    let inside = ops.without(ops.below(end.min(CELLS_BITS)), ops.below(start));
+    ops.or(inside, ops.below(end.saturating_sub(CELLS_BITS)))
 }
 
-impl<const D: u32> Rule for StableRule<D> {
+impl<const D: u32, C: Count> Rule for StableRule<D, C> {
     #[inline(always)]
-    fn visit<O: BitOps>(self, ops: O, line: &mut Line, key: KeyHash) -> bool {
+    fn visit<O: BitOps + SlotOps>(self, ops: O, line: &mut Line, key: KeyHash) -> bool {
         let bits = ops.load(line);
         let nonzero = Self::nonzero(ops, bits);
         let own = self.cells_of(ops, key);
@@ -111,15 +136,25 @@ impl<const D: u32> Rule for StableRule<D> {
         if !seen || self.update == Update::Every {
             let draw = self.salt.draw(key, ops.fold(bits));
             let lowered = self.lowered(ops, bits, nonzero, draw);
-            // Each lowest bit, doubled D times, less itself: a cell of ones. Of the highest cell the doubled bit is beyond the word.
+            // Each lowest bit, doubled D times, less itself: a cell of ones. Of a word's highest cell the doubled bit is beyond the word.
             let full = ops.minus(ops.up(own, D), own);
-            ops.store(ops.or(lowered, full), line);
+            let counted = ops.minus(ops.or(lowered, full), ops.load(&COUNT_ONE));
+            ops.store(counted, line);
         }
         seen
     }
 
     fn holds(self, line: &Line, key: KeyHash) -> bool {
         Scalar.covers(Self::nonzero(Scalar, *line), self.cells_of(Scalar, key))
+    }
+
+    fn decrements(self) -> Option<u32> {
+        Some(self.decrements)
+    }
+
+    fn fpr(self, line: &Line, _: u64) -> f64 {
+        let nonzero = Self::nonzero(Scalar, *line);
+        self.places.chance_of_all(&nonzero, D)
     }
 
     fn load(self, line: &Line) -> f64 {
@@ -129,24 +164,5 @@ impl<const D: u32> Rule for StableRule<D> {
             .map(|word| word.count_ones())
             .sum();
         f64::from(taken) / f64::from(Self::CELLS)
-    }
-}
-
-/// P, from itself or from a bound on the FPR at the stable point of `cells` cells, rounded up.
-fn decrements(lowering: Lowering, hashes: u32, max: u32, cells: u32) -> Result<u32, SpecError> {
-    match lowering {
-        Lowering::Cells(asked) => Ok(within("p", asked, 1..=u64::from(cells))? as u32),
-        Lowering::FprAtMost(bound) => {
-            let exact = decrements_for(open_unit("fps", bound)?, max, hashes, u64::from(cells));
-            if exact.ceil() > f64::from(cells) {
-                let least = stable_point_fpr(f64::from(cells), max, hashes, u64::from(cells));
-                return Err(SpecError::new(
-                    "fps",
-                    bound.to_string(),
-                    format!("{least:.3e} or more in a line of {cells} cells"),
-                ));
-            }
-            Ok((exact.ceil() as u32).max(1))
-        }
     }
 }

@@ -103,29 +103,56 @@ mod tests {
 
     use super::super::scalar::words;
     use super::*;
+    use crate::cpu::tested::kernels;
     use crate::cpu::{HotLoop, Kernel};
     use crate::kernels::scalar::Scalar;
     #[cfg(target_arch = "x86_64")]
     use crate::kernels::{avx2::Avx2, avx512::Avx512};
 
+    #[derive(Debug, Clone, Copy)]
+    struct Operands {
+        left: Line,
+        right: Line,
+        /// Few bits, so that some filters have none, some one and some two.
+        found: Line,
+        position: u32,
+        end: u32,
+        choice: bool,
+    }
+
+    fn operands() -> impl Strategy<Value = Operands> {
+        let line = || any::<[u64; 8]>().prop_map(Line);
+        let few = prop::collection::vec(0..LINE_BITS, 0..12).prop_map(|positions| {
+            positions.into_iter().fold(Line::EMPTY, |line, position| {
+                Scalar.or(line, Scalar.bit(position, true))
+            })
+        });
+        let end = prop_oneof![Just(0), Just(LINE_BITS), 0..=LINE_BITS];
+        (line(), line(), few, 0..LINE_BITS, end, any::<bool>()).prop_map(
+            |(left, right, found, position, end, choice)| Operands {
+                left,
+                right,
+                found,
+                position,
+                end,
+                choice,
+            },
+        )
+    }
+
     /// Every operation on the same operands, each result as a line.
     struct Everything<O> {
         ops: O,
-        left: Line,
-        right: Line,
-        position: u32,
-        choice: bool,
+        on: Operands,
     }
 
     impl<O: BitOps> Everything<O> {
         #[inline(always)]
         fn filters<const K: u32>(&self) -> [O::Bits; 2] {
-            let (ops, left, right) = (self.ops, self.left, self.right);
-            // Few bits, so that some filters have none.
-            let found = ops.and(ops.load(&right), ops.bit(self.position, self.choice));
+            let (ops, left) = (self.ops, self.on.left);
             [
                 ops.in_each::<K>(left.0[0]),
-                ops.of_filters::<K>(ops.load(&left), found),
+                ops.of_filters::<K>(ops.load(&left), ops.load(&self.on.found)),
             ]
         }
     }
@@ -136,19 +163,25 @@ mod tests {
         #[inline(always)]
         fn run(self) -> Vec<Line> {
             let ops = self.ops;
-            let (left, right) = (ops.load(&self.left), ops.load(&self.right));
+            let Operands {
+                position,
+                end,
+                choice,
+                ..
+            } = self.on;
+            let (left, right) = (ops.load(&self.on.left), ops.load(&self.on.right));
             let both = ops.or(left, right);
             let mut results = vec![
                 left,
-                ops.bit(self.position, self.choice),
-                ops.below(self.position + u32::from(self.choice)),
+                ops.bit(position, choice),
+                ops.below(end),
                 ops.and(left, right),
                 both,
                 ops.without(left, right),
-                ops.only_if(self.choice, left),
+                ops.only_if(choice, left),
                 ops.minus(left, right),
-                ops.down(left, self.position % 64),
-                ops.up(left, self.position % 64),
+                ops.down(left, position % 64),
+                ops.up(left, position % 64),
             ];
             results.extend(self.filters::<1>());
             results.extend(self.filters::<2>());
@@ -159,7 +192,7 @@ mod tests {
                 ops.store(bits, &mut line);
                 line
             });
-            let missing = ops.without(both, ops.bit(self.position, true));
+            let missing = ops.without(both, ops.bit(position, true));
             let numbers = [
                 u64::from(ops.covers(both, right)),
                 u64::from(ops.covers(left, right)),
@@ -174,27 +207,26 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_kernel_does_as_the_scalar_one(
-            left: [u64; 8],
-            right: [u64; 8],
-            position in 0..LINE_BITS,
-            choice: bool,
-        ) {
-            fn everything<O: BitOps>(ops: O, left: [u64; 8], right: [u64; 8], position: u32, choice: bool) -> Vec<Line> {
-                let (left, right) = (Line(left), Line(right));
-                ops.run(Everything { ops, left, right, position, choice })
+        fn every_kernel_does_as_the_scalar_one(on in operands()) {
+            fn everything<O: BitOps>(ops: O, on: Operands) -> Vec<Line> {
+                ops.run(Everything { ops, on })
             }
-            let expected = everything(Scalar, left, right, position, choice);
-            #[cfg(target_arch = "x86_64")]
-            {
-                if let Some(ops) = Kernel::Avx2.grant().ok().and_then(Avx2::new) {
-                    prop_assert_eq!(&everything(ops, left, right, position, choice), &expected);
-                }
-                if let Some(ops) = Kernel::Avx512.grant().ok().and_then(Avx512::new) {
-                    prop_assert_eq!(&everything(ops, left, right, position, choice), &expected);
-                }
-            }
+            let expected = everything(Scalar, on);
             prop_assert_eq!(expected.len(), 22);
+            for kernel in kernels() {
+                let granted = kernel.grant().expect("found on this machine");
+                let results = match kernel {
+                    // The oracle itself, which runs on the portable kernel too.
+                    Kernel::Scalar | Kernel::Portable => continue,
+                    #[cfg(target_arch = "x86_64")]
+                    Kernel::Avx2 => Avx2::new(granted).map(|ops| everything(ops, on)),
+                    #[cfg(target_arch = "x86_64")]
+                    Kernel::Avx512 => Avx512::new(granted).map(|ops| everything(ops, on)),
+                    #[cfg(not(target_arch = "x86_64"))]
+                    Kernel::Avx2 | Kernel::Avx512 => continue,
+                };
+                prop_assert_eq!(results.as_ref(), Some(&expected), "{}", kernel);
+            }
         }
     }
 }

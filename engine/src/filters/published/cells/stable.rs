@@ -38,6 +38,38 @@ pub enum Lowering {
     FprAtMost(f64),
 }
 
+impl Lowering {
+    /// P for K cells a key, of so many that hold up to Max.
+    ///
+    /// # Errors
+    /// [`SpecError`] if P is not 1 to the number of cells, or no such P keeps the bound.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::filters::published::cells::Lowering;
+    /// assert_eq!(Lowering::FprAtMost(0.1).decrements(2, 1, 1 << 20)?, 5);
+    /// assert!(Lowering::FprAtMost(1e-9).decrements(2, 1, 504).is_err());
+    /// # Ok::<(), echoless::SpecError>(())
+    /// ```
+    pub fn decrements(self, hashes: u32, max: u32, cells: u64) -> Result<u64, SpecError> {
+        match self {
+            Self::Cells(asked) => within("p", asked, 1..=cells),
+            Self::FprAtMost(bound) => {
+                let exact = decrements_for(open_unit("fps", bound)?, max, hashes, cells).ceil();
+                if exact > cells as f64 {
+                    let least = stable_point_fpr(cells as f64, max, hashes, cells);
+                    return Err(SpecError::new(
+                        "fps",
+                        bound.to_string(),
+                        format!("{least:.3e} or more in {cells} cells"),
+                    ));
+                }
+                Ok((exact as u64).max(1))
+            }
+        }
+    }
+}
+
 /// What a stable Bloom filter is made of, its memory aside.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StableSpec {
@@ -106,23 +138,7 @@ impl StableSpec {
         }
         let least = (u128::from(hashes) + 1) * u128::from(width);
         let len = at_least_bits(memory_bytes, least, "k + 1 cells")? / u64::from(width);
-        let decrements = match self.lowering {
-            Lowering::Cells(cells) => within("p", cells, 1..=len)?,
-            Lowering::FprAtMost(bound) => {
-                let max = (1 << width) - 1;
-                let exact = decrements_for(open_unit("fps", bound)?, max, hashes, len).ceil();
-                if exact > len as f64 {
-                    let least = stable_point_fpr(len as f64, max, hashes, len);
-                    return Err(SpecError::new(
-                        "fps",
-                        bound.to_string(),
-                        format!("{least:.3e} or more in {len} cells"),
-                    )
-                    .into());
-                }
-                (exact as u64).max(1)
-            }
-        };
+        let decrements = self.lowering.decrements(hashes, (1 << width) - 1, len)?;
         Ok(StableBloom {
             cells: PackedCells::new(len, width)?,
             hashes,

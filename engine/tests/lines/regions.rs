@@ -1,0 +1,75 @@
+//! Batches in region order: every kind of line filter, whole and in partitions, judges as without the order.
+
+use echoless::filters::lines::LineForm;
+use echoless::{KeyHash, KeyHasher, RegionOrdered};
+use proptest::prelude::*;
+
+use crate::harness::{observe, parse};
+
+const KINDS: [&str; 12] = [
+    "bloom:k=4",
+    "rsbf:k=2,as=tabled",
+    "rsbf:k=3,as=described",
+    "bsbf:k=2",
+    "bsbfsd:k=3",
+    "rlbsbf:k=2",
+    "sbf:k=2,p=4",
+    "fpsbf:k=2,c=2,f=6",
+    "qht:slots=32,bits=16",
+    "qhtd:slots=31,bits=16",
+    "rowlru:slots=16,bits=32",
+    "qqhtd:slots=64,bits=8",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn every_kind_whole_and_in_partitions_keeps_its_verdicts(
+        stream in prop::collection::vec(0_u64..3000, 0..4000),
+        lines in 4_u64..200,
+        count in 1_usize..4,
+        batch in 1_usize..4000,
+    ) {
+        let keys: Vec<KeyHash> = stream.iter().map(|key| KeyHasher::seeded(9).hash_u64(*key)).collect();
+        for kind in KINDS {
+            let spec = parse(&format!("{kind},form=line,memory={}B", lines * 64));
+            let spec = spec.line_spec().expect("a line form");
+            let mut plain = spec.build().expect("valid");
+            let mut ordered = RegionOrdered::new(spec.build().expect("valid"));
+            let expected = observe(&mut *plain, &keys, 100);
+            prop_assert_eq!(&observe(&mut ordered, &keys, batch), &expected, "{}", kind);
+            prop_assert_eq!(ordered.lines(), plain.lines(), "{}", kind);
+            let (partitioning, parts) = spec.build_partitions(count).expect("enough lines").into_parts();
+            for (index, part) in parts.into_iter().enumerate() {
+                let mut part = RegionOrdered::new(part);
+                let owned = keys.iter().zip(&expected).filter(|(key, _)| partitioning.of(**key) == index);
+                let (keys, expected): (Vec<KeyHash>, Vec<bool>) = owned.unzip();
+                prop_assert_eq!(observe(&mut part, &keys, batch), expected, "{} {} of {}", kind, index, count);
+            }
+        }
+    }
+}
+
+#[test]
+fn keys_of_another_partition_are_not_judged() {
+    let spec = parse("bloom:k=4,form=line,memory=8KiB");
+    let spec = spec.line_spec().expect("a line form");
+    let (partitioning, parts) = spec.build_partitions(2).expect("valid").into_parts();
+    let keys: Vec<KeyHash> = (0..1000)
+        .map(|key| KeyHasher::seeded(9).hash_u64(key))
+        .collect();
+    for (index, part) in parts.into_iter().enumerate() {
+        let mut part = RegionOrdered::new(part);
+        let foreign: Vec<KeyHash> = keys
+            .iter()
+            .copied()
+            .filter(|key| partitioning.of(*key) != index)
+            .collect();
+        let judged = std::panic::AssertUnwindSafe(|| observe(&mut part, &foreign, foreign.len()));
+        assert!(
+            std::panic::catch_unwind(judged).is_err(),
+            "partition {index}"
+        );
+    }
+}
