@@ -281,7 +281,20 @@ fn what_cannot_be_built_is_refused_with_field_value_and_range() {
             "0.000000000001",
             "or more in 128 cells",
         ),
-        ("sbf:reach=0,memory=1KiB", "reach", "0", "more than 0"),
+        (
+            "sbf:reach=0,memory=1KiB",
+            "reach",
+            "0",
+            "1/8192 to 1 in 8192 cells",
+        ),
+        (
+            "sbf:reach=0.0001,memory=1KiB",
+            "reach",
+            "0.0001",
+            "1/8192 to 1",
+        ),
+        ("sbf:reach=1.01,memory=1KiB", "reach", "1.01", "1/8192 to 1"),
+        ("sbf:reach=NaN,memory=1KiB", "reach", "NaN", "1/8192 to 1"),
         ("sbf:k=20,memory=2B", "memory", "2 B", "at least 3 B"),
         (
             "sbf:update=sometimes",
@@ -296,6 +309,19 @@ fn what_cannot_be_built_is_refused_with_field_value_and_range() {
         ("bdbf:window=0,memory=1KiB", "window", "0", "1 or more"),
         ("bdbf:c=1,memory=1KiB", "c", "1", "2 to 32"),
         ("bdbf:k=0,memory=1KiB", "k", "0", "1 to 64"),
+        (
+            "bdbf:memory=512MiB",
+            "window",
+            "1048576",
+            "2907270 or more in 536870912 B, where k and c would be 54 (at most 32)",
+        ),
+        (
+            "bdbf:c=8,window=100,memory=1MiB",
+            "window",
+            "100",
+            "1420 or more in 1048576 B, where k would be 242 (at most 64)",
+        ),
+        ("bdbf:k=33,window=100,memory=1KiB", "c", "33", "2 to 32"),
         ("bdbf:k=4,c=8,memory=3B", "memory", "3 B", "at least 4 B"),
         ("qht:slots=0,memory=1KiB", "slots", "0", "1 to 64"),
         ("qht:slots=65,memory=1KiB", "slots", "65", "1 to 64"),
@@ -321,7 +347,26 @@ fn what_cannot_be_built_is_refused_with_field_value_and_range() {
         ("cuckoo:slots=0,memory=1KiB", "slots", "0", "1 to 64"),
         ("cuckoo:memory=3B", "memory", "3 B", "at least 4 B"),
         ("a2:k=3,fpr=0.1", "fpr", "0.1", "not both"),
-        ("a2:fpr=0", "fpr", "0", "more than 0"),
+        (
+            "a2:fpr=0",
+            "fpr",
+            "0",
+            "more than 5.42e-20 (k = 64), less than 1",
+        ),
+        ("a2:fpr=1", "fpr", "1", "less than 1"),
+        ("a2:fpr=NaN", "fpr", "NaN", "less than 1"),
+        (
+            "a2:fpr=1e-30",
+            "fpr",
+            "0.000000000000000000000000000001",
+            "more than 5.42e-20",
+        ),
+        (
+            "dbuf:fpr=5.4e-20",
+            "fpr",
+            "0.000000000000000000054",
+            "more than 5.42e-20",
+        ),
         ("a2:k=0,memory=1KiB", "k", "0", "1 to 64"),
         ("a2:k=8,memory=4B", "memory", "4 B", "two keys"),
         ("lru:memory=23B", "memory", "23 B", "24 B to"),
@@ -337,9 +382,24 @@ fn what_cannot_be_built_is_refused_with_field_value_and_range() {
 }
 
 #[test]
+fn what_is_at_the_end_of_its_range_can_be_built() {
+    for text in [
+        "bdbf:window=5679,memory=1MiB",
+        "bdbf:c=8,window=1420,memory=1MiB",
+        "bdbf:k=64,c=32,window=1,memory=1MiB",
+        "sbf:reach=0.0001220703125,memory=1KiB",
+        "a2:fpr=5.43e-20,memory=1KiB",
+    ] {
+        assert!(parse(text).build().is_ok(), "{text}");
+    }
+    assert_eq!(parse("a2:fpr=5.43e-20"), parse("a2:k=64"));
+}
+
+#[test]
 fn memory_that_no_machine_has_is_an_error_for_every_filter() {
     for name in FilterKind::NAMES {
-        let spec = parse(name).with_memory(1 << 60);
+        let enough = if name == "bdbf" { "bdbf:k=2" } else { name };
+        let spec = parse(enough).with_memory(1 << 60);
         match spec.build().err() {
             Some(BuildError::Memory(error)) => assert!(error.bytes >= 1 << 57, "{name}: {error}"),
             // Its indices are 32 bits wide.

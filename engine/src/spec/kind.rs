@@ -10,9 +10,10 @@ use crate::filters::published::buffers::{Accounting, BufferSpec};
 use crate::filters::published::cells::{
     DecayingSpec, Decrement, FingerprintStableSpec, Lowering, Refill, StableSpec, Update,
 };
+use crate::filters::published::checks::MOST_HASHES;
 use crate::filters::published::generations::{GenerationSpec, Rotate, Succession};
 use crate::filters::published::rows::{CuckooSpec, Fingerprint, OnHit, RowForm, RowSpec, Victim};
-use crate::theory::generations::pair_hashes;
+use crate::theory::generations::{pair_fpr, pair_hashes};
 
 /// A filter's mechanism and policy, its memory, seed and share aside.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -339,11 +340,13 @@ fn generations(options: &mut Options, succession: Succession) -> Result<FilterKi
         (Some(hashes), None) => hashes,
         (None, fpr) => {
             let fpr = fpr.unwrap_or(0.1);
-            if !(fpr > 0.0 && fpr < 1.0) {
-                let allowed = "more than 0 and less than 1";
+            let hashes = pair_hashes(fpr);
+            if !(fpr > 0.0 && fpr < 1.0 && hashes <= MOST_HASHES) {
+                let least = pair_fpr(MOST_HASHES + 1);
+                let allowed = format!("more than {least:.2e} (k = {MOST_HASHES}), less than 1");
                 return Err(SpecError::new("fpr", fpr.to_string(), allowed));
             }
-            pair_hashes(fpr)
+            hashes
         }
     };
     Ok(FilterKind::Generations(GenerationSpec {
