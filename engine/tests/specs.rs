@@ -1,7 +1,8 @@
 //! Specifications: they survive text and files, and what cannot be built is refused with field, value and range.
 
+use echoless::filters::published::rows::{Fingerprint, OnHit, RowForm, RowSpec, Victim};
 use echoless::filters::tracked::TrackedShare;
-use echoless::spec::FilterKind;
+use echoless::spec::{FilterKind, Form};
 use echoless::{BuildError, FilterSpec, KeyHash, SpecError, Verdict};
 use proptest::prelude::*;
 
@@ -123,6 +124,9 @@ fn files_hold_numbers_as_numbers() {
         r#"{"filter": "rlbsbf", "kk": 2}"#,
         r#"{"filter": "rlbsbf", "k": [2]}"#,
         r#"{"filter": "rlbsbf", "k": -2}"#,
+        r#"{"filter": "rlbsbf", "k": 2, "k": 2}"#,
+        r#"{"filter": "rlbsbf", "filter": "rlbsbf"}"#,
+        r#"{"filter": "bloom", "k": 2, "filter": "rlbsbf"}"#,
         "17",
     ] {
         assert!(
@@ -155,6 +159,25 @@ fn what_cannot_be_built_is_refused_with_field_value_and_range() {
             "memory, form, k, seed, tracked",
         ),
         ("bloom:k", "option", "k", "key=value"),
+        ("bloom:,", "option", "nothing beside a comma", "key=value"),
+        (
+            "bloom:k=2,",
+            "option",
+            "nothing beside a comma",
+            "key=value",
+        ),
+        (
+            "bloom:k=2,,seed=3",
+            "option",
+            "nothing beside a comma",
+            "key=value",
+        ),
+        (
+            "bloom:k=2, ,",
+            "option",
+            "nothing beside a comma",
+            "key=value",
+        ),
         ("bloom:k=2,k=3", "option", "k=3", "each key once"),
         ("bloom:form=round", "form", "round", "scattered, line"),
         ("bloom:form=line", "memory", "nothing", "64MiB"),
@@ -246,7 +269,84 @@ fn what_cannot_be_built_is_refused_with_field_value_and_range() {
         ),
         ("bloom:k=0,memory=1KiB", "k", "0", "1 to 64"),
         ("bloom:k=65,memory=1KiB", "k", "65", "1 to 64"),
-        ("bloom:k=-1", "k", "-1", "a whole number"),
+        ("bloom:k=-1", "k", "-1", "a whole number, 1 to 64"),
+        (
+            "bloom:k=4294967296",
+            "k",
+            "4294967296",
+            "a whole number, 1 to 64",
+        ),
+        ("rsbf:k=1.5", "k", "1.5", "a whole number, 1 to 64"),
+        (
+            "bloom:seed=18446744073709551616",
+            "seed",
+            "18446744073709551616",
+            "a whole number, 0 to 18446744073709551615",
+        ),
+        ("sbf:k=x", "k", "x", "a whole number, 1 to 64"),
+        ("sbf:d=-3", "d", "-3", "a whole number, 1 to 16"),
+        (
+            "sbf:p=-4",
+            "p",
+            "-4",
+            "a whole number, 1 to the number of cells",
+        ),
+        ("fpsbf:k=-1", "k", "-1", "a whole number, 1 to 64"),
+        ("fpsbf:c=-1", "c", "-1", "a whole number, 1 to 16"),
+        ("fpsbf:f=-1", "f", "-1", "a whole number, 1 to 16"),
+        (
+            "bdbf:window=-1",
+            "window",
+            "-1",
+            "a whole number, 1 to 18446744073709551615",
+        ),
+        ("bdbf:k=-1", "k", "-1", "a whole number, 1 to 64"),
+        ("bdbf:c=-1", "c", "-1", "a whole number, 2 to 32"),
+        (
+            "sqf:slots=99999999999",
+            "slots",
+            "99999999999",
+            "a whole number, 1 to 64",
+        ),
+        ("sqf:r=-1", "r", "-1", "a whole number, 1 to 27"),
+        ("sqf:kept=-1", "kept", "-1", "a whole number, 1 to 27"),
+        (
+            "qht:slots=99999999999",
+            "slots",
+            "99999999999",
+            "a whole number, 1 to 64",
+        ),
+        (
+            "qht:bits=4294967296",
+            "bits",
+            "4294967296",
+            "a whole number, 1 to 32",
+        ),
+        (
+            "qht:form=line,bits=4294967296",
+            "bits",
+            "4294967296",
+            "a whole number, 1 to 64",
+        ),
+        (
+            "cuckoo:slots=99999999999",
+            "slots",
+            "99999999999",
+            "a whole number, 1 to 64",
+        ),
+        ("cuckoo:bits=-1", "bits", "-1", "a whole number, 1 to 32"),
+        (
+            "cuckoo:kicks=99999999999",
+            "kicks",
+            "99999999999",
+            "a whole number, 1 to 1000",
+        ),
+        (
+            "a2:k=99999999999",
+            "k",
+            "99999999999",
+            "a whole number, 1 to 64",
+        ),
         ("bloom:k=9,memory=1B", "memory", "1 B", "at least 2 B"),
         ("bloom:memory=0B", "memory", "0 B", "at least 1 B"),
         (
@@ -491,4 +591,58 @@ fn tracked_partitions_judge_as_the_tracked_whole_does() {
         assert_eq!(parts.filters_mut()[owner].observe_one(key), verdict);
     }
     assert!(duplicates > 3000);
+}
+
+#[test]
+fn every_row_filter_that_can_be_built_has_the_name_that_it_is_read_by() {
+    let fingerprints = [
+        Fingerprint::Nonzero { bits: 5 },
+        Fingerprint::Counted {
+            remainder: 4,
+            kept: 2,
+        },
+    ];
+    let mut built = 0;
+    for fingerprint in fingerprints {
+        for victim in [Victim::Random, Victim::Oldest] {
+            for on_hit in [OnHit::Keep, OnHit::InsertAgain, OnHit::MoveToFront] {
+                let rows = RowSpec {
+                    slots: 2,
+                    fingerprint,
+                    victim,
+                    on_hit,
+                    form: RowForm::Packed,
+                };
+                let spec = FilterSpec::new(FilterKind::Rows(rows)).with_memory(1024);
+                match spec.build() {
+                    Ok(_) => {
+                        built += 1;
+                        assert_eq!(parse(&spec.to_string()), spec);
+                    }
+                    Err(BuildError::Spec(error)) => {
+                        assert!(["fingerprint", "on hit"].contains(&error.field), "{error}");
+                    }
+                    Err(error) => panic!("{rows:?}: {error}"),
+                }
+            }
+        }
+    }
+    // SQF, QHT, QHTD, QQHT, QQHTD and row-LRU.
+    assert_eq!(built, 6);
+}
+
+#[test]
+fn the_line_form_by_itself_is_of_any_form_and_of_all_keys() {
+    for form in [Form::Scattered, Form::Line] {
+        let spec = parse("rowlru:slots=8,bits=64,memory=1KiB").with_form(form);
+        let lines = spec
+            .line_spec()
+            .expect("a line form")
+            .build()
+            .expect("small");
+        assert_eq!(lines.lines().len(), 16);
+        let shared = spec.with_tracked(TrackedShare::new(0.5).expect("in range"));
+        let error = shared.line_spec().expect_err("a share");
+        assert_eq!((error.field, error.asked.as_str()), ("tracked", "0.5"));
+    }
 }

@@ -1,5 +1,7 @@
 //! The filters by name, and the options of each: the one table that text, files and errors are made from.
 
+use std::ops::RangeInclusive;
+
 use super::filter::Form;
 use super::options::{Options, name_of};
 use crate::error::{BuildError, SpecError};
@@ -12,7 +14,9 @@ use crate::filters::published::cells::{
 };
 use crate::filters::published::checks::MOST_HASHES;
 use crate::filters::published::generations::{GenerationSpec, Rotate, Succession};
-use crate::filters::published::rows::{CuckooSpec, Fingerprint, OnHit, RowForm, RowSpec, Victim};
+use crate::filters::published::rows::{
+    CuckooSpec, Fingerprint, MOST_SLOTS, OnHit, RowForm, RowSpec, Victim,
+};
 use crate::theory::generations::{pair_fpr, pair_hashes};
 
 /// A filter's mechanism and policy, its memory, seed and share aside.
@@ -61,6 +65,8 @@ const QUOTIENT_TABLES: [(&str, Victim, OnHit); 5] = [
     ("rowlru", Victim::Oldest, OnHit::MoveToFront),
 ];
 
+const HASHES: RangeInclusive<u32> = 1..=MOST_HASHES;
+
 impl FilterKind {
     /// Every name, in the order of the families.
     pub const NAMES: [&str; 19] = [
@@ -106,15 +112,15 @@ impl FilterKind {
         form: Form,
         options: &mut Options,
     ) -> Result<Self, SpecError> {
-        let (slots, slot_bits, fingerprint_bits) = match form {
-            Form::Scattered => (1, 3, 4),
-            Form::Line => (32, 16, 6),
+        let (slots, slot_bits, most_slot_bits, fingerprint_bits) = match form {
+            Form::Scattered => (1, 3, 32, 4),
+            Form::Line => (32, 16, 64, 6),
         };
         if let Some((_, victim, on_hit)) = QUOTIENT_TABLES.into_iter().find(|row| row.0 == name) {
             return Ok(Self::Rows(RowSpec {
-                slots: options.integer("slots", slots)?,
+                slots: options.integer("slots", slots, 1..=MOST_SLOTS)?,
                 fingerprint: Fingerprint::Nonzero {
-                    bits: options.integer("bits", slot_bits)?,
+                    bits: options.integer("bits", slot_bits, 1..=most_slot_bits)?,
                 },
                 victim,
                 on_hit,
@@ -136,39 +142,39 @@ impl FilterKind {
                 bits(options, 2, Ageing::Reservoir(process))?
             }
             "sbf" => Self::Stable(StableSpec {
-                hashes: options.integer("k", 2)?,
-                cell_bits: options.integer("d", 1)?,
+                hashes: options.integer("k", 2, HASHES)?,
+                cell_bits: options.integer("d", 1, 1..=16)?,
                 lowering: lowering(options)?,
                 update: options.choice("update", &UPDATES)?,
                 decrement: options.choice("decrement", &DECREMENTS)?,
                 reach: options.decimal("reach", 1.0)?,
             }),
             "fpsbf" => Self::FingerprintStable(FingerprintStableSpec {
-                hashes: options.integer("k", 2)?,
-                counter_bits: options.integer("c", 2)?,
-                fingerprint_bits: options.integer("f", fingerprint_bits)?,
+                hashes: options.integer("k", 2, HASHES)?,
+                counter_bits: options.integer("c", 2, 1..=16)?,
+                fingerprint_bits: options.integer("f", fingerprint_bits, 1..=16)?,
                 eviction: options.decimal("xi", 0.5)?,
                 refill: options.choice("refill", &REFILLS)?,
             }),
             "bdbf" => Self::Decaying(DecayingSpec {
-                window: options.integer("window", 1 << 20)?,
-                hashes: options.number("k", "a whole number")?,
-                cell_bits: options.number("c", "a whole number")?,
+                window: options.integer("window", 1 << 20, 1..=u64::MAX)?,
+                hashes: options.optional_integer("k", HASHES)?,
+                cell_bits: options.optional_integer("c", 2..=32)?,
             }),
             "sqf" => Self::Rows(RowSpec {
-                slots: options.integer("slots", 1)?,
+                slots: options.integer("slots", 1, 1..=MOST_SLOTS)?,
                 fingerprint: Fingerprint::Counted {
-                    remainder: options.integer("r", 2)?,
-                    kept: options.integer("kept", 1)?,
+                    remainder: options.integer("r", 2, 1..=27)?,
+                    kept: options.integer("kept", 1, 1..=27)?,
                 },
                 victim: Victim::Random,
                 on_hit: OnHit::Keep,
                 form: options.choice("rows", &ROW_FORMS)?,
             }),
             "cuckoo" => Self::Cuckoo(CuckooSpec {
-                slots: options.integer("slots", 4)?,
-                bits: options.integer("bits", 8)?,
-                kicks: options.integer("kicks", 4)?,
+                slots: options.integer("slots", 4, 1..=MOST_SLOTS)?,
+                bits: options.integer("bits", 8, 1..=32)?,
+                kicks: options.integer("kicks", 4, 1..=1000)?,
                 form: options.choice("rows", &ROW_FORMS)?,
             }),
             "a2" => generations(options, Succession::ActiveActive)?,
@@ -307,13 +313,13 @@ impl TryFrom<FilterKind> for LineKind {
 
 fn bits(options: &mut Options, hashes: u32, ageing: Ageing) -> Result<FilterKind, SpecError> {
     Ok(FilterKind::Bits(BitsSpec {
-        hashes: options.integer("k", hashes)?,
+        hashes: options.integer("k", hashes, HASHES)?,
         ageing,
     }))
 }
 
 fn lowering(options: &mut Options) -> Result<Lowering, SpecError> {
-    let cells = options.number("p", "a whole number")?;
+    let cells = options.number("p", "a whole number, 1 to the number of cells")?;
     let bound: Option<f64> = options.number("fps", "a number")?;
     match (cells, bound) {
         (Some(_), Some(bound)) => Err(SpecError::new(
@@ -327,7 +333,7 @@ fn lowering(options: &mut Options) -> Result<Lowering, SpecError> {
 }
 
 fn generations(options: &mut Options, succession: Succession) -> Result<FilterKind, SpecError> {
-    let hashes: Option<u32> = options.number("k", "a whole number")?;
+    let hashes = options.optional_integer("k", HASHES)?;
     let fpr: Option<f64> = options.number("fpr", "a number")?;
     let hashes = match (hashes, fpr) {
         (Some(_), Some(fpr)) => {
