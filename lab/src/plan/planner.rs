@@ -409,6 +409,29 @@ mod tests {
     }
 
     #[test]
+    fn a_bound_far_below_what_can_be_simulated_is_kept() {
+        let goal = Goal {
+            max_fpr: Some(1e-15),
+            ..Goal::default()
+        };
+        // 2^12 lines leave 52 bits of the hash for 8 slots: a chance of 2e-15, of which the simulation in less memory would have shown half or less.
+        let question = question(0.6, 256 << 10, goal);
+        let plan = plan(&question, &|_| ()).unwrap();
+        assert!(plan.first().rates.fpr <= 1e-15, "{}", plan.first().spec);
+        let wide = plan.choices.iter().filter(|choice| {
+            choice.spec.form() == Form::Line && choice.spec.to_string().contains("bits=64")
+        });
+        let mut seen = 0;
+        for choice in wide {
+            seen += 1;
+            let limit = 8.0 / 2_f64.powi(52);
+            assert_eq!(choice.rates.fpr, limit, "{}", choice.spec);
+            assert!(!choice.standing.meets_bounds(), "{}", choice.spec);
+        }
+        assert!(seen > 0);
+    }
+
+    #[test]
     fn costs_decide_which_error_is_made() {
         let costs = |false_positive, false_negative| {
             let goal = Goal {
