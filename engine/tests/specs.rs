@@ -439,6 +439,12 @@ fn what_cannot_be_built_is_refused_with_field_value_and_range() {
             "64 slots",
             "2^32",
         ),
+        (
+            "qht:slots=4,bits=4,rows=sorted,memory=513B",
+            "memory",
+            "513 B",
+            "at least 514 B (one row and the ranks' table of 512 B)",
+        ),
         ("qqht:rows=sorted,memory=1KiB", "rows", "sorted", "packed"),
         ("rowlru:rows=sorted,memory=1KiB", "rows", "sorted", "packed"),
         ("sqf:r=28,memory=1KiB", "r", "28", "1 to 27"),
@@ -493,6 +499,18 @@ fn what_is_at_the_end_of_its_range_can_be_built() {
         assert!(parse(text).build().is_ok(), "{text}");
     }
     assert_eq!(parse("a2:fpr=5.43e-20"), parse("a2:k=64"));
+}
+
+#[test]
+fn semi_sorted_rows_keep_within_their_memory_with_their_table() {
+    for name in ["qht", "qhtd", "sqf", "cuckoo"] {
+        for memory in [5000, 20_000, 100_000] {
+            let spec = parse(&format!("{name}:slots=2,rows=sorted")).with_memory(memory);
+            let bytes = spec.build().expect(name).memory_bytes();
+            // A word or two more, to read the last cell with its neighbour.
+            assert!(bytes <= memory + 16, "{name}: {bytes} B of {memory} B");
+        }
+    }
 }
 
 #[test]

@@ -13,6 +13,11 @@ fn nonzero_fingerprint(key: KeyHash, bits: u32) -> u32 {
         .expect("endless")
 }
 
+/// The bytes of the table that semi-sorted rows are read with: a word for each value of each slot.
+fn rank_table(slots: usize, bits: u32) -> usize {
+    8 * slots << bits
+}
+
 /// Rows hold what is in them and nothing for what is not.
 struct Rows {
     name: &'static str,
@@ -183,6 +188,7 @@ proptest! {
             sorted: true,
             draws: Draws::new(seed),
         };
+        let memory = memory + rank_table(slots, bits);
         let spec = format!(
             "{name}:slots={slots},bits={bits},rows=sorted,memory={memory},seed={seed}"
         );
