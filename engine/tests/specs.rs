@@ -7,7 +7,7 @@ use echoless::{BuildError, FilterSpec, KeyHash, SpecError, Verdict};
 use proptest::prelude::*;
 
 /// Every filter, with options that differ from the defaults.
-const EXAMPLES: [&str; 31] = [
+const EXAMPLES: [&str; 32] = [
     "bloom:k=7",
     "rsbf:k=3,as=described,pstar=0.05",
     "rsbf:k=2,as=tabled",
@@ -33,6 +33,7 @@ const EXAMPLES: [&str; 31] = [
     "dbuf:k=3,rotate=count",
     "lru:charge=full",
     "lru:charge=hash",
+    "fpbuffer:charge=hash32,q=0.001",
     "fpbuffer:charge=full,q=0.001",
     "bloom:k=4,form=line",
     "rsbf:k=2,as=described,pstar=0.03,form=line",

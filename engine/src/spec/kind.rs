@@ -53,8 +53,11 @@ const REFILLS: [(&str, Refill); 3] = [
 ];
 const ROW_FORMS: [(&str, RowForm); 2] = [("packed", RowForm::Packed), ("sorted", RowForm::Sorted)];
 const ROTATIONS: [(&str, Rotate); 2] = [("count", Rotate::Count), ("fill", Rotate::Fill)];
-const ACCOUNTINGS: [(&str, Accounting); 2] =
-    [("full", Accounting::Full), ("hash", Accounting::HashOnly)];
+const ACCOUNTINGS: [(&str, Accounting); 3] = [
+    ("full", Accounting::Full),
+    ("hash", Accounting::HashOnly),
+    ("hash32", Accounting::ShortHash),
+];
 const PROCESSES: [(&str, bool); 2] = [("described", false), ("tabled", true)];
 
 const QUOTIENT_TABLES: [(&str, Victim, OnHit); 5] = [
