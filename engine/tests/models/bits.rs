@@ -3,7 +3,7 @@
 use echoless::KeyHash;
 use proptest::prelude::*;
 
-use crate::harness::{Draws, Model, agree, position, streams};
+use crate::harness::{Draws, Model, agree, hash_counts, position, streams};
 
 struct Bits {
     name: &'static str,
@@ -117,8 +117,8 @@ proptest! {
         name in prop::sample::select(vec![
             "bloom", "bsbf", "bsbfsd", "rlbsbf", "rsbf:as=tabled", "rsbf:as=described",
         ]),
-        hashes in 1_usize..6,
-        memory in 1_usize..60,
+        hashes in hash_counts(),
+        memory in 8_usize..60,
         threshold in 0.0_f64..1.0,
         seed in any::<u64>(),
         stream in streams(),
