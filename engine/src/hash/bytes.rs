@@ -47,7 +47,7 @@ pub struct KeyHasher {
 #[derive(Clone)]
 enum Form {
     Seeded { seed: u64, fixed: FixedKeys },
-    Keyed(Domains),
+    Keyed(Box<Domains>),
 }
 
 impl fmt::Debug for Form {
@@ -112,7 +112,7 @@ impl KeyHasher {
     #[must_use]
     pub fn keyed(key: [u8; 16]) -> Self {
         Self {
-            form: Form::Keyed(Domains::new(&key)),
+            form: Form::Keyed(Box::new(Domains::new(&key))),
             kernel: Granted::best(),
         }
     }

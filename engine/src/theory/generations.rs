@@ -1,4 +1,4 @@
-//! Generations of Bloom filters: the parameters of A2 (Yoon 2010).
+//! Generations of Bloom filters: the parameters of A2 (Yoon 2010; paper 002, section 6.1, gives it an FPR to keep).
 
 /// k from a bound f on the FPR of the pair (more than 0, less than 1): floor(-log2(1 - sqrt(1 - f))), at least 1, for f = 1 - (1 - f1)^2.
 ///

@@ -17,7 +17,7 @@ pub struct DecayingSpec {
     pub cell_bits: Option<u32>,
 }
 
-/// `b_DBF` (Shen and Zhang 2008, as paper 002 uses it): the last W arrivals, counted in blocks of q.
+/// `b_DBF` (Shen and Zhang 2008; measured in paper 002, section 6.1): the last W arrivals, counted in blocks of q.
 ///
 /// T = 2^(c-1) block numbers, q = ceil(W / (T-1)) arrivals a block, B = ceil(W / q) blocks of life, and a running block number r. A cell is
 /// live if it is above r; every arrival, duplicates too, sets its K cells to B + r + 1; after q arrivals r advances modulo T, and when it wraps every
