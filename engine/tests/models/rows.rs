@@ -15,7 +15,7 @@ fn nonzero_fingerprint(key: KeyHash, bits: u32) -> u32 {
 
 /// The bytes of the table that semi-sorted rows are read with: a word for each value of each slot.
 fn rank_table(slots: usize, bits: u32) -> usize {
-    8 * slots << bits
+    8 * slots * (1 << bits)
 }
 
 /// The bits that number all sorted rows.
