@@ -50,15 +50,12 @@ enum Form {
     Keyed(Box<Domains>),
 }
 
+/// The state of a keyed hasher gives its key away, so it stays out of logs and panics.
 impl fmt::Debug for Form {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Seeded { seed, .. } => {
-                let mut form = formatter.debug_struct("Seeded");
-                form.field("seed", seed).finish()
-            }
-            // The state of SipHash is the key in disguise, and hashers are printed into logs.
-            Self::Keyed(_) => formatter.write_str("keyed"),
+            Self::Seeded { seed, .. } => write!(formatter, "Seeded({seed})"),
+            Self::Keyed { .. } => formatter.write_str("Keyed(secret)"),
         }
     }
 }
