@@ -203,7 +203,7 @@ pub(crate) fn check_available(bytes: u64) -> Result<(), MemoryError> {
 }
 
 /// What the kernel says can be had without swapping, and what is left in the control groups of this process, in bytes.
-pub(crate) fn available_memory() -> Option<u64> {
+fn available_memory() -> Option<u64> {
     let meminfo = std::fs::read_to_string("/proc/meminfo").ok()?;
     let available = kibibytes(&meminfo, "MemAvailable:")? * 1024;
     let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();

@@ -145,6 +145,56 @@ fn different_u64_keys_never_share_a_seeded_hash() {
 }
 
 #[test]
+fn bytes_numbers_and_fields_are_domains_of_their_own() {
+    for hasher in hashers() {
+        for key in [0, 1, 17, u64::MAX] {
+            let wide = u128::from(key) << 64 | u128::from(key);
+            assert_ne!(hasher.hash_u64(key), hasher.hash(&key.to_le_bytes()));
+            assert_ne!(hasher.hash_u128(wide), hasher.hash(&wide.to_le_bytes()));
+            assert_ne!(hasher.hash_u64(key), hasher.hash_u128(u128::from(key)));
+            // Nor do the bytes of a number behind any one byte, or a whole word of a small number.
+            for first in 0..=u8::MAX {
+                let mut after_byte = vec![first];
+                after_byte.extend(key.to_le_bytes());
+                let mut after_word = u64::from(first).to_le_bytes().to_vec();
+                after_word.extend(key.to_le_bytes());
+                for bytes in [after_byte, after_word] {
+                    assert_ne!(hasher.hash_u64(key), hasher.hash(&bytes));
+                }
+            }
+        }
+    }
+    let keyed = KeyHasher::keyed([7; 16]);
+    let mut with_length = 3_u64.to_le_bytes().to_vec();
+    with_length.extend(b"abc");
+    let fields: [Option<&[u8]>; 1] = [Some(b"abc")];
+    assert_ne!(keyed.hash_fields(fields), keyed.hash(&with_length));
+}
+
+#[test]
+fn the_secret_key_is_not_printed() {
+    let (low, high) = (0x0123_4567_89ab_cdef_u64, 0x1f2e_3d4c_5b6a_7988_u64);
+    let mut key = [0; 16];
+    key[..8].copy_from_slice(&low.to_le_bytes());
+    key[8..].copy_from_slice(&high.to_le_bytes());
+    let hasher = KeyHasher::keyed(key);
+    for printed in [format!("{hasher:?}"), format!("{hasher:#?}")] {
+        assert!(printed.contains("Keyed(secret)"), "{printed}");
+        assert!(
+            !printed.contains("sip") && !printed.contains("k0"),
+            "{printed}"
+        );
+        for half in [low, high] {
+            for text in [half.to_string(), format!("{half:x}"), format!("{half:X}")] {
+                assert!(!printed.contains(&text), "{printed}");
+            }
+        }
+    }
+    // A seed is no secret.
+    assert!(format!("{:?}", KeyHasher::seeded(4242)).contains("4242"));
+}
+
+#[test]
 fn hashes_are_the_same_everywhere() {
     // Saved filters depend on these bytes: a change is a new format version.
     let hasher = KeyHasher::seeded(0);
@@ -152,6 +202,24 @@ fn hashes_are_the_same_everywhere() {
     assert_eq!(hasher.hash(b"echoless").0, wyhash_of(b"echoless"));
     let fixed = [hasher.hash_u64(1).0, hasher.hash_u128(1).0];
     assert_eq!(fixed, FIXED_HASHES);
+
+    let key = *b"a key of 16 byte";
+    let keyed = KeyHasher::keyed(key);
+    assert_eq!(keyed.hash(b"echoless").0, siphash_of(&key, 0, b"echoless"));
+    let fields: [Option<&[u8]>; 1] = [None];
+    let missing = siphash_of(&key, 1, &u64::MAX.to_le_bytes());
+    assert_eq!(keyed.hash_fields(fields).0, missing);
+    let [short, wide] = [keyed.hash_u64(9).0, keyed.hash_u128(9).0];
+    assert_eq!(short, siphash_of(&key, 2, &9_u64.to_le_bytes()));
+    assert_eq!(wide, siphash_of(&key, 3, &9_u128.to_le_bytes()));
+}
+
+/// SipHash-2-4 of a domain's number and the bytes.
+fn siphash_of(key: &[u8; 16], domain: u64, bytes: &[u8]) -> u64 {
+    use std::hash::Hasher;
+    let mut hasher = siphasher::sip::SipHasher24::new_with_key(key);
+    hasher.write(&[&domain.to_le_bytes(), bytes].concat());
+    hasher.finish()
 }
 
 #[test]

@@ -177,7 +177,7 @@ fn quotient_tables(setting: Setting) -> Result<Vec<TableCell>, Failure> {
             "bdbf" => (
                 "bdbf",
                 FAULTY,
-                format!("bdbf:window={}", (6000 / setting.scale).max(1)),
+                format!("bdbf:window={}", 6000_u64.div_ceil(setting.scale.get())),
             ),
             other => return Err(format!("an unknown algorithm in the tables: {other}").into()),
         };

@@ -147,7 +147,7 @@ impl FilterSpec {
             Form::Scattered => self
                 .kind
                 .build_scattered(self.needed_memory()?, self.seed)?,
-            Form::Line => self.line_spec()?.build()?,
+            Form::Line => self.all_keys_line_spec()?.build()?,
         };
         Ok(self.track(filter))
     }
@@ -179,17 +179,41 @@ impl FilterSpec {
             let allowed = "line, whose filters can be cut into partitions";
             return Err(SpecError::new("form", self.form.to_string(), allowed).into());
         }
-        let parts = self.line_spec()?.build_partitions(count)?;
+        let parts = self.all_keys_line_spec()?.build_partitions(count)?;
         let (partitioning, filters) = parts.into_parts();
         let filters = filters.into_iter().map(|filter| self.track(filter));
         Ok(Partitioned::new(partitioning, filters.collect())?)
     }
 
-    /// The line form of this filter, for what else can be asked of it.
+    /// The line form of this filter, for what else can be asked of it; whether this specification is of the scattered form or of the line form does
+    /// not matter.
     ///
     /// # Errors
-    /// [`SpecError`] if the memory was not said or this filter has no line form.
+    /// [`SpecError`] if the memory was not said, this filter has no line form, or only a share of the keys is tracked, which a [`LineSpec`] cannot
+    /// say.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::{Filter, FilterSpec};
+    /// let scattered: FilterSpec = "bloom:k=4,memory=64B".parse()?;
+    /// assert_eq!(scattered.line_spec()?.build()?.lines().len(), 1);
+    ///
+    /// let shared: FilterSpec = "bloom:k=4,memory=64B,tracked=0.5".parse()?;
+    /// let error = shared.line_spec().err().unwrap();
+    /// assert_eq!(error.to_string(), "tracked: 0.5 is not possible; allowed: 1, for the line form by itself follows all keys");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn line_spec(&self) -> Result<LineSpec, SpecError> {
+        if self.tracked != TrackedShare::ALL {
+            let asked = self.tracked.get().to_string();
+            let allowed = "1, for the line form by itself follows all keys";
+            return Err(SpecError::new("tracked", asked, allowed));
+        }
+        self.all_keys_line_spec()
+    }
+
+    /// The line form without the tracked share, which is for the caller to add.
+    fn all_keys_line_spec(&self) -> Result<LineSpec, SpecError> {
         let kind = LineKind::try_from(self.kind)?;
         Ok(LineSpec::new(kind, self.needed_memory()?).seed(self.seed))
     }
@@ -221,7 +245,7 @@ impl FilterSpec {
             kind: FilterKind::from_options(name, form, &mut options)?,
             form,
             memory: memory.map(|text| parse_bytes(&text)).transpose()?,
-            seed: options.integer("seed", 0)?,
+            seed: options.integer("seed", 0, 0..=u64::MAX)?,
             tracked: TrackedShare::new(options.decimal("tracked", 1.0)?)?,
         };
         options.finish()?;

@@ -1,5 +1,7 @@
 //! The filters by name, and the options of each: the one table that text, files and errors are made from.
 
+use std::ops::RangeInclusive;
+
 use super::filter::Form;
 use super::options::{Options, name_of};
 use crate::error::{BuildError, SpecError};
@@ -10,9 +12,12 @@ use crate::filters::published::buffers::{Accounting, BufferSpec};
 use crate::filters::published::cells::{
     DecayingSpec, Decrement, FingerprintStableSpec, Lowering, Refill, StableSpec, Update,
 };
+use crate::filters::published::checks::MOST_HASHES;
 use crate::filters::published::generations::{GenerationSpec, Rotate, Succession};
-use crate::filters::published::rows::{CuckooSpec, Fingerprint, OnHit, RowForm, RowSpec, Victim};
-use crate::theory::generations::pair_hashes;
+use crate::filters::published::rows::{
+    CuckooSpec, Fingerprint, MOST_SLOTS, OnHit, RowForm, RowSpec, Victim,
+};
+use crate::theory::generations::{pair_fpr, pair_hashes};
 
 /// A filter's mechanism and policy, its memory, seed and share aside.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,8 +53,11 @@ const REFILLS: [(&str, Refill); 3] = [
 ];
 const ROW_FORMS: [(&str, RowForm); 2] = [("packed", RowForm::Packed), ("sorted", RowForm::Sorted)];
 const ROTATIONS: [(&str, Rotate); 2] = [("count", Rotate::Count), ("fill", Rotate::Fill)];
-const ACCOUNTINGS: [(&str, Accounting); 2] =
-    [("full", Accounting::Full), ("hash", Accounting::HashOnly)];
+const ACCOUNTINGS: [(&str, Accounting); 3] = [
+    ("full", Accounting::Full),
+    ("hash", Accounting::HashOnly),
+    ("hash32", Accounting::ShortHash),
+];
 const PROCESSES: [(&str, bool); 2] = [("described", false), ("tabled", true)];
 
 const QUOTIENT_TABLES: [(&str, Victim, OnHit); 5] = [
@@ -59,6 +67,8 @@ const QUOTIENT_TABLES: [(&str, Victim, OnHit); 5] = [
     ("qqhtd", Victim::Oldest, OnHit::InsertAgain),
     ("rowlru", Victim::Oldest, OnHit::MoveToFront),
 ];
+
+const HASHES: RangeInclusive<u32> = 1..=MOST_HASHES;
 
 impl FilterKind {
     /// Every name, in the order of the families.
@@ -105,18 +115,18 @@ impl FilterKind {
         form: Form,
         options: &mut Options,
     ) -> Result<Self, SpecError> {
-        let (slots, slot_bits, fingerprint_bits) = match form {
-            Form::Scattered => (1, 3, 4),
-            Form::Line => (32, 16, 6),
+        let (slots, slot_bits, most_slot_bits, fingerprint_bits) = match form {
+            Form::Scattered => (1, 3, 32, 4),
+            Form::Line => (32, 16, 64, 6),
         };
         if let Some((_, victim, on_hit)) = QUOTIENT_TABLES.into_iter().find(|row| row.0 == name) {
             // A QHTD line counts its arrivals in one slot.
             let counts = form == Form::Line && name == "qhtd";
             let slots = slots - u32::from(counts);
             return Ok(Self::Rows(RowSpec {
-                slots: options.integer("slots", slots)?,
+                slots: options.integer("slots", slots, 1..=MOST_SLOTS)?,
                 fingerprint: Fingerprint::Nonzero {
-                    bits: options.integer("bits", slot_bits)?,
+                    bits: options.integer("bits", slot_bits, 1..=most_slot_bits)?,
                 },
                 victim,
                 on_hit,
@@ -138,39 +148,39 @@ impl FilterKind {
                 bits(options, 2, Ageing::Reservoir(process))?
             }
             "sbf" => Self::Stable(StableSpec {
-                hashes: options.integer("k", 2)?,
-                cell_bits: options.integer("d", 1)?,
+                hashes: options.integer("k", 2, HASHES)?,
+                cell_bits: options.integer("d", 1, 1..=16)?,
                 lowering: lowering(options)?,
                 update: options.choice("update", &UPDATES)?,
                 decrement: options.choice("decrement", &DECREMENTS)?,
                 reach: options.decimal("reach", 1.0)?,
             }),
             "fpsbf" => Self::FingerprintStable(FingerprintStableSpec {
-                hashes: options.integer("k", 2)?,
-                counter_bits: options.integer("c", 2)?,
-                fingerprint_bits: options.integer("f", fingerprint_bits)?,
+                hashes: options.integer("k", 2, HASHES)?,
+                counter_bits: options.integer("c", 2, 1..=16)?,
+                fingerprint_bits: options.integer("f", fingerprint_bits, 1..=16)?,
                 eviction: options.decimal("xi", 0.5)?,
                 refill: options.choice("refill", &REFILLS)?,
             }),
             "bdbf" => Self::Decaying(DecayingSpec {
-                window: options.integer("window", 1 << 20)?,
-                hashes: options.number("k", "a whole number")?,
-                cell_bits: options.number("c", "a whole number")?,
+                window: options.integer("window", 1 << 20, 1..=u64::MAX)?,
+                hashes: options.optional_integer("k", HASHES)?,
+                cell_bits: options.optional_integer("c", 2..=32)?,
             }),
             "sqf" => Self::Rows(RowSpec {
-                slots: options.integer("slots", 1)?,
+                slots: options.integer("slots", 1, 1..=MOST_SLOTS)?,
                 fingerprint: Fingerprint::Counted {
-                    remainder: options.integer("r", 2)?,
-                    kept: options.integer("kept", 1)?,
+                    remainder: options.integer("r", 2, 1..=27)?,
+                    kept: options.integer("kept", 1, 1..=27)?,
                 },
                 victim: Victim::Random,
                 on_hit: OnHit::Keep,
                 form: options.choice("rows", &ROW_FORMS)?,
             }),
             "cuckoo" => Self::Cuckoo(CuckooSpec {
-                slots: options.integer("slots", 4)?,
-                bits: options.integer("bits", 8)?,
-                kicks: options.integer("kicks", 4)?,
+                slots: options.integer("slots", 4, 1..=MOST_SLOTS)?,
+                bits: options.integer("bits", 8, 1..=32)?,
+                kicks: options.integer("kicks", 4, 1..=1000)?,
                 form: options.choice("rows", &ROW_FORMS)?,
             }),
             "a2" => generations(options, Succession::ActiveActive)?,
@@ -309,13 +319,13 @@ impl TryFrom<FilterKind> for LineKind {
 
 fn bits(options: &mut Options, hashes: u32, ageing: Ageing) -> Result<FilterKind, SpecError> {
     Ok(FilterKind::Bits(BitsSpec {
-        hashes: options.integer("k", hashes)?,
+        hashes: options.integer("k", hashes, HASHES)?,
         ageing,
     }))
 }
 
 fn lowering(options: &mut Options) -> Result<Lowering, SpecError> {
-    let cells = options.number("p", "a whole number")?;
+    let cells = options.number("p", "a whole number, 1 to the number of cells")?;
     let bound: Option<f64> = options.number("fps", "a number")?;
     match (cells, bound) {
         (Some(_), Some(bound)) => Err(SpecError::new(
@@ -329,7 +339,7 @@ fn lowering(options: &mut Options) -> Result<Lowering, SpecError> {
 }
 
 fn generations(options: &mut Options, succession: Succession) -> Result<FilterKind, SpecError> {
-    let hashes: Option<u32> = options.number("k", "a whole number")?;
+    let hashes = options.optional_integer("k", HASHES)?;
     let fpr: Option<f64> = options.number("fpr", "a number")?;
     let hashes = match (hashes, fpr) {
         (Some(_), Some(fpr)) => {
@@ -342,11 +352,13 @@ fn generations(options: &mut Options, succession: Succession) -> Result<FilterKi
         (Some(hashes), None) => hashes,
         (None, fpr) => {
             let fpr = fpr.unwrap_or(0.1);
-            if !(fpr > 0.0 && fpr < 1.0) {
-                let allowed = "more than 0 and less than 1";
+            let hashes = pair_hashes(fpr);
+            if !(fpr > 0.0 && fpr < 1.0 && hashes <= MOST_HASHES) {
+                let least = pair_fpr(MOST_HASHES + 1);
+                let allowed = format!("more than {least:.2e} (k = {MOST_HASHES}), less than 1");
                 return Err(SpecError::new("fpr", fpr.to_string(), allowed));
             }
-            pair_hashes(fpr)
+            hashes
         }
     };
     Ok(FilterKind::Generations(GenerationSpec {

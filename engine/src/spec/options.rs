@@ -1,5 +1,7 @@
 //! The `key=value` options of a specification in text: taken one by one, so that what is left over is an unknown key.
 
+use std::fmt::Display;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use crate::error::SpecError;
@@ -12,7 +14,7 @@ use crate::error::SpecError;
 /// ```
 /// use echoless::spec::Options;
 /// let mut options = Options::parse("k=3,seed=x")?;
-/// assert_eq!(options.integer("k", 2)?, 3);
+/// assert_eq!(options.integer("k", 2, 1..=64)?, 3);
 /// assert_eq!(options.decimal("share", 0.5)?, 0.5);
 /// let error = options.finish().unwrap_err();
 /// assert_eq!(error.to_string(), "option: seed is not possible; allowed: k, share");
@@ -33,15 +35,20 @@ impl Options {
         }
     }
 
-    /// Reads `key=value,key=value`.
+    /// Reads `key=value,key=value`, or nothing at all.
     ///
     /// # Errors
-    /// [`SpecError`] if there is something without `=`.
+    /// [`SpecError`] if between two commas, or beside one, there is nothing, or something without `=`.
     pub fn parse(text: &str) -> Result<Self, SpecError> {
         let mut pairs = Vec::new();
-        for option in text.split(',').filter(|option| !option.is_empty()) {
+        let options = (!text.is_empty()).then(|| text.split(','));
+        for option in options.into_iter().flatten() {
             let Some((key, value)) = option.split_once('=') else {
-                return Err(SpecError::new("option", option, "key=value"));
+                let asked = match option.trim() {
+                    "" => "nothing beside a comma",
+                    option => option,
+                };
+                return Err(SpecError::new("option", asked, "key=value"));
             };
             pairs.push((key.trim().to_owned(), value.trim().to_owned()));
         }
@@ -58,23 +65,41 @@ impl Options {
     /// Takes a number, if it was given.
     ///
     /// # Errors
-    /// [`SpecError`] if it is not `kind`, which says in words what `T` is.
+    /// [`SpecError`] if it is no `T`; `allowed` says in words which numbers are possible.
     pub fn number<T: FromStr>(
         &mut self,
         key: &'static str,
-        kind: &str,
+        allowed: &str,
     ) -> Result<Option<T>, SpecError> {
-        self.take(key)
-            .map(|text| text.parse().map_err(|_| SpecError::new(key, text, kind)))
-            .transpose()
+        let parse = |text: String| {
+            let parsed = text.parse();
+            parsed.map_err(|_| SpecError::new(key, text, allowed))
+        };
+        self.take(key).map(parse).transpose()
     }
 
     /// Takes a whole number or its default.
     ///
     /// # Errors
-    /// [`SpecError`] if it is not a whole number.
-    pub fn integer<T: FromStr>(&mut self, key: &'static str, default: T) -> Result<T, SpecError> {
-        Ok(self.number(key, "a whole number")?.unwrap_or(default))
+    /// [`SpecError`] if it is no `T`: not a whole number, or far outside its range, which the error names. A `T` outside the range is taken: what is
+    /// built from it refuses it, and knows the range best.
+    pub fn integer<T: FromStr + Display>(
+        &mut self,
+        key: &'static str,
+        default: T,
+        range: RangeInclusive<T>,
+    ) -> Result<T, SpecError> {
+        Ok(self.optional_integer(key, range)?.unwrap_or(default))
+    }
+
+    /// Takes a whole number, if it was given, as [`integer`](Self::integer) does.
+    pub(super) fn optional_integer<T: FromStr + Display>(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<T>,
+    ) -> Result<Option<T>, SpecError> {
+        let allowed = format!("a whole number, {} to {}", range.start(), range.end());
+        self.number(key, &allowed)
     }
 
     /// Takes a number with a fraction or its default.

@@ -51,7 +51,9 @@ impl<'de> Visitor<'de> for SpecVisitor {
         let mut pairs = Vec::new();
         while let Some((key, OptionText(value))) = map.next_entry::<String, OptionText>()? {
             if key == "filter" {
-                name = Some(value);
+                if name.replace(value).is_some() {
+                    return Err(A::Error::duplicate_field("filter"));
+                }
             } else {
                 pairs.push((key, value));
             }

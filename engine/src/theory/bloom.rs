@@ -1,5 +1,7 @@
 //! The Bloom filter that never forgets.
 
+use super::counts::poisson_mean;
+
 /// The FPR once `keys` distinct keys are in `bits` bits, k each: (1 - e^(-k n / M))^k (Bloom 1970). Simulations agree within 3 % of it.
 ///
 /// # Examples
@@ -17,7 +19,8 @@ pub fn fpr(hashes: u32, keys: u64, bits: u64) -> f64 {
 /// The FPR of the line form once `keys` distinct keys are in `lines` lines: that of each line, k filters of 512/k bits, averaged over the Poisson number
 /// of keys in a line. Simulations agree within 3 % of it.
 ///
-/// With q = 1 - k/512 and n/L keys a line, the mean of (1 - q^j)^k is the sum over i of C(k, i) (-1)^i exp(-(n/L)(1 - q^i)).
+/// With q = 1 - k/512 that is the mean of (1 - q^j)^k over a Poisson number j of mean n/L, summed term by term: its closed form, an alternating sum,
+/// loses all digits from k = 12 on.
 ///
 /// # Examples
 /// ```
@@ -29,13 +32,10 @@ pub fn fpr(hashes: u32, keys: u64, bits: u64) -> f64 {
 #[must_use]
 pub fn line_fpr(hashes: u32, keys: u64, lines: u64) -> f64 {
     let load = keys as f64 / lines as f64;
-    let free = 1.0 - f64::from(hashes) / 512.0;
-    let (mut sum, mut sign_and_ways) = (0.0, 1.0);
-    for count in 0..=hashes {
-        sum += sign_and_ways * (-load * (1.0 - free.powi(count as i32))).exp();
-        sign_and_ways *= -f64::from(hashes - count) / f64::from(count + 1);
-    }
-    sum.clamp(0.0, 1.0)
+    let free = (-f64::from(hashes) / 512.0).ln_1p();
+    poisson_mean(load, |keys| {
+        (-(free * keys as f64).exp_m1()).powi(hashes as i32)
+    })
 }
 
 /// The number of hashes with the lowest FPR, M ln2 / n rounded to the better neighbour; at least 1, at most 64.
@@ -94,6 +94,8 @@ mod tests {
             (3, 80_000),
             (4, 100_000),
             (4, 400_000),
+            (16, 60_000),
+            (64, 30_000),
         ] {
             let spec = LineKind::Bits(BitsSpec {
                 hashes,
@@ -110,6 +112,36 @@ mod tests {
                 "k {hashes}, {keys} keys: {measured} for {expected}"
             );
         }
+    }
+
+    /// The mean over every number of keys that a line is at all likely to have, by the definition.
+    fn plain_line_fpr(hashes: u32, load: f64) -> f64 {
+        let mut probability = (-load).exp();
+        let mut sum = 0.0;
+        for keys in 0..2000 {
+            let set = 1.0 - (1.0 - f64::from(hashes) / 512.0).powi(keys);
+            sum += probability * set.powi(hashes as i32);
+            probability *= load / f64::from(keys + 1);
+        }
+        sum
+    }
+
+    #[test]
+    fn no_digits_are_lost_in_lines_with_any_number_of_hashes() {
+        for hashes in 1..=64 {
+            for load in [1, 10, 60, 500] {
+                let expected = plain_line_fpr(hashes, load as f64);
+                let fpr = line_fpr(hashes, load << 20, 1 << 20);
+                assert!(
+                    (fpr / expected - 1.0).abs() < 1e-9,
+                    "k {hashes}, {load} keys a line: {fpr} for {expected}"
+                );
+            }
+        }
+        let few = line_fpr(64, 1 << 20, 1 << 20);
+        assert!((few / 1.8e-15 - 1.0).abs() < 0.05, "{few}");
+        assert_eq!(line_fpr(64, 0, 1 << 20), 0.0);
+        assert_eq!(line_fpr(2, u64::MAX, 1), 1.0);
     }
 
     #[test]

@@ -1,17 +1,20 @@
-//! Generations of Bloom filters: the parameters of A2 (Yoon 2010).
+//! Generations of Bloom filters: the parameters of A2 (Yoon 2010; paper 002, section 6.1, gives it an FPR to keep).
 
-/// k from a bound f on the FPR of the pair: floor(-log2(1 - sqrt(1 - f))), at least 1, for f = 1 - (1 - f1)^2.
+/// k from a bound f on the FPR of the pair (more than 0, less than 1): floor(-log2(1 - sqrt(1 - f))), at least 1, for f = 1 - (1 - f1)^2.
 ///
 /// The floor is the paper's: towards the end of a generation the FPR may pass f, by at most a factor of two; [`pair_fpr`] says by how much.
 ///
 /// # Examples
 /// ```
-/// assert_eq!(echoless::theory::generations::pair_hashes(0.1), 4);
+/// use echoless::theory::generations::pair_hashes;
+/// assert_eq!(pair_hashes(0.1), 4);
+/// assert_eq!(pair_hashes(1e-30), 100);
 /// ```
 #[must_use]
 pub fn pair_hashes(fpr: f64) -> u32 {
-    let one = 1.0 - (1.0 - fpr).sqrt();
-    (-one.log2()).floor().clamp(1.0, 64.0) as u32
+    // 1 - sqrt(1 - f), without the difference of two numbers that are nearly equal.
+    let one = fpr / (1.0 + (1.0 - fpr).sqrt());
+    (-one.log2()).floor().max(1.0) as u32
 }
 
 /// The FPR of a pair of half-filled generations: 1 - (1 - 2^-k)^2.
@@ -26,7 +29,8 @@ pub fn pair_hashes(fpr: f64) -> u32 {
 /// ```
 #[must_use]
 pub fn pair_fpr(hashes: u32) -> f64 {
-    1.0 - (1.0 - 0.5_f64.powi(hashes as i32)).powi(2)
+    let one = 0.5_f64.powi(hashes as i32);
+    one * (2.0 - one)
 }
 
 /// The insertions of arbitrary keys that set half of the bits of one generation: floor(bits ln2 / k). For a pair in M bits, bits is M/2.
@@ -82,10 +86,21 @@ mod tests {
 
     #[test]
     fn the_bound_is_passed_by_less_than_a_factor_of_two() {
-        for fpr in [0.5, 0.25, 0.1, 0.01, 0.001] {
+        for fpr in [0.5, 0.25, 0.1, 0.01, 0.001, 1e-9, 1e-14] {
             let reached = pair_fpr(pair_hashes(fpr));
             assert!(reached < 2.0 * fpr, "{fpr}: {reached}");
             assert!(pair_fpr(pair_hashes(fpr) + 1) <= fpr);
+        }
+    }
+
+    #[test]
+    fn a_power_of_two_gives_its_exponent_however_small() {
+        // f = 2^(1 - k) - 2^-2k is the FPR of a pair of generations of 2^-k each; a little more needs no more hashes, a little less one.
+        for hashes in 2..=200 {
+            let one = 0.5_f64.powi(hashes);
+            let fpr = one * (2.0 - one);
+            assert_eq!(pair_hashes(fpr * (1.0 - 1e-9)), hashes as u32);
+            assert_eq!(pair_hashes(fpr * (1.0 + 1e-9)), hashes as u32 - 1);
         }
     }
 }

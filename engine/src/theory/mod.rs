@@ -6,6 +6,7 @@
 pub mod biased;
 pub mod bloom;
 pub mod buffers;
+mod counts;
 pub mod generations;
 pub mod rows;
 pub mod stable;

@@ -3,7 +3,7 @@
 use echoless::KeyHash;
 use proptest::prelude::*;
 
-use crate::harness::{Draws, Model, agree, position, streams};
+use crate::harness::{Draws, Model, agree, hash_counts, position, streams};
 
 struct Bits {
     name: &'static str,
@@ -41,13 +41,22 @@ impl Bits {
             _ if seen => false,
             "rsbf:as=described" if size as f64 / self.arrivals as f64 <= self.threshold => {
                 for (index, filter) in self.filters.iter_mut().enumerate() {
-                    while !filter[position(key, index, size)] && filter.contains(&true) {
-                        let bit = self.draws.below(size);
-                        if filter[bit] {
-                            filter[bit] = false;
-                            break;
-                        }
+                    let set: Vec<usize> = (0..size).filter(|bit| filter[*bit]).collect();
+                    if filter[position(key, index, size)] || set.is_empty() {
+                        continue;
                     }
+                    // Where set bits are rare, one of them is drawn; else bits are until one is set.
+                    let bit = if size / set.len() > 64 {
+                        set[self.draws.below(set.len())]
+                    } else {
+                        loop {
+                            let bit = self.draws.below(size);
+                            if filter[bit] {
+                                break bit;
+                            }
+                        }
+                    };
+                    filter[bit] = false;
                 }
                 true
             }
@@ -108,8 +117,8 @@ proptest! {
         name in prop::sample::select(vec![
             "bloom", "bsbf", "bsbfsd", "rlbsbf", "rsbf:as=tabled", "rsbf:as=described",
         ]),
-        hashes in 1_usize..6,
-        memory in 1_usize..60,
+        hashes in hash_counts(),
+        memory in 8_usize..60,
         threshold in 0.0_f64..1.0,
         seed in any::<u64>(),
         stream in streams(),
@@ -126,6 +135,28 @@ proptest! {
         if name == "rsbf:as=described" {
             spec += &format!(",pstar={threshold}");
         }
+        agree(&spec, &mut model, &stream)?;
+    }
+
+    #[test]
+    fn reservoirs_of_few_ones_are_their_model(
+        hashes in 1_usize..4,
+        memory in 60_usize..200,
+        few in 1_u64..6,
+        seed in any::<u64>(),
+        fresh in prop::collection::vec(0_u64..500, 0..300),
+    ) {
+        // Phase one sees a few keys, and phase three, which begins at once, many.
+        let size = memory * 8 / hashes;
+        let mut model = Bits {
+            name: "rsbf:as=described",
+            threshold: 1.0,
+            filters: vec![vec![false; size]; hashes],
+            arrivals: 0,
+            draws: Draws::new(seed),
+        };
+        let spec = format!("rsbf:k={hashes},pstar=1,memory={memory},seed={seed}");
+        let stream: Vec<u64> = (0..size as u64).map(|arrival| arrival % few).chain(fresh).collect();
         agree(&spec, &mut model, &stream)?;
     }
 }

@@ -30,7 +30,7 @@ impl Model for Lru {
 proptest! {
     #[test]
     fn buffers_are_their_model(
-        (charge, entry_bytes) in prop::sample::select(vec![("full", 24), ("hash", 8)]),
+        (charge, entry_bytes) in prop::sample::select(vec![("full", 24), ("hash", 8), ("hash32", 4)]),
         memory in 24_usize..3000,
         guess in prop::sample::select(vec![0.0, 0.05, 0.5]),
         seed in any::<u64>(),

@@ -3,7 +3,7 @@
 use echoless::KeyHash;
 use proptest::prelude::*;
 
-use crate::harness::{Draws, Model, agree, position, streams};
+use crate::harness::{Draws, Model, agree, hash_counts, position, streams};
 
 struct Stable {
     cells: Vec<u32>,
@@ -144,8 +144,8 @@ impl Model for Decaying {
 proptest! {
     #[test]
     fn stable_bloom_filters_are_their_model(
-        (hashes, width) in (1_usize..5, 1_u32..9),
-        cells in 10_usize..300,
+        (hashes, width) in (hash_counts(), 1_u32..17),
+        cells in 65_usize..300,
         decrements in 1_usize..10,
         (every, consecutive) in any::<(bool, bool)>(),
         reach in 0.1_f64..=1.0,
@@ -175,14 +175,16 @@ proptest! {
 
     #[test]
     fn fingerprint_stable_bloom_filters_are_their_model(
-        hashes in 1_usize..5,
-        (counter_bits, fingerprint_bits) in (1_u32..5, 1_u32..9),
+        hashes in hash_counts(),
+        (counter_bits, fingerprint_bits) in (1_u32..17, 1_u32..17),
         memory in 20_usize..400,
         eviction in 0.0_f64..=1.0,
         refill in prop::sample::select(vec!["xor", "overwrite", "repaired"]),
         seed in any::<u64>(),
         stream in streams(),
     ) {
+        // Two cells in each sub-table at least.
+        let memory = memory + hashes * 8;
         let cells = memory * 8 / (counter_bits + fingerprint_bits) as usize;
         let prime = largest_prime(cells / hashes);
         let mut model = FingerprintStable {
@@ -202,12 +204,28 @@ proptest! {
 
     #[test]
     fn block_decaying_filters_are_their_model_and_miss_nothing_in_their_window(
-        hashes in 1_usize..5,
-        width in 2_u32..8,
-        memory in 8_usize..300,
+        given_hashes in prop::option::of(hash_counts()),
+        given_width in prop::option::of(2_u32..33),
+        memory in 256_usize..600,
         window in 1_u64..300,
         stream in streams(),
     ) {
+        let best = ((memory * 8) as f64 * std::f64::consts::LN_2 / window as f64).sqrt().ceil();
+        let hashes = given_hashes.unwrap_or(best as usize);
+        let width = given_width.unwrap_or(hashes.max(2) as u32);
+        let option = |name: &str, value: Option<String>| {
+            value.map_or(String::new(), |value| format!("{name}={value},"))
+        };
+        let spec = format!(
+            "bdbf:{}{}window={window},memory={memory}",
+            option("k", given_hashes.map(|hashes| hashes.to_string())),
+            option("c", given_width.map(|width| width.to_string())),
+        );
+        let parsed: echoless::FilterSpec = spec.parse().expect("valid");
+        if hashes > 64 || width > 32 {
+            prop_assert!(parsed.build().is_err(), "{spec}");
+            return Ok(());
+        }
         let block_len = window.div_ceil((1 << (width - 1)) - 1);
         let mut model = Decaying {
             set_in: vec![None; memory * 8 / width as usize],
@@ -216,10 +234,8 @@ proptest! {
             block_len,
             arrivals: 0,
         };
-        let spec = format!("bdbf:k={hashes},c={width},window={window},memory={memory}");
         agree(&spec, &mut model, &stream)?;
 
-        let parsed: echoless::FilterSpec = spec.parse().expect("valid");
         let mut filter = parsed.build().expect("valid");
         let mut last = std::collections::HashMap::new();
         for (index, key) in (0_u64..).zip(&stream) {

@@ -3,7 +3,7 @@
 use echoless::KeyHash;
 use proptest::prelude::*;
 
-use crate::harness::{Model, agree, position, streams};
+use crate::harness::{Model, agree, hash_counts, position, streams};
 
 #[derive(Clone)]
 struct Bloom {
@@ -100,10 +100,12 @@ proptest! {
     fn generations_are_their_model(
         name in prop::sample::select(vec!["a2", "dbuf"]),
         by_fill in any::<bool>(),
-        hashes in 1_usize..6,
+        hashes in hash_counts(),
         memory in 10_usize..200,
         stream in streams(),
     ) {
+        // Room for two keys in each generation.
+        let memory = memory + hashes * 3 / 4;
         let half = memory / 2;
         let empty = Bloom::new(hashes, half * 8);
         let capacity = ((half * 8) as f64 * std::f64::consts::LN_2 / hashes as f64) as usize;

@@ -39,6 +39,11 @@ pub(crate) fn streams() -> impl Strategy<Value = Vec<u64>> {
     (1_u64..400).prop_flat_map(|universe| prop::collection::vec(0..universe, 0..1500))
 }
 
+/// The number of a key's positions: mostly few, and now and then any that is allowed.
+pub(crate) fn hash_counts() -> impl Strategy<Value = usize> {
+    prop_oneof![4 => 1_usize..6, 1 => 6_usize..65]
+}
+
 /// Feeds the stream to the filter that `spec` names and to the model: equal verdicts, equal knowledge after, and the same again once cleared.
 pub(crate) fn agree(
     spec: &str,

@@ -13,6 +13,22 @@ fn nonzero_fingerprint(key: KeyHash, bits: u32) -> u32 {
         .expect("endless")
 }
 
+/// The bytes of the table that semi-sorted rows are read with: a word for each value of each slot.
+fn rank_table(slots: usize, bits: u32) -> usize {
+    8 * slots * (1 << bits)
+}
+
+/// The bits that number all sorted rows.
+fn sorted_row_bits(slots: usize, bits: u32) -> usize {
+    // Rows of one slot, of two and so on: each number of them from the one before.
+    let values = 1_u64 << bits;
+    let rows = (0..slots as u64).fold(1, |rows, slot| rows * (values + slot) / (slot + 1));
+    rows.next_power_of_two().ilog2() as usize
+}
+
+/// Shapes of rows that can be numbered, as slots and the bits of a slot.
+const SORTED: [(usize, u32); 7] = [(1, 5), (2, 3), (4, 4), (8, 2), (3, 9), (16, 2), (1, 12)];
+
 /// Rows hold what is in them and nothing for what is not.
 struct Rows {
     name: &'static str,
@@ -67,6 +83,7 @@ struct Cuckoo {
     slots: usize,
     bits: u32,
     kicks: usize,
+    sorted: bool,
     draws: Draws,
 }
 
@@ -98,6 +115,9 @@ impl Model for Cuckoo {
                 self.rows[row].push(fingerprint);
                 return false;
             }
+            if self.sorted {
+                self.rows[row].sort_unstable();
+            }
             let victim = self.draws.below(self.slots);
             fingerprint = std::mem::replace(&mut self.rows[row][victim], fingerprint);
             row = self.partner(row, fingerprint);
@@ -120,11 +140,12 @@ proptest! {
     #[test]
     fn quotient_tables_are_their_model(
         name in prop::sample::select(vec!["qht", "qhtd", "qqht", "qqhtd", "rowlru"]),
-        (slots, bits) in (1_usize..9, 1_u32..14),
+        (slots, bits) in prop_oneof![3 => (1_usize..9, 1_u32..14), 1 => (1_usize..65, 1_u32..33)],
         memory in 20_usize..200,
         seed in any::<u64>(),
         stream in streams(),
     ) {
+        let memory = memory.max(slots * bits as usize / 4);
         let mut model = Rows {
             name,
             rows: vec![Vec::new(); memory * 8 / (slots * bits as usize)],
@@ -139,28 +160,39 @@ proptest! {
 
     #[test]
     fn streaming_quotient_filters_are_their_model(
-        slots in 1_usize..5,
-        (remainder, kept) in (1_u32..9).prop_flat_map(|r| (Just(r), 1..=r)),
+        slots in prop_oneof![3 => 1_usize..5, 1 => 5_usize..65],
+        (remainder, kept) in (1_u32..28).prop_flat_map(|r| (Just(r), 1..=r)),
         memory in 20_usize..200,
         seed in any::<u64>(),
+        sorted in any::<bool>(),
         stream in streams(),
     ) {
         // As many bits as the counts 0 to r need, by trying.
         let count_bits = (1_u32..).find(|bits| 1 << bits > remainder).expect("few");
-        let rows = memory * 8 / (slots * (kept + count_bits) as usize);
+        let bits = kept + count_bits;
+        // Rows of a few bits can be numbered for sure.
+        let sorted = sorted && bits <= 12 && slots * bits as usize <= 32;
+        let (row_bits, table, form) = if sorted {
+            (sorted_row_bits(slots, bits), rank_table(slots, bits), "sorted")
+        } else {
+            (slots * bits as usize, 0, "packed")
+        };
+        let memory = memory.max(row_bits / 4);
         let mut model = Rows {
             name: "sqf",
-            rows: vec![Vec::new(); 1 << rows.ilog2()],
+            rows: vec![Vec::new(); 1 << (memory * 8 / row_bits).ilog2()],
             slots,
             fingerprint: Box::new(move |key| {
                 let bits = (key.remix(1) >> (64 - remainder)) as u32;
-                bits.count_ones() * 1000 + bits % (1 << kept)
+                // In the order of the filter's own values, which leave 0 to the empty slot.
+                bits.count_ones() << 27 | (bits % (1 << kept)) ^ 1
             }),
-            sorted: false,
+            sorted,
             draws: Draws::new(seed),
         };
         let spec = format!(
-            "sqf:slots={slots},r={remainder},kept={kept},memory={memory},seed={seed}"
+            "sqf:slots={slots},r={remainder},kept={kept},rows={form},memory={},seed={seed}",
+            memory + table
         );
         agree(&spec, &mut model, &stream)?;
     }
@@ -168,21 +200,20 @@ proptest! {
     #[test]
     fn semi_sorted_rows_are_their_model(
         name in prop::sample::select(vec!["qht", "qhtd"]),
-        (slots, bits, row_bits) in prop::sample::select(vec![
-            (1_usize, 5_u32, 5_usize), (2, 3, 6), (4, 4, 12), (8, 2, 8),
-        ]),
+        (slots, bits) in prop::sample::select(SORTED.to_vec()),
         memory in 20_usize..200,
         seed in any::<u64>(),
         stream in streams(),
     ) {
         let mut model = Rows {
             name,
-            rows: vec![Vec::new(); memory * 8 / row_bits],
+            rows: vec![Vec::new(); memory * 8 / sorted_row_bits(slots, bits)],
             slots,
             fingerprint: Box::new(move |key| nonzero_fingerprint(key, bits)),
             sorted: true,
             draws: Draws::new(seed),
         };
+        let memory = memory + rank_table(slots, bits);
         let spec = format!(
             "{name}:slots={slots},bits={bits},rows=sorted,memory={memory},seed={seed}"
         );
@@ -191,22 +222,33 @@ proptest! {
 
     #[test]
     fn cuckoo_filters_are_their_model(
-        (slots, bits) in (1_usize..6, 1_u32..12),
+        (slots, bits, sorted) in prop_oneof![
+            2 => (1_usize..6, 1_u32..12, Just(false)),
+            1 => (1_usize..65, 1_u32..33, Just(false)),
+            1 => prop::sample::select(SORTED.to_vec()).prop_map(|(slots, bits)| (slots, bits, true)),
+        ],
         kicks in 1_usize..9,
         memory in 20_usize..200,
         seed in any::<u64>(),
         stream in streams(),
     ) {
-        let rows = memory * 8 / (slots * bits as usize);
+        let (row_bits, table, form) = if sorted {
+            (sorted_row_bits(slots, bits), rank_table(slots, bits), "sorted")
+        } else {
+            (slots * bits as usize, 0, "packed")
+        };
+        let memory = memory.max(row_bits / 4);
         let mut model = Cuckoo {
-            rows: vec![Vec::new(); 1 << rows.ilog2()],
+            rows: vec![Vec::new(); 1 << (memory * 8 / row_bits).ilog2()],
             slots,
             bits,
             kicks,
+            sorted,
             draws: Draws::new(seed),
         };
         let spec = format!(
-            "cuckoo:slots={slots},bits={bits},kicks={kicks},memory={memory},seed={seed}"
+            "cuckoo:slots={slots},bits={bits},kicks={kicks},rows={form},memory={},seed={seed}",
+            memory + table
         );
         agree(&spec, &mut model, &stream)?;
     }

@@ -1,6 +1,7 @@
 //! The filters that come into question: every kind and form, over a grid of its parameters.
 
 use echoless::FilterSpec;
+use echoless::filters::published::cells::DecayingSpec;
 use echoless::filters::tracked::TrackedShare;
 use echoless::spec::Form;
 
@@ -13,7 +14,7 @@ const ENOUGH_MEMORY: u64 = 64 << 10;
 
 /// Every specification of the grid that can be built in the question's memory, all keys tracked.
 pub(super) fn grid(question: &Question) -> Vec<FilterSpec> {
-    let texts = texts(question.window.unwrap_or(question.records));
+    let texts = texts(question);
     let specs = texts
         .iter()
         .filter_map(|text| text.parse::<FilterSpec>().ok());
@@ -43,8 +44,8 @@ pub(super) fn tracking(spec: &FilterSpec, share: f64) -> FilterSpec {
     }
 }
 
-/// The grid in text; `span` is how far back duplicates are looked for.
-fn texts(span: u64) -> Vec<String> {
+/// The grid in text.
+fn texts(question: &Question) -> Vec<String> {
     let mut texts = Vec::new();
     let mut add = |text: String| texts.push(text);
     for k in (1..=12).chain([14, 16, 20, 24]) {
@@ -73,8 +74,20 @@ fn texts(span: u64) -> Vec<String> {
             add(format!("fpsbf:k={k},c={c},f={f},refill={refill}"));
         }
     }
+    // How far back duplicates are looked for.
+    let span = question.window.unwrap_or(question.records);
     for window in [span, span / 4, span / 16] {
-        add(format!("bdbf:window={}", window.max(1)));
+        let decaying = DecayingSpec {
+            window: window.max(1),
+            hashes: None,
+            cell_bits: None,
+        };
+        // With more memory than the default parameters can use, the largest of them.
+        let parameters = match decaying.hashes_in(question.memory) {
+            Ok(_) => "",
+            Err(_) => ",k=32,c=32",
+        };
+        add(format!("bdbf:window={}{parameters}", decaying.window));
     }
     for (slots, r, kept) in [(1, 2, 1), (4, 5, 3), (8, 8, 4)] {
         add(format!("sqf:slots={slots},r={r},kept={kept}"));
@@ -155,7 +168,7 @@ mod tests {
                 );
             }
         }
-        for text in texts(question.records) {
+        for text in texts(&question) {
             let kind = text.parse::<FilterSpec>().unwrap().kind();
             assert!(
                 specs.iter().any(|spec| spec.kind() == kind),
@@ -163,6 +176,12 @@ mod tests {
             );
         }
         assert!(specs.iter().all(|spec| spec.build().is_ok()));
+        // Also where a window is so short that the filter's own choice of parameters fails.
+        let short = Question {
+            window: Some(1000),
+            ..question.clone()
+        };
+        assert!(grid(&short).iter().all(|spec| spec.build().is_ok()));
         assert!(
             specs
                 .iter()

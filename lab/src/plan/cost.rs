@@ -41,11 +41,8 @@ fn scattered_lines(spec: &FilterSpec) -> f64 {
         }
         FilterKind::FingerprintStable(stable) => f64::from(stable.hashes) * (1.0 + stable.eviction),
         FilterKind::Decaying(decaying) => {
-            let bits = spec.memory().unwrap_or(0) as f64 * 8.0;
-            let default = (bits * std::f64::consts::LN_2 / decaying.window as f64)
-                .sqrt()
-                .ceil();
-            decaying.hashes.map_or(default, f64::from)
+            let hashes = decaying.hashes_in(spec.memory().unwrap_or(0));
+            hashes.map_or(0.0, f64::from)
         }
         FilterKind::Cuckoo(cuckoo) => 2.0 + f64::from(cuckoo.kicks),
         FilterKind::Generations(generations) => 2.0 * f64::from(generations.hashes),
@@ -108,6 +105,7 @@ mod tests {
             ("sbf:k=2,p=4,decrement=independent", 6.0),
             ("fpsbf:k=2,xi=0.5", 3.0),
             ("bdbf:window=1000,k=3", 3.0),
+            ("bdbf:window=100000", 8.0),
             ("qht", 1.0),
             ("cuckoo:kicks=3", 5.0),
             ("a2:k=4", 8.0),

@@ -7,8 +7,11 @@ use echoless::FilterSpec;
 use echoless::filters::published::bits::{Ageing, BitsSpec};
 use echoless::filters::published::cells::{StableSpec, Update};
 use echoless::filters::published::rows::Fingerprint;
+use echoless::memory::LINE_BYTES;
 use echoless::spec::{FilterKind, Form};
 use echoless::theory::bloom::{fpr, line_fpr};
+use echoless::theory::stable::Cell;
+use echoless::{FingerprintGeometry, SlotWidth};
 
 use super::cost::stable_decrements;
 use super::goal::Rates;
@@ -66,16 +69,21 @@ pub fn uniform_rates(spec: &FilterSpec, records: f64, universe: f64) -> Option<R
     })
 }
 
-/// The FPR that a filter of fingerprints never passes, whatever the stream: slots searched over usable fingerprints, or what is guessed; `None` for
-/// other filters.
+/// The FPR that a filter of fingerprints never passes, whatever the stream: slots searched, times the probability that a fingerprint is that of another
+/// key; or what is guessed. `None` for other filters, and without memory.
 ///
-/// A simulation of a million records cannot see a rate of one in a billion; this can.
+/// A simulation of a million records cannot see a rate of one in a billion; this can. In lines it counts what the 64-bit key hash has left once it
+/// picked the line ([`FingerprintGeometry::full_fpr`]), so it depends on the memory. Exact buffers mistake only keys of equal
+/// hashes, which is not counted.
 ///
 /// # Examples
 /// ```
 /// use echoless_lab::plan::fpr_limit;
 /// let limit = fpr_limit(&"qqht:slots=16,bits=32,memory=1MiB".parse()?);
 /// assert!((limit.unwrap() - 3.7e-9).abs() < 1e-10);
+/// // 2^14 lines leave 50 bits of a hash, whatever the width of a slot.
+/// let wide = fpr_limit(&"qqht:slots=8,bits=64,form=line,memory=1MiB".parse()?);
+/// assert_eq!(wide, Some(8.0 / 2_f64.powi(50)));
 /// assert_eq!(fpr_limit(&"lru:memory=1MiB".parse()?), Some(0.0));
 /// assert_eq!(fpr_limit(&"rlbsbf:memory=1MiB".parse()?), None);
 /// # Ok::<(), echoless::SpecError>(())
@@ -83,13 +91,25 @@ pub fn uniform_rates(spec: &FilterSpec, records: f64, universe: f64) -> Option<R
 #[must_use]
 pub fn fpr_limit(spec: &FilterSpec) -> Option<f64> {
     let usable = |bits: u32| 2_f64.powi(bits as i32) - 1.0;
-    match spec.kind() {
-        FilterKind::Rows(rows) => match rows.fingerprint {
-            Fingerprint::Nonzero { bits } => Some(f64::from(rows.slots) / usable(bits)),
+    let memory = spec.memory()?;
+    match (spec.kind(), spec.form()) {
+        (FilterKind::Rows(rows), form) => match (rows.fingerprint, form) {
+            (Fingerprint::Nonzero { bits }, Form::Scattered) => {
+                Some(f64::from(rows.slots) / usable(bits))
+            }
+            (Fingerprint::Nonzero { bits }, Form::Line) => {
+                let shape = FingerprintGeometry {
+                    lines: memory / LINE_BYTES,
+                    width: SlotWidth::from_bits(bits).ok()?,
+                };
+                Some(shape.full_fpr())
+            }
             _ => None,
         },
-        FilterKind::Cuckoo(cuckoo) => Some(2.0 * f64::from(cuckoo.slots) / usable(cuckoo.bits)),
-        FilterKind::Buffer(buffer) => Some(buffer.guess),
+        (FilterKind::Cuckoo(cuckoo), _) => {
+            Some(2.0 * f64::from(cuckoo.slots) / usable(cuckoo.bits))
+        }
+        (FilterKind::Buffer(buffer), _) => Some(buffer.guess),
         _ => None,
     }
 }
@@ -112,12 +132,12 @@ impl Uniform {
     }
 
     fn stable_rates(self, spec: &StableSpec, decrements: f64, cells: f64) -> Rates {
-        let cell = StableCell::new(self, spec, decrements, cells);
+        let cells = StableCells::new(self, spec, decrements, cells);
         let hashes = spec.hashes as i32;
         // By the number of arrivals so far, weighted by how likely the next one is new.
         let weight = |arrivals: f64| (-arrivals / self.universe).exp();
         let fpr = mean(
-            |arrivals| weight(arrivals) * cell.taken_after(arrivals).powi(hashes),
+            |arrivals| weight(arrivals) * cells.taken_after(arrivals).powi(hashes),
             self.records,
         );
         // Gaps in the third power, for it is the short ones that matter.
@@ -132,7 +152,7 @@ impl Uniform {
                 root,
             )
         };
-        let found = |gap: f64| (1.0 - cell.zeroed_after(gap)).powi(hashes);
+        let found = |gap: f64| (1.0 - cells.zeroed_after(gap)).powi(hashes);
         Rates {
             fpr: fpr / mean(weight, self.records),
             fnr: 1.0 - over_gaps(&found) / over_gaps(&|_| 1.0),
@@ -140,19 +160,12 @@ impl Uniform {
     }
 }
 
-/// The life of one cell of a stable Bloom filter: set by the arrivals of its keys, lowered in between.
+/// The cells of a stable Bloom filter, by how often they are set: with the share of cells of which that is true.
 ///
 /// How often a cell is set depends on how many keys of the universe it has: a Poisson number of mean K U / m.
-struct StableCell {
-    /// Max.
-    max: u32,
-    /// P/m: how often it is lowered for each arrival.
-    lowered: f64,
-    /// How often it is set for each arrival, with the share of cells of which that is true.
-    set: Vec<(f64, f64)>,
-}
+struct StableCells(Vec<(Cell, f64)>);
 
-impl StableCell {
+impl StableCells {
     fn new(stream: Uniform, spec: &StableSpec, decrements: f64, cells: f64) -> Self {
         let mean = f64::from(spec.hashes) * stream.universe / cells;
         let spread = 6.0 * mean.sqrt() + 6.0;
@@ -164,65 +177,35 @@ impl StableCell {
             .map(|keys| (keys, (keys * mean.ln() - mean - ln_factorial(keys)).exp()))
             .collect();
         let total: f64 = weighed.iter().map(|(_, weight)| weight).sum();
-        Self {
-            max: (1 << spec.cell_bits) - 1,
-            lowered: decrements / cells,
-            set: weighed
+        let cell = |keys: f64| {
+            let set = (keys / stream.universe).min(1.0);
+            Cell {
+                set,
+                lowered: (1.0 - set) * decrements / cells,
+                max: (1 << spec.cell_bits) - 1,
+            }
+        };
+        Self(
+            weighed
                 .into_iter()
-                .map(|(keys, weight)| (keys / stream.universe, weight / total))
+                .map(|(keys, weight)| (cell(keys), weight / total))
                 .collect(),
-        }
+        )
     }
 
-    /// The probability that it is not zero after so many arrivals of other keys, from an empty start: looking back, a setting is met before Max
-    /// lowerings are.
+    /// The share of cells that are not zero after so many arrivals from an empty start.
     fn taken_after(&self, arrivals: f64) -> f64 {
-        let taken = |set: f64| {
-            let rate = set + self.lowered;
-            let events = PoissonTail::new(rate * arrivals, self.max + 1);
-            let lowered = self.lowered / rate;
-            let terms = (0..self.max)
-                .map(|lowerings| lowered.powi(lowerings as i32) * events.at_least(lowerings + 1));
-            set / rate * terms.sum::<f64>()
-        };
-        self.set
-            .iter()
-            .map(|(set, weight)| weight * taken(*set))
-            .sum()
+        1.0 - self.mean(|cell| cell.zero_after(arrivals.round() as u64))
     }
 
-    /// The probability that it is zero so many arrivals of other keys after it was set: looking back, Max lowerings are met before a setting is.
+    /// The share of cells that are zero so many arrivals after they were set.
     fn zeroed_after(&self, gap: f64) -> f64 {
-        let zeroed = |set: f64| {
-            let rate = set + self.lowered;
-            let events = PoissonTail::new(rate * gap, self.max + 1);
-            (self.lowered / rate).powi(self.max as i32) * events.at_least(self.max)
-        };
-        self.set
-            .iter()
-            .map(|(set, weight)| weight * zeroed(*set))
-            .sum()
-    }
-}
-
-/// P(Poisson(mean) >= n) for small n.
-struct PoissonTail(Vec<f64>);
-
-impl PoissonTail {
-    fn new(mean: f64, most: u32) -> Self {
-        let mut term = (-mean).exp();
-        let mut tail = 1.0;
-        let tails = (0..=most).map(|count| {
-            let at_least = tail;
-            tail = (tail - term).max(0.0);
-            term *= mean / f64::from(count + 1);
-            at_least
-        });
-        Self(tails.collect())
+        self.mean(|cell| cell.zero_since_set(gap.round() as u64))
     }
 
-    fn at_least(&self, count: u32) -> f64 {
-        self.0[count as usize]
+    fn mean(&self, value: impl Fn(&Cell) -> f64) -> f64 {
+        let weighed = self.0.iter();
+        weighed.map(|(cell, weight)| weight * value(cell)).sum()
     }
 }
 
@@ -304,6 +287,44 @@ mod tests {
             let spec: FilterSpec = text.parse().unwrap();
             assert_eq!(uniform_rates(&spec, 1e6, 1e6), None, "{text}");
         }
+    }
+
+    #[test]
+    fn no_row_filter_passes_its_limit() {
+        let texts = [
+            "qht:slots=2,bits=5",
+            "qqht:slots=4,bits=6",
+            "rowlru:slots=4,bits=5",
+            "cuckoo:slots=4,bits=7",
+            "qht:slots=64,bits=8,form=line",
+            "qqht:slots=64,bits=8,form=line",
+            "rowlru:slots=64,bits=8,form=line",
+        ];
+        let specs: Vec<FilterSpec> = texts
+            .iter()
+            .map(|text| text.parse::<FilterSpec>().unwrap().with_memory(16 << 10))
+            .collect();
+        let stream = Stream::with_distinct_share(1_600_000, 0.9).unwrap();
+        let measured = evaluate(&specs, &stream, &Options::default(), &|_| ()).unwrap();
+        for (spec, measured) in specs.iter().zip(measured) {
+            let (limit, fpr) = (fpr_limit(spec).unwrap(), measured.score.fpr());
+            // Three deviations of a million samples.
+            assert!(fpr < limit + 0.0015, "{spec}: {fpr} of {limit}");
+            assert!(fpr > 0.9 * limit, "{spec}: {fpr} of {limit}");
+        }
+    }
+
+    #[test]
+    fn the_limit_of_lines_is_that_of_the_hash() {
+        let limit = |text: &str| fpr_limit(&text.parse().unwrap());
+        for (memory, bits_left) in [("64B", 64), ("1MiB", 50), ("1GiB", 40)] {
+            let text = format!("rowlru:slots=8,bits=64,form=line,memory={memory}");
+            assert_eq!(limit(&text), Some(8.0 / 2_f64.powi(bits_left)));
+        }
+        // Of 256 values of 8 bits, 1 stands for 0 too.
+        let narrow = limit("qqht:slots=64,bits=8,form=line,memory=1KiB");
+        assert_eq!(narrow, Some(64.0 * 258.0 / 65_536.0));
+        assert_eq!(limit("qht:slots=8,bits=16,form=scattered"), None);
     }
 
     #[test]

@@ -112,13 +112,15 @@ impl<'a> Simulation<'a> {
         let evaluations = parallel::map(&groups, self.question.threads, |group| {
             evaluate(group, &self.stream, &options, progress)
         })?;
-        let mut predictions = evaluations
+        let mut scores = evaluations.iter().flatten().map(|run| &run.score);
+        Ok(specs
             .iter()
-            .flatten()
-            .map(|evaluation| Prediction::counted(&evaluation.score, fpr_limit(&evaluation.spec)));
-        Ok(buildable
-            .into_iter()
-            .map(|buildable| if buildable { predictions.next() } else { None })
+            .zip(buildable)
+            .map(|(spec, buildable)| {
+                let score = buildable.then(|| scores.next()).flatten()?;
+                // The limit is that of the full memory, which it may depend on.
+                Some(Prediction::counted(score, fpr_limit(spec)))
+            })
             .collect())
     }
 

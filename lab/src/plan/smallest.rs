@@ -2,7 +2,8 @@
 
 use echoless::SpecError;
 
-use super::planner::{Plan, plan};
+use super::choice::Plan;
+use super::planner::plan;
 use super::question::Question;
 use crate::error::LabError;
 

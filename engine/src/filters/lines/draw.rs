@@ -1,5 +1,6 @@
 //! The random choices of ageing in a line: drawn from the seed, the key hash and the line's content, never from shared state.
 
+use crate::filters::published::draw::falls_below;
 use crate::hash::KeyHash;
 
 /// The stream that turns a specification's seed into the salt of its draws.
@@ -41,8 +42,7 @@ impl Draw {
     /// True with the given probability, by random word number `stream`.
     #[inline(always)]
     pub(super) fn chance(self, stream: u64, probability: f64) -> bool {
-        const UNIT: f64 = 1.0 / (1_u64 << 53) as f64;
-        ((self.word(stream) >> 11) as f64) * UNIT < probability
+        falls_below(self.word(stream), probability)
     }
 
     /// As a hash, for what takes positions from one.

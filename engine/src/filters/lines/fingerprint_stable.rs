@@ -3,7 +3,7 @@
 use super::draw::{Draw, Salt, piece};
 use super::filter::Rule;
 use crate::error::SpecError;
-use crate::filters::published::cells::{FingerprintStableSpec, Refill};
+use crate::filters::published::cells::FingerprintStableSpec;
 use crate::filters::published::checks::within;
 use crate::hash::KeyHash;
 use crate::kernels::{BitOps, LINE_BITS, SlotOps};
@@ -48,16 +48,16 @@ impl<const WIDTH: u32> FingerprintStableRule<WIDTH> {
     }
 
     #[inline(always)]
-    fn get(line: &Line, cell: u32) -> u64 {
+    fn get(line: &Line, cell: u32) -> u32 {
         let bit = cell * WIDTH;
-        line.0[(bit / 64) as usize % 8] >> (bit % 64) & (u64::MAX >> (64 - WIDTH))
+        (line.0[(bit / 64) as usize % 8] >> (bit % 64) & (u64::MAX >> (64 - WIDTH))) as u32
     }
 
     #[inline(always)]
-    fn set(line: &mut Line, cell: u32, value: u64) {
+    fn set(line: &mut Line, cell: u32, value: u32) {
         let (word, shift) = ((cell * WIDTH / 64) as usize % 8, cell * WIDTH % 64);
         let kept = line.0[word] & !((u64::MAX >> (64 - WIDTH)) << shift);
-        line.0[word] = kept | value << shift;
+        line.0[word] = kept | u64::from(value) << shift;
     }
 
     /// The cell of the key in sub-table `table`.
@@ -67,29 +67,18 @@ impl<const WIDTH: u32> FingerprintStableRule<WIDTH> {
     }
 
     #[inline(always)]
-    fn fingerprint(self, key: KeyHash) -> u64 {
-        key.remix(FINGERPRINT_STREAM) >> (64 - self.spec.fingerprint_bits)
-    }
-
-    #[inline(always)]
-    fn counter_max(self) -> u64 {
-        (1 << self.spec.counter_bits) - 1
+    fn fingerprint(self, key: KeyHash) -> u32 {
+        (key.remix(FINGERPRINT_STREAM) >> (64 - self.spec.fingerprint_bits)) as u32
     }
 
     #[inline(always)]
     fn evict(self, line: &mut Line, draw: Draw) {
-        let max = self.counter_max();
+        let max = u64::from(self.spec.counter_max());
         for index in 0..self.spec.hashes {
             let cells = self.size * self.spec.hashes;
             let cell = piece(draw.hash(), CELL_STREAMS, index, cells);
-            let loss = 1 + draw.below(LOSS_STREAMS + u64::from(index), max);
-            let value = Self::get(line, cell);
-            let counter = (value & max).saturating_sub(loss);
-            let lowered = if counter == 0 && self.spec.refill == Refill::Repaired {
-                0
-            } else {
-                value & !max | counter
-            };
+            let loss = 1 + draw.below(LOSS_STREAMS + u64::from(index), max) as u32;
+            let lowered = self.spec.cell_lowered(Self::get(line, cell), loss);
             Self::set(line, cell, lowered);
         }
     }
@@ -105,15 +94,11 @@ impl<const WIDTH: u32> Rule for FingerprintStableRule<WIDTH> {
         if draw.chance(EVICT_STREAM, self.spec.eviction) {
             self.evict(line, draw);
         }
-        let max = self.counter_max();
-        let fingerprint = self.fingerprint(key) << self.spec.counter_bits;
+        let fingerprint = self.fingerprint(key);
         for table in 0..self.spec.hashes {
             let cell = self.cell(key, table);
-            let filled = match self.spec.refill {
-                Refill::Xor | Refill::Repaired => (Self::get(line, cell) & !max) ^ fingerprint,
-                Refill::Overwrite => fingerprint,
-            };
-            Self::set(line, cell, filled | max);
+            let filled = self.spec.cell_filled(Self::get(line, cell), fingerprint);
+            Self::set(line, cell, filled);
         }
         false
     }
@@ -122,16 +107,16 @@ impl<const WIDTH: u32> Rule for FingerprintStableRule<WIDTH> {
     fn holds(self, line: &Line, key: KeyHash) -> bool {
         let fingerprint = self.fingerprint(key);
         (0..self.spec.hashes).all(|table| {
-            let value = Self::get(line, self.cell(key, table));
-            value & self.counter_max() != 0 && value >> self.spec.counter_bits == fingerprint
+            let cell = Self::get(line, self.cell(key, table));
+            self.spec.cell_holds(cell, fingerprint)
         })
     }
 
     fn fpr(self, line: &Line, _: u64) -> f64 {
         // Whichever cell of the first sub-table the key has: its fingerprint must be the key's, and in every other one some cell must have it too.
         let live =
-            |cell| Some(Self::get(line, cell)).filter(|value| value & self.counter_max() != 0);
-        let share = |table: u32, fingerprint: u64| {
+            |cell| Some(Self::get(line, cell)).filter(|value| value & self.spec.counter_max() != 0);
+        let share = |table: u32, fingerprint: u32| {
             let cells = (0..self.size).filter_map(|index| live(table * self.size + index));
             let alike = cells.filter(|value| value >> self.spec.counter_bits == fingerprint);
             alike.count() as f64 / f64::from(self.size)
@@ -148,8 +133,8 @@ impl<const WIDTH: u32> Rule for FingerprintStableRule<WIDTH> {
     }
 
     fn load(self, line: &Line) -> f64 {
-        let taken =
-            (0..Self::CELLS).filter(|cell| Self::get(line, *cell) & self.counter_max() != 0);
+        let max = self.spec.counter_max();
+        let taken = (0..Self::CELLS).filter(|cell| Self::get(line, *cell) & max != 0);
         taken.count() as f64 / f64::from(Self::CELLS)
     }
 }

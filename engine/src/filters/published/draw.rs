@@ -38,9 +38,15 @@ impl Draw {
     /// True with the given probability.
     #[inline(always)]
     pub(crate) fn chance(&mut self, probability: f64) -> bool {
-        const UNIT: f64 = 1.0 / (1_u64 << 53) as f64;
-        ((self.generator.next_u64() >> 11) as f64) * UNIT < probability
+        falls_below(self.generator.next_u64(), probability)
     }
+}
+
+/// Whether a random word, taken as a number of 0 to 1, is below the probability.
+#[inline(always)]
+pub(crate) fn falls_below(word: u64, probability: f64) -> bool {
+    const UNIT: f64 = 1.0 / (1_u64 << 53) as f64;
+    ((word >> 11) as f64) * UNIT < probability
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ pub mod bits;
 pub mod buffers;
 pub mod cells;
 pub(crate) mod checks;
-mod draw;
+pub(crate) mod draw;
 pub mod generations;
 mod key_by_key;
 pub mod rows;

@@ -1,16 +1,13 @@
 //! Memory that is asked for politely, and packed cells of any width in it.
 
 use crate::error::MemoryError;
-use crate::memory::available_memory;
+use crate::memory::check_available;
 
 /// `len` values of `T`'s default, or the machine's refusal: a huge filter is an error and not an abort.
 pub(crate) fn zeroed<T: Copy + Default>(len: u64) -> Result<Vec<T>, MemoryError> {
     let bytes = len.saturating_mul(size_of::<T>() as u64);
     let refused = |reason: String| MemoryError { bytes, reason };
-    // The kernel would grant more than it has and end the process later; ask first.
-    if let Some(available) = available_memory().filter(|available| bytes > *available) {
-        return Err(refused(format!("{available} bytes are available")));
-    }
+    check_available(bytes)?;
     let len = usize::try_from(len).map_err(|error| refused(error.to_string()))?;
     let mut values = Vec::new();
     values

@@ -85,6 +85,37 @@ impl BitTable {
         self.words[word] &= !(1 << shift);
     }
 
+    /// The position of set bit number `rank` of a filter that has more ones than that.
+    pub(crate) fn set_bit(&self, filter: usize, rank: u64) -> u64 {
+        debug_assert!(rank < self.ones(filter));
+        let ((first, low), (last, high)) =
+            (self.locate(filter, 0), self.locate(filter, self.size - 1));
+        let mut left = rank;
+        for (index, word) in (first..).zip(&self.words[first..=last]) {
+            let from = if index == first {
+                u64::MAX << low
+            } else {
+                u64::MAX
+            };
+            let to = if index == last {
+                u64::MAX >> (63 - high)
+            } else {
+                u64::MAX
+            };
+            let mut bits = word & from & to;
+            let ones = u64::from(bits.count_ones());
+            if left < ones {
+                for _ in 0..left {
+                    bits &= bits - 1;
+                }
+                let bit = index as u64 * 64 + u64::from(bits.trailing_zeros());
+                return bit - filter as u64 * self.size;
+            }
+            left -= ones;
+        }
+        unreachable!("the ones of every filter are counted as they change")
+    }
+
     /// Whether all k bits of the key are set.
     #[inline(always)]
     pub(crate) fn holds(&self, key: KeyHash) -> bool {
@@ -125,6 +156,8 @@ mod tests {
         for filter in 0..3 {
             let ones = (0..266).filter(|bit| table.get(filter, *bit)).count() as u64;
             assert_eq!(table.ones(filter), ones, "filter {filter}");
+            let set = (0..266).filter(|bit| table.get(filter, *bit));
+            assert!(set.eq((0..ones).map(|rank| table.set_bit(filter, rank))));
         }
         let all: u64 = table
             .words

@@ -13,9 +13,23 @@ use crate::hash::KeyHash;
 pub enum Accounting {
     /// All that it takes: 24 bytes (hash, two links, two index slots).
     Full,
-    /// The 8 bytes of its hash alone, as paper 004 counts; the true size, from [`memory_bytes`](crate::Filter::memory_bytes), is three times the
-    /// memory asked for.
+    /// The 8 bytes of its hash alone, as paper 004 counts on its crawl (section 5.2). The true size, from
+    /// [`memory_bytes`](crate::Filter::memory_bytes), is three times the memory asked for.
     HashOnly,
+    /// 4 bytes, as paper 004 counts on its synthetic keys of 32 bits. The entry holds a 64-bit hash all the same, and the true size is six times the
+    /// memory asked for.
+    ShortHash,
+}
+
+impl Accounting {
+    /// The bytes that an entry is charged.
+    const fn entry_bytes(self) -> u64 {
+        match self {
+            Self::Full => LruSet::ENTRY_BYTES,
+            Self::HashOnly => 8,
+            Self::ShortHash => 4,
+        }
+    }
 }
 
 /// What an exact buffer is made of, its memory aside.
@@ -64,10 +78,7 @@ impl BufferSpec {
             return Err(SpecError::new("q", self.guess.to_string(), allowed).into());
         }
         bits_of(memory_bytes)?;
-        let entry = match self.accounting {
-            Accounting::Full => LruSet::ENTRY_BYTES,
-            Accounting::HashOnly => 8,
-        };
+        let entry = self.accounting.entry_bytes();
         let capacity = memory_bytes / entry;
         if !(1..=LruSet::MOST_ENTRIES).contains(&capacity) {
             return Err(SpecError::new(

@@ -11,13 +11,13 @@ use crate::hash::KeyHash;
 pub struct DecayingSpec {
     /// W: the arrivals within which no duplicate is missed (1 or more).
     pub window: u64,
-    /// K: the cells of a key (1 to 64); `None` takes ceil(sqrt(M ln2 / W)).
+    /// K: the cells of a key (1 to 64); `None` takes ceil(sqrt(M ln2 / W)), and refuses a window so short that this is more than 64.
     pub hashes: Option<u32>,
-    /// c: the bits of a cell (2 to 32); `None` takes K, at least 2.
+    /// c: the bits of a cell (2 to 32); `None` takes K, at least 2, and refuses a K of more than 32.
     pub cell_bits: Option<u32>,
 }
 
-/// `b_DBF` (Shen and Zhang 2008, as paper 002 uses it): the last W arrivals, counted in blocks of q.
+/// `b_DBF` (Shen and Zhang 2008; measured in paper 002, section 6.1): the last W arrivals, counted in blocks of q.
 ///
 /// T = 2^(c-1) block numbers, q = ceil(W / (T-1)) arrivals a block, B = ceil(W / q) blocks of life, and a running block number r. A cell is
 /// live if it is above r; every arrival, duplicates too, sets its K cells to B + r + 1; after q arrivals r advances modulo T, and when it wraps every
@@ -55,16 +55,14 @@ impl DecayingSpec {
     /// Builds the filter in `memory_bytes`. It draws no random numbers: the seed is not used.
     ///
     /// # Errors
-    /// [`BuildError`] if the window is 0, K or c is out of its range, the memory holds fewer than K cells, or the machine refuses the memory.
+    /// [`BuildError`] if the window is 0, K or c is out of its range, the window is too short for the memory to derive them, the memory holds fewer
+    /// than K cells, or the machine refuses the memory.
     pub fn build(self, memory_bytes: u64, _seed: u64) -> Result<DecayingBloom, BuildError> {
         if self.window == 0 {
             return Err(SpecError::new("window", "0", "1 or more").into());
         }
-        let per_arrival =
-            bits_of(memory_bytes)? as f64 * std::f64::consts::LN_2 / self.window as f64;
-        let best = (per_arrival.sqrt().ceil() as u32).clamp(1, PackedCells::MOST_BITS);
-        let hashes = within("k", self.hashes.unwrap_or(best), 1..=MOST_HASHES)?;
-        let cell_bits = self.cell_bits.unwrap_or(best.max(2));
+        let hashes = self.hashes_in(memory_bytes)?;
+        let cell_bits = self.cell_bits.unwrap_or(hashes.max(2));
         let width = within("c", cell_bits, 2..=PackedCells::MOST_BITS)?;
         let least = u128::from(hashes) * u128::from(width);
         let len = at_least_bits(memory_bytes, least, "k cells")? / u64::from(width);
@@ -79,6 +77,31 @@ impl DecayingSpec {
             block: 0,
             arrivals: 0,
         })
+    }
+
+    /// K in so many bytes: the one that is given, or ceil(sqrt(M ln2 / W)).
+    ///
+    /// # Errors
+    /// [`SpecError`] if it is out of its range, or the window is so short that K, or c with it, would be.
+    pub fn hashes_in(self, memory_bytes: u64) -> Result<u32, SpecError> {
+        if let Some(hashes) = self.hashes {
+            return within("k", hashes, 1..=MOST_HASHES);
+        }
+        let (most, derived) = match self.cell_bits {
+            Some(_) => (MOST_HASHES, "k"),
+            None => (PackedCells::MOST_BITS, "k and c"),
+        };
+        let bits = bits_of(memory_bytes)? as f64 * std::f64::consts::LN_2;
+        let best = (bits / self.window as f64).sqrt().ceil().max(1.0);
+        if best <= f64::from(most) {
+            return Ok(best as u32);
+        }
+        let least = (bits / f64::from(most).powi(2)).ceil();
+        let allowed = format!(
+            "{least} or more in {memory_bytes} B, where {derived} would be {best} (at most {most}), unless k is given"
+        );
+        let asked = self.window.to_string();
+        Err(SpecError::new("window", asked, allowed))
     }
 }
 

@@ -83,7 +83,7 @@ pub struct StableSpec {
     pub update: Update,
     /// How the P cells are picked.
     pub decrement: Decrement,
-    /// The share of the cells, from the first, that random picks reach (above 0, at most 1): 1 but for generators too short for the memory, such
+    /// The share of the cells, from the first, that random picks reach (one cell at least, at most 1): 1 but for generators too short for the memory, such
     /// as the 31-bit one behind the printed runs at 2^32 cells, whose reach is 0.5.
     pub reach: f64,
 }
@@ -132,12 +132,14 @@ impl StableSpec {
     pub fn build(self, memory_bytes: u64, seed: u64) -> Result<StableBloom, BuildError> {
         let hashes = within("k", self.hashes, 1..=MOST_HASHES)?;
         let width = within("d", self.cell_bits, 1..=16)?;
-        if !(self.reach > 0.0 && self.reach <= 1.0) {
-            let asked = self.reach.to_string();
-            return Err(SpecError::new("reach", asked, "more than 0, at most 1").into());
-        }
         let least = (u128::from(hashes) + 1) * u128::from(width);
         let len = at_least_bits(memory_bytes, least, "k + 1 cells")? / u64::from(width);
+        // At 2^53 cells and more the product may round to a cell too many.
+        let reach = ((len as f64 * self.reach) as u64).min(len);
+        if !(self.reach <= 1.0 && reach >= 1) {
+            let allowed = format!("1/{len} to 1 in {len} cells");
+            return Err(SpecError::new("reach", self.reach.to_string(), allowed).into());
+        }
         let decrements = self.lowering.decrements(hashes, (1 << width) - 1, len)?;
         Ok(StableBloom {
             cells: PackedCells::new(len, width)?,
@@ -145,7 +147,7 @@ impl StableSpec {
             decrements,
             update: self.update,
             decrement: self.decrement,
-            reach: ((len as f64 * self.reach) as u64).clamp(1, len),
+            reach,
             draw: Draw::seeded(seed),
         })
     }

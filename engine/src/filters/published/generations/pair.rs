@@ -13,9 +13,9 @@ use crate::theory::generations::insertions_to_half_fill;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Succession {
-    /// A2, active-active (Yoon 2010): both answer, and a key found only in the older one is inserted into the newer.
+    /// A2, active-active (Yoon 2010; paper 003, section 2.1): both answer, and a key found only in the older one is inserted into the newer.
     ActiveActive,
-    /// Double buffering (Chang, Feng, Li 2004): only the active one answers; once it is half full, keys enter the next one too.
+    /// Double buffering (Chang, Feng, Li 2004; paper 003, section 2.1): only the active one answers; once it is half full, keys enter the next one too.
     WarmUp,
 }
 
@@ -41,7 +41,9 @@ pub struct GenerationSpec {
     pub rotate: Rotate,
 }
 
-/// Two Bloom filters of M/2 (Yoon 2010; Chang, Feng, Li 2004; both compared with in paper 002).
+/// Two Bloom filters of M/2 (Yoon 2010; Chang, Feng, Li 2004).
+///
+/// Paper 003 tells both in its section 2.1, under each other's name; paper 002 measures A2 in its section 6.1.
 ///
 /// Cache lines touched per key: up to 2k to test and k to insert; a rotation clears one generation, M/2 bits.
 ///

@@ -1,8 +1,7 @@
 //! The cuckoo filter on an endless stream: when moving fingerprints around finds no room, the one in hand is dropped.
 
 use super::store::{RowStore, rows_in};
-use super::table::MOST_SLOTS;
-use super::{Fingerprint, RowForm};
+use super::{Fingerprint, MOST_SLOTS, RowForm};
 use crate::error::BuildError;
 use crate::filters::published::checks::within;
 use crate::filters::published::draw::Draw;

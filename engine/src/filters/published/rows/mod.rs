@@ -8,4 +8,5 @@ mod table;
 pub use cuckoo::{CuckooFilter, CuckooSpec};
 pub use fingerprint::Fingerprint;
 pub use store::RowForm;
+pub(crate) use table::MOST_SLOTS;
 pub use table::{OnHit, RowFilter, RowSpec, Victim};

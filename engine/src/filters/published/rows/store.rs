@@ -12,7 +12,8 @@ use crate::filters::published::storage::PackedCells;
 pub enum RowForm {
     /// Slot after slot; the order of the slots is kept.
     Packed,
-    /// Semi-sorted (paper 002, section 3.3): the rank of the sorted row among all sorted rows. It saves bits and forgets the order.
+    /// Semi-sorted (paper 002, section 3.3): the rank of the sorted row among all sorted rows. It saves bits and forgets the order. Ranks are read with
+    /// a table of 8 k 2^b bytes, which is charged.
     Sorted,
 }
 
@@ -119,19 +120,28 @@ impl RowStore {
     }
 }
 
-/// How many rows fit into the memory, at least one.
+/// How many rows fit into the memory, at least one; semi-sorted ones beside the table that their ranks are read with.
 pub(super) fn rows_in(
     memory_bytes: u64,
     form: RowForm,
     row_slots: u32,
     slot_bits: u32,
 ) -> Result<NonZeroU64, SpecError> {
-    let row_bits = match form {
-        RowForm::Packed => u64::from(row_slots) * u64::from(slot_bits),
-        RowForm::Sorted => u64::from(sorted_bits(row_slots, slot_bits)?),
+    let (row_bits, table_bits, least) = match form {
+        RowForm::Packed => {
+            let row_bits = u64::from(row_slots) * u64::from(slot_bits);
+            (row_bits, 0, "one row".to_owned())
+        }
+        RowForm::Sorted => {
+            let row_bits = u64::from(sorted_bits(row_slots, slot_bits)?);
+            let table_bytes = RankCoder::bytes_for(row_slots, slot_bits);
+            let least = format!("one row and the ranks' table of {table_bytes} B");
+            (row_bits, 8 * table_bytes, least)
+        }
     };
-    let bits = at_least_bits(memory_bytes, u128::from(row_bits), "one row")?;
-    Ok(NonZeroU64::new(bits / row_bits).unwrap_or(NonZeroU64::MIN))
+    let bits = at_least_bits(memory_bytes, u128::from(row_bits + table_bits), &least)?;
+    let rows = (bits - table_bits) / row_bits;
+    Ok(NonZeroU64::new(rows).unwrap_or(NonZeroU64::MIN))
 }
 
 /// The bits of a rank, or why such rows cannot be semi-sorted.
@@ -197,6 +207,11 @@ impl RankCoder {
     fn bytes(&self) -> u64 {
         size_of_val(self.terms.as_slice()) as u64
     }
+
+    /// The bytes of the table for such rows.
+    fn bytes_for(slots: u32, slot_bits: u32) -> u64 {
+        u64::from(slots) * (1 << slot_bits) * size_of::<u64>() as u64
+    }
 }
 
 /// n over k; saturates far above any rank that is used.
@@ -227,6 +242,7 @@ mod tests {
     fn every_rank_decodes_to_a_sorted_row_that_encodes_to_it() {
         for (slots, bits) in [(1, 3), (2, 3), (3, 2), (4, 4), (8, 1)] {
             let coder = RankCoder::new(slots, bits).expect("small");
+            assert_eq!(coder.bytes(), RankCoder::bytes_for(slots, bits));
             let mut row = vec![0; slots as usize];
             for rank in 0..sorted_states(slots, bits) as u32 {
                 coder.decode(rank, &mut row);

@@ -9,7 +9,7 @@ use crate::filters::published::key_by_key::KeyByKey;
 use crate::hash::KeyHash;
 
 /// The longest row.
-pub(super) const MOST_SLOTS: u32 = 64;
+pub(crate) const MOST_SLOTS: u32 = 64;
 
 /// Who leaves a full row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,8 +90,8 @@ impl RowSpec {
     /// Builds the filter in `memory_bytes`, its random choices seeded by `seed`.
     ///
     /// # Errors
-    /// [`BuildError`] if a field is out of its range, semi-sorted rows are asked to keep an order or have too many states, the memory holds no
-    /// row, or the machine refuses the memory.
+    /// [`BuildError`] if a field is out of its range, fingerprint, victim and hit are no row of the table above, semi-sorted rows are asked to keep
+    /// an order or have too many states, the memory holds no row, or the machine refuses the memory.
     pub fn build(self, memory_bytes: u64, seed: u64) -> Result<RowFilter, BuildError> {
         let slots = within("slots", self.slots, 1..=MOST_SLOTS)?;
         let fingerprint = self.fingerprint.check()?;
@@ -103,6 +103,14 @@ impl RowSpec {
         if self.victim == Victim::Random && self.on_hit == OnHit::MoveToFront {
             let allowed = "keep or insert again, for rows with random victims have no front";
             return Err(SpecError::new("on hit", "move to front", allowed).into());
+        }
+        // No filter of that kind has a name, and what is written down is to be read as what it was.
+        let policy = (self.victim, self.on_hit);
+        if matches!(fingerprint, Fingerprint::Counted { .. })
+            && policy != (Victim::Random, OnHit::Keep)
+        {
+            let allowed = "nonzero, for counted ones go with random victims and hits that keep";
+            return Err(SpecError::new("fingerprint", "counted", allowed).into());
         }
         let rows = rows_in(memory_bytes, self.form, slots, fingerprint.bits())?;
         let rows = match fingerprint {

@@ -1,0 +1,54 @@
+//! Specifications: they survive text and files, and what cannot be built is refused with field, value and range.
+
+use echoless::FilterSpec;
+
+mod forms;
+mod refusals;
+mod text;
+
+/// Every filter, with options that differ from the defaults.
+pub(crate) const EXAMPLES: [&str; 32] = [
+    "bloom:k=7",
+    "rsbf:k=3,as=described,pstar=0.05",
+    "rsbf:k=2,as=tabled",
+    "bsbf:k=1",
+    "bsbfsd:k=5",
+    "rlbsbf:k=64",
+    "sbf:k=2,d=1,p=4,update=every,decrement=consecutive,reach=0.5",
+    "sbf:k=3,d=3,fps=0.05,update=distinct,decrement=independent,reach=1",
+    "fpsbf:k=3,c=2,f=6,xi=0.25,refill=xor",
+    "fpsbf:k=2,c=1,f=8,xi=1,refill=overwrite",
+    "fpsbf:k=2,c=3,f=4,xi=0,refill=repaired",
+    "bdbf:window=500",
+    "bdbf:window=500,k=3,c=5",
+    "sqf:slots=1,r=2,kept=1,rows=packed",
+    "qht:slots=4,bits=4,rows=sorted",
+    "qhtd:slots=2,bits=8,rows=packed",
+    "qqht:slots=8,bits=16,rows=packed",
+    "qqhtd:slots=8,bits=16,rows=packed",
+    "rowlru:slots=16,bits=32,rows=packed",
+    "cuckoo:slots=4,bits=12,kicks=8,rows=packed",
+    "a2:k=5,rotate=fill",
+    "a2:k=5,rotate=count",
+    "dbuf:k=3,rotate=count",
+    "lru:charge=full",
+    "lru:charge=hash",
+    "fpbuffer:charge=hash32,q=0.001",
+    "fpbuffer:charge=full,q=0.001",
+    "bloom:k=4,form=line",
+    "rsbf:k=2,as=described,pstar=0.03,form=line",
+    "sbf:k=3,d=4,fps=0.05,update=every,decrement=consecutive,reach=1,form=line",
+    "fpsbf:k=3,c=2,f=14,xi=0.25,refill=repaired,form=line",
+    "rowlru:slots=8,bits=64,rows=packed,form=line",
+];
+
+/// The filters that have a line form.
+pub(crate) const LINE_NAMES: [&str; 12] = [
+    "bloom", "rsbf", "bsbf", "bsbfsd", "rlbsbf", "sbf", "fpsbf", "qht", "qhtd", "qqht", "qqhtd",
+    "rowlru",
+];
+
+pub(crate) fn parse(text: &str) -> FilterSpec {
+    text.parse()
+        .unwrap_or_else(|error| panic!("{text}: {error}"))
+}

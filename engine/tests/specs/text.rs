@@ -1,0 +1,131 @@
+//! Names, texts and files.
+
+use echoless::filters::published::rows::{Fingerprint, OnHit, RowForm, RowSpec, Victim};
+use echoless::filters::tracked::TrackedShare;
+use echoless::spec::FilterKind;
+use echoless::{BuildError, FilterSpec, KeyHash, Verdict};
+use proptest::prelude::*;
+
+use crate::{EXAMPLES, parse};
+
+#[test]
+fn every_filter_is_written_as_it_is_read_and_works() {
+    let mut names: Vec<&str> = FilterKind::NAMES.to_vec();
+    for text in EXAMPLES {
+        let spec = parse(text);
+        assert_eq!(spec.to_string(), text);
+        assert!(text.starts_with(spec.kind().name()));
+        names.retain(|name| *name != spec.kind().name());
+        let mut filter = spec.with_memory(4096).with_seed(3).build().expect(text);
+        assert!(filter.memory_bytes() > 0);
+        assert_eq!(
+            filter.observe_one(KeyHash(1 << 40)),
+            Verdict::Fresh,
+            "{text}"
+        );
+        assert_eq!(
+            filter.observe_one(KeyHash(1 << 40)),
+            Verdict::Duplicate,
+            "{text}"
+        );
+        assert!(filter.contains(KeyHash(1 << 40)), "{text}");
+        filter.clear();
+        assert!(!filter.contains(KeyHash(1 << 40)), "{text}");
+    }
+    assert_eq!(names, Vec::<&str>::new(), "names without an example");
+}
+
+#[test]
+fn every_name_alone_is_enough_but_for_the_memory() {
+    for name in FilterKind::NAMES {
+        let spec = parse(name);
+        assert_eq!(parse(&spec.to_string()), spec);
+        let error = spec.build().err().expect("no memory").to_string();
+        let expected = "memory: nothing is not possible; allowed: a size, as in memory=64MiB";
+        assert_eq!(error, expected);
+        assert!(spec.with_memory(1 << 16).build().is_ok(), "{name}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn specifications_survive_text_and_files(
+        example in prop::sample::select(EXAMPLES.to_vec()),
+        memory in prop::option::of(any::<u64>()),
+        seed in any::<u64>(),
+        share in 1e-9_f64..=1.0,
+    ) {
+        let share = TrackedShare::new(share).expect("in range");
+        let mut spec = parse(example).with_seed(seed).with_tracked(share);
+        if let Some(memory) = memory {
+            spec = spec.with_memory(memory);
+        }
+        prop_assert_eq!(parse(&spec.to_string()), spec);
+        let table = serde_json::to_string(&spec).expect("plain data");
+        prop_assert_eq!(serde_json::from_str::<FilterSpec>(&table).expect("a table"), spec);
+        let text = serde_json::to_string(&spec.to_string()).expect("a string");
+        prop_assert_eq!(serde_json::from_str::<FilterSpec>(&text).expect("a string"), spec);
+    }
+}
+
+#[test]
+fn files_hold_numbers_as_numbers() {
+    let spec = parse("rlbsbf:k=2,memory=64MiB,seed=7,tracked=0.5");
+    let expected = serde_json::json!({
+        "filter": "rlbsbf", "k": 2, "memory": "64MiB", "seed": 7, "tracked": 0.5,
+    });
+    assert_eq!(serde_json::to_value(spec).expect("plain data"), expected);
+    for wrong in [
+        r#"{"k": 2}"#,
+        r#"{"filter": "rlbsbf", "kk": 2}"#,
+        r#"{"filter": "rlbsbf", "k": [2]}"#,
+        r#"{"filter": "rlbsbf", "k": -2}"#,
+        r#"{"filter": "rlbsbf", "k": 2, "k": 2}"#,
+        r#"{"filter": "rlbsbf", "filter": "rlbsbf"}"#,
+        r#"{"filter": "bloom", "k": 2, "filter": "rlbsbf"}"#,
+        "17",
+    ] {
+        assert!(
+            serde_json::from_str::<FilterSpec>(wrong).is_err(),
+            "{wrong}"
+        );
+    }
+}
+
+#[test]
+fn every_row_filter_that_can_be_built_has_the_name_that_it_is_read_by() {
+    let fingerprints = [
+        Fingerprint::Nonzero { bits: 5 },
+        Fingerprint::Counted {
+            remainder: 4,
+            kept: 2,
+        },
+    ];
+    let mut built = 0;
+    for fingerprint in fingerprints {
+        for victim in [Victim::Random, Victim::Oldest] {
+            for on_hit in [OnHit::Keep, OnHit::InsertAgain, OnHit::MoveToFront] {
+                let rows = RowSpec {
+                    slots: 2,
+                    fingerprint,
+                    victim,
+                    on_hit,
+                    form: RowForm::Packed,
+                };
+                let spec = FilterSpec::new(FilterKind::Rows(rows)).with_memory(1024);
+                match spec.build() {
+                    Ok(_) => {
+                        built += 1;
+                        assert_eq!(parse(&spec.to_string()), spec);
+                    }
+                    Err(BuildError::Spec(error)) => {
+                        assert!(["fingerprint", "on hit"].contains(&error.field), "{error}");
+                    }
+                    Err(error) => panic!("{rows:?}: {error}"),
+                }
+            }
+        }
+    }
+    // SQF, QHT, QHTD, QQHT, QQHTD and row-LRU.
+    assert_eq!(built, 6);
+}
