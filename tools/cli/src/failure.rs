@@ -52,6 +52,9 @@ pub(crate) enum Failure {
     /// A thread of this process is gone, which only a defect of the program explains.
     #[error("internal error: {0}")]
     Thread(#[from] Lost),
+    /// The thread that reads the input is gone, which only a defect of the program explains.
+    #[error("internal error: the thread that reads the input has panicked")]
+    Feed,
     /// Whoever read standard output has gone, as readers do that have seen enough; nobody is left to tell.
     #[error("the reader of standard output has gone")]
     ReaderGone,

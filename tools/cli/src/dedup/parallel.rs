@@ -52,14 +52,31 @@ impl Intake {
         }
     }
 
+    /// Says that nothing more is wanted.
+    fn stop(&self) {
+        self.stopped.store(true, Ordering::Release);
+        self.wake_seats();
+    }
+
+    /// Says how the feed ended; only the first time counts.
+    fn end(&self, how: Result<Option<u8>, Failure>) {
+        if self.ended.load(Ordering::Relaxed) {
+            return;
+        }
+        *lock(&self.end) = how;
+        // Release: pairs with the Acquire in `is_exhausted`.
+        self.ended.store(true, Ordering::Release);
+        self.wake_seats();
+    }
+
     fn is_stopped(&self) -> bool {
-        // Acquire: pairs with the Release in `Turns::deliver`.
+        // Acquire: pairs with the Release in `stop`.
         self.stopped.load(Ordering::Acquire)
     }
 
     /// Whether no chunk is left or will come. The flag is read first: what was queued before it was set is then seen.
     fn is_exhausted(&self) -> bool {
-        // Acquire: pairs with the Release in `feed`.
+        // Acquire: pairs with the Release in `end`.
         self.is_stopped() || self.ended.load(Ordering::Acquire) && self.chunks.is_empty()
     }
 }
@@ -85,7 +102,7 @@ impl Turns<'_> {
             let delivered = lock(&self.delivery).deliver(chunk);
             if let Err(failure) = delivered {
                 *lock(&self.failure) = Some(failure);
-                self.intake.stopped.store(true, Ordering::Release);
+                self.intake.stop();
             }
         }
         // Release: who has the next turn sees what this one did.
@@ -139,12 +156,18 @@ pub(super) fn pass<S: Seat>(
     let filters = thread::scope(|scope| {
         let run = |(seat, core)| {
             let (turns, recycle) = (&turns, recycle.clone());
-            scope.spawn(move || {
+            thread::Builder::new().spawn_scoped(scope, move || {
                 pin_thread(core);
                 run_seat(seat, turns, &recycle)
             })
         };
-        let threads: Vec<_> = seats.into_iter().zip(cores).map(run).collect();
+        // If one cannot start, its seat is dropped with the others that have no thread, and those that have one hear of it.
+        let threads: Vec<_> = (seats.into_iter().zip(cores).map(run))
+            .collect::<Result<_, _>>()
+            .map_err(|error| {
+                intake.stop();
+                Failure::file("a thread")(error)
+            })?;
         threads
             .into_iter()
             .map(|thread| {
@@ -163,19 +186,14 @@ pub(super) fn pass<S: Seat>(
 
 /// Fills chunks until the stream ends, fails, or is no longer wanted.
 fn feed(mut source: Feed, intake: &Intake, recycled: &Receiver<Chunk>) {
+    let _unwinding = EndsWhenPanicking(intake);
     let mut number = 0;
     // The seats keep their ends of the channel until they are done.
     while let Ok(mut chunk) = recycled.recv() {
         match source.next(&mut chunk) {
             Ok(true) => {}
-            Ok(false) => {
-                *lock(&intake.end) = Ok(source.ended_by());
-                break;
-            }
-            Err(failure) => {
-                *lock(&intake.end) = Err(failure);
-                break;
-            }
+            Ok(false) => return intake.end(Ok(source.ended_by())),
+            Err(failure) => return intake.end(Err(failure)),
         }
         if let Some(reader) = source.reader() {
             intake.reader.get_or_init(|| reader.clone());
@@ -188,9 +206,18 @@ fn feed(mut source: Feed, intake: &Intake, recycled: &Receiver<Chunk>) {
             break;
         }
     }
-    // Release: pairs with the Acquire in `Intake::is_exhausted`.
-    intake.ended.store(true, Ordering::Release);
-    intake.wake_seats();
+    intake.end(Ok(None));
+}
+
+/// Ends the stream with an error if the thread that feeds panics: the others would wait for it.
+struct EndsWhenPanicking<'a>(&'a Intake);
+
+impl Drop for EndsWhenPanicking<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.end(Err(Failure::Feed));
+        }
+    }
 }
 
 /// The life of a thread: takes chunks while there are any, delivers them in their turns, and is there for the others until all are done.
@@ -231,4 +258,33 @@ fn run_seat<S: Seat>(
 /// A mutex whose holder panicked is taken all the same: the panic itself ends the run.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_feed_that_panics_ends_the_stream_with_an_error() {
+        let intake = Intake {
+            chunks: ArrayQueue::new(1),
+            reader: OnceLock::new(),
+            end: Mutex::new(Ok(None)),
+            ended: AtomicBool::new(false),
+            stopped: AtomicBool::new(false),
+            seats: Vec::new(),
+        };
+        assert!(!intake.is_exhausted());
+        let panicked = thread::scope(|scope| {
+            let feeding = scope.spawn(|| {
+                let _unwinding = EndsWhenPanicking(&intake);
+                panic!("as this test wants it");
+            });
+            feeding.join().is_err()
+        });
+        assert!(panicked && intake.is_exhausted());
+        // How it ended first is how it ended.
+        intake.end(Ok(None));
+        assert!(matches!(*lock(&intake.end), Err(Failure::Feed)));
+    }
 }
