@@ -33,6 +33,9 @@ pub struct Arguments {
     /// Kernels to measure; all that this machine has if not given.
     #[arg(long, value_delimiter = ',')]
     kernels: Vec<Kernel>,
+    /// Only forms whose name has one of these in it, as `lru` or `rlbsbf:k=2`; all if not given.
+    #[arg(long, value_delimiter = ';')]
+    forms: Vec<String>,
     #[command(flatten)]
     outputs: Outputs,
 }
@@ -149,10 +152,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         machine::measure(arguments, *size, &mut table)?;
         for kernel in kernels.iter().copied() {
             let ordered = region_ordered_forms(kernel).filter(|_| *size >= REGIONS_FROM);
-            for form in fingerprint_forms(kernel)
+            let wanted = |form: &Form| {
+                let mut names = arguments.forms.iter();
+                arguments.forms.is_empty() || names.any(|name| form.name.contains(name))
+            };
+            let forms = fingerprint_forms(kernel)
                 .chain(line_forms(kernel))
-                .chain(ordered)
-            {
+                .chain(ordered);
+            for form in forms.filter(wanted) {
                 measure(arguments, *size, &form, &mut table)?;
             }
         }
