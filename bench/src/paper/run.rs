@@ -9,7 +9,7 @@ use echoless_lab::parallel;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::arguments::Arguments;
-use super::tables::{Setting, TableCell, cells};
+use super::tables::{Setting, TableCell};
 use crate::table::{Cell, Failure, Table};
 
 /// Runs the tables that were asked for and publishes measured beside printed rates.
@@ -17,12 +17,25 @@ use crate::table::{Cell, Failure, Table};
 /// # Errors
 /// If there is no such table, a filter cannot be built at this scale, or a file cannot be written.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let setting = Setting {
-        scale: arguments.scale,
-        seed: arguments.seed,
-        form: arguments.form,
-    };
-    let mut cells = cells(arguments.paper, setting)?;
+    let mut cells = Vec::new();
+    let mut refused = None;
+    for paper in &arguments.paper {
+        for form in &arguments.form {
+            let setting = Setting {
+                scale: arguments.scale,
+                seed: arguments.seed,
+                form: *form,
+            };
+            match super::tables::cells(*paper, setting) {
+                Ok(some) => cells.extend(some),
+                Err(error) => refused = Some(error),
+            }
+        }
+    }
+    // Of several papers and forms, those that go together run.
+    if let Some(error) = refused.filter(|_| cells.is_empty()) {
+        return Err(error);
+    }
     cells.retain(|cell| arguments.table.is_none_or(|table| cell.table == table));
     if cells.is_empty() {
         return Err("the paper has no such table".into());
@@ -30,7 +43,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if cells.iter().any(|cell| cell.stream.records() < 1000) {
         return Err(format!(
             "scale {}: a stream has fewer than 1000 elements",
-            setting.scale
+            arguments.scale
         )
         .into());
     }
@@ -110,6 +123,7 @@ fn compare(cells: &[TableCell], scores: &[Score]) -> Table {
         "printed_fnr",
         "measured_fnr",
         "within_tolerance",
+        "paper",
     ]);
     for (cell, score) in cells.iter().zip(scores) {
         table.push(vec![
@@ -128,6 +142,7 @@ fn compare(cells: &[TableCell], scores: &[Score]) -> Table {
             agrees(cell, score)
                 .map(|agrees| if agrees { "yes" } else { "no" })
                 .into(),
+            cell.paper.number().into(),
         ]);
     }
     table
@@ -161,7 +176,7 @@ mod tests {
             seed: 1,
             form: Form::Scattered,
         };
-        let mut cells = cells(Paper::BiasedSampling, setting).unwrap();
+        let mut cells = super::super::tables::cells(Paper::BiasedSampling, setting).unwrap();
         cells.truncate(12);
         cells
     }

@@ -25,9 +25,21 @@ pub enum Paper {
     StableBloom,
 }
 
+impl Paper {
+    /// As papers are numbered here.
+    pub(super) const fn number(self) -> &'static str {
+        match self {
+            Self::BiasedSampling => "000",
+            Self::QuotientTables => "002",
+            Self::StableBloom => "004",
+        }
+    }
+}
+
 /// One cell of a table, ready to run.
 #[derive(Debug, Clone)]
 pub(super) struct TableCell {
+    pub(super) paper: Paper,
     pub(super) table: u32,
     /// As printed, not scaled.
     pub(super) stream_len: u64,
@@ -132,6 +144,7 @@ fn biased_sampling(setting: Setting) -> Result<Vec<TableCell>, Failure> {
         };
         for (index, (algorithm, variant, text)) in readings.into_iter().enumerate() {
             cells.push(TableCell {
+                paper: Paper::BiasedSampling,
                 table: field(&record, 0)?,
                 stream_len,
                 distinct_percent,
@@ -182,6 +195,7 @@ fn quotient_tables(setting: Setting) -> Result<Vec<TableCell>, Failure> {
             other => return Err(format!("an unknown algorithm in the tables: {other}").into()),
         };
         cells.push(TableCell {
+            paper: Paper::QuotientTables,
             table: field(&record, 0)?,
             stream_len,
             distinct_percent: 100.0 - duplicate_percent,
@@ -236,6 +250,7 @@ fn stable_bloom(setting: Setting) -> Result<Vec<TableCell>, Failure> {
         ];
         for (algorithm, text, printed_fpr, printed_fnr) in runs {
             cells.push(TableCell {
+                paper: Paper::StableBloom,
                 table: field(&record, 0)?,
                 stream_len,
                 distinct_percent,

@@ -20,7 +20,13 @@ pub(super) fn figures(benchmark: &str, rows: &Rows) -> Vec<Figure> {
         "scaling" => by_group(rows, &["memory_mib"], speed_by_threads),
         "paper" => by_group(
             rows,
-            &["table", "stream_len", "distinct_percent", "memory_mib"],
+            &[
+                "paper",
+                "table",
+                "stream_len",
+                "distinct_percent",
+                "memory_mib",
+            ],
             frontier,
         ),
         _ => Vec::new(),
