@@ -20,7 +20,8 @@ pub(super) fn render(folder: &Path) -> Result<String, Failure> {
     let mut page = String::from(
         "# Recorded runs\n\n\
          Rendered by `cargo run --release -p echoless-bench -- report` from the rows below this folder. \
-         What these numbers do not show is said in [BIAS.md](../BIAS.md).\n",
+         What these numbers do not show is said in [BIAS.md](../BIAS.md), where rates differ from printed ones in \
+         [DIFFERENCES.md](DIFFERENCES.md), what was tried for speed in [TRIED.md](TRIED.md).\n",
     );
     let mut machine = None;
     for run in record::read(folder)? {
