@@ -1,0 +1,107 @@
+//! Engines that are shut down, whose workers panic, and that cannot start.
+
+use echoless::transport::Wait;
+use echoless::{
+    BuildError, Engine, FingerprintLines, KeyHash, Lost, Mesh, Partitioned, Partitioning, Pinning,
+    Verdicts,
+};
+
+use crate::fragile::{BAD_KEY, Fragile, fragile};
+use crate::streams::{duplicates, oracle, spec, stream};
+
+#[test]
+fn a_worker_that_panics_is_an_error_and_not_a_hang() {
+    let (engine, mut ports) = Engine::builder(fragile(2)).ring_depth(2).start().unwrap();
+    let mut verdicts = Verdicts::new();
+    let good = [KeyHash(0), KeyHash(u64::MAX - 1)];
+    ports[0].observe(&good, &mut verdicts).unwrap();
+    // A batch that the lost partition had no part in comes before the error.
+    ports[0].submit(&[KeyHash(0)]).unwrap();
+    ports[0].submit(&[BAD_KEY]).unwrap();
+    assert_eq!(ports[0].drain(&mut verdicts), Ok(true));
+    assert_eq!(verdicts.len(), 1);
+    let lost = Lost::Partition(1);
+    assert_eq!(ports[0].drain(&mut verdicts), Err(lost));
+    for _ in 0..3 {
+        assert_eq!(ports[0].submit(&[BAD_KEY]), Err(lost));
+        assert_eq!(ports[0].observe(&good, &mut verdicts), Err(lost));
+        assert_eq!(ports[0].poll(&mut verdicts), Err(lost));
+    }
+    assert_eq!(engine.shutdown().err(), Some(Lost::Partition(1)));
+}
+
+#[test]
+fn shutdown_answers_what_was_submitted_and_ends_the_ports() {
+    let keys = stream(5000, 2);
+    let (engine, mut ports) = Engine::builder(spec().build_partitions(2).unwrap())
+        .start()
+        .unwrap();
+    ports[0].submit(&keys).unwrap();
+    let filter = engine.shutdown().unwrap();
+    assert_eq!(FingerprintLines::report_of(filter.filters()).observed, 5000);
+    let mut verdicts = Verdicts::new();
+    assert!(ports[0].drain(&mut verdicts).unwrap());
+    assert_eq!(duplicates(&verdicts), oracle(&keys).0);
+    // A batch that is refused has no verdicts.
+    assert!(matches!(ports[0].submit(&keys), Err(Lost::Partition(_))));
+    assert!(matches!(
+        ports[0].drain(&mut verdicts),
+        Err(Lost::Partition(_))
+    ));
+    assert!(matches!(
+        ports[0].observe(&keys, &mut verdicts),
+        Err(Lost::Partition(_))
+    ));
+}
+
+#[test]
+fn set_ups_that_cannot_work_are_refused() {
+    let halves = || spec().build_partitions(2).unwrap();
+    let field = |error: BuildError| match error {
+        BuildError::Spec(error) => error.field,
+        other => panic!("{other}"),
+    };
+    assert_eq!(
+        field(Engine::builder(halves()).ports(0).start().unwrap_err()),
+        "ports"
+    );
+    assert_eq!(
+        field(Engine::builder(halves()).ring_depth(3).start().unwrap_err()),
+        "ring"
+    );
+    assert_eq!(
+        field(Mesh::new().ring_depth(0).nodes(halves()).unwrap_err()),
+        "ring"
+    );
+    let pinning = Pinning::Cores(vec![0]);
+    assert_eq!(
+        field(
+            Engine::builder(halves())
+                .pinning(pinning)
+                .start()
+                .unwrap_err()
+        ),
+        "pinning"
+    );
+    let filters = vec![Fragile(BAD_KEY)];
+    let partitioning = Partitioning::new(100, 2).unwrap();
+    assert_eq!(
+        Partitioned::new(partitioning, filters).err().unwrap().field,
+        "filters"
+    );
+}
+
+#[test]
+fn threads_can_be_pinned_and_told_how_to_wait() {
+    let keys = stream(20_000, 5);
+    let (engine, mut ports) = Engine::builder(spec().build_partitions(1).unwrap())
+        .pinning(Pinning::Spread)
+        .wait(Wait::Dedicated)
+        .start()
+        .unwrap();
+    let mut verdicts = Verdicts::new();
+    ports[0].observe(&keys, &mut verdicts).unwrap();
+    assert_eq!(duplicates(&verdicts), oracle(&keys).0);
+    drop(ports);
+    engine.shutdown().unwrap();
+}
