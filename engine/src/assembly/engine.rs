@@ -57,10 +57,10 @@ impl<F: Filter + 'static> Engine<F> {
         &self.partitioning
     }
 
-    /// Ends the workers once they have answered what was submitted before, as far as the rings have room for the answers, and gives
-    /// the filter back with its counts.
+    /// Ends the workers once they have answered what was submitted before, and gives the filter back with its counts.
     ///
-    /// Ports that are still in use hear [`Lost`] from then on.
+    /// Ports may still be in use: what they submit meanwhile is answered or [`Lost`], and from then on all is. However fast they submit,
+    /// the workers come to their end.
     ///
     /// # Errors
     /// [`Lost`] if a worker panicked; its partition is gone.
@@ -182,19 +182,22 @@ impl<F: Filter> Shift<F> {
         let Self { server, stop, .. } = self;
         loop {
             // Acquire: pairs with the Release in `shutdown`. Before the messages, so that none submitted earlier is overlooked.
-            let stopped = stop.load(Ordering::Acquire);
-            match server.serve() {
-                Ok(true) => {}
-                // In order of arrival nothing is ever missed.
-                Ok(false) | Err(_) => {
-                    if stopped || server.is_finished() {
-                        return;
-                    }
-                    self.sleeper.wait_until(self.wait, || {
-                        server.is_ready() || server.is_finished() || stop.load(Ordering::Acquire)
-                    });
-                }
+            if stop.load(Ordering::Acquire) {
+                // Else a port that never pauses would keep the worker from its end.
+                server.close();
+                // In order of arrival nothing is ever missed, so there is no error.
+                while server.serve() == Ok(true) {}
+                return;
             }
+            if server.serve() == Ok(true) {
+                continue;
+            }
+            if server.is_finished() {
+                return;
+            }
+            self.sleeper.wait_until(self.wait, || {
+                server.is_ready() || server.is_finished() || stop.load(Ordering::Acquire)
+            });
         }
     }
 

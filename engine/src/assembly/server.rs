@@ -92,6 +92,13 @@ impl<F: Filter> PartitionServer<F> {
         self.filter
     }
 
+    /// Takes no more messages than are there, but for those that are being pushed at this moment.
+    pub(super) fn close(&mut self) {
+        for inlet in &mut self.inlets {
+            inlet.requests.close();
+        }
+    }
+
     /// Answers the messages that are due, all in one pass through the filter; false if there was none.
     ///
     /// # Errors

@@ -1,9 +1,13 @@
 //! Engines that are shut down, whose workers panic, and that cannot start.
 
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
 use echoless::transport::Wait;
 use echoless::{
-    BuildError, Engine, FingerprintLines, KeyHash, Lost, Mesh, Partitioned, Partitioning, Pinning,
-    Verdicts,
+    BuildError, Engine, Filter, FingerprintLines, KeyHash, Lost, Mesh, Partitioned, Partitioning,
+    Pinning, Port, Verdicts,
 };
 
 use crate::fragile::{BAD_KEY, Fragile, fragile};
@@ -52,6 +56,72 @@ fn shutdown_answers_what_was_submitted_and_ends_the_ports() {
         ports[0].observe(&keys, &mut verdicts),
         Err(Lost::Partition(_))
     ));
+}
+
+/// A filter that ports outrun, so that it always finds more to do; it counts the keys.
+#[derive(Default)]
+struct Slow(u64);
+
+impl Filter for Slow {
+    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+        thread::sleep(Duration::from_micros(200));
+        self.0 += keys.len() as u64;
+        duplicates.fill(0);
+    }
+
+    fn contains(&self, _key: KeyHash) -> bool {
+        false
+    }
+
+    fn clear(&mut self) {}
+
+    fn memory_bytes(&self) -> u64 {
+        0
+    }
+}
+
+#[test]
+fn shutdown_ends_though_ports_never_pause() {
+    for depth in [2, 128] {
+        let slow = Partitioned::new(Partitioning::new(1, 1).unwrap(), vec![Slow::default()]);
+        let (engine, ports) = Engine::builder(slow.unwrap())
+            .ports(3)
+            .ring_depth(depth)
+            .start()
+            .unwrap();
+        let (submitting, under_way) = mpsc::channel();
+        let submit_until_lost = |mut port: Port| {
+            let submitting = submitting.clone();
+            thread::spawn(move || {
+                let (mut verdicts, mut answered) = (Verdicts::new(), 0);
+                for batch in 0.. {
+                    if port.submit(&[KeyHash(batch)]).is_err() {
+                        break;
+                    }
+                    if batch == 10 {
+                        submitting.send(()).unwrap();
+                    }
+                    while port.poll(&mut verdicts) == Ok(true) {
+                        answered += 1;
+                    }
+                }
+                // What was answered before the end can still be taken.
+                while port.drain(&mut verdicts) == Ok(true) {
+                    answered += 1;
+                }
+                answered
+            })
+        };
+        let threads: Vec<_> = ports.into_iter().map(submit_until_lost).collect();
+        for _ in &threads {
+            under_way.recv().unwrap();
+        }
+        let observed = engine.shutdown().unwrap().filters()[0].0;
+        let answered = threads.into_iter().map(|thread| thread.join().unwrap());
+        let answered: u64 = answered.sum();
+        assert_eq!(answered, observed, "what is recorded is answered");
+        assert!(answered >= 3 * 11, "all that was submitted before");
+    }
 }
 
 #[test]
