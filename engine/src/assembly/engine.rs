@@ -1,15 +1,14 @@
 //! Dedicated worker threads own the partitions; ingest threads reach them through ports.
 
-use super::lane::Lane;
-use super::message::{RING_DEPTH, Request};
 use super::pinning::{Pinning, pin_thread};
 use super::port::Port;
-use super::server::{Inlet, Order, PartitionServer};
+use super::rings::Rings;
+use super::server::{Order, PartitionServer};
 use crate::error::{BuildError, Lost, SpecError};
 use crate::filters::Filter;
 use crate::partition::{Partitioned, Partitioning};
 use crate::sync::{Arc, AtomicBool, JoinHandle, Ordering, spawn};
-use crate::transport::{Doorbell, Sleeper, Wait, ring};
+use crate::transport::{Doorbell, Sleeper, Wait};
 
 /// How an engine is set up; see [`Engine::builder`].
 #[derive(Debug)]
@@ -17,8 +16,7 @@ pub struct EngineBuilder<F> {
     filter: Partitioned<F>,
     ports: usize,
     pinning: Pinning,
-    ring_depth: usize,
-    wait: Option<Wait>,
+    rings: Rings,
 }
 
 /// Worker threads, one for each partition of a filter.
@@ -41,13 +39,12 @@ struct Worker<F> {
 impl<F: Filter + 'static> Engine<F> {
     /// Sets up an engine with a worker for each partition of `filter`: one port, no pinning.
     #[must_use]
-    pub const fn builder(filter: Partitioned<F>) -> EngineBuilder<F> {
+    pub fn builder(filter: Partitioned<F>) -> EngineBuilder<F> {
         EngineBuilder {
             filter,
             ports: 1,
             pinning: Pinning::None,
-            ring_depth: RING_DEPTH,
-            wait: None,
+            rings: Rings::default(),
         }
     }
 
@@ -101,35 +98,36 @@ impl<F: Filter + 'static> EngineBuilder<F> {
     }
 
     /// How many messages of up to 64 keys fit in each ring: a power of two.
+    ///
+    /// There is a ring for each port and each worker. Unless asked otherwise it has 128 messages, of some 540 bytes each; where there are more
+    /// than nine ports or workers, it has fewer, so that the rings of a thread take about a mebibyte at most, but no less than 4.
     #[must_use]
     pub const fn ring_depth(mut self, messages: usize) -> Self {
-        self.ring_depth = messages;
+        self.rings.depth = Some(messages);
         self
     }
 
     /// How workers and ports wait; found out from the number of threads and cores if not given.
     #[must_use]
     pub const fn wait(mut self, wait: Wait) -> Self {
-        self.wait = Some(wait);
+        self.rings.wait = Some(wait);
         self
     }
 
     /// Starts the workers; gives the engine and its ports.
     ///
     /// # Errors
-    /// [`BuildError`] if there is no port, the ring depth is no power of two, the pinning does not fit, or a thread cannot start.
+    /// [`BuildError`] if there is no port, the ring depth is no power of two, the memory for the rings is not granted, the pinning does not fit, or a thread cannot start.
     pub fn start(self) -> Result<(Engine<F>, Vec<Port>), BuildError> {
         if self.ports == 0 {
             return Err(SpecError::new("ports", "0", "at least 1").into());
         }
         let (partitioning, filters) = self.filter.into_parts();
         let cores = self.pinning.cores(filters.len())?;
-        let wait = self
-            .wait
-            .unwrap_or_else(|| Wait::auto(filters.len() + self.ports));
+        let wait = self.rings.wait_among(filters.len() + self.ports);
         let worker_sleepers: Vec<Sleeper> = filters.iter().map(|_| Sleeper::new()).collect();
         let port_sleepers: Vec<Sleeper> = (0..self.ports).map(|_| Sleeper::new()).collect();
-        let (lanes, inlets) = connect(&port_sleepers, &worker_sleepers, self.ring_depth)?;
+        let (lanes, inlets) = self.rings.connect(&port_sleepers, &worker_sleepers)?;
         let stop = Arc::new(AtomicBool::new(false));
         let mut workers = Vec::new();
         let parts = filters
@@ -204,32 +202,4 @@ impl<F: Filter> Shift<F> {
     fn into_filter(self) -> F {
         self.server.into_filter()
     }
-}
-
-/// The lanes of each port, and the inlets of each server.
-pub(super) type Connections = (Vec<Vec<Lane>>, Vec<Vec<Inlet>>);
-
-/// Two rings between each port and each server, whose ends ring the sleeper at the other side.
-pub(super) fn connect(
-    ports: &[Sleeper],
-    servers: &[Sleeper],
-    depth: usize,
-) -> Result<Connections, BuildError> {
-    let mut inlets: Vec<Vec<Inlet>> = servers.iter().map(|_| Vec::new()).collect();
-    let mut lanes = Vec::new();
-    for port in ports {
-        let mut port_lanes = Vec::new();
-        for (server, inlets) in servers.iter().zip(&mut inlets) {
-            let (mut requests, mut requested) = ring::bounded::<Request>(depth)?;
-            let (mut answers, mut answered) = ring::bounded::<u64>(depth)?;
-            requests.set_doorbell(server.doorbell());
-            answered.set_doorbell(server.doorbell());
-            requested.set_doorbell(port.doorbell());
-            answers.set_doorbell(port.doorbell());
-            port_lanes.push(Lane::new(requests, answered));
-            inlets.push(Inlet::new(requested, answers));
-        }
-        lanes.push(port_lanes);
-    }
-    Ok((lanes, inlets))
 }

@@ -1,8 +1,7 @@
 //! Every thread is ingest and worker in one: it routes its own batches, and serves its peers while it waits.
 
-use super::engine::connect;
-use super::message::RING_DEPTH;
 use super::port::{Meanwhile, Port, Turn};
+use super::rings::Rings;
 use super::server::{Order, PartitionServer};
 use crate::error::{BuildError, Lost};
 use crate::filters::Filter;
@@ -12,39 +11,30 @@ use crate::transport::{Doorbell, Sleeper, Wait};
 use crate::verdicts::Verdicts;
 
 /// How a mesh is set up.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Mesh {
-    ring_depth: usize,
-    wait: Option<Wait>,
-}
-
-impl Default for Mesh {
-    fn default() -> Self {
-        Self::new()
-    }
+    rings: Rings,
 }
 
 impl Mesh {
     /// A mesh with default rings, whose nodes wait as the number of cores suggests.
     #[must_use]
-    pub const fn new() -> Self {
-        Self {
-            ring_depth: RING_DEPTH,
-            wait: None,
-        }
+    pub fn new() -> Self {
+        Self::default()
     }
 
-    /// How many messages of up to 64 keys fit in each ring: a power of two.
+    /// How many messages of up to 64 keys fit in each ring: a power of two; unless given, as for an
+    /// [engine](crate::EngineBuilder::ring_depth).
     #[must_use]
     pub const fn ring_depth(mut self, messages: usize) -> Self {
-        self.ring_depth = messages;
+        self.rings.depth = Some(messages);
         self
     }
 
     /// How nodes wait.
     #[must_use]
     pub const fn wait(mut self, wait: Wait) -> Self {
-        self.wait = Some(wait);
+        self.rings.wait = Some(wait);
         self
     }
 
@@ -54,9 +44,9 @@ impl Mesh {
     /// [`BuildError`] if the ring depth is no power of two or the memory for the rings is not granted.
     pub fn nodes<F: Filter>(self, filter: Partitioned<F>) -> Result<Vec<Node<F>>, BuildError> {
         let (partitioning, filters) = filter.into_parts();
-        let wait = self.wait.unwrap_or_else(|| Wait::auto(filters.len()));
+        let wait = self.rings.wait_among(filters.len());
         let sleepers: Vec<Sleeper> = filters.iter().map(|_| Sleeper::new()).collect();
-        let (lanes, inlets) = connect(&sleepers, &sleepers, self.ring_depth)?;
+        let (lanes, inlets) = self.rings.connect(&sleepers, &sleepers)?;
         let parts = filters.into_iter().zip(lanes).zip(inlets).zip(sleepers);
         Ok(parts
             .map(|(((filter, lanes), inlets), sleeper)| Node {

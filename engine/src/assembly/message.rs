@@ -5,9 +5,6 @@ use crate::hash::KeyHash;
 /// How many keys a message holds at most: as many as a word has bits.
 pub(super) const MESSAGE_KEYS: usize = 64;
 
-/// The messages that fit in a ring, unless asked otherwise: 8 Ki keys on their way to each partition.
-pub(super) const RING_DEPTH: usize = 128;
-
 /// Some keys of one partition, in their order.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Request {

@@ -22,6 +22,7 @@ mod mesh;
 mod message;
 mod pinning;
 mod port;
+mod rings;
 mod routing;
 mod server;
 
