@@ -69,4 +69,9 @@ pub enum Lost {
         "batch {0} was never submitted: batches are numbered without gaps, and each node's numbers rise"
     )]
     Turn(u64),
+    /// The batch of this number was brought before, or a later one was.
+    #[error(
+        "batch {0} was submitted again, or after a later one: each number is one batch's, and each node's numbers rise"
+    )]
+    Repeated(u64),
 }

@@ -32,6 +32,16 @@ impl Lane {
         }
     }
 
+    /// Whether the other side is gone, even if nothing was asked of it.
+    pub(super) fn is_closed(&self) -> bool {
+        self.requests.is_closed()
+    }
+
+    /// Whether every question is answered.
+    pub(super) fn is_answered(&self) -> bool {
+        self.sent.is_empty()
+    }
+
     /// Whether there is an answer to take, or there will be none although one is due.
     pub(super) fn has_answer(&self) -> bool {
         // A lane without questions is only closed, which is found out when something is sent.

@@ -1,5 +1,6 @@
 //! Every thread is ingest and worker in one: it routes its own batches, and serves its peers while it waits.
 
+use super::lane::Lane;
 use super::port::{Meanwhile, Port, Turn};
 use super::rings::Rings;
 use super::server::{Order, PartitionServer};
@@ -52,6 +53,7 @@ impl Mesh {
             .map(|(((filter, lanes), inlets), sleeper)| Node {
                 port: Port::new(partitioning.clone(), lanes, sleeper, wait),
                 server: PartitionServer::new(filter, inlets, Order::Turns),
+                last: None,
             })
             .collect())
     }
@@ -89,6 +91,8 @@ impl Mesh {
 pub struct Node<F> {
     port: Port,
     server: PartitionServer<F>,
+    /// The number of the batch that was submitted last.
+    last: Option<u64>,
 }
 
 impl<F: Filter> Meanwhile for PartitionServer<F> {
@@ -102,14 +106,21 @@ impl<F: Filter> Meanwhile for PartitionServer<F> {
 }
 
 impl<F: Filter> Node<F> {
-    /// Hands in the batch of this number; its verdicts come from [`drain`](Self::drain). Serves peers where it has to wait.
+    /// Hands in the batch of this number; its verdicts come from [`drain`](Self::drain) or [`poll`](Self::poll). Serves peers where it has
+    /// to wait. Verdicts are kept until they are taken, however many there are.
     ///
     /// # Errors
-    /// [`Lost`] if a peer is gone without [`finish`](Self::finish), or a number that is due was left out.
+    /// [`Lost`] if a peer is gone without [`finish`](Self::finish), a number that is due was left out, or one came twice; from then on every
+    /// call says so. A number that is not above the last one of this node is [`Lost::Repeated`], too, but that call alone has no effect.
     ///
     /// # Panics
     /// If the batch has 2^32 keys or more.
     pub fn submit(&mut self, number: u64, keys: &[KeyHash]) -> Result<(), Lost> {
+        self.port.check_whole()?;
+        if self.last.is_some_and(|last| number <= last) {
+            return Err(Lost::Repeated(number));
+        }
+        self.last = Some(number);
         self.port
             .submit_meanwhile(Turn::Number(number), keys, &mut self.server)
     }
@@ -123,7 +134,8 @@ impl<F: Filter> Node<F> {
         self.port.drain_meanwhile(verdicts, &mut self.server)
     }
 
-    /// The verdicts of the oldest batch that was submitted and not taken, if they are complete; true if they were. Serves peers once.
+    /// The verdicts of the oldest batch that was submitted and not taken, if they are complete; true if they were. False if they are not
+    /// yet, or nothing is [in flight](Self::in_flight). Serves peers once.
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
@@ -162,6 +174,7 @@ impl<F: Filter> Node<F> {
     /// # Errors
     /// As [`submit`](Self::submit).
     pub fn serve_until(&mut self, mut condition: impl FnMut() -> bool) -> Result<(), Lost> {
+        self.port.check_whole()?;
         while !condition() {
             if !self.port.work(&mut self.server)? {
                 self.port.wait_for_answers(&self.server, |_| condition());
@@ -179,15 +192,22 @@ impl<F: Filter> Node<F> {
 
     /// Says that this node brings no more batches, serves its peers until they have said so too, and gives the partition back.
     ///
+    /// If it succeeds, all batches of this node are recorded in all partitions. Verdicts that were not taken before are gone.
+    ///
     /// # Errors
     /// As [`submit`](Self::submit).
     pub fn finish(mut self) -> Result<F, Lost> {
+        self.port.check_whole()?;
         self.port.say_farewell(&mut self.server)?;
-        while !self.server.is_finished() {
+        // A peer may have said farewell and be lost before it came to the batches in flight.
+        let finished = |server: &PartitionServer<F>, lanes: &[Lane]| {
+            server.is_finished() && lanes.iter().all(Lane::is_answered)
+        };
+        while !finished(&self.server, self.port.lanes()) {
             if !self.port.work(&mut self.server)? {
                 let server = &self.server;
-                let finished = || server.is_finished();
-                self.port.wait_for_answers(server, |_| finished());
+                self.port
+                    .wait_for_answers(server, |lanes| finished(server, lanes));
                 self.port.collect()?;
             }
         }

@@ -66,6 +66,8 @@ enum Front {
     Due,
     /// A message of a later batch.
     Early,
+    /// A message of a batch that has ended.
+    Late(u64),
     /// Nothing yet.
     Nothing,
     /// The port has left in good order.
@@ -102,7 +104,7 @@ impl<F: Filter> PartitionServer<F> {
     /// Answers the messages that are due, all in one pass through the filter; false if there was none.
     ///
     /// # Errors
-    /// [`Lost`] if, in order of turns, the batch that is due can never come.
+    /// [`Lost`] if, in order of turns, the batch that is due can never come, or one comes again.
     pub(super) fn serve(&mut self) -> Result<bool, Lost> {
         self.gather();
         let served = !self.messages.is_empty();
@@ -111,6 +113,7 @@ impl<F: Filter> PartitionServer<F> {
         for index in 0..self.inlets.len() {
             match (self.order, self.front(index)) {
                 (Order::Turns, Front::Gone) => return Err(Lost::Peer(index)),
+                (_, Front::Late(number)) => return Err(Lost::Repeated(number)),
                 (_, Front::Early | Front::Farewell | Front::Gone) => {}
                 (_, Front::Due | Front::Nothing) => hopeless = false,
             }
@@ -130,7 +133,7 @@ impl<F: Filter> PartitionServer<F> {
                 let mut hopeless = true;
                 for front in fronts {
                     match front {
-                        Front::Due | Front::Gone => return true,
+                        Front::Due | Front::Late(_) | Front::Gone => return true,
                         Front::Nothing => hopeless = false,
                         Front::Early | Front::Farewell => {}
                     }
@@ -145,7 +148,7 @@ impl<F: Filter> PartitionServer<F> {
         (0..self.inlets.len()).all(|index| match self.front(index) {
             Front::Farewell => true,
             Front::Gone => self.order == Order::Arrival,
-            Front::Due | Front::Early | Front::Nothing => false,
+            Front::Due | Front::Early | Front::Late(_) | Front::Nothing => false,
         })
     }
 
@@ -154,8 +157,9 @@ impl<F: Filter> PartitionServer<F> {
             Err(PopError::Empty) => Front::Nothing,
             Err(PopError::Closed) => Front::Gone,
             Ok(request) if request.kind == Kind::Farewell => Front::Farewell,
-            Ok(request) if !self.is_due(&request) => Front::Early,
-            Ok(_) => Front::Due,
+            Ok(request) if self.is_due(&request) => Front::Due,
+            Ok(request) if request.turn < self.turn => Front::Late(request.turn),
+            Ok(_) => Front::Early,
         }
     }
 

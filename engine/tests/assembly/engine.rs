@@ -35,6 +35,27 @@ fn a_worker_that_panics_is_an_error_and_not_a_hang() {
 }
 
 #[test]
+fn a_partition_is_lost_for_ports_that_asked_it_nothing() {
+    let (engine, mut ports) = Engine::builder(fragile(2)).ports(2).start().unwrap();
+    let lost = Lost::Partition(1);
+    let mut verdicts = Verdicts::new();
+    assert_eq!(ports[0].observe(&[BAD_KEY], &mut verdicts), Err(lost));
+    // The worker may not be through with its end yet; it is not asked for anything.
+    let elsewhere = [KeyHash(0)];
+    let heard = loop {
+        match ports[1].observe(&elsewhere, &mut verdicts) {
+            Ok(()) => assert_eq!(verdicts.len(), 1),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(heard, lost);
+    assert_eq!(ports[1].submit(&elsewhere), Err(lost));
+    assert_eq!(ports[1].poll(&mut verdicts), Err(lost));
+    assert_eq!(ports[1].drain(&mut verdicts), Err(lost));
+    assert!(engine.shutdown().is_err());
+}
+
+#[test]
 fn shutdown_answers_what_was_submitted_and_ends_the_ports() {
     let keys = stream(5000, 2);
     let (engine, mut ports) = Engine::builder(spec().build_partitions(2).unwrap())
