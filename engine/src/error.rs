@@ -42,7 +42,7 @@ pub struct MemoryError {
     pub reason: String,
 }
 
-/// Why a filter could not be built.
+/// Why a filter, or what runs it on several threads, could not be built.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum BuildError {
@@ -52,6 +52,22 @@ pub enum BuildError {
     /// The machine refused the memory.
     #[error(transparent)]
     Memory(#[from] MemoryError),
+    /// The machine refused a thread.
+    #[error("worker {worker}: the machine does not grant a thread ({reason})")]
+    Thread {
+        /// The number of the worker.
+        worker: usize,
+        /// What the machine said.
+        reason: std::io::Error,
+    },
+    /// The machine refused to run a thread on the core that was chosen for it.
+    #[error("worker {worker}: the machine does not let it run on core {core}")]
+    Pinning {
+        /// The number of the worker.
+        worker: usize,
+        /// The core.
+        core: usize,
+    },
 }
 
 /// Another thread that was needed is gone.

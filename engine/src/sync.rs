@@ -17,7 +17,12 @@ pub(crate) use std::{
     sync::{Arc, Condvar, Mutex},
     thread::{JoinHandle, yield_now},
 };
-pub(crate) use std::{sync::PoisonError, thread::available_parallelism};
+/// What is the same under loom: no model asks for cores, or pins its threads and hears over the channel how that went.
+pub(crate) use std::{
+    sync::PoisonError,
+    sync::mpsc::{Sender, channel},
+    thread::available_parallelism,
+};
 
 #[cfg(not(loom))]
 pub(crate) use cell::{ConstPtr, MutPtr, UnsafeCell};

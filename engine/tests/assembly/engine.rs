@@ -31,7 +31,11 @@ fn a_worker_that_panics_is_an_error_and_not_a_hang() {
         assert_eq!(ports[0].observe(&good, &mut verdicts), Err(lost));
         assert_eq!(ports[0].poll(&mut verdicts), Err(lost));
     }
-    assert_eq!(engine.shutdown().err(), Some(Lost::Partition(1)));
+    let error = engine.shutdown().err().unwrap();
+    assert_eq!(
+        error.to_string(),
+        "partition 1 is lost: its worker panicked (this key panics on purpose)"
+    );
 }
 
 #[test]
@@ -53,6 +57,61 @@ fn a_partition_is_lost_for_ports_that_asked_it_nothing() {
     assert_eq!(ports[1].poll(&mut verdicts), Err(lost));
     assert_eq!(ports[1].drain(&mut verdicts), Err(lost));
     assert!(engine.shutdown().is_err());
+}
+
+#[test]
+fn shutdown_names_all_that_are_lost_and_gives_the_others_back() {
+    let keys = [KeyHash(0), KeyHash(1 << 63), KeyHash(u64::MAX)];
+    let filters = vec![Fragile(keys[0]), Fragile(KeyHash(1)), Fragile(keys[2])];
+    let thirds = Partitioned::new(Partitioning::new(100, 3).unwrap(), filters).unwrap();
+    let (engine, mut ports) = Engine::builder(thirds).start().unwrap();
+    ports[0].submit(&keys).unwrap();
+    let error = engine.shutdown().err().unwrap();
+    let lost: Vec<usize> = error.lost.iter().map(|(index, _)| *index).collect();
+    assert_eq!(lost, [0, 2]);
+    for (_, message) in error.lost {
+        assert_eq!(message, "this key panics on purpose");
+    }
+    assert_eq!(error.survivors.len(), 1);
+    assert_eq!(
+        (error.survivors[0].0, error.survivors[0].1.0),
+        (1, KeyHash(1))
+    );
+}
+
+/// A filter that hangs up when it is dropped.
+struct Witness(#[expect(dead_code, reason = "it is only dropped")] mpsc::Sender<()>);
+
+impl Filter for Witness {
+    fn observe_words(&mut self, _keys: &[KeyHash], duplicates: &mut [u64]) {
+        duplicates.fill(0);
+    }
+
+    fn contains(&self, _key: KeyHash) -> bool {
+        false
+    }
+
+    fn clear(&mut self) {}
+
+    fn memory_bytes(&self) -> u64 {
+        0
+    }
+}
+
+#[test]
+fn an_engine_that_is_dropped_lets_go_of_its_filter_though_ports_live_on() {
+    let (witness, dropped) = mpsc::channel();
+    let whole = Partitioned::new(Partitioning::new(1, 1).unwrap(), vec![Witness(witness)]);
+    let (engine, mut ports) = Engine::builder(whole.unwrap()).start().unwrap();
+    let mut verdicts = Verdicts::new();
+    ports[0].submit(&[KeyHash(1)]).unwrap();
+    drop(engine);
+    assert_eq!(dropped.recv(), Err(mpsc::RecvError));
+    assert_eq!(ports[0].drain(&mut verdicts), Ok(true), "submitted before");
+    assert_eq!(
+        ports[0].observe(&[KeyHash(2)], &mut verdicts),
+        Err(Lost::Partition(0))
+    );
 }
 
 #[test]
