@@ -70,7 +70,19 @@ pub enum BuildError {
     },
 }
 
-/// Another thread that was needed is gone.
+/// Another thread that was needed is gone, or the order of batches that all of them need is broken.
+///
+/// # Examples
+/// ```
+/// use echoless::{FingerprintSpec, KeyHash, Lost, Mesh, Verdicts};
+/// let whole = FingerprintSpec::new(1 << 20).build_partitions(1)?;
+/// let mut node = Mesh::new().nodes(whole)?.remove(0);
+/// // Nobody brings batch 0.
+/// let error = node.observe(1, &[KeyHash(7)], &mut Verdicts::new()).unwrap_err();
+/// assert_eq!(error, Lost::Turn(0));
+/// assert!(error.to_string().starts_with("batch 0 was never submitted"));
+/// # Ok::<(), echoless::BuildError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Lost {

@@ -115,6 +115,34 @@ impl<F: Filter> Node<F> {
     ///
     /// # Panics
     /// If the batch has 2^32 keys or more.
+    ///
+    /// # Examples
+    /// While the verdicts of one batch are on their way, the next is handed in; one node may bring all there is.
+    /// ```
+    /// use echoless::{FingerprintSpec, KeyHasher, Mesh, Verdicts};
+    /// let mut nodes = Mesh::new().nodes(FingerprintSpec::new(1 << 20).build_partitions(2)?)?;
+    /// let idle = nodes.pop().unwrap();
+    /// let mut busy = nodes.pop().unwrap();
+    /// let mut duplicates = 0;
+    /// std::thread::scope(|scope| {
+    ///     // It serves its partition until the other one is through.
+    ///     scope.spawn(|| idle.finish().unwrap());
+    ///     let mut verdicts = Verdicts::new();
+    ///     for number in 0..10 {
+    ///         let keys: Vec<_> = (0..100).map(|key| KeyHasher::seeded(0).hash_u64(key)).collect();
+    ///         busy.submit(number, &keys)?;
+    ///         while busy.poll(&mut verdicts)? {
+    ///             duplicates += verdicts.duplicates();
+    ///         }
+    ///     }
+    ///     while busy.drain(&mut verdicts)? {
+    ///         duplicates += verdicts.duplicates();
+    ///     }
+    ///     busy.finish()
+    /// })?;
+    /// assert_eq!(duplicates, 900);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn submit(&mut self, number: u64, keys: &[KeyHash]) -> Result<(), Lost> {
         self.port.check_whole()?;
         if self.last.is_some_and(|last| number <= last) {
@@ -173,6 +201,22 @@ impl<F: Filter> Node<F> {
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::sync::atomic::{AtomicBool, Ordering};
+    /// use echoless::{FingerprintSpec, Mesh};
+    /// let mut node = Mesh::new().nodes(FingerprintSpec::new(1 << 20).build_partitions(1)?)?.remove(0);
+    /// let (there_is_input, doorbell) = (AtomicBool::new(false), node.doorbell());
+    /// std::thread::scope(|scope| {
+    ///     scope.spawn(|| {
+    ///         there_is_input.store(true, Ordering::Release);
+    ///         doorbell.ring();
+    ///     });
+    ///     node.serve_until(|| there_is_input.load(Ordering::Acquire))
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn serve_until(&mut self, mut condition: impl FnMut() -> bool) -> Result<(), Lost> {
         self.port.check_whole()?;
         while !condition() {
