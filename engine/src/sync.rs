@@ -27,6 +27,16 @@ pub(crate) use std::{
 #[cfg(not(loom))]
 pub(crate) use cell::{ConstPtr, MutPtr, UnsafeCell};
 
+/// An assertion that costs too much for a release and too much to miss for a model, which is built as one.
+macro_rules! check {
+    ($($assertion:tt)*) => {
+        if cfg!(any(loom, debug_assertions)) {
+            assert!($($assertion)*);
+        }
+    };
+}
+pub(crate) use check;
+
 /// Starts a named thread, which runs on a state of its own; what `end` makes of the state is for the one who joins.
 #[cfg(not(loom))]
 pub(crate) fn spawn<S: Send + 'static, T: Send + 'static>(

@@ -72,7 +72,7 @@ fn port_and_server_hand_over() {
         "port_and_server_hand_over",
         1,
         Preemptions::AtMost(2),
-        &[&[A, B, A], &[B]],
+        &[&[A, B], &[B]],
         true,
     );
 }
@@ -91,7 +91,19 @@ fn port_and_two_servers_hand_over() {
         "port_and_two_servers_hand_over, 1 batch",
         2,
         Preemptions::AtMost(1),
-        &[&[A, HIGH, A]],
+        &[&[A, HIGH]],
+        false,
+    );
+}
+
+/// More keys than fit in a message, which under loom is two, and room for one message: the bell is rung before the port waits for more.
+#[test]
+fn batch_of_two_messages() {
+    hand_over(
+        "batch_of_two_messages",
+        1,
+        Preemptions::AtMost(2),
+        &[&[A, B, A]],
         false,
     );
 }

@@ -3,9 +3,10 @@
 use crate::error::Lost;
 use crate::filters::Filter;
 use crate::hash::KeyHash;
+use crate::sync::check;
 use crate::transport::{Consumer, PopError, Producer};
 
-use super::message::{Kind, MESSAGE_KEYS, Request};
+use super::message::{Kind, Request};
 
 /// How many messages are answered in one pass, before the thread looks around again: 4096 keys.
 const MESSAGES_AT_ONCE: usize = 64;
@@ -212,7 +213,7 @@ impl<F: Filter> PartitionServer<F> {
         }
         self.verdicts.clear();
         self.verdicts
-            .resize(self.keys.len().div_ceil(MESSAGE_KEYS), 0);
+            .resize(self.keys.len().div_ceil(u64::BITS as usize), 0);
         self.filter.observe_words(&self.keys, &mut self.verdicts);
         let mut start = 0;
         for (index, count) in self.messages.drain(..) {
@@ -223,7 +224,7 @@ impl<F: Filter> PartitionServer<F> {
         for inlet in self.inlets.iter_mut().filter(|inlet| inlet.taken > 0) {
             // The port keeps no more questions open than there is room for answers, so this fails only if it is gone.
             let pushed = inlet.answers.push_batch(inlet.answered.drain(..));
-            debug_assert!(pushed == Ok(inlet.taken) || inlet.answers.is_closed());
+            check!(pushed == Ok(inlet.taken) || inlet.answers.is_closed());
             inlet.requests.release(inlet.taken);
             inlet.taken = 0;
         }
