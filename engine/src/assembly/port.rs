@@ -18,8 +18,8 @@ use crate::verdicts::Verdicts;
 ///
 /// **When a partition is lost** (its worker panicked, or the engine was shut down) every later batch is refused, whichever partitions its
 /// keys belong to. The verdicts of earlier batches come first, as far as they were answered in all partitions; after them comes [`Lost`],
-/// again and again. [`poll`](Self::poll) and [`drain`](Self::drain) look only at what is in flight: while nothing is, and nothing was
-/// refused, they say `false`.
+/// again and again. [`poll`](Self::poll) and [`drain`](Self::drain) look only at what is in flight: while nothing is, and no call has said
+/// `Lost` yet, they say `false`.
 ///
 /// # Examples
 /// ```

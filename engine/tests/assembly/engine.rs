@@ -1,8 +1,8 @@
 //! Engines that are shut down, whose workers panic, and that cannot start.
 
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
-use std::time::Duration;
 
 use echoless::transport::Wait;
 use echoless::{
@@ -138,14 +138,30 @@ fn shutdown_answers_what_was_submitted_and_ends_the_ports() {
     ));
 }
 
-/// A filter that ports outrun, so that it always finds more to do; it counts the keys.
+/// What ports have done.
 #[derive(Default)]
-struct Slow(u64);
+struct Ingest {
+    submitted: AtomicU64,
+    ended: AtomicUsize,
+}
 
-impl Filter for Slow {
+/// A filter that ports outrun: it judges no batch before there is another one, so that its worker never finds the rings empty.
+struct Outrun {
+    observed: u64,
+    ingest: Arc<Ingest>,
+}
+
+const PORTS: usize = 3;
+
+impl Filter for Outrun {
     fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
-        thread::sleep(Duration::from_micros(200));
-        self.0 += keys.len() as u64;
+        self.observed += keys.len() as u64;
+        let Ingest { submitted, ended } = &*self.ingest;
+        while submitted.load(Ordering::Acquire) <= self.observed
+            && ended.load(Ordering::Acquire) < PORTS
+        {
+            thread::yield_now();
+        }
         duplicates.fill(0);
     }
 
@@ -162,46 +178,55 @@ impl Filter for Slow {
 
 #[test]
 fn shutdown_ends_though_ports_never_pause() {
-    for depth in [2, 128] {
-        let slow = Partitioned::new(Partitioning::new(1, 1).unwrap(), vec![Slow::default()]);
-        let (engine, ports) = Engine::builder(slow.unwrap())
-            .ports(3)
-            .ring_depth(depth)
-            .start()
-            .unwrap();
-        let (submitting, under_way) = mpsc::channel();
-        let submit_until_lost = |mut port: Port| {
-            let submitting = submitting.clone();
-            thread::spawn(move || {
-                let (mut verdicts, mut answered) = (Verdicts::new(), 0);
-                for batch in 0.. {
-                    if port.submit(&[KeyHash(batch)]).is_err() {
-                        break;
-                    }
-                    if batch == 10 {
-                        submitting.send(()).unwrap();
-                    }
-                    while port.poll(&mut verdicts) == Ok(true) {
-                        answered += 1;
-                    }
+    let ingest = Arc::new(Ingest::default());
+    let outrun = Outrun {
+        observed: 0,
+        ingest: Arc::clone(&ingest),
+    };
+    let whole = Partitioned::new(Partitioning::new(1, 1).unwrap(), vec![outrun]);
+    // More room than one pass of the worker takes, else the ports would wait for the filter that waits for them.
+    let (engine, ports) = Engine::builder(whole.unwrap())
+        .ports(PORTS)
+        .ring_depth(128)
+        .start()
+        .unwrap();
+    let (submitting, under_way) = mpsc::channel();
+    let submit_until_lost = |mut port: Port| {
+        let (submitting, ingest) = (submitting.clone(), Arc::clone(&ingest));
+        thread::spawn(move || {
+            let (mut verdicts, mut answered) = (Verdicts::new(), 0);
+            for batch in 0.. {
+                if port.submit(&[KeyHash(batch)]).is_err() {
+                    break;
                 }
-                // What was answered before the end can still be taken.
-                while port.drain(&mut verdicts) == Ok(true) {
+                ingest.submitted.fetch_add(1, Ordering::Release);
+                if batch == 10 {
+                    submitting.send(()).unwrap();
+                }
+                while port.poll(&mut verdicts) == Ok(true) {
                     answered += 1;
                 }
-                answered
-            })
-        };
-        let threads: Vec<_> = ports.into_iter().map(submit_until_lost).collect();
-        for _ in &threads {
-            under_way.recv().unwrap();
-        }
-        let observed = engine.shutdown().unwrap().filters()[0].0;
-        let answered = threads.into_iter().map(|thread| thread.join().unwrap());
-        let answered: u64 = answered.sum();
-        assert_eq!(answered, observed, "what is recorded is answered");
-        assert!(answered >= 3 * 11, "all that was submitted before");
+            }
+            ingest.ended.fetch_add(1, Ordering::Release);
+            // What was answered before the end can still be taken.
+            while port.drain(&mut verdicts) == Ok(true) {
+                answered += 1;
+            }
+            answered
+        })
+    };
+    let threads: Vec<_> = ports.into_iter().map(submit_until_lost).collect();
+    for _ in &threads {
+        under_way.recv().unwrap();
     }
+    let observed = engine.shutdown().unwrap().filters()[0].observed;
+    let answered = threads.into_iter().map(|thread| thread.join().unwrap());
+    let answered: u64 = answered.sum();
+    assert_eq!(answered, observed, "what is recorded is answered");
+    assert!(
+        answered >= 11 * PORTS as u64,
+        "all that was submitted before"
+    );
 }
 
 #[test]
