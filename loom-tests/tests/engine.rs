@@ -86,7 +86,7 @@ fn port_and_two_servers_hand_over() {
         &[&[A, HIGH, A], &[HIGH]],
         true,
     );
-    // The workers end by themselves when the port is gone; to shut them down as well is more than loom gets through.
+    // The engine is dropped; to join its workers as well is more than loom gets through.
     hand_over(
         "port_and_two_servers_hand_over, 1 batch",
         2,

@@ -89,10 +89,11 @@ fn mesh_turn_of_two_messages() {
     }
 }
 
-/// A node has no room for its second batch before its peer has answered the first, and the peer none before the node has served it.
+/// A node has no room for its second batch before its peer has answered the first, and the peer, which must come first, none for its
+/// second message before the node has served it.
 #[test]
 fn mesh_serves_while_it_waits_for_room() {
-    const BATCHES: [&[KeyHash]; 3] = [&[LOW], &[LOW, HIGH], &[HIGH]];
+    const BATCHES: [&[KeyHash]; 3] = [&[LOW, LOWER, LOW], &[LOW, HIGH], &[HIGH]];
     check(
         "mesh_serves_while_it_waits_for_room",
         Preemptions::AtMost(1),

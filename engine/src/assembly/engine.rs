@@ -263,7 +263,7 @@ struct Place {
 }
 
 impl<F: Filter> Shift<F> {
-    /// Serves until told to stop or every port is gone, and all that was submitted is answered.
+    /// Serves until told to stop, which the engine does at its end, and all that was submitted is answered.
     fn work(&mut self) {
         if let Some(Place { core, report }) = self.place.take() {
             // Fails only if nobody wants to know any more.
@@ -279,15 +279,11 @@ impl<F: Filter> Shift<F> {
                 while server.serve() == Ok(true) {}
                 return;
             }
-            if server.serve() == Ok(true) {
-                continue;
+            if server.serve() != Ok(true) {
+                self.sleeper.wait_until(self.wait, || {
+                    server.is_ready() || stop.load(Ordering::Acquire)
+                });
             }
-            if server.is_finished() {
-                return;
-            }
-            self.sleeper.wait_until(self.wait, || {
-                server.is_ready() || server.is_finished() || stop.load(Ordering::Acquire)
-            });
         }
     }
 

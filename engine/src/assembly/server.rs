@@ -144,13 +144,9 @@ impl<F: Filter> PartitionServer<F> {
         }
     }
 
-    /// Whether no message is left or will come, and no port is missed.
+    /// Whether every port has left in good order, and no message of theirs is left.
     pub(super) fn is_finished(&self) -> bool {
-        (0..self.inlets.len()).all(|index| match self.front(index) {
-            Front::Farewell => true,
-            Front::Gone => self.order == Order::Arrival,
-            Front::Due | Front::Early | Front::Late(_) | Front::Nothing => false,
-        })
+        (0..self.inlets.len()).all(|index| self.front(index) == Front::Farewell)
     }
 
     fn front(&self, index: usize) -> Front {
