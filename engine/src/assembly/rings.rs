@@ -50,7 +50,7 @@ impl Rings {
         let depth = self.depth_among(ports.len(), servers.len());
         // A model's rings are tiny, and it makes them some million times.
         if depth.is_power_of_two() && cfg!(not(loom)) {
-            let pair = (depth as u64).saturating_mul((size_of::<Request>() + 8) as u64);
+            let pair = ring::bytes::<Request>(depth).saturating_add(ring::bytes::<u64>(depth));
             check_available(pair.saturating_mul(ports.len() as u64 * servers.len() as u64))?;
         }
         let mut inlets: Vec<Vec<Inlet>> = servers.iter().map(|_| Vec::new()).collect();

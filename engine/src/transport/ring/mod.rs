@@ -126,6 +126,13 @@ pub fn bounded<T: Default>(capacity: usize) -> Result<(Producer<T>, Consumer<T>)
     starting_at(capacity, 0)
 }
 
+/// What a ring of `capacity` slots takes, in bytes, without what its items own.
+pub(crate) const fn bytes<T>(capacity: usize) -> u64 {
+    (capacity as u64)
+        .saturating_mul(size_of::<T>() as u64)
+        .saturating_add(size_of::<Shared<T>>() as u64)
+}
+
 /// [`bounded`], with both indices at `start`, so that a test can have them wrap.
 fn starting_at<T: Default>(
     capacity: usize,
@@ -138,7 +145,7 @@ fn starting_at<T: Default>(
     slots
         .try_reserve_exact(capacity)
         .map_err(|reason| MemoryError {
-            bytes: (capacity as u64).saturating_mul(size_of::<T>() as u64),
+            bytes: bytes::<T>(capacity),
             reason: reason.to_string(),
         })?;
     slots.resize_with(capacity, || UnsafeCell::new(T::default()));
