@@ -166,6 +166,31 @@ fn mesh_number_repeated_is_error() {
     );
 }
 
+/// A node has finished with its batches when its peer brings the number of one of them again.
+#[test]
+fn mesh_number_repeated_wakes_idle() {
+    check(
+        "mesh_number_repeated_wakes_idle",
+        Preemptions::AtMost(1),
+        || {
+            let (mut first, mut second) = two_nodes();
+            let done = Arc::new(AtomicBool::new(false));
+            let (doorbell, said) = (second.doorbell(), Arc::clone(&done));
+            let peer = thread::spawn(move || {
+                let served = second.serve_until(|| done.load(Ordering::Acquire));
+                served.and_then(|()| second.observe(0, &[LOW], &mut Verdicts::new()))
+            });
+            assert_eq!(observe(&mut first, 0, &[HIGH]), [false]);
+            said.store(true, Ordering::Release);
+            doorbell.ring();
+            let finished = first.finish().map(|_| ());
+            let again = peer.join().unwrap();
+            let lost = [finished, again].map(|result| result.expect_err("batch 0 came twice"));
+            assert!(lost.contains(&Lost::Repeated(0)), "{lost:?}");
+        },
+    );
+}
+
 #[test]
 fn mesh_node_dropped_is_error() {
     static AT_THE_SERVER: Sometimes = Sometimes::new();
