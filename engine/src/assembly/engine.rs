@@ -271,7 +271,7 @@ impl<F: Filter> Shift<F> {
         }
         let Self { server, stop, .. } = self;
         loop {
-            // Acquire: pairs with the Release in `shutdown`. Before the messages, so that none submitted earlier is overlooked.
+            // Acquire: pairs with the Release in `stop_workers`. Before the messages, so that none submitted earlier is overlooked.
             if stop.load(Ordering::Acquire) {
                 // Else a port that never pauses would keep the worker from its end.
                 server.close();

@@ -13,9 +13,9 @@
 //!
 //! **What is promised of the order.** Keys of one port reach every partition in the order of the port, so with one port the verdicts
 //! are those of the undivided filter, for any number of workers. Between independent ports of an [`Engine`] nothing is promised but
-//! that each key is tested and recorded in one step: of two ports that bring the same new key, exactly one hears Fresh, as long as the filter does
-//! not forget the key in between and does not take it for another (then none does). The batches
-//! of a [`Mesh`] are numbered, and partitions apply them by number, so its verdicts are those of the undivided filter too.
+//! that each key is tested and recorded in one step: of two ports that bring the same new key, exactly one hears Fresh. (Both do if the
+//! filter forgets the key in between, and none does if it is a false positive.) The batches of a [`Mesh`] are numbered, and partitions
+//! apply them by number, so its verdicts are those of the undivided filter too.
 
 mod engine;
 mod lane;
