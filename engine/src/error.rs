@@ -42,7 +42,7 @@ pub struct MemoryError {
     pub reason: String,
 }
 
-/// Why a filter could not be built.
+/// Why a filter, or what runs it on several threads, could not be built.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum BuildError {
@@ -52,9 +52,37 @@ pub enum BuildError {
     /// The machine refused the memory.
     #[error(transparent)]
     Memory(#[from] MemoryError),
+    /// The machine refused a thread.
+    #[error("worker {worker}: the machine does not grant a thread ({reason})")]
+    Thread {
+        /// The number of the worker.
+        worker: usize,
+        /// What the machine said.
+        reason: std::io::Error,
+    },
+    /// The machine refused to run a thread on the core that was chosen for it.
+    #[error("worker {worker}: the machine does not let it run on core {core}")]
+    Pinning {
+        /// The number of the worker.
+        worker: usize,
+        /// The core.
+        core: usize,
+    },
 }
 
-/// Another thread that was needed is gone.
+/// Another thread that was needed is gone, or the order of batches that all of them need is broken.
+///
+/// # Examples
+/// ```
+/// use echoless::{FingerprintSpec, KeyHash, Lost, Mesh, Verdicts};
+/// let whole = FingerprintSpec::new(1 << 20).build_partitions(1)?;
+/// let mut node = Mesh::new().nodes(whole)?.remove(0);
+/// // Nobody brings batch 0.
+/// let error = node.observe(1, &[KeyHash(7)], &mut Verdicts::new()).unwrap_err();
+/// assert_eq!(error, Lost::Turn(0));
+/// assert!(error.to_string().starts_with("batch 0 was never submitted"));
+/// # Ok::<(), echoless::BuildError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Lost {
@@ -69,4 +97,9 @@ pub enum Lost {
         "batch {0} was never submitted: batches are numbered without gaps, and each node's numbers rise"
     )]
     Turn(u64),
+    /// The batch of this number was brought before, or a later one was.
+    #[error(
+        "batch {0} was submitted again, or after a later one: each number is one batch's, and each node's numbers rise"
+    )]
+    Repeated(u64),
 }

@@ -30,7 +30,7 @@ pub mod theory;
 pub mod transport;
 mod verdicts;
 
-pub use assembly::{Engine, EngineBuilder, Mesh, Node, Pinning, Port};
+pub use assembly::{Engine, EngineBuilder, Mesh, Node, Pinning, Port, ShutdownError};
 pub use audit::Audit;
 pub use cpu::Kernel;
 pub use error::{BuildError, Lost, MemoryError, SpecError};

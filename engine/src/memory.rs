@@ -6,7 +6,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use memmap2::MmapMut;
+use memmap2::{MmapMut, MmapRaw};
 
 use crate::error::MemoryError;
 use crate::sync::AtomicU64;
@@ -41,7 +41,8 @@ impl Line {
 /// ```
 #[derive(Debug)]
 pub struct LineArray {
-    mapping: MmapMut,
+    /// Without references into the memory, so that words which threads write through `&self` are never promised to stay as they are.
+    mapping: MmapRaw,
     /// Where the first line starts in the mapping, in bytes: a multiple of 64.
     start: usize,
     lines: usize,
@@ -70,6 +71,7 @@ impl LineArray {
         let slack = if huge { HUGE_PAGE_BYTES } else { 0 };
         let mapping =
             MmapMut::map_anon(bytes + slack).map_err(|error| refused(error.to_string()))?;
+        let mapping = MmapRaw::from(mapping);
         let start = if huge {
             mapping.as_ptr().align_offset(HUGE_PAGE_BYTES)
         } else {
@@ -80,7 +82,10 @@ impl LineArray {
             // A kernel without huge pages refuses; `huge_page_bytes` tells the truth later.
             let _ = mapping.advise_range(memmap2::Advice::HugePage, start, bytes);
         }
-        debug_assert!(start + bytes <= mapping.len());
+        assert!(
+            start + bytes <= mapping.len(),
+            "the lines lie in the mapping"
+        );
         Ok(Self {
             mapping,
             start,
@@ -92,6 +97,15 @@ impl LineArray {
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.lines as u64 * LINE_BYTES
+    }
+
+    /// Where the first line is: `zeroed` mapped `start + lines * 64` bytes or more, and `start` is a multiple of 64 in a page-aligned
+    /// mapping. It may be written through as far as `self` may.
+    #[inline(always)]
+    fn first(&self) -> *mut Line {
+        let first = self.mapping.as_mut_ptr().wrapping_add(self.start).cast();
+        debug_assert!(<*mut Line>::is_aligned(first));
+        first
     }
 
     /// How many bytes of the array lie on huge pages now; see [`huge_page_bytes`].
@@ -115,21 +129,18 @@ impl Deref for LineArray {
 
     #[inline]
     fn deref(&self) -> &[Line] {
-        let first = self.mapping[self.start..].as_ptr().cast::<Line>();
-        debug_assert!(first.is_aligned());
-        // SAFETY: `zeroed` mapped `start + lines * 64` bytes, `start` is a multiple of 64 in a page-aligned mapping, every bit
-        // pattern is a `Line`, and `self` owns the mapping for as long as the slice is borrowed.
-        unsafe { std::slice::from_raw_parts(first, self.lines) }
+        // SAFETY: there are so many lines at `first`, which is aligned; every bit pattern is a `Line`; `self` owns the mapping for as
+        // long as the slice is borrowed, and only an exclusive borrow of `self` writes it (for `AtomicWords`, which never comes here,
+        // see there).
+        unsafe { std::slice::from_raw_parts(self.first(), self.lines) }
     }
 }
 
 impl DerefMut for LineArray {
     #[inline]
     fn deref_mut(&mut self) -> &mut [Line] {
-        let first = self.mapping[self.start..].as_mut_ptr().cast::<Line>();
-        debug_assert!(first.is_aligned());
         // SAFETY: as in `deref`; the borrow of `self` is exclusive.
-        unsafe { std::slice::from_raw_parts_mut(first, self.lines) }
+        unsafe { std::slice::from_raw_parts_mut(self.first(), self.lines) }
     }
 }
 
@@ -167,11 +178,9 @@ impl Deref for AtomicWords {
     #[inline]
     fn deref(&self) -> &[AtomicU64] {
         let lines = &self.lines;
-        let first = lines.mapping[lines.start..].as_ptr().cast::<AtomicU64>();
-        debug_assert!(first.is_aligned());
-        // SAFETY: as in `LineArray::deref`, eight words a line. The array is private and never seen as lines, so all accesses to the
-        // mapping are atomic; the mapping's own pointer, which this one is made from, may be written through.
-        unsafe { std::slice::from_raw_parts(first, lines.lines * 8) }
+        // SAFETY: as in `LineArray::deref`, eight words a line. The array is private and never seen as lines, and its pointer comes
+        // from no reference: all accesses to the memory are atomic, by any number of threads.
+        unsafe { std::slice::from_raw_parts(lines.first().cast::<AtomicU64>(), lines.lines * 8) }
     }
 }
 

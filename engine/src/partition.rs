@@ -29,8 +29,11 @@ impl Partitioning {
     /// Cuts `lines` lines in `count` partitions.
     ///
     /// # Errors
-    /// [`SpecError`] if there is no partition, or one without lines.
+    /// [`SpecError`] if there is no line or no partition, or a partition without lines.
     pub fn new(lines: u64, count: usize) -> Result<Self, SpecError> {
+        if lines == 0 {
+            return Err(SpecError::new("lines", "0", "at least 1"));
+        }
         if count == 0 || count as u64 > lines {
             let allowed = format!("1 to {lines} (one line each)");
             return Err(SpecError::new("partitions", count.to_string(), allowed));
@@ -197,5 +200,10 @@ mod tests {
             assert_eq!(error.asked, count.to_string());
             assert_eq!(error.allowed, "1 to 10 (one line each)");
         }
+        let error = Partitioning::new(0, 1).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "lines: 0 is not possible; allowed: at least 1"
+        );
     }
 }

@@ -17,10 +17,25 @@ pub(crate) use std::{
     sync::{Arc, Condvar, Mutex},
     thread::{JoinHandle, yield_now},
 };
-pub(crate) use std::{sync::PoisonError, thread::available_parallelism};
+/// What is the same under loom: no model asks for cores, or pins its threads and hears over the channel how that went.
+pub(crate) use std::{
+    sync::PoisonError,
+    sync::mpsc::{Sender, channel},
+    thread::available_parallelism,
+};
 
 #[cfg(not(loom))]
 pub(crate) use cell::{ConstPtr, MutPtr, UnsafeCell};
+
+/// An assertion that costs too much for a release and too much to miss for a model, which is built as one.
+macro_rules! check {
+    ($($assertion:tt)*) => {
+        if cfg!(any(loom, debug_assertions)) {
+            assert!($($assertion)*);
+        }
+    };
+}
+pub(crate) use check;
 
 /// Starts a named thread, which runs on a state of its own; what `end` makes of the state is for the one who joins.
 #[cfg(not(loom))]

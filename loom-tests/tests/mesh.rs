@@ -10,6 +10,8 @@ use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
 
 const LOW: KeyHash = key(0, 1);
+const LOWER: KeyHash = key(0, 2);
+const LOWEST: KeyHash = key(0, 3);
 const HIGH: KeyHash = key(1, 1);
 
 /// Two nodes whose rings have room for one message.
@@ -56,6 +58,137 @@ fn mesh_of_two_serve_each_other() {
             },
         );
     }
+}
+
+/// A batch of more keys for one partition than fit in a message, which under loom is two.
+#[test]
+fn mesh_turn_of_two_messages() {
+    const BATCHES: [&[KeyHash]; 2] = [&[LOW, LOWER, LOW], &[LOWER, LOW, LOWEST]];
+    for first_brings in [0, 1] {
+        check(
+            &format!("mesh_turn_of_two_messages, batch {first_brings} on the first thread"),
+            Preemptions::AtMost(1),
+            move || {
+                let (mut first, mut second) = two_nodes();
+                let (mine, other) = (first_brings, 1 - first_brings);
+                let peer = thread::spawn(move || {
+                    let answer = observe(&mut second, other as u64, BATCHES[other]);
+                    second.finish().unwrap();
+                    answer
+                });
+                let answer = observe(&mut first, mine as u64, BATCHES[mine]);
+                let low = first.finish().unwrap();
+                let mut answers = [answer, peer.join().unwrap()];
+                if mine == 1 {
+                    answers.reverse();
+                }
+                assert_eq!(answers, *expected(&BATCHES));
+                assert_eq!(low.0.len(), 3);
+            },
+        );
+    }
+}
+
+/// A node has no room for its second batch before its peer has answered the first, and the peer, which must come first, none for its
+/// second message before the node has served it.
+#[test]
+fn mesh_serves_while_it_waits_for_room() {
+    const BATCHES: [&[KeyHash]; 3] = [&[LOW, LOWER, LOW], &[LOW, HIGH], &[HIGH]];
+    check(
+        "mesh_serves_while_it_waits_for_room",
+        Preemptions::AtMost(1),
+        || {
+            let (mut first, mut second) = two_nodes();
+            let peer = thread::spawn(move || {
+                let answer = observe(&mut second, 0, BATCHES[0]);
+                second.finish().unwrap();
+                answer
+            });
+            let mut answers = Vec::new();
+            let mut verdicts = Verdicts::new();
+            for number in [1, 2] {
+                first.submit(number as u64, BATCHES[number]).unwrap();
+            }
+            while first.drain(&mut verdicts).unwrap() {
+                answers.push(heard(&verdicts));
+            }
+            first.finish().unwrap();
+            answers.insert(0, peer.join().unwrap());
+            assert_eq!(answers, expected(&BATCHES));
+        },
+    );
+}
+
+/// A node that waits for something else, or for its peer to finish, hears that the peer went without a word.
+#[test]
+fn mesh_node_dropped_wakes_idle() {
+    type Idle = fn(Node<Exact>) -> Option<Lost>;
+    let waits: [(&str, Idle); 2] = [
+        ("serve_until", |mut node| node.serve_until(|| false).err()),
+        ("finish", |node| node.finish().err()),
+    ];
+    for (name, wait) in waits {
+        check(
+            &format!("mesh_node_dropped_wakes_idle, {name}"),
+            Preemptions::AtMost(2),
+            move || {
+                let (first, second) = two_nodes();
+                let peer = thread::spawn(move || drop(second));
+                let lost = wait(first);
+                assert!(
+                    matches!(lost, Some(Lost::Peer(1) | Lost::Partition(1))),
+                    "{lost:?}"
+                );
+                peer.join().unwrap();
+            },
+        );
+    }
+}
+
+/// Both nodes bring batch 0.
+#[test]
+fn mesh_number_repeated_is_error() {
+    check(
+        "mesh_number_repeated_is_error",
+        Preemptions::AtMost(1),
+        || {
+            fn bring(mut node: Node<Exact>) -> Lost {
+                let observed = node.observe(0, &[LOW, HIGH], &mut Verdicts::new());
+                observed
+                    .and_then(|()| node.finish().map(|_| ()))
+                    .expect_err("one of the two comes again")
+            }
+            let (first, second) = two_nodes();
+            let peer = thread::spawn(move || bring(second));
+            let lost = [bring(first), peer.join().unwrap()];
+            assert!(lost.contains(&Lost::Repeated(0)), "{lost:?}");
+        },
+    );
+}
+
+/// A node has finished with its batches when its peer brings the number of one of them again.
+#[test]
+fn mesh_number_repeated_wakes_idle() {
+    check(
+        "mesh_number_repeated_wakes_idle",
+        Preemptions::AtMost(1),
+        || {
+            let (mut first, mut second) = two_nodes();
+            let done = Arc::new(AtomicBool::new(false));
+            let (doorbell, said) = (second.doorbell(), Arc::clone(&done));
+            let peer = thread::spawn(move || {
+                let served = second.serve_until(|| done.load(Ordering::Acquire));
+                served.and_then(|()| second.observe(0, &[LOW], &mut Verdicts::new()))
+            });
+            assert_eq!(observe(&mut first, 0, &[HIGH]), [false]);
+            said.store(true, Ordering::Release);
+            doorbell.ring();
+            let finished = first.finish().map(|_| ());
+            let again = peer.join().unwrap();
+            let lost = [finished, again].map(|result| result.expect_err("batch 0 came twice"));
+            assert!(lost.contains(&Lost::Repeated(0)), "{lost:?}");
+        },
+    );
 }
 
 #[test]

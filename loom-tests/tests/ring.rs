@@ -203,6 +203,41 @@ fn ring_close_vs_pop() {
 }
 
 #[test]
+fn ring_consumer_close_then_pop() {
+    static AFTER_CLOSED: Sometimes = Sometimes::new();
+    static NONE_WENT_IN: Sometimes = Sometimes::new();
+    model(
+        "ring_consumer_close_then_pop",
+        2,
+        |mut producer| {
+            let pushed = (1..=2_u64)
+                .take_while(|item| producer.try_push(*item).is_ok())
+                .count();
+            (producer, pushed as u64)
+        },
+        |mut consumer| {
+            consumer.close();
+            let popped: Vec<u64> = std::iter::from_fn(|| consumer.try_pop().ok()).collect();
+            assert_eq!(
+                consumer.peek(0).err().unwrap_or(PopError::Closed),
+                PopError::Closed
+            );
+            (consumer, popped)
+        },
+        |(mut producer, pushed), (mut consumer, mut popped)| {
+            let late: Vec<u64> = consumer.drain().collect();
+            AFTER_CLOSED.note(!late.is_empty());
+            NONE_WENT_IN.note(pushed == 0);
+            popped.extend(late);
+            assert_eq!(popped, (1..=pushed).collect::<Vec<_>>(), "none is lost");
+            assert_eq!(producer.try_push(3), Err(PushError::Closed(3)));
+        },
+    );
+    AFTER_CLOSED.assert();
+    NONE_WENT_IN.assert();
+}
+
+#[test]
 fn ring_batch() {
     static SECOND_BATCH_WHOLE: Sometimes = Sometimes::new();
     model(

@@ -1,30 +1,68 @@
 //! Dedicated worker threads own the partitions; ingest threads reach them through ports.
 
-use super::lane::Lane;
-use super::message::{RING_DEPTH, Request};
 use super::pinning::{Pinning, pin_thread};
 use super::port::Port;
-use super::server::{Inlet, Order, PartitionServer};
-use crate::error::{BuildError, Lost, SpecError};
+use super::rings::Rings;
+use super::server::{Order, PartitionServer};
+use super::shutdown::{ShutdownError, message};
+use crate::error::{BuildError, SpecError};
 use crate::filters::Filter;
 use crate::partition::{Partitioned, Partitioning};
-use crate::sync::{Arc, AtomicBool, JoinHandle, Ordering, spawn};
-use crate::transport::{Doorbell, Sleeper, Wait, ring};
+use crate::sync::{Arc, AtomicBool, JoinHandle, Ordering, Sender, channel, spawn};
+use crate::transport::{Doorbell, Sleeper, Wait};
 
 /// How an engine is set up; see [`Engine::builder`].
+///
+/// # Examples
+/// ```
+/// use echoless::{Engine, FingerprintSpec, Pinning, transport::Wait};
+/// let halves = FingerprintSpec::new(1 << 20).build_partitions(2)?;
+/// let (engine, ports) = Engine::builder(halves)
+///     .ports(3)
+///     .pinning(Pinning::Spread)
+///     .ring_depth(64)
+///     .wait(Wait::Shared)
+///     .start()?;
+/// assert_eq!(ports.len(), 3);
+/// # Ok::<(), echoless::BuildError>(())
+/// ```
 #[derive(Debug)]
 pub struct EngineBuilder<F> {
     filter: Partitioned<F>,
     ports: usize,
     pinning: Pinning,
-    ring_depth: usize,
-    wait: Option<Wait>,
+    rings: Rings,
 }
 
 /// Worker threads, one for each partition of a filter.
 ///
 /// Each key costs one message slot (8 bytes out, one bit back) and the one cache line of its filter. For the order that is promised
-/// see [the module](crate::assembly); for an example see [`Port`].
+/// see [the module](crate::assembly).
+///
+/// An engine that is dropped ends its workers as [`shutdown`](Self::shutdown) does, but does not wait for them: each answers what was
+/// submitted before, drops its partition and is gone.
+///
+/// # Examples
+/// Two ingest threads and two workers; of the key that both bring, one hears that it is new.
+/// ```
+/// use echoless::{Engine, FingerprintSpec, KeyHasher, Verdicts};
+/// let halves = FingerprintSpec::new(1 << 20).build_partitions(2)?;
+/// let (engine, ports) = Engine::builder(halves).ports(2).start()?;
+/// let key = KeyHasher::seeded(0).hash(b"call 17");
+/// let duplicates: u64 = std::thread::scope(|scope| {
+///     let ingest = |mut port: echoless::Port| {
+///         scope.spawn(move || {
+///             let mut verdicts = Verdicts::new();
+///             port.observe(&[key], &mut verdicts).map(|()| verdicts.duplicates())
+///         })
+///     };
+///     let threads: Vec<_> = ports.into_iter().map(ingest).collect();
+///     threads.into_iter().map(|thread| thread.join().unwrap()).sum::<Result<u64, _>>()
+/// })?;
+/// assert_eq!(duplicates, 1);
+/// engine.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Engine<F> {
     partitioning: Partitioning,
@@ -41,13 +79,12 @@ struct Worker<F> {
 impl<F: Filter + 'static> Engine<F> {
     /// Sets up an engine with a worker for each partition of `filter`: one port, no pinning.
     #[must_use]
-    pub const fn builder(filter: Partitioned<F>) -> EngineBuilder<F> {
+    pub fn builder(filter: Partitioned<F>) -> EngineBuilder<F> {
         EngineBuilder {
             filter,
             ports: 1,
             pinning: Pinning::None,
-            ring_depth: RING_DEPTH,
-            wait: None,
+            rings: Rings::default(),
         }
     }
 
@@ -57,31 +94,59 @@ impl<F: Filter + 'static> Engine<F> {
         &self.partitioning
     }
 
-    /// Ends the workers once they have answered what was submitted before, as far as the rings have room for the answers, and gives
-    /// the filter back with its counts.
+    /// Ends the workers once they have answered what was submitted before, and gives the filter back with its counts.
     ///
-    /// Ports that are still in use hear [`Lost`] from then on.
+    /// Ports may still be in use: what they submit meanwhile is answered or [`Lost`](crate::Lost), and from then on all is. However fast
+    /// they submit, the workers come to their end.
     ///
     /// # Errors
-    /// [`Lost`] if a worker panicked; its partition is gone.
-    pub fn shutdown(self) -> Result<Partitioned<F>, Lost> {
+    /// [`ShutdownError`] if workers panicked, with the partitions that are left.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::{Engine, FingerprintLines, FingerprintSpec, KeyHash, Verdicts};
+    /// let halves = FingerprintSpec::new(1 << 20).build_partitions(2)?;
+    /// let (engine, mut ports) = Engine::builder(halves).start()?;
+    /// ports[0].submit(&[KeyHash(1), KeyHash(u64::MAX)])?;
+    /// let halves = engine.shutdown()?;
+    /// assert_eq!(FingerprintLines::report_of(halves.filters()).observed, 2);
+    /// // What was answered can still be taken; nothing more is.
+    /// assert!(ports[0].drain(&mut Verdicts::new())?);
+    /// assert!(ports[0].submit(&[KeyHash(2)]).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn shutdown(mut self) -> Result<Partitioned<F>, ShutdownError<F>> {
+        self.stop_workers();
+        let mut survivors = Vec::new();
+        let mut lost = Vec::new();
+        for (index, worker) in std::mem::take(&mut self.workers).into_iter().enumerate() {
+            match worker.thread.join() {
+                Ok(filter) => survivors.push((index, filter)),
+                Err(panic) => lost.push((index, message(&*panic))),
+            }
+        }
+        if !lost.is_empty() {
+            return Err(ShutdownError::new(survivors, lost));
+        }
+        let filters = survivors.into_iter().map(|(_, filter)| filter).collect();
+        Ok(Partitioned::new(self.partitioning.clone(), filters)
+            .expect("each partition had a worker"))
+    }
+}
+
+impl<F> Engine<F> {
+    fn stop_workers(&self) {
         // Release: pairs with the Acquire of the worker, which then sees all that this thread had submitted.
         self.stop.store(true, Ordering::Release);
         for worker in &self.workers {
             worker.doorbell.ring();
         }
-        let mut filters = Vec::new();
-        let mut lost = None;
-        for (index, worker) in self.workers.into_iter().enumerate() {
-            match worker.thread.join() {
-                Ok(filter) => filters.push(filter),
-                Err(_panic) => lost = Some(Lost::Partition(index)),
-            }
-        }
-        match lost {
-            Some(lost) => Err(lost),
-            None => Partitioned::new(self.partitioning, filters).map_err(|_| Lost::Partition(0)),
-        }
+    }
+}
+
+impl<F> Drop for Engine<F> {
+    fn drop(&mut self) {
+        self.stop_workers();
     }
 }
 
@@ -93,7 +158,7 @@ impl<F: Filter + 'static> EngineBuilder<F> {
         self
     }
 
-    /// Where the workers run.
+    /// Where the workers run. To pin the threads that use the ports is up to them: see [`pin_thread`].
     #[must_use]
     pub fn pinning(mut self, pinning: Pinning) -> Self {
         self.pinning = pinning;
@@ -101,37 +166,45 @@ impl<F: Filter + 'static> EngineBuilder<F> {
     }
 
     /// How many messages of up to 64 keys fit in each ring: a power of two.
+    ///
+    /// There is a ring for each port and each worker. Unless asked otherwise it has 128 messages, of some 540 bytes each; where there are more
+    /// than nine ports or workers, it has fewer, so that the rings of a thread take about a mebibyte at most, but no less than 4.
     #[must_use]
     pub const fn ring_depth(mut self, messages: usize) -> Self {
-        self.ring_depth = messages;
+        self.rings.depth = Some(messages);
         self
     }
 
     /// How workers and ports wait; found out from the number of threads and cores if not given.
     #[must_use]
     pub const fn wait(mut self, wait: Wait) -> Self {
-        self.wait = Some(wait);
+        self.rings.wait = Some(wait);
         self
     }
 
     /// Starts the workers; gives the engine and its ports.
     ///
     /// # Errors
-    /// [`BuildError`] if there is no port, the ring depth is no power of two, the pinning does not fit, or a thread cannot start.
+    /// [`BuildError`] if there is no port, the ring depth is no power of two, the memory for the rings is not granted, the pinning does not
+    /// fit or is refused, or a thread cannot start.
     pub fn start(self) -> Result<(Engine<F>, Vec<Port>), BuildError> {
         if self.ports == 0 {
             return Err(SpecError::new("ports", "0", "at least 1").into());
         }
         let (partitioning, filters) = self.filter.into_parts();
         let cores = self.pinning.cores(filters.len())?;
-        let wait = self
-            .wait
-            .unwrap_or_else(|| Wait::auto(filters.len() + self.ports));
+        let wait = self.rings.wait_among(filters.len() + self.ports);
         let worker_sleepers: Vec<Sleeper> = filters.iter().map(|_| Sleeper::new()).collect();
         let port_sleepers: Vec<Sleeper> = (0..self.ports).map(|_| Sleeper::new()).collect();
-        let (lanes, inlets) = connect(&port_sleepers, &worker_sleepers, self.ring_depth)?;
+        let (lanes, inlets) = self.rings.connect(&port_sleepers, &worker_sleepers)?;
         let stop = Arc::new(AtomicBool::new(false));
-        let mut workers = Vec::new();
+        // Dropped on the way out of an error, it ends the workers that have begun.
+        let mut engine = Engine {
+            partitioning,
+            workers: Vec::new(),
+            stop,
+        };
+        let mut pinned = Vec::new();
         let parts = filters
             .into_iter()
             .zip(inlets)
@@ -139,29 +212,37 @@ impl<F: Filter + 'static> EngineBuilder<F> {
             .zip(cores);
         for (index, (((filter, inlets), sleeper), core)) in parts.enumerate() {
             let doorbell = sleeper.doorbell();
+            let place = core.map(|core| {
+                let (report, outcome) = channel();
+                pinned.push((index, core, outcome));
+                Place { core, report }
+            });
             let shift = Shift {
                 server: PartitionServer::new(filter, inlets, Order::Arrival),
                 sleeper,
                 wait,
-                core,
-                stop: Arc::clone(&stop),
+                place,
+                stop: Arc::clone(&engine.stop),
             };
             let name = format!("echoless-{index}");
-            let thread = spawn(name, shift, Shift::work, Shift::into_filter).map_err(|error| {
-                SpecError::new("workers", format!("thread {index}"), error.to_string())
+            let thread = spawn(name, shift, Shift::work, Shift::into_filter).map_err(|reason| {
+                BuildError::Thread {
+                    worker: index,
+                    reason,
+                }
             })?;
-            workers.push(Worker { thread, doorbell });
+            engine.workers.push(Worker { thread, doorbell });
+        }
+        for (worker, core, outcome) in pinned {
+            if outcome.recv() != Ok(true) {
+                return Err(BuildError::Pinning { worker, core });
+            }
         }
         let ports = lanes
             .into_iter()
             .zip(port_sleepers)
-            .map(|(lanes, sleeper)| Port::new(partitioning.clone(), lanes, sleeper, wait))
+            .map(|(lanes, sleeper)| Port::new(engine.partitioning.clone(), lanes, sleeper, wait))
             .collect();
-        let engine = Engine {
-            partitioning,
-            workers,
-            stop,
-        };
         Ok((engine, ports))
     }
 }
@@ -171,29 +252,37 @@ struct Shift<F> {
     server: PartitionServer<F>,
     sleeper: Sleeper,
     wait: Wait,
-    core: Option<usize>,
+    place: Option<Place>,
     stop: Arc<AtomicBool>,
 }
 
+/// Where a worker thread is to run, and whom it tells whether it does.
+struct Place {
+    core: usize,
+    report: Sender<bool>,
+}
+
 impl<F: Filter> Shift<F> {
-    /// Serves until told to stop or every port is gone, and all that was submitted is answered.
+    /// Serves until told to stop, which the engine does at its end, and all that was submitted is answered.
     fn work(&mut self) {
-        pin_thread(self.core);
+        if let Some(Place { core, report }) = self.place.take() {
+            // Fails only if nobody wants to know any more.
+            let _ = report.send(pin_thread(Some(core)));
+        }
         let Self { server, stop, .. } = self;
         loop {
-            // Acquire: pairs with the Release in `shutdown`. Before the messages, so that none submitted earlier is overlooked.
-            let stopped = stop.load(Ordering::Acquire);
-            match server.serve() {
-                Ok(true) => {}
-                // In order of arrival nothing is ever missed.
-                Ok(false) | Err(_) => {
-                    if stopped || server.is_finished() {
-                        return;
-                    }
-                    self.sleeper.wait_until(self.wait, || {
-                        server.is_ready() || server.is_finished() || stop.load(Ordering::Acquire)
-                    });
-                }
+            // Acquire: pairs with the Release in `stop_workers`. Before the messages, so that none submitted earlier is overlooked.
+            if stop.load(Ordering::Acquire) {
+                // Else a port that never pauses would keep the worker from its end.
+                server.close();
+                // In order of arrival nothing is ever missed, so there is no error.
+                while server.serve() == Ok(true) {}
+                return;
+            }
+            if server.serve() != Ok(true) {
+                self.sleeper.wait_until(self.wait, || {
+                    server.is_ready() || stop.load(Ordering::Acquire)
+                });
             }
         }
     }
@@ -201,32 +290,4 @@ impl<F: Filter> Shift<F> {
     fn into_filter(self) -> F {
         self.server.into_filter()
     }
-}
-
-/// The lanes of each port, and the inlets of each server.
-pub(super) type Connections = (Vec<Vec<Lane>>, Vec<Vec<Inlet>>);
-
-/// Two rings between each port and each server, whose ends ring the sleeper at the other side.
-pub(super) fn connect(
-    ports: &[Sleeper],
-    servers: &[Sleeper],
-    depth: usize,
-) -> Result<Connections, BuildError> {
-    let mut inlets: Vec<Vec<Inlet>> = servers.iter().map(|_| Vec::new()).collect();
-    let mut lanes = Vec::new();
-    for port in ports {
-        let mut port_lanes = Vec::new();
-        for (server, inlets) in servers.iter().zip(&mut inlets) {
-            let (mut requests, mut requested) = ring::bounded::<Request>(depth)?;
-            let (mut answers, mut answered) = ring::bounded::<u64>(depth)?;
-            requests.set_doorbell(server.doorbell());
-            answered.set_doorbell(server.doorbell());
-            requested.set_doorbell(port.doorbell());
-            answers.set_doorbell(port.doorbell());
-            port_lanes.push(Lane::new(requests, answered));
-            inlets.push(Inlet::new(requested, answers));
-        }
-        lanes.push(port_lanes);
-    }
-    Ok((lanes, inlets))
 }

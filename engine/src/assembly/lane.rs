@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use super::message::{Kind, Request};
 use crate::hash::KeyHash;
-use crate::transport::{Consumer, PopError, Producer};
+use crate::sync::check;
+use crate::transport::{Consumer, PopError, Producer, PushError};
 
 /// The way to one partition and back.
 #[derive(Debug)]
@@ -30,6 +31,16 @@ impl Lane {
             sent: VecDeque::new(),
             dead: false,
         }
+    }
+
+    /// Whether the other side is gone, even if nothing was asked of it.
+    pub(super) fn is_closed(&self) -> bool {
+        self.requests.is_closed()
+    }
+
+    /// Whether every question is answered.
+    pub(super) fn is_answered(&self) -> bool {
+        self.sent.is_empty()
     }
 
     /// Whether there is an answer to take, or there will be none although one is due.
@@ -59,6 +70,10 @@ impl Lane {
         keys: &[KeyHash],
         batch: u64,
     ) -> Result<(), Gone> {
+        check!(
+            self.sent.len() < self.answers.capacity(),
+            "a question without room for its answer"
+        );
         self.send(turn, kind, keys)?;
         self.sent.push_back(batch);
         Ok(())
@@ -69,8 +84,10 @@ impl Lane {
     /// # Errors
     /// If the other side is gone.
     pub(super) fn send(&mut self, turn: u64, kind: Kind, keys: &[KeyHash]) -> Result<(), Gone> {
-        debug_assert!(self.has_room());
-        let mut slot = self.requests.vacant().map_err(|_| Gone)?;
+        let mut slot = self.requests.vacant().map_err(|error| {
+            check!(error == PushError::Closed(()), "room was waited for");
+            Gone
+        })?;
         slot.fill(turn, kind, keys);
         slot.publish_unannounced();
         Ok(())
@@ -91,7 +108,7 @@ impl Lane {
         }
         for answer in self.answers.drain() {
             let batch = self.sent.pop_front();
-            debug_assert!(batch.is_some(), "an answer that nobody asked for");
+            check!(batch.is_some(), "an answer that nobody asked for");
             if let Some(batch) = batch {
                 each(batch, answer);
             }

@@ -1,8 +1,8 @@
 //! Every thread is ingest and worker in one: it routes its own batches, and serves its peers while it waits.
 
-use super::engine::connect;
-use super::message::RING_DEPTH;
+use super::lane::Lane;
 use super::port::{Meanwhile, Port, Turn};
+use super::rings::Rings;
 use super::server::{Order, PartitionServer};
 use crate::error::{BuildError, Lost};
 use crate::filters::Filter;
@@ -12,39 +12,30 @@ use crate::transport::{Doorbell, Sleeper, Wait};
 use crate::verdicts::Verdicts;
 
 /// How a mesh is set up.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Mesh {
-    ring_depth: usize,
-    wait: Option<Wait>,
-}
-
-impl Default for Mesh {
-    fn default() -> Self {
-        Self::new()
-    }
+    rings: Rings,
 }
 
 impl Mesh {
     /// A mesh with default rings, whose nodes wait as the number of cores suggests.
     #[must_use]
-    pub const fn new() -> Self {
-        Self {
-            ring_depth: RING_DEPTH,
-            wait: None,
-        }
+    pub fn new() -> Self {
+        Self::default()
     }
 
-    /// How many messages of up to 64 keys fit in each ring: a power of two.
+    /// How many messages of up to 64 keys fit in each ring: a power of two; unless given, as for an
+    /// [engine](crate::EngineBuilder::ring_depth).
     #[must_use]
     pub const fn ring_depth(mut self, messages: usize) -> Self {
-        self.ring_depth = messages;
+        self.rings.depth = Some(messages);
         self
     }
 
     /// How nodes wait.
     #[must_use]
     pub const fn wait(mut self, wait: Wait) -> Self {
-        self.wait = Some(wait);
+        self.rings.wait = Some(wait);
         self
     }
 
@@ -54,14 +45,15 @@ impl Mesh {
     /// [`BuildError`] if the ring depth is no power of two or the memory for the rings is not granted.
     pub fn nodes<F: Filter>(self, filter: Partitioned<F>) -> Result<Vec<Node<F>>, BuildError> {
         let (partitioning, filters) = filter.into_parts();
-        let wait = self.wait.unwrap_or_else(|| Wait::auto(filters.len()));
+        let wait = self.rings.wait_among(filters.len());
         let sleepers: Vec<Sleeper> = filters.iter().map(|_| Sleeper::new()).collect();
-        let (lanes, inlets) = connect(&sleepers, &sleepers, self.ring_depth)?;
+        let (lanes, inlets) = self.rings.connect(&sleepers, &sleepers)?;
         let parts = filters.into_iter().zip(lanes).zip(inlets).zip(sleepers);
         Ok(parts
             .map(|(((filter, lanes), inlets), sleeper)| Node {
                 port: Port::new(partitioning.clone(), lanes, sleeper, wait),
                 server: PartitionServer::new(filter, inlets, Order::Turns),
+                last: None,
             })
             .collect())
     }
@@ -99,6 +91,8 @@ impl Mesh {
 pub struct Node<F> {
     port: Port,
     server: PartitionServer<F>,
+    /// The number of the batch that was submitted last.
+    last: Option<u64>,
 }
 
 impl<F: Filter> Meanwhile for PartitionServer<F> {
@@ -112,14 +106,49 @@ impl<F: Filter> Meanwhile for PartitionServer<F> {
 }
 
 impl<F: Filter> Node<F> {
-    /// Hands in the batch of this number; its verdicts come from [`drain`](Self::drain). Serves peers where it has to wait.
+    /// Hands in the batch of this number; its verdicts come from [`drain`](Self::drain) or [`poll`](Self::poll). Serves peers where it has
+    /// to wait. Verdicts are kept until they are taken, however many there are.
     ///
     /// # Errors
-    /// [`Lost`] if a peer is gone without [`finish`](Self::finish), or a number that is due was left out.
+    /// [`Lost`] if a peer is gone without [`finish`](Self::finish), a number that is due was left out, or one came twice; from then on every
+    /// call says so. A number that is not above the last one of this node is [`Lost::Repeated`], too, but that call alone has no effect.
     ///
     /// # Panics
     /// If the batch has 2^32 keys or more.
+    ///
+    /// # Examples
+    /// While the verdicts of one batch are on their way, the next is handed in; one node may bring all there is.
+    /// ```
+    /// use echoless::{FingerprintSpec, KeyHasher, Mesh, Verdicts};
+    /// let mut nodes = Mesh::new().nodes(FingerprintSpec::new(1 << 20).build_partitions(2)?)?;
+    /// let idle = nodes.pop().unwrap();
+    /// let mut busy = nodes.pop().unwrap();
+    /// let mut duplicates = 0;
+    /// std::thread::scope(|scope| {
+    ///     // It serves its partition until the other one is through.
+    ///     scope.spawn(|| idle.finish().unwrap());
+    ///     let mut verdicts = Verdicts::new();
+    ///     for number in 0..10 {
+    ///         let keys: Vec<_> = (0..100).map(|key| KeyHasher::seeded(0).hash_u64(key)).collect();
+    ///         busy.submit(number, &keys)?;
+    ///         while busy.poll(&mut verdicts)? {
+    ///             duplicates += verdicts.duplicates();
+    ///         }
+    ///     }
+    ///     while busy.drain(&mut verdicts)? {
+    ///         duplicates += verdicts.duplicates();
+    ///     }
+    ///     busy.finish()
+    /// })?;
+    /// assert_eq!(duplicates, 900);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn submit(&mut self, number: u64, keys: &[KeyHash]) -> Result<(), Lost> {
+        self.port.check_whole()?;
+        if self.last.is_some_and(|last| number <= last) {
+            return Err(Lost::Repeated(number));
+        }
+        self.last = Some(number);
         self.port
             .submit_meanwhile(Turn::Number(number), keys, &mut self.server)
     }
@@ -133,7 +162,8 @@ impl<F: Filter> Node<F> {
         self.port.drain_meanwhile(verdicts, &mut self.server)
     }
 
-    /// The verdicts of the oldest batch that was submitted and not taken, if they are complete; true if they were. Serves peers once.
+    /// The verdicts of the oldest batch that was submitted and not taken, if they are complete; true if they were. False if they are not
+    /// yet, or nothing is [in flight](Self::in_flight). Serves peers once.
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
@@ -171,7 +201,24 @@ impl<F: Filter> Node<F> {
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::sync::atomic::{AtomicBool, Ordering};
+    /// use echoless::{FingerprintSpec, Mesh};
+    /// let mut node = Mesh::new().nodes(FingerprintSpec::new(1 << 20).build_partitions(1)?)?.remove(0);
+    /// let (there_is_input, doorbell) = (AtomicBool::new(false), node.doorbell());
+    /// std::thread::scope(|scope| {
+    ///     scope.spawn(|| {
+    ///         there_is_input.store(true, Ordering::Release);
+    ///         doorbell.ring();
+    ///     });
+    ///     node.serve_until(|| there_is_input.load(Ordering::Acquire))
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn serve_until(&mut self, mut condition: impl FnMut() -> bool) -> Result<(), Lost> {
+        self.port.check_whole()?;
         while !condition() {
             if !self.port.work(&mut self.server)? {
                 self.port.wait_for_answers(&self.server, |_| condition());
@@ -189,15 +236,22 @@ impl<F: Filter> Node<F> {
 
     /// Says that this node brings no more batches, serves its peers until they have said so too, and gives the partition back.
     ///
+    /// If it succeeds, all batches of this node are recorded in all partitions. Verdicts that were not taken before are gone.
+    ///
     /// # Errors
     /// As [`submit`](Self::submit).
     pub fn finish(mut self) -> Result<F, Lost> {
+        self.port.check_whole()?;
         self.port.say_farewell(&mut self.server)?;
-        while !self.server.is_finished() {
+        // A peer may have said farewell and be lost before it came to the batches in flight.
+        let finished = |server: &PartitionServer<F>, lanes: &[Lane]| {
+            server.is_finished() && lanes.iter().all(Lane::is_answered)
+        };
+        while !finished(&self.server, self.port.lanes()) {
             if !self.port.work(&mut self.server)? {
                 let server = &self.server;
-                let finished = || server.is_finished();
-                self.port.wait_for_answers(server, |_| finished());
+                self.port
+                    .wait_for_answers(server, |lanes| finished(server, lanes));
                 self.port.collect()?;
             }
         }

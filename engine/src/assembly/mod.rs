@@ -13,8 +13,9 @@
 //!
 //! **What is promised of the order.** Keys of one port reach every partition in the order of the port, so with one port the verdicts
 //! are those of the undivided filter, for any number of workers. Between independent ports of an [`Engine`] nothing is promised but
-//! that each key is tested and recorded in one step: of two ports that bring the same new key, exactly one hears Fresh. The batches
-//! of a [`Mesh`] are numbered, and partitions apply them by number, so its verdicts are those of the undivided filter too.
+//! that each key is tested and recorded in one step: of two ports that bring the same new key, exactly one hears Fresh. (Both do if the
+//! filter forgets the key in between, and none does if it is a false positive.) The batches of a [`Mesh`] are numbered, and partitions
+//! apply them by number, so its verdicts are those of the undivided filter too.
 
 mod engine;
 mod lane;
@@ -22,10 +23,13 @@ mod mesh;
 mod message;
 mod pinning;
 mod port;
+mod rings;
 mod routing;
 mod server;
+mod shutdown;
 
 pub use engine::{Engine, EngineBuilder};
 pub use mesh::{Mesh, Node};
 pub use pinning::{Pinning, pin_thread};
 pub use port::Port;
+pub use shutdown::ShutdownError;

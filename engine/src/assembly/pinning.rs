@@ -2,7 +2,7 @@
 
 use crate::error::SpecError;
 
-/// Where to run the threads of an engine or a mesh.
+/// Where to run threads: the workers of an engine, or any that a caller starts and [pins](pin_thread), as those of a mesh.
 ///
 /// # Examples
 /// ```
@@ -17,7 +17,8 @@ pub enum Pinning {
     /// Wherever the system puts them.
     #[default]
     None,
-    /// Thread `i` on core `i`, counted through the cores that this process may use, and round again if there are more threads.
+    /// Thread `i` on core `i`, counted through the cores that this process may use, and round again if there are more threads. Where the
+    /// system does not say which cores these are, as [`None`](Self::None).
     Spread,
     /// Thread `i` on the `i`-th of these cores.
     Cores(Vec<usize>),
@@ -58,7 +59,24 @@ fn usable_cores() -> Vec<usize> {
     cores.into_iter().map(|core| core.id).collect()
 }
 
-/// Moves the calling thread to a core, if one is given, as [`Pinning::cores`] chose it; false if the system refused.
+/// Moves the calling thread to a core, if one is given, as [`Pinning::cores`] chose it; false if the system refused, and the thread runs on
+/// wherever it did.
+///
+/// # Examples
+/// ```
+/// use echoless::{Pinning, assembly::pin_thread};
+/// let cores = Pinning::Spread.cores(2)?;
+/// std::thread::scope(|scope| {
+///     for core in cores {
+///         scope.spawn(move || {
+///             if !pin_thread(core) {
+///                 eprintln!("core {core:?} is refused");
+///             }
+///         });
+///     }
+/// });
+/// # Ok::<(), echoless::SpecError>(())
+/// ```
 pub fn pin_thread(core: Option<usize>) -> bool {
     core.is_none_or(|id| core_affinity::set_for_current(core_affinity::CoreId { id }))
 }

@@ -16,6 +16,11 @@ use crate::verdicts::Verdicts;
 ///
 /// Batches are recycled: after the first few, nothing is allocated.
 ///
+/// **When a partition is lost** (its worker panicked, or the engine was shut down) every later batch is refused, whichever partitions its
+/// keys belong to. The verdicts of earlier batches come first, as far as they were answered in all partitions; after them comes [`Lost`],
+/// again and again. [`poll`](Self::poll) and [`drain`](Self::drain) look only at what is in flight: while nothing is, and no call has said
+/// `Lost` yet, they say `false`.
+///
 /// # Examples
 /// ```
 /// use echoless::{Engine, FingerprintSpec, KeyHasher, Verdicts};
@@ -113,10 +118,12 @@ impl Port {
         }
     }
 
-    /// Hands in a batch; its verdicts come from [`poll`](Self::poll). Waits where the partitions cannot keep up.
+    /// Hands in a batch; its verdicts come from [`poll`](Self::poll) or [`drain`](Self::drain). Waits where the partitions cannot keep up.
+    ///
+    /// Verdicts are kept until they are taken, however many there are: a caller that only submits fills the memory.
     ///
     /// # Errors
-    /// [`Lost`] if the owner of a partition is gone; then some of the keys may have been recorded. No later batch is taken.
+    /// [`Lost`] if the owner of any partition is gone; then some of the keys may have been recorded. No later batch is taken.
     ///
     /// # Panics
     /// If the batch has 2^32 keys or more.
@@ -124,7 +131,8 @@ impl Port {
         self.submit_meanwhile(Turn::Unnumbered, keys, &mut Idle)
     }
 
-    /// The verdicts of the oldest batch that was submitted and not polled, if they are complete; true if they were.
+    /// The verdicts of the oldest batch that was submitted and not polled, if they are complete; true if they were. False if they are not
+    /// yet, or nothing is [in flight](Self::in_flight).
     ///
     /// # Errors
     /// [`Lost`] if the owner of a partition is gone and they will never be.
@@ -190,7 +198,8 @@ impl Port {
         Ok(())
     }
 
-    fn check_whole(&self) -> Result<(), Lost> {
+    /// That nothing is known to be lost.
+    pub(super) fn check_whole(&self) -> Result<(), Lost> {
         self.lost.map_or(Ok(()), Err)
     }
 
@@ -206,6 +215,10 @@ impl Port {
             keys.len()
         );
         self.check_whole()?;
+        // Also of a partition that has none of these keys: no later batch is taken.
+        if let Some(owner) = self.lanes.iter().position(Lane::is_closed) {
+            return Err(self.lose(owner));
+        }
         let mut batch = self.free.pop().unwrap_or_default();
         batch.verdicts.reset(keys.len());
         batch.unanswered = 1;
@@ -274,7 +287,7 @@ impl Port {
                 self.wait_for_answers(meanwhile, |_| false);
             }
         }
-        Ok(false)
+        self.check_whole().map(|()| false)
     }
 
     /// Does some work meanwhile; false if there is none.
@@ -306,6 +319,10 @@ impl Port {
         sleeper.wait_until(self.wait, || {
             meanwhile.has_work() || lanes.iter().any(Lane::has_answer) || condition(lanes)
         });
+    }
+
+    pub(super) fn lanes(&self) -> &[Lane] {
+        &self.lanes
     }
 
     pub(super) fn doorbell(&self) -> Doorbell {

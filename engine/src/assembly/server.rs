@@ -3,9 +3,10 @@
 use crate::error::Lost;
 use crate::filters::Filter;
 use crate::hash::KeyHash;
+use crate::sync::check;
 use crate::transport::{Consumer, PopError, Producer};
 
-use super::message::{Kind, MESSAGE_KEYS, Request};
+use super::message::{Kind, Request};
 
 /// How many messages are answered in one pass, before the thread looks around again: 4096 keys.
 const MESSAGES_AT_ONCE: usize = 64;
@@ -66,6 +67,8 @@ enum Front {
     Due,
     /// A message of a later batch.
     Early,
+    /// A message of a batch that has ended.
+    Late(u64),
     /// Nothing yet.
     Nothing,
     /// The port has left in good order.
@@ -92,10 +95,17 @@ impl<F: Filter> PartitionServer<F> {
         self.filter
     }
 
+    /// Takes no more messages than are there, but for those that are being pushed at this moment.
+    pub(super) fn close(&mut self) {
+        for inlet in &mut self.inlets {
+            inlet.requests.close();
+        }
+    }
+
     /// Answers the messages that are due, all in one pass through the filter; false if there was none.
     ///
     /// # Errors
-    /// [`Lost`] if, in order of turns, the batch that is due can never come.
+    /// [`Lost`] if, in order of turns, the batch that is due can never come, or one comes again.
     pub(super) fn serve(&mut self) -> Result<bool, Lost> {
         self.gather();
         let served = !self.messages.is_empty();
@@ -104,6 +114,7 @@ impl<F: Filter> PartitionServer<F> {
         for index in 0..self.inlets.len() {
             match (self.order, self.front(index)) {
                 (Order::Turns, Front::Gone) => return Err(Lost::Peer(index)),
+                (_, Front::Late(number)) => return Err(Lost::Repeated(number)),
                 (_, Front::Early | Front::Farewell | Front::Gone) => {}
                 (_, Front::Due | Front::Nothing) => hopeless = false,
             }
@@ -123,7 +134,7 @@ impl<F: Filter> PartitionServer<F> {
                 let mut hopeless = true;
                 for front in fronts {
                     match front {
-                        Front::Due | Front::Gone => return true,
+                        Front::Due | Front::Late(_) | Front::Gone => return true,
                         Front::Nothing => hopeless = false,
                         Front::Early | Front::Farewell => {}
                     }
@@ -133,13 +144,9 @@ impl<F: Filter> PartitionServer<F> {
         }
     }
 
-    /// Whether no message is left or will come, and no port is missed.
+    /// Whether every port has left in good order, and no message of theirs is left.
     pub(super) fn is_finished(&self) -> bool {
-        (0..self.inlets.len()).all(|index| match self.front(index) {
-            Front::Farewell => true,
-            Front::Gone => self.order == Order::Arrival,
-            Front::Due | Front::Early | Front::Nothing => false,
-        })
+        (0..self.inlets.len()).all(|index| self.front(index) == Front::Farewell)
     }
 
     fn front(&self, index: usize) -> Front {
@@ -147,8 +154,9 @@ impl<F: Filter> PartitionServer<F> {
             Err(PopError::Empty) => Front::Nothing,
             Err(PopError::Closed) => Front::Gone,
             Ok(request) if request.kind == Kind::Farewell => Front::Farewell,
-            Ok(request) if !self.is_due(&request) => Front::Early,
-            Ok(_) => Front::Due,
+            Ok(request) if self.is_due(&request) => Front::Due,
+            Ok(request) if request.turn < self.turn => Front::Late(request.turn),
+            Ok(_) => Front::Early,
         }
     }
 
@@ -201,7 +209,7 @@ impl<F: Filter> PartitionServer<F> {
         }
         self.verdicts.clear();
         self.verdicts
-            .resize(self.keys.len().div_ceil(MESSAGE_KEYS), 0);
+            .resize(self.keys.len().div_ceil(u64::BITS as usize), 0);
         self.filter.observe_words(&self.keys, &mut self.verdicts);
         let mut start = 0;
         for (index, count) in self.messages.drain(..) {
@@ -212,7 +220,7 @@ impl<F: Filter> PartitionServer<F> {
         for inlet in self.inlets.iter_mut().filter(|inlet| inlet.taken > 0) {
             // The port keeps no more questions open than there is room for answers, so this fails only if it is gone.
             let pushed = inlet.answers.push_batch(inlet.answered.drain(..));
-            debug_assert!(pushed == Ok(inlet.taken) || inlet.answers.is_closed());
+            check!(pushed == Ok(inlet.taken) || inlet.answers.is_closed());
             inlet.requests.release(inlet.taken);
             inlet.taken = 0;
         }

@@ -14,9 +14,9 @@ const AHEAD: usize = 128;
 /// A duplicate filter that any number of threads use at once through `&self`. One word of one cache line is touched for each key.
 ///
 /// **The promise.** Of any number of threads that observe one new key, at once or one after the other, exactly one hears
-/// [`Verdict::Fresh`]. For [`SharedForm::Bloom`] this holds without condition. For the forms that age it holds as long as the
-/// key is not forgotten meanwhile: a row forgets a key when as many other new keys (4 or 2) came to its word, an ageing Bloom word when
-/// other new keys cleared one of its bits. A false positive is heard by all as [`Verdict::Duplicate`].
+/// [`Verdict::Fresh`]. For [`SharedForm::Bloom`] this holds as long as nobody [clears](Self::clear) the filter. For the forms that age,
+/// the key must not be forgotten meanwhile either: a row forgets a key when as many other new keys (4 or 2) came to its word, an ageing
+/// Bloom word when other new keys cleared one of its bits. A false positive is heard by all as [`Verdict::Duplicate`].
 ///
 /// Who hears `Duplicate` also sees what the thread that heard `Fresh` wrote before it observed the key (release and acquire).
 ///

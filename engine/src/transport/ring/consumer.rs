@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::ops::Deref;
 
 use super::{PopError, Shared};
-use crate::sync::{Arc, ConstPtr, Ordering};
+use crate::sync::{Arc, ConstPtr, Ordering, check};
 use crate::transport::wait::Doorbell;
 
 /// The end that pops. Dropping it closes the ring.
@@ -59,7 +59,8 @@ impl<T> Consumer<T> {
         self.check_ready(0) != Err(PopError::Empty)
     }
 
-    /// Closes the ring: what is in it can still be popped.
+    /// Closes the ring: what is in it can still be popped, and so can what the producer is pushing at this moment, also after a pop
+    /// that said [`PopError::Closed`]. A push that begins when the producer knows fails.
     pub fn close(&mut self) {
         self.ring.close();
         if let Some(writer) = &self.doorbell {
@@ -72,7 +73,7 @@ impl<T> Consumer<T> {
     ///
     /// # Errors
     /// [`PopError::Empty`] if there are not so many items yet (the ring never holds more than its capacity), and
-    /// [`PopError::Closed`] if there will not be.
+    /// [`PopError::Closed`] if the ring is closed as well.
     #[inline]
     pub fn peek(&self, ahead: usize) -> Result<Peeked<'_, T>, PopError> {
         self.check_ready(ahead)?;
@@ -122,7 +123,7 @@ impl<T> Consumer<T> {
         if ready() < wanted {
             // Acquire: pairs with the Release in `Producer::publish`; the slots before `tail` are written.
             self.seen_tail.set(self.ring.tail.load(Ordering::Acquire));
-            debug_assert!(ready() <= self.capacity());
+            check!(ready() <= self.capacity());
         }
         ready()
     }
@@ -167,7 +168,7 @@ impl<T: Default> Consumer<T> {
     /// Takes the item `ahead` places behind the front, which must be there.
     #[inline]
     fn take(&mut self, ahead: usize) -> T {
-        debug_assert!(ahead < self.ready(0));
+        check!(ahead < self.ready(0));
         let slot = self.ring.slot(self.head.wrapping_add(ahead)).get_mut();
         // SAFETY: the slot is before the `tail` that was read, so the consumer's, and `&mut self` is the consumer.
         slot.with(|slot| unsafe { std::mem::take(&mut *slot) })

@@ -15,7 +15,8 @@
 //! Slots are made once, from [`Default`], and always hold a value, so that a message of several cache lines is written and read
 //! in place ([`Producer::vacant`], [`Consumer::peek`]), whatever it allocated is recycled, and no slot can leak or drop twice.
 //!
-//! An end that is closed or dropped closes the ring: pushes fail at once, pops once the ring is empty. What is still in a ring
+//! An end that is closed or dropped closes the ring: pushes fail at once (but for one that is under way when the consumer closes), pops
+//! once the ring is empty. What is still in a ring
 //! when its second end goes is dropped with it.
 
 #![allow(unsafe_code)] // sharing the slots, by the contract above
@@ -24,7 +25,7 @@ use crossbeam_utils::CachePadded;
 use thiserror::Error;
 
 use crate::error::{BuildError, MemoryError, SpecError};
-use crate::sync::{Arc, AtomicBool, AtomicUsize, Ordering, UnsafeCell};
+use crate::sync::{Arc, AtomicBool, AtomicUsize, Ordering, UnsafeCell, check};
 
 mod consumer;
 mod producer;
@@ -60,7 +61,8 @@ pub enum PopError {
     /// None is there yet.
     #[error("the ring is empty")]
     Empty,
-    /// None is there, and none will come: one of the ends was closed or dropped.
+    /// None is there, and none will come: the producer was closed or dropped. If it was the consumer, a push that had begun before may
+    /// still come.
     #[error("the ring is closed")]
     Closed,
 }
@@ -81,7 +83,7 @@ unsafe impl<T: Send> Sync for Shared<T> {}
 impl<T> Shared<T> {
     #[inline(always)]
     fn slot(&self, index: usize) -> &UnsafeCell<T> {
-        debug_assert!(self.slots.len().is_power_of_two());
+        check!(self.slots.len().is_power_of_two());
         &self.slots[index & (self.slots.len() - 1)]
     }
 
@@ -124,6 +126,13 @@ pub fn bounded<T: Default>(capacity: usize) -> Result<(Producer<T>, Consumer<T>)
     starting_at(capacity, 0)
 }
 
+/// What a ring of `capacity` slots takes, in bytes, without what its items own.
+pub(crate) const fn bytes<T>(capacity: usize) -> u64 {
+    (capacity as u64)
+        .saturating_mul(size_of::<T>() as u64)
+        .saturating_add(size_of::<Shared<T>>() as u64)
+}
+
 /// [`bounded`], with both indices at `start`, so that a test can have them wrap.
 fn starting_at<T: Default>(
     capacity: usize,
@@ -136,7 +145,7 @@ fn starting_at<T: Default>(
     slots
         .try_reserve_exact(capacity)
         .map_err(|reason| MemoryError {
-            bytes: (capacity as u64).saturating_mul(size_of::<T>() as u64),
+            bytes: bytes::<T>(capacity),
             reason: reason.to_string(),
         })?;
     slots.resize_with(capacity, || UnsafeCell::new(T::default()));

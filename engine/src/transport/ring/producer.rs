@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 
 use super::{PushError, Shared};
-use crate::sync::{Arc, MutPtr, Ordering};
+use crate::sync::{Arc, MutPtr, Ordering, check};
 use crate::transport::wait::Doorbell;
 
 /// The end that pushes. Dropping it closes the ring.
@@ -73,7 +73,7 @@ impl<T> Producer<T> {
         self.announce();
     }
 
-    /// Pushes one item.
+    /// Pushes one item. While the consumer is closing the ring, a push may succeed whose item nobody pops; it is dropped with the ring.
     ///
     /// # Errors
     /// If the ring is full or closed; the error holds the item.
@@ -162,7 +162,7 @@ impl<T> Producer<T> {
         if room() < wanted {
             // Acquire: pairs with the Release in `Consumer::release`; the consumer has finished with the slots before `head`.
             self.seen_head.set(self.ring.head.load(Ordering::Acquire));
-            debug_assert!(self.tail.wrapping_sub(self.seen_head.get()) <= self.capacity());
+            check!(self.tail.wrapping_sub(self.seen_head.get()) <= self.capacity());
         }
         room()
     }

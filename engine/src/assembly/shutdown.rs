@@ -1,0 +1,65 @@
+//! What is left of an engine of which workers panicked.
+
+use std::any::Any;
+use std::error::Error;
+use std::fmt;
+
+/// Some partitions of an [`Engine`](crate::Engine) are lost; the others are here.
+///
+/// # Examples
+/// ```
+/// use echoless::{ShutdownError, FingerprintLines};
+/// fn say_what_is_left(error: &ShutdownError<FingerprintLines>) {
+///     for (partition, panic) in &error.lost {
+///         eprintln!("partition {partition} is lost: {panic}");
+///     }
+///     for (partition, filter) in &error.survivors {
+///         eprintln!("partition {partition} has seen {} keys", filter.report().observed);
+///     }
+/// }
+/// ```
+pub struct ShutdownError<F> {
+    /// The partitions whose workers ended well, each with its number.
+    pub survivors: Vec<(usize, F)>,
+    /// The partitions whose workers panicked, each with its number and the message of the panic.
+    pub lost: Vec<(usize, String)>,
+}
+
+impl<F> ShutdownError<F> {
+    pub(super) const fn new(survivors: Vec<(usize, F)>, lost: Vec<(usize, String)>) -> Self {
+        Self { survivors, lost }
+    }
+}
+
+/// The message of a panic.
+pub(super) fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("a panic without a message")
+        .to_owned()
+}
+
+impl<F> fmt::Debug for ShutdownError<F> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let survivors: Vec<usize> = self.survivors.iter().map(|(index, _)| *index).collect();
+        out.debug_struct("ShutdownError")
+            .field("survivors", &survivors)
+            .field("lost", &self.lost)
+            .finish()
+    }
+}
+
+impl<F> fmt::Display for ShutdownError<F> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, (index, message)) in self.lost.iter().enumerate() {
+            let separator = if place == 0 { "" } else { "; " };
+            write!(
+                out,
+                "{separator}partition {index} is lost: its worker panicked ({message})"
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl<F> Error for ShutdownError<F> {}

@@ -1,0 +1,30 @@
+//! A filter that panics, for what becomes of the others.
+
+use echoless::{Filter, KeyHash, Partitioned, Partitioning};
+
+/// A filter that panics at one key.
+pub(crate) struct Fragile(pub(crate) KeyHash);
+
+impl Filter for Fragile {
+    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+        assert!(!keys.contains(&self.0), "this key panics on purpose");
+        duplicates.fill(0);
+    }
+
+    fn contains(&self, _key: KeyHash) -> bool {
+        false
+    }
+
+    fn clear(&mut self) {}
+
+    fn memory_bytes(&self) -> u64 {
+        0
+    }
+}
+
+pub(crate) const BAD_KEY: KeyHash = KeyHash(u64::MAX);
+
+pub(crate) fn fragile(count: usize) -> Partitioned<Fragile> {
+    let partitioning = Partitioning::new(100, count).unwrap();
+    Partitioned::new(partitioning, (0..count).map(|_| Fragile(BAD_KEY)).collect()).unwrap()
+}

@@ -1,0 +1,165 @@
+//! Verdicts and evictions are those of the undivided filter, for any number of threads, depth of rings and size of batches.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use echoless::{
+    Engine, FingerprintLines, FingerprintSpec, KeyHash, KeyHasher, Mesh, Node, Verdicts,
+};
+use proptest::prelude::*;
+
+use crate::streams::{batches, duplicates, oracle, spec, stream};
+
+fn through_engine(
+    keys: &[KeyHash],
+    workers: usize,
+    depth: usize,
+    size: usize,
+    in_flight: usize,
+) -> (Vec<bool>, u64) {
+    let filter = spec().build_partitions(workers).unwrap();
+    let (engine, mut ports) = Engine::builder(filter).ring_depth(depth).start().unwrap();
+    let mut port = ports.remove(0);
+    let mut verdicts = Verdicts::new();
+    let mut all = Vec::new();
+    for batch in batches(keys, size) {
+        port.submit(batch).unwrap();
+        while port.in_flight() > in_flight {
+            assert!(port.drain(&mut verdicts).unwrap());
+            all.extend(duplicates(&verdicts));
+        }
+        if port.poll(&mut verdicts).unwrap() {
+            all.extend(duplicates(&verdicts));
+        }
+    }
+    while port.drain(&mut verdicts).unwrap() {
+        all.extend(duplicates(&verdicts));
+    }
+    drop(port);
+    let filter = engine.shutdown().unwrap();
+    (all, FingerprintLines::report_of(filter.filters()).evictions)
+}
+
+fn through_mesh(keys: &[KeyHash], nodes: usize, depth: usize, size: usize) -> (Vec<bool>, u64) {
+    let filter = spec().build_partitions(nodes).unwrap();
+    let batches = batches(keys, size);
+    let next = AtomicU64::new(0);
+    let run = |mut node: Node<FingerprintLines>| {
+        let mut out = Vec::new();
+        let mut pending = Vec::new();
+        let mut verdicts = Verdicts::new();
+        loop {
+            // Numbers are handed out as nodes come for them, two batches in flight at a time.
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if let Some(batch) = batches.get(number as usize) {
+                node.submit(number, batch).unwrap();
+                pending.push(number);
+            }
+            let ended = number as usize >= batches.len();
+            while pending.len() > if ended { 0 } else { 1 } {
+                assert!(node.drain(&mut verdicts).unwrap());
+                out.push((pending.remove(0), duplicates(&verdicts)));
+            }
+            if ended {
+                return (out, node.finish().unwrap());
+            }
+        }
+    };
+    let results: Vec<_> = thread::scope(|scope| {
+        let nodes = Mesh::new().ring_depth(depth).nodes(filter).unwrap();
+        let threads: Vec<_> = nodes
+            .into_iter()
+            .map(|node| scope.spawn(|| run(node)))
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect()
+    });
+    let mut parts = Vec::new();
+    let mut filters = Vec::new();
+    for (part, filter) in results {
+        parts.extend(part);
+        filters.push(filter);
+    }
+    parts.sort_by_key(|(number, _)| *number);
+    let all = parts
+        .into_iter()
+        .flat_map(|(_, verdicts)| verdicts)
+        .collect();
+    (all, FingerprintLines::report_of(&filters).evictions)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn an_engine_judges_as_the_undivided_filter(
+        count in 0u64..6000, seed: u64, workers in 1usize..9, depth in 0u32..5, size in 1usize..700, in_flight in 0usize..4,
+    ) {
+        let keys = stream(count, seed);
+        prop_assert_eq!(through_engine(&keys, workers, 1 << depth, size, in_flight), oracle(&keys));
+    }
+
+    #[test]
+    fn a_mesh_judges_as_the_undivided_filter(
+        count in 0u64..6000, seed: u64, nodes in 1usize..9, depth in 0u32..5, size in 1usize..700,
+    ) {
+        let keys = stream(count, seed);
+        prop_assert_eq!(through_mesh(&keys, nodes, 1 << depth, size), oracle(&keys));
+    }
+}
+
+#[test]
+fn oversubscribed_threads_with_tiny_rings_agree_on_a_long_stream() {
+    let keys = stream(300_000, 7);
+    let expected = oracle(&keys);
+    assert!(
+        expected.1 > 0,
+        "without evictions the order of keys would not matter"
+    );
+    assert_eq!(through_engine(&keys, 6, 1, 500, 2), expected);
+    assert_eq!(through_mesh(&keys, 7, 1, 500), expected);
+}
+
+#[test]
+fn of_several_ports_exactly_one_hears_fresh() {
+    let keys: Vec<KeyHash> = (0..50_000u64)
+        .map(|key| KeyHasher::seeded(1).hash_u64(key))
+        .collect();
+    // Room for all, so that no key is forgotten and heard as fresh again.
+    let filter = FingerprintSpec::new(64 << 16).build_partitions(2).unwrap();
+    let (engine, ports) = Engine::builder(filter).ports(4).start().unwrap();
+    let fresh: Vec<Vec<bool>> = thread::scope(|scope| {
+        let ingest = |mut port: echoless::Port| {
+            let keys = &keys;
+            scope.spawn(move || {
+                let mut verdicts = Verdicts::new();
+                let mut fresh = Vec::new();
+                for batch in keys.chunks(333) {
+                    port.observe(batch, &mut verdicts).unwrap();
+                    fresh.extend(
+                        duplicates(&verdicts)
+                            .into_iter()
+                            .map(|duplicate| !duplicate),
+                    );
+                }
+                fresh
+            })
+        };
+        let threads: Vec<_> = ports.into_iter().map(ingest).collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect()
+    });
+    for index in 0..keys.len() {
+        assert_eq!(
+            fresh.iter().filter(|port| port[index]).count(),
+            1,
+            "key {index}"
+        );
+    }
+    let report = FingerprintLines::report_of(engine.shutdown().unwrap().filters());
+    assert_eq!((report.observed, report.fresh), (200_000, 50_000));
+}
