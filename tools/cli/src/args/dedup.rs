@@ -124,7 +124,7 @@ pub(crate) struct DedupArgs {
     #[arg(long, value_name = "N", help_heading = "Threads")]
     pub(crate) threads: Option<u64>,
 
-    /// Keep each thread on a core of its own
+    /// Keep each thread on a core of its own; refused if there are more threads than cores
     #[arg(long, help_heading = "Threads")]
     pub(crate) pin: bool,
 

@@ -3,6 +3,9 @@
 use std::num::NonZeroUsize;
 use std::thread::available_parallelism;
 
+use echoless::assembly::pin_thread;
+use echoless::{Pinning, SpecError};
+
 use echoless::KeyHasher;
 
 use super::fields::FieldList;
@@ -39,6 +42,31 @@ pub(crate) struct Job {
     pub(crate) threads: Threads,
     /// Whether each thread stays on a core of its own.
     pub(crate) pin: bool,
+}
+
+impl Job {
+    /// The core that each thread is to stay on; none if that was not asked for.
+    pub(crate) fn cores(&self, threads: usize) -> Result<Vec<Option<usize>>, SpecError> {
+        if !self.pin {
+            return Ok(vec![None; threads]);
+        }
+        let cores = available_parallelism().map_or(1, NonZeroUsize::get);
+        if threads > cores {
+            let allowed = format!("1 to {cores} with --pin, a core for each");
+            return Err(SpecError::new("threads", threads.to_string(), allowed));
+        }
+        Pinning::Spread.cores(threads)
+    }
+}
+
+/// Has this thread stay on a core, if one is given.
+pub(crate) fn pin(core: Option<usize>) -> Result<(), SpecError> {
+    if pin_thread(core) {
+        return Ok(());
+    }
+    let asked = core.map_or_else(String::new, |core| format!("core {core}"));
+    let allowed = "a core that the system lets this process choose";
+    Err(SpecError::new("pin", asked, allowed))
 }
 
 /// How many threads share the work.

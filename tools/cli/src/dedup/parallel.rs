@@ -11,14 +11,12 @@ use std::thread;
 
 use crossbeam_channel::{Receiver, Sender};
 use crossbeam_queue::ArrayQueue;
-use echoless::Pinning;
-use echoless::assembly::pin_thread;
 use echoless::transport::Doorbell;
 
 use super::chunk::Chunk;
 use super::delivery::Delivery;
 use super::feed::Feed;
-use super::job::Job;
+use super::job::{Job, pin};
 use super::keys::KeyReader;
 use super::seat::Seat;
 use crate::failure::Failure;
@@ -121,12 +119,7 @@ pub(super) fn pass<S: Seat>(
     delivery: &mut Delivery,
 ) -> Result<Passed<S::Filter>, Failure> {
     let threads = seats.len();
-    let cores = if job.pin {
-        Pinning::Spread
-    } else {
-        Pinning::None
-    }
-    .cores(threads)?;
+    let cores = job.cores(threads)?;
     let intake = Arc::new(Intake {
         chunks: ArrayQueue::new(threads * CHUNKS_PER_SEAT),
         reader: OnceLock::new(),
@@ -157,7 +150,7 @@ pub(super) fn pass<S: Seat>(
         let run = |(seat, core)| {
             let (turns, recycle) = (&turns, recycle.clone());
             thread::Builder::new().spawn_scoped(scope, move || {
-                pin_thread(core);
+                pin(core)?;
                 run_seat(seat, turns, &recycle)
             })
         };

@@ -12,7 +12,7 @@ use super::chunk::Chunk;
 use super::delivery::Delivery;
 use super::feed::Feed;
 use super::filter::FilterChoice;
-use super::job::Job;
+use super::job::{Job, pin};
 use super::parallel;
 use super::seat::in_turn;
 use crate::failure::Failure;
@@ -25,6 +25,7 @@ pub(crate) fn run(job: Job) -> Result<ExitCode, Failure> {
         source.check()?;
     }
     let threads = job.threads.count(job.filter.most_threads());
+    job.cores(threads)?;
     match &job.filter {
         FilterChoice::Fingerprints(spec) => {
             let judge = match threads {
@@ -65,6 +66,7 @@ fn run_with<F: Filter>(
     let mut delivery = Delivery::open(job, began)?;
     let (threads, (passed, filters)) = match judge {
         Judge::Alone(mut filter) => {
+            pin(job.cores(1)?[0])?;
             let passed = pass(Feed::new(Arc::clone(job)), &mut filter, &mut delivery);
             (1, (passed, vec![filter]))
         }

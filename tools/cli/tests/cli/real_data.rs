@@ -21,6 +21,12 @@ fn distinct_lines_of_the_access_log() {
     assert_eq!(dedup(&["--count", &log], b"").text(), "9981\n");
     let lines = dedup(&[&log], b"").bytes();
     assert_eq!(lines.iter().filter(|byte| **byte == b'\n').count(), 9981);
+    for threads in ["1", "2", "3", "8"] {
+        assert!(
+            dedup(&["--threads", threads, &log], b"").bytes() == lines,
+            "{threads} threads"
+        );
+    }
 }
 
 #[test]

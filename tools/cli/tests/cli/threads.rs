@@ -1,6 +1,7 @@
 //! Any number of threads gives the bytes, counts and errors of one.
 
 use std::io::{Read, Write};
+use std::thread::available_parallelism;
 
 use serde_json::Value;
 
@@ -177,10 +178,22 @@ fn a_reader_that_leaves_ends_many_threads_though_the_producer_stays() {
 }
 
 #[test]
-fn threads_are_pinned_where_asked() {
+fn threads_are_pinned_where_asked_if_there_is_a_core_for_each() {
     let input = records();
-    let pinned = dedup(&["--threads", "2", "--pin"], &input).bytes();
-    assert!(pinned == dedup(&[], &input).bytes());
+    let expected = dedup(&[], &input).bytes();
+    let cores = available_parallelism().unwrap().get();
+    for threads in 1..=cores.min(3) {
+        let pinned = dedup(&["--pin", "--threads", &threads.to_string()], &input).bytes();
+        assert!(pinned == expected, "{threads} threads");
+    }
+    let threads = (cores + 1).to_string();
+    let refused = format!(
+        "threads: {threads} is not possible; allowed: 1 to {cores} with --pin, a core for each"
+    );
+    assert_eq!(
+        dedup(&["--pin", "--threads", &threads], &input).refusal(),
+        refused
+    );
 }
 
 #[test]
