@@ -49,8 +49,13 @@ impl Tool {
     }
 }
 
-/// The tools, ours first, once for each size of its memory.
-pub(super) fn catalogue(echoless: &Path, memory: &[String], installed: &Path) -> Vec<Tool> {
+/// The tools, ours first, once for each size of its memory and number of threads.
+pub(super) fn catalogue(
+    echoless: &Path,
+    memory: &[String],
+    threads: &[String],
+    installed: &Path,
+) -> Vec<Tool> {
     let found = |name: &'static str, arguments: &[&str]| Tool {
         name,
         program: find(name, installed),
@@ -62,11 +67,17 @@ pub(super) fn catalogue(echoless: &Path, memory: &[String], installed: &Path) ->
         reference: Some(0),
         ..found(name, &["!seen[$0]++"])
     };
-    let ours = |memory: &String| Tool {
+    let ours = |memory: &String, threads: &String| Tool {
         program: Some(echoless.to_owned()),
-        ..found("echoless", &["dedup", "--quiet", "--memory", memory])
+        ..found(
+            "echoless",
+            &["dedup", "--quiet", "--memory", memory, "--threads", threads],
+        )
     };
-    let mut tools: Vec<Tool> = memory.iter().map(ours).collect();
+    let mut tools: Vec<Tool> = memory
+        .iter()
+        .flat_map(|memory| threads.iter().map(|threads| ours(memory, threads)))
+        .collect();
     tools.push(Tool {
         reference: Some(1),
         ..found("sort", &["-u"])
@@ -147,11 +158,19 @@ mod tests {
         assert!(find("sort", nowhere).is_some());
         assert!(find("no-such-tool-anywhere", nowhere).is_none());
         let memory = ["1MiB", "2MiB"].map(str::to_owned);
-        let tools = catalogue(Path::new("/made/echoless"), &memory, nowhere);
-        assert_eq!(tools[0].form(), "echoless dedup --quiet --memory 1MiB");
-        assert_eq!(tools[1].form(), "echoless dedup --quiet --memory 2MiB");
+        let threads = ["1", "3"].map(str::to_owned);
+        let tools = catalogue(Path::new("/made/echoless"), &memory, &threads, nowhere);
+        let ours = |memory, threads| {
+            format!("echoless dedup --quiet --memory {memory} --threads {threads}")
+        };
+        let expected = [("1MiB", 1), ("1MiB", 3), ("2MiB", 1), ("2MiB", 3)];
+        for (tool, (memory, threads)) in tools.iter().zip(expected) {
+            assert_eq!(tool.form(), ours(memory, threads));
+        }
         let names: Vec<&str> = tools.iter().map(|tool| tool.name).collect();
-        assert!(names.starts_with(&["echoless", "echoless", "sort", "mawk", "gawk"]));
+        assert!(names.starts_with(&[
+            "echoless", "echoless", "echoless", "echoless", "sort", "mawk", "gawk"
+        ]));
         assert!(names.ends_with(&["huniq", "runiq"]));
     }
 }

@@ -25,6 +25,9 @@ pub struct Arguments {
     /// longer than to go through the file.
     #[arg(long, value_delimiter = ',', default_value = "256MiB,128MiB")]
     memory: Vec<String>,
+    /// The threads of our command, one row for each.
+    #[arg(long, value_delimiter = ',', default_value = "1,2")]
+    threads: Vec<String>,
     /// Time the writing of a file too; else the timed output goes nowhere, as the kernel's part of the writing is the same for all.
     #[arg(long)]
     into_file: bool,
@@ -86,7 +89,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let file = folder.path().join("input");
         let lines = (arguments.mib << 20) / line_bytes;
         generate(&echoless, generator, lines, &file)?;
-        let tools = catalogue::catalogue(&echoless, &arguments.memory, &installed.join("bin"));
+        let tools = catalogue::catalogue(
+            &echoless,
+            &arguments.memory,
+            &arguments.threads,
+            &installed.join("bin"),
+        );
         let mut entries = check(tools, &file, folder.path())?;
         measure(&mut entries, arguments, &file, folder.path())?;
         push_rows(&mut table, input, fs::metadata(&file)?.len(), &entries)?;
