@@ -43,7 +43,7 @@ fn on_threads<T: Send>(jobs: Vec<T>, run: impl Fn(usize, T) + Sync) -> Result<Ti
         let start = |(index, (job, core))| {
             let (run, barrier) = (&run, &barrier);
             scope.spawn(move || {
-                pin_thread(core);
+                assert!(pin_thread(core), "core {core:?} is refused");
                 barrier.wait();
                 let (start, cpu) = (Instant::now(), process_seconds());
                 run(index, job);

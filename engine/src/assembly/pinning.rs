@@ -77,6 +77,7 @@ fn usable_cores() -> Vec<usize> {
 /// });
 /// # Ok::<(), echoless::SpecError>(())
 /// ```
+#[must_use = "the system may refuse"]
 pub fn pin_thread(core: Option<usize>) -> bool {
     core.is_none_or(|id| core_affinity::set_for_current(core_affinity::CoreId { id }))
 }

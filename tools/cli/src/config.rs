@@ -118,7 +118,7 @@ fn filter_choice(typed: &DedupArgs, settings: &mut Vec<Source>) -> Result<Filter
     }))
 }
 
-/// The most threads: more than any machine has cores, and fewer than would exhaust it.
+/// The most threads: more than most machines have cores. So many take 3.5 GB beside the filter, which is asked for before they start.
 const MOST_THREADS: u64 = 1024;
 
 pub(crate) fn thread_count(count: u64) -> Result<NonZeroUsize, SpecError> {
