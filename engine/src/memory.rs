@@ -240,12 +240,24 @@ fn left_in_group(line: &str) -> Option<u64> {
     [format!("{root}{path}"), root.to_owned()]
         .iter()
         .find_map(|group| {
-            let number = |file: &str| -> Option<u64> {
-                let text = std::fs::read_to_string(format!("{group}/{file}")).ok()?;
-                text.trim().parse().ok()
-            };
-            Some(number(limit)?.saturating_sub(number(used)?))
+            let text = |file: &str| std::fs::read_to_string(format!("{group}/{file}")).ok();
+            let number = |file: &str| -> Option<u64> { text(file)?.trim().parse().ok() };
+            let cached = cached_files(&text("memory.stat").unwrap_or_default());
+            Some(number(limit)?.saturating_sub(number(used)?.saturating_sub(cached)))
         })
+}
+
+/// How much of a control group's memory holds files that can be read again, by its `memory.stat`: it is given up when memory is asked for.
+fn cached_files(stat: &str) -> u64 {
+    let value = |names: [&str; 2]| -> Option<u64> {
+        stat.lines().find_map(|line| {
+            let (name, value) = line.split_once(' ')?;
+            names.contains(&name).then(|| value.trim().parse().ok())?
+        })
+    };
+    // The totals of version 1 hold the groups below, as the numbers of version 2 do.
+    let active = value(["active_file", "total_active_file"]).unwrap_or(0);
+    active + value(["inactive_file", "total_inactive_file"]).unwrap_or(0)
 }
 
 /// The number on the line of `/proc` text that starts with `label`.
@@ -305,6 +317,14 @@ mod tests {
             assert_eq!(error.bytes, lines.saturating_mul(64));
             assert!(error.to_string().contains(&error.bytes.to_string()));
         }
+    }
+
+    #[test]
+    fn files_that_can_be_read_again_are_no_memory_in_use() {
+        let stat = "anon 7\nfile 50\nactive_file 20\ninactive_file 30\nslab 9\n";
+        assert_eq!(cached_files(stat), 50);
+        assert_eq!(cached_files("total_inactive_file 30\nrss 1\n"), 30);
+        assert_eq!(cached_files(""), 0);
     }
 
     #[test]

@@ -121,6 +121,13 @@ fn region_ordered_forms(kernel: Kernel) -> impl Iterator<Item = Form> {
     })
 }
 
+/// All forms, those in region order last.
+fn forms(kernel: Kernel) -> impl Iterator<Item = Form> {
+    fingerprint_forms(kernel)
+        .chain(line_forms(kernel))
+        .chain(region_ordered_forms(kernel))
+}
+
 /// Measures and prints the table.
 ///
 /// # Errors
@@ -148,18 +155,22 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             .filter(|kernel| kernel.is_available())
             .collect();
     }
+    let names: Vec<String> = forms(kernels[0]).map(|form| form.name).collect();
+    for asked in &arguments.forms {
+        if !names.iter().any(|name| name.contains(asked)) {
+            return Err(format!("--forms {asked}: no form has that in its name").into());
+        }
+    }
     for size in &arguments.sizes {
         machine::measure(arguments, *size, &mut table)?;
         for kernel in kernels.iter().copied() {
-            let ordered = region_ordered_forms(kernel).filter(|_| *size >= REGIONS_FROM);
             let wanted = |form: &Form| {
                 let mut names = arguments.forms.iter();
-                arguments.forms.is_empty() || names.any(|name| form.name.contains(name))
+                let asked =
+                    arguments.forms.is_empty() || names.any(|name| form.name.contains(name));
+                asked && (form.batch == BATCH || *size >= REGIONS_FROM)
             };
-            let forms = fingerprint_forms(kernel)
-                .chain(line_forms(kernel))
-                .chain(ordered);
-            for form in forms.filter(wanted) {
+            for form in forms(kernel).filter(wanted) {
                 measure(arguments, *size, &form, &mut table)?;
             }
         }

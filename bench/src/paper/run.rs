@@ -28,7 +28,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             };
             match super::tables::cells(*paper, setting) {
                 Ok(some) => cells.extend(some),
-                Err(error) => refused = Some(error),
+                Err(error) => {
+                    eprintln!("left out: {error}");
+                    refused = Some(error);
+                }
             }
         }
     }

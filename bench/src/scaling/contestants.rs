@@ -43,8 +43,10 @@ fn on_threads<T: Send>(jobs: Vec<T>, run: impl Fn(usize, T) + Sync) -> Result<Ti
         let start = |(index, (job, core))| {
             let (run, barrier) = (&run, &barrier);
             scope.spawn(move || {
-                assert!(pin_thread(core), "core {core:?} is refused");
+                let pinned = pin_thread(core);
+                // Before the failure, which the others would wait for.
                 barrier.wait();
+                assert!(pinned, "core {core:?} is refused");
                 let (start, cpu) = (Instant::now(), process_seconds());
                 run(index, job);
                 (start, cpu, Instant::now())

@@ -3,6 +3,7 @@
 mod contestants;
 
 use std::num::NonZeroUsize;
+use std::ops::RangeInclusive;
 use std::thread::available_parallelism;
 
 use clap::Args;
@@ -13,24 +14,27 @@ use crate::clock::median;
 use crate::streams::{BATCH, StreamKind};
 use crate::table::{Cell, Failure, Outputs, Table};
 
+/// Sizes in MiB that stay below 2^64 bytes.
+const SIZES: RangeInclusive<u64> = 1..=1 << 40;
+
 /// The options of `scaling`.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// The sizes of the filters, in MiB.
-    #[arg(long, value_delimiter = ',', default_value = "64,512")]
+    #[arg(long, value_delimiter = ',', default_value = "64,512", value_parser = clap::value_parser!(u64).range(SIZES))]
     sizes: Vec<u64>,
     /// The numbers of threads of mesh and shared filter.
     #[arg(long, value_delimiter = ',', default_value = "1,2")]
-    threads: Vec<usize>,
+    threads: Vec<NonZeroUsize>,
     /// More threads than cores, for engine and mesh: what that costs; 0 leaves it out.
     #[arg(long, default_value_t = 2 * available_parallelism().map_or(1, NonZeroUsize::get))]
     crowd: usize,
     /// Keys for each measurement, in millions.
-    #[arg(long, default_value_t = 40)]
+    #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     keys: u64,
     /// Measurements of each form; the median counts.
-    #[arg(long, default_value_t = 5)]
-    rounds: usize,
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    rounds: u64,
     #[command(flatten)]
     outputs: Outputs,
 }
@@ -69,7 +73,8 @@ fn measure_size(arguments: &Arguments, mebibytes: u64, table: &mut Table) -> Res
     for workers in [1].into_iter().chain(arguments.crowd()) {
         contestants.push(engine(mebibytes, workers)?);
     }
-    for threads in arguments.threads.iter().copied().chain(arguments.crowd()) {
+    let threads = || arguments.threads.iter().map(|threads| threads.get());
+    for threads in threads().chain(arguments.crowd()) {
         contestants.push(mesh(mebibytes, threads)?);
     }
     for form in [
@@ -82,8 +87,8 @@ fn measure_size(arguments: &Arguments, mebibytes: u64, table: &mut Table) -> Res
             if kind != StreamKind::Distinct && form != SharedForm::Row4x16 {
                 continue;
             }
-            for threads in &arguments.threads {
-                contestants.push(shared(mebibytes, form, kind, *threads)?);
+            for threads in threads() {
+                contestants.push(shared(mebibytes, form, kind, threads)?);
             }
         }
     }

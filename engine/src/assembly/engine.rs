@@ -168,7 +168,8 @@ impl<F: Filter + 'static> EngineBuilder<F> {
     /// How many messages of up to 64 keys fit in each ring: a power of two.
     ///
     /// There is a ring for each port and each worker. Unless asked otherwise it has 128 messages, of some 540 bytes each; where there are more
-    /// than nine ports or workers, it has fewer, so that the rings of a thread take about a mebibyte at most, but no less than 4.
+    /// than fifteen ports or workers, it has fewer, so that the rings of a thread take about a mebibyte; but no fewer than 4, which is more than
+    /// that from some 500 on.
     #[must_use]
     pub const fn ring_depth(mut self, messages: usize) -> Self {
         self.rings.depth = Some(messages);

@@ -32,7 +32,7 @@ impl Rings {
     }
 
     /// How many messages fit in a ring. There is one for each pair, so unless asked otherwise they are the shallower the more there are: all
-    /// rings of a thread together hold what eight of the deepest do, until there are so many that each is at the least.
+    /// rings of a thread together hold no more than sixteen of the deepest do, until there are so many that each is at the least.
     fn depth_among(self, ports: usize, servers: usize) -> usize {
         let share = (8 * DEEPEST / ports.max(servers).max(1)).next_power_of_two();
         self.depth.unwrap_or(share.clamp(SHALLOWEST, DEEPEST))

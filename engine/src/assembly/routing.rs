@@ -56,16 +56,13 @@ impl Router {
     pub(super) fn route(&mut self, keys: &[KeyHash], places: &mut Vec<Places>) {
         places.resize_with(self.shares.len(), Places::default);
         for (share, places) in self.shares.iter_mut().zip(&mut *places) {
-            // Only ever longer: what is left of earlier batches is behind the count.
-            if share.keys.len() < keys.len() + GROUP {
-                share.keys.resize(keys.len() + GROUP, KeyHash(0));
-            }
             share.count = 0;
             places.owned.clear();
             places.owned.resize(keys.len().div_ceil(64), 0);
         }
         if let ([only], [places]) = (&mut self.shares[..], &mut places[..]) {
-            only.keys[..keys.len()].copy_from_slice(keys);
+            only.keys.clear();
+            only.keys.extend_from_slice(keys);
             only.count = keys.len();
             places.owned.fill(u64::MAX);
             if let Some(last) = places.owned.last_mut() {
@@ -95,6 +92,12 @@ impl Router {
 
     /// One partition after the other picks its own out of each few keys.
     fn route_by_borders(&mut self, keys: &[KeyHash], places: &mut [Places]) {
+        for share in &mut self.shares {
+            // Room for all keys, so that the loop has no growing in it. Only ever longer: what is left of earlier batches is behind the count.
+            if share.keys.len() < keys.len() + GROUP {
+                share.keys.resize(keys.len() + GROUP, KeyHash(0));
+            }
+        }
         #[cfg(target_arch = "x86_64")]
         if let Some(ops) = Avx512::new(self.kernel) {
             return self.kernel.run(self.by_borders(ops, keys, places));
@@ -122,7 +125,11 @@ impl Router {
         for (index, key) in keys.iter().enumerate() {
             let owner = self.partitioning.of(*key);
             let share = &mut self.shares[owner];
-            share.keys[share.count] = *key;
+            // Room for what comes only, for many partitions with room for all keys would be much memory.
+            match share.keys.get_mut(share.count) {
+                Some(slot) => *slot = *key,
+                None => share.keys.push(*key),
+            }
             share.count += 1;
             places[owner].owned[index / 64] |= 1 << (index % 64);
         }

@@ -280,3 +280,45 @@ fn threads_can_be_pinned_and_told_how_to_wait() {
     drop(ports);
     engine.shutdown().unwrap();
 }
+
+/// A filter that notes on which cores its thread may run.
+#[cfg(target_os = "linux")]
+struct Placed(std::sync::Arc<std::sync::Mutex<Vec<usize>>>);
+
+#[cfg(target_os = "linux")]
+impl Filter for Placed {
+    fn observe_words(&mut self, _keys: &[KeyHash], duplicates: &mut [u64]) {
+        let cores = core_affinity::get_core_ids().unwrap();
+        *self.0.lock().unwrap() = cores.into_iter().map(|core| core.id).collect();
+        duplicates.fill(0);
+    }
+
+    fn contains(&self, _key: KeyHash) -> bool {
+        false
+    }
+
+    fn clear(&mut self) {}
+
+    fn memory_bytes(&self) -> u64 {
+        0
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_pinned_worker_runs_on_its_core_and_no_other() {
+    let last = core_affinity::get_core_ids().unwrap().pop().unwrap().id;
+    let seen = std::sync::Arc::default();
+    let placed = Placed(std::sync::Arc::clone(&seen));
+    let whole = Partitioned::new(Partitioning::new(8, 1).unwrap(), vec![placed]).unwrap();
+    let (engine, mut ports) = Engine::builder(whole)
+        .pinning(Pinning::Cores(vec![last]))
+        .start()
+        .unwrap();
+    ports[0]
+        .observe(&[KeyHash(1)], &mut Verdicts::new())
+        .unwrap();
+    drop(ports);
+    assert!(engine.shutdown().is_ok());
+    assert_eq!(*seen.lock().unwrap(), [last]);
+}

@@ -118,7 +118,8 @@ fn filter_choice(typed: &DedupArgs, settings: &mut Vec<Source>) -> Result<Filter
     }))
 }
 
-/// The most threads: more than most machines have cores. So many take 3.5 GB beside the filter, which is asked for before they start.
+/// The most threads: more than most machines have cores. The rings of so many take 3.5 GB, which is asked for before they start;
+/// chunks and batches, 2 GB and more, come as they are used.
 const MOST_THREADS: u64 = 1024;
 
 pub(crate) fn thread_count(count: u64) -> Result<NonZeroUsize, SpecError> {

@@ -55,7 +55,12 @@ impl Job {
             let allowed = format!("1 to {cores} with --pin, a core for each");
             return Err(SpecError::new("threads", threads.to_string(), allowed));
         }
-        Pinning::Spread.cores(threads)
+        let places = Pinning::Spread.cores(threads)?;
+        if places.contains(&None) {
+            let allowed = "nothing, for this system does not say which cores there are";
+            return Err(SpecError::new("pin", "a core for each thread", allowed));
+        }
+        Ok(places)
     }
 }
 

@@ -150,7 +150,7 @@ pub(super) fn pass<S: Seat>(
         let run = |(seat, core)| {
             let (turns, recycle) = (&turns, recycle.clone());
             thread::Builder::new().spawn_scoped(scope, move || {
-                pin(core)?;
+                pin(core).inspect_err(|_| turns.intake.stop())?;
                 run_seat(seat, turns, &recycle)
             })
         };
@@ -161,14 +161,12 @@ pub(super) fn pass<S: Seat>(
                 intake.stop();
                 Failure::file("a thread")(error)
             })?;
-        threads
-            .into_iter()
-            .map(|thread| {
-                thread
-                    .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            })
-            .collect::<Result<Vec<_>, Failure>>()
+        let ends = threads.into_iter().map(|thread| {
+            thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        all_or_cause(ends.collect())
     })?;
     let passed = match lock(&turns.failure).take() {
         Some(failure) => Err(failure),
@@ -248,6 +246,22 @@ fn run_seat<S: Seat>(
     }
 }
 
+/// What the threads give back, or why not: that another thread is gone is no cause if there is a better one.
+fn all_or_cause<T>(ends: Vec<Result<T, Failure>>) -> Result<Vec<T>, Failure> {
+    let mut given = Vec::new();
+    let mut cause = None;
+    for end in ends {
+        match end {
+            Ok(part) => given.push(part),
+            Err(failure) if matches!(cause, None | Some(Failure::Thread(_))) => {
+                cause = Some(failure);
+            }
+            Err(_) => {}
+        }
+    }
+    cause.map_or(Ok(given), Err)
+}
+
 /// A mutex whose holder panicked is taken all the same: the panic itself ends the run.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -256,6 +270,20 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_cause_is_told_and_not_what_followed() {
+        let lost = || Failure::Thread(echoless::Lost::Peer(1));
+        let told = |ends| all_or_cause::<u8>(ends).map_err(|failure| failure.to_string());
+        assert_eq!(told(vec![Ok(1), Ok(2)]), Ok(vec![1, 2]));
+        assert_eq!(told(vec![Ok(1), Err(lost())]), Err(lost().to_string()));
+        for ends in [
+            vec![Err(lost()), Err(Failure::Feed)],
+            vec![Err(Failure::Feed), Err(lost())],
+        ] {
+            assert_eq!(told(ends), Err(Failure::Feed.to_string()));
+        }
+    }
 
     #[test]
     fn a_feed_that_panics_ends_the_stream_with_an_error() {
