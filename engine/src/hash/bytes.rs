@@ -94,6 +94,10 @@ fn finish(mut sip: SipHasher24, key: &[u8]) -> KeyHash {
 
 impl KeyHasher {
     /// wyhash for bytes and a seeded multiply-xorshift mix for numbers: fast, and open to chosen keys if the seed is known.
+    ///
+    /// Long keys could be hashed faster (rapidhash takes up to 1.9 times the bytes at 4 KiB, and is level at 256 bytes). wyhash stays because a key
+    /// hash must be the same in every version, on every machine: the algorithm is named, final and has several implementations that agree, and
+    /// records are mostly short.
     #[must_use]
     pub fn seeded(seed: u64) -> Self {
         Self {
