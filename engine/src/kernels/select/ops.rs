@@ -42,6 +42,10 @@ impl SelectOps for Scalar {
 
     #[inline(always)]
     fn deposit(self, mut bits: u64, mut mask: u64) -> u64 {
+        if mask == u64::MAX {
+            // All keys of a word have one owner, as all have where there is one partition.
+            return bits;
+        }
         let mut moved = 0;
         while bits != 0 && mask != 0 {
             let lowest = mask & mask.wrapping_neg();

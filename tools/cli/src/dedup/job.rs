@@ -4,9 +4,7 @@ use std::num::NonZeroUsize;
 use std::thread::available_parallelism;
 
 use echoless::assembly::pin_thread;
-use echoless::{Pinning, SpecError};
-
-use echoless::KeyHasher;
+use echoless::{KeyHasher, Pinning, SpecError};
 
 use super::fields::FieldList;
 use super::filter::FilterChoice;
