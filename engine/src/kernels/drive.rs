@@ -4,12 +4,14 @@ use crate::cpu::HotLoop;
 use crate::hash::KeyHash;
 use crate::memory::{Line, prefetch};
 
-/// How many keys ahead a line is fetched, in an array of so many lines. Far enough to cover a memory access, near enough that the line is still
-/// cached: arrays that are partly in the third-level cache are read faster, and the distance is worth more misses in flight.
-#[inline(always)]
-const fn look_ahead(lines: usize) -> usize {
-    if lines < 1 << 21 { 192 } else { 128 }
-}
+/// Keys that share a word of verdicts. The loop looks ahead by whole blocks.
+const BLOCK: usize = 64;
+
+/// Arrays of fewer lines, below 128 MiB, are partly in the caches.
+const CACHED_LINES: u64 = 1 << 21;
+
+/// Blocks whose lines are known at a time: those that are fetched and the one that is visited.
+const KNOWN: usize = 4;
 
 /// What a filter does to the one line of a key.
 pub(crate) trait LineStep {
@@ -60,6 +62,17 @@ impl LineRange {
     pub const fn position(self, key: KeyHash) -> usize {
         key.line(self.total).wrapping_sub(self.first) as usize
     }
+
+    /// The positions of a block of keys, of fewer than 2^32 lines: the same numbers by multiplications that vectors have.
+    #[inline(always)]
+    fn find(self, keys: &[KeyHash], positions: &mut [u32; BLOCK]) {
+        debug_assert!(self.total >> 32 == 0);
+        for (key, position) in keys.iter().zip(positions) {
+            let low = ((key.0 & 0xffff_ffff) * self.total) >> 32;
+            let line = ((key.0 >> 32) * self.total + low) >> 32;
+            *position = line.wrapping_sub(self.first) as u32;
+        }
+    }
 }
 
 /// One batch on its way through the lines.
@@ -76,6 +89,26 @@ impl<S: LineStep> HotLoop for Drive<'_, S> {
 
     #[inline(always)]
     fn run(self) -> Visits {
+        assert_eq!(
+            self.duplicates.len(),
+            self.keys.len().div_ceil(BLOCK),
+            "one verdict word for each 64 keys"
+        );
+        // Far enough to cover a memory access, near enough that the line is still cached: arrays that are partly in the caches are read
+        // faster, so more misses have to be in flight. Time is there to be saved by finding their lines in vectors, too; while memory
+        // is waited for, that only makes the fetches come in bursts.
+        if self.range.total < CACHED_LINES {
+            self.visit_all::<3, true>()
+        } else {
+            self.visit_all::<2, false>()
+        }
+    }
+}
+
+impl<S: LineStep> Drive<'_, S> {
+    /// Visits the lines, each fetched `AHEAD` blocks before; `IN_VECTORS` says how they are found.
+    #[inline(always)]
+    fn visit_all<const AHEAD: usize, const IN_VECTORS: bool>(self) -> Visits {
         let Self {
             lines,
             range,
@@ -83,36 +116,47 @@ impl<S: LineStep> HotLoop for Drive<'_, S> {
             duplicates,
             step,
         } = self;
-        assert_eq!(
-            duplicates.len(),
-            keys.len().div_ceil(64),
-            "one verdict word for each 64 keys"
-        );
-        let ahead = look_ahead(lines.len());
-        for key in keys.iter().take(ahead) {
-            prefetch(lines, range.position(*key));
+        let place = |places: &[u32; BLOCK], keys: &[KeyHash], index: usize| {
+            if IN_VECTORS {
+                places[index] as usize
+            } else {
+                range.position(keys[index])
+            }
+        };
+        let mut places = [[0; BLOCK]; KNOWN];
+        let mut coming = keys.chunks(BLOCK);
+        for (keys, places) in coming.by_ref().take(AHEAD).zip(&mut places) {
+            if IN_VECTORS {
+                range.find(keys, places);
+            }
+            for index in 0..keys.len() {
+                prefetch(lines, place(places, keys, index));
+            }
         }
         let mut visits = Visits::default();
-        for ((keys, ahead), word) in keys
-            .chunks(64)
-            .zip(blocks_ahead(keys, ahead))
-            .zip(duplicates)
-        {
+        for (number, (keys, word)) in keys.chunks(BLOCK).zip(duplicates).enumerate() {
+            let next = coming.next().unwrap_or_default();
+            if IN_VECTORS {
+                range.find(next, &mut places[(number + AHEAD) % KNOWN]);
+            }
+            let (here, there) = (&places[number % KNOWN], &places[(number + AHEAD) % KNOWN]);
             let mut bits = Bits::default();
-            let whole: (Result<&[_; 64], _>, Result<&[_; 64], _>) =
-                (keys.try_into(), ahead.try_into());
-            if let (Ok(keys), Ok(ahead)) = whole {
+            let whole: (Result<&[_; BLOCK], _>, Result<&[_; BLOCK], _>) =
+                (keys.try_into(), next.try_into());
+            if let (Ok(keys), Ok(next)) = whole {
                 // The common case: a known count and nothing to check saves a tenth of the instructions.
-                for (key, next) in keys.iter().zip(ahead) {
-                    prefetch(lines, range.position(*next));
-                    bits.push(step.visit(&mut lines[range.position(*key)], *key));
+                for index in 0..BLOCK {
+                    prefetch(lines, place(there, next, index));
+                    let line = &mut lines[place(here, keys, index)];
+                    bits.push(step.visit(line, keys[index]));
                 }
             } else {
-                for key in ahead {
-                    prefetch(lines, range.position(*key));
+                for index in 0..next.len() {
+                    prefetch(lines, place(there, next, index));
                 }
-                for key in keys {
-                    bits.push(step.visit(&mut lines[range.position(*key)], *key));
+                for index in 0..keys.len() {
+                    let line = &mut lines[place(here, keys, index)];
+                    bits.push(step.visit(line, keys[index]));
                 }
             }
             *word = bits.duplicate.reverse_bits() >> (64 - keys.len());
@@ -140,9 +184,28 @@ impl Bits {
     }
 }
 
-/// For each 64 keys, those that are so many ahead of them: fewer than 64, or none, towards the end.
-#[inline(always)]
-fn blocks_ahead(keys: &[KeyHash], ahead: usize) -> impl Iterator<Item = &[KeyHash]> {
-    let ahead = keys.get(ahead..).unwrap_or_default();
-    ahead.chunks(64).chain(std::iter::repeat(&[][..]))
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn positions_found_in_vectors_are_those_of_single_keys(
+            keys in prop::collection::vec(any::<u64>().prop_map(KeyHash), 0..=BLOCK),
+            total in 1..1_u64 << 32,
+            first in any::<prop::sample::Selector>(),
+        ) {
+            let range = LineRange { total, first: first.select([0, total / 3, total - 1]) };
+            let mut positions = [0; BLOCK];
+            range.find(&keys, &mut positions);
+            for (key, position) in keys.iter().zip(positions) {
+                // Of a key before the range both are past its end.
+                let single = range.position(*key);
+                prop_assert_eq!(position, single as u32);
+                prop_assert_eq!(single < total as usize, u64::from(position) < total - range.first);
+            }
+        }
+    }
 }

@@ -244,7 +244,7 @@ impl<O: SlotOps, S: Slot, P: Policy> LineStep for Step<O, S, P> {
         let fingerprint = S::of(key);
         let found = self.ops.find(line, fingerprint);
         let displaced = self.ops.last_is_taken::<S>(line);
-        self.ops.push_front(line, fingerprint, P::moved(found));
+        self.ops.push_front(line, fingerprint, P::moved::<S>(found));
         Visit {
             duplicate: found != 0,
             displaced,

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::SpecError;
+use crate::kernels::Slot;
 
 /// How a line ages. Source: paper 002, section 3 (QQHT and QQHTD); LRU is ours.
 ///
@@ -59,8 +60,8 @@ impl FromStr for Replacement {
 /// A policy as the hot loop sees it: which slots move when a key was found (or not).
 pub(super) trait Policy {
     /// The slots that move up, as a run of bits from bit 0 on: none, those up to the match, or all (the last falls out).
-    /// `found` has bit `i` set if slot `i` matched.
-    fn moved(found: u64) -> u64;
+    /// `found` has bit `i` set if slot `i` of type `S` matched.
+    fn moved<S: Slot>(found: u64) -> u64;
 
     /// Of 64 visits, whose bits say which found their key, those in which the key took a slot that it did not have.
     #[inline(always)]
@@ -75,14 +76,19 @@ pub(super) struct Qqhtd;
 
 impl Policy for Fifo {
     #[inline(always)]
-    fn moved(found: u64) -> u64 {
-        u64::from(found == 0).wrapping_neg()
+    fn moved<S: Slot>(found: u64) -> u64 {
+        if S::COUNT < 64 {
+            // Ones only if the subtraction wrapped, without a detour over the flags.
+            found.wrapping_sub(1) >> S::COUNT
+        } else {
+            u64::from(found == 0).wrapping_neg()
+        }
     }
 }
 
 impl Policy for Lru {
     #[inline(always)]
-    fn moved(found: u64) -> u64 {
+    fn moved<S: Slot>(found: u64) -> u64 {
         // The bits up to the lowest set one; all bits if there is none.
         found ^ found.wrapping_sub(1)
     }
@@ -90,7 +96,7 @@ impl Policy for Lru {
 
 impl Policy for Qqhtd {
     #[inline(always)]
-    fn moved(_found: u64) -> u64 {
+    fn moved<S: Slot>(_found: u64) -> u64 {
         u64::MAX
     }
 
