@@ -8,7 +8,10 @@ use crate::memory::{Line, prefetch};
 const BLOCK: usize = 64;
 
 /// Arrays of fewer lines, below 128 MiB, are partly in the caches.
-const CACHED_LINES: u64 = 1 << 21;
+const CACHED_LINES: usize = 1 << 21;
+
+/// Batches of fewer keys are over before a block has been found in vectors.
+const LONG_BATCH: usize = 4 * BLOCK;
 
 /// Blocks whose lines are known at a time: those that are fetched and the one that is visited.
 const KNOWN: usize = 4;
@@ -67,9 +70,10 @@ impl LineRange {
     #[inline(always)]
     fn find(self, keys: &[KeyHash], positions: &mut [u32; BLOCK]) {
         debug_assert!(self.total >> 32 == 0);
+        let total = u64::from(self.total as u32);
         for (key, position) in keys.iter().zip(positions) {
-            let low = ((key.0 & 0xffff_ffff) * self.total) >> 32;
-            let line = ((key.0 >> 32) * self.total + low) >> 32;
+            let low = ((key.0 & 0xffff_ffff) * total) >> 32;
+            let line = ((key.0 >> 32) * total + low) >> 32;
             *position = line.wrapping_sub(self.first) as u32;
         }
     }
@@ -97,10 +101,12 @@ impl<S: LineStep> HotLoop for Drive<'_, S> {
         // Far enough to cover a memory access, near enough that the line is still cached: arrays that are partly in the caches are read
         // faster, so more misses have to be in flight. Time is there to be saved by finding their lines in vectors, too; while memory
         // is waited for, that only makes the fetches come in bursts.
-        if self.range.total < CACHED_LINES {
-            self.visit_all::<3, true>()
-        } else {
+        if self.lines.len() >= CACHED_LINES {
             self.visit_all::<2, false>()
+        } else if self.keys.len() < LONG_BATCH || self.range.total > u64::from(u32::MAX) {
+            self.visit_all::<3, false>()
+        } else {
+            self.visit_all::<3, true>()
         }
     }
 }
@@ -109,6 +115,7 @@ impl<S: LineStep> Drive<'_, S> {
     /// Visits the lines, each fetched `AHEAD` blocks before; `IN_VECTORS` says how they are found.
     #[inline(always)]
     fn visit_all<const AHEAD: usize, const IN_VECTORS: bool>(self) -> Visits {
+        const { assert!(AHEAD < KNOWN) };
         let Self {
             lines,
             range,
@@ -186,18 +193,124 @@ impl Bits {
 
 #[cfg(test)]
 mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
     use proptest::prelude::*;
 
     use super::*;
 
+    /// Counts visits in the first word of a line; a duplicate if the line was visited before, displaced at every third visit.
+    struct Counting;
+
+    impl LineStep for Counting {
+        fn visit(&self, line: &mut Line, _: KeyHash) -> Visit {
+            line.0[0] += 1;
+            Visit {
+                duplicate: line.0[0] > 1,
+                displaced: line.0[0].is_multiple_of(3),
+            }
+        }
+
+        fn evictions(duplicates: u64, displaced: u64) -> u64 {
+            duplicates & displaced
+        }
+    }
+
+    /// What a plain loop over the keys does.
+    fn plainly(lines: &mut [Line], range: LineRange, keys: &[KeyHash]) -> (Vec<u64>, u64, u64) {
+        let mut words = vec![0; keys.len().div_ceil(BLOCK)];
+        let (mut duplicates, mut evictions) = (0, 0);
+        for (index, key) in keys.iter().enumerate() {
+            let visit = Counting.visit(&mut lines[range.position(*key)], *key);
+            words[index / 64] |= u64::from(visit.duplicate) << (index % 64);
+            duplicates += u64::from(visit.duplicate);
+            evictions += u64::from(visit.duplicate && visit.displaced);
+        }
+        (words, duplicates, evictions)
+    }
+
+    fn driven<const AHEAD: usize, const IN_VECTORS: bool>(
+        lines: &mut [Line],
+        range: LineRange,
+        keys: &[KeyHash],
+    ) -> (Vec<u64>, u64, u64) {
+        let mut words = vec![u64::MAX; keys.len().div_ceil(BLOCK)];
+        let drive = Drive {
+            lines,
+            range,
+            keys,
+            duplicates: &mut words,
+            step: Counting,
+        };
+        let visits = drive.visit_all::<AHEAD, IN_VECTORS>();
+        (words, visits.duplicates, visits.evictions)
+    }
+
+    /// So many keys of the lines from 100 on, of 300.
+    fn keys(count: usize) -> (LineRange, Vec<KeyHash>) {
+        let range = LineRange {
+            total: 300,
+            first: 100,
+        };
+        let keys = (0..).map(|number| KeyHash(KeyHash(number).remix(7)));
+        let keys = keys.filter(|key| key.line(300) >= 100).take(count);
+        (range, keys.collect())
+    }
+
+    #[test]
+    fn every_way_through_a_batch_is_the_plain_loop() {
+        for count in [
+            0, 1, 63, 64, 65, 127, 128, 129, 191, 192, 193, 255, 256, 257, 1000, 1024,
+        ] {
+            let (range, keys) = keys(count);
+            let mut plain = vec![Line::EMPTY; 200];
+            let expected = plainly(&mut plain, range, &keys);
+            for drive in [
+                driven::<2, false>,
+                driven::<3, false>,
+                driven::<2, true>,
+                driven::<3, true>,
+            ] {
+                let mut lines = vec![Line::EMPTY; 200];
+                assert_eq!(drive(&mut lines, range, &keys), expected, "{count} keys");
+                assert!(lines == plain, "{count} keys");
+            }
+        }
+    }
+
+    #[test]
+    fn keys_before_and_behind_the_range_are_refused() {
+        for first in [0, 200] {
+            let (_, mut keys) = keys(320);
+            keys[300] = KeyHash(u64::MAX / 2);
+            let range = LineRange { total: 300, first };
+            for drive in [driven::<2, false>, driven::<3, true>] {
+                let mut lines = vec![Line::EMPTY; 100];
+                let refused = catch_unwind(AssertUnwindSafe(|| {
+                    drive(&mut lines, range, &keys);
+                }));
+                assert!(refused.is_err(), "first line {first}");
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn positions_found_in_vectors_are_those_of_single_keys(
-            keys in prop::collection::vec(any::<u64>().prop_map(KeyHash), 0..=BLOCK),
-            total in 1..1_u64 << 32,
+            keys in prop::collection::vec(
+                prop_oneof![Just(0), Just(u64::MAX), any::<u64>()].prop_map(KeyHash),
+                0..=BLOCK,
+            ),
+            total in prop_oneof![1..=8_u64, 1..1_u64 << 21, 1..1_u64 << 32],
             first in any::<prop::sample::Selector>(),
         ) {
             let range = LineRange { total, first: first.select([0, total / 3, total - 1]) };
+            // The first keys of lines, and those before them.
+            let border = |key: &KeyHash| {
+                let first = (u128::from(key.line(total)) << 64).div_ceil(u128::from(total)) as u64;
+                [*key, KeyHash(first), KeyHash(first.wrapping_sub(1))]
+            };
+            let keys: Vec<KeyHash> = keys.iter().flat_map(border).take(BLOCK).collect();
             let mut positions = [0; BLOCK];
             range.find(&keys, &mut positions);
             for (key, position) in keys.iter().zip(positions) {

@@ -82,6 +82,25 @@ fn keys_that_come_round_and_round_are_missed_as_often_as_in_scattered_forms() {
     }
 }
 
+#[test]
+fn bit_filters_lock_few_keys_out() {
+    // Bounds of several times what was seen. Filters that draw from their own bits alone, not from the whole line, lock out far more.
+    for (spec, counts, bound) in [
+        ("bsbf:k=2", [8, 16, 32, 64], 0.004),
+        ("bsbf:k=4", [8, 16, 24, 32], 0.004),
+        ("rlbsbf:k=8", [8, 16, 24, 32], 0.005),
+    ] {
+        for count in counts {
+            let keys = keys_of_each_line(count, 0);
+            let (_, always) = missed(&mut *build(spec, "line"), &keys);
+            assert!(
+                always < bound,
+                "{spec}, {count} keys a line: {always} always missed"
+            );
+        }
+    }
+}
+
 /// A filter that saw many keys long ago, and since then only so many of each line, again and again.
 fn worn_by_few(text: &str, form: &str, count: usize) -> Box<dyn Filter> {
     let mut filter = build(text, form);

@@ -78,6 +78,7 @@ impl Policy for Fifo {
     #[inline(always)]
     fn moved<S: Slot>(found: u64) -> u64 {
         if S::COUNT < 64 {
+            debug_assert!(found >> S::COUNT == 0);
             // Ones only if the subtraction wrapped, without a detour over the flags.
             found.wrapping_sub(1) >> S::COUNT
         } else {
