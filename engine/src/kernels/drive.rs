@@ -123,46 +123,49 @@ impl<S: LineStep> Drive<'_, S> {
             duplicates,
             step,
         } = self;
-        let place = |places: &[u32; BLOCK], keys: &[KeyHash], index: usize| {
+        let position = |positions: &[u32; BLOCK], keys: &[KeyHash], index: usize| {
             if IN_VECTORS {
-                places[index] as usize
+                positions[index] as usize
             } else {
                 range.position(keys[index])
             }
         };
-        let mut places = [[0; BLOCK]; KNOWN];
+        let mut positions = [[0; BLOCK]; KNOWN];
         let mut coming = keys.chunks(BLOCK);
-        for (keys, places) in coming.by_ref().take(AHEAD).zip(&mut places) {
+        for (keys, positions) in coming.by_ref().take(AHEAD).zip(&mut positions) {
             if IN_VECTORS {
-                range.find(keys, places);
+                range.find(keys, positions);
             }
             for index in 0..keys.len() {
-                prefetch(lines, place(places, keys, index));
+                prefetch(lines, position(positions, keys, index));
             }
         }
         let mut visits = Visits::default();
         for (number, (keys, word)) in keys.chunks(BLOCK).zip(duplicates).enumerate() {
             let next = coming.next().unwrap_or_default();
             if IN_VECTORS {
-                range.find(next, &mut places[(number + AHEAD) % KNOWN]);
+                range.find(next, &mut positions[(number + AHEAD) % KNOWN]);
             }
-            let (here, there) = (&places[number % KNOWN], &places[(number + AHEAD) % KNOWN]);
+            let (here, there) = (
+                &positions[number % KNOWN],
+                &positions[(number + AHEAD) % KNOWN],
+            );
             let mut bits = Bits::default();
             let whole: (Result<&[_; BLOCK], _>, Result<&[_; BLOCK], _>) =
                 (keys.try_into(), next.try_into());
             if let (Ok(keys), Ok(next)) = whole {
                 // The common case: a known count and nothing to check saves a tenth of the instructions.
                 for index in 0..BLOCK {
-                    prefetch(lines, place(there, next, index));
-                    let line = &mut lines[place(here, keys, index)];
+                    prefetch(lines, position(there, next, index));
+                    let line = &mut lines[position(here, keys, index)];
                     bits.push(step.visit(line, keys[index]));
                 }
             } else {
                 for index in 0..next.len() {
-                    prefetch(lines, place(there, next, index));
+                    prefetch(lines, position(there, next, index));
                 }
                 for index in 0..keys.len() {
-                    let line = &mut lines[place(here, keys, index)];
+                    let line = &mut lines[position(here, keys, index)];
                     bits.push(step.visit(line, keys[index]));
                 }
             }
