@@ -10,7 +10,7 @@ const BLOCK: usize = 64;
 /// Arrays of fewer lines, below 128 MiB, are partly in the caches.
 const CACHED_LINES: usize = 1 << 21;
 
-/// Batches of fewer keys are over before a block has been found in vectors.
+/// Batches of fewer keys have no whole block that is visited while another one is fetched.
 const LONG_BATCH: usize = 4 * BLOCK;
 
 /// Blocks whose lines are known at a time: those that are fetched and the one that is visited.
@@ -282,17 +282,19 @@ mod tests {
     }
 
     #[test]
-    fn keys_before_and_behind_the_range_are_refused() {
-        for first in [0, 200] {
-            let (_, mut keys) = keys(320);
-            keys[300] = KeyHash(u64::MAX / 2);
-            let range = LineRange { total: 300, first };
+    fn a_key_before_or_behind_the_range_is_refused() {
+        let (range, mut keys) = keys(2000);
+        keys.retain(|key| key.line(300) < 200);
+        for (stray, place) in [(0, 3), (0, 300), (u64::MAX, 3), (u64::MAX, 300)] {
+            let mut keys = keys.clone();
+            let mut lines = vec![Line::EMPTY; 100];
+            driven::<3, true>(&mut lines, range, &keys);
+            keys[place] = KeyHash(stray);
             for drive in [driven::<2, false>, driven::<3, true>] {
-                let mut lines = vec![Line::EMPTY; 100];
                 let refused = catch_unwind(AssertUnwindSafe(|| {
                     drive(&mut lines, range, &keys);
                 }));
-                assert!(refused.is_err(), "first line {first}");
+                assert!(refused.is_err(), "key {stray} at {place}");
             }
         }
     }

@@ -79,11 +79,12 @@ fn shutdown_names_all_that_are_lost_and_gives_the_others_back() {
     );
 }
 
-/// A filter that hangs up when it is dropped.
-struct Witness(#[expect(dead_code, reason = "it is only dropped")] mpsc::Sender<()>);
+/// A filter that does nothing but this for each batch.
+struct Each<F>(F);
 
-impl Filter for Witness {
+impl<F: FnMut() + Send> Filter for Each<F> {
     fn observe_words(&mut self, _keys: &[KeyHash], duplicates: &mut [u64]) {
+        self.0();
         duplicates.fill(0);
     }
 
@@ -100,8 +101,10 @@ impl Filter for Witness {
 
 #[test]
 fn an_engine_that_is_dropped_lets_go_of_its_filter_though_ports_live_on() {
-    let (witness, dropped) = mpsc::channel();
-    let whole = Partitioned::new(Partitioning::new(1, 1).unwrap(), vec![Witness(witness)]);
+    // The filter holds the sending end, so the receiving end hears when it is dropped.
+    let (witness, dropped) = mpsc::channel::<()>();
+    let filter = Each(move || drop(witness.clone()));
+    let whole = Partitioned::new(Partitioning::new(1, 1).unwrap(), vec![filter]);
     let (engine, mut ports) = Engine::builder(whole.unwrap()).start().unwrap();
     let mut verdicts = Verdicts::new();
     ports[0].submit(&[KeyHash(1)]).unwrap();
@@ -281,36 +284,13 @@ fn threads_can_be_pinned_and_told_how_to_wait() {
     engine.shutdown().unwrap();
 }
 
-/// A filter that notes on which cores its thread may run.
-#[cfg(target_os = "linux")]
-struct Placed(std::sync::Arc<std::sync::Mutex<Vec<usize>>>);
-
-#[cfg(target_os = "linux")]
-impl Filter for Placed {
-    fn observe_words(&mut self, _keys: &[KeyHash], duplicates: &mut [u64]) {
-        let cores = core_affinity::get_core_ids().unwrap();
-        *self.0.lock().unwrap() = cores.into_iter().map(|core| core.id).collect();
-        duplicates.fill(0);
-    }
-
-    fn contains(&self, _key: KeyHash) -> bool {
-        false
-    }
-
-    fn clear(&mut self) {}
-
-    fn memory_bytes(&self) -> u64 {
-        0
-    }
-}
-
 #[test]
 #[cfg(target_os = "linux")]
 fn a_pinned_worker_runs_on_its_core_and_no_other() {
     let last = core_affinity::get_core_ids().unwrap().pop().unwrap().id;
-    let seen = std::sync::Arc::default();
-    let placed = Placed(std::sync::Arc::clone(&seen));
-    let whole = Partitioned::new(Partitioning::new(8, 1).unwrap(), vec![placed]).unwrap();
+    let (tell, told) = mpsc::channel();
+    let filter = Each(move || tell.send(core_affinity::get_core_ids().unwrap()).unwrap());
+    let whole = Partitioned::new(Partitioning::new(8, 1).unwrap(), vec![filter]).unwrap();
     let (engine, mut ports) = Engine::builder(whole)
         .pinning(Pinning::Cores(vec![last]))
         .start()
@@ -320,5 +300,6 @@ fn a_pinned_worker_runs_on_its_core_and_no_other() {
         .unwrap();
     drop(ports);
     assert!(engine.shutdown().is_ok());
-    assert_eq!(*seen.lock().unwrap(), [last]);
+    let seen: Vec<usize> = told.recv().unwrap().iter().map(|core| core.id).collect();
+    assert_eq!(seen, [last]);
 }

@@ -88,6 +88,7 @@ fn bit_filters_lock_few_keys_out() {
     for (spec, counts, bound) in [
         ("bsbf:k=2", [8, 16, 32, 64], 0.004),
         ("bsbf:k=4", [8, 16, 24, 32], 0.004),
+        ("bsbf:k=8", [2, 4, 6, 8], 0.03),
         ("rlbsbf:k=8", [8, 16, 24, 32], 0.005),
     ] {
         for count in counts {
