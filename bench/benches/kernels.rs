@@ -35,7 +35,7 @@ fn circle(quarters: usize) -> Vec<KeyHash> {
     keys
 }
 
-/// Fails unless the share of hits is the one that is asked for, as far as the slots are wide enough to tell.
+/// Fails unless the share of hits is the one that is asked for, as far as the slots are wide enough to observe.
 fn check(filter: &mut FingerprintLines, keys: &[KeyHash], quarters: usize) {
     let mut words = vec![0; BATCH / 64];
     let mut hits = 0;

@@ -6,7 +6,7 @@ use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use echoless::{
-    Filter, FingerprintSpec, KeyHash, KeyHasher, Replacement, SharedForm, SharedSpec, SlotWidth,
+    Filter, FingerprintSpec, KeyHash, KeyHasher, Replacement, SharedLayout, SharedSpec, SlotWidth,
     Verdicts,
 };
 use echoless_bench::streams::BATCH;
@@ -46,9 +46,13 @@ impl Source {
 fn check(mut observe: impl FnMut(&[KeyHash], &mut Verdicts)) {
     let (mut source, mut verdicts) = (Source::new(), Verdicts::new());
     observe(source.batch(), &mut verdicts);
-    assert!(verdicts.duplicates() <= 3, "{}", verdicts.duplicates());
+    assert!(
+        verdicts.count_duplicates() <= 3,
+        "{}",
+        verdicts.count_duplicates()
+    );
     observe(&source.hashes, &mut verdicts);
-    assert_eq!(verdicts.duplicates(), BATCH as u64);
+    assert_eq!(verdicts.count_duplicates(), BATCH as u64);
 }
 
 fn observe(criterion: &mut Criterion) {
@@ -61,7 +65,7 @@ fn observe(criterion: &mut Criterion) {
             group.bench_function(BenchmarkId::from_parameter(name), |bencher| {
                 bencher.iter(|| {
                     observe(source.batch(), &mut verdicts);
-                    verdicts.duplicates()
+                    verdicts.count_duplicates()
                 });
             });
         };
@@ -79,7 +83,7 @@ fn observe(criterion: &mut Criterion) {
                 measure(name, &mut |keys, verdicts| filter.observe(keys, verdicts));
             }
         }
-        for form in [SharedForm::Row4x16, SharedForm::Bloom { k: 4 }] {
+        for form in [SharedLayout::Row4x16, SharedLayout::Bloom { k: 4 }] {
             let spec = SharedSpec::new(mebibytes << 20, form);
             let filter = spec.build().expect("the memory is granted");
             let name = format!("shared {form:?}");

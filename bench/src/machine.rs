@@ -19,7 +19,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The machine this runs on; what the system does not tell is `unknown` or 0.
+    /// The machine this runs on; what the system does not observe is `unknown` or 0.
     #[must_use]
     pub fn this() -> Self {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `cargo run --release -p echoless-bench -- <command>`: one command for each question.
+//! `cargo run --release -p echoless-bench -- <command>`: one command for each request.
 
 use std::process::ExitCode;
 

@@ -74,18 +74,18 @@ pub enum BuildError {
 ///
 /// # Examples
 /// ```
-/// use echoless::{FingerprintSpec, KeyHash, Lost, Mesh, Verdicts};
+/// use echoless::{FingerprintSpec, KeyHash, Disconnected, Mesh, Verdicts};
 /// let whole = FingerprintSpec::new(1 << 20).build_partitions(1)?;
 /// let mut node = Mesh::new().nodes(whole)?.remove(0);
 /// // Nobody brings batch 0.
 /// let error = node.observe(1, &[KeyHash(7)], &mut Verdicts::new()).unwrap_err();
-/// assert_eq!(error, Lost::Turn(0));
+/// assert_eq!(error, Disconnected::MissingBatch(0));
 /// assert!(error.to_string().starts_with("batch 0 was never submitted"));
 /// # Ok::<(), echoless::BuildError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum Lost {
+pub enum Disconnected {
     /// The owner of this partition panicked or was shut down.
     #[error("the owner of partition {0} is gone: it panicked or was shut down")]
     Partition(usize),
@@ -96,7 +96,7 @@ pub enum Lost {
     #[error(
         "batch {0} was never submitted: batches are numbered without gaps, and each node's numbers rise"
     )]
-    Turn(u64),
+    MissingBatch(u64),
     /// The batch of this number was brought before, or a later one was.
     #[error(
         "batch {0} was submitted again, or after a later one: each number is one batch's, and each node's numbers rise"

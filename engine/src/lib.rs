@@ -15,7 +15,6 @@
 
 pub mod assembly;
 mod audit;
-mod cpu;
 mod error;
 pub mod filters;
 pub mod hash;
@@ -32,16 +31,16 @@ mod verdicts;
 
 pub use assembly::{Engine, EngineBuilder, Mesh, Node, Pinning, Port, ShutdownError};
 pub use audit::Audit;
-pub use cpu::Kernel;
-pub use error::{BuildError, Lost, MemoryError, SpecError};
+pub use error::{BuildError, Disconnected, MemoryError, SpecError};
 pub use filters::Filter;
-pub use filters::fingerprint::{
+pub use filters::adapters::region_order::RegionOrdered;
+pub use filters::lines::fingerprint::{
     FingerprintGeometry, FingerprintLines, FingerprintSpec, Replacement, SlotWidth,
 };
-pub use filters::region_order::RegionOrdered;
 pub use hash::{KeyHash, KeyHasher};
+pub use kernels::Kernel;
 pub use partition::{Partitioned, Partitioning};
 pub use report::Report;
-pub use shared::{SharedFilter, SharedForm, SharedSpec};
+pub use shared::{SharedFilter, SharedLayout, SharedSpec};
 pub use spec::FilterSpec;
 pub use verdicts::{Verdict, Verdicts};

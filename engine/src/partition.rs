@@ -15,8 +15,8 @@ use crate::hash::KeyHash;
 /// let halves = Partitioning::new(1001, 2).unwrap();
 /// assert_eq!(halves.lines_of(0), 0..501);
 /// assert_eq!(halves.lines_of(1), 501..1001);
-/// assert_eq!(halves.of(KeyHash(0)), 0);
-/// assert_eq!(halves.of(KeyHash(u64::MAX)), 1);
+/// assert_eq!(halves.partition_of(KeyHash(0)), 0);
+/// assert_eq!(halves.partition_of(KeyHash(u64::MAX)), 1);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partitioning {
@@ -75,7 +75,7 @@ impl Partitioning {
     /// The partition that owns the line of a key.
     #[must_use]
     #[inline(always)]
-    pub fn of(&self, key: KeyHash) -> usize {
+    pub fn partition_of(&self, key: KeyHash) -> usize {
         // Equal shares of the hash range differ from whole lines by less than a line, at the lower end only.
         let share = ((u128::from(key.0) * self.starts.len() as u128) >> 64) as usize;
         share - usize::from(key.0 < self.starts[share])
@@ -89,7 +89,7 @@ impl Partitioning {
 /// use echoless::{Filter, FingerprintSpec, KeyHasher, Verdict};
 /// let mut halves = FingerprintSpec::new(1 << 20).build_partitions(2).unwrap();
 /// let key = KeyHasher::seeded(0).hash(b"call 17");
-/// let owner = halves.partitioning().of(key);
+/// let owner = halves.partitioning().partition_of(key);
 /// assert_eq!(halves.filters_mut()[owner].observe_one(key), Verdict::Fresh);
 /// ```
 #[derive(Debug)]
@@ -172,7 +172,7 @@ mod tests {
                 keys.extend([start.wrapping_sub(1), *start, start.wrapping_add(1)].map(KeyHash));
             }
             for key in keys {
-                let owner = partitioning.of(key);
+                let owner = partitioning.partition_of(key);
                 prop_assert!(partitioning.lines_of(owner).contains(&key.line(lines)));
             }
         }

@@ -1,6 +1,6 @@
 //! What a filter can say of itself while it runs and when it is done.
 
-use crate::cpu::Kernel;
+use crate::kernels::isa::Kernel;
 
 /// A filter's account of itself.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -21,7 +21,7 @@ pub enum Verdict {
 /// verdicts.words_mut()[1] = 0b100;
 /// assert_eq!(verdicts.get(66), Verdict::Duplicate);
 /// assert_eq!(verdicts.get(65), Verdict::Fresh);
-/// assert_eq!(verdicts.duplicates(), 1);
+/// assert_eq!(verdicts.count_duplicates(), 1);
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verdicts {
@@ -84,7 +84,7 @@ impl Verdicts {
 
     /// How many of the keys are duplicates.
     #[must_use]
-    pub fn duplicates(&self) -> u64 {
+    pub fn count_duplicates(&self) -> u64 {
         self.words
             .iter()
             .map(|word| u64::from(word.count_ones()))

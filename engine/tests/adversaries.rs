@@ -93,8 +93,8 @@ fn crowded_out(filter: &mut dyn Filter, victim: &KeyHasher, attacker: &KeyHasher
         filter.observe_one(victim.hash_u64(*target));
         let line = attacker.hash_u64(*target).line(LINES);
         let numbers = (target + 1) << 32..;
-        let crowd = numbers.filter(|key| attacker.hash_u64(*key).line(LINES) == line);
-        for key in crowd.take(100) {
+        let oversubscribed = numbers.filter(|key| attacker.hash_u64(*key).line(LINES) == line);
+        for key in oversubscribed.take(100) {
             filter.observe_one(victim.hash_u64(key));
         }
         !filter.contains(victim.hash_u64(*target))
@@ -132,9 +132,9 @@ fn one_line_forgets_after_as_many_chosen_keys_as_it_has_slots() {
     let target = hasher.hash_u64(0);
     filter.observe_one(target);
     let on_its_line = |key: &KeyHash| key.line(lines) == target.line(lines);
-    let crowd = (1..).map(|key| hasher.hash_u64(key)).filter(on_its_line);
+    let oversubscribed = (1..).map(|key| hasher.hash_u64(key)).filter(on_its_line);
     let slots = filter.geometry().width.slots() as usize;
-    for (pushed, key) in crowd.take(slots).enumerate() {
+    for (pushed, key) in oversubscribed.take(slots).enumerate() {
         assert!(filter.contains(target), "after {pushed}");
         filter.observe_one(key);
     }

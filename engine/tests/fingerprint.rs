@@ -150,7 +150,7 @@ proptest! {
         let mut whole = spec.build().unwrap();
         let mut parts = spec.build_partitions(count).unwrap();
         for key in &keys {
-            let owner = parts.partitioning().of(*key);
+            let owner = parts.partitioning().partition_of(*key);
             let owner = &mut parts.filters_mut()[owner];
             prop_assert_eq!(owner.contains(*key), whole.contains(*key));
             prop_assert_eq!(owner.observe_one(*key), whole.observe_one(*key));

@@ -5,20 +5,20 @@ use std::sync::Barrier;
 use std::thread;
 
 use echoless::{
-    BuildError, KeyHash, KeyHasher, SharedFilter, SharedForm, SharedSpec, Verdict, Verdicts,
+    BuildError, KeyHash, KeyHasher, SharedFilter, SharedLayout, SharedSpec, Verdict, Verdicts,
 };
 use proptest::prelude::*;
 
-const FORMS: [SharedForm; 6] = [
-    SharedForm::Row4x16,
-    SharedForm::Row2x32,
-    SharedForm::Bloom { k: 1 },
-    SharedForm::Bloom { k: 4 },
-    SharedForm::Ageing { k: 2 },
-    SharedForm::Ageing { k: 10 },
+const FORMS: [SharedLayout; 6] = [
+    SharedLayout::Row4x16,
+    SharedLayout::Row2x32,
+    SharedLayout::Bloom { k: 1 },
+    SharedLayout::Bloom { k: 4 },
+    SharedLayout::Ageing { k: 2 },
+    SharedLayout::Ageing { k: 10 },
 ];
 
-fn build(bytes: u64, form: SharedForm) -> SharedFilter {
+fn build(bytes: u64, form: SharedLayout) -> SharedFilter {
     SharedSpec::new(bytes, form).build().unwrap()
 }
 
@@ -33,7 +33,7 @@ proptest! {
         keys in prop::collection::vec((0u64..400).prop_map(|key| KeyHash(KeyHash(key).remix(0))), 0..600),
         part in 1usize..100,
     ) {
-        for (form, bits) in [(SharedForm::Row4x16, 16), (SharedForm::Row2x32, 32)] {
+        for (form, bits) in [(SharedLayout::Row4x16, 16), (SharedLayout::Row2x32, 32)] {
             let filter = build(128, form);
             let mut model: HashMap<u64, Vec<u64>> = HashMap::new();
             let mut verdicts = Verdicts::new();
@@ -114,7 +114,7 @@ fn exactly_one_thread_hears_fresh() {
             let expected = usize::from(single.observe_one(*key) == Verdict::Fresh);
             differ += usize::from(count != expected);
         }
-        let ageing = matches!(form, SharedForm::Ageing { .. });
+        let ageing = matches!(form, SharedLayout::Ageing { .. });
         let allowed = if ageing {
             keys.len() / 20
         } else {
@@ -128,7 +128,7 @@ fn exactly_one_thread_hears_fresh() {
 fn bloom_words_promise_one_fresh_without_condition() {
     // So little memory that most keys are false positives: still nobody hears Fresh twice.
     let keys = keys(0..20_000);
-    let filter = build(64 * 40, SharedForm::Bloom { k: 3 });
+    let filter = build(64 * 40, SharedLayout::Bloom { k: 3 });
     let counts = fresh_counts(&filter, &keys, 4);
     assert!(counts.iter().all(|count| *count <= 1));
     assert!(counts.iter().sum::<usize>() > 500);
@@ -157,7 +157,7 @@ fn endless_streams_leave_room_in_the_forms_that_age() {
         let filter = build(64 * 16, form);
         filter.observe(&keys(0..200_000), &mut Verdicts::new());
         let full = filter.expected_fpr() > 0.999;
-        assert_eq!(full, matches!(form, SharedForm::Bloom { .. }), "{form:?}");
+        assert_eq!(full, matches!(form, SharedLayout::Bloom { .. }), "{form:?}");
         filter.clear();
         assert_eq!(filter.expected_fpr(), 0.0);
         assert!(keys(0..100).iter().all(|key| !filter.contains(*key)));
@@ -166,11 +166,11 @@ fn endless_streams_leave_room_in_the_forms_that_age() {
 
 #[test]
 fn distinct_keys_are_told_apart() {
-    let filter = build(1 << 20, SharedForm::Row2x32);
+    let filter = build(1 << 20, SharedLayout::Row2x32);
     let keys = keys(0..10_000);
     let mut verdicts = Verdicts::new();
     filter.observe(&keys, &mut verdicts);
-    assert_eq!(verdicts.duplicates(), 0);
+    assert_eq!(verdicts.count_duplicates(), 0);
     assert_eq!(keys.iter().collect::<HashSet<_>>().len(), 10_000);
     assert_eq!(filter.memory_bytes(), 1 << 20);
 }
@@ -181,13 +181,16 @@ fn specifications_that_cannot_be_met_are_refused() {
         BuildError::Spec(error) => error.field,
         other => panic!("{other}"),
     };
-    assert_eq!(field(SharedSpec::new(63, SharedForm::Row4x16)), "memory");
+    assert_eq!(field(SharedSpec::new(63, SharedLayout::Row4x16)), "memory");
     for k in [0, 11] {
-        assert_eq!(field(SharedSpec::new(64, SharedForm::Bloom { k })), "k");
-        assert_eq!(field(SharedSpec::new(64, SharedForm::Ageing { k })), "k");
+        assert_eq!(field(SharedSpec::new(64, SharedLayout::Bloom { k })), "k");
+        assert_eq!(field(SharedSpec::new(64, SharedLayout::Ageing { k })), "k");
     }
-    assert_eq!(field(SharedSpec::new(64, SharedForm::Ageing { k: 1 })), "k");
-    let huge = SharedSpec::new(1 << 50, SharedForm::Row4x16)
+    assert_eq!(
+        field(SharedSpec::new(64, SharedLayout::Ageing { k: 1 })),
+        "k"
+    );
+    let huge = SharedSpec::new(1 << 50, SharedLayout::Row4x16)
         .build()
         .unwrap_err();
     assert!(matches!(huge, BuildError::Memory(_)));

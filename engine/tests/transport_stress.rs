@@ -4,7 +4,7 @@
 
 use std::thread;
 
-use echoless::transport::{Consumer, PopError, Producer, Sleeper, Wait, ring};
+use echoless::transport::{Consumer, Parker, PopError, Producer, Wait, ring};
 
 const MESSAGES: u64 = 2_000;
 const KEYS: usize = 64;
@@ -47,8 +47,8 @@ fn answer(state: &mut u64, keys: &[u64]) -> u64 {
 }
 
 fn between<T: Default>(
-    writer: &Sleeper,
-    reader: &Sleeper,
+    writer: &Parker,
+    reader: &Parker,
     capacity: usize,
 ) -> (Producer<T>, Consumer<T>) {
     let (mut producer, mut consumer) = ring::bounded(capacity).unwrap();
@@ -59,7 +59,7 @@ fn between<T: Default>(
 
 /// Answers all clients until every one has closed its ring. Waits for any of them at once.
 fn serve(
-    mut sleeper: Sleeper,
+    mut parker: Parker,
     wait: Wait,
     mut clients: Vec<(Consumer<Message>, Producer<u64>)>,
 ) -> u64 {
@@ -67,7 +67,7 @@ fn serve(
     let mut open = vec![true; clients.len()];
     let mut served = 0;
     while open.contains(&true) {
-        sleeper.wait_until(wait, || {
+        parker.wait_until(wait, || {
             clients
                 .iter()
                 .zip(&open)
@@ -98,7 +98,7 @@ fn serve(
 /// Sends every server its messages and gives back the answers of each, in order.
 fn ask(
     client: usize,
-    mut sleeper: Sleeper,
+    mut parker: Parker,
     wait: Wait,
     mut servers: Vec<(Producer<Message>, Consumer<u64>)>,
 ) -> Vec<Vec<u64>> {
@@ -108,7 +108,7 @@ fn ask(
         .iter()
         .any(|of_one| (of_one.len() as u64) < MESSAGES)
     {
-        sleeper.wait_until(wait, || {
+        parker.wait_until(wait, || {
             servers.iter().zip(&sent).any(|((outbox, inbox), sent)| {
                 inbox.is_ready() || (*sent < MESSAGES && outbox.is_ready())
             })
@@ -131,8 +131,8 @@ fn ask(
 }
 
 fn run(clients: usize, servers: usize, capacity: usize, wait: Wait) {
-    let client_sleepers: Vec<_> = (0..clients).map(|_| Sleeper::new()).collect();
-    let server_sleepers: Vec<_> = (0..servers).map(|_| Sleeper::new()).collect();
+    let client_sleepers: Vec<_> = (0..clients).map(|_| Parker::new()).collect();
+    let server_sleepers: Vec<_> = (0..servers).map(|_| Parker::new()).collect();
     let mut client_ends: Vec<Vec<_>> = (0..clients).map(|_| Vec::new()).collect();
     let mut server_ends: Vec<Vec<_>> = (0..servers).map(|_| Vec::new()).collect();
     for (client_sleeper, client_ends) in client_sleepers.iter().zip(&mut client_ends) {
@@ -146,13 +146,13 @@ fn run(clients: usize, servers: usize, capacity: usize, wait: Wait) {
     let serving: Vec<_> = server_sleepers
         .into_iter()
         .zip(server_ends)
-        .map(|(sleeper, ends)| thread::spawn(move || serve(sleeper, wait, ends)))
+        .map(|(parker, ends)| thread::spawn(move || serve(parker, wait, ends)))
         .collect();
     let asking: Vec<_> = client_sleepers
         .into_iter()
         .zip(client_ends)
         .enumerate()
-        .map(|(client, (sleeper, ends))| thread::spawn(move || ask(client, sleeper, wait, ends)))
+        .map(|(client, (parker, ends))| thread::spawn(move || ask(client, parker, wait, ends)))
         .collect();
 
     for (client, asking) in asking.into_iter().enumerate() {
@@ -183,7 +183,7 @@ fn answers_are_those_of_one_thread() {
 /// A thread that panics drops its ends, and that wakes and tells all who wait for it.
 #[test]
 fn a_panic_at_one_end_is_an_error_at_the_other() {
-    let (mut asker, mut answerer) = (Sleeper::new(), Sleeper::new());
+    let (mut asker, mut answerer) = (Parker::new(), Parker::new());
     let (mut requests, mut inbox) = between::<u64>(&asker, &answerer, 2);
     let (outbox, mut answers) = between::<u64>(&answerer, &asker, 2);
     let serving = thread::spawn(move || {

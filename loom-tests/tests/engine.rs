@@ -3,7 +3,7 @@
 #![cfg(loom)]
 
 use echoless::transport::Wait;
-use echoless::{Engine, KeyHash, Lost, Partitioned, Port, Verdicts};
+use echoless::{Disconnected, Engine, KeyHash, Partitioned, Port, Verdicts};
 use echoless_loom::{Exact, PANICS, Preemptions, Sometimes, check, expected, heard, key};
 use loom::thread;
 
@@ -156,7 +156,7 @@ fn shutdown_while_submitting() {
                 assert_eq!(held(filter), [A, B]);
             }
             Err(error) => {
-                assert_eq!(error, Lost::Partition(0));
+                assert_eq!(error, Disconnected::Partition(0));
                 assert_eq!(held(filter), [A], "what is lost was not recorded");
             }
         }
@@ -185,7 +185,7 @@ fn shutdown_answers_what_was_submitted() {
             let mut verdicts = Verdicts::new();
             assert_eq!(port.drain(&mut verdicts), Ok(true));
             assert_eq!(heard(&verdicts), [false]);
-            let lost = Err(Lost::Partition(0));
+            let lost = Err(Disconnected::Partition(0));
             assert_eq!(port.observe(&[B], &mut verdicts), lost);
         },
     );
@@ -197,7 +197,7 @@ fn worker_panic_is_error() {
         let (engine, mut ports) = start(1, 1);
         let mut port = ports.remove(0);
         let mut verdicts = Verdicts::new();
-        let lost = Lost::Partition(0);
+        let lost = Disconnected::Partition(0);
         port.submit(&[A, A]).unwrap();
         port.submit(&[PANICS]).unwrap();
         assert_eq!(port.drain(&mut verdicts), Ok(true), "answered before");
@@ -221,7 +221,7 @@ fn worker_panic_is_error_at_every_port() {
         || {
             let (engine, mut ports) = start(1, 2);
             let (mut second, mut first) = (ports.remove(1), ports.remove(0));
-            let lost = Lost::Partition(0);
+            let lost = Disconnected::Partition(0);
             let peer = thread::spawn(move || {
                 let mut verdicts = Verdicts::new();
                 assert_eq!(second.observe(&[PANICS], &mut verdicts), Err(lost));

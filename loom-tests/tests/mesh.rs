@@ -3,7 +3,7 @@
 #![cfg(loom)]
 
 use echoless::transport::Wait;
-use echoless::{KeyHash, Lost, Mesh, Node, Verdicts};
+use echoless::{Disconnected, KeyHash, Mesh, Node, Verdicts};
 use echoless_loom::{Exact, Preemptions, Sometimes, check, expected, heard, key};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
@@ -122,7 +122,7 @@ fn mesh_serves_while_it_waits_for_room() {
 /// A node that waits for something else, or for its peer to finish, hears that the peer went without a word.
 #[test]
 fn mesh_node_dropped_wakes_idle() {
-    type Idle = fn(Node<Exact>) -> Option<Lost>;
+    type Idle = fn(Node<Exact>) -> Option<Disconnected>;
     let waits: [(&str, Idle); 2] = [
         ("serve_until", |mut node| node.serve_until(|| false).err()),
         ("finish", |node| node.finish().err()),
@@ -136,7 +136,10 @@ fn mesh_node_dropped_wakes_idle() {
                 let peer = thread::spawn(move || drop(second));
                 let lost = wait(first);
                 assert!(
-                    matches!(lost, Some(Lost::Peer(1) | Lost::Partition(1))),
+                    matches!(
+                        lost,
+                        Some(Disconnected::Peer(1) | Disconnected::Partition(1))
+                    ),
                     "{lost:?}"
                 );
                 peer.join().unwrap();
@@ -152,7 +155,7 @@ fn mesh_number_repeated_is_error() {
         "mesh_number_repeated_is_error",
         Preemptions::AtMost(1),
         || {
-            fn bring(mut node: Node<Exact>) -> Lost {
+            fn bring(mut node: Node<Exact>) -> Disconnected {
                 let observed = node.observe(0, &[LOW, HIGH], &mut Verdicts::new());
                 observed
                     .and_then(|()| node.finish().map(|_| ()))
@@ -161,7 +164,7 @@ fn mesh_number_repeated_is_error() {
             let (first, second) = two_nodes();
             let peer = thread::spawn(move || bring(second));
             let lost = [bring(first), peer.join().unwrap()];
-            assert!(lost.contains(&Lost::Repeated(0)), "{lost:?}");
+            assert!(lost.contains(&Disconnected::Repeated(0)), "{lost:?}");
         },
     );
 }
@@ -186,7 +189,7 @@ fn mesh_number_repeated_wakes_idle() {
             let finished = first.finish().map(|_| ());
             let again = peer.join().unwrap();
             let lost = [finished, again].map(|result| result.expect_err("batch 0 came twice"));
-            assert!(lost.contains(&Lost::Repeated(0)), "{lost:?}");
+            assert!(lost.contains(&Disconnected::Repeated(0)), "{lost:?}");
         },
     );
 }
@@ -201,11 +204,14 @@ fn mesh_node_dropped_is_error() {
         let peer = thread::spawn(move || drop(second));
         let answer = first.observe(1, &[LOW, HIGH], &mut Verdicts::new());
         assert!(
-            matches!(answer, Err(Lost::Peer(1) | Lost::Partition(1))),
+            matches!(
+                answer,
+                Err(Disconnected::Peer(1) | Disconnected::Partition(1))
+            ),
             "{answer:?}"
         );
-        AT_THE_SERVER.note(answer == Err(Lost::Peer(1)));
-        AT_THE_PORT.note(answer == Err(Lost::Partition(1)));
+        AT_THE_SERVER.note(answer == Err(Disconnected::Peer(1)));
+        AT_THE_PORT.note(answer == Err(Disconnected::Partition(1)));
         peer.join().unwrap();
     });
     AT_THE_SERVER.assert();
@@ -230,13 +236,16 @@ fn mesh_node_dropped_after_its_batch_is_error() {
             match answer {
                 Ok(()) => assert_eq!(heard(&verdicts), [true, false]),
                 Err(lost) => {
-                    assert!(matches!(lost, Lost::Peer(1) | Lost::Partition(1)), "{lost}");
+                    assert!(
+                        matches!(lost, Disconnected::Peer(1) | Disconnected::Partition(1)),
+                        "{lost}"
+                    );
                     assert_eq!(first.observe(2, &[], &mut verdicts), Err(lost));
                 }
             }
             assert!(matches!(
                 first.finish(),
-                Err(Lost::Peer(1) | Lost::Partition(1))
+                Err(Disconnected::Peer(1) | Disconnected::Partition(1))
             ));
             peer.join().unwrap();
             ANSWERED.note(answer.is_ok());
@@ -257,11 +266,21 @@ fn mesh_number_left_out_is_error() {
             // Nobody brings batch 0. Whoever finds out first is gone for the other.
             let peer = thread::spawn(move || second.finish().err());
             let lost = first.observe(1, &[LOW], &mut Verdicts::new()).err();
-            let expected = [Lost::Turn(0), Lost::Peer(1), Lost::Partition(1)].map(Some);
+            let expected = [
+                Disconnected::MissingBatch(0),
+                Disconnected::Peer(1),
+                Disconnected::Partition(1),
+            ]
+            .map(Some);
             assert!(expected.contains(&lost), "{lost:?}");
             drop(first);
             let lost = peer.join().unwrap();
-            let expected = [Lost::Turn(0), Lost::Peer(0), Lost::Partition(0)].map(Some);
+            let expected = [
+                Disconnected::MissingBatch(0),
+                Disconnected::Peer(0),
+                Disconnected::Partition(0),
+            ]
+            .map(Some);
             assert!(expected.contains(&lost), "{lost:?}");
         },
     );

@@ -8,17 +8,17 @@
 use std::collections::HashSet;
 use std::sync::Mutex;
 
-use echoless::{KeyHash, SharedFilter, SharedForm, SharedSpec, Verdict, Verdicts};
+use echoless::{KeyHash, SharedFilter, SharedLayout, SharedSpec, Verdict, Verdicts};
 use echoless_loom::{Preemptions, Sometimes, check, heard};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
 
-const FORMS: [SharedForm; 4] = [
-    SharedForm::Row4x16,
-    SharedForm::Row2x32,
-    SharedForm::Bloom { k: 3 },
-    SharedForm::Ageing { k: 4 },
+const FORMS: [SharedLayout; 4] = [
+    SharedLayout::Row4x16,
+    SharedLayout::Row2x32,
+    SharedLayout::Bloom { k: 3 },
+    SharedLayout::Ageing { k: 4 },
 ];
 
 const A: KeyHash = KeyHash(1);
@@ -55,7 +55,7 @@ impl Outcome {
 }
 
 /// A filter of eight words, in which these keys were observed.
-fn filter(form: SharedForm, before: &[KeyHash]) -> SharedFilter {
+fn filter(form: SharedLayout, before: &[KeyHash]) -> SharedFilter {
     let filter = SharedSpec::new(64, form).build().expect("one line");
     for key in before {
         filter.observe_one(*key);
@@ -94,7 +94,11 @@ fn alone<T: Send + 'static>(run: impl Fn() -> T + Send + Sync + 'static) -> T {
 }
 
 /// What may come out if every key is one step.
-fn sequential(form: SharedForm, before: &[KeyHash], threads: &[Vec<KeyHash>]) -> HashSet<Outcome> {
+fn sequential(
+    form: SharedLayout,
+    before: &[KeyHash],
+    threads: &[Vec<KeyHash>],
+) -> HashSet<Outcome> {
     let (before, threads) = (before.to_vec(), threads.to_vec());
     alone(move || {
         let mut all = Vec::new();
@@ -117,7 +121,7 @@ fn sequential(form: SharedForm, before: &[KeyHash], threads: &[Vec<KeyHash>]) ->
 /// Every sequential outcome must come about.
 fn one_step_each(
     property: &str,
-    form: SharedForm,
+    form: SharedLayout,
     preemptions: Preemptions,
     before: &[KeyHash],
     threads: &[&[KeyHash]],
@@ -190,7 +194,7 @@ fn one_fresh_per_key() {
 fn one_fresh_per_key_unless_overrun() {
     static ONE: Sometimes = Sometimes::new();
     static BOTH: Sometimes = Sometimes::new();
-    for (form, slots) in [(SharedForm::Row2x32, 2), (SharedForm::Row4x16, 4)] {
+    for (form, slots) in [(SharedLayout::Row2x32, 2), (SharedLayout::Row4x16, 4)] {
         let run: Vec<KeyHash> = (1..=1 + slots).map(KeyHash).collect();
         one_step_each(
             "one_fresh_per_key_unless_overrun",
@@ -218,7 +222,7 @@ fn one_fresh_per_key_unless_overrun() {
 fn ageing_vs_insert() {
     static HELD: Sometimes = Sometimes::new();
     static CLEARED: Sometimes = Sometimes::new();
-    const FORM: SharedForm = SharedForm::Ageing { k: 4 };
+    const FORM: SharedLayout = SharedLayout::Ageing { k: 4 };
     // A word that is about half full, and a key that clears a bit of A there.
     let before: Vec<KeyHash> = (20..30).map(KeyHash).collect();
     let filled = before.clone();

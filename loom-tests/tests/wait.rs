@@ -2,14 +2,14 @@
 
 #![cfg(loom)]
 
-use echoless::transport::{Consumer, PopError, Producer, Sleeper, Wait, ring};
+use echoless::transport::{Consumer, Parker, PopError, Producer, Wait, ring};
 use echoless_loom::{Preemptions, check};
 use loom::thread;
 
 /// A ring of which each end wakes the thread at the other end.
 fn between<T: Default>(
-    writer: &Sleeper,
-    reader: &Sleeper,
+    writer: &Parker,
+    reader: &Parker,
     capacity: usize,
 ) -> (Producer<T>, Consumer<T>) {
     let (mut producer, mut consumer) = ring::bounded(capacity).expect("a small power of two");
@@ -21,7 +21,7 @@ fn between<T: Default>(
 #[test]
 fn wait_no_lost_wakeup() {
     check("wait_no_lost_wakeup", Preemptions::Any, || {
-        let (writer, mut reader) = (Sleeper::new(), Sleeper::new());
+        let (writer, mut reader) = (Parker::new(), Parker::new());
         let (mut producer, mut consumer) = between(&writer, &reader, 2);
         let pushing = thread::spawn(move || {
             assert_eq!(producer.try_push(7), Ok(()));
@@ -40,7 +40,7 @@ fn wait_no_lost_wakeup() {
 #[test]
 fn wait_for_room() {
     check("wait_for_room", Preemptions::AtMost(3), || {
-        let (mut writer, mut reader) = (Sleeper::new(), Sleeper::new());
+        let (mut writer, mut reader) = (Parker::new(), Parker::new());
         let (mut producer, mut consumer) = between(&writer, &reader, 1);
         let pushing = thread::spawn(move || {
             for item in 1..=3 {
@@ -61,7 +61,7 @@ fn wait_for_room() {
 #[test]
 fn close_wakes() {
     check("close_wakes", Preemptions::AtMost(3), || {
-        let (mut writer, mut reader) = (Sleeper::new(), Sleeper::new());
+        let (mut writer, mut reader) = (Parker::new(), Parker::new());
         let (mut full, unread) = between::<u64>(&writer, &reader, 1);
         let (unwritten, mut empty) = between::<u64>(&writer, &reader, 1);
         assert_eq!(full.try_push(1), Ok(()));
@@ -83,8 +83,8 @@ fn close_wakes() {
 #[test]
 fn doorbell_many_ringers() {
     check("doorbell_many_ringers", Preemptions::AtMost(3), || {
-        let mut reader = Sleeper::new();
-        let writer = Sleeper::new();
+        let mut reader = Parker::new();
+        let writer = Parker::new();
         let (mut one, mut from_one) = between(&writer, &reader, 1);
         let (mut two, mut from_two) = between(&writer, &reader, 1);
         let first = thread::spawn(move || {
@@ -119,7 +119,7 @@ fn request_response() {
         keys: [u64; 2],
     }
     check("request_response", Preemptions::AtMost(2), || {
-        let (mut port, mut server) = (Sleeper::new(), Sleeper::new());
+        let (mut port, mut server) = (Parker::new(), Parker::new());
         let (mut requests, mut inbox) = between::<Message>(&port, &server, 1);
         let (mut outbox, mut masks) = between::<u64>(&server, &port, 1);
         let serving = thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! The planner on the 24 settings of paper 000's tables 4 to 9: its first choice, run, against the printed rates of RLBSBF.
+//! The planner on the 24 settings of paper 000's tables 4 to 9: its first candidate, run, against the printed rates of RLBSBF.
 
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::time::Instant;
@@ -8,7 +8,7 @@ use echoless::FilterSpec;
 use echoless::spec::Form;
 use echoless_lab::evaluate::{Options, evaluate};
 use echoless_lab::oracle::Score;
-use echoless_lab::plan::{Basis, Choice, Goal, Question, plan};
+use echoless_lab::plan::{Basis, Candidate, Goal, PlanRequest, plan};
 use echoless_lab::stream::Stream;
 
 use super::run::{percent, progress};
@@ -36,7 +36,7 @@ pub struct PlanArguments {
 
 /// What the planner chose for a setting, and how it did.
 struct Outcome {
-    choice: Choice,
+    candidate: Candidate,
     score: Score,
     planning_seconds: f64,
 }
@@ -66,7 +66,7 @@ pub fn run(arguments: &PlanArguments) -> Result<(), Failure> {
     let progress = progress(cells.iter().map(|cell| cell.stream.records()).sum())?;
     let mut outcomes = Vec::new();
     for cell in &cells {
-        outcomes.push(settle(cell, arguments)?);
+        outcomes.push(plan_and_run(cell, arguments)?);
         progress.inc(cell.stream.records());
     }
     progress.finish_and_clear();
@@ -76,7 +76,7 @@ pub fn run(arguments: &PlanArguments) -> Result<(), Failure> {
         .zip(&outcomes)
         .filter(|(cell, outcome)| outcome.passes(cell));
     eprintln!(
-        "{} of {} first choices have both rates no higher than RLBSBF's printed ones; {:.0} s",
+        "{} of {} first candidates have both rates no higher than RLBSBF's printed ones; {:.0} s",
         passed.count(),
         cells.len(),
         start.elapsed().as_secs_f64(),
@@ -84,11 +84,11 @@ pub fn run(arguments: &PlanArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Asks the planner to beat the printed rates, and runs its first choice.
-fn settle(cell: &TableCell, arguments: &PlanArguments) -> Result<Outcome, Failure> {
+/// Asks the planner to beat the printed rates, and runs its first candidate.
+fn plan_and_run(cell: &TableCell, arguments: &PlanArguments) -> Result<Outcome, Failure> {
     let begin = Instant::now();
     let share = |percent: Option<f64>| percent.map(|percent| percent / 100.0);
-    let question = Question {
+    let request = PlanRequest {
         memory: cell.memory_bits / 8,
         records: cell.stream_len,
         stream: cell.stream.clone(),
@@ -101,11 +101,11 @@ fn settle(cell: &TableCell, arguments: &PlanArguments) -> Result<Outcome, Failur
         seed: arguments.seed,
         threads: arguments.threads,
     };
-    let plan = plan(&question, &|_| ())?;
-    let choice = plan.first().clone();
+    let plan = plan(&request, &|_| ())?;
+    let candidate = plan.first().clone();
     let planning_seconds = begin.elapsed().as_secs_f64();
     let scale = arguments.scale;
-    let spec = scaled(&choice.spec, scale, arguments.seed);
+    let spec = scaled(&candidate.spec, scale, arguments.seed);
     let stream =
         Stream::with_distinct_share(cell.stream_len / scale, cell.distinct_percent / 100.0)?;
     let options = Options {
@@ -114,13 +114,13 @@ fn settle(cell: &TableCell, arguments: &PlanArguments) -> Result<Outcome, Failur
     };
     let evaluations = evaluate(&[spec], &stream, &options, &|_| ())?;
     Ok(Outcome {
-        choice,
+        candidate,
         score: evaluations[0].score,
         planning_seconds,
     })
 }
 
-/// The filter in its share of the memory, with random choices that the planner has not seen.
+/// The filter in its share of the memory, with random candidates that the planner has not seen.
 fn scaled(spec: &FilterSpec, scale: NonZeroU64, seed: u64) -> FilterSpec {
     let memory = spec.memory().unwrap_or(0) / scale;
     spec.with_memory(memory).with_seed(!seed)
@@ -134,7 +134,7 @@ fn tabulate(cells: &[TableCell], outcomes: &[Outcome]) -> Table {
         "memory_mib",
         "rlbsbf_fpr",
         "rlbsbf_fnr",
-        "choice",
+        "candidate",
         "prediction",
         "predicted_fpr",
         "predicted_fnr",
@@ -144,7 +144,7 @@ fn tabulate(cells: &[TableCell], outcomes: &[Outcome]) -> Table {
         "passes",
     ]);
     for (cell, outcome) in cells.iter().zip(outcomes) {
-        let choice = &outcome.choice;
+        let candidate = &outcome.candidate;
         table.push(vec![
             u64::from(cell.table).into(),
             cell.stream_len.into(),
@@ -152,14 +152,14 @@ fn tabulate(cells: &[TableCell], outcomes: &[Outcome]) -> Table {
             (cell.memory_bits >> 23).into(),
             cell.printed_fpr.into(),
             cell.printed_fnr.into(),
-            choice.spec.to_string().into(),
-            match choice.basis {
+            candidate.spec.to_string().into(),
+            match candidate.basis {
                 Basis::Formula => "formula",
                 Basis::Simulation { .. } => "simulation",
             }
             .into(),
-            percent(choice.rates.fpr).into(),
-            percent(choice.rates.fnr).into(),
+            percent(candidate.rates.fpr).into(),
+            percent(candidate.rates.fnr).into(),
             percent(outcome.score.fpr()).into(),
             percent(outcome.score.fnr()).into(),
             outcome.planning_seconds.into(),
@@ -171,7 +171,7 @@ fn tabulate(cells: &[TableCell], outcomes: &[Outcome]) -> Table {
 
 #[cfg(test)]
 mod tests {
-    use echoless_lab::plan::{Prediction, Rates, Standing};
+    use echoless_lab::plan::{Prediction, Rank, Rates};
 
     use super::*;
 
@@ -188,14 +188,14 @@ mod tests {
 
     fn outcome(false_positives: u64, false_negatives: u64) -> Outcome {
         let rates = Rates { fpr: 0.0, fnr: 0.0 };
-        let standing: Standing = Goal::default().standing(&Prediction::exact(rates), 1.0, 0.5);
+        let rank: Rank = Goal::default().rank(&Prediction::exact(rates), 1.0, 0.5);
         Outcome {
-            choice: Choice {
+            candidate: Candidate {
                 spec: "bloom:k=2,memory=64MiB".parse().unwrap(),
                 rates,
                 basis: Basis::Formula,
                 lines: 1.0,
-                standing,
+                rank,
                 why: String::new(),
             },
             score: Score {
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_scaled_and_take_other_random_choices_than_the_planner() {
+    fn runs_are_scaled_and_take_other_random_candidates_than_the_planner() {
         let spec: FilterSpec = "rlbsbf:k=2,memory=64MiB,seed=1,tracked=0.5"
             .parse()
             .unwrap();

@@ -6,13 +6,13 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use cuckoofilter::CuckooFilter;
 use dashmap::DashSet;
 use echoless::{
-    FingerprintSpec, Kernel, KeyHash, Replacement, SharedForm, SharedSpec, SlotWidth, Verdicts,
+    FingerprintSpec, Kernel, KeyHash, Replacement, SharedLayout, SharedSpec, SlotWidth, Verdicts,
 };
 use fastbloom::{AtomicBloomFilter, BloomFilter};
 use growable_bloom_filter::GrowableBloom;
 use qht::{QQuotientHashTableD, QuotientHashTable};
 
-use super::contender::{Ages, Calls, Contender, Peer, Shared};
+use super::candidate::{Ages, Calls, Candidate, Peer, Shared};
 use super::rates;
 use crate::table::Failure;
 
@@ -25,7 +25,7 @@ const QHT_BITS: usize = 8;
 
 /// The peers for `bytes` of memory and `keys` distinct keys, ours first.
 #[must_use]
-pub fn catalogue(bytes: u64, keys: u64) -> Vec<Contender> {
+pub fn catalogue(bytes: u64, keys: u64) -> Vec<Candidate> {
     let (bits, count) = (bytes as f64 * 8.0, keys as f64);
     let mut peers = ours(bytes, count);
     let best = rates::bloom_best_hashes(bits, count);
@@ -68,13 +68,13 @@ pub fn catalogue(bytes: u64, keys: u64) -> Vec<Contender> {
     peers
 }
 
-fn ours(bytes: u64, keys: f64) -> Vec<Contender> {
+fn ours(bytes: u64, keys: f64) -> Vec<Candidate> {
     let lines = [Replacement::Fifo, Replacement::Lru].map(|replacement| {
         let spec = FingerprintSpec::new(bytes)
             .slot_width(SlotWidth::Bits16)
             .replacement(replacement);
         let in_line = |count: f64| count.min(32.0) / 65_536.0;
-        Contender {
+        Candidate {
             name: "echoless",
             form: format!("fingerprint 32 x 16, {replacement}"),
             kernel: Some(Kernel::best()),
@@ -89,21 +89,21 @@ fn ours(bytes: u64, keys: f64) -> Vec<Contender> {
     let row = rates::over_blocks(keys / words, |count| count.min(4.0) / 65_536.0);
     let bloom = rates::blocked_bloom(64.0, words * 64.0, keys, 4);
     let shared = [
-        (SharedForm::Row4x16, "shared row 4 x 16", row, 0.02),
+        (SharedLayout::Row4x16, "shared row 4 x 16", row, 0.02),
         (
-            SharedForm::Bloom { k: 4 },
+            SharedLayout::Bloom { k: 4 },
             "shared bloom, 4 hashes",
             bloom,
             0.0,
         ),
     ]
-    .map(|(form, name, max_fpr, max_fnr)| Contender {
+    .map(|(form, name, max_fpr, max_fnr)| Candidate {
         name: "echoless",
         form: name.into(),
         kernel: None,
         hashing: "given",
         ages: match form {
-            SharedForm::Bloom { .. } => Ages::FillsUp,
+            SharedLayout::Bloom { .. } => Ages::FillsUp,
             _ => Ages::Forgets,
         },
         max_fpr,
@@ -118,9 +118,9 @@ fn ours(bytes: u64, keys: f64) -> Vec<Contender> {
     lines.into_iter().chain(shared).collect()
 }
 
-fn fastbloom(bytes: u64, keys: f64, hashes: u32) -> Contender {
+fn fastbloom(bytes: u64, keys: f64, hashes: u32) -> Candidate {
     let bits = bytes * 8;
-    Contender {
+    Candidate {
         name: "fastbloom",
         form: format!("{hashes} hashes"),
         max_fpr: rates::bloom(bits as f64, keys, hashes),
@@ -135,9 +135,9 @@ fn fastbloom(bytes: u64, keys: f64, hashes: u32) -> Contender {
     }
 }
 
-fn fastbloom_atomic(bytes: u64, keys: f64, hashes: u32) -> Contender {
+fn fastbloom_atomic(bytes: u64, keys: f64, hashes: u32) -> Candidate {
     let bits = bytes * 8;
-    Contender {
+    Candidate {
         name: "fastbloom",
         form: format!("atomic, {hashes} hashes"),
         max_fpr: rates::bloom(bits as f64, keys, hashes),
@@ -152,11 +152,11 @@ fn fastbloom_atomic(bytes: u64, keys: f64, hashes: u32) -> Contender {
     }
 }
 
-fn split_block(bytes: u64, keys: u64) -> Contender {
+fn split_block(bytes: u64, keys: u64) -> Candidate {
     // A key sets one bit in each of the eight words of 32 bits of its block.
     let keys_per_block = keys as f64 * 32.0 / bytes as f64;
     let word_is_set = |count: f64| 1.0 - (31.0 / 32.0f64).powf(count);
-    Contender {
+    Candidate {
         name: "sbbf-rs",
         form: "8 hashes in 256 bits".into(),
         max_fpr: rates::over_blocks(keys_per_block, |count| word_is_set(count).powi(8)),
@@ -172,9 +172,9 @@ fn split_block(bytes: u64, keys: u64) -> Contender {
 }
 
 /// None if the power of two that fits in the memory is too small for the keys.
-fn cuckoo(bytes: u64, keys: u64) -> Option<Contender> {
+fn cuckoo(bytes: u64, keys: u64) -> Option<Candidate> {
     let slots = 1u64 << bytes.checked_ilog2()?;
-    (keys <= slots / 20 * 19).then(|| Contender {
+    (keys <= slots / 20 * 19).then(|| Candidate {
         name: "cuckoofilter",
         form: "4 x 8".into(),
         // Two buckets of four slots, 255 values.
@@ -194,13 +194,13 @@ fn cuckoo(bytes: u64, keys: u64) -> Option<Contender> {
 }
 
 /// The most accurate filter that fits; its slots are a power of two. None if none fits.
-fn quotient(bytes: u64, keys: u64) -> Option<Contender> {
+fn quotient(bytes: u64, keys: u64) -> Option<Candidate> {
     let specs = (1..=32)
         .rev()
         .filter_map(|bits| qfilter::filter_specs(keys, 0.5f64.powi(bits)).ok())
         .find(|specs| specs.memory_bytes_max as u64 <= bytes)?;
     let rate = specs.max_error_ratio;
-    Some(Contender {
+    Some(Candidate {
         name: "qfilter",
         form: format!("rate 2^{}", rate.log2()),
         max_fpr: rate,
@@ -217,8 +217,8 @@ fn quotient(bytes: u64, keys: u64) -> Option<Contender> {
     })
 }
 
-fn growable(keys: u64) -> Contender {
-    Contender {
+fn growable(keys: u64) -> Candidate {
+    Candidate {
         name: "growable-bloom-filter",
         form: format!("rate {GROWING_FPR}"),
         hashing: "xxh3",
@@ -239,8 +239,8 @@ fn quotient_table<T: qht::Filter + 'static>(
     form: &'static str,
     build: impl Fn() -> T + 'static,
     bytes: u64,
-) -> Contender {
-    Contender {
+) -> Candidate {
+    Candidate {
         name: "qht",
         form: format!("{form} {QHT_SLOTS} x {QHT_BITS}"),
         hashing: "siphash 1-3, twice",
@@ -263,8 +263,8 @@ fn set<S: BuildHasher + 'static>(
     hashing: &'static str,
     keys: u64,
     hasher: impl Fn() -> S + 'static,
-) -> Contender {
-    Contender {
+) -> Candidate {
+    Candidate {
         name,
         form: "HashSet<u64>".into(),
         hashing,
@@ -281,8 +281,8 @@ fn set<S: BuildHasher + 'static>(
     }
 }
 
-fn sharded(keys: u64) -> Contender {
-    Contender {
+fn sharded(keys: u64) -> Candidate {
+    Candidate {
         name: "dashmap",
         form: "DashSet<u64>".into(),
         hashing: "siphash 1-3",
@@ -305,8 +305,8 @@ fn table_bytes(capacity: usize) -> u64 {
 }
 
 /// What most peers have in common: the hash is used as it is, no repeat is missed, and there is an end.
-fn filling_up<P: Peer + 'static>(build: impl Fn() -> Result<P, Failure> + 'static) -> Contender {
-    Contender {
+fn filling_up<P: Peer + 'static>(build: impl Fn() -> Result<P, Failure> + 'static) -> Candidate {
+    Candidate {
         name: "",
         form: String::new(),
         kernel: None,

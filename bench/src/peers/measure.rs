@@ -3,10 +3,10 @@
 use clap::Args;
 use echoless::Kernel;
 
+use super::candidate::Candidate;
 use super::catalogue::catalogue;
-use super::contender::Contender;
-use super::course::{Course, Errors, PROBES};
 use super::pages;
+use super::workload::{Errors, PROBES, Workload};
 use crate::clock::median;
 use crate::table::{Failure, Outputs, Table};
 
@@ -55,39 +55,39 @@ struct Outcome {
     huge_bytes: Option<u64>,
 }
 
-/// A contender with its measurements.
+/// A candidate with its measurements.
 struct Entry {
-    contender: Contender,
+    candidate: Candidate,
     outcome: Option<Outcome>,
     rates: Vec<f64>,
 }
 
 impl Entry {
-    fn new(contender: Contender) -> Self {
+    fn new(candidate: Candidate) -> Self {
         Self {
-            contender,
+            candidate,
             outcome: None,
             rates: Vec::new(),
         }
     }
 
-    fn measure(&mut self, course: Course, keys: u64) -> Result<(), Failure> {
+    fn measure(&mut self, workload: Workload, keys: u64) -> Result<(), Failure> {
         let (mut seconds, mut timed) = (0.0, 0);
         while timed < keys {
-            let mut peer = (self.contender.build)()?;
-            let (pass_seconds, pass_keys, errors) = course.run(&mut *peer);
+            let mut peer = (self.candidate.build)()?;
+            let (pass_seconds, pass_keys, errors) = workload.run(&mut *peer);
             if pass_keys == 0 {
                 return Err("the memory is too small to measure with".into());
             }
             seconds += pass_seconds;
             timed += pass_keys;
             if self.outcome.is_none() {
-                let (fpr_full, fnr_oldest) = course.probe(&*peer);
+                let (fpr_full, fnr_oldest) = workload.probe(&*peer);
                 self.outcome = Some(Outcome {
                     errors,
                     fpr_full,
                     fnr_oldest,
-                    probes: course.probes,
+                    probes: workload.probes,
                     memory_bytes: peer.memory_bytes(),
                     huge_bytes: pages::huge_bytes(),
                 });
@@ -103,14 +103,14 @@ impl Entry {
             let expected = rate * of as f64;
             (expected * 1.1 + 6.0 * expected.sqrt()) / of.max(1) as f64
         };
-        let Contender { name, form, .. } = &self.contender;
+        let Candidate { name, form, .. } = &self.candidate;
         let judge = |what: &str, measured: f64, allowed: f64| {
             (measured <= allowed).then_some(()).ok_or_else(|| {
                 format!("{name}, {form}: {what} of {measured:.2e}, at most {allowed:.2e} expected")
             })
         };
         let Errors { fresh, repeats, .. } = outcome.errors;
-        let (max_fpr, max_fnr) = (self.contender.max_fpr, self.contender.max_fnr);
+        let (max_fpr, max_fnr) = (self.candidate.max_fpr, self.candidate.max_fnr);
         judge("an fpr", outcome.errors.fpr(), allowed(max_fpr, fresh))?;
         let allowed_full = allowed(max_fpr, outcome.probes);
         judge("a final fpr", outcome.fpr_full, allowed_full)?;
@@ -166,7 +166,7 @@ fn measure(arguments: &Arguments) -> Result<(Table, Vec<String>), Failure> {
     for size in &arguments.sizes {
         let bytes = size << 20;
         let keys = bytes * 8 / arguments.bits_per_key;
-        let course = Course {
+        let workload = Workload {
             keys,
             repeats: arguments.repeats,
             window: ((keys as f64 * arguments.window) as u64).max(1),
@@ -177,16 +177,16 @@ fn measure(arguments: &Arguments) -> Result<(Table, Vec<String>), Failure> {
         };
         let mut entries: Vec<Entry> = catalogue(bytes, keys)
             .into_iter()
-            .filter(|contender| is_asked(contender.name))
+            .filter(|candidate| is_asked(candidate.name))
             .map(Entry::new)
             .collect();
-        let is_there = |name: &&String| entries.iter().any(|entry| entry.contender.name == **name);
+        let is_there = |name: &&String| entries.iter().any(|entry| entry.candidate.name == **name);
         if let Some(unknown) = arguments.only.iter().find(|name| !is_there(name)) {
             return Err(format!("{unknown}: no peer of this name fits in {size} MiB").into());
         }
         for _ in 0..arguments.rounds.max(1) {
             for entry in &mut entries {
-                entry.measure(course, arguments.keys.max(1) * 1_000_000)?;
+                entry.measure(workload, arguments.keys.max(1) * 1_000_000)?;
             }
         }
         push_rows(&mut table, *size, keys, &entries)?;
@@ -208,17 +208,17 @@ fn push_rows(
     // Of the forms of fastbloom, the first is the one with its own best number of hashes.
     let fastbloom = entries
         .iter()
-        .find(|entry| entry.contender.name == "fastbloom");
+        .find(|entry| entry.candidate.name == "fastbloom");
     for entry in entries {
         let outcome = entry.outcome.as_ref().ok_or("nothing was measured")?;
         entry.check(outcome)?;
-        let contender = &entry.contender;
+        let candidate = &entry.candidate;
         let [bytes, huge] =
             [outcome.memory_bytes, outcome.huge_bytes].map(|bytes| bytes.map(|bytes| bytes as f64));
         table.push(vec![
-            contender.name.into(),
-            contender.form.clone().into(),
-            contender.kernel.map(Kernel::name).into(),
+            candidate.name.into(),
+            candidate.form.clone().into(),
+            candidate.kernel.map(Kernel::name).into(),
             1u64.into(),
             mebibytes.into(),
             bytes.map(|bytes| bytes / 2f64.powi(20)).into(),
@@ -235,8 +235,8 @@ fn push_rows(
             outcome.fpr_full.into(),
             outcome.errors.fnr().into(),
             outcome.fnr_oldest.into(),
-            contender.ages.to_string().into(),
-            contender.hashing.into(),
+            candidate.ages.to_string().into(),
+            candidate.hashing.into(),
         ]);
     }
     Ok(())
@@ -245,18 +245,18 @@ fn push_rows(
 /// What one of our forms is against the fastbloom with the most hashes that is not more accurate.
 fn claim(mebibytes: u64, ours: &Entry, entries: &[Entry]) -> Option<String> {
     let fpr = |entry: &Entry| entry.outcome.as_ref().map(|outcome| outcome.fpr_full);
-    if ours.contender.name != "echoless" {
+    if ours.candidate.name != "echoless" {
         return None;
     }
-    let (our_fpr, our_form) = (fpr(ours)?, &ours.contender.form);
+    let (our_fpr, our_form) = (fpr(ours)?, &ours.candidate.form);
     let fastbloom = entries.iter().find(|entry| {
-        entry.contender.name == "fastbloom" && fpr(entry).is_some_and(|theirs| theirs >= our_fpr)
+        entry.candidate.name == "fastbloom" && fpr(entry).is_some_and(|theirs| theirs >= our_fpr)
     })?;
     Some(format!(
         "{mebibytes} MiB: {our_form} takes {:.1} times the keys of fastbloom with {}, at an fpr of {our_fpr:.2e} against {:.2e}; \
          it missed {:.1e} of the repeats",
         ours.rate() / fastbloom.rate(),
-        fastbloom.contender.form,
+        fastbloom.candidate.form,
         fpr(fastbloom)?,
         ours.outcome.as_ref()?.errors.fnr(),
     ))
@@ -264,11 +264,11 @@ fn claim(mebibytes: u64, ours: &Entry, entries: &[Entry]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::contender::Ages;
+    use super::super::candidate::Ages;
     use super::super::stream::CHUNK;
     use super::*;
 
-    const COURSE: Course = Course {
+    const COURSE: Workload = Workload {
         keys: 139_810,
         repeats: 0.25,
         window: 34_952,
@@ -289,7 +289,7 @@ mod tests {
     #[test]
     fn every_peer_keeps_to_its_counts() {
         let entries = measured();
-        let names: Vec<&str> = entries.iter().map(|entry| entry.contender.name).collect();
+        let names: Vec<&str> = entries.iter().map(|entry| entry.candidate.name).collect();
         for name in [
             "echoless",
             "fastbloom",
@@ -313,20 +313,20 @@ mod tests {
             // The keys of whole chunks, a quarter of them repeats.
             assert_eq!(judged % CHUNK as u64, 0);
             assert!((outcome.errors.repeats as f64 / judged as f64 - 0.25).abs() < 0.01);
-            match entry.contender.ages {
+            match entry.candidate.ages {
                 Ages::Forgets => assert!(outcome.fnr_oldest > 0.0),
                 Ages::FillsUp | Ages::Grows => assert_eq!(outcome.fnr_oldest, 0.0),
             }
-            let is_exact = entry.contender.max_fpr == 0.0;
+            let is_exact = entry.candidate.max_fpr == 0.0;
             assert_eq!(
                 is_exact,
                 outcome.fpr_full == 0.0,
                 "{}",
-                entry.contender.name
+                entry.candidate.name
             );
-            if entry.contender.ages == Ages::FillsUp {
+            if entry.candidate.ages == Ages::FillsUp {
                 let bytes = outcome.memory_bytes.unwrap();
-                assert!(bytes <= (1 << 18) + 64, "{}: {bytes}", entry.contender.name);
+                assert!(bytes <= (1 << 18) + 64, "{}: {bytes}", entry.candidate.name);
             }
         }
         let claims: Vec<String> = entries
@@ -339,10 +339,10 @@ mod tests {
     #[test]
     fn a_peer_that_exceeds_its_rates_is_a_failure() {
         let mut entry = measured().swap_remove(0);
-        entry.contender.max_fpr = 1e-6;
+        entry.candidate.max_fpr = 1e-6;
         let error = entry.check(entry.outcome.as_ref().unwrap()).unwrap_err();
         assert!(error.to_string().contains(" fpr of "), "{error}");
-        entry.contender.max_fpr = 1.0;
+        entry.candidate.max_fpr = 1.0;
         entry.outcome.as_mut().unwrap().errors.missed = 1000;
         let error = entry.check(entry.outcome.as_ref().unwrap()).unwrap_err();
         assert!(error.to_string().contains("an fnr of "), "{error}");

@@ -57,7 +57,7 @@ fn replace(_again: &mut Command) -> Result<(), Failure> {
     Ok(())
 }
 
-/// How many bytes of this process lie on huge pages; `None` where the system does not tell.
+/// How many bytes of this process lie on huge pages; `None` where the system does not observe.
 pub(super) fn huge_bytes() -> Option<u64> {
     huge_bytes_in(&fs::read_to_string("/proc/self/smaps_rollup").ok()?)
 }

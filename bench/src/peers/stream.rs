@@ -14,8 +14,8 @@ const NEVER_SEEN: u64 = 1 << 48;
 ///
 /// # Examples
 /// ```
-/// use echoless_bench::peers::KnownStream;
-/// let mut stream = KnownStream::new(0.25, 1000);
+/// use echoless_bench::peers::LabelledStream;
+/// let mut stream = LabelledStream::new(0.25, 1000);
 /// let (keys, repeats) = stream.chunk();
 /// // The first key of all cannot repeat one.
 /// assert_eq!(repeats[0] & 1, 0);
@@ -23,7 +23,7 @@ const NEVER_SEEN: u64 = 1 << 48;
 /// assert!((f64::from(repeated) / keys.len() as f64 - 0.25).abs() < 0.02);
 /// ```
 #[derive(Debug)]
-pub struct KnownStream {
+pub struct LabelledStream {
     /// A random word below this makes a repeat.
     repeat_below: u64,
     window: u64,
@@ -35,7 +35,7 @@ pub struct KnownStream {
     repeats: Vec<u64>,
 }
 
-impl KnownStream {
+impl LabelledStream {
     /// A stream in which a share of `repeats` (0 to 1) repeats one of the youngest `window` distinct keys, each as likely.
     #[must_use]
     pub fn new(repeats: f64, window: u64) -> Self {
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn the_truth_is_true() {
-        let mut stream = KnownStream::new(0.3, 500);
+        let mut stream = LabelledStream::new(0.3, 500);
         let (mut seen, mut youngest) = (HashSet::new(), Vec::new());
         for _ in 0..3 {
             let (keys, repeats) = stream.chunk();

@@ -63,7 +63,7 @@ const LEGEND_WIDTH: u32 = 330;
 const LEGEND_LINE: u32 = 22;
 const LEAST_HEIGHT: u32 = 480;
 
-/// Colours that people with any colour vision tell apart (Okabe and Ito), without yellow, which white drowns.
+/// Colours that people with any colour vision observe apart (Okabe and Ito), without yellow, which white drowns.
 const COLOURS: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),

@@ -1,15 +1,15 @@
 //! What more threads bring: one inline thread against an engine, a mesh and the shared filter.
 
-mod contestants;
+mod candidates;
 
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::thread::available_parallelism;
 
 use clap::Args;
-use echoless::SharedForm;
+use echoless::SharedLayout;
 
-use self::contestants::{Contestant, engine, inline, mesh, shared};
+use self::candidates::{Candidate, engine, inline, mesh, shared};
 use crate::clock::median;
 use crate::streams::{BATCH, StreamKind};
 use crate::table::{Cell, Failure, Outputs, Table};
@@ -28,7 +28,7 @@ pub struct Arguments {
     threads: Vec<NonZeroUsize>,
     /// More threads than cores, for engine and mesh: what that costs; 0 leaves it out.
     #[arg(long, default_value_t = 2 * available_parallelism().map_or(1, NonZeroUsize::get))]
-    crowd: usize,
+    oversubscribed: usize,
     /// Keys for each measurement, in millions.
     #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     keys: u64,
@@ -40,8 +40,8 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    fn crowd(&self) -> Option<usize> {
-        (self.crowd > 0).then_some(self.crowd)
+    fn oversubscribed(&self) -> Option<usize> {
+        (self.oversubscribed > 0).then_some(self.oversubscribed)
     }
 }
 
@@ -69,26 +69,26 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 fn measure_size(arguments: &Arguments, mebibytes: u64, table: &mut Table) -> Result<(), Failure> {
-    let mut contestants = vec![inline(mebibytes)?];
-    for workers in [1].into_iter().chain(arguments.crowd()) {
-        contestants.push(engine(mebibytes, workers)?);
+    let mut candidates = vec![inline(mebibytes)?];
+    for workers in [1].into_iter().chain(arguments.oversubscribed()) {
+        candidates.push(engine(mebibytes, workers)?);
     }
     let threads = || arguments.threads.iter().map(|threads| threads.get());
-    for threads in threads().chain(arguments.crowd()) {
-        contestants.push(mesh(mebibytes, threads)?);
+    for threads in threads().chain(arguments.oversubscribed()) {
+        candidates.push(mesh(mebibytes, threads)?);
     }
     for form in [
-        SharedForm::Row4x16,
-        SharedForm::Bloom { k: 4 },
-        SharedForm::Ageing { k: 2 },
+        SharedLayout::Row4x16,
+        SharedLayout::Bloom { k: 4 },
+        SharedLayout::Ageing { k: 2 },
     ] {
         for kind in [StreamKind::Distinct, StreamKind::Zipf, StreamKind::Hot] {
             // One form shows what skew does; the others differ in the operation only.
-            if kind != StreamKind::Distinct && form != SharedForm::Row4x16 {
+            if kind != StreamKind::Distinct && form != SharedLayout::Row4x16 {
                 continue;
             }
             for threads in threads() {
-                contestants.push(shared(mebibytes, form, kind, threads)?);
+                candidates.push(shared(mebibytes, form, kind, threads)?);
             }
         }
     }
@@ -97,31 +97,31 @@ fn measure_size(arguments: &Arguments, mebibytes: u64, table: &mut Table) -> Res
         .next_multiple_of(64);
     // The first round touches every page; it does not count.
     for round in 0..=arguments.rounds {
-        for contestant in &mut contestants {
-            let timing = (contestant.run)(batches)?;
+        for candidate in &mut candidates {
+            let timing = (candidate.run)(batches)?;
             if round > 0 {
                 let keys = (batches * BATCH as u64) as f64;
-                contestant.walls.push(timing.wall / keys);
-                contestant.cpus.push(timing.cpu / keys);
+                candidate.walls.push(timing.wall / keys);
+                candidate.cpus.push(timing.cpu / keys);
             }
         }
     }
-    let wall = |contestant: &Contestant| median(contestant.walls.clone());
-    let inline = wall(&contestants[0]);
-    for contestant in &contestants {
-        let seconds = wall(contestant);
-        let single = contestants.iter().find(|other| {
+    let wall = |candidate: &Candidate| median(candidate.walls.clone());
+    let inline = wall(&candidates[0]);
+    for candidate in &candidates {
+        let seconds = wall(candidate);
+        let single = candidates.iter().find(|other| {
             other.threads == 1
                 && (other.name, &other.form, other.stream)
-                    == (contestant.name, &contestant.form, contestant.stream)
-                || other.name == "mesh" && contestant.name == "mesh" && other.threads == 1
+                    == (candidate.name, &candidate.form, candidate.stream)
+                || other.name == "mesh" && candidate.name == "mesh" && other.threads == 1
         });
         let gain = single.map(|single| wall(single) / seconds);
         let row = |threads: usize, seconds: f64, gain: Option<f64>, cpu: Cell, kind: &str| {
             vec![
-                contestant.name.into(),
-                contestant.form.clone().into(),
-                contestant.stream.name().into(),
+                candidate.name.into(),
+                candidate.form.clone().into(),
+                candidate.stream.name().into(),
                 (threads as u64).into(),
                 mebibytes.into(),
                 (1.0 / seconds).into(),
@@ -131,18 +131,19 @@ fn measure_size(arguments: &Arguments, mebibytes: u64, table: &mut Table) -> Res
                 kind.into(),
             ]
         };
-        let cpu = median(contestant.cpus.clone()) * 1e9;
+        let cpu = median(candidate.cpus.clone()) * 1e9;
         table.push(row(
-            contestant.threads,
+            candidate.threads,
             seconds,
             gain,
             cpu.into(),
             "measured",
         ));
-        let may_predict = contestant.threads > 1 && Some(contestant.threads) != arguments.crowd();
+        let may_predict =
+            candidate.threads > 1 && Some(candidate.threads) != arguments.oversubscribed();
         if let (Some(single), true) = (single, may_predict) {
             for cores in [8, 32, 128] {
-                let gain = predicted_gain(wall(single) / seconds, contestant.threads, cores);
+                let gain = predicted_gain(wall(single) / seconds, candidate.threads, cores);
                 let seconds = wall(single) / gain;
                 table.push(row(cores, seconds, Some(gain), Cell::Nothing, "prediction"));
             }

@@ -21,13 +21,13 @@ pub(super) struct Digest {
 
 /// How one output compares with another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Likeness {
+pub(super) enum Comparison {
     SameBytes,
     SameLines,
     Different,
 }
 
-impl Likeness {
+impl Comparison {
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::SameBytes => "same bytes",
@@ -67,13 +67,13 @@ impl Digest {
         Ok(digest)
     }
 
-    pub(super) fn likeness(self, other: Self) -> Likeness {
+    pub(super) fn likeness(self, other: Self) -> Comparison {
         if self == other {
-            Likeness::SameBytes
+            Comparison::SameBytes
         } else if (self.lines, self.in_any_order) == (other.lines, other.in_any_order) {
-            Likeness::SameLines
+            Comparison::SameLines
         } else {
-            Likeness::Different
+            Comparison::Different
         }
     }
 }
@@ -87,11 +87,11 @@ mod tests {
         let digest = |text: &str| Digest::of(text.as_bytes()).unwrap();
         let one = digest("a\nb\nc\n");
         assert_eq!(one.lines, 3);
-        assert_eq!(one.likeness(digest("a\nb\nc\n")), Likeness::SameBytes);
-        assert_eq!(one.likeness(digest("c\na\nb\n")), Likeness::SameLines);
-        assert_eq!(one.likeness(digest("a\nb\nd\n")), Likeness::Different);
-        assert_eq!(one.likeness(digest("a\nb\nc\nc\n")), Likeness::Different);
-        assert_eq!(one.likeness(digest("a\nb\nc")), Likeness::Different);
+        assert_eq!(one.likeness(digest("a\nb\nc\n")), Comparison::SameBytes);
+        assert_eq!(one.likeness(digest("c\na\nb\n")), Comparison::SameLines);
+        assert_eq!(one.likeness(digest("a\nb\nd\n")), Comparison::Different);
+        assert_eq!(one.likeness(digest("a\nb\nc\nc\n")), Comparison::Different);
+        assert_eq!(one.likeness(digest("a\nb\nc")), Comparison::Different);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::catalogue::{self, Tool};
 use super::child::{self, Usage};
-use super::digest::{Digest, Likeness};
+use super::digest::{Comparison, Digest};
 use crate::clock::median;
 use crate::table::{Cell, Failure, Outputs, Table};
 
@@ -186,7 +186,7 @@ fn push_rows(table: &mut Table, input: &str, bytes: u64, entries: &[Entry]) -> R
         Outcome::Failed(error) => return Err(error.as_str().into()),
         Outcome::Missing => return Err("echoless is missing".into()),
     };
-    if likeness == Likeness::Different || (rank == 0 && likeness != Likeness::SameBytes) {
+    if likeness == Comparison::Different || (rank == 0 && likeness != Comparison::SameBytes) {
         return Err(format!("echoless made {} of {input}", likeness.name()).into());
     }
     let our_cpu = ours.median(|usage| usage.cpu_seconds);

@@ -9,7 +9,7 @@ use crate::error::{BuildError, SpecError};
 use crate::filters::Filter;
 use crate::partition::{Partitioned, Partitioning};
 use crate::sync::{Arc, AtomicBool, JoinHandle, Ordering, Sender, channel, spawn};
-use crate::transport::{Doorbell, Sleeper, Wait};
+use crate::transport::{Doorbell, Parker, Wait};
 
 /// How an engine is set up; see [`Engine::builder`].
 ///
@@ -53,7 +53,7 @@ pub struct EngineBuilder<F> {
 ///     let ingest = |mut port: echoless::Port| {
 ///         scope.spawn(move || {
 ///             let mut verdicts = Verdicts::new();
-///             port.observe(&[key], &mut verdicts).map(|()| verdicts.duplicates())
+///             port.observe(&[key], &mut verdicts).map(|()| verdicts.count_duplicates())
 ///         })
 ///     };
 ///     let threads: Vec<_> = ports.into_iter().map(ingest).collect();
@@ -83,7 +83,7 @@ impl<F: Filter + 'static> Engine<F> {
         EngineBuilder {
             filter,
             ports: 1,
-            pinning: Pinning::None,
+            pinning: Pinning::Unpinned,
             rings: Rings::default(),
         }
     }
@@ -96,7 +96,7 @@ impl<F: Filter + 'static> Engine<F> {
 
     /// Ends the workers once they have answered what was submitted before, and gives the filter back with its counts.
     ///
-    /// Ports may still be in use: what they submit meanwhile is answered or [`Lost`](crate::Lost), and from then on all is. However fast
+    /// Ports may still be in use: what they submit meanwhile is answered or [`Disconnected`](crate::Disconnected), and from then on all is. However fast
     /// they submit, the workers come to their end.
     ///
     /// # Errors
@@ -195,9 +195,9 @@ impl<F: Filter + 'static> EngineBuilder<F> {
         let (partitioning, filters) = self.filter.into_parts();
         let cores = self.pinning.cores(filters.len())?;
         let wait = self.rings.wait_among(filters.len() + self.ports);
-        let worker_sleepers: Vec<Sleeper> = filters.iter().map(|_| Sleeper::new()).collect();
-        let port_sleepers: Vec<Sleeper> = (0..self.ports).map(|_| Sleeper::new()).collect();
-        let (lanes, inlets) = self.rings.connect(&port_sleepers, &worker_sleepers)?;
+        let worker_parkers: Vec<Parker> = filters.iter().map(|_| Parker::new()).collect();
+        let port_parkers: Vec<Parker> = (0..self.ports).map(|_| Parker::new()).collect();
+        let (port_links, server_links) = self.rings.connect(&port_parkers, &worker_parkers)?;
         let stop = Arc::new(AtomicBool::new(false));
         // Dropped on the way out of an error, it ends the workers that have begun.
         let mut engine = Engine {
@@ -208,30 +208,31 @@ impl<F: Filter + 'static> EngineBuilder<F> {
         let mut pinned = Vec::new();
         let parts = filters
             .into_iter()
-            .zip(inlets)
-            .zip(worker_sleepers)
+            .zip(server_links)
+            .zip(worker_parkers)
             .zip(cores);
-        for (index, (((filter, inlets), sleeper), core)) in parts.enumerate() {
-            let doorbell = sleeper.doorbell();
-            let place = core.map(|core| {
+        for (index, (((filter, links), parker), core)) in parts.enumerate() {
+            let doorbell = parker.doorbell();
+            let pin = core.map(|core| {
                 let (report, outcome) = channel();
                 pinned.push((index, core, outcome));
-                Place { core, report }
+                PinRequest { core, report }
             });
-            let shift = Shift {
-                server: PartitionServer::new(filter, inlets, Order::Arrival),
-                sleeper,
+            let task = WorkerTask {
+                server: PartitionServer::new(filter, links, Order::Arrival),
+                parker,
                 wait,
-                place,
+                pin,
                 stop: Arc::clone(&engine.stop),
             };
             let name = format!("echoless-{index}");
-            let thread = spawn(name, shift, Shift::work, Shift::into_filter).map_err(|reason| {
-                BuildError::Thread {
-                    worker: index,
-                    reason,
-                }
-            })?;
+            let thread =
+                spawn(name, task, WorkerTask::work, WorkerTask::into_filter).map_err(|reason| {
+                    BuildError::Thread {
+                        worker: index,
+                        reason,
+                    }
+                })?;
             engine.workers.push(Worker { thread, doorbell });
         }
         for (worker, core, outcome) in pinned {
@@ -239,34 +240,34 @@ impl<F: Filter + 'static> EngineBuilder<F> {
                 return Err(BuildError::Pinning { worker, core });
             }
         }
-        let ports = lanes
+        let ports = port_links
             .into_iter()
-            .zip(port_sleepers)
-            .map(|(lanes, sleeper)| Port::new(engine.partitioning.clone(), lanes, sleeper, wait))
+            .zip(port_parkers)
+            .map(|(links, parker)| Port::new(engine.partitioning.clone(), links, parker, wait))
             .collect();
         Ok((engine, ports))
     }
 }
 
 /// What a worker thread does and needs for it.
-struct Shift<F> {
+struct WorkerTask<F> {
     server: PartitionServer<F>,
-    sleeper: Sleeper,
+    parker: Parker,
     wait: Wait,
-    place: Option<Place>,
+    pin: Option<PinRequest>,
     stop: Arc<AtomicBool>,
 }
 
 /// Where a worker thread is to run, and whom it tells whether it does.
-struct Place {
+struct PinRequest {
     core: usize,
     report: Sender<bool>,
 }
 
-impl<F: Filter> Shift<F> {
+impl<F: Filter> WorkerTask<F> {
     /// Serves until told to stop, which the engine does at its end, and all that was submitted is answered.
     fn work(&mut self) {
-        if let Some(Place { core, report }) = self.place.take() {
+        if let Some(PinRequest { core, report }) = self.pin.take() {
             // Fails only if nobody wants to know any more.
             let _ = report.send(pin_thread(Some(core)));
         }
@@ -281,7 +282,7 @@ impl<F: Filter> Shift<F> {
                 return;
             }
             if server.serve() != Ok(true) {
-                self.sleeper.wait_until(self.wait, || {
+                self.parker.wait_until(self.wait, || {
                     server.is_ready() || stop.load(Ordering::Acquire)
                 });
             }

@@ -1,14 +1,14 @@
 //! Every thread is ingest and worker in one: it routes its own batches, and serves its peers while it waits.
 
-use super::lane::Lane;
-use super::port::{Meanwhile, Port, Turn};
+use super::link::PortLink;
+use super::port::{BatchNumber, Port, WhileWaiting};
 use super::rings::Rings;
 use super::server::{Order, PartitionServer};
-use crate::error::{BuildError, Lost};
+use crate::error::{BuildError, Disconnected};
 use crate::filters::Filter;
 use crate::hash::KeyHash;
 use crate::partition::Partitioned;
-use crate::transport::{Doorbell, Sleeper, Wait};
+use crate::transport::{Doorbell, Parker, Wait};
 use crate::verdicts::Verdicts;
 
 /// How a mesh is set up.
@@ -46,13 +46,17 @@ impl Mesh {
     pub fn nodes<F: Filter>(self, filter: Partitioned<F>) -> Result<Vec<Node<F>>, BuildError> {
         let (partitioning, filters) = filter.into_parts();
         let wait = self.rings.wait_among(filters.len());
-        let sleepers: Vec<Sleeper> = filters.iter().map(|_| Sleeper::new()).collect();
-        let (lanes, inlets) = self.rings.connect(&sleepers, &sleepers)?;
-        let parts = filters.into_iter().zip(lanes).zip(inlets).zip(sleepers);
+        let parkers: Vec<Parker> = filters.iter().map(|_| Parker::new()).collect();
+        let (port_links, server_links) = self.rings.connect(&parkers, &parkers)?;
+        let parts = filters
+            .into_iter()
+            .zip(port_links)
+            .zip(server_links)
+            .zip(parkers);
         Ok(parts
-            .map(|(((filter, lanes), inlets), sleeper)| Node {
-                port: Port::new(partitioning.clone(), lanes, sleeper, wait),
-                server: PartitionServer::new(filter, inlets, Order::Turns),
+            .map(|(((filter, port_links), server_links), parker)| Node {
+                port: Port::new(partitioning.clone(), port_links, parker, wait),
+                server: PartitionServer::new(filter, server_links, Order::Numbered),
                 last: None,
             })
             .collect())
@@ -78,7 +82,7 @@ impl Mesh {
 ///             let mut verdicts = Verdicts::new();
 ///             node.observe(number as u64, &keys, &mut verdicts).unwrap();
 ///             node.finish().unwrap();
-///             verdicts.duplicates()
+///             verdicts.count_duplicates()
 ///         })
 ///     };
 ///     let threads: Vec<_> = nodes.into_iter().enumerate().map(run).collect();
@@ -95,8 +99,8 @@ pub struct Node<F> {
     last: Option<u64>,
 }
 
-impl<F: Filter> Meanwhile for PartitionServer<F> {
-    fn work(&mut self) -> Result<bool, Lost> {
+impl<F: Filter> WhileWaiting for PartitionServer<F> {
+    fn work(&mut self) -> Result<bool, Disconnected> {
         self.serve()
     }
 
@@ -110,8 +114,8 @@ impl<F: Filter> Node<F> {
     /// to wait. Verdicts are kept until they are taken, however many there are.
     ///
     /// # Errors
-    /// [`Lost`] if a peer is gone without [`finish`](Self::finish), a number that is due was left out, or one came twice; from then on every
-    /// call says so. A number that is not above the last one of this node is [`Lost::Repeated`], too, but that call alone has no effect.
+    /// [`Disconnected`] if a peer is gone without [`finish`](Self::finish), a number that is due was left out, or one came twice; from then on every
+    /// call says so. A number that is not above the last one of this node is [`Disconnected::Repeated`], too, but that call alone has no effect.
     ///
     /// # Panics
     /// If the batch has 2^32 keys or more.
@@ -132,25 +136,25 @@ impl<F: Filter> Node<F> {
     ///         let keys: Vec<_> = (0..100).map(|key| KeyHasher::seeded(0).hash_u64(key)).collect();
     ///         busy.submit(number, &keys)?;
     ///         while busy.poll(&mut verdicts)? {
-    ///             duplicates += verdicts.duplicates();
+    ///             duplicates += verdicts.count_duplicates();
     ///         }
     ///     }
     ///     while busy.drain(&mut verdicts)? {
-    ///         duplicates += verdicts.duplicates();
+    ///         duplicates += verdicts.count_duplicates();
     ///     }
     ///     busy.finish()
     /// })?;
     /// assert_eq!(duplicates, 900);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn submit(&mut self, number: u64, keys: &[KeyHash]) -> Result<(), Lost> {
+    pub fn submit(&mut self, number: u64, keys: &[KeyHash]) -> Result<(), Disconnected> {
         self.port.check_whole()?;
         if self.last.is_some_and(|last| number <= last) {
-            return Err(Lost::Repeated(number));
+            return Err(Disconnected::Repeated(number));
         }
         self.last = Some(number);
         self.port
-            .submit_meanwhile(Turn::Number(number), keys, &mut self.server)
+            .submit_while_serving(BatchNumber::Number(number), keys, &mut self.server)
     }
 
     /// The verdicts of the oldest batch that was submitted and not taken, serving peers until they are complete; false if there is
@@ -158,8 +162,8 @@ impl<F: Filter> Node<F> {
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
-    pub fn drain(&mut self, verdicts: &mut Verdicts) -> Result<bool, Lost> {
-        self.port.drain_meanwhile(verdicts, &mut self.server)
+    pub fn drain(&mut self, verdicts: &mut Verdicts) -> Result<bool, Disconnected> {
+        self.port.drain_while_serving(verdicts, &mut self.server)
     }
 
     /// The verdicts of the oldest batch that was submitted and not taken, if they are complete; true if they were. False if they are not
@@ -167,7 +171,7 @@ impl<F: Filter> Node<F> {
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
-    pub fn poll(&mut self, verdicts: &mut Verdicts) -> Result<bool, Lost> {
+    pub fn poll(&mut self, verdicts: &mut Verdicts) -> Result<bool, Disconnected> {
         // An error comes from the port, after the verdicts that are complete.
         self.port.work(&mut self.server).ok();
         self.port.poll(verdicts)
@@ -191,7 +195,7 @@ impl<F: Filter> Node<F> {
         number: u64,
         keys: &[KeyHash],
         verdicts: &mut Verdicts,
-    ) -> Result<(), Lost> {
+    ) -> Result<(), Disconnected> {
         self.port.check_idle()?;
         self.submit(number, keys)?;
         self.drain(verdicts).map(|_| ())
@@ -217,7 +221,7 @@ impl<F: Filter> Node<F> {
     /// })?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn serve_until(&mut self, mut condition: impl FnMut() -> bool) -> Result<(), Lost> {
+    pub fn serve_until(&mut self, mut condition: impl FnMut() -> bool) -> Result<(), Disconnected> {
         self.port.check_whole()?;
         while !condition() {
             if !self.port.work(&mut self.server)? {
@@ -240,18 +244,18 @@ impl<F: Filter> Node<F> {
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
-    pub fn finish(mut self) -> Result<F, Lost> {
+    pub fn finish(mut self) -> Result<F, Disconnected> {
         self.port.check_whole()?;
-        self.port.say_farewell(&mut self.server)?;
+        self.port.send_finish(&mut self.server)?;
         // A peer may have said farewell and be lost before it came to the batches in flight.
-        let finished = |server: &PartitionServer<F>, lanes: &[Lane]| {
-            server.is_finished() && lanes.iter().all(Lane::is_answered)
+        let finished = |server: &PartitionServer<F>, links: &[PortLink]| {
+            server.is_finished() && links.iter().all(PortLink::is_answered)
         };
-        while !finished(&self.server, self.port.lanes()) {
+        while !finished(&self.server, self.port.links()) {
             if !self.port.work(&mut self.server)? {
                 let server = &self.server;
                 self.port
-                    .wait_for_answers(server, |lanes| finished(server, lanes));
+                    .wait_for_answers(server, |links| finished(server, links));
                 self.port.collect()?;
             }
         }

@@ -9,7 +9,7 @@ pub(super) const MESSAGE_KEYS: usize = if cfg!(loom) { 2 } else { 64 };
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Request {
     /// The number of the batch, where batches are numbered.
-    pub(super) turn: u64,
+    pub(super) batch_number: u64,
     pub(super) kind: Kind,
     count: usize,
     keys: [KeyHash; MESSAGE_KEYS],
@@ -21,15 +21,15 @@ pub(super) enum Kind {
     /// More of this batch may follow.
     Part,
     /// The last of this batch for this partition; it may hold no key.
-    LastOfTurn,
+    LastOfBatch,
     /// The sender has nothing more to say and leaves in good order.
-    Farewell,
+    Finish,
 }
 
 impl Default for Request {
     fn default() -> Self {
         Self {
-            turn: 0,
+            batch_number: 0,
             kind: Kind::Part,
             count: 0,
             keys: [KeyHash(0); MESSAGE_KEYS],
@@ -43,8 +43,8 @@ impl Request {
     }
 
     /// Fills the message with these keys, at most [`MESSAGE_KEYS`].
-    pub(super) fn fill(&mut self, turn: u64, kind: Kind, keys: &[KeyHash]) {
-        self.turn = turn;
+    pub(super) fn fill(&mut self, batch_number: u64, kind: Kind, keys: &[KeyHash]) {
+        self.batch_number = batch_number;
         self.kind = kind;
         self.count = keys.len();
         self.keys[..keys.len()].copy_from_slice(keys);

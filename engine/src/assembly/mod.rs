@@ -18,7 +18,7 @@
 //! apply them by number, so its verdicts are those of the undivided filter too.
 
 mod engine;
-mod lane;
+mod link;
 mod mesh;
 mod message;
 mod pinning;

@@ -10,15 +10,15 @@ use crate::error::SpecError;
 /// let cores = Pinning::Cores(vec![0, 0]).cores(2).unwrap();
 /// assert_eq!(cores, [Some(0), Some(0)]);
 /// assert!(Pinning::Cores(vec![0]).cores(2).is_err());
-/// assert_eq!(Pinning::None.cores(2).unwrap(), [None, None]);
+/// assert_eq!(Pinning::Unpinned.cores(2).unwrap(), [None, None]);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Pinning {
     /// Wherever the system puts them.
     #[default]
-    None,
+    Unpinned,
     /// Thread `i` on core `i`, counted through the cores that this process may use, and round again if there are more threads. Where the
-    /// system does not say which cores these are, as [`None`](Self::None).
+    /// system does not say which cores these are, as [`Unpinned`](Self::Unpinned).
     Spread,
     /// Thread `i` on the `i`-th of these cores.
     Cores(Vec<usize>),
@@ -32,7 +32,7 @@ impl Pinning {
     pub fn cores(&self, threads: usize) -> Result<Vec<Option<usize>>, SpecError> {
         let usable = usable_cores();
         match self {
-            Self::None => Ok(vec![None; threads]),
+            Self::Unpinned => Ok(vec![None; threads]),
             Self::Spread if usable.is_empty() => Ok(vec![None; threads]),
             Self::Spread => Ok(usable.into_iter().cycle().take(threads).map(Some).collect()),
             Self::Cores(cores) => {

@@ -2,14 +2,14 @@
 
 use std::collections::VecDeque;
 
-use super::lane::{Gone, Lane};
+use super::link::{LinkClosed, PortLink};
 use super::message::{Kind, MESSAGE_KEYS};
-use super::routing::{Places, Router};
-use crate::cpu::Granted;
-use crate::error::Lost;
+use super::routing::{Router, Selection};
+use crate::error::Disconnected;
 use crate::hash::KeyHash;
+use crate::kernels::isa::DetectedKernel;
 use crate::partition::Partitioning;
-use crate::transport::{Doorbell, Sleeper, Wait};
+use crate::transport::{Doorbell, Parker, Wait};
 use crate::verdicts::Verdicts;
 
 /// Where a thread hands in its keys and gets its verdicts. One for each ingest thread: it can be sent to a thread, not shared.
@@ -17,9 +17,9 @@ use crate::verdicts::Verdicts;
 /// Batches are recycled: after the first few, nothing is allocated.
 ///
 /// **When a partition is lost** (its worker panicked, or the engine was shut down) every later batch is refused, whichever partitions its
-/// keys belong to. The verdicts of earlier batches come first, as far as they were answered in all partitions; after them comes [`Lost`],
+/// keys belong to. The verdicts of earlier batches come first, as far as they were answered in all partitions; after them comes [`Disconnected`],
 /// again and again. [`poll`](Self::poll) and [`drain`](Self::drain) look only at what is in flight: while nothing is, and no call has said
-/// `Lost` yet, they say `false`.
+/// `Disconnected` yet, they say `false`.
 ///
 /// # Examples
 /// ```
@@ -38,8 +38,8 @@ use crate::verdicts::Verdicts;
 #[derive(Debug)]
 pub struct Port {
     router: Router,
-    lanes: Vec<Lane>,
-    sleeper: Sleeper,
+    links: Vec<PortLink>,
+    parker: Parker,
     wait: Wait,
     /// Batches that are not complete, or complete and not polled; oldest first.
     pending: VecDeque<Batch>,
@@ -47,24 +47,24 @@ pub struct Port {
     oldest: u64,
     free: Vec<Batch>,
     /// What ended this port: there are batches that will never be complete.
-    lost: Option<Lost>,
+    lost: Option<Disconnected>,
 }
 
 #[derive(Debug, Default)]
 struct Batch {
     verdicts: Verdicts,
-    /// For each lane, where the answers belong.
-    places: Vec<Places>,
+    /// For each link, where the answers belong.
+    selections: Vec<Selection>,
     /// Messages without answer, and one more until all are sent: a batch that got stuck on the way is never complete.
     unanswered: usize,
     /// Not all of it could be sent.
-    cut_off: bool,
+    partially_sent: bool,
 }
 
 /// What a thread does while its port waits.
-pub(super) trait Meanwhile {
+pub(super) trait WhileWaiting {
     /// Does some work; false if there is none.
-    fn work(&mut self) -> Result<bool, Lost>;
+    fn work(&mut self) -> Result<bool, Disconnected>;
     /// Whether there is work.
     fn has_work(&self) -> bool;
 }
@@ -72,8 +72,8 @@ pub(super) trait Meanwhile {
 /// Nothing to do but wait.
 pub(super) struct Idle;
 
-impl Meanwhile for Idle {
-    fn work(&mut self) -> Result<bool, Lost> {
+impl WhileWaiting for Idle {
+    fn work(&mut self) -> Result<bool, Disconnected> {
         Ok(false)
     }
 
@@ -84,7 +84,7 @@ impl Meanwhile for Idle {
 
 /// How a batch stands in the order of batches.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Turn {
+pub(super) enum BatchNumber {
     /// It has no number: partial messages are sent where there is something in them.
     Unnumbered,
     /// It has this number: every partition hears of it and of its end.
@@ -92,24 +92,24 @@ pub(super) enum Turn {
 }
 
 impl Batch {
-    /// Enters the answer to the next message of a lane.
-    fn enter(&mut self, kernel: Granted, owner: usize, answer: u64) {
+    /// Enters the answer to the next message of a link.
+    fn enter(&mut self, kernel: DetectedKernel, owner: usize, answer: u64) {
         self.unanswered -= 1;
-        self.places[owner].enter(kernel, answer, self.verdicts.words_mut());
+        self.selections[owner].enter(kernel, answer, self.verdicts.words_mut());
     }
 }
 
 impl Port {
     pub(super) fn new(
         partitioning: Partitioning,
-        lanes: Vec<Lane>,
-        sleeper: Sleeper,
+        links: Vec<PortLink>,
+        parker: Parker,
         wait: Wait,
     ) -> Self {
         Self {
             router: Router::new(partitioning),
-            lanes,
-            sleeper,
+            links,
+            parker,
             wait,
             pending: VecDeque::new(),
             oldest: 0,
@@ -123,35 +123,40 @@ impl Port {
     /// Verdicts are kept until they are taken, however many there are: a caller that only submits fills the memory.
     ///
     /// # Errors
-    /// [`Lost`] if the owner of any partition is gone; then some of the keys may have been recorded. No later batch is taken.
+    /// [`Disconnected`] if the owner of any partition is gone; then some of the keys may have been recorded. No later batch is taken.
     ///
     /// # Panics
     /// If the batch has 2^32 keys or more.
-    pub fn submit(&mut self, keys: &[KeyHash]) -> Result<(), Lost> {
-        self.submit_meanwhile(Turn::Unnumbered, keys, &mut Idle)
+    pub fn submit(&mut self, keys: &[KeyHash]) -> Result<(), Disconnected> {
+        self.submit_while_serving(BatchNumber::Unnumbered, keys, &mut Idle)
     }
 
     /// The verdicts of the oldest batch that was submitted and not polled, if they are complete; true if they were. False if they are not
     /// yet, or nothing is [in flight](Self::in_flight).
     ///
     /// # Errors
-    /// [`Lost`] if the owner of a partition is gone and they will never be.
-    pub fn poll(&mut self, verdicts: &mut Verdicts) -> Result<bool, Lost> {
+    /// [`Disconnected`] if the owner of a partition is gone and they will never be.
+    pub fn poll(&mut self, verdicts: &mut Verdicts) -> Result<bool, Disconnected> {
         let collected = self.collect();
         if self.take_complete(verdicts) {
             return Ok(true);
         }
         // A partition that is gone does not matter to a batch whose other answers are still on their way.
         match collected {
-            Err(Lost::Partition(_)) if !self.oldest_is_doomed() => Ok(false),
+            Err(Disconnected::Partition(_)) if !self.oldest_cannot_complete() => Ok(false),
             collected => collected.map(|()| false),
         }
     }
 
     /// Whether the oldest batch waits for an answer that can never come.
-    fn oldest_is_doomed(&self) -> bool {
-        self.pending.front().is_none_or(|batch| batch.cut_off)
-            || self.lanes.iter().any(|lane| lane.dooms(self.oldest))
+    fn oldest_cannot_complete(&self) -> bool {
+        self.pending
+            .front()
+            .is_none_or(|batch| batch.partially_sent)
+            || self
+                .links
+                .iter()
+                .any(|link| link.will_not_answer(self.oldest))
     }
 
     /// How many batches were submitted and not polled.
@@ -163,19 +168,23 @@ impl Port {
     /// Waits for the verdicts of the oldest batch that was submitted and not polled; false if there is none.
     ///
     /// # Errors
-    /// [`Lost`] if the owner of a partition is gone and they will never be complete.
-    pub fn drain(&mut self, verdicts: &mut Verdicts) -> Result<bool, Lost> {
-        self.drain_meanwhile(verdicts, &mut Idle)
+    /// [`Disconnected`] if the owner of a partition is gone and they will never be complete.
+    pub fn drain(&mut self, verdicts: &mut Verdicts) -> Result<bool, Disconnected> {
+        self.drain_while_serving(verdicts, &mut Idle)
     }
 
     /// Hands in a batch and waits for its verdicts.
     ///
     /// # Errors
-    /// [`Lost`] if the owner of a partition is gone; then some of the keys may have been recorded.
+    /// [`Disconnected`] if the owner of a partition is gone; then some of the keys may have been recorded.
     ///
     /// # Panics
     /// If batches are in flight: their verdicts come first. Or if the batch has 2^32 keys or more.
-    pub fn observe(&mut self, keys: &[KeyHash], verdicts: &mut Verdicts) -> Result<(), Lost> {
+    pub fn observe(
+        &mut self,
+        keys: &[KeyHash],
+        verdicts: &mut Verdicts,
+    ) -> Result<(), Disconnected> {
         self.check_idle()?;
         self.submit(keys)?;
         self.drain(verdicts).map(|_| ())
@@ -184,11 +193,11 @@ impl Port {
     /// Makes sure that the next verdicts are those of the next batch.
     ///
     /// # Errors
-    /// [`Lost`] if there will be none.
+    /// [`Disconnected`] if there will be none.
     ///
     /// # Panics
     /// If batches are in flight.
-    pub(super) fn check_idle(&self) -> Result<(), Lost> {
+    pub(super) fn check_idle(&self) -> Result<(), Disconnected> {
         self.check_whole()?;
         assert_eq!(
             self.in_flight(),
@@ -199,16 +208,16 @@ impl Port {
     }
 
     /// That nothing is known to be lost.
-    pub(super) fn check_whole(&self) -> Result<(), Lost> {
+    pub(super) fn check_whole(&self) -> Result<(), Disconnected> {
         self.lost.map_or(Ok(()), Err)
     }
 
-    pub(super) fn submit_meanwhile(
+    pub(super) fn submit_while_serving(
         &mut self,
-        turn: Turn,
+        number: BatchNumber,
         keys: &[KeyHash],
-        meanwhile: &mut impl Meanwhile,
-    ) -> Result<(), Lost> {
+        meanwhile: &mut impl WhileWaiting,
+    ) -> Result<(), Disconnected> {
         assert!(
             u32::try_from(keys.len()).is_ok(),
             "a batch of {} keys",
@@ -216,21 +225,21 @@ impl Port {
         );
         self.check_whole()?;
         // Also of a partition that has none of these keys: no later batch is taken.
-        if let Some(owner) = self.lanes.iter().position(Lane::is_closed) {
-            return Err(self.lose(owner));
+        if let Some(owner) = self.links.iter().position(PortLink::is_closed) {
+            return Err(self.mark_lost(owner));
         }
         let mut batch = self.free.pop().unwrap_or_default();
         batch.verdicts.reset(keys.len());
         batch.unanswered = 1;
-        batch.cut_off = false;
-        self.router.route(keys, &mut batch.places);
+        batch.partially_sent = false;
+        self.router.route(keys, &mut batch.selections);
         self.pending.push_back(batch);
-        for owner in 0..self.lanes.len() {
-            let sent = self.send_keys(owner, turn, meanwhile);
+        for owner in 0..self.links.len() {
+            let sent = self.send_keys(owner, number, meanwhile);
             if sent.is_err()
                 && let Some(batch) = self.pending.back_mut()
             {
-                batch.cut_off = true;
+                batch.partially_sent = true;
             }
             sent?;
         }
@@ -244,14 +253,14 @@ impl Port {
     fn send_keys(
         &mut self,
         owner: usize,
-        turn: Turn,
-        meanwhile: &mut impl Meanwhile,
-    ) -> Result<(), Lost> {
+        number: BatchNumber,
+        meanwhile: &mut impl WhileWaiting,
+    ) -> Result<(), Disconnected> {
         let count = self.router.keys_of(owner).len();
-        let (number, last) = match turn {
-            Turn::Number(number) => (number, Kind::LastOfTurn),
-            Turn::Unnumbered if count == 0 => return Ok(()),
-            Turn::Unnumbered => (0, Kind::Part),
+        let (number, last) = match number {
+            BatchNumber::Number(number) => (number, Kind::LastOfBatch),
+            BatchNumber::Unnumbered if count == 0 => return Ok(()),
+            BatchNumber::Unnumbered => (0, Kind::Part),
         };
         let batch = self.oldest + self.pending.len() as u64 - 1;
         let mut first = 0;
@@ -260,25 +269,25 @@ impl Port {
             let kind = if end == count { last } else { Kind::Part };
             self.wait_for_room(owner, meanwhile)?;
             let keys = &self.router.keys_of(owner)[first..end];
-            self.lanes[owner]
+            self.links[owner]
                 .ask(number, kind, keys, batch)
-                .map_err(|Gone| self.lose(owner))?;
+                .map_err(|LinkClosed| self.mark_lost(owner))?;
             if let Some(batch) = self.pending.back_mut() {
                 batch.unanswered += 1;
             }
             first = end;
             if end == count {
-                self.lanes[owner].announce();
+                self.links[owner].notify();
                 return Ok(());
             }
         }
     }
 
-    pub(super) fn drain_meanwhile(
+    pub(super) fn drain_while_serving(
         &mut self,
         verdicts: &mut Verdicts,
-        meanwhile: &mut impl Meanwhile,
-    ) -> Result<bool, Lost> {
+        meanwhile: &mut impl WhileWaiting,
+    ) -> Result<bool, Disconnected> {
         while !self.pending.is_empty() {
             if self.poll(verdicts)? {
                 return Ok(true);
@@ -291,20 +300,23 @@ impl Port {
     }
 
     /// Does some work meanwhile; false if there is none.
-    pub(super) fn work(&mut self, meanwhile: &mut impl Meanwhile) -> Result<bool, Lost> {
+    pub(super) fn work(&mut self, meanwhile: &mut impl WhileWaiting) -> Result<bool, Disconnected> {
         let worked = meanwhile.work();
         self.lost = self.lost.or(worked.err());
         worked
     }
 
     /// Says to every partition that nothing more will come.
-    pub(super) fn say_farewell(&mut self, meanwhile: &mut impl Meanwhile) -> Result<(), Lost> {
-        for owner in 0..self.lanes.len() {
+    pub(super) fn send_finish(
+        &mut self,
+        meanwhile: &mut impl WhileWaiting,
+    ) -> Result<(), Disconnected> {
+        for owner in 0..self.links.len() {
             self.wait_for_room(owner, meanwhile)?;
-            self.lanes[owner]
-                .send(0, Kind::Farewell, &[])
-                .map_err(|Gone| self.lose(owner))?;
-            self.lanes[owner].announce();
+            self.links[owner]
+                .send(0, Kind::Finish, &[])
+                .map_err(|LinkClosed| self.mark_lost(owner))?;
+            self.links[owner].notify();
         }
         Ok(())
     }
@@ -312,55 +324,59 @@ impl Port {
     /// Sleeps until an answer comes, there is work, or the condition holds.
     pub(super) fn wait_for_answers(
         &mut self,
-        meanwhile: &impl Meanwhile,
-        mut condition: impl FnMut(&[Lane]) -> bool,
+        meanwhile: &impl WhileWaiting,
+        mut condition: impl FnMut(&[PortLink]) -> bool,
     ) {
-        let Self { sleeper, lanes, .. } = self;
-        sleeper.wait_until(self.wait, || {
-            meanwhile.has_work() || lanes.iter().any(Lane::has_answer) || condition(lanes)
+        let Self { parker, links, .. } = self;
+        parker.wait_until(self.wait, || {
+            meanwhile.has_work() || links.iter().any(PortLink::has_answer) || condition(links)
         });
     }
 
-    pub(super) fn lanes(&self) -> &[Lane] {
-        &self.lanes
+    pub(super) fn links(&self) -> &[PortLink] {
+        &self.links
     }
 
     pub(super) fn doorbell(&self) -> Doorbell {
-        self.sleeper.doorbell()
+        self.parker.doorbell()
     }
 
-    /// Waits until a message can be sent and its answer be taken, or the lane is closed.
-    fn wait_for_room(&mut self, owner: usize, meanwhile: &mut impl Meanwhile) -> Result<(), Lost> {
-        if self.lanes[owner].has_room() {
+    /// Waits until a message can be sent and its answer be taken, or the link is closed.
+    fn wait_for_room(
+        &mut self,
+        owner: usize,
+        meanwhile: &mut impl WhileWaiting,
+    ) -> Result<(), Disconnected> {
+        if self.links[owner].has_room() {
             return Ok(());
         }
         // Nobody makes room who does not know of what there is to do.
-        self.lanes[owner].announce();
-        while !self.lanes[owner].has_room() {
+        self.links[owner].notify();
+        while !self.links[owner].has_room() {
             self.collect()?;
             if !self.work(meanwhile)? {
-                self.wait_for_answers(meanwhile, |lanes| lanes[owner].has_room());
+                self.wait_for_answers(meanwhile, |links| links[owner].has_room());
             }
         }
         Ok(())
     }
 
     /// Notes that the owner of a partition is gone.
-    fn lose(&mut self, owner: usize) -> Lost {
-        let lost = Lost::Partition(owner);
+    fn mark_lost(&mut self, owner: usize) -> Disconnected {
+        let lost = Disconnected::Partition(owner);
         self.lost = self.lost.or(Some(lost));
         lost
     }
 
     /// Takes the answers that are there, so that the partitions have room for more; also those of the others if one is lost.
-    pub(super) fn collect(&mut self) -> Result<(), Lost> {
+    pub(super) fn collect(&mut self) -> Result<(), Disconnected> {
         let (pending, oldest, kernel) = (&mut self.pending, self.oldest, self.router.kernel());
-        for (owner, lane) in self.lanes.iter_mut().enumerate() {
-            let taken = lane.take_answers(|batch, answer| {
+        for (owner, link) in self.links.iter_mut().enumerate() {
+            let taken = link.take_answers(|batch, answer| {
                 pending[(batch - oldest) as usize].enter(kernel, owner, answer);
             });
             if taken.is_err() {
-                self.lost = self.lost.or(Some(Lost::Partition(owner)));
+                self.lost = self.lost.or(Some(Disconnected::Partition(owner)));
             }
         }
         self.check_whole()

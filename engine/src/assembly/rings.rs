@@ -1,11 +1,11 @@
 //! The rings between ports and partitions: how deep they are, how both sides wait, and the wiring.
 
-use super::lane::Lane;
+use super::link::PortLink;
 use super::message::{MESSAGE_KEYS, Request};
-use super::server::Inlet;
+use super::server::ServerLink;
 use crate::error::BuildError;
 use crate::memory::check_available;
-use crate::transport::{Sleeper, Wait, ring};
+use crate::transport::{Parker, Wait, ring};
 
 /// The most messages in a ring, unless asked otherwise: 8 Ki keys on their way to each partition.
 const DEEPEST: usize = 8192 / MESSAGE_KEYS;
@@ -22,8 +22,8 @@ pub(super) struct Rings {
     pub(super) wait: Option<Wait>,
 }
 
-/// The lanes of each port, and the inlets of each server.
-pub(super) type Connections = (Vec<Vec<Lane>>, Vec<Vec<Inlet>>);
+/// The links of each port, and the links of each server.
+pub(super) type Connections = (Vec<Vec<PortLink>>, Vec<Vec<ServerLink>>);
 
 impl Rings {
     /// How each of so many threads waits.
@@ -38,14 +38,14 @@ impl Rings {
         self.depth.unwrap_or(share.clamp(SHALLOWEST, DEEPEST))
     }
 
-    /// Two rings between each port and each server, whose ends ring the sleeper at the other side.
+    /// Two rings between each port and each server, whose ends ring the parker at the other side.
     ///
     /// # Errors
     /// [`BuildError`] if the depth is no power of two, or the machine has not the memory for all of them.
     pub(super) fn connect(
         self,
-        ports: &[Sleeper],
-        servers: &[Sleeper],
+        ports: &[Parker],
+        servers: &[Parker],
     ) -> Result<Connections, BuildError> {
         let depth = self.depth_among(ports.len(), servers.len());
         // A model's rings are tiny, and it makes them some million times.
@@ -53,23 +53,23 @@ impl Rings {
             let pair = ring::bytes::<Request>(depth).saturating_add(ring::bytes::<u64>(depth));
             check_available(pair.saturating_mul(ports.len() as u64 * servers.len() as u64))?;
         }
-        let mut inlets: Vec<Vec<Inlet>> = servers.iter().map(|_| Vec::new()).collect();
-        let mut lanes = Vec::new();
+        let mut server_links: Vec<Vec<ServerLink>> = servers.iter().map(|_| Vec::new()).collect();
+        let mut port_links = Vec::new();
         for port in ports {
-            let mut port_lanes = Vec::new();
-            for (server, inlets) in servers.iter().zip(&mut inlets) {
+            let mut to_servers = Vec::new();
+            for (server, to_ports) in servers.iter().zip(&mut server_links) {
                 let (mut requests, mut requested) = ring::bounded::<Request>(depth)?;
                 let (mut answers, mut answered) = ring::bounded::<u64>(depth)?;
                 requests.set_doorbell(server.doorbell());
                 answered.set_doorbell(server.doorbell());
                 requested.set_doorbell(port.doorbell());
                 answers.set_doorbell(port.doorbell());
-                port_lanes.push(Lane::new(requests, answered));
-                inlets.push(Inlet::new(requested, answers));
+                to_servers.push(PortLink::new(requests, answered));
+                to_ports.push(ServerLink::new(requested, answers));
             }
-            lanes.push(port_lanes);
+            port_links.push(to_servers);
         }
-        Ok((lanes, inlets))
+        Ok((port_links, server_links))
     }
 }
 
@@ -102,8 +102,8 @@ mod tests {
             depth: Some(1 << 40),
             wait: None,
         };
-        let sleepers = [Sleeper::new(), Sleeper::new()];
-        let error = deep.connect(&sleepers, &sleepers).unwrap_err();
+        let parkers = [Parker::new(), Parker::new()];
+        let error = deep.connect(&parkers, &parkers).unwrap_err();
         assert!(matches!(error, BuildError::Memory(error) if error.bytes >= 4 << 49));
     }
 }

@@ -2,10 +2,10 @@
 //!
 //! Where a key went is one bit: for each partition and each 64 keys of the batch there is a word that says which of them it owns.
 
-use crate::cpu::{Granted, HotLoop};
 use crate::hash::KeyHash;
 #[cfg(target_arch = "x86_64")]
 use crate::kernels::avx512::Avx512;
+use crate::kernels::isa::{DetectedKernel, HotLoop};
 use crate::kernels::scalar::Scalar;
 use crate::kernels::{GROUP, SelectOps};
 use crate::partition::Partitioning;
@@ -20,7 +20,7 @@ const FEW: usize = 8;
 #[derive(Debug)]
 pub(super) struct Router {
     partitioning: Partitioning,
-    kernel: Granted,
+    kernel: DetectedKernel,
     shares: Vec<Share>,
 }
 
@@ -34,7 +34,7 @@ struct Share {
 
 /// Which keys of a batch went to one partition, and how far its answers have come.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Places {
+pub(super) struct Selection {
     /// For each 64 keys of the batch, those that went there.
     owned: Vec<u64>,
     /// The word of the next key without answer.
@@ -46,41 +46,41 @@ pub(super) struct Places {
 impl Router {
     pub(super) fn new(partitioning: Partitioning) -> Self {
         Self {
-            kernel: Granted::best(),
+            kernel: DetectedKernel::best(),
             shares: vec![Share::default(); partitioning.count()],
             partitioning,
         }
     }
 
     /// Sorts the keys of a batch.
-    pub(super) fn route(&mut self, keys: &[KeyHash], places: &mut Vec<Places>) {
-        places.resize_with(self.shares.len(), Places::default);
-        for (share, places) in self.shares.iter_mut().zip(&mut *places) {
+    pub(super) fn route(&mut self, keys: &[KeyHash], selections: &mut Vec<Selection>) {
+        selections.resize_with(self.shares.len(), Selection::default);
+        for (share, selections) in self.shares.iter_mut().zip(&mut *selections) {
             share.count = 0;
-            places.owned.clear();
-            places.owned.resize(keys.len().div_ceil(64), 0);
+            selections.owned.clear();
+            selections.owned.resize(keys.len().div_ceil(64), 0);
         }
-        if let ([only], [places]) = (&mut self.shares[..], &mut places[..]) {
+        if let ([only], [selections]) = (&mut self.shares[..], &mut selections[..]) {
             only.keys.clear();
             only.keys.extend_from_slice(keys);
             only.count = keys.len();
-            places.owned.fill(u64::MAX);
-            if let Some(last) = places.owned.last_mut() {
+            selections.owned.fill(u64::MAX);
+            if let Some(last) = selections.owned.last_mut() {
                 *last >>= keys.len().wrapping_neg() % 64;
             }
         } else if self.shares.len() <= FEW {
-            self.route_by_borders(keys, places);
+            self.route_by_borders(keys, selections);
         } else {
-            self.route_by_division(keys, places);
+            self.route_by_division(keys, selections);
         }
-        for places in places {
-            places.word = 0;
-            places.rest = places.owned.first().copied().unwrap_or(0);
+        for selections in selections {
+            selections.word = 0;
+            selections.rest = selections.owned.first().copied().unwrap_or(0);
         }
     }
 
     /// What it runs on.
-    pub(super) const fn kernel(&self) -> Granted {
+    pub(super) const fn kernel(&self) -> DetectedKernel {
         self.kernel
     }
 
@@ -91,7 +91,7 @@ impl Router {
     }
 
     /// One partition after the other picks its own out of each few keys.
-    fn route_by_borders(&mut self, keys: &[KeyHash], places: &mut [Places]) {
+    fn route_by_borders(&mut self, keys: &[KeyHash], selections: &mut [Selection]) {
         for share in &mut self.shares {
             // Room for all keys, so that the loop has no growing in it. Only ever longer: what is left of earlier batches is behind the count.
             if share.keys.len() < keys.len() + GROUP {
@@ -100,30 +100,30 @@ impl Router {
         }
         #[cfg(target_arch = "x86_64")]
         if let Some(ops) = Avx512::new(self.kernel) {
-            return self.kernel.run(self.by_borders(ops, keys, places));
+            return self.kernel.run(self.by_borders(ops, keys, selections));
         }
-        self.kernel.run(self.by_borders(Scalar, keys, places));
+        self.kernel.run(self.by_borders(Scalar, keys, selections));
     }
 
     fn by_borders<'a, O>(
         &'a mut self,
         ops: O,
         keys: &'a [KeyHash],
-        places: &'a mut [Places],
+        selections: &'a mut [Selection],
     ) -> ByBorders<'a, O> {
         ByBorders {
             ops,
             starts: self.partitioning.starts(),
             keys,
             shares: &mut self.shares,
-            places,
+            selections,
         }
     }
 
     /// Each key finds its partition.
-    fn route_by_division(&mut self, keys: &[KeyHash], places: &mut [Places]) {
+    fn route_by_division(&mut self, keys: &[KeyHash], selections: &mut [Selection]) {
         for (index, key) in keys.iter().enumerate() {
-            let owner = self.partitioning.of(*key);
+            let owner = self.partitioning.partition_of(*key);
             let share = &mut self.shares[owner];
             // Room for what comes only, for many partitions with room for all keys would be much memory.
             match share.keys.get_mut(share.count) {
@@ -131,7 +131,7 @@ impl Router {
                 None => share.keys.push(*key),
             }
             share.count += 1;
-            places[owner].owned[index / 64] |= 1 << (index % 64);
+            selections[owner].owned[index / 64] |= 1 << (index % 64);
         }
     }
 }
@@ -141,7 +141,7 @@ struct ByBorders<'a, O> {
     starts: &'a [u64],
     keys: &'a [KeyHash],
     shares: &'a mut [Share],
-    places: &'a mut [Places],
+    selections: &'a mut [Selection],
 }
 
 impl<O: SelectOps> HotLoop for ByBorders<'_, O> {
@@ -154,9 +154,9 @@ impl<O: SelectOps> HotLoop for ByBorders<'_, O> {
             starts,
             keys,
             shares,
-            places,
+            selections,
         } = self;
-        for (owner, (share, places)) in shares.iter_mut().zip(places).enumerate() {
+        for (owner, (share, selections)) in shares.iter_mut().zip(selections).enumerate() {
             let (start, end) = (starts[owner], starts.get(owner + 1).copied());
             let owned = |keys: &[KeyHash; GROUP]| {
                 let beyond = end.map_or(0, |end| ops.at_least(keys, end));
@@ -167,7 +167,7 @@ impl<O: SelectOps> HotLoop for ByBorders<'_, O> {
                 share.keys[count..count + GROUP].copy_from_slice(&ops.pick(keys, own));
                 count += own.count_ones() as usize;
             };
-            for (block, word) in keys.chunks(64).zip(&mut places.owned) {
+            for (block, word) in keys.chunks(64).zip(&mut selections.owned) {
                 let (groups, rest) = block.as_chunks::<GROUP>();
                 for (group, keys) in groups.iter().enumerate() {
                     let own = owned(keys);
@@ -187,59 +187,59 @@ impl<O: SelectOps> HotLoop for ByBorders<'_, O> {
     }
 }
 
-impl Places {
+impl Selection {
     /// Enters the answer to the next message, one bit for each of its keys, in the verdicts of the batch.
-    pub(super) fn enter(&mut self, kernel: Granted, answer: u64, verdicts: &mut [u64]) {
+    pub(super) fn enter(&mut self, kernel: DetectedKernel, answer: u64, verdicts: &mut [u64]) {
         #[cfg(target_arch = "x86_64")]
         if let Some(ops) = Avx512::new(kernel) {
-            return kernel.run(Enter {
+            return kernel.run(DepositAnswer {
                 ops,
-                places: self,
+                selections: self,
                 answer,
                 verdicts,
             });
         }
-        kernel.run(Enter {
+        kernel.run(DepositAnswer {
             ops: Scalar,
-            places: self,
+            selections: self,
             answer,
             verdicts,
         });
     }
 }
 
-struct Enter<'a, O> {
+struct DepositAnswer<'a, O> {
     ops: O,
-    places: &'a mut Places,
+    selections: &'a mut Selection,
     answer: u64,
     verdicts: &'a mut [u64],
 }
 
-impl<O: SelectOps> HotLoop for Enter<'_, O> {
+impl<O: SelectOps> HotLoop for DepositAnswer<'_, O> {
     type Output = ();
 
     #[inline(always)]
     fn run(self) {
         let Self {
             ops,
-            places,
+            selections,
             mut answer,
             verdicts,
         } = self;
         let mut left = MESSAGE_KEYS as u32;
         while left > 0
-            && let Some(verdicts) = verdicts.get_mut(places.word)
+            && let Some(verdicts) = verdicts.get_mut(selections.word)
         {
-            let here = places.rest.count_ones();
-            *verdicts |= ops.deposit(answer, places.rest);
+            let here = selections.rest.count_ones();
+            *verdicts |= ops.deposit(answer, selections.rest);
             if here > left {
-                places.rest &= !ops.deposit(u64::MAX >> (64 - left), places.rest);
+                selections.rest &= !ops.deposit(u64::MAX >> (64 - left), selections.rest);
                 return;
             }
             left -= here;
             answer = answer.checked_shr(here).unwrap_or(0);
-            places.word += 1;
-            places.rest = places.owned.get(places.word).copied().unwrap_or(0);
+            selections.word += 1;
+            selections.rest = selections.owned.get(selections.word).copied().unwrap_or(0);
         }
     }
 }
@@ -247,7 +247,7 @@ impl<O: SelectOps> HotLoop for Enter<'_, O> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::tested::kernels;
+    use crate::kernels::isa::tested::kernels;
     use proptest::prelude::*;
 
     proptest! {
@@ -260,19 +260,19 @@ mod tests {
         ) {
             let partitioning = Partitioning::new(lines, count).unwrap();
             let mut router = Router::new(partitioning.clone());
-            let mut places = Vec::new();
+            let mut selections = Vec::new();
             // The second batch runs in the memory of the first.
             for hashes in [hashes, second] {
                 let keys: Vec<KeyHash> = hashes.into_iter().map(KeyHash).collect();
-                router.route(&keys, &mut places);
+                router.route(&keys, &mut selections);
                 let mut verdicts = vec![0; keys.len().div_ceil(64)];
-                for (owner, places) in places.iter_mut().enumerate() {
+                for (owner, selections) in selections.iter_mut().enumerate() {
                     let expected: Vec<KeyHash> =
-                        keys.iter().copied().filter(|key| partitioning.of(*key) == owner).collect();
+                        keys.iter().copied().filter(|key| partitioning.partition_of(*key) == owner).collect();
                     prop_assert_eq!(router.keys_of(owner), &expected[..]);
                     for message in expected.chunks(MESSAGE_KEYS) {
                         let answer = message.iter().rev().fold(0, |bits, key| bits << 1 | key.0 & 1);
-                        places.enter(router.kernel, answer, &mut verdicts);
+                        selections.enter(router.kernel, answer, &mut verdicts);
                     }
                 }
                 let expected: Vec<u64> = keys
@@ -287,8 +287,8 @@ mod tests {
         fn every_kernel_routes_alike(hashes in prop::collection::vec(any::<u64>(), 0..300), count in 2usize..=FEW) {
             let keys: Vec<KeyHash> = hashes.into_iter().map(KeyHash).collect();
             let mut plain = Router::new(Partitioning::new(100, count).unwrap());
-            let mut places = Vec::new();
-            plain.route(&keys, &mut places);
+            let mut selections = Vec::new();
+            plain.route(&keys, &mut selections);
             for kernel in kernels() {
                 let kernel = kernel.grant().unwrap();
                 let mut router = Router::new(Partitioning::new(100, count).unwrap());
@@ -297,7 +297,7 @@ mod tests {
                 router.route(&keys, &mut others);
                 for owner in 0..count {
                     prop_assert_eq!(router.keys_of(owner), plain.keys_of(owner));
-                    prop_assert_eq!(&others[owner].owned, &places[owner].owned);
+                    prop_assert_eq!(&others[owner].owned, &selections[owner].owned);
                 }
             }
         }

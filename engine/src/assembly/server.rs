@@ -1,6 +1,6 @@
 //! The worker half: one partition, the ports that bring it keys, and the order in which they are applied.
 
-use crate::error::Lost;
+use crate::error::Disconnected;
 use crate::filters::Filter;
 use crate::hash::KeyHash;
 use crate::sync::check;
@@ -13,7 +13,7 @@ const MESSAGES_AT_ONCE: usize = 64;
 
 /// The rings between one port and this partition.
 #[derive(Debug)]
-pub(super) struct Inlet {
+pub(super) struct ServerLink {
     requests: Consumer<Request>,
     answers: Producer<u64>,
     /// How many messages at the front are in the pass that is made.
@@ -22,7 +22,7 @@ pub(super) struct Inlet {
     answered: Vec<u64>,
 }
 
-impl Inlet {
+impl ServerLink {
     pub(super) const fn new(requests: Consumer<Request>, answers: Producer<u64>) -> Self {
         Self {
             requests,
@@ -39,28 +39,28 @@ pub(super) enum Order {
     /// As they come. A port may go at any time.
     Arrival,
     /// By the numbers of their batches, from 0 on. A port that goes without farewell leaves a gap, which is an error.
-    Turns,
+    Numbered,
 }
 
 /// The owner of one partition.
 #[derive(Debug)]
 pub(super) struct PartitionServer<F> {
     filter: F,
-    inlets: Vec<Inlet>,
+    links: Vec<ServerLink>,
     order: Order,
     /// The batch that is applied now, in order of turns.
-    turn: u64,
-    /// The inlet that is looked at first.
+    next_batch: u64,
+    /// The link that is looked at first.
     first: usize,
     /// The keys of the pass that is made.
     keys: Vec<KeyHash>,
-    /// Its messages: the inlet of each and how many of the keys are its own.
+    /// Its messages: the link of each and how many of the keys are its own.
     messages: Vec<(usize, usize)>,
     /// Its verdicts, in the order of the keys.
     verdicts: Vec<u64>,
 }
 
-/// What the front of an inlet is to a server.
+/// What the front of an link is to a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Front {
     /// A message that is due.
@@ -72,18 +72,18 @@ enum Front {
     /// Nothing yet.
     Nothing,
     /// The port has left in good order.
-    Farewell,
+    Finish,
     /// The port is gone.
-    Gone,
+    LinkClosed,
 }
 
 impl<F: Filter> PartitionServer<F> {
-    pub(super) const fn new(filter: F, inlets: Vec<Inlet>, order: Order) -> Self {
+    pub(super) const fn new(filter: F, links: Vec<ServerLink>, order: Order) -> Self {
         Self {
             filter,
-            inlets,
+            links,
             order,
-            turn: 0,
+            next_batch: 0,
             first: 0,
             keys: Vec::new(),
             messages: Vec::new(),
@@ -97,98 +97,100 @@ impl<F: Filter> PartitionServer<F> {
 
     /// Takes no more messages than are there, but for those that are being pushed at this moment.
     pub(super) fn close(&mut self) {
-        for inlet in &mut self.inlets {
-            inlet.requests.close();
+        for link in &mut self.links {
+            link.requests.close();
         }
     }
 
     /// Answers the messages that are due, all in one pass through the filter; false if there was none.
     ///
     /// # Errors
-    /// [`Lost`] if, in order of turns, the batch that is due can never come, or one comes again.
-    pub(super) fn serve(&mut self) -> Result<bool, Lost> {
+    /// [`Disconnected`] if, in order of turns, the batch that is due can never come, or one comes again.
+    pub(super) fn serve(&mut self) -> Result<bool, Disconnected> {
         self.gather();
         let served = !self.messages.is_empty();
         self.answer();
-        let mut hopeless = !served;
-        for index in 0..self.inlets.len() {
+        let mut stalled = !served;
+        for index in 0..self.links.len() {
             match (self.order, self.front(index)) {
-                (Order::Turns, Front::Gone) => return Err(Lost::Peer(index)),
-                (_, Front::Late(number)) => return Err(Lost::Repeated(number)),
-                (_, Front::Early | Front::Farewell | Front::Gone) => {}
-                (_, Front::Due | Front::Nothing) => hopeless = false,
+                (Order::Numbered, Front::LinkClosed) => return Err(Disconnected::Peer(index)),
+                (_, Front::Late(number)) => return Err(Disconnected::Repeated(number)),
+                (_, Front::Early | Front::Finish | Front::LinkClosed) => {}
+                (_, Front::Due | Front::Nothing) => stalled = false,
             }
         }
-        if hopeless && self.order == Order::Turns && !self.is_finished() {
-            return Err(Lost::Turn(self.turn));
+        if stalled && self.order == Order::Numbered && !self.is_finished() {
+            return Err(Disconnected::MissingBatch(self.next_batch));
         }
         Ok(served)
     }
 
     /// Whether [`serve`](Self::serve) would do something: answer, or find an error.
     pub(super) fn is_ready(&self) -> bool {
-        let mut fronts = (0..self.inlets.len()).map(|index| self.front(index));
+        let mut fronts = (0..self.links.len()).map(|index| self.front(index));
         match self.order {
             Order::Arrival => fronts.any(|front| front == Front::Due),
-            Order::Turns => {
-                let mut hopeless = true;
+            Order::Numbered => {
+                let mut stalled = true;
                 for front in fronts {
                     match front {
-                        Front::Due | Front::Late(_) | Front::Gone => return true,
-                        Front::Nothing => hopeless = false,
-                        Front::Early | Front::Farewell => {}
+                        Front::Due | Front::Late(_) | Front::LinkClosed => return true,
+                        Front::Nothing => stalled = false,
+                        Front::Early | Front::Finish => {}
                     }
                 }
-                hopeless && !self.is_finished()
+                stalled && !self.is_finished()
             }
         }
     }
 
     /// Whether every port has left in good order, and no message of theirs is left.
     pub(super) fn is_finished(&self) -> bool {
-        (0..self.inlets.len()).all(|index| self.front(index) == Front::Farewell)
+        (0..self.links.len()).all(|index| self.front(index) == Front::Finish)
     }
 
     fn front(&self, index: usize) -> Front {
-        match self.inlets[index].requests.peek(0) {
+        match self.links[index].requests.peek(0) {
             Err(PopError::Empty) => Front::Nothing,
-            Err(PopError::Closed) => Front::Gone,
-            Ok(request) if request.kind == Kind::Farewell => Front::Farewell,
+            Err(PopError::Closed) => Front::LinkClosed,
+            Ok(request) if request.kind == Kind::Finish => Front::Finish,
             Ok(request) if self.is_due(&request) => Front::Due,
-            Ok(request) if request.turn < self.turn => Front::Late(request.turn),
+            Ok(request) if request.batch_number < self.next_batch => {
+                Front::Late(request.batch_number)
+            }
             Ok(_) => Front::Early,
         }
     }
 
     fn is_due(&self, request: &Request) -> bool {
-        request.kind != Kind::Farewell
-            && (self.order == Order::Arrival || request.turn == self.turn)
+        request.kind != Kind::Finish
+            && (self.order == Order::Arrival || request.batch_number == self.next_batch)
     }
 
     /// Copies the keys of messages that are due: the longer the pass, the more of it runs with its lines fetched ahead.
     fn gather(&mut self) {
         self.keys.clear();
         self.messages.clear();
-        let count = self.inlets.len();
-        // In order of turns, one inlet after the other becomes due; in order of arrival, each is looked at once.
+        let count = self.links.len();
+        // In order of turns, one link after the other becomes due; in order of arrival, each is looked at once.
         let mut fruitless = 0;
         while fruitless < count && self.messages.len() < MESSAGES_AT_ONCE {
             let before = self.messages.len();
             self.gather_from(self.first);
             fruitless += 1;
-            if self.order == Order::Turns && self.messages.len() > before {
+            if self.order == Order::Numbered && self.messages.len() > before {
                 fruitless = 0;
             }
             self.first = (self.first + 1) % count;
         }
     }
 
-    /// Copies what is due at one inlet: in order of turns, as far as the turn goes.
+    /// Copies what is due at one link: in order of turns, as far as the batch goes.
     fn gather_from(&mut self, index: usize) {
-        let turn = self.turn;
-        while self.messages.len() < MESSAGES_AT_ONCE && self.turn == turn {
-            let inlet = &self.inlets[index];
-            let Ok(request) = inlet.requests.peek(inlet.taken) else {
+        let batch = self.next_batch;
+        while self.messages.len() < MESSAGES_AT_ONCE && self.next_batch == batch {
+            let link = &self.links[index];
+            let Ok(request) = link.requests.peek(link.taken) else {
                 return;
             };
             if !self.is_due(&request) {
@@ -196,13 +198,13 @@ impl<F: Filter> PartitionServer<F> {
             }
             self.keys.extend_from_slice(request.keys());
             self.messages.push((index, request.keys().len()));
-            let ends_turn = request.kind == Kind::LastOfTurn && self.order == Order::Turns;
-            self.turn += u64::from(ends_turn);
-            self.inlets[index].taken += 1;
+            let ends_batch = request.kind == Kind::LastOfBatch && self.order == Order::Numbered;
+            self.next_batch += u64::from(ends_batch);
+            self.links[index].taken += 1;
         }
     }
 
-    /// Judges the keys that were gathered, and answers each message in its inlet.
+    /// Judges the keys that were gathered, and answers each message in its link.
     fn answer(&mut self) {
         if self.messages.is_empty() {
             return;
@@ -214,15 +216,15 @@ impl<F: Filter> PartitionServer<F> {
         let mut start = 0;
         for (index, count) in self.messages.drain(..) {
             let answer = bits(&self.verdicts, start, count);
-            self.inlets[index].answered.push(answer);
+            self.links[index].answered.push(answer);
             start += count;
         }
-        for inlet in self.inlets.iter_mut().filter(|inlet| inlet.taken > 0) {
+        for link in self.links.iter_mut().filter(|link| link.taken > 0) {
             // The port keeps no more questions open than there is room for answers, so this fails only if it is gone.
-            let pushed = inlet.answers.push_batch(inlet.answered.drain(..));
-            check!(pushed == Ok(inlet.taken) || inlet.answers.is_closed());
-            inlet.requests.release(inlet.taken);
-            inlet.taken = 0;
+            let pushed = link.answers.push_batch(link.answered.drain(..));
+            check!(pushed == Ok(link.taken) || link.answers.is_closed());
+            link.requests.release(link.taken);
+            link.taken = 0;
         }
     }
 }

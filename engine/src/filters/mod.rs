@@ -1,10 +1,8 @@
 //! The filters: what every one of them offers, and one module for each family.
 
-pub mod fingerprint;
+pub mod adapters;
 pub mod lines;
-pub mod published;
-pub mod region_order;
-pub mod tracked;
+pub mod scattered;
 
 use crate::hash::KeyHash;
 use crate::verdicts::{Verdict, Verdicts};

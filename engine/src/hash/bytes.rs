@@ -8,8 +8,8 @@ use wyhash::final3::wyhash;
 
 use super::KeyHash;
 use super::fixed::{self, FixedKeys};
-use crate::cpu::{Granted, Kernel};
 use crate::error::SpecError;
+use crate::kernels::isa::{DetectedKernel, Kernel};
 
 /// The default secret of wyhash, final version 3.
 const WYHASH_SECRET: [u64; 4] = [
@@ -41,7 +41,7 @@ const MISSING: u64 = u64::MAX;
 #[derive(Debug, Clone)]
 pub struct KeyHasher {
     form: Form,
-    kernel: Granted,
+    kernel: DetectedKernel,
 }
 
 #[derive(Clone)]
@@ -105,7 +105,7 @@ impl KeyHasher {
                 seed,
                 fixed: FixedKeys::new(seed),
             },
-            kernel: Granted::best(),
+            kernel: DetectedKernel::best(),
         }
     }
 
@@ -114,7 +114,7 @@ impl KeyHasher {
     /// # Choosing keys against the filter
     /// Under a public seed anyone can compute every [`KeyHash`], and with it the line and all positions of a key. Who also chooses keys can
     /// - pick keys that the filter takes for duplicates, with a copy of it that saw the same stream;
-    /// - crowd one line: as many keys on the line of a victim as it has slots (8 to 64) make a filter of any size forget it, and fill
+    /// - oversubscribed one line: as many keys on the line of a victim as it has slots (8 to 64) make a filter of any size forget it, and fill
     ///   a line of bits that never age so that all its keys are called duplicates.
     ///
     /// Under a secret key both are guesses, for the whole hash comes from it: the line, the partition and every position. A third attack remains,
@@ -123,7 +123,7 @@ impl KeyHasher {
     pub fn keyed(key: [u8; 16]) -> Self {
         Self {
             form: Form::Keyed(Box::new(Domains::new(&key))),
-            kernel: Granted::best(),
+            kernel: DetectedKernel::best(),
         }
     }
 

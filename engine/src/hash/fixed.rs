@@ -5,7 +5,7 @@
 use wide::u64x8;
 
 use super::KeyHash;
-use crate::cpu::{Granted, HotLoop, Kernel};
+use crate::kernels::isa::{DetectedKernel, HotLoop, Kernel};
 
 const MULTIPLIER_1: u64 = 0xbf58_476d_1ce4_e5b9;
 const MULTIPLIER_2: u64 = 0x94d0_49bb_1331_11eb;
@@ -48,7 +48,7 @@ impl FixedKeys {
         mix(low ^ (low >> 29) ^ high.rotate_left(32).wrapping_mul(MULTIPLIER_2))
     }
 
-    pub(super) fn hash_u64s(&self, kernel: Granted, keys: &[u64], hashes: &mut [KeyHash]) {
+    pub(super) fn hash_u64s(&self, kernel: DetectedKernel, keys: &[u64], hashes: &mut [KeyHash]) {
         match kernel.kernel() {
             Kernel::Portable => self.hash_u64s_wide(keys, hashes),
             _ => kernel.run(Each {
@@ -59,7 +59,7 @@ impl FixedKeys {
         }
     }
 
-    pub(super) fn hash_u128s(&self, kernel: Granted, keys: &[u128], hashes: &mut [KeyHash]) {
+    pub(super) fn hash_u128s(&self, kernel: DetectedKernel, keys: &[u128], hashes: &mut [KeyHash]) {
         match kernel.kernel() {
             Kernel::Portable => self.hash_u128s_wide(keys, hashes),
             _ => kernel.run(Each {

@@ -5,7 +5,7 @@
 use std::arch::x86_64::*;
 
 use super::slot::{PREFIX_MASKS, Slot, SlotOps, moved_slots};
-use crate::cpu::{Enter, Granted, HotLoop, Kernel, run_avx2};
+use crate::kernels::isa::{DetectedKernel, HotLoop, Kernel, TargetIsa, run_avx2};
 use crate::memory::Line;
 
 /// Proof that the CPU has AVX2.
@@ -14,12 +14,12 @@ pub(crate) struct Avx2(());
 
 impl Avx2 {
     /// The token, if that kernel was granted.
-    pub(crate) fn new(granted: Granted) -> Option<Self> {
+    pub(crate) fn new(granted: DetectedKernel) -> Option<Self> {
         (granted.kernel() == Kernel::Avx2).then_some(Self(()))
     }
 }
 
-impl Enter for Avx2 {
+impl TargetIsa for Avx2 {
     #[inline]
     fn run<L: HotLoop>(self, hot_loop: L) -> L::Output {
         debug_assert!(Kernel::Avx2.is_available());

@@ -5,7 +5,7 @@
 use std::arch::x86_64::*;
 
 use super::slot::{Slot, SlotOps};
-use crate::cpu::{Enter, Granted, HotLoop, Kernel, run_avx512};
+use crate::kernels::isa::{DetectedKernel, HotLoop, Kernel, TargetIsa, run_avx512};
 use crate::memory::Line;
 
 /// Proof that the CPU has AVX-512 F and BW.
@@ -14,12 +14,12 @@ pub(crate) struct Avx512(());
 
 impl Avx512 {
     /// The token, if that kernel was granted.
-    pub(crate) fn new(granted: Granted) -> Option<Self> {
+    pub(crate) fn new(granted: DetectedKernel) -> Option<Self> {
         (granted.kernel() == Kernel::Avx512).then_some(Self(()))
     }
 }
 
-impl Enter for Avx512 {
+impl TargetIsa for Avx512 {
     #[inline]
     fn run<L: HotLoop>(self, hot_loop: L) -> L::Output {
         debug_assert!(Kernel::Avx512.is_available());

@@ -7,15 +7,17 @@
 pub(crate) mod avx2;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx512;
+pub(crate) mod batch;
 mod bits;
-pub(crate) mod drive;
+pub(crate) mod isa;
 pub(crate) mod portable;
 pub(crate) mod scalar;
 mod select;
 mod slot;
 
+pub use batch::LineRange;
+pub(crate) use batch::{BatchLoop, LineStep, Outcome};
 pub(crate) use bits::{BitOps, Filters, LINE_BITS};
-pub use drive::LineRange;
-pub(crate) use drive::{Drive, LineStep, Visit};
+pub use isa::Kernel;
 pub(crate) use select::{GROUP, SelectOps};
 pub(crate) use slot::{Slot, SlotOps};

@@ -4,14 +4,14 @@ use bytemuck::must_cast;
 use wide::{u8x16, u16x8, u32x4, u64x2};
 
 use super::slot::{PREFIX_MASKS, Slot, SlotOps, moved_slots};
-use crate::cpu::{Enter, HotLoop};
+use crate::kernels::isa::{HotLoop, TargetIsa};
 use crate::memory::Line;
 
 /// The kernel on `wide`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Portable;
 
-impl Enter for Portable {
+impl TargetIsa for Portable {
     #[inline]
     fn run<L: HotLoop>(self, hot_loop: L) -> L::Output {
         hot_loop.run()

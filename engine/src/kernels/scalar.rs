@@ -1,14 +1,14 @@
 //! Plain loops over slots: what the operations mean.
 
 use super::slot::{Slot, SlotOps, moved_slots};
-use crate::cpu::{Enter, HotLoop};
+use crate::kernels::isa::{HotLoop, TargetIsa};
 use crate::memory::Line;
 
 /// The kernel that any machine has.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scalar;
 
-impl Enter for Scalar {
+impl TargetIsa for Scalar {
     #[inline]
     fn run<L: HotLoop>(self, hot_loop: L) -> L::Output {
         hot_loop.run()

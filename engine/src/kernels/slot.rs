@@ -2,8 +2,8 @@
 
 use bytemuck::Pod;
 
-use crate::cpu::Enter;
 use crate::hash::KeyHash;
+use crate::kernels::isa::TargetIsa;
 use crate::memory::Line;
 
 /// A fingerprint: an unsigned integer of 1, 2, 4 or 8 bytes, never zero, because zero is an empty slot.
@@ -14,7 +14,7 @@ pub(crate) trait Slot: Pod + Eq {
     const COUNT: usize = 64 / Self::BYTES;
 
     /// The fingerprint of a key: the low bits of its hash, with one in place of zero.
-    fn of(key: KeyHash) -> Self;
+    fn from_key(key: KeyHash) -> Self;
 
     /// The fingerprint as a word, for kernels that spread it over a register.
     fn word(self) -> u64;
@@ -42,7 +42,7 @@ macro_rules! slot {
             const BYTES: usize = size_of::<$int>();
 
             #[inline(always)]
-            fn of(key: KeyHash) -> Self {
+            fn from_key(key: KeyHash) -> Self {
                 let low = key.0 as $int;
                 low + <$int>::from(low == 0)
             }
@@ -63,7 +63,7 @@ macro_rules! slot {
 slot!(u8, u16, u32, u64);
 
 /// What a kernel can do to a line of fingerprints.
-pub(crate) trait SlotOps: Enter {
+pub(crate) trait SlotOps: TargetIsa {
     /// Which slots hold `fingerprint`: bit `i` is slot `i`.
     fn find<S: Slot>(self, line: &Line, fingerprint: S) -> u64;
 

@@ -1,7 +1,7 @@
 //! The shared filter: an array of atomic words under one of the rules.
 
 use super::rule::{AgeingBits, Bits, Row, WordRule, with_rule};
-use super::spec::SharedForm;
+use super::spec::SharedLayout;
 use crate::error::MemoryError;
 use crate::hash::KeyHash;
 use crate::memory::{AtomicWords, prefetch};
@@ -14,7 +14,7 @@ const AHEAD: usize = 128;
 /// A duplicate filter that any number of threads use at once through `&self`. One word of one cache line is touched for each key.
 ///
 /// **The promise.** Of any number of threads that observe one new key, at once or one after the other, exactly one hears
-/// [`Verdict::Fresh`]. For [`SharedForm::Bloom`] this holds as long as nobody [clears](Self::clear) the filter. For the forms that age,
+/// [`Verdict::Fresh`]. For [`SharedLayout::Bloom`] this holds as long as nobody [clears](Self::clear) the filter. For the forms that age,
 /// the key must not be forgotten meanwhile either: a row forgets a key when as many other new keys (4 or 2) came to its word, an ageing
 /// Bloom word when other new keys cleared one of its bits. A false positive is heard by all as [`Verdict::Duplicate`].
 ///
@@ -22,8 +22,8 @@ const AHEAD: usize = 128;
 ///
 /// # Examples
 /// ```
-/// use echoless::{KeyHasher, SharedForm, SharedSpec, Verdict};
-/// let filter = SharedSpec::new(1 << 20, SharedForm::Row4x16).build().unwrap();
+/// use echoless::{KeyHasher, SharedLayout, SharedSpec, Verdict};
+/// let filter = SharedSpec::new(1 << 20, SharedLayout::Row4x16).build().unwrap();
 /// let key = KeyHasher::seeded(0).hash(b"call 17");
 /// let fresh = std::thread::scope(|scope| {
 ///     let threads = [(); 4].map(|()| scope.spawn(|| filter.observe_one(key)));
@@ -35,11 +35,11 @@ const AHEAD: usize = 128;
 #[derive(Debug)]
 pub struct SharedFilter {
     words: AtomicWords,
-    form: SharedForm,
+    form: SharedLayout,
 }
 
 impl SharedFilter {
-    pub(super) fn new(lines: u64, form: SharedForm) -> Result<Self, MemoryError> {
+    pub(super) fn new(lines: u64, form: SharedLayout) -> Result<Self, MemoryError> {
         Ok(Self {
             words: AtomicWords::zeroed(lines)?,
             form,
@@ -48,7 +48,7 @@ impl SharedFilter {
 
     /// What a word holds.
     #[must_use]
-    pub const fn form(&self) -> SharedForm {
+    pub const fn form(&self) -> SharedLayout {
         self.form
     }
 
@@ -96,9 +96,9 @@ impl SharedFilter {
     pub fn expected_fpr(&self) -> f64 {
         let words = self.words.iter().map(|word| word.load(Ordering::Relaxed));
         let rate = |word: u64| match self.form {
-            SharedForm::Row4x16 => f64::from(taken::<16>(word)) / f64::from(1 << 16),
-            SharedForm::Row2x32 => f64::from(taken::<32>(word)) / 2f64.powi(32),
-            SharedForm::Bloom { k } | SharedForm::Ageing { k } => {
+            SharedLayout::Row4x16 => f64::from(taken::<16>(word)) / f64::from(1 << 16),
+            SharedLayout::Row2x32 => f64::from(taken::<32>(word)) / 2f64.powi(32),
+            SharedLayout::Bloom { k } | SharedLayout::Ageing { k } => {
                 (f64::from(word.count_ones()) / 64.0).powi(k as i32)
             }
         };

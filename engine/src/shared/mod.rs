@@ -8,4 +8,4 @@ mod rule;
 mod spec;
 
 pub use filter::SharedFilter;
-pub use spec::{SharedForm, SharedSpec};
+pub use spec::{SharedLayout, SharedSpec};

@@ -107,20 +107,20 @@ impl<const K: u32> WordRule for AgeingBits<K> {
     }
 }
 
-/// Evaluates an expression with `$rule` bound to the rule of a [`SharedForm`](super::SharedForm): one copy of the code for each.
+/// Evaluates an expression with `$rule` bound to the rule of a [`SharedLayout`](super::SharedLayout): one copy of the code for each.
 macro_rules! with_rule {
     ($form:expr, $rule:ident => $body:expr) => {
         with_rule!(@forms $form, $rule => $body, 1 2 3 4 5 6 7 8 9 10)
     };
     (@forms $form:expr, $rule:ident => $body:expr, $($k:literal)*) => {
         match $form {
-            SharedForm::Row4x16 => { let $rule = Row::<16>; $body }
-            SharedForm::Row2x32 => { let $rule = Row::<32>; $body }
+            SharedLayout::Row4x16 => { let $rule = Row::<16>; $body }
+            SharedLayout::Row2x32 => { let $rule = Row::<32>; $body }
             $(
-                SharedForm::Bloom { k: $k } => { let $rule = Bits::<$k>; $body }
-                SharedForm::Ageing { k: $k } => { let $rule = AgeingBits::<$k>; $body }
+                SharedLayout::Bloom { k: $k } => { let $rule = Bits::<$k>; $body }
+                SharedLayout::Ageing { k: $k } => { let $rule = AgeingBits::<$k>; $body }
             )*
-            SharedForm::Bloom { k } | SharedForm::Ageing { k } => {
+            SharedLayout::Bloom { k } | SharedLayout::Ageing { k } => {
                 unreachable!("a specification with k = {k} is refused")
             }
         }
@@ -131,7 +131,7 @@ pub(super) use with_rule;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shared::SharedForm;
+    use crate::shared::SharedLayout;
     use proptest::prelude::*;
 
     fn slots<const BITS: u32>(word: u64) -> Vec<u64> {
@@ -165,7 +165,7 @@ mod tests {
         #[test]
         fn bits_hold_what_they_record(word: u64, key: u64, k in 1u32..=10) {
             let key = KeyHash(key);
-            with_rule!(SharedForm::Bloom { k }, rule => {
+            with_rule!(SharedLayout::Bloom { k }, rule => {
                 let recorded = rule.record(word, key);
                 prop_assert!(rule.holds(recorded, key));
                 prop_assert_eq!(recorded & word, word);
@@ -177,7 +177,7 @@ mod tests {
         #[test]
         fn ageing_clears_at_most_k_bits(word: u64, key: u64, k in 2u32..=10) {
             let key = KeyHash(key);
-            with_rule!(SharedForm::Ageing { k }, rule => {
+            with_rule!(SharedLayout::Ageing { k }, rule => {
                 let recorded = rule.record(word, key);
                 prop_assert!(rule.holds(recorded, key));
                 prop_assert!((word & !recorded).count_ones() <= k);
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn the_load_of_an_ageing_word_settles_below_full() {
         for k in 2..=5 {
-            let mean = with_rule!(SharedForm::Ageing { k }, rule => {
+            let mean = with_rule!(SharedLayout::Ageing { k }, rule => {
                 let (mut word, mut load) = (0u64, 0u64);
                 let rounds = 200_000;
                 for key in 0..rounds {

@@ -6,7 +6,7 @@ use crate::memory::LINE_BYTES;
 
 /// What a 64-bit word holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum SharedForm {
+pub enum SharedLayout {
     /// Four fingerprints of 16 bits, oldest out first: a false positive rate of 6e-5, for endless streams.
     Row4x16,
     /// Two fingerprints of 32 bits, oldest out first: 5e-10, for endless streams.
@@ -27,13 +27,13 @@ pub enum SharedForm {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharedSpec {
     memory_bytes: u64,
-    form: SharedForm,
+    form: SharedLayout,
 }
 
 impl SharedSpec {
     /// A filter in `memory_bytes`, rounded down to whole lines of 64 bytes.
     #[must_use]
-    pub const fn new(memory_bytes: u64, form: SharedForm) -> Self {
+    pub const fn new(memory_bytes: u64, form: SharedLayout) -> Self {
         Self { memory_bytes, form }
     }
 
@@ -48,9 +48,9 @@ impl SharedSpec {
             return Err(SpecError::new("memory", asked, "at least 64 B (one line)").into());
         }
         let allowed = match self.form {
-            SharedForm::Bloom { k } => Some((k, 1)),
-            SharedForm::Ageing { k } => Some((k, 2)),
-            SharedForm::Row4x16 | SharedForm::Row2x32 => None,
+            SharedLayout::Bloom { k } => Some((k, 1)),
+            SharedLayout::Ageing { k } => Some((k, 2)),
+            SharedLayout::Row4x16 | SharedLayout::Row2x32 => None,
         };
         if let Some((k, lowest)) = allowed
             && !(lowest..=10).contains(&k)

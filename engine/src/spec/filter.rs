@@ -8,9 +8,9 @@ use super::options::{Options, name_of, value_of};
 use super::size::{format_bytes, parse_bytes};
 use crate::error::{BuildError, SpecError};
 use crate::filters::Filter;
-use crate::filters::fingerprint::FingerprintSpec;
+use crate::filters::adapters::tracked::{Tracked, TrackedFraction};
+use crate::filters::lines::fingerprint::FingerprintSpec;
 use crate::filters::lines::{LineKind, LineSpec};
-use crate::filters::tracked::{Tracked, TrackedShare};
 use crate::partition::Partitioned;
 
 /// Where the bits of a key lie.
@@ -64,7 +64,7 @@ pub struct FilterSpec {
     form: Form,
     memory: Option<u64>,
     seed: u64,
-    tracked: TrackedShare,
+    tracked: TrackedFraction,
 }
 
 impl FilterSpec {
@@ -76,7 +76,7 @@ impl FilterSpec {
             form: Form::Scattered,
             memory: None,
             seed: 0,
-            tracked: TrackedShare::ALL,
+            tracked: TrackedFraction::ALL,
         }
     }
 
@@ -103,7 +103,7 @@ impl FilterSpec {
 
     /// Following this share of the keys.
     #[must_use]
-    pub const fn with_tracked(mut self, share: TrackedShare) -> Self {
+    pub const fn with_tracked(mut self, share: TrackedFraction) -> Self {
         self.tracked = share;
         self
     }
@@ -134,7 +134,7 @@ impl FilterSpec {
 
     /// The share of the keys that is followed.
     #[must_use]
-    pub const fn tracked(&self) -> TrackedShare {
+    pub const fn tracked(&self) -> TrackedFraction {
         self.tracked
     }
 
@@ -154,7 +154,7 @@ impl FilterSpec {
 
     /// Builds the filter as `count` partitions, each a contiguous range of its lines, for one owner each.
     ///
-    /// The partition that [`Partitioning::of`](crate::Partitioning::of) names for a key judges it exactly as the whole filter would.
+    /// The partition that [`Partitioning::partition_of`](crate::Partitioning::partition_of) names for a key judges it exactly as the whole filter would.
     ///
     /// # Errors
     /// [`BuildError`] as in [`build`](Self::build), or if the form is scattered, or there are fewer lines than partitions, or none.
@@ -204,7 +204,7 @@ impl FilterSpec {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn line_spec(&self) -> Result<LineSpec, SpecError> {
-        if self.tracked != TrackedShare::ALL {
+        if self.tracked != TrackedFraction::ALL {
             let asked = self.tracked.get().to_string();
             let allowed = "1, for the line form by itself follows all keys";
             return Err(SpecError::new("tracked", asked, allowed));
@@ -221,7 +221,7 @@ impl FilterSpec {
     /// The same filter as [`FingerprintLines`](crate::FingerprintLines), which report more of themselves; `None` if it is none of them.
     #[must_use]
     pub fn fingerprints(&self) -> Option<FingerprintSpec> {
-        let whole = self.form == Form::Line && self.tracked == TrackedShare::ALL;
+        let whole = self.form == Form::Line && self.tracked == TrackedFraction::ALL;
         self.line_spec().ok().filter(|_| whole)?.fingerprints()
     }
 
@@ -231,7 +231,7 @@ impl FilterSpec {
     }
 
     fn track(&self, filter: Box<dyn Filter>) -> Box<dyn Filter> {
-        if self.tracked == TrackedShare::ALL {
+        if self.tracked == TrackedFraction::ALL {
             filter
         } else {
             Box::new(Tracked::new(filter, self.tracked))
@@ -246,7 +246,7 @@ impl FilterSpec {
             form,
             memory: memory.map(|text| parse_bytes(&text)).transpose()?,
             seed: options.integer("seed", 0, 0..=u64::MAX)?,
-            tracked: TrackedShare::new(options.decimal("tracked", 1.0)?)?,
+            tracked: TrackedFraction::new(options.decimal("tracked", 1.0)?)?,
         };
         options.finish()?;
         Ok(spec)
@@ -262,7 +262,7 @@ impl FilterSpec {
         if self.seed != 0 {
             options.push(("seed", self.seed.to_string()));
         }
-        if self.tracked != TrackedShare::ALL {
+        if self.tracked != TrackedFraction::ALL {
             options.push(("tracked", self.tracked.get().to_string()));
         }
         options

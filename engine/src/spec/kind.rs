@@ -7,15 +7,15 @@ use super::options::{Options, name_of};
 use crate::error::{BuildError, SpecError};
 use crate::filters::Filter;
 use crate::filters::lines::LineKind;
-use crate::filters::published::bits::{Ageing, BitsSpec, Reservoir};
-use crate::filters::published::buffers::{Accounting, BufferSpec};
-use crate::filters::published::cells::{
+use crate::filters::scattered::bits::{Ageing, BitsSpec, Reservoir};
+use crate::filters::scattered::buffers::{Accounting, BufferSpec};
+use crate::filters::scattered::cells::{
     DecayingSpec, Decrement, FingerprintStableSpec, Lowering, Refill, StableSpec, Update,
 };
-use crate::filters::published::checks::MOST_HASHES;
-use crate::filters::published::generations::{GenerationSpec, Rotate, Succession};
-use crate::filters::published::rows::{
-    CuckooSpec, Fingerprint, MOST_SLOTS, OnHit, RowForm, RowSpec, Victim,
+use crate::filters::scattered::checks::MOST_HASHES;
+use crate::filters::scattered::generations::{GenerationSpec, Rotate, Succession};
+use crate::filters::scattered::rows::{
+    CuckooSpec, Fingerprint, MOST_SLOTS, OnHit, RowEncoding, RowSpec, Victim,
 };
 use crate::theory::generations::{pair_fpr, pair_hashes};
 
@@ -51,7 +51,10 @@ const REFILLS: [(&str, Refill); 3] = [
     ("overwrite", Refill::Overwrite),
     ("repaired", Refill::Repaired),
 ];
-const ROW_FORMS: [(&str, RowForm); 2] = [("packed", RowForm::Packed), ("sorted", RowForm::Sorted)];
+const ROW_ENCODINGS: [(&str, RowEncoding); 2] = [
+    ("packed", RowEncoding::Packed),
+    ("sorted", RowEncoding::Sorted),
+];
 const ROTATIONS: [(&str, Rotate); 2] = [("count", Rotate::Count), ("fill", Rotate::Fill)];
 const ACCOUNTINGS: [(&str, Accounting); 3] = [
     ("full", Accounting::Full),
@@ -86,7 +89,7 @@ impl FilterKind {
                 Ageing::Reservoir(_) => "rsbf",
                 Ageing::EachFilter => "bsbf",
                 Ageing::OneFilter => "bsbfsd",
-                Ageing::ByLoad => "rlbsbf",
+                Ageing::ByFill => "rlbsbf",
             },
             Self::Stable(_) => "sbf",
             Self::FingerprintStable(_) => "fpsbf",
@@ -130,14 +133,14 @@ impl FilterKind {
                 },
                 victim,
                 on_hit,
-                form: options.choice("rows", &ROW_FORMS)?,
+                form: options.choice("rows", &ROW_ENCODINGS)?,
             }));
         }
         Ok(match name {
             "bloom" => bits(options, 4, Ageing::Never)?,
             "bsbf" => bits(options, 2, Ageing::EachFilter)?,
             "bsbfsd" => bits(options, 2, Ageing::OneFilter)?,
-            "rlbsbf" => bits(options, 2, Ageing::ByLoad)?,
+            "rlbsbf" => bits(options, 2, Ageing::ByFill)?,
             "rsbf" => {
                 let process = if options.choice("as", &PROCESSES)? {
                     Reservoir::Tabled
@@ -175,13 +178,13 @@ impl FilterKind {
                 },
                 victim: Victim::Random,
                 on_hit: OnHit::Keep,
-                form: options.choice("rows", &ROW_FORMS)?,
+                form: options.choice("rows", &ROW_ENCODINGS)?,
             }),
             "cuckoo" => Self::Cuckoo(CuckooSpec {
                 slots: options.integer("slots", 4, 1..=MOST_SLOTS)?,
                 bits: options.integer("bits", 8, 1..=32)?,
                 kicks: options.integer("kicks", 4, 1..=1000)?,
-                form: options.choice("rows", &ROW_FORMS)?,
+                form: options.choice("rows", &ROW_ENCODINGS)?,
             }),
             "a2" => generations(options, Succession::ActiveActive)?,
             "dbuf" => generations(options, Succession::WarmUp)?,
@@ -208,7 +211,7 @@ impl FilterKind {
                         options.push(("as", "described".into()));
                         options.push(("pstar", threshold.to_string()));
                     }
-                    Ageing::Never | Ageing::EachFilter | Ageing::OneFilter | Ageing::ByLoad => {}
+                    Ageing::Never | Ageing::EachFilter | Ageing::OneFilter | Ageing::ByFill => {}
                 }
                 options
             }
@@ -245,14 +248,14 @@ impl FilterKind {
                         options.push(("kept", kept.to_string()));
                     }
                 }
-                options.push(("rows", name_of(&ROW_FORMS, &spec.form)));
+                options.push(("rows", name_of(&ROW_ENCODINGS, &spec.form)));
                 options
             }
             Self::Cuckoo(spec) => vec![
                 ("slots", spec.slots.to_string()),
                 ("bits", spec.bits.to_string()),
                 ("kicks", spec.kicks.to_string()),
-                ("rows", name_of(&ROW_FORMS, &spec.form)),
+                ("rows", name_of(&ROW_ENCODINGS, &spec.form)),
             ],
             Self::Generations(spec) => vec![
                 ("k", spec.hashes.to_string()),

@@ -5,7 +5,7 @@
 //! arrival and with s bits in a filter, dp = ((1 - p) - (1 - p^k) rho) / s: paper 000's dynamics in closed form, of which its claim that the fill of
 //! BSBF and RLBSBF tends to 1 for k >= 2 turns out false.
 
-use crate::filters::published::bits::{Ageing, Reservoir};
+use crate::filters::scattered::bits::{Ageing, Reservoir};
 
 /// rho: the probability that a fresh-reported arrival clears a set bit of a given filter; `None` for RSBF, whose rate depends on the time.
 fn clearing(ageing: Ageing, hashes: u32, fill: f64) -> Option<f64> {
@@ -13,7 +13,7 @@ fn clearing(ageing: Ageing, hashes: u32, fill: f64) -> Option<f64> {
         Ageing::Never => Some(0.0),
         Ageing::EachFilter => Some(fill),
         Ageing::OneFilter => Some(fill / f64::from(hashes)),
-        Ageing::ByLoad => Some(fill * fill),
+        Ageing::ByFill => Some(fill * fill),
         Ageing::Reservoir(_) => None,
     }
 }
@@ -24,7 +24,7 @@ fn clearing(ageing: Ageing, hashes: u32, fill: f64) -> Option<f64> {
 ///
 /// # Examples
 /// ```
-/// use echoless::filters::published::bits::Ageing;
+/// use echoless::filters::scattered::bits::Ageing;
 /// use echoless::theory::biased::fixed_point;
 /// let fill = fixed_point(Ageing::EachFilter, 2).unwrap();
 /// assert!((fill - 0.618).abs() < 0.001 && (fill.powi(2) - 0.382).abs() < 0.001);
@@ -61,7 +61,7 @@ pub fn fixed_point(ageing: Ageing, hashes: u32) -> Option<f64> {
 ///
 /// # Examples
 /// ```
-/// use echoless::filters::published::bits::Ageing;
+/// use echoless::filters::scattered::bits::Ageing;
 /// use echoless::theory::biased::fill_after;
 /// // A Bloom filter fills like 1 - e^(-n/s) as long as nothing is mistaken for a duplicate.
 /// let fill = fill_after(Ageing::Never, 8, 1_000_000, 100_000).unwrap();
@@ -112,14 +112,14 @@ pub fn reservoir_hashes(fpr: f64) -> u32 {
 mod tests {
     use super::*;
     use crate::filters::Filter;
-    use crate::filters::published::bits::BitsSpec;
+    use crate::filters::scattered::bits::BitsSpec;
     use crate::theory::trial::fresh_keys;
 
     const ALL: [Ageing; 5] = [
         Ageing::Never,
         Ageing::EachFilter,
         Ageing::OneFilter,
-        Ageing::ByLoad,
+        Ageing::ByFill,
         Ageing::Reservoir(Reservoir::Tabled),
     ];
 
@@ -128,8 +128,8 @@ mod tests {
         let known = [
             (Ageing::EachFilter, 2, 0.618),
             (Ageing::EachFilter, 3, 0.544),
-            (Ageing::ByLoad, 2, 0.755),
-            (Ageing::ByLoad, 3, 0.682),
+            (Ageing::ByFill, 2, 0.755),
+            (Ageing::ByFill, 3, 0.682),
             (Ageing::OneFilter, 3, 1.0),
             (Ageing::Never, 4, 1.0),
         ];

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
     use crate::filters::Filter;
     use crate::filters::lines::{LineKind, LineSpec};
-    use crate::filters::published::bits::{Ageing, BitsSpec};
+    use crate::filters::scattered::bits::{Ageing, BitsSpec};
     use crate::theory::trial::{fresh_keys, probed_fpr};
 
     #[test]

@@ -15,7 +15,7 @@ pub fn guessing_rates(guess: f64, lru_fnr: f64) -> (f64, f64) {
 mod tests {
     use super::*;
     use crate::filters::Filter;
-    use crate::filters::published::buffers::{Accounting, BufferSpec};
+    use crate::filters::scattered::buffers::{Accounting, BufferSpec};
     use crate::theory::trial::{fnr_at_gap, fresh_keys};
     use crate::verdicts::Verdict;
 

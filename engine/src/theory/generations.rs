@@ -48,7 +48,7 @@ pub fn insertions_to_half_fill(bits: u64, hashes: u32) -> u64 {
 mod tests {
     use super::*;
     use crate::filters::Filter;
-    use crate::filters::published::generations::{GenerationSpec, Rotate, Succession};
+    use crate::filters::scattered::generations::{GenerationSpec, Rotate, Succession};
     use crate::theory::trial::{fresh_keys, probed_fpr};
 
     /// The highest FPR over four generations.

@@ -79,8 +79,8 @@ pub fn queue_fnr_at_age(age: u64, slots: u32, fingerprints: u64, rows: u64) -> f
 mod tests {
     use super::*;
     use crate::filters::Filter;
-    use crate::filters::published::rows::{
-        CuckooSpec, Fingerprint, OnHit, RowForm, RowSpec, Victim,
+    use crate::filters::scattered::rows::{
+        CuckooSpec, Fingerprint, OnHit, RowEncoding, RowSpec, Victim,
     };
     use crate::theory::trial::{fnr_at_gap, fresh_keys, probed_fpr};
 
@@ -90,7 +90,7 @@ mod tests {
             fingerprint: Fingerprint::Nonzero { bits },
             victim,
             on_hit,
-            form: RowForm::Packed,
+            form: RowEncoding::Packed,
         }
     }
 
@@ -152,7 +152,7 @@ mod tests {
                 slots,
                 bits,
                 kicks: 4,
-                form: RowForm::Packed,
+                form: RowEncoding::Packed,
             };
             let mut filter = spec.build(8192, 2).expect("valid");
             for key in fresh_keys(300_000) {

@@ -174,7 +174,7 @@ pub fn best_hashes(fps: f64, max: u32, gap: u64, cells: u64) -> u32 {
 mod tests {
     use super::*;
     use crate::filters::Filter;
-    use crate::filters::published::cells::{Decrement, Lowering, StableSpec, Update};
+    use crate::filters::scattered::cells::{Decrement, Lowering, StableSpec, Update};
     use crate::theory::trial::{fnr_at_gap as measured_fnr_at_gap, fresh_keys, probed_fpr};
 
     fn spec(cell_bits: u32, hashes: u32, decrements: u64, decrement: Decrement) -> StableSpec {

@@ -1,14 +1,14 @@
 //! How messages go from thread to thread: a bounded [`ring`] between two threads, and a way to [`wait`] for any number of them.
 //!
-//! Nothing here knows of keys or filters. A thread that takes part owns one [`Sleeper`] and any number of ring ends; every end
+//! Nothing here knows of keys or filters. A thread that takes part owns one [`Parker`] and any number of ring ends; every end
 //! carries the [`Doorbell`] of the thread at the other end, so that a published message, a slot given back and a closed ring all
 //! wake whoever waits for them.
 //!
 //! # Examples
 //! ```
-//! use echoless::transport::{Doorbell, Sleeper, Wait, ring};
+//! use echoless::transport::{Doorbell, Parker, Wait, ring};
 //! # fn main() -> Result<(), echoless::BuildError> {
-//! let (mut asker, mut answerer) = (Sleeper::new(), Sleeper::new());
+//! let (mut asker, mut answerer) = (Parker::new(), Parker::new());
 //! let (mut questions, mut asked) = ring::bounded::<u64>(4)?;
 //! let (mut answers, mut answered) = ring::bounded::<u64>(4)?;
 //! questions.set_doorbell(answerer.doorbell());
@@ -21,7 +21,7 @@
 //!     loop {
 //!         answerer.wait_until(wait, || asked.is_ready());
 //!         match asked.try_pop() {
-//!             Ok(number) => answers.try_push(number * number).expect("one question at a time"),
+//!             Ok(number) => answers.try_push(number * number).expect("one request at a time"),
 //!             Err(_) => break, // the asker has closed its end
 //!         }
 //!     }
@@ -41,4 +41,4 @@ pub mod ring;
 pub mod wait;
 
 pub use ring::{Consumer, PopError, Producer, PushError};
-pub use wait::{Doorbell, Sleeper, Wait};
+pub use wait::{Doorbell, Parker, Wait};

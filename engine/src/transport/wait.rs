@@ -1,20 +1,20 @@
 //! Waiting: spin, yield, and in the end sleep, without lost wake-ups.
 //!
-//! One thread owns a [`Sleeper`] and waits with it for any condition, over any number of rings; whoever may make the condition
+//! One thread owns a [`Parker`] and waits with it for any condition, over any number of rings; whoever may make the condition
 //! true holds a [`Doorbell`] and rings it afterwards. **No wake-up is lost**, because each side writes, fences, and then reads
 //! what the other side wrote:
 //!
 //! ```text
-//!   sleeper                          ringer
+//!   parker                          ringer
 //!   asleep = true                    change what the condition reads
 //!   fence(SeqCst)                    fence(SeqCst)
-//!   condition true? -> stay awake    asleep? -> wake the sleeper
+//!   condition true? -> stay awake    asleep? -> wake the parker
 //!   sleep while asleep
 //! ```
 //!
 //! One of the two fences comes first in the order of all SeqCst fences, and the other side then reads what was written before
-//! it: the sleeper sees the change, or the ringer sees the sleeper. The fences alone carry this, so `asleep` is Relaxed
-//! throughout. While the sleeper is awake, to ring is one fence and the load of a line that nobody writes.
+//! it: the parker sees the change, or the ringer sees the parker. The fences alone carry this, so `asleep` is Relaxed
+//! throughout. While the parker is awake, to ring is one fence and the load of a line that nobody writes.
 
 use crossbeam_utils::CachePadded;
 
@@ -73,31 +73,34 @@ impl Wait {
     }
 }
 
-/// What a sleeper shares with its doorbells.
+/// What a parker shares with its doorbells.
 #[derive(Debug)]
 struct Bell {
-    /// Set by the sleeper before it sleeps, cleared by the one ringer that wakes it. It is read at every ring.
+    /// Set by the parker before it sleeps, cleared by the one ringer that wakes it. It is read at every ring.
     asleep: CachePadded<AtomicBool>,
-    bed: Mutex<()>,
+    lock: Mutex<()>,
     woken: Condvar,
 }
 
 impl Bell {
-    /// Wakes the sleeper, if no other ringer has done so since it was seen asleep.
+    /// Wakes the parker, if no other ringer has done so since it was seen asleep.
     #[cold]
     fn wake(&self) {
         if self.asleep.swap(false, Ordering::Relaxed) {
-            // With the lock, the sleeper is either before its test of `asleep`, which now fails, or in the wait.
-            drop(self.bed.lock().unwrap_or_else(PoisonError::into_inner));
+            // With the lock, the parker is either before its test of `asleep`, which now fails, or in the wait.
+            drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));
             self.woken.notify_one();
         }
     }
 
     #[cold]
     fn sleep(&self) {
-        let mut bed = self.bed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         while self.asleep.load(Ordering::Relaxed) {
-            bed = self.woken.wait(bed).unwrap_or_else(PoisonError::into_inner);
+            lock = self
+                .woken
+                .wait(lock)
+                .unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
@@ -107,37 +110,37 @@ impl Bell {
 /// # Examples
 /// ```
 /// use std::sync::atomic::{AtomicU64, Ordering};
-/// use echoless::transport::{Sleeper, Wait};
+/// use echoless::transport::{Parker, Wait};
 ///
 /// static DONE: AtomicU64 = AtomicU64::new(0);
-/// let mut sleeper = Sleeper::new();
-/// let doorbell = sleeper.doorbell();
+/// let mut parker = Parker::new();
+/// let doorbell = parker.doorbell();
 /// let worker = std::thread::spawn(move || {
 ///     DONE.store(7, Ordering::Release);
 ///     doorbell.ring();
 /// });
-/// sleeper.wait_until(Wait::Shared, || DONE.load(Ordering::Acquire) == 7);
+/// parker.wait_until(Wait::Shared, || DONE.load(Ordering::Acquire) == 7);
 /// # worker.join().unwrap();
 /// ```
 #[derive(Debug)]
-pub struct Sleeper {
+pub struct Parker {
     bell: Arc<Bell>,
 }
 
-impl Sleeper {
-    /// A sleeper without doorbells.
+impl Parker {
+    /// A parker without doorbells.
     #[must_use]
     pub fn new() -> Self {
         Self {
             bell: Arc::new(Bell {
                 asleep: CachePadded::new(AtomicBool::new(false)),
-                bed: Mutex::new(()),
+                lock: Mutex::new(()),
                 woken: Condvar::new(),
             }),
         }
     }
 
-    /// A doorbell that wakes this sleeper.
+    /// A doorbell that wakes this parker.
     #[must_use]
     pub fn doorbell(&self) -> Doorbell {
         Doorbell {
@@ -147,7 +150,7 @@ impl Sleeper {
 
     /// Waits until the condition holds.
     ///
-    /// It must be made true by this thread, or by one that rings a doorbell of this sleeper after it made it so; else the wait
+    /// It must be made true by this thread, or by one that rings a doorbell of this parker after it made it so; else the wait
     /// may last for ever. So it should also hold when the other side is gone, as [`Consumer::is_ready`] and
     /// [`Producer::is_ready`] do. It is called many times, and also when nothing has changed.
     ///
@@ -178,23 +181,23 @@ impl Sleeper {
     }
 }
 
-impl Default for Sleeper {
+impl Default for Parker {
     fn default() -> Self {
         Self::new()
     }
 }
 
-/// The waking side of a [`Sleeper`]; clones wake the same one.
+/// The waking side of a [`Parker`]; clones wake the same one.
 #[derive(Debug, Clone)]
 pub struct Doorbell {
     bell: Arc<Bell>,
 }
 
 impl Doorbell {
-    /// Wakes the sleeper if it sleeps. Call it after what the sleeper may wait for.
+    /// Wakes the parker if it sleeps. Call it after what the parker may wait for.
     #[inline]
     pub fn ring(&self) {
-        // Pairs with the fence in `Sleeper::wait_until`.
+        // Pairs with the fence in `Parker::wait_until`.
         fence(Ordering::SeqCst);
         if self.bell.asleep.load(Ordering::Relaxed) {
             self.bell.wake();

@@ -6,8 +6,8 @@ use std::thread;
 
 use echoless::transport::Wait;
 use echoless::{
-    BuildError, Engine, Filter, FingerprintLines, KeyHash, Lost, Mesh, Partitioned, Partitioning,
-    Pinning, Port, Verdicts,
+    BuildError, Disconnected, Engine, Filter, FingerprintLines, KeyHash, Mesh, Partitioned,
+    Partitioning, Pinning, Port, Verdicts,
 };
 
 use crate::fragile::{BAD_KEY, Fragile, fragile};
@@ -24,7 +24,7 @@ fn a_worker_that_panics_is_an_error_and_not_a_hang() {
     ports[0].submit(&[BAD_KEY]).unwrap();
     assert_eq!(ports[0].drain(&mut verdicts), Ok(true));
     assert_eq!(verdicts.len(), 1);
-    let lost = Lost::Partition(1);
+    let lost = Disconnected::Partition(1);
     assert_eq!(ports[0].drain(&mut verdicts), Err(lost));
     for _ in 0..3 {
         assert_eq!(ports[0].submit(&[BAD_KEY]), Err(lost));
@@ -41,7 +41,7 @@ fn a_worker_that_panics_is_an_error_and_not_a_hang() {
 #[test]
 fn a_partition_is_lost_for_ports_that_asked_it_nothing() {
     let (engine, mut ports) = Engine::builder(fragile(2)).ports(2).start().unwrap();
-    let lost = Lost::Partition(1);
+    let lost = Disconnected::Partition(1);
     let mut verdicts = Verdicts::new();
     assert_eq!(ports[0].observe(&[BAD_KEY], &mut verdicts), Err(lost));
     // The worker may not be through with its end yet; it is not asked for anything.
@@ -113,7 +113,7 @@ fn an_engine_that_is_dropped_lets_go_of_its_filter_though_ports_live_on() {
     assert_eq!(ports[0].drain(&mut verdicts), Ok(true), "submitted before");
     assert_eq!(
         ports[0].observe(&[KeyHash(2)], &mut verdicts),
-        Err(Lost::Partition(0))
+        Err(Disconnected::Partition(0))
     );
 }
 
@@ -130,14 +130,17 @@ fn shutdown_answers_what_was_submitted_and_ends_the_ports() {
     assert!(ports[0].drain(&mut verdicts).unwrap());
     assert_eq!(duplicates(&verdicts), oracle(&keys).0);
     // A batch that is refused has no verdicts.
-    assert!(matches!(ports[0].submit(&keys), Err(Lost::Partition(_))));
+    assert!(matches!(
+        ports[0].submit(&keys),
+        Err(Disconnected::Partition(_))
+    ));
     assert!(matches!(
         ports[0].drain(&mut verdicts),
-        Err(Lost::Partition(_))
+        Err(Disconnected::Partition(_))
     ));
     assert!(matches!(
         ports[0].observe(&keys, &mut verdicts),
-        Err(Lost::Partition(_))
+        Err(Disconnected::Partition(_))
     ));
 }
 

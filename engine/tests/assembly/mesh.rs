@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use echoless::{FingerprintLines, KeyHash, Lost, Mesh, Node, Verdicts};
+use echoless::{Disconnected, FingerprintLines, KeyHash, Mesh, Node, Verdicts};
 
 use crate::fragile::{BAD_KEY, Fragile, fragile};
 use crate::streams::{spec, stream};
@@ -33,7 +33,7 @@ fn a_node_that_panics_or_is_dropped_is_an_error_at_its_peers() {
             }
         };
         assert!(
-            matches!(error, Lost::Peer(1) | Lost::Partition(1)),
+            matches!(error, Disconnected::Peer(1) | Disconnected::Partition(1)),
             "{error}"
         );
         assert_eq!(peer.join().is_err(), panics);
@@ -45,7 +45,7 @@ fn a_batch_number_that_was_left_out_is_an_error() {
     let mut node = Mesh::new().nodes(fragile(1)).unwrap().remove(0);
     assert_eq!(
         node.observe(1, &[KeyHash(0)], &mut Verdicts::new()),
-        Err(Lost::Turn(0))
+        Err(Disconnected::MissingBatch(0))
     );
 }
 
@@ -120,12 +120,13 @@ fn a_batch_number_that_comes_twice_is_an_error() {
         };
         let peer = thread::spawn(move || bring(second, others));
         let errors = [bring(nodes.remove(0), mine), peer.join().unwrap()].map(Result::unwrap_err);
-        let repeated = Lost::Repeated(*mine.last().unwrap());
+        let repeated = Disconnected::Repeated(*mine.last().unwrap());
         assert!(errors.contains(&repeated), "{errors:?}");
         for error in errors {
             // Who finds out first is gone for the other.
             assert!(
-                error == repeated || matches!(error, Lost::Peer(_) | Lost::Partition(_)),
+                error == repeated
+                    || matches!(error, Disconnected::Peer(_) | Disconnected::Partition(_)),
                 "{error}"
             );
         }
@@ -142,12 +143,15 @@ fn a_number_that_does_not_rise_is_refused_and_changes_nothing() {
     node.observe(0, &keys, &mut verdicts).unwrap();
     node.submit(1, &keys).unwrap();
     for number in [1, 0] {
-        assert_eq!(node.submit(number, &keys), Err(Lost::Repeated(number)));
+        assert_eq!(
+            node.submit(number, &keys),
+            Err(Disconnected::Repeated(number))
+        );
     }
     assert_eq!(node.in_flight(), 1);
     assert!(node.drain(&mut verdicts).unwrap());
     node.observe(2, &keys, &mut verdicts).unwrap();
-    assert_eq!(verdicts.duplicates(), 100);
+    assert_eq!(verdicts.count_duplicates(), 100);
     assert_eq!(node.finish().unwrap().report().observed, 300);
 }
 
@@ -162,7 +166,7 @@ fn beside_one_that_panics_after_its_farewell() -> (Node<Fragile>, thread::JoinHa
 #[test]
 fn a_node_that_has_lost_a_peer_does_not_wait_for_it() {
     let (mut first, peer) = beside_one_that_panics_after_its_farewell();
-    let lost = Lost::Partition(1);
+    let lost = Disconnected::Partition(1);
     let mut verdicts = Verdicts::new();
     assert_eq!(first.observe(0, &[BAD_KEY], &mut verdicts), Err(lost));
     assert_eq!(first.serve_until(|| false), Err(lost));
@@ -177,7 +181,7 @@ fn no_node_finishes_with_batches_that_were_never_applied() {
     for _ in 0..100 {
         let (mut first, peer) = beside_one_that_panics_after_its_farewell();
         first.submit(0, &[KeyHash(0), BAD_KEY]).unwrap();
-        assert_eq!(first.finish().err(), Some(Lost::Partition(1)));
+        assert_eq!(first.finish().err(), Some(Disconnected::Partition(1)));
         assert!(peer.join().is_err());
     }
 }
@@ -210,7 +214,7 @@ fn a_node_that_finishes_with_batches_in_flight_has_them_applied() {
 
 #[test]
 fn a_node_with_nothing_to_do_hears_that_a_peer_was_dropped() {
-    type Idle = fn(Node<FingerprintLines>) -> Result<(), Lost>;
+    type Idle = fn(Node<FingerprintLines>) -> Result<(), Disconnected>;
     let waits: [Idle; 2] = [
         |mut node| node.serve_until(|| false),
         |node| node.finish().map(|_| ()),
@@ -227,7 +231,10 @@ fn a_node_with_nothing_to_do_hears_that_a_peer_was_dropped() {
         drop(second);
         let lost = waiting.join().unwrap();
         assert!(
-            matches!(lost, Err(Lost::Peer(1) | Lost::Partition(1))),
+            matches!(
+                lost,
+                Err(Disconnected::Peer(1) | Disconnected::Partition(1))
+            ),
             "{lost:?}"
         );
     }

@@ -123,7 +123,7 @@ pub(crate) fn agree(
     let count = 1 + seed as usize % lines;
     let mut parts = parsed.build_partitions(count).expect("enough lines");
     for (key, expected) in keys.iter().zip(&expected) {
-        let owner = parts.partitioning().of(*key);
+        let owner = parts.partitioning().partition_of(*key);
         let verdict = parts.filters_mut()[owner].observe_one(*key);
         prop_assert_eq!(
             verdict == Verdict::Duplicate,

@@ -43,7 +43,7 @@ proptest! {
             let (partitioning, parts) = spec.build_partitions(count).expect("enough lines").into_parts();
             for (index, part) in parts.into_iter().enumerate() {
                 let mut part = RegionOrdered::new(part);
-                let owned = keys.iter().zip(&expected).filter(|(key, _)| partitioning.of(**key) == index);
+                let owned = keys.iter().zip(&expected).filter(|(key, _)| partitioning.partition_of(**key) == index);
                 let (keys, expected): (Vec<KeyHash>, Vec<bool>) = owned.unzip();
                 prop_assert_eq!(observe(&mut part, &keys, batch), expected, "{} {} of {}", kind, index, count);
             }
@@ -64,7 +64,7 @@ fn keys_of_another_partition_are_not_judged() {
         let foreign: Vec<KeyHash> = keys
             .iter()
             .copied()
-            .filter(|key| partitioning.of(*key) != index)
+            .filter(|key| partitioning.partition_of(*key) != index)
             .collect();
         let judged = std::panic::AssertUnwindSafe(|| observe(&mut part, &foreign, foreign.len()));
         assert!(

@@ -1,6 +1,6 @@
 //! What filters of all names and forms have in common once they are built: lines, partitions, tracked shares, load, memory.
 
-use echoless::filters::tracked::TrackedShare;
+use echoless::filters::adapters::tracked::TrackedFraction;
 use echoless::spec::{FilterKind, Form};
 use echoless::{BuildError, Filter, KeyHash, Verdict};
 
@@ -83,7 +83,7 @@ fn tracked_partitions_judge_as_the_tracked_whole_does() {
     let mut duplicates = 0;
     for arrival in 0..20_000_u64 {
         let key = hasher.hash_u64(arrival * arrival % 7919);
-        let owner = parts.partitioning().of(key);
+        let owner = parts.partitioning().partition_of(key);
         let verdict = whole.observe_one(key);
         duplicates += u32::from(verdict == Verdict::Duplicate);
         assert_eq!(parts.filters_mut()[owner].observe_one(key), verdict);
@@ -101,7 +101,7 @@ fn the_line_form_by_itself_is_of_any_form_and_of_all_keys() {
             .build()
             .expect("small");
         assert_eq!(lines.lines().len(), 16);
-        let shared = spec.with_tracked(TrackedShare::new(0.5).expect("in range"));
+        let shared = spec.with_tracked(TrackedFraction::new(0.5).expect("in range"));
         let error = shared.line_spec().expect_err("a share");
         assert_eq!((error.field, error.asked.as_str()), ("tracked", "0.5"));
     }

@@ -1,7 +1,7 @@
 //! Names, texts and files.
 
-use echoless::filters::published::rows::{Fingerprint, OnHit, RowForm, RowSpec, Victim};
-use echoless::filters::tracked::TrackedShare;
+use echoless::filters::adapters::tracked::TrackedFraction;
+use echoless::filters::scattered::rows::{Fingerprint, OnHit, RowEncoding, RowSpec, Victim};
 use echoless::spec::FilterKind;
 use echoless::{BuildError, FilterSpec, KeyHash, Verdict};
 use proptest::prelude::*;
@@ -55,7 +55,7 @@ proptest! {
         seed in any::<u64>(),
         share in 1e-9_f64..=1.0,
     ) {
-        let share = TrackedShare::new(share).expect("in range");
+        let share = TrackedFraction::new(share).expect("in range");
         let mut spec = parse(example).with_seed(seed).with_tracked(share);
         if let Some(memory) = memory {
             spec = spec.with_memory(memory);
@@ -110,7 +110,7 @@ fn every_row_filter_that_can_be_built_has_the_name_that_it_is_read_by() {
                     fingerprint,
                     victim,
                     on_hit,
-                    form: RowForm::Packed,
+                    form: RowEncoding::Packed,
                 };
                 let spec = FilterSpec::new(FilterKind::Rows(rows)).with_memory(1024);
                 match spec.build() {

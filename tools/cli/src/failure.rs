@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use echoless::{BuildError, Lost, SpecError};
+use echoless::{BuildError, Disconnected, SpecError};
 use echoless_lab::LabError;
 use thiserror::Error;
 
@@ -51,7 +51,7 @@ pub(crate) enum Failure {
     CutOff { name: String },
     /// A thread of this process is gone, which only a defect of the program explains.
     #[error("internal error: {0}")]
-    Thread(#[from] Lost),
+    Thread(#[from] Disconnected),
     /// The thread that reads the input is gone, which only a defect of the program explains.
     #[error("internal error: the thread that reads the input has panicked")]
     Feed,

@@ -19,12 +19,12 @@ pub(crate) struct LabOutput {
 }
 
 impl From<LabOutputs> for LabOutput {
-    fn from(typed: LabOutputs) -> Self {
+    fn from(args: LabOutputs) -> Self {
         let target = |path| Target::from_path(Some(path));
         Self {
-            csv: typed.csv.map(target),
-            json: typed.json.map(target),
-            quiet: typed.quiet,
+            csv: args.csv.map(target),
+            json: args.json.map(target),
+            quiet: args.quiet,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The `echoless` command: removes duplicate records from streams in fixed memory, makes streams to try it on, measures filters and picks one.
 //!
-//! The way of a record: [`dedup::input`] cuts the stream in chunks, [`dedup::records`] finds the records of a chunk, [`dedup::keys`]
+//! The way of a record: [`dedup::input`] cuts the stream in chunks, [`records::framing`] finds the records of a chunk, [`records::keys`]
 //! turns them into key hashes, [`dedup::filter`] judges those, [`dedup::output`] writes runs of records straight out of the chunk.
 
 mod args;
@@ -15,6 +15,7 @@ mod manual;
 mod number;
 mod plan;
 mod recorded;
+mod records;
 mod signals;
 mod spec_file;
 
@@ -33,10 +34,10 @@ fn main() -> ExitCode {
 
 fn run(args: Args) -> Result<ExitCode, Failure> {
     match args.command {
-        Command::Dedup(typed) => dedup::run(dedup::Job::try_from(typed)?),
-        Command::Gen(typed) => generate::run(&generate::Job::try_from(typed)?),
-        Command::Eval(typed) => eval::run(&eval::Job::try_from(typed)?),
-        Command::Plan(typed) => plan::run(&plan::Job::try_from(typed)?),
+        Command::Dedup(args) => dedup::run(config::DedupConfig::try_from(args)?),
+        Command::Gen(args) => generate::run(&config::GenConfig::try_from(args)?),
+        Command::Eval(args) => eval::run(&config::EvalConfig::try_from(args)?),
+        Command::Plan(args) => plan::run(&config::PlanConfig::try_from(args)?),
         Command::Completions { shell } => manual::completions(shell),
         Command::Man { command } => manual::page(command.as_deref()),
     }

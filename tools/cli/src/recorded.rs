@@ -7,13 +7,13 @@ use echoless::{KeyHash, KeyHasher, SpecError};
 use echoless_lab::stream::Stream;
 
 use crate::args::FieldArgs;
-use crate::dedup::chunk::Chunk;
-use crate::dedup::fields::{FieldList, parse_delimiter};
-use crate::dedup::keys::{KeyReader, Missing};
-use crate::dedup::place::Place;
-use crate::dedup::records::Framing;
 use crate::failure::Failure;
 use crate::files::Source;
+use crate::records::chunk::Chunk;
+use crate::records::fields::{FieldList, parse_delimiter};
+use crate::records::framing::Framing;
+use crate::records::keys::{KeyReader, Missing};
+use crate::records::position::RecordPosition;
 
 /// How much is read at once, but for the rest of a line.
 const PIECE_BYTES: u64 = 1 << 20;
@@ -63,7 +63,7 @@ impl Recorded {
         let hasher = KeyHasher::seeded(0);
         let mut reader =
             KeyReader::new(hasher, Framing::Lf, self.delimiter, fields, Missing::Error);
-        let mut place = Place::new(Framing::Lf);
+        let mut place = RecordPosition::new(Framing::Lf);
         let mut chunk = Chunk::default();
         let mut hashes: Vec<KeyHash> = Vec::new();
         loop {

@@ -1,8 +1,8 @@
 //! The ageing policies of bit filters in a line: which bits are cleared, and whether the key's bits are set.
 
-use super::draw::Draw;
-use super::places::Places;
-use crate::filters::published::bits::Reservoir;
+use super::layout::BitLayout;
+use super::random::Draw;
+use crate::filters::scattered::bits::Reservoir;
 use crate::hash::KeyHash;
 use crate::kernels::{BitOps, LINE_BITS, scalar::Scalar};
 use crate::memory::Line;
@@ -18,13 +18,13 @@ pub(super) struct Arrival<B> {
     pub(super) draw: Draw,
 }
 
-/// A policy of paper 000 (Bloom aside), as [`Ageing`](crate::filters::published::bits::Ageing) describes them.
+/// A policy of paper 000 (Bloom aside), as [`Ageing`](crate::filters::scattered::bits::Ageing) describes them.
 pub(super) trait LineAgeing: Copy + Send + 'static {
     /// Makes the line what it is after the arrival.
-    fn age<O: BitOps, P: Places>(
+    fn age<O: BitOps, P: BitLayout>(
         self,
         ops: O,
-        places: P,
+        layout: P,
         line: &mut Line,
         arrival: Arrival<O::Bits>,
     );
@@ -51,53 +51,59 @@ pub(super) struct OneFilter;
 
 /// RLBSBF: a random bit in each filter, with the probability of its load.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ByLoad;
+pub(super) struct ByFill;
 
 impl LineAgeing for Never {
     #[inline(always)]
-    fn age<O: BitOps, P: Places>(self, ops: O, _: P, line: &mut Line, arrival: Arrival<O::Bits>) {
+    fn age<O: BitOps, P: BitLayout>(
+        self,
+        ops: O,
+        _: P,
+        line: &mut Line,
+        arrival: Arrival<O::Bits>,
+    ) {
         ops.store(ops.or(ops.load(line), arrival.own), line);
     }
 }
 
 impl LineAgeing for EachFilter {
     #[inline(always)]
-    fn age<O: BitOps, P: Places>(
+    fn age<O: BitOps, P: BitLayout>(
         self,
         ops: O,
-        places: P,
+        layout: P,
         line: &mut Line,
         arrival: Arrival<O::Bits>,
     ) {
-        let cleared = places.others(ops, arrival.key, arrival.draw);
+        let cleared = layout.others(ops, arrival.key, arrival.draw);
         replace(ops, line, cleared, arrival);
     }
 }
 
 impl LineAgeing for OneFilter {
     #[inline(always)]
-    fn age<O: BitOps, P: Places>(
+    fn age<O: BitOps, P: BitLayout>(
         self,
         ops: O,
-        places: P,
+        layout: P,
         line: &mut Line,
         arrival: Arrival<O::Bits>,
     ) {
-        let cleared = places.other_of_one(ops, arrival.key, arrival.draw);
+        let cleared = layout.other_of_one(ops, arrival.key, arrival.draw);
         replace(ops, line, cleared, arrival);
     }
 }
 
-impl LineAgeing for ByLoad {
+impl LineAgeing for ByFill {
     #[inline(always)]
-    fn age<O: BitOps, P: Places>(
+    fn age<O: BitOps, P: BitLayout>(
         self,
         ops: O,
-        places: P,
+        layout: P,
         line: &mut Line,
         arrival: Arrival<O::Bits>,
     ) {
-        let cleared = places.others_by_load(ops, arrival.key, arrival.draw, line);
+        let cleared = layout.others_by_fill(ops, arrival.key, arrival.draw, line);
         replace(ops, line, cleared, arrival);
     }
 }
@@ -132,36 +138,36 @@ const fn counted(count: u64) -> u64 {
     }
 }
 
-/// The stream of the draw that decides on insertion, and the first of those that pick set bits; apart from those of [`Places`].
+/// The stream of the draw that decides on insertion, and the first of those that pick set bits; apart from those of [`BitLayout`].
 const INSERT_STREAM: u64 = 33;
 const SET_BIT_STREAM: u64 = 34;
 
 impl LineAgeing for Counted {
     #[inline(always)]
-    fn age<O: BitOps, P: Places>(
+    fn age<O: BitOps, P: BitLayout>(
         self,
         ops: O,
-        places: P,
+        layout: P,
         line: &mut Line,
         arrival: Arrival<O::Bits>,
     ) {
         let count = counted(line.0[7] >> COUNT_SHIFT);
         let arrivals = count.min(MOST_ARRIVALS);
         // s, rounded down.
-        let size = u64::from(COUNTED_LINE_BITS / places.filters());
+        let size = u64::from(COUNTED_LINE_BITS / layout.filters());
         let early = arrivals <= size;
         let lucky = early || arrival.draw.below(INSERT_STREAM, arrivals) < size;
         let cleared = match self.0 {
-            Reservoir::Tabled => lucky.then(|| places.others(ops, arrival.key, arrival.draw)),
+            Reservoir::Tabled => lucky.then(|| layout.others(ops, arrival.key, arrival.draw)),
             Reservoir::Described { .. } if early => Some(ops.bit(0, false)),
             Reservoir::Described { .. } if arrival.seen => None,
             Reservoir::Described { threshold } if size as f64 <= threshold * arrivals as f64 => {
                 let mut own = Line::EMPTY;
                 ops.store(arrival.own, &mut own);
-                Some(ops.load(&set_bits(places, *line, own, arrival.draw)))
+                Some(ops.load(&set_bits(layout, *line, own, arrival.draw)))
             }
             Reservoir::Described { .. } => {
-                lucky.then(|| places.others(ops, arrival.key, arrival.draw))
+                lucky.then(|| layout.others(ops, arrival.key, arrival.draw))
             }
         };
         if let Some(cleared) = cleared {
@@ -174,11 +180,11 @@ impl LineAgeing for Counted {
 
 /// A random set bit of each filter in which the key's own bit is zero.
 #[inline(always)]
-fn set_bits<P: Places>(places: P, line: Line, own: Line, draw: Draw) -> Line {
+fn set_bits<P: BitLayout>(layout: P, line: Line, own: Line, draw: Draw) -> Line {
     let mut picked = Line::EMPTY;
-    for filter in 0..places.filters() {
-        let up_to = Scalar.below(places.start(filter + 1));
-        let range = Scalar.without(up_to, Scalar.below(places.start(filter)));
+    for filter in 0..layout.filters() {
+        let up_to = Scalar.below(layout.start(filter + 1));
+        let range = Scalar.without(up_to, Scalar.below(layout.start(filter)));
         let ones = Scalar.and(line, range);
         let count: u32 = ones.0.iter().map(|word| word.count_ones()).sum();
         if count > 0 && !Scalar.covers(ones, Scalar.and(own, range)) {

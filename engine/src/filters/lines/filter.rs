@@ -1,10 +1,10 @@
 //! The filter itself: lines, and a rule that says what a key does to its own.
 
-use crate::cpu::{Granted, Kernel};
 use crate::filters::Filter;
-use crate::filters::fingerprint::FingerprintLines;
+use crate::filters::lines::fingerprint::FingerprintLines;
 use crate::hash::KeyHash;
-use crate::kernels::{BitOps, Drive, LineRange, LineStep, SlotOps, Visit, scalar::Scalar};
+use crate::kernels::isa::{DetectedKernel, Kernel};
+use crate::kernels::{BatchLoop, BitOps, LineRange, LineStep, Outcome, SlotOps, scalar::Scalar};
 #[cfg(target_arch = "x86_64")]
 use crate::kernels::{avx2::Avx2, avx512::Avx512};
 use crate::memory::{Line, LineArray};
@@ -60,11 +60,16 @@ pub(super) struct LineFilter<R> {
     lines: LineArray,
     range: LineRange,
     rule: R,
-    kernel: Granted,
+    kernel: DetectedKernel,
 }
 
 impl<R: Rule> LineFilter<R> {
-    pub(super) const fn new(lines: LineArray, range: LineRange, rule: R, kernel: Granted) -> Self {
+    pub(super) const fn new(
+        lines: LineArray,
+        range: LineRange,
+        rule: R,
+        kernel: DetectedKernel,
+    ) -> Self {
         Self {
             lines,
             range,
@@ -75,7 +80,7 @@ impl<R: Rule> LineFilter<R> {
 
     fn run<O: BitOps + SlotOps>(&mut self, ops: O, keys: &[KeyHash], duplicates: &mut [u64]) {
         let rule = self.rule;
-        ops.run(Drive {
+        ops.run(BatchLoop {
             lines: &mut self.lines,
             range: self.range,
             keys,
@@ -204,8 +209,8 @@ struct Step<O, R> {
 
 impl<O: BitOps + SlotOps, R: Rule> LineStep for Step<O, R> {
     #[inline(always)]
-    fn visit(&self, line: &mut Line, key: KeyHash) -> Visit {
-        Visit {
+    fn visit(&self, line: &mut Line, key: KeyHash) -> Outcome {
+        Outcome {
             duplicate: self.rule.visit(self.ops, line, key),
             displaced: false,
         }

@@ -1,10 +1,10 @@
 //! The fingerprint stable Bloom filter in a line: 64 cells of 8 bits or 32 of 16, each a counter and a fingerprint.
 
-use super::draw::{Draw, Salt, piece};
 use super::filter::Rule;
+use super::random::{Draw, Salt, piece};
 use crate::error::SpecError;
-use crate::filters::published::cells::FingerprintStableSpec;
-use crate::filters::published::checks::within;
+use crate::filters::scattered::cells::FingerprintStableSpec;
+use crate::filters::scattered::checks::within;
 use crate::hash::KeyHash;
 use crate::kernels::{BitOps, LINE_BITS, SlotOps};
 use crate::memory::Line;

@@ -23,10 +23,11 @@
 
 mod ageing;
 mod bits;
-mod draw;
 mod filter;
+pub mod fingerprint;
 mod fingerprint_stable;
-mod places;
+mod layout;
+mod random;
 mod row;
 mod spec;
 mod stable;

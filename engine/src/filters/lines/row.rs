@@ -2,9 +2,9 @@
 
 use std::marker::PhantomData;
 
-use super::draw::Salt;
 use super::filter::Rule;
-use crate::filters::fingerprint::{FingerprintGeometry, SlotWidth};
+use super::random::Salt;
+use crate::filters::lines::fingerprint::{FingerprintGeometry, SlotWidth};
 use crate::hash::KeyHash;
 use crate::kernels::{BitOps, Slot, SlotOps, scalar::Scalar};
 use crate::memory::Line;
@@ -64,7 +64,7 @@ impl<S: Slot, const AGAIN: bool> RowRule<S, AGAIN> {
 impl<S: Slot + Send + 'static, const AGAIN: bool> Rule for RowRule<S, AGAIN> {
     #[inline(always)]
     fn visit<O: BitOps + SlotOps>(self, ops: O, line: &mut Line, key: KeyHash) -> bool {
-        let fingerprint = S::of(key);
+        let fingerprint = S::from_key(key);
         let seen = Self::find(ops, line, fingerprint) != 0;
         if !seen || AGAIN {
             let slot = self.taken(ops, line, key);
@@ -79,7 +79,7 @@ impl<S: Slot + Send + 'static, const AGAIN: bool> Rule for RowRule<S, AGAIN> {
 
     #[inline(always)]
     fn holds(self, line: &Line, key: KeyHash) -> bool {
-        Self::find(Scalar, line, S::of(key)) != 0
+        Self::find(Scalar, line, S::from_key(key)) != 0
     }
 
     fn fpr(self, line: &Line, lines: u64) -> f64 {

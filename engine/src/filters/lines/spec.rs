@@ -1,22 +1,24 @@
 //! From a published filter's own specification to its line form, whole or in partitions.
 
 use super::ageing::{
-    ByLoad, COUNTED_LINE_BITS, Counted, EachFilter, LineAgeing, MOST_ARRIVALS, Never, OneFilter,
+    ByFill, COUNTED_LINE_BITS, Counted, EachFilter, LineAgeing, MOST_ARRIVALS, Never, OneFilter,
 };
 use super::bits::BitRule;
-use super::draw::Salt;
 use super::filter::{LineFilter, LineForm, Rule};
 use super::fingerprint_stable::FingerprintStableRule;
-use super::places::{Fixed, Places, Ranges, WholeWords};
+use super::layout::{BitLayout, Fixed, Ranges, WholeWords};
+use super::random::Salt;
 use super::row::RowRule;
 use super::stable::StableRule;
-use crate::cpu::{Granted, Kernel};
 use crate::error::{BuildError, SpecError};
-use crate::filters::fingerprint::{FingerprintLines, FingerprintSpec, Replacement, SlotWidth};
-use crate::filters::published::bits::{Ageing, BitsSpec, Reservoir};
-use crate::filters::published::cells::{FingerprintStableSpec, StableSpec};
-use crate::filters::published::checks::{MOST_HASHES, within};
-use crate::filters::published::rows::{Fingerprint, OnHit, RowForm, RowSpec, Victim};
+use crate::filters::lines::fingerprint::{
+    FingerprintLines, FingerprintSpec, Replacement, SlotWidth,
+};
+use crate::filters::scattered::bits::{Ageing, BitsSpec, Reservoir};
+use crate::filters::scattered::cells::{FingerprintStableSpec, StableSpec};
+use crate::filters::scattered::checks::{MOST_HASHES, within};
+use crate::filters::scattered::rows::{Fingerprint, OnHit, RowEncoding, RowSpec, Victim};
+use crate::kernels::isa::{DetectedKernel, Kernel};
 use crate::kernels::{LINE_BITS, LineRange};
 use crate::memory::{LINE_BYTES, LineArray, check_available};
 use crate::partition::{Partitioned, Partitioning};
@@ -48,9 +50,9 @@ pub enum LineKind {
 /// # Examples
 /// ```
 /// use echoless::filters::lines::{LineKind, LineSpec};
-/// use echoless::filters::published::bits::{Ageing, BitsSpec};
+/// use echoless::filters::scattered::bits::{Ageing, BitsSpec};
 /// use echoless::{Filter, KeyHash, Verdict};
-/// let rlbsbf = BitsSpec { hashes: 2, ageing: Ageing::ByLoad };
+/// let rlbsbf = BitsSpec { hashes: 2, ageing: Ageing::ByFill };
 /// let mut filter = LineSpec::new(LineKind::Bits(rlbsbf), 1 << 20).build()?;
 /// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
 /// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Duplicate);
@@ -104,7 +106,7 @@ impl LineSpec {
 
     /// Builds the filter as `count` partitions, each a contiguous range of its lines, for one owner each.
     ///
-    /// The partition that [`Partitioning::of`] names for a key judges it exactly as the whole filter would.
+    /// The partition that [`Partitioning::partition_of`] names for a key judges it exactly as the whole filter would.
     ///
     /// # Errors
     /// [`BuildError`] as in [`build`](Self::build), or if there are fewer lines than partitions, or none.
@@ -169,30 +171,32 @@ impl LineSpec {
     }
 
     fn build_range(&self, range: LineRange, lines: u64) -> Result<Box<dyn LineForm>, BuildError> {
-        let kernel = self.kernel.map_or(Ok(Granted::best()), Kernel::grant)?;
-        let site = Site {
+        let kernel = self
+            .kernel
+            .map_or(Ok(DetectedKernel::best()), Kernel::grant)?;
+        let allocation = LineAllocation {
             range,
             lines,
             kernel,
         };
-        let salt = Salt::of(self.seed);
+        let salt = Salt::from_seed(self.seed);
         match self.kind {
-            LineKind::Bits(spec) => build_bits(spec, salt, site),
+            LineKind::Bits(spec) => build_bits(spec, salt, allocation),
             LineKind::Stable(spec) => match spec.cell_bits {
-                1 => build_stable::<1>(spec, salt, site),
-                2 => build_stable::<2>(spec, salt, site),
-                4 => build_stable::<4>(spec, salt, site),
-                8 => build_stable::<8>(spec, salt, site),
+                1 => build_stable::<1>(spec, salt, allocation),
+                2 => build_stable::<2>(spec, salt, allocation),
+                4 => build_stable::<4>(spec, salt, allocation),
+                8 => build_stable::<8>(spec, salt, allocation),
                 bits => Err(
                     SpecError::new("d", bits.to_string(), "1, 2, 4 or 8 in the line form").into(),
                 ),
             },
             LineKind::FingerprintStable(spec) => match (spec.counter_bits, spec.fingerprint_bits) {
                 (1..=7, bits) if spec.counter_bits + bits == 8 => {
-                    site.filter(FingerprintStableRule::<8>::new(spec, salt)?)
+                    allocation.filter(FingerprintStableRule::<8>::new(spec, salt)?)
                 }
                 (1..=15, bits) if spec.counter_bits + bits == 16 => {
-                    site.filter(FingerprintStableRule::<16>::new(spec, salt)?)
+                    allocation.filter(FingerprintStableRule::<16>::new(spec, salt)?)
                 }
                 (counter, bits) => Err(SpecError::new(
                     "c + f",
@@ -201,20 +205,20 @@ impl LineSpec {
                 )
                 .into()),
             },
-            LineKind::Row(spec) => build_row(spec, salt, site),
+            LineKind::Row(spec) => build_row(spec, salt, allocation),
         }
     }
 }
 
 /// Where a filter is built: the lines it owns and the kernel it runs on.
 #[derive(Clone, Copy)]
-struct Site {
+struct LineAllocation {
     range: LineRange,
     lines: u64,
-    kernel: Granted,
+    kernel: DetectedKernel,
 }
 
-impl Site {
+impl LineAllocation {
     fn filter(self, rule: impl Rule) -> Result<Box<dyn LineForm>, BuildError> {
         let lines = LineArray::zeroed(self.lines)?;
         Ok(Box::new(LineFilter::new(
@@ -237,14 +241,18 @@ impl Site {
     }
 }
 
-fn build_bits(spec: BitsSpec, salt: Salt, site: Site) -> Result<Box<dyn LineForm>, BuildError> {
+fn build_bits(
+    spec: BitsSpec,
+    salt: Salt,
+    allocation: LineAllocation,
+) -> Result<Box<dyn LineForm>, BuildError> {
     let hashes = within("k", spec.hashes, 1..=MOST_HASHES)?;
     match spec.ageing {
-        Ageing::Never => age_bits(hashes, Never, salt, site),
-        Ageing::EachFilter => age_bits(hashes, EachFilter, salt, site),
-        Ageing::OneFilter => age_bits(hashes, OneFilter, salt, site),
-        Ageing::ByLoad => age_bits(hashes, ByLoad, salt, site),
-        Ageing::Reservoir(process) => count_bits(hashes, process, salt, site),
+        Ageing::Never => age_bits(hashes, Never, salt, allocation),
+        Ageing::EachFilter => age_bits(hashes, EachFilter, salt, allocation),
+        Ageing::OneFilter => age_bits(hashes, OneFilter, salt, allocation),
+        Ageing::ByFill => age_bits(hashes, ByFill, salt, allocation),
+        Ageing::Reservoir(process) => count_bits(hashes, process, salt, allocation),
     }
 }
 
@@ -252,16 +260,26 @@ fn age_bits(
     hashes: u32,
     ageing: impl LineAgeing,
     salt: Salt,
-    site: Site,
+    allocation: LineAllocation,
 ) -> Result<Box<dyn LineForm>, BuildError> {
     match hashes {
-        1 => place_bits(WholeWords::<1>, ageing, salt, site),
-        2 => place_bits(WholeWords::<2>, ageing, salt, site),
-        3 => place_bits(Ranges::in_bits(Fixed::<3>, LINE_BITS), ageing, salt, site),
-        4 => place_bits(WholeWords::<4>, ageing, salt, site),
-        6 => place_bits(Ranges::in_bits(Fixed::<6>, LINE_BITS), ageing, salt, site),
-        8 => place_bits(WholeWords::<8>, ageing, salt, site),
-        _ => place_bits(Ranges::in_bits(hashes, LINE_BITS), ageing, salt, site),
+        1 => place_bits(WholeWords::<1>, ageing, salt, allocation),
+        2 => place_bits(WholeWords::<2>, ageing, salt, allocation),
+        3 => place_bits(
+            Ranges::in_bits(Fixed::<3>, LINE_BITS),
+            ageing,
+            salt,
+            allocation,
+        ),
+        4 => place_bits(WholeWords::<4>, ageing, salt, allocation),
+        6 => place_bits(
+            Ranges::in_bits(Fixed::<6>, LINE_BITS),
+            ageing,
+            salt,
+            allocation,
+        ),
+        8 => place_bits(WholeWords::<8>, ageing, salt, allocation),
+        _ => place_bits(Ranges::in_bits(hashes, LINE_BITS), ageing, salt, allocation),
     }
 }
 
@@ -269,9 +287,9 @@ fn count_bits(
     hashes: u32,
     process: Reservoir,
     salt: Salt,
-    site: Site,
+    allocation: LineAllocation,
 ) -> Result<Box<dyn LineForm>, BuildError> {
-    let places = Ranges::in_bits(hashes, COUNTED_LINE_BITS);
+    let layout = Ranges::in_bits(hashes, COUNTED_LINE_BITS);
     if let Reservoir::Described { threshold } = process {
         // Below it the third phase would never begin, for the count of arrivals is full before.
         let least = f64::from(COUNTED_LINE_BITS / hashes) / MOST_ARRIVALS as f64;
@@ -282,21 +300,21 @@ fn count_bits(
     }
     match hashes {
         2 => {
-            let places = Ranges::in_bits(Fixed::<2>, COUNTED_LINE_BITS);
-            place_bits(places, Counted(process), salt, site)
+            let layout = Ranges::in_bits(Fixed::<2>, COUNTED_LINE_BITS);
+            place_bits(layout, Counted(process), salt, allocation)
         }
-        _ => place_bits(places, Counted(process), salt, site),
+        _ => place_bits(layout, Counted(process), salt, allocation),
     }
 }
 
 fn place_bits(
-    places: impl Places,
+    layout: impl BitLayout,
     ageing: impl LineAgeing,
     salt: Salt,
-    site: Site,
+    allocation: LineAllocation,
 ) -> Result<Box<dyn LineForm>, BuildError> {
-    site.filter(BitRule {
-        places,
+    allocation.filter(BitRule {
+        layout,
         ageing,
         salt,
     })
@@ -305,28 +323,32 @@ fn place_bits(
 fn build_stable<const D: u32>(
     spec: StableSpec,
     salt: Salt,
-    site: Site,
+    allocation: LineAllocation,
 ) -> Result<Box<dyn LineForm>, BuildError> {
     match spec.hashes {
-        2 => site.filter(StableRule::<D, _>::new(spec, Fixed::<2>, salt)?),
-        3 => site.filter(StableRule::<D, _>::new(spec, Fixed::<3>, salt)?),
-        hashes => site.filter(StableRule::<D, _>::new(spec, hashes, salt)?),
+        2 => allocation.filter(StableRule::<D, _>::new(spec, Fixed::<2>, salt)?),
+        3 => allocation.filter(StableRule::<D, _>::new(spec, Fixed::<3>, salt)?),
+        hashes => allocation.filter(StableRule::<D, _>::new(spec, hashes, salt)?),
     }
 }
 
-fn build_row(spec: RowSpec, salt: Salt, site: Site) -> Result<Box<dyn LineForm>, BuildError> {
+fn build_row(
+    spec: RowSpec,
+    salt: Salt,
+    allocation: LineAllocation,
+) -> Result<Box<dyn LineForm>, BuildError> {
     let width = row_width(spec)?;
     if let Some(replacement) = queue_policy(spec) {
-        return site.queue(width, replacement);
+        return allocation.queue(width, replacement);
     }
     if spec.on_hit == OnHit::MoveToFront {
         let allowed = "keep or insert again, for rows with random victims have no front";
         return Err(SpecError::new("on hit", "move to front", allowed).into());
     }
     if spec.on_hit == OnHit::InsertAgain {
-        build_random_row::<true>(width, salt, site)
+        build_random_row::<true>(width, salt, allocation)
     } else {
-        build_random_row::<false>(width, salt, site)
+        build_random_row::<false>(width, salt, allocation)
     }
 }
 
@@ -336,7 +358,7 @@ fn row_width(spec: RowSpec) -> Result<SlotWidth, SpecError> {
         let allowed = "nonzero in the line form";
         return Err(SpecError::new("fingerprint", "counted", allowed));
     };
-    if spec.form == RowForm::Sorted {
+    if spec.form == RowEncoding::Sorted {
         return Err(SpecError::new("rows", "sorted", "packed in the line form"));
     }
     // QHTD lines count their arrivals in place of one slot.
@@ -366,12 +388,12 @@ const fn queue_policy(spec: RowSpec) -> Option<Replacement> {
 fn build_random_row<const AGAIN: bool>(
     width: SlotWidth,
     salt: Salt,
-    site: Site,
+    allocation: LineAllocation,
 ) -> Result<Box<dyn LineForm>, BuildError> {
     match width {
-        SlotWidth::Bits8 => site.filter(RowRule::<u8, AGAIN>::new(salt)),
-        SlotWidth::Bits16 => site.filter(RowRule::<u16, AGAIN>::new(salt)),
-        SlotWidth::Bits32 => site.filter(RowRule::<u32, AGAIN>::new(salt)),
-        SlotWidth::Bits64 => site.filter(RowRule::<u64, AGAIN>::new(salt)),
+        SlotWidth::Bits8 => allocation.filter(RowRule::<u8, AGAIN>::new(salt)),
+        SlotWidth::Bits16 => allocation.filter(RowRule::<u16, AGAIN>::new(salt)),
+        SlotWidth::Bits32 => allocation.filter(RowRule::<u32, AGAIN>::new(salt)),
+        SlotWidth::Bits64 => allocation.filter(RowRule::<u64, AGAIN>::new(salt)),
     }
 }

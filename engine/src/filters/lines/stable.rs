@@ -1,16 +1,16 @@
 //! The stable Bloom filter in a line: counters of 1, 2, 4 or 8 bits, all lowered at once by arithmetic on whole words.
 
-use super::draw::{Draw, Salt, piece};
 use super::filter::Rule;
-use super::places::{Count, Places, Ranges};
+use super::layout::{BitLayout, Count, Ranges};
+use super::random::{Draw, Salt, piece};
 use crate::error::SpecError;
-use crate::filters::published::cells::{Decrement, StableSpec, Update};
-use crate::filters::published::checks::{MOST_HASHES, within};
+use crate::filters::scattered::cells::{Decrement, StableSpec, Update};
+use crate::filters::scattered::checks::{MOST_HASHES, within};
 use crate::hash::KeyHash;
 use crate::kernels::{BitOps, LINE_BITS, SlotOps, scalar::Scalar};
 use crate::memory::Line;
 
-/// SBF with cells of `D` bits (paper 004, algorithm 1): a key is a duplicate if and only if its K cells are all nonzero; then P cells lose 1 and the
+/// SBF with cells of `D` bits (paper 004, algorithm 1): a key is a duplicate if and only if its K cells are all nonzero; then P cells mark_lost 1 and the
 /// K cells are set to Max.
 ///
 /// ```text
@@ -22,7 +22,7 @@ use crate::memory::Line;
 /// enough to break a bound on the FPR. The line counts its updates, for one that finds the line as it leaves it would draw the same cells for ever.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StableRule<const D: u32, C> {
-    places: Ranges<C>,
+    layout: Ranges<C>,
     decrements: u32,
     update: Update,
     decrement: Decrement,
@@ -67,7 +67,7 @@ impl<const D: u32, C: Count> StableRule<D, C> {
             .lowering
             .decrements(hashes, max, u64::from(Self::CELLS))? as u32;
         Ok(Self {
-            places: Ranges::in_bits(count, Self::CELLS),
+            layout: Ranges::in_bits(count, Self::CELLS),
             decrements,
             update: spec.update,
             decrement: spec.decrement,
@@ -78,8 +78,8 @@ impl<const D: u32, C: Count> StableRule<D, C> {
     /// The lowest bits of the cells of a key.
     #[inline(always)]
     fn cells_of<O: BitOps>(self, ops: O, key: KeyHash) -> O::Bits {
-        self.places
-            .each(ops, |hash| (self.places.of(key, hash) * D, true))
+        self.layout
+            .each(ops, |hash| (self.layout.bit_of(key, hash) * D, true))
     }
 
     /// The lowest bits of the cells that are not zero.
@@ -154,7 +154,7 @@ impl<const D: u32, C: Count> Rule for StableRule<D, C> {
 
     fn fpr(self, line: &Line, _: u64) -> f64 {
         let nonzero = Self::nonzero(Scalar, *line);
-        self.places.chance_of_all(&nonzero, D)
+        self.layout.chance_of_all(&nonzero, D)
     }
 
     fn load(self, line: &Line) -> f64 {

@@ -5,14 +5,14 @@
 //!     | word 7 | word 6 | ...            | word 1 | word 0        |
 //! ```
 
-use crate::cpu::Enter;
+use crate::kernels::isa::TargetIsa;
 use crate::memory::Line;
 
 /// The bits of a line.
 pub(crate) const LINE_BITS: u32 = 512;
 
 /// What a kernel can do to the bits of a line. All of it is `#[inline(always)]`.
-pub(crate) trait BitOps: Enter {
+pub(crate) trait BitOps: TargetIsa {
     /// The 512 bits.
     type Bits: Copy;
 
@@ -103,8 +103,8 @@ mod tests {
 
     use super::super::scalar::words;
     use super::*;
-    use crate::cpu::tested::kernels;
-    use crate::cpu::{HotLoop, Kernel};
+    use crate::kernels::isa::tested::kernels;
+    use crate::kernels::isa::{HotLoop, Kernel};
     use crate::kernels::scalar::Scalar;
     #[cfg(target_arch = "x86_64")]
     use crate::kernels::{avx2::Avx2, avx512::Avx512};

@@ -1,14 +1,14 @@
 //! The operations, and the plain loops that say what they mean.
 
-use crate::cpu::Enter;
 use crate::hash::KeyHash;
+use crate::kernels::isa::TargetIsa;
 use crate::kernels::scalar::Scalar;
 
 /// How many keys are looked at together.
 pub(crate) const GROUP: usize = 8;
 
 /// What a kernel can do to a group of keys and to the bits that stand for keys. All of it is `#[inline(always)]`.
-pub(crate) trait SelectOps: Enter {
+pub(crate) trait SelectOps: TargetIsa {
     /// A bit for each key: set where its hash is `border` or more.
     fn at_least(self, keys: &[KeyHash; GROUP], border: u64) -> u8;
 
@@ -60,10 +60,10 @@ impl SelectOps for Scalar {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::tested::kernels;
-    use crate::cpu::{HotLoop, Kernel};
     #[cfg(target_arch = "x86_64")]
     use crate::kernels::avx512::Avx512;
+    use crate::kernels::isa::tested::kernels;
+    use crate::kernels::isa::{HotLoop, Kernel};
     use proptest::prelude::*;
 
     /// What the operations give, out of a loop that a kernel can enter.

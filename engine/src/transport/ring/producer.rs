@@ -59,9 +59,9 @@ impl<T> Producer<T> {
         self.room(1) > 0 || self.is_closed()
     }
 
-    /// Rings the bell of the thread that reads this ring, after what was published [unannounced](Vacant::publish_unannounced).
+    /// Rings the bell of the thread that reads this ring, after what was published [unannounced](Vacant::publish_without_notify).
     #[inline]
-    pub fn announce(&self) {
+    pub fn notify(&self) {
         if let Some(reader) = &self.doorbell {
             reader.ring();
         }
@@ -70,7 +70,7 @@ impl<T> Producer<T> {
     /// Closes the ring: what is in it can still be popped.
     pub fn close(&mut self) {
         self.ring.close();
-        self.announce();
+        self.notify();
     }
 
     /// Pushes one item. While the consumer is closing the ring, a push may succeed whose item nobody pops; it is dropped with the ring.
@@ -108,7 +108,7 @@ impl<T> Producer<T> {
         }
         if pushed > 0 {
             self.publish(pushed);
-            self.announce();
+            self.notify();
         }
         Ok(pushed)
     }
@@ -193,13 +193,13 @@ impl<'a, T> Vacant<'a, T> {
     /// Pushes what the slot holds.
     #[inline]
     pub fn publish(self) {
-        self.hand_over().announce();
+        self.hand_over().notify();
     }
 
     /// Pushes what the slot holds without ringing the reader's bell, which costs more than the rest: a reader that is awake finds it, one that
-    /// sleeps may sleep on. For several in a row; [`Producer::announce`] must follow.
+    /// sleeps may sleep on. For several in a row; [`Producer::notify`] must follow.
     #[inline]
-    pub fn publish_unannounced(self) {
+    pub fn publish_without_notify(self) {
         self.hand_over();
     }
 

@@ -9,7 +9,7 @@ use super::*;
 
 /// What a user of the ring may do; numbers are reduced to what is possible.
 #[derive(Debug, Clone)]
-enum Step {
+enum Action {
     Push,
     PushBatch(usize),
     WriteInPlace { publish: bool },
@@ -20,15 +20,15 @@ enum Step {
     CloseConsumer,
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = Action> {
     prop_oneof![
-        8 => Just(Step::Push),
-        4 => (0..12_usize).prop_map(Step::PushBatch),
-        4 => any::<bool>().prop_map(|publish| Step::WriteInPlace { publish }),
-        8 => Just(Step::Pop),
-        4 => (0..12_usize).prop_map(Step::Drain),
-        4 => (0..9_usize, any::<bool>()).prop_map(|(ahead, release)| Step::Peek { ahead, release }),
-        1 => prop_oneof![Just(Step::CloseProducer), Just(Step::CloseConsumer)],
+        8 => Just(Action::Push),
+        4 => (0..12_usize).prop_map(Action::PushBatch),
+        4 => any::<bool>().prop_map(|publish| Action::WriteInPlace { publish }),
+        8 => Just(Action::Pop),
+        4 => (0..12_usize).prop_map(Action::Drain),
+        4 => (0..9_usize, any::<bool>()).prop_map(|(ahead, release)| Action::Peek { ahead, release }),
+        1 => prop_oneof![Just(Action::CloseProducer), Just(Action::CloseConsumer)],
     ]
 }
 
@@ -59,14 +59,14 @@ proptest! {
             prop_assert_eq!(consumer.is_ready(), closed || !model.is_empty());
 
             match step {
-                Step::Push => {
+                Action::Push => {
                     prop_assert_eq!(producer.try_push(next), refusal.map_err(|e| e.with(next)));
                     if refusal.is_ok() {
                         model.push_back(next);
                     }
                     next += 1;
                 }
-                Step::PushBatch(len) => {
+                Action::PushBatch(len) => {
                     let end = next + len as u64;
                     let mut items = next..end;
                     let room = len.min(capacity - model.len());
@@ -74,7 +74,7 @@ proptest! {
                     model.extend(next..items.start);
                     next = end;
                 }
-                Step::WriteInPlace { publish } => {
+                Action::WriteInPlace { publish } => {
                     match producer.vacant() {
                         Ok(mut slot) => {
                             prop_assert!(refusal.is_ok());
@@ -88,15 +88,15 @@ proptest! {
                     }
                     next += 1;
                 }
-                Step::Pop => {
+                Action::Pop => {
                     prop_assert_eq!(consumer.try_pop(), model.pop_front().ok_or(shortage));
                 }
-                Step::Drain(limit) => {
+                Action::Drain(limit) => {
                     let popped: Vec<u64> = consumer.drain().take(limit).collect();
                     let count = limit.min(model.len());
                     prop_assert_eq!(popped, model.drain(..count).collect::<Vec<_>>());
                 }
-                Step::Peek { ahead, release } => {
+                Action::Peek { ahead, release } => {
                     let seen = consumer.peek(ahead).map(|item| *item);
                     prop_assert_eq!(seen, model.get(ahead).copied().ok_or(shortage));
                     if release && seen.is_ok() {
@@ -104,11 +104,11 @@ proptest! {
                         model.drain(..=ahead);
                     }
                 }
-                Step::CloseProducer => {
+                Action::CloseProducer => {
                     producer.close();
                     closed = true;
                 }
-                Step::CloseConsumer => {
+                Action::CloseConsumer => {
                     consumer.close();
                     closed = true;
                 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args as ClapArgs;
 use clap::builder::PossibleValuesParser;
 
-use crate::dedup::keys::Missing;
+use crate::records::keys::Missing;
 
 /// Pass on the first occurrence of every record, in order
 #[derive(Debug, ClapArgs)]

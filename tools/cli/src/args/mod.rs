@@ -1,4 +1,4 @@
-//! The command line as it is typed, a file for each subcommand or pair of them; [`crate::config`] says what it means.
+//! The command line as it is args, a file for each subcommand or pair of them; [`crate::config`] says what it means.
 
 mod command;
 mod dedup;

@@ -1,20 +1,20 @@
-//! The end of the data path: judged chunks in the order of the stream become output, counts, and at last an account of the run.
+//! The end of the data path: judged chunks in the order of the stream become output, counts, and at last an filter_summary of the run.
 
 use std::process::ExitCode;
 use std::time::Instant;
 
 use echoless::Audit;
 
-use super::account::Account;
-use super::chunk::Chunk;
-use super::job::Job;
+use super::filter_summary::FilterSummary;
 use super::output::Sink;
-use super::place::Place;
 use super::progress::Progress;
 use super::runs::Runs;
 use super::summary::{Counts, Stats};
+use crate::config::DedupConfig;
 use crate::failure::{self, ENDED_BY_SIGNAL, FOUND_DUPLICATES, Failure};
 use crate::files::{Source, Target, Targets};
+use crate::records::chunk::Chunk;
+use crate::records::position::RecordPosition;
 
 /// Takes judged chunks.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(crate) struct Delivery {
     outputs: Outputs,
     begun: bool,
     sources: Vec<Source>,
-    place: Place,
+    place: RecordPosition,
     counts: Counts,
     /// Watches the verdicts in the order of the stream, so that its estimate does not depend on the number of threads.
     audit: Audit,
@@ -31,19 +31,19 @@ pub(crate) struct Delivery {
 }
 
 impl Delivery {
-    /// Opens the outputs of a job; nothing is written before the first chunk comes.
-    pub(crate) fn open(job: &Job, began: Instant) -> Result<Self, Failure> {
-        let total: Option<u64> = job.sources.iter().map(Source::len).sum();
-        let records_on_stdout = matches!(job.output, Target::Stdout) && !job.count;
+    /// Opens the outputs of a config; nothing is written before the first chunk comes.
+    pub(crate) fn open(config: &DedupConfig, began: Instant) -> Result<Self, Failure> {
+        let total: Option<u64> = config.sources.iter().map(Source::len).sum();
+        let records_on_stdout = matches!(config.output, Target::Stdout) && !config.count;
         Ok(Self {
             began,
-            outputs: Outputs::open(job)?,
+            outputs: Outputs::open(config)?,
             begun: false,
-            sources: job.sources.clone(),
-            place: Place::new(job.framing),
+            sources: config.sources.clone(),
+            place: RecordPosition::new(config.framing),
             counts: Counts::default(),
             audit: Audit::new(),
-            progress: Progress::new(total, !job.quiet, records_on_stdout),
+            progress: Progress::new(total, !config.quiet, records_on_stdout),
         })
     }
 
@@ -57,7 +57,7 @@ impl Delivery {
         chunk.spread_verdicts();
         self.counts.records += chunk.records() as u64;
         self.counts.unkeyed += chunk.unkeyed.len() as u64;
-        self.counts.duplicates += chunk.verdicts.duplicates();
+        self.counts.duplicates += chunk.verdicts.count_duplicates();
         self.counts.bytes_in = chunk.read_until;
         self.outputs.write(chunk)?;
         if let Some(fault) = chunk.fault {
@@ -75,49 +75,49 @@ impl Delivery {
         self.outputs.finish(&self.counts)
     }
 
-    /// Gives the account of the run and its exit code. `passed` is how the stream went, and the signal that ended it, if one did.
+    /// Gives the filter_summary of the run and its exit code. `passed` is how the stream went, and the signal that ended it, if one did.
     pub(crate) fn conclude(
         mut self,
-        job: &Job,
+        config: &DedupConfig,
         passed: Result<Option<u8>, Failure>,
-        account: impl FnOnce() -> Account,
+        filter_summary: impl FnOnce() -> FilterSummary,
         threads: usize,
     ) -> Result<ExitCode, Failure> {
         let passed = passed.and_then(|signal| self.finish().map(|()| signal));
         let signal = match passed {
             Ok(signal) => signal,
-            // A reader that has seen enough ends the stream where it is; the account of the run is not meant for that reader.
+            // A reader that has seen enough ends the stream where it is; the filter_summary of the run is not meant for that reader.
             Err(Failure::ReaderGone) => None,
             Err(failure) => return Err(failure),
         };
         self.progress.end();
         self.counts.bytes_out = self.outputs.records.bytes();
-        self.tell_account(job, account, threads)?;
+        self.tell_account(config, filter_summary, threads)?;
         if let Some(signal) = signal {
             return Ok(ExitCode::from(ENDED_BY_SIGNAL + signal));
         }
-        if job.fail_on_duplicates && self.counts.duplicates > 0 {
+        if config.fail_on_duplicates && self.counts.duplicates > 0 {
             return Ok(ExitCode::from(FOUND_DUPLICATES));
         }
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Writes the account of the run where it is wanted; only then is the filter asked, which may have to look at all of its memory.
+    /// Writes the filter_summary of the run where it is wanted; only then is the filter asked, which may have to look at all of its memory.
     fn tell_account(
         &mut self,
-        job: &Job,
-        account: impl FnOnce() -> Account,
+        config: &DedupConfig,
+        filter_summary: impl FnOnce() -> FilterSummary,
         threads: usize,
     ) -> Result<(), Failure> {
-        if job.quiet && self.outputs.stats.is_none() {
+        if config.quiet && self.outputs.stats.is_none() {
             return Ok(());
         }
         let elapsed = self.began.elapsed();
         let stats = Stats::new(
             self.counts,
             &self.audit,
-            account(),
-            job.keyed_hash,
+            filter_summary(),
+            config.keyed_hash,
             elapsed,
             threads,
         );
@@ -125,7 +125,7 @@ impl Delivery {
             sink.empty()?;
             sink.write_text(&stats.json())?;
         }
-        if !job.quiet {
+        if !config.quiet {
             failure::tell(&stats.summary());
         }
         Ok(())
@@ -151,19 +151,19 @@ struct Outputs {
 }
 
 impl Outputs {
-    fn open(job: &Job) -> Result<Self, Failure> {
-        let mut targets = Targets::new(job.sources.iter().chain(&job.settings));
-        let records = targets.open(&job.output)?;
+    fn open(config: &DedupConfig) -> Result<Self, Failure> {
+        let mut targets = Targets::new(config.sources.iter().chain(&config.settings));
+        let records = targets.open(&config.output)?;
         let mut side = |target: &Target| {
             let target = targets.open(target)?;
-            Ok::<_, Failure>(Sink::side(target, job.framing))
+            Ok::<_, Failure>(Sink::side(target, config.framing))
         };
         Ok(Self {
-            records: Sink::main(records, job.framing),
-            dropped: job.duplicates.as_ref().map(&mut side).transpose()?,
-            stats: job.stats.as_ref().map(&mut side).transpose()?,
-            count: job.count,
-            invert: job.invert,
+            records: Sink::main(records, config.framing),
+            dropped: config.duplicates.as_ref().map(&mut side).transpose()?,
+            stats: config.stats.as_ref().map(&mut side).transpose()?,
+            count: config.count,
+            invert: config.invert,
         })
     }
 

@@ -2,31 +2,31 @@
 
 use std::sync::Arc;
 
-use super::chunk::Chunk;
-use super::header::Header;
 use super::input::Input;
-use super::job::Job;
-use super::keys::KeyReader;
-use super::place::Place;
+use crate::config::DedupConfig;
 use crate::failure::Failure;
+use crate::records::chunk::Chunk;
+use crate::records::header::Header;
+use crate::records::keys::KeyReader;
+use crate::records::position::RecordPosition;
 
 /// Fills chunks, one after the other.
 #[derive(Debug)]
 pub(crate) struct Feed {
-    job: Arc<Job>,
+    config: Arc<DedupConfig>,
     input: Input,
     header: Option<Header>,
     reader: Option<KeyReader>,
 }
 
 impl Feed {
-    /// The stream that the job names.
-    pub(crate) fn new(job: Arc<Job>) -> Self {
+    /// The stream that the config names.
+    pub(crate) fn new(config: Arc<DedupConfig>) -> Self {
         Self {
-            input: Input::new(job.sources.clone(), job.framing, job.max_record),
-            header: job.header.then(|| Header::new(job.framing)),
+            input: Input::new(config.sources.clone(), config.framing, config.max_record),
+            header: config.header.then(|| Header::new(config.framing)),
             reader: None,
-            job,
+            config,
         }
     }
 
@@ -41,7 +41,7 @@ impl Feed {
         {
             let name = |source| self.input.name(source);
             if let Some(fault) = chunk.fault {
-                let place = Place::new(self.job.framing);
+                let place = RecordPosition::new(self.config.framing);
                 return Err(place.failure(chunk, fault, name(chunk.source)));
             }
             header.take_off(chunk, name)?;
@@ -65,21 +65,21 @@ impl Feed {
     }
 
     fn key_reader(&self) -> Result<KeyReader, Failure> {
-        let job = &self.job;
+        let config = &self.config;
         let names = self
             .header
             .as_ref()
-            .map(|header| header.names(job.delimiter));
-        let fields = match &job.key {
+            .map(|header| header.names(config.delimiter));
+        let fields = match &config.key {
             Some(key) => Some(key.resolve(&names.unwrap_or_default())?),
             None => None,
         };
         Ok(KeyReader::new(
-            job.hasher.clone(),
-            job.framing,
-            job.delimiter,
+            config.hasher.clone(),
+            config.framing,
+            config.delimiter,
             fields,
-            job.missing,
+            config.missing,
         ))
     }
 }

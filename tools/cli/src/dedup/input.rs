@@ -3,11 +3,11 @@
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 
-use super::chunk::{Chunk, Fault, Problem};
-use super::mark;
-use super::records::{Framing, LastEnd};
 use crate::failure::Failure;
 use crate::files::Source;
+use crate::records::bom;
+use crate::records::chunk::{Chunk, Fault, Problem};
+use crate::records::framing::{Framing, LastEnd};
 use crate::signals::Signals;
 
 /// The length of a chunk's buffer, unless a record is longer. Bytes, hashes and all fit in the second-level cache.
@@ -113,7 +113,7 @@ impl Input {
                     break true;
                 }
                 if self.opens_source {
-                    match mark::end(&chunk.bytes[..len]) {
+                    match bom::end(&chunk.bytes[..len]) {
                         Some(end) => chunk.mark = end,
                         None => continue,
                     }

@@ -2,11 +2,11 @@
 
 use std::io::{self, ErrorKind, IoSlice, Seek, Write};
 
-use super::chunk::Chunk;
-use super::records::Framing;
 use super::runs::Runs;
 use crate::failure::Failure;
 use crate::files::Opened;
+use crate::records::chunk::Chunk;
+use crate::records::framing::Framing;
 
 /// How many runs go into one system call; no system takes more than 1024.
 const RUNS_AT_ONCE: usize = 512;

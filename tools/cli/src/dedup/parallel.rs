@@ -1,6 +1,6 @@
 //! The data path on several threads, with the very output of one thread.
 //!
-//! One thread feeds numbered chunks; it mostly sleeps in reads. Each of the others has a [`Seat`]: it takes the next chunk, finds its records and
+//! One thread feeds numbered chunks; it mostly sleeps in reads. Each of the others has a [`Worker`]: it takes the next chunk, finds its records and
 //! hashes their keys, and hands them in to be judged in the order of the chunk numbers. Chunks are delivered in that order too, each by the
 //! thread that has it, when its turn comes. A node of a mesh that waits serves its partition meanwhile.
 
@@ -13,25 +13,26 @@ use crossbeam_channel::{Receiver, Sender};
 use crossbeam_queue::ArrayQueue;
 use echoless::transport::Doorbell;
 
-use super::chunk::Chunk;
 use super::delivery::Delivery;
 use super::feed::Feed;
-use super::job::{Job, pin};
-use super::keys::KeyReader;
-use super::seat::Seat;
+use super::pinning::{cores, pin};
+use super::worker::Worker;
+use crate::config::DedupConfig;
 use crate::failure::Failure;
+use crate::records::chunk::Chunk;
+use crate::records::keys::KeyReader;
 
 /// How many chunks a thread has handed in at a time: while the verdicts of one are on their way, it reads the next.
 const IN_FLIGHT: usize = 6;
 
 /// How many chunks there are for each thread: those in flight, one being read, one waiting.
-const CHUNKS_PER_SEAT: usize = IN_FLIGHT + 2;
+const CHUNKS_PER_WORKER: usize = IN_FLIGHT + 2;
 
 /// How the stream went, with the signal that ended it, if one did; and the filter, in as many parts as it was cut in.
 pub(super) type Passed<F> = (Result<Option<u8>, Failure>, Vec<F>);
 
-/// What the feed and the seats share.
-struct Intake {
+/// What the feed and the workers share.
+struct ChunkQueue {
     chunks: ArrayQueue<(u64, Chunk)>,
     /// Set before the first chunk comes.
     reader: OnceLock<KeyReader>,
@@ -40,20 +41,20 @@ struct Intake {
     ended: AtomicBool,
     /// A chunk could not be delivered: nothing more is wanted.
     stopped: AtomicBool,
-    seats: Vec<Doorbell>,
+    workers: Vec<Doorbell>,
 }
 
-impl Intake {
-    fn wake_seats(&self) {
-        for seat in &self.seats {
-            seat.ring();
+impl ChunkQueue {
+    fn wake_workers(&self) {
+        for worker in &self.workers {
+            worker.ring();
         }
     }
 
     /// Says that nothing more is wanted.
     fn stop(&self) {
         self.stopped.store(true, Ordering::Release);
-        self.wake_seats();
+        self.wake_workers();
     }
 
     /// Says how the feed ended; only the first time counts.
@@ -64,7 +65,7 @@ impl Intake {
         *lock(&self.end) = how;
         // Release: pairs with the Acquire in `is_exhausted`.
         self.ended.store(true, Ordering::Release);
-        self.wake_seats();
+        self.wake_workers();
     }
 
     fn is_stopped(&self) -> bool {
@@ -80,15 +81,15 @@ impl Intake {
 }
 
 /// The order of delivery.
-struct Turns<'a> {
+struct DeliveryOrder<'a> {
     /// The number of the chunk that is delivered next.
     next: AtomicU64,
     delivery: Mutex<&'a mut Delivery>,
     failure: Mutex<Option<Failure>>,
-    intake: &'a Intake,
+    queue: &'a ChunkQueue,
 }
 
-impl Turns<'_> {
+impl DeliveryOrder<'_> {
     fn is(&self, number: u64) -> bool {
         // Acquire: pairs with the Release in `deliver`.
         self.next.load(Ordering::Acquire) == number
@@ -96,69 +97,69 @@ impl Turns<'_> {
 
     /// Delivers the chunk whose turn it is, unless an earlier one failed.
     fn deliver(&self, number: u64, chunk: &mut Chunk) {
-        if !self.intake.is_stopped() {
+        if !self.queue.is_stopped() {
             let delivered = lock(&self.delivery).deliver(chunk);
             if let Err(failure) = delivered {
                 *lock(&self.failure) = Some(failure);
-                self.intake.stop();
+                self.queue.stop();
             }
         }
         // Release: who has the next turn sees what this one did.
         self.next.store(number + 1, Ordering::Release);
-        self.intake.wake_seats();
+        self.queue.wake_workers();
     }
 }
 
-/// Takes the whole stream through the stages, on a thread for each seat, and one that reads.
+/// Takes the whole stream through the stages, on a thread for each worker, and one that reads.
 ///
 /// # Errors
 /// [`Failure`] if the threads cannot be set up. How the stream itself went is in what is returned.
-pub(super) fn pass<S: Seat>(
-    job: &Arc<Job>,
-    seats: Vec<S>,
+pub(super) fn pass<S: Worker>(
+    config: &Arc<DedupConfig>,
+    workers: Vec<S>,
     delivery: &mut Delivery,
 ) -> Result<Passed<S::Filter>, Failure> {
-    let threads = seats.len();
-    let cores = job.cores(threads)?;
-    let intake = Arc::new(Intake {
-        chunks: ArrayQueue::new(threads * CHUNKS_PER_SEAT),
+    let threads = workers.len();
+    let cores = cores(config.pin, threads)?;
+    let queue = Arc::new(ChunkQueue {
+        chunks: ArrayQueue::new(threads * CHUNKS_PER_WORKER),
         reader: OnceLock::new(),
         end: Mutex::new(Ok(None)),
         ended: AtomicBool::new(false),
         stopped: AtomicBool::new(false),
-        seats: seats.iter().map(Seat::doorbell).collect(),
+        workers: workers.iter().map(Worker::doorbell).collect(),
     });
-    let (recycle, recycled) = crossbeam_channel::bounded(threads * CHUNKS_PER_SEAT);
-    for _ in 0..threads * CHUNKS_PER_SEAT {
+    let (recycle, recycled) = crossbeam_channel::bounded(threads * CHUNKS_PER_WORKER);
+    for _ in 0..threads * CHUNKS_PER_WORKER {
         // The channel has room for all of them.
         let _ = recycle.try_send(Chunk::default());
     }
-    let source = Feed::new(Arc::clone(job));
-    let feeding = Arc::clone(&intake);
+    let source = Feed::new(Arc::clone(config));
+    let feeding = Arc::clone(&queue);
     // Not joined: when the stream is given up it may be waiting for a slow producer.
     thread::Builder::new()
         .name("echoless-feed".into())
         .spawn(move || feed(source, &feeding, &recycled))
         .map_err(Failure::file("a thread"))?;
-    let turns = Turns {
+    let turns = DeliveryOrder {
         next: AtomicU64::new(0),
         delivery: Mutex::new(delivery),
         failure: Mutex::new(None),
-        intake: &intake,
+        queue: &queue,
     };
     let filters = thread::scope(|scope| {
-        let run = |(seat, core)| {
+        let run = |(worker, core)| {
             let (turns, recycle) = (&turns, recycle.clone());
             thread::Builder::new().spawn_scoped(scope, move || {
-                pin(core).inspect_err(|_| turns.intake.stop())?;
-                run_seat(seat, turns, &recycle)
+                pin(core).inspect_err(|_| turns.queue.stop())?;
+                run_worker(worker, turns, &recycle)
             })
         };
-        // If one cannot start, its seat is dropped with the others that have no thread, and those that have one hear of it.
-        let threads: Vec<_> = (seats.into_iter().zip(cores).map(run))
+        // If one cannot start, its worker is dropped with the others that have no thread, and those that have one hear of it.
+        let threads: Vec<_> = (workers.into_iter().zip(cores).map(run))
             .collect::<Result<_, _>>()
             .map_err(|error| {
-                intake.stop();
+                queue.stop();
                 Failure::file("a thread")(error)
             })?;
         let ends = threads.into_iter().map(|thread| {
@@ -170,38 +171,38 @@ pub(super) fn pass<S: Seat>(
     })?;
     let passed = match lock(&turns.failure).take() {
         Some(failure) => Err(failure),
-        None => std::mem::replace(&mut *lock(&intake.end), Ok(None)),
+        None => std::mem::replace(&mut *lock(&queue.end), Ok(None)),
     };
     Ok((passed, filters.into_iter().flatten().collect()))
 }
 
 /// Fills chunks until the stream ends, fails, or is no longer wanted.
-fn feed(mut source: Feed, intake: &Intake, recycled: &Receiver<Chunk>) {
-    let _unwinding = EndsWhenPanicking(intake);
+fn feed(mut source: Feed, queue: &ChunkQueue, recycled: &Receiver<Chunk>) {
+    let _unwinding = EndsWhenPanicking(queue);
     let mut number = 0;
-    // The seats keep their ends of the channel until they are done.
+    // The workers keep their ends of the channel until they are done.
     while let Ok(mut chunk) = recycled.recv() {
         match source.next(&mut chunk) {
             Ok(true) => {}
-            Ok(false) => return intake.end(Ok(source.ended_by())),
-            Err(failure) => return intake.end(Err(failure)),
+            Ok(false) => return queue.end(Ok(source.ended_by())),
+            Err(failure) => return queue.end(Err(failure)),
         }
         if let Some(reader) = source.reader() {
-            intake.reader.get_or_init(|| reader.clone());
+            queue.reader.get_or_init(|| reader.clone());
         }
         // There is room for all chunks there are.
-        let _ = intake.chunks.push((number, chunk));
+        let _ = queue.chunks.push((number, chunk));
         number += 1;
-        intake.wake_seats();
-        if intake.is_stopped() {
+        queue.wake_workers();
+        if queue.is_stopped() {
             break;
         }
     }
-    intake.end(Ok(None));
+    queue.end(Ok(None));
 }
 
 /// Ends the stream with an error if the thread that feeds panics: the others would wait for it.
-struct EndsWhenPanicking<'a>(&'a Intake);
+struct EndsWhenPanicking<'a>(&'a ChunkQueue);
 
 impl Drop for EndsWhenPanicking<'_> {
     fn drop(&mut self) {
@@ -212,36 +213,36 @@ impl Drop for EndsWhenPanicking<'_> {
 }
 
 /// The life of a thread: takes chunks while there are any, delivers them in their turns, and is there for the others until all are done.
-fn run_seat<S: Seat>(
-    mut seat: S,
-    turns: &Turns<'_>,
+fn run_worker<S: Worker>(
+    mut worker: S,
+    turns: &DeliveryOrder<'_>,
     recycle: &Sender<Chunk>,
 ) -> Result<Option<S::Filter>, Failure> {
-    let intake = turns.intake;
+    let queue = turns.queue;
     let mut reader: Option<KeyReader> = None;
     let mut handed_in: VecDeque<(u64, Chunk)> = VecDeque::new();
     loop {
         if handed_in.len() < IN_FLIGHT
-            && !intake.is_stopped()
-            && let Some((number, mut chunk)) = intake.chunks.pop()
+            && !queue.is_stopped()
+            && let Some((number, mut chunk)) = queue.chunks.pop()
         {
             if reader.is_none() {
-                reader = intake.reader.get().cloned();
+                reader = queue.reader.get().cloned();
             }
             if let Some(reader) = &mut reader {
                 reader.read(&mut chunk);
             }
-            seat.hand_in(number, &chunk.hashes)?;
+            worker.hand_in(number, &chunk.hashes)?;
             handed_in.push_back((number, chunk));
         } else if let Some((number, mut chunk)) = handed_in.pop_front() {
-            seat.judge(&mut chunk, || turns.is(number))?;
+            worker.judge(&mut chunk, || turns.is(number))?;
             turns.deliver(number, &mut chunk);
             // Fails only if the feed has ended, and then nobody needs the memory.
             let _ = recycle.send(chunk);
-        } else if intake.is_exhausted() {
-            return Ok(seat.leave()?);
+        } else if queue.is_exhausted() {
+            return Ok(worker.leave()?);
         } else {
-            seat.wait_until(|| intake.is_exhausted() || !intake.chunks.is_empty())?;
+            worker.wait_until(|| queue.is_exhausted() || !queue.chunks.is_empty())?;
         }
     }
 }
@@ -273,7 +274,7 @@ mod tests {
 
     #[test]
     fn the_cause_is_told_and_not_what_followed() {
-        let lost = || Failure::Thread(echoless::Lost::Peer(1));
+        let lost = || Failure::Thread(echoless::Disconnected::Peer(1));
         let told = |ends| all_or_cause::<u8>(ends).map_err(|failure| failure.to_string());
         assert_eq!(told(vec![Ok(1), Ok(2)]), Ok(vec![1, 2]));
         assert_eq!(told(vec![Ok(1), Err(lost())]), Err(lost().to_string()));
@@ -287,25 +288,25 @@ mod tests {
 
     #[test]
     fn a_feed_that_panics_ends_the_stream_with_an_error() {
-        let intake = Intake {
+        let queue = ChunkQueue {
             chunks: ArrayQueue::new(1),
             reader: OnceLock::new(),
             end: Mutex::new(Ok(None)),
             ended: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
-            seats: Vec::new(),
+            workers: Vec::new(),
         };
-        assert!(!intake.is_exhausted());
+        assert!(!queue.is_exhausted());
         let panicked = thread::scope(|scope| {
             let feeding = scope.spawn(|| {
-                let _unwinding = EndsWhenPanicking(&intake);
+                let _unwinding = EndsWhenPanicking(&queue);
                 panic!("as this test wants it");
             });
             feeding.join().is_err()
         });
-        assert!(panicked && intake.is_exhausted());
+        assert!(panicked && queue.is_exhausted());
         // How it ended first is how it ended.
-        intake.end(Ok(None));
-        assert!(matches!(*lock(&intake.end), Err(Failure::Feed)));
+        queue.end(Ok(None));
+        assert!(matches!(*lock(&queue.end), Err(Failure::Feed)));
     }
 }

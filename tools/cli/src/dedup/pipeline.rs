@@ -7,41 +7,42 @@ use std::time::Instant;
 use echoless::spec::Form;
 use echoless::{Filter, Mesh, Partitioned};
 
-use super::account::Account;
-use super::chunk::Chunk;
 use super::delivery::Delivery;
 use super::feed::Feed;
 use super::filter::FilterChoice;
-use super::job::{Job, pin};
+use super::filter_summary::FilterSummary;
 use super::parallel;
-use super::seat::in_turn;
+use super::pinning::{cores, pin};
+use super::worker::serial_workers;
+use crate::config::DedupConfig;
 use crate::failure::Failure;
+use crate::records::chunk::Chunk;
 
 /// Runs `echoless dedup`.
-pub(crate) fn run(job: Job) -> Result<ExitCode, Failure> {
+pub(crate) fn run(config: DedupConfig) -> Result<ExitCode, Failure> {
     let began = Instant::now();
-    let job = Arc::new(job);
-    for source in &job.sources {
+    let config = Arc::new(config);
+    for source in &config.sources {
         source.check()?;
     }
-    let threads = job.threads.count(job.filter.most_threads());
-    job.cores(threads)?;
-    match &job.filter {
+    let threads = config.threads.count(config.filter.most_threads());
+    cores(config.pin, threads)?;
+    match &config.filter {
         FilterChoice::Fingerprints(spec) => {
             let judge = match threads {
                 1 => Judge::Alone(spec.build()?),
                 _ => Judge::Parts(spec.build_partitions(threads)?),
             };
-            run_with(&job, began, judge, Account::of_fingerprints)
+            run_with(&config, began, judge, FilterSummary::of_fingerprints)
         }
         FilterChoice::Named(spec) => {
             let judge = match spec.form() {
                 _ if threads == 1 => Judge::Alone(spec.build()?),
                 Form::Line => Judge::Parts(spec.build_partitions(threads)?),
-                _ => Judge::InTurn(spec.build()?, threads),
+                _ => Judge::Serial(spec.build()?, threads),
             };
-            run_with(&job, began, judge, |filters| {
-                Account::of_named(*spec, filters)
+            run_with(&config, began, judge, |filters| {
+                FilterSummary::of_named(*spec, filters)
             })
         }
     }
@@ -54,32 +55,32 @@ enum Judge<F> {
     /// As many as it has parts.
     Parts(Partitioned<F>),
     /// So many, one at a time, because it cannot be cut.
-    InTurn(F, usize),
+    Serial(F, usize),
 }
 
 fn run_with<F: Filter>(
-    job: &Arc<Job>,
+    config: &Arc<DedupConfig>,
     began: Instant,
     judge: Judge<F>,
-    account: impl FnOnce(&[F]) -> Account,
+    filter_summary: impl FnOnce(&[F]) -> FilterSummary,
 ) -> Result<ExitCode, Failure> {
-    let mut delivery = Delivery::open(job, began)?;
+    let mut delivery = Delivery::open(config, began)?;
     let (threads, (passed, filters)) = match judge {
         Judge::Alone(mut filter) => {
-            pin(job.cores(1)?[0])?;
-            let passed = pass(Feed::new(Arc::clone(job)), &mut filter, &mut delivery);
+            pin(cores(config.pin, 1)?[0])?;
+            let passed = pass(Feed::new(Arc::clone(config)), &mut filter, &mut delivery);
             (1, (passed, vec![filter]))
         }
         Judge::Parts(parts) => {
             let nodes = Mesh::new().nodes(parts)?;
-            (nodes.len(), parallel::pass(job, nodes, &mut delivery)?)
+            (nodes.len(), parallel::pass(config, nodes, &mut delivery)?)
         }
-        Judge::InTurn(filter, threads) => {
-            let seats = in_turn(filter, threads);
-            (threads, parallel::pass(job, seats, &mut delivery)?)
+        Judge::Serial(filter, threads) => {
+            let workers = serial_workers(filter, threads);
+            (threads, parallel::pass(config, workers, &mut delivery)?)
         }
     };
-    delivery.conclude(job, passed, || account(&filters), threads)
+    delivery.conclude(config, passed, || filter_summary(&filters), threads)
 }
 
 /// Takes the whole stream through the stages, on this thread; tells which signal ended it, if one did.

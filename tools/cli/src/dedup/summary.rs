@@ -6,7 +6,7 @@ use std::time::Duration;
 use echoless::{Audit, Replacement, Report};
 use serde::Serialize;
 
-use super::account::Account;
+use super::filter_summary::FilterSummary;
 use crate::number::{binary_bytes, decimal_bytes, grouped, short};
 
 /// What the run counted itself; the filter's [`Report`] has the rest.
@@ -51,7 +51,7 @@ pub(crate) struct Stats {
     slot_bits: Option<u32>,
     kernel: Option<&'static str>,
     #[serde(skip)]
-    account: Account,
+    filter_summary: FilterSummary,
 }
 
 impl Stats {
@@ -59,12 +59,12 @@ impl Stats {
     pub(crate) fn new(
         counts: Counts,
         audit: &Audit,
-        account: Account,
+        filter_summary: FilterSummary,
         keyed_hash: bool,
         elapsed: Duration,
         threads: usize,
     ) -> Self {
-        let report = account.report();
+        let report = filter_summary.report();
         Self {
             version: env!("CARGO_PKG_VERSION"),
             records: counts.records,
@@ -76,20 +76,20 @@ impl Stats {
             seconds: elapsed.as_secs_f64(),
             threads,
             hash: if keyed_hash { "keyed" } else { "seeded" },
-            filter: account.name(),
+            filter: filter_summary.name(),
             evictions: report.map(|report| report.evictions),
             expected_false_duplicates: report.map(|report| report.expected_false_duplicates),
             estimated_false_duplicates: audit.estimated_false_duplicates(),
             estimated_missed_duplicates: audit.estimated_missed_duplicates(),
             miss_age_keys: report.map(|report| report.miss_age_keys),
             expected_fpr: report.map(|report| report.expected_fpr),
-            fill: account.fill(),
-            memory_bytes: account.memory_bytes(),
+            fill: filter_summary.fill(),
+            memory_bytes: filter_summary.memory_bytes(),
             huge_pages: report.map(|report| report.huge_page_bytes > 0),
             huge_page_bytes: report.map(|report| report.huge_page_bytes),
             slot_bits: report.map(|report| report.slot_bits),
             kernel: report.map(|report| report.kernel.name()),
-            account,
+            filter_summary,
         }
     }
 
@@ -125,15 +125,15 @@ impl Stats {
         } else {
             " of the judged records"
         };
-        match &self.account {
-            Account::Fingerprints {
+        match &self.filter_summary {
+            FilterSummary::Fingerprints {
                 report,
                 replacement,
             } => {
                 line(filter_line(report));
                 line(self.promise(report, *replacement, judged));
             }
-            Account::Named { spec, load, .. } => {
+            FilterSummary::Named { spec, load, .. } => {
                 let load = load.map_or(String::new(), |load| {
                     format!(", {:.1} % full", load * 100.0)
                 });

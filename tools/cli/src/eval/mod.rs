@@ -1,6 +1,5 @@
 //! `echoless eval`: any set of filters on a stream, measured against the exact oracle.
 
-mod job;
 mod report;
 
 use std::fs;
@@ -9,38 +8,37 @@ use std::process::ExitCode;
 use echoless_lab::evaluate::{Options, evaluate};
 use echoless_lab::plots;
 
-pub(crate) use job::{Input, Job};
-
+use crate::config::EvalConfig;
 use crate::failure::Failure;
 use crate::lab_output::{LabTargets, Progress};
-use report::Report;
+use report::EvalReport;
 
 /// Runs `echoless eval`.
-pub(crate) fn run(job: &Job) -> Result<ExitCode, Failure> {
-    let mut targets = LabTargets::open(&job.outputs, job.input.source())?;
-    if let Some(folder) = &job.plots {
+pub(crate) fn run(config: &EvalConfig) -> Result<ExitCode, Failure> {
+    let mut targets = LabTargets::open(&config.outputs, config.input.source())?;
+    if let Some(folder) = &config.plots {
         let name = folder.display().to_string();
         fs::create_dir_all(folder).map_err(Failure::file(name))?;
     }
-    let stream = job.input.stream()?;
+    let stream = config.input.stream()?;
     let options = Options {
-        seed: job.seed,
-        points: job.points,
+        seed: config.seed,
+        points: config.points,
         ages: true,
-        window: job.window,
+        window: config.window,
     };
-    let progress = Progress::new(Some(stream.records()), job.outputs.quiet);
-    let evaluations = evaluate(&job.specs, &stream, &options, &|records| {
+    let progress = Progress::new(Some(stream.records()), config.outputs.quiet);
+    let evaluations = evaluate(&config.specs, &stream, &options, &|records| {
         progress.add(records);
     })?;
     drop(progress);
-    let report = Report {
+    let report = EvalReport {
         stream: &stream,
         options: &options,
         evaluations: &evaluations,
     };
     targets.write(&report)?;
-    if let Some(folder) = &job.plots {
+    if let Some(folder) = &config.plots {
         plots::draw(&evaluations, folder)?;
     }
     Ok(ExitCode::SUCCESS)

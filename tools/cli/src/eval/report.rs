@@ -11,7 +11,7 @@ use crate::lab_output::{Written, aligned, percent, quoted};
 use crate::number::grouped;
 
 /// The results of a run.
-pub(crate) struct Report<'a> {
+pub(crate) struct EvalReport<'a> {
     pub(crate) stream: &'a Stream,
     pub(crate) options: &'a Options,
     pub(crate) evaluations: &'a [Evaluation],
@@ -19,7 +19,7 @@ pub(crate) struct Report<'a> {
 
 const CSV_HEADER: &str = "spec,part,from,to,distinct,false_positives,duplicates,false_negatives,fpr,fnr,load,bits_per_key,ns_per_key\n";
 
-impl Report<'_> {
+impl EvalReport<'_> {
     /// A row for each age that occurs, a column for each filter.
     fn by_age(&self) -> String {
         let bins = |evaluation: &'_ Evaluation| evaluation.ages.clone();
@@ -46,7 +46,7 @@ impl Report<'_> {
     }
 }
 
-impl Written for Report<'_> {
+impl Written for EvalReport<'_> {
     fn text(&self) -> String {
         let mut rows = vec![
             ["filter", "FPR %", "FNR %", "load %", "bits/key", "ns/key"]

@@ -18,9 +18,9 @@ use echoless::KeyHasher;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
-use self::repeats::Repeats;
+use crate::config::GenConfig;
 use crate::failure::Failure;
-use crate::files::{Target, Targets};
+use crate::files::Targets;
 
 /// The kinds of made-up records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -31,18 +31,6 @@ pub(crate) enum Kind {
     Keys,
     /// Lines of random printable text
     Lines,
-}
-
-/// A run of `echoless gen`.
-#[derive(Debug)]
-pub(crate) struct Job {
-    pub(crate) kind: Kind,
-    pub(crate) count: u64,
-    pub(crate) seed: u64,
-    pub(crate) repeats: Repeats,
-    pub(crate) record_bytes: usize,
-    pub(crate) header: bool,
-    pub(crate) output: Target,
 }
 
 /// How many bytes go into one system call.
@@ -77,29 +65,29 @@ fn below(bits: u64, bound: u64) -> u64 {
 }
 
 /// Runs `echoless gen`.
-pub(crate) fn run(job: &Job) -> Result<ExitCode, Failure> {
-    match job.kind {
-        Kind::Cdr => write(job, &cdr::Cdr::new(job.seed)),
-        Kind::Keys => write(job, &keys::Keys::new(job.seed)),
+pub(crate) fn run(config: &GenConfig) -> Result<ExitCode, Failure> {
+    match config.kind {
+        Kind::Cdr => write(config, &cdr::Cdr::new(config.seed)),
+        Kind::Keys => write(config, &keys::Keys::new(config.seed)),
         Kind::Lines => write(
-            job,
-            &lines::Lines::new(job.seed, job.record_bytes, job.count)?,
+            config,
+            &lines::Lines::new(config.seed, config.record_bytes, config.count)?,
         ),
     }
 }
 
-fn write(job: &Job, record: &impl Record) -> Result<ExitCode, Failure> {
+fn write(config: &GenConfig, record: &impl Record) -> Result<ExitCode, Failure> {
     let mut targets = Targets::new(&[]);
-    let mut output = targets.open(&job.output)?;
+    let mut output = targets.open(&config.output)?;
     output.empty()?;
     let mut batch = Vec::with_capacity(BATCH_BYTES + (BATCH_BYTES >> 2));
-    if job.header {
+    if config.header {
         batch.extend_from_slice(record.header());
     }
-    let mut positions = 0..job.count;
+    let mut positions = 0..config.count;
     loop {
         for position in positions.by_ref() {
-            record.append(job.repeats.first_position(position), &mut batch);
+            record.append(config.repeats.first_position(position), &mut batch);
             if batch.len() >= BATCH_BYTES {
                 break;
             }

@@ -10,7 +10,7 @@ use super::{below, random, stream};
 
 /// Which earlier record a duplicate repeats.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Choice {
+pub(crate) enum SourceRule {
     /// Any of them alike.
     Uniform,
     /// The earliest ones most: the record at position `p` with a weight of `(p + 1)^-s`.
@@ -19,7 +19,7 @@ pub(crate) enum Choice {
     Gap(u64),
 }
 
-impl Choice {
+impl SourceRule {
     /// The choice of the record `gap` positions back.
     pub(crate) fn gap(gap: u64) -> Result<Self, SpecError> {
         if gap == 0 {
@@ -29,7 +29,7 @@ impl Choice {
     }
 }
 
-impl FromStr for Choice {
+impl FromStr for SourceRule {
     type Err = SpecError;
 
     fn from_str(text: &str) -> Result<Self, SpecError> {
@@ -54,12 +54,12 @@ pub(crate) struct Repeats {
     hasher: KeyHasher,
     /// A position repeats an earlier one if its random bits are below this.
     threshold: u64,
-    choice: Choice,
+    choice: SourceRule,
 }
 
 impl Repeats {
     /// A stream in which a `share` (0 to below 1) of the records are duplicates.
-    pub(crate) fn new(seed: u64, share: f64, choice: Choice) -> Self {
+    pub(crate) fn new(seed: u64, share: f64, choice: SourceRule) -> Self {
         Self {
             hasher: KeyHasher::seeded(seed),
             threshold: (share * 2f64.powi(64)) as u64,
@@ -77,9 +77,9 @@ impl Repeats {
         // Of the positions drawn, the first that is no duplicate itself; position 0 never is.
         loop {
             source = match &self.choice {
-                Choice::Uniform => below(random.next_u64(), position),
-                Choice::Zipf(zipf) => zipf.rank(position, &mut random) - 1,
-                Choice::Gap(gap) => source - gap,
+                SourceRule::Uniform => below(random.next_u64(), position),
+                SourceRule::Zipf(zipf) => zipf.rank(position, &mut random) - 1,
+                SourceRule::Gap(gap) => source - gap,
             };
             if self.is_new(source) {
                 return source;
@@ -89,8 +89,8 @@ impl Repeats {
 
     fn is_new(&self, position: u64) -> bool {
         let nothing_to_repeat = match self.choice {
-            Choice::Uniform | Choice::Zipf(_) => position == 0,
-            Choice::Gap(gap) => position < gap,
+            SourceRule::Uniform | SourceRule::Zipf(_) => position == 0,
+            SourceRule::Gap(gap) => position < gap,
         };
         nothing_to_repeat
             || self.hasher.hash_u64(position).remix(stream::DUPLICATE) >= self.threshold
@@ -103,7 +103,7 @@ mod tests {
 
     const RECORDS: u64 = 100_000;
 
-    fn sources(share: f64, choice: Choice) -> Vec<u64> {
+    fn sources(share: f64, choice: SourceRule) -> Vec<u64> {
         let repeats = Repeats::new(1, share, choice);
         (0..RECORDS)
             .map(|position| repeats.first_position(position))
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn uniform_sources_lie_half_way_back_on_average() {
-        let duplicates = duplicates(&sources(0.5, Choice::Uniform));
+        let duplicates = duplicates(&sources(0.5, SourceRule::Uniform));
         let way_back = |(position, source)| source as f64 / position as f64;
         let mean = duplicates.iter().copied().map(way_back).sum::<f64>() / duplicates.len() as f64;
         assert!((mean - 0.5).abs() < 0.01, "{mean}");
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_gap_is_kept_exactly() {
-        let sources = sources(0.8, Choice::gap(1000).unwrap());
+        let sources = sources(0.8, SourceRule::gap(1000).unwrap());
         let duplicates = duplicates(&sources);
         for (position, source) in &duplicates {
             assert_eq!(*source, sources[*position as usize - 1000]);
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn impossible_choices_are_refused() {
-        assert!(Choice::gap(0).is_err());
+        assert!(SourceRule::gap(0).is_err());
         for text in [
             "",
             "zip",
@@ -176,7 +176,7 @@ mod tests {
             "zipf:nan",
             "uniform:1",
         ] {
-            assert!(text.parse::<Choice>().is_err(), "{text}");
+            assert!(text.parse::<SourceRule>().is_err(), "{text}");
         }
     }
 }

@@ -1,45 +1,43 @@
 //! `echoless plan`: which filter to use for a stream and a memory, and why.
 
-mod job;
 mod report;
 
 use std::process::ExitCode;
 
 use echoless_lab::plan::nanoseconds_per_key;
 
-pub(crate) use job::Job;
-
+use crate::config::PlanConfig;
 use crate::failure::Failure;
 use crate::lab_output::{LabTargets, Progress, write_stdout};
-use report::{Report, Row};
+use report::{PlanReport, Row};
 
 /// Runs `echoless plan`.
-pub(crate) fn run(job: &Job) -> Result<ExitCode, Failure> {
-    let mut targets = LabTargets::open(&job.outputs, job.input.source())?;
-    let progress = Progress::new(None, job.outputs.quiet);
-    let (question, plan) = job.answer(&progress)?;
+pub(crate) fn run(config: &PlanConfig) -> Result<ExitCode, Failure> {
+    let mut targets = LabTargets::open(&config.outputs, config.input.source())?;
+    let progress = Progress::new(None, config.outputs.quiet);
+    let (request, plan) = config.answer(&progress)?;
     drop(progress);
-    if job.spec_only {
+    if config.spec_only {
         write_stdout(&format!("{}\n", plan.first().spec))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let choices: Vec<_> = if job.all {
-        plan.choices.iter().collect()
+    let candidates: Vec<_> = if config.all {
+        plan.candidates.iter().collect()
     } else {
         plan.best_of_each().collect()
     };
     let mut rows = Vec::new();
-    for choice in choices {
-        let nanoseconds = job.measure.then(|| nanoseconds_per_key(&choice.spec));
+    for candidate in candidates {
+        let nanoseconds = config.measure.then(|| nanoseconds_per_key(&candidate.spec));
         rows.push(Row {
-            choice,
+            candidate,
             nanoseconds: nanoseconds.transpose()?,
         });
     }
-    targets.write(&Report {
-        question: &question,
+    targets.write(&PlanReport {
+        request: &request,
         rows: &rows,
-        key_options: &job.key_options,
+        key_options: &config.key_options,
     })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use echoless::spec::format_bytes;
-use echoless_lab::plan::{Basis, Choice, Question};
+use echoless_lab::plan::{Basis, Candidate, PlanRequest};
 use echoless_lab::stream::format_count;
 use serde_json::{Value, json};
 
@@ -11,24 +11,24 @@ use crate::lab_output::{Written, aligned, percent, quoted};
 
 /// A filter and its measured speed, if that was asked for.
 pub(crate) struct Row<'a> {
-    pub(crate) choice: &'a Choice,
+    pub(crate) candidate: &'a Candidate,
     pub(crate) nanoseconds: Option<f64>,
 }
 
 /// The filters, the best first.
-pub(crate) struct Report<'a> {
-    pub(crate) question: &'a Question,
+pub(crate) struct PlanReport<'a> {
+    pub(crate) request: &'a PlanRequest,
     pub(crate) rows: &'a [Row<'a>],
     /// The options of the key, as a shell takes them.
     pub(crate) key_options: &'a str,
 }
 
-impl Report<'_> {
+impl PlanReport<'_> {
     /// The command that removes duplicates with this filter.
-    fn command(&self, choice: &Choice) -> String {
+    fn command(&self, candidate: &Candidate) -> String {
         format!(
             "echoless dedup --filter '{}'{}",
-            choice.spec, self.key_options
+            candidate.spec, self.key_options
         )
     }
 }
@@ -36,29 +36,29 @@ impl Report<'_> {
 const CSV_HEADER: &str =
     "rank,spec,fpr,fnr,basis,simulated_records,lines_per_key,ns_per_key,meets_bounds,why\n";
 
-fn basis(choice: &Choice) -> (&'static str, Option<u64>) {
-    match choice.basis {
+fn basis(candidate: &Candidate) -> (&'static str, Option<u64>) {
+    match candidate.basis {
         Basis::Formula => ("formula", None),
         Basis::Simulation { records } => ("simulation", Some(records)),
     }
 }
 
-impl Written for Report<'_> {
+impl Written for PlanReport<'_> {
     fn text(&self) -> String {
-        let Some(Row { choice, .. }) = self.rows.first() else {
+        let Some(Row { candidate, .. }) = self.rows.first() else {
             return String::new();
         };
-        let question = self.question;
+        let request = self.request;
         let mut text = format!(
             "use {}\n    {}\n    {}\n    for {} records in {}, like {}",
-            choice.spec,
-            self.command(choice),
-            choice.why,
-            format_count(question.records),
-            format_bytes(question.memory),
-            question.stream
+            candidate.spec,
+            self.command(candidate),
+            candidate.why,
+            format_count(request.records),
+            format_bytes(request.memory),
+            request.stream
         );
-        if let Some(window) = question.window {
+        if let Some(window) = request.window {
             let _ = write!(text, ", duplicates within {} records", format_count(window));
         }
         let timed = self.rows.iter().any(|row| row.nanoseconds.is_some());
@@ -67,19 +67,19 @@ impl Written for Report<'_> {
         header.extend(["predicted by", "why"]);
         let mut rows = vec![header.into_iter().map(String::from).collect::<Vec<_>>()];
         for row in self.rows {
-            let choice = row.choice;
+            let candidate = row.candidate;
             let mut cells = vec![
-                choice.spec.to_string(),
-                percent(choice.rates.fpr),
-                percent(choice.rates.fnr),
-                format!("{:.1}", choice.lines),
+                candidate.spec.to_string(),
+                percent(candidate.rates.fpr),
+                percent(candidate.rates.fnr),
+                format!("{:.1}", candidate.lines),
             ];
             cells.extend(row.nanoseconds.map(|time| format!("{time:.1}")));
-            cells.push(match basis(choice) {
+            cells.push(match basis(candidate) {
                 (basis, Some(records)) => format!("{basis} of {} records", format_count(records)),
                 (basis, None) => basis.into(),
             });
-            cells.push(choice.why.clone());
+            cells.push(candidate.why.clone());
             rows.push(cells);
         }
         format!("{text}\n\n{}", aligned(&rows))
@@ -89,19 +89,19 @@ impl Written for Report<'_> {
         let mut text = String::from(CSV_HEADER);
         let optional = |value: Option<String>| value.unwrap_or_default();
         for (row, rank) in self.rows.iter().zip(1..) {
-            let choice = row.choice;
-            let (basis, records) = basis(choice);
+            let candidate = row.candidate;
+            let (basis, records) = basis(candidate);
             let _ = writeln!(
                 text,
                 "{rank},{},{},{},{basis},{},{},{},{},\"{}\"",
-                quoted(&choice.spec),
-                choice.rates.fpr,
-                choice.rates.fnr,
+                quoted(&candidate.spec),
+                candidate.rates.fpr,
+                candidate.rates.fnr,
                 optional(records.map(|records| records.to_string())),
-                choice.lines,
+                candidate.lines,
                 optional(row.nanoseconds.map(|time| time.to_string())),
-                choice.standing.meets_bounds(),
-                choice.why,
+                candidate.rank.meets_bounds(),
+                candidate.why,
             );
         }
         text
@@ -109,31 +109,31 @@ impl Written for Report<'_> {
 
     fn json(&self) -> Value {
         let row = |row: &Row<'_>| {
-            let choice = row.choice;
-            let (basis, records) = basis(choice);
+            let candidate = row.candidate;
+            let (basis, records) = basis(candidate);
             json!({
-                "spec": choice.spec,
-                "name": choice.spec.to_string(),
-                "command": self.command(choice),
-                "fpr": choice.rates.fpr,
-                "fnr": choice.rates.fnr,
+                "spec": candidate.spec,
+                "name": candidate.spec.to_string(),
+                "command": self.command(candidate),
+                "fpr": candidate.rates.fpr,
+                "fnr": candidate.rates.fnr,
                 "basis": basis,
                 "simulated_records": records,
-                "lines_per_key": choice.lines,
+                "lines_per_key": candidate.lines,
                 "ns_per_key": row.nanoseconds,
-                "meets_bounds": choice.standing.meets_bounds(),
-                "why": choice.why,
+                "meets_bounds": candidate.rank.meets_bounds(),
+                "why": candidate.why,
             })
         };
-        let goal = &self.question.goal;
+        let goal = &self.request.goal;
         json!({
-            "memory_bytes": self.question.memory,
-            "records": self.question.records,
-            "stream": self.question.stream.to_string(),
-            "window": self.question.window,
+            "memory_bytes": self.request.memory,
+            "records": self.request.records,
+            "stream": self.request.stream.to_string(),
+            "window": self.request.window,
             "max_fpr": goal.max_fpr,
             "max_fnr": goal.max_fnr,
-            "choices": self.rows.iter().map(row).collect::<Vec<_>>(),
+            "candidates": self.rows.iter().map(row).collect::<Vec<_>>(),
         })
     }
 }

@@ -89,9 +89,9 @@ fn json_and_csv_hold_the_ranking() {
     };
     let costs = json(&["--cost-fpr", "1", "--cost-fnr", "50"]);
     // Misses are dear: nothing is forgotten.
-    assert_eq!(costs["choices"][0]["fnr"], 0.0);
+    assert_eq!(costs["candidates"][0]["fnr"], 0.0);
     let all = json(&["--max-fnr", "0", "--all"]);
-    let choices = all["choices"].as_array().unwrap();
+    let choices = all["candidates"].as_array().unwrap();
     assert!(choices.len() > 100);
     assert_eq!(choices[0]["meets_bounds"], true);
     assert_eq!(choices[0]["spec"]["filter"], "bloom");
@@ -129,16 +129,16 @@ fn a_sample_or_a_window_asks_for_another_filter() {
         "-",
     ];
     let sampled: Value = serde_json::from_str(&plan(&args).text()).unwrap();
-    let first = &sampled["choices"][0];
+    let first = &sampled["candidates"][0];
     assert_eq!(first["basis"], "simulation");
     assert_eq!(first["meets_bounds"], true, "{first}");
     let args = [&SHORT[..], &["--window", "500", "--json", "-"]].concat();
     let windowed: Value = serde_json::from_str(&plan(&args).text()).unwrap();
-    let first = &windowed["choices"][0];
+    let first = &windowed["candidates"][0];
     // Whatever never forgets calls old records duplicates.
     assert_ne!(first["spec"]["filter"], "bloom");
     assert_eq!(windowed["window"], 500);
-    let choices = windowed["choices"].as_array().unwrap();
+    let choices = windowed["candidates"].as_array().unwrap();
     assert!(
         choices
             .iter()
@@ -160,7 +160,7 @@ fn without_a_memory_the_least_one_is_found() {
     ];
     let found: Value =
         serde_json::from_str(&plan(&[&args[..], &["--json", "-"]].concat()).text()).unwrap();
-    assert_eq!(found["choices"][0]["meets_bounds"], true);
+    assert_eq!(found["candidates"][0]["meets_bounds"], true);
     let bits_per_key = found["memory_bytes"].as_f64().unwrap() * 8.0 / 15_000.0;
     // The limit is 2.5 bits a key, and a Bloom filter that never forgets is within twice that.
     assert!((2.5..5.0).contains(&bits_per_key), "{bits_per_key}");
@@ -170,7 +170,7 @@ fn without_a_memory_the_least_one_is_found() {
 fn measured_speed_is_shown() {
     let args = [&SHORT[..], &["--measure", "--json", "-"]].concat();
     let measured: Value = serde_json::from_str(&plan(&args).text()).unwrap();
-    let choices = measured["choices"].as_array().unwrap();
+    let choices = measured["candidates"].as_array().unwrap();
     assert!(
         choices
             .iter()

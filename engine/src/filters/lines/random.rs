@@ -1,0 +1,92 @@
+//! The random choices of ageing in a line: drawn from the seed, the key hash and the line's content, never from shared state.
+
+use crate::filters::scattered::random::falls_below;
+use crate::hash::KeyHash;
+
+/// The stream that turns a specification's seed into the salt of its draws.
+const SALT_STREAM: u64 = 0x6c69_6e65_2073_6c74;
+
+/// A source of random words for one visit: [`KeyHash::remix`] of what the visit sees.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Draw(KeyHash);
+
+/// What a seed adds to every draw.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Salt(u64);
+
+impl Salt {
+    pub(super) const fn from_seed(seed: u64) -> Self {
+        Self(KeyHash(seed).remix(SALT_STREAM))
+    }
+
+    /// The draws of this key at a line whose content is folded in one word.
+    #[inline(always)]
+    pub(super) const fn draw(self, key: KeyHash, content: u64) -> Draw {
+        Draw(KeyHash(key.0 ^ self.0 ^ content))
+    }
+}
+
+impl Draw {
+    /// Random word number `stream`.
+    #[inline(always)]
+    pub(super) const fn word(self, stream: u64) -> u64 {
+        self.0.remix(stream)
+    }
+
+    /// A number below `bound`, from random word number `stream`.
+    #[inline(always)]
+    pub(super) const fn below(self, stream: u64, bound: u64) -> u64 {
+        ((self.word(stream) as u128 * bound as u128) >> 64) as u64
+    }
+
+    /// True with the given probability, by random word number `stream`.
+    #[inline(always)]
+    pub(super) fn chance(self, stream: u64, probability: f64) -> bool {
+        falls_below(self.word(stream), probability)
+    }
+
+    /// As a hash, for what takes positions from one.
+    #[inline(always)]
+    pub(super) const fn hash(self) -> KeyHash {
+        self.0
+    }
+}
+
+/// Number `index` of many numbers below `bound` (at most 512): 16 bits of a remix each, so four of them cost one.
+///
+/// Their bias is below `bound / 2^16`. The words are those of streams `first`, `first + 1` and so on.
+#[inline(always)]
+pub(super) const fn piece(hash: KeyHash, first: u64, index: u32, bound: u32) -> u32 {
+    let word = hash.remix(first + (index / 4) as u64);
+    let bits = (word >> (16 * (index % 4))) & 0xffff;
+    ((bits * bound as u64) >> 16) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_uniform() {
+        for bound in [1, 2, 9, 170, 512] {
+            let mut counts = vec![0_u32; bound as usize];
+            for key in 0..20_000 {
+                for index in 0..8 {
+                    counts[piece(KeyHash(key), 5, index, bound) as usize] += 1;
+                }
+            }
+            let mean = 160_000.0 / f64::from(bound);
+            let far = |count: &u32| (f64::from(*count) - mean).abs() > 5.0 * mean.sqrt();
+            assert!(!counts.iter().any(far), "{bound}: {counts:?}");
+        }
+    }
+
+    #[test]
+    fn a_draw_depends_on_seed_key_and_content() {
+        let word = |seed, key, content| Salt::from_seed(seed).draw(KeyHash(key), content).word(0);
+        assert_eq!(word(1, 9, 3), word(1, 9, 3));
+        for changed in [word(2, 9, 3), word(1, 8, 3), word(1, 9, 2)] {
+            assert_ne!(word(1, 9, 3), changed);
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! The bits themselves: k filters of s bits each, and how many ones each holds.
+
+use crate::error::BuildError;
+use crate::filters::scattered::checks::{MOST_HASHES, at_least_bits, within};
+use crate::filters::scattered::storage::zeroed;
+use crate::hash::KeyHash;
+
+/// k filters of s = floor(M/k) bits; filter `i` takes its position from stream `i` of the key hash.
+///
+/// ```text
+/// | filter 0: s bits | filter 1: s bits | ... | filter k-1: s bits |
+/// ```
+#[derive(Debug, Clone)]
+pub(crate) struct BitTable {
+    words: Vec<u64>,
+    size: u64,
+    /// The ones of each filter.
+    ones: Vec<u64>,
+}
+
+impl BitTable {
+    pub(crate) fn new(hashes: u32, memory_bytes: u64) -> Result<Self, BuildError> {
+        within("k", hashes, 1..=MOST_HASHES)?;
+        let bits = at_least_bits(memory_bytes, u128::from(hashes), "one bit in each filter")?;
+        Ok(Self {
+            words: zeroed(bits.div_ceil(64))?,
+            size: bits / u64::from(hashes),
+            ones: vec![0; hashes as usize],
+        })
+    }
+
+    /// The number of filters, k.
+    #[inline(always)]
+    pub(crate) fn filters(&self) -> usize {
+        self.ones.len()
+    }
+
+    /// The bits of one filter, s.
+    #[inline(always)]
+    pub(crate) const fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// The ones of one filter.
+    #[inline(always)]
+    pub(crate) fn ones(&self, filter: usize) -> u64 {
+        self.ones[filter]
+    }
+
+    /// The share of ones over all filters.
+    pub(crate) fn fill(&self) -> f64 {
+        let ones: u64 = self.ones.iter().sum();
+        ones as f64 / (self.size as f64 * self.filters() as f64)
+    }
+
+    #[inline(always)]
+    pub(crate) fn position(&self, key: KeyHash, filter: usize) -> u64 {
+        KeyHash(key.remix(filter as u64)).line(self.size)
+    }
+
+    #[inline(always)]
+    fn locate(&self, filter: usize, position: u64) -> (usize, u32) {
+        debug_assert!(position < self.size);
+        let bit = filter as u64 * self.size + position;
+        ((bit / 64) as usize, (bit % 64) as u32)
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(&self, filter: usize, position: u64) -> bool {
+        let (word, shift) = self.locate(filter, position);
+        self.words[word] >> shift & 1 == 1
+    }
+
+    #[inline(always)]
+    pub(crate) fn set(&mut self, filter: usize, position: u64) {
+        let (word, shift) = self.locate(filter, position);
+        self.ones[filter] += !self.words[word] >> shift & 1;
+        self.words[word] |= 1 << shift;
+    }
+
+    #[inline(always)]
+    pub(crate) fn clear(&mut self, filter: usize, position: u64) {
+        let (word, shift) = self.locate(filter, position);
+        self.ones[filter] -= self.words[word] >> shift & 1;
+        self.words[word] &= !(1 << shift);
+    }
+
+    /// The position of set bit number `rank` of a filter that has more ones than that.
+    pub(crate) fn set_bit(&self, filter: usize, rank: u64) -> u64 {
+        debug_assert!(rank < self.ones(filter));
+        let ((first, low), (last, high)) =
+            (self.locate(filter, 0), self.locate(filter, self.size - 1));
+        let mut left = rank;
+        for (index, word) in (first..).zip(&self.words[first..=last]) {
+            let from = if index == first {
+                u64::MAX << low
+            } else {
+                u64::MAX
+            };
+            let to = if index == last {
+                u64::MAX >> (63 - high)
+            } else {
+                u64::MAX
+            };
+            let mut bits = word & from & to;
+            let ones = u64::from(bits.count_ones());
+            if left < ones {
+                for _ in 0..left {
+                    bits &= bits - 1;
+                }
+                let bit = index as u64 * 64 + u64::from(bits.trailing_zeros());
+                return bit - filter as u64 * self.size;
+            }
+            left -= ones;
+        }
+        unreachable!("the ones of every filter are counted as they change")
+    }
+
+    /// Whether all k bits of the key are set.
+    #[inline(always)]
+    pub(crate) fn holds(&self, key: KeyHash) -> bool {
+        (0..self.filters()).all(|filter| self.get(filter, self.position(key, filter)))
+    }
+
+    /// Sets all k bits of the key.
+    #[inline(always)]
+    pub(crate) fn insert(&mut self, key: KeyHash) {
+        for filter in 0..self.filters() {
+            self.set(filter, self.position(key, filter));
+        }
+    }
+
+    pub(crate) fn forget(&mut self) {
+        self.words.fill(0);
+        self.ones.fill(0);
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        (size_of_val(self.words.as_slice()) + size_of_val(self.ones.as_slice())) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ones_are_counted_as_they_change() {
+        let mut table = BitTable::new(3, 100).expect("valid");
+        assert_eq!((table.filters(), table.size()), (3, 266));
+        for key in 0..500_u64 {
+            table.insert(KeyHash(key.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+            table.clear(1, key % 266);
+            table.clear(1, key % 266);
+        }
+        for filter in 0..3 {
+            let ones = (0..266).filter(|bit| table.get(filter, *bit)).count() as u64;
+            assert_eq!(table.ones(filter), ones, "filter {filter}");
+            let set = (0..266).filter(|bit| table.get(filter, *bit));
+            assert!(set.eq((0..ones).map(|rank| table.set_bit(filter, rank))));
+        }
+        let all: u64 = table
+            .words
+            .iter()
+            .map(|word| u64::from(word.count_ones()))
+            .sum();
+        assert!((table.fill() - all as f64 / 798.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_bit_far_out_is_located_without_overflow() {
+        let table = BitTable {
+            words: Vec::new(),
+            size: 1 << 33,
+            ones: vec![0; 64],
+        };
+        assert_eq!(table.locate(63, (1 << 33) - 1), ((1 << 33) - 1, 63));
+    }
+}

@@ -1,0 +1,160 @@
+//! The block-decaying Bloom filter: cells hold wrapped timestamps of a window that is cut into blocks.
+
+use crate::error::{BuildError, SpecError};
+use crate::filters::scattered::checks::{MOST_HASHES, at_least_bits, bits_of, within};
+use crate::filters::scattered::key_by_key::KeyByKey;
+use crate::filters::scattered::storage::PackedCells;
+use crate::hash::KeyHash;
+
+/// What a block-decaying Bloom filter is made of, its memory aside.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DecayingSpec {
+    /// W: the arrivals within which no duplicate is missed (1 or more).
+    pub window: u64,
+    /// K: the cells of a key (1 to 64); `None` takes ceil(sqrt(M ln2 / W)), and refuses a window so short that this is more than 64.
+    pub hashes: Option<u32>,
+    /// c: the bits of a cell (2 to 32); `None` takes K, at least 2, and refuses a K of more than 32.
+    pub cell_bits: Option<u32>,
+}
+
+/// `b_DBF` (Shen and Zhang 2008; measured in paper 002, section 6.1): the last W arrivals, counted in blocks of q.
+///
+/// T = 2^(c-1) block numbers, q = ceil(W / (T-1)) arrivals a block, B = ceil(W / q) blocks of life, and a running block number r. A cell is
+/// live if it is above r; every arrival, duplicates too, sets its K cells to B + r + 1; after q arrivals r advances modulo T, and when it wraps every
+/// cell loses T. (The source takes floor(W/q), which forgets before W when q does not divide W.) A key of one of the last W arrivals is never
+/// missed; it is forgotten at most 2q arrivals later.
+///
+/// Cache lines touched per key: K; and all of them once in q T arrivals, when r wraps.
+///
+/// # Examples
+/// ```
+/// use echoless::{Filter, KeyHash, Verdict};
+/// use echoless::filters::scattered::cells::DecayingSpec;
+/// let mut filter = DecayingSpec { window: 1000, hashes: None, cell_bits: None }.build(4096, 0)?;
+/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
+/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Duplicate);
+/// # Ok::<(), echoless::BuildError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct DecayingBloom {
+    cells: PackedCells,
+    hashes: u32,
+    /// T: how many block numbers there are.
+    blocks: u32,
+    /// B: how many blocks a key lives.
+    life: u32,
+    /// q: the arrivals of a block.
+    block_len: u64,
+    /// r: the running block number.
+    block: u32,
+    /// The arrivals of the running block.
+    arrivals: u64,
+}
+
+impl DecayingSpec {
+    /// Builds the filter in `memory_bytes`. It draws no random numbers: the seed is not used.
+    ///
+    /// # Errors
+    /// [`BuildError`] if the window is 0, K or c is out of its range, the window is too short for the memory to derive them, the memory holds fewer
+    /// than K cells, or the machine refuses the memory.
+    pub fn build(self, memory_bytes: u64, _seed: u64) -> Result<DecayingBloom, BuildError> {
+        if self.window == 0 {
+            return Err(SpecError::new("window", "0", "1 or more").into());
+        }
+        let hashes = self.hashes_in(memory_bytes)?;
+        let cell_bits = self.cell_bits.unwrap_or(hashes.max(2));
+        let width = within("c", cell_bits, 2..=PackedCells::MOST_BITS)?;
+        let least = u128::from(hashes) * u128::from(width);
+        let len = at_least_bits(memory_bytes, least, "k cells")? / u64::from(width);
+        let blocks = 1_u32 << (width - 1);
+        let block_len = self.window.div_ceil(u64::from(blocks - 1));
+        Ok(DecayingBloom {
+            cells: PackedCells::new(len, width)?,
+            hashes,
+            blocks,
+            life: self.window.div_ceil(block_len) as u32,
+            block_len,
+            block: 0,
+            arrivals: 0,
+        })
+    }
+
+    /// K in so many bytes: the one that is given, or ceil(sqrt(M ln2 / W)).
+    ///
+    /// # Errors
+    /// [`SpecError`] if it is out of its range, or the window is so short that K, or c with it, would be.
+    pub fn hashes_in(self, memory_bytes: u64) -> Result<u32, SpecError> {
+        if let Some(hashes) = self.hashes {
+            return within("k", hashes, 1..=MOST_HASHES);
+        }
+        let (most, derived) = match self.cell_bits {
+            Some(_) => (MOST_HASHES, "k"),
+            None => (PackedCells::MOST_BITS, "k and c"),
+        };
+        let bits = bits_of(memory_bytes)? as f64 * std::f64::consts::LN_2;
+        let best = (bits / self.window as f64).sqrt().ceil().max(1.0);
+        if best <= f64::from(most) {
+            return Ok(best as u32);
+        }
+        let least = (bits / f64::from(most).powi(2)).ceil();
+        let allowed = format!(
+            "{least} or more in {memory_bytes} B, where {derived} would be {best} (at most {most}), unless k is given"
+        );
+        let asked = self.window.to_string();
+        Err(SpecError::new("window", asked, allowed))
+    }
+}
+
+impl DecayingBloom {
+    #[inline(always)]
+    fn position(&self, key: KeyHash, hash: u32) -> u64 {
+        KeyHash(key.remix(u64::from(hash))).line(self.cells.len())
+    }
+
+    fn advance(&mut self) {
+        self.arrivals = 0;
+        self.block = (self.block + 1) % self.blocks;
+        if self.block == 0 {
+            for cell in 0..self.cells.len() {
+                let value = self.cells.get(cell);
+                self.cells.set(cell, value.saturating_sub(self.blocks));
+            }
+        }
+    }
+}
+
+impl KeyByKey for DecayingBloom {
+    #[inline]
+    fn observe_key(&mut self, key: KeyHash) -> bool {
+        let seen = self.holds(key);
+        let stamp = self.life + self.block + 1;
+        for hash in 0..self.hashes {
+            self.cells.set(self.position(key, hash), stamp);
+        }
+        self.arrivals += 1;
+        if self.arrivals == self.block_len {
+            self.advance();
+        }
+        seen
+    }
+
+    #[inline(always)]
+    fn holds(&self, key: KeyHash) -> bool {
+        (0..self.hashes).all(|hash| self.cells.get(self.position(key, hash)) > self.block)
+    }
+
+    fn forget(&mut self) {
+        self.cells.clear();
+        self.block = 0;
+        self.arrivals = 0;
+    }
+
+    fn state_bytes(&self) -> u64 {
+        self.cells.bytes()
+    }
+
+    fn taken(&self) -> f64 {
+        let live = self.cells.iter().filter(|cell| *cell > self.block);
+        live.count() as f64 / self.cells.len() as f64
+    }
+}

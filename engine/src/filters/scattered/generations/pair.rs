@@ -1,0 +1,171 @@
+//! The pair of Bloom filters: one mechanism for A2 and double buffering.
+
+use std::mem::swap;
+
+use crate::error::{BuildError, SpecError};
+use crate::filters::scattered::bits::BitTable;
+use crate::filters::scattered::checks::{MOST_HASHES, bits_of, within};
+use crate::filters::scattered::key_by_key::KeyByKey;
+use crate::hash::KeyHash;
+use crate::theory::generations::insertions_to_half_fill;
+
+/// What the second Bloom filter is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Succession {
+    /// A2, active-active (Yoon 2010; paper 003, section 2.1): both answer, and a key found only in the older one is inserted into the newer.
+    ActiveActive,
+    /// Double buffering (Chang, Feng, Li 2004; paper 003, section 2.1): only the active one answers; once it is half full, keys enter the next one too.
+    WarmUp,
+}
+
+/// When a generation is full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Rotate {
+    /// After n = floor(M ln2 / (2k)) insertions, as published. More than half of the bits are ones then: only keys that miss are inserted, and
+    /// those set more new bits than others.
+    Count,
+    /// When half of its bits are ones: the FPR of a generation never exceeds 2^-k.
+    Fill,
+}
+
+/// What a pair of generations is made of, its memory aside.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GenerationSpec {
+    /// k: the bits of a key in each generation (1 to 64).
+    pub hashes: u32,
+    /// What the second generation is for.
+    pub succession: Succession,
+    /// When a generation is full.
+    pub rotate: Rotate,
+}
+
+/// Two Bloom filters of M/2 (Yoon 2010; Chang, Feng, Li 2004).
+///
+/// Paper 003 tells both in its section 2.1, under each other's name; paper 002 measures A2 in its section 6.1.
+///
+/// Cache lines touched per key: up to 2k to test and k to insert; a rotation clears one generation, M/2 bits.
+///
+/// # Examples
+/// ```
+/// use echoless::{Filter, KeyHash, Verdict};
+/// use echoless::filters::scattered::generations::{GenerationSpec, Rotate, Succession};
+/// let a2 = GenerationSpec { hashes: 4, succession: Succession::ActiveActive, rotate: Rotate::Fill };
+/// let mut filter = a2.build(1 << 16, 0)?;
+/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
+/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Duplicate);
+/// # Ok::<(), echoless::BuildError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct GenerationFilter {
+    /// Inserted into: A1, or the active buffer.
+    active: BitTable,
+    /// The older generation of A2, or the warm-up buffer.
+    other: BitTable,
+    spec: GenerationSpec,
+    /// The insertions into `active`.
+    inserted: u64,
+    /// The insertions into a warm-up buffer.
+    warmed: u64,
+    capacity: u64,
+}
+
+impl GenerationSpec {
+    /// Builds the filter in `memory_bytes`. It draws no random numbers: the seed is not used.
+    ///
+    /// # Errors
+    /// [`BuildError`] if k is not 1 to 64, a generation has room for no key, or the machine refuses the memory.
+    pub fn build(self, memory_bytes: u64, _seed: u64) -> Result<GenerationFilter, BuildError> {
+        let hashes = within("k", self.hashes, 1..=MOST_HASHES)?;
+        let half = memory_bytes / 2;
+        let capacity = insertions_to_half_fill(bits_of(half)?, hashes);
+        if capacity < 2 {
+            let least = 2 * (f64::from(2 * hashes) / std::f64::consts::LN_2 / 8.0).ceil() as u64;
+            return Err(SpecError::new(
+                "memory",
+                format!("{memory_bytes} B"),
+                format!("at least {least} B (two keys in each generation)"),
+            )
+            .into());
+        }
+        Ok(GenerationFilter {
+            active: BitTable::new(hashes, half)?,
+            other: BitTable::new(hashes, half)?,
+            spec: self,
+            inserted: 0,
+            warmed: 0,
+            capacity,
+        })
+    }
+}
+
+impl GenerationFilter {
+    /// Whether the active generation has used up this share of its room (1 or 1/2).
+    fn used_up(&self, share: f64) -> bool {
+        match self.spec.rotate {
+            Rotate::Count => self.inserted as f64 >= self.capacity as f64 * share,
+            Rotate::Fill => self.active.fill() >= 1.0 - (-std::f64::consts::LN_2 * share).exp(),
+        }
+    }
+}
+
+impl KeyByKey for GenerationFilter {
+    fn observe_key(&mut self, key: KeyHash) -> bool {
+        let in_active = self.active.holds(key);
+        match self.spec.succession {
+            Succession::ActiveActive => {
+                if in_active {
+                    return true;
+                }
+                let seen = self.other.holds(key);
+                self.active.insert(key);
+                self.inserted += 1;
+                if self.used_up(1.0) {
+                    swap(&mut self.active, &mut self.other);
+                    self.active.forget();
+                    self.active.insert(key);
+                    self.inserted = 1;
+                }
+                seen
+            }
+            Succession::WarmUp => {
+                if !in_active {
+                    self.active.insert(key);
+                    self.inserted += 1;
+                }
+                if self.used_up(0.5) && !self.other.holds(key) {
+                    self.other.insert(key);
+                    self.warmed += 1;
+                }
+                if self.used_up(1.0) {
+                    swap(&mut self.active, &mut self.other);
+                    self.other.forget();
+                    self.inserted = self.warmed;
+                    self.warmed = 0;
+                }
+                in_active
+            }
+        }
+    }
+
+    fn holds(&self, key: KeyHash) -> bool {
+        let older = self.spec.succession == Succession::ActiveActive && self.other.holds(key);
+        older || self.active.holds(key)
+    }
+
+    fn forget(&mut self) {
+        self.active.forget();
+        self.other.forget();
+        self.inserted = 0;
+        self.warmed = 0;
+    }
+
+    fn state_bytes(&self) -> u64 {
+        self.active.bytes() + self.other.bytes()
+    }
+
+    fn taken(&self) -> f64 {
+        f64::midpoint(self.active.fill(), self.other.fill())
+    }
+}

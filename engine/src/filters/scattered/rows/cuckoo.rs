@@ -1,0 +1,145 @@
+//! The cuckoo filter on an endless stream: when moving fingerprints around finds no room, the one in hand is dropped.
+
+use super::store::{RowStore, rows_in};
+use super::{Fingerprint, MOST_SLOTS, RowEncoding};
+use crate::error::BuildError;
+use crate::filters::scattered::checks::within;
+use crate::filters::scattered::key_by_key::KeyByKey;
+use crate::filters::scattered::random::SeededRng;
+use crate::hash::KeyHash;
+
+/// What a cuckoo filter is made of, its memory aside.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CuckooSpec {
+    /// The slots of a row (1 to 64).
+    pub slots: u32,
+    /// The bits of a slot (1 to 32).
+    pub bits: u32,
+    /// How many fingerprints an insertion may move (1 to 1000); on an endless stream the table is full, and every fresh key moves all of them.
+    pub kicks: u32,
+    /// How rows are written down.
+    pub form: RowEncoding,
+}
+
+/// Cuckoo filter (Fan 2014, without failure as in paper 002, section 2.3): a fingerprint lives in row h1(x) or in that row xor the hash of the
+/// fingerprint; the number of rows is the largest power of two that fits. A hit changes nothing.
+///
+/// Cache lines touched per key: two to test; a fresh key touches one more for each fingerprint it moves.
+///
+/// # Examples
+/// ```
+/// use echoless::{Filter, KeyHash, Verdict};
+/// use echoless::filters::scattered::rows::{CuckooSpec, RowEncoding};
+/// let spec = CuckooSpec { slots: 4, bits: 12, kicks: 8, form: RowEncoding::Packed };
+/// let mut filter = spec.build(1 << 16, 7)?;
+/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
+/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Duplicate);
+/// # Ok::<(), echoless::BuildError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct CuckooFilter {
+    store: RowStore,
+    spec: CuckooSpec,
+    rng: SeededRng,
+}
+
+impl CuckooSpec {
+    /// Builds the filter in `memory_bytes`, its random choices seeded by `seed`.
+    ///
+    /// # Errors
+    /// [`BuildError`] if a field is out of its range, semi-sorted rows have too many states, the memory holds no row, or the machine refuses the
+    /// memory.
+    pub fn build(self, memory_bytes: u64, seed: u64) -> Result<CuckooFilter, BuildError> {
+        let slots = within("slots", self.slots, 1..=MOST_SLOTS)?;
+        let bits = within("bits", self.bits, 1..=32)?;
+        within("kicks", self.kicks, 1..=1000)?;
+        let log2 = rows_in(memory_bytes, self.form, slots, bits)?.ilog2();
+        Ok(CuckooFilter {
+            store: RowStore::new(self.form, 1 << log2, slots, bits)?,
+            spec: self,
+            rng: SeededRng::seeded(seed),
+        })
+    }
+}
+
+impl CuckooFilter {
+    fn home(&self, key: KeyHash) -> (u64, u32) {
+        let fingerprint = Fingerprint::Nonzero {
+            bits: self.spec.bits,
+        }
+        .fingerprint_of(key);
+        (KeyHash(key.remix(0)).line(self.store.rows()), fingerprint)
+    }
+
+    /// The other row of a fingerprint; applied twice it leads back.
+    fn partner(&self, row: u64, fingerprint: u32) -> u64 {
+        row ^ KeyHash(KeyHash(u64::from(fingerprint)).remix(0)).line(self.store.rows())
+    }
+
+    fn row_holds(&self, row: u64, fingerprint: u32) -> bool {
+        let mut buffer = [0; MOST_SLOTS as usize];
+        let slots = &mut buffer[..self.spec.slots as usize];
+        self.store.read(row, slots);
+        slots.contains(&fingerprint)
+    }
+
+    /// Puts the fingerprint into a slot of the row and returns what was there; 0 is an empty slot.
+    fn place(&mut self, row: u64, fingerprint: u32, only_if_empty: bool) -> Option<u32> {
+        let mut buffer = [0; MOST_SLOTS as usize];
+        let slots = &mut buffer[..self.spec.slots as usize];
+        self.store.read(row, slots);
+        let slot = match slots.iter().position(|slot| *slot == 0) {
+            Some(empty) => empty,
+            None if only_if_empty => return None,
+            None => self.rng.below(u64::from(self.spec.slots)) as usize,
+        };
+        let previous = std::mem::replace(&mut slots[slot], fingerprint);
+        self.store.write(row, slots);
+        Some(previous)
+    }
+}
+
+impl KeyByKey for CuckooFilter {
+    fn observe_key(&mut self, key: KeyHash) -> bool {
+        let (first, mut fingerprint) = self.home(key);
+        let second = self.partner(first, fingerprint);
+        if self.row_holds(first, fingerprint) || self.row_holds(second, fingerprint) {
+            return true;
+        }
+        if self.place(first, fingerprint, true).is_some()
+            || self.place(second, fingerprint, true).is_some()
+        {
+            return false;
+        }
+        let mut row = if self.rng.ratio(1, 2) { first } else { second };
+        for _ in 0..self.spec.kicks {
+            match self.place(row, fingerprint, false) {
+                Some(0) | None => return false,
+                Some(previous) => fingerprint = previous,
+            }
+            row = self.partner(row, fingerprint);
+        }
+        // The last victim has one more chance, an empty slot of its other row; else it is forgotten.
+        self.place(row, fingerprint, true);
+        false
+    }
+
+    fn holds(&self, key: KeyHash) -> bool {
+        let (first, fingerprint) = self.home(key);
+        self.row_holds(first, fingerprint)
+            || self.row_holds(self.partner(first, fingerprint), fingerprint)
+    }
+
+    fn forget(&mut self) {
+        self.store.clear();
+        self.rng.restart();
+    }
+
+    fn state_bytes(&self) -> u64 {
+        self.store.bytes()
+    }
+
+    fn taken(&self) -> f64 {
+        self.store.taken()
+    }
+}

@@ -1,0 +1,148 @@
+//! A chunk: some whole records of the stream, what is known of them, and the memory of both, recycled.
+
+use std::ops::Range;
+
+use echoless::{KeyHash, Verdicts};
+
+use super::fields::MissingField;
+
+/// Whole records of one input, in order, and what each stage found out about them.
+///
+/// ```text
+/// bytes  | header | record 0 | record 1 | .. | record n-1 | room |
+///                 ^ start    ^ ends[0]                    ^ filled
+/// ```
+#[derive(Debug, Default)]
+pub(crate) struct Chunk {
+    /// The buffer; its length is its capacity.
+    pub(crate) bytes: Vec<u8>,
+    /// The end of the last whole record.
+    pub(crate) filled: usize,
+    /// The end of a byte order mark at the very beginning of an input; it belongs to no field.
+    pub(crate) mark: usize,
+    /// The start of the first record to judge.
+    pub(crate) start: usize,
+    /// Which input the records are from.
+    pub(crate) source: usize,
+    /// Whether the input begins here.
+    pub(crate) opens_source: bool,
+    /// The header of the stream, in its first chunk.
+    pub(crate) header: Option<Vec<u8>>,
+    /// How many bytes of the stream were read up to here.
+    pub(crate) read_until: u64,
+    /// What ends the last record, or, where that is cut off by the end of its input, the one before it in the stream.
+    pub(crate) terminator: &'static [u8],
+    /// The end of every record.
+    pub(crate) ends: Vec<usize>,
+    /// The key hash of every record that has one, up to the fault.
+    pub(crate) hashes: Vec<KeyHash>,
+    /// Which records have no key hash.
+    pub(crate) unkeyed: Vec<usize>,
+    /// What is wrong with one of the records; those behind it are not looked at.
+    pub(crate) fault: Option<Fault>,
+    /// The verdict on every key hash.
+    pub(crate) verdicts: Verdicts,
+    /// The verdict on every record, where that differs.
+    spread: Vec<u64>,
+}
+
+/// A record that ends the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) record: usize,
+    pub(crate) problem: Problem,
+}
+
+/// What is wrong with a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Problem {
+    Lacks(MissingField),
+    OpenQuote,
+    /// It is longer than this many bytes.
+    TooLong(usize),
+}
+
+impl Chunk {
+    /// Forgets the records and keeps the memory.
+    pub(crate) fn clear(&mut self) {
+        self.filled = 0;
+        self.mark = 0;
+        self.start = 0;
+        self.opens_source = false;
+        self.header = None;
+        self.ends.clear();
+        self.hashes.clear();
+        self.unkeyed.clear();
+        self.fault = None;
+        self.verdicts.reset(0);
+    }
+
+    /// How many records are to be judged and written.
+    pub(crate) fn records(&self) -> usize {
+        self.hashes.len() + self.unkeyed.len()
+    }
+
+    /// Where record `index` begins.
+    #[inline]
+    pub(crate) fn record_start(&self, index: usize) -> usize {
+        match index {
+            0 => self.start,
+            _ => self.ends[index - 1],
+        }
+    }
+
+    /// The bytes of a range of records.
+    #[inline]
+    pub(crate) fn bytes_of(&self, records: Range<usize>) -> &[u8] {
+        &self.bytes[self.record_start(records.start)..self.ends[records.end - 1]]
+    }
+
+    /// DeliveryOrder the verdicts on key hashes into verdicts on records: a record without key is no duplicate.
+    pub(crate) fn spread_verdicts(&mut self) {
+        if self.unkeyed.is_empty() {
+            return;
+        }
+        let records = self.records();
+        self.spread.clear();
+        self.spread.resize(records.div_ceil(64), 0);
+        let mut unkeyed = self.unkeyed.iter().copied().peekable();
+        let mut keyed = 0;
+        for record in 0..records {
+            if unkeyed.next_if_eq(&record).is_none() {
+                let duplicate = u64::from(self.verdicts.is_duplicate(keyed));
+                self.spread[record / 64] |= duplicate << (record % 64);
+                keyed += 1;
+            }
+        }
+    }
+
+    /// One bit for each record, set for duplicates; [`spread_verdicts`](Self::spread_verdicts) comes first.
+    pub(crate) fn duplicates(&self) -> &[u64] {
+        if self.unkeyed.is_empty() {
+            self.verdicts.words()
+        } else {
+            &self.spread
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_without_key_are_no_duplicates() {
+        let mut chunk = Chunk {
+            hashes: vec![KeyHash(0); 100],
+            unkeyed: vec![0, 63, 64, 103],
+            ..Chunk::default()
+        };
+        chunk.verdicts.reset(100);
+        chunk
+            .verdicts
+            .words_mut()
+            .copy_from_slice(&[u64::MAX, (1 << 36) - 1]);
+        chunk.spread_verdicts();
+        assert_eq!(chunk.duplicates(), [!1 & !(1 << 63), ((1 << 39) - 1) & !1]);
+    }
+}

@@ -1,0 +1,342 @@
+//! Which fields make up the key: `2,5-7,9-`, or names of the header.
+
+use std::ops::RangeInclusive;
+
+use echoless::SpecError;
+
+/// The highest field number; a bound so that a mistyped number is refused instead of counted to in every record.
+const HIGHEST: usize = 1_000_000;
+
+/// The fields as args, names not yet looked up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FieldList {
+    items: Vec<Item>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Item {
+    /// Field numbers from 0; an open range ends at `usize::MAX`.
+    Numbers(RangeInclusive<usize>),
+    Name(String),
+}
+
+/// The fields to take out of a record: numbers from 0, in disjoint ascending ranges, so that one pass over the record finds them.
+///
+/// The order in which fields were asked for is dropped: it makes no difference to which keys are equal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FieldSet {
+    ranges: Vec<RangeInclusive<usize>>,
+    /// How many fields a record must have. An open range that was merged with others does not tell any more.
+    required: usize,
+}
+
+impl FieldList {
+    /// Parses what was args; names are possible where there is a header.
+    pub(crate) fn parse(text: &str, header: bool) -> Result<Self, SpecError> {
+        let items: Result<Vec<Item>, SpecError> = text
+            .split(',')
+            .map(|item| match parse_numbers(item)? {
+                Some(numbers) => Ok(Item::Numbers(numbers)),
+                None if header && !item.is_empty() => Ok(Item::Name(item.into())),
+                None => Err(refused(
+                    item,
+                    "numbers from 1 and ranges such as 2,5-7,9- (names need --header)",
+                )),
+            })
+            .collect();
+        Ok(Self { items: items? })
+    }
+
+    /// Looks the names up in the fields of the header.
+    pub(crate) fn resolve(&self, header: &[Vec<u8>]) -> Result<FieldSet, SpecError> {
+        let mut ranges = Vec::new();
+        for item in &self.items {
+            ranges.push(match item {
+                Item::Numbers(numbers) => numbers.clone(),
+                Item::Name(name) => {
+                    let mut found = (0..header.len()).filter(|at| header[*at] == name.as_bytes());
+                    match (found.next(), found.next()) {
+                        (Some(at), None) => at..=at,
+                        (Some(_), Some(_)) => {
+                            return Err(refused(name, "a name that only one field has"));
+                        }
+                        (None, _) => return Err(refused(name, known_names(header))),
+                    }
+                }
+            });
+        }
+        Ok(FieldSet::new(ranges))
+    }
+}
+
+impl FieldSet {
+    fn new(mut ranges: Vec<RangeInclusive<usize>>) -> Self {
+        ranges.sort_by_key(|range| *range.start());
+        let highest = ranges.iter().map(|range| match *range.end() {
+            usize::MAX => *range.start(),
+            end => end,
+        });
+        let required = highest.max().map_or(0, |highest| highest + 1);
+        let mut disjoint: Vec<RangeInclusive<usize>> = Vec::new();
+        for range in ranges {
+            match disjoint.last_mut() {
+                Some(last) if *range.start() <= last.end().saturating_add(1) => {
+                    *last = *last.start()..=*last.end().max(range.end());
+                }
+                _ => disjoint.push(range),
+            }
+        }
+        Self {
+            ranges: disjoint,
+            required,
+        }
+    }
+
+    /// Hands the chosen ones of a record's `fields` to `take`.
+    ///
+    /// # Errors
+    /// [`MissingField`] if the record ends before the last of them.
+    #[inline]
+    pub(crate) fn select<F>(
+        &self,
+        mut fields: impl Iterator<Item = F>,
+        mut take: impl FnMut(F),
+    ) -> Result<(), MissingField> {
+        let mut next = 0;
+        for range in &self.ranges {
+            while next <= *range.end() {
+                match fields.next() {
+                    Some(field) if next >= *range.start() => take(field),
+                    Some(_) => {}
+                    None if *range.end() == usize::MAX && next >= self.required => return Ok(()),
+                    None => {
+                        return Err(MissingField {
+                            field: next.max(*range.start()),
+                            fields: next,
+                        });
+                    }
+                }
+                next += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// How many fields are chosen from number `field` on; an open range counts as far as its fields must be there.
+    pub(crate) fn count_from(&self, field: usize) -> usize {
+        self.ranges
+            .iter()
+            .filter(|range| *range.end() >= field)
+            .map(|range| match (*range.start().max(&field), *range.end()) {
+                (start, usize::MAX) => self.required.saturating_sub(start),
+                (start, end) => end - start + 1,
+            })
+            .sum()
+    }
+}
+
+/// A record lacks a field of the key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MissingField {
+    /// The number of the first such field, from 0.
+    pub(crate) field: usize,
+    /// How many fields the record has.
+    pub(crate) fields: usize,
+}
+
+/// Parses `--delimiter`.
+pub(crate) fn parse_delimiter(text: &str) -> Result<u8, SpecError> {
+    let refuse = || {
+        let allowed = "one byte, \\t or tab for a tabulator, or any byte as \\xHH";
+        SpecError::new("delimiter", text, allowed)
+    };
+    match (text, text.as_bytes()) {
+        ("\\t" | "tab", _) => Ok(b'\t'),
+        (_, [byte]) => Ok(*byte),
+        (_, [b'\\', b'x', high, low]) => {
+            let digit = |byte: u8| char::from(byte).to_digit(16);
+            let value = digit(*high).zip(digit(*low));
+            let byte = value.and_then(|(high, low)| u8::try_from(high << 4 | low).ok());
+            byte.ok_or_else(refuse)
+        }
+        _ => Err(refuse()),
+    }
+}
+
+/// `2`, `5-7` or `9-`; `None` if it is none of these and so perhaps a name.
+fn parse_numbers(item: &str) -> Result<Option<RangeInclusive<usize>>, SpecError> {
+    let numeric = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let (first, last) = match item.split_once('-') {
+        None => (item, item),
+        Some((first, "")) => (first, ""),
+        Some((first, last)) if numeric(last) => (first, last),
+        Some(_) => return Ok(None),
+    };
+    if first.is_empty() && !item.is_empty() {
+        return Err(refused(
+            item,
+            "a range that begins with a field, such as 1-5",
+        ));
+    }
+    if !numeric(first) {
+        return Ok(None);
+    }
+    let number = |text: &str| match text.parse::<usize>() {
+        Ok(number) if (1..=HIGHEST).contains(&number) => Ok(number - 1),
+        _ => Err(refused(item, "fields from 1 to 1000000")),
+    };
+    let start = number(first)?;
+    let end = if last.is_empty() {
+        usize::MAX
+    } else {
+        number(last)?
+    };
+    if end < start {
+        return Err(refused(item, "ranges from a lower field to a higher one"));
+    }
+    Ok(Some(start..=end))
+}
+
+fn refused(item: &str, allowed: impl Into<String>) -> SpecError {
+    SpecError::new("key", format!("`{item}`"), allowed)
+}
+
+fn known_names(header: &[Vec<u8>]) -> String {
+    let names: Vec<_> = header
+        .iter()
+        .map(|name| String::from_utf8_lossy(name).escape_debug().to_string())
+        .collect();
+    format!("the header's names {}", names.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(text: &str) -> FieldSet {
+        FieldList::parse(text, false).unwrap().resolve(&[]).unwrap()
+    }
+
+    fn chosen(text: &str, fields: usize) -> Result<Vec<usize>, MissingField> {
+        let mut taken = Vec::new();
+        set(text)
+            .select(1..=fields, |field| taken.push(field))
+            .map(|()| taken)
+    }
+
+    #[test]
+    fn numbers_ranges_and_open_ranges() {
+        assert_eq!(chosen("2", 3), Ok(vec![2]));
+        assert_eq!(chosen("2,5-7", 9), Ok(vec![2, 5, 6, 7]));
+        assert_eq!(chosen("3-", 5), Ok(vec![3, 4, 5]));
+        assert_eq!(chosen("3-", 3), Ok(vec![3]));
+        assert_eq!(chosen("1,3-,2", 4), Ok(vec![1, 2, 3, 4]));
+    }
+
+    #[test]
+    fn order_and_overlap_do_not_matter() {
+        assert_eq!(set("7,1,5-6"), set("1,5-7"));
+        assert_eq!(set("2-4,3-6"), set("2-6"));
+    }
+
+    #[test]
+    fn a_short_record_says_what_it_lacks() {
+        assert_eq!(
+            chosen("2,5-7", 5),
+            Err(MissingField {
+                field: 5,
+                fields: 5
+            })
+        );
+        assert_eq!(
+            chosen("9", 5),
+            Err(MissingField {
+                field: 8,
+                fields: 5
+            })
+        );
+        assert_eq!(
+            chosen("4-", 3),
+            Err(MissingField {
+                field: 3,
+                fields: 3
+            })
+        );
+        assert_eq!(set("2,5-7").count_from(5), 2);
+        assert_eq!(set("2,5-7").count_from(0), 4);
+        assert_eq!(set("3-").count_from(2), 1);
+        assert_eq!(set("2,3-").count_from(1), 2);
+    }
+
+    #[test]
+    fn ranges_that_meet_still_require_all_their_fields() {
+        for (text, required) in [
+            ("2-5,4-", 5),
+            ("4-,2-5", 5),
+            ("2,3-", 3),
+            ("2-,1-3", 3),
+            ("2-", 2),
+        ] {
+            let lacking = MissingField {
+                field: required - 1,
+                fields: required - 1,
+            };
+            assert_eq!(chosen(text, required - 1), Err(lacking), "{text}");
+            assert!(chosen(text, required).is_ok(), "{text}");
+        }
+    }
+
+    #[test]
+    fn impossible_fields_are_refused() {
+        for text in [
+            "0",
+            "0-3",
+            "3-0",
+            "7-5",
+            "",
+            "2,,3",
+            "-3",
+            "-",
+            "a",
+            "1-2-3",
+            "1000001",
+            "99999999999999999999",
+            "2 ",
+            "+1",
+        ] {
+            let error = FieldList::parse(text, false).unwrap_err();
+            assert_eq!(error.field, "key", "{text}");
+        }
+    }
+
+    #[test]
+    fn names_are_looked_up_in_the_header() {
+        let header: Vec<Vec<u8>> = ["id", "start-time", "cell", "cell"]
+            .map(|name| name.as_bytes().to_vec())
+            .into();
+        let resolve = |text| FieldList::parse(text, true).unwrap().resolve(&header);
+        assert_eq!(resolve("start-time,1").unwrap(), set("1-2"));
+        assert!(
+            resolve("cell")
+                .unwrap_err()
+                .to_string()
+                .contains("only one")
+        );
+        let unknown = resolve("caller").unwrap_err().to_string();
+        assert!(unknown.contains("id, start-time"), "{unknown}");
+    }
+
+    #[test]
+    fn delimiters() {
+        assert_eq!(parse_delimiter(";"), Ok(b';'));
+        assert_eq!(parse_delimiter("\\t"), Ok(b'\t'));
+        assert_eq!(parse_delimiter("tab"), Ok(b'\t'));
+        assert_eq!(parse_delimiter("\\x1f"), Ok(0x1f));
+        assert_eq!(parse_delimiter("\\xA7"), Ok(0xa7));
+        for text in [
+            "", "ab", "é", "\\x", "\\xa", "\\xag", "\\x+1", "\\xabc", "\\n",
+        ] {
+            assert!(parse_delimiter(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! The pass over the stream.
+
+use echoless::FilterSpec;
+
+use super::block::Blocks;
+use super::evaluation::Evaluation;
+use super::trial::Trial;
+use crate::error::LabError;
+use crate::oracle::Oracle;
+use crate::stream::Stream;
+
+/// How a stream is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Seeds the draws of the stream and the hash of its keys. The filters' own random candidates are seeded by their specifications.
+    pub seed: u64,
+    /// How many points are noted on the way, at least one: the end.
+    pub points: u64,
+    /// Whether duplicates are told apart by age, for four bytes a key of the universe instead of one bit.
+    pub ages: bool,
+    /// Only keys that arrived at most so many arrivals ago make duplicates.
+    pub window: Option<u64>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            points: 1,
+            ages: false,
+            window: None,
+        }
+    }
+}
+
+/// Runs all filters over the stream in one pass and compares every answer with the truth. `progress` is told how many records were done since it was
+/// told last.
+///
+/// Equal specifications, streams and seeds give equal scores; only the times differ.
+///
+/// # Errors
+/// [`LabError`] if a filter cannot be built, or there is no memory for the exact oracle.
+///
+/// # Examples
+/// ```
+/// use echoless_lab::evaluate::{Options, evaluate};
+/// use echoless_lab::stream::Stream;
+/// let stream = Stream::with_distinct_share(50_000, 0.5)?;
+/// let options = Options { points: 10, ages: true, ..Options::default() };
+/// let evaluation = evaluate(&["qqht:slots=4,bits=12,memory=8KiB".parse()?], &stream, &options, &|_| ())?.remove(0);
+/// assert_eq!(evaluation.score.arrivals(), 50_000);
+/// assert_eq!(evaluation.points.len(), 10);
+/// // A queue forgets by age: the young are found, the old are missed.
+/// assert!(evaluation.ages[0].fnr() < 0.01);
+/// assert!(evaluation.ages.last().unwrap().fnr() > 0.9);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn evaluate(
+    specs: &[FilterSpec],
+    stream: &Stream,
+    options: &Options,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<Vec<Evaluation>, LabError> {
+    let trials = specs.iter().map(|spec| {
+        Trial::new(spec).map_err(|source| LabError::Filter {
+            spec: Box::new(*spec),
+            source,
+        })
+    });
+    let mut trials = trials.collect::<Result<Vec<_>, _>>()?;
+    let oracle = if options.ages || options.window.is_some() {
+        Oracle::with_ages(stream, options.window)
+    } else {
+        Oracle::new(stream)
+    };
+    let oracle = oracle.map_err(LabError::Oracle)?;
+    let mut blocks = Blocks::new(stream, oracle, options.seed);
+    let points = options.points.clamp(1, stream.records());
+    let mut done = 0;
+    for point in 1..=points {
+        let end = u128::from(stream.records()) * u128::from(point) / u128::from(points);
+        while done < end as u64 {
+            let (hashes, truths) = blocks.next(end as u64 - done);
+            for trial in &mut trials {
+                trial.observe(hashes, truths);
+            }
+            let len = hashes.len() as u64;
+            done += len;
+            progress(len);
+        }
+        for trial in &mut trials {
+            trial.note(done);
+        }
+    }
+    Ok(trials.into_iter().map(Trial::finish).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+    use echoless::{KeyHasher, Verdict};
+
+    use super::*;
+    use crate::oracle::Score;
+
+    /// The same by hand: one key at a time, truth from a map.
+    fn model(spec: &FilterSpec, stream: &Stream, options: &Options) -> (Score, HashMap<u32, u64>) {
+        let mut filter = spec.build().unwrap();
+        let hasher = KeyHasher::seeded(options.seed);
+        let mut keys = vec![0; stream.records() as usize];
+        stream.draws(options.seed).fill(&mut keys);
+        let mut last = HashMap::new();
+        let mut score = Score::default();
+        let mut missed = HashMap::new();
+        for (arrival, key) in (0_u64..).zip(keys) {
+            let age = last.insert(key, arrival).map(|last| arrival - last);
+            let age = age.filter(|age| options.window.is_none_or(|window| *age <= window));
+            let answer = filter.observe_one(hasher.hash_u64(key)) == Verdict::Duplicate;
+            score.count(age.is_some(), answer);
+            if let Some(age) = age {
+                *missed.entry(age.ilog2()).or_default() += u64::from(!answer);
+            }
+        }
+        (score, missed)
+    }
+
+    #[test]
+    fn every_answer_is_counted_as_a_map_would() {
+        let specs: Vec<FilterSpec> = [
+            "bloom:k=3,memory=1KiB",
+            "rlbsbf:k=2,memory=2KiB,seed=3",
+            "sbf:k=2,d=2,fps=0.05,memory=2KiB",
+            "rowlru:slots=4,bits=8,memory=1KiB,tracked=0.7",
+            "lru:memory=4KiB",
+        ]
+        .map(|text| text.parse().unwrap())
+        .to_vec();
+        for stream in [
+            Stream::with_distinct_share(70_000, 0.4).unwrap(),
+            Stream::zipf(40_000, 5000, 1.1).unwrap(),
+        ] {
+            for window in [None, Some(500)] {
+                let options = Options {
+                    seed: 9,
+                    points: 7,
+                    ages: true,
+                    window,
+                };
+                let evaluations = evaluate(&specs, &stream, &options, &|_| ()).unwrap();
+                for (spec, evaluation) in specs.iter().zip(&evaluations) {
+                    let (score, missed) = model(spec, &stream, &options);
+                    assert_eq!(evaluation.score, score, "{spec} on {stream}");
+                    assert_eq!(evaluation.ages.len(), missed.len(), "{spec} on {stream}");
+                    for bin in &evaluation.ages {
+                        assert_eq!(bin.missed, missed[&bin.from.ilog2()], "{spec}: {bin:?}");
+                        assert_eq!(bin.below, 2 * bin.from);
+                    }
+                    let duplicates: u64 = evaluation.ages.iter().map(|bin| bin.duplicates).sum();
+                    assert_eq!(duplicates, score.duplicates);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn points_divide_the_stream_and_add_up() {
+        let stream = Stream::with_distinct_share(100_003, 0.5).unwrap();
+        let spec = "bsbf:k=2,memory=4KiB".parse().unwrap();
+        let options = Options {
+            points: 10,
+            ..Options::default()
+        };
+        let told = AtomicU64::new(0);
+        let progress = |records| {
+            told.fetch_add(records, Relaxed);
+        };
+        let evaluation = evaluate(&[spec], &stream, &options, &progress)
+            .unwrap()
+            .remove(0);
+        assert_eq!(told.load(Relaxed), 100_003);
+        assert!(evaluation.ages.is_empty());
+        let points = &evaluation.points;
+        assert_eq!(points.len(), 10);
+        assert_eq!(points[9].records, 100_003);
+        assert_eq!(points[9].total, evaluation.score);
+        assert_eq!(points[9].load, evaluation.load);
+        let recent: u64 = points.iter().map(|point| point.recent.arrivals()).sum();
+        assert_eq!(recent, 100_003);
+        assert!(points.iter().zip(1..).all(|(point, number)| {
+            point.records == 100_003 * number / 10 && point.total.arrivals() == point.records
+        }));
+        // The fill of BSBF rises to its fixed point.
+        let loads: Vec<f64> = points.iter().filter_map(|point| point.load).collect();
+        assert!(loads[0] > 0.05 && loads.is_sorted() && (loads[9] - 0.5).abs() < 0.15);
+        assert_eq!(evaluation.memory_bytes / 4096, 1);
+        let bits = evaluation.bits_per_key() * evaluation.score.distinct as f64;
+        assert!((bits - evaluation.memory_bytes as f64 * 8.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn what_cannot_be_run_is_said() {
+        let stream = Stream::with_distinct_share(1000, 0.5).unwrap();
+        let spec: FilterSpec = "rlbsbf:k=0,memory=1KiB".parse().unwrap();
+        let run = |spec, stream: &Stream, ages| {
+            let options = Options {
+                ages,
+                ..Options::default()
+            };
+            evaluate(&[spec], stream, &options, &|_| ())
+                .err()
+                .map(|error| error.to_string())
+        };
+        assert_eq!(
+            run(spec, &stream, false).unwrap(),
+            "rlbsbf:k=0,memory=1KiB: k: 0 is not possible; allowed: 1 to 64"
+        );
+        let spec = "bloom:k=1,memory=1KiB".parse().unwrap();
+        let long = Stream::uniform(1 << 33, 100).unwrap();
+        let error = run(spec, &long, true).unwrap();
+        assert!(
+            error.starts_with("the exact oracle: records: 8589934592"),
+            "{error}"
+        );
+        let wide = Stream::uniform(100, u64::MAX).unwrap();
+        let error = run(spec, &wide, false).unwrap();
+        assert!(error.starts_with("the exact oracle: memory"), "{error}");
+    }
+}

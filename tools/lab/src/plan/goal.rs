@@ -1,0 +1,392 @@
+//! What is asked of a filter, and how near one comes to it.
+
+use std::cmp::Ordering;
+
+use echoless::SpecError;
+use serde::Serialize;
+
+use crate::oracle::Score;
+
+/// The error rates of a filter on a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Rates {
+    /// False positives as a share of the distinct arrivals.
+    pub fpr: f64,
+    /// False negatives as a share of the duplicate arrivals.
+    pub fnr: f64,
+}
+
+/// Rates, and how high they may well be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Prediction {
+    /// What to expect.
+    pub rates: Rates,
+    /// What will hardly be passed: bounds are compared with this.
+    pub cautious: Rates,
+}
+
+impl Prediction {
+    /// Rates without noise, from a formula.
+    #[must_use]
+    pub const fn exact(rates: Rates) -> Self {
+        Self {
+            rates,
+            cautious: rates,
+        }
+    }
+
+    /// From errors counted. Counts that stand for no more than luck are raised by two standard deviations and the rule of three; `limit` is an FPR that
+    /// is known not to be passed, and stands where too few false positives were seen to tell.
+    #[must_use]
+    pub fn counted(score: &Score, limit: Option<f64>) -> Self {
+        const FEW: u64 = 10;
+        let cautious = |errors: u64, arrivals: u64| {
+            let errors = errors as f64;
+            ((errors + 2.0 * errors.sqrt() + 3.0) / arrivals.max(1) as f64).min(1.0)
+        };
+        let highest = cautious(score.false_positives, score.distinct).min(limit.unwrap_or(1.0));
+        Self {
+            rates: Rates {
+                fpr: if score.false_positives < FEW && limit.is_some() {
+                    highest
+                } else {
+                    score.fpr()
+                },
+                fnr: score.fnr(),
+            },
+            cautious: Rates {
+                fpr: highest,
+                fnr: cautious(score.false_negatives, score.duplicates),
+            },
+        }
+    }
+}
+
+/// What one error of each kind costs, in any unit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Costs {
+    /// A distinct record that is taken for a duplicate.
+    pub false_positive: f64,
+    /// A duplicate that is missed.
+    pub false_negative: f64,
+}
+
+/// What is asked for: bounds, costs, both or (by default) a low sum of the two rates.
+///
+/// # Examples
+/// ```
+/// use std::cmp::Ordering;
+/// use echoless_lab::plan::{Goal, Prediction, Rates};
+/// let goal = Goal { max_fpr: Some(0.3), max_fnr: Some(0.25), costs: None };
+/// let predicted = |fpr, fnr| Prediction::exact(Rates { fpr, fnr });
+/// let meets = goal.rank(&predicted(0.25, 0.2), 2.0, 0.6);
+/// let misses = goal.rank(&predicted(0.0, 0.5), 1.0, 0.6);
+/// assert_eq!(meets.compare(&misses), Ordering::Less);
+/// assert_eq!((meets.tightest, misses.tightest), (Some(0.25 / 0.3), Some(2.0)));
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Goal {
+    /// The highest FPR allowed.
+    pub max_fpr: Option<f64>,
+    /// The highest FNR allowed.
+    pub max_fnr: Option<f64>,
+    /// What errors cost.
+    pub costs: Option<Costs>,
+}
+
+/// A bound counts as met with room if this share of it is not passed: predictions are not exact, and streams differ.
+const ROOM: f64 = 0.9;
+
+/// How a filter stands to a goal; less is better.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rank {
+    /// The largest of rate / bound; `None` without bounds. At most 1 meets them.
+    pub tightest: Option<f64>,
+    /// What is minimised among the filters that meet the bounds with room: the cost of errors per record, or a sum of rates, or the cache lines.
+    pub objective: f64,
+    /// What decides between equals.
+    second: f64,
+}
+
+impl Rank {
+    /// Whether all bounds are met with room to spare.
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        self.tightest.is_none_or(|ratio| ratio <= ROOM)
+    }
+
+    /// Whether all bounds are met.
+    #[must_use]
+    pub fn meets_bounds(&self) -> bool {
+        self.tightest.is_none_or(|ratio| ratio <= 1.0)
+    }
+
+    /// `Less` if this one is the better.
+    ///
+    /// Those with room come first, in the order of the objective; then the others, by their distance from the bounds.
+    #[must_use]
+    pub fn compare(&self, other: &Self) -> Ordering {
+        let missed = |rank: &Self| {
+            if rank.has_room() {
+                0.0
+            } else {
+                rank.tightest.unwrap_or(0.0)
+            }
+        };
+        missed(self)
+            .total_cmp(&missed(other))
+            .then(self.objective.total_cmp(&other.objective))
+            .then(self.second.total_cmp(&other.second))
+    }
+}
+
+impl Goal {
+    /// Refuses bounds and costs that make no sense.
+    ///
+    /// # Errors
+    /// [`SpecError`] if a bound is not from 0 to 1, or a cost is negative or not a number.
+    pub fn check(&self) -> Result<(), SpecError> {
+        for (field, bound) in [("max-fpr", self.max_fpr), ("max-fnr", self.max_fnr)] {
+            if let Some(bound) = bound.filter(|bound| !(0.0..=1.0).contains(bound)) {
+                return Err(SpecError::new(field, bound.to_string(), "a rate, 0 to 1"));
+            }
+        }
+        let costs = self.costs.map(|costs| {
+            [
+                ("cost-fpr", costs.false_positive),
+                ("cost-fnr", costs.false_negative),
+            ]
+        });
+        for (field, cost) in costs.into_iter().flatten() {
+            if !(cost >= 0.0 && cost.is_finite()) {
+                return Err(SpecError::new(field, cost.to_string(), "0 or more"));
+            }
+        }
+        Ok(())
+    }
+
+    /// How a filter of which this is predicted, touching so many cache lines a key, stands on a stream of which `fresh_share` is distinct.
+    #[must_use]
+    pub fn rank(&self, predicted: &Prediction, lines: f64, fresh_share: f64) -> Rank {
+        let Prediction { rates, cautious } = *predicted;
+        let ratio = |rate: f64, bound: Option<f64>| {
+            bound.map(|bound| if rate == 0.0 { 0.0 } else { rate / bound })
+        };
+        let ratios = [
+            ratio(cautious.fpr, self.max_fpr),
+            ratio(cautious.fnr, self.max_fnr),
+        ];
+        let tightest = ratios.into_iter().flatten().reduce(f64::max);
+        let sum = rates.fpr + rates.fnr;
+        let (objective, second) = match (self.costs, self.max_fpr, self.max_fnr) {
+            (Some(costs), ..) => {
+                let wrong = costs.false_positive * rates.fpr * fresh_share;
+                let missed = costs.false_negative * rates.fnr * (1.0 - fresh_share);
+                (wrong + missed, lines)
+            }
+            // With both rates bounded, all that meet the bounds will do: the cheapest to run is the best.
+            (None, Some(_), Some(_)) => (lines, tightest.unwrap_or(0.0)),
+            (None, Some(_), None) => (rates.fnr, lines),
+            (None, None, Some(_)) => (rates.fpr, lines),
+            (None, None, None) => (sum, lines),
+        };
+        Rank {
+            tightest,
+            objective,
+            second,
+        }
+    }
+
+    /// Says in words how a filter with these rates stands.
+    #[must_use]
+    pub fn why(&self, rates: Rates, rank: &Rank) -> String {
+        let percent = |rate: f64| format!("{:.3} %", 100.0 * rate);
+        let mut over = Vec::new();
+        for (name, rate, bound) in [
+            ("FPR", rates.fpr, self.max_fpr),
+            ("FNR", rates.fnr, self.max_fnr),
+        ] {
+            if let Some(bound) = bound.filter(|bound| rate > *bound) {
+                over.push(format!("{name} {} over {}", percent(rate), percent(bound)));
+            }
+        }
+        let mut reasons = Vec::new();
+        match rank.tightest {
+            None => {}
+            Some(_) if !over.is_empty() => return over.join(", "),
+            Some(ratio) if rank.has_room() => {
+                reasons.push(format!("bounds met, {ratio:.2} of the tighter used"));
+            }
+            Some(_) => reasons.push("bounds met barely".into()),
+        }
+        reasons.push(match (self.costs, self.max_fpr, self.max_fnr) {
+            (Some(_), ..) => format!("errors cost {:.4e} a record", rank.objective),
+            (None, Some(_), Some(_)) => format!("{:.1} lines a key", rank.objective),
+            (None, Some(_), None) => format!("FNR {}", percent(rates.fnr)),
+            (None, None, Some(_)) => format!("FPR {}", percent(rates.fpr)),
+            (None, None, None) => format!("FPR + FNR {}", percent(rank.objective)),
+        });
+        reasons.join("; ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn exact(fpr: f64, fnr: f64) -> Prediction {
+        Prediction::exact(Rates { fpr, fnr })
+    }
+
+    /// The index of the best of some rates, each at its number of lines.
+    fn best(goal: Goal, fresh_share: f64, filters: &[(f64, f64, f64)]) -> usize {
+        let ranks: Vec<Rank> = filters
+            .iter()
+            .map(|(fpr, fnr, lines)| goal.rank(&exact(*fpr, *fnr), *lines, fresh_share))
+            .collect();
+        (0..filters.len())
+            .min_by(|one, two| ranks[*one].compare(&ranks[*two]))
+            .unwrap()
+    }
+
+    #[test]
+    fn without_a_goal_the_sum_of_the_rates_decides() {
+        let filters = [(0.3, 0.2, 1.0), (0.1, 0.35, 9.0), (0.0, 0.5, 1.0)];
+        assert_eq!(best(Goal::default(), 0.5, &filters), 1);
+        let equal = [(0.2, 0.1, 5.0), (0.1, 0.2, 4.0)];
+        assert_eq!(best(Goal::default(), 0.5, &equal), 1);
+    }
+
+    #[test]
+    fn costs_weigh_errors_by_how_often_they_can_happen() {
+        let goal = Goal {
+            costs: Some(Costs {
+                false_positive: 1.0,
+                false_negative: 1.0,
+            }),
+            ..Goal::default()
+        };
+        let filters = [(0.2, 0.1, 1.0), (0.1, 0.2, 1.0)];
+        assert_eq!(best(goal, 0.9, &filters), 1);
+        assert_eq!(best(goal, 0.1, &filters), 0);
+    }
+
+    #[test]
+    fn with_both_bounds_the_cheapest_that_has_room_wins() {
+        let goal = Goal {
+            max_fpr: Some(0.1),
+            max_fnr: Some(0.1),
+            costs: None,
+        };
+        let filters = [
+            (0.01, 0.01, 8.0),
+            (0.08, 0.08, 2.0),
+            (0.095, 0.0, 1.0),
+            (0.0, 0.2, 1.0),
+        ];
+        assert_eq!(best(goal, 0.5, &filters), 1);
+        // None with room: the nearest.
+        assert_eq!(best(goal, 0.5, &filters[2..]), 0);
+        assert_eq!(best(goal, 0.5, &[(0.5, 0.0, 1.0), (0.0, 0.3, 9.0)]), 1);
+    }
+
+    #[test]
+    fn with_one_bound_the_other_rate_decides() {
+        let goal = Goal {
+            max_fnr: Some(0.1),
+            ..Goal::default()
+        };
+        assert_eq!(
+            best(
+                goal,
+                0.5,
+                &[(0.3, 0.0, 1.0), (0.2, 0.05, 9.0), (0.1, 0.1, 1.0)]
+            ),
+            1
+        );
+        let goal = Goal {
+            max_fpr: Some(0.0),
+            ..Goal::default()
+        };
+        assert_eq!(best(goal, 0.5, &[(1e-9, 0.0, 1.0), (0.0, 0.9, 1.0)]), 1);
+    }
+
+    #[test]
+    fn reasons_name_what_decides() {
+        let goal = Goal {
+            max_fpr: Some(0.1),
+            max_fnr: Some(0.1),
+            costs: None,
+        };
+        let why = |goal: &Goal, fpr, fnr| {
+            let predicted = exact(fpr, fnr);
+            goal.why(predicted.rates, &goal.rank(&predicted, 3.0, 0.5))
+        };
+        assert_eq!(why(&goal, 0.2, 0.05), "FPR 20.000 % over 10.000 %");
+        assert_eq!(
+            why(&goal, 0.05, 0.02),
+            "bounds met, 0.50 of the tighter used; 3.0 lines a key"
+        );
+        assert!(why(&goal, 0.05, 0.099).starts_with("bounds met barely; "));
+        assert_eq!(why(&Goal::default(), 0.05, 0.02), "FPR + FNR 7.000 %");
+    }
+
+    #[test]
+    fn few_errors_may_have_been_luck() {
+        let score = |false_positives, false_negatives| Score {
+            distinct: 1000,
+            false_positives,
+            duplicates: 2000,
+            false_negatives,
+        };
+        let none = Prediction::counted(&score(0, 0), None);
+        assert_eq!(none.rates, Rates { fpr: 0.0, fnr: 0.0 });
+        assert_eq!(
+            none.cautious,
+            Rates {
+                fpr: 0.003,
+                fnr: 0.0015
+            }
+        );
+        let limited = Prediction::counted(&score(0, 100), Some(1e-9));
+        assert_eq!((limited.rates.fpr, limited.cautious.fpr), (1e-9, 1e-9));
+        assert_eq!(
+            (limited.rates.fnr, limited.cautious.fnr),
+            (0.05, 123.0 / 2000.0)
+        );
+        let many = Prediction::counted(&score(400, 0), Some(0.5));
+        assert_eq!((many.rates.fpr, many.cautious.fpr), (0.4, 0.443));
+    }
+
+    #[test]
+    fn impossible_goals_name_the_field() {
+        let costs = |false_positive, false_negative| Goal {
+            costs: Some(Costs {
+                false_positive,
+                false_negative,
+            }),
+            ..Goal::default()
+        };
+        for (goal, field) in [
+            (
+                Goal {
+                    max_fpr: Some(1.5),
+                    ..Goal::default()
+                },
+                "max-fpr",
+            ),
+            (
+                Goal {
+                    max_fnr: Some(f64::NAN),
+                    ..Goal::default()
+                },
+                "max-fnr",
+            ),
+            (costs(-1.0, 1.0), "cost-fpr"),
+            (costs(1.0, f64::INFINITY), "cost-fnr"),
+        ] {
+            assert_eq!(goal.check().map_err(|error| error.field), Err(field));
+        }
+        assert_eq!(costs(0.0, 2.0).check(), Ok(()));
+    }
+}

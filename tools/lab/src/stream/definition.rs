@@ -1,0 +1,330 @@
+//! What a stream is: its length, its universe and the distribution that its keys follow.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use echoless::spec::Options;
+use echoless::{KeyHash, SpecError};
+
+use super::count::{format_count, parse_count};
+use super::draws::Draws;
+
+/// A stream of keys, numbered from 0 to below its universe, so that an exact oracle needs one entry for each.
+///
+/// In text, `uniform:records=10M,distinct=0.6` (or `universe=12M` in place of the share of distinct records) and
+/// `zipf:records=10M,universe=1M,exponent=1.1`.
+///
+/// # Examples
+/// ```
+/// use echoless_lab::stream::Stream;
+/// let stream: Stream = "uniform:records=1M,distinct=0.6".parse()?;
+/// assert_eq!(stream.records(), 1_000_000);
+/// let mut draws = stream.draws(7);
+/// let mut keys = [0; 100];
+/// assert_eq!(draws.fill(&mut keys), 100);
+/// assert!(keys.iter().all(|key| *key < stream.universe()));
+///
+/// let error = "uniform:records=1M,distinct=1.5".parse::<Stream>().unwrap_err();
+/// assert_eq!(error.field, "distinct");
+/// # Ok::<(), echoless::SpecError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stream {
+    records: u64,
+    universe: u64,
+    distribution: Distribution,
+}
+
+/// How the keys are drawn.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Distribution {
+    /// All alike, with replacement.
+    Uniform,
+    /// Key r with a weight of (r + 1)^-exponent, with replacement.
+    Zipf { exponent: f64 },
+    /// As they came once; a key is its place among the distinct ones.
+    Recorded(Arc<[u32]>),
+}
+
+impl Stream {
+    /// So many uniform draws from `0..universe`.
+    ///
+    /// # Errors
+    /// [`SpecError`] if either is 0.
+    pub fn uniform(records: u64, universe: u64) -> Result<Self, SpecError> {
+        Ok(Self {
+            records: above_zero("records", records)?,
+            universe: above_zero("universe", universe)?,
+            distribution: Distribution::Uniform,
+        })
+    }
+
+    /// Uniform draws of which this share is expected to be distinct: U solves share = (1 - e^(-N/U)) / (N/U).
+    ///
+    /// # Errors
+    /// [`SpecError`] if there are no records, or the share is not above 0 and below 1.
+    pub fn with_distinct_share(records: u64, share: f64) -> Result<Self, SpecError> {
+        if !(share > 0.0 && share < 1.0) {
+            let allowed = "a share above 0 and below 1";
+            return Err(SpecError::new("distinct", share.to_string(), allowed));
+        }
+        // The right side falls as draws for each key of the universe grow.
+        let distinct = |draws: f64| -(-draws).exp_m1() / draws;
+        let (mut low, mut high) = (1e-9_f64, 1e9_f64);
+        for _ in 0..200 {
+            let middle = (low * high).sqrt();
+            if distinct(middle) > share {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        let universe = (records as f64 / low).round().max(1.0) as u64;
+        Self::uniform(records, universe)
+    }
+
+    /// So many draws from `0..universe` by Zipf's distribution.
+    ///
+    /// # Errors
+    /// [`SpecError`] if there are no records, no keys, or the exponent is not above 0 and at most 10.
+    pub fn zipf(records: u64, universe: u64, exponent: f64) -> Result<Self, SpecError> {
+        if !(exponent > 0.0 && exponent <= 10.0) {
+            let allowed = "a number above 0, at most 10";
+            return Err(SpecError::new("exponent", exponent.to_string(), allowed));
+        }
+        Ok(Self {
+            records: above_zero("records", records)?,
+            universe: above_zero("universe", universe)?,
+            distribution: Distribution::Zipf { exponent },
+        })
+    }
+
+    /// The stream of these keys, in their order, told apart by their hashes. It takes 4 bytes a record.
+    ///
+    /// # Errors
+    /// [`SpecError`] if there are none, or 2^32 distinct ones and more.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::KeyHash;
+    /// use echoless_lab::stream::Stream;
+    /// let stream = Stream::recorded([7, 9, 7].map(KeyHash))?;
+    /// assert_eq!((stream.records(), stream.universe()), (3, 2));
+    /// # Ok::<(), echoless::SpecError>(())
+    /// ```
+    pub fn recorded(keys: impl IntoIterator<Item = KeyHash>) -> Result<Self, SpecError> {
+        let mut places = HashMap::new();
+        let mut records = Vec::new();
+        for key in keys {
+            let next = places.len();
+            let place = match places.entry(key) {
+                Entry::Occupied(entry) => *entry.get(),
+                Entry::Vacant(entry) => *entry.insert(u32::try_from(next).map_err(|_| {
+                    SpecError::new("input", "2^32 distinct keys", "fewer distinct keys")
+                })?),
+            };
+            records.push(place);
+        }
+        Ok(Self {
+            records: above_zero("records", records.len() as u64)?,
+            universe: places.len() as u64,
+            distribution: Distribution::Recorded(records.into()),
+        })
+    }
+
+    /// The length of the stream.
+    #[must_use]
+    pub const fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// The keys are below this.
+    #[must_use]
+    pub const fn universe(&self) -> u64 {
+        self.universe
+    }
+
+    /// Whether the keys are uniform draws, which the formulas are about.
+    #[must_use]
+    pub fn is_uniform(&self) -> bool {
+        self.distribution == Distribution::Uniform
+    }
+
+    /// Whether the keys came from outside.
+    #[must_use]
+    pub const fn is_recorded(&self) -> bool {
+        matches!(self.distribution, Distribution::Recorded(_))
+    }
+
+    /// The distinct records to expect of uniform draws, U (1 - e^(-N/U)); of others the most there can be.
+    #[must_use]
+    pub fn expected_distinct(&self) -> f64 {
+        let universe = self.universe as f64;
+        match self.distribution {
+            Distribution::Uniform => -universe * (-(self.records as f64) / universe).exp_m1(),
+            Distribution::Zipf { .. } | Distribution::Recorded(_) => {
+                universe.min(self.records as f64)
+            }
+        }
+    }
+
+    /// The draws, the same for equal seeds.
+    #[must_use]
+    pub fn draws(&self, seed: u64) -> Draws {
+        Draws::new(self.records, self.universe, self.distribution.clone(), seed)
+    }
+}
+
+fn above_zero(field: &'static str, count: u64) -> Result<u64, SpecError> {
+    if count == 0 {
+        return Err(SpecError::new(field, "0", "1 or more"));
+    }
+    Ok(count)
+}
+
+impl FromStr for Stream {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        let (name, options) = text.split_once(':').unwrap_or((text, ""));
+        let mut options = Options::parse(options)?;
+        let mut count = |field| {
+            let text = options.take(field);
+            text.map(|text| parse_count(field, &text)).transpose()
+        };
+        let missing = |field, example| SpecError::new(field, "nothing", example);
+        let records = count("records")?;
+        let universe = count("universe")?;
+        let records = |example| records.ok_or_else(|| missing("records", example));
+        let stream = match name {
+            "uniform" => {
+                let records = records("a number, as in uniform:records=10M,distinct=0.6")?;
+                let distinct: Option<f64> = options.number("distinct", "a number")?;
+                match (distinct, universe) {
+                    (Some(share), None) => Self::with_distinct_share(records, share)?,
+                    (None, Some(universe)) => Self::uniform(records, universe)?,
+                    (share, _) => {
+                        let asked = share.map_or("nothing".into(), |share| share.to_string());
+                        let allowed = "either distinct or universe";
+                        return Err(SpecError::new("distinct", asked, allowed));
+                    }
+                }
+            }
+            "zipf" => {
+                let records = records("a number, as in zipf:records=10M,universe=1M")?;
+                let universe = universe
+                    .ok_or_else(|| missing("universe", "a number, as in zipf:universe=1M"))?;
+                Self::zipf(records, universe, options.decimal("exponent", 1.0)?)?
+            }
+            _ => return Err(SpecError::new("stream", name, "uniform, zipf")),
+        };
+        options.finish()?;
+        Ok(stream)
+    }
+}
+
+impl fmt::Display for Stream {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let records = format_count(self.records);
+        let universe = format_count(self.universe);
+        match &self.distribution {
+            Distribution::Uniform => {
+                write!(formatter, "uniform:records={records},universe={universe}")
+            }
+            Distribution::Zipf { exponent } => write!(
+                formatter,
+                "zipf:records={records},universe={universe},exponent={exponent}"
+            ),
+            Distribution::Recorded(_) => write!(
+                formatter,
+                "{records} recorded keys, {universe} of them distinct"
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    fn all(stream: &Stream, seed: u64) -> Vec<u64> {
+        let mut keys = vec![0; stream.records() as usize + 1];
+        let len = stream.draws(seed).fill(&mut keys);
+        keys.truncate(len);
+        keys
+    }
+
+    #[test]
+    fn the_share_of_distinct_records_is_as_asked() {
+        for share in [0.05, 0.15, 0.6, 0.9, 0.99] {
+            let stream = Stream::with_distinct_share(400_000, share).unwrap();
+            let keys: HashSet<u64> = all(&stream, 5).into_iter().collect();
+            let measured = keys.len() as f64 / 400_000.0;
+            assert!((measured - share).abs() < 0.003, "{share}: {measured}");
+            let expected = stream.expected_distinct() / 400_000.0;
+            assert!((expected - share).abs() < 1e-5, "{share}: {expected}");
+        }
+    }
+
+    #[test]
+    fn recorded_keys_come_back_in_order() {
+        let stream = Stream::recorded([5, 5, 2, 9, 2].map(KeyHash)).unwrap();
+        assert_eq!(all(&stream, 1), [0, 0, 1, 2, 1]);
+        assert_eq!((stream.records(), stream.universe()), (5, 3));
+        assert!(Stream::recorded([]).is_err());
+    }
+
+    #[test]
+    fn zipf_draws_prefer_the_first_keys() {
+        let stream = Stream::zipf(200_000, 1000, 1.0).unwrap();
+        let keys = all(&stream, 2);
+        let harmonic: f64 = (1..=1000).map(|rank| 1.0 / f64::from(rank)).sum();
+        for key in [0, 1, 9] {
+            let share = keys.iter().filter(|drawn| **drawn == key).count() as f64 / 200_000.0;
+            let expected = 1.0 / ((key + 1) as f64 * harmonic);
+            assert!((share / expected - 1.0).abs() < 0.1, "{key}: {share}");
+        }
+        assert!(keys.iter().all(|key| *key < 1000));
+    }
+
+    #[test]
+    fn streams_survive_their_text() {
+        for text in [
+            "uniform:records=10M,universe=12345",
+            "zipf:records=3k,universe=1M,exponent=1.25",
+        ] {
+            let stream: Stream = text.parse().unwrap();
+            assert_eq!(stream.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn impossible_streams_name_the_field() {
+        for (text, field) in [
+            ("", "stream"),
+            ("normal:records=1", "stream"),
+            ("uniform", "records"),
+            ("uniform:records=0,distinct=0.5", "records"),
+            ("uniform:records=1k", "distinct"),
+            ("uniform:records=1k,distinct=1", "distinct"),
+            ("uniform:records=1k,distinct=0", "distinct"),
+            ("uniform:records=1k,distinct=x", "distinct"),
+            ("uniform:records=1k,distinct=0.5,universe=10", "distinct"),
+            ("uniform:records=1k,universe=0", "universe"),
+            ("uniform:records=1k,distinct=0.5,colour=red", "option"),
+            ("uniform:records", "option"),
+            ("zipf:universe=5", "records"),
+            ("zipf:records=5", "universe"),
+            ("zipf:records=5,universe=5,exponent=0", "exponent"),
+            ("zipf:records=5,universe=5,exponent=11", "exponent"),
+        ] {
+            let error = text.parse::<Stream>().expect_err(text);
+            assert_eq!(error.field, field, "{text}: {error}");
+        }
+    }
+}
