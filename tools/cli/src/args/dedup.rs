@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args as ClapArgs;
 use clap::builder::PossibleValuesParser;
 
+use super::format::FormatArgs;
 use crate::records::keys::Missing;
 
 /// Pass on the first occurrence of every record, in order
@@ -14,17 +15,8 @@ pub(crate) struct DedupArgs {
     #[arg(value_name = "FILE")]
     pub(crate) inputs: Vec<PathBuf>,
 
-    /// Records end at NUL instead of at newline
-    #[arg(short = 'z', long, conflicts_with_all = ["csv", "crlf"], help_heading = "Records")]
-    pub(crate) null: bool,
-
-    /// A CR before the newline belongs to the line ending, not to the record
-    #[arg(long, help_heading = "Records")]
-    pub(crate) crlf: bool,
-
-    /// Fields may be quoted (RFC 4180) and then hold delimiters, newlines and doubled quotes; implies --crlf
-    #[arg(long, help_heading = "Records")]
-    pub(crate) csv: bool,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
 
     /// Longest record, terminator included: a stray quote or a missing terminator must not take all memory
     #[arg(

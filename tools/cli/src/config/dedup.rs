@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::files::{Source, Target};
 use crate::number::{parse_rate, parse_size};
 use crate::records::fields::{FieldList, parse_delimiter};
-use crate::records::framing::Framing;
+use crate::records::format::SharedFormat;
 use crate::records::keys::Missing;
 use crate::spec_file::read_spec;
 
@@ -23,13 +23,12 @@ use crate::spec_file::read_spec;
 #[derive(Debug)]
 pub(crate) struct DedupConfig {
     pub(crate) sources: Vec<Source>,
-    pub(crate) framing: Framing,
+    pub(crate) format: SharedFormat,
     /// The longest record, terminator included.
     pub(crate) max_record: usize,
     pub(crate) header: bool,
     /// The fields to compare; `None` compares whole records.
     pub(crate) key: Option<FieldList>,
-    pub(crate) delimiter: u8,
     pub(crate) missing: Missing,
     pub(crate) hasher: KeyHasher,
     /// Whether the hash has a secret key.
@@ -53,7 +52,7 @@ impl TryFrom<DedupArgs> for DedupConfig {
     type Error = Failure;
 
     fn try_from(args: DedupArgs) -> Result<Self, Failure> {
-        if args.delimiter.is_some() && args.key.is_none() && !args.csv {
+        if args.delimiter.is_some() && args.key.is_none() && !args.format.needs_delimiter() {
             return Err(SpecError::new(
                 "delimiter",
                 "a delimiter of whole records",
@@ -65,16 +64,7 @@ impl TryFrom<DedupArgs> for DedupConfig {
             Some(text) => parse_delimiter(text)?,
             None => b',',
         };
-        let framing = if args.null {
-            Framing::Nul
-        } else if args.csv {
-            Framing::Csv { delimiter }
-        } else if args.crlf {
-            Framing::CrLf
-        } else {
-            Framing::Lf
-        };
-        framing.check_delimiter(delimiter)?;
+        let format = args.format.build(delimiter)?;
         let key = match &args.key {
             Some(text) => Some(FieldList::parse(text, args.header)?),
             None => None,
@@ -96,13 +86,12 @@ impl TryFrom<DedupArgs> for DedupConfig {
         };
         Ok(Self {
             sources,
-            framing,
+            format,
             max_record: parse_size("max-record", &args.max_record)?
                 .try_into()
                 .unwrap_or(usize::MAX),
             header: args.header,
             key,
-            delimiter,
             missing: args.missing.unwrap_or(Missing::Error),
             hasher,
             keyed_hash,

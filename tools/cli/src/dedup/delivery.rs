@@ -40,7 +40,7 @@ impl Delivery {
             outputs: Outputs::open(config)?,
             begun: false,
             sources: config.sources.clone(),
-            place: RecordPosition::new(config.framing),
+            place: RecordPosition::new(config.format.clone()),
             counts: Counts::default(),
             audit: Audit::new(),
             progress: Progress::new(total, !config.quiet, records_on_stdout),
@@ -156,10 +156,10 @@ impl Outputs {
         let records = targets.open(&config.output)?;
         let mut side = |target: &Target| {
             let target = targets.open(target)?;
-            Ok::<_, Failure>(Sink::side(target, config.framing))
+            Ok::<_, Failure>(Sink::side(target, config.format.clone()))
         };
         Ok(Self {
-            records: Sink::main(records, config.framing),
+            records: Sink::main(records, config.format.clone()),
             dropped: config.duplicates.as_ref().map(&mut side).transpose()?,
             stats: config.stats.as_ref().map(&mut side).transpose()?,
             count: config.count,
