@@ -56,7 +56,7 @@ pub(crate) struct DedupArgs {
     #[arg(long, value_enum, requires = "key", help_heading = "Key")]
     pub(crate) missing: Option<Missing>,
 
-    /// Memory of the filter [default: 256MiB]: 64k, 256MiB, 2G (powers of 1024), 500MB (powers of 1000)
+    /// Memory of the filter: 64k, 256MiB, 2G (powers of 1024) or 500MB (powers of 1000) [default: 256MiB; for short files the least in which the probability of an eviction stays below 1e-6]
     #[arg(
         short,
         long,
@@ -112,7 +112,7 @@ pub(crate) struct DedupArgs {
     )]
     pub(crate) hash_key: Option<PathBuf>,
 
-    /// Threads that share the work; the output is the same for any number [default: one for each core]
+    /// Number of threads; the output is the same for any number [default: one for each core, and at most one for each 4 MiB of files]
     #[arg(long, value_name = "N", help_heading = "Threads")]
     pub(crate) threads: Option<u64>,
 

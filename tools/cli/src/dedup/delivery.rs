@@ -33,7 +33,6 @@ pub(crate) struct Delivery {
 impl Delivery {
     /// Opens the outputs of a config; nothing is written before the first chunk comes.
     pub(crate) fn open(config: &DedupConfig, began: Instant) -> Result<Self, Failure> {
-        let total: Option<u64> = config.sources.iter().map(Source::len).sum();
         let records_on_stdout = matches!(config.output, Target::Stdout) && !config.count;
         Ok(Self {
             began,
@@ -43,7 +42,7 @@ impl Delivery {
             place: RecordPosition::new(config.format.clone()),
             counts: Counts::default(),
             audit: Audit::new(),
-            progress: Progress::new(total, !config.quiet, records_on_stdout),
+            progress: Progress::new(config.input_bytes, !config.quiet, records_on_stdout),
         })
     }
 
