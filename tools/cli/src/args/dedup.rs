@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 use clap::builder::PossibleValuesParser;
+use echoless::{Kernel, Replacement};
 
 use super::format::FormatArgs;
 use crate::records::keys::Missing;
@@ -87,11 +88,11 @@ pub(crate) struct DedupArgs {
     pub(crate) fpr: String,
 
     /// Which key a full line forgets: the oldest, the least recently used, or the oldest counting repeats
-    #[arg(long, default_value = "fifo", value_parser = PossibleValuesParser::new(["fifo", "lru", "qqhtd"]), help_heading = "Filter")]
+    #[arg(long, default_value = "fifo", value_parser = PossibleValuesParser::new(Replacement::ALL.map(Replacement::name)), help_heading = "Filter")]
     pub(crate) replacement: String,
 
     /// Which implementation of the hot loops to run; all give the same result
-    #[arg(long, default_value = "auto", value_parser = PossibleValuesParser::new(["auto", "scalar", "portable", "avx2", "avx512"]), help_heading = "Filter")]
+    #[arg(long, default_value = "auto", value_parser = PossibleValuesParser::new(kernels()), help_heading = "Filter")]
     pub(crate) kernel: String,
 
     /// Seed of the key hash, which is fast and no secret: whoever can choose records can choose some that are taken for duplicates
@@ -152,4 +153,9 @@ pub(crate) struct DedupArgs {
     /// No summary and no progress, only errors
     #[arg(short, long, help_heading = "Output")]
     pub(crate) quiet: bool,
+}
+
+/// The values of `--kernel`.
+fn kernels() -> impl Iterator<Item = &'static str> {
+    std::iter::once("auto").chain(Kernel::ALL.map(Kernel::name))
 }

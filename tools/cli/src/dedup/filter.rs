@@ -29,7 +29,7 @@ impl FilterChoice {
         let spec = match (spec.memory(), memory) {
             (Some(own), Some(asked)) if own != asked => {
                 let allowed = format!("{}, which the filter names itself", format_bytes(own));
-                return Err(SpecError::new("memory", format_bytes(asked), allowed));
+                return Err(SpecError::new("--memory", format_bytes(asked), allowed));
             }
             (Some(_), _) => spec,
             (None, asked) => spec.with_memory(asked.unwrap_or(DEFAULT_MEMORY)),

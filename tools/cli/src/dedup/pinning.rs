@@ -14,12 +14,12 @@ pub(crate) fn cores(pin: bool, threads: usize) -> Result<Vec<Option<usize>>, Spe
     let cores = available_parallelism().map_or(1, NonZeroUsize::get);
     if threads > cores {
         let allowed = format!("1 to {cores} with --pin, a core for each");
-        return Err(SpecError::new("threads", threads.to_string(), allowed));
+        return Err(SpecError::new("--threads", threads.to_string(), allowed));
     }
     let places = Pinning::Spread.cores(threads)?;
     if places.contains(&None) {
         let allowed = "nothing, for this system does not say which cores there are";
-        return Err(SpecError::new("pin", "a core for each thread", allowed));
+        return Err(SpecError::new("--pin", "a core for each thread", allowed));
     }
     Ok(places)
 }
@@ -31,5 +31,5 @@ pub(crate) fn pin(core: Option<usize>) -> Result<(), SpecError> {
     }
     let asked = core.map_or_else(String::new, |core| format!("core {core}"));
     let allowed = "a core that the system lets this process choose";
-    Err(SpecError::new("pin", asked, allowed))
+    Err(SpecError::new("--pin", asked, allowed))
 }
