@@ -1,4 +1,4 @@
-//! What can end a run early, and how a run ends: one line on standard error and an exit code.
+//! The errors that end a run, and how a run ends: one line on standard error and an exit code.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -7,37 +7,37 @@ use echoless::{BuildError, Disconnected, SpecError};
 use echoless_lab::LabError;
 use thiserror::Error;
 
-/// The exit code of a run that found duplicates under `--fail-on-duplicates`.
+/// The exit code of a run with `--fail-on-duplicates` that found duplicates.
 pub(crate) const FOUND_DUPLICATES: u8 = 1;
 
-/// The exit code of a run that a signal ended is this and the signal's number, as shells have it.
+/// The exit code of a run that a signal ends is this plus the signal's number, as in shells.
 pub(crate) const ENDED_BY_SIGNAL: u8 = 128;
 
-/// The exit code of a run that could not be done.
+/// The exit code of a run that failed.
 const FAILED: u8 = 2;
 
-/// Why a run ended early.
+/// The error that ended a run.
 #[derive(Debug, Error)]
 pub(crate) enum Failure {
-    /// The command line makes no sense to the parser.
+    /// A command line that the parser rejects.
     #[error("{0}")]
     Usage(String),
-    /// An option whose value is not possible.
+    /// An option with an invalid value.
     #[error(transparent)]
     Option(#[from] SpecError),
-    /// A filter that cannot be had.
+    /// A filter that cannot be built.
     #[error(transparent)]
     Filter(#[from] BuildError),
-    /// A measurement or a plan that cannot be made.
+    /// A measurement or a plan that failed.
     #[error(transparent)]
     Lab(#[from] LabError),
     /// A file, or a standard stream, that cannot be opened, read or written.
     #[error("{name}: {source}")]
     File { name: String, source: io::Error },
-    /// A file that would be read and written, or written twice.
+    /// A file that would be both read and written, or written twice.
     #[error("{name}: is also {other}")]
     SameFile { name: String, other: &'static str },
-    /// Input that is not what the options say.
+    /// Input that contradicts the options.
     #[error("{name}, {unit} {number}: {problem}")]
     Data {
         name: String,
@@ -46,28 +46,28 @@ pub(crate) enum Failure {
         number: u64,
         problem: String,
     },
-    /// A side output whose reader has gone: what was written there is not all.
-    #[error("{name}: the reader has gone before all was written")]
+    /// A side output whose reader closed its pipe: that output is incomplete.
+    #[error("{name}: the reader closed the pipe before the output was complete")]
     CutOff { name: String },
-    /// A thread of this process is gone, which only a defect of the program explains.
+    /// A thread of this process has panicked: a bug.
     #[error("internal error: {0}")]
     Thread(#[from] Disconnected),
-    /// The thread that reads the input is gone, which only a defect of the program explains.
+    /// The thread that reads the input has panicked: a bug.
     #[error("internal error: the thread that reads the input has panicked")]
     Feed,
-    /// Whoever read standard output has gone, as readers do that have seen enough; nobody is left to tell.
-    #[error("the reader of standard output has gone")]
+    /// The reader of standard output closed the pipe, as `head` does. Not reported as an error.
+    #[error("the reader of standard output closed the pipe")]
     ReaderGone,
 }
 
 impl Failure {
-    /// Turns an error about reading or opening `name` into a failure.
+    /// Converts an error from opening or reading `name`.
     pub(crate) fn file(name: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let name = name.into();
         move |source| Self::File { name, source }
     }
 
-    /// Turns an error about writing to `name` into a failure. Only the reader of the `main_stream` may go away and nothing is wrong.
+    /// Converts an error from writing to `name`. Only on the `main_stream` is a closed pipe no error.
     pub(crate) fn writing(name: &str, main_stream: bool) -> impl FnOnce(io::Error) -> Self {
         move |source| match source.kind() {
             io::ErrorKind::BrokenPipe if main_stream => Self::ReaderGone,
@@ -79,25 +79,25 @@ impl Failure {
         }
     }
 
-    /// As [`writing`](Self::writing), to standard output.
+    /// [`writing`](Self::writing) for standard output.
     pub(crate) fn writing_stdout(source: io::Error) -> Self {
         Self::writing("standard output", true)(source)
     }
 }
 
-/// Says how a run ended.
+/// Reports the outcome of a run and returns its exit code.
 pub(crate) fn report(outcome: Result<ExitCode, Failure>) -> ExitCode {
     match outcome {
         Ok(code) => code,
         Err(Failure::ReaderGone) => ExitCode::SUCCESS,
         Err(failure) => {
-            tell(&format!("echoless: {failure}\n"));
+            write_stderr(&format!("echoless: {failure}\n"));
             ExitCode::from(FAILED)
         }
     }
 }
 
-/// Writes to standard error. If nobody reads that, there is nobody to tell.
-pub(crate) fn tell(text: &str) {
+/// Writes to standard error. Errors are ignored: there is no other place to report them.
+pub(crate) fn write_stderr(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }

@@ -1,16 +1,18 @@
-//! Inputs and outputs by name: `-` is a standard stream, everything is a plain [`File`] once open, and no file is read and written at once.
+//! Inputs and outputs by name. `-` is a standard stream, everything is a [`File`] once open, and no file
+//! is both read and written.
 //!
-//! Standard streams are used through a copy of their descriptor: the library's own handles buffer, and look for newlines, once more.
+//! Standard streams are used through a duplicate of their descriptor: the handles of the standard
+//! library would buffer again and search for newlines.
 
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use same_file::Handle;
 
 use crate::failure::Failure;
 
-/// Where records come from.
+/// An input.
 #[derive(Debug, Clone)]
 pub(crate) enum Source {
     Stdin,
@@ -18,7 +20,7 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// What `path` means on the command line.
+    /// The input that `path` names on the command line.
     pub(crate) fn from_path(path: PathBuf) -> Self {
         if path.as_os_str() == "-" {
             Self::Stdin
@@ -35,9 +37,9 @@ impl Source {
         }
     }
 
-    /// Finds out what can be found out without reading, so that a bad name ends the run before it has written anything.
+    /// Checks that the input can be read, so that a bad name ends the run before it writes anything.
     ///
-    /// Only regular files are opened for it: opening and closing a pipe would end its writer.
+    /// Only regular files are opened for that: opening and closing a named pipe would end its writer.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         let Self::File(path) = self else {
             return Ok(());
@@ -54,7 +56,7 @@ impl Source {
         checked.map_err(Failure::file(self.name()))
     }
 
-    /// Opens it for reading.
+    /// Opens the input.
     pub(crate) fn open(&self) -> Result<File, Failure> {
         let opened = match self {
             Self::Stdin => standard_input(),
@@ -63,7 +65,7 @@ impl Source {
         opened.map_err(Failure::file(self.name()))
     }
 
-    /// Its length in bytes, if that is known beforehand.
+    /// The length in bytes, if the input is a regular file.
     pub(crate) fn len(&self) -> Option<u64> {
         let metadata = match self {
             Self::Stdin => standard_input().and_then(|file| file.metadata()),
@@ -90,7 +92,7 @@ impl Source {
     }
 }
 
-/// Where something is written.
+/// An output.
 #[derive(Debug, Clone)]
 pub(crate) enum Target {
     Stdout,
@@ -98,7 +100,7 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    /// What an optional path means on the command line.
+    /// The output that an optional path names on the command line.
     pub(crate) fn from_path(path: Option<PathBuf>) -> Self {
         match path {
             Some(path) if path.as_os_str() != "-" => Self::File(path),
@@ -115,19 +117,19 @@ impl Target {
     }
 }
 
-/// A target that is open and fine, but not emptied yet.
+/// An output that is open but not truncated yet.
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) name: String,
     pub(crate) file: File,
-    /// Whether this is standard output, by whatever name it was asked for.
+    /// Whether this is standard output, under any name.
     pub(crate) is_stdout: bool,
-    /// Whether what the file held before has to go.
+    /// Whether the file still has its old content.
     holds_old: bool,
 }
 
 impl Opened {
-    /// Throws away what the file held before the run.
+    /// Removes the content of the file from before the run.
     pub(crate) fn truncate(&mut self) -> Result<(), Failure> {
         if self.holds_old {
             self.holds_old = false;
@@ -139,7 +141,8 @@ impl Opened {
     }
 }
 
-/// Opens targets, unless one of them is an input or was opened before. None is emptied by that: the run may still be refused.
+/// Opens targets, unless one of them is an input or was opened before. Does not truncate them: the run
+/// may still be rejected.
 #[derive(Debug)]
 pub(crate) struct Targets {
     read: Vec<Handle>,
@@ -150,7 +153,7 @@ pub(crate) struct Targets {
 impl Targets {
     /// For a run that reads these inputs.
     pub(crate) fn new<'a>(sources: impl IntoIterator<Item = &'a Source>) -> Self {
-        // Only what has a length loses something by being overwritten.
+        // Only regular files lose data when they are overwritten.
         let regular = sources.into_iter().filter(|source| source.len().is_some());
         Self {
             read: regular.filter_map(|source| source.handle().ok()).collect(),
@@ -164,13 +167,13 @@ impl Targets {
         let mut is_stdout = matches!(target, Target::Stdout);
         let file = match target {
             Target::Stdout => standard_output(),
-            // It may still turn out to be an input.
-            Target::File(path) => open_without_emptying(path),
+            // The file may turn out to be an input below, so it must not be truncated here.
+            Target::File(path) => open_without_truncating(path),
         };
         let checked = file.and_then(|mut file| {
             let handle = Handle::from_file(file.try_clone()?)?;
             if !is_stdout && Handle::stdout().is_ok_and(|stdout| stdout == handle) {
-                // The shell may have opened it to append.
+                // Use the shell's descriptor, which may be open for appending.
                 file = standard_output()?;
                 is_stdout = true;
             }
@@ -185,12 +188,12 @@ impl Targets {
         if regular && self.read.contains(&handle) {
             return Err(same("an input"));
         }
-        let asked_for_stdout = matches!(target, Target::Stdout);
-        if regular && self.written.contains(&handle) || asked_for_stdout && self.stdout_taken {
+        let is_dash = matches!(target, Target::Stdout);
+        if regular && self.written.contains(&handle) || is_dash && self.stdout_taken {
             return Err(same("another output"));
         }
         self.written.push(handle);
-        self.stdout_taken |= asked_for_stdout;
+        self.stdout_taken |= is_dash;
         Ok(Opened {
             name: target.name(),
             file,
@@ -200,7 +203,16 @@ impl Targets {
     }
 }
 
-fn open_without_emptying(path: &Path) -> io::Result<File> {
+/// Writes to standard output.
+pub(crate) fn write_stdout(text: &[u8]) -> Result<(), Failure> {
+    let mut output = io::stdout().lock();
+    output
+        .write_all(text)
+        .and_then(|()| output.flush())
+        .map_err(Failure::writing_stdout)
+}
+
+fn open_without_truncating(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .write(true)
         .create(true)

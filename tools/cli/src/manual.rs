@@ -1,6 +1,5 @@
-//! Shell completions and manual pages, made from the definitions of the command line.
+//! Shell completions and manual pages, generated from the definitions of the command line.
 
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::CommandFactory;
@@ -10,12 +9,14 @@ use echoless::SpecError;
 
 use crate::args::Args;
 use crate::failure::Failure;
+use crate::files::write_stdout;
 
 /// Writes the completions of a shell.
 pub(crate) fn completions(shell: Shell) -> Result<ExitCode, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Args::command(), "echoless", &mut script);
-    write(&script)
+    write_stdout(&script)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Writes the manual page of a subcommand, or of the command as a whole.
@@ -36,14 +37,6 @@ pub(crate) fn page(subcommand: Option<&str>) -> Result<ExitCode, Failure> {
     Man::new(command)
         .render(&mut page)
         .map_err(Failure::writing_stdout)?;
-    write(&page)
-}
-
-fn write(text: &[u8]) -> Result<ExitCode, Failure> {
-    let mut output = io::stdout().lock();
-    output
-        .write_all(text)
-        .and_then(|()| output.flush())
-        .map_err(Failure::writing_stdout)?;
+    write_stdout(&page)?;
     Ok(ExitCode::SUCCESS)
 }

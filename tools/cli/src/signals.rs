@@ -1,6 +1,7 @@
-//! Signals that ask for the end: the stream ends where it was read to, and the run ends in good order.
+//! SIGINT and SIGTERM end the stream after the data read so far, and the run completes normally.
 //!
-//! A reader waits for its file and for a signal at once. That also makes it wait for a file that does not block.
+//! A reader waits for its file and for a signal at once. That also makes it wait for a non-blocking
+//! file.
 
 use std::fs::File;
 use std::io;
@@ -19,40 +20,43 @@ mod system {
 
     use super::{File, io};
 
-    /// The signals that ask for the end, caught from now on. The second one of a kind ends the process at once, as if none were caught.
+    /// The handlers of the signals. A second signal of the same kind ends the process at once, as if it
+    /// were not caught.
     #[derive(Debug)]
     pub(crate) struct Signals {
         caught: [(i32, Arc<AtomicBool>); 2],
-        /// Readable for ever once a signal came.
-        bell: UnixStream,
+        /// Becomes readable, and stays so, when a signal arrives.
+        wakeup: UnixStream,
     }
 
     impl Signals {
-        /// Catches them.
+        /// Installs the handlers.
         pub(crate) fn catch() -> io::Result<Self> {
-            let (bell, rope) = UnixStream::pair()?;
+            let (wakeup, sender) = UnixStream::pair()?;
             let caught = [SIGINT, SIGTERM].map(|signal| (signal, Arc::default()));
-            for (signal, came) in &caught {
-                // In the order in which they shall run: the first time the flag is not set yet.
-                flag::register_conditional_default(*signal, Arc::clone(came))?;
-                flag::register(*signal, Arc::clone(came))?;
-                low_level::pipe::register(*signal, rope.try_clone()?)?;
+            for (signal, arrived) in &caught {
+                // Handlers run in the order of registration: at the first signal the flag is not set
+                // yet, so the default action is skipped.
+                flag::register_conditional_default(*signal, Arc::clone(arrived))?;
+                flag::register(*signal, Arc::clone(arrived))?;
+                low_level::pipe::register(*signal, sender.try_clone()?)?;
             }
-            Ok(Self { caught, bell })
+            Ok(Self { caught, wakeup })
         }
 
-        /// The number of the signal that came, if one did.
+        /// The number of the signal that arrived, if one did.
         pub(crate) fn caught(&self) -> Option<u8> {
-            let came = |(_, came): &&(i32, Arc<AtomicBool>)| came.load(Ordering::Relaxed);
-            let (signal, _) = self.caught.iter().find(came)?;
+            // Relaxed: the flag is all that the handler publishes.
+            let arrived = |(_, flag): &&(i32, Arc<AtomicBool>)| flag.load(Ordering::Relaxed);
+            let (signal, _) = self.caught.iter().find(arrived)?;
             u8::try_from(*signal).ok()
         }
 
-        /// Waits until `file` has something to read, or has ended; `false` if a signal came.
+        /// Waits until `file` has data or ends; returns `false` if a signal arrives.
         pub(crate) fn wait_for(&self, file: &File) -> io::Result<bool> {
             let mut both = [
                 PollFd::new(file, PollFlags::IN),
-                PollFd::new(&self.bell, PollFlags::IN),
+                PollFd::new(&self.wakeup, PollFlags::IN),
             ];
             while let Err(error) = poll(&mut both, None) {
                 if error != rustix::io::Errno::INTR {
@@ -68,7 +72,7 @@ mod system {
 mod system {
     use super::{File, io};
 
-    /// No signals are caught here.
+    /// Signals are not caught on this system.
     #[derive(Debug)]
     pub(crate) struct Signals;
 

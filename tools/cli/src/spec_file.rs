@@ -1,4 +1,4 @@
-//! Filters from TOML files: one filter, or several.
+//! Filters from TOML files.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,7 @@ pub(crate) fn read_specs(path: &Path) -> Result<Vec<FilterSpec>, Failure> {
     Ok(read::<SpecFile>(path)?.filters)
 }
 
-/// Reads the one filter of a file: `filter = "rlbsbf"`, and its options on lines of their own.
+/// Reads the only filter of a file: `filter = "rlbsbf"`, and its options on lines of their own.
 pub(crate) fn read_spec(path: &Path) -> Result<FilterSpec, Failure> {
     read(path)
 }

@@ -131,7 +131,7 @@ impl Delivery {
             sink.write_text(&stats.json())?;
         }
         if !config.quiet {
-            failure::tell(&stats.summary());
+            failure::write_stderr(&stats.summary());
         }
         Ok(())
     }

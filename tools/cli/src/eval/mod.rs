@@ -1,4 +1,4 @@
-//! `echoless eval`: any set of filters on a stream, measured against the exact oracle.
+//! `echoless eval`: measures filters on a stream against an exact oracle.
 
 mod report;
 

@@ -1,4 +1,4 @@
-//! What was measured, written as text, CSV and JSON.
+//! The measurements as text, CSV and JSON.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use echoless_lab::oracle::Score;
 use echoless_lab::stream::Stream;
 use serde_json::{Value, json};
 
-use crate::lab::output::{Written, aligned, percent, quoted};
+use crate::lab::output::{LabReport, aligned, percent, quoted};
 use crate::number::grouped;
 
 /// The results of a run.
@@ -17,7 +17,7 @@ pub(crate) struct EvalReport<'a> {
     pub(crate) evaluations: &'a [Evaluation],
 }
 
-const CSV_HEADER: &str = "spec,part,from,to,distinct,false_positives,duplicates,false_negatives,fpr,fnr,load,bits_per_key,ns_per_key\n";
+const CSV_HEADER: &str = "spec,part,from,to,distinct,false_positives,duplicates,false_negatives,fpr,fnr,fill,bits_per_key,ns_per_key\n";
 
 impl EvalReport<'_> {
     /// A row for each age that occurs, a column for each filter.
@@ -46,10 +46,10 @@ impl EvalReport<'_> {
     }
 }
 
-impl Written for EvalReport<'_> {
+impl LabReport for EvalReport<'_> {
     fn text(&self) -> String {
         let mut rows = vec![
-            ["filter", "FPR %", "FNR %", "load %", "bits/key", "ns/key"]
+            ["filter", "FPR %", "FNR %", "fill %", "bits/key", "ns/key"]
                 .map(String::from)
                 .to_vec(),
         ];
@@ -97,10 +97,10 @@ impl Written for EvalReport<'_> {
                     score.fnr(),
                 );
             };
-            let load = |load: Option<f64>| load.map_or(String::new(), |load| load.to_string());
+            let fill = |fill: Option<f64>| fill.map_or(String::new(), |fill| fill.to_string());
             let totals = format!(
                 "{},{},{}",
-                load(evaluation.load),
+                fill(evaluation.load),
                 evaluation.bits_per_key(),
                 evaluation.nanoseconds_per_key
             );
@@ -108,7 +108,7 @@ impl Written for EvalReport<'_> {
             row("total", 0, score.arrivals(), score, &totals);
             let mut from = 0;
             for point in &evaluation.points {
-                let rest = format!("{},,", load(point.load));
+                let rest = format!("{},,", fill(point.load));
                 row("stream", from, point.records, &point.recent, &rest);
                 from = point.records;
             }

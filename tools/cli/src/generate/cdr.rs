@@ -8,16 +8,16 @@ use super::{Record, below, random, stream};
 
 const HEADER: &[u8] = b"record_id,caller,callee,start_time,duration_s,cell,type,imei,cause,trunk\n";
 
-/// Numbers that call and are called.
+/// The number of subscribers who call and are called.
 const SUBSCRIBERS: u64 = 20_000_000;
 const CELLS: u64 = 40_000;
 const TRUNKS: u64 = 400;
 const LONGEST_CALL: u64 = 1800;
 const CALLS_PER_SECOND: u64 = 500;
-/// The first of January 2025, in days since the first of January 1970.
+/// 1 January 2025, in days since 1 January 1970.
 const FIRST_DAY: u64 = 20_089;
 
-/// Makes call records.
+/// Generates call records.
 pub(super) struct Cdr {
     hasher: KeyHasher,
 }
@@ -45,7 +45,7 @@ impl Record for Cdr {
             _ => (b"SMS", 0),
         };
         let cell = draw(CELLS);
-        // A subscriber keeps his telephone.
+        // A subscriber always uses the same telephone.
         let telephone = below(self.hasher.hash_u64(!caller).0, 10_u64.pow(13));
 
         let mut line = Line::new();
@@ -77,7 +77,7 @@ impl Record for Cdr {
     }
 }
 
-/// Appends the time so many seconds after the first of January 2025, UTC, in ISO 8601.
+/// Appends the time `seconds` after 1 January 2025, UTC, in ISO 8601.
 fn append_time(line: &mut Line, seconds: u64) {
     let (year, month, day) = civil(FIRST_DAY + seconds / 86_400);
     let second = seconds % 86_400;
@@ -95,9 +95,9 @@ fn append_time(line: &mut Line, seconds: u64) {
     line.text(b"Z");
 }
 
-/// Year, month and day of a number of days since the first of January 1970.
+/// Year, month and day of a number of days since 1 January 1970.
 ///
-/// Years are counted from March, so that the leap day is the last of a year.
+/// Years start in March, so the leap day is the last day of a year.
 const fn civil(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let day_of_era = days % 146_097;

@@ -5,7 +5,7 @@ use echoless::KeyHasher;
 use super::Record;
 use super::line::Line;
 
-/// Makes keys; no two positions have the same, because the seeded hash of a number is a bijection.
+/// Generates keys. They are distinct, because the seeded hash of a number is a bijection.
 pub(super) struct Keys {
     hasher: KeyHasher,
 }

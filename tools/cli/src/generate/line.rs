@@ -1,6 +1,7 @@
-//! A line under construction, on the stack: made-up records are mostly digits, and formatting machinery would cost more than they do.
+//! A line under construction on the stack. Generated records are mostly digits, and `std::fmt` would
+//! cost more than generating them.
 
-/// Longer than any line that is made here.
+/// Longer than any generated line.
 const CAPACITY: usize = 192;
 
 /// A short line.
@@ -18,7 +19,7 @@ impl Line {
         }
     }
 
-    /// What was appended.
+    /// The bytes appended so far.
     pub(super) fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }

@@ -7,22 +7,23 @@ use super::{Record, random, stream};
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 -";
 
-/// How many characters are made of one random word, six bits each.
+/// The number of characters from one random word, six bits each.
 const PER_WORD: usize = 10;
 
 const LONGEST: usize = 1 << 30;
 
-/// An odd number: multiplication by it is a bijection of the words of any width.
+/// An odd number, so multiplying by it is a bijection modulo any power of two.
 const SCATTER: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Makes lines of `length` bytes, the newline included.
+/// Generates lines of `length` bytes, newline included.
 pub(super) struct Lines {
     hasher: KeyHasher,
     length: usize,
 }
 
 impl Lines {
-    /// Lines long enough for `count` different ones.
+    /// # Errors
+    /// [`SpecError`] if there are fewer than `count` different lines of this length.
     pub(super) fn new(seed: u64, length: usize, count: u64) -> Result<Self, SpecError> {
         let shortest = (1..=PER_WORD).find(|length| count <= 1 << (6 * (length - 1)));
         let shortest = shortest.unwrap_or(PER_WORD + 1);
@@ -65,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_different_and_as_long_as_asked() {
+    fn lines_are_different_and_have_the_length() {
         for (length, count) in [(1, 1), (2, 64), (3, 4096), (12, 5000), (100, 5000)] {
             let lines = Lines::new(9, length, count).unwrap();
             let mut seen = HashSet::new();
@@ -80,12 +81,12 @@ mod tests {
     }
 
     #[test]
-    fn lines_too_short_to_differ_are_refused() {
+    fn lines_too_short_to_differ_are_rejected() {
         assert!(Lines::new(0, 0, 0).is_err());
         assert!(Lines::new(0, 1, 2).is_err());
-        let refused = Lines::new(0, 2, 65).err().map(|error| error.allowed);
+        let error = Lines::new(0, 2, 65).err().map(|error| error.allowed);
         assert_eq!(
-            refused.as_deref(),
+            error.as_deref(),
             Some("3 to 1073741824 for 65 different lines")
         );
     }

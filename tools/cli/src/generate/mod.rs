@@ -1,7 +1,7 @@
-//! `echoless gen`: reproducible streams of made-up records with a known share of duplicates.
+//! `echoless gen`: reproducible streams of generated records with a known share of duplicates.
 //!
-//! A record is a function of the seed and of the position at which it first appears, so a duplicate is made again instead of being
-//! remembered: streams of any length take fixed memory.
+//! A record is a function of the seed and of the position at which it first appears. A duplicate is
+//! generated again instead of being stored, so streams of any length take fixed memory.
 
 mod cdr;
 mod keys;
@@ -22,7 +22,7 @@ use crate::config::GenConfig;
 use crate::failure::Failure;
 use crate::files::Targets;
 
-/// The kinds of made-up records.
+/// The kinds of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Kind {
     /// Call records: CSV lines of about 100 bytes
@@ -33,12 +33,12 @@ pub(crate) enum Kind {
     Lines,
 }
 
-/// How many bytes go into one system call.
+/// The number of bytes per system call.
 const BATCH_BYTES: usize = 256 << 10;
 
-/// Makes the record that first appears at a position.
+/// Generates the record that first appears at a position.
 trait Record {
-    /// Appends it to `out`.
+    /// Appends the record to `out`.
     fn append(&self, position: u64, out: &mut Vec<u8>);
 
     /// The header of a stream of such records.
@@ -47,19 +47,19 @@ trait Record {
     }
 }
 
-/// The independent uses of the hash of a position.
+/// Numbers of the independent random streams that one position has.
 mod stream {
     pub(super) const DUPLICATE: u64 = 1;
     pub(super) const SOURCE: u64 = 2;
     pub(super) const CONTENT: u64 = 3;
 }
 
-/// A generator of random numbers that depends on the seed, the position and the use only.
+/// A random number generator that depends only on the seed, the position and the stream.
 fn random(hasher: &KeyHasher, position: u64, stream: u64) -> Xoshiro256PlusPlus {
     Xoshiro256PlusPlus::seed_from_u64(hasher.hash_u64(position).remix(stream))
 }
 
-/// A number below `bound`, from 64 random bits.
+/// Maps 64 random bits to a number below `bound`: the high word of their product.
 fn below(bits: u64, bound: u64) -> u64 {
     ((u128::from(bits) * u128::from(bound)) >> 64) as u64
 }

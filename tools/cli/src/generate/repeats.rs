@@ -1,4 +1,4 @@
-//! Which records of a made-up stream repeat which earlier ones, as a function of seed and position alone.
+//! Which records of a generated stream repeat which earlier ones, as a function of seed and position.
 
 use std::str::FromStr;
 
@@ -11,16 +11,16 @@ use super::{below, random, stream};
 /// Which earlier record a duplicate repeats.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum SourceRule {
-    /// Any of them alike.
+    /// All are equally likely.
     Uniform,
-    /// The earliest ones most: the record at position `p` with a weight of `(p + 1)^-s`.
+    /// The earliest are most likely: the record at position `p` has weight `(p + 1)^-s`.
     Zipf(Zipf),
-    /// The one exactly so many positions back.
+    /// The record exactly this many positions back.
     Gap(u64),
 }
 
 impl SourceRule {
-    /// The choice of the record `gap` positions back.
+    /// The rule that chooses the record `gap` positions back; `gap` must be above 0.
     pub(crate) fn gap(gap: u64) -> Result<Self, SpecError> {
         if gap == 0 {
             return Err(SpecError::new("--gap", "0", "1 record back or more"));
@@ -54,29 +54,29 @@ pub(crate) struct Repeats {
     hasher: KeyHasher,
     /// A position repeats an earlier one if its random bits are below this.
     threshold: u64,
-    choice: SourceRule,
+    rule: SourceRule,
 }
 
 impl Repeats {
-    /// A stream in which a `share` (0 to below 1) of the records are duplicates.
-    pub(crate) fn new(seed: u64, share: f64, choice: SourceRule) -> Self {
+    /// A stream in which a `share` of the records, 0 to below 1, are duplicates.
+    pub(crate) fn new(seed: u64, share: f64, rule: SourceRule) -> Self {
         Self {
             hasher: KeyHasher::seeded(seed),
             threshold: (share * 2f64.powi(64)) as u64,
-            choice,
+            rule,
         }
     }
 
-    /// Where the record at `position` first appeared: there, unless it is a duplicate.
+    /// The position at which the record at `position` first appears: itself, unless it is a duplicate.
     pub(crate) fn first_position(&self, position: u64) -> u64 {
         if self.is_new(position) {
             return position;
         }
         let mut random = random(&self.hasher, position, stream::SOURCE);
         let mut source = position;
-        // Of the positions drawn, the first that is no duplicate itself; position 0 never is.
+        // Draws until the source is not a duplicate itself. The loop ends: position 0 never is one.
         loop {
-            source = match &self.choice {
+            source = match &self.rule {
                 SourceRule::Uniform => below(random.next_u64(), position),
                 SourceRule::Zipf(zipf) => zipf.rank(position, &mut random) - 1,
                 SourceRule::Gap(gap) => source - gap,
@@ -88,7 +88,7 @@ impl Repeats {
     }
 
     fn is_new(&self, position: u64) -> bool {
-        let nothing_to_repeat = match self.choice {
+        let nothing_to_repeat = match self.rule {
             SourceRule::Uniform | SourceRule::Zipf(_) => position == 0,
             SourceRule::Gap(gap) => position < gap,
         };
@@ -103,8 +103,8 @@ mod tests {
 
     const RECORDS: u64 = 100_000;
 
-    fn sources(share: f64, choice: SourceRule) -> Vec<u64> {
-        let repeats = Repeats::new(1, share, choice);
+    fn sources(share: f64, rule: SourceRule) -> Vec<u64> {
+        let repeats = Repeats::new(1, share, rule);
         (0..RECORDS)
             .map(|position| repeats.first_position(position))
             .collect()
@@ -119,14 +119,14 @@ mod tests {
     }
 
     #[test]
-    fn the_share_of_duplicates_is_as_asked() {
-        for choice in ["uniform", "zipf", "zipf:0.5", "zipf:2"] {
+    fn the_share_of_duplicates_is_as_specified() {
+        for rule in ["uniform", "zipf", "zipf:0.5", "zipf:2"] {
             for share in [0.0, 0.1, 0.5, 0.99] {
-                let sources = sources(share, choice.parse().unwrap());
+                let sources = sources(share, rule.parse().unwrap());
                 let measured = duplicates(&sources).len() as f64 / RECORDS as f64;
                 assert!(
                     (measured - share).abs() < 0.01,
-                    "{choice} {share}: {measured}"
+                    "{rule} {share}: {measured}"
                 );
             }
         }
@@ -134,8 +134,8 @@ mod tests {
 
     #[test]
     fn a_source_is_an_earlier_record_that_is_new() {
-        for choice in ["uniform", "zipf:1.2"] {
-            let sources = sources(0.7, choice.parse().unwrap());
+        for rule in ["uniform", "zipf:1.2"] {
+            let sources = sources(0.7, rule.parse().unwrap());
             for (position, source) in duplicates(&sources) {
                 assert!(source < position);
                 assert_eq!(sources[source as usize], source);
@@ -163,19 +163,9 @@ mod tests {
     }
 
     #[test]
-    fn impossible_choices_are_refused() {
+    fn invalid_rules_are_rejected() {
         assert!(SourceRule::gap(0).is_err());
-        for text in [
-            "",
-            "zip",
-            "zipf:",
-            "zipf:0",
-            "zipf:-1",
-            "zipf:11",
-            "zipf:x",
-            "zipf:nan",
-            "uniform:1",
-        ] {
+        for text in " zip zipf: zipf:0 zipf:-1 zipf:11 zipf:x zipf:nan uniform:1".split(' ') {
             assert!(text.parse::<SourceRule>().is_err(), "{text}");
         }
     }

@@ -1,19 +1,20 @@
 //! Zipf's law over a number of ranks that may differ from draw to draw.
 //!
-//! Source: "Rejection-inversion to generate variates from monotone discrete distributions", ACM TOMACS 6 (1996). No tables, about one
-//! random word for each rank. Powers and logarithms are computed in software: those of platforms differ in the last bit, and with it draws.
+//! Source: "Rejection-inversion to generate variates from monotone discrete distributions", ACM TOMACS 6
+//! (1996). It needs no tables and about one random word per rank. Powers and logarithms are computed in
+//! software: those of the platforms differ in the last bit, and would change the streams.
 
 use libm::{exp, log, pow};
 use rand_xoshiro::rand_core::Rng;
 
-/// The distance of the uniform numbers drawn.
+/// The distance between neighbouring uniform numbers.
 const RESOLUTION: f64 = 1.0 / (1_u64 << 53) as f64;
 
 /// Ranks from 1, rank `k` with a weight of `k^-exponent`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Zipf {
     exponent: f64,
-    /// A draw that lies no further than this below its rank is taken without a closer look.
+    /// A draw at most this far below its rank is accepted without computing the integral.
     squeeze: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Where measurements and plans go: text, CSV and JSON; and how far they are.
+//! The outputs of `eval` and `plan`, as text, CSV and JSON, and their progress on the terminal.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use crate::args::LabOutputs;
 use crate::failure::Failure;
-use crate::files::{Opened, Source, Target, Targets};
+use crate::files::{Opened, Source, Target, Targets, write_stdout};
 
-/// What is to be written where.
+/// The outputs that the command line names.
 #[derive(Debug)]
 pub(crate) struct LabOutput {
     csv: Option<Target>,
@@ -29,17 +29,14 @@ impl From<LabOutputs> for LabOutput {
     }
 }
 
-/// What can be written in three ways.
-pub(crate) trait Written {
-    /// For people.
+/// Results in three formats: for people, for spreadsheets, for programs.
+pub(crate) trait LabReport {
     fn text(&self) -> String;
-    /// For spreadsheets.
     fn csv(&self) -> String;
-    /// For programs.
     fn json(&self) -> Value;
 }
 
-/// The files, open, so that a name that cannot be written ends the run before it has begun.
+/// The outputs, open: a file that cannot be written ends the run before it starts.
 #[derive(Debug)]
 pub(crate) struct LabTargets {
     csv: Option<Opened>,
@@ -47,7 +44,7 @@ pub(crate) struct LabTargets {
 }
 
 impl LabTargets {
-    /// Opens the files; none of them may be the input.
+    /// Opens the outputs. None of them may be the input.
     pub(crate) fn open(output: &LabOutput, source: Option<&Source>) -> Result<Self, Failure> {
         let sources: Vec<Source> = source.into_iter().cloned().collect();
         let mut targets = Targets::new(&sources);
@@ -58,11 +55,11 @@ impl LabTargets {
         })
     }
 
-    /// Writes the results everywhere. Text goes to standard output, unless something else does.
-    pub(crate) fn write(&mut self, results: &impl Written) -> Result<(), Failure> {
+    /// Writes the results to all outputs. The text goes to standard output, unless CSV or JSON does.
+    pub(crate) fn write(&mut self, results: &impl LabReport) -> Result<(), Failure> {
         let to_stdout = |target: &Option<Opened>| target.as_ref().is_some_and(|it| it.is_stdout);
         if !to_stdout(&self.csv) && !to_stdout(&self.json) {
-            write_stdout(&results.text())?;
+            write_stdout(results.text().as_bytes())?;
         }
         if let Some(csv) = &mut self.csv {
             write(csv, &results.csv())?;
@@ -74,27 +71,18 @@ impl LabTargets {
     }
 }
 
-/// Writes text to standard output.
-pub(crate) fn write_stdout(text: &str) -> Result<(), Failure> {
-    let mut output = io::stdout().lock();
-    output
-        .write_all(text.as_bytes())
-        .and_then(|()| output.flush())
-        .map_err(Failure::writing_stdout)
-}
-
 fn write(target: &mut Opened, text: &str) -> Result<(), Failure> {
     target.truncate()?;
     let written = target.file.write_all(text.as_bytes());
     written.map_err(Failure::writing(&target.name, target.is_stdout))
 }
 
-/// A specification as a CSV field: it has commas and no quotes.
+/// A specification as a CSV field. It has commas and no quotes.
 pub(crate) fn quoted(spec: &FilterSpec) -> String {
     format!("\"{spec}\"")
 }
 
-/// A share in percent, with digits enough to tell small rates apart.
+/// A share in percent, with enough digits to distinguish small rates.
 pub(crate) fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     match percent {
@@ -105,7 +93,7 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
-/// Rows under a header: the first column to the left, the others to the right.
+/// Aligns rows under their header: the first column to the left, the others to the right.
 pub(crate) fn aligned(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
@@ -129,7 +117,7 @@ pub(crate) fn aligned(rows: &[Vec<String>]) -> String {
     text
 }
 
-/// Records done, on a terminal; it disappears with the value.
+/// A progress line with the number of records done. Dropping it clears the line.
 #[derive(Debug)]
 pub(crate) struct Progress {
     bar: ProgressBar,
@@ -159,7 +147,7 @@ impl Progress {
         Self { bar }
     }
 
-    /// Says that so many more are done.
+    /// Adds to the number of records done.
     pub(crate) fn add(&self, records: u64) {
         self.bar.inc(records);
     }

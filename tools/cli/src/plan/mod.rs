@@ -1,4 +1,4 @@
-//! `echoless plan`: which filter to use for a stream and a memory, and why.
+//! `echoless plan`: recommends a filter for a stream and a memory.
 
 mod report;
 
@@ -8,7 +8,8 @@ use echoless_lab::plan::nanoseconds_per_key;
 
 use crate::config::PlanConfig;
 use crate::failure::Failure;
-use crate::lab::output::{LabTargets, Progress, write_stdout};
+use crate::files::write_stdout;
+use crate::lab::output::{LabTargets, Progress};
 use report::{PlanReport, Row};
 
 /// Runs `echoless plan`.
@@ -18,7 +19,7 @@ pub(crate) fn run(config: &PlanConfig) -> Result<ExitCode, Failure> {
     let (request, plan) = config.plan(&progress)?;
     drop(progress);
     if config.spec_only {
-        write_stdout(&format!("{}\n", plan.first().spec))?;
+        write_stdout(format!("{}\n", plan.first().spec).as_bytes())?;
         return Ok(ExitCode::SUCCESS);
     }
     let candidates: Vec<_> = if config.all {

@@ -1,4 +1,4 @@
-//! The ranking, written as text, CSV and JSON.
+//! The ranking as text, CSV and JSON.
 
 use std::fmt::Write as _;
 
@@ -7,19 +7,19 @@ use echoless_lab::plan::{Basis, Candidate, PlanRequest};
 use echoless_lab::stream::format_count;
 use serde_json::{Value, json};
 
-use crate::lab::output::{Written, aligned, percent, quoted};
+use crate::lab::output::{LabReport, aligned, percent, quoted};
 
-/// A filter and its measured speed, if that was asked for.
+/// A filter, and its speed if that is measured.
 pub(crate) struct Row<'a> {
     pub(crate) candidate: &'a Candidate,
     pub(crate) nanoseconds: Option<f64>,
 }
 
-/// The filters, the best first.
+/// The filters, best first.
 pub(crate) struct PlanReport<'a> {
     pub(crate) request: &'a PlanRequest,
     pub(crate) rows: &'a [Row<'a>],
-    /// The options of the key, as a shell takes them.
+    /// The options that select the key, quoted for a shell.
     pub(crate) key_options: &'a str,
 }
 
@@ -43,7 +43,7 @@ fn basis(candidate: &Candidate) -> (&'static str, Option<u64>) {
     }
 }
 
-impl Written for PlanReport<'_> {
+impl LabReport for PlanReport<'_> {
     fn text(&self) -> String {
         let Some(Row { candidate, .. }) = self.rows.first() else {
             return String::new();
