@@ -3,7 +3,7 @@
 mod common;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use echoless::{Filter, FingerprintLines, FingerprintSpec, Kernel, KeyHash, KeyHasher, SlotWidth};
+use echoless::{Filter, FingerprintSpec, Kernel, KeyHash, KeyHasher, LineFilter, SlotWidth};
 use echoless_bench::streams::BATCH;
 
 /// Small enough for the first cache, and for the circle.
@@ -36,7 +36,7 @@ fn circle(quarters: usize) -> Vec<KeyHash> {
 }
 
 /// Fails unless the share of hits is the one that is asked for, as far as the slots are wide enough to observe.
-fn check(filter: &mut FingerprintLines, keys: &[KeyHash], quarters: usize) {
+fn check(filter: &mut Box<dyn LineFilter>, keys: &[KeyHash], quarters: usize) {
     let mut words = vec![0; BATCH / 64];
     let mut hits = 0;
     for batch in keys.chunks_exact(BATCH).chain(keys.chunks_exact(BATCH)) {

@@ -24,7 +24,7 @@ const FORGETFUL: [&str; 13] = [
 
 fn build(text: &str, memory_bytes: u64) -> Box<dyn Filter> {
     let spec: FilterSpec = text.parse().expect("valid");
-    spec.with_memory(memory_bytes).build().expect("valid")
+    spec.memory(memory_bytes).build().expect("valid")
 }
 
 /// Lets a filter see the public stream, and counts how many of 1000 keys, chosen with a replica that hashes by `attacker`, it takes for duplicates.
@@ -93,8 +93,8 @@ fn crowded_out(filter: &mut dyn Filter, victim: &KeyHasher, attacker: &KeyHasher
         filter.observe_one(victim.hash_u64(*target));
         let line = attacker.hash_u64(*target).line(LINES);
         let numbers = (target + 1) << 32..;
-        let oversubscribed = numbers.filter(|key| attacker.hash_u64(*key).line(LINES) == line);
-        for key in oversubscribed.take(100) {
+        let crowd = numbers.filter(|key| attacker.hash_u64(*key).line(LINES) == line);
+        for key in crowd.take(100) {
             filter.observe_one(victim.hash_u64(key));
         }
         !filter.contains(victim.hash_u64(*target))
@@ -126,18 +126,20 @@ fn chosen_keys_crowd_one_line_under_a_public_seed_and_spread_under_a_secret_key(
 #[test]
 fn one_line_forgets_after_as_many_chosen_keys_as_it_has_slots() {
     // Room for 16,384 keys; 16 chosen ones are enough.
-    let mut filter = FingerprintSpec::new(1 << 16).build().expect("valid");
-    let lines = filter.geometry().lines;
+    let spec = FingerprintSpec::new(1 << 16);
+    let mut filter = spec.build().expect("valid");
+    let geometry = spec.geometry().expect("valid");
+    let lines = geometry.lines;
     let hasher = KeyHasher::seeded(0);
     let target = hasher.hash_u64(0);
     filter.observe_one(target);
     let on_its_line = |key: &KeyHash| key.line(lines) == target.line(lines);
-    let oversubscribed = (1..).map(|key| hasher.hash_u64(key)).filter(on_its_line);
-    let slots = filter.geometry().width.slots() as usize;
-    for (pushed, key) in oversubscribed.take(slots).enumerate() {
+    let crowd = (1..).map(|key| hasher.hash_u64(key)).filter(on_its_line);
+    let slots = geometry.width.slots() as usize;
+    for (pushed, key) in crowd.take(slots).enumerate() {
         assert!(filter.contains(target), "after {pushed}");
         filter.observe_one(key);
     }
     assert!(!filter.contains(target));
-    assert_eq!(filter.report().evictions, 1);
+    assert_eq!(filter.report().tally.evictions, Some(1));
 }

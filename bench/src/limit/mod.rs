@@ -7,7 +7,7 @@ mod machine;
 use std::ops::RangeInclusive;
 
 use clap::Args;
-use echoless::filters::lines::LineForm;
+use echoless::filters::lines::LineFilter;
 use echoless::memory::LINE_BYTES;
 use echoless::{
     FilterSpec, FingerprintSpec, Kernel, KeyHash, RegionOrdered, Replacement, SlotWidth,
@@ -64,7 +64,7 @@ struct Form {
     build: Build,
 }
 
-type Build = Box<dyn Fn(u64) -> Result<Box<dyn LineForm>, Failure>>;
+type Build = Box<dyn Fn(u64) -> Result<Box<dyn LineFilter>, Failure>>;
 
 fn fingerprint_forms(kernel: Kernel) -> impl Iterator<Item = Form> {
     Replacement::ALL.into_iter().map(move |replacement| Form {
@@ -97,7 +97,7 @@ fn line_forms(kernel: Kernel) -> impl Iterator<Item = Form> {
         kernel,
         batch: BATCH,
         build: Box::new(move |bytes| {
-            let spec = text.parse::<FilterSpec>()?.with_memory(bytes);
+            let spec = text.parse::<FilterSpec>()?.memory(bytes);
             Ok(spec.line_spec()?.kernel(kernel).build()?)
         }),
     })
@@ -210,7 +210,7 @@ fn measure(
     let mut read_stream = Stream::new(StreamKind::Distinct, 1);
     let mut words = vec![0; form.batch / 64];
     let (mut observed, mut duplicates) = (0, 0);
-    let mut observe = |filter: &mut dyn LineForm, keys: &[KeyHash]| {
+    let mut observe = |filter: &mut dyn LineFilter, keys: &[KeyHash]| {
         filter.observe_words(keys, &mut words);
         observed += keys.len() as u64;
         duplicates += words
@@ -263,7 +263,7 @@ fn measure(
 }
 
 /// The share of keys seen `age` keys ago, a batch or more of them, that the filter has forgotten. The last keys of the stream were observed.
-fn false_negative_rate(filter: &dyn LineForm, stream: &mut Stream, age: u64) -> f64 {
+fn false_negative_rate(filter: &dyn LineFilter, stream: &mut Stream, age: u64) -> f64 {
     stream.go_back(age);
     let (mut asked, mut forgotten) = (0, 0);
     while asked < FNR_KEYS.min(age) {

@@ -122,8 +122,8 @@ fn plan_and_run(cell: &TableCell, arguments: &PlanArguments) -> Result<Outcome, 
 
 /// The filter in its share of the memory, with random candidates that the planner has not seen.
 fn scaled(spec: &FilterSpec, scale: NonZeroU64, seed: u64) -> FilterSpec {
-    let memory = spec.memory().unwrap_or(0) / scale;
-    spec.with_memory(memory).with_seed(!seed)
+    let memory = spec.memory.unwrap_or(0) / scale;
+    spec.memory(memory).seed(!seed)
 }
 
 fn tabulate(cells: &[TableCell], outcomes: &[Outcome]) -> Table {
@@ -233,9 +233,6 @@ mod tests {
         let scaled = scaled(&spec, NonZeroU64::new(64).unwrap(), 1);
         assert_eq!(scaled.memory(), Some(1 << 20));
         assert_ne!(scaled.seed(), 1);
-        assert_eq!(
-            (scaled.kind(), scaled.tracked()),
-            (spec.kind(), spec.tracked())
-        );
+        assert_eq!((scaled.kind(), scaled.tracked()), (spec.kind, spec.tracked));
     }
 }

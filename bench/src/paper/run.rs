@@ -136,7 +136,7 @@ fn compare(cells: &[TableCell], scores: &[Score]) -> Table {
             number(cell.memory_bits as f64 / f64::from(1 << 23)),
             cell.algorithm.into(),
             cell.hashes.into(),
-            cell.spec.form().to_string().into(),
+            cell.spec.form.to_string().into(),
             cell.variant.into(),
             cell.printed_fpr.into(),
             percent(score.fpr()).into(),
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn a_cell_that_cannot_be_built_is_named() {
         let mut cells = some_cells();
-        cells[3].spec = cells[3].spec.with_memory(0);
+        cells[3].spec = cells[3].spec.memory(0);
         let error = run_all(&cells, 1, threads(2)).unwrap_err().to_string();
         assert!(error.starts_with("table 1, bsbf:k=4,memory=0B"), "{error}");
     }

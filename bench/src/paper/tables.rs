@@ -71,10 +71,7 @@ impl Setting {
     fn spec(self, text: &str, memory_bits: u64) -> Result<FilterSpec, Failure> {
         let spec: FilterSpec = text.parse()?;
         let memory = memory_bits / 8 / self.scale;
-        Ok(spec
-            .with_memory(memory)
-            .with_seed(self.seed)
-            .with_form(self.form))
+        Ok(spec.memory(memory).seed(self.seed).form(self.form))
     }
 }
 
@@ -89,7 +86,7 @@ pub(super) fn cells(paper: Paper, setting: Setting) -> Result<Vec<TableCell>, Fa
         Paper::StableBloom => stable_bloom(setting)?,
     };
     if setting.form == Form::Line {
-        let fits = |spec: &FilterSpec| spec.memory() >= Some(LINE_BYTES);
+        let fits = |spec: &FilterSpec| spec.memory >= Some(LINE_BYTES);
         cells.retain(|cell| cell.spec.line_spec().is_ok() && fits(&cell.spec));
     }
     Ok(cells)

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use echoless::{Filter, FingerprintLines, Kernel, KeyHash, SharedFilter, Verdicts};
+use echoless::{Filter, Kernel, KeyHash, LineFilter, SharedFilter, Verdicts};
 
 use crate::table::Failure;
 
@@ -92,7 +92,7 @@ where
     }
 }
 
-impl Peer for FingerprintLines {
+impl Peer for Box<dyn LineFilter> {
     fn observe(&mut self, keys: &[KeyHash], seen: &mut [u64]) {
         self.observe_words(keys, seen);
     }

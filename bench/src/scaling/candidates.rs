@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use echoless::assembly::pin_thread;
 use echoless::{
-    Engine, Filter, FingerprintLines, FingerprintSpec, Mesh, Node, Pinning, SharedFilter,
-    SharedLayout, SharedSpec, SlotWidth, Verdicts,
+    Engine, Filter, FingerprintSpec, LineFilter, Mesh, Node, Pinning, SharedFilter, SharedLayout,
+    SharedSpec, SlotWidth, Verdicts,
 };
 
 use crate::clock::process_seconds;
@@ -75,8 +75,8 @@ fn spec(mebibytes: u64) -> FingerprintSpec {
 }
 
 /// Fails unless a filter says that it saw all keys, and called no more of the distinct ones duplicates than it expects itself.
-fn check(filters: &[FingerprintLines], batches: u64) -> Result<(), Failure> {
-    let report = FingerprintLines::report_of(filters);
+fn check(filters: &[Box<dyn LineFilter>], batches: u64) -> Result<(), Failure> {
+    let report = echoless::report_of(filters);
     let keys = batches * BATCH as u64;
     let (mistaken, expected) = (
         report.observed - report.fresh,
@@ -188,7 +188,7 @@ pub(super) fn mesh(mebibytes: u64, threads: usize) -> Result<Candidate, Failure>
             let partitioning = whole.partitioning().clone();
             let nodes = Mesh::new().nodes(whole)?;
             let done = std::sync::Mutex::new(Vec::new());
-            let jobs: Vec<(Node<FingerprintLines>, &mut Stream)> =
+            let jobs: Vec<(Node<Box<dyn LineFilter>>, &mut Stream)> =
                 nodes.into_iter().zip(&mut streams).collect();
             let timing = on_threads(jobs, |index, (mut node, stream)| {
                 let mut verdicts = Verdicts::new();

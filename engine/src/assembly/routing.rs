@@ -290,7 +290,7 @@ mod tests {
             let mut selections = Vec::new();
             plain.route(&keys, &mut selections);
             for kernel in kernels() {
-                let kernel = kernel.grant().unwrap();
+                let kernel = kernel.detect().unwrap();
                 let mut router = Router::new(Partitioning::new(100, count).unwrap());
                 router.kernel = kernel;
                 let mut others = Vec::new();

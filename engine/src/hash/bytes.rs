@@ -132,7 +132,7 @@ impl KeyHasher {
     /// # Errors
     /// [`SpecError`] if this CPU cannot run the kernel.
     pub fn with_kernel(mut self, kernel: Kernel) -> Result<Self, SpecError> {
-        self.kernel = kernel.grant()?;
+        self.kernel = kernel.detect()?;
         Ok(self)
     }
 

@@ -34,6 +34,17 @@ pub(crate) struct Outcome {
     pub(crate) displaced: bool,
 }
 
+impl Outcome {
+    /// The outcome of a visit that displaced nothing, or cannot tell.
+    #[inline(always)]
+    pub(crate) const fn of(duplicate: bool) -> Self {
+        Self {
+            duplicate,
+            displaced: false,
+        }
+    }
+}
+
 /// The counts of a batch.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct BatchCounts {

@@ -1,5 +1,7 @@
 //! Slots: a line seen as 64, 32, 16 or 8 fingerprints, and the two operations that every kernel has on them.
 
+use std::fmt::Debug;
+
 use bytemuck::Pod;
 
 use crate::hash::KeyHash;
@@ -7,7 +9,7 @@ use crate::kernels::isa::TargetIsa;
 use crate::memory::Line;
 
 /// A fingerprint: an unsigned integer of 1, 2, 4 or 8 bytes, never zero, because zero is an empty slot.
-pub(crate) trait Slot: Pod + Eq {
+pub(crate) trait Slot: Pod + Eq + Debug + Send {
     /// The width of a slot in bytes.
     const BYTES: usize;
     /// How many slots a line has.

@@ -7,8 +7,12 @@ pub mod biased;
 pub mod bloom;
 pub mod buffers;
 mod counts;
+pub mod fingerprints;
 pub mod generations;
+mod model;
 pub mod rows;
 pub mod stable;
 #[cfg(test)]
 mod trial;
+
+pub use model::RateModel;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use echoless::{Disconnected, FingerprintLines, KeyHash, Mesh, Node, Verdicts};
+use echoless::{Disconnected, KeyHash, LineFilter, Mesh, Node, Verdicts};
 
 use crate::fragile::{BAD_KEY, Fragile, fragile};
 use crate::streams::{spec, stream};
@@ -56,14 +56,14 @@ fn nodes_finish_though_some_have_no_input() {
         .unwrap();
     let keys = stream(1000, 3);
     let counts: Vec<u64> = thread::scope(|scope| {
-        let run = |(index, mut node): (usize, Node<FingerprintLines>)| {
+        let run = |(index, mut node): (usize, Node<Box<dyn LineFilter>>)| {
             let keys = &keys;
             scope.spawn(move || {
                 let mut verdicts = Verdicts::new();
                 if index == 1 {
                     node.observe(0, keys, &mut verdicts).unwrap();
                 }
-                node.finish().unwrap().report().observed
+                node.finish().unwrap().report().tally.observed.unwrap()
             })
         };
         let threads: Vec<_> = nodes.into_iter().enumerate().map(run).collect();
@@ -111,7 +111,7 @@ fn a_batch_number_that_comes_twice_is_an_error() {
             .nodes(spec().build_partitions(2).unwrap())
             .unwrap();
         let second = nodes.pop().unwrap();
-        let bring = |mut node: Node<FingerprintLines>, numbers: &'static [u64]| {
+        let bring = |mut node: Node<Box<dyn LineFilter>>, numbers: &'static [u64]| {
             let mut verdicts = Verdicts::new();
             for number in numbers {
                 node.observe(*number, &stream(500, *number), &mut verdicts)?;
@@ -152,7 +152,7 @@ fn a_number_that_does_not_rise_is_refused_and_changes_nothing() {
     assert!(node.drain(&mut verdicts).unwrap());
     node.observe(2, &keys, &mut verdicts).unwrap();
     assert_eq!(verdicts.count_duplicates(), 100);
-    assert_eq!(node.finish().unwrap().report().observed, 300);
+    assert_eq!(node.finish().unwrap().report().tally.observed, Some(300));
 }
 
 /// The first of two nodes, and the thread of the second: it has said that it brings nothing, and panics over the next batch with [`BAD_KEY`].
@@ -194,13 +194,13 @@ fn a_node_that_finishes_with_batches_in_flight_has_them_applied() {
         .unwrap();
     let keys = stream(1000, 6);
     let observed: u64 = thread::scope(|scope| {
-        let run = |(index, mut node): (usize, Node<FingerprintLines>)| {
+        let run = |(index, mut node): (usize, Node<Box<dyn LineFilter>>)| {
             let keys = &keys;
             scope.spawn(move || {
                 for number in [index, index + 2] {
                     node.submit(number as u64, keys).unwrap();
                 }
-                node.finish().unwrap().report().observed
+                node.finish().unwrap().report().tally.observed.unwrap()
             })
         };
         let threads: Vec<_> = nodes.into_iter().enumerate().map(run).collect();
@@ -214,7 +214,7 @@ fn a_node_that_finishes_with_batches_in_flight_has_them_applied() {
 
 #[test]
 fn a_node_with_nothing_to_do_hears_that_a_peer_was_dropped() {
-    type Idle = fn(Node<FingerprintLines>) -> Result<(), Disconnected>;
+    type Idle = fn(Node<Box<dyn LineFilter>>) -> Result<(), Disconnected>;
     let waits: [Idle; 2] = [
         |mut node| node.serve_until(|| false),
         |node| node.finish().map(|_| ()),

@@ -34,7 +34,10 @@ pub(crate) fn oracle(keys: &[KeyHash]) -> (Vec<bool>, u64) {
     let mut filter = spec().build().unwrap();
     let mut verdicts = Verdicts::new();
     filter.observe(keys, &mut verdicts);
-    (duplicates(&verdicts), filter.report().evictions)
+    (
+        duplicates(&verdicts),
+        filter.report().tally.evictions.unwrap(),
+    )
 }
 
 /// The stream cut in batches of changing size, an empty one among them.

@@ -3,9 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use echoless::{
-    Engine, FingerprintLines, FingerprintSpec, KeyHash, KeyHasher, Mesh, Node, Verdicts,
-};
+use echoless::{Engine, FingerprintSpec, KeyHash, KeyHasher, LineFilter, Mesh, Node, Verdicts};
 use proptest::prelude::*;
 
 use crate::streams::{batches, duplicates, oracle, spec, stream};
@@ -37,14 +35,20 @@ fn through_engine(
     }
     drop(port);
     let filter = engine.shutdown().unwrap();
-    (all, FingerprintLines::report_of(filter.filters()).evictions)
+    (
+        all,
+        echoless::report_of(filter.filters())
+            .tally
+            .evictions
+            .unwrap(),
+    )
 }
 
 fn through_mesh(keys: &[KeyHash], nodes: usize, depth: usize, size: usize) -> (Vec<bool>, u64) {
     let filter = spec().build_partitions(nodes).unwrap();
     let batches = batches(keys, size);
     let next = AtomicU64::new(0);
-    let run = |mut node: Node<FingerprintLines>| {
+    let run = |mut node: Node<Box<dyn LineFilter>>| {
         let mut out = Vec::new();
         let mut pending = Vec::new();
         let mut verdicts = Verdicts::new();
@@ -87,7 +91,7 @@ fn through_mesh(keys: &[KeyHash], nodes: usize, depth: usize, size: usize) -> (V
         .into_iter()
         .flat_map(|(_, verdicts)| verdicts)
         .collect();
-    (all, FingerprintLines::report_of(&filters).evictions)
+    (all, echoless::report_of(&filters).tally.evictions.unwrap())
 }
 
 proptest! {
@@ -160,6 +164,9 @@ fn of_several_ports_exactly_one_hears_fresh() {
             "key {index}"
         );
     }
-    let report = FingerprintLines::report_of(engine.shutdown().unwrap().filters());
-    assert_eq!((report.observed, report.fresh), (200_000, 50_000));
+    let report = echoless::report_of(engine.shutdown().unwrap().filters());
+    assert_eq!(
+        (report.tally.observed, report.tally.fresh),
+        (Some(200_000), Some(50_000))
+    );
 }

@@ -5,7 +5,8 @@ use super::Kernel;
 /// The kernels of this machine. A missing one is said, and with `ECHOLESS_REQUIRE_KERNELS=1` it is a failure.
 pub(crate) fn kernels() -> Vec<Kernel> {
     let (here, missing): (Vec<_>, Vec<_>) = Kernel::ALL
-        .into_iter()
+        .iter()
+        .copied()
         .partition(|kernel| kernel.is_available());
     let required = std::env::var_os("ECHOLESS_REQUIRE_KERNELS").is_some();
     assert!(

@@ -100,8 +100,7 @@ pub(crate) fn agree(
         })
         .collect();
     for kernel in kernels() {
-        let line_spec = parsed.line_spec().expect("a line form");
-        let mut filter = line_spec.kernel(kernel).build().expect("valid");
+        let mut filter = parsed.kernel(kernel).build_lines().expect("valid");
         prop_assert_eq!(
             observe(&mut *filter, &keys, 1000),
             &expected[..],

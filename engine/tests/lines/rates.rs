@@ -1,18 +1,14 @@
 //! What line filters say of their rates, against what is measured; and bounds on them, which must hold.
 
-use echoless::filters::lines::LineForm;
+use echoless::filters::lines::LineFilter;
 use echoless::{KeyHasher, Verdict};
 
 use crate::harness::parse;
 
 /// A line filter that saw so many distinct keys.
-fn fed(text: &str, distinct: u64) -> Box<dyn LineForm> {
+fn fed(text: &str, distinct: u64) -> Box<dyn LineFilter> {
     let spec = parse(&format!("{text},form=line,memory=64KiB"));
-    let mut filter = spec
-        .line_spec()
-        .expect("a line form")
-        .build()
-        .expect("valid");
+    let mut filter = spec.build_lines().expect("valid");
     for key in 0..distinct {
         filter.observe_one(KeyHasher::seeded(3).hash_u64(key));
     }
@@ -20,7 +16,7 @@ fn fed(text: &str, distinct: u64) -> Box<dyn LineForm> {
 }
 
 /// The share of other keys that it takes for duplicates, of so many.
-fn measured_fpr(filter: &dyn LineForm, probes: u64) -> f64 {
+fn measured_fpr(filter: &dyn LineFilter, probes: u64) -> f64 {
     let others = (0..probes).map(|key| KeyHasher::seeded(3).hash_u64(u64::MAX - key));
     others.filter(|key| filter.contains(*key)).count() as f64 / probes as f64
 }
@@ -50,7 +46,7 @@ fn reported_rates_are_the_measured_ones() {
     ] {
         for distinct in [30_000, 200_000] {
             let filter = fed(text, distinct);
-            let reported = filter.expected_fpr();
+            let reported = filter.report().expected_fpr.unwrap();
             let measured = measured_fpr(&*filter, PROBES);
             // Five standard deviations of the measurement, and 2 % for means over lines that are not equally full.
             let deviation = (reported / PROBES as f64).sqrt();
@@ -83,15 +79,11 @@ fn expected_false_duplicates_of_queues_are_those_that_come() {
 fn rates_of_queues_with_copies_are_bounds() {
     // Every key comes six times in a row, so that most slots hold copies.
     let spec = parse("qqhtd:slots=64,bits=8,form=line,memory=64KiB");
-    let mut filter = spec
-        .line_spec()
-        .expect("a line form")
-        .build()
-        .expect("valid");
+    let mut filter = spec.build_lines().expect("valid");
     for arrival in 0..400_000 {
         filter.observe_one(KeyHasher::seeded(3).hash_u64(arrival / 6));
     }
-    let reported = filter.expected_fpr();
+    let reported = filter.report().expected_fpr.unwrap();
     let measured = measured_fpr(&*filter, 100_000);
     assert!(
         measured < reported && measured > 0.1 * reported,

@@ -1,6 +1,6 @@
 //! Batches in region order: every kind of line filter, whole and in partitions, judges as without the order.
 
-use echoless::filters::lines::LineForm;
+use echoless::filters::lines::LineFilter;
 use echoless::{KeyHash, KeyHasher, RegionOrdered};
 use proptest::prelude::*;
 
@@ -34,13 +34,12 @@ proptest! {
         let keys: Vec<KeyHash> = stream.iter().map(|key| KeyHasher::seeded(9).hash_u64(*key)).collect();
         for kind in KINDS {
             let spec = parse(&format!("{kind},form=line,memory={}B", lines * 64));
-            let spec = spec.line_spec().expect("a line form");
-            let mut plain = spec.build().expect("valid");
-            let mut ordered = RegionOrdered::new(spec.build().expect("valid"));
+            let mut plain = spec.build_lines().expect("valid");
+            let mut ordered = RegionOrdered::new(spec.build_lines().expect("valid"));
             let expected = observe(&mut *plain, &keys, 100);
             prop_assert_eq!(&observe(&mut ordered, &keys, batch), &expected, "{}", kind);
             prop_assert_eq!(ordered.lines(), plain.lines(), "{}", kind);
-            let (partitioning, parts) = spec.build_partitions(count).expect("enough lines").into_parts();
+            let (partitioning, parts) = spec.build_line_partitions(count).expect("enough lines").into_parts();
             for (index, part) in parts.into_iter().enumerate() {
                 let mut part = RegionOrdered::new(part);
                 let owned = keys.iter().zip(&expected).filter(|(key, _)| partitioning.partition_of(**key) == index);
@@ -54,8 +53,7 @@ proptest! {
 #[test]
 fn keys_of_another_partition_are_not_judged() {
     let spec = parse("bloom:k=4,form=line,memory=8KiB");
-    let spec = spec.line_spec().expect("a line form");
-    let (partitioning, parts) = spec.build_partitions(2).expect("valid").into_parts();
+    let (partitioning, parts) = spec.build_line_partitions(2).expect("valid").into_parts();
     let keys: Vec<KeyHash> = (0..1000)
         .map(|key| KeyHasher::seeded(9).hash_u64(key))
         .collect();

@@ -121,8 +121,8 @@ fn worn_by_few(text: &str, form: &str, count: usize) -> Box<dyn Filter> {
 fn what_few_keys_leave_of_others_is_what_they_leave_in_scattered_forms() {
     for spec in ["sbf:k=2,p=5", "sbf:k=1,p=1", "sbf:k=2,d=4,p=5"] {
         for count in [1, 2, 4] {
-            let load = |form| worn_by_few(spec, form, count).load().expect("a load");
-            let (line, scattered) = (load("line"), load("scattered"));
+            let fill = |form| worn_by_few(spec, form, count).report().fill().unwrap();
+            let (line, scattered) = (fill("line"), fill("scattered"));
             // What 256 arrivals without effect may freeze: a few cells at the lowest P.
             assert!(
                 (line - scattered).abs() < 0.01,

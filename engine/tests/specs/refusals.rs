@@ -378,9 +378,9 @@ fn what_is_at_the_end_of_its_range_can_be_built() {
 
 #[test]
 fn memory_that_no_machine_has_is_an_error_for_every_filter() {
-    for name in FilterKind::NAMES {
+    for name in FilterKind::names() {
         let enough = if name == "bdbf" { "bdbf:k=2" } else { name };
-        let spec = parse(enough).with_memory(1 << 60);
+        let spec = parse(enough).memory(1 << 60);
         match spec.build().err() {
             Some(BuildError::Memory(error)) => assert!(error.bytes >= 1 << 57, "{name}: {error}"),
             // Its indices are 32 bits wide.

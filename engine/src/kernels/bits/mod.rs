@@ -8,6 +8,7 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod ops;
+mod portable;
 mod scalar;
 
 pub(crate) use ops::{BitOps, Filters, LINE_BITS};

@@ -214,7 +214,7 @@ mod tests {
             let expected = everything(Scalar, on);
             prop_assert_eq!(expected.len(), 22);
             for kernel in kernels() {
-                let granted = kernel.grant().expect("found on this machine");
+                let granted = kernel.detect().expect("found on this machine");
                 let results = match kernel {
                     // The oracle itself, which runs on the portable kernel too.
                     Kernel::Scalar | Kernel::Portable => continue,

@@ -69,9 +69,9 @@ impl TryFrom<EvalArgs> for EvalConfig {
             let memory = parse_size("memory", text)?;
             for spec in specs
                 .iter_mut()
-                .filter(|spec: &&mut FilterSpec| spec.memory().is_none())
+                .filter(|spec: &&mut FilterSpec| spec.memory.is_none())
             {
-                *spec = spec.with_memory(memory);
+                *spec = spec.memory(memory);
             }
         }
         Ok(Self {

@@ -27,13 +27,13 @@ impl FilterChoice {
     /// # Errors
     /// [`SpecError`] if they do not.
     pub(crate) fn named(spec: FilterSpec, memory: Option<u64>) -> Result<Self, SpecError> {
-        let spec = match (spec.memory(), memory) {
+        let spec = match (spec.memory, memory) {
             (Some(own), Some(asked)) if own != asked => {
                 let allowed = format!("{}, which the filter names itself", format_bytes(own));
                 return Err(SpecError::new("memory", format_bytes(asked), allowed));
             }
             (Some(_), _) => spec,
-            (None, asked) => spec.with_memory(asked.unwrap_or(DEFAULT_MEMORY)),
+            (None, asked) => spec.memory(asked.unwrap_or(DEFAULT_MEMORY)),
         };
         Ok(match spec.fingerprints() {
             Some(spec) => Self::Fingerprints(spec),
@@ -45,9 +45,7 @@ impl FilterChoice {
     pub(crate) fn most_threads(&self) -> u64 {
         match self {
             Self::Fingerprints(spec) => spec.geometry().map_or(1, |shape| shape.lines),
-            Self::Named(spec) if spec.form() == Form::Line => {
-                spec.memory().unwrap_or(0) / LINE_BYTES
-            }
+            Self::Named(spec) if spec.form == Form::Line => spec.memory.unwrap_or(0) / LINE_BYTES,
             // All of its threads share the reading, and one at a time has the filter.
             Self::Named(_) => u64::MAX,
         }

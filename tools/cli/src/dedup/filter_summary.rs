@@ -24,7 +24,7 @@ impl FilterSummary {
     /// If there is no partition.
     pub(crate) fn of_fingerprints(partitions: &[FingerprintLines]) -> Self {
         Self::Fingerprints {
-            report: FingerprintLines::report_of(partitions),
+            report: echoless::report_of(partitions),
             replacement: partitions[0].replacement(),
         }
     }

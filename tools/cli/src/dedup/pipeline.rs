@@ -36,7 +36,7 @@ pub(crate) fn run(config: DedupConfig) -> Result<ExitCode, Failure> {
             run_with(&config, began, judge, FilterSummary::of_fingerprints)
         }
         FilterChoice::Named(spec) => {
-            let judge = match spec.form() {
+            let judge = match spec.form {
                 _ if threads == 1 => Judge::Alone(spec.build()?),
                 Form::Line => Judge::Parts(spec.build_partitions(threads)?),
                 _ => Judge::Serial(spec.build()?, threads),

@@ -41,7 +41,7 @@ fn filtered(args: &[&str], input: &str) -> String {
 #[test]
 fn every_filter_judges_as_the_library_does_on_any_number_of_threads() {
     let input = stream();
-    let mut specs: Vec<String> = FilterKind::NAMES
+    let mut specs: Vec<String> = FilterKind::names()
         .map(|name| format!("{name}:memory=2KiB"))
         .into();
     for filter in [

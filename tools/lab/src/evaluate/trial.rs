@@ -65,7 +65,7 @@ impl Trial {
             records,
             recent: self.score.since(&before),
             total: self.score,
-            load: self.filter.load(),
+            load: self.filter.report().fill(),
         });
     }
 

@@ -66,5 +66,5 @@ impl Plan {
 
 /// What counts as one filter in different settings.
 pub(super) fn family(spec: &FilterSpec) -> (&'static str, Form) {
-    (spec.kind().name(), spec.form())
+    (spec.kind.name(), spec.form)
 }

@@ -11,8 +11,8 @@ mod simulation;
 mod smallest;
 
 pub use candidate::{Basis, Candidate, Plan};
-pub use cost::{lines_touched, nanoseconds_per_key};
-pub use formula::{fpr_limit, uniform_rates};
+pub use cost::nanoseconds_per_key;
+pub use formula::uniform_rates;
 pub use goal::{Costs, Goal, Prediction, Rank, Rates};
 pub use planner::plan;
 pub use request::PlanRequest;

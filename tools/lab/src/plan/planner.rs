@@ -5,7 +5,6 @@ use echoless::spec::format_bytes;
 use echoless::{FilterSpec, SpecError};
 
 use super::candidate::{Basis, Candidate, Plan, family};
-use super::cost::lines_touched;
 use super::formula::uniform_rates;
 use super::goal::Prediction;
 use super::grid::{COARSE_SHARES, fine_shares, grid, tracking};
@@ -96,7 +95,7 @@ impl<'a> Planner<'a> {
 
     fn candidate(&self, spec: FilterSpec, predicted: &Prediction, basis: Basis) -> Candidate {
         let goal = &self.request.goal;
-        let lines = lines_touched(&spec);
+        let lines = spec.cache_lines();
         let rank = goal.rank(predicted, lines, self.fresh_share);
         Candidate {
             spec,
@@ -189,7 +188,7 @@ impl<'a> Planner<'a> {
 
     /// Puts a candidate in the place of the same filter with another tracked share, if it is better.
     fn improve(&mut self, candidate: Candidate) {
-        let whole = |spec: &FilterSpec| spec.with_tracked(TrackedFraction::ALL);
+        let whole = |spec: &FilterSpec| spec.tracked(TrackedFraction::ALL);
         let mut places = self.candidates.iter_mut();
         let place = places.find(|other| whole(&other.spec) == whole(&candidate.spec));
         if let Some(place) = place

@@ -1,9 +1,7 @@
 //! Quick simulations: the stream and the memory scaled down together, for rates depend on N/M and U/M alone.
 
 use echoless::FilterSpec;
-use echoless::spec::FilterKind;
 
-use super::formula::fpr_limit;
 use super::goal::Prediction;
 use super::request::PlanRequest;
 use crate::error::LabError;
@@ -80,18 +78,11 @@ impl<'a> Simulation<'a> {
 
     /// The filter in its share of the memory; a window of its own shrinks too.
     fn spec(&self, spec: &FilterSpec) -> FilterSpec {
-        let kind = match spec.kind() {
-            FilterKind::Decaying(mut decaying) => {
-                decaying.window = self.scaled(decaying.window);
-                FilterKind::Decaying(decaying)
-            }
-            kind => kind,
-        };
-        FilterSpec::new(kind)
-            .with_form(spec.form())
-            .with_memory(self.scaled(self.request.memory))
-            .with_seed(spec.seed() ^ self.seed)
-            .with_tracked(spec.tracked())
+        FilterSpec::new(spec.kind.scaled(self.scale))
+            .form(spec.form)
+            .memory(self.scaled(self.request.memory))
+            .seed(spec.seed ^ self.seed)
+            .tracked(spec.tracked)
     }
 
     /// What is predicted of each filter; `None` for one that cannot be built here.
@@ -119,7 +110,7 @@ impl<'a> Simulation<'a> {
             .map(|(spec, buildable)| {
                 let score = buildable.then(|| scores.next()).flatten()?;
                 // The limit is that of the full memory, which it may depend on.
-                Some(Prediction::counted(score, fpr_limit(spec)))
+                Some(Prediction::counted(score, spec.fpr_limit()))
             })
             .collect())
     }

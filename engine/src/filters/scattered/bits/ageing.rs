@@ -180,8 +180,9 @@ mod tests {
 
     #[test]
     fn a_filter_of_few_ones_takes_fresh_keys_in_bounded_time_and_keeps_its_load() {
+        use crate::filters::Filter;
+        use crate::filters::filter::{observe_each, tally_of_cells};
         use crate::filters::scattered::bits::BitsSpec;
-        use crate::filters::scattered::key_by_key::KeyByKey;
         let ageing = Ageing::Reservoir(Reservoir::Described { threshold: 1.0 });
         let mut filter = BitsSpec { hashes: 2, ageing }
             .build(1 << 20, 7)

@@ -1,9 +1,10 @@
 //! The bits themselves: k filters of s bits each, and how many ones each holds.
 
 use crate::error::BuildError;
-use crate::filters::scattered::checks::{MOST_HASHES, at_least_bits, within};
 use crate::filters::scattered::storage::zeroed;
 use crate::hash::KeyHash;
+use crate::limits::{MOST_HASHES, at_least_bits, within};
+use crate::report::Cells;
 
 /// k filters of s = floor(M/k) bits; filter `i` takes its position from stream `i` of the key hash.
 ///
@@ -47,10 +48,9 @@ impl BitTable {
         self.ones[filter]
     }
 
-    /// The share of ones over all filters.
-    pub(crate) fn fill(&self) -> f64 {
-        let ones: u64 = self.ones.iter().sum();
-        ones as f64 / (self.size as f64 * self.filters() as f64)
+    /// The ones and the bits of all filters.
+    pub(crate) fn cells(&self) -> Cells {
+        Cells::new(self.ones.iter().sum(), self.size * self.filters() as u64)
     }
 
     #[inline(always)]
@@ -130,7 +130,7 @@ impl BitTable {
         }
     }
 
-    pub(crate) fn forget(&mut self) {
+    pub(crate) fn clear_all(&mut self) {
         self.words.fill(0);
         self.ones.fill(0);
     }
@@ -164,7 +164,7 @@ mod tests {
             .iter()
             .map(|word| u64::from(word.count_ones()))
             .sum();
-        assert!((table.fill() - all as f64 / 798.0).abs() < 1e-12);
+        assert!((table.cells().fill() - all as f64 / 798.0).abs() < 1e-12);
     }
 
     #[test]

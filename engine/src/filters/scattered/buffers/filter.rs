@@ -2,10 +2,15 @@
 
 use super::lru::LruSet;
 use crate::error::{BuildError, SpecError};
-use crate::filters::scattered::checks::bits_of;
-use crate::filters::scattered::key_by_key::KeyByKey;
+use crate::filters::filter::{observe_each, tally_of_cells};
+use crate::filters::kind::KindSpec;
 use crate::filters::scattered::random::SeededRng;
+use crate::filters::{Filter, Form, Workload};
 use crate::hash::KeyHash;
+use crate::limits::bits_of;
+use crate::options::{Options, name_of};
+use crate::report::Tally;
+use crate::theory::RateModel;
 
 /// What an entry of the buffer is charged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +39,7 @@ impl Accounting {
 
 /// What an exact buffer is made of, its memory aside.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct BufferSpec {
     /// What an entry is charged.
     pub accounting: Accounting,
@@ -49,8 +55,8 @@ pub struct BufferSpec {
 /// # Examples
 /// ```
 /// use echoless::{Filter, KeyHash, Verdict};
-/// use echoless::filters::scattered::buffers::{Accounting, BufferSpec};
-/// let mut filter = BufferSpec { accounting: Accounting::Full, guess: 0.0 }.build(48, 0)?;
+/// use echoless::spec::{Accounting, BufferSpec};
+/// let mut filter = BufferSpec::new(Accounting::Full).build(48, 0)?;
 /// assert_eq!(filter.capacity(), 2);
 /// for key in [1, 2, 3] {
 ///     assert_eq!(filter.observe_one(KeyHash(key)), Verdict::Fresh);
@@ -68,6 +74,22 @@ pub struct LruFilter {
 }
 
 impl BufferSpec {
+    /// An exact buffer whose entries are charged like this.
+    #[must_use]
+    pub const fn new(accounting: Accounting) -> Self {
+        Self {
+            accounting,
+            guess: 0.0,
+        }
+    }
+
+    /// q: the probability that a miss is answered "duplicate".
+    #[must_use]
+    pub const fn guess(mut self, probability: f64) -> Self {
+        self.guess = probability;
+        self
+    }
+
     /// Builds the buffer in `memory_bytes` by its accounting, its guesses seeded by `seed`.
     ///
     /// # Errors
@@ -108,26 +130,88 @@ impl LruFilter {
     }
 }
 
-impl KeyByKey for LruFilter {
+impl LruFilter {
+    /// Tests and records one key; true means duplicate.
     fn observe_key(&mut self, key: KeyHash) -> bool {
         self.set.touch(key.0) || self.guess > 0.0 && self.rng.chance(self.guess)
     }
+}
 
-    fn holds(&self, key: KeyHash) -> bool {
+impl Filter for LruFilter {
+    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+        observe_each(keys, duplicates, |key| self.observe_key(key));
+    }
+
+    fn contains(&self, key: KeyHash) -> bool {
         // The guess is the one that observing the key now would rng.
         self.set.contains(key.0) || self.guess > 0.0 && self.rng.clone().chance(self.guess)
     }
 
-    fn forget(&mut self) {
+    fn clear(&mut self) {
         self.set.clear();
         self.rng.restart();
     }
 
-    fn state_bytes(&self) -> u64 {
+    fn memory_bytes(&self) -> u64 {
         self.set.bytes()
     }
 
-    fn taken(&self) -> f64 {
-        self.set.taken()
+    fn tally(&self) -> Tally {
+        tally_of_cells(self.memory_bytes(), self.set.occupied())
+    }
+}
+
+const ACCOUNTINGS: [(&str, Accounting); 3] = [
+    ("full", Accounting::Full),
+    ("hash", Accounting::HashOnly),
+    ("hash32", Accounting::ShortHash),
+];
+
+impl KindSpec for BufferSpec {
+    const NAMES: &'static [&'static str] = &["lru", "fpbuffer"];
+
+    fn parse(name: &str, _form: Form, options: &mut Options) -> Result<Self, SpecError> {
+        let buffer = Self::new(options.choice("charge", &ACCOUNTINGS)?);
+        Ok(match name {
+            "fpbuffer" => buffer.guess(options.decimal("q", 0.1)?),
+            _ => buffer,
+        })
+    }
+
+    fn name(&self) -> &'static str {
+        if self.guess == 0.0 { "lru" } else { "fpbuffer" }
+    }
+
+    fn options(&self) -> Vec<(&'static str, String)> {
+        let mut options = vec![("charge", name_of(&ACCOUNTINGS, &self.accounting))];
+        if self.guess != 0.0 {
+            options.push(("q", self.guess.to_string()));
+        }
+        options
+    }
+
+    fn build_scattered(&self, memory_bytes: u64, seed: u64) -> Result<Box<dyn Filter>, BuildError> {
+        Ok(Box::new(self.build(memory_bytes, seed)?))
+    }
+
+    fn cache_lines(&self, _memory_bytes: u64) -> f64 {
+        8.0
+    }
+
+    fn rate_model(&self, _form: Form, _memory_bytes: u64) -> Option<RateModel> {
+        None
+    }
+
+    fn fpr_limit(&self, _form: Form, _memory_bytes: u64) -> Option<f64> {
+        Some(self.guess)
+    }
+
+    fn scaled(self, _scale: f64) -> Self {
+        self
+    }
+
+    fn grid(_workload: &Workload) -> Vec<String> {
+        let guesses = [0.1, 0.2, 0.4].map(|q| format!("fpbuffer:q={q}"));
+        std::iter::once("lru".into()).chain(guesses).collect()
     }
 }

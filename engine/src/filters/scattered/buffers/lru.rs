@@ -3,6 +3,7 @@
 use crate::error::MemoryError;
 use crate::filters::scattered::storage::zeroed;
 use crate::hash::KeyHash;
+use crate::report::Cells;
 
 /// No entry. Indices are 32 bits wide, so a buffer holds fewer than 2^32 entries.
 const NONE: u32 = u32::MAX;
@@ -143,9 +144,9 @@ impl LruSet {
         self.keys.len() as u64 * Self::ENTRY_BYTES
     }
 
-    /// The share of entries that hold a key.
-    pub(super) fn taken(&self) -> f64 {
-        f64::from(self.len) / self.keys.len() as f64
+    /// How many entries hold a key.
+    pub(super) fn occupied(&self) -> Cells {
+        Cells::new(self.len.into(), self.keys.len() as u64)
     }
 }
 

@@ -1,13 +1,20 @@
 //! The block-decaying Bloom filter: cells hold wrapped timestamps of a window that is cut into blocks.
 
 use crate::error::{BuildError, SpecError};
-use crate::filters::scattered::checks::{MOST_HASHES, at_least_bits, bits_of, within};
-use crate::filters::scattered::key_by_key::KeyByKey;
+use crate::filters::filter::{observe_each, tally_of_cells};
+use crate::filters::kind::KindSpec;
 use crate::filters::scattered::storage::PackedCells;
+use crate::filters::{Filter, Form, Workload};
 use crate::hash::KeyHash;
+use crate::limits::HASHES;
+use crate::limits::{MOST_HASHES, at_least_bits, bits_of, within};
+use crate::options::Options;
+use crate::report::{Cells, Tally};
+use crate::theory::RateModel;
 
 /// What a block-decaying Bloom filter is made of, its memory aside.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct DecayingSpec {
     /// W: the arrivals within which no duplicate is missed (1 or more).
     pub window: u64,
@@ -29,8 +36,8 @@ pub struct DecayingSpec {
 /// # Examples
 /// ```
 /// use echoless::{Filter, KeyHash, Verdict};
-/// use echoless::filters::scattered::cells::DecayingSpec;
-/// let mut filter = DecayingSpec { window: 1000, hashes: None, cell_bits: None }.build(4096, 0)?;
+/// use echoless::spec::DecayingSpec;
+/// let mut filter = DecayingSpec::new(1000).build(4096, 0)?;
 /// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
 /// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Duplicate);
 /// # Ok::<(), echoless::BuildError>(())
@@ -52,6 +59,30 @@ pub struct DecayingBloom {
 }
 
 impl DecayingSpec {
+    /// The last `window` arrivals; k and c follow from the memory.
+    #[must_use]
+    pub const fn new(window: u64) -> Self {
+        Self {
+            window,
+            hashes: None,
+            cell_bits: None,
+        }
+    }
+
+    /// k: the cells of a key.
+    #[must_use]
+    pub const fn hashes(mut self, hashes: u32) -> Self {
+        self.hashes = Some(hashes);
+        self
+    }
+
+    /// c: the bits of a cell.
+    #[must_use]
+    pub const fn cell_bits(mut self, bits: u32) -> Self {
+        self.cell_bits = Some(bits);
+        self
+    }
+
     /// Builds the filter in `memory_bytes`. It draws no random numbers: the seed is not used.
     ///
     /// # Errors
@@ -123,10 +154,11 @@ impl DecayingBloom {
     }
 }
 
-impl KeyByKey for DecayingBloom {
+impl DecayingBloom {
+    /// Tests and records one key; true means duplicate.
     #[inline]
     fn observe_key(&mut self, key: KeyHash) -> bool {
-        let seen = self.holds(key);
+        let seen = self.contains(key);
         let stamp = self.life + self.block + 1;
         for hash in 0..self.hashes {
             self.cells.set(self.position(key, hash), stamp);
@@ -137,24 +169,88 @@ impl KeyByKey for DecayingBloom {
         }
         seen
     }
+}
+
+impl Filter for DecayingBloom {
+    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+        observe_each(keys, duplicates, |key| self.observe_key(key));
+    }
 
     #[inline(always)]
-    fn holds(&self, key: KeyHash) -> bool {
+    fn contains(&self, key: KeyHash) -> bool {
         (0..self.hashes).all(|hash| self.cells.get(self.position(key, hash)) > self.block)
     }
 
-    fn forget(&mut self) {
+    fn clear(&mut self) {
         self.cells.clear();
         self.block = 0;
         self.arrivals = 0;
     }
 
-    fn state_bytes(&self) -> u64 {
+    fn memory_bytes(&self) -> u64 {
         self.cells.bytes()
     }
 
-    fn taken(&self) -> f64 {
+    fn tally(&self) -> Tally {
         let live = self.cells.iter().filter(|cell| *cell > self.block);
-        live.count() as f64 / self.cells.len() as f64
+        let cells = Cells::new(live.count() as u64, self.cells.len());
+        tally_of_cells(self.memory_bytes(), cells)
+    }
+}
+
+impl KindSpec for DecayingSpec {
+    const NAMES: &'static [&'static str] = &["bdbf"];
+
+    fn parse(_name: &str, _form: Form, options: &mut Options) -> Result<Self, SpecError> {
+        Ok(Self {
+            window: options.integer("window", 1 << 20, 1..=u64::MAX)?,
+            hashes: options.optional_integer("k", HASHES)?,
+            cell_bits: options.optional_integer("c", 2..=32)?,
+        })
+    }
+
+    fn name(&self) -> &'static str {
+        "bdbf"
+    }
+
+    fn options(&self) -> Vec<(&'static str, String)> {
+        let mut options = vec![("window", self.window.to_string())];
+        options.extend(self.hashes.map(|hashes| ("k", hashes.to_string())));
+        options.extend(self.cell_bits.map(|bits| ("c", bits.to_string())));
+        options
+    }
+
+    fn build_scattered(&self, memory_bytes: u64, seed: u64) -> Result<Box<dyn Filter>, BuildError> {
+        Ok(Box::new(self.build(memory_bytes, seed)?))
+    }
+
+    fn cache_lines(&self, memory_bytes: u64) -> f64 {
+        self.hashes_in(memory_bytes).map_or(0.0, f64::from)
+    }
+
+    fn rate_model(&self, _form: Form, _memory_bytes: u64) -> Option<RateModel> {
+        None
+    }
+
+    fn fpr_limit(&self, _form: Form, _memory_bytes: u64) -> Option<f64> {
+        None
+    }
+
+    fn scaled(mut self, scale: f64) -> Self {
+        self.window = (self.window as f64 / scale).round().max(1.0) as u64;
+        self
+    }
+
+    fn grid(workload: &Workload) -> Vec<String> {
+        let windows = [1, 4, 16].map(|part| (workload.span / part).max(1));
+        let texts = windows.map(|window| {
+            // With more memory than the default parameters can use, the largest of them.
+            let parameters = match Self::new(window).hashes_in(workload.memory_bytes) {
+                Ok(_) => "",
+                Err(_) => ",k=32,c=32",
+            };
+            format!("bdbf:window={window}{parameters}")
+        });
+        texts.to_vec()
     }
 }

@@ -1,11 +1,17 @@
 //! The fingerprint stable Bloom filter: each cell pairs a counter with a fingerprint of the key that raised it.
 
 use crate::error::{BuildError, SpecError};
-use crate::filters::scattered::checks::{MOST_HASHES, at_least_bits, within};
-use crate::filters::scattered::key_by_key::KeyByKey;
+use crate::filters::filter::{observe_each, tally_of_cells};
+use crate::filters::kind::KindSpec;
 use crate::filters::scattered::random::SeededRng;
 use crate::filters::scattered::storage::PackedCells;
+use crate::filters::{Filter, Form, Workload};
 use crate::hash::KeyHash;
+use crate::limits::HASHES;
+use crate::limits::{MOST_HASHES, at_least_bits, within};
+use crate::options::{Options, name_of};
+use crate::report::{Cells, Tally};
+use crate::theory::RateModel;
 
 /// How a key's fingerprint enters a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +27,7 @@ pub enum Refill {
 
 /// What a fingerprint stable Bloom filter is made of, its memory aside.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct FingerprintStableSpec {
     /// k: the cells of a key, one in each of as many sub-tables (1 to 64).
     pub hashes: u32,
@@ -45,14 +52,8 @@ pub struct FingerprintStableSpec {
 /// # Examples
 /// ```
 /// use echoless::{Filter, KeyHash, Verdict};
-/// use echoless::filters::scattered::cells::{FingerprintStableSpec, Refill};
-/// let spec = FingerprintStableSpec {
-///     hashes: 2,
-///     counter_bits: 2,
-///     fingerprint_bits: 4,
-///     eviction: 0.5,
-///     refill: Refill::Overwrite,
-/// };
+/// use echoless::spec::{FingerprintStableSpec, Refill};
+/// let spec = FingerprintStableSpec::new(2, 2, 4).refill(Refill::Overwrite);
 /// let mut filter = spec.build(1 << 16, 7)?;
 /// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
 /// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Duplicate);
@@ -106,6 +107,33 @@ impl FingerprintStableSpec {
 }
 
 impl FingerprintStableSpec {
+    /// k cells for each key, of counters of c and fingerprints of f bits; xi is 0.5, and the
+    /// fingerprints enter as published.
+    #[must_use]
+    pub const fn new(hashes: u32, counter_bits: u32, fingerprint_bits: u32) -> Self {
+        Self {
+            hashes,
+            counter_bits,
+            fingerprint_bits,
+            eviction: 0.5,
+            refill: Refill::Xor,
+        }
+    }
+
+    /// xi: the probability that a fresh key decrements k random cells.
+    #[must_use]
+    pub const fn eviction(mut self, probability: f64) -> Self {
+        self.eviction = probability;
+        self
+    }
+
+    /// How fingerprints enter cells.
+    #[must_use]
+    pub const fn refill(mut self, refill: Refill) -> Self {
+        self.refill = refill;
+        self
+    }
+
     /// Builds the filter in `memory_bytes`, its random choices seeded by `seed`.
     ///
     /// # Errors
@@ -156,10 +184,11 @@ impl FingerprintStableBloom {
     }
 }
 
-impl KeyByKey for FingerprintStableBloom {
+impl FingerprintStableBloom {
+    /// Tests and records one key; true means duplicate.
     #[inline]
     fn observe_key(&mut self, key: KeyHash) -> bool {
-        if self.holds(key) {
+        if self.contains(key) {
             return true;
         }
         if self.rng.chance(self.spec.eviction) {
@@ -173,9 +202,15 @@ impl KeyByKey for FingerprintStableBloom {
         }
         false
     }
+}
+
+impl Filter for FingerprintStableBloom {
+    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+        observe_each(keys, duplicates, |key| self.observe_key(key));
+    }
 
     #[inline(always)]
-    fn holds(&self, key: KeyHash) -> bool {
+    fn contains(&self, key: KeyHash) -> bool {
         let fingerprint = self.fingerprint(key);
         (0..self.spec.hashes).all(|table| {
             let cell = self.cells.get(self.position(key, table));
@@ -183,20 +218,90 @@ impl KeyByKey for FingerprintStableBloom {
         })
     }
 
-    fn forget(&mut self) {
+    fn clear(&mut self) {
         self.cells.clear();
         self.rng.restart();
     }
 
-    fn state_bytes(&self) -> u64 {
+    fn memory_bytes(&self) -> u64 {
         self.cells.bytes()
     }
 
-    fn taken(&self) -> f64 {
+    fn tally(&self) -> Tally {
         // A cell whose counter ran out may keep its fingerprint, and holds nothing all the same.
         let max = self.spec.counter_max();
-        let taken = self.cells.iter().filter(|cell| cell & max != 0).count();
-        taken as f64 / self.cells.len() as f64
+        let occupied = self.cells.iter().filter(|cell| cell & max != 0);
+        let cells = Cells::new(occupied.count() as u64, self.cells.len());
+        tally_of_cells(self.memory_bytes(), cells)
+    }
+}
+
+const REFILLS: [(&str, Refill); 3] = [
+    ("xor", Refill::Xor),
+    ("overwrite", Refill::Overwrite),
+    ("repaired", Refill::Repaired),
+];
+
+impl KindSpec for FingerprintStableSpec {
+    const NAMES: &'static [&'static str] = &["fpsbf"];
+
+    fn parse(_name: &str, form: Form, options: &mut Options) -> Result<Self, SpecError> {
+        // With the counter's 2 bits a byte in lines, where cells have 8 or 16 bits.
+        let fingerprint_bits = match form {
+            Form::Scattered => 4,
+            Form::Line => 6,
+        };
+        Ok(Self {
+            hashes: options.integer("k", 2, HASHES)?,
+            counter_bits: options.integer("c", 2, 1..=16)?,
+            fingerprint_bits: options.integer("f", fingerprint_bits, 1..=16)?,
+            eviction: options.decimal("xi", 0.5)?,
+            refill: options.choice("refill", &REFILLS)?,
+        })
+    }
+
+    fn name(&self) -> &'static str {
+        "fpsbf"
+    }
+
+    fn options(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("k", self.hashes.to_string()),
+            ("c", self.counter_bits.to_string()),
+            ("f", self.fingerprint_bits.to_string()),
+            ("xi", self.eviction.to_string()),
+            ("refill", name_of(&REFILLS, &self.refill)),
+        ]
+    }
+
+    fn build_scattered(&self, memory_bytes: u64, seed: u64) -> Result<Box<dyn Filter>, BuildError> {
+        Ok(Box::new(self.build(memory_bytes, seed)?))
+    }
+
+    fn cache_lines(&self, _memory_bytes: u64) -> f64 {
+        f64::from(self.hashes) * (1.0 + self.eviction)
+    }
+
+    fn rate_model(&self, _form: Form, _memory_bytes: u64) -> Option<RateModel> {
+        None
+    }
+
+    fn fpr_limit(&self, _form: Form, _memory_bytes: u64) -> Option<f64> {
+        None
+    }
+
+    fn scaled(self, _scale: f64) -> Self {
+        self
+    }
+
+    fn grid(_workload: &Workload) -> Vec<String> {
+        let mut texts = Vec::new();
+        for (k, c, f) in [(1, 1, 7), (1, 2, 6), (2, 1, 3), (2, 2, 6), (1, 2, 14)] {
+            for refill in ["xor", "overwrite", "repaired"] {
+                texts.push(format!("fpsbf:k={k},c={c},f={f},refill={refill}"));
+            }
+        }
+        texts
     }
 }
 
@@ -249,20 +354,16 @@ mod tests {
     #[test]
     fn the_load_is_the_share_of_counters_that_are_not_zero() {
         for refill in [Refill::Xor, Refill::Overwrite, Refill::Repaired] {
-            let spec = FingerprintStableSpec {
-                hashes: 2,
-                counter_bits: 1,
-                fingerprint_bits: 4,
-                eviction: 1.0,
-                refill,
-            };
+            let spec = FingerprintStableSpec::new(2, 1, 4)
+                .eviction(1.0)
+                .refill(refill);
             let mut filter = spec.build(1000, 3).expect("valid");
             for key in 0..20_000_u64 {
                 filter.observe_key(KeyHash(KeyHash(key).remix(5)));
             }
             let counters = filter.cells.iter().filter(|cell| cell & 1 == 1).count();
             let expected = counters as f64 / filter.cells.len() as f64;
-            assert_eq!(filter.taken(), expected, "{refill:?}");
+            assert_eq!(filter.report().fill(), Some(expected), "{refill:?}");
             // As many cells are set as are lowered: between the two at a load of 2/3, less for keys taken for seen.
             assert!((0.5..0.75).contains(&expected), "{refill:?}: {expected}");
         }

@@ -1,11 +1,17 @@
 //! The stable Bloom filter: counters that random decrements lower as fast as keys raise them.
 
 use crate::error::{BuildError, SpecError};
-use crate::filters::scattered::checks::{MOST_HASHES, at_least_bits, open_unit, within};
-use crate::filters::scattered::key_by_key::KeyByKey;
+use crate::filters::filter::{observe_each, tally_of_cells};
+use crate::filters::kind::KindSpec;
 use crate::filters::scattered::random::SeededRng;
 use crate::filters::scattered::storage::PackedCells;
+use crate::filters::{Filter, Form, Workload};
 use crate::hash::KeyHash;
+use crate::limits::HASHES;
+use crate::limits::{MOST_HASHES, at_least_bits, open_unit, within};
+use crate::options::{Options, name_of};
+use crate::report::Tally;
+use crate::theory::RateModel;
 use crate::theory::stable::{decrements_for, stable_point_fpr};
 
 /// Which arrivals lower and raise cells.
@@ -72,6 +78,7 @@ impl Lowering {
 
 /// What a stable Bloom filter is made of, its memory aside.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct StableSpec {
     /// K: the cells of a key (1 to 64).
     pub hashes: u32,
@@ -96,15 +103,8 @@ pub struct StableSpec {
 /// # Examples
 /// ```
 /// use echoless::{Filter, KeyHash, Verdict};
-/// use echoless::filters::scattered::cells::{Decrement, Lowering, StableSpec, Update};
-/// let spec = StableSpec {
-///     hashes: 2,
-///     cell_bits: 1,
-///     lowering: Lowering::FprAtMost(0.1),
-///     update: Update::Every,
-///     decrement: Decrement::Consecutive,
-///     reach: 1.0,
-/// };
+/// use echoless::spec::{Lowering, StableSpec};
+/// let spec = StableSpec::new(2, 1, Lowering::FprAtMost(0.1));
 /// let mut filter = spec.build(1 << 20, 7)?;
 /// assert_eq!(filter.decrements(), 5);
 /// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
@@ -124,6 +124,41 @@ pub struct StableBloom {
 }
 
 impl StableSpec {
+    /// K cells of d bits for each key, of which so many are decremented for each arrival. Every
+    /// arrival updates, decrements are consecutive and reach all cells.
+    #[must_use]
+    pub const fn new(hashes: u32, cell_bits: u32, lowering: Lowering) -> Self {
+        Self {
+            hashes,
+            cell_bits,
+            lowering,
+            update: Update::Every,
+            decrement: Decrement::Consecutive,
+            reach: 1.0,
+        }
+    }
+
+    /// Which arrivals update.
+    #[must_use]
+    pub const fn update(mut self, update: Update) -> Self {
+        self.update = update;
+        self
+    }
+
+    /// How the cells to decrement are picked.
+    #[must_use]
+    pub const fn decrement(mut self, decrement: Decrement) -> Self {
+        self.decrement = decrement;
+        self
+    }
+
+    /// The fraction of the cells that decrements reach.
+    #[must_use]
+    pub const fn reach(mut self, reach: f64) -> Self {
+        self.reach = reach;
+        self
+    }
+
     /// Builds the filter in `memory_bytes`, its random choices seeded by `seed`.
     ///
     /// # Errors
@@ -201,10 +236,11 @@ impl StableBloom {
     }
 }
 
-impl KeyByKey for StableBloom {
+impl StableBloom {
+    /// Tests and records one key; true means duplicate.
     #[inline]
     fn observe_key(&mut self, key: KeyHash) -> bool {
-        let seen = self.holds(key);
+        let seen = self.contains(key);
         if self.update == Update::Every || !seen {
             self.lower_some();
             let max = self.cells.max();
@@ -214,22 +250,135 @@ impl KeyByKey for StableBloom {
         }
         seen
     }
+}
+
+impl Filter for StableBloom {
+    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+        observe_each(keys, duplicates, |key| self.observe_key(key));
+    }
 
     #[inline(always)]
-    fn holds(&self, key: KeyHash) -> bool {
+    fn contains(&self, key: KeyHash) -> bool {
         (0..self.hashes).all(|hash| self.cells.get(self.position(key, hash)) != 0)
     }
 
-    fn forget(&mut self) {
+    fn clear(&mut self) {
         self.cells.clear();
         self.rng.restart();
     }
 
-    fn state_bytes(&self) -> u64 {
+    fn memory_bytes(&self) -> u64 {
         self.cells.bytes()
     }
 
-    fn taken(&self) -> f64 {
-        self.cells.taken()
+    fn tally(&self) -> Tally {
+        tally_of_cells(self.memory_bytes(), self.cells.occupied())
+    }
+}
+
+const UPDATES: [(&str, Update); 2] = [("every", Update::Every), ("distinct", Update::Distinct)];
+const DECREMENTS: [(&str, Decrement); 2] = [
+    ("consecutive", Decrement::Consecutive),
+    ("independent", Decrement::Independent),
+];
+
+impl StableSpec {
+    /// P in the scattered form, as specification and memory decide it.
+    fn scattered_decrements(&self, memory_bytes: u64) -> Option<u64> {
+        let cells = memory_bytes * 8 / u64::from(self.cell_bits);
+        let max = (1 << self.cell_bits) - 1;
+        self.lowering.decrements(self.hashes, max, cells).ok()
+    }
+}
+
+impl KindSpec for StableSpec {
+    const NAMES: &'static [&'static str] = &["sbf"];
+
+    fn parse(_name: &str, _form: Form, options: &mut Options) -> Result<Self, SpecError> {
+        Ok(Self {
+            hashes: options.integer("k", 2, HASHES)?,
+            cell_bits: options.integer("d", 1, 1..=16)?,
+            lowering: parse_lowering(options)?,
+            update: options.choice("update", &UPDATES)?,
+            decrement: options.choice("decrement", &DECREMENTS)?,
+            reach: options.decimal("reach", 1.0)?,
+        })
+    }
+
+    fn name(&self) -> &'static str {
+        "sbf"
+    }
+
+    fn options(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("k", self.hashes.to_string()),
+            ("d", self.cell_bits.to_string()),
+            match self.lowering {
+                Lowering::Cells(cells) => ("p", cells.to_string()),
+                Lowering::FprAtMost(bound) => ("fps", bound.to_string()),
+            },
+            ("update", name_of(&UPDATES, &self.update)),
+            ("decrement", name_of(&DECREMENTS, &self.decrement)),
+            ("reach", self.reach.to_string()),
+        ]
+    }
+
+    fn build_scattered(&self, memory_bytes: u64, seed: u64) -> Result<Box<dyn Filter>, BuildError> {
+        Ok(Box::new(self.build(memory_bytes, seed)?))
+    }
+
+    fn cache_lines(&self, memory_bytes: u64) -> f64 {
+        let decremented = match self.decrement {
+            Decrement::Consecutive => 1,
+            Decrement::Independent => self.scattered_decrements(memory_bytes).unwrap_or(1),
+        };
+        f64::from(self.hashes) + decremented as f64
+    }
+
+    fn rate_model(&self, form: Form, memory_bytes: u64) -> Option<RateModel> {
+        let covered = self.update == Update::Every && self.reach == 1.0;
+        (form == Form::Scattered && covered).then_some(())?;
+        Some(RateModel::Stable {
+            hashes: self.hashes,
+            max: (1 << self.cell_bits) - 1,
+            decrements: self.scattered_decrements(memory_bytes)?,
+            cells: memory_bytes * 8 / u64::from(self.cell_bits),
+        })
+    }
+
+    fn fpr_limit(&self, _form: Form, _memory_bytes: u64) -> Option<f64> {
+        None
+    }
+
+    fn scaled(self, _scale: f64) -> Self {
+        self
+    }
+
+    fn grid(_workload: &Workload) -> Vec<String> {
+        let mut texts = Vec::new();
+        for (k, d) in [(1, 1), (2, 1), (3, 1), (2, 2), (3, 2), (2, 3), (2, 4)] {
+            for fps in [0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.4] {
+                texts.push(format!("sbf:k={k},d={d},fps={fps}"));
+            }
+        }
+        for k in 1..=3 {
+            for fps in [0.01, 0.1, 0.3] {
+                texts.push(format!("sbf:k={k},fps={fps},update=distinct"));
+            }
+        }
+        texts
+    }
+}
+
+fn parse_lowering(options: &mut Options) -> Result<Lowering, SpecError> {
+    let cells = options.number("p", "a whole number, 1 to the number of cells")?;
+    let bound: Option<f64> = options.number("fps", "a number")?;
+    match (cells, bound) {
+        (Some(_), Some(bound)) => {
+            let allowed = "either p or fps, not both";
+            Err(SpecError::new("fps", bound.to_string(), allowed))
+        }
+        (Some(cells), None) => Ok(Lowering::Cells(cells)),
+        (None, bound) => Ok(Lowering::FprAtMost(bound.unwrap_or(0.1))),
     }
 }

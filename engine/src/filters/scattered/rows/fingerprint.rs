@@ -1,13 +1,12 @@
 //! How a key becomes a fingerprint of few bits, 0 being the empty slot.
 
 use crate::error::SpecError;
-use crate::filters::scattered::checks::within;
 use crate::hash::KeyHash;
+use crate::limits::within;
 
 /// The rule that derives a nonzero fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Fingerprint {
+pub(super) enum Fingerprint {
     /// `bits` bits of a hash, hashed again while they are zero (paper 002, section 3.2): S = 2^bits - 1 values, equally likely.
     Nonzero {
         /// b, 1 to 32.
@@ -38,8 +37,7 @@ impl Fingerprint {
     }
 
     /// The bits of a slot.
-    #[must_use]
-    pub const fn bits(self) -> u32 {
+    pub(super) const fn bits(self) -> u32 {
         match self {
             Self::Nonzero { bits } => bits,
             // ceil(log2(r + 1)) bits for a count of 0 to r.
@@ -48,8 +46,8 @@ impl Fingerprint {
     }
 
     /// S: how many fingerprints there are.
-    #[must_use]
-    pub const fn values(self) -> u64 {
+    #[cfg(test)]
+    const fn values(self) -> u64 {
         match self {
             Self::Nonzero { bits } => (1 << bits) - 1,
             Self::Counted { remainder, kept } => (1 << kept) * (remainder - kept + 1) as u64,

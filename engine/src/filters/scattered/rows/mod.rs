@@ -6,7 +6,5 @@ mod store;
 mod table;
 
 pub use cuckoo::{CuckooFilter, CuckooSpec};
-pub use fingerprint::Fingerprint;
 pub use store::RowEncoding;
-pub(crate) use table::MOST_SLOTS;
-pub use table::{OnHit, RowFilter, RowSpec, Victim};
+pub use table::{RowFilter, RowPolicy, RowSpec, SqfSpec};

@@ -3,8 +3,9 @@
 use std::num::NonZeroU64;
 
 use crate::error::{BuildError, SpecError};
-use crate::filters::scattered::checks::at_least_bits;
 use crate::filters::scattered::storage::PackedCells;
+use crate::limits::at_least_bits;
+use crate::report::Cells;
 
 /// How a row is written down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,18 +104,18 @@ impl RowStore {
         }
     }
 
-    /// The share of slots that hold a fingerprint.
-    pub(super) fn taken(&self) -> f64 {
+    /// How many slots hold a fingerprint.
+    pub(super) fn occupied(&self) -> Cells {
         match self {
-            Self::Packed { slots, .. } => slots.taken(),
+            Self::Packed { slots, .. } => slots.occupied(),
             Self::Ranked { ranks, coder } => {
                 let mut row = vec![0; coder.terms.len() / coder.values];
-                let mut taken = 0;
+                let mut occupied = 0;
                 for rank in ranks.iter() {
                     coder.decode(rank, &mut row);
-                    taken += row.iter().filter(|slot| **slot != 0).count();
+                    occupied += row.iter().filter(|slot| **slot != 0).count();
                 }
-                taken as f64 / (ranks.len() as f64 * row.len() as f64)
+                Cells::new(occupied as u64, ranks.len() * row.len() as u64)
             }
         }
     }

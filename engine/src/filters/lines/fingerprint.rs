@@ -1,19 +1,22 @@
-//! From what a user asks (memory, highest false positive rate) to a filter, or to the numbers that stand in the way.
+//! The default filter, specified by what a user knows: memory and highest false positive rate.
 
-use std::ops::Range;
-
-use super::lines::FingerprintLines;
-use super::replacement::Replacement;
-use super::sizing::{FingerprintGeometry, SlotWidth};
+use super::filter::{LineFilter, LinePlan};
+use super::queue;
 use crate::error::{BuildError, SpecError};
-use crate::kernels::LineRange;
-use crate::kernels::isa::{DetectedKernel, Kernel};
-use crate::memory::{LINE_BYTES, LineArray, check_available};
-use crate::partition::{Partitioned, Partitioning};
+use crate::filters::replacement::Replacement;
+use crate::kernels::Kernel;
+use crate::memory::LINE_BYTES;
+use crate::partition::Partitioned;
+use crate::theory::fingerprints::{FingerprintGeometry, SlotWidth};
 
-/// The specification of a [`FingerprintLines`] filter.
+/// The specification of a filter that keeps the most recent fingerprints of each cache line.
 ///
-/// The narrowest slot that keeps the false positive rate is chosen, because narrow slots remember more keys.
+/// The narrowest slot that keeps the false positive rate is chosen, because narrow slots remember
+/// more keys. One cache line is touched for each key. The same filters have names (`qqht`, `rowlru`,
+/// `qqhtd` with `form=line`), which [`FilterSpec`](crate::FilterSpec) takes from such a
+/// specification.
+///
+/// Source: rows of quotient hash tables (paper 002, section 3), each as wide as a cache line.
 ///
 /// # Examples
 /// ```
@@ -91,16 +94,16 @@ impl FingerprintSpec {
             return Err(SpecError::new("fpr", asked, "above 0 and below 1"));
         }
         SlotWidth::ALL
-            .into_iter()
-            .map(|width| FingerprintGeometry { lines, width })
+            .iter()
+            .map(|width| FingerprintGeometry::new(lines, *width))
             .find(|shape| shape.full_fpr() <= self.max_fpr)
             .ok_or_else(|| self.rate_refused(lines))
     }
 
     fn rate_refused(&self, lines: u64) -> SpecError {
         let best = SlotWidth::ALL
-            .into_iter()
-            .map(|width| FingerprintGeometry { lines, width }.full_fpr())
+            .iter()
+            .map(|width| FingerprintGeometry::new(lines, *width).full_fpr())
             .fold(1.0, f64::min);
         SpecError::new(
             "fpr",
@@ -115,51 +118,47 @@ impl FingerprintSpec {
     /// Builds the filter.
     ///
     /// # Errors
-    /// [`BuildError`] if the specification cannot be met or the machine does not grant the memory.
-    pub fn build(&self) -> Result<FingerprintLines, BuildError> {
-        check_available(self.memory_bytes)?;
-        let shape = self.geometry()?;
-        self.build_range(shape, 0..shape.lines)
+    /// [`BuildError`] if the specification cannot be met or the machine refuses the memory.
+    pub fn build(&self) -> Result<Box<dyn LineFilter>, BuildError> {
+        let geometry = self.geometry()?;
+        self.plan(geometry)
+            .whole(|allocation| queue::build(geometry.width, self.replacement, allocation))
     }
 
-    /// Builds the filter as `count` partitions, each a contiguous range of its lines, for one owner each.
+    /// Builds the filter as `count` partitions, each a contiguous range of its lines, for one owner
+    /// each.
     ///
-    /// The partition that [`Partitioning::partition_of`] names for a key judges it exactly as the whole filter would.
+    /// The partition that [`Partitioning::partition_of`](crate::Partitioning::partition_of) returns
+    /// for a key judges it exactly as the whole filter would.
     ///
     /// # Errors
-    /// [`BuildError`] as in [`build`](Self::build), or if there are fewer lines than partitions, or none.
+    /// [`BuildError`] as in [`build`](Self::build), or if there are fewer lines than partitions, or
+    /// no partition.
     pub fn build_partitions(
         &self,
         count: usize,
-    ) -> Result<Partitioned<FingerprintLines>, BuildError> {
-        check_available(self.memory_bytes)?;
-        let shape = self.geometry()?;
-        let partitioning = Partitioning::new(shape.lines, count)?;
-        let filters = (0..count)
-            .map(|index| self.build_range(shape, partitioning.lines_of(index)))
-            .collect::<Result<_, _>>()?;
-        Ok(Partitioned::new(partitioning, filters)?)
+    ) -> Result<Partitioned<Box<dyn LineFilter>>, BuildError> {
+        let geometry = self.geometry()?;
+        let build = |allocation| queue::build(geometry.width, self.replacement, allocation);
+        self.plan(geometry).partitions(count, build)
     }
 
-    fn build_range(
-        &self,
-        shape: FingerprintGeometry,
-        lines: Range<u64>,
-    ) -> Result<FingerprintLines, BuildError> {
-        let kernel = self
-            .kernel
-            .map_or(Ok(DetectedKernel::best()), Kernel::grant)?;
-        let range = LineRange {
-            total: shape.lines,
-            first: lines.start,
-        };
-        let lines = LineArray::zeroed(lines.end - lines.start)?;
-        Ok(FingerprintLines::new(
-            lines,
-            range,
-            shape.width,
-            self.replacement,
-            kernel,
-        ))
+    /// The policy of full lines.
+    pub(crate) const fn policy(&self) -> Replacement {
+        self.replacement
+    }
+
+    /// The kernel that was forced.
+    pub(crate) const fn forced_kernel(&self) -> Option<Kernel> {
+        self.kernel
+    }
+
+    /// Nothing in these lines is random, so their seed is 0.
+    const fn plan(&self, geometry: FingerprintGeometry) -> LinePlan {
+        LinePlan {
+            lines: geometry.lines,
+            kernel: self.kernel,
+            seed: 0,
+        }
     }
 }

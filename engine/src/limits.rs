@@ -8,6 +8,9 @@ use crate::error::SpecError;
 /// The most hash positions a key may have.
 pub(crate) const MOST_HASHES: u32 = 64;
 
+/// The hash positions that a key may have.
+pub(crate) const HASHES: RangeInclusive<u32> = 1..=MOST_HASHES;
+
 /// Refuses a value outside its range.
 pub(crate) fn within<T: PartialOrd + Display>(
     field: &'static str,

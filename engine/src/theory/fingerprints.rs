@@ -23,7 +23,17 @@ pub enum SlotWidth {
 
 impl SlotWidth {
     /// Every width, narrowest first.
-    pub const ALL: [Self; 4] = [Self::Bits8, Self::Bits16, Self::Bits32, Self::Bits64];
+    pub const ALL: &'static [Self] = &[Self::Bits8, Self::Bits16, Self::Bits32, Self::Bits64];
+
+    /// The width of slots of so many bytes (1, 2, 4 or 8).
+    pub(crate) const fn from_bytes(bytes: usize) -> Self {
+        match bytes {
+            1 => Self::Bits8,
+            2 => Self::Bits16,
+            4 => Self::Bits32,
+            _ => Self::Bits64,
+        }
+    }
 
     /// The width in bits.
     #[must_use]
@@ -47,20 +57,11 @@ impl SlotWidth {
     /// # Errors
     /// [`SpecError`] if there is no such width.
     pub fn from_bits(bits: u32) -> Result<Self, SpecError> {
-        Self::ALL
-            .into_iter()
-            .find(|width| width.bits() == bits)
+        let found = Self::ALL.iter().find(|width| width.bits() == bits);
+        found
+            .copied()
             .ok_or_else(|| SpecError::new("slot bits", bits.to_string(), "8, 16, 32, 64"))
     }
-}
-
-/// What the slots of a line hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Entries {
-    /// Each fingerprint once.
-    Distinct,
-    /// A fingerprint for each arrival: of distinct keys they are independent draws, of keys that come back copies, which match even less.
-    Repeated,
 }
 
 /// The shape of a filter: how many lines, and what a slot is.
@@ -68,12 +69,13 @@ pub(super) enum Entries {
 /// # Examples
 /// ```
 /// use echoless::{FingerprintGeometry, SlotWidth};
-/// let shape = FingerprintGeometry { lines: 1 << 20, width: SlotWidth::Bits32 };
+/// let shape = FingerprintGeometry::new(1 << 20, SlotWidth::Bits32);
 /// assert_eq!(shape.capacity(), 16 << 20);
 /// // 16 full slots of 32 bits: 16 chances in 2^32.
 /// assert!((shape.full_fpr() - 3.7e-9).abs() < 1e-10);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FingerprintGeometry {
     /// The number of lines.
     pub lines: u64,
@@ -82,6 +84,12 @@ pub struct FingerprintGeometry {
 }
 
 impl FingerprintGeometry {
+    /// So many lines of slots of this width.
+    #[must_use]
+    pub const fn new(lines: u64, width: SlotWidth) -> Self {
+        Self { lines, width }
+    }
+
     /// How many fingerprints fit.
     #[must_use]
     pub const fn capacity(self) -> u64 {
@@ -115,15 +123,18 @@ impl FingerprintGeometry {
     /// The false positive rate with `occupied` slots taken in the whole filter.
     #[must_use]
     pub fn fpr_at(self, occupied: u64) -> f64 {
-        self.fpr_with(Entries::Distinct, occupied as f64 / self.lines as f64)
+        self.fpr_with(false, occupied as f64 / self.lines as f64)
     }
 
-    /// The false positive rate with so many slots of each line taken.
-    pub(super) fn fpr_with(self, entries: Entries, taken: f64) -> f64 {
+    /// The false positive rate with `occupied` slots in each line, which hold each fingerprint once,
+    /// or, `with_copies`, one for each arrival.
+    pub(crate) fn fpr_with(self, with_copies: bool, occupied: f64) -> f64 {
         let one = self.match_probability();
-        match entries {
-            Entries::Distinct => taken * one,
-            Entries::Repeated => -(taken * (-one).ln_1p()).exp_m1(),
+        if with_copies {
+            // Independent draws; copies of one key match even less often.
+            -(occupied * (-one).ln_1p()).exp_m1()
+        } else {
+            occupied * one
         }
     }
 
@@ -132,14 +143,14 @@ impl FingerprintGeometry {
     /// At a rate of `f` there are `f / (1 - f)` false duplicates for each fresh key; the sum runs while the lines fill up.
     #[must_use]
     pub fn false_duplicates(self, pushed: u64) -> f64 {
-        self.false_duplicates_with(Entries::Distinct, pushed)
+        self.false_duplicates_with(false, pushed)
     }
 
-    pub(super) fn false_duplicates_with(self, entries: Entries, pushed: u64) -> f64 {
+    pub(crate) fn false_duplicates_with(self, with_copies: bool, pushed: u64) -> f64 {
         const STEPS: u32 = 1000;
         let slots = self.width.slots();
         let odds = |occupied: f64| {
-            let rate = self.fpr_with(entries, occupied);
+            let rate = self.fpr_with(with_copies, occupied);
             rate / (1.0 - rate)
         };
         let end = pushed as f64 / self.lines as f64;
@@ -214,8 +225,8 @@ mod tests {
     #[test]
     fn full_rates_are_slots_over_values() {
         let expected = [0.25, 4.9e-4, 3.7e-9];
-        for (width, rate) in SlotWidth::ALL.into_iter().zip(expected) {
-            let measured = shape(width).full_fpr();
+        for (width, rate) in SlotWidth::ALL.iter().zip(expected) {
+            let measured = shape(*width).full_fpr();
             assert!(
                 (measured / rate - 1.0).abs() < 0.02,
                 "{width:?}: {measured}"
@@ -237,7 +248,7 @@ mod tests {
     #[test]
     fn misses_begin_below_the_capacity() {
         for width in SlotWidth::ALL {
-            let shape = shape(width);
+            let shape = shape(*width);
             let age = shape.miss_age_keys();
             assert!(age > 0.0 && age < shape.capacity() as f64);
             let missed = shape.miss_probability(age);

@@ -28,7 +28,7 @@ pub struct Options {
 }
 
 impl Options {
-    pub(super) const fn new(pairs: Vec<(String, String)>) -> Self {
+    pub(crate) const fn new(pairs: Vec<(String, String)>) -> Self {
         Self {
             pairs,
             known: Vec::new(),
@@ -93,7 +93,7 @@ impl Options {
     }
 
     /// Takes a whole number, if it was given, as [`integer`](Self::integer) does.
-    pub(super) fn optional_integer<T: FromStr + Display>(
+    pub(crate) fn optional_integer<T: FromStr + Display>(
         &mut self,
         key: &'static str,
         range: RangeInclusive<T>,
@@ -111,7 +111,7 @@ impl Options {
     }
 
     /// Takes one of several named values; the first is the default.
-    pub(super) fn choice<T: Copy>(
+    pub(crate) fn choice<T: Copy>(
         &mut self,
         key: &'static str,
         choices: &[(&'static str, T)],
@@ -140,13 +140,13 @@ impl Options {
 }
 
 /// The name of a value among its choices.
-pub(super) fn name_of<T: PartialEq>(choices: &[(&'static str, T)], value: &T) -> String {
+pub(crate) fn name_of<T: PartialEq>(choices: &[(&'static str, T)], value: &T) -> String {
     let found = choices.iter().find(|(_, choice)| choice == value);
     found.map_or(String::new(), |(name, _)| (*name).to_owned())
 }
 
 /// The value of a name among its choices.
-pub(super) fn value_of<T: Copy>(
+pub(crate) fn value_of<T: Copy>(
     field: &'static str,
     choices: &[(&'static str, T)],
     name: &str,
