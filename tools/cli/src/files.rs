@@ -75,6 +75,13 @@ impl Source {
             .map(|metadata| metadata.len())
     }
 
+    /// The length of all of these in bytes, if all are regular files; the largest number if it
+    /// exceeds that.
+    pub(crate) fn total_len(sources: &[Self]) -> Option<u64> {
+        let lengths = sources.iter().map(Self::len);
+        lengths.reduce(|sum, len| Some(sum?.saturating_add(len?)))?
+    }
+
     fn handle(&self) -> io::Result<Handle> {
         match self {
             Self::Stdin => Handle::stdin(),

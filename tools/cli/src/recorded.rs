@@ -11,8 +11,9 @@ use crate::failure::Failure;
 use crate::files::Source;
 use crate::records::chunk::Chunk;
 use crate::records::fields::{FieldList, parse_delimiter};
-use crate::records::framing::Framing;
-use crate::records::keys::{KeyReader, Missing};
+use crate::records::format::SharedFormat;
+use crate::records::formats::lines;
+use crate::records::keys::{KeyExtractor, KeyReader, Missing};
 use crate::records::position::RecordPosition;
 
 /// How much is read at once, but for the rest of a line.
@@ -24,7 +25,7 @@ pub(crate) struct Recorded {
     pub(crate) source: Source,
     /// The fields to compare; `None` compares whole lines.
     pub(crate) key: Option<FieldList>,
-    pub(crate) delimiter: u8,
+    pub(crate) format: SharedFormat,
 }
 
 impl Recorded {
@@ -45,12 +46,11 @@ impl Recorded {
             Some(text) => parse_delimiter(text)?,
             None => b',',
         };
-        Framing::Lf.check_delimiter(delimiter)?;
         let key = fields.key.map(|text| FieldList::parse(&text, false));
         Ok(Some(Self {
             source: Source::from_path(path),
             key: key.transpose()?,
-            delimiter,
+            format: lines(delimiter)?,
         }))
     }
 
@@ -61,9 +61,9 @@ impl Recorded {
         let failed = || Failure::file(self.source.name());
         let fields = self.key.as_ref().map(|key| key.resolve(&[])).transpose()?;
         let hasher = KeyHasher::seeded(0);
-        let mut reader =
-            KeyReader::new(hasher, Framing::Lf, self.delimiter, fields, Missing::Error);
-        let mut place = RecordPosition::new(Framing::Lf);
+        let extractor = KeyExtractor::new(hasher, fields, Missing::Error);
+        let mut reader = KeyReader::new(self.format.clone(), extractor);
+        let mut place = RecordPosition::new(self.format.clone());
         let mut chunk = Chunk::default();
         let mut hashes: Vec<KeyHash> = Vec::new();
         loop {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args as ClapArgs;
 use clap::builder::PossibleValuesParser;
 
+use super::format::FormatArgs;
 use crate::records::keys::Missing;
 
 /// Pass on the first occurrence of every record, in order
@@ -14,17 +15,8 @@ pub(crate) struct DedupArgs {
     #[arg(value_name = "FILE")]
     pub(crate) inputs: Vec<PathBuf>,
 
-    /// Records end at NUL instead of at newline
-    #[arg(short = 'z', long, conflicts_with_all = ["csv", "crlf"], help_heading = "Records")]
-    pub(crate) null: bool,
-
-    /// A CR before the newline belongs to the line ending, not to the record
-    #[arg(long, help_heading = "Records")]
-    pub(crate) crlf: bool,
-
-    /// Fields may be quoted (RFC 4180) and then hold delimiters, newlines and doubled quotes; implies --crlf
-    #[arg(long, help_heading = "Records")]
-    pub(crate) csv: bool,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
 
     /// Longest record, terminator included: a stray quote or a missing terminator must not take all memory
     #[arg(
@@ -64,7 +56,7 @@ pub(crate) struct DedupArgs {
     #[arg(long, value_enum, requires = "key", help_heading = "Key")]
     pub(crate) missing: Option<Missing>,
 
-    /// Memory of the filter [default: 256MiB]: 64k, 256MiB, 2G (powers of 1024), 500MB (powers of 1000)
+    /// Memory of the filter: 64k, 256MiB, 2G (powers of 1024) or 500MB (powers of 1000) [default: 256MiB; for short files the least in which the probability of an eviction stays below 1e-6]
     #[arg(
         short,
         long,
@@ -120,7 +112,7 @@ pub(crate) struct DedupArgs {
     )]
     pub(crate) hash_key: Option<PathBuf>,
 
-    /// Threads that share the work; the output is the same for any number [default: one for each core]
+    /// Number of threads; the output is the same for any number [default: one for each core, and at most one for each 4 MiB of files]
     #[arg(long, value_name = "N", help_heading = "Threads")]
     pub(crate) threads: Option<u64>,
 

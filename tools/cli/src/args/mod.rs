@@ -2,6 +2,7 @@
 
 mod command;
 mod dedup;
+mod format;
 mod generate;
 mod lab;
 

@@ -11,11 +11,12 @@ use super::hash_key::read_hash_key;
 use super::thread_count;
 use crate::args::DedupArgs;
 use crate::dedup::filter::FilterChoice;
+use crate::dedup::sizing::{memory_for, most_distinct_records};
 use crate::failure::Failure;
 use crate::files::{Source, Target};
 use crate::number::{parse_rate, parse_size};
 use crate::records::fields::{FieldList, parse_delimiter};
-use crate::records::framing::Framing;
+use crate::records::format::{Format, SharedFormat};
 use crate::records::keys::Missing;
 use crate::spec_file::read_spec;
 
@@ -23,13 +24,14 @@ use crate::spec_file::read_spec;
 #[derive(Debug)]
 pub(crate) struct DedupConfig {
     pub(crate) sources: Vec<Source>,
-    pub(crate) framing: Framing,
+    /// The length of all sources, if all are regular files.
+    pub(crate) input_bytes: Option<u64>,
+    pub(crate) format: SharedFormat,
     /// The longest record, terminator included.
     pub(crate) max_record: usize,
     pub(crate) header: bool,
     /// The fields to compare; `None` compares whole records.
     pub(crate) key: Option<FieldList>,
-    pub(crate) delimiter: u8,
     pub(crate) missing: Missing,
     pub(crate) hasher: KeyHasher,
     /// Whether the hash has a secret key.
@@ -53,7 +55,7 @@ impl TryFrom<DedupArgs> for DedupConfig {
     type Error = Failure;
 
     fn try_from(args: DedupArgs) -> Result<Self, Failure> {
-        if args.delimiter.is_some() && args.key.is_none() && !args.csv {
+        if args.delimiter.is_some() && args.key.is_none() && !args.format.needs_delimiter() {
             return Err(SpecError::new(
                 "delimiter",
                 "a delimiter of whole records",
@@ -65,26 +67,23 @@ impl TryFrom<DedupArgs> for DedupConfig {
             Some(text) => parse_delimiter(text)?,
             None => b',',
         };
-        let framing = if args.null {
-            Framing::Nul
-        } else if args.csv {
-            Framing::Csv { delimiter }
-        } else if args.crlf {
-            Framing::CrLf
-        } else {
-            Framing::Lf
-        };
-        framing.check_delimiter(delimiter)?;
+        let format = args.format.build(delimiter)?;
         let key = match &args.key {
             Some(text) => Some(FieldList::parse(text, args.header)?),
             None => None,
         };
-        let mut settings = Vec::new();
-        let filter = filter_choice(&args, &mut settings)?;
-        let mut sources: Vec<Source> = args.inputs.into_iter().map(Source::from_path).collect();
+        let mut sources: Vec<Source> = args.inputs.iter().cloned().map(Source::from_path).collect();
         if sources.is_empty() {
             sources.push(Source::Stdin);
         }
+        let input_bytes = Source::total_len(&sources);
+        let mut settings = Vec::new();
+        let memory = (args.memory.as_deref()).map(|text| parse_size("memory", text));
+        let memory = memory.transpose()?;
+        let filter = match &args.filter {
+            Some(name) => named_filter(name, memory, &mut settings)?,
+            None => default_filter(&args, memory, &sources, &*format)?,
+        };
         let keyed_hash = args.hash_key.is_some();
         let hasher = match args.hash_key {
             Some(path) => {
@@ -96,13 +95,13 @@ impl TryFrom<DedupArgs> for DedupConfig {
         };
         Ok(Self {
             sources,
-            framing,
+            input_bytes,
+            format,
             max_record: parse_size("max-record", &args.max_record)?
                 .try_into()
                 .unwrap_or(usize::MAX),
             header: args.header,
             key,
-            delimiter,
             missing: args.missing.unwrap_or(Missing::Error),
             hasher,
             keyed_hash,
@@ -124,27 +123,68 @@ impl TryFrom<DedupArgs> for DedupConfig {
     }
 }
 
-/// The filter of a run; a file that names it is one of the run's `settings`.
-fn filter_choice(args: &DedupArgs, settings: &mut Vec<Source>) -> Result<FilterChoice, Failure> {
-    let memory = (args.memory.as_deref()).map(|text| parse_size("memory", text));
-    let memory = memory.transpose()?;
-    if let Some(text) = &args.filter {
-        let path = Path::new(text);
-        let spec = if path.extension().is_some_and(|end| end == "toml") {
-            settings.push(Source::File(path.into()));
-            read_spec(path)?
-        } else {
-            text.parse()?
-        };
-        return Ok(FilterChoice::named(spec, memory)?);
+/// The filter that `--filter` names. If that is a file, it is added to the run's `settings`.
+fn named_filter(
+    name: &str,
+    memory: Option<u64>,
+    settings: &mut Vec<Source>,
+) -> Result<FilterChoice, Failure> {
+    let path = Path::new(name);
+    let spec = if path.extension().is_some_and(|end| end == "toml") {
+        settings.push(Source::File(path.into()));
+        read_spec(path)?
+    } else {
+        name.parse()?
+    };
+    Ok(FilterChoice::named(spec, memory)?)
+}
+
+/// The filter of a run without `--filter`. Without `-m`, short inputs get a small one.
+fn default_filter(
+    args: &DedupArgs,
+    memory: Option<u64>,
+    sources: &[Source],
+    format: &dyn Format,
+) -> Result<FilterChoice, SpecError> {
+    let replacement = Replacement::from_str(&args.replacement)?;
+    let kernel = match args.kernel.as_str() {
+        "auto" => None,
+        name => Some(Kernel::from_str(name)?),
+    };
+    let max_fpr = parse_rate("fpr", &args.fpr)?;
+    let spec = |memory| {
+        let spec = FilterChoice::fingerprints(memory)
+            .max_fpr(max_fpr)
+            .replacement(replacement);
+        kernel.map_or(spec.clone(), |kernel| spec.kernel(kernel))
+    };
+    let mut chosen = spec(memory);
+    // Qqhtd stores a fingerprint for each arrival: distinct keys do not bound how many it stores.
+    if memory.is_none()
+        && replacement != Replacement::Qqhtd
+        && let Some(keys) = most_keys(sources, format)
+    {
+        // The width is that of the default memory, so the length of the input does not change it.
+        let shape = chosen.geometry()?;
+        chosen = spec(Some(memory_for(keys, shape))).slot_width(shape.width);
     }
-    let spec = FilterChoice::fingerprints(memory)
-        .max_fpr(parse_rate("fpr", &args.fpr)?)
-        .replacement(Replacement::from_str(&args.replacement)?);
-    Ok(FilterChoice::Fingerprints(match args.kernel.as_str() {
-        "auto" => spec,
-        name => spec.kernel(Kernel::from_str(name)?),
-    }))
+    Ok(FilterChoice::Fingerprints(chosen))
+}
+
+/// The highest number of distinct keys in these inputs, if their lengths are known.
+fn most_keys(sources: &[Source], format: &dyn Format) -> Option<u64> {
+    // Files of `/proc` have a length of 0 and content all the same.
+    if sources.iter().any(|source| source.len() == Some(0)) {
+        return None;
+    }
+    let bytes = Source::total_len(sources)?;
+    let overhead = u64::from(!format.default_terminator().is_empty());
+    // The last record of an input may lack its terminator.
+    let lacking = overhead * sources.len() as u64;
+    Some(most_distinct_records(
+        bytes.saturating_add(lacking),
+        overhead,
+    ))
 }
 
 /// How many threads share the work.

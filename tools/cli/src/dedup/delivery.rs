@@ -33,17 +33,16 @@ pub(crate) struct Delivery {
 impl Delivery {
     /// Opens the outputs of a config; nothing is written before the first chunk comes.
     pub(crate) fn open(config: &DedupConfig, began: Instant) -> Result<Self, Failure> {
-        let total: Option<u64> = config.sources.iter().map(Source::len).sum();
         let records_on_stdout = matches!(config.output, Target::Stdout) && !config.count;
         Ok(Self {
             began,
             outputs: Outputs::open(config)?,
             begun: false,
             sources: config.sources.clone(),
-            place: RecordPosition::new(config.framing),
+            place: RecordPosition::new(config.format.clone()),
             counts: Counts::default(),
             audit: Audit::new(),
-            progress: Progress::new(total, !config.quiet, records_on_stdout),
+            progress: Progress::new(config.input_bytes, !config.quiet, records_on_stdout),
         })
     }
 
@@ -156,10 +155,10 @@ impl Outputs {
         let records = targets.open(&config.output)?;
         let mut side = |target: &Target| {
             let target = targets.open(target)?;
-            Ok::<_, Failure>(Sink::side(target, config.framing))
+            Ok::<_, Failure>(Sink::side(target, config.format.clone()))
         };
         Ok(Self {
-            records: Sink::main(records, config.framing),
+            records: Sink::main(records, config.format.clone()),
             dropped: config.duplicates.as_ref().map(&mut side).transpose()?,
             stats: config.stats.as_ref().map(&mut side).transpose()?,
             count: config.count,

@@ -7,7 +7,7 @@ use crate::config::DedupConfig;
 use crate::failure::Failure;
 use crate::records::chunk::Chunk;
 use crate::records::header::Header;
-use crate::records::keys::KeyReader;
+use crate::records::keys::{KeyExtractor, KeyReader};
 use crate::records::position::RecordPosition;
 
 /// Fills chunks, one after the other.
@@ -23,8 +23,12 @@ impl Feed {
     /// The stream that the config names.
     pub(crate) fn new(config: Arc<DedupConfig>) -> Self {
         Self {
-            input: Input::new(config.sources.clone(), config.framing, config.max_record),
-            header: config.header.then(|| Header::new(config.framing)),
+            input: Input::new(
+                config.sources.clone(),
+                config.format.clone(),
+                config.max_record,
+            ),
+            header: config.header.then(|| Header::new(config.format.clone())),
             reader: None,
             config,
         }
@@ -41,10 +45,10 @@ impl Feed {
         {
             let name = |source| self.input.name(source);
             if let Some(fault) = chunk.fault {
-                let place = RecordPosition::new(self.config.framing);
+                let place = RecordPosition::new(self.config.format.clone());
                 return Err(place.failure(chunk, fault, name(chunk.source)));
             }
-            header.take_off(chunk, name)?;
+            header.remove_from(chunk, name)?;
         }
         if self.reader.is_none() {
             self.reader = Some(self.key_reader()?);
@@ -66,20 +70,12 @@ impl Feed {
 
     fn key_reader(&self) -> Result<KeyReader, Failure> {
         let config = &self.config;
-        let names = self
-            .header
-            .as_ref()
-            .map(|header| header.names(config.delimiter));
+        let names = self.header.as_ref().map(Header::names);
         let fields = match &config.key {
             Some(key) => Some(key.resolve(&names.unwrap_or_default())?),
             None => None,
         };
-        Ok(KeyReader::new(
-            config.hasher.clone(),
-            config.framing,
-            config.delimiter,
-            fields,
-            config.missing,
-        ))
+        let extractor = KeyExtractor::new(config.hasher.clone(), fields, config.missing);
+        Ok(KeyReader::new(config.format.clone(), extractor))
     }
 }

@@ -4,8 +4,7 @@ use echoless::memory::LINE_BYTES;
 use echoless::spec::{Form, format_bytes};
 use echoless::{FilterSpec, FingerprintSpec, SpecError};
 
-/// The memory of a filter that nobody sized.
-const DEFAULT_MEMORY: u64 = 256 << 20;
+use super::sizing::DEFAULT_MEMORY;
 
 /// What is asked of the filter.
 #[derive(Debug, Clone)]

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::files::Source;
 use crate::records::bom;
 use crate::records::chunk::{Chunk, Fault, Problem};
-use crate::records::framing::{Framing, LastEnd};
+use crate::records::format::{Format, LastEnd, SharedFormat};
 use crate::signals::Signals;
 
 /// The length of a chunk's buffer, unless a record is longer. Bytes, hashes and all fit in the second-level cache.
@@ -22,11 +22,11 @@ pub(crate) struct Input {
     file: Option<File>,
     /// The beginning of a record whose end was not read yet.
     tail: Vec<u8>,
-    framing: Framing,
+    format: SharedFormat,
     longest: usize,
     /// Whether the next record is longer than that.
     overlong: bool,
-    last_end: LastEnd,
+    last_end: Box<dyn LastEnd>,
     /// What ended the last record that had a terminator.
     terminator: &'static [u8],
     opens_source: bool,
@@ -37,17 +37,17 @@ pub(crate) struct Input {
 
 impl Input {
     /// A stream of these inputs, whose records have at most `longest` bytes.
-    pub(crate) fn new(sources: Vec<Source>, framing: Framing, longest: usize) -> Self {
+    pub(crate) fn new(sources: Vec<Source>, format: SharedFormat, longest: usize) -> Self {
         Self {
             sources,
             at: 0,
             file: None,
             tail: Vec::new(),
-            framing,
             longest,
             overlong: false,
-            last_end: LastEnd::new(framing),
-            terminator: framing.full_terminator(),
+            last_end: format.last_end(),
+            terminator: format.default_terminator(),
+            format,
             opens_source: true,
             bytes: 0,
             signals: None,
@@ -131,17 +131,17 @@ impl Input {
                 make_room(&mut chunk.bytes, len, self.longest, source)?;
             };
 
-            let in_quotes = at_end && self.last_end.is_in_quotes();
-            if at_end && !in_quotes {
+            let malformed = (self.last_end.problem_at_end()).filter(|_| at_end);
+            if at_end && malformed.is_none() {
                 chunk.filled = len;
             }
-            if let Some(start) = first_overlong(chunk, len, self.framing, self.longest) {
+            if let Some(start) = first_overlong(chunk, len, &*self.format, self.longest) {
                 chunk.filled = start;
                 self.overlong = true;
             } else if at_end {
-                chunk.fault = in_quotes.then_some(Fault {
+                chunk.fault = malformed.map(|problem| Fault {
                     record: 0,
-                    problem: Problem::OpenQuote,
+                    problem: Problem::Malformed(problem),
                 });
                 self.file = None;
                 self.at += 1;
@@ -153,7 +153,7 @@ impl Input {
             if chunk.filled > 0 || chunk.fault.is_some() {
                 self.opens_source = at_end && !self.overlong;
                 let records = &chunk.bytes[..chunk.filled];
-                if let Some(terminator) = self.framing.terminator_of(records) {
+                if let Some(terminator) = self.format.terminator_of(records) {
                     self.terminator = terminator;
                 }
                 chunk.terminator = self.terminator;
@@ -165,11 +165,11 @@ impl Input {
 }
 
 /// Where the first record that is longer than `longest` begins, among the chunk's records and the beginning of one up to `len`.
-fn first_overlong(chunk: &Chunk, len: usize, framing: Framing, longest: usize) -> Option<usize> {
+fn first_overlong(chunk: &Chunk, len: usize, format: &dyn Format, longest: usize) -> Option<usize> {
     // Hardly ever is the whole chunk longer than a record may be.
     if chunk.filled > longest {
         let mut ends = Vec::new();
-        framing.record_ends(&chunk.bytes[..chunk.filled], chunk.mark, &mut ends);
+        format.record_ends(&chunk.bytes[..chunk.filled], chunk.mark, &mut ends);
         let mut start = 0;
         for end in ends {
             if end - start > longest {

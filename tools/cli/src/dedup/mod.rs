@@ -14,6 +14,7 @@ pub(crate) mod pinning;
 mod pipeline;
 mod progress;
 mod runs;
+pub(crate) mod sizing;
 mod summary;
 mod worker;
 

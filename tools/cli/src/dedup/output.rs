@@ -6,7 +6,7 @@ use super::runs::Runs;
 use crate::failure::Failure;
 use crate::files::Opened;
 use crate::records::chunk::Chunk;
-use crate::records::framing::Framing;
+use crate::records::format::{Format, SharedFormat};
 
 /// How many runs go into one system call; no system takes more than 1024.
 const RUNS_AT_ONCE: usize = 512;
@@ -17,7 +17,7 @@ pub(crate) struct Sink {
     target: Opened,
     /// Whether its reader may go away when it has seen enough.
     main_stream: bool,
-    framing: Framing,
+    format: SharedFormat,
     /// The terminator that the last record written still lacks.
     owed: Option<&'static [u8]>,
     bytes: u64,
@@ -25,19 +25,19 @@ pub(crate) struct Sink {
 
 impl Sink {
     /// A sink for the records that the run is for, framed like this.
-    pub(crate) fn main(target: Opened, framing: Framing) -> Self {
+    pub(crate) fn main(target: Opened, format: SharedFormat) -> Self {
         Self {
             main_stream: target.is_stdout,
-            ..Self::side(target, framing)
+            ..Self::side(target, format)
         }
     }
 
     /// A sink for what is wanted besides. All of it is: a reader that goes away there has lost something.
-    pub(crate) fn side(target: Opened, framing: Framing) -> Self {
+    pub(crate) fn side(target: Opened, format: SharedFormat) -> Self {
         Self {
             target,
             main_stream: false,
-            framing,
+            format,
             owed: None,
             bytes: 0,
         }
@@ -97,7 +97,7 @@ impl Sink {
             let mut last = None;
             for (slice, run) in slices[terminators..].iter_mut().zip(&mut runs) {
                 *slice = IoSlice::new(run);
-                last = run.last();
+                last = Some(run);
                 filled += 1;
             }
             let Some(last) = last else {
@@ -108,7 +108,8 @@ impl Sink {
                 &mut slices[..filled],
                 &mut self.bytes,
             )?;
-            self.owed = (*last != self.framing.terminator()).then_some(terminator);
+            let terminated = self.format.terminator_of(last).is_some();
+            self.owed = (!terminated).then_some(terminator);
         }
     }
 
@@ -116,7 +117,7 @@ impl Sink {
     ///
     /// The failure itself is what is reported; if cutting fails as well, there is nothing to be done about it.
     fn take_back_partial<'a>(&mut self, runs: impl Iterator<Item = &'a [u8]>, written: u64) {
-        let partial = partial_bytes(self.framing, self.owed, runs, written);
+        let partial = partial_bytes(&*self.format, self.owed, runs, written);
         let Ok(metadata) = self.target.file.metadata() else {
             return;
         };
@@ -129,7 +130,7 @@ impl Sink {
 
 /// How many of the `written` bytes of `runs` belong to a record that was not written as a whole.
 fn partial_bytes<'a>(
-    framing: Framing,
+    format: &dyn Format,
     owed: Option<&[u8]>,
     runs: impl Iterator<Item = &'a [u8]>,
     written: u64,
@@ -145,7 +146,7 @@ fn partial_bytes<'a>(
     for run in runs {
         if left < run.len() as u64 {
             let mut ends = Vec::new();
-            framing.record_ends(run, 0, &mut ends);
+            format.record_ends(run, 0, &mut ends);
             let whole = ends
                 .iter()
                 .map(|end| *end as u64)
@@ -180,14 +181,15 @@ fn write_slices(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::records::formats::lines;
 
     #[test]
     fn what_is_partial_goes_back_to_the_last_whole_record() {
         let runs: [&[u8]; 2] = [b"ab\n\ncd\n", b"e\nf"];
         let expected = [0, 1, 2, 0, 0, 1, 2, 0, 1, 0, 0];
+        let format = lines(b',').unwrap();
         for (written, expected) in (0..).zip(expected) {
-            let partial =
-                |owed, written| partial_bytes(Framing::CrLf, owed, runs.into_iter(), written);
+            let partial = |owed, written| partial_bytes(&*format, owed, runs.into_iter(), written);
             let owed = Some(b"\r\n".as_slice());
             assert_eq!(partial(None, written), expected, "{written}");
             assert_eq!(partial(owed, written + 2), expected, "{written}");

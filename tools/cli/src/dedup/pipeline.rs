@@ -13,6 +13,7 @@ use super::filter::FilterChoice;
 use super::filter_summary::FilterSummary;
 use super::parallel;
 use super::pinning::{cores, pin};
+use super::sizing::most_threads;
 use super::worker::serial_workers;
 use crate::config::DedupConfig;
 use crate::failure::Failure;
@@ -25,7 +26,13 @@ pub(crate) fn run(config: DedupConfig) -> Result<ExitCode, Failure> {
     for source in &config.sources {
         source.check()?;
     }
-    let threads = config.threads.count(config.filter.most_threads());
+    let threads = {
+        let most = config
+            .filter
+            .most_threads()
+            .min(most_threads(config.input_bytes));
+        config.threads.count(most)
+    };
     cores(config.pin, threads)?;
     match &config.filter {
         FilterChoice::Fingerprints(spec) => {

@@ -1,8 +1,10 @@
-//! The byte order mark that some programs put before the first field of an input. It belongs to no field.
+//! The UTF-8 byte order mark that some programs write at the start of a file. It is copied through
+//! and is not part of any field.
 
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// The end of the mark that an input beginning with `bytes` begins with, 0 without one; `None` if more bytes must tell.
+/// The length of the mark at the start of an input that begins with `bytes`, 0 if there is none;
+/// `None` if more bytes are needed to decide.
 pub(crate) fn end(bytes: &[u8]) -> Option<usize> {
     if bytes.starts_with(MARK) {
         Some(MARK.len())

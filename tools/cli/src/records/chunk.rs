@@ -1,4 +1,4 @@
-//! A chunk: some whole records of the stream, what is known of them, and the memory of both, recycled.
+//! A chunk: whole records of the stream and the results of each stage, in memory that is recycled.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use echoless::{KeyHash, Verdicts};
 
 use super::fields::MissingField;
 
-/// Whole records of one input, in order, and what each stage found out about them.
+/// Whole records of one input, in order, and the results of each stage.
 ///
 /// ```text
 /// bytes  | header | record 0 | record 1 | .. | record n-1 | room |
@@ -18,31 +18,32 @@ pub(crate) struct Chunk {
     pub(crate) bytes: Vec<u8>,
     /// The end of the last whole record.
     pub(crate) filled: usize,
-    /// The end of a byte order mark at the very beginning of an input; it belongs to no field.
+    /// The end of the byte order mark if the chunk begins with one, else 0.
     pub(crate) mark: usize,
     /// The start of the first record to judge.
     pub(crate) start: usize,
-    /// Which input the records are from.
+    /// The index of the input that the records are from.
     pub(crate) source: usize,
     /// Whether the input begins here.
     pub(crate) opens_source: bool,
     /// The header of the stream, in its first chunk.
     pub(crate) header: Option<Vec<u8>>,
-    /// How many bytes of the stream were read up to here.
+    /// The number of bytes of the stream read when the chunk was filled.
     pub(crate) read_until: u64,
-    /// What ends the last record, or, where that is cut off by the end of its input, the one before it in the stream.
+    /// The terminator of the last record, or, if the input ends before it, of the last record in
+    /// the stream that has one.
     pub(crate) terminator: &'static [u8],
     /// The end of every record.
     pub(crate) ends: Vec<usize>,
-    /// The key hash of every record that has one, up to the fault.
+    /// The key hash of every record that has one, in order, up to the fault.
     pub(crate) hashes: Vec<KeyHash>,
-    /// Which records have no key hash.
+    /// The indices of the records without a key hash, ascending.
     pub(crate) unkeyed: Vec<usize>,
-    /// What is wrong with one of the records; those behind it are not looked at.
+    /// The first faulty record; records after it are not read.
     pub(crate) fault: Option<Fault>,
     /// The verdict on every key hash.
     pub(crate) verdicts: Verdicts,
-    /// The verdict on every record, where that differs.
+    /// The verdict on every record, filled only if some records have no key hash.
     spread: Vec<u64>,
 }
 
@@ -53,17 +54,17 @@ pub(crate) struct Fault {
     pub(crate) problem: Problem,
 }
 
-/// What is wrong with a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Problem {
     Lacks(MissingField),
-    OpenQuote,
-    /// It is longer than this many bytes.
+    /// The bytes are not a record of the format, for this reason.
+    Malformed(&'static str),
+    /// The record is longer than this many bytes.
     TooLong(usize),
 }
 
 impl Chunk {
-    /// Forgets the records and keeps the memory.
+    /// Removes the records and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.filled = 0;
         self.mark = 0;
@@ -77,12 +78,12 @@ impl Chunk {
         self.verdicts.reset(0);
     }
 
-    /// How many records are to be judged and written.
+    /// The number of records before the fault, with and without key hash.
     pub(crate) fn records(&self) -> usize {
         self.hashes.len() + self.unkeyed.len()
     }
 
-    /// Where record `index` begins.
+    /// The offset of the first byte of a record.
     #[inline]
     pub(crate) fn record_start(&self, index: usize) -> usize {
         match index {
@@ -97,7 +98,14 @@ impl Chunk {
         &self.bytes[self.record_start(records.start)..self.ends[records.end - 1]]
     }
 
-    /// DeliveryOrder the verdicts on key hashes into verdicts on records: a record without key is no duplicate.
+    /// Expands the verdicts on key hashes into verdicts on records. A record without a key is not a
+    /// duplicate.
+    ///
+    /// ```text
+    /// verdicts of the hashes   1 0 1 1
+    /// records                  k k - k k      - lacks its key
+    /// spread                   1 0 0 1 1
+    /// ```
     pub(crate) fn spread_verdicts(&mut self) {
         if self.unkeyed.is_empty() {
             return;
@@ -116,7 +124,8 @@ impl Chunk {
         }
     }
 
-    /// One bit for each record, set for duplicates; [`spread_verdicts`](Self::spread_verdicts) comes first.
+    /// One bit for each record, set for duplicates. [`spread_verdicts`](Self::spread_verdicts) must
+    /// be called before.
     pub(crate) fn duplicates(&self) -> &[u64] {
         if self.unkeyed.is_empty() {
             self.verdicts.words()
@@ -131,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_without_key_are_no_duplicates() {
+    fn records_without_a_key_are_not_duplicates() {
         let mut chunk = Chunk {
             hashes: vec![KeyHash(0); 100],
             unkeyed: vec![0, 63, 64, 103],

@@ -1,9 +1,22 @@
-//! From bytes to key hashes: where records end, what of them is the key, and what is wrong with one.
+//! From bytes to key hashes: where records end, which bytes of a record are its key, and what is
+//! wrong with a faulty one.
+//!
+//! # How to add a record format
+//!
+//! 1. Write `formats/NAME.rs`: a type that implements [`Format`](format::Format), and a constant
+//!    [`FormatOption`](format::FormatOption) with its command line option and constructor.
+//! 2. In `formats/mod.rs`, add the `mod` line and the constant to [`OPTIONS`](formats::OPTIONS).
+//!
+//! Nothing else names a format. The command line, its conflicts and `--help` are made from the
+//! list, and the tests of `format.rs` run over it. The building blocks are [`terminators`] (records
+//! that end at a byte), [`quoting`] (RFC 4180) and [`split`] (fields). Scan a chunk in one call and
+//! keep branches out of the loops: `read` is compiled once per format for that purpose.
 
 pub(crate) mod bom;
 pub(crate) mod chunk;
 pub(crate) mod fields;
-pub(crate) mod framing;
+pub(crate) mod format;
+pub(crate) mod formats;
 pub(crate) mod header;
 pub(crate) mod keys;
 pub(crate) mod position;

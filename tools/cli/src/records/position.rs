@@ -1,44 +1,38 @@
-//! Where in an input a record is: its line, counted only as far as an error needs it.
-
-use memchr::memchr_iter;
+//! Where in an input a record is, for error messages: its line, counted only as far as they need it.
 
 use super::chunk::{Chunk, Fault, Problem};
-use super::framing::Framing;
+use super::format::SharedFormat;
 use crate::failure::Failure;
 use crate::number::binary_bytes;
 
-/// How far the stream was passed on, for messages about records.
+/// The position up to which the stream is done.
 #[derive(Debug)]
 pub(crate) struct RecordPosition {
-    framing: Framing,
-    /// Terminators passed in this input.
+    format: SharedFormat,
+    /// Lines or records of the current input that are done.
     passed: u64,
 }
 
 impl RecordPosition {
-    /// At the beginning of a stream of records that are framed like this.
-    pub(crate) fn new(framing: Framing) -> Self {
-        Self { framing, passed: 0 }
+    /// The start of a stream.
+    pub(crate) fn new(format: SharedFormat) -> Self {
+        Self { format, passed: 0 }
     }
 
-    /// Counts a chunk that is done with.
+    /// Counts a whole chunk as done.
     pub(crate) fn pass(&mut self, chunk: &Chunk) {
         if chunk.opens_source {
             self.passed = 0;
         }
-        self.passed += if self.framing.is_plain() {
-            chunk.ends.len() as u64 + u64::from(chunk.start > 0)
-        } else {
-            self.terminators(&chunk.bytes[..chunk.filled])
-        };
+        self.passed += self.units_before(chunk, chunk.ends.len(), chunk.filled);
     }
 
-    /// Says where in the input `name` the fault is.
+    /// The error for a faulty record of the input `name`.
     pub(crate) fn failure(&self, chunk: &Chunk, fault: Fault, name: String) -> Failure {
         let passed = if chunk.opens_source { 0 } else { self.passed };
-        let before = self.terminators(&chunk.bytes[..chunk.record_start(fault.record)]);
+        let before = self.units_before(chunk, fault.record, chunk.record_start(fault.record));
         let problem = match fault.problem {
-            Problem::OpenQuote => "a quoted field that begins in this record does not end".into(),
+            Problem::Malformed(problem) => problem.into(),
             Problem::TooLong(longest) => format!(
                 "the record that begins here is longer than {} (--max-record)",
                 binary_bytes(longest as f64)
@@ -51,13 +45,18 @@ impl RecordPosition {
         };
         Failure::Data {
             name,
-            unit: self.framing.unit(),
+            unit: self.format.unit(),
             number: passed + before + 1,
             problem,
         }
     }
 
-    fn terminators(&self, bytes: &[u8]) -> u64 {
-        memchr_iter(self.framing.terminator(), bytes).count() as u64
+    /// Lines or records before record number `records` of a chunk, which begins at byte `end`.
+    fn units_before(&self, chunk: &Chunk, records: usize, end: usize) -> u64 {
+        // A header is a record, though not one of `chunk.ends`.
+        let header = chunk.start > 0;
+        (self.format)
+            .lines_in(&chunk.bytes[..end])
+            .unwrap_or(records as u64 + u64::from(header))
     }
 }

@@ -6,9 +6,8 @@
 
 use memchr::{memchr, memchr2};
 
-use super::terminators::{BLOCK, places};
+use super::terminators::{BLOCK, LF, occurrences};
 
-const LF: u8 = b'\n';
 pub(super) const QUOTE: u8 = b'"';
 
 /// Where a scan of quoted records stands.
@@ -100,14 +99,14 @@ impl Quoting {
         at_field_start: bool,
         delimiter: u8,
     ) -> Option<u64> {
-        let newlines = places(block, LF);
-        let quotes = places(block, QUOTE);
+        let newlines = occurrences(block, LF);
+        let quotes = occurrences(block, QUOTE);
         if quotes == 0 && *self == Self::Outside {
             return Some(newlines);
         }
         // Set from each opening quote up to the byte before the closing one. A doubled quote closes and opens at once.
         let inside = parity(quotes) ^ if *self == Self::Inside { u64::MAX } else { 0 };
-        let before_field = newlines | quotes | places(block, delimiter);
+        let before_field = newlines | quotes | occurrences(block, delimiter);
         let may_open = before_field << 1 | u64::from(at_field_start || *self == Self::AtQuote);
         if quotes & inside & !may_open != 0 {
             return None;

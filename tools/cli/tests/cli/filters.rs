@@ -91,6 +91,42 @@ fn a_filter_that_is_too_small_says_so() {
     }
 }
 
+#[test]
+fn short_files_get_little_memory_and_streams_of_unknown_length_the_default() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = file(directory.path(), "stats", b"");
+    let input = stream();
+    let records = file(directory.path(), "records", input.as_bytes());
+    let empty = file(directory.path(), "empty", b"");
+    let expected = echoless(&["dedup", "-q", "-m", "256MiB"], input.as_bytes()).bytes();
+    let run = |args: &[&str], input: &[u8]| {
+        let args = [&["dedup", "-q", "--stats", &path], args].concat();
+        assert!(echoless(&args, input).bytes() == expected, "{args:?}");
+        let stats: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        assert_eq!(
+            (&stats["evictions"], &stats["slot_bits"]),
+            (&0.into(), &32.into())
+        );
+        stats["memory_bytes"].as_u64().unwrap()
+    };
+    let of_file = run(&[&records], b"");
+    assert!((64 << 10..4 << 20).contains(&of_file), "{of_file}");
+    assert!(run(&["--replacement", "lru", &records], b"") == of_file);
+    assert!(run(&["--threads", "3", &records], b"") == of_file);
+    let copy = file(directory.path(), "copy", input.as_bytes());
+    assert!(run(&[&records, &copy], b"") > of_file);
+    // Nothing bounds the number of keys of a pipe, of a file that may have more than its length, and
+    // of a replacement that stores repeated keys.
+    for args in [
+        &[][..],
+        &[&records[..], &empty],
+        &["--replacement", "qqhtd", &records[..]],
+    ] {
+        assert_eq!(run(args, input.as_bytes()), 256 << 20, "{args:?}");
+    }
+    assert_eq!(run(&["-m", "8MiB", &records], b""), 8 << 20);
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn memory_does_not_grow_with_the_input() {

@@ -1,0 +1,249 @@
+//! What a record format has to define: where records end, which bytes of one are its key, and what
+//! terminates it.
+//!
+//! Cutting a stream into chunks has to stay cheap and sequential, while everything else is done per
+//! chunk and in parallel. So two questions are separate: [`LastEnd`] finds the last whole record of
+//! a growing buffer, [`Format::record_ends`] finds all records of a chunk.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use echoless::SpecError;
+
+use super::chunk::Chunk;
+use super::fields::{FieldSet, MissingField};
+use super::keys::{KeyExtractor, read_records};
+use super::split::FieldBytes;
+
+/// A format that the stages of a run share.
+pub(crate) type SharedFormat = Arc<dyn Format>;
+
+/// A record format. A record includes its terminator; its content does not.
+///
+/// One virtual call handles a whole chunk: [`read`](Self::read) is compiled once per format, so
+/// [`content`](Self::content) and [`select`](Self::select) are inlined into its loops.
+pub(crate) trait Format: Debug + Send + Sync {
+    /// The record without its terminator, if it has one.
+    fn content<'a>(&self, record: &'a [u8]) -> &'a [u8];
+
+    /// Appends the end of every record in `bytes[start..]`, which begins with a record and ends with
+    /// one, terminated or not.
+    fn record_ends(&self, bytes: &[u8], start: usize, ends: &mut Vec<usize>);
+
+    /// A search for the last whole record of a buffer that begins with a record.
+    fn last_end(&self) -> Box<dyn LastEnd>;
+
+    /// Appends the fields of a record's content that are in `fields` to `chosen`. A field that is not
+    /// one piece of the content is assembled in `scratch`.
+    ///
+    /// # Errors
+    /// [`MissingField`] if the record ends before the last of them.
+    fn select(
+        &self,
+        fields: &FieldSet,
+        content: &[u8],
+        scratch: &mut Vec<u8>,
+        chosen: &mut Vec<FieldBytes>,
+    ) -> Result<(), MissingField>;
+
+    /// The terminator of the last of these records, `None` if that one is not terminated.
+    ///
+    /// A format whose records need no terminator returns `Some(b"")`.
+    fn terminator_of(&self, records: &[u8]) -> Option<&'static [u8]>;
+
+    /// The terminator of a record that lacks one, where no earlier record of the stream has one.
+    fn default_terminator(&self) -> &'static [u8];
+
+    /// What error messages count to locate a record: lines, or records where these are not lines.
+    fn unit(&self) -> &'static str;
+
+    /// The number of lines in `bytes`, in a format whose records may span several; `None` if the
+    /// number of records locates a record.
+    fn lines_in(&self, _bytes: &[u8]) -> Option<u64> {
+        None
+    }
+
+    /// Finds the records of a chunk and hashes the key of each.
+    fn read(&self, extractor: &mut KeyExtractor, chunk: &mut Chunk) {
+        read_records(self, extractor, chunk);
+    }
+
+    /// The end of the first record of `bytes`.
+    fn first_end(&self, bytes: &[u8]) -> usize {
+        let mut ends = Vec::new();
+        self.record_ends(bytes, 0, &mut ends);
+        ends.first().copied().unwrap_or(bytes.len())
+    }
+
+    /// The values of all fields of a record's content.
+    fn all_fields(&self, content: &[u8]) -> Vec<Vec<u8>> {
+        let (mut scratch, mut fields) = (Vec::new(), Vec::new());
+        // Selecting all fields cannot miss one.
+        let _ = self.select(&FieldSet::all(), content, &mut scratch, &mut fields);
+        let value = |field: &FieldBytes| field.bytes(content, &scratch).to_vec();
+        fields.iter().map(value).collect()
+    }
+}
+
+/// Finds the last whole record of a buffer and scans each byte once while the buffer grows.
+pub(crate) trait LastEnd: Debug + Send {
+    /// The end of the last whole record that ends in `bytes[from..]`; `bytes[..from]` was passed to
+    /// an earlier call.
+    fn find(&mut self, bytes: &[u8], from: usize) -> Option<usize>;
+
+    /// What is wrong with the last record if the input ends with the buffer.
+    fn problem_at_end(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Starts over with a new buffer.
+    fn reset(&mut self) {}
+}
+
+/// How the command line selects a format.
+#[derive(Debug)]
+pub(crate) struct FormatOption {
+    /// The name of the option.
+    pub(crate) long: &'static str,
+    pub(crate) short: Option<char>,
+    /// The name of the option's value; `None` for a flag.
+    pub(crate) value_name: Option<&'static str>,
+    pub(crate) help: &'static str,
+    /// Options that may be given as well and change nothing; all others conflict with this one.
+    pub(crate) implies: &'static [&'static str],
+    /// Whether the field delimiter affects where records end.
+    pub(crate) needs_delimiter: bool,
+    /// Makes the format from the option's value, empty for a flag, and the field delimiter.
+    pub(crate) build: fn(&str, u8) -> Result<SharedFormat, SpecError>,
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::records::formats::tests::{CSV, all};
+
+    fn ends(format: &dyn Format, bytes: &[u8]) -> Vec<usize> {
+        let mut ends = Vec::new();
+        format.record_ends(bytes, 0, &mut ends);
+        ends
+    }
+
+    /// One byte at a time, straight from the definitions.
+    fn model(csv: bool, terminator: u8, bytes: &[u8]) -> Vec<usize> {
+        let mut ends = Vec::new();
+        let (mut inside, mut field_start) = (false, true);
+        let mut at = 0;
+        while at < bytes.len() {
+            let byte = bytes[at];
+            let quotes = csv && byte == b'"';
+            if inside && quotes && bytes.get(at + 1) == Some(&b'"') {
+                at += 1;
+            } else if inside && quotes {
+                inside = false;
+            } else if !inside && quotes && field_start {
+                inside = true;
+            } else if !inside && byte == terminator {
+                ends.push(at + 1);
+            }
+            field_start = !inside && (byte == b',' || byte == b'\n');
+            at += 1;
+        }
+        if ends.last().copied().unwrap_or(0) < bytes.len() {
+            ends.push(bytes.len());
+        }
+        ends
+    }
+
+    /// Noise that few formats accept, and quoted fields with an occasional stray quote, long enough
+    /// for whole blocks.
+    fn bytes() -> impl Strategy<Value = Vec<u8>> {
+        let noise = prop::sample::select(b"ab,\"\"\"\n\n\r\0\xff".to_vec());
+        let pieces = prop_oneof![
+            40 => prop::sample::select(vec![
+                ",", ",\"a,b\nc\",", "\n", "\r\n", "\"\"", "\n\"a\"\"b\"\n", "long enough", ",\"\"\"\n\"\"\",",
+            ]),
+            1 => Just("\""),
+            1 => Just("\"stray\""),
+        ];
+        prop_oneof![
+            vec(noise, 0..200),
+            vec(pieces, 0..120).prop_map(|pieces| pieces.concat().into_bytes()),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn record_ends_equal_the_model(bytes in bytes()) {
+            for (name, format) in all() {
+                let terminator = format.default_terminator().last().copied().unwrap();
+                let expected = model(name == CSV, terminator, &bytes);
+                prop_assert_eq!(ends(&*format, &bytes), expected, "{}", name);
+            }
+        }
+
+        #[test]
+        fn the_last_end_does_not_depend_on_how_the_bytes_arrive(
+            bytes in bytes(),
+            sizes in vec(prop_oneof![1usize..20, 1usize..300], 1..50),
+        ) {
+            for (name, format) in all() {
+                let mut last_end = format.last_end();
+                let (mut scanned, mut last) = (0, 0);
+                for size in sizes.iter().cycle().take(bytes.len()) {
+                    let until = bytes.len().min(scanned + size);
+                    last = last_end.find(&bytes[..until], scanned).unwrap_or(last);
+                    scanned = until;
+                }
+                let whole = format.last_end().find(&bytes, 0).unwrap_or(0);
+                prop_assert_eq!(last, whole, "{}", name);
+                // At most one record follows the last end, and it is not terminated.
+                let ends = ends(&*format, &bytes);
+                prop_assert!(ends.iter().filter(|end| **end > whole).count() <= 1);
+                prop_assert!(whole == 0 || ends.contains(&whole));
+            }
+        }
+
+        #[test]
+        fn the_first_end_is_the_first_of_all(bytes in bytes()) {
+            for (name, format) in all() {
+                let first = ends(&*format, &bytes).first().copied().unwrap_or(0);
+                prop_assert_eq!(format.first_end(&bytes), first, "{}", name);
+            }
+        }
+
+        #[test]
+        fn plain_fields_equal_a_split(
+            content in vec(prop::sample::select(b"ab,,\"\r\0\xff".to_vec()), 0..100),
+        ) {
+            let split: Vec<Vec<u8>> = content.split(|byte| *byte == b',').map(<[u8]>::to_vec).collect();
+            for (name, format) in all().into_iter().filter(|(name, _)| *name != CSV) {
+                prop_assert_eq!(format.all_fields(&content), split.clone(), "{}", name);
+            }
+        }
+    }
+
+    #[test]
+    fn terminators_are_not_content() {
+        for (name, record, content) in [
+            ("lf", &b"a\r\n"[..], &b"a\r"[..]),
+            ("crlf", b"a\r\n", b"a"),
+            ("crlf", b"a\n", b"a"),
+            ("crlf", b"a\r", b"a\r"),
+            ("csv", b"a\r\n", b"a"),
+            ("null", b"a\n\0", b"a\n"),
+        ] {
+            let (_, format) = all().into_iter().find(|(it, _)| *it == name).unwrap();
+            assert_eq!(format.content(record), content, "{name}");
+        }
+        for (name, format) in all() {
+            let terminator = format.default_terminator();
+            assert_eq!(format.content(b"a"), b"a", "{name}");
+            assert_eq!(format.content(terminator), b"", "{name}");
+            assert_eq!(format.terminator_of(terminator), Some(terminator), "{name}");
+            assert_eq!(format.terminator_of(b"a"), None, "{name}");
+        }
+    }
+}
