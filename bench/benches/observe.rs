@@ -83,10 +83,10 @@ fn observe(criterion: &mut Criterion) {
                 measure(name, &mut |keys, verdicts| filter.observe(keys, verdicts));
             }
         }
-        for form in [SharedLayout::Row4x16, SharedLayout::Bloom { k: 4 }] {
-            let spec = SharedSpec::new(mebibytes << 20, form);
+        for layout in [SharedLayout::Row4x16, SharedLayout::Bloom { k: 4 }] {
+            let spec = SharedSpec::new(mebibytes << 20, layout);
             let filter = spec.build().expect("the memory is granted");
-            let name = format!("shared {form:?}");
+            let name = format!("shared {layout:?}");
             measure(name, &mut |keys, verdicts| filter.observe(keys, verdicts));
         }
         group.finish();

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use echoless_lab::calendar;
 use serde::{Deserialize, Serialize};
 
 use crate::machine::Machine;
@@ -47,11 +48,7 @@ impl Provenance {
                 arguments.join(" ")
             ),
             machine: Machine::this(),
-            date: date(
-                SystemTime::now()
-                    .duration_since(UNIX_EPOCH)
-                    .map_or(0, |since| since.as_secs() / 86_400),
-            ),
+            date: today(),
             commit: commit.map_or_else(|| "unknown".into(), |commit| commit + mark),
             rustc: output("rustc", &["--version"]).unwrap_or_else(|| "unknown".into()),
         }
@@ -130,21 +127,11 @@ fn output(command: &str, arguments: &[&str]) -> Option<String> {
     output.status.success().then(|| text.trim().to_owned())
 }
 
-/// The date of a day counted from 1970-01-01, in the Gregorian calendar.
-fn date(day: u64) -> String {
-    // Years are counted from March, so that the leap day is the last day of a year of the 400-year cycle of 146097 days.
-    let day = day + 719_468;
-    let (cycle, of_cycle) = (day / 146_097, day % 146_097);
-    let year = (of_cycle - of_cycle / 1460 + of_cycle / 36_524 - of_cycle / 146_096) / 365;
-    let of_year = of_cycle - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let of_month = of_year - (153 * month + 2) / 5 + 1;
-    let (month, next) = if month < 10 {
-        (month + 3, 0)
-    } else {
-        (month - 9, 1)
-    };
-    format!("{:04}-{month:02}-{of_month:02}", cycle * 400 + year + next)
+/// Today (UTC), `YYYY-MM-DD`.
+fn today() -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let (year, month, day) = calendar::date(since.map_or(0, |since| since.as_secs() / 86_400));
+    format!("{year:04}-{month:02}-{day:02}")
 }
 
 #[cfg(test)]
@@ -165,16 +152,6 @@ mod tests {
             commit: "0123456789ab".into(),
             rustc: "rustc 1.95.0".into(),
         }
-    }
-
-    #[test]
-    fn days_become_dates() {
-        assert_eq!(date(0), "1970-01-01");
-        assert_eq!(date(11_016), "2000-02-29");
-        assert_eq!(date(11_017), "2000-03-01");
-        assert_eq!(date(19_722), "2023-12-31");
-        assert_eq!(date(47_540), "2100-02-28");
-        assert_eq!(date(47_541), "2100-03-01");
     }
 
     #[test]

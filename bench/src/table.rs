@@ -1,9 +1,9 @@
 //! One reporter for all benchmarks: a table that is aligned on the terminal and written as CSV or JSON.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use echoless_lab::table;
 use serde_json::{Map, Value};
 
 use crate::record::{self, Provenance};
@@ -130,37 +130,18 @@ impl Table {
     /// The table as people read it: text to the left, numbers to the right.
     #[must_use]
     pub fn aligned(&self) -> String {
-        let texts: Vec<Vec<String>> = self
-            .rows
-            .iter()
-            .map(|row| row.iter().map(Cell::text).collect())
-            .collect();
-        let width = |column: usize| {
-            let cells = texts.iter().map(|row| row[column].len());
-            cells.chain([self.columns[column].len()]).max().unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..self.columns.len()).map(width).collect();
+        let header = self.columns.iter().map(|name| (*name).to_owned());
+        let mut texts = vec![header.collect::<Vec<String>>()];
+        texts.extend(
+            self.rows
+                .iter()
+                .map(|row| row.iter().map(Cell::text).collect()),
+        );
         let is_text = |column: usize| {
             let mut cells = self.rows.iter().map(|row| &row[column]);
             cells.all(|cell| matches!(cell, Cell::Text(_) | Cell::Nothing))
         };
-        let mut out = String::new();
-        let header: Vec<String> = self.columns.iter().map(|name| (*name).to_owned()).collect();
-        for row in std::iter::once(&header).chain(&texts) {
-            let mut line = String::new();
-            for (column, text) in row.iter().enumerate() {
-                let width = widths[column];
-                let gap = if column == 0 { "" } else { "  " };
-                let _ = if is_text(column) {
-                    write!(line, "{gap}{text:<width$}")
-                } else {
-                    write!(line, "{gap}{text:>width$}")
-                };
-            }
-            out.push_str(line.trim_end());
-            out.push('\n');
-        }
-        out
+        table::aligned(&texts, is_text)
     }
 
     /// The table as CSV with a header line.

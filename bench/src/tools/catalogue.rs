@@ -21,7 +21,7 @@ pub(super) struct Tool {
 
 impl Tool {
     /// The command line, without its input.
-    pub(super) fn form(&self) -> String {
+    pub(super) fn command_line(&self) -> String {
         let words: Vec<&str> = [self.name]
             .into_iter()
             .chain(self.arguments.iter().map(String::as_str))
@@ -165,7 +165,7 @@ mod tests {
         };
         let expected = [("1MiB", 1), ("1MiB", 3), ("2MiB", 1), ("2MiB", 3)];
         for (tool, (memory, threads)) in tools.iter().zip(expected) {
-            assert_eq!(tool.form(), ours(memory, threads));
+            assert_eq!(tool.command_line(), ours(memory, threads));
         }
         let names: Vec<&str> = tools.iter().map(|tool| tool.name).collect();
         assert!(names.starts_with(&[

@@ -72,7 +72,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let mut table = Table::new(&[
         "name",
-        "form",
+        "command",
         "input",
         "mib",
         "cpu_seconds",
@@ -200,7 +200,7 @@ fn push_rows(table: &mut Table, input: &str, bytes: u64, entries: &[Entry]) -> R
         };
         table.push(vec![
             entry.tool.name.into(),
-            entry.tool.form().into(),
+            entry.tool.command_line().into(),
             input.into(),
             Cell::from(bytes as f64 / 2f64.powi(20)),
             cpu.into(),
