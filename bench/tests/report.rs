@@ -1,4 +1,4 @@
-//! Recorded runs, from rows to the page.
+//! The report: from recorded rows to the page and its plots.
 
 use std::fs;
 use std::path::Path;

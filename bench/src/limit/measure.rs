@@ -194,7 +194,7 @@ fn measure(
 /// The fraction of the keys seen `age` keys ago, at least a batch of them, that the filter has
 /// forgotten. The filter must have observed the last keys of the stream.
 fn false_negative_rate(filter: &dyn LineForm, stream: &mut Stream, age: u64) -> f64 {
-    stream.go_back(age);
+    stream.rewind(age);
     let (mut probed, mut forgotten) = (0, 0);
     while probed < FNR_KEYS.min(age) {
         let keys = stream.batch();

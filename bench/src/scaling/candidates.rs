@@ -252,7 +252,7 @@ pub(super) fn shared(
                 duplicates.fetch_add(found, Ordering::Relaxed);
                 // The filter holds the last batch, except for keys that later ones of the same words
                 // have evicted.
-                stream.go_back(BATCH as u64);
+                stream.rewind(BATCH as u64);
                 let held = stream.batch().iter().filter(|key| filter.contains(**key));
                 forgotten.fetch_add((BATCH - held.count()) as u64, Ordering::Relaxed);
             })?;
