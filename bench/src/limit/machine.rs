@@ -145,11 +145,11 @@ fn update_lines(lines: &mut [Line], keys: &[KeyHash], ahead: usize) {
     }
 }
 
-/// Lines per second, read in order, in as many passes as `wanted` lines take.
-fn sweep_rate(lines: &[Line], wanted: u64) -> Result<f64, Failure> {
+/// Lines per second, read in order, in passes over the array until at least `count` are read.
+fn sweep_rate(lines: &[Line], count: u64) -> Result<f64, Failure> {
     let start = crate::clock::thread_seconds();
     let (mut read, mut seen) = (0, 0);
-    while read < wanted {
+    while read < count {
         seen += lines
             .iter()
             .fold(0, |sum: u64, line| sum.wrapping_add(line.0[0]));
@@ -159,7 +159,7 @@ fn sweep_rate(lines: &[Line], wanted: u64) -> Result<f64, Failure> {
     Ok(read as f64 / (crate::clock::thread_seconds() - start))
 }
 
-/// Fails if more than a thousandth of the lines read are empty. Filters are full by then.
+/// Fails if more than a thousandth of the lines read are empty: warm filters have hardly any.
 pub(super) fn check_reads(seen: u64, keys: u64) -> Result<(), Failure> {
     if seen * 1000 >= keys * 999 {
         return Ok(());

@@ -36,6 +36,15 @@ pub struct Arguments {
     outputs: Outputs,
 }
 
+impl Arguments {
+    /// Whether a filter is measured at a size in MiB.
+    fn includes(&self, candidate: &Candidate, size: u64) -> bool {
+        let mut names = self.only.iter();
+        let is_selected = self.only.is_empty() || names.any(|name| candidate.name.contains(name));
+        is_selected && (candidate.batch == BATCH || size >= REGIONS_FROM)
+    }
+}
+
 /// Filters in region order are measured from this size on, in MiB.
 const REGIONS_FROM: u64 = 2048;
 
@@ -78,24 +87,19 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let names: Vec<String> = candidates(kernels[0])
         .map(|candidate| candidate.name)
         .collect();
-    for asked in &arguments.only {
-        if !names.iter().any(|name| name.contains(asked)) {
-            return Err(
-                format!("invalid --only {asked}: expected a part of the name of a filter").into(),
-            );
+    for only in &arguments.only {
+        if !names.iter().any(|name| name.contains(only)) {
+            let expected = "expected a part of the name of a filter";
+            return Err(format!("invalid --only {only}: {expected}").into());
         }
     }
     for size in &arguments.sizes {
         machine::measure(arguments, *size, &mut table)?;
         for kernel in kernels.iter().copied() {
-            let wanted = |candidate: &Candidate| {
-                let mut names = arguments.only.iter();
-                let asked =
-                    arguments.only.is_empty() || names.any(|name| candidate.name.contains(name));
-                asked && (candidate.batch == BATCH || *size >= REGIONS_FROM)
-            };
-            for candidate in candidates(kernel).filter(wanted) {
-                measure(arguments, *size, &candidate, &mut table)?;
+            for candidate in candidates(kernel) {
+                if arguments.includes(&candidate, *size) {
+                    measure(arguments, *size, &candidate, &mut table)?;
+                }
             }
         }
     }
@@ -110,9 +114,9 @@ pub(super) fn rate(
     mut take: impl FnMut(&[KeyHash]),
 ) -> f64 {
     let mut collected = Vec::with_capacity(batch);
-    let mut taken = 0;
+    let mut consumed = 0;
     let start = thread_seconds();
-    while taken < keys {
+    while consumed < keys {
         if batch == BATCH {
             take(stream.batch());
         } else {
@@ -122,9 +126,9 @@ pub(super) fn rate(
             }
             take(&collected);
         }
-        taken += batch as u64;
+        consumed += batch as u64;
     }
-    taken as f64 / (thread_seconds() - start)
+    consumed as f64 / (thread_seconds() - start)
 }
 
 fn measure(
