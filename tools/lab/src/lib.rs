@@ -17,6 +17,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod calendar;
+#[cfg(feature = "plots")]
+pub mod chart;
 pub mod error;
 pub mod evaluate;
 pub mod oracle;
@@ -25,5 +28,6 @@ pub mod plan;
 #[cfg(feature = "plots")]
 pub mod plots;
 pub mod stream;
+pub mod table;
 
 pub use error::LabError;

@@ -182,7 +182,7 @@ fn plots_have_a_labelled_curve_for_each_filter() {
     let specs = ["bloom:k=2,memory=2KiB", "bsbf:k=2,memory=2KiB"];
     let args = ["--plots", folder.to_str().unwrap()];
     eval(&[&STREAM[..], &specs, &args].concat()).text();
-    for name in ["fpr", "fnr", "load", "fnr_by_age", "frontier"] {
+    for name in ["fpr", "fnr", "fill", "fnr_by_age", "frontier"] {
         let svg = fs::read_to_string(folder.join(format!("{name}.svg"))).unwrap();
         for spec in specs {
             assert!(svg.contains(spec), "{name}: {spec}");
