@@ -84,7 +84,7 @@ fn observe(criterion: &mut Criterion) {
             }
         }
         for form in [SharedLayout::Row4x16, SharedLayout::Bloom { k: 4 }] {
-            let spec = SharedSpec::new(mebibytes << 20, form);
+            let spec = SharedSpec::new(mebibytes << 20).layout(form);
             let filter = spec.build().expect("the memory is granted");
             let name = format!("shared {form:?}");
             measure(name, &mut |keys, verdicts| filter.observe(keys, verdicts));

@@ -110,7 +110,7 @@ fn ours(bytes: u64, keys: f64) -> Vec<Candidate> {
         max_fnr,
         build: Box::new(move || {
             Ok(Box::new(Shared {
-                filter: SharedSpec::new(bytes, form).build()?,
+                filter: SharedSpec::new(bytes).layout(form).build()?,
                 verdicts: Verdicts::new(),
             }))
         }),

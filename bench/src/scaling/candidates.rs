@@ -151,7 +151,7 @@ pub(super) fn engine(mebibytes: u64, workers: usize) -> Result<Candidate, Failur
             let cores = Pinning::Spread.cores(workers + 1)?;
             let cores: Option<Vec<usize>> = cores[1..].iter().copied().collect();
             let pinning = cores.map_or(Pinning::Unpinned, Pinning::Cores);
-            let (engine, mut ports) = Engine::builder(whole).pinning(pinning).start()?;
+            let (engine, mut ports) = Engine::builder(whole).pinning(pinning).build()?;
             let job = (&mut stream, ports.remove(0));
             let timing = on_threads(vec![job], |_, (stream, mut port)| {
                 let mut verdicts = Verdicts::new();
@@ -186,7 +186,7 @@ pub(super) fn mesh(mebibytes: u64, threads: usize) -> Result<Candidate, Failure>
         move |batches| {
             let whole = filter.take().ok_or("the filter is gone")?;
             let partitioning = whole.partitioning().clone();
-            let nodes = Mesh::new().nodes(whole)?;
+            let nodes = Mesh::builder(whole).build()?;
             let done = std::sync::Mutex::new(Vec::new());
             let jobs: Vec<(Node<FingerprintLines>, &mut Stream)> =
                 nodes.into_iter().zip(&mut streams).collect();
@@ -220,7 +220,7 @@ pub(super) fn shared(
     kind: StreamKind,
     threads: usize,
 ) -> Result<Candidate, Failure> {
-    let filter: SharedFilter = SharedSpec::new(mebibytes << 20, form).build()?;
+    let filter: SharedFilter = SharedSpec::new(mebibytes << 20).layout(form).build()?;
     let mut fresh = 0;
     let mut streams: Vec<Stream> = (0..threads as u64)
         .map(|number| Stream::new(kind, number))
