@@ -70,7 +70,8 @@ pub enum BuildError {
     },
 }
 
-/// A port or node cannot go on: another thread that it needs is gone, or the order of numbered batches is broken.
+/// A port or node cannot go on: another thread that it needs is gone, or the order of numbered
+/// batches is broken.
 ///
 /// # Examples
 /// ```

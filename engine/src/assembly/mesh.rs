@@ -197,7 +197,8 @@ impl<F: Filter> Node<F> {
     /// may submit all batches.
     /// ```
     /// use echoless::{FingerprintSpec, KeyHasher, Mesh, Verdicts};
-    /// let mut nodes = Mesh::builder(FingerprintSpec::new(1 << 20).build_partitions(2)?).build()?.into_nodes();
+    /// let halves = FingerprintSpec::new(1 << 20).build_partitions(2)?;
+    /// let mut nodes = Mesh::builder(halves).build()?.into_nodes();
     /// let idle = nodes.pop().unwrap();
     /// let mut busy = nodes.pop().unwrap();
     /// let mut duplicates = 0;

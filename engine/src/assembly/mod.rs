@@ -9,8 +9,11 @@
 //! ```text
 //!   Engine: ingest threads + workers           Mesh: every thread is both
 //!
-//!   Port --ring--> server 0 (thread)           node 0: Port + server 0 <--rings--> node 1: Port + server 1
-//!        \-ring--> server 1 (thread)           a node that waits for verdicts serves its peers
+//!   Port --rings--> server 0 (thread)          node 0: Port + server 0 <-+
+//!        \-rings--> server 1 (thread)                                    | rings
+//!                                              node 1: Port + server 1 <-+
+//!
+//!   the port's thread parks while it waits     a node that waits serves its peers
 //! ```
 //!
 //! **Guarantees about order.** Keys of one port reach every partition in the order of the port, so
@@ -31,8 +34,8 @@
 //!   order of the server: 0 0 1 2 3, then every ring is at its finish message
 //! ```
 //!
-//! A message of a later batch stays in its ring, unread, so a node that runs ahead is held back by
-//! its full rings.
+//! A message of a later batch stays in its ring, so a node that runs ahead is held back by its full
+//! rings.
 
 mod engine;
 mod link;

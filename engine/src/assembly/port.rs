@@ -13,9 +13,10 @@
 //! ```
 //!
 //! A port blocks in two places: for room in a ring ([`submit`](Port::submit)), and for answers
-//! ([`drain`](Port::drain)). In both it pops the answers that are there, because a server that
-//! could not push an answer would in turn have no room for requests; and in both it runs its
-//! [`WhileWaiting`], which for a node of a mesh is its own partition server.
+//! ([`drain`](Port::drain)). In both it pops the answers that are there: a request is sent only
+//! while the ring of answers has room for its answer, so answers that are not popped block further
+//! requests. In both it also runs its [`WhileWaiting`], which for a node of a mesh is its own
+//! partition server.
 
 use std::collections::VecDeque;
 
@@ -65,7 +66,7 @@ pub struct Port {
     /// The number of the front of `pending`, by this port's own count of batches.
     oldest: u64,
     free: Vec<Batch>,
-    /// The first error that some batch can never be complete because of.
+    /// The first error. It ends the port, because some batch can never be complete.
     lost: Option<Disconnected>,
 }
 

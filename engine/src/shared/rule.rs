@@ -3,8 +3,8 @@
 //!
 //! ```text
 //!            bit 63                                        bit 0
-//!   Row<16>  | oldest    |           |           | newest    |    record: shift left by 16, insert at the right
-//!   Row<32>  | oldest                | newest                |    record: shift left by 32, insert at the right
+//!   Row<16>  | oldest    |           |           | newest    |    record: shift in from the right
+//!   Row<32>  | oldest                | newest                |    record: shift in from the right
 //!   Bits<K>  | 64 bits of a Bloom filter, K for each key     |    record: set K bits
 //! ```
 
