@@ -84,7 +84,7 @@ fn observe(criterion: &mut Criterion) {
             }
         }
         for layout in [SharedLayout::Row4x16, SharedLayout::Bloom { k: 4 }] {
-            let spec = SharedSpec::new(mebibytes << 20, layout);
+            let spec = SharedSpec::new(mebibytes << 20).layout(layout);
             let filter = spec.build().expect("the memory is available");
             let name = format!("shared {layout:?}");
             measure(name, &mut |keys, verdicts| filter.observe(keys, verdicts));

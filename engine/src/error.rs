@@ -52,32 +52,33 @@ pub enum BuildError {
     /// The machine refused the memory.
     #[error(transparent)]
     Memory(#[from] MemoryError),
-    /// The machine refused a thread.
-    #[error("worker {worker}: the machine does not grant a thread ({reason})")]
+    /// The operating system rejected a thread.
+    #[error("cannot start the thread of worker {worker}: {reason}")]
     Thread {
-        /// The number of the worker.
+        /// The number of the worker, which is that of its partition.
         worker: usize,
-        /// What the machine said.
+        /// The error of the operating system.
         reason: std::io::Error,
     },
-    /// The machine refused to run a thread on the core that was chosen for it.
-    #[error("worker {worker}: the machine does not let it run on core {core}")]
+    /// The operating system rejected the core of a worker.
+    #[error("cannot pin worker {worker} to core {core}")]
     Pinning {
-        /// The number of the worker.
+        /// The number of the worker, which is that of its partition.
         worker: usize,
-        /// The core.
+        /// The core, by the operating system's number.
         core: usize,
     },
 }
 
-/// Another thread that was needed is gone, or the order of batches that all of them need is broken.
+/// A port or node cannot go on: another thread that it needs is gone, or the order of numbered
+/// batches is broken.
 ///
 /// # Examples
 /// ```
 /// use echoless::{FingerprintSpec, KeyHash, Disconnected, Mesh, Verdicts};
 /// let whole = FingerprintSpec::new(1 << 20).build_partitions(1)?;
-/// let mut node = Mesh::new().nodes(whole)?.remove(0);
-/// // Nobody brings batch 0.
+/// let mut node = Mesh::builder(whole).build()?.into_nodes().remove(0);
+/// // No node submits batch 0.
 /// let error = node.observe(1, &[KeyHash(7)], &mut Verdicts::new()).unwrap_err();
 /// assert_eq!(error, Disconnected::MissingBatch(0));
 /// assert!(error.to_string().starts_with("batch 0 was never submitted"));
@@ -86,20 +87,18 @@ pub enum BuildError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Disconnected {
-    /// The owner of this partition panicked or was shut down.
-    #[error("the owner of partition {0} is gone: it panicked or was shut down")]
+    /// The owner of this partition is gone.
+    #[error("partition {0} is disconnected: its owner panicked or was shut down")]
     Partition(usize),
-    /// This peer of a mesh went without finishing.
-    #[error("node {0} of the mesh is gone: it panicked or was dropped before it finished")]
+    /// This node of a mesh is gone without finishing.
+    #[error("node {0} of the mesh is disconnected: it panicked or was dropped before it finished")]
     Peer(usize),
-    /// No node brought the batch of this number, and none will.
-    #[error(
-        "batch {0} was never submitted: batches are numbered without gaps, and each node's numbers rise"
-    )]
+    /// No node submitted the batch with this number, and none can any more.
+    #[error("batch {0} was never submitted: batch numbers have no gaps, and rise within each node")]
     MissingBatch(u64),
-    /// The batch of this number was brought before, or a later one was.
+    /// A batch with this number, or a later one of the same node, was submitted before.
     #[error(
-        "batch {0} was submitted again, or after a later one: each number is one batch's, and each node's numbers rise"
+        "batch {0} was submitted twice or after a later one: batch numbers are unique, and rise within each node"
     )]
     Repeated(u64),
 }

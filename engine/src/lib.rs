@@ -31,7 +31,7 @@ pub mod theory;
 pub mod transport;
 mod verdicts;
 
-pub use assembly::{Engine, EngineBuilder, Mesh, Node, Pinning, Port, ShutdownError};
+pub use assembly::{Engine, EngineBuilder, Mesh, MeshBuilder, Node, Pinning, Port, ShutdownError};
 pub use audit::Audit;
 pub use error::{BuildError, Disconnected, MemoryError, SpecError};
 pub use filters::adapters::region_order::RegionOrdered;

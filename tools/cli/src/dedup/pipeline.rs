@@ -79,7 +79,7 @@ fn run_with<F: Filter>(
             (1, (passed, vec![filter]))
         }
         Judge::Parts(parts) => {
-            let nodes = Mesh::new().nodes(parts)?;
+            let nodes = Mesh::builder(parts).build()?.into_nodes();
             (nodes.len(), parallel::pass(config, nodes, &mut delivery)?)
         }
         Judge::Serial(filter, threads) => {

@@ -139,7 +139,7 @@ impl<F> Drop for SerialWorker<F> {
     fn drop(&mut self) {
         if thread::panicking() && self.table.gone.set(self.number).is_ok() {
             for doorbell in &self.table.doorbells {
-                doorbell.ring();
+                doorbell.wake();
             }
         }
     }
