@@ -1,7 +1,7 @@
 //! Exact buffers that guess on a miss (paper 004, section 5.2).
 
-/// The FPR and FNR of `FPBuffering`, given the FNR of the plain LRU buffer: (q, (1 - q) FNR), q being
-/// the probability that a miss is answered "duplicate".
+/// The FPR and FNR of `FPBuffering`, given the FNR of the plain LRU buffer: (q, (1 - q) FNR), q
+/// being the probability that a miss is answered "duplicate".
 ///
 /// Simulations agree within 0.01.
 ///

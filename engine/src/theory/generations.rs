@@ -1,5 +1,5 @@
-//! Generations of Bloom filters: the parameters of A2 (Yoon 2010; paper 002, section 6.1, bounds its
-//! FPR).
+//! Generations of Bloom filters: the parameters of A2 (Yoon 2010; paper 002, section 6.1, bounds
+//! its FPR).
 
 /// k from a bound f on the FPR of the pair, in (0, 1): floor(-log2(1 - sqrt(1 - f))), at least 1.
 /// It follows from f = 1 - (1 - f1)^2, f1 being the FPR of one generation.
@@ -23,8 +23,8 @@ pub fn pair_hashes(fpr: f64) -> u32 {
 /// The FPR of a pair of half-filled generations: 1 - (1 - 2^-k)^2.
 ///
 /// The highest FPR of a pair that rotates by fill is within 2 % of it. A pair that rotates by count
-/// exceeds it (0.505 instead of 0.4375 at k = 2, 4 % more at k = 4), because only keys that miss are
-/// inserted, and those set more new bits than others.
+/// exceeds it (0.505 instead of 0.4375 at k = 2, 4 % more at k = 4), because only keys that miss
+/// are inserted, and those set more new bits than others.
 ///
 /// # Examples
 /// ```
@@ -65,8 +65,8 @@ mod tests {
 
     #[test]
     fn a_power_of_two_gives_its_exponent_however_small() {
-        // A pair of generations of 2^-k each has an FPR of 2^(1 - k) - 2^-2k. A bound slightly above
-        // it needs one hash less; a bound slightly below it needs k.
+        // A pair of generations of 2^-k each has an FPR of 2^(1 - k) - 2^-2k. A bound slightly
+        // above it needs one hash less; a bound slightly below it needs k.
         for hashes in 2..=200 {
             let one = 0.5_f64.powi(hashes);
             let fpr = one * (2.0 - one);

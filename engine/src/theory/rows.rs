@@ -12,8 +12,8 @@ use super::{binomial, poisson};
 ///
 /// A row that is not yet full holds each fingerprint that arrived at it once, so it holds min(B, k)
 /// of them, with B of Binomial(S, 1 - (1 - 1/(RS))^m). For one slot that is the paper's
-/// (k/S)(1 - (1 - 1/(kR))^m) (theorem 4.1); for more slots the paper's formula is up to 30 % too low
-/// while rows fill.
+/// (k/S)(1 - (1 - 1/(kR))^m) (theorem 4.1); for more slots the paper's formula is up to 30 % too
+/// low while rows fill.
 ///
 /// # Examples
 /// ```
@@ -67,8 +67,8 @@ pub fn cuckoo_fpr(slots: u32, fingerprints: u64) -> f64 {
     with_duplicates_fpr(2 * slots, fingerprints)
 }
 
-/// The probability that a QQHTD misses a duplicate `age` arrivals after the last arrival of its key:
-/// P(Poisson(age/R) >= k) (1 - 1/S)^k.
+/// The probability that a QQHTD misses a duplicate `age` arrivals after the last arrival of its
+/// key: P(Poisson(age/R) >= k) (1 - 1/S)^k.
 ///
 /// Within 0.01 of simulations.
 ///

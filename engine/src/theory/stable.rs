@@ -1,5 +1,5 @@
-//! Stable Bloom filters: the stable point, the decrements that keep a bound, and what is missed at a
-//! gap (paper 004, sections 3 and 4).
+//! Stable Bloom filters: the stable point, the decrements that keep a bound, and what is missed at
+//! a gap (paper 004, sections 3 and 4).
 //!
 //! Everything is for streams in which every cell is equally likely to be set, as in the paper; for
 //! others the FPR is lower. Max is the value of a set cell, K the number of cells of a key, P the
@@ -30,8 +30,8 @@ fn spread(hashes: u32, cells: u64) -> f64 {
 
 /// The fraction of zero cells after `arrivals` from an empty start (theorem 1, equations 1 to 5).
 ///
-/// It falls from 1 to [`stable_zeros`]; the distance shrinks at least as fast as
-/// (1 - K/m)^arrivals (corollary 2, equation 6). Simulations agree within 0.005.
+/// It falls from 1 to [`stable_zeros`]; the distance shrinks at least as fast as (1 - K/m)^arrivals
+/// (corollary 2, equation 6). Simulations agree within 0.005.
 ///
 /// # Examples
 /// ```

@@ -243,7 +243,7 @@ impl<O: SlotOps, S: Slot, P: Policy> LineStep for Step<O, S, P> {
     fn visit(&self, line: &mut Line, key: KeyHash) -> Outcome {
         let fingerprint = S::from_key(key);
         let found = self.ops.find(line, fingerprint);
-        let displaced = self.ops.last_is_taken::<S>(line);
+        let displaced = self.ops.last_is_occupied::<S>(line);
         self.ops.push_front(line, fingerprint, P::moved::<S>(found));
         Outcome {
             duplicate: found != 0,
