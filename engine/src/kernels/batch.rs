@@ -101,7 +101,7 @@ impl LineRange {
     ///
     /// The line is the upper half of that sum. The compiler vectorizes the loop.
     #[inline(always)]
-    fn find(self, keys: &[KeyHash], positions: &mut [u32; BLOCK]) {
+    fn positions_of(self, keys: &[KeyHash], positions: &mut [u32; BLOCK]) {
         debug_assert!(self.total >> 32 == 0);
         let total = u64::from(self.total as u32);
         for (key, position) in keys.iter().zip(positions) {
@@ -178,7 +178,7 @@ impl<S: LineStep> BatchLoop<'_, S> {
         let mut ahead = keys.chunks(BLOCK);
         for (keys, positions) in ahead.by_ref().take(AHEAD).zip(&mut positions) {
             if IN_VECTORS {
-                range.find(keys, positions);
+                range.positions_of(keys, positions);
             }
             for index in 0..keys.len() {
                 prefetch(lines, position(positions, keys, index));
@@ -188,7 +188,7 @@ impl<S: LineStep> BatchLoop<'_, S> {
         for (number, (keys, word)) in keys.chunks(BLOCK).zip(duplicates).enumerate() {
             let next = ahead.next().unwrap_or_default();
             if IN_VECTORS {
-                range.find(next, &mut positions[(number + AHEAD) % KNOWN]);
+                range.positions_of(next, &mut positions[(number + AHEAD) % KNOWN]);
             }
             let (visited, fetched) = (
                 &positions[number % KNOWN],
@@ -368,7 +368,7 @@ mod tests {
             };
             let keys: Vec<KeyHash> = keys.iter().flat_map(border).take(BLOCK).collect();
             let mut positions = [0; BLOCK];
-            range.find(&keys, &mut positions);
+            range.positions_of(&keys, &mut positions);
             for (key, position) in keys.iter().zip(positions) {
                 // For a key before the range both are past the end of the range.
                 let single = range.position(*key);

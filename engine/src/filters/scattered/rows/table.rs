@@ -1,4 +1,5 @@
-//! The row filter: one mechanism for SQF, QHT, QHTD, QQHT, QQHTD and row-LRU, packed or semi-sorted.
+//! The row filter: one mechanism for SQF, QHT, QHTD, QQHT, QQHTD and row-LRU, packed or
+//! semi-sorted.
 
 use super::store::{RowStore, rows_in};
 use super::{Fingerprint, RowEncoding};
@@ -8,47 +9,49 @@ use crate::filters::scattered::key_by_key::KeyByKey;
 use crate::filters::scattered::random::SeededRng;
 use crate::hash::KeyHash;
 
-/// The longest row.
+/// The largest number of slots of a row.
 pub(crate) const MOST_SLOTS: u32 = 64;
 
-/// Who leaves a full row.
+/// The slot that a full row evicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Victim {
-    /// A random slot; the others stay where they are. An empty slot, the first, is taken before any victim.
+    /// A random slot; the others stay in place. An empty slot, the first one, is used before any
+    /// victim.
     Random,
-    /// The last slot; the row is a queue, and the new fingerprint becomes its first.
+    /// The last slot: the row is a queue, and the new fingerprint is pushed in front.
     Oldest,
 }
 
-/// What a fingerprint that is found does to its row.
+/// The effect of a hit on the row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnHit {
     /// Nothing.
     Keep,
-    /// It is inserted once more, like a new one ("with duplicates").
+    /// The fingerprint is inserted once more, like a new one ("with duplicates").
     InsertAgain,
-    /// It moves to the front of its queue.
+    /// The fingerprint moves to the front of its queue.
     MoveToFront,
 }
 
-/// What a row filter is made of, its memory aside.
+/// The parameters of a row filter, except its memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RowSpec {
-    /// k: the slots of a row (1 to 64).
+    /// k: the number of slots of a row (1 to 64).
     pub slots: u32,
-    /// How fingerprints are derived.
+    /// How fingerprints are derived from key hashes.
     pub fingerprint: Fingerprint,
-    /// Who leaves a full row.
+    /// The slot that a full row evicts.
     pub victim: Victim,
-    /// What a hit does.
+    /// The effect of a hit.
     pub on_hit: OnHit,
-    /// How rows are written down.
+    /// How rows are stored.
     pub form: RowEncoding,
 }
 
-/// R rows of k slots; a key is a duplicate if and only if its fingerprint is in its row (paper 002, sections 3 and 5).
+/// R rows of k slots; a key is a duplicate if and only if its fingerprint is in its row (paper 002,
+/// sections 3 and 5).
 ///
 /// | filter | fingerprint | victim | on a hit |
 /// |---|---|---|---|
@@ -59,9 +62,11 @@ pub struct RowSpec {
 /// | QQHTD | nonzero | oldest | insert again |
 /// | row-LRU | nonzero | oldest | move to front |
 ///
-/// The row of an SQF is the high bits of a hash, so the number of its rows is the largest power of two that fits.
+/// The row of an SQF is the high bits of a hash, so the number of its rows is the largest power of
+/// two that fits.
 ///
-/// Cache lines touched per key: the row's, one or (where it crosses a line) two while k b is at most 512 bits.
+/// Cache lines touched per key: those of the row. With k b up to 512 bits that is one, or two if
+/// the row crosses a line.
 ///
 /// # Examples
 /// ```
@@ -87,11 +92,12 @@ pub struct RowFilter {
 }
 
 impl RowSpec {
-    /// Builds the filter in `memory_bytes`, its random choices seeded by `seed`.
+    /// Builds the filter in `memory_bytes`; `seed` seeds its random draws.
     ///
     /// # Errors
-    /// [`BuildError`] if a field is out of its range, fingerprint, victim and hit are no row of the table above, semi-sorted rows are asked to keep
-    /// an order or have too many states, the memory holds no row, or the machine refuses the memory.
+    /// [`BuildError`] if a field is out of its range, the table of [`RowFilter`] has no row for
+    /// this combination of fingerprint, victim and hit, semi-sorted rows would need an order or
+    /// have too many states, the memory holds no row, or the machine refuses the memory.
     pub fn build(self, memory_bytes: u64, seed: u64) -> Result<RowFilter, BuildError> {
         let slots = within("slots", self.slots, 1..=MOST_SLOTS)?;
         let fingerprint = self.fingerprint.check()?;
@@ -104,7 +110,8 @@ impl RowSpec {
             let allowed = "keep or insert again, for rows with random victims have no front";
             return Err(SpecError::new("on hit", "move to front", allowed).into());
         }
-        // No filter of that kind has a name, and what is written down is to be read as what it was.
+        // No such filter has a name, and every specification that can be built must have a text
+        // that parses to it.
         let policy = (self.victim, self.on_hit);
         if matches!(fingerprint, Fingerprint::Counted { .. })
             && policy != (Victim::Random, OnHit::Keep)
