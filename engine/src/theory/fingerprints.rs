@@ -4,6 +4,7 @@
 
 use crate::error::SpecError;
 use crate::memory::LINE_BYTES;
+use crate::theory::poisson;
 
 /// The probability of a miss at the age that [`FingerprintGeometry::miss_age_keys`] gives.
 const MISS_ONSET: f64 = 1e-3;
@@ -158,7 +159,7 @@ impl FingerprintGeometry {
         let filling = end.min(f64::from(slots) * 3.0 + 60.0);
         let step = filling / f64::from(STEPS);
         let sum: f64 = (0..STEPS)
-            .map(|index| odds(mean_capped_poisson((f64::from(index) + 0.5) * step, slots)))
+            .map(|index| odds(poisson::mean_capped((f64::from(index) + 0.5) * step, slots)))
             .sum();
         (sum * step + (end - filling) * odds(f64::from(slots))) * self.lines as f64
     }
@@ -172,7 +173,7 @@ impl FingerprintGeometry {
         let (mut low, mut high) = (0.0, f64::from(slots) * 2.0);
         for _ in 0..100 {
             let middle = f64::midpoint(low, high);
-            if poisson_at_least(middle, slots) < MISS_ONSET {
+            if poisson::at_least(middle, u64::from(slots)) < MISS_ONSET {
                 low = middle;
             } else {
                 high = middle;
@@ -184,31 +185,10 @@ impl FingerprintGeometry {
     /// The probability that a key is missed once `age` other keys were pushed after it (paper 002, section 4, for FIFO rows).
     #[must_use]
     pub fn miss_probability(self, age: f64) -> f64 {
-        let forgotten = poisson_at_least(age / self.lines as f64, self.width.slots());
+        let mean = age / self.lines as f64;
+        let forgotten = poisson::at_least(mean, u64::from(self.width.slots()));
         forgotten * (1.0 - self.full_fpr()).max(0.0)
     }
-}
-
-/// The probability that a Poisson variable of this mean is at least `count`.
-fn poisson_at_least(mean: f64, count: u32) -> f64 {
-    let mut term = (-mean).exp();
-    let mut below = 0.0;
-    for index in 0..count {
-        below += term;
-        term *= mean / f64::from(index + 1);
-    }
-    (1.0 - below).clamp(0.0, 1.0)
-}
-
-/// The mean of `min(count, cap)` for a Poisson count of this mean.
-fn mean_capped_poisson(mean: f64, cap: u32) -> f64 {
-    let mut term = (-mean).exp();
-    let mut shortfall = 0.0;
-    for index in 0..cap {
-        shortfall += term * f64::from(cap - index);
-        term *= mean / f64::from(index + 1);
-    }
-    f64::from(cap) - shortfall
 }
 
 #[cfg(test)]
@@ -234,15 +214,6 @@ mod tests {
         }
         // 64-bit slots are limited by the hash: 2^20 lines leave 44 bits.
         assert_eq!(shape(SlotWidth::Bits64).full_fpr(), 8.0 / 2f64.powi(44));
-    }
-
-    #[test]
-    fn poisson_sums_match_known_values() {
-        assert!((poisson_at_least(1.0, 1) - (1.0 - (-1f64).exp())).abs() < 1e-12);
-        assert!((poisson_at_least(2.0, 3) - 0.323_323_583_816_936).abs() < 1e-12);
-        assert!((mean_capped_poisson(0.5, 64) - 0.5).abs() < 1e-12);
-        assert!((mean_capped_poisson(500.0, 8) - 8.0).abs() < 1e-12);
-        assert!((mean_capped_poisson(1.0, 1) - (1.0 - (-1f64).exp())).abs() < 1e-12);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Batches in region order: every kind of line filter, whole and in partitions, judges as without the order.
+//! Batches in region order: every kind of line filter, whole and in partitions, returns the
+//! verdicts of the stream order.
 
 use echoless::filters::lines::LineFilter;
 use echoless::{KeyHash, KeyHasher, RegionOrdered};
@@ -51,7 +52,7 @@ proptest! {
 }
 
 #[test]
-fn keys_of_another_partition_are_not_judged() {
+fn keys_of_another_partition_panic() {
     let spec = parse("bloom:k=4,form=line,memory=8KiB");
     let (partitioning, parts) = spec.build_line_partitions(2).expect("valid").into_parts();
     let keys: Vec<KeyHash> = (0..1000)
@@ -64,9 +65,9 @@ fn keys_of_another_partition_are_not_judged() {
             .copied()
             .filter(|key| partitioning.partition_of(*key) != index)
             .collect();
-        let judged = std::panic::AssertUnwindSafe(|| observe(&mut part, &foreign, foreign.len()));
+        let observed = std::panic::AssertUnwindSafe(|| observe(&mut part, &foreign, foreign.len()));
         assert!(
-            std::panic::catch_unwind(judged).is_err(),
+            std::panic::catch_unwind(observed).is_err(),
             "partition {index}"
         );
     }

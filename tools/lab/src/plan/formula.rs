@@ -6,6 +6,7 @@
 use echoless::FilterSpec;
 use echoless::theory::RateModel;
 use echoless::theory::bloom::{fpr, line_fpr};
+use echoless::theory::poisson;
 use echoless::theory::stable::Cell;
 
 use super::goal::Rates;
@@ -115,7 +116,7 @@ impl StableCells {
         let keys = (0..).map(|number| low + step * f64::from(number));
         let weighed: Vec<(f64, f64)> = keys
             .take_while(|keys| *keys <= high)
-            .map(|keys| (keys, (keys * mean.ln() - mean - ln_factorial(keys)).exp()))
+            .map(|keys| (keys, poisson::probability(mean, keys as u64)))
             .collect();
         let total: f64 = weighed.iter().map(|(_, weight)| weight).sum();
         let cell = |keys: f64| {
@@ -148,14 +149,6 @@ impl StableCells {
         let weighed = self.0.iter();
         weighed.map(|(cell, weight)| weight * value(cell)).sum()
     }
-}
-
-/// ln(n!), by Stirling's series past the first few.
-fn ln_factorial(n: f64) -> f64 {
-    if n < 16.0 {
-        return (2..=n as u32).map(|factor| f64::from(factor).ln()).sum();
-    }
-    n * n.ln() - n + 0.5 * (2.0 * std::f64::consts::PI * n).ln() + 1.0 / (12.0 * n)
 }
 
 /// The mean of a function over 0 to `end`, by Simpson's rule.
@@ -266,12 +259,5 @@ mod tests {
         let narrow = limit("qqht:slots=64,bits=8,form=line,memory=1KiB");
         assert_eq!(narrow, Some(64.0 * 258.0 / 65_536.0));
         assert_eq!(limit("qht:slots=8,bits=16,form=scattered"), None);
-    }
-
-    #[test]
-    fn factorials() {
-        assert_eq!(ln_factorial(0.0), 0.0);
-        let exact: f64 = (1..=20).map(|factor| f64::from(factor).ln()).sum();
-        assert!((ln_factorial(20.0) - exact).abs() < 1e-6);
     }
 }

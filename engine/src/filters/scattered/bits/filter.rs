@@ -12,19 +12,21 @@ use crate::options::Options;
 use crate::report::Tally;
 use crate::theory::RateModel;
 
-/// What a bit filter is made of, its memory aside.
+/// The parameters of a bit filter, except its memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct BitsSpec {
-    /// k: the filters, and the bits of a key (1 to 64).
+    /// k: the number of filters and of a key's bits (1 to 64).
     pub hashes: u32,
-    /// How it makes room.
+    /// The bits that an arrival clears.
     pub ageing: Ageing,
 }
 
-/// k filters of s = M/k bits; a key is a duplicate if and only if its bit is set in all of them (paper 000, section 3; Bloom 1970).
+/// k filters of s = M/k bits; a key is a duplicate if and only if its bit is set in all of them
+/// (paper 000, section 3; Bloom 1970).
 ///
-/// Cache lines touched per key: up to k to test; a fresh key touches k more to clear (BSBFSD one more) and writes k.
+/// Cache lines touched per key: up to k to probe. A fresh key writes those k and touches k more to
+/// clear (BSBFSD one more, Bloom none).
 ///
 /// # Examples
 /// ```
@@ -50,10 +52,11 @@ impl BitsSpec {
         Self { hashes, ageing }
     }
 
-    /// Builds the filter in `memory_bytes`, its random choices seeded by `seed`.
+    /// Builds the filter in `memory_bytes`; `seed` seeds its random draws.
     ///
     /// # Errors
-    /// [`BuildError`] if k is not 1 to 64, the memory holds no bit for each filter, p* is not 0 to 1, or the machine refuses the memory.
+    /// [`BuildError`] if k is not 1 to 64, the memory holds no bit for each filter, p* is not 0 to
+    /// 1, or the machine refuses the memory.
     pub fn build(self, memory_bytes: u64, seed: u64) -> Result<BitFilters, BuildError> {
         if let Ageing::Reservoir(Reservoir::Described { threshold }) = self.ageing
             && !(0.0..=1.0).contains(&threshold)

@@ -1,4 +1,4 @@
-//! The bits themselves: k filters of s bits each, and how many ones each holds.
+//! The bits of a bit filter: k filters of s bits each, and the number of ones of each.
 
 use crate::error::BuildError;
 use crate::filters::scattered::storage::zeroed;
@@ -6,7 +6,8 @@ use crate::hash::KeyHash;
 use crate::limits::{MOST_HASHES, at_least_bits, within};
 use crate::report::Cells;
 
-/// k filters of s = floor(M/k) bits; filter `i` takes its position from stream `i` of the key hash.
+/// k filters of s = floor(M/k) bits. The position in filter `i` comes from stream `i` of the key
+/// hash ([`KeyHash::remix`]).
 ///
 /// ```text
 /// | filter 0: s bits | filter 1: s bits | ... | filter k-1: s bits |
@@ -15,7 +16,7 @@ use crate::report::Cells;
 pub(crate) struct BitTable {
     words: Vec<u64>,
     size: u64,
-    /// The ones of each filter.
+    /// The number of ones of each filter, kept up to date by every change.
     ones: Vec<u64>,
 }
 
@@ -30,19 +31,19 @@ impl BitTable {
         })
     }
 
-    /// The number of filters, k.
+    /// k: the number of filters.
     #[inline(always)]
     pub(crate) fn filters(&self) -> usize {
         self.ones.len()
     }
 
-    /// The bits of one filter, s.
+    /// s: the number of bits of one filter.
     #[inline(always)]
     pub(crate) const fn size(&self) -> u64 {
         self.size
     }
 
-    /// The ones of one filter.
+    /// The number of ones of one filter.
     #[inline(always)]
     pub(crate) fn ones(&self, filter: usize) -> u64 {
         self.ones[filter]
@@ -85,7 +86,11 @@ impl BitTable {
         self.words[word] &= !(1 << shift);
     }
 
-    /// The position of set bit number `rank` of a filter that has more ones than that.
+    /// The position of the set bit with `rank` set bits before it; `rank` is below the number of
+    /// ones.
+    ///
+    /// The first and the last word are shared with the neighbouring filters, so their bits are
+    /// masked.
     pub(crate) fn set_bit(&self, filter: usize, rank: u64) -> u64 {
         debug_assert!(rank < self.ones(filter));
         let ((first, low), (last, high)) =
@@ -145,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ones_are_counted_as_they_change() {
+    fn the_counts_of_ones_follow_every_change() {
         let mut table = BitTable::new(3, 100).expect("valid");
         assert_eq!((table.filters(), table.size()), (3, 266));
         for key in 0..500_u64 {

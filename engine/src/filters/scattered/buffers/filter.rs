@@ -1,4 +1,4 @@
-//! LRU buffering, and its variant that guesses on a miss.
+//! LRU buffering, and the variant that guesses on a miss.
 
 use super::lru::LruSet;
 use crate::error::{BuildError, SpecError};
@@ -12,22 +12,23 @@ use crate::options::{Options, name_of};
 use crate::report::Tally;
 use crate::theory::RateModel;
 
-/// What an entry of the buffer is charged.
+/// The number of bytes that an entry of the buffer is charged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Accounting {
-    /// All that it takes: 24 bytes (hash, two links, two index slots).
+    /// Its true size: 24 bytes (hash, two links, two index slots).
     Full,
-    /// The 8 bytes of its hash alone, as paper 004 counts on its crawl (section 5.2). The true size, from
-    /// [`memory_bytes`](crate::Filter::memory_bytes), is three times the memory asked for.
+    /// The 8 bytes of its hash, as paper 004 counts on its crawl (section 5.2). The true size, from
+    /// [`memory_bytes`](crate::Filter::memory_bytes), is three times the memory of the
+    /// specification.
     HashOnly,
-    /// 4 bytes, as paper 004 counts on its synthetic keys of 32 bits. The entry holds a 64-bit hash all the same, and the true size is six times the
-    /// memory asked for.
+    /// 4 bytes, as paper 004 counts on its synthetic 32-bit keys. The entry still holds a 64-bit
+    /// hash, and the true size is six times the memory of the specification.
     ShortHash,
 }
 
 impl Accounting {
-    /// The bytes that an entry is charged.
+    /// The number of bytes that an entry is charged.
     const fn entry_bytes(self) -> u64 {
         match self {
             Self::Full => LruSet::ENTRY_BYTES,
@@ -37,20 +38,24 @@ impl Accounting {
     }
 }
 
-/// What an exact buffer is made of, its memory aside.
+/// The parameters of an exact buffer, except its memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct BufferSpec {
-    /// What an entry is charged.
+    /// The number of bytes that an entry is charged.
     pub accounting: Accounting,
-    /// q: the probability that a miss is answered "duplicate" (0 to below 1): 0 is plain buffering.
+    /// q: the probability that a miss is answered "duplicate" (0 to below 1); 0 is plain LRU
+    /// buffering.
     pub guess: f64,
 }
 
-/// A buffer of the most recently used key hashes (paper 004, section 5.2): LRU buffering has FPR 0; `FPBuffering` answers a miss with "duplicate" with
-/// probability q, so that its FPR is q and its FNR (1 - q) times that of LRU.
+/// A buffer of the most recently used key hashes (paper 004, section 5.2).
 ///
-/// Cache lines touched per key: about two of the index, the entry and the links of three entries, six to eight in all.
+/// LRU buffering has an FPR of 0. `FPBuffering` answers a miss with "duplicate" with probability q,
+/// so its FPR is q and its FNR is (1 - q) times that of LRU buffering.
+///
+/// Cache lines touched per key: about two of the index, the entry and the links of three entries,
+/// six to eight in total.
 ///
 /// # Examples
 /// ```
@@ -90,10 +95,11 @@ impl BufferSpec {
         self
     }
 
-    /// Builds the buffer in `memory_bytes` by its accounting, its guesses seeded by `seed`.
+    /// Builds the buffer in `memory_bytes` by its accounting; `seed` seeds its guesses.
     ///
     /// # Errors
-    /// [`BuildError`] if q is not 0 to below 1, the memory holds no entry or 2^32 - 1 and more, or the machine refuses it.
+    /// [`BuildError`] if q is not 0 to below 1, the memory holds no entry or more than 2^32 - 1 of
+    /// them, or the machine refuses the memory.
     pub fn build(self, memory_bytes: u64, seed: u64) -> Result<LruFilter, BuildError> {
         if !(0.0..1.0).contains(&self.guess) {
             let allowed = "0 or more, less than 1";
@@ -123,7 +129,7 @@ impl BufferSpec {
 }
 
 impl LruFilter {
-    /// How many key hashes the buffer holds.
+    /// The number of key hashes that fit in the buffer.
     #[must_use]
     pub const fn capacity(&self) -> u64 {
         self.capacity
@@ -143,7 +149,7 @@ impl Filter for LruFilter {
     }
 
     fn contains(&self, key: KeyHash) -> bool {
-        // The guess is the one that observing the key now would rng.
+        // The same guess as observing the key now would draw: the generator is cloned.
         self.set.contains(key.0) || self.guess > 0.0 && self.rng.clone().chance(self.guess)
     }
 

@@ -1,4 +1,4 @@
-//! The block-decaying Bloom filter: cells hold wrapped timestamps of a window that is cut into blocks.
+//! The block-decaying Bloom filter: cells hold wrapping timestamps of a window divided into blocks.
 
 use crate::error::{BuildError, SpecError};
 use crate::filters::filter::{observe_each, tally_of_cells};
@@ -12,26 +12,31 @@ use crate::options::Options;
 use crate::report::{Cells, Tally};
 use crate::theory::RateModel;
 
-/// What a block-decaying Bloom filter is made of, its memory aside.
+/// The parameters of a block-decaying Bloom filter, except its memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct DecayingSpec {
-    /// W: the arrivals within which no duplicate is missed (1 or more).
+    /// W: the number of arrivals within which no duplicate is missed (1 or more).
     pub window: u64,
-    /// K: the cells of a key (1 to 64); `None` takes ceil(sqrt(M ln2 / W)), and refuses a window so short that this is more than 64.
+    /// K: the number of a key's cells (1 to 64). `None` takes ceil(sqrt(M ln2 / W)) and rejects a
+    /// window so short that this exceeds 64.
     pub hashes: Option<u32>,
-    /// c: the bits of a cell (2 to 32); `None` takes K, at least 2, and refuses a K of more than 32.
+    /// c: the number of bits of a cell (2 to 32). `None` takes K, at least 2, and rejects a K above
+    /// 32.
     pub cell_bits: Option<u32>,
 }
 
-/// `b_DBF` (Shen and Zhang 2008; measured in paper 002, section 6.1): the last W arrivals, counted in blocks of q.
+/// `b_DBF` (Shen and Zhang 2008; measured in paper 002, section 6.1): the last W arrivals, counted
+/// in blocks of q.
 ///
-/// T = 2^(c-1) block numbers, q = ceil(W / (T-1)) arrivals a block, B = ceil(W / q) blocks of life, and a running block number r. A cell is
-/// live if it is above r; every arrival, duplicates too, sets its K cells to B + r + 1; after q arrivals r advances modulo T, and when it wraps every
-/// cell loses T. (The source takes floor(W/q), which forgets before W when q does not divide W.) A key of one of the last W arrivals is never
-/// missed; it is forgotten at most 2q arrivals later.
+/// There are T = 2^(c-1) block numbers, q = ceil(W / (T-1)) arrivals in a block, B = ceil(W / q)
+/// blocks in the life of a key, and a current block number r. A cell is live if it is above r.
+/// Every arrival, duplicates included, sets its K cells to B + r + 1. After q arrivals r advances
+/// modulo T; when it wraps, T is subtracted from every cell. (The source takes floor(W/q), which
+/// forgets before W when q does not divide W.) A key of one of the last W arrivals is never missed;
+/// it is forgotten at most 2q arrivals later.
 ///
-/// Cache lines touched per key: K; and all of them once in q T arrivals, when r wraps.
+/// Cache lines touched per key: K, and all lines of the filter once in q T arrivals, when r wraps.
 ///
 /// # Examples
 /// ```
@@ -46,15 +51,15 @@ pub struct DecayingSpec {
 pub struct DecayingBloom {
     cells: PackedCells,
     hashes: u32,
-    /// T: how many block numbers there are.
+    /// T: the number of block numbers.
     blocks: u32,
-    /// B: how many blocks a key lives.
+    /// B: the number of blocks a key lives.
     life: u32,
-    /// q: the arrivals of a block.
+    /// q: the number of arrivals in a block.
     block_len: u64,
-    /// r: the running block number.
+    /// r: the current block number, below T.
     block: u32,
-    /// The arrivals of the running block.
+    /// The number of arrivals in the current block so far.
     arrivals: u64,
 }
 
@@ -83,11 +88,12 @@ impl DecayingSpec {
         self
     }
 
-    /// Builds the filter in `memory_bytes`. It draws no random numbers: the seed is not used.
+    /// Builds the filter in `memory_bytes`. It draws no random numbers and ignores the seed.
     ///
     /// # Errors
-    /// [`BuildError`] if the window is 0, K or c is out of its range, the window is too short for the memory to derive them, the memory holds fewer
-    /// than K cells, or the machine refuses the memory.
+    /// [`BuildError`] if the window is 0, K or c is out of its range, the window is too short to
+    /// derive them from the memory, the memory holds fewer than K cells, or the machine refuses the
+    /// memory.
     pub fn build(self, memory_bytes: u64, _seed: u64) -> Result<DecayingBloom, BuildError> {
         if self.window == 0 {
             return Err(SpecError::new("window", "0", "1 or more").into());
@@ -110,10 +116,11 @@ impl DecayingSpec {
         })
     }
 
-    /// K in so many bytes: the one that is given, or ceil(sqrt(M ln2 / W)).
+    /// K for a filter of `memory_bytes`: the given one, or ceil(sqrt(M ln2 / W)).
     ///
     /// # Errors
-    /// [`SpecError`] if it is out of its range, or the window is so short that K, or c with it, would be.
+    /// [`SpecError`] if K is out of its range, or if the window is so short that K, or c with it,
+    /// would be.
     pub fn hashes_in(self, memory_bytes: u64) -> Result<u32, SpecError> {
         if let Some(hashes) = self.hashes {
             return within("k", hashes, 1..=MOST_HASHES);

@@ -1,4 +1,5 @@
-//! The fingerprint stable Bloom filter: each cell pairs a counter with a fingerprint of the key that raised it.
+//! The fingerprint stable Bloom filter: each cell pairs a counter with a fingerprint of the key
+//! that set it.
 
 use crate::error::{BuildError, SpecError};
 use crate::filters::filter::{observe_each, tally_of_cells};
@@ -13,41 +14,46 @@ use crate::options::{Options, name_of};
 use crate::report::{Cells, Tally};
 use crate::theory::RateModel;
 
-/// How a key's fingerprint enters a cell.
+/// How a key's fingerprint is written to a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refill {
-    /// By exclusive or, and it is never cleared: as written. The FNR tends to 1 as the stream grows, for old fingerprints stay mixed in.
+    /// By exclusive or, and never cleared: as published. The FNR tends to 1 as the stream grows,
+    /// because old fingerprints stay mixed in.
     Xor,
-    /// It replaces what was there.
+    /// It replaces the old fingerprint.
     Overwrite,
-    /// By exclusive or, and a cell whose counter reaches 0 forgets its fingerprint: the least change that repairs the paper's form.
+    /// By exclusive or, and a cell whose counter reaches 0 clears its fingerprint: the smallest
+    /// change that repairs the published form.
     Repaired,
 }
 
-/// What a fingerprint stable Bloom filter is made of, its memory aside.
+/// The parameters of a fingerprint stable Bloom filter, except its memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct FingerprintStableSpec {
-    /// k: the cells of a key, one in each of as many sub-tables (1 to 64).
+    /// k: the number of a key's cells, one in each of k sub-tables (1 to 64).
     pub hashes: u32,
-    /// c: the counter bits of a cell (1 to 16); a set counter holds Max = 2^c - 1.
+    /// c: the number of counter bits of a cell (1 to 16); a set counter holds Max = 2^c - 1.
     pub counter_bits: u32,
-    /// f: the fingerprint bits of a cell (1 to 16).
+    /// f: the number of fingerprint bits of a cell (1 to 16).
     pub fingerprint_bits: u32,
     /// xi: the probability that a fresh key lowers k random cells (0 to 1).
     pub eviction: f64,
-    /// How fingerprints enter cells.
+    /// How fingerprints are written to cells.
     pub refill: Refill,
 }
 
-/// FP-SBF: a key is a duplicate if and only if its k counters are all nonzero and its k fingerprints are all equal to its own
-/// (paper 003, section 4). Positions by double hashing over k sub-tables of prime size.
+/// FP-SBF: a key is a duplicate if and only if its k counters are all nonzero and its k
+/// fingerprints are all equal to its own (paper 003, section 4). Positions come from double hashing
+/// over k sub-tables of prime size.
 ///
-/// Only a fresh key updates: with probability xi, k random cells mark_lost a random 1..=Max (stopping at 0, where the paper lets them wrap); then
-/// the k counters are set to Max and the fingerprint enters the k cells.
+/// Only a fresh key updates. With probability xi, k random counters are lowered by a random 1..=Max
+/// each (they stop at 0, where the paper lets them wrap). Then the key's k counters are set to Max
+/// and its fingerprint is written to the k cells.
 ///
-/// Cache lines touched per key: up to k to test; a fresh key sets those k, and touches k more when it evicts.
+/// Cache lines touched per key: up to k to probe. A fresh key writes those k, and touches k more
+/// when it lowers.
 ///
 /// # Examples
 /// ```
@@ -61,28 +67,31 @@ pub struct FingerprintStableSpec {
 /// ```
 #[derive(Debug, Clone)]
 pub struct FingerprintStableBloom {
-    /// Each cell: the counter in the low bits, the fingerprint above it.
+    /// ```text
+    /// cell    | fingerprint: f bits | counter: c bits |    bit 0 at the right
+    /// ```
     cells: PackedCells,
     spec: FingerprintStableSpec,
-    /// The cells of one sub-table, a prime.
+    /// The number of cells of one sub-table, a prime.
     size: u64,
     rng: SeededRng,
 }
 
-/// What happens to one cell, the counter in its low bits and the fingerprint above it: the same all over the memory and in a line.
+/// The operations on one cell, the counter in its low bits and the fingerprint above it. The line
+/// form uses them too.
 impl FingerprintStableSpec {
     #[inline(always)]
     pub(crate) const fn counter_max(self) -> u32 {
         (1 << self.counter_bits) - 1
     }
 
-    /// Whether the cell speaks for a key of this fingerprint.
+    /// Whether the cell holds this fingerprint with a nonzero counter.
     #[inline(always)]
     pub(crate) const fn cell_holds(self, cell: u32, fingerprint: u32) -> bool {
         cell & self.counter_max() != 0 && cell >> self.counter_bits == fingerprint
     }
 
-    /// The cell after it lost so much of its counter.
+    /// The cell after its counter was lowered by `loss`, to 0 at least.
     #[inline(always)]
     pub(crate) fn cell_lowered(self, cell: u32, loss: u32) -> u32 {
         let max = self.counter_max();
@@ -94,7 +103,7 @@ impl FingerprintStableSpec {
         }
     }
 
-    /// The cell after a key of this fingerprint was put in.
+    /// The cell after a key with this fingerprint was inserted.
     #[inline(always)]
     pub(crate) const fn cell_filled(self, cell: u32, fingerprint: u32) -> u32 {
         let own = fingerprint << self.counter_bits;
@@ -134,10 +143,11 @@ impl FingerprintStableSpec {
         self
     }
 
-    /// Builds the filter in `memory_bytes`, its random choices seeded by `seed`.
+    /// Builds the filter in `memory_bytes`; `seed` seeds its random draws.
     ///
     /// # Errors
-    /// [`BuildError`] if a field is out of its range, the memory holds fewer than two cells in each sub-table, or the machine refuses the memory.
+    /// [`BuildError`] if a field is out of its range, the memory holds fewer than two cells in each
+    /// sub-table, or the machine refuses the memory.
     pub fn build(self, memory_bytes: u64, seed: u64) -> Result<FingerprintStableBloom, BuildError> {
         let hashes = u64::from(within("k", self.hashes, 1..=MOST_HASHES)?);
         let counter = within("c", self.counter_bits, 1..=16)?;
@@ -159,7 +169,8 @@ impl FingerprintStableSpec {
 }
 
 impl FingerprintStableBloom {
-    /// The cell of the key in sub-table `table`: that many steps of one hash from another, modulo a prime.
+    /// The cell of the key in sub-table `table`: (start + table * step) modulo a prime, start and
+    /// step being two hashes of the key.
     #[inline(always)]
     fn position(&self, key: KeyHash, table: u32) -> u64 {
         let start = u128::from(key.remix(0));
@@ -228,7 +239,7 @@ impl Filter for FingerprintStableBloom {
     }
 
     fn tally(&self) -> Tally {
-        // A cell whose counter ran out may keep its fingerprint, and holds nothing all the same.
+        // A cell whose counter is 0 may keep its fingerprint, but it is empty.
         let max = self.spec.counter_max();
         let occupied = self.cells.iter().filter(|cell| cell & max != 0);
         let cells = Cells::new(occupied.count() as u64, self.cells.len());
@@ -305,7 +316,7 @@ impl KindSpec for FingerprintStableSpec {
     }
 }
 
-/// The largest prime that is not above `number`, which is 2 or more.
+/// The largest prime up to `number`, which is 2 or more.
 fn prime_at_most(number: u64) -> u64 {
     (2..=number)
         .rev()
@@ -313,7 +324,7 @@ fn prime_at_most(number: u64) -> u64 {
         .unwrap_or(2)
 }
 
-/// Miller-Rabin with the twelve bases that decide every 64-bit number.
+/// Miller-Rabin with the first twelve primes as bases, which decide every 64-bit number.
 fn is_prime(number: u64) -> bool {
     const BASES: [u64; 12] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37];
     if let Some(base) = BASES.into_iter().find(|base| number.is_multiple_of(*base)) {
@@ -352,7 +363,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_load_is_the_share_of_counters_that_are_not_zero() {
+    fn the_fill_is_the_fraction_of_nonzero_counters() {
         for refill in [Refill::Xor, Refill::Overwrite, Refill::Repaired] {
             let spec = FingerprintStableSpec::new(2, 1, 4)
                 .eviction(1.0)
@@ -364,13 +375,14 @@ mod tests {
             let counters = filter.cells.iter().filter(|cell| cell & 1 == 1).count();
             let expected = counters as f64 / filter.cells.len() as f64;
             assert_eq!(filter.report().fill(), Some(expected), "{refill:?}");
-            // As many cells are set as are lowered: between the two at a load of 2/3, less for keys taken for seen.
+            // As many cells are set as lowered, which balances at a fill of 2/3; false positives
+            // set none and keep it lower.
             assert!((0.5..0.75).contains(&expected), "{refill:?}: {expected}");
         }
     }
 
     #[test]
-    fn primes_are_told_apart() {
+    fn primes_are_distinguished_from_composites() {
         let small: Vec<u64> = (0..60).filter(|number| is_prime(*number)).collect();
         assert_eq!(
             small,
@@ -378,7 +390,8 @@ mod tests {
                 2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59
             ]
         );
-        // A Carmichael number, a strong pseudoprime to bases 2, 3, 5 and 7, and the largest 64-bit prime.
+        // A Carmichael number, a strong pseudoprime to bases 2, 3, 5 and 7, and the largest 64-bit
+        // prime.
         assert!(!is_prime(561));
         assert!(!is_prime(3_215_031_751));
         assert!(is_prime(18_446_744_073_709_551_557));

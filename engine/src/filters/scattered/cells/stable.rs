@@ -1,4 +1,5 @@
-//! The stable Bloom filter: counters that random decrements lower as fast as keys raise them.
+//! The stable Bloom filter (paper 004): counters that random decrements lower as fast as keys raise
+//! them.
 
 use crate::error::{BuildError, SpecError};
 use crate::filters::filter::{observe_each, tally_of_cells};
@@ -18,13 +19,13 @@ use crate::theory::stable::{decrements_for, stable_point_fpr};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Update {
-    /// All of them: what the theorems assume and the printed tables show.
+    /// Every arrival: what the theorems assume and the printed tables show.
     Every,
-    /// Only those called fresh: the other reading of algorithm 1.
+    /// Only arrivals reported as fresh: the other reading of algorithm 1.
     Distinct,
 }
 
-/// How the P cells to lower are picked.
+/// Which P cells are lowered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Decrement {
@@ -34,18 +35,19 @@ pub enum Decrement {
     Independent,
 }
 
-/// How many cells are lowered for each arrival.
+/// The number of cells lowered for each arrival.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Lowering {
     /// P itself.
     Cells(u64),
-    /// As many as keep the FPR at or below this bound; rounded up, where the papers round down and break the bound.
+    /// The smallest P that keeps the FPR at or below this bound, so rounded up; the papers round
+    /// down, which exceeds the bound.
     FprAtMost(f64),
 }
 
 impl Lowering {
-    /// P for K cells a key, of so many that hold up to Max.
+    /// P for K = `hashes` cells a key in a filter of `cells` cells that hold up to Max.
     ///
     /// # Errors
     /// [`SpecError`] if P is not 1 to the number of cells, or no such P keeps the bound.
@@ -76,29 +78,31 @@ impl Lowering {
     }
 }
 
-/// What a stable Bloom filter is made of, its memory aside.
+/// The parameters of a stable Bloom filter, except its memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct StableSpec {
-    /// K: the cells of a key (1 to 64).
+    /// K: the number of a key's cells (1 to 64).
     pub hashes: u32,
-    /// d: the bits of a cell (1 to 16); a set cell holds Max = 2^d - 1.
+    /// d: the number of bits of a cell (1 to 16); a set cell holds Max = 2^d - 1.
     pub cell_bits: u32,
-    /// P, or the FPR that decides it.
+    /// P, or the FPR bound that it is derived from.
     pub lowering: Lowering,
     /// Which arrivals update.
     pub update: Update,
-    /// How the P cells are picked.
+    /// Which P cells are lowered.
     pub decrement: Decrement,
-    /// The share of the cells, from the first, that random picks reach (one cell at least, at most 1): 1 but for generators too short for the memory, such
-    /// as the 31-bit one behind the printed runs at 2^32 cells, whose reach is 0.5.
+    /// The fraction of the cells, from the first on, that random draws reach (at least one cell, at
+    /// most 1). It is 1 except to reproduce generators too short for the memory, such as the 31-bit
+    /// generator behind the printed runs at 2^32 cells, whose reach is 0.5.
     pub reach: f64,
 }
 
-/// SBF: a key is a duplicate if and only if its K cells are all nonzero; then P cells mark_lost 1 and the K cells are set to Max
-/// (paper 004, algorithm 1).
+/// SBF: a key is a duplicate if and only if its K cells are all nonzero. Then P cells are lowered
+/// by 1 and the K cells are set to Max (paper 004, algorithm 1).
 ///
-/// Cache lines touched per key: K to test and set, and one for consecutive decrements (now and then two) or P for independent ones.
+/// Cache lines touched per key: K to probe and set. Consecutive decrements touch one more
+/// (sometimes two), independent ones P more.
 ///
 /// # Examples
 /// ```
@@ -118,7 +122,7 @@ pub struct StableBloom {
     decrements: u64,
     update: Update,
     decrement: Decrement,
-    /// The cells that random picks reach.
+    /// The number of cells, from the first on, that random draws reach.
     reach: u64,
     rng: SeededRng,
 }
@@ -159,17 +163,18 @@ impl StableSpec {
         self
     }
 
-    /// Builds the filter in `memory_bytes`, its random choices seeded by `seed`.
+    /// Builds the filter in `memory_bytes`; `seed` seeds its random draws.
     ///
     /// # Errors
-    /// [`BuildError`] if a field is out of its range, the memory holds fewer than K + 1 cells, P is not 1 to the number of cells, the FPR bound
-    /// cannot be reached with all cells lowered, or the machine refuses the memory.
+    /// [`BuildError`] if a field is out of its range, the memory holds fewer than K + 1 cells, P is
+    /// not 1 to the number of cells, lowering all cells does not reach the FPR bound, or the
+    /// machine refuses the memory.
     pub fn build(self, memory_bytes: u64, seed: u64) -> Result<StableBloom, BuildError> {
         let hashes = within("k", self.hashes, 1..=MOST_HASHES)?;
         let width = within("d", self.cell_bits, 1..=16)?;
         let least = (u128::from(hashes) + 1) * u128::from(width);
         let len = at_least_bits(memory_bytes, least, "k + 1 cells")? / u64::from(width);
-        // At 2^53 cells and more the product may round to a cell too many.
+        // From 2^53 cells on the product may round up to a cell too many.
         let reach = ((len as f64 * self.reach) as u64).min(len);
         if !(self.reach <= 1.0 && reach >= 1) {
             let allowed = format!("1/{len} to 1 in {len} cells");
@@ -189,13 +194,13 @@ impl StableSpec {
 }
 
 impl StableBloom {
-    /// P: the cells lowered for each update.
+    /// P: the number of cells lowered for each update.
     #[must_use]
     pub const fn decrements(&self) -> u64 {
         self.decrements
     }
 
-    /// The share of cells that are zero: what the stable point is a statement about.
+    /// The fraction of cells that are zero, which converges to the stable point of the paper.
     #[must_use]
     pub fn zeros(&self) -> f64 {
         let zeros = self.cells.iter().filter(|cell| *cell == 0).count();

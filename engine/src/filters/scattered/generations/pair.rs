@@ -15,13 +15,15 @@ use crate::report::{Cells, Tally};
 use crate::theory::RateModel;
 use crate::theory::generations::{insertions_to_half_fill, pair_fpr, pair_hashes};
 
-/// What the second Bloom filter is for.
+/// The role of the second Bloom filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Succession {
-    /// A2, active-active (Yoon 2010; paper 003, section 2.1): both answer, and a key found only in the older one is inserted into the newer.
+    /// A2, active-active (Yoon 2010; paper 003, section 2.1): both filters answer, and a key that
+    /// only the older one holds is inserted into the newer one.
     ActiveActive,
-    /// Double buffering (Chang, Feng, Li 2004; paper 003, section 2.1): only the active one answers; once it is half full, keys enter the next one too.
+    /// Double buffering (Chang, Feng, Li 2004; paper 003, section 2.1): only the active filter
+    /// answers; once it is half full, keys are also inserted into the next one.
     WarmUp,
 }
 
@@ -29,30 +31,32 @@ pub enum Succession {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Rotate {
-    /// After n = floor(M ln2 / (2k)) insertions, as published. More than half of the bits are ones then: only keys that miss are inserted, and
-    /// those set more new bits than others.
+    /// After n = floor(M ln2 / (2k)) insertions, as published. By then more than half of the bits
+    /// are set: only keys that miss are inserted, and those set more new bits than others.
     Count,
-    /// When half of its bits are ones: the FPR of a generation never exceeds 2^-k.
+    /// When half of its bits are set, so that the FPR of a generation never exceeds 2^-k.
     Fill,
 }
 
-/// What a pair of generations is made of, its memory aside.
+/// The parameters of a pair of generations, except its memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct GenerationSpec {
-    /// k: the bits of a key in each generation (1 to 64).
+    /// k: the number of a key's bits in each generation (1 to 64).
     pub hashes: u32,
-    /// What the second generation is for.
+    /// The role of the second generation.
     pub succession: Succession,
     /// When a generation is full.
     pub rotate: Rotate,
 }
 
-/// Two Bloom filters of M/2 (Yoon 2010; Chang, Feng, Li 2004).
+/// Two Bloom filters of M/2 bits each (Yoon 2010; Chang, Feng, Li 2004).
 ///
-/// Paper 003 tells both in its section 2.1, under each other's name; paper 002 measures A2 in its section 6.1.
+/// Paper 003 describes both in its section 2.1, under each other's name; paper 002 measures A2 in
+/// its section 6.1.
 ///
-/// Cache lines touched per key: up to 2k to test and k to insert; a rotation clears one generation, M/2 bits.
+/// Cache lines touched per key: up to 2k to probe, k to insert. A rotation clears one generation,
+/// M/2 bits.
 ///
 /// # Examples
 /// ```
@@ -66,14 +70,14 @@ pub struct GenerationSpec {
 /// ```
 #[derive(Debug, Clone)]
 pub struct GenerationFilter {
-    /// Inserted into: A1, or the active buffer.
+    /// The generation that keys are inserted into: A1, or the active buffer.
     active: BitTable,
     /// The older generation of A2, or the warm-up buffer.
     other: BitTable,
     spec: GenerationSpec,
-    /// The insertions into `active`.
+    /// The number of insertions into `active`.
     inserted: u64,
-    /// The insertions into a warm-up buffer.
+    /// The number of insertions into the warm-up buffer.
     warmed: u64,
     capacity: u64,
 }
@@ -96,10 +100,11 @@ impl GenerationSpec {
         self
     }
 
-    /// Builds the filter in `memory_bytes`. It draws no random numbers: the seed is not used.
+    /// Builds the filter in `memory_bytes`. It draws no random numbers and ignores the seed.
     ///
     /// # Errors
-    /// [`BuildError`] if k is not 1 to 64, a generation has room for no key, or the machine refuses the memory.
+    /// [`BuildError`] if k is not 1 to 64, a generation has room for fewer than two keys, or the
+    /// machine refuses the memory.
     pub fn build(self, memory_bytes: u64, _seed: u64) -> Result<GenerationFilter, BuildError> {
         let hashes = within("k", self.hashes, 1..=MOST_HASHES)?;
         let half = memory_bytes / 2;
@@ -125,7 +130,9 @@ impl GenerationSpec {
 }
 
 impl GenerationFilter {
-    /// Whether the active generation has used up this share of its room (1 or 1/2).
+    /// Whether the active generation has used up this fraction of its capacity (1 or 1/2).
+    ///
+    /// By fill, a fraction x of the keys that set half of the bits sets 1 - 2^-x of them.
     fn used_up(&self, share: f64) -> bool {
         match self.spec.rotate {
             Rotate::Count => self.inserted as f64 >= self.capacity as f64 * share,

@@ -1,4 +1,5 @@
-//! The cuckoo filter on an endless stream: when moving fingerprints around finds no room, the one in hand is dropped.
+//! The cuckoo filter on an endless stream: when moving fingerprints finds no empty slot, the last
+//! one moved is dropped.
 
 use super::fingerprint::Fingerprint;
 use super::store::RowEncoding;
@@ -15,24 +16,27 @@ use crate::options::{Options, name_of};
 use crate::report::Tally;
 use crate::theory::RateModel;
 
-/// What a cuckoo filter is made of, its memory aside.
+/// The parameters of a cuckoo filter, except its memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct CuckooSpec {
-    /// The slots of a row (1 to 64).
+    /// k: the number of slots of a row (1 to 64).
     pub slots: u32,
-    /// The bits of a slot (1 to 32).
+    /// b: the number of bits of a slot (1 to 32).
     pub bits: u32,
-    /// How many fingerprints an insertion may move (1 to 1000); on an endless stream the table is full, and every fresh key moves all of them.
+    /// The number of fingerprints that an insertion may move (1 to 1000). On an endless stream the
+    /// table is full, and every fresh key moves that many.
     pub kicks: u32,
     /// How rows are stored.
     pub encoding: RowEncoding,
 }
 
-/// Cuckoo filter (Fan 2014, without failure as in paper 002, section 2.3): a fingerprint lives in row h1(x) or in that row xor the hash of the
-/// fingerprint; the number of rows is the largest power of two that fits. A hit changes nothing.
+/// Cuckoo filter (Fan 2014, without failure as in paper 002, section 2.3): a fingerprint is in row
+/// h1(x) or in that row xor the hash of the fingerprint. The number of rows is the largest power of
+/// two that fits. A hit changes nothing.
 ///
-/// Cache lines touched per key: two to test; a fresh key touches one more for each fingerprint it moves.
+/// Cache lines touched per key: two to probe; a fresh key touches one more for each fingerprint it
+/// moves.
 ///
 /// # Examples
 /// ```
@@ -77,11 +81,11 @@ impl CuckooSpec {
         self
     }
 
-    /// Builds the filter in `memory_bytes`, its random choices seeded by `seed`.
+    /// Builds the filter in `memory_bytes`; `seed` seeds its random draws.
     ///
     /// # Errors
-    /// [`BuildError`] if a field is out of its range, semi-sorted rows have too many states, the memory holds no row, or the machine refuses the
-    /// memory.
+    /// [`BuildError`] if a field is out of its range, semi-sorted rows have too many states, the
+    /// memory holds no row, or the machine refuses the memory.
     pub fn build(self, memory_bytes: u64, seed: u64) -> Result<CuckooFilter, BuildError> {
         let slots = within("slots", self.slots, 1..=MOST_SLOTS)?;
         let bits = within("bits", self.bits, 1..=32)?;
@@ -104,7 +108,8 @@ impl CuckooFilter {
         (KeyHash(key.remix(0)).line(self.store.rows()), fingerprint)
     }
 
-    /// The other row of a fingerprint; applied twice it leads back.
+    /// The other row of a fingerprint. Applied twice, it returns the row itself, so a stored
+    /// fingerprint can move without its key.
     fn partner(&self, row: u64, fingerprint: u32) -> u64 {
         row ^ KeyHash(KeyHash(u64::from(fingerprint)).remix(0)).line(self.store.rows())
     }
@@ -116,7 +121,9 @@ impl CuckooFilter {
         slots.contains(&fingerprint)
     }
 
-    /// Puts the fingerprint into a slot of the row and returns what was there; 0 is an empty slot.
+    /// Writes the fingerprint to an empty slot of the row, or to a random one if the row is full,
+    /// and returns the slot's old content; 0 is an empty slot. `None` if only an empty slot was
+    /// allowed.
     fn place(&mut self, row: u64, fingerprint: u32, only_if_empty: bool) -> Option<u32> {
         let mut buffer = [0; MOST_SLOTS as usize];
         let slots = &mut buffer[..self.spec.slots as usize];
@@ -153,7 +160,8 @@ impl CuckooFilter {
             }
             row = self.partner(row, fingerprint);
         }
-        // The last victim has one more chance, an empty slot of its other row; else it is forgotten.
+        // The last victim goes to an empty slot of its other row, if there is one; else it is
+        // dropped.
         self.place(row, fingerprint, true);
         false
     }

@@ -1,4 +1,5 @@
-//! Rows of fingerprints: a hash picks the row, a short fingerprint stands for the key in it, and a policy says who makes room.
+//! Rows of fingerprints (paper 002): a hash picks the row, a short fingerprint represents the key
+//! in it, and a policy picks the victim of a full row.
 
 mod cuckoo;
 mod fingerprint;

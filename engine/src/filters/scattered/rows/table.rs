@@ -1,4 +1,5 @@
-//! The row filter: one mechanism for SQF, QHT, QHTD, QQHT, QQHTD and row-LRU, packed or semi-sorted.
+//! The row filter: one mechanism for SQF, QHT, QHTD, QQHT, QQHTD and row-LRU, packed or
+//! semi-sorted.
 
 use super::fingerprint::Fingerprint;
 use super::store::RowEncoding;
@@ -16,7 +17,7 @@ use crate::report::Tally;
 use crate::theory::RateModel;
 use crate::theory::fingerprints::{FingerprintGeometry, SlotWidth};
 
-/// The longest row.
+/// The largest number of slots of a row.
 pub(crate) const MOST_SLOTS: u32 = 64;
 
 /// Which fingerprint leaves a full row, and what a fingerprint that is found does to its row.
@@ -37,7 +38,7 @@ pub enum RowPolicy {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct RowSpec {
-    /// k: the slots of a row (1 to 64).
+    /// k: the number of slots of a row (1 to 64).
     pub slots: u32,
     /// b: the bits of a fingerprint, which is never zero (1 to 32; 64 in lines).
     pub bits: u32,
@@ -61,7 +62,8 @@ pub struct SqfSpec {
     pub encoding: RowEncoding,
 }
 
-/// R rows of k slots; a key is a duplicate if and only if its fingerprint is in its row (paper 002, sections 3 and 5).
+/// R rows of k slots; a key is a duplicate if and only if its fingerprint is in its row (paper 002,
+/// sections 3 and 5).
 ///
 /// | filter | fingerprint | victim | on a hit |
 /// |---|---|---|---|
@@ -72,9 +74,11 @@ pub struct SqfSpec {
 /// | QQHTD | nonzero | oldest | insert again |
 /// | row-LRU | nonzero | oldest | move to front |
 ///
-/// The row of an SQF is the high bits of a hash, so the number of its rows is the largest power of two that fits.
+/// The row of an SQF is the high bits of a hash, so the number of its rows is the largest power of
+/// two that fits.
 ///
-/// Cache lines touched per key: the row's, one or (where it crosses a line) two while k b is at most 512 bits.
+/// Cache lines touched per key: those of the row. With k b up to 512 bits that is one, or two if
+/// the row crosses a line.
 ///
 /// # Examples
 /// ```
@@ -114,7 +118,7 @@ impl RowSpec {
         self
     }
 
-    /// Builds the filter in `memory_bytes`, its random choices seeded by `seed`.
+    /// Builds the filter in `memory_bytes`; `seed` seeds its random draws.
     ///
     /// # Errors
     /// [`BuildError`] if a field is out of its range, semi-sorted rows are to keep an order or have
@@ -157,7 +161,7 @@ impl SqfSpec {
         self
     }
 
-    /// Builds the filter in `memory_bytes`, its random choices seeded by `seed`.
+    /// Builds the filter in `memory_bytes`; `seed` seeds its random draws.
     ///
     /// # Errors
     /// [`BuildError`] if a field is out of its range, semi-sorted rows have too many states, the
