@@ -201,9 +201,6 @@ mod tests {
             assert_eq!(error.allowed, "1 to 10 (one line each)");
         }
         let error = Partitioning::new(0, 1).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "lines: 0 is not possible; allowed: at least 1"
-        );
+        assert_eq!(error.to_string(), "invalid lines=0: expected at least 1");
     }
 }

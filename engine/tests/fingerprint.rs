@@ -282,7 +282,10 @@ fn specifications_that_cannot_be_met_are_refused() {
     );
     for rate in [0.0, 1.0, -1.0, 2.0, f64::NAN, f64::INFINITY] {
         let (field, allowed) = refusal(FingerprintSpec::new(1 << 20).max_fpr(rate));
-        assert_eq!((field, allowed.as_str()), ("fpr", "above 0 and below 1"));
+        assert_eq!(
+            (field, allowed.as_str()),
+            ("fpr", "a rate between 0 and 1 (exclusive)")
+        );
     }
     let (field, allowed) = refusal(FingerprintSpec::new(1 << 26).max_fpr(1e-18));
     assert_eq!(field, "fpr");

@@ -45,7 +45,7 @@ impl Pinning {
                     ));
                 }
                 if let Some(core) = cores.iter().find(|core| !usable.contains(core)) {
-                    let allowed = format!("the cores {usable:?} that this process may use");
+                    let allowed = format!("one of the cores {usable:?} that this process may use");
                     return Err(SpecError::new("pinning", format!("core {core}"), allowed));
                 }
                 Ok(cores.iter().copied().map(Some).collect())

@@ -55,7 +55,7 @@ impl FromStr for Form {
 /// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Duplicate);
 ///
 /// let error = "rlbsbf:k=0,memory=1MiB".parse::<FilterSpec>()?.build().err().unwrap();
-/// assert_eq!(error.to_string(), "k: 0 is not possible; allowed: 1 to 64");
+/// assert_eq!(error.to_string(), "invalid k=0: expected 1 to 64");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -168,7 +168,7 @@ impl FilterSpec {
     ///
     /// let scattered = spec.with_form(echoless::spec::Form::Scattered);
     /// let error = scattered.build_partitions(2).err().unwrap();
-    /// assert_eq!(error.to_string(), "form: scattered is not possible; allowed: line, whose filters can be cut into partitions");
+    /// assert_eq!(error.to_string(), "invalid form=scattered: expected line, the form that can be partitioned");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn build_partitions(
@@ -176,7 +176,7 @@ impl FilterSpec {
         count: usize,
     ) -> Result<Partitioned<Box<dyn Filter>>, BuildError> {
         if self.form != Form::Line {
-            let allowed = "line, whose filters can be cut into partitions";
+            let allowed = "line, the form that can be partitioned";
             return Err(SpecError::new("form", self.form.to_string(), allowed).into());
         }
         let parts = self.all_keys_line_spec()?.build_partitions(count)?;
@@ -200,13 +200,13 @@ impl FilterSpec {
     ///
     /// let shared: FilterSpec = "bloom:k=4,memory=64B,tracked=0.5".parse()?;
     /// let error = shared.line_spec().err().unwrap();
-    /// assert_eq!(error.to_string(), "tracked: 0.5 is not possible; allowed: 1, for the line form by itself follows all keys");
+    /// assert_eq!(error.to_string(), "invalid tracked=0.5: expected 1, because a bare line form tracks every key");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn line_spec(&self) -> Result<LineSpec, SpecError> {
         if self.tracked != TrackedFraction::ALL {
             let asked = self.tracked.get().to_string();
-            let allowed = "1, for the line form by itself follows all keys";
+            let allowed = "1, because a bare line form tracks every key";
             return Err(SpecError::new("tracked", asked, allowed));
         }
         self.all_keys_line_spec()
@@ -226,7 +226,7 @@ impl FilterSpec {
     }
 
     fn needed_memory(&self) -> Result<u64, SpecError> {
-        let missing = || SpecError::new("memory", "nothing", "a size, as in memory=64MiB");
+        let missing = || SpecError::missing("memory", "a size such as memory=64MiB");
         self.memory.ok_or_else(missing)
     }
 

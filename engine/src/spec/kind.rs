@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::filter::Form;
-use super::options::{Options, name_of};
+use super::options::{Options, name_of, one_of};
 use crate::error::{BuildError, SpecError};
 use crate::filters::Filter;
 use crate::filters::lines::LineKind;
@@ -196,7 +196,7 @@ impl FilterKind {
                 accounting: options.choice("charge", &ACCOUNTINGS)?,
                 guess: options.decimal("q", 0.1)?,
             }),
-            _ => return Err(SpecError::new("filter", name, Self::NAMES.join(", "))),
+            _ => return Err(SpecError::new("filter", name, one_of(&Self::NAMES))),
         })
     }
 
@@ -311,7 +311,7 @@ impl TryFrom<FilterKind> for LineKind {
                 "form",
                 "line",
                 format!(
-                    "scattered for {}; line for {}",
+                    "scattered for {}; the line form is for {}",
                     kind.name(),
                     LINE_NAMES.join(", ")
                 ),
@@ -328,7 +328,7 @@ fn bits(options: &mut Options, hashes: u32, ageing: Ageing) -> Result<FilterKind
 }
 
 fn lowering(options: &mut Options) -> Result<Lowering, SpecError> {
-    let cells = options.number("p", "a whole number, 1 to the number of cells")?;
+    let cells = options.number("p", "a whole number from 1 to the number of cells")?;
     let bound: Option<f64> = options.number("fps", "a number")?;
     match (cells, bound) {
         (Some(_), Some(bound)) => Err(SpecError::new(
@@ -358,7 +358,7 @@ fn generations(options: &mut Options, succession: Succession) -> Result<FilterKi
             let hashes = pair_hashes(fpr);
             if !(fpr > 0.0 && fpr < 1.0 && hashes <= MOST_HASHES) {
                 let least = pair_fpr(MOST_HASHES + 1);
-                let allowed = format!("more than {least:.2e} (k = {MOST_HASHES}), less than 1");
+                let allowed = format!("a rate above {least:.2e} (k={MOST_HASHES}) and below 1");
                 return Err(SpecError::new("fpr", fpr.to_string(), allowed));
             }
             hashes

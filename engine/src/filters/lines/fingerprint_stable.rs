@@ -38,7 +38,11 @@ impl<const WIDTH: u32> FingerprintStableRule<WIDTH> {
         debug_assert_eq!(spec.counter_bits + spec.fingerprint_bits, WIDTH);
         let hashes = within("k", spec.hashes, 1..=Self::CELLS / 2)?;
         if !(0.0..=1.0).contains(&spec.eviction) {
-            return Err(SpecError::new("xi", spec.eviction.to_string(), "0 to 1"));
+            return Err(SpecError::new(
+                "xi",
+                spec.eviction.to_string(),
+                "a probability from 0 to 1",
+            ));
         }
         Ok(Self {
             spec,

@@ -201,7 +201,7 @@ impl LineSpec {
                 (counter, bits) => Err(SpecError::new(
                     "c + f",
                     format!("{counter} + {bits} bits"),
-                    "8 or 16 bits in the line form, at least 1 of each",
+                    "8 or 16 bits in the line form, with at least 1 bit each",
                 )
                 .into()),
             },
@@ -342,7 +342,7 @@ fn build_row(
         return allocation.queue(width, replacement);
     }
     if spec.on_hit == OnHit::MoveToFront {
-        let allowed = "keep or insert again, for rows with random victims have no front";
+        let allowed = "keep or insert again (rows with random victims have no front)";
         return Err(SpecError::new("on hit", "move to front", allowed).into());
     }
     if spec.on_hit == OnHit::InsertAgain {

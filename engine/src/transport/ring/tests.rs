@@ -152,7 +152,7 @@ fn capacities_that_are_not_powers_of_two_are_refused() {
         let error = bounded::<u8>(capacity).unwrap_err();
         assert_eq!(
             error.to_string(),
-            format!("ring: {capacity} slots is not possible; allowed: a power of two")
+            format!("invalid ring={capacity} slots: expected a power of two")
         );
     }
 }

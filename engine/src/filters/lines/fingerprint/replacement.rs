@@ -53,7 +53,7 @@ impl FromStr for Replacement {
         Self::ALL
             .into_iter()
             .find(|replacement| replacement.name() == name)
-            .ok_or_else(|| SpecError::new("replacement", name, "fifo, lru, qqhtd"))
+            .ok_or_else(|| SpecError::new("replacement", name, "one of fifo, lru, qqhtd"))
     }
 }
 

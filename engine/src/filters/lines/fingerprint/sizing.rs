@@ -50,7 +50,7 @@ impl SlotWidth {
         Self::ALL
             .into_iter()
             .find(|width| width.bits() == bits)
-            .ok_or_else(|| SpecError::new("slot bits", bits.to_string(), "8, 16, 32, 64"))
+            .ok_or_else(|| SpecError::new("slot bits", bits.to_string(), "8, 16, 32 or 64"))
     }
 }
 
@@ -267,7 +267,7 @@ mod tests {
             SlotWidth::from_bits(12)
                 .unwrap_err()
                 .to_string()
-                .contains("8, 16, 32, 64")
+                .contains("8, 16, 32 or 64")
         );
     }
 }

@@ -97,11 +97,11 @@ impl RowSpec {
         let fingerprint = self.fingerprint.check()?;
         let ordered = self.victim == Victim::Oldest || self.on_hit == OnHit::MoveToFront;
         if self.form == RowEncoding::Sorted && ordered {
-            let allowed = "packed, for semi-sorting forgets the order that queues need";
+            let allowed = "packed (semi-sorting loses the order that queues need)";
             return Err(SpecError::new("rows", "sorted", allowed).into());
         }
         if self.victim == Victim::Random && self.on_hit == OnHit::MoveToFront {
-            let allowed = "keep or insert again, for rows with random victims have no front";
+            let allowed = "keep or insert again (rows with random victims have no front)";
             return Err(SpecError::new("on hit", "move to front", allowed).into());
         }
         // No filter of that kind has a name, and what is written down is to be read as what it was.
@@ -109,7 +109,7 @@ impl RowSpec {
         if matches!(fingerprint, Fingerprint::Counted { .. })
             && policy != (Victim::Random, OnHit::Keep)
         {
-            let allowed = "nonzero, for counted ones go with random victims and hits that keep";
+            let allowed = "nonzero (counted fingerprints need random victims and hits that keep)";
             return Err(SpecError::new("fingerprint", "counted", allowed).into());
         }
         let rows = rows_in(memory_bytes, self.form, slots, fingerprint.bits())?;
