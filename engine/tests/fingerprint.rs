@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use echoless::{
     BuildError, Filter, FingerprintLines, FingerprintSpec, Kernel, KeyHash, KeyHasher,
-    RegionOrdered, Replacement, SlotWidth, Verdicts,
+    RegionOrdered, Replacement, SlotWidth, Verdict, Verdicts,
 };
 use proptest::prelude::*;
 
@@ -94,7 +94,7 @@ fn observe_in_parts(filter: &mut dyn Filter, keys: &[KeyHash], part: usize) -> V
     let mut all = Vec::new();
     for part in keys.chunks(part) {
         filter.observe(part, &mut verdicts);
-        all.extend((0..part.len()).map(|index| verdicts.is_duplicate(index)));
+        all.extend(verdicts.iter().map(Verdict::is_duplicate));
     }
     all
 }
