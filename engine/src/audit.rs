@@ -113,6 +113,7 @@ impl Audit {
 mod tests {
     use super::*;
     use crate::hash::KeyHasher;
+    use crate::verdicts::Verdict;
 
     fn keys(range: std::ops::Range<u64>) -> Vec<KeyHash> {
         let hasher = KeyHasher::seeded(3);
@@ -146,7 +147,9 @@ mod tests {
         let keys = keys(0..100_000);
         let mut verdicts = all_fresh(keys.len());
         // Every eighth verdict is wrong.
-        verdicts.words_mut().fill(0x0101_0101_0101_0101);
+        for index in (0..keys.len()).step_by(8) {
+            verdicts.set(index, Verdict::Duplicate);
+        }
         audit.observe(&keys, &verdicts);
         let mistaken = audit.estimated_false_duplicates() as f64;
         assert!((mistaken / 12_500.0 - 1.0).abs() < 0.15, "{mistaken}");

@@ -1,28 +1,34 @@
-//! The errors of the library: each says which field, what was asked and what is allowed.
+//! The errors of the library.
+//!
+//! A rejected value is reported in one form everywhere: the field, the value and what is expected
+//! instead. A caller can show the text to its user unchanged.
+
+use std::fmt;
 
 use thiserror::Error;
 
-/// A filter specification that cannot be met.
+/// A rejected or missing value of a specification.
 ///
 /// # Examples
 /// ```
 /// use echoless::SpecError;
 /// let error = SpecError::new("memory", "16 B", "at least 64 B (one line)");
-/// assert_eq!(error.to_string(), "memory: 16 B is not possible; allowed: at least 64 B (one line)");
+/// assert_eq!(error.to_string(), "invalid memory=16 B: expected at least 64 B (one line)");
+/// let error = SpecError::missing("memory", "a size such as 64MiB");
+/// assert_eq!(error.to_string(), "missing memory: expected a size such as 64MiB");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{field}: {asked} is not possible; allowed: {allowed}")]
 pub struct SpecError {
     /// The name of the field, as the user wrote it.
     pub field: &'static str,
-    /// What was asked for, with its unit.
+    /// The rejected value, with its unit; empty if there is none.
     pub asked: String,
-    /// What is possible instead.
+    /// The values that are accepted, as a phrase that follows "expected".
     pub allowed: String,
 }
 
 impl SpecError {
-    /// Says that `field` was asked to be `asked` where only `allowed` is possible.
+    /// Rejects the value `asked` of `field`. `allowed` follows the word "expected" in the message.
     pub fn new(field: &'static str, asked: impl Into<String>, allowed: impl Into<String>) -> Self {
         Self {
             field,
@@ -30,26 +36,46 @@ impl SpecError {
             allowed: allowed.into(),
         }
     }
+
+    /// Reports that `field` has no value. `allowed` follows the word "expected" in the message.
+    pub fn missing(field: &'static str, allowed: impl Into<String>) -> Self {
+        Self::new(field, "", allowed)
+    }
 }
 
-/// Memory that the machine does not grant.
+impl fmt::Display for SpecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            field,
+            asked,
+            allowed,
+        } = self;
+        if asked.is_empty() {
+            write!(f, "missing {field}: expected {allowed}")
+        } else {
+            write!(f, "invalid {field}={asked}: expected {allowed}")
+        }
+    }
+}
+
+/// An allocation that the operating system rejected, or would not be able to back with memory.
 #[derive(Debug, Error)]
-#[error("memory: the machine does not grant {bytes} bytes ({reason})")]
+#[error("cannot allocate {bytes} bytes: {reason}")]
 pub struct MemoryError {
-    /// What was asked for, in bytes.
+    /// The size of the allocation in bytes.
     pub bytes: u64,
-    /// What the machine said.
+    /// The reason, from the operating system or the allocator.
     pub reason: String,
 }
 
-/// Why a filter, or what runs it on several threads, could not be built.
+/// The reason why a filter, or the threads that run it, could not be built.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// The specification contradicts itself or the limits of the filter.
+    /// The specification contradicts itself or exceeds a limit of the filter.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// The machine refused the memory.
+    /// The memory of the filter could not be allocated.
     #[error(transparent)]
     Memory(#[from] MemoryError),
     /// The operating system rejected a thread.

@@ -36,7 +36,7 @@ pub(crate) fn open_unit(field: &'static str, asked: f64) -> Result<f64, SpecErro
         Err(SpecError::new(
             field,
             asked.to_string(),
-            "more than 0 and less than 1",
+            "a number between 0 and 1 (exclusive)",
         ))
     }
 }
@@ -79,16 +79,16 @@ mod tests {
         let message = |error: SpecError| error.to_string();
         assert_eq!(
             within("k", 0, 1..=MOST_HASHES).map_err(message),
-            Err("k: 0 is not possible; allowed: 1 to 64".into())
+            Err("invalid k=0: expected 1 to 64".into())
         );
         assert_eq!(
             open_unit("q", 1.0).map_err(message),
-            Err("q: 1 is not possible; allowed: more than 0 and less than 1".into())
+            Err("invalid q=1: expected a number between 0 and 1 (exclusive)".into())
         );
         assert!(open_unit("q", f64::NAN).is_err());
         assert_eq!(
             at_least_bits(1, 9, "3 filters of 3 bits").map_err(message),
-            Err("memory: 1 B is not possible; allowed: at least 2 B (3 filters of 3 bits)".into())
+            Err("invalid memory=1 B: expected at least 2 B (3 filters of 3 bits)".into())
         );
         assert!(bits_of(u64::MAX).is_err());
     }

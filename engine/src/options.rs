@@ -17,7 +17,7 @@ use crate::error::SpecError;
 /// assert_eq!(options.integer("k", 2, 1..=64)?, 3);
 /// assert_eq!(options.decimal("share", 0.5)?, 0.5);
 /// let error = options.finish().unwrap_err();
-/// assert_eq!(error.to_string(), "option: seed is not possible; allowed: k, share");
+/// assert_eq!(error.to_string(), "invalid option=seed: expected one of k, share");
 /// # Ok::<(), echoless::SpecError>(())
 /// ```
 #[derive(Debug)]
@@ -44,11 +44,10 @@ impl Options {
         let options = (!text.is_empty()).then(|| text.split(','));
         for option in options.into_iter().flatten() {
             let Some((key, value)) = option.split_once('=') else {
-                let asked = match option.trim() {
-                    "" => "nothing beside a comma",
-                    option => option,
-                };
-                return Err(SpecError::new("option", asked, "key=value"));
+                return Err(match option.trim() {
+                    "" => SpecError::missing("option", "key=value on both sides of a comma"),
+                    option => SpecError::new("option", option, "key=value"),
+                });
             };
             pairs.push((key.trim().to_owned(), value.trim().to_owned()));
         }
@@ -98,7 +97,7 @@ impl Options {
         key: &'static str,
         range: RangeInclusive<T>,
     ) -> Result<Option<T>, SpecError> {
-        let allowed = format!("a whole number, {} to {}", range.start(), range.end());
+        let allowed = format!("a whole number from {} to {}", range.start(), range.end());
         self.number(key, &allowed)
     }
 
@@ -134,7 +133,7 @@ impl Options {
                 format!("{key}={value}"),
                 "each key once",
             )),
-            Some((key, _)) => Err(SpecError::new("option", key, self.known.join(", "))),
+            Some((key, _)) => Err(SpecError::new("option", key, one_of(&self.known))),
         }
     }
 }
@@ -154,6 +153,11 @@ pub(crate) fn value_of<T: Copy>(
     let found = choices.iter().find(|(choice, _)| *choice == name);
     found.map(|(_, value)| *value).ok_or_else(|| {
         let names: Vec<&str> = choices.iter().map(|(choice, _)| *choice).collect();
-        SpecError::new(field, name, names.join(", "))
+        SpecError::new(field, name, one_of(&names))
     })
+}
+
+/// The `allowed` text of a choice among names.
+pub(crate) fn one_of(names: &[&str]) -> String {
+    format!("one of {}", names.join(", "))
 }

@@ -94,7 +94,7 @@ fn observe_in_parts(filter: &mut dyn Filter, keys: &[KeyHash], part: usize) -> V
     let mut all = Vec::new();
     for part in keys.chunks(part) {
         filter.observe(part, &mut verdicts);
-        all.extend((0..part.len()).map(|index| verdicts.is_duplicate(index)));
+        all.extend(verdicts.iter().map(Verdict::is_duplicate));
     }
     all
 }
@@ -284,7 +284,10 @@ fn specifications_that_cannot_be_met_are_refused() {
     );
     for rate in [0.0, 1.0, -1.0, 2.0, f64::NAN, f64::INFINITY] {
         let (field, allowed) = refusal(FingerprintSpec::new(1 << 20).max_fpr(rate));
-        assert_eq!((field, allowed.as_str()), ("fpr", "above 0 and below 1"));
+        assert_eq!(
+            (field, allowed.as_str()),
+            ("fpr", "a rate between 0 and 1 (exclusive)")
+        );
     }
     let (field, allowed) = refusal(FingerprintSpec::new(1 << 26).max_fpr(1e-18));
     assert_eq!(field, "fpr");

@@ -55,6 +55,7 @@ pub trait Filter: Send {
     fn observe(&mut self, keys: &[KeyHash], verdicts: &mut Verdicts) {
         verdicts.reset(keys.len());
         self.observe_words(keys, verdicts.words_mut());
+        verdicts.clear_tail();
     }
 
     /// Tests and records one key.

@@ -135,7 +135,7 @@ macro_rules! kinds {
                     return <$spec as KindSpec>::parse(name, form, options).map(Self::$kind);
                 })*
                 let names: Vec<&str> = Self::names().collect();
-                Err(SpecError::new("filter", name, names.join(", ")))
+                Err(SpecError::new("filter", name, one_of(&names)))
             }
 
             /// The name of the filter.

@@ -92,7 +92,7 @@ pub use kind::{Form, Workload};
 pub use replacement::Replacement;
 
 use crate::error::{BuildError, SpecError};
-use crate::options::Options;
+use crate::options::{Options, one_of};
 use crate::theory::RateModel;
 use kind::{BuildLines, KindSpec, kinds};
 use lines::{LineAllocation, LineFilter};

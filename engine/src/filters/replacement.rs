@@ -7,6 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::SpecError;
+use crate::options::one_of;
 
 /// A replacement policy as the loops see it: which slots of a row move up by one when a key arrives.
 ///
@@ -166,7 +167,7 @@ impl FromStr for Replacement {
         let found = Self::ALL.iter().find(|policy| policy.name() == name);
         found.copied().ok_or_else(|| {
             let names: Vec<&str> = Self::ALL.iter().map(|policy| policy.name()).collect();
-            SpecError::new("replacement", name, names.join(", "))
+            SpecError::new("replacement", name, one_of(&names))
         })
     }
 }

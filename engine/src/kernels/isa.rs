@@ -10,6 +10,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::SpecError;
+use crate::options::one_of;
 
 /// An implementation of the hot loops. All of them give the same verdicts.
 ///
@@ -114,7 +115,7 @@ impl FromStr for Kernel {
         let found = Self::ALL.iter().find(|kernel| kernel.name() == name);
         found.copied().ok_or_else(|| {
             let names: Vec<&str> = Self::ALL.iter().map(|kernel| kernel.name()).collect();
-            SpecError::new("kernel", name, names.join(", "))
+            SpecError::new("kernel", name, one_of(&names))
         })
     }
 }

@@ -30,7 +30,7 @@ use crate::theory::RateModel;
 /// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Duplicate);
 ///
 /// let error = "rlbsbf:k=0,memory=1MiB".parse::<FilterSpec>()?.build().err().unwrap();
-/// assert_eq!(error.to_string(), "k: 0 is not possible; allowed: 1 to 64");
+/// assert_eq!(error.to_string(), "invalid k=0: expected 1 to 64");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -143,7 +143,7 @@ impl FilterSpec {
         count: usize,
     ) -> Result<Partitioned<Box<dyn Filter>>, BuildError> {
         if self.form != Form::Line {
-            let allowed = "line, whose filters can be cut into partitions";
+            let allowed = "line, the form that can be partitioned";
             return Err(SpecError::new("form", self.form.to_string(), allowed).into());
         }
         self.plan()?
@@ -231,7 +231,7 @@ impl FilterSpec {
     }
 
     fn needed_memory(&self) -> Result<u64, SpecError> {
-        let missing = || SpecError::new("memory", "nothing", "a size, as in memory=64MiB");
+        let missing = || SpecError::missing("memory", "a size such as memory=64MiB");
         self.memory.ok_or_else(missing)
     }
 
@@ -240,7 +240,7 @@ impl FilterSpec {
             return Ok(());
         }
         let asked = self.tracked.get().to_string();
-        let allowed = "1, for a filter that shows its lines tracks all keys";
+        let allowed = "1, because a filter that shows its lines tracks all keys";
         Err(SpecError::new("tracked", asked, allowed))
     }
 
@@ -272,7 +272,7 @@ impl FilterSpec {
             .filter(|name| default(name).is_some_and(|spec| spec.kind.has_line_form()));
         let with_lines: Vec<&str> = with_lines.collect();
         let name = self.kind.name();
-        let allowed = format!("scattered for {name}; line for {}", with_lines.join(", "));
+        let allowed = format!("scattered for {name}; the line form is for {}", with_lines.join(", "));
         SpecError::new("form", "line", allowed)
     }
 

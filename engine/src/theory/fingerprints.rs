@@ -61,7 +61,7 @@ impl SlotWidth {
         let found = Self::ALL.iter().find(|width| width.bits() == bits);
         found
             .copied()
-            .ok_or_else(|| SpecError::new("slot bits", bits.to_string(), "8, 16, 32, 64"))
+            .ok_or_else(|| SpecError::new("slot bits", bits.to_string(), "8, 16, 32 or 64"))
     }
 }
 
@@ -249,7 +249,7 @@ mod tests {
             SlotWidth::from_bits(12)
                 .unwrap_err()
                 .to_string()
-                .contains("8, 16, 32, 64")
+                .contains("8, 16, 32 or 64")
         );
     }
 }

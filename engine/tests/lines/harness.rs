@@ -143,7 +143,7 @@ pub(crate) fn observe(filter: &mut dyn Filter, keys: &[KeyHash], batch: usize) -
     let mut all = Vec::new();
     for keys in keys.chunks(batch) {
         filter.observe(keys, &mut verdicts);
-        all.extend((0..keys.len()).map(|index| verdicts.is_duplicate(index)));
+        all.extend(verdicts.iter().map(Verdict::is_duplicate));
     }
     all
 }

@@ -60,10 +60,10 @@ fn partitions_that_cannot_be_cut_are_refused() {
         other => panic!("{text} gives {other:?}"),
     };
     let scattered = refusal("bloom:memory=1KiB", 2);
-    assert!(scattered.starts_with("form: scattered is not possible; allowed: line"));
+    assert!(scattered.starts_with("invalid form=scattered: expected line"));
     assert!(refusal("bloom:form=line,memory=128B", 3).contains("1 to 2"));
     assert!(refusal("bloom:form=line,memory=128B", 0).contains("1 to 2"));
-    assert!(refusal("a2:form=line,memory=128B", 1).starts_with("form: line"));
+    assert!(refusal("a2:form=line,memory=128B", 1).starts_with("invalid form=line: "));
 }
 
 #[test]

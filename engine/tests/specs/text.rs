@@ -39,7 +39,7 @@ fn every_name_alone_is_enough_but_for_the_memory() {
         let spec = parse(name);
         assert_eq!(parse(&spec.to_string()), spec);
         let error = spec.build().err().expect("no memory").to_string();
-        let expected = "memory: nothing is not possible; allowed: a size, as in memory=64MiB";
+        let expected = "missing memory: expected a size such as memory=64MiB";
         assert_eq!(error, expected);
         assert!(spec.memory(1 << 16).build().is_ok(), "{name}");
     }

@@ -76,7 +76,7 @@ impl Oracle {
     pub fn with_ages(stream: &Stream, window: Option<u64>) -> Result<Self, BuildError> {
         if stream.records() >= u64::from(u32::MAX) {
             let asked = stream.records().to_string();
-            let allowed = "fewer than 2^32 - 1, where ages or a window matter";
+            let allowed = "fewer than 2^32 - 1 when ages or a window are measured";
             return Err(SpecError::new("records", asked, allowed).into());
         }
         let window = window.map_or(u32::MAX, |window| u32::try_from(window).unwrap_or(u32::MAX));
@@ -196,7 +196,7 @@ mod tests {
     fn streams_too_long_for_ages_are_refused() {
         let stream = Stream::uniform(1 << 32, 10).unwrap();
         let error = Oracle::with_ages(&stream, None).unwrap_err();
-        assert!(error.to_string().starts_with("records: 4294967296"));
+        assert!(error.to_string().starts_with("invalid records=4294967296"));
         assert!(Oracle::new(&stream).is_ok());
     }
 

@@ -211,10 +211,13 @@ fn plans_do_not_depend_on_threads() {
 #[test]
 fn impossible_questions_are_refused() {
     let error = plan(&request(0.5, 1024, bounds(2.0, 0.1)), &|_| ()).unwrap_err();
-    assert!(error.to_string().starts_with("max-fpr: 2 "), "{error}");
+    assert!(
+        error.to_string().starts_with("invalid max-fpr=2: "),
+        "{error}"
+    );
     let error = plan(&request(0.5, 0, Goal::default()), &|_| ()).unwrap_err();
     assert!(
-        error.to_string().starts_with("memory: 0B is not possible"),
+        error.to_string().starts_with("invalid memory=0B: expected"),
         "{error}"
     );
 }

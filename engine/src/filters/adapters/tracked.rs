@@ -30,7 +30,7 @@ impl TrackedFraction {
             Err(SpecError::new(
                 "tracked",
                 share.to_string(),
-                "more than 0, at most 1",
+                "a fraction above 0 and at most 1",
             ))
         }
     }

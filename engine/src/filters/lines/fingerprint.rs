@@ -24,7 +24,7 @@ use crate::theory::fingerprints::{FingerprintGeometry, SlotWidth};
 /// let shape = FingerprintSpec::new(64 << 20).max_fpr(1e-3).geometry().unwrap();
 /// assert_eq!(shape.width, SlotWidth::Bits16);
 /// let refused = FingerprintSpec::new(64 << 20).max_fpr(1e-15).geometry().unwrap_err();
-/// assert!(refused.to_string().starts_with("fpr: 1e-15 is not possible; allowed: at least"));
+/// assert!(refused.to_string().starts_with("invalid fpr=1e-15: expected at least"));
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct FingerprintSpec {
@@ -91,7 +91,11 @@ impl FingerprintSpec {
         }
         if !(self.max_fpr > 0.0 && self.max_fpr < 1.0) {
             let asked = self.max_fpr.to_string();
-            return Err(SpecError::new("fpr", asked, "above 0 and below 1"));
+            return Err(SpecError::new(
+                "fpr",
+                asked,
+                "a rate between 0 and 1 (exclusive)",
+            ));
         }
         SlotWidth::ALL
             .iter()

@@ -39,7 +39,11 @@ impl<const WIDTH: u32> FingerprintStableRule<WIDTH> {
         debug_assert_eq!(spec.counter_bits + spec.fingerprint_bits, WIDTH);
         let hashes = within("k", spec.hashes, 1..=Self::CELLS / 2)?;
         if !(0.0..=1.0).contains(&spec.eviction) {
-            return Err(SpecError::new("xi", spec.eviction.to_string(), "0 to 1"));
+            return Err(SpecError::new(
+                "xi",
+                spec.eviction.to_string(),
+                "a probability from 0 to 1",
+            ));
         }
         Ok(Self {
             spec,
@@ -156,7 +160,7 @@ pub(crate) fn build(
         (counter, bits) => Err(SpecError::new(
             "c + f",
             format!("{counter} + {bits} bits"),
-            "8 or 16 bits in the line form, at least 1 of each",
+            "8 or 16 bits in the line form, with at least 1 bit each",
         )
         .into()),
     }

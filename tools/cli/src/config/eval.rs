@@ -63,7 +63,7 @@ impl TryFrom<EvalArgs> for EvalConfig {
         }
         if specs.is_empty() {
             let allowed = "a SPEC such as rlbsbf:k=2,memory=64MiB, or --specs FILE";
-            return Err(SpecError::new("filters", "none", allowed).into());
+            return Err(SpecError::missing("filters", allowed).into());
         }
         if let Some(text) = &args.memory {
             let memory = parse_size("memory", text)?;

@@ -85,7 +85,7 @@ impl TryFrom<PlanArgs> for PlanConfig {
                 };
                 let allowed =
                     "--records with --distinct, or --sample with a file that is like the stream";
-                return Err(SpecError::new(missing, "nothing", allowed).into());
+                return Err(SpecError::missing(missing, allowed).into());
             }
         };
         let goal = Goal {

@@ -214,17 +214,20 @@ mod tests {
         };
         assert_eq!(
             run(spec, &stream, false).unwrap(),
-            "rlbsbf:k=0,memory=1KiB: k: 0 is not possible; allowed: 1 to 64"
+            "rlbsbf:k=0,memory=1KiB: invalid k=0: expected 1 to 64"
         );
         let spec = "bloom:k=1,memory=1KiB".parse().unwrap();
         let long = Stream::uniform(1 << 33, 100).unwrap();
         let error = run(spec, &long, true).unwrap();
         assert!(
-            error.starts_with("the exact oracle: records: 8589934592"),
+            error.starts_with("the exact oracle: invalid records=8589934592"),
             "{error}"
         );
         let wide = Stream::uniform(100, u64::MAX).unwrap();
         let error = run(spec, &wide, false).unwrap();
-        assert!(error.starts_with("the exact oracle: memory"), "{error}");
+        assert!(
+            error.starts_with("the exact oracle: cannot allocate "),
+            "{error}"
+        );
     }
 }

@@ -148,7 +148,11 @@ impl Goal {
     pub fn check(&self) -> Result<(), SpecError> {
         for (field, bound) in [("max-fpr", self.max_fpr), ("max-fnr", self.max_fnr)] {
             if let Some(bound) = bound.filter(|bound| !(0.0..=1.0).contains(bound)) {
-                return Err(SpecError::new(field, bound.to_string(), "a rate, 0 to 1"));
+                return Err(SpecError::new(
+                    field,
+                    bound.to_string(),
+                    "a rate from 0 to 1",
+                ));
             }
         }
         let costs = self.costs.map(|costs| {

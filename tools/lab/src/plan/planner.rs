@@ -149,7 +149,7 @@ impl<'a> Planner<'a> {
         self.rank();
         if self.candidates.is_empty() {
             let memory = format_bytes(self.request.memory);
-            return Err(SpecError::new("memory", memory, "more: no filter fits into it").into());
+            return Err(SpecError::new("memory", memory, "more memory: no filter fits").into());
         }
         Ok(())
     }

@@ -47,8 +47,8 @@ pub fn plan_smallest(
 ) -> Result<(u64, Plan), LabError> {
     request.goal.check()?;
     let (Some(max_fpr), Some(max_fnr)) = (request.goal.max_fpr, request.goal.max_fnr) else {
-        let allowed = "a size, or both max-fpr and max-fnr, from which it follows";
-        return Err(SpecError::new("memory", "nothing", allowed).into());
+        let allowed = "a size, or both max-fpr and max-fnr, which determine it";
+        return Err(SpecError::missing("memory", allowed).into());
     };
     let bits = divergence_bits(1.0 - max_fnr, max_fpr).clamp(0.0, MOST_BITS);
     let limit = (bits * keys(request) / 8.0).max(64.0);
@@ -66,7 +66,7 @@ pub fn plan_smallest(
         }
     }
     let asked = format!("FPR {max_fpr} and FNR {max_fnr}");
-    let allowed = "bounds that some filter meets on this stream";
+    let allowed = "bounds that some filter can meet on this stream";
     Err(SpecError::new("bounds", asked, allowed).into())
 }
 
@@ -122,6 +122,6 @@ mod tests {
             threads: NonZeroUsize::MIN,
         };
         let error = plan_smallest(&request, &|_| ()).unwrap_err();
-        assert!(error.to_string().starts_with("memory: nothing"), "{error}");
+        assert!(error.to_string().starts_with("missing memory: "), "{error}");
     }
 }

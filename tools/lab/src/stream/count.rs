@@ -20,7 +20,7 @@ const UNITS: [(&str, u64); 4] = [
 /// assert_eq!(parse_count("records", "10M"), Ok(10_000_000));
 /// assert_eq!(parse_count("records", "1500"), Ok(1500));
 /// let error = parse_count("records", "0").unwrap_err();
-/// assert!(error.to_string().starts_with("records: 0 is not possible"));
+/// assert!(error.to_string().starts_with("invalid records=0: expected"));
 /// ```
 pub fn parse_count(field: &'static str, text: &str) -> Result<u64, SpecError> {
     let (number, unit) = UNITS

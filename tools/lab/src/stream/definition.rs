@@ -68,7 +68,7 @@ impl Stream {
     /// [`SpecError`] if there are no records, or the share is not above 0 and below 1.
     pub fn with_distinct_share(records: u64, share: f64) -> Result<Self, SpecError> {
         if !(share > 0.0 && share < 1.0) {
-            let allowed = "a share above 0 and below 1";
+            let allowed = "a fraction between 0 and 1 (exclusive)";
             return Err(SpecError::new("distinct", share.to_string(), allowed));
         }
         // The right side falls as draws for each key of the universe grow.
@@ -92,7 +92,7 @@ impl Stream {
     /// [`SpecError`] if there are no records, no keys, or the exponent is not above 0 and at most 10.
     pub fn zipf(records: u64, universe: u64, exponent: f64) -> Result<Self, SpecError> {
         if !(exponent > 0.0 && exponent <= 10.0) {
-            let allowed = "a number above 0, at most 10";
+            let allowed = "a number above 0 and at most 10";
             return Err(SpecError::new("exponent", exponent.to_string(), allowed));
         }
         Ok(Self {
@@ -180,7 +180,7 @@ impl Stream {
 
 fn above_zero(field: &'static str, count: u64) -> Result<u64, SpecError> {
     if count == 0 {
-        return Err(SpecError::new(field, "0", "1 or more"));
+        return Err(SpecError::new(field, "0", "at least 1"));
     }
     Ok(count)
 }
@@ -195,31 +195,32 @@ impl FromStr for Stream {
             let text = options.take(field);
             text.map(|text| parse_count(field, &text)).transpose()
         };
-        let missing = |field, example| SpecError::new(field, "nothing", example);
+        let missing = |field, example| SpecError::missing(field, example);
         let records = count("records")?;
         let universe = count("universe")?;
         let records = |example| records.ok_or_else(|| missing("records", example));
         let stream = match name {
             "uniform" => {
-                let records = records("a number, as in uniform:records=10M,distinct=0.6")?;
+                let records = records("a count, as in uniform:records=10M,distinct=0.6")?;
                 let distinct: Option<f64> = options.number("distinct", "a number")?;
                 match (distinct, universe) {
                     (Some(share), None) => Self::with_distinct_share(records, share)?,
                     (None, Some(universe)) => Self::uniform(records, universe)?,
                     (share, _) => {
-                        let asked = share.map_or("nothing".into(), |share| share.to_string());
-                        let allowed = "either distinct or universe";
+                        let asked = share.map_or(String::new(), |share| share.to_string());
+                        let allowed = "either distinct or universe, not both";
                         return Err(SpecError::new("distinct", asked, allowed));
                     }
                 }
             }
             "zipf" => {
-                let records = records("a number, as in zipf:records=10M,universe=1M")?;
-                let universe = universe
-                    .ok_or_else(|| missing("universe", "a number, as in zipf:universe=1M"))?;
+                let records = records("a count, as in zipf:records=10M,universe=1M")?;
+                let universe = universe.ok_or_else(|| {
+                    missing("universe", "a count, as in zipf:records=10M,universe=1M")
+                })?;
                 Self::zipf(records, universe, options.decimal("exponent", 1.0)?)?
             }
-            _ => return Err(SpecError::new("stream", name, "uniform, zipf")),
+            _ => return Err(SpecError::new("stream", name, "uniform or zipf")),
         };
         options.finish()?;
         Ok(stream)

@@ -61,7 +61,12 @@ impl BitsSpec {
         if let Ageing::Reservoir(Reservoir::Described { threshold }) = self.ageing
             && !(0.0..=1.0).contains(&threshold)
         {
-            return Err(SpecError::new("pstar", threshold.to_string(), "0 to 1").into());
+            return Err(SpecError::new(
+                "pstar",
+                threshold.to_string(),
+                "a probability from 0 to 1",
+            )
+            .into());
         }
         Ok(BitFilters {
             table: BitTable::new(self.hashes, memory_bytes)?,

@@ -102,7 +102,7 @@ impl BufferSpec {
     /// them, or the machine refuses the memory.
     pub fn build(self, memory_bytes: u64, seed: u64) -> Result<LruFilter, BuildError> {
         if !(0.0..1.0).contains(&self.guess) {
-            let allowed = "0 or more, less than 1";
+            let allowed = "a number from 0 to 1 (1 excluded)";
             return Err(SpecError::new("q", self.guess.to_string(), allowed).into());
         }
         bits_of(memory_bytes)?;

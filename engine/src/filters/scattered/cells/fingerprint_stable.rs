@@ -153,7 +153,12 @@ impl FingerprintStableSpec {
         let counter = within("c", self.counter_bits, 1..=16)?;
         let width = counter + within("f", self.fingerprint_bits, 1..=16)?;
         if !(0.0..=1.0).contains(&self.eviction) {
-            return Err(SpecError::new("xi", self.eviction.to_string(), "0 to 1").into());
+            return Err(SpecError::new(
+                "xi",
+                self.eviction.to_string(),
+                "a probability from 0 to 1",
+            )
+            .into());
         }
         let least = u128::from(2 * hashes) * u128::from(width);
         let cells =

@@ -376,7 +376,7 @@ impl KindSpec for StableSpec {
 }
 
 fn parse_lowering(options: &mut Options) -> Result<Lowering, SpecError> {
-    let cells = options.number("p", "a whole number, 1 to the number of cells")?;
+    let cells = options.number("p", "a whole number from 1 to the number of cells")?;
     let bound: Option<f64> = options.number("fps", "a number")?;
     match (cells, bound) {
         (Some(_), Some(bound)) => {

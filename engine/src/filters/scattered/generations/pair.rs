@@ -286,7 +286,7 @@ fn parse_hashes(options: &mut Options) -> Result<u32, SpecError> {
             let hashes = pair_hashes(fpr);
             if !(fpr > 0.0 && fpr < 1.0 && hashes <= MOST_HASHES) {
                 let least = pair_fpr(MOST_HASHES + 1);
-                let allowed = format!("more than {least:.2e} (k = {MOST_HASHES}), less than 1");
+                let allowed = format!("a rate above {least:.2e} (k={MOST_HASHES}) and below 1");
                 return Err(SpecError::new("fpr", fpr.to_string(), allowed));
             }
             Ok(hashes)

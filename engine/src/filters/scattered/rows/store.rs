@@ -155,7 +155,9 @@ fn sorted_bits(slots: u32, slot_bits: u32) -> Result<u32, SpecError> {
         return Err(SpecError::new(
             "rows",
             format!("{slots} slots of {slot_bits} bits, sorted"),
-            format!("slots of at most {MOST_SLOT_BITS} bits, rows of at most 2^32 sorted states"),
+            format!(
+                "slots of at most {MOST_SLOT_BITS} bits and rows of at most 2^32 sorted states"
+            ),
         ));
     }
     Ok((u128::BITS - (states - 1).leading_zeros()).max(1))

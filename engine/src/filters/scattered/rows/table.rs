@@ -127,7 +127,7 @@ impl RowSpec {
         let slots = within("slots", self.slots, 1..=MOST_SLOTS)?;
         let fingerprint = Fingerprint::Nonzero { bits: self.bits }.check()?;
         if self.encoding == RowEncoding::Sorted && matches!(self.policy, RowPolicy::Queue(_)) {
-            let allowed = "packed, for semi-sorting loses the order that queues need";
+            let allowed = "packed (semi-sorting loses the order that queues need)";
             return Err(SpecError::new("rows", "sorted", allowed).into());
         }
         let rows = rows_in(memory_bytes, self.encoding, slots, fingerprint.bits())?;
