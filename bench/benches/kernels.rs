@@ -4,7 +4,7 @@
 mod common;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use echoless::{Filter, FingerprintLines, FingerprintSpec, Kernel, KeyHash, KeyHasher, SlotWidth};
+use echoless::{Filter, FingerprintSpec, Kernel, KeyHash, KeyHasher, LineFilter, SlotWidth};
 use echoless_bench::streams::BATCH;
 
 /// Fits in the first-level cache, and holds fewer keys than a cycle.
@@ -38,7 +38,7 @@ fn cycle(quarters: usize) -> Vec<KeyHash> {
 
 /// Fails unless the fraction of hits is the requested one, plus the false positives of the slot
 /// width.
-fn check(filter: &mut FingerprintLines, keys: &[KeyHash], quarters: usize) {
+fn check(filter: &mut Box<dyn LineFilter>, keys: &[KeyHash], quarters: usize) {
     let mut words = vec![0; BATCH / 64];
     let mut hits = 0;
     for batch in keys.chunks_exact(BATCH).chain(keys.chunks_exact(BATCH)) {

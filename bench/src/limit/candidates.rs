@@ -1,6 +1,6 @@
 //! The filters that are measured.
 
-use echoless::filters::lines::LineForm;
+use echoless::filters::lines::LineFilter;
 use echoless::{FilterSpec, FingerprintSpec, Kernel, RegionOrdered, Replacement, SlotWidth};
 
 use crate::streams::BATCH;
@@ -16,23 +16,21 @@ pub(super) struct Candidate {
     pub(super) build: Build,
 }
 
-type Build = Box<dyn Fn(u64) -> Result<Box<dyn LineForm>, Failure>>;
+type Build = Box<dyn Fn(u64) -> Result<Box<dyn LineFilter>, Failure>>;
 
 fn fingerprint_lines(kernel: Kernel) -> impl Iterator<Item = Candidate> {
-    Replacement::ALL
-        .into_iter()
-        .map(move |replacement| Candidate {
-            name: format!("fingerprint 32 x 16, {replacement}"),
-            kernel,
-            batch: BATCH,
-            build: Box::new(move |bytes| {
-                let spec = FingerprintSpec::new(bytes)
-                    .slot_width(SlotWidth::Bits16)
-                    .replacement(replacement)
-                    .kernel(kernel);
-                Ok(Box::new(spec.build()?))
-            }),
-        })
+    Replacement::ALL.iter().map(move |replacement| Candidate {
+        name: format!("fingerprint 32 x 16, {replacement}"),
+        kernel,
+        batch: BATCH,
+        build: Box::new(move |bytes| {
+            let spec = FingerprintSpec::new(bytes)
+                .slot_width(SlotWidth::Bits16)
+                .replacement(*replacement)
+                .kernel(kernel);
+            Ok(spec.build()?)
+        }),
+    })
 }
 
 /// Published filters in one line each.
@@ -51,8 +49,8 @@ fn bit_lines(kernel: Kernel) -> impl Iterator<Item = Candidate> {
         kernel,
         batch: BATCH,
         build: Box::new(move |bytes| {
-            let spec = text.parse::<FilterSpec>()?.with_memory(bytes);
-            Ok(spec.line_spec()?.kernel(kernel).build()?)
+            let spec = text.parse::<FilterSpec>()?.memory(bytes);
+            Ok(spec.kernel(kernel).build_lines()?)
         }),
     })
 }

@@ -1,7 +1,7 @@
 //! Measures filters and reads of their arrays in turn, and checks the verdicts.
 
 use clap::Args;
-use echoless::filters::lines::LineForm;
+use echoless::filters::lines::LineFilter;
 use echoless::memory::LINE_BYTES;
 use echoless::{Kernel, KeyHash};
 
@@ -80,7 +80,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut kernels = arguments.kernels.clone();
     if kernels.is_empty() {
         kernels = Kernel::ALL
-            .into_iter()
+            .iter()
+            .copied()
             .filter(|kernel| kernel.is_available())
             .collect();
     }
@@ -143,7 +144,7 @@ fn measure(
     let mut read_stream = Stream::new(StreamKind::Distinct, 1);
     let mut words = vec![0; candidate.batch / 64];
     let (mut observed, mut duplicates) = (0, 0);
-    let mut observe = |filter: &mut dyn LineForm, keys: &[KeyHash]| {
+    let mut observe = |filter: &mut dyn LineFilter, keys: &[KeyHash]| {
         filter.observe_words(keys, &mut words);
         observed += keys.len() as u64;
         duplicates += words
@@ -171,7 +172,8 @@ fn measure(
             observe(&mut *filter, keys);
         }));
     }
-    if let Some(expected) = filter.expected_false_duplicates() {
+    let report = filter.report();
+    if let Some(expected) = report.expected_false_duplicates {
         check::false_duplicates(duplicates, observed, expected)?;
     }
     let fnr = false_negative_rate(&*filter, &mut stream, bytes / LINE_BYTES * AGE);
@@ -183,7 +185,7 @@ fn measure(
         candidate.kernel.name().into(),
         1u64.into(),
         mebibytes.into(),
-        (filter.huge_page_bytes() as f64 / bytes as f64).into(),
+        (report.tally.huge_page_bytes.unwrap_or(0) as f64 / bytes as f64).into(),
         rate.into(),
         reads.plain.into(),
         reads.best.into(),
@@ -197,7 +199,7 @@ fn measure(
 
 /// The fraction of the keys seen `age` keys ago, at least a batch of them, that the filter has
 /// forgotten. The filter must have observed the last keys of the stream.
-fn false_negative_rate(filter: &dyn LineForm, stream: &mut Stream, age: u64) -> f64 {
+fn false_negative_rate(filter: &dyn LineFilter, stream: &mut Stream, age: u64) -> f64 {
     stream.rewind(age);
     let (mut probed, mut forgotten) = (0, 0);
     while probed < FNR_KEYS.min(age) {

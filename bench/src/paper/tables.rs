@@ -89,7 +89,7 @@ pub(super) fn cells(paper: Paper, setting: Setting) -> Result<Vec<TableCell>, Fa
     };
     if setting.form == Form::Line {
         let fits = |spec: &FilterSpec| spec.memory >= Some(LINE_BYTES);
-        cells.retain(|cell| cell.spec.line_spec().is_ok() && fits(&cell.spec));
+        cells.retain(|cell| cell.spec.build_lines().is_ok() && fits(&cell.spec));
     }
     Ok(cells)
 }

@@ -1,8 +1,8 @@
 //! Our own filters as candidates.
 
 use echoless::{
-    Filter, FingerprintLines, FingerprintSpec, Kernel, KeyHash, Replacement, SharedFilter,
-    SharedLayout, SharedSpec, SlotWidth, Verdicts,
+    Filter, FingerprintSpec, Kernel, KeyHash, LineFilter, Replacement, SharedFilter, SharedLayout,
+    SharedSpec, SlotWidth, Verdicts,
 };
 
 use super::candidate::{Ages, Budget, Candidate, Peer, filling_up};
@@ -58,14 +58,14 @@ fn shared(budget: Budget, layout: SharedLayout) -> Candidate {
         name: "echoless",
         ..filling_up(move || {
             Ok(Shared {
-                filter: SharedSpec::new(budget.bytes, layout).build()?,
+                filter: SharedSpec::new(budget.bytes).layout(layout).build()?,
                 verdicts: Verdicts::new(),
             })
         })
     }
 }
 
-impl Peer for FingerprintLines {
+impl Peer for Box<dyn LineFilter> {
     fn observe(&mut self, keys: &[KeyHash], seen: &mut [u64]) {
         self.observe_words(keys, seen);
     }

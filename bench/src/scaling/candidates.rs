@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use echoless::assembly::pin_thread;
 use echoless::{
-    Engine, Filter, FingerprintLines, FingerprintSpec, Mesh, Node, Pinning, SharedFilter,
-    SharedLayout, SharedSpec, SlotWidth, Verdicts,
+    Engine, Filter, FingerprintSpec, LineFilter, Mesh, Node, Pinning, SharedFilter, SharedLayout,
+    SharedSpec, SlotWidth, Verdicts, report_of,
 };
 
 use crate::check;
@@ -87,14 +87,16 @@ fn spec(mebibytes: u64) -> FingerprintSpec {
 
 /// Fails unless the filters report that they observed all keys, and as many duplicates among these
 /// distinct keys as they expect themselves.
-fn check_report(filters: &[FingerprintLines], batches: u64) -> Result<(), Failure> {
-    let report = FingerprintLines::report_of(filters);
+fn check_report(filters: &[Box<dyn LineFilter>], batches: u64) -> Result<(), Failure> {
+    let report = report_of(filters);
     let keys = batches * BATCH as u64;
-    let duplicates = report.observed - report.fresh;
-    if report.observed != keys {
-        return Err(format!("{} keys observed, expected {keys}", report.observed).into());
+    let observed = report.tally.observed.unwrap_or(0);
+    let duplicates = observed - report.tally.fresh.unwrap_or(0);
+    if observed != keys {
+        return Err(format!("{observed} keys observed, expected {keys}").into());
     }
-    check::false_duplicates(duplicates, keys, report.expected_false_duplicates)
+    let expected = report.expected_false_duplicates.unwrap_or(0.0);
+    check::false_duplicates(duplicates, keys, expected)
 }
 
 /// Fails unless the duplicates among these distinct keys agree with a false positive rate between
@@ -155,7 +157,7 @@ pub(super) fn engine(mebibytes: u64, workers: usize) -> Result<Candidate, Failur
             let cores = Pinning::Spread.cores(workers + 1)?;
             let cores: Option<Vec<usize>> = cores[1..].iter().copied().collect();
             let pinning = cores.map_or(Pinning::Unpinned, Pinning::Cores);
-            let (engine, mut ports) = Engine::builder(whole).pinning(pinning).start()?;
+            let (engine, mut ports) = Engine::builder(whole).pinning(pinning).build()?;
             let input = (&mut stream, ports.remove(0));
             let timing = on_threads(vec![input], |_, (stream, mut port)| {
                 let mut verdicts = Verdicts::new();
@@ -192,9 +194,9 @@ pub(super) fn mesh(mebibytes: u64, threads: usize) -> Result<Candidate, Failure>
                 .take()
                 .ok_or("an earlier run failed and lost the filter")?;
             let partitioning = whole.partitioning().clone();
-            let nodes = Mesh::new().nodes(whole)?;
+            let nodes = Mesh::builder(whole).build()?.into_nodes();
             let done = std::sync::Mutex::new(Vec::new());
-            let inputs: Vec<(Node<FingerprintLines>, &mut Stream)> =
+            let inputs: Vec<(Node<Box<dyn LineFilter>>, &mut Stream)> =
                 nodes.into_iter().zip(&mut streams).collect();
             let timing = on_threads(inputs, |index, (mut node, stream)| {
                 let mut verdicts = Verdicts::new();
@@ -226,7 +228,7 @@ pub(super) fn shared(
     kind: StreamKind,
     threads: usize,
 ) -> Result<Candidate, Failure> {
-    let filter: SharedFilter = SharedSpec::new(mebibytes << 20, layout).build()?;
+    let filter: SharedFilter = SharedSpec::new(mebibytes << 20).layout(layout).build()?;
     let mut fresh = 0;
     let mut streams: Vec<Stream> = (0..threads as u64)
         .map(|number| Stream::new(kind, number))

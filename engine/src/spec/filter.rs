@@ -272,7 +272,10 @@ impl FilterSpec {
             .filter(|name| default(name).is_some_and(|spec| spec.kind.has_line_form()));
         let with_lines: Vec<&str> = with_lines.collect();
         let name = self.kind.name();
-        let allowed = format!("scattered for {name}; the line form is for {}", with_lines.join(", "));
+        let allowed = format!(
+            "scattered for {name}; the line form is for {}",
+            with_lines.join(", ")
+        );
         SpecError::new("form", "line", allowed)
     }
 

@@ -6,7 +6,7 @@ use std::thread;
 
 use echoless::transport::Wait;
 use echoless::{
-    BuildError, Disconnected, Engine, EngineBuilder, FingerprintLines, KeyHash, Mesh, Partitioned,
+    BuildError, Disconnected, Engine, EngineBuilder, KeyHash, LineFilter, Mesh, Partitioned,
     Partitioning, Pinning, Port, Verdicts,
 };
 
@@ -109,7 +109,7 @@ fn shutdown_answers_what_was_submitted_and_disconnects_the_ports() {
         .unwrap();
     ports[0].submit(&keys).unwrap();
     let filter = engine.shutdown().unwrap();
-    assert_eq!(FingerprintLines::report_of(filter.filters()).observed, 5000);
+    assert_eq!(Box<dyn LineFilter>::report_of(filter.filters()).observed, 5000);
     let mut verdicts = Verdicts::new();
     assert!(ports[0].drain(&mut verdicts).unwrap());
     assert_eq!(duplicates(&verdicts), oracle(&keys).0);

@@ -4,9 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use echoless::{
-    Disconnected, Filter, FingerprintLines, KeyHash, Mesh, Node, Partitioned, Verdicts,
-};
+use echoless::{Disconnected, Filter, KeyHash, LineFilter, Mesh, Node, Partitioned, Verdicts};
 
 use crate::streams::{spec, stream};
 use crate::stub::{BAD_KEY, Fragile, fragile};
@@ -16,7 +14,7 @@ fn connect<F: Filter>(filter: Partitioned<F>) -> Vec<Node<F>> {
 }
 
 /// The nodes of a mesh over a small filter.
-fn nodes(count: usize) -> Vec<Node<FingerprintLines>> {
+fn nodes(count: usize) -> Vec<Node<Box<dyn LineFilter>>> {
     connect(spec().build_partitions(count).unwrap())
 }
 
@@ -65,7 +63,7 @@ fn nodes_finish_although_some_have_no_input() {
     let nodes = nodes(3);
     let keys = stream(1000, 3);
     let counts: Vec<u64> = thread::scope(|scope| {
-        let run = |(index, mut node): (usize, Node<FingerprintLines>)| {
+        let run = |(index, mut node): (usize, Node<Box<dyn LineFilter>>)| {
             let keys = &keys;
             scope.spawn(move || {
                 let mut verdicts = Verdicts::new();
@@ -116,7 +114,7 @@ fn a_batch_number_used_twice_is_an_error() {
     ] {
         let mut nodes = nodes(2);
         let second = nodes.pop().unwrap();
-        let submit_all = |mut node: Node<FingerprintLines>, numbers: &'static [u64]| {
+        let submit_all = |mut node: Node<Box<dyn LineFilter>>, numbers: &'static [u64]| {
             let mut verdicts = Verdicts::new();
             for number in numbers {
                 node.observe(*number, &stream(500, *number), &mut verdicts)?;
@@ -198,7 +196,7 @@ fn finish_waits_until_batches_in_flight_are_applied() {
         .unwrap();
     let keys = stream(1000, 6);
     let observed: u64 = thread::scope(|scope| {
-        let run = |(index, mut node): (usize, Node<FingerprintLines>)| {
+        let run = |(index, mut node): (usize, Node<Box<dyn LineFilter>>)| {
             let keys = &keys;
             scope.spawn(move || {
                 for number in [index, index + 2] {
@@ -218,7 +216,7 @@ fn finish_waits_until_batches_in_flight_are_applied() {
 
 #[test]
 fn an_idle_node_returns_an_error_when_a_peer_is_dropped() {
-    type Idle = fn(Node<FingerprintLines>) -> Result<(), Disconnected>;
+    type Idle = fn(Node<Box<dyn LineFilter>>) -> Result<(), Disconnected>;
     let waits: [Idle; 2] = [
         |mut node| node.serve_until(|| false),
         |node| node.finish().map(|_| ()),

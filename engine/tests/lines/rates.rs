@@ -68,7 +68,7 @@ fn expected_false_duplicates_of_queues_match_measured_ones() {
         let wrong = keys
             .filter(|key| filter.observe_one(*key) == Verdict::Duplicate)
             .count() as f64;
-        let expected = filter.expected_false_duplicates().expect("a number");
+        let expected = filter.report().expected_false_duplicates.expect("a number");
         assert!(
             (wrong / expected - 1.0).abs() < 0.02,
             "{name}: {wrong}, expected {expected}"

@@ -32,7 +32,7 @@ fn the_fill_of_the_filter_follows_the_dynamics() {
         ] {
             let size = 40_000;
             let bytes = u64::from(hashes) * size / 8;
-            let filter = BitsSpec { hashes, ageing }.build(bytes, 3);
+            let filter = BitsSpec::new(hashes, ageing).build(bytes, 3);
             let mut filter = filter.expect("a valid specification");
             let mut arrivals = 0;
             for (key, arrival) in fresh_keys(20 * size).zip(1..) {

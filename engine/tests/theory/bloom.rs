@@ -1,17 +1,15 @@
 //! The Bloom filter, scattered and in lines.
 
-use echoless::Filter;
-use echoless::filters::lines::{LineKind, LineSpec};
-use echoless::filters::scattered::bits::{Ageing, BitsSpec};
+use echoless::spec::{Ageing, BitsSpec, Form};
 use echoless::theory::bloom::{fpr, line_fpr};
+use echoless::{Filter, FilterSpec};
 
 use crate::trial::{assert_close, fresh_keys, probed_fpr};
 
 const BYTES: u64 = 1 << 16;
 
 fn bloom(hashes: u32) -> BitsSpec {
-    let ageing = Ageing::Never;
-    BitsSpec { hashes, ageing }
+    BitsSpec::new(hashes, Ageing::Never)
 }
 
 /// The FPR of the filter once it holds so many keys.
@@ -48,8 +46,8 @@ fn the_fpr_in_lines_is_that_of_the_filter() {
         (16, 60_000),
         (64, 30_000),
     ] {
-        let spec = LineSpec::new(LineKind::Bits(bloom(hashes)), BYTES);
-        let measured = measured_fpr(Box::new(spec.build().expect("valid")), keys);
+        let spec = FilterSpec::new(bloom(hashes)).form(Form::Line);
+        let measured = measured_fpr(spec.memory(BYTES).build().expect("valid"), keys);
         let expected = line_fpr(hashes, keys, BYTES / 64);
         assert_close(
             measured,

@@ -1,6 +1,7 @@
 //! Exact buffers that guess on a miss.
 
-use echoless::filters::scattered::buffers::{Accounting, BufferSpec, LruFilter};
+use echoless::filters::scattered::buffers::LruFilter;
+use echoless::spec::{Accounting, BufferSpec};
 use echoless::theory::buffers::guessing_rates;
 use echoless::{Filter, Verdict};
 
@@ -8,8 +9,7 @@ use crate::trial::{fnr_at_gap, fresh_keys};
 
 /// A buffer of 10,000 entries.
 fn build(guess: f64) -> LruFilter {
-    let accounting = Accounting::Full;
-    let buffer = BufferSpec { accounting, guess };
+    let buffer = BufferSpec::new(Accounting::Full).guess(guess);
     buffer.build(240_000, 4).expect("valid")
 }
 

@@ -1,18 +1,14 @@
 //! A2: the pair of Bloom filters that both answer.
 
 use echoless::Filter;
-use echoless::filters::scattered::generations::{GenerationSpec, Rotate, Succession};
+use echoless::spec::{GenerationSpec, Rotate, Succession};
 use echoless::theory::generations::{insertions_to_half_fill, pair_fpr};
 
 use crate::trial::{fresh_keys, probed_fpr};
 
 /// The highest FPR over four generations.
 fn highest_fpr(hashes: u32, rotate: Rotate) -> f64 {
-    let spec = GenerationSpec {
-        hashes,
-        succession: Succession::ActiveActive,
-        rotate,
-    };
+    let spec = GenerationSpec::new(hashes, Succession::ActiveActive).rotate(rotate);
     let bytes = 1 << 16;
     let mut filter = spec.build(bytes, 0).expect("valid");
     let capacity = insertions_to_half_fill(bytes * 4, hashes);

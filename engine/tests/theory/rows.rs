@@ -1,22 +1,15 @@
 //! Rows of fingerprints.
 
-use echoless::Filter;
-use echoless::filters::scattered::rows::{
-    CuckooSpec, Fingerprint, OnHit, RowEncoding, RowFilter, RowSpec, Victim,
-};
+use echoless::filters::scattered::rows::RowFilter;
+use echoless::spec::{CuckooSpec, RowPolicy, RowSpec};
 use echoless::theory::rows::{cuckoo_fpr, qht_fpr, queue_fnr_at_age, with_duplicates_fpr};
+use echoless::{Filter, Replacement};
 
 use crate::trial::{assert_close, fnr_at_gap, fresh_keys, probed_fpr};
 
-fn spec(slots: u32, bits: u32, victim: Victim, on_hit: OnHit) -> RowSpec {
-    RowSpec {
-        slots,
-        fingerprint: Fingerprint::Nonzero { bits },
-        victim,
-        on_hit,
-        form: RowEncoding::Packed,
-    }
-}
+const QHT: RowPolicy = RowPolicy::RandomVictim { again: false };
+const QHTD: RowPolicy = RowPolicy::RandomVictim { again: true };
+const QQHTD: RowPolicy = RowPolicy::Queue(Replacement::Qqhtd);
 
 fn build(spec: RowSpec, bytes: u64) -> RowFilter {
     spec.build(bytes, 2).expect("valid")
@@ -25,7 +18,7 @@ fn build(spec: RowSpec, bytes: u64) -> RowFilter {
 #[test]
 fn the_fpr_of_a_qht_grows_as_computed() {
     for (slots, bits) in [(1, 3), (2, 5), (4, 6), (8, 5), (16, 6)] {
-        let mut filter = build(spec(slots, bits, Victim::Random, OnHit::Keep), 30_000);
+        let mut filter = build(RowSpec::new(slots, bits, QHT), 30_000);
         let (rows, fingerprints) = (filter.rows(), (1 << bits) - 1);
         let all_slots = rows * u64::from(slots);
         for (key, arrivals) in fresh_keys(8 * all_slots).zip(1..) {
@@ -41,8 +34,8 @@ fn the_fpr_of_a_qht_grows_as_computed() {
 
 #[test]
 fn filters_with_duplicates_reach_their_limit() {
-    for victim in [Victim::Random, Victim::Oldest] {
-        let mut filter = build(spec(4, 4, victim, OnHit::InsertAgain), 10_000);
+    for policy in [QHTD, QQHTD] {
+        let mut filter = build(RowSpec::new(4, 4, policy), 10_000);
         for key in fresh_keys(400_000) {
             filter.observe_one(key);
         }
@@ -51,7 +44,7 @@ fn filters_with_duplicates_reach_their_limit() {
             measured,
             with_duplicates_fpr(4, 15),
             0.02,
-            &format!("{victim:?}"),
+            &format!("{policy:?}"),
         );
     }
 }
@@ -59,13 +52,7 @@ fn filters_with_duplicates_reach_their_limit() {
 #[test]
 fn cuckoo_filters_reach_their_limit() {
     for (slots, bits) in [(1, 6), (4, 8)] {
-        let spec = CuckooSpec {
-            slots,
-            bits,
-            kicks: 4,
-            form: RowEncoding::Packed,
-        };
-        let mut filter = spec.build(8192, 2).expect("valid");
+        let mut filter = CuckooSpec::new(slots, bits).build(8192, 2).expect("valid");
         for key in fresh_keys(300_000) {
             filter.observe_one(key);
         }
@@ -81,7 +68,7 @@ fn queues_forget_by_age_as_computed() {
     let rows = 2000;
     let bytes = rows * u64::from(slots * bits) / 8;
     for age in [500, 4000, 8000, 16_000, 60_000] {
-        let mut filter = build(spec(slots, bits, Victim::Oldest, OnHit::InsertAgain), bytes);
+        let mut filter = build(RowSpec::new(slots, bits, QQHTD), bytes);
         let measured = fnr_at_gap(&mut filter, age, 60_000);
         let expected = queue_fnr_at_age(age, slots, 255, rows);
         assert!(

@@ -1,7 +1,8 @@
 //! Stable Bloom filters.
 
 use echoless::Filter;
-use echoless::filters::scattered::cells::{Decrement, Lowering, StableBloom, StableSpec, Update};
+use echoless::filters::scattered::cells::StableBloom;
+use echoless::spec::{Decrement, Lowering, StableSpec};
 use echoless::theory::stable::{fnr_at_gap, stable_point_fpr, stable_zeros, zeros_after};
 
 use crate::trial::{fnr_at_gap as measured_fnr_at_gap, fresh_keys, probed_fpr};
@@ -12,15 +13,8 @@ fn build(
     decrement: Decrement,
     bytes: u64,
 ) -> StableBloom {
-    let spec = StableSpec {
-        hashes,
-        cell_bits: bits,
-        lowering: Lowering::Cells(decrements),
-        update: Update::Every,
-        decrement,
-        reach: 1.0,
-    };
-    spec.build(bytes, 1).expect("valid")
+    let spec = StableSpec::new(hashes, bits, Lowering::Cells(decrements));
+    spec.decrement(decrement).build(bytes, 1).expect("valid")
 }
 
 #[test]

@@ -43,7 +43,7 @@ impl<S: Slot, P: Policy> Rule for QueueRule<S, P> {
         let fingerprint = S::from_key(key);
         let found = ops.find(line, fingerprint);
         // Read before the push overwrites it.
-        let displaced = ops.last_is_taken::<S>(line);
+        let displaced = ops.last_is_occupied::<S>(line);
         ops.push_front(line, fingerprint, P::moved(found, S::COUNT as u32));
         Outcome {
             duplicate: found != 0,

@@ -3,9 +3,8 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
-use echoless::Audit;
+use echoless::{Audit, Report};
 
-use super::filter_summary::FilterSummary;
 use super::output::Sink;
 use super::progress::Progress;
 use super::runs::Runs;
@@ -79,7 +78,7 @@ impl Delivery {
         mut self,
         config: &DedupConfig,
         passed: Result<Option<u8>, Failure>,
-        filter_summary: impl FnOnce() -> FilterSummary,
+        report: impl FnOnce() -> Report,
         threads: usize,
     ) -> Result<ExitCode, Failure> {
         let passed = passed.and_then(|signal| self.finish().map(|()| signal));
@@ -91,7 +90,7 @@ impl Delivery {
         };
         self.progress.end();
         self.counts.bytes_out = self.outputs.records.bytes();
-        self.tell_account(config, filter_summary, threads)?;
+        self.write_report(config, report, threads)?;
         if let Some(signal) = signal {
             return Ok(ExitCode::from(ENDED_BY_SIGNAL + signal));
         }
@@ -102,10 +101,10 @@ impl Delivery {
     }
 
     /// Writes the filter_summary of the run where it is wanted; only then is the filter asked, which may have to look at all of its memory.
-    fn tell_account(
+    fn write_report(
         &mut self,
         config: &DedupConfig,
-        filter_summary: impl FnOnce() -> FilterSummary,
+        report: impl FnOnce() -> Report,
         threads: usize,
     ) -> Result<(), Failure> {
         if config.quiet && self.outputs.stats.is_none() {
@@ -115,7 +114,8 @@ impl Delivery {
         let stats = Stats::new(
             self.counts,
             &self.audit,
-            filter_summary(),
+            config.filter,
+            report(),
             config.keyed_hash,
             elapsed,
             threads,

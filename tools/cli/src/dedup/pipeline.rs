@@ -5,15 +5,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use echoless::spec::Form;
-use echoless::{Filter, Mesh, Partitioned};
+use echoless::{Filter, Mesh, Partitioned, report_of};
 
 use super::delivery::Delivery;
 use super::feed::Feed;
-use super::filter::FilterChoice;
-use super::filter_summary::FilterSummary;
+use super::filter;
 use super::parallel;
 use super::pinning::{cores, pin};
-use super::sizing::most_threads;
+use super::sizing;
 use super::worker::serial_workers;
 use crate::config::DedupConfig;
 use crate::failure::Failure;
@@ -26,33 +25,16 @@ pub(crate) fn run(config: DedupConfig) -> Result<ExitCode, Failure> {
     for source in &config.sources {
         source.check()?;
     }
-    let threads = {
-        let most = config
-            .filter
-            .most_threads()
-            .min(most_threads(config.input_bytes));
-        config.threads.count(most)
-    };
+    let spec = config.filter;
+    let most = filter::most_threads(&spec).min(sizing::most_threads(config.input_bytes));
+    let threads = config.threads.count(most);
     cores(config.pin, threads)?;
-    match &config.filter {
-        FilterChoice::Fingerprints(spec) => {
-            let judge = match threads {
-                1 => Judge::Alone(spec.build()?),
-                _ => Judge::Parts(spec.build_partitions(threads)?),
-            };
-            run_with(&config, began, judge, FilterSummary::of_fingerprints)
-        }
-        FilterChoice::Named(spec) => {
-            let judge = match spec.form {
-                _ if threads == 1 => Judge::Alone(spec.build()?),
-                Form::Line => Judge::Parts(spec.build_partitions(threads)?),
-                _ => Judge::Serial(spec.build()?, threads),
-            };
-            run_with(&config, began, judge, |filters| {
-                FilterSummary::of_named(*spec, filters)
-            })
-        }
-    }
+    let judge = match spec.form {
+        _ if threads == 1 => Judge::Alone(spec.build()?),
+        Form::Line => Judge::Parts(spec.build_partitions(threads)?),
+        _ => Judge::Serial(spec.build()?, threads),
+    };
+    run_with(&config, began, judge)
 }
 
 /// A filter, and the threads that have it.
@@ -69,7 +51,6 @@ fn run_with<F: Filter>(
     config: &Arc<DedupConfig>,
     began: Instant,
     judge: Judge<F>,
-    filter_summary: impl FnOnce(&[F]) -> FilterSummary,
 ) -> Result<ExitCode, Failure> {
     let mut delivery = Delivery::open(config, began)?;
     let (threads, (passed, filters)) = match judge {
@@ -87,7 +68,7 @@ fn run_with<F: Filter>(
             (threads, parallel::pass(config, workers, &mut delivery)?)
         }
     };
-    delivery.conclude(config, passed, || filter_summary(&filters), threads)
+    delivery.conclude(config, passed, || report_of(&filters), threads)
 }
 
 /// Takes the whole stream through the stages, on this thread; tells which signal ended it, if one did.

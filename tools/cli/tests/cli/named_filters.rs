@@ -43,7 +43,7 @@ fn every_filter_judges_as_the_library_does_on_any_number_of_threads() {
     let input = stream();
     let mut specs: Vec<String> = FilterKind::names()
         .map(|name| format!("{name}:memory=2KiB"))
-        .into();
+        .collect();
     for filter in [
         "bloom:k=4",
         "rsbf:k=3",
@@ -181,7 +181,7 @@ fn the_account_of_other_filters_claims_what_they_can_tell() {
     assert_eq!(stats["filter"], spec);
     assert_eq!(stats["memory_bytes"], 8192);
     let fill = stats["fill"].as_f64().unwrap();
-    assert!((fill - filter.load().unwrap()).abs() < 1e-9);
+    assert!((fill - filter.report().fill().unwrap()).abs() < 1e-9);
     for field in [
         "evictions",
         "expected_fpr",
