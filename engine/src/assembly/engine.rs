@@ -3,7 +3,7 @@
 
 use super::pinning::{Pinning, pin_thread};
 use super::port::Port;
-use super::rings::Rings;
+use super::rings::RingOptions;
 use super::server::{Order, PartitionServer};
 use super::shutdown::{ShutdownError, message};
 use crate::error::{BuildError, SpecError};
@@ -32,7 +32,7 @@ pub struct EngineBuilder<F> {
     filter: Partitioned<F>,
     ports: usize,
     pinning: Pinning,
-    rings: Rings,
+    rings: RingOptions,
 }
 
 /// Worker threads, one for each partition of a filter.
@@ -88,7 +88,7 @@ impl<F: Filter + 'static> Engine<F> {
             filter,
             ports: 1,
             pinning: Pinning::Unpinned,
-            rings: Rings::default(),
+            rings: RingOptions::default(),
         }
     }
 

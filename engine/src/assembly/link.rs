@@ -103,7 +103,7 @@ impl PortLink {
             check!(error == PushError::Closed(()), "a request without room");
             LinkClosed
         })?;
-        slot.fill(batch_number, kind, keys);
+        slot.write(batch_number, kind, keys);
         slot.publish_without_notify();
         Ok(())
     }

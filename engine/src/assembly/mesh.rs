@@ -3,7 +3,7 @@
 
 use super::link::PortLink;
 use super::port::{BatchNumber, Port, WhileWaiting};
-use super::rings::Rings;
+use super::rings::RingOptions;
 use super::server::{Order, PartitionServer};
 use crate::error::{BuildError, Disconnected};
 use crate::filters::Filter;
@@ -25,7 +25,7 @@ use crate::verdicts::Verdicts;
 #[derive(Debug)]
 pub struct MeshBuilder<F> {
     filter: Partitioned<F>,
-    rings: Rings,
+    rings: RingOptions,
 }
 
 /// The nodes of a mesh, one for each partition of a filter, before they are moved to their threads.
@@ -44,7 +44,7 @@ impl<F: Filter> Mesh<F> {
     pub fn builder(filter: Partitioned<F>) -> MeshBuilder<F> {
         MeshBuilder {
             filter,
-            rings: Rings::default(),
+            rings: RingOptions::default(),
         }
     }
 }

@@ -46,7 +46,7 @@ impl Request {
     }
 
     /// Overwrites the message with at most [`MESSAGE_KEYS`] keys.
-    pub(super) fn fill(&mut self, batch_number: u64, kind: Kind, keys: &[KeyHash]) {
+    pub(super) fn write(&mut self, batch_number: u64, kind: Kind, keys: &[KeyHash]) {
         self.batch_number = batch_number;
         self.kind = kind;
         self.count = keys.len();

@@ -41,12 +41,8 @@ impl Pinning {
             Self::Spread => Ok(usable.into_iter().cycle().take(threads).map(Some).collect()),
             Self::Cores(cores) => {
                 if cores.len() != threads {
-                    let asked = format!("{} cores", cores.len());
-                    return Err(SpecError::new(
-                        "pinning",
-                        asked,
-                        format!("one core for each of {threads} threads"),
-                    ));
+                    let allowed = format!("one core for each of {threads} threads");
+                    return Err(SpecError::new("pinning", format!("{cores:?}"), allowed));
                 }
                 if let Some(core) = cores.iter().find(|core| !usable.contains(core)) {
                     let allowed =

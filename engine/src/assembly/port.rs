@@ -259,6 +259,8 @@ impl Port {
         }
         let mut batch = self.free.pop().unwrap_or_default();
         batch.verdicts.reset(keys.len());
+        // The extra one is taken off below, once the whole batch is sent. Without it, a batch whose
+        // first messages are answered while the others are being sent would count as complete.
         batch.unanswered = 1;
         batch.partially_sent = false;
         self.router.route(keys, &mut batch.selections);
@@ -307,6 +309,7 @@ impl Port {
             }
             first = end;
             if end == count {
+                // One wake for all messages of the batch to this partition.
                 self.links[owner].notify();
                 return Ok(());
             }
@@ -322,6 +325,7 @@ impl Port {
             if self.poll(verdicts)? {
                 return Ok(true);
             }
+            // Park only if a whole round found neither an answer nor work.
             if !self.work(while_waiting)? {
                 self.wait_for_answers(while_waiting, |_| false);
             }

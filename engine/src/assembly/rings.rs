@@ -18,7 +18,7 @@ const MIN_DEFAULT_DEPTH: usize = 4;
 
 /// The options of all rings of an engine or a mesh.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Rings {
+pub(super) struct RingOptions {
     /// Messages in each ring; derived from the number of threads if `None`.
     pub(super) depth: Option<usize>,
     /// How threads wait; derived from the numbers of threads and cores if `None`.
@@ -28,7 +28,7 @@ pub(super) struct Rings {
 /// The links of each port, indexed by server, and the links of each server, indexed by port.
 pub(super) type Connections = (Vec<Vec<PortLink>>, Vec<Vec<ServerLink>>);
 
-impl Rings {
+impl RingOptions {
     /// How each of `threads` threads waits.
     pub(super) fn wait_among(self, threads: usize) -> Wait {
         self.wait.unwrap_or_else(|| Wait::auto(threads))
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn the_rings_of_a_thread_keep_their_memory_as_threads_are_added() {
-        let depth = |threads| Rings::default().depth_among(threads, threads);
+        let depth = |threads| RingOptions::default().depth_among(threads, threads);
         for threads in 1..=9 {
             assert_eq!(depth(threads), 128);
         }
@@ -103,17 +103,17 @@ mod tests {
             assert!(depth(threads).is_power_of_two());
             assert!(threads * depth(threads) <= 2048, "{threads} threads");
         }
-        let explicit = Rings {
+        let explicit = RingOptions {
             depth: Some(2),
             wait: None,
         };
         assert_eq!(explicit.depth_among(1, 1), 2);
-        assert_eq!(Rings::default().depth_among(1, 64), depth(64));
+        assert_eq!(RingOptions::default().depth_among(1, 64), depth(64));
     }
 
     #[test]
     fn rings_larger_than_the_memory_are_rejected_before_they_are_allocated() {
-        let deep = Rings {
+        let deep = RingOptions {
             depth: Some(1 << 40),
             wait: None,
         };

@@ -130,6 +130,8 @@ impl SharedFilter {
         words.map(rate).sum::<f64>() / self.words.len() as f64
     }
 
+    /// The index of the key's word: the hash scaled to the number of words, so its high bits
+    /// decide.
     #[inline(always)]
     fn position(&self, key: KeyHash) -> usize {
         key.line(self.words.len() as u64) as usize
@@ -151,6 +153,7 @@ impl SharedFilter {
                 let duplicate = observe_word(rule, &words[self.position(*key)], *key);
                 bits = bits << 1 | u64::from(duplicate);
             }
+            // Shifted in from the right, the first key's bit is the highest; it belongs in bit 0.
             *duplicates = bits.reverse_bits() >> (64 - keys.len());
         }
     }
