@@ -40,8 +40,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return Err(error);
     }
     cells.retain(|cell| arguments.table.is_none_or(|table| cell.table == table));
-    if cells.is_empty() {
-        return Err("invalid --table: expected the number of a table of the papers".into());
+    if let (Some(table), true) = (arguments.table, cells.is_empty()) {
+        let expected = "expected the number of a table of these papers";
+        return Err(format!("invalid --table {table}: {expected}").into());
     }
     if cells.iter().any(|cell| cell.stream.records() < 1000) {
         return Err(format!(

@@ -124,7 +124,7 @@ impl Chart {
         let y = AxisRange::over(self.y.scale, self.points().map(|point| point.1));
         let (area, _) = root.split_horizontally(DATA_WIDTH);
         let mut chart = ChartBuilder::on(&area)
-            .caption(&self.title, ("sans-serif", 18))
+            .caption(&self.title, ("sans-serif", 16))
             .margin(12)
             .x_label_area_size(48)
             .y_label_area_size(72)
