@@ -125,9 +125,8 @@ fn few_recurring_keys_leave_the_fill_that_they_leave_in_scattered_forms() {
     for spec in ["sbf:k=2,p=5", "sbf:k=1,p=1", "sbf:k=2,d=4,p=5"] {
         for count in [1, 2, 4] {
             let fill = |form| {
-                after_few_recurring_keys(spec, form, count)
-                    .load()
-                    .expect("a fill")
+                let filter = after_few_recurring_keys(spec, form, count);
+                filter.load().expect("a fill")
             };
             let (line, scattered) = (fill("line"), fill("scattered"));
             // At the lowest P, 256 arrivals without effect may freeze a few cells.
