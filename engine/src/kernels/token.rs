@@ -2,8 +2,8 @@
 //!
 //! A kernel is `new(detected) -> Option<Self>`. Its field is private to the kernel's file, so the
 //! only way to a token is through a [`DetectedKernel`](super::isa::DetectedKernel), which itself
-//! exists only after the CPU was asked. That makes the operations of a kernel safe to call: they
-//! take the token as `self`, and each `unsafe` block in them cites it as its proof.
+//! exists only after the CPU's features were detected. That makes the operations of a kernel safe
+//! to call: they take the token as `self`, and each `unsafe` block in them cites it as its proof.
 
 /// Defines a token and its way into its instruction set.
 ///

@@ -197,12 +197,12 @@ mod tests {
         for arrival in 0..1 << 22 {
             filter.observe_key(KeyHash(KeyHash(arrival % 10).remix(1)));
         }
-        let load = filter.fill();
+        let fill = filter.fill();
         // Finding those ones by drawing would take 400,000 draws for each filter and key.
         for key in 0..500_u64 {
             filter.observe_key(KeyHash(KeyHash(key).remix(2)));
         }
-        assert_eq!(filter.fill(), load);
-        assert!((0.0..4e-6).contains(&load), "{load}");
+        assert_eq!(filter.fill(), fill);
+        assert!((0.0..4e-6).contains(&fill), "{fill}");
     }
 }
