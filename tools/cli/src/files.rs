@@ -128,7 +128,7 @@ pub(crate) struct Opened {
 
 impl Opened {
     /// Throws away what the file held before the run.
-    pub(crate) fn empty(&mut self) -> Result<(), Failure> {
+    pub(crate) fn truncate(&mut self) -> Result<(), Failure> {
         if self.holds_old {
             self.holds_old = false;
             self.file

@@ -1,7 +1,10 @@
-//! The `echoless` command: removes duplicate records from streams in fixed memory, makes streams to try it on, measures filters and picks one.
+//! The `echoless` command: removes duplicate records from streams in fixed memory, generates test
+//! streams, measures filters and selects one.
 //!
-//! The way of a record: [`dedup::input`] cuts the stream in chunks, [`records::framing`] finds the records of a chunk, [`records::keys`]
-//! turns them into key hashes, [`dedup::filter`] judges those, [`dedup::output`] writes runs of records straight out of the chunk.
+//! The path of a record: [`dedup::input`] cuts the stream into chunks of whole records, a
+//! [record format](records::format) finds the records of a chunk, [`records::keys`] hashes their
+//! keys, the filter of [`dedup::filter`] returns a verdict for each hash, and [`dedup::output`]
+//! writes runs of records straight from the chunk.
 
 mod args;
 mod config;
@@ -10,11 +13,10 @@ mod eval;
 mod failure;
 mod files;
 mod generate;
-mod lab_output;
+mod lab;
 mod manual;
 mod number;
 mod plan;
-mod recorded;
 mod records;
 mod signals;
 mod spec_file;

@@ -1,4 +1,4 @@
-//! The command as a whole: its subcommands, and what the parser says, on one line.
+//! The command as a whole: its subcommands, and the parser's messages on one line.
 
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
@@ -17,23 +17,23 @@ use crate::failure::Failure;
     arg_required_else_help = false
 )]
 #[command(
-    after_help = "Exit codes: 0 done, 1 duplicates were found and --fail-on-duplicates was given, 2 the run could not be done, 130 and 143 a signal ended the stream."
+    after_help = "Exit codes: 0 success, 1 duplicates were found and --fail-on-duplicates was given, 2 the run failed, 130 or 143 SIGINT or SIGTERM ended the stream."
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
-/// What to do.
+/// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Pass on the first occurrence of every record, in order
     Dedup(DedupArgs),
-    /// Write a reproducible stream of made-up records
+    /// Write a reproducible stream of generated records
     Gen(GenArgs),
     /// Measure filters on a stream against an exact oracle
     Eval(EvalArgs),
-    /// Rank all filters for a stream and a memory, and say which to use
+    /// Rank all filters for a stream and a memory, and recommend one
     Plan(PlanArgs),
     /// Write the completions of a shell
     Completions {
@@ -47,7 +47,7 @@ pub(crate) enum Command {
     },
 }
 
-/// Parses the command line; `None` if all it asked for was help or the version, which is then written.
+/// Parses the command line. If it only asks for help or the version, writes that and returns `None`.
 pub(crate) fn parse() -> Result<Option<Args>, Failure> {
     let error = match Args::try_parse() {
         Ok(args) => return Ok(Some(args)),

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 use clap::builder::PossibleValuesParser;
+use echoless::{Kernel, Replacement};
 
 use super::format::FormatArgs;
 use crate::records::keys::Missing;
@@ -11,14 +12,14 @@ use crate::records::keys::Missing;
 /// Pass on the first occurrence of every record, in order
 #[derive(Debug, ClapArgs)]
 pub(crate) struct DedupArgs {
-    /// Files to read as one stream; `-` or none is standard input
+    /// Files to read as one stream; `-` or no file means standard input
     #[arg(value_name = "FILE")]
     pub(crate) inputs: Vec<PathBuf>,
 
     #[command(flatten)]
     pub(crate) format: FormatArgs,
 
-    /// Longest record, terminator included: a stray quote or a missing terminator must not take all memory
+    /// Longest record allowed, terminator included; limits the memory that a stray quote or a missing terminator can take
     #[arg(
         long,
         value_name = "SIZE",
@@ -28,11 +29,11 @@ pub(crate) struct DedupArgs {
     )]
     pub(crate) max_record: String,
 
-    /// The first record is a header: it passes through, and --key may use its names
+    /// Treat the first record as a header: copy it to the outputs, and allow its names in --key
     #[arg(long, help_heading = "Records")]
     pub(crate) header: bool,
 
-    /// Compare only these fields: numbers from 1, ranges (2,5-7,9-) or names of the header
+    /// Compare only these fields: numbers from 1, ranges (2,5-7,9-) or names in the header
     #[arg(
         short,
         long,
@@ -42,7 +43,7 @@ pub(crate) struct DedupArgs {
     )]
     pub(crate) key: Option<String>,
 
-    /// The byte between fields [default: ,]; \t or tab is a tabulator, \xHH any byte
+    /// Byte between fields: a character, \t or tab, or \xHH for any byte [default: ,]
     #[arg(
         short,
         long,
@@ -52,7 +53,7 @@ pub(crate) struct DedupArgs {
     )]
     pub(crate) delimiter: Option<String>,
 
-    /// What becomes of a record that lacks a field of the key [default: error]
+    /// How to treat a record that lacks a field of the key [default: error]
     #[arg(long, value_enum, requires = "key", help_heading = "Key")]
     pub(crate) missing: Option<Missing>,
 
@@ -66,7 +67,7 @@ pub(crate) struct DedupArgs {
     )]
     pub(crate) memory: Option<String>,
 
-    /// Another filter, as eval and plan name it (rlbsbf:k=2,form=line), or a TOML file with one (FILE.toml)
+    /// Use another filter: a specification as in eval and plan (rlbsbf:k=2,form=line), or a TOML file with one (FILE.toml)
     #[arg(
         long,
         value_name = "SPEC",
@@ -76,7 +77,7 @@ pub(crate) struct DedupArgs {
     )]
     pub(crate) filter: Option<String>,
 
-    /// Highest allowed rate of fresh records mistaken for duplicates
+    /// Highest false positive rate: the share of fresh records that may be dropped as duplicates
     #[arg(
         long,
         value_name = "RATE",
@@ -86,15 +87,15 @@ pub(crate) struct DedupArgs {
     )]
     pub(crate) fpr: String,
 
-    /// Which key a full line forgets: the oldest, the least recently used, or the oldest counting repeats
-    #[arg(long, default_value = "fifo", value_parser = PossibleValuesParser::new(["fifo", "lru", "qqhtd"]), help_heading = "Filter")]
+    /// Which key a full line evicts: the oldest (fifo), the least recently used (lru), or the oldest arrival, repeats included (qqhtd)
+    #[arg(long, default_value = "fifo", value_parser = PossibleValuesParser::new(Replacement::ALL.map(Replacement::name)), help_heading = "Filter")]
     pub(crate) replacement: String,
 
-    /// Which implementation of the hot loops to run; all give the same result
-    #[arg(long, default_value = "auto", value_parser = PossibleValuesParser::new(["auto", "scalar", "portable", "avx2", "avx512"]), help_heading = "Filter")]
+    /// Instruction set of the hot loops; all give the same result
+    #[arg(long, default_value = "auto", value_parser = PossibleValuesParser::new(kernels()), help_heading = "Filter")]
     pub(crate) kernel: String,
 
-    /// Seed of the key hash, which is fast and no secret: whoever can choose records can choose some that are taken for duplicates
+    /// Seed of the key hash. The hash is fast and not secret: anyone who can choose records can craft some that are dropped as duplicates
     #[arg(
         long,
         default_value_t = 0,
@@ -103,7 +104,7 @@ pub(crate) struct DedupArgs {
     )]
     pub(crate) seed: u64,
 
-    /// Hash under the secret key in this file (32 hexadecimal digits), so that nobody without it can choose such records; slower
+    /// Hash with the secret key in this file (32 hexadecimal digits), which prevents crafted records; slower
     #[arg(
         long,
         value_name = "FILE",
@@ -116,15 +117,15 @@ pub(crate) struct DedupArgs {
     #[arg(long, value_name = "N", help_heading = "Threads")]
     pub(crate) threads: Option<u64>,
 
-    /// Keep each thread on a core of its own; refused if there are more threads than cores
+    /// Pin each thread to a core of its own; an error if there are more threads than cores
     #[arg(long, help_heading = "Threads")]
     pub(crate) pin: bool,
 
-    /// Write the records here instead of to standard output
+    /// Write the records to this file instead of standard output
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Write the dropped records (the duplicates) here
+    /// Write the dropped records (the duplicates) to this file
     #[arg(
         long,
         value_name = "FILE",
@@ -137,19 +138,24 @@ pub(crate) struct DedupArgs {
     #[arg(long, help_heading = "Output")]
     pub(crate) invert: bool,
 
-    /// Write how many records would pass instead of the records
+    /// Write the number of records that pass instead of the records
     #[arg(long, help_heading = "Output")]
     pub(crate) count: bool,
 
-    /// Exit with 1 if there was a duplicate
+    /// Exit with code 1 if there was a duplicate
     #[arg(long, help_heading = "Output")]
     pub(crate) fail_on_duplicates: bool,
 
-    /// Write statistics of the run here, as JSON
+    /// Write statistics of the run to this file, as JSON
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) stats: Option<PathBuf>,
 
-    /// No summary and no progress, only errors
+    /// Write neither summary nor progress, only errors
     #[arg(short, long, help_heading = "Output")]
     pub(crate) quiet: bool,
+}
+
+/// The values of `--kernel`.
+fn kernels() -> impl Iterator<Item = &'static str> {
+    std::iter::once("auto").chain(Kernel::ALL.map(Kernel::name))
 }

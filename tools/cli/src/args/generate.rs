@@ -6,14 +6,14 @@ use clap::Args as ClapArgs;
 
 use crate::generate::Kind;
 
-/// Write a reproducible stream of made-up records
+/// Write a reproducible stream of generated records
 #[derive(Debug, ClapArgs)]
 pub(crate) struct GenArgs {
-    /// What a record looks like
+    /// Kind of records
     #[arg(value_enum)]
     pub(crate) kind: Kind,
 
-    /// How many records
+    /// Number of records
     #[arg(
         short = 'n',
         long,
@@ -22,7 +22,7 @@ pub(crate) struct GenArgs {
     )]
     pub(crate) count: u64,
 
-    /// Equal seeds and options give equal bytes
+    /// Seed of the stream; equal seeds and options give equal bytes
     #[arg(long, default_value_t = 0, allow_hyphen_values = true)]
     pub(crate) seed: u64,
 
@@ -35,11 +35,11 @@ pub(crate) struct GenArgs {
     )]
     pub(crate) duplicates: String,
 
-    /// Which earlier record is repeated: any alike (uniform), or the earliest ones most (zipf, zipf:EXPONENT)
+    /// Which earlier record a duplicate repeats: all equally likely (uniform), or the earliest most often (zipf, zipf:EXPONENT)
     #[arg(long, value_name = "NAME", default_value = "uniform")]
     pub(crate) distribution: String,
 
-    /// A duplicate repeats the record exactly N records back instead of any earlier one
+    /// Make each duplicate repeat the record exactly N records back
     #[arg(
         long,
         value_name = "N",
@@ -48,7 +48,7 @@ pub(crate) struct GenArgs {
     )]
     pub(crate) gap: Option<u64>,
 
-    /// Length of a record of `lines`, newline included [default: 100]
+    /// Length of the records of `lines`, newline included [default: 100]
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true)]
     pub(crate) record_bytes: Option<usize>,
 
@@ -56,7 +56,7 @@ pub(crate) struct GenArgs {
     #[arg(long)]
     pub(crate) header: bool,
 
-    /// Write here instead of to standard output
+    /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }

@@ -7,15 +7,15 @@ use clap::Args as ClapArgs;
 /// Measure filters on a stream against an exact oracle
 #[derive(Debug, ClapArgs)]
 pub(crate) struct EvalArgs {
-    /// Filters, as in rlbsbf:k=2,memory=64MiB
+    /// Filters, such as rlbsbf:k=2,memory=64MiB
     #[arg(value_name = "SPEC")]
     pub(crate) filters: Vec<String>,
 
-    /// Filters from a TOML file: an array `filters` of texts, or of tables with the key `filter`
+    /// Read filters from a TOML file: an array `filters` of strings, or of tables with the key `filter`
     #[arg(long, value_name = "FILE", help_heading = "Filters")]
     pub(crate) specs: Option<PathBuf>,
 
-    /// Memory of the filters that do not say it themselves
+    /// Memory of the filters that do not specify one
     #[arg(
         short,
         long,
@@ -25,7 +25,7 @@ pub(crate) struct EvalArgs {
     )]
     pub(crate) memory: Option<String>,
 
-    /// A made-up stream: uniform:records=10M,distinct=0.6 (or universe=), zipf:records=10M,universe=1M,exponent=1.1
+    /// Generate the stream: uniform:records=10M,distinct=0.6 (or universe=), zipf:records=10M,universe=1M,exponent=1.1
     #[arg(
         long,
         value_name = "STREAM",
@@ -35,14 +35,14 @@ pub(crate) struct EvalArgs {
     )]
     pub(crate) stream: String,
 
-    /// The lines of this file as the stream; `-` is standard input
+    /// Use the lines of this file as the stream; `-` means standard input
     #[arg(long, value_name = "FILE", help_heading = "Stream")]
     pub(crate) input: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) fields: FieldArgs,
 
-    /// Only records that came at most N records ago make duplicates
+    /// Count only repeats within N records as duplicates
     #[arg(long, value_name = "N", help_heading = "Stream")]
     pub(crate) window: Option<String>,
 
@@ -50,19 +50,19 @@ pub(crate) struct EvalArgs {
     #[arg(long, default_value_t = 1, help_heading = "Stream")]
     pub(crate) seed: u64,
 
-    /// At how many places of the stream rates and load are noted
+    /// Number of points of the stream at which rates and fill are recorded
     #[arg(long, value_name = "N", default_value = "50", help_heading = "Output")]
     pub(crate) points: String,
 
     #[command(flatten)]
     pub(crate) outputs: LabOutputs,
 
-    /// Draw rates and load over the stream, misses by age and the frontier of rates into this folder, as SVG
+    /// Draw SVG plots into this folder: rates and fill over the stream, misses by age, and the frontier of rates
     #[arg(long, value_name = "FOLDER", help_heading = "Output")]
     pub(crate) plots: Option<PathBuf>,
 }
 
-/// What of the lines of a file is compared.
+/// The options that select the key in the lines of a file.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct FieldArgs {
     /// Compare only these fields: numbers from 1 and ranges (2,5-7,9-)
@@ -75,7 +75,7 @@ pub(crate) struct FieldArgs {
     )]
     pub(crate) key: Option<String>,
 
-    /// The byte between fields [default: ,]; \t or tab is a tabulator
+    /// Byte between fields: a character, \t or tab, or \xHH for any byte [default: ,]
     #[arg(
         short,
         long,
@@ -87,30 +87,30 @@ pub(crate) struct FieldArgs {
     pub(crate) delimiter: Option<String>,
 }
 
-/// Where measurements are written besides standard output.
+/// The options for outputs besides standard output.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct LabOutputs {
-    /// Write the rows here, as CSV; to `-`, in place of the text
+    /// Write the rows to this file, as CSV; `-` replaces the text on standard output
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) csv: Option<PathBuf>,
 
-    /// Write everything here, as JSON; to `-`, in place of the text
+    /// Write everything to this file, as JSON; `-` replaces the text on standard output
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) json: Option<PathBuf>,
 
-    /// No progress, only results and errors
+    /// Write no progress, only results and errors
     #[arg(short, long, help_heading = "Output")]
     pub(crate) quiet: bool,
 }
 
-/// Rank all filters for a stream and a memory, and say which to use
+/// Rank all filters for a stream and a memory, and recommend one
 #[derive(Debug, ClapArgs)]
 pub(crate) struct PlanArgs {
     /// Memory of the filter: 64k, 256MiB, 2G (powers of 1024), 500MB (powers of 1000) [default: the least that meets both bounds]
     #[arg(short, long, value_name = "SIZE", allow_hyphen_values = true)]
     pub(crate) memory: Option<String>,
 
-    /// How many records the stream has: 10M, 1G [default: those of the sample]
+    /// Number of records in the stream: 10M, 1G [default: as many as in the sample]
     #[arg(
         short = 'n',
         long,
@@ -120,7 +120,7 @@ pub(crate) struct PlanArgs {
     )]
     pub(crate) records: Option<String>,
 
-    /// The share of distinct records among them, above 0 and below 1
+    /// Share of distinct records in the stream, above 0 and below 1
     #[arg(
         long,
         value_name = "SHARE",
@@ -130,14 +130,14 @@ pub(crate) struct PlanArgs {
     )]
     pub(crate) distinct: Option<String>,
 
-    /// A file whose lines are like the stream, instead of a share; `-` is standard input
+    /// File whose lines are like the stream, in place of --distinct; `-` means standard input
     #[arg(long, value_name = "FILE", help_heading = "Stream")]
     pub(crate) sample: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) fields: FieldArgs,
 
-    /// Only records that came at most N records ago make duplicates; the stream has no end
+    /// Count only repeats within N records as duplicates, in an endless stream
     #[arg(
         long,
         value_name = "N",
@@ -146,7 +146,7 @@ pub(crate) struct PlanArgs {
     )]
     pub(crate) window: Option<String>,
 
-    /// Highest rate of distinct records taken for duplicates
+    /// Highest false positive rate: distinct records reported as duplicates
     #[arg(
         long,
         value_name = "RATE",
@@ -155,7 +155,7 @@ pub(crate) struct PlanArgs {
     )]
     pub(crate) max_fpr: Option<String>,
 
-    /// Highest rate of duplicates missed
+    /// Highest false negative rate: duplicates reported as fresh
     #[arg(
         long,
         value_name = "RATE",
@@ -164,7 +164,7 @@ pub(crate) struct PlanArgs {
     )]
     pub(crate) max_fnr: Option<String>,
 
-    /// What a distinct record costs that is taken for a duplicate
+    /// Cost of a false positive
     #[arg(
         long,
         value_name = "COST",
@@ -174,7 +174,7 @@ pub(crate) struct PlanArgs {
     )]
     pub(crate) cost_fpr: Option<String>,
 
-    /// What a duplicate costs that is missed
+    /// Cost of a false negative
     #[arg(
         long,
         value_name = "COST",
@@ -188,11 +188,11 @@ pub(crate) struct PlanArgs {
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
 
-    /// Threads that simulate [default: one for each core]
+    /// Number of threads for simulations [default: one for each core]
     #[arg(short, long, value_name = "N")]
     pub(crate) threads: Option<u64>,
 
-    /// Measure the speed of the filters shown, each in its full memory
+    /// Measure the speed of the filters shown, each with its full memory
     #[arg(long, help_heading = "Output")]
     pub(crate) measure: bool,
 
@@ -200,7 +200,7 @@ pub(crate) struct PlanArgs {
     #[arg(long, help_heading = "Output")]
     pub(crate) all: bool,
 
-    /// Write only the filter to use
+    /// Write only the recommended filter
     #[arg(long, conflicts_with_all = ["measure", "all"], help_heading = "Output")]
     pub(crate) spec_only: bool,
 

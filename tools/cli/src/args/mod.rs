@@ -1,4 +1,5 @@
-//! The command line as it is args, a file for each subcommand or pair of them; [`crate::config`] says what it means.
+//! The command line as typed, one file for each subcommand or pair of them. [`crate::config`] checks it
+//! and fills in defaults.
 
 mod command;
 mod dedup;

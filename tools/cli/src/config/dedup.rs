@@ -1,4 +1,4 @@
-//! What a run of `echoless dedup` shall do: every value checked, every default filled in.
+//! The configuration of `echoless dedup`.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::thread::available_parallelism;
 use echoless::{FilterSpec, FingerprintSpec, Kernel, KeyHasher, Replacement, SpecError};
 
 use super::hash_key::read_hash_key;
-use super::thread_count;
+use super::{parse_if_given, thread_count};
 use crate::args::DedupArgs;
 use crate::dedup::filter::with_memory;
 use crate::dedup::sizing::{DEFAULT_MEMORY, memory_for, most_distinct_records};
@@ -20,14 +20,13 @@ use crate::records::format::{Format, SharedFormat};
 use crate::records::keys::Missing;
 use crate::spec_file::read_spec;
 
-/// A run of `echoless dedup`.
 #[derive(Debug)]
 pub(crate) struct DedupConfig {
     pub(crate) sources: Vec<Source>,
     /// The length of all sources, if all are regular files.
     pub(crate) input_bytes: Option<u64>,
     pub(crate) format: SharedFormat,
-    /// The longest record, terminator included.
+    /// The length of the longest record allowed, in bytes, terminator included.
     pub(crate) max_record: usize,
     pub(crate) header: bool,
     /// The fields to compare; `None` compares whole records.
@@ -37,7 +36,7 @@ pub(crate) struct DedupConfig {
     /// Whether the hash has a secret key.
     pub(crate) keyed_hash: bool,
     pub(crate) filter: FilterSpec,
-    /// Files that options were read from: no output may overwrite them either.
+    /// Files that options are read from. Like the inputs, they must not be outputs.
     pub(crate) settings: Vec<Source>,
     pub(crate) output: Target,
     pub(crate) duplicates: Option<Target>,
@@ -47,7 +46,7 @@ pub(crate) struct DedupConfig {
     pub(crate) fail_on_duplicates: bool,
     pub(crate) quiet: bool,
     pub(crate) threads: Threads,
-    /// Whether each thread stays on a core of its own.
+    /// Whether each thread is pinned to a core of its own.
     pub(crate) pin: bool,
 }
 
@@ -56,30 +55,23 @@ impl TryFrom<DedupArgs> for DedupConfig {
 
     fn try_from(args: DedupArgs) -> Result<Self, Failure> {
         if args.delimiter.is_some() && args.key.is_none() && !args.format.needs_delimiter() {
-            return Err(SpecError::new(
-                "delimiter",
-                "a delimiter of whole records",
-                "with --key or --csv, which have fields",
-            )
-            .into());
+            let delimiter = args.delimiter.unwrap_or_default();
+            let allowed = "no delimiter without --key or --csv";
+            return Err(SpecError::new("--delimiter", delimiter, allowed).into());
         }
-        let delimiter = match &args.delimiter {
-            Some(text) => parse_delimiter(text)?,
-            None => b',',
-        };
+        let delimiter = parse_delimiter(args.delimiter.as_deref())?;
         let format = args.format.build(delimiter)?;
-        let key = match &args.key {
-            Some(text) => Some(FieldList::parse(text, args.header)?),
-            None => None,
-        };
+        let key = args.key.as_deref();
+        let key = key
+            .map(|text| FieldList::parse(text, args.header))
+            .transpose()?;
         let mut sources: Vec<Source> = args.inputs.iter().cloned().map(Source::from_path).collect();
         if sources.is_empty() {
             sources.push(Source::Stdin);
         }
         let input_bytes = Source::total_len(&sources);
         let mut settings = Vec::new();
-        let memory = (args.memory.as_deref()).map(|text| parse_size("memory", text));
-        let memory = memory.transpose()?;
+        let memory = parse_if_given("--memory", args.memory.as_deref(), parse_size)?;
         let filter = match &args.filter {
             Some(name) => named_filter(name, memory, &mut settings)?,
             None => default_filter(&args, memory, &sources, &*format)?,
@@ -97,7 +89,7 @@ impl TryFrom<DedupArgs> for DedupConfig {
             sources,
             input_bytes,
             format,
-            max_record: parse_size("max-record", &args.max_record)?
+            max_record: parse_size("--max-record", &args.max_record)?
                 .try_into()
                 .unwrap_or(usize::MAX),
             header: args.header,
@@ -151,7 +143,7 @@ fn default_filter(
         "auto" => None,
         name => Some(Kernel::from_str(name)?),
     };
-    let max_fpr = parse_rate("fpr", &args.fpr)?;
+    let max_fpr = parse_rate("--fpr", &args.fpr)?;
     let spec = |memory: Option<u64>| {
         let spec = FingerprintSpec::new(memory.unwrap_or(DEFAULT_MEMORY))
             .max_fpr(max_fpr)
@@ -187,17 +179,16 @@ fn most_keys(sources: &[Source], format: &dyn Format) -> Option<u64> {
     ))
 }
 
-/// How many threads share the work.
+/// The number of threads that the user asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Threads {
-    /// As many as this process may use cores.
+    /// One for each core that this process may use.
     AllCores,
-    /// So many.
     Count(NonZeroUsize),
 }
 
 impl Threads {
-    /// The number of threads, of which so many can have a part of the work.
+    /// The number of threads to start, if at most `most` of them would have work.
     pub(crate) fn count(self, most: u64) -> usize {
         match self {
             Self::Count(count) => count.get(),

@@ -1,19 +1,18 @@
-//! What a run of `echoless eval` shall do: every value checked, every default filled in.
+//! The configuration of `echoless eval`.
 
 use std::path::PathBuf;
 
 use echoless::{FilterSpec, SpecError};
-use echoless_lab::stream::{Stream, parse_count};
+use echoless_lab::stream::parse_count;
 
+use super::parse_if_given;
 use crate::args::EvalArgs;
 use crate::failure::Failure;
-use crate::files::Source;
-use crate::lab_output::LabOutput;
+use crate::lab::input::{Input, LineFile};
+use crate::lab::output::LabOutput;
 use crate::number::parse_size;
-use crate::recorded::Recorded;
 use crate::spec_file::read_specs;
 
-/// A run of `echoless eval`.
 #[derive(Debug)]
 pub(crate) struct EvalConfig {
     pub(crate) specs: Vec<FilterSpec>,
@@ -23,31 +22,6 @@ pub(crate) struct EvalConfig {
     pub(crate) points: u64,
     pub(crate) outputs: LabOutput,
     pub(crate) plots: Option<PathBuf>,
-}
-
-/// Where the stream comes from.
-#[derive(Debug)]
-pub(crate) enum Input {
-    Made(Stream),
-    Recorded(Recorded),
-}
-
-impl Input {
-    /// The stream.
-    pub(crate) fn stream(&self) -> Result<Stream, Failure> {
-        match self {
-            Self::Made(stream) => Ok(stream.clone()),
-            Self::Recorded(recorded) => recorded.read(),
-        }
-    }
-
-    /// The file it is read from, if it is.
-    pub(crate) fn source(&self) -> Option<&Source> {
-        match self {
-            Self::Made(_) => None,
-            Self::Recorded(recorded) => Some(&recorded.source),
-        }
-    }
 }
 
 impl TryFrom<EvalArgs> for EvalConfig {
@@ -62,30 +36,24 @@ impl TryFrom<EvalArgs> for EvalConfig {
             specs.extend(read_specs(path)?);
         }
         if specs.is_empty() {
-            let allowed = "a SPEC such as rlbsbf:k=2,memory=64MiB, or --specs FILE";
+            let allowed = "SPEC arguments such as rlbsbf:k=2,memory=64MiB, or --specs FILE";
             return Err(SpecError::missing("filters", allowed).into());
         }
-        if let Some(text) = &args.memory {
-            let memory = parse_size("memory", text)?;
-            for spec in specs
-                .iter_mut()
-                .filter(|spec: &&mut FilterSpec| spec.memory.is_none())
-            {
-                *spec = spec.memory(memory);
-            }
+        if let Some(memory) = parse_if_given("--memory", args.memory.as_deref(), parse_size)? {
+            let unsized_specs = specs.iter_mut();
+            let unsized_specs =
+                unsized_specs.filter(|spec: &&mut FilterSpec| spec.memory.is_none());
+            unsized_specs.for_each(|spec| *spec = spec.memory(memory));
         }
         Ok(Self {
             specs,
-            input: match Recorded::from_args(args.input, args.fields, "input")? {
-                Some(recorded) => Input::Recorded(recorded),
-                None => Input::Made(args.stream.parse()?),
+            input: match LineFile::from_args(args.input, args.fields, "--input")? {
+                Some(file) => Input::File(file),
+                None => Input::Generated(args.stream.parse()?),
             },
-            window: args
-                .window
-                .map(|text| parse_count("window", &text))
-                .transpose()?,
+            window: parse_if_given("--window", args.window.as_deref(), parse_count)?,
             seed: args.seed,
-            points: parse_count("points", &args.points)?,
+            points: parse_count("--points", &args.points)?,
             outputs: args.outputs.into(),
             plots: args.plots,
         })

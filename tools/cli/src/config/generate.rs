@@ -1,4 +1,4 @@
-//! What a run of `echoless gen` is to do: every value checked, every default filled in.
+//! The configuration of `echoless gen`.
 
 use echoless::SpecError;
 
@@ -7,7 +7,6 @@ use crate::files::Target;
 use crate::generate::Kind;
 use crate::generate::repeats::{Repeats, SourceRule};
 
-/// A run of `echoless gen`.
 #[derive(Debug)]
 pub(crate) struct GenConfig {
     pub(crate) kind: Kind,
@@ -23,19 +22,15 @@ impl TryFrom<GenArgs> for GenConfig {
     type Error = SpecError;
 
     fn try_from(args: GenArgs) -> Result<Self, SpecError> {
-        if args.record_bytes.is_some() && args.kind != Kind::Lines {
-            return Err(SpecError::new(
-                "record-bytes",
-                "a length for such records",
-                "with `lines` only",
-            ));
+        if let Some(bytes) = args.record_bytes
+            && args.kind != Kind::Lines
+        {
+            let allowed = "no length except for `lines`";
+            return Err(SpecError::new("--record-bytes", bytes.to_string(), allowed));
         }
         if args.header && args.kind != Kind::Cdr {
-            return Err(SpecError::new(
-                "header",
-                "a header line before such records",
-                "with `cdr` only, whose records have fields",
-            ));
+            let allowed = "no header except for `cdr`, whose records have fields";
+            return Err(SpecError::new("--header", "flag", allowed));
         }
         let rule = match args.gap {
             Some(gap) => SourceRule::gap(gap)?,
@@ -53,14 +48,11 @@ impl TryFrom<GenArgs> for GenConfig {
     }
 }
 
-/// Parses the share of duplicates. Past 0.999 nearly every step back along the stream meets another duplicate.
+/// Parses the share of duplicates. Above 0.999, nearly every step back along the stream would meet
+/// another duplicate.
 fn parse_share(text: &str) -> Result<f64, SpecError> {
-    match text.parse::<f64>() {
-        Ok(share) if (0.0..=0.999).contains(&share) => Ok(share),
-        _ => Err(SpecError::new(
-            "duplicates",
-            text,
-            "a share from 0 to 0.999",
-        )),
-    }
+    let share = text.parse().ok();
+    share
+        .filter(|share| (0.0..=0.999).contains(share))
+        .ok_or_else(|| SpecError::new("--duplicates", text, "a share from 0 to 0.999"))
 }

@@ -1,4 +1,5 @@
-//! The secret key of the key hash. It comes from a file, because everyone on the machine can read a command line.
+//! The secret key of the key hash. It is read from a file, because every user of the machine can see
+//! command lines.
 
 use std::fs::File;
 use std::io::Read;
@@ -8,19 +9,19 @@ use echoless::SpecError;
 
 use crate::failure::Failure;
 
-/// How many bytes `KeyHasher::keyed` takes.
+/// The length of the key of `KeyHasher::keyed`, in bytes.
 const KEY_BYTES: usize = 16;
 
-/// No key is longer, blanks around it included; what has no end is so refused instead of read.
+/// The longest file that can be a key, blanks included: an endless file is rejected instead of read.
 const LONGEST: u64 = 4096;
 
 const ALLOWED: &str =
-    "32 hexadecimal digits (16 bytes), as `openssl rand -hex 16` writes them, and nothing else";
+    "32 hexadecimal digits (16 bytes) and nothing else, as `openssl rand -hex 16` writes";
 
 /// Reads the key from a file.
 ///
 /// # Errors
-/// [`Failure`] if the file cannot be read or holds something else. No message shows any of it.
+/// [`Failure`] if the file cannot be read or is not a key. The message shows nothing of its content.
 pub(crate) fn read_hash_key(path: &Path) -> Result<[u8; KEY_BYTES], Failure> {
     let name = path.display().to_string();
     let mut text = Vec::new();
@@ -28,24 +29,24 @@ pub(crate) fn read_hash_key(path: &Path) -> Result<[u8; KEY_BYTES], Failure> {
         .and_then(|file| file.take(LONGEST + 1).read_to_end(&mut text))
         .map_err(Failure::file(name.as_str()))?;
     parse(&text).map_err(|found| {
-        let asked = format!("{found} in {name}");
-        SpecError::new("hash-key", asked, ALLOWED).into()
+        let asked = format!("{name} ({found})");
+        SpecError::new("--hash-key", asked, ALLOWED).into()
     })
 }
 
-/// The key that is written here in hexadecimal digits, or what is there instead.
+/// Parses the digits, or describes what is there instead.
 fn parse(text: &[u8]) -> Result<[u8; KEY_BYTES], String> {
     if text.len() as u64 > LONGEST {
-        return Err(format!("a key of more than {LONGEST} bytes"));
+        return Err(format!("more than {LONGEST} bytes"));
     }
     let before = text.len() - text.trim_ascii_start().len();
     let digits = text.trim_ascii();
     if let Some(place) = digits.iter().position(|byte| !byte.is_ascii_hexdigit()) {
         let number = before + place + 1;
-        return Err(format!("byte {number}, which is no hexadecimal digit,"));
+        return Err(format!("byte {number} is not a hexadecimal digit"));
     }
     if digits.len() != 2 * KEY_BYTES {
-        return Err(format!("a key of {} digits", digits.len()));
+        return Err(format!("{} digits", digits.len()));
     }
     let mut key = [0; KEY_BYTES];
     for (byte, pair) in key.iter_mut().zip(digits.chunks_exact(2)) {
@@ -68,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn digits_of_both_cases_with_blanks_around_them_are_a_key() {
+    fn a_key_is_digits_of_either_case_with_blanks_around() {
         let expected = [
             0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd,
             0xee, 0xff,
@@ -83,22 +84,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_told_without_being_shown() {
+    fn other_files_are_described_without_their_content() {
         for (text, found) in [
-            ("", "a key of 0 digits"),
-            ("\n", "a key of 0 digits"),
-            ("0123456789abcdef0123456789abcde", "a key of 31 digits"),
-            ("0123456789abcdef0123456789abcdef0", "a key of 33 digits"),
-            (" 0g", "byte 3, which is no hexadecimal digit,"),
-            ("0123 4567", "byte 5, which is no hexadecimal digit,"),
-            ("\u{e4}", "byte 1, which is no hexadecimal digit,"),
+            ("", "0 digits"),
+            ("\n", "0 digits"),
+            ("0123456789abcdef0123456789abcde", "31 digits"),
+            ("0123456789abcdef0123456789abcdef0", "33 digits"),
+            (" 0g", "byte 3 is not a hexadecimal digit"),
+            ("0123 4567", "byte 5 is not a hexadecimal digit"),
+            ("\u{e4}", "byte 1 is not a hexadecimal digit"),
         ] {
             assert_eq!(parse(text.as_bytes()), Err(found.into()), "{text:?}");
         }
         let endless = [b'0'; LONGEST as usize + 1];
-        assert_eq!(
-            parse(&endless),
-            Err("a key of more than 4096 bytes".to_owned())
-        );
+        assert_eq!(parse(&endless), Err("more than 4096 bytes".to_owned()));
     }
 }

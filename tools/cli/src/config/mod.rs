@@ -1,4 +1,5 @@
-//! From arguments to configurations: every value checked, every default filled in. One file for each subcommand.
+//! From arguments to configurations: every value checked, every default filled in. One file for each
+//! subcommand.
 
 mod dedup;
 mod eval;
@@ -11,18 +12,33 @@ use std::num::NonZeroUsize;
 use echoless::SpecError;
 
 pub(crate) use dedup::DedupConfig;
-pub(crate) use eval::{EvalConfig, Input};
+pub(crate) use eval::EvalConfig;
 pub(crate) use generate::GenConfig;
 pub(crate) use plan::PlanConfig;
 
-/// The most threads: more than most machines have cores. The rings of so many take 3.5 GB, which is asked for before they start;
-/// chunks and batches, 2 GB and more, come as they are used.
+/// The highest number of threads: more than most machines have cores. The rings between so many take
+/// 3.5 GB, reserved before the threads start; chunks and batches take 2 GB and more as they are used.
 const MOST_THREADS: u64 = 1024;
 
-pub(crate) fn thread_count(count: u64) -> Result<NonZeroUsize, SpecError> {
-    usize::try_from(count.min(MOST_THREADS + 1))
+/// Checks `--threads`.
+fn thread_count(count: u64) -> Result<NonZeroUsize, SpecError> {
+    let valid = usize::try_from(count)
         .ok()
-        .filter(|count| *count as u64 <= MOST_THREADS)
-        .and_then(NonZeroUsize::new)
-        .ok_or_else(|| SpecError::new("threads", count.to_string(), format!("1 to {MOST_THREADS}")))
+        .filter(|_| count <= MOST_THREADS);
+    valid.and_then(NonZeroUsize::new).ok_or_else(|| {
+        SpecError::new(
+            "--threads",
+            count.to_string(),
+            format!("1 to {MOST_THREADS}"),
+        )
+    })
+}
+
+/// Applies the parser of an option to its value, if it was given.
+fn parse_if_given<T>(
+    option: &'static str,
+    text: Option<&str>,
+    parse: impl FnOnce(&'static str, &str) -> Result<T, SpecError>,
+) -> Result<Option<T>, SpecError> {
+    text.map(|text| parse(option, text)).transpose()
 }

@@ -1,24 +1,22 @@
-//! What a run of `echoless plan` shall do: every value checked, every default filled in.
+//! The configuration of `echoless plan`.
 
 use std::num::NonZeroUsize;
 use std::thread::available_parallelism;
 
 use echoless::SpecError;
-use echoless_lab::plan::{Costs, Goal, Plan, PlanRequest, plan, plan_smallest};
+use echoless_lab::plan::{self, Costs, Goal, Plan, PlanRequest};
 use echoless_lab::stream::{Stream, parse_count};
 
-use super::Input;
-use super::thread_count;
+use super::{parse_if_given, thread_count};
 use crate::args::{FieldArgs, PlanArgs};
 use crate::failure::Failure;
-use crate::lab_output::{LabOutput, Progress};
+use crate::lab::input::{Input, LineFile};
+use crate::lab::output::{LabOutput, Progress};
 use crate::number::parse_size;
-use crate::recorded::Recorded;
 
-/// A run of `echoless plan`.
 #[derive(Debug)]
 pub(crate) struct PlanConfig {
-    /// Without it the least memory that meets the bounds is looked for.
+    /// `None` searches for the least memory that meets the bounds.
     memory: Option<u64>,
     records: Option<u64>,
     pub(crate) input: Input,
@@ -29,20 +27,20 @@ pub(crate) struct PlanConfig {
     pub(crate) measure: bool,
     pub(crate) all: bool,
     pub(crate) spec_only: bool,
-    /// The options of the key, as they are args for `echoless dedup`.
+    /// The options of `echoless dedup` that select the same key.
     pub(crate) key_options: String,
     pub(crate) outputs: LabOutput,
 }
 
 impl PlanConfig {
-    /// Reads the sample, if there is one, and asks the planner.
-    pub(crate) fn answer(&self, progress: &Progress) -> Result<(PlanRequest, Plan), Failure> {
+    /// Reads the sample, if there is one, and runs the planner.
+    pub(crate) fn plan(&self, progress: &Progress) -> Result<(PlanRequest, Plan), Failure> {
         let mut request = self.request()?;
         let progress = |records| progress.add(records);
         let plan = if self.memory.is_some() {
-            plan(&request, &progress)?
+            plan::plan(&request, &progress)?
         } else {
-            let (memory, plan) = plan_smallest(&request, &progress)?;
+            let (memory, plan) = plan::plan_smallest(&request, &progress)?;
             request.memory = memory;
             plan
         };
@@ -67,53 +65,49 @@ impl TryFrom<PlanArgs> for PlanConfig {
     type Error = Failure;
 
     fn try_from(args: PlanArgs) -> Result<Self, Failure> {
-        let records = args.records.map(|text| parse_count("records", &text));
-        let records = records.transpose()?;
-        let distinct = number("distinct", args.distinct)?;
+        let records = parse_if_given("--records", args.records.as_deref(), parse_count)?;
+        let distinct = parse_if_given("--distinct", args.distinct.as_deref(), parse_number)?;
         let key_options = key_options(&args.fields);
-        let recorded = Recorded::from_args(args.sample, args.fields, "sample")?;
-        let input = match (recorded, records, distinct) {
-            (Some(recorded), ..) => Input::Recorded(recorded),
+        let file = LineFile::from_args(args.sample, args.fields, "--sample")?;
+        let input = match (file, records, distinct) {
+            (Some(file), ..) => Input::File(file),
             (None, Some(records), Some(share)) => {
-                Input::Made(Stream::with_distinct_share(records, share)?)
+                Input::Generated(Stream::with_distinct_share(records, share)?)
             }
             (None, records, _) => {
                 let missing = if records.is_some() {
-                    "distinct"
+                    "--distinct"
                 } else {
-                    "records"
+                    "--records"
                 };
                 let allowed =
                     "--records with --distinct, or --sample with a file that is like the stream";
                 return Err(SpecError::missing(missing, allowed).into());
             }
         };
+        let number =
+            |option, text: &Option<String>| parse_if_given(option, text.as_deref(), parse_number);
+        let costs = (
+            number("--cost-fpr", &args.cost_fpr)?,
+            number("--cost-fnr", &args.cost_fnr)?,
+        );
         let goal = Goal {
-            max_fpr: number("max-fpr", args.max_fpr)?,
-            max_fnr: number("max-fnr", args.max_fnr)?,
-            costs: match (
-                number("cost-fpr", args.cost_fpr)?,
-                number("cost-fnr", args.cost_fnr)?,
-            ) {
-                (Some(false_positive), Some(false_negative)) => Some(Costs {
+            max_fpr: number("--max-fpr", &args.max_fpr)?,
+            max_fnr: number("--max-fnr", &args.max_fnr)?,
+            costs: costs
+                .0
+                .zip(costs.1)
+                .map(|(false_positive, false_negative)| Costs {
                     false_positive,
                     false_negative,
                 }),
-                _ => None,
-            },
         };
         goal.check()?;
         Ok(Self {
-            memory: args
-                .memory
-                .map(|text| parse_size("memory", &text))
-                .transpose()?,
+            memory: parse_if_given("--memory", args.memory.as_deref(), parse_size)?,
             records,
             input,
-            window: args
-                .window
-                .map(|text| parse_count("window", &text))
-                .transpose()?,
+            window: parse_if_given("--window", args.window.as_deref(), parse_count)?,
             goal,
             seed: args.seed,
             threads: match args.threads {
@@ -129,7 +123,7 @@ impl TryFrom<PlanArgs> for PlanConfig {
     }
 }
 
-/// The options that take the same key out of a record, quoted for a shell.
+/// The options that select the same key in `echoless dedup`, quoted for a shell.
 fn key_options(fields: &FieldArgs) -> String {
     let quoted = |option: &str, value: &Option<String>| {
         let quote = |text: &String| format!(" {option} '{}'", text.replace('\'', r"'\''"));
@@ -138,11 +132,8 @@ fn key_options(fields: &FieldArgs) -> String {
     quoted("-k", &fields.key) + &quoted("-d", &fields.delimiter)
 }
 
-/// A number that may have a fraction, if it was given.
-fn number(field: &'static str, args: Option<String>) -> Result<Option<f64>, SpecError> {
-    let parse = |text: String| {
-        let number = text.parse::<f64>();
-        number.map_err(|_| SpecError::new(field, text, "a number"))
-    };
-    args.map(parse).transpose()
+/// Parses a number that may have a fraction, for the option `field`.
+fn parse_number(field: &'static str, text: &str) -> Result<f64, SpecError> {
+    let number = text.parse();
+    number.map_err(|_| SpecError::new(field, text, "a number"))
 }

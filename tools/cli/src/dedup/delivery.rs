@@ -1,4 +1,5 @@
-//! The end of the data path: judged chunks in the order of the stream become output, counts, and at last an filter_summary of the run.
+//! The end of the data path: takes chunks with verdicts in the order of the stream, writes them,
+//! counts them, and finally reports on the run.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -15,22 +16,23 @@ use crate::files::{Source, Target, Targets};
 use crate::records::chunk::Chunk;
 use crate::records::position::RecordPosition;
 
-/// Takes judged chunks.
+/// Writes and counts chunks that have verdicts.
 #[derive(Debug)]
 pub(crate) struct Delivery {
     began: Instant,
     outputs: Outputs,
     begun: bool,
     sources: Vec<Source>,
-    place: RecordPosition,
+    position: RecordPosition,
     counts: Counts,
-    /// Watches the verdicts in the order of the stream, so that its estimate does not depend on the number of threads.
+    /// Observes the verdicts in the order of the stream: its estimate is the same for any number of
+    /// threads.
     audit: Audit,
     progress: Progress,
 }
 
 impl Delivery {
-    /// Opens the outputs of a config; nothing is written before the first chunk comes.
+    /// Opens the outputs. Nothing is written before the first chunk arrives.
     pub(crate) fn open(config: &DedupConfig, began: Instant) -> Result<Self, Failure> {
         let records_on_stdout = matches!(config.output, Target::Stdout) && !config.count;
         Ok(Self {
@@ -38,17 +40,18 @@ impl Delivery {
             outputs: Outputs::open(config)?,
             begun: false,
             sources: config.sources.clone(),
-            place: RecordPosition::new(config.format.clone()),
+            position: RecordPosition::new(config.format.clone()),
             counts: Counts::default(),
             audit: Audit::new(),
             progress: Progress::new(config.input_bytes, !config.quiet, records_on_stdout),
         })
     }
 
-    /// Writes what is due of the next chunk of the stream and counts it.
+    /// Writes and counts the next chunk of the stream.
     ///
     /// # Errors
-    /// [`Failure`] if it cannot be written, or if one of its records is at fault; those before that one are written.
+    /// [`Failure`] if writing fails, or if the chunk has a faulty record; the records before it are
+    /// written.
     pub(crate) fn deliver(&mut self, chunk: &mut Chunk) -> Result<(), Failure> {
         self.begin(chunk.header.take().as_deref(), chunk.terminator)?;
         self.audit.observe(&chunk.hashes, &chunk.verdicts);
@@ -60,20 +63,21 @@ impl Delivery {
         self.outputs.write(chunk)?;
         if let Some(fault) = chunk.fault {
             let name = self.sources[chunk.source].name();
-            return Err(self.place.failure(chunk, fault, name));
+            return Err(self.position.failure(chunk, fault, name));
         }
-        self.place.pass(chunk);
+        self.position.pass(chunk);
         self.progress.set(chunk.read_until);
         Ok(())
     }
 
-    /// Writes what is only known at the end of the stream.
+    /// Writes the output that depends on the whole stream.
     pub(crate) fn finish(&mut self) -> Result<(), Failure> {
         self.begin(None, b"")?;
         self.outputs.finish(&self.counts)
     }
 
-    /// Gives the filter_summary of the run and its exit code. `passed` is how the stream went, and the signal that ended it, if one did.
+    /// Reports on the run and returns its exit code. `passed` is the outcome of the stream, with the
+    /// signal that ended it, if one did.
     pub(crate) fn conclude(
         mut self,
         config: &DedupConfig,
@@ -84,7 +88,8 @@ impl Delivery {
         let passed = passed.and_then(|signal| self.finish().map(|()| signal));
         let signal = match passed {
             Ok(signal) => signal,
-            // A reader that has seen enough ends the stream where it is; the filter_summary of the run is not meant for that reader.
+            // A reader such as `head` that closes the pipe ends the stream early; the report goes
+            // elsewhere and is still written.
             Err(Failure::ReaderGone) => None,
             Err(failure) => return Err(failure),
         };
@@ -100,7 +105,8 @@ impl Delivery {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Writes the filter_summary of the run where it is wanted; only then is the filter asked, which may have to look at all of its memory.
+    /// Writes the summary and the statistics, if either is requested. The filter reports only
+    /// then, since that may read all of its memory.
     fn write_report(
         &mut self,
         config: &DedupConfig,
@@ -121,7 +127,7 @@ impl Delivery {
             threads,
         );
         if let Some(sink) = &mut self.outputs.stats {
-            sink.empty()?;
+            sink.truncate()?;
             sink.write_text(&stats.json())?;
         }
         if !config.quiet {
@@ -166,11 +172,12 @@ impl Outputs {
         })
     }
 
-    /// Empties the files that take records, and writes the header wherever records are written, so that each can be read by its names.
+    /// Truncates the files for records and writes the header to each output of records: later
+    /// commands can select fields of any of them by name.
     fn begin(&mut self, header: Option<&[u8]>, terminator: &'static [u8]) -> Result<(), Failure> {
-        self.records.empty()?;
+        self.records.truncate()?;
         if let Some(dropped) = &mut self.dropped {
-            dropped.empty()?;
+            dropped.truncate()?;
             dropped.write_records(header, terminator)?;
         }
         if !self.count {
@@ -179,7 +186,8 @@ impl Outputs {
         Ok(())
     }
 
-    /// Writes the records of a judged chunk. The side output comes first: it is whole even if the reader of the records goes away.
+    /// Writes the records of a chunk. The dropped ones go first, so they are complete even if the
+    /// reader of the others closes its pipe.
     fn write(&mut self, chunk: &Chunk) -> Result<(), Failure> {
         let runs = |of_duplicates| Runs::new(chunk.duplicates(), chunk.records(), of_duplicates);
         if let Some(dropped) = &mut self.dropped {
@@ -191,7 +199,7 @@ impl Outputs {
         Ok(())
     }
 
-    /// Writes what is only known at the end of the stream.
+    /// Writes the count, if it replaces the records.
     fn finish(&mut self, counts: &Counts) -> Result<(), Failure> {
         if !self.count {
             return Ok(());

@@ -1,4 +1,5 @@
-//! The beginning of the data path: chunks in the order of the stream, headers taken off, and the reader of their keys.
+//! The start of the data path: fills chunks in the order of the stream, removes headers, and provides
+//! the reader of keys.
 
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ pub(crate) struct Feed {
 }
 
 impl Feed {
-    /// The stream that the config names.
+    /// The stream of the inputs that the configuration names.
     pub(crate) fn new(config: Arc<DedupConfig>) -> Self {
         Self {
             input: Input::new(
@@ -34,7 +35,8 @@ impl Feed {
         }
     }
 
-    /// Fills the chunk with the next records; `false` at the end of the stream. From the first chunk on there is a [`reader`](Self::reader).
+    /// Fills the chunk with the next records; returns `false` at the end of the stream. After the first
+    /// chunk, [`reader`](Self::reader) returns a reader.
     pub(crate) fn next(&mut self, chunk: &mut Chunk) -> Result<bool, Failure> {
         if !self.input.fill(chunk)? {
             return Ok(false);
@@ -45,8 +47,8 @@ impl Feed {
         {
             let name = |source| self.input.name(source);
             if let Some(fault) = chunk.fault {
-                let place = RecordPosition::new(self.config.format.clone());
-                return Err(place.failure(chunk, fault, name(chunk.source)));
+                let position = RecordPosition::new(self.config.format.clone());
+                return Err(position.failure(chunk, fault, name(chunk.source)));
             }
             header.remove_from(chunk, name)?;
         }
@@ -58,7 +60,7 @@ impl Feed {
         Ok(true)
     }
 
-    /// The reader of keys, once the header that has their names was seen.
+    /// The reader of keys. It exists once the header with the names of fields is read.
     pub(crate) fn reader(&mut self) -> Option<&mut KeyReader> {
         self.reader.as_mut()
     }

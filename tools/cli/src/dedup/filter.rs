@@ -14,7 +14,7 @@ pub(crate) fn with_memory(spec: FilterSpec, option: Option<u64>) -> Result<Filte
     match (spec.memory, option) {
         (Some(own), Some(asked)) if own != asked => {
             let allowed = format!("{}, as in --filter", format_bytes(own));
-            Err(SpecError::new("memory", format_bytes(asked), allowed))
+            Err(SpecError::new("--memory", format_bytes(asked), allowed))
         }
         (Some(_), _) => Ok(spec),
         (None, asked) => Ok(spec.memory(asked.unwrap_or(DEFAULT_MEMORY))),

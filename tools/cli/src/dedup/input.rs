@@ -1,4 +1,4 @@
-//! Reads the inputs as one stream and cuts it in chunks of whole records.
+//! Reads the inputs as one stream and cuts it into chunks of whole records.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -10,33 +10,36 @@ use crate::records::chunk::{Chunk, Fault, Problem};
 use crate::records::format::{Format, LastEnd, SharedFormat};
 use crate::signals::Signals;
 
-/// The length of a chunk's buffer, unless a record is longer. Bytes, hashes and all fit in the second-level cache.
+/// The length of a chunk's buffer, unless a record is longer. The bytes and the results of all stages
+/// fit in the second-level cache.
 pub(crate) const CHUNK_BYTES: usize = 256 << 10;
 
 /// The inputs, read one after the other.
 #[derive(Debug)]
 pub(crate) struct Input {
     sources: Vec<Source>,
-    /// Which source is read now.
+    /// The index of the current source.
     at: usize,
     file: Option<File>,
-    /// The beginning of a record whose end was not read yet.
+    /// The start of a record whose end is not read yet.
     tail: Vec<u8>,
     format: SharedFormat,
+    /// The length of the longest record allowed, in bytes.
     longest: usize,
     /// Whether the next record is longer than that.
     overlong: bool,
     last_end: Box<dyn LastEnd>,
-    /// What ended the last record that had a terminator.
+    /// The terminator of the last record that had one.
     terminator: &'static [u8],
     opens_source: bool,
     bytes: u64,
-    /// From the first input on that is open: waiting for a pipe to be opened is not disturbed, so a signal then ends the process.
+    /// Installed once an input is open. Before, a signal ends the process: opening a named pipe may
+    /// block, and nothing would interrupt it.
     signals: Option<Signals>,
 }
 
 impl Input {
-    /// A stream of these inputs, whose records have at most `longest` bytes.
+    /// A stream of these inputs, whose records may have at most `longest` bytes.
     pub(crate) fn new(sources: Vec<Source>, format: SharedFormat, longest: usize) -> Self {
         Self {
             sources,
@@ -64,16 +67,17 @@ impl Input {
         self.sources[source].name()
     }
 
-    /// How many bytes were read.
+    /// The number of bytes read so far.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Fills the chunk with the next whole records of one input; `false` at the end of the last input, or if a signal asks for the end:
-    /// what was read of a record that had not ended by then is dropped.
+    /// Fills the chunk with the next whole records of one input. Returns `false` at the end of the last
+    /// input, or if a signal ends the stream; an incomplete last record is then dropped.
     ///
-    /// It returns as soon as one read brought the end of a record, so records of a slow producer do not wait for a full buffer.
-    /// An input that ends inside of a quoted field, or a record that is too long, gives a chunk without records and with a fault.
+    /// It returns as soon as a read contains the end of a record, so the records of a slow producer do
+    /// not wait for a full buffer. An input that ends inside a quoted field, or a record that is too
+    /// long, yields a chunk without records and with a fault.
     pub(crate) fn fill(&mut self, chunk: &mut Chunk) -> Result<bool, Failure> {
         chunk.clear();
         while let Some(source) = self.sources.get(self.at) {
@@ -164,9 +168,10 @@ impl Input {
     }
 }
 
-/// Where the first record that is longer than `longest` begins, among the chunk's records and the beginning of one up to `len`.
+/// The start of the first record longer than `longest`, among the chunk's records and the incomplete
+/// one after them, which ends at `len` so far.
 fn first_overlong(chunk: &Chunk, len: usize, format: &dyn Format, longest: usize) -> Option<usize> {
-    // Hardly ever is the whole chunk longer than a record may be.
+    // A chunk is rarely longer than the longest record allowed; only then search its records.
     if chunk.filled > longest {
         let mut ends = Vec::new();
         format.record_ends(&chunk.bytes[..chunk.filled], chunk.mark, &mut ends);
@@ -181,8 +186,8 @@ fn first_overlong(chunk: &Chunk, len: usize, format: &dyn Format, longest: usize
     (len - chunk.filled > longest).then_some(chunk.filled)
 }
 
-/// Makes sure that at least half of the buffer is free behind `used` bytes: it grows for long records, as far as
-/// these may be `longest`, and shrinks after them.
+/// Keeps at least half of the buffer free after `used` bytes. The buffer grows for long records, up to
+/// `longest`, and shrinks after them.
 fn make_room(
     bytes: &mut Vec<u8>,
     used: usize,
@@ -193,7 +198,7 @@ fn make_room(
     while wanted / 2 < used {
         wanted *= 2;
     }
-    // More than the longest is not used before it is refused.
+    // One byte more than the longest record suffices to reject it.
     let wanted = wanted.min(longest.saturating_add(1).max(CHUNK_BYTES));
     if wanted > bytes.len() {
         bytes
@@ -207,7 +212,7 @@ fn make_room(
     Ok(())
 }
 
-/// Reads what there is as soon as there is something; `None` if a signal came first.
+/// Blocks until the file has data and reads it; `None` if a signal arrives first.
 fn read(file: &mut File, signals: &Signals, buffer: &mut [u8]) -> io::Result<Option<usize>> {
     while signals.wait_for(file)? {
         match file.read(buffer) {

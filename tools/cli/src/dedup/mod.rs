@@ -1,7 +1,11 @@
-//! `echoless dedup`: the stages of the data path, and the runs that take every chunk through them.
+//! `echoless dedup`: the stages of the data path, and the loops that pass every chunk through them.
 //!
-//! A chunk is filled ([`feed`]), read (records found, keys hashed), judged and written ([`delivery`]). Reading needs nothing but the
-//! chunk; filling, judging and writing go in the order of the stream, on one thread ([`pipeline`]) or several ([`parallel`]).
+//! ```text
+//! fill (feed) -> read records, hash keys -> filter -> write (delivery)
+//! ```
+//!
+//! Reading depends on nothing but the chunk. Filling, filtering and writing happen in the order of the
+//! stream, on one thread ([`pipeline`]) or several ([`parallel`]).
 
 mod delivery;
 mod feed;

@@ -1,4 +1,4 @@
-//! Writes runs of records straight out of a chunk, many in one system call.
+//! Writes runs of records straight from a chunk, many per system call.
 
 use std::io::{self, ErrorKind, IoSlice, Seek, Write};
 
@@ -8,23 +8,23 @@ use crate::files::Opened;
 use crate::records::chunk::Chunk;
 use crate::records::format::{Format, SharedFormat};
 
-/// How many runs go into one system call; no system takes more than 1024.
+/// The number of runs per system call. No system accepts more than 1024.
 const RUNS_AT_ONCE: usize = 512;
 
-/// A file that records are written to. Nothing is held back: after a call, all that was given is written.
+/// A file that records are written to. It does not buffer: every call writes all of its records.
 #[derive(Debug)]
 pub(crate) struct Sink {
     target: Opened,
-    /// Whether its reader may go away when it has seen enough.
+    /// Whether a reader that closes the pipe is no error.
     main_stream: bool,
     format: SharedFormat,
-    /// The terminator that the last record written still lacks.
+    /// The terminator to write before the next record, because the last one lacks its own.
     owed: Option<&'static [u8]>,
     bytes: u64,
 }
 
 impl Sink {
-    /// A sink for the records that the run is for, framed like this.
+    /// A sink for the main output of records.
     pub(crate) fn main(target: Opened, format: SharedFormat) -> Self {
         Self {
             main_stream: target.is_stdout,
@@ -32,7 +32,7 @@ impl Sink {
         }
     }
 
-    /// A sink for what is wanted besides. All of it is: a reader that goes away there has lost something.
+    /// A sink for another output. It must be complete, so a reader that closes the pipe is an error.
     pub(crate) fn side(target: Opened, format: SharedFormat) -> Self {
         Self {
             target,
@@ -43,12 +43,12 @@ impl Sink {
         }
     }
 
-    /// Makes room for the run's own output, once nothing can refuse the run any more.
-    pub(crate) fn empty(&mut self) -> Result<(), Failure> {
-        self.target.empty()
+    /// Truncates the file. Call it only once nothing can reject the run any more.
+    pub(crate) fn truncate(&mut self) -> Result<(), Failure> {
+        self.target.truncate()
     }
 
-    /// How many bytes were written.
+    /// The number of bytes of records written, headers included.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -61,7 +61,7 @@ impl Sink {
         )
     }
 
-    /// Writes what is no record.
+    /// Writes text that is not a record.
     pub(crate) fn write_text(&mut self, text: &str) -> Result<(), Failure> {
         self.target
             .file
@@ -69,7 +69,8 @@ impl Sink {
             .map_err(Failure::writing(&self.target.name, self.main_stream))
     }
 
-    /// Writes records, given as runs of adjacent ones. If the last has no terminator, and others follow some day, `terminator` comes between.
+    /// Writes runs of adjacent records. If the last one lacks its terminator, `terminator` is written
+    /// before any later record.
     pub(crate) fn write_records<'a>(
         &mut self,
         runs: impl IntoIterator<Item = &'a [u8], IntoIter: Clone>,
@@ -78,7 +79,7 @@ impl Sink {
         let runs = runs.into_iter();
         let before = self.bytes;
         self.try_write(runs.clone(), terminator).map_err(|error| {
-            self.take_back_partial(runs, self.bytes - before);
+            self.remove_partial(runs, self.bytes - before);
             Failure::writing(&self.target.name, self.main_stream)(error)
         })
     }
@@ -90,7 +91,8 @@ impl Sink {
     ) -> io::Result<()> {
         let mut slices = [IoSlice::new(&[]); RUNS_AT_ONCE];
         loop {
-            // Records never run together: the terminator that the input did not have comes when it is known that more follows.
+            // Records must not merge: supply a terminator that the input lacks once another record
+            // follows.
             let terminators = usize::from(self.owed.is_some());
             slices[0] = IoSlice::new(self.owed.unwrap_or_default());
             let mut filled = terminators;
@@ -113,10 +115,11 @@ impl Sink {
         }
     }
 
-    /// Cuts off the part of a record that a failed call left at the end of a plain file; `written` bytes of the call's `runs` are there.
+    /// Removes the part of a record that a failed call left at the end of a regular file, after
+    /// `written` bytes of the call's `runs`.
     ///
-    /// The failure itself is what is reported; if cutting fails as well, there is nothing to be done about it.
-    fn take_back_partial<'a>(&mut self, runs: impl Iterator<Item = &'a [u8]>, written: u64) {
+    /// An error here is ignored: the caller reports the failure of the write.
+    fn remove_partial<'a>(&mut self, runs: impl Iterator<Item = &'a [u8]>, written: u64) {
         let partial = partial_bytes(&*self.format, self.owed, runs, written);
         let Ok(metadata) = self.target.file.metadata() else {
             return;
@@ -128,7 +131,7 @@ impl Sink {
     }
 }
 
-/// How many of the `written` bytes of `runs` belong to a record that was not written as a whole.
+/// The number of the `written` bytes of `runs` that belong to an incomplete record.
 fn partial_bytes<'a>(
     format: &dyn Format,
     owed: Option<&[u8]>,
@@ -158,7 +161,7 @@ fn partial_bytes<'a>(
     0
 }
 
-/// Writes all of the slices, and adds to `bytes` what was written, even if not all was.
+/// Writes all slices. Adds the number of bytes written to `bytes`, also if writing fails halfway.
 fn write_slices(
     file: &mut impl Write,
     mut slices: &mut [IoSlice<'_>],
@@ -184,7 +187,7 @@ mod tests {
     use crate::records::formats::lines;
 
     #[test]
-    fn what_is_partial_goes_back_to_the_last_whole_record() {
+    fn partial_bytes_are_those_after_the_last_whole_record() {
         let runs: [&[u8]; 2] = [b"ab\n\ncd\n", b"e\nf"];
         let expected = [0, 1, 2, 0, 0, 1, 2, 0, 1, 0, 0];
         let format = lines(b',').unwrap();
@@ -197,7 +200,7 @@ mod tests {
         }
     }
 
-    /// Takes two bytes at a time, is interrupted every second time, and is full after `room` bytes.
+    /// Accepts two bytes per call, is interrupted at every second call, and is full after `room` bytes.
     struct Device {
         taken: Vec<u8>,
         room: usize,

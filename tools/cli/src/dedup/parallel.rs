@@ -1,8 +1,16 @@
-//! The data path on several threads, with the very output of one thread.
+//! The data path on several threads, with the same output as on one.
 //!
-//! One thread feeds numbered chunks; it mostly sleeps in reads. Each of the others has a [`Worker`]: it takes the next chunk, finds its records and
-//! hashes their keys, and hands them in to be judged in the order of the chunk numbers. Chunks are delivered in that order too, each by the
-//! thread that has it, when its turn comes. A node of a mesh that waits serves its partition meanwhile.
+//! ```text
+//!               +-> worker: read, hash, filter -+
+//! feed -> queue +-> worker: read, hash, filter -+-> delivery, in the order of the chunk numbers
+//!   ^           +-> worker: read, hash, filter -+       |
+//!   +------------------- recycled chunks ---------------+
+//! ```
+//!
+//! One thread feeds numbered chunks; it is mostly blocked in reads. Each other thread has a
+//! [`Worker`]: it pops the next chunk, finds its records, hashes their keys and submits them to the
+//! filter, which handles chunks in the order of their numbers. The thread that holds a chunk delivers
+//! it when its number is next. A node of a mesh serves its partition while it waits.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,24 +30,25 @@ use crate::failure::Failure;
 use crate::records::chunk::Chunk;
 use crate::records::keys::KeyReader;
 
-/// How many chunks a thread has handed in at a time: while the verdicts of one are on their way, it reads the next.
+/// The number of chunks a thread has submitted at a time: it reads the next ones while the verdicts
+/// of one are under way.
 const IN_FLIGHT: usize = 6;
 
-/// How many chunks there are for each thread: those in flight, one being read, one waiting.
+/// The number of chunks per thread: those in flight, one being read, one in the queue.
 const CHUNKS_PER_WORKER: usize = IN_FLIGHT + 2;
 
-/// How the stream went, with the signal that ended it, if one did; and the filter, in as many parts as it was cut in.
+/// The outcome of the stream, with the signal that ended it, if one did; and the parts of the filter.
 pub(super) type Passed<F> = (Result<Option<u8>, Failure>, Vec<F>);
 
-/// What the feed and the workers share.
+/// The state that the feed and the workers share.
 struct ChunkQueue {
     chunks: ArrayQueue<(u64, Chunk)>,
-    /// Set before the first chunk comes.
+    /// Set before the first chunk is pushed.
     reader: OnceLock<KeyReader>,
-    /// How the feed ended; set before `ended`.
+    /// The outcome of the feed; set before `ended`.
     end: Mutex<Result<Option<u8>, Failure>>,
     ended: AtomicBool,
-    /// A chunk could not be delivered: nothing more is wanted.
+    /// Set when delivery fails: the remaining chunks are dropped.
     stopped: AtomicBool,
     workers: Vec<Doorbell>,
 }
@@ -51,19 +60,23 @@ impl ChunkQueue {
         }
     }
 
-    /// Says that nothing more is wanted.
+    /// Stops the feed and the workers.
     fn stop(&self) {
+        // Release: pairs with the Acquire in `is_stopped`. A thread that sees the flag also sees the
+        // failure stored before it.
         self.stopped.store(true, Ordering::Release);
         self.wake_workers();
     }
 
-    /// Says how the feed ended; only the first time counts.
-    fn end(&self, how: Result<Option<u8>, Failure>) {
+    /// Records the outcome of the feed. Only the first call counts.
+    fn end(&self, outcome: Result<Option<u8>, Failure>) {
+        // Relaxed: only the feed thread stores and loads here.
         if self.ended.load(Ordering::Relaxed) {
             return;
         }
-        *lock(&self.end) = how;
-        // Release: pairs with the Acquire in `is_exhausted`.
+        *lock(&self.end) = outcome;
+        // Release: pairs with the Acquire in `is_exhausted`. A thread that sees the flag also sees the
+        // outcome and every chunk pushed before.
         self.ended.store(true, Ordering::Release);
         self.wake_workers();
     }
@@ -73,7 +86,8 @@ impl ChunkQueue {
         self.stopped.load(Ordering::Acquire)
     }
 
-    /// Whether no chunk is left or will come. The flag is read first: what was queued before it was set is then seen.
+    /// Whether the queue is empty and stays so. The flag is loaded first: a queue that is empty after
+    /// that stays empty, while in the other order a chunk could be pushed in between.
     fn is_exhausted(&self) -> bool {
         // Acquire: pairs with the Release in `end`.
         self.is_stopped() || self.ended.load(Ordering::Acquire) && self.chunks.is_empty()
@@ -82,7 +96,7 @@ impl ChunkQueue {
 
 /// The order of delivery.
 struct DeliveryOrder<'a> {
-    /// The number of the chunk that is delivered next.
+    /// The number of the next chunk to deliver.
     next: AtomicU64,
     delivery: Mutex<&'a mut Delivery>,
     failure: Mutex<Option<Failure>>,
@@ -90,12 +104,12 @@ struct DeliveryOrder<'a> {
 }
 
 impl DeliveryOrder<'_> {
-    fn is(&self, number: u64) -> bool {
+    fn is_next(&self, number: u64) -> bool {
         // Acquire: pairs with the Release in `deliver`.
         self.next.load(Ordering::Acquire) == number
     }
 
-    /// Delivers the chunk whose turn it is, unless an earlier one failed.
+    /// Delivers the next chunk, unless an earlier one failed.
     fn deliver(&self, number: u64, chunk: &mut Chunk) {
         if !self.queue.is_stopped() {
             let delivered = lock(&self.delivery).deliver(chunk);
@@ -104,16 +118,17 @@ impl DeliveryOrder<'_> {
                 self.queue.stop();
             }
         }
-        // Release: who has the next turn sees what this one did.
+        // Release: pairs with the Acquire in `is_next`. The thread with the next chunk sees the outputs
+        // and counts of this one.
         self.next.store(number + 1, Ordering::Release);
         self.queue.wake_workers();
     }
 }
 
-/// Takes the whole stream through the stages, on a thread for each worker, and one that reads.
+/// Passes the whole stream through the stages, on one thread per worker and one that reads.
 ///
 /// # Errors
-/// [`Failure`] if the threads cannot be set up. How the stream itself went is in what is returned.
+/// [`Failure`] if the threads cannot be set up. The outcome of the stream itself is in [`Passed`].
 pub(super) fn pass<S: Worker>(
     config: &Arc<DedupConfig>,
     workers: Vec<S>,
@@ -131,17 +146,17 @@ pub(super) fn pass<S: Worker>(
     });
     let (recycle, recycled) = crossbeam_channel::bounded(threads * CHUNKS_PER_WORKER);
     for _ in 0..threads * CHUNKS_PER_WORKER {
-        // The channel has room for all of them.
+        // Cannot fail: the channel has room for all chunks.
         let _ = recycle.try_send(Chunk::default());
     }
     let source = Feed::new(Arc::clone(config));
     let feeding = Arc::clone(&queue);
-    // Not joined: when the stream is given up it may be waiting for a slow producer.
+    // Not joined: when the stream is abandoned, the thread may be blocked on a slow producer.
     thread::Builder::new()
         .name("echoless-feed".into())
         .spawn(move || feed(source, &feeding, &recycled))
         .map_err(Failure::file("a thread"))?;
-    let turns = DeliveryOrder {
+    let order = DeliveryOrder {
         next: AtomicU64::new(0),
         delivery: Mutex::new(delivery),
         failure: Mutex::new(None),
@@ -149,13 +164,14 @@ pub(super) fn pass<S: Worker>(
     };
     let filters = thread::scope(|scope| {
         let run = |(worker, core)| {
-            let (turns, recycle) = (&turns, recycle.clone());
+            let (order, recycle) = (&order, recycle.clone());
             thread::Builder::new().spawn_scoped(scope, move || {
-                pin(core).inspect_err(|_| turns.queue.stop())?;
-                run_worker(worker, turns, &recycle)
+                pin(core).inspect_err(|_| order.queue.stop())?;
+                run_worker(worker, order, &recycle)
             })
         };
-        // If one cannot start, its worker is dropped with the others that have no thread, and those that have one hear of it.
+        // If a thread cannot start, the remaining workers are dropped and the running ones see the
+        // disconnect.
         let threads: Vec<_> = (workers.into_iter().zip(cores).map(run))
             .collect::<Result<_, _>>()
             .map_err(|error| {
@@ -169,18 +185,18 @@ pub(super) fn pass<S: Worker>(
         });
         all_or_cause(ends.collect())
     })?;
-    let passed = match lock(&turns.failure).take() {
+    let passed = match lock(&order.failure).take() {
         Some(failure) => Err(failure),
         None => std::mem::replace(&mut *lock(&queue.end), Ok(None)),
     };
     Ok((passed, filters.into_iter().flatten().collect()))
 }
 
-/// Fills chunks until the stream ends, fails, or is no longer wanted.
+/// Fills chunks until the stream ends, fails, or is stopped.
 fn feed(mut source: Feed, queue: &ChunkQueue, recycled: &Receiver<Chunk>) {
     let _unwinding = EndsWhenPanicking(queue);
     let mut number = 0;
-    // The workers keep their ends of the channel until they are done.
+    // The workers keep their ends of the channel until the stream ends.
     while let Ok(mut chunk) = recycled.recv() {
         match source.next(&mut chunk) {
             Ok(true) => {}
@@ -190,7 +206,7 @@ fn feed(mut source: Feed, queue: &ChunkQueue, recycled: &Receiver<Chunk>) {
         if let Some(reader) = source.reader() {
             queue.reader.get_or_init(|| reader.clone());
         }
-        // There is room for all chunks there are.
+        // Cannot fail: the queue has room for all chunks.
         let _ = queue.chunks.push((number, chunk));
         number += 1;
         queue.wake_workers();
@@ -201,7 +217,7 @@ fn feed(mut source: Feed, queue: &ChunkQueue, recycled: &Receiver<Chunk>) {
     queue.end(Ok(None));
 }
 
-/// Ends the stream with an error if the thread that feeds panics: the others would wait for it.
+/// Ends the stream with an error if the feed thread panics. Otherwise the workers would wait for it.
 struct EndsWhenPanicking<'a>(&'a ChunkQueue);
 
 impl Drop for EndsWhenPanicking<'_> {
@@ -212,17 +228,18 @@ impl Drop for EndsWhenPanicking<'_> {
     }
 }
 
-/// The life of a thread: takes chunks while there are any, delivers them in their turns, and is there for the others until all are done.
+/// Runs one thread: pops chunks, submits them, delivers them in order, and serves its partition until
+/// all threads are done.
 fn run_worker<S: Worker>(
     mut worker: S,
-    turns: &DeliveryOrder<'_>,
+    order: &DeliveryOrder<'_>,
     recycle: &Sender<Chunk>,
 ) -> Result<Option<S::Filter>, Failure> {
-    let queue = turns.queue;
+    let queue = order.queue;
     let mut reader: Option<KeyReader> = None;
-    let mut handed_in: VecDeque<(u64, Chunk)> = VecDeque::new();
+    let mut submitted: VecDeque<(u64, Chunk)> = VecDeque::new();
     loop {
-        if handed_in.len() < IN_FLIGHT
+        if submitted.len() < IN_FLIGHT
             && !queue.is_stopped()
             && let Some((number, mut chunk)) = queue.chunks.pop()
         {
@@ -232,22 +249,23 @@ fn run_worker<S: Worker>(
             if let Some(reader) = &mut reader {
                 reader.read(&mut chunk);
             }
-            worker.hand_in(number, &chunk.hashes)?;
-            handed_in.push_back((number, chunk));
-        } else if let Some((number, mut chunk)) = handed_in.pop_front() {
-            worker.judge(&mut chunk, || turns.is(number))?;
-            turns.deliver(number, &mut chunk);
-            // Fails only if the feed has ended, and then nobody needs the memory.
+            worker.submit(number, &chunk.hashes)?;
+            submitted.push_back((number, chunk));
+        } else if let Some((number, mut chunk)) = submitted.pop_front() {
+            worker.observe(&mut chunk, || order.is_next(number))?;
+            order.deliver(number, &mut chunk);
+            // Fails only if the feed has ended, and then the chunk is not needed any more.
             let _ = recycle.send(chunk);
         } else if queue.is_exhausted() {
-            return Ok(worker.leave()?);
+            return Ok(worker.finish()?);
         } else {
             worker.wait_until(|| queue.is_exhausted() || !queue.chunks.is_empty())?;
         }
     }
 }
 
-/// What the threads give back, or why not: that another thread is gone is no cause if there is a better one.
+/// The parts that the threads return, or the cause of a failure. A disconnect only follows from a
+/// failure elsewhere, so any other failure is preferred.
 fn all_or_cause<T>(ends: Vec<Result<T, Failure>>) -> Result<Vec<T>, Failure> {
     let mut given = Vec::new();
     let mut cause = None;
@@ -263,7 +281,7 @@ fn all_or_cause<T>(ends: Vec<Result<T, Failure>>) -> Result<Vec<T>, Failure> {
     cause.map_or(Ok(given), Err)
 }
 
-/// A mutex whose holder panicked is taken all the same: the panic itself ends the run.
+/// Locks a mutex even if a holder panicked: the panic itself ends the run.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -273,16 +291,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_cause_is_told_and_not_what_followed() {
-        let lost = || Failure::Thread(echoless::Disconnected::Peer(1));
-        let told = |ends| all_or_cause::<u8>(ends).map_err(|failure| failure.to_string());
-        assert_eq!(told(vec![Ok(1), Ok(2)]), Ok(vec![1, 2]));
-        assert_eq!(told(vec![Ok(1), Err(lost())]), Err(lost().to_string()));
+    fn the_cause_is_reported_and_not_its_consequences() {
+        let disconnected = || Failure::Thread(echoless::Disconnected::Peer(1));
+        let reported = |ends| all_or_cause::<u8>(ends).map_err(|failure| failure.to_string());
+        assert_eq!(reported(vec![Ok(1), Ok(2)]), Ok(vec![1, 2]));
+        assert_eq!(
+            reported(vec![Ok(1), Err(disconnected())]),
+            Err(disconnected().to_string())
+        );
         for ends in [
-            vec![Err(lost()), Err(Failure::Feed)],
-            vec![Err(Failure::Feed), Err(lost())],
+            vec![Err(disconnected()), Err(Failure::Feed)],
+            vec![Err(Failure::Feed), Err(disconnected())],
         ] {
-            assert_eq!(told(ends), Err(Failure::Feed.to_string()));
+            assert_eq!(reported(ends), Err(Failure::Feed.to_string()));
         }
     }
 
@@ -300,12 +321,12 @@ mod tests {
         let panicked = thread::scope(|scope| {
             let feeding = scope.spawn(|| {
                 let _unwinding = EndsWhenPanicking(&queue);
-                panic!("as this test wants it");
+                panic!("expected by this test");
             });
             feeding.join().is_err()
         });
         assert!(panicked && queue.is_exhausted());
-        // How it ended first is how it ended.
+        // A later outcome does not replace the first.
         queue.end(Ok(None));
         assert!(matches!(*lock(&queue.end), Err(Failure::Feed)));
     }

@@ -1,4 +1,4 @@
-//! Threads kept on cores of their own.
+//! `--pin`: threads on cores of their own.
 
 use std::num::NonZeroUsize;
 use std::thread::available_parallelism;
@@ -6,30 +6,33 @@ use std::thread::available_parallelism;
 use echoless::assembly::pin_thread;
 use echoless::{Pinning, SpecError};
 
-/// The core of each thread; `None` everywhere unless `--pin` was given.
+/// The core of each thread; all `None` without `--pin`.
+///
+/// # Errors
+/// [`SpecError`] if there are more threads than cores, or the system does not list its cores.
 pub(crate) fn cores(pin: bool, threads: usize) -> Result<Vec<Option<usize>>, SpecError> {
     if !pin {
         return Ok(vec![None; threads]);
     }
     let cores = available_parallelism().map_or(1, NonZeroUsize::get);
     if threads > cores {
-        let allowed = format!("1 to {cores} with --pin, a core for each");
-        return Err(SpecError::new("threads", threads.to_string(), allowed));
+        let allowed = format!("1 to {cores} with --pin, one for each core");
+        return Err(SpecError::new("--threads", threads.to_string(), allowed));
     }
-    let places = Pinning::Spread.cores(threads)?;
-    if places.contains(&None) {
-        let allowed = "nothing, for this system does not say which cores there are";
-        return Err(SpecError::new("pin", "a core for each thread", allowed));
+    let pinned = Pinning::Spread.cores(threads)?;
+    if pinned.contains(&None) {
+        let allowed = "no pinning on a system that does not list its cores";
+        return Err(SpecError::new("--pin", "flag", allowed));
     }
-    Ok(places)
+    Ok(pinned)
 }
 
-/// Has this thread stay on a core, if one is given.
+/// Pins this thread to a core, if one is given.
 pub(crate) fn pin(core: Option<usize>) -> Result<(), SpecError> {
     if pin_thread(core) {
         return Ok(());
     }
     let asked = core.map_or_else(String::new, |core| format!("core {core}"));
-    let allowed = "a core that the system lets this process choose";
-    Err(SpecError::new("pin", asked, allowed))
+    let allowed = "a core that this process may use";
+    Err(SpecError::new("--pin", asked, allowed))
 }

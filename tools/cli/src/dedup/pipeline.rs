@@ -1,4 +1,4 @@
-//! A run: a feed of chunks, a filter that judges them, a delivery of what comes out, on one thread or on several.
+//! A run: feed, filter and delivery, on one thread or several.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -29,41 +29,41 @@ pub(crate) fn run(config: DedupConfig) -> Result<ExitCode, Failure> {
     let most = filter::most_threads(&spec).min(sizing::most_threads(config.input_bytes));
     let threads = config.threads.count(most);
     cores(config.pin, threads)?;
-    let judge = match spec.form {
-        _ if threads == 1 => Judge::Alone(spec.build()?),
-        Form::Line => Judge::Parts(spec.build_partitions(threads)?),
-        _ => Judge::Serial(spec.build()?, threads),
+    let shared = match spec.form {
+        _ if threads == 1 => SharedFilter::Alone(spec.build()?),
+        Form::Line => SharedFilter::Partitions(spec.build_partitions(threads)?),
+        _ => SharedFilter::Serial(spec.build()?, threads),
     };
-    run_with(&config, began, judge)
+    run_with(&config, began, shared)
 }
 
-/// A filter, and the threads that have it.
-enum Judge<F> {
-    /// This one.
+/// A filter, and how threads share it.
+enum SharedFilter<F> {
+    /// One thread has it.
     Alone(F),
-    /// As many as it has parts.
-    Parts(Partitioned<F>),
-    /// So many, one at a time, because it cannot be cut.
+    /// Each thread owns a partition.
+    Partitions(Partitioned<F>),
+    /// This many threads use it in turns, because it cannot be partitioned.
     Serial(F, usize),
 }
 
 fn run_with<F: Filter>(
     config: &Arc<DedupConfig>,
     began: Instant,
-    judge: Judge<F>,
+    filter: SharedFilter<F>,
 ) -> Result<ExitCode, Failure> {
     let mut delivery = Delivery::open(config, began)?;
-    let (threads, (passed, filters)) = match judge {
-        Judge::Alone(mut filter) => {
+    let (threads, (passed, filters)) = match filter {
+        SharedFilter::Alone(mut filter) => {
             pin(cores(config.pin, 1)?[0])?;
             let passed = pass(Feed::new(Arc::clone(config)), &mut filter, &mut delivery);
             (1, (passed, vec![filter]))
         }
-        Judge::Parts(parts) => {
+        SharedFilter::Partitions(parts) => {
             let nodes = Mesh::builder(parts).build()?.into_nodes();
             (nodes.len(), parallel::pass(config, nodes, &mut delivery)?)
         }
-        Judge::Serial(filter, threads) => {
+        SharedFilter::Serial(filter, threads) => {
             let workers = serial_workers(filter, threads);
             (threads, parallel::pass(config, workers, &mut delivery)?)
         }
@@ -71,7 +71,8 @@ fn run_with<F: Filter>(
     delivery.conclude(config, passed, || report_of(&filters), threads)
 }
 
-/// Takes the whole stream through the stages, on this thread; tells which signal ended it, if one did.
+/// Passes the whole stream through the stages on this thread. Returns the signal that ended it, if one
+/// did.
 fn pass(
     mut feed: Feed,
     filter: &mut impl Filter,

@@ -1,4 +1,5 @@
-//! A line on the terminal while the run lasts: bytes, rate and, where the length of the inputs is known, the time left.
+//! The progress line on the terminal: bytes, rate and, if the length of the inputs is known, the time
+//! left.
 
 use std::io::{self, IsTerminal};
 
@@ -8,14 +9,14 @@ const KNOWN_LENGTH: &str =
     "{decimal_bytes} of {decimal_total_bytes}  {percent} %  {decimal_bytes_per_sec}  {eta} left";
 const UNKNOWN_LENGTH: &str = "{decimal_bytes}  {decimal_bytes_per_sec}  {elapsed}";
 
-/// The progress of a run; it disappears with the value.
+/// A progress line. Dropping it clears the line.
 #[derive(Debug)]
 pub(crate) struct Progress {
     bar: ProgressBar,
 }
 
 impl Progress {
-    /// Shows progress if standard error is a terminal, unless records are written to a terminal as well.
+    /// Shows progress if standard error is a terminal, unless records go to a terminal as well.
     pub(crate) fn new(total_bytes: Option<u64>, wanted: bool, records_on_stdout: bool) -> Self {
         let among_records = records_on_stdout && io::stdout().is_terminal();
         if !wanted || !io::stderr().is_terminal() || among_records {
@@ -33,12 +34,12 @@ impl Progress {
         Self { bar }
     }
 
-    /// Says how many bytes were read so far.
+    /// Sets the number of bytes read so far.
     pub(crate) fn set(&self, bytes: u64) {
         self.bar.set_position(bytes);
     }
 
-    /// Leaves the terminal to what comes after the run.
+    /// Clears the line.
     pub(crate) fn end(&self) {
         self.bar.finish_and_clear();
     }

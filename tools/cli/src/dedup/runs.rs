@@ -2,18 +2,25 @@
 
 use std::ops::Range;
 
-/// The runs of records whose bit is clear (or, inverted, set), in order: as long as possible, none empty.
+/// The longest runs of records whose bit is clear, or set, in order; none is empty.
 ///
-/// A bit of `edges` is set where a record's verdict differs from the one before, so 64 records alike cost one comparison.
+/// A bit of `edges` is set where a verdict differs from the one before, so a word of 64 equal verdicts
+/// costs one comparison.
+///
+/// ```text
+/// word         0 0 1 1 1 0     bit 0 first; 1 is outside of a run
+/// shifted in   1 0 0 1 1 1     the verdict of the record before
+/// edges        1 0 1 0 0 1     runs 0..2 and 5..
+/// ```
 #[derive(Debug, Clone)]
 pub(crate) struct Runs<'a> {
     words: std::slice::Iter<'a, u64>,
     flip: u64,
     records: usize,
-    /// The record of bit 0 of `edges`.
+    /// The number of the record at bit 0 of `edges`.
     base: usize,
     edges: u64,
-    /// Whether the last record of the last word looked at is outside of a run.
+    /// 1 if the last record of the previous word is outside of a run, else 0.
     outside: u64,
 }
 
@@ -31,7 +38,7 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// The next record that begins a run or follows one.
+    /// The number of the next record that begins a run or follows one.
     #[inline]
     fn next_edge(&mut self) -> Option<usize> {
         while self.edges == 0 {
@@ -51,7 +58,7 @@ impl Iterator for Runs<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<Range<usize>> {
-        // The bits past the last record may look like a run.
+        // The unused bits of the last word may form a run.
         let start = self.next_edge().filter(|start| *start < self.records)?;
         let end = self
             .next_edge()

@@ -1,6 +1,8 @@
-//! A thread's way to the filter: a node of a mesh that owns one partition, or a turn at the one filter that cannot be cut.
+//! How a thread reaches the filter: as a node of a mesh that owns one partition, or in turns at a
+//! filter that cannot be partitioned.
 //!
-//! Either way chunks are judged in the order of their numbers, so the verdicts are those of one thread.
+//! Either way the filter handles chunks in the order of their numbers, so the verdicts are those of
+//! one thread.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
@@ -10,44 +12,46 @@ use echoless::{Disconnected, Filter, KeyHash, Node};
 
 use crate::records::chunk::Chunk;
 
-/// What a thread needs of the filter, and of the other threads while it waits.
+/// A thread's access to the filter, and its way to wait for other threads.
 pub(super) trait Worker: Send {
     type Filter: Filter;
 
-    /// Takes note of the next chunk of this thread.
-    fn hand_in(&mut self, number: u64, keys: &[KeyHash]) -> Result<(), Disconnected>;
+    /// Submits the keys of this thread's next chunk.
+    fn submit(&mut self, number: u64, keys: &[KeyHash]) -> Result<(), Disconnected>;
 
-    /// Judges the oldest chunk that was handed in, and waits for its turn to be delivered.
-    fn judge(
+    /// Stores the verdicts of the oldest submitted chunk in it, and waits until `is_next` holds: the
+    /// chunk is then the next one to deliver.
+    fn observe(
         &mut self,
         chunk: &mut Chunk,
-        is_turn: impl FnMut() -> bool,
+        is_next: impl FnMut() -> bool,
     ) -> Result<(), Disconnected>;
 
-    /// Waits until the condition holds. Whoever makes it true rings the [`doorbell`](Self::doorbell).
+    /// Waits until the condition holds. The thread that makes it true must ring the
+    /// [`doorbell`](Self::doorbell) afterwards.
     fn wait_until(&mut self, condition: impl FnMut() -> bool) -> Result<(), Disconnected>;
 
-    /// Wakes this thread.
+    /// A handle that wakes this thread.
     fn doorbell(&self) -> Doorbell;
 
-    /// Ends the work of this thread, which nothing else is left to; gives back its part of the filter, if it has one.
-    fn leave(self) -> Result<Option<Self::Filter>, Disconnected>;
+    /// Finishes the work of this thread. Returns its part of the filter, if it owns one.
+    fn finish(self) -> Result<Option<Self::Filter>, Disconnected>;
 }
 
 impl<F: Filter> Worker for Node<F> {
     type Filter = F;
 
-    fn hand_in(&mut self, number: u64, keys: &[KeyHash]) -> Result<(), Disconnected> {
-        self.submit(number, keys)
+    fn submit(&mut self, number: u64, keys: &[KeyHash]) -> Result<(), Disconnected> {
+        Self::submit(self, number, keys)
     }
 
-    fn judge(
+    fn observe(
         &mut self,
         chunk: &mut Chunk,
-        is_turn: impl FnMut() -> bool,
+        is_next: impl FnMut() -> bool,
     ) -> Result<(), Disconnected> {
         self.drain(&mut chunk.verdicts)?;
-        self.serve_until(is_turn)
+        self.serve_until(is_next)
     }
 
     fn wait_until(&mut self, condition: impl FnMut() -> bool) -> Result<(), Disconnected> {
@@ -58,15 +62,16 @@ impl<F: Filter> Worker for Node<F> {
         Self::doorbell(self)
     }
 
-    fn leave(self) -> Result<Option<F>, Disconnected> {
-        self.finish().map(Some)
+    fn finish(self) -> Result<Option<F>, Disconnected> {
+        Self::finish(self).map(Some)
     }
 }
 
-/// One of several threads that share a filter: whose turn it is judges its chunk, the others read theirs meanwhile.
+/// One of several threads that share a filter. The one whose chunk is next uses the filter while the
+/// others read their chunks.
 pub(super) struct SerialWorker<F> {
     number: usize,
-    table: Arc<SharedState<F>>,
+    shared: Arc<SharedState<F>>,
     parker: Parker,
     wait: Wait,
 }
@@ -74,21 +79,21 @@ pub(super) struct SerialWorker<F> {
 struct SharedState<F> {
     filter: Mutex<F>,
     doorbells: Vec<Doorbell>,
-    /// A thread that panicked: its turn never ends.
+    /// The number of a thread that panicked: its turn never ends.
     gone: OnceLock<usize>,
 }
 
-/// So many workers at one filter.
+/// `count` workers that share one filter.
 pub(super) fn serial_workers<F: Filter>(filter: F, count: usize) -> Vec<SerialWorker<F>> {
     let parkers: Vec<Parker> = (0..count).map(|_| Parker::new()).collect();
-    let table = Arc::new(SharedState {
+    let shared = Arc::new(SharedState {
         filter: Mutex::new(filter),
         doorbells: parkers.iter().map(Parker::doorbell).collect(),
         gone: OnceLock::new(),
     });
     let worker = |(number, parker)| SerialWorker {
         number,
-        table: Arc::clone(&table),
+        shared: Arc::clone(&shared),
         parker,
         wait: Wait::auto(count),
     };
@@ -98,24 +103,24 @@ pub(super) fn serial_workers<F: Filter>(filter: F, count: usize) -> Vec<SerialWo
 impl<F: Filter> Worker for SerialWorker<F> {
     type Filter = F;
 
-    fn hand_in(&mut self, _number: u64, _keys: &[KeyHash]) -> Result<(), Disconnected> {
+    fn submit(&mut self, _number: u64, _keys: &[KeyHash]) -> Result<(), Disconnected> {
         Ok(())
     }
 
-    fn judge(
+    fn observe(
         &mut self,
         chunk: &mut Chunk,
-        is_turn: impl FnMut() -> bool,
+        is_next: impl FnMut() -> bool,
     ) -> Result<(), Disconnected> {
-        self.wait_until(is_turn)?;
-        // Nobody else has the turn, so nobody has the lock.
-        let mut filter = (self.table.filter.lock()).unwrap_or_else(PoisonError::into_inner);
+        self.wait_until(is_next)?;
+        // Never blocks: the other threads lock only in their turns.
+        let mut filter = (self.shared.filter.lock()).unwrap_or_else(PoisonError::into_inner);
         filter.observe(&chunk.hashes, &mut chunk.verdicts);
         Ok(())
     }
 
     fn wait_until(&mut self, mut condition: impl FnMut() -> bool) -> Result<(), Disconnected> {
-        let gone = &self.table.gone;
+        let gone = &self.shared.gone;
         self.parker
             .wait_until(self.wait, || condition() || gone.get().is_some());
         gone.get()
@@ -126,19 +131,20 @@ impl<F: Filter> Worker for SerialWorker<F> {
         self.parker.doorbell()
     }
 
-    /// The last to leave has the filter.
-    fn leave(self) -> Result<Option<F>, Disconnected> {
-        let table = Arc::clone(&self.table);
+    /// Returns the filter to the last thread that finishes.
+    fn finish(self) -> Result<Option<F>, Disconnected> {
+        let shared = Arc::clone(&self.shared);
         drop(self);
-        let table = Arc::into_inner(table);
-        Ok(table.map(|table| (table.filter.into_inner()).unwrap_or_else(PoisonError::into_inner)))
+        let shared = Arc::into_inner(shared);
+        Ok(shared
+            .map(|shared| (shared.filter.into_inner()).unwrap_or_else(PoisonError::into_inner)))
     }
 }
 
 impl<F> Drop for SerialWorker<F> {
     fn drop(&mut self) {
-        if thread::panicking() && self.table.gone.set(self.number).is_ok() {
-            for doorbell in &self.table.doorbells {
+        if thread::panicking() && self.shared.gone.set(self.number).is_ok() {
+            for doorbell in &self.shared.doorbells {
                 doorbell.wake();
             }
         }
@@ -149,14 +155,14 @@ impl<F> Drop for SerialWorker<F> {
 mod tests {
     use super::*;
 
-    /// Counts the keys it has judged, and panics on the third.
+    /// Counts the keys it observes, and panics on the third.
     struct Brittle(u64);
 
     impl Filter for Brittle {
         fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
             duplicates.fill(0);
             self.0 += keys.len() as u64;
-            assert!(self.0 < 3, "as this test wants it");
+            assert!(self.0 < 3, "expected by this test");
         }
 
         fn contains(&self, _key: KeyHash) -> bool {
@@ -170,29 +176,29 @@ mod tests {
         }
     }
 
-    fn judge_one_key(worker: &mut SerialWorker<Brittle>) -> Result<(), Disconnected> {
+    fn observe_one_key(worker: &mut SerialWorker<Brittle>) -> Result<(), Disconnected> {
         let mut chunk = Chunk::default();
         chunk.hashes.push(KeyHash(0));
-        worker.judge(&mut chunk, || true)
+        worker.observe(&mut chunk, || true)
     }
 
     #[test]
-    fn the_last_to_leave_has_the_filter() {
+    fn the_last_to_finish_gets_the_filter() {
         let mut workers = serial_workers(Brittle(0), 2);
         for worker in &mut workers {
-            judge_one_key(worker).unwrap();
+            observe_one_key(worker).unwrap();
         }
-        let mut left = workers.into_iter().map(|worker| worker.leave().unwrap());
+        let mut left = workers.into_iter().map(|worker| worker.finish().unwrap());
         assert!(left.next().unwrap().is_none());
         assert_eq!(left.next().unwrap().unwrap().0, 2);
     }
 
     #[test]
-    fn nobody_waits_for_a_thread_that_panicked() {
+    fn waiting_ends_when_another_thread_panics() {
         let mut workers = serial_workers(Brittle(2), 2);
         let (mut second, mut first) = (workers.pop().unwrap(), workers.pop().unwrap());
         let waiting = thread::spawn(move || second.wait_until(|| false));
-        let panicking = thread::spawn(move || judge_one_key(&mut first));
+        let panicking = thread::spawn(move || observe_one_key(&mut first));
         assert!(panicking.join().is_err());
         assert_eq!(waiting.join().unwrap(), Err(Disconnected::Peer(0)));
     }

@@ -10,7 +10,7 @@ use echoless_lab::plots;
 
 use crate::config::EvalConfig;
 use crate::failure::Failure;
-use crate::lab_output::{LabTargets, Progress};
+use crate::lab::output::{LabTargets, Progress};
 use report::EvalReport;
 
 /// Runs `echoless eval`.

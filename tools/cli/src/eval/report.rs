@@ -7,7 +7,7 @@ use echoless_lab::oracle::Score;
 use echoless_lab::stream::Stream;
 use serde_json::{Value, json};
 
-use crate::lab_output::{Written, aligned, percent, quoted};
+use crate::lab::output::{Written, aligned, percent, quoted};
 use crate::number::grouped;
 
 /// The results of a run.

@@ -28,7 +28,7 @@ impl Lines {
         let shortest = shortest.unwrap_or(PER_WORD + 1);
         if !(shortest..=LONGEST).contains(&length) {
             return Err(SpecError::new(
-                "record-bytes",
+                "--record-bytes",
                 length.to_string(),
                 format!("{shortest} to {LONGEST} for {count} different lines"),
             ));

@@ -79,7 +79,7 @@ pub(crate) fn run(config: &GenConfig) -> Result<ExitCode, Failure> {
 fn write(config: &GenConfig, record: &impl Record) -> Result<ExitCode, Failure> {
     let mut targets = Targets::new(&[]);
     let mut output = targets.open(&config.output)?;
-    output.empty()?;
+    output.truncate()?;
     let mut batch = Vec::with_capacity(BATCH_BYTES + (BATCH_BYTES >> 2));
     if config.header {
         batch.extend_from_slice(record.header());

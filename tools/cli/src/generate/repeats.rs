@@ -23,7 +23,7 @@ impl SourceRule {
     /// The choice of the record `gap` positions back.
     pub(crate) fn gap(gap: u64) -> Result<Self, SpecError> {
         if gap == 0 {
-            return Err(SpecError::new("gap", "0", "1 or more records back"));
+            return Err(SpecError::new("--gap", "0", "1 record back or more"));
         }
         Ok(Self::Gap(gap))
     }
@@ -40,7 +40,7 @@ impl FromStr for SourceRule {
                 Ok(Self::Zipf(Zipf::new(exponent)))
             }
             _ => Err(SpecError::new(
-                "distribution",
+                "--distribution",
                 text,
                 "uniform, zipf or zipf:EXPONENT with an exponent above 0 and at most 10",
             )),

@@ -8,14 +8,14 @@ use echoless_lab::plan::nanoseconds_per_key;
 
 use crate::config::PlanConfig;
 use crate::failure::Failure;
-use crate::lab_output::{LabTargets, Progress, write_stdout};
+use crate::lab::output::{LabTargets, Progress, write_stdout};
 use report::{PlanReport, Row};
 
 /// Runs `echoless plan`.
 pub(crate) fn run(config: &PlanConfig) -> Result<ExitCode, Failure> {
     let mut targets = LabTargets::open(&config.outputs, config.input.source())?;
     let progress = Progress::new(None, config.outputs.quiet);
-    let (request, plan) = config.answer(&progress)?;
+    let (request, plan) = config.plan(&progress)?;
     drop(progress);
     if config.spec_only {
         write_stdout(&format!("{}\n", plan.first().spec))?;

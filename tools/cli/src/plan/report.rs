@@ -7,7 +7,7 @@ use echoless_lab::plan::{Basis, Candidate, PlanRequest};
 use echoless_lab::stream::format_count;
 use serde_json::{Value, json};
 
-use crate::lab_output::{Written, aligned, percent, quoted};
+use crate::lab::output::{Written, aligned, percent, quoted};
 
 /// A filter and its measured speed, if that was asked for.
 pub(crate) struct Row<'a> {

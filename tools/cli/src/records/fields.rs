@@ -156,11 +156,14 @@ pub(crate) struct MissingField {
     pub(crate) fields: usize,
 }
 
-/// Parses `--delimiter`.
-pub(crate) fn parse_delimiter(text: &str) -> Result<u8, SpecError> {
+/// Parses `--delimiter`, which defaults to a comma.
+pub(crate) fn parse_delimiter(text: Option<&str>) -> Result<u8, SpecError> {
+    let Some(text) = text else {
+        return Ok(b',');
+    };
     let invalid = || {
         let allowed = "one byte, \\t or tab, or \\xHH for any byte";
-        SpecError::new("delimiter", text, allowed)
+        SpecError::new("--delimiter", text, allowed)
     };
     match (text, text.as_bytes()) {
         ("\\t" | "tab", _) => Ok(b'\t'),
@@ -182,7 +185,7 @@ pub(super) fn check_delimiter(delimiter: u8, reserved: &[u8]) -> Result<(), Spec
     }
     let asked = format!("`{}`", delimiter.escape_ascii());
     let allowed = "a byte that neither ends nor quotes these records";
-    Err(SpecError::new("delimiter", asked, allowed))
+    Err(SpecError::new("--delimiter", asked, allowed))
 }
 
 /// `2`, `5-7` or `9-`; `None` if it is none of these and so may be a name.
@@ -217,7 +220,7 @@ fn parse_numbers(item: &str) -> Result<Option<RangeInclusive<usize>>, SpecError>
 }
 
 fn invalid(item: &str, allowed: impl Into<String>) -> SpecError {
-    SpecError::new("key", format!("`{item}`"), allowed)
+    SpecError::new("--key", format!("`{item}`"), allowed)
 }
 
 fn known_names(header: &[Vec<u8>]) -> String {
@@ -294,7 +297,7 @@ mod tests {
         let lists = "0 0-3 3-0 7-5 2,,3 -3 - a 1-2-3 1000001 99999999999999999999 +1";
         for text in lists.split(' ').chain(["", "2 "]) {
             let error = FieldList::parse(text, false).unwrap_err();
-            assert_eq!(error.field, "key", "{text}");
+            assert_eq!(error.field, "--key", "{text}");
         }
     }
 
@@ -317,16 +320,17 @@ mod tests {
 
     #[test]
     fn delimiters() {
-        assert_eq!(parse_delimiter(";"), Ok(b';'));
-        assert_eq!(parse_delimiter("\\t"), Ok(b'\t'));
-        assert_eq!(parse_delimiter("tab"), Ok(b'\t'));
-        assert_eq!(parse_delimiter("\\x1f"), Ok(0x1f));
-        assert_eq!(parse_delimiter("\\xA7"), Ok(0xa7));
+        assert_eq!(parse_delimiter(None), Ok(b','));
+        assert_eq!(parse_delimiter(Some(";")), Ok(b';'));
+        assert_eq!(parse_delimiter(Some("\\t")), Ok(b'\t'));
+        assert_eq!(parse_delimiter(Some("tab")), Ok(b'\t'));
+        assert_eq!(parse_delimiter(Some("\\x1f")), Ok(0x1f));
+        assert_eq!(parse_delimiter(Some("\\xA7")), Ok(0xa7));
         for text in "ab é \\x \\xa \\xag \\x+1 \\xabc \\n"
             .split(' ')
             .chain([""])
         {
-            assert!(parse_delimiter(text).is_err(), "{text}");
+            assert!(parse_delimiter(Some(text)).is_err(), "{text}");
         }
     }
 }

@@ -1,8 +1,18 @@
-//! Record ends among quoted fields (RFC 4180): a newline ends a record unless it is inside of quotes.
+//! Record ends among quoted fields (RFC 4180): a newline ends a record unless it is inside quotes.
 //!
-//! A quote opens only at the start of a field; elsewhere outside of quotes it is a byte like any other. Where no such stray quote is in sight,
-//! being inside is the parity of the quotes before, and 64 bytes at a time are settled with a few operations on bit masks; a block with a
-//! stray quote is taken byte by byte.
+//! A quote opens a quoted field only at the start of a field; elsewhere outside of quotes it is
+//! content. In a block of 64 bytes without such a stray quote, whether a byte is inside quotes is the
+//! parity of the quotes before it, which takes a few operations on bit masks:
+//!
+//! ```text
+//! bytes      a , " b \n c " \n     first byte on the left
+//! quotes     0 0 1 0 0 0 1 0
+//! inside     0 0 1 1 1 1 0 0      prefix parity of `quotes`
+//! newlines   0 0 0 0 1 0 0 1
+//! ends       0 0 0 0 0 0 0 1      newlines & !inside
+//! ```
+//!
+//! A block with a stray quote is scanned byte by byte.
 
 use memchr::{memchr, memchr2};
 
@@ -10,18 +20,19 @@ use super::terminators::{BLOCK, LF, occurrences};
 
 pub(super) const QUOTE: u8 = b'"';
 
-/// Where a scan of quoted records stands.
+/// The state of a scan after the last byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Quoting {
     #[default]
     Outside,
     Inside,
-    /// After a quote inside: the next byte tells whether it was the first of a doubled one or the end.
+    /// After a quote inside quotes: another quote makes it a doubled one, any other byte the end.
     AtQuote,
 }
 
 impl Quoting {
-    /// Scans `bytes[from..]` and hands every record end to `found`. `bytes` begins with a record; what is before `from` was scanned before.
+    /// Scans `bytes[from..]` and passes every record end to `found`. `bytes` begins with a record, and
+    /// `bytes[..from]` was scanned by earlier calls.
     pub(super) fn scan(
         &mut self,
         bytes: &[u8],
@@ -91,7 +102,8 @@ impl Quoting {
         None
     }
 
-    /// The newlines of a block that end records, one bit each; `None`, and nothing is changed, if a quote in it is a stray one.
+    /// The newlines of a block that end records, one bit each. If the block has a stray quote, returns
+    /// `None` and leaves the state unchanged.
     #[inline]
     fn scan_block(
         &mut self,
@@ -104,7 +116,8 @@ impl Quoting {
         if quotes == 0 && *self == Self::Outside {
             return Some(newlines);
         }
-        // Set from each opening quote up to the byte before the closing one. A doubled quote closes and opens at once.
+        // Set from each opening quote up to the byte before the closing one. A doubled quote closes and
+        // opens again at once, which leaves the bytes after it inside.
         let inside = parity(quotes) ^ if *self == Self::Inside { u64::MAX } else { 0 };
         let before_field = newlines | quotes | occurrences(block, delimiter);
         let may_open = before_field << 1 | u64::from(at_field_start || *self == Self::AtQuote);
@@ -120,13 +133,13 @@ impl Quoting {
     }
 }
 
-/// Whether a field starts at `at`, given that it is outside of quotes.
+/// Whether a field starts at `at`, which is outside quotes.
 fn starts_field(bytes: &[u8], at: usize, delimiter: u8) -> bool {
     at.checked_sub(1)
         .is_none_or(|before| bytes[before] == delimiter || bytes[before] == LF)
 }
 
-/// Bit `i` is the parity of the bits up to and with bit `i`.
+/// Prefix parity: bit `i` is the parity of bits `0..=i`.
 #[inline(always)]
 const fn parity(bits: u64) -> u64 {
     let bits = bits ^ bits << 1;

@@ -85,7 +85,7 @@ pub(crate) fn write_stdout(text: &str) -> Result<(), Failure> {
 }
 
 fn write(target: &mut Opened, text: &str) -> Result<(), Failure> {
-    target.empty()?;
+    target.truncate()?;
     let written = target.file.write_all(text.as_bytes());
     written.map_err(Failure::writing(&target.name, target.is_stdout))
 }

@@ -1,4 +1,4 @@
-//! A stream for the lab from the lines of a file: whole lines, or fields of them.
+//! The stream of `eval` and `plan`: generated, or the lines of a file.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
@@ -16,60 +16,84 @@ use crate::records::formats::lines;
 use crate::records::keys::{KeyExtractor, KeyReader, Missing};
 use crate::records::position::RecordPosition;
 
-/// How much is read at once, but for the rest of a line.
-const PIECE_BYTES: u64 = 1 << 20;
+/// The number of bytes per read, apart from the rest of a line.
+const READ_BYTES: u64 = 1 << 20;
 
-/// A file and what of its lines is compared.
+/// Where the stream comes from.
 #[derive(Debug)]
-pub(crate) struct Recorded {
-    pub(crate) source: Source,
-    /// The fields to compare; `None` compares whole lines.
-    pub(crate) key: Option<FieldList>,
-    pub(crate) format: SharedFormat,
+pub(crate) enum Input {
+    Generated(Stream),
+    File(LineFile),
 }
 
-impl Recorded {
-    /// The file that is the stream, if there is one; `option` is what names it.
+impl Input {
+    /// Reads the file, if the stream is not generated.
+    pub(crate) fn stream(&self) -> Result<Stream, Failure> {
+        match self {
+            Self::Generated(stream) => Ok(stream.clone()),
+            Self::File(file) => file.read(),
+        }
+    }
+
+    /// The file that the stream is read from.
+    pub(crate) fn source(&self) -> Option<&Source> {
+        match self {
+            Self::Generated(_) => None,
+            Self::File(file) => Some(&file.source),
+        }
+    }
+}
+
+/// A file whose lines, or fields of them, are the keys of a stream.
+#[derive(Debug)]
+pub(crate) struct LineFile {
+    source: Source,
+    /// The fields to compare; `None` compares whole lines.
+    key: Option<FieldList>,
+    format: SharedFormat,
+}
+
+impl LineFile {
+    /// The file that the arguments name, if any. `option` is the option for its path.
     pub(crate) fn from_args(
         path: Option<PathBuf>,
         fields: FieldArgs,
         option: &str,
     ) -> Result<Option<Self>, SpecError> {
         let Some(path) = path else {
-            if fields.key.is_some() {
-                let allowed = format!("with --{option}, whose lines have fields");
-                return Err(SpecError::new("key", "fields of made-up keys", allowed));
-            }
-            return Ok(None);
-        };
-        let delimiter = match &fields.delimiter {
-            Some(text) => parse_delimiter(text)?,
-            None => b',',
+            return match fields.key {
+                Some(key) => Err(SpecError::new(
+                    "--key",
+                    key,
+                    format!("no key without {option}"),
+                )),
+                None => Ok(None),
+            };
         };
         let key = fields.key.map(|text| FieldList::parse(&text, false));
         Ok(Some(Self {
             source: Source::from_path(path),
             key: key.transpose()?,
-            format: lines(delimiter)?,
+            format: lines(parse_delimiter(fields.delimiter.as_deref())?)?,
         }))
     }
 
-    /// Reads the file. The keys take 4 bytes a line, and while they are read more for each distinct one.
-    pub(crate) fn read(&self) -> Result<Stream, Failure> {
+    /// Reads the file. The stream takes 4 bytes a line, and while it is read more for each distinct
+    /// key.
+    fn read(&self) -> Result<Stream, Failure> {
         self.source.check()?;
         let mut file = BufReader::new(self.source.open()?);
         let failed = || Failure::file(self.source.name());
         let fields = self.key.as_ref().map(|key| key.resolve(&[])).transpose()?;
-        let hasher = KeyHasher::seeded(0);
-        let extractor = KeyExtractor::new(hasher, fields, Missing::Error);
+        let extractor = KeyExtractor::new(KeyHasher::seeded(0), fields, Missing::Error);
         let mut reader = KeyReader::new(self.format.clone(), extractor);
-        let mut place = RecordPosition::new(self.format.clone());
+        let mut position = RecordPosition::new(self.format.clone());
         let mut chunk = Chunk::default();
         let mut hashes: Vec<KeyHash> = Vec::new();
         loop {
             chunk.clear();
             chunk.bytes.clear();
-            let mut piece = file.by_ref().take(PIECE_BYTES);
+            let mut piece = file.by_ref().take(READ_BYTES);
             piece.read_to_end(&mut chunk.bytes).map_err(failed())?;
             file.read_until(b'\n', &mut chunk.bytes).map_err(failed())?;
             chunk.filled = chunk.bytes.len();
@@ -78,9 +102,9 @@ impl Recorded {
             }
             reader.read(&mut chunk);
             if let Some(fault) = chunk.fault {
-                return Err(place.failure(&chunk, fault, self.source.name()));
+                return Err(position.failure(&chunk, fault, self.source.name()));
             }
-            place.pass(&chunk);
+            position.pass(&chunk);
             hashes.extend_from_slice(&chunk.hashes);
         }
     }
