@@ -102,7 +102,7 @@ pub fn draw(evaluations: &[Evaluation], folder: &Path) -> Result<Vec<PathBuf>, L
             FNR,
             over_stream(&|point| some(point.recent.duplicates, point.recent.fnr())),
         ),
-        (LOAD, over_stream(&|point| point.load)),
+        (LOAD, over_stream(&|point| point.fill)),
     ];
     if evaluations
         .iter()
@@ -237,18 +237,14 @@ fn rounded(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evaluate::{Options, evaluate};
+    use crate::evaluate::{EvalOptions, evaluate};
     use crate::stream::Stream;
 
     fn evaluations(ages: bool) -> Vec<Evaluation> {
         let specs = ["bloom:k=2,memory=4KiB", "rlbsbf:k=2,memory=4KiB"];
         let specs = specs.map(|text| text.parse().unwrap());
         let stream = Stream::with_distinct_share(20_000, 0.6).unwrap();
-        let options = Options {
-            points: 20,
-            ages,
-            ..Options::default()
-        };
+        let options = EvalOptions::default().points(20).ages(ages);
         evaluate(&specs, &stream, &options, &|_| ()).unwrap()
     }
 
