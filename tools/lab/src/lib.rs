@@ -1,7 +1,7 @@
 //! The lab: streams, an exact oracle, filters measured against it, and the planner that picks one.
 //!
-//! Filters are named by a [`FilterSpec`](echoless::FilterSpec) and streams by a [`stream::Stream`], in
-//! the same text form as on the command line.
+//! Filters are named by a [`FilterSpec`](echoless::FilterSpec) and streams by a [`stream::Stream`],
+//! in the same text form as on the command line.
 //!
 //! # Examples
 //! ```

@@ -1,11 +1,11 @@
 //! The exact oracle: which arrivals are duplicates, and how old they are.
 //!
-//! Keys of a [`Stream`] are numbers below its universe, so the oracle is an array with one entry for
-//! each key and needs no hashing.
+//! Keys of a [`Stream`] are numbers below its universe, so the oracle is an array with one entry
+//! for each key and needs no hashing.
 //!
 //! ```text
-//! without ages:  1 bit a key      key 63 .. 0 | key 127 .. 64 | ...      1: the key arrived
-//! with ages:     32 bits a key    key 1, 0    | key 3, 2      | ...      number of its last arrival
+//! without ages   1 bit per key     | key 63 .. 0 | key 127 .. 64 | ...   set: the key arrived
+//! with ages      32 bits per key   | key 1, 0    | key 3, 2      | ...   index of the last arrival
 //! ```
 
 use std::num::NonZeroU32;
@@ -80,7 +80,8 @@ impl Oracle {
     /// duplicate only if its last arrival is at most `window` arrivals ago.
     ///
     /// # Errors
-    /// [`BuildError`] if the stream has 2^32 - 1 or more records, or the memory cannot be allocated.
+    /// [`BuildError`] if the stream has 2^32 - 1 or more records, or the memory cannot be
+    /// allocated.
     pub fn with_ages(stream: &Stream, window: Option<u64>) -> Result<Self, BuildError> {
         if stream.records() >= u64::from(u32::MAX) {
             let asked = stream.records().to_string();

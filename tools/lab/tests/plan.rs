@@ -1,5 +1,5 @@
-//! Plans: the first candidate keeps its rates on draws that the planner did not use, and each kind of
-//! goal selects a fitting kind of filter.
+//! Plans: the first candidate keeps its rates on draws that the planner did not use, and each kind
+//! of goal selects a fitting kind of filter.
 
 use std::num::NonZeroUsize;
 
@@ -38,7 +38,8 @@ fn measured(request: &PlanRequest, plan: &Plan) -> Rates {
 
 #[test]
 fn in_short_memory_tracking_a_fraction_beats_both_printed_rates() {
-    // The printed rates of RLBSBF for 10^9 records, 60 % distinct, in 64 MiB; here at the same ratios.
+    // The printed rates of RLBSBF for 10^9 records, 60 % distinct, in 64 MiB; here at the same
+    // ratios.
     let memory = ((64_u64 << 20) * RECORDS / 1_000_000_000) / 64 * 64;
     let request = request(0.6, memory, bounds(0.300_44, 0.257_526));
     let plan = plan(&request, &|_| ()).unwrap();
@@ -83,8 +84,8 @@ fn a_zero_false_positive_rate_selects_the_exact_filter() {
 #[test]
 fn a_bound_too_low_to_simulate_is_kept() {
     let goal = Goal::default().max_fpr(1e-15);
-    // 2^12 lines leave 52 bits of the hash for 8 slots: a rate of 2e-15. A simulation in less memory
-    // would show half of it or less.
+    // 2^12 lines leave 52 bits of the hash for 8 slots: a rate of 2e-15. A simulation in less
+    // memory would show half of it or less.
     let request = request(0.6, 256 << 10, goal);
     let plan = plan(&request, &|_| ()).unwrap();
     assert!(plan.first().rates.fpr <= 1e-15, "{}", plan.first().spec);

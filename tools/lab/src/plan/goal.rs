@@ -35,9 +35,10 @@ impl Prediction {
         }
     }
 
-    /// A prediction from counted errors. The upper estimate adds two standard deviations and the rule
-    /// of three to each count, because few errors may be chance. `limit` is a proven upper bound of
-    /// the false positive rate, used when there are too few false positives to estimate it.
+    /// A prediction from counted errors. The upper estimate adds two standard deviations and the
+    /// rule of three to each count, because few errors may be chance. `limit` is a proven upper
+    /// bound of the false positive rate, used when there are too few false positives to estimate
+    /// it.
     #[must_use]
     pub fn counted(score: &Score, limit: Option<f64>) -> Self {
         // Ten errors have a relative standard deviation of a third: fewer say little about a rate.
@@ -105,11 +106,11 @@ const ROOM: f64 = 0.9;
 /// The position of a filter relative to a goal; lower is better.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rank {
-    /// The largest ratio of a rate to its bound; `None` without bounds. All bounds are met if it is at
-    /// most 1.
+    /// The largest ratio of a rate to its bound; `None` without bounds. All bounds are met if it is
+    /// at most 1.
     pub tightest: Option<f64>,
-    /// The quantity to minimise among filters that meet the bounds with room: the cost of errors per
-    /// record, a rate, the sum of both rates, or the cache lines per key.
+    /// The quantity to minimise among filters that meet the bounds with room: the cost of errors
+    /// per record, a rate, the sum of both rates, or the cache lines per key.
     pub objective: f64,
     /// Breaks ties of the objective.
     second: f64,
@@ -173,7 +174,8 @@ impl Goal {
     /// Checks the ranges of bounds and costs.
     ///
     /// # Errors
-    /// [`SpecError`] if a bound is not from 0 to 1, or a cost is negative, infinite or not a number.
+    /// [`SpecError`] if a bound is not from 0 to 1, or a cost is negative, infinite or not a
+    /// number.
     pub fn check(&self) -> Result<(), SpecError> {
         for (field, bound) in [("max-fpr", self.max_fpr), ("max-fnr", self.max_fnr)] {
             if let Some(bound) = bound.filter(|bound| !(0.0..=1.0).contains(bound)) {
@@ -198,8 +200,8 @@ impl Goal {
         Ok(())
     }
 
-    /// The rank of a filter with this prediction that touches `lines` cache lines per key, on a stream
-    /// of which the share `fresh_share` is fresh.
+    /// The rank of a filter with this prediction that touches `lines` cache lines per key, on a
+    /// stream of which the share `fresh_share` is fresh.
     #[must_use]
     pub fn rank(&self, predicted: &Prediction, lines: f64, fresh_share: f64) -> Rank {
         let Prediction { rates, cautious } = *predicted;

@@ -1,4 +1,5 @@
-//! The planner: predicts every candidate coarsely, then the best ones more precisely, and ranks them.
+//! The planner: predicts every candidate coarsely, then the best ones more precisely, and ranks
+//! them.
 //!
 //! ```text
 //! coarse    every candidate of the grid    formula, or 2^18 records
@@ -35,14 +36,14 @@ const TRACKED_OF_A_KIND: usize = 2;
 
 /// Ranks all filters for the request.
 ///
-/// Every candidate gets its rates from a formula or a short simulation. The best of each kind are then
-/// simulated longer, and the first one longer still, until it stays first. Equal requests give equal
-/// plans, for any number of threads. `progress` is called with the number of records simulated since
-/// its last call.
+/// Every candidate gets its rates from a formula or a short simulation. The best of each kind are
+/// then simulated longer, and the first one longer still, until it stays first. Equal requests give
+/// equal plans, for any number of threads. `progress` is called with the number of records
+/// simulated since its last call.
 ///
 /// # Errors
-/// [`LabError`] if a bound or cost of the goal is out of range, no filter fits into the memory, or a
-/// simulation cannot allocate its memory.
+/// [`LabError`] if a bound or cost of the goal is out of range, no filter fits into the memory, or
+/// a simulation cannot allocate its memory.
 ///
 /// # Examples
 /// ```

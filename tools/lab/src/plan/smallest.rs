@@ -14,16 +14,15 @@ const SIZES: usize = 20;
 /// The most bits that a key can need: a key hash has no more.
 const MOST_BITS: f64 = 64.0;
 
-/// Returns the smallest memory of 2^i or 3 2^i bytes in which the best candidate
-/// [meets both bounds with room](super::Rank::has_room), and its plan. The memory of the request is
-/// ignored.
+/// Returns the smallest memory of 2^i or 3 2^i bytes in which the best candidate [meets both bounds
+/// with room](super::Rank::has_room), and its plan. The memory of the request is ignored.
 ///
-/// The search starts at the information limit: any filter with both errors over D keys needs at least
-/// D KL(1 - FNR || FPR) bits.
+/// The search starts at the information limit: any filter with both errors over D keys needs at
+/// least D KL(1 - FNR || FPR) bits.
 ///
 /// # Errors
-/// [`LabError`] as for [`plan`]; also if a bound is missing, or if about 1000 times the limit is not
-/// enough.
+/// [`LabError`] as for [`plan`]; also if a bound is missing, or if about 1000 times the limit is
+/// not enough.
 ///
 /// # Examples
 /// ```
@@ -62,7 +61,8 @@ pub fn plan_smallest(
     Err(SpecError::new("bounds", asked, allowed).into())
 }
 
-/// The number of distinct keys that the filter must distinguish: those of the stream, or of a window.
+/// The number of distinct keys that the filter must distinguish: those of the stream, or of a
+/// window.
 fn keys(request: &PlanRequest) -> f64 {
     let stream = &request.stream;
     let distinct = stream.expected_distinct() * request.records as f64 / stream.records() as f64;
@@ -72,8 +72,8 @@ fn keys(request: &PlanRequest) -> f64 {
     }
 }
 
-/// The divergence KL(p || q) of two biased coins, in bits. It is 0 if p is not above q, because coin
-/// flips then meet the bounds.
+/// The divergence KL(p || q) of two biased coins, in bits. It is 0 if p is not above q, because
+/// coin flips then meet the bounds.
 fn divergence_bits(p: f64, q: f64) -> f64 {
     let term = |p: f64, q: f64| if p == 0.0 { 0.0 } else { p * (p / q).log2() };
     if p > q {

@@ -9,8 +9,8 @@ const UNITS: [(&str, u64); 4] = [
     ("k", 1000),
 ];
 
-/// Parses a number of records: a whole number above 0, alone or with `k`, `M`, `G` or `T` (powers of
-/// 1000).
+/// Parses a number of records: a whole number above 0, alone or with `k`, `M`, `G` or `T` (powers
+/// of 1000).
 ///
 /// # Errors
 /// [`SpecError`] about `field` if the text has another form, or its value is 0 or at least 2^64.

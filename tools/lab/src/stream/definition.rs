@@ -63,8 +63,8 @@ impl Stream {
         })
     }
 
-    /// `records` uniform draws of which the share `share` is expected to be distinct. The universe U
-    /// solves share = (1 - e^(-N/U)) / (N/U) for N records.
+    /// `records` uniform draws of which the share `share` is expected to be distinct. The universe
+    /// U solves share = (1 - e^(-N/U)) / (N/U) for N records.
     ///
     /// # Errors
     /// [`SpecError`] if there are no records, or the share is not between 0 and 1 (exclusive).
@@ -92,7 +92,8 @@ impl Stream {
     /// `records` draws from `0..universe` by a Zipf distribution.
     ///
     /// # Errors
-    /// [`SpecError`] if there are no records, no keys, or the exponent is not above 0 and at most 10.
+    /// [`SpecError`] if there are no records, no keys, or the exponent is not above 0 and at most
+    /// 10.
     pub fn zipf(records: u64, universe: u64, exponent: f64) -> Result<Self, SpecError> {
         if !(exponent > 0.0 && exponent <= 10.0) {
             let allowed = "a number above 0 and at most 10";
@@ -105,8 +106,8 @@ impl Stream {
         })
     }
 
-    /// The stream of these keys, in their order. Keys of equal hash are one key. It takes 4 bytes of
-    /// memory for each record.
+    /// The stream of these keys, in their order. Keys of equal hash are one key. It takes 4 bytes
+    /// of memory for each record.
     ///
     /// # Errors
     /// [`SpecError`] if there are no keys, or 2^32 or more distinct ones.
@@ -163,8 +164,8 @@ impl Stream {
         matches!(self.distribution, Distribution::Recorded(_))
     }
 
-    /// The expected number of distinct records of uniform draws, U (1 - e^(-N/U)); an upper bound for
-    /// other distributions.
+    /// The expected number of distinct records of uniform draws, U (1 - e^(-N/U)); an upper bound
+    /// for other distributions.
     #[must_use]
     pub fn expected_distinct(&self) -> f64 {
         let universe = self.universe as f64;

@@ -27,8 +27,8 @@ impl Draws {
         }
     }
 
-    /// Fills the start of `batch` with the next keys and returns their number: the length of the batch,
-    /// or less at the end of the stream.
+    /// Fills the start of `batch` with the next keys and returns their number: the length of the
+    /// batch, or less at the end of the stream.
     pub fn fill(&mut self, batch: &mut [u64]) -> usize {
         let len = (self.records - self.drawn).min(batch.len() as u64) as usize;
         let batch = &mut batch[..len];
