@@ -145,7 +145,8 @@ impl Verdicts {
         &mut self.words
     }
 
-    /// Clears the bits past [`len`](Self::len), which a filter from outside this crate may have set.
+    /// Clears the bits past [`len`](Self::len), which a filter from outside this crate may have
+    /// set.
     pub(crate) fn clear_tail(&mut self) {
         let used = self.len % 64;
         if let Some(last) = self.words.last_mut().filter(|_| used > 0) {

@@ -7,7 +7,7 @@ use std::time::Instant;
 use clap::Args;
 use echoless::FilterSpec;
 use echoless::spec::Form;
-use echoless_lab::evaluate::{Options, evaluate};
+use echoless_lab::evaluate::{EvalOptions, evaluate};
 use echoless_lab::oracle::Score;
 use echoless_lab::plan::{Basis, Candidate, Goal, PlanRequest, plan};
 use echoless_lab::stream::Stream;
@@ -88,20 +88,15 @@ pub fn run(arguments: &PlanArguments) -> Result<(), Failure> {
 /// Plans with the printed rates as goal, and runs the first candidate.
 fn plan_and_run(cell: &TableCell, arguments: &PlanArguments) -> Result<Outcome, Failure> {
     let begin = Instant::now();
-    let fraction = |percent: Option<f64>| percent.map(|percent| percent / 100.0);
-    let request = PlanRequest {
-        memory: cell.memory_bits / 8,
-        records: cell.stream_len,
-        stream: cell.stream.clone(),
-        window: None,
-        goal: Goal {
-            max_fpr: fraction(cell.printed_fpr),
-            max_fnr: fraction(cell.printed_fnr),
-            costs: None,
-        },
-        seed: arguments.seed,
-        threads: arguments.threads,
-    };
+    let share = |percent: Option<f64>| percent.map(|percent| percent / 100.0);
+    let goal = Goal::default()
+        .max_fpr(share(cell.printed_fpr))
+        .max_fnr(share(cell.printed_fnr));
+    let request = PlanRequest::new(cell.stream.clone(), cell.memory_bits / 8)
+        .records(cell.stream_len)
+        .goal(goal)
+        .seed(arguments.seed)
+        .threads(arguments.threads);
     let plan = plan(&request, &|_| ())?;
     let candidate = plan.first().clone();
     let planning_seconds = begin.elapsed().as_secs_f64();
@@ -109,10 +104,7 @@ fn plan_and_run(cell: &TableCell, arguments: &PlanArguments) -> Result<Outcome, 
     let spec = scaled(&candidate.spec, scale, arguments.seed);
     let stream =
         Stream::with_distinct_share(cell.stream_len / scale, cell.distinct_percent / 100.0)?;
-    let options = Options {
-        seed: !arguments.seed,
-        ..Options::default()
-    };
+    let options = EvalOptions::default().seed(!arguments.seed);
     let evaluations = evaluate(&[spec], &stream, &options, &|_| ())?;
     Ok(Outcome {
         candidate,

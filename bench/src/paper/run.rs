@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
-use echoless_lab::evaluate::{Options, evaluate};
+use echoless_lab::evaluate::{EvalOptions, evaluate};
 use echoless_lab::oracle::Score;
 use echoless_lab::parallel;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -74,10 +74,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// The score of every cell, in order.
 fn run_all(cells: &[TableCell], seed: u64, threads: NonZeroUsize) -> Result<Vec<Score>, Failure> {
     let progress = progress(cells.iter().map(|cell| cell.stream.records()).sum())?;
-    let options = Options {
-        seed,
-        ..Options::default()
-    };
+    let options = EvalOptions::default().seed(seed);
     let scores = parallel::map(cells, threads, |cell| {
         let done = |records| progress.inc(records);
         let evaluations = evaluate(&[cell.spec], &cell.stream, &options, &done)

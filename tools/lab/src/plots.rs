@@ -53,7 +53,7 @@ fn figures(evaluations: &[Evaluation]) -> Vec<(&'static str, Chart)> {
         "FNR of the last records (%)",
         &|point| some(point.recent.duplicates, point.recent.fnr()),
     );
-    let fill = over_stream("Fill over the stream", "fill (%)", &|point| point.load);
+    let fill = over_stream("Fill over the stream", "fill (%)", &|point| point.fill);
     let mut figures = vec![("fpr.svg", fpr), ("fnr.svg", fnr), ("fill.svg", fill)];
     if evaluations
         .iter()
@@ -106,7 +106,7 @@ fn series(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evaluate::{Options, evaluate};
+    use crate::evaluate::{EvalOptions, evaluate};
     use crate::stream::Stream;
 
     const SPECS: [&str; 2] = ["bloom:k=2,memory=4KiB", "rlbsbf:k=2,memory=4KiB"];
@@ -114,11 +114,7 @@ mod tests {
     fn evaluations(ages: bool) -> Vec<Evaluation> {
         let specs = SPECS.map(|text| text.parse().unwrap());
         let stream = Stream::with_distinct_share(20_000, 0.6).unwrap();
-        let options = Options {
-            points: 20,
-            ages,
-            ..Options::default()
-        };
+        let options = EvalOptions::default().points(20).ages(ages);
         evaluate(&specs, &stream, &options, &|_| ()).unwrap()
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use echoless_lab::evaluate::{AgeBin, Evaluation, Options};
+use echoless_lab::evaluate::{AgeBin, EvalOptions, Evaluation};
 use echoless_lab::oracle::Score;
 use echoless_lab::stream::Stream;
 use serde_json::{Value, json};
@@ -13,11 +13,11 @@ use crate::number::grouped;
 /// The results of a run.
 pub(crate) struct EvalReport<'a> {
     pub(crate) stream: &'a Stream,
-    pub(crate) options: &'a Options,
+    pub(crate) options: &'a EvalOptions,
     pub(crate) evaluations: &'a [Evaluation],
 }
 
-const CSV_HEADER: &str = "spec,part,from,to,distinct,false_positives,duplicates,false_negatives,fpr,fnr,load,bits_per_key,ns_per_key\n";
+const CSV_HEADER: &str = "spec,part,from,to,distinct,false_positives,duplicates,false_negatives,fpr,fnr,fill,bits_per_key,ns_per_key\n";
 
 impl EvalReport<'_> {
     /// A row for each age that occurs, a column for each filter.
@@ -49,7 +49,7 @@ impl EvalReport<'_> {
 impl Written for EvalReport<'_> {
     fn text(&self) -> String {
         let mut rows = vec![
-            ["filter", "FPR %", "FNR %", "load %", "bits/key", "ns/key"]
+            ["filter", "FPR %", "FNR %", "fill %", "bits/key", "ns/key"]
                 .map(String::from)
                 .to_vec(),
         ];
@@ -58,7 +58,7 @@ impl Written for EvalReport<'_> {
                 format!("({number}) {}", evaluation.spec),
                 percent(evaluation.score.fpr()),
                 percent(evaluation.score.fnr()),
-                evaluation.load.map_or("-".into(), percent),
+                evaluation.fill.map_or("-".into(), percent),
                 format!("{:.2}", evaluation.bits_per_key()),
                 format!("{:.1}", evaluation.nanoseconds_per_key),
             ]);
@@ -97,10 +97,10 @@ impl Written for EvalReport<'_> {
                     score.fnr(),
                 );
             };
-            let load = |load: Option<f64>| load.map_or(String::new(), |load| load.to_string());
+            let fill = |fill: Option<f64>| fill.map_or(String::new(), |fill| fill.to_string());
             let totals = format!(
                 "{},{},{}",
-                load(evaluation.load),
+                fill(evaluation.fill),
                 evaluation.bits_per_key(),
                 evaluation.nanoseconds_per_key
             );
@@ -108,7 +108,7 @@ impl Written for EvalReport<'_> {
             row("total", 0, score.arrivals(), score, &totals);
             let mut from = 0;
             for point in &evaluation.points {
-                let rest = format!("{},,", load(point.load));
+                let rest = format!("{},,", fill(point.fill));
                 row("stream", from, point.records, &point.recent, &rest);
                 from = point.records;
             }

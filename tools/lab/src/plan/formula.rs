@@ -164,7 +164,7 @@ fn mean(value: impl Fn(f64) -> f64, end: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evaluate::{Options, evaluate};
+    use crate::evaluate::{EvalOptions, evaluate};
     use crate::stream::Stream;
 
     #[test]
@@ -190,7 +190,7 @@ mod tests {
                     .iter()
                     .map(|text| text.parse::<FilterSpec>().unwrap().memory(memory))
                     .collect();
-                let measured = evaluate(&specs, &stream, &Options::default(), &|_| ()).unwrap();
+                let measured = evaluate(&specs, &stream, &EvalOptions::default(), &|_| ()).unwrap();
                 for (spec, measured) in specs.iter().zip(measured) {
                     let expected = uniform_rates(spec, 1.6e6, stream.universe() as f64).unwrap();
                     let score = measured.score;
@@ -239,7 +239,7 @@ mod tests {
             .map(|text| text.parse::<FilterSpec>().unwrap().memory(16 << 10))
             .collect();
         let stream = Stream::with_distinct_share(1_600_000, 0.9).unwrap();
-        let measured = evaluate(&specs, &stream, &Options::default(), &|_| ()).unwrap();
+        let measured = evaluate(&specs, &stream, &EvalOptions::default(), &|_| ()).unwrap();
         for (spec, measured) in specs.iter().zip(measured) {
             let (limit, fpr) = (spec.fpr_limit().unwrap(), measured.score.fpr());
             // Three deviations of a million samples.

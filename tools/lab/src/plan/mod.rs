@@ -1,4 +1,9 @@
-//! Which filter to use: every filter over a grid of its parameters, its rates predicted, ranked by what is asked for.
+//! The planner: predicts the rates of every filter over a grid of parameters and ranks them by a
+//! goal.
+//!
+//! ```text
+//! PlanRequest -> grid of candidates -> prediction (formula or simulation) -> rank -> Plan
+//! ```
 
 mod candidate;
 mod cost;
