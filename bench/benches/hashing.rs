@@ -1,5 +1,5 @@
-//! What hashing takes: keys of fixed width in batches on every kernel, against wyhash one at a time; and keys of any length, against
-//! other fast hashes.
+//! Time of hashing: batches of fixed-width keys on every kernel, against wyhash one key at a time;
+//! and keys of any length, against other fast hashes.
 
 mod common;
 
@@ -63,7 +63,8 @@ fn fixed(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// One hash function over the keys of `bytes` that begin at each of the first 64 places of `text`, odd ones too, as fields do.
+/// Measures a hash function on the keys of `bytes` that begin at each of the first 64 offsets of
+/// `text`. Some are unaligned, as fields are.
 fn measure(
     group: &mut BenchmarkGroup<'_, WallTime>,
     name: &str,
@@ -71,7 +72,7 @@ fn measure(
     bytes: usize,
     hash: impl Fn(&[u8]) -> u64,
 ) {
-    let hashes = || (0..64).map(|place| hash(black_box(&text[place..place + bytes])));
+    let hashes = || (0..64).map(|offset| hash(black_box(&text[offset..offset + bytes])));
     assert_eq!(hashes().collect::<HashSet<u64>>().len(), 64);
     group.bench_function(name, |bencher| {
         bencher.iter(|| hashes().fold(0, |sum, hash| sum ^ hash));
@@ -84,7 +85,7 @@ fn any_length(criterion: &mut Criterion) {
     let secrets = RapidSecrets::seed(1);
     for bytes in [8, 16, 32, 64, 256, 1024, 4096] {
         let text: Vec<u8> = (0..bytes + 64)
-            .map(|place| (place * 31 % 251) as u8)
+            .map(|offset| (offset * 31 % 251) as u8)
             .collect();
         let mut group = common::group(criterion, &format!("hashing/{bytes} bytes, any length"));
         group.throughput(Throughput::Bytes(64 * bytes as u64));

@@ -1,22 +1,23 @@
-//! What a kernel takes for a key when memory does not count: every slot width on every kernel, at each share of hits.
+//! Time of a kernel for each key in the first-level cache: every slot width on every kernel, at
+//! several fractions of hits.
 
 mod common;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use echoless::{Filter, FingerprintLines, FingerprintSpec, Kernel, KeyHash, KeyHasher, SlotWidth};
+use echoless::{Filter, FingerprintSpec, Kernel, KeyHash, KeyHasher, LineFilter, SlotWidth};
 use echoless_bench::streams::BATCH;
 
-/// Small enough for the first cache, and for the circle.
+/// Fits in the first-level cache, and holds fewer keys than a cycle.
 const MEMORY_BYTES: u64 = 32 << 10;
 
-/// A circle of keys, so long that a key is forgotten when it comes round again.
-const CIRCLE: usize = 1 << 18;
+/// Keys in a cycle: so many that a key is evicted before it recurs.
+const CYCLE: usize = 1 << 18;
 
-/// How far back a hit lies.
+/// How many distinct keys ago the key of a hit was inserted.
 const GAP: u64 = 300;
 
-/// A circle of keys of which `quarters` in four repeat a recent one.
-fn circle(quarters: usize) -> Vec<KeyHash> {
+/// A cycle of keys, of which `quarters` in four repeat a recent one.
+fn cycle(quarters: usize) -> Vec<KeyHash> {
     let hasher = KeyHasher::seeded(1);
     let mut distinct = 0;
     let number = |index: usize| {
@@ -29,14 +30,15 @@ fn circle(quarters: usize) -> Vec<KeyHash> {
         distinct += 1;
         distinct
     };
-    let numbers: Vec<u64> = (0..CIRCLE).map(number).collect();
-    let mut keys = vec![KeyHash(0); CIRCLE];
+    let numbers: Vec<u64> = (0..CYCLE).map(number).collect();
+    let mut keys = vec![KeyHash(0); CYCLE];
     hasher.hash_u64s(&numbers, &mut keys);
     keys
 }
 
-/// Fails unless the share of hits is the one that is asked for, as far as the slots are wide enough to observe.
-fn check(filter: &mut FingerprintLines, keys: &[KeyHash], quarters: usize) {
+/// Fails unless the fraction of hits is the requested one, plus the false positives of the slot
+/// width.
+fn check(filter: &mut Box<dyn LineFilter>, keys: &[KeyHash], quarters: usize) {
     let mut words = vec![0; BATCH / 64];
     let mut hits = 0;
     for batch in keys.chunks_exact(BATCH).chain(keys.chunks_exact(BATCH)) {
@@ -46,12 +48,12 @@ fn check(filter: &mut FingerprintLines, keys: &[KeyHash], quarters: usize) {
             .map(|word| word.count_ones() as usize)
             .sum::<usize>();
     }
-    let share = hits as f64 / (2 * keys.len()) as f64;
-    let asked = quarters as f64 / 4.0;
-    let false_hits = filter.geometry().full_fpr() * (1.0 - asked);
+    let fraction = hits as f64 / (2 * keys.len()) as f64;
+    let requested = quarters as f64 / 4.0;
+    let false_hits = filter.geometry().full_fpr() * (1.0 - requested);
     assert!(
-        share > asked - 0.01 && share < asked + false_hits + 0.01,
-        "{share}"
+        fraction > requested - 0.01 && fraction < requested + false_hits + 0.01,
+        "{fraction}"
     );
 }
 
@@ -65,7 +67,7 @@ fn kernels(criterion: &mut Criterion) {
             let mut group = common::group(criterion, &name);
             group.throughput(Throughput::Elements(BATCH as u64));
             for quarters in 0..=4 {
-                let keys = circle(quarters);
+                let keys = cycle(quarters);
                 let spec = FingerprintSpec::new(MEMORY_BYTES)
                     .slot_width(width)
                     .kernel(kernel);
@@ -76,7 +78,7 @@ fn kernels(criterion: &mut Criterion) {
                 let hits = BenchmarkId::new("hits", format!("{}%", quarters * 25));
                 group.bench_function(hits, |bencher| {
                     bencher.iter(|| {
-                        let batch = batches.next().expect("a circle");
+                        let batch = batches.next().expect("a cycle has no end");
                         filter.observe_words(batch, &mut words);
                         words[0]
                     });

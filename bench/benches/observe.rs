@@ -1,4 +1,4 @@
-//! From 16-byte keys to verdicts: hashing and observing in batches, by size and filter.
+//! Time from 16-byte keys to verdicts: hashing and observing in batches, by size and filter.
 
 mod common;
 
@@ -13,7 +13,7 @@ use echoless_bench::streams::BATCH;
 
 const SIZES_MIB: [u64; 2] = [1, 64];
 
-/// New keys for ever, a batch at a time, hashed.
+/// An endless stream of distinct keys, hashed in batches.
 struct Source {
     hasher: KeyHasher,
     next: u128,
@@ -42,7 +42,7 @@ impl Source {
     }
 }
 
-/// Fails unless a batch is fresh but for the false duplicates allowed, and then known.
+/// Fails unless a batch is fresh except for a few false duplicates, and then a duplicate.
 fn check(mut observe: impl FnMut(&[KeyHash], &mut Verdicts)) {
     let (mut source, mut verdicts) = (Source::new(), Verdicts::new());
     observe(source.batch(), &mut verdicts);
@@ -74,7 +74,7 @@ fn observe(criterion: &mut Criterion) {
                 let spec = FingerprintSpec::new(mebibytes << 20)
                     .slot_width(width)
                     .replacement(replacement);
-                let mut filter = spec.build().expect("the memory is granted");
+                let mut filter = spec.build().expect("the memory is available");
                 let name = format!(
                     "fingerprint {} x {}, {replacement}",
                     width.slots(),
@@ -83,10 +83,10 @@ fn observe(criterion: &mut Criterion) {
                 measure(name, &mut |keys, verdicts| filter.observe(keys, verdicts));
             }
         }
-        for form in [SharedLayout::Row4x16, SharedLayout::Bloom { k: 4 }] {
-            let spec = SharedSpec::new(mebibytes << 20, form);
-            let filter = spec.build().expect("the memory is granted");
-            let name = format!("shared {form:?}");
+        for layout in [SharedLayout::Row4x16, SharedLayout::Bloom { k: 4 }] {
+            let spec = SharedSpec::new(mebibytes << 20).layout(layout);
+            let filter = spec.build().expect("the memory is available");
+            let name = format!("shared {layout:?}");
             measure(name, &mut |keys, verdicts| filter.observe(keys, verdicts));
         }
         group.finish();

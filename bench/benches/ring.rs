@@ -1,4 +1,5 @@
-//! What the ring takes when one thread holds both ends: the cost of the operations themselves, without the way between two cores.
+//! Time of the ring operations when one thread holds both ends: without the latency between two
+//! cores.
 
 mod common;
 
@@ -14,7 +15,7 @@ fn new_ring() -> (Producer<u64>, Consumer<u64>) {
     ring::bounded(CAPACITY).expect("a power of two")
 }
 
-/// Pushes until nothing more goes in.
+/// Pushes until the ring is full.
 fn fill(producer: &mut Producer<u64>) {
     let count = producer.push_batch(0..CAPACITY as u64);
     assert_eq!(count, Ok(CAPACITY));
@@ -31,7 +32,7 @@ fn one_item(criterion: &mut Criterion) {
             consumer.try_pop()
         });
     });
-    group.bench_function("refused: empty", |bencher| {
+    group.bench_function("rejected: empty", |bencher| {
         bencher.iter(|| assert_eq!(consumer.try_pop(), Err(PopError::Empty)));
     });
     fill(&mut producer);
@@ -42,7 +43,7 @@ fn one_item(criterion: &mut Criterion) {
             item
         });
     });
-    group.bench_function("refused: full", |bencher| {
+    group.bench_function("rejected: full", |bencher| {
         bencher.iter(|| assert!(producer.try_push(black_box(7)).is_err()));
     });
     group.finish();

@@ -1,14 +1,15 @@
-//! Time as the benchmarks measure it: CPU time where one thread works, so that a busy neighbour weighs less.
+//! CPU time and medians. Benchmarks of one thread measure its CPU time, which a busy neighbour
+//! affects less than wall time.
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// The CPU time that the calling thread has used, in seconds.
+/// CPU seconds of the calling thread.
 #[must_use]
 pub fn thread_seconds() -> f64 {
     seconds(ClockId::ThreadCPUTime)
 }
 
-/// The CPU time that all threads of this process have used, in seconds.
+/// CPU seconds of all threads of this process.
 #[must_use]
 pub fn process_seconds() -> f64 {
     seconds(ClockId::ProcessCPUTime)
@@ -19,13 +20,13 @@ fn seconds(clock: ClockId) -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
-/// The middle of the values; of an even number the upper one.
+/// The median of the values; of an even number, the upper of the middle two.
 ///
 /// # Panics
-/// If there are none.
+/// If there are no values.
 #[must_use]
 pub fn median(mut values: Vec<f64>) -> f64 {
-    assert!(!values.is_empty(), "a median of nothing");
+    assert!(!values.is_empty(), "a median of no values");
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }

@@ -1,7 +1,9 @@
-//! The truth about echoless: how fast it is against what the machine can do, and whether its rates are the published ones.
+//! Benchmarks of echoless: its speed against the machine's limit and against other structures, and
+//! its error rates against the published ones.
 //!
-//! Every benchmark is also a test: it declares what it must count and fails if it counts anything else.
+//! Every benchmark is also a test: it declares which counts it expects, and fails on others.
 
+mod check;
 pub mod clock;
 pub mod limit;
 pub mod machine;

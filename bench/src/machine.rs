@@ -1,16 +1,20 @@
-//! What a measurement was made on, in words that name the hardware and nothing else.
+//! The machine of a measurement, named by its hardware only.
 
 use std::fs;
+use std::ops::RangeInclusive;
 use std::thread;
 
 use serde::{Deserialize, Serialize};
 
-/// The machine of a measurement.
+/// Sizes in MiB whose bytes fit in 64 bits.
+pub(crate) const SIZES_MIB: RangeInclusive<u64> = 1..=1 << 40;
+
+/// A machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
     /// The model name of the CPU.
     pub cpu: String,
-    /// How many cores this process may use.
+    /// The cores that this process may use.
     pub cores: usize,
     /// The memory, in MiB.
     pub memory_mib: u64,
@@ -19,7 +23,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The machine this runs on; what the system does not observe is `unknown` or 0.
+    /// This machine. A property that the system does not report is `unknown` or 0.
     #[must_use]
     pub fn this() -> Self {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
@@ -37,7 +41,7 @@ impl Machine {
         let kibibytes = field(meminfo, "MemTotal")
             .and_then(|value| value.trim_end_matches("kB").trim().parse().ok())
             .unwrap_or(0u64);
-        // What follows the version names who built the kernel.
+        // The rest names the builder of the kernel.
         let version = release.split('-').next().unwrap_or_default();
         Self {
             cpu: cpu.to_owned(),
@@ -49,7 +53,7 @@ impl Machine {
         }
     }
 
-    /// A folder name for this machine: CPU model and number of cores.
+    /// A folder name: CPU model and number of cores.
     ///
     /// # Examples
     /// ```
@@ -73,7 +77,7 @@ impl Machine {
     }
 }
 
-/// The value of the first line `name : value`.
+/// The value of the first line of the form `name : value`.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines()
         .filter_map(|line| line.split_once(':'))
@@ -86,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_machine_is_read_from_what_the_system_tells() {
+    fn a_machine_is_parsed_from_proc_files() {
         let cpuinfo = "processor\t: 0\nmodel name\t: Some CPU 7\nmodel name\t: other\n";
         let machine = Machine::from_texts(cpuinfo, "MemTotal:  4194304 kB\n", "6.1.0-made-by", 4);
         assert_eq!(machine.cpu, "Some CPU 7");
@@ -96,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_silent_system_is_unknown() {
+    fn a_system_without_proc_files_is_unknown() {
         let machine = Machine::from_texts("", "", "", 1);
         assert_eq!((machine.cpu.as_str(), machine.memory_mib), ("unknown", 0));
         assert_eq!(machine.slug(), "unknown-1-cores");

@@ -1,4 +1,4 @@
-//! `cargo run --release -p echoless-bench -- <command>`: one command for each request.
+//! `cargo run --release -p echoless-bench -- COMMAND`: one command for each benchmark.
 
 use std::process::ExitCode;
 
@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 use echoless_bench::{limit, paper, peers, report, scaling, tools};
 
 #[derive(Parser)]
-#[command(about = "Benchmarks of echoless; every one checks what it counts")]
+#[command(about = "Benchmarks of echoless; each checks its counts and fails on unexpected ones")]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -15,19 +15,19 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Line filters against the machine's rate of random line reads, by memory size.
+    /// Measure line filters against the machine's rate of random line reads, by memory size.
     Limit(limit::Arguments),
-    /// The printed tables of the papers, run again.
+    /// Reproduce the printed tables of the papers.
     Paper(paper::Arguments),
-    /// The planner on the settings of a paper: does its first choice beat the paper's best filter?
+    /// Run the planner's first choice in the settings of a paper, against the paper's best filter.
     PaperPlan(paper::PlanArguments),
-    /// One thread against several: engine, mesh and the shared filter.
+    /// Measure one thread against several: engine, mesh and the shared filter.
     Scaling(scaling::Arguments),
-    /// Against the structures that a user would pick instead: the same keys, the same memory, one core.
+    /// Measure other structures on the same keys, in the same memory, on one core.
     Peers(peers::Arguments),
-    /// The command against sort, awk and other tools on generated files.
+    /// Measure the command against sort, awk and other tools on generated files.
     Tools(tools::Arguments),
-    /// Renders every recorded run as one page with plots.
+    /// Render all recorded runs as one page with plots.
     Report(report::Arguments),
 }
 

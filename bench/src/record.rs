@@ -1,4 +1,4 @@
-//! Runs that are kept: the rows as CSV, and beside them who measured what, when and on what.
+//! Recorded runs: the rows as CSV, and beside them the machine, date, commit and command.
 //!
 //! ```text
 //! bench/record/<machine>/<date>/<benchmark>.csv    the rows
@@ -10,30 +10,31 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use echoless_lab::calendar;
 use serde::{Deserialize, Serialize};
 
 use crate::machine::Machine;
 use crate::table::Failure;
 
-/// Where the rows of a recorded run come from.
+/// The origin of the rows of a recorded run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provenance {
     /// The benchmark: the subcommand's name.
     pub benchmark: String,
     /// The command line that repeats the run.
     pub command: String,
-    /// The machine.
+    /// The machine that ran it.
     pub machine: Machine,
     /// The day of the run (UTC), `YYYY-MM-DD`.
     pub date: String,
-    /// The commit that was checked out; `+` after it says that files had been changed since.
+    /// The commit that was checked out, followed by `+` if files had been changed since.
     pub commit: String,
-    /// The compiler.
+    /// The version of the compiler.
     pub rustc: String,
 }
 
 impl Provenance {
-    /// The provenance of what this process measures now.
+    /// The provenance of a run of this process, today.
     #[must_use]
     pub fn of_this_run() -> Self {
         let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -47,11 +48,7 @@ impl Provenance {
                 arguments.join(" ")
             ),
             machine: Machine::this(),
-            date: date(
-                SystemTime::now()
-                    .duration_since(UNIX_EPOCH)
-                    .map_or(0, |since| since.as_secs() / 86_400),
-            ),
+            date: today(),
             commit: commit.map_or_else(|| "unknown".into(), |commit| commit + mark),
             rustc: output("rustc", &["--version"]).unwrap_or_else(|| "unknown".into()),
         }
@@ -61,13 +58,13 @@ impl Provenance {
 /// A recorded run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
-    /// Where its rows come from.
+    /// The origin of its rows.
     pub provenance: Provenance,
     /// The CSV file.
     pub rows: PathBuf,
 }
 
-/// Writes the rows of a run below `folder`; a run of the same benchmark, machine and day is replaced.
+/// Writes the rows of a run below `folder`. Replaces a run of the same benchmark, machine and day.
 ///
 /// # Errors
 /// If a file cannot be written; the error names it.
@@ -79,22 +76,23 @@ pub fn write(folder: &Path, provenance: Provenance, csv: &str) -> Result<Run, Fa
     fs::create_dir_all(&day).map_err(named)?;
     let rows = day.join(format!("{}.csv", provenance.benchmark));
     fs::write(&rows, csv).map_err(named)?;
-    let header = serde_json::to_string_pretty(&provenance)? + "\n";
-    fs::write(rows.with_extension("json"), header).map_err(named)?;
+    let json = serde_json::to_string_pretty(&provenance)? + "\n";
+    fs::write(rows.with_extension("json"), json).map_err(named)?;
     Ok(Run { provenance, rows })
 }
 
-/// Every recorded run below `folder`: by machine, the newest day first, then by benchmark.
+/// All recorded runs below `folder`, by machine, then the newest day first, then by benchmark.
 ///
 /// # Errors
-/// If the folder cannot be read, or a CSV lacks its header or has one that cannot be read; the error names the file.
+/// If the folder cannot be read, or the provenance of a CSV is missing or invalid; the error names
+/// the file.
 pub fn read(folder: &Path) -> Result<Vec<Run>, Failure> {
     let mut runs = Vec::new();
     for machine in entries(folder)?.into_iter().filter(|path| path.is_dir()) {
         for day in entries(&machine)?.into_iter().filter(|path| path.is_dir()) {
             for rows in entries(&day)? {
                 if rows.extension().is_some_and(|kind| kind == "csv") {
-                    let provenance = read_header(&rows.with_extension("json"))?;
+                    let provenance = read_provenance(&rows.with_extension("json"))?;
                     runs.push(Run { provenance, rows });
                 }
             }
@@ -117,34 +115,24 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(paths)
 }
 
-fn read_header(path: &Path) -> Result<Provenance, Failure> {
+fn read_provenance(path: &Path) -> Result<Provenance, Failure> {
     let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let text = fs::read_to_string(path).map_err(|error| named(&error))?;
     Ok(serde_json::from_str(&text).map_err(|error| named(&error))?)
 }
 
-/// What a command prints, if it is there and succeeds.
+/// The output of a command; `None` if it is not installed or fails.
 fn output(command: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(command).args(arguments).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     output.status.success().then(|| text.trim().to_owned())
 }
 
-/// The date of a day counted from 1970-01-01, in the Gregorian calendar.
-fn date(day: u64) -> String {
-    // Years are counted from March, so that the leap day is the last day of a year of the 400-year cycle of 146097 days.
-    let day = day + 719_468;
-    let (cycle, of_cycle) = (day / 146_097, day % 146_097);
-    let year = (of_cycle - of_cycle / 1460 + of_cycle / 36_524 - of_cycle / 146_096) / 365;
-    let of_year = of_cycle - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let of_month = of_year - (153 * month + 2) / 5 + 1;
-    let (month, next) = if month < 10 {
-        (month + 3, 0)
-    } else {
-        (month - 9, 1)
-    };
-    format!("{:04}-{month:02}-{of_month:02}", cycle * 400 + year + next)
+/// Today (UTC), `YYYY-MM-DD`.
+fn today() -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let (year, month, day) = calendar::date(since.map_or(0, |since| since.as_secs() / 86_400));
+    format!("{year:04}-{month:02}-{day:02}")
 }
 
 #[cfg(test)]
@@ -168,17 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn days_become_dates() {
-        assert_eq!(date(0), "1970-01-01");
-        assert_eq!(date(11_016), "2000-02-29");
-        assert_eq!(date(11_017), "2000-03-01");
-        assert_eq!(date(19_722), "2023-12-31");
-        assert_eq!(date(47_540), "2100-02-28");
-        assert_eq!(date(47_541), "2100-03-01");
-    }
-
-    #[test]
-    fn what_is_written_is_read_newest_day_first() {
+    fn runs_are_read_newest_day_first() {
         let folder = tempfile::tempdir().unwrap();
         for (benchmark, date) in [
             ("limit", "2024-01-02"),
@@ -207,14 +185,14 @@ mod tests {
         );
         assert_eq!(runs[0].provenance, provenance("limit", "2024-02-01"));
         assert_eq!(fs::read_to_string(&runs[0].rows).unwrap(), "name\na\n");
-        let place = folder
+        let path = folder
             .path()
             .join("some-cpu-7-2-cores/2024-02-01/limit.csv");
-        assert_eq!(runs[0].rows, place);
+        assert_eq!(runs[0].rows, path);
     }
 
     #[test]
-    fn a_missing_folder_and_a_missing_header_are_named() {
+    fn a_missing_folder_and_a_missing_provenance_are_named() {
         let folder = tempfile::tempdir().unwrap();
         let error = read(&folder.path().join("none")).unwrap_err().to_string();
         assert!(error.contains("none: "), "{error}");

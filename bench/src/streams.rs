@@ -1,24 +1,25 @@
-//! The keys that speed is measured with, hashed a batch at a time as a caller would.
+//! The keys of the speed measurements, hashed in batches as a caller would.
 
 use echoless::{KeyHash, KeyHasher};
 use rand::SeedableRng;
 use rand_distr::{Distribution, Zipf};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// How many keys are hashed and observed at a time.
+/// How many keys are hashed and observed in one call.
 pub const BATCH: usize = 1024;
 
-/// How many Zipf draws are kept and gone through in a circle: too many for a cache, and to draw them takes longer than to judge them.
+/// Zipf draws are made in advance, as a draw takes longer than a verdict, and repeat after this
+/// many, which exceed the caches.
 const DRAWS: usize = 1 << 22;
 
-/// What the keys are like.
+/// The distribution of the keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamKind {
-    /// Every key is new.
+    /// No key recurs.
     Distinct,
     /// Zipf draws, exponent 1, from 2^28 keys.
     Zipf,
-    /// One key, always the same.
+    /// The same key again and again.
     Hot,
 }
 
@@ -55,7 +56,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// The stream of this kind and number; distinct streams of different numbers have no key in common.
+    /// The stream of this kind and number. Distinct streams of different numbers share no key.
     ///
     /// # Panics
     /// Never: the Zipf parameters are valid.
@@ -80,12 +81,13 @@ impl Stream {
         }
     }
 
-    /// Has the stream repeat its last `keys` keys, a multiple of [`BATCH`]; of a Zipf stream, those of the circle.
-    pub const fn go_back(&mut self, keys: u64) {
+    /// Rewinds the stream by `keys` keys, a multiple of [`BATCH`]. A Zipf stream rewinds within its
+    /// precomputed draws.
+    pub const fn rewind(&mut self, keys: u64) {
         self.next = self.next.wrapping_sub(keys);
     }
 
-    /// The next keys.
+    /// The next [`BATCH`] keys.
     pub fn batch(&mut self) -> &[KeyHash] {
         let start = self.next;
         self.next += BATCH as u64;

@@ -1,14 +1,14 @@
-//! One reporter for all benchmarks: a table that is aligned on the terminal and written as CSV or JSON.
+//! The output of all benchmarks: a table, aligned on the terminal and written as CSV or JSON.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use echoless_lab::table;
 use serde_json::{Map, Value};
 
 use crate::record::{self, Provenance};
 
-/// What can go wrong in a benchmark: bad input, files, a count that does not hold.
+/// A failed benchmark: an invalid option, a file error or an unexpected count.
 pub type Failure = Box<dyn std::error::Error>;
 
 /// Where a benchmark writes its rows besides the terminal.
@@ -20,21 +20,21 @@ pub struct Outputs {
     /// Also write the rows as a JSON array of objects.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Also keep the run, with the machine, date and commit, in this folder of recorded runs (`bench/record`).
+    /// Also record the run with its machine, date and commit in this folder, such as `bench/record`.
     #[arg(long, value_name = "FOLDER")]
     pub record: Option<PathBuf>,
 }
 
-/// One cell: text, a number with as many decimals as it is worth, or nothing.
+/// One cell of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cell {
-    /// A name.
+    /// A name, aligned to the left.
     Text(String),
     /// A whole number.
     Count(u64),
-    /// A measured number.
+    /// A measurement, shown with about five significant digits.
     Number(f64),
-    /// Does not apply.
+    /// No value: the column does not apply.
     Nothing,
 }
 
@@ -121,52 +121,33 @@ impl Table {
     /// Adds a row.
     ///
     /// # Panics
-    /// If it has not one cell for each column.
+    /// If the number of cells is not that of the columns.
     pub fn push(&mut self, row: Vec<Cell>) {
         assert_eq!(row.len(), self.columns.len(), "one cell for each column");
         self.rows.push(row);
     }
 
-    /// The table as people read it: text to the left, numbers to the right.
+    /// The table for the terminal: text to the left, numbers to the right.
     #[must_use]
     pub fn aligned(&self) -> String {
-        let texts: Vec<Vec<String>> = self
-            .rows
-            .iter()
-            .map(|row| row.iter().map(Cell::text).collect())
-            .collect();
-        let width = |column: usize| {
-            let cells = texts.iter().map(|row| row[column].len());
-            cells.chain([self.columns[column].len()]).max().unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..self.columns.len()).map(width).collect();
+        let header = self.columns.iter().map(|name| (*name).to_owned());
+        let mut texts = vec![header.collect::<Vec<String>>()];
+        texts.extend(
+            self.rows
+                .iter()
+                .map(|row| row.iter().map(Cell::text).collect()),
+        );
         let is_text = |column: usize| {
             let mut cells = self.rows.iter().map(|row| &row[column]);
             cells.all(|cell| matches!(cell, Cell::Text(_) | Cell::Nothing))
         };
-        let mut out = String::new();
-        let header: Vec<String> = self.columns.iter().map(|name| (*name).to_owned()).collect();
-        for row in std::iter::once(&header).chain(&texts) {
-            let mut line = String::new();
-            for (column, text) in row.iter().enumerate() {
-                let width = widths[column];
-                let gap = if column == 0 { "" } else { "  " };
-                let _ = if is_text(column) {
-                    write!(line, "{gap}{text:<width$}")
-                } else {
-                    write!(line, "{gap}{text:>width$}")
-                };
-            }
-            out.push_str(line.trim_end());
-            out.push('\n');
-        }
-        out
+        table::aligned(&texts, is_text)
     }
 
     /// The table as CSV with a header line.
     ///
     /// # Errors
-    /// If the writer fails, which memory does not.
+    /// If the writer fails, which it does not for memory.
     pub fn csv(&self) -> Result<String, Failure> {
         let mut writer = csv::Writer::from_writer(Vec::new());
         writer.write_record(&self.columns)?;
@@ -188,7 +169,7 @@ impl Table {
         self.rows.iter().map(object).collect()
     }
 
-    /// Prints the table and writes it where the outputs say.
+    /// Prints the table, and writes it to the outputs.
     ///
     /// # Errors
     /// If a file cannot be written; the error names it.
@@ -231,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_written_is_named() {
+    fn an_unwritable_file_is_named() {
         let outputs = Outputs {
             csv: Some("/nowhere/rows.csv".into()),
             ..Outputs::default()

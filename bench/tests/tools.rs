@@ -34,7 +34,7 @@ fn the_command_agrees_with_exact_tools() {
         let lines: u64 = of("echoless")[column("lines_out")].parse().unwrap();
         assert!(lines > 1000, "{lines}");
         assert_eq!(of("sort")[column("lines_out")], *lines.to_string());
-        // Tools that are not there have a row too.
+        // Missing tools have a row too.
         for name in ["mawk", "gawk", "huniq", "runiq"] {
             assert!(!of(name)[column("output")].is_empty());
         }

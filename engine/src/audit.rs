@@ -1,22 +1,23 @@
-//! How many duplicates a filter missed, estimated while it runs.
+//! Estimates of the errors of a filter while it runs, from an exact sample of the keys.
 //!
-//! A small share of the key space, chosen by hash, is remembered exactly and for ever. Every verdict on a remembered key can be checked;
-//! an error found in a share of `1 / 2^b` stands for `2^b` errors in the stream. When the memory is full the share is halved.
+//! The sample is a fraction `1 / 2^b` of the key space, chosen by hash. Every key in it is kept in
+//! an exact set, so every verdict on it can be checked, and each error found stands for `2^b`
+//! errors in the stream. When the set is full, `b` grows by one and half of the set is dropped.
 
 use std::collections::HashSet;
 
 use crate::hash::KeyHash;
 use crate::verdicts::Verdicts;
 
-/// How many keys are remembered at most: 64 Ki of 8 bytes, so about 1 MiB with the table around them.
+/// The most keys in the sample: 64 Ki of 8 bytes each, about 1 MiB with the hash table around them.
 const CAPACITY: usize = 1 << 16;
 
-/// The share that is remembered at first, as a number of halvings: 1 in 16, so that a stream of few keys costs little.
+/// The halvings of the first sample: 1 key in 16, so that a stream of few keys costs little.
 const FIRST_HALVINGS: u32 = 4;
 
-/// An exact witness of a sample of the keys: an unbiased estimate of a filter's errors, in fixed memory.
+/// An unbiased estimate of the errors of a filter, in fixed memory.
 ///
-/// The estimates depend on the keys and verdicts in their order, not on how they are cut in batches.
+/// The estimates depend on the sequence of keys and verdicts, not on how it is cut into batches.
 ///
 /// # Examples
 /// ```
@@ -28,14 +29,17 @@ const FIRST_HALVINGS: u32 = 4;
 /// let mut audit = Audit::new();
 /// audit.observe(&keys, &verdicts);
 /// assert_eq!(audit.estimated_missed_duplicates(), 0);
-/// // The same keys again, all called fresh: about ten thousand missed duplicates.
+/// // The same keys again, all reported as fresh: about ten thousand missed duplicates.
 /// audit.observe(&keys, &verdicts);
 /// assert!((8_000..12_000).contains(&audit.estimated_missed_duplicates()));
 /// ```
 #[derive(Debug, Clone)]
 pub struct Audit {
+    /// The keys of the sample that have arrived.
     seen: HashSet<KeyHash>,
+    /// The sample is 1 key in `2^halvings`.
     halvings: u32,
+    /// Estimated duplicates reported as fresh, and fresh keys reported as duplicates.
     missed: u64,
     mistaken: u64,
 }
@@ -47,7 +51,7 @@ impl Default for Audit {
 }
 
 impl Audit {
-    /// A witness that has seen nothing.
+    /// An audit of a stream that has not started.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -58,7 +62,7 @@ impl Audit {
         }
     }
 
-    /// Checks the verdicts on a batch of keys.
+    /// Checks the verdicts on the keys of a batch that are in the sample.
     ///
     /// # Panics
     /// If there are fewer verdicts than keys.
@@ -71,19 +75,20 @@ impl Audit {
         }
     }
 
-    /// The estimated number of duplicates so far that were called fresh.
+    /// The estimated number of duplicates so far that the filter reported as fresh.
     #[must_use]
     pub const fn estimated_missed_duplicates(&self) -> u64 {
         self.missed
     }
 
-    /// The estimated number of new keys so far that were called duplicates. Keys of equal hash are not told apart.
+    /// The estimated number of fresh keys so far that the filter reported as duplicates. Keys of
+    /// equal hash count as one key.
     #[must_use]
     pub const fn estimated_false_duplicates(&self) -> u64 {
         self.mistaken
     }
 
-    /// The share of the key space that is remembered now.
+    /// The fraction of the key space that the sample covers now.
     #[must_use]
     pub fn sampled_share(&self) -> f64 {
         2f64.powi(-(self.halvings as i32))
@@ -91,7 +96,9 @@ impl Audit {
 
     #[inline(always)]
     const fn is_sampled(&self, key: KeyHash) -> bool {
-        // One product mixes line and fingerprint bits, so that the sample favours neither.
+        // The multiplier is 2^64 divided by the golden ratio. The high bits of the product depend
+        // on all bits of the hash, so the sample is independent of lines (high bits of the hash)
+        // and of fingerprints (low bits).
         key.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - self.halvings) == 0
     }
 
@@ -100,6 +107,7 @@ impl Audit {
         let weight = 1 << self.halvings;
         self.missed += if !new && !duplicate { weight } else { 0 };
         self.mistaken += if new && duplicate { weight } else { 0 };
+        // A smaller sample is a subset of the larger one, so what remains is still exact.
         while self.seen.len() > CAPACITY {
             self.halvings += 1;
             let mut seen = std::mem::take(&mut self.seen);
@@ -113,6 +121,7 @@ impl Audit {
 mod tests {
     use super::*;
     use crate::hash::KeyHasher;
+    use crate::verdicts::Verdict;
 
     fn keys(range: std::ops::Range<u64>) -> Vec<KeyHash> {
         let hasher = KeyHasher::seeded(3);
@@ -126,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_fixed_and_estimates_stay_right_past_it() {
+    fn estimates_stay_accurate_when_the_sample_is_halved() {
         let mut audit = Audit::new();
         let distinct = 8_000_000;
         let keys = keys(0..distinct);
@@ -141,12 +150,14 @@ mod tests {
     }
 
     #[test]
-    fn false_duplicates_are_seen_too() {
+    fn false_duplicates_are_estimated() {
         let mut audit = Audit::new();
         let keys = keys(0..100_000);
         let mut verdicts = all_fresh(keys.len());
         // Every eighth verdict is wrong.
-        verdicts.words_mut().fill(0x0101_0101_0101_0101);
+        for index in (0..keys.len()).step_by(8) {
+            verdicts.set(index, Verdict::Duplicate);
+        }
         audit.observe(&keys, &verdicts);
         let mistaken = audit.estimated_false_duplicates() as f64;
         assert!((mistaken / 12_500.0 - 1.0).abs() < 0.15, "{mistaken}");
@@ -154,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn batches_do_not_matter() {
+    fn estimates_do_not_depend_on_batches() {
         let keys: Vec<_> = keys(0..300_000).into_iter().chain(keys(0..5000)).collect();
         let mut whole = Audit::new();
         whole.observe(&keys, &all_fresh(keys.len()));

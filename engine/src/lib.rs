@@ -19,7 +19,9 @@ mod error;
 pub mod filters;
 pub mod hash;
 mod kernels;
+mod limits;
 pub mod memory;
+mod options;
 mod partition;
 mod report;
 pub mod shared;
@@ -29,18 +31,17 @@ pub mod theory;
 pub mod transport;
 mod verdicts;
 
-pub use assembly::{Engine, EngineBuilder, Mesh, Node, Pinning, Port, ShutdownError};
+pub use assembly::{Engine, EngineBuilder, Mesh, MeshBuilder, Node, Pinning, Port, ShutdownError};
 pub use audit::Audit;
 pub use error::{BuildError, Disconnected, MemoryError, SpecError};
-pub use filters::Filter;
 pub use filters::adapters::region_order::RegionOrdered;
-pub use filters::lines::fingerprint::{
-    FingerprintGeometry, FingerprintLines, FingerprintSpec, Replacement, SlotWidth,
-};
+pub use filters::lines::{FingerprintSpec, LineFilter};
+pub use filters::{Filter, Replacement, report_of};
 pub use hash::{KeyHash, KeyHasher};
 pub use kernels::Kernel;
 pub use partition::{Partitioned, Partitioning};
-pub use report::Report;
+pub use report::{AgeUnit, Cells, MissAge, Report, Tally};
 pub use shared::{SharedFilter, SharedLayout, SharedSpec};
 pub use spec::FilterSpec;
+pub use theory::fingerprints::{FingerprintGeometry, SlotWidth};
 pub use verdicts::{Verdict, Verdicts};

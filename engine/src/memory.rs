@@ -1,8 +1,19 @@
-//! Arrays of cache lines: zeroed, aligned, on huge pages where the machine grants them.
+//! Arrays of cache lines: zeroed, aligned, and on huge pages where the system provides them.
 //!
-//! One random line costs one cache miss and, on 4 KiB pages, one page-table walk on top; huge pages save the walk.
+//! A probe of a random line costs one cache miss. On 4 KiB pages it usually costs a page-table walk
+//! as well, because the TLB cannot cover a large filter; on huge pages it does not.
+//!
+//! The array is an anonymous mapping, not an allocation: the kernel hands out zeroed pages on first
+//! touch, so a large filter starts at once, and advice about huge pages applies to whole mappings.
+//!
+//! ```text
+//! mapping      | slack   | line 0 | line 1 | ...              | line n-1 | slack   |
+//!              ^         ^
+//!              |         first(): start bytes in, a multiple of 2 MiB
+//!              page aligned                 (slack is 2 MiB in total; none below 2 MiB of lines)
+//! ```
 
-#![allow(unsafe_code)] // a view of a fresh anonymous mapping as lines, and the prefetch hint
+#![allow(unsafe_code)] // views of an anonymous mapping as lines or atomic words, and prefetches
 
 use std::ops::{Deref, DerefMut};
 
@@ -17,19 +28,19 @@ pub const LINE_BYTES: u64 = 64;
 /// The size of a huge page of x86-64 and of most aarch64 systems, in bytes.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// One cache line: eight words, aligned so that it never straddles two.
+/// One cache line: eight words, aligned so that they never straddle two lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C, align(64))]
 pub struct Line(pub [u64; 8]);
 
 impl Line {
-    /// The line that a fresh array is full of.
+    /// An empty line: all zero, as in a fresh mapping.
     pub const EMPTY: Self = Self([0; 8]);
 }
 
-/// A zeroed array of lines, aligned to a huge page if it fills one.
+/// A zeroed array of lines, aligned to a huge page if it is at least that large.
 ///
-/// Pages are granted when first touched, so a filter that stays empty costs nothing.
+/// The system backs a page with memory when it is first written, so an empty filter uses none.
 ///
 /// # Examples
 /// ```
@@ -41,10 +52,13 @@ impl Line {
 /// ```
 #[derive(Debug)]
 pub struct LineArray {
-    /// Without references into the memory, so that words which threads write through `&self` are never promised to stay as they are.
+    /// A raw mapping, not an [`MmapMut`], which hands out `&[u8]` and `&mut [u8]`. [`AtomicWords`]
+    /// lets several threads write through `&self`; no reference may promise that the bytes do not
+    /// change.
     mapping: MmapRaw,
-    /// Where the first line starts in the mapping, in bytes: a multiple of 64.
+    /// The offset of the first line in the mapping, in bytes: a multiple of 64.
     start: usize,
+    /// The number of lines, at least 1. `start + lines * 64` is at most the length of the mapping.
     lines: usize,
 }
 
@@ -52,25 +66,27 @@ impl LineArray {
     /// An array of `lines` empty lines.
     ///
     /// # Errors
-    /// [`MemoryError`] if the machine has not that much memory available.
+    /// [`MemoryError`] if `lines` is 0, if the array would not fit into the address space, or if
+    /// less memory is available.
     pub fn zeroed(lines: u64) -> Result<Self, MemoryError> {
-        let refused = |reason: String| MemoryError {
+        let rejected = |reason: String| MemoryError {
             bytes: lines.saturating_mul(LINE_BYTES),
             reason,
         };
         let bytes = lines
             .checked_mul(LINE_BYTES)
             .and_then(|bytes| usize::try_from(bytes).ok())
+            // A slice must not exceed `isize::MAX` bytes; leave room for the slack.
             .filter(|bytes| *bytes <= isize::MAX as usize - HUGE_PAGE_BYTES)
-            .ok_or_else(|| refused("more than the address space".into()))?;
+            .ok_or_else(|| rejected("more than the address space".into()))?;
         if bytes == 0 {
-            return Err(refused("an array has at least one line".into()));
+            return Err(rejected("an array has at least one line".into()));
         }
         check_available(bytes as u64)?;
         let huge = bytes >= HUGE_PAGE_BYTES;
         let slack = if huge { HUGE_PAGE_BYTES } else { 0 };
         let mapping =
-            MmapMut::map_anon(bytes + slack).map_err(|error| refused(error.to_string()))?;
+            MmapMut::map_anon(bytes + slack).map_err(|error| rejected(error.to_string()))?;
         let mapping = MmapRaw::from(mapping);
         let start = if huge {
             mapping.as_ptr().align_offset(HUGE_PAGE_BYTES)
@@ -79,9 +95,12 @@ impl LineArray {
         };
         #[cfg(target_os = "linux")]
         if huge {
-            // A kernel without huge pages refuses; `huge_page_bytes` tells the truth later.
+            // A kernel without huge pages returns an error, and the array works on small pages.
+            // `huge_page_bytes` reports the outcome.
             let _ = mapping.advise_range(memmap2::Advice::HugePage, start, bytes);
         }
+        // `first` and the unsafe blocks below rely on this. `align_offset` may return `usize::MAX`,
+        // which fails here as well.
         assert!(
             start + bytes <= mapping.len(),
             "the lines lie in the mapping"
@@ -99,23 +118,28 @@ impl LineArray {
         self.lines as u64 * LINE_BYTES
     }
 
-    /// Where the first line is: `zeroed` mapped `start + lines * 64` bytes or more, and `start` is a multiple of 64 in a page-aligned
-    /// mapping. It may be written through as far as `self` may.
+    /// A pointer to the first line. `lines` lines from it on lie in the mapping, by the assertion
+    /// in [`zeroed`](Self::zeroed). It is aligned, because `start` is a multiple of 64 and a
+    /// mapping is page-aligned. Writing through it needs an exclusive borrow of `self`, or atomic
+    /// operations.
     #[inline(always)]
     fn first(&self) -> *mut Line {
+        // `wrapping_add` keeps the provenance of the mapping and needs no unsafe block.
         let first = self.mapping.as_mut_ptr().wrapping_add(self.start).cast();
         debug_assert!(<*mut Line>::is_aligned(first));
         first
     }
 
-    /// How many bytes of the array lie on huge pages now; see [`huge_page_bytes`].
+    /// The number of bytes of the array that are on huge pages now; see [`huge_page_bytes`].
     #[must_use]
     pub fn huge_page_bytes(&self) -> u64 {
         huge_page_bytes(self)
     }
 }
 
-/// How many bytes of an array lie on huge pages now, as the kernel reports it; 0 where it does not report.
+/// The number of bytes of an array that are on huge pages now, from `/proc/self/smaps`; 0 where the
+/// system has no such file. The kernel reports whole mappings: the result is at most the array
+/// size.
 #[must_use]
 pub fn huge_page_bytes(lines: &[Line]) -> u64 {
     std::fs::read_to_string("/proc/self/smaps")
@@ -129,9 +153,11 @@ impl Deref for LineArray {
 
     #[inline]
     fn deref(&self) -> &[Line] {
-        // SAFETY: there are so many lines at `first`, which is aligned; every bit pattern is a `Line`; `self` owns the mapping for as
-        // long as the slice is borrowed, and only an exclusive borrow of `self` writes it (for `AtomicWords`, which never comes here,
-        // see there).
+        // SAFETY: `first` is aligned and points to `lines` lines in one mapping (see `first`). They
+        // are initialised: the kernel zeroes the pages, and every bit pattern is a `Line`. The
+        // mapping outlives the slice, which borrows `self`. Nothing writes the lines during the
+        // borrow, because `deref_mut` needs an exclusive one. `AtomicWords`, which writes through a
+        // shared borrow, never calls this function.
         unsafe { std::slice::from_raw_parts(self.first(), self.lines) }
     }
 }
@@ -139,23 +165,24 @@ impl Deref for LineArray {
 impl DerefMut for LineArray {
     #[inline]
     fn deref_mut(&mut self) -> &mut [Line] {
-        // SAFETY: as in `deref`; the borrow of `self` is exclusive.
+        // SAFETY: as in `deref`. The borrow of `self` is exclusive, so this is the only reference
+        // to the lines.
         unsafe { std::slice::from_raw_parts_mut(self.first(), self.lines) }
     }
 }
 
-/// An array of words that any number of threads update at once, on the memory of a [`LineArray`].
+/// An array of words that several threads update at once, in the memory of a [`LineArray`].
 #[derive(Debug)]
 pub(crate) struct AtomicWords {
     #[cfg(not(loom))]
     lines: LineArray,
-    /// A model checker must see every access, so its words are its own.
+    /// loom tracks accesses to its own atomic type only, which cannot be laid over a mapping.
     #[cfg(loom)]
     words: Vec<AtomicU64>,
 }
 
 impl AtomicWords {
-    /// An array of `lines` times eight words, all zero.
+    /// An array of eight words for each of `lines` lines, all zero.
     pub(crate) fn zeroed(lines: u64) -> Result<Self, MemoryError> {
         Ok(Self {
             #[cfg(not(loom))]
@@ -178,18 +205,23 @@ impl Deref for AtomicWords {
     #[inline]
     fn deref(&self) -> &[AtomicU64] {
         let lines = &self.lines;
-        // SAFETY: as in `LineArray::deref`, eight words a line. The array is private and never seen as lines, and its pointer comes
-        // from no reference: all accesses to the memory are atomic, by any number of threads.
+        // SAFETY: the memory is valid and initialised as in `LineArray::deref`. `AtomicU64` has the
+        // layout of `u64`, eight of which make up a `Line`. The array is private to this type,
+        // which never views it as lines, and `first` derives from a raw pointer: every access to
+        // the memory is atomic, so shared slices may exist on any number of threads.
         unsafe { std::slice::from_raw_parts(lines.first().cast::<AtomicU64>(), lines.lines * 8) }
     }
 }
 
-/// Asks the cache for an item that will be visited soon. A hint: it changes nothing, and a position past the end is harmless.
+/// Prefetches the cache line of an item into all cache levels. It is a hint without effect on
+/// results; a position past the end is allowed. Does nothing on CPUs other than x86-64.
 #[inline(always)]
 pub fn prefetch<T>(items: &[T], position: usize) {
+    // `wrapping_add`: a position past the end must not be undefined behaviour.
     let item = items.as_ptr().wrapping_add(position);
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: SSE is part of x86-64, and a prefetch of any address reads nothing and cannot fault.
+    // SAFETY: SSE is part of x86-64. A prefetch does not access memory as the abstract machine
+    // defines it, and cannot fault for any address.
     unsafe {
         std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(item.cast());
     }
@@ -197,7 +229,8 @@ pub fn prefetch<T>(items: &[T], position: usize) {
     let _ = item;
 }
 
-/// Refuses a request that the machine cannot grant. The kernel would grant more than it has and end the process later.
+/// Rejects an allocation that exceeds the available memory. Linux overcommits and would kill the
+/// process later; fail now instead.
 ///
 /// # Errors
 /// [`MemoryError`] if fewer than `bytes` bytes are available.
@@ -211,7 +244,8 @@ pub(crate) fn check_available(bytes: u64) -> Result<(), MemoryError> {
     }
 }
 
-/// What the kernel says can be had without swapping, and what is left in the control groups of this process, in bytes.
+/// The available memory in bytes: what the kernel can provide without swapping, or less if a
+/// control group of this process has less left. `None` if the system does not report it.
 fn available_memory() -> Option<u64> {
     let meminfo = std::fs::read_to_string("/proc/meminfo").ok()?;
     let available = kibibytes(&meminfo, "MemAvailable:")? * 1024;
@@ -220,8 +254,9 @@ fn available_memory() -> Option<u64> {
     Some(left.map_or(available, |left| left.min(available)))
 }
 
-/// What the control group on a line of `/proc/self/cgroup` may still use, in bytes: version 2 (`0::/path`) or the memory group of version 1.
-/// Limits of the groups around it are not looked at.
+/// The memory that a control group has left, in bytes, from its line in `/proc/self/cgroup`: a
+/// group of version 2 (`0::/path`) or the memory group of version 1. Limits of its parent groups
+/// are ignored.
 fn left_in_group(line: &str) -> Option<u64> {
     let mut parts = line.splitn(3, ':');
     let (number, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
@@ -236,7 +271,7 @@ fn left_in_group(line: &str) -> Option<u64> {
     } else {
         return None;
     };
-    // Inside a container the group's own path may not be visible, and the root is the group.
+    // In a container the path of the group may not be visible; the root is then the group itself.
     [format!("{root}{path}"), root.to_owned()]
         .iter()
         .find_map(|group| {
@@ -247,7 +282,8 @@ fn left_in_group(line: &str) -> Option<u64> {
         })
 }
 
-/// How much of a control group's memory holds files that can be read again, by its `memory.stat`: it is given up when memory is asked for.
+/// The page cache of a control group in bytes, from its `memory.stat`. It counts as used, but the
+/// kernel reclaims it when memory is needed.
 fn cached_files(stat: &str) -> u64 {
     let value = |names: [&str; 2]| -> Option<u64> {
         stat.lines().find_map(|line| {
@@ -255,12 +291,12 @@ fn cached_files(stat: &str) -> u64 {
             names.contains(&name).then(|| value.trim().parse().ok())?
         })
     };
-    // The totals of version 1 hold the groups below, as the numbers of version 2 do.
+    // The totals of version 1 include child groups, as the plain numbers of version 2 do.
     let active = value(["active_file", "total_active_file"]).unwrap_or(0);
     active + value(["inactive_file", "total_inactive_file"]).unwrap_or(0)
 }
 
-/// The number on the line of `/proc` text that starts with `label`.
+/// The number of KiB on the line of a `/proc` file that starts with `label`.
 fn kibibytes(text: &str, label: &str) -> Option<u64> {
     text.lines()
         .find_map(|line| line.strip_prefix(label))?
@@ -271,16 +307,16 @@ fn kibibytes(text: &str, label: &str) -> Option<u64> {
         .ok()
 }
 
-/// The `AnonHugePages` of the mapping in `smaps` that holds `address`, in bytes.
+/// The `AnonHugePages` of the mapping that contains `address`, in bytes, from the text of `smaps`.
 fn huge_bytes_at(smaps: &str, address: u64) -> Option<u64> {
-    let holds = |line: &str| {
+    let contains = |line: &str| {
         let (low, high) = line.split_once(' ')?.0.split_once('-')?;
         let low = u64::from_str_radix(low, 16).ok()?;
         let high = u64::from_str_radix(high, 16).ok()?;
         (low..high).contains(&address).then_some(())
     };
     let mut lines = smaps.lines();
-    lines.find(|line| holds(line).is_some())?;
+    lines.find(|line| contains(line).is_some())?;
     lines
         .find_map(|line| line.strip_prefix("AnonHugePages:"))
         .and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse().ok())
@@ -311,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_sizes_are_refused() {
+    fn impossible_sizes_are_rejected() {
         for lines in [0, (64 << 40) / 64, u64::MAX / 64, u64::MAX] {
             let error = LineArray::zeroed(lines).unwrap_err();
             assert_eq!(error.bytes, lines.saturating_mul(64));
@@ -320,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_can_be_read_again_are_no_memory_in_use() {
+    fn page_cache_counts_as_available() {
         let stat = "anon 7\nfile 50\nactive_file 20\ninactive_file 30\nslab 9\n";
         assert_eq!(cached_files(stat), 50);
         assert_eq!(cached_files("total_inactive_file 30\nrss 1\n"), 30);
@@ -328,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn huge_pages_are_read_from_the_mapping_that_holds_the_address() {
+    fn huge_pages_are_read_from_the_mapping_that_contains_the_address() {
         let smaps = "1000-2000 rw-p 00000000 00:00 0\nRss: 4 kB\nAnonHugePages:  2 kB\n\
                      2000-9000 rw-p 00000000 00:00 0\nRss: 4 kB\nAnonHugePages:   16 kB\n";
         assert_eq!(huge_bytes_at(smaps, 0x2000), Some(16 * 1024));

@@ -1,13 +1,21 @@
-//! Contiguous ranges of lines, one owner each: which keys belong to which, and the filters that own them.
+//! Partitions: contiguous ranges of lines with one owner each, the map from keys to partitions, and
+//! the filters that own them.
 
 use std::ops::Range;
 
 use crate::error::SpecError;
 use crate::hash::KeyHash;
 
-/// The lines of a filter cut into partitions of nearly equal size.
+/// The lines of a filter cut into partitions, whose sizes differ by at most one line.
 ///
-/// All keys of a line belong to one partition, so its owner judges them exactly as an undivided filter would.
+/// All keys of a line belong to one partition, so the verdicts of its owner equal those of an
+/// undivided filter.
+///
+/// ```text
+///   lines        0 . . . . 500 | 501 . . . . 1000
+///   partition          0       |        1
+///   key hashes   0 ... starts[1] - 1 | starts[1] ... u64::MAX
+/// ```
 ///
 /// # Examples
 /// ```
@@ -21,15 +29,15 @@ use crate::hash::KeyHash;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partitioning {
     lines: u64,
-    /// The lowest hash of each partition.
+    /// The lowest hash of each partition, in ascending order; the first is 0.
     starts: Vec<u64>,
 }
 
 impl Partitioning {
-    /// Cuts `lines` lines in `count` partitions.
+    /// Cuts `lines` lines into `count` partitions.
     ///
     /// # Errors
-    /// [`SpecError`] if there is no line or no partition, or a partition without lines.
+    /// [`SpecError`] if `lines` or `count` is 0, or there are more partitions than lines.
     pub fn new(lines: u64, count: usize) -> Result<Self, SpecError> {
         if lines == 0 {
             return Err(SpecError::new("lines", "0", "at least 1"));
@@ -44,22 +52,22 @@ impl Partitioning {
         Ok(Self { lines, starts })
     }
 
-    /// How many partitions there are.
+    /// The number of partitions, at least 1.
     #[must_use]
     pub fn count(&self) -> usize {
         self.starts.len()
     }
 
-    /// How many lines there are in all.
+    /// The number of lines of all partitions together.
     #[must_use]
     pub const fn lines(&self) -> u64 {
         self.lines
     }
 
-    /// The lines of one partition.
+    /// The lines of one partition, by their numbers in the undivided filter.
     ///
     /// # Panics
-    /// If there is no such partition.
+    /// If `index` is not less than [`count`](Self::count).
     #[must_use]
     pub fn lines_of(&self, index: usize) -> Range<u64> {
         let count = self.count();
@@ -67,7 +75,7 @@ impl Partitioning {
         first_line(self.lines, count, index)..first_line(self.lines, count, index + 1)
     }
 
-    /// The lowest hash of each partition.
+    /// The lowest hash of each partition, in ascending order; the first is 0.
     pub(crate) fn starts(&self) -> &[u64] {
         &self.starts
     }
@@ -76,13 +84,15 @@ impl Partitioning {
     #[must_use]
     #[inline(always)]
     pub fn partition_of(&self, key: KeyHash) -> usize {
-        // Equal shares of the hash range differ from whole lines by less than a line, at the lower end only.
+        // Cutting the range of hashes evenly gives the right partition, except that a partition
+        // starts with a whole line: its even start can lie up to a line below `starts`. Hashes in
+        // between belong to the partition before.
         let share = ((u128::from(key.0) * self.starts.len() as u128) >> 64) as usize;
         share - usize::from(key.0 < self.starts[share])
     }
 }
 
-/// The partitions of one filter and the map from keys to them.
+/// The partitions of one filter, and the map from keys to them.
 ///
 /// # Examples
 /// ```
@@ -99,10 +109,10 @@ pub struct Partitioned<F> {
 }
 
 impl<F> Partitioned<F> {
-    /// Puts filters together that each own one partition's lines.
+    /// Combines a partitioning with its filters: filter `i` holds the lines of partition `i`.
     ///
     /// # Errors
-    /// [`SpecError`] if there is not one filter for each partition.
+    /// [`SpecError`] if the number of filters is not the number of partitions.
     pub fn new(partitioning: Partitioning, filters: Vec<F>) -> Result<Self, SpecError> {
         if filters.len() != partitioning.count() {
             let allowed = format!("{}, one for each partition", partitioning.count());
@@ -118,31 +128,32 @@ impl<F> Partitioned<F> {
         })
     }
 
-    /// Which keys belong to which partition.
+    /// The map from keys to partitions.
     #[must_use]
     pub const fn partitioning(&self) -> &Partitioning {
         &self.partitioning
     }
 
-    /// The filters, one for each partition.
+    /// The filters, in the order of their partitions.
     #[must_use]
     pub fn filters(&self) -> &[F] {
         &self.filters
     }
 
-    /// The filters, to be used.
+    /// The filters, in the order of their partitions, to observe keys with.
     #[must_use]
     pub fn filters_mut(&mut self) -> &mut [F] {
         &mut self.filters
     }
 
-    /// The two apart.
+    /// The map, and the filters in the order of their partitions.
     #[must_use]
     pub fn into_parts(self) -> (Partitioning, Vec<F>) {
         (self.partitioning, self.filters)
     }
 }
 
+/// The first line of partition `index`; `lines` if `index` is `count`.
 fn first_line(lines: u64, count: usize, index: usize) -> u64 {
     (u128::from(lines) * index as u128).div_ceil(count as u128) as u64
 }
@@ -167,7 +178,7 @@ mod tests {
             prop_assume!(count as u64 <= lines);
             let partitioning = Partitioning::new(lines, count).unwrap();
             let mut keys = vec![KeyHash(hash), KeyHash(0), KeyHash(u64::MAX)];
-            // The hashes around every border are where an error would show.
+            // An error would show at the hashes around the start of a partition.
             for start in &partitioning.starts {
                 keys.extend([start.wrapping_sub(1), *start, start.wrapping_add(1)].map(KeyHash));
             }
@@ -194,16 +205,13 @@ mod tests {
     }
 
     #[test]
-    fn partitions_without_lines_are_refused() {
+    fn partitions_without_lines_are_rejected() {
         for count in [0, 11] {
             let error = Partitioning::new(10, count).unwrap_err();
             assert_eq!(error.asked, count.to_string());
             assert_eq!(error.allowed, "1 to 10 (one line each)");
         }
         let error = Partitioning::new(0, 1).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "lines: 0 is not possible; allowed: at least 1"
-        );
+        assert_eq!(error, SpecError::new("lines", "0", "at least 1"));
     }
 }

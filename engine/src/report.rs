@@ -1,32 +1,211 @@
-//! What a filter can say of itself while it runs and when it is done.
+//! What a filter reports about itself: additive counters, and the estimates that follow from them.
+//!
+//! Counters of partitions add up, estimates do not. So a filter gives a [`Tally`], tallies are
+//! summed, and the estimates in a [`Report`] are made from the sum. The report of a partitioned
+//! filter therefore equals that of the undivided one, bit for bit.
 
-use crate::kernels::isa::Kernel;
+use std::iter::Sum;
+use std::ops::Add;
 
-/// A filter's account of itself.
+use crate::kernels::Kernel;
+
+/// How many cells (bits, counters, slots) of a filter hold something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Cells {
+    /// The cells that are not empty.
+    pub occupied: u64,
+    /// All cells.
+    pub total: u64,
+}
+
+impl Cells {
+    /// `occupied` of `total` cells.
+    #[must_use]
+    pub const fn new(occupied: u64, total: u64) -> Self {
+        Self { occupied, total }
+    }
+
+    /// The fraction that is occupied, 0 to 1.
+    #[must_use]
+    pub fn fill(self) -> f64 {
+        self.occupied as f64 / self.total as f64
+    }
+}
+
+/// The sum over lines of the false positive rate that each expects.
+///
+/// In units of 2^-64, because a sum of integers does not depend on its order: a sum of floats would
+/// differ in its last digits from one number of partitions to another.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RateSum {
+    rates: u128,
+    lines: u64,
+}
+
+impl RateSum {
+    /// Adds the rate of one more line.
+    pub(crate) fn push(&mut self, rate: f64) {
+        self.rates += (rate * 2_f64.powi(64)) as u128;
+        self.lines += 1;
+    }
+
+    /// The mean rate.
+    #[must_use]
+    pub fn mean(self) -> f64 {
+        self.rates as f64 / 2_f64.powi(64) / self.lines as f64
+    }
+}
+
+/// Counters of a filter, or of one partition of it, since it was built or cleared. They add up over
+/// partitions; `None` is what a filter does not count.
+///
+/// # Examples
+/// ```
+/// use echoless::{Filter, FilterSpec, KeyHasher, Tally};
+/// let spec: FilterSpec = "rowlru:form=line,memory=1MiB".parse()?;
+/// let (mut whole, mut halves) = (spec.build()?, spec.build_partitions(2)?);
+/// for key in 0..1000 {
+///     let key = KeyHasher::seeded(0).hash_u64(key);
+///     whole.observe_one(key);
+///     let owner = halves.partitioning().partition_of(key);
+///     halves.filters_mut()[owner].observe_one(key);
+/// }
+/// let sum: Tally = halves.filters().iter().map(|half| half.tally()).sum();
+/// assert_eq!((sum.observed, sum.fresh), (whole.tally().observed, whole.tally().fresh));
+/// assert_eq!(sum.cells, whole.tally().cells);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Tally {
+    /// The memory of the filter's state, in bytes.
+    pub memory_bytes: u64,
+    /// How many of these bytes lie on huge pages.
+    pub huge_page_bytes: Option<u64>,
+    /// Keys observed.
+    pub observed: Option<u64>,
+    /// Keys that were reported fresh.
+    pub fresh: Option<u64>,
+    /// Keys that were evicted. While this is 0, no duplicate was missed.
+    pub evictions: Option<u64>,
+    /// Cells that hold something.
+    pub cells: Option<Cells>,
+    /// The false positive rates of the lines.
+    pub rates: Option<RateSum>,
+}
+
+impl Tally {
+    /// A tally of a filter that counts nothing.
+    #[must_use]
+    pub fn new(memory_bytes: u64) -> Self {
+        Self {
+            memory_bytes,
+            ..Self::default()
+        }
+    }
+}
+
+/// Two counts together; known only if both are.
+fn both<T>(left: Option<T>, right: Option<T>, add: impl Fn(T, T) -> T) -> Option<T> {
+    Some(add(left?, right?))
+}
+
+impl Add for Tally {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        let sum = |left, right| both(left, right, |left: u64, right| left + right);
+        Self {
+            memory_bytes: self.memory_bytes + other.memory_bytes,
+            huge_page_bytes: sum(self.huge_page_bytes, other.huge_page_bytes),
+            observed: sum(self.observed, other.observed),
+            fresh: sum(self.fresh, other.fresh),
+            evictions: sum(self.evictions, other.evictions),
+            cells: both(self.cells, other.cells, |left, right| Cells {
+                occupied: left.occupied + right.occupied,
+                total: left.total + right.total,
+            }),
+            rates: both(self.rates, other.rates, |left, right| RateSum {
+                rates: left.rates + right.rates,
+                lines: left.lines + right.lines,
+            }),
+        }
+    }
+}
+
+impl Sum for Tally {
+    fn sum<I: Iterator<Item = Self>>(tallies: I) -> Self {
+        tallies.reduce(Add::add).unwrap_or_default()
+    }
+}
+
+/// The age at which 1 duplicate in 1000 is missed: younger duplicates are missed less often, older
+/// ones more often.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct MissAge {
+    /// The age, in `unit`.
+    pub age: f64,
+    /// What the age counts.
+    pub unit: AgeUnit,
+}
+
+impl MissAge {
+    /// An age of `age` units.
+    #[must_use]
+    pub const fn new(age: f64, unit: AgeUnit) -> Self {
+        Self { age, unit }
+    }
+}
+
+/// What the age of a key counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AgeUnit {
+    /// Distinct keys since the key was recorded (FIFO) or last seen (LRU).
+    DistinctKeys,
+    /// Arrivals since the key was last seen: every arrival ages the others.
+    Arrivals,
+}
+
+/// Counters and estimates of a filter. `None` is what this filter cannot report.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Report {
-    /// The memory of the filter's state, in bytes.
-    pub memory_bytes: u64,
-    /// How much of it lies on huge pages, in bytes; 0 where the system does not tell.
-    pub huge_page_bytes: u64,
+    /// The counters.
+    pub tally: Tally,
     /// The kernel in use.
-    pub kernel: Kernel,
+    pub kernel: Option<Kernel>,
     /// The width of a slot in bits.
-    pub slot_bits: u32,
-    /// Keys observed.
-    pub observed: u64,
-    /// Keys that were called fresh.
-    pub fresh: u64,
-    /// Fingerprints that were pushed out by others. While this is 0, no duplicate was missed.
-    pub evictions: u64,
-    /// The share of slots that are taken, 0 to 1.
-    pub fill: f64,
-    /// The probability that a key never seen before would now be called a duplicate. A bound for QQHTD, whose slots may hold copies of one key.
-    pub expected_fpr: f64,
-    /// The expected number of keys so far that were called duplicates without being any; with a bound on the rate, a bound too.
-    pub expected_false_duplicates: f64,
-    /// The age at which 1 duplicate in 1000 is missed; younger duplicates are safer, older ones are not. In distinct keys since the key
-    /// was recorded (FIFO) or last seen (LRU), or in arrivals since it was last seen (QQHTD, which records each of them).
-    pub miss_age_keys: f64,
+    pub slot_bits: Option<u32>,
+    /// The probability that a key that was never seen would now be reported as a duplicate. An
+    /// upper bound where rows may hold several copies of a fingerprint.
+    pub expected_fpr: Option<f64>,
+    /// The expected number of keys reported as duplicates although they were never seen; an upper
+    /// bound where `expected_fpr` is one.
+    pub expected_false_duplicates: Option<f64>,
+    /// The age at which 1 duplicate in 1000 is missed.
+    pub miss_age: Option<MissAge>,
+}
+
+impl Report {
+    /// The counters alone, and what follows from them for any filter.
+    #[must_use]
+    pub fn new(tally: Tally) -> Self {
+        Self {
+            tally,
+            kernel: None,
+            slot_bits: None,
+            expected_fpr: tally.rates.map(RateSum::mean),
+            expected_false_duplicates: None,
+            miss_age: None,
+        }
+    }
+
+    /// The fraction of cells (bits, counters, slots) that hold something, 0 to 1.
+    #[must_use]
+    pub fn fill(&self) -> Option<f64> {
+        self.tally.cells.map(Cells::fill)
+    }
 }

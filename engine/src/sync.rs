@@ -1,6 +1,7 @@
-//! The primitives of the concurrent parts: those of the standard library, or loom's under `--cfg loom`.
+//! The primitives of the concurrent modules: those of the standard library, or loom's under `--cfg
+//! loom`.
 //!
-//! The only file that names either, so that what loom checks is the code that runs.
+//! No other file names either, so loom checks the code that runs in production.
 
 #[cfg(loom)]
 pub(crate) use loom::{
@@ -17,7 +18,8 @@ pub(crate) use std::{
     sync::{Arc, Condvar, Mutex},
     thread::{JoinHandle, yield_now},
 };
-/// What is the same under loom: no model asks for cores, or pins its threads and hears over the channel how that went.
+// Standard under loom as well. No model pins threads, so none uses the channel on which pinning is
+// reported; and none uses the number of cores.
 pub(crate) use std::{
     sync::PoisonError,
     sync::mpsc::{Sender, channel},
@@ -27,7 +29,8 @@ pub(crate) use std::{
 #[cfg(not(loom))]
 pub(crate) use cell::{ConstPtr, MutPtr, UnsafeCell};
 
-/// An assertion that costs too much for a release and too much to miss for a model, which is built as one.
+/// An assertion that is checked in debug builds and under loom. It is too expensive for a release
+/// build, but models, which are built as releases, need it.
 macro_rules! check {
     ($($assertion:tt)*) => {
         if cfg!(any(loom, debug_assertions)) {
@@ -37,7 +40,8 @@ macro_rules! check {
 }
 pub(crate) use check;
 
-/// Starts a named thread, which runs on a state of its own; what `end` makes of the state is for the one who joins.
+/// Spawns a named thread that owns `state`: it calls `run`, and returns the result of `end` to the
+/// thread that joins it.
 #[cfg(not(loom))]
 pub(crate) fn spawn<S: Send + 'static, T: Send + 'static>(
     name: String,
@@ -54,7 +58,7 @@ pub(crate) fn spawn<S: Send + 'static, T: Send + 'static>(
 #[cfg(loom)]
 pub(crate) use panicking::{JoinHandle, spawn};
 
-/// Threads that may panic, which loom's may not.
+/// Threads that may panic: loom ends the model at any panic.
 #[cfg(loom)]
 mod panicking {
     use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -69,8 +73,9 @@ mod panicking {
         }
     }
 
-    /// As the standard one, but that the state is dropped after the unwinding: drops switch threads, and to the standard library,
-    /// which sees one thread only, all of them would be unwinding and poison their locks.
+    /// As the standard version, except that the state is dropped after the unwinding. Drops switch
+    /// between loom's threads, which are one thread for the standard library: during an unwinding
+    /// it would take all of them for panicking, and poison their locks.
     pub(crate) fn spawn<S: Send + 'static, T: Send + 'static>(
         name: String,
         mut state: S,
@@ -80,7 +85,7 @@ mod panicking {
         let thread = loom::thread::Builder::new().name(name).spawn(move || {
             match catch_unwind(AssertUnwindSafe(|| run(&mut state))) {
                 Ok(()) => Ok(end(state)),
-                // A panic with words is a failed assertion, or loom's own, and ends the model.
+                // A panic with a message is a failed assertion or loom's own, and ends the model.
                 Err(panic) if panic.is::<&str>() || panic.is::<String>() => resume_unwind(panic),
                 Err(panic) => {
                     drop(state);
@@ -92,7 +97,8 @@ mod panicking {
     }
 }
 
-/// The standard cell in the shape of loom's, whose pointers are guards: an access lasts as long as its pointer.
+/// The standard cell with the interface of loom's cell, whose pointers are guards: loom takes an
+/// access to last as long as its pointer lives.
 #[cfg(not(loom))]
 mod cell {
     #[derive(Debug)]

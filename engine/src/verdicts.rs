@@ -1,36 +1,59 @@
-//! The answers to a batch of keys, one bit each.
+//! The verdicts on a batch of keys, one bit each.
+//!
+//! A bit set is the unit that travels: filters write whole words, threads send words to each other,
+//! and readers of long batches scan words rather than verdicts.
 
-/// What a filter says of one key.
+/// The answer of a filter to one key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verdict {
-    /// Not seen before, as far as the filter can tell.
+    /// The key is new, or the filter has evicted it since it last arrived.
     Fresh,
-    /// Seen before (or, at the false positive rate, mistaken for a key that was).
+    /// The key arrived before, or is a false positive.
     Duplicate,
 }
 
-/// The verdicts of a batch, in its order: bit `i % 64` of word `i / 64` is set where key `i` is a duplicate.
+impl Verdict {
+    /// `true` for [`Duplicate`](Self::Duplicate).
+    #[must_use]
+    pub const fn is_duplicate(self) -> bool {
+        matches!(self, Self::Duplicate)
+    }
+}
+
+/// The verdicts of a batch, in the order of its keys.
 ///
-/// Bits past the end are zero. The memory is kept from batch to batch.
+/// Bit `i % 64` of word `i / 64` is set if key `i` is a duplicate:
+///
+/// ```text
+///             bit 63               bit 0
+/// words[0]   | key 63 ... key 1 key 0 |
+/// words[1]   | 0 .. 0 key 69 . key 64 |   len = 70
+/// ```
+///
+/// Bits past the end are zero, so that words can be counted and compared without a mask. A batch
+/// reuses the allocation of the batch before it.
 ///
 /// # Examples
 /// ```
 /// use echoless::{Verdict, Verdicts};
 /// let mut verdicts = Verdicts::new();
 /// verdicts.reset(70);
-/// verdicts.words_mut()[1] = 0b100;
+/// verdicts.set(66, Verdict::Duplicate);
+/// assert_eq!(verdicts.words(), [0, 0b100]);
 /// assert_eq!(verdicts.get(66), Verdict::Duplicate);
 /// assert_eq!(verdicts.get(65), Verdict::Fresh);
 /// assert_eq!(verdicts.count_duplicates(), 1);
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verdicts {
+    /// `len.div_ceil(64)` words; the bits from `len` on are zero.
     words: Vec<u64>,
+    /// The number of verdicts.
     len: usize,
 }
 
 impl Verdicts {
-    /// An empty set of verdicts.
+    /// The verdicts of an empty batch. Allocates nothing.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -39,20 +62,20 @@ impl Verdicts {
         }
     }
 
-    /// Makes room for `len` verdicts, all of them fresh.
+    /// Resizes to `len` verdicts, all of them [`Fresh`](Verdict::Fresh).
     pub fn reset(&mut self, len: usize) {
         self.words.clear();
         self.words.resize(len.div_ceil(64), 0);
         self.len = len;
     }
 
-    /// How many verdicts there are.
+    /// The number of verdicts.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns `true` if the batch was empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
@@ -71,7 +94,7 @@ impl Verdicts {
         }
     }
 
-    /// Whether key `index` is a duplicate.
+    /// Returns `true` if key `index` is a duplicate.
     ///
     /// # Panics
     /// If `index` is not below [`len`](Self::len).
@@ -82,7 +105,21 @@ impl Verdicts {
         self.words[index / 64] >> (index % 64) & 1 == 1
     }
 
-    /// How many of the keys are duplicates.
+    /// Replaces the verdict of key `index`.
+    ///
+    /// # Panics
+    /// If `index` is not below [`len`](Self::len).
+    pub fn set(&mut self, index: usize, verdict: Verdict) {
+        assert!(index < self.len, "verdict {index} of {}", self.len);
+        let bit = 1 << (index % 64);
+        let word = &mut self.words[index / 64];
+        *word = match verdict {
+            Verdict::Fresh => *word & !bit,
+            Verdict::Duplicate => *word | bit,
+        };
+    }
+
+    /// The number of keys that are duplicates.
     #[must_use]
     pub fn count_duplicates(&self) -> u64 {
         self.words
@@ -91,19 +128,87 @@ impl Verdicts {
             .sum()
     }
 
-    /// The verdicts, one [`Verdict`] a key.
+    /// The verdicts, in the order of the keys.
     pub fn iter(&self) -> impl Iterator<Item = Verdict> + '_ {
         (0..self.len).map(|index| self.get(index))
     }
 
-    /// The bits, 64 verdicts a word.
+    /// The bits, 64 verdicts a word. Bits past [`len`](Self::len) are zero.
     #[must_use]
     pub fn words(&self) -> &[u64] {
         &self.words
     }
 
-    /// The bits, for a filter to write. Bits past [`len`](Self::len) must stay zero.
-    pub fn words_mut(&mut self) -> &mut [u64] {
+    /// The bits, for a filter to write. The caller keeps the bits past [`len`](Self::len) zero, or
+    /// calls [`clear_tail`](Self::clear_tail) afterwards.
+    pub(crate) fn words_mut(&mut self) -> &mut [u64] {
         &mut self.words
+    }
+
+    /// Clears the bits past [`len`](Self::len), which a filter from outside this crate may have
+    /// set.
+    pub(crate) fn clear_tail(&mut self) {
+        let used = self.len % 64;
+        if let Some(last) = self.words.last_mut().filter(|_| used > 0) {
+            *last &= (1 << used) - 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::filters::Filter;
+    use crate::hash::KeyHash;
+
+    /// Sets every bit of every word, past the last key too.
+    struct SetsAllBits;
+
+    impl Filter for SetsAllBits {
+        fn observe_words(&mut self, _: &[KeyHash], duplicates: &mut [u64]) {
+            duplicates.fill(u64::MAX);
+        }
+
+        fn contains(&self, _: KeyHash) -> bool {
+            true
+        }
+
+        fn clear(&mut self) {}
+
+        fn memory_bytes(&self) -> u64 {
+            0
+        }
+    }
+
+    #[test]
+    fn bits_past_the_end_stay_zero_under_any_filter() {
+        let mut verdicts = Verdicts::new();
+        for len in [200, 0, 1, 63, 64, 65, 128] {
+            SetsAllBits.observe(&vec![KeyHash(0); len], &mut verdicts);
+            assert_eq!(verdicts.count_duplicates(), len as u64);
+            assert!(verdicts.iter().all(Verdict::is_duplicate), "{len}");
+            assert_eq!(verdicts.iter().count(), len);
+        }
+    }
+
+    #[test]
+    fn set_replaces_one_verdict() {
+        let mut verdicts = Verdicts::new();
+        verdicts.reset(130);
+        for index in [0, 63, 64, 129] {
+            verdicts.set(index, Verdict::Duplicate);
+        }
+        assert_eq!(verdicts.words(), [1 | 1 << 63, 1, 0b10]);
+        verdicts.set(63, Verdict::Fresh);
+        verdicts.set(62, Verdict::Fresh);
+        assert_eq!(verdicts.words(), [1, 1, 0b10]);
+    }
+
+    #[test]
+    #[should_panic(expected = "verdict 65 of 65")]
+    fn verdicts_past_the_end_cannot_be_set() {
+        let mut verdicts = Verdicts::new();
+        verdicts.reset(65);
+        verdicts.set(65, Verdict::Duplicate);
     }
 }

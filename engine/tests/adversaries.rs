@@ -1,12 +1,13 @@
-//! The two attacks of paper 002, section 7, on whole filters, and a third on those in lines.
+//! The two attacks of paper 002, section 7, on whole filters, and a third one on filters in lines.
 //!
-//! Whoever knows the hash function and sees the stream can rebuild the filter and pick keys it takes for duplicates; or pick keys that all fall on
-//! the line of a victim, which few of them make forget it. A secret hash key ends both. No hash ends the other attack: flooding makes every
-//! filter of bounded memory forget.
+//! An attacker who knows the hash function and the stream can rebuild the filter and choose keys
+//! that are false positives, or choose keys on the line of a victim, few of which evict it. A
+//! secret hash key prevents both. No hash prevents flooding: enough keys evict earlier ones from
+//! every filter of bounded memory.
 
 use echoless::{Filter, FilterSpec, FingerprintSpec, KeyHash, KeyHasher, Verdict};
 
-const FORGETFUL: [&str; 13] = [
+const EVICTING: [&str; 13] = [
     "rsbf:k=2,pstar=0.5",
     "bsbf:k=2",
     "rlbsbf:k=2",
@@ -24,11 +25,12 @@ const FORGETFUL: [&str; 13] = [
 
 fn build(text: &str, memory_bytes: u64) -> Box<dyn Filter> {
     let spec: FilterSpec = text.parse().expect("valid");
-    spec.with_memory(memory_bytes).build().expect("valid")
+    spec.memory(memory_bytes).build().expect("valid")
 }
 
-/// Lets a filter see the public stream, and counts how many of 1000 keys, chosen with a replica that hashes by `attacker`, it takes for duplicates.
-fn chosen_keys_taken(text: &str, victim: &KeyHasher, attacker: &KeyHasher) -> usize {
+/// The number of false positives among 1000 chosen keys. The attacker knows the stream and chooses
+/// keys that are false positives of a replica, which hashes with `attacker`.
+fn chosen_false_positives(text: &str, victim: &KeyHasher, attacker: &KeyHasher) -> usize {
     let (mut filter, mut replica) = (build(text, 1 << 14), build(text, 1 << 14));
     for key in 0..5000 {
         filter.observe_one(victim.hash_u64(key));
@@ -36,10 +38,10 @@ fn chosen_keys_taken(text: &str, victim: &KeyHasher, attacker: &KeyHasher) -> us
     }
     let chosen = (1 << 32..).filter(|key| replica.contains(attacker.hash_u64(*key)));
     let chosen: Vec<u64> = chosen.take(1000).collect();
-    let taken = chosen
+    let false_positives = chosen
         .iter()
         .filter(|key| filter.contains(victim.hash_u64(**key)));
-    taken.count()
+    false_positives.count()
 }
 
 #[test]
@@ -54,21 +56,25 @@ fn chosen_keys_are_false_positives_under_a_public_seed_and_not_under_a_secret_ke
         "qqht:slots=32,bits=16,form=line",
     ] {
         let public = KeyHasher::seeded(0);
-        assert_eq!(chosen_keys_taken(text, &public, &public), 1000, "{text}");
+        assert_eq!(
+            chosen_false_positives(text, &public, &public),
+            1000,
+            "{text}"
+        );
         let secret = KeyHasher::keyed(*b"a secret of ours");
         let guessed = KeyHasher::keyed(*b"a guess at yours");
         for attacker in [&public, &guessed] {
-            let taken = chosen_keys_taken(text, &secret, attacker);
-            assert!(taken < 60, "{text}: {taken} of 1000");
+            let found = chosen_false_positives(text, &secret, attacker);
+            assert!(found < 60, "{text}: {found} of 1000");
         }
     }
 }
 
 #[test]
-fn flooding_makes_every_bounded_filter_forget() {
+fn flooding_evicts_keys_from_every_filter() {
     const TARGETS: u64 = 6;
-    for text in FORGETFUL {
-        let mut forgotten = 0;
+    for text in EVICTING {
+        let mut evicted = 0;
         for hasher in [KeyHasher::seeded(0), KeyHasher::keyed(*b"a secret of ours")] {
             let mut filter = build(text, 1 << 12);
             for target in 0..TARGETS {
@@ -78,32 +84,33 @@ fn flooding_makes_every_bounded_filter_forget() {
                 for flood in 0..50_000 {
                     filter.observe_one(hasher.hash_u64((target + 1) << 32 | flood));
                 }
-                forgotten += u32::from(filter.observe_one(key) == Verdict::Fresh);
+                evicted += u32::from(filter.observe_one(key) == Verdict::Fresh);
             }
         }
-        // A forgotten key is still answered at the false positive rate, up to 57 % for RLBSBF.
-        assert!(forgotten >= 2, "{text}: {forgotten} of 12");
+        // An evicted key can be a false positive, with a rate of up to 57 % for RLBSBF.
+        assert!(evicted >= 2, "{text}: {evicted} of 12");
     }
 }
 
-/// How many of 10 targets a filter of 1024 lines forgets when each is followed by 100 keys that fall, as `attacker` hashes them, on its line.
-fn crowded_out(filter: &mut dyn Filter, victim: &KeyHasher, attacker: &KeyHasher) -> usize {
+/// The number of 10 targets that a filter of 1024 lines evicts when each is followed by 100 keys on
+/// its line, as hashed with `attacker`.
+fn evicted_targets(filter: &mut dyn Filter, victim: &KeyHasher, attacker: &KeyHasher) -> usize {
     const LINES: u64 = 1024;
-    let forgotten = (0..10).filter(|target| {
+    let evicted = (0..10).filter(|target| {
         filter.observe_one(victim.hash_u64(*target));
         let line = attacker.hash_u64(*target).line(LINES);
         let numbers = (target + 1) << 32..;
-        let oversubscribed = numbers.filter(|key| attacker.hash_u64(*key).line(LINES) == line);
-        for key in oversubscribed.take(100) {
+        let on_the_line = numbers.filter(|key| attacker.hash_u64(*key).line(LINES) == line);
+        for key in on_the_line.take(100) {
             filter.observe_one(victim.hash_u64(key));
         }
         !filter.contains(victim.hash_u64(*target))
     });
-    forgotten.count()
+    evicted.count()
 }
 
 #[test]
-fn chosen_keys_crowd_one_line_under_a_public_seed_and_spread_under_a_secret_key() {
+fn chosen_keys_fill_one_line_under_a_public_seed_and_spread_under_a_secret_key() {
     let public = KeyHasher::seeded(0);
     let secret = KeyHasher::keyed(*b"a secret of ours");
     let guessed = KeyHasher::keyed(*b"a guess at yours");
@@ -114,30 +121,32 @@ fn chosen_keys_crowd_one_line_under_a_public_seed_and_spread_under_a_secret_key(
         "qqht:slots=16,bits=32,form=line",
         "rowlru:slots=16,bits=32,form=line",
     ] {
-        let forgotten =
-            |victim, attacker| crowded_out(&mut *build(text, 1 << 16), victim, attacker);
-        assert!(forgotten(&public, &public) >= 9, "{text}");
+        let evicted =
+            |victim, attacker| evicted_targets(&mut *build(text, 1 << 16), victim, attacker);
+        assert!(evicted(&public, &public) >= 9, "{text}");
         for attacker in [&public, &guessed] {
-            assert_eq!(forgotten(&secret, attacker), 0, "{text}");
+            assert_eq!(evicted(&secret, attacker), 0, "{text}");
         }
     }
 }
 
 #[test]
-fn one_line_forgets_after_as_many_chosen_keys_as_it_has_slots() {
-    // Room for 16,384 keys; 16 chosen ones are enough.
-    let mut filter = FingerprintSpec::new(1 << 16).build().expect("valid");
-    let lines = filter.geometry().lines;
+fn a_line_evicts_a_key_after_as_many_others_as_it_has_slots() {
+    // The filter has 16,384 slots; 16 chosen keys are enough.
+    let spec = FingerprintSpec::new(1 << 16);
+    let mut filter = spec.build().expect("valid");
+    let geometry = spec.geometry().expect("valid");
+    let lines = geometry.lines;
     let hasher = KeyHasher::seeded(0);
     let target = hasher.hash_u64(0);
     filter.observe_one(target);
     let on_its_line = |key: &KeyHash| key.line(lines) == target.line(lines);
-    let oversubscribed = (1..).map(|key| hasher.hash_u64(key)).filter(on_its_line);
-    let slots = filter.geometry().width.slots() as usize;
-    for (pushed, key) in oversubscribed.take(slots).enumerate() {
+    let chosen = (1..).map(|key| hasher.hash_u64(key)).filter(on_its_line);
+    let slots = geometry.width.slots() as usize;
+    for (pushed, key) in chosen.take(slots).enumerate() {
         assert!(filter.contains(target), "after {pushed}");
         filter.observe_one(key);
     }
     assert!(!filter.contains(target));
-    assert_eq!(filter.report().evictions, 1);
+    assert_eq!(filter.report().tally.evictions, Some(1));
 }

@@ -1,4 +1,4 @@
-//! What the papers and their errata claim of the filters, seen on whole streams.
+//! Claims of the papers and their errata about filters, checked on whole streams.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use echoless::{FilterSpec, KeyHasher, Verdict};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-/// Draws from 0 to 1, exclusive.
+/// Uniform draws between 0 and 1, exclusive.
 fn units(count: usize) -> impl Iterator<Item = f64> {
     let mut generator = Xoshiro256PlusPlus::seed_from_u64(17);
     (0..count).map(move |_| ((generator.next_u64() >> 11) as f64 + 0.5) / 2_f64.powi(53))
@@ -16,14 +16,14 @@ fn uniform(count: usize, universe: f64) -> Vec<u64> {
     units(count).map(|unit| (unit * universe) as u64).collect()
 }
 
-/// Ranks of a Zipf law of exponent 1, in its continuous form.
+/// Ranks of a continuous Zipf distribution of exponent 1.
 fn zipf(count: usize, universe: f64) -> Vec<u64> {
     units(count)
         .map(|unit| universe.powf(unit) as u64)
         .collect()
 }
 
-/// FPR and FNR over the arrivals from `from` on.
+/// FPR and FNR over the arrivals from index `from` on.
 fn rates(spec: &str, stream: &[u64], from: usize) -> (f64, f64) {
     let spec: FilterSpec = spec.parse().unwrap();
     let mut filter = spec.build().unwrap();
@@ -45,8 +45,8 @@ fn rates(spec: &str, stream: &[u64], from: usize) -> (f64, f64) {
 }
 
 #[test]
-fn fingerprints_that_are_only_xored_rot_and_the_other_two_forms_do_not() {
-    // Every key comes twice, the second time 20 keys later.
+fn xored_fingerprints_degrade_and_the_other_two_refills_do_not() {
+    // Every key arrives twice, the second time 20 keys later.
     let twice: Vec<u64> = (20..100_000).flat_map(|key| [key, key - 20]).collect();
     let fnr = |refill: &str, len: usize| {
         let spec = format!("fpsbf:k=2,c=2,f=6,xi=1,refill={refill},memory=8KiB");
@@ -60,7 +60,7 @@ fn fingerprints_that_are_only_xored_rot_and_the_other_two_forms_do_not() {
 }
 
 #[test]
-fn saturated_filters_answer_no_better_than_chance() {
+fn saturated_filters_are_no_better_than_chance() {
     // Paper 002, section 4.3: on an endless uniform stream FPR + FNR tends to 1.
     let stream = uniform(600_000, 200_000.0);
     let specs = [
@@ -78,7 +78,7 @@ fn saturated_filters_answer_no_better_than_chance() {
 }
 
 #[test]
-fn rows_ordered_by_use_miss_least_on_a_skewed_stream() {
+fn rows_ordered_by_use_miss_fewest_duplicates_on_a_skewed_stream() {
     let stream = zipf(400_000, 1e6);
     let fnr = |name: &str| rates(&format!("{name}:slots=32,bits=12,memory=24KiB"), &stream, 0).1;
     let by_use = fnr("rowlru");
@@ -92,7 +92,7 @@ fn rows_ordered_by_use_miss_least_on_a_skewed_stream() {
 }
 
 #[test]
-fn semi_sorted_rows_keep_more_keys_in_the_same_memory() {
+fn semi_sorted_rows_hold_more_keys_in_the_same_memory() {
     let stream = uniform(100_000, 20_000.0);
     let fnr = |rows: &str| {
         rates(
@@ -107,7 +107,7 @@ fn semi_sorted_rows_keep_more_keys_in_the_same_memory() {
 
 #[test]
 fn updating_only_for_fresh_keys_trades_false_positives_for_misses() {
-    // The direction of the printed table: 2.62 / 27.8 against 1.92 / 52.9 on its first stream.
+    // As in the printed table: 2.62 / 27.8 against 1.92 / 52.9 on its first stream.
     let stream = uniform(700_000, 105_000.0);
     let every = rates("sbf:k=2,d=1,p=4,update=every,memory=64KiB", &stream, 0);
     let distinct = rates("sbf:k=2,d=1,p=4,update=distinct,memory=64KiB", &stream, 0);

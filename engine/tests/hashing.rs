@@ -1,4 +1,5 @@
-//! Key hashes: lanes equal the scalar form, fields do not run together, and the split of the bits is uniform.
+//! Key hashes: batches equal single keys, the boundaries of fields count, and line and fingerprint
+//! bits are uniform.
 
 mod kernels;
 
@@ -30,19 +31,19 @@ proptest! {
     }
 
     #[test]
-    fn fields_never_run_together(fields in prop::collection::vec(prop::option::of(prop::collection::vec(any::<u8>(), 0..6)), 1..5)) {
+    fn boundaries_of_fields_change_the_hash(fields in prop::collection::vec(prop::option::of(prop::collection::vec(any::<u8>(), 0..6)), 1..5)) {
         let hash = |hasher: &KeyHasher, fields: &[Option<Vec<u8>>]| hasher.hash_fields(fields.iter().map(Option::as_deref));
         for hasher in hashers() {
             let original = hash(&hasher, &fields);
             for index in 0..fields.len() {
-                // A missing field is not an empty one.
+                // A missing field differs from an empty one.
                 let mut other = fields.clone();
                 other[index] = match &fields[index] {
                     Some(bytes) if bytes.is_empty() => None,
                     Some(_) | None => Some(Vec::new()),
                 };
                 prop_assert_ne!(hash(&hasher, &other), original);
-                // A field cut in two is not the field.
+                // A field that is cut in two differs from the whole field.
                 if let Some(bytes) = &fields[index] {
                     let (left, right) = bytes.split_at(bytes.len() / 2);
                     let mut other = fields.clone();
@@ -54,7 +55,8 @@ proptest! {
     }
 }
 
-/// Pearson's statistic of counts that should be equal, as a number of standard deviations from its mean.
+/// Pearson's chi-squared statistic of counts with equal expectations, in standard deviations from
+/// its mean.
 fn deviation(counts: &[u64]) -> f64 {
     let mean = counts.iter().sum::<u64>() as f64 / counts.len() as f64;
     let statistic: f64 = counts
@@ -65,7 +67,7 @@ fn deviation(counts: &[u64]) -> f64 {
     (statistic - freedom) / (2.0 * freedom).sqrt()
 }
 
-/// Hashes of keys as they come in life: counters, strided counters, short texts.
+/// Hashes of typical keys: counters, strided counters, pairs and short texts.
 fn key_families() -> Vec<(&'static str, Vec<KeyHash>)> {
     const KEYS: u64 = 1 << 20;
     let mut families = Vec::new();
@@ -95,7 +97,8 @@ fn key_families() -> Vec<(&'static str, Vec<KeyHash>)> {
 
 #[test]
 fn lines_and_fingerprints_inside_a_range_of_lines_are_uniform() {
-    // 48 lines so that borders fall inside the hash range; the statistic is normal, 5 deviations are one in a million.
+    // 48 is not a power of two, so line boundaries do not fall on bit boundaries. The statistic is
+    // roughly normal: more than 5 deviations have a probability below one in a million.
     const LINES: u64 = 48;
     for (name, hashes) in key_families() {
         let mut lines = vec![0; LINES as usize];
@@ -105,7 +108,8 @@ fn lines_and_fingerprints_inside_a_range_of_lines_are_uniform() {
         for hash in &hashes {
             let line = hash.line(LINES);
             lines[line as usize] += 1;
-            // Only the keys of a few lines: what a line sees must be as uniform as what the whole does.
+            // Only the keys of a few lines: within a line, bits must be as uniform as over all
+            // keys.
             if (10..14).contains(&line) {
                 fingerprints[(hash.0 & 0xff) as usize] += 1;
                 high_fingerprints[(hash.0 >> 24 & 0xff) as usize] += 1;
@@ -136,7 +140,7 @@ fn every_key_bit_changes_half_of_the_hash() {
 }
 
 #[test]
-fn different_u64_keys_never_share_a_seeded_hash() {
+fn different_u64_keys_have_different_seeded_hashes() {
     let hasher = KeyHasher::seeded(1);
     let hashes: std::collections::HashSet<KeyHash> = (0..1u64 << 20)
         .map(|key| hasher.hash_u64(key * key))
@@ -145,14 +149,14 @@ fn different_u64_keys_never_share_a_seeded_hash() {
 }
 
 #[test]
-fn bytes_numbers_and_fields_are_domains_of_their_own() {
+fn bytes_numbers_and_fields_are_separate_domains() {
     for hasher in hashers() {
         for key in [0, 1, 17, u64::MAX] {
             let wide = u128::from(key) << 64 | u128::from(key);
             assert_ne!(hasher.hash_u64(key), hasher.hash(&key.to_le_bytes()));
             assert_ne!(hasher.hash_u128(wide), hasher.hash(&wide.to_le_bytes()));
             assert_ne!(hasher.hash_u64(key), hasher.hash_u128(u128::from(key)));
-            // Nor do the bytes of a number behind any one byte, or a whole word of a small number.
+            // The bytes of a number differ from it also after any single byte or any small word.
             for first in 0..=u8::MAX {
                 let mut after_byte = vec![first];
                 after_byte.extend(key.to_le_bytes());
@@ -172,7 +176,7 @@ fn bytes_numbers_and_fields_are_domains_of_their_own() {
 }
 
 #[test]
-fn the_secret_key_is_not_printed() {
+fn debug_output_does_not_contain_the_secret_key() {
     let (low, high) = (0x0123_4567_89ab_cdef_u64, 0x1f2e_3d4c_5b6a_7988_u64);
     let mut key = [0; 16];
     key[..8].copy_from_slice(&low.to_le_bytes());
@@ -190,13 +194,13 @@ fn the_secret_key_is_not_printed() {
             }
         }
     }
-    // A seed is no secret.
+    // A seed is not secret.
     assert!(format!("{:?}", KeyHasher::seeded(4242)).contains("4242"));
 }
 
 #[test]
-fn hashes_are_the_same_everywhere() {
-    // Saved filters depend on these bytes: a change is a new format version.
+fn hashes_match_published_algorithms_and_recorded_values() {
+    // Saved filters depend on these values: a change needs a new format version.
     let hasher = KeyHasher::seeded(0);
     assert_eq!(hasher.hash(b"").0, wyhash_of(b""));
     assert_eq!(hasher.hash(b"echoless").0, wyhash_of(b"echoless"));
@@ -214,7 +218,7 @@ fn hashes_are_the_same_everywhere() {
     assert_eq!(wide, siphash_of(&key, 3, &9_u128.to_le_bytes()));
 }
 
-/// SipHash-2-4 of a domain's number and the bytes.
+/// SipHash-2-4 of the number of a domain, followed by the bytes.
 fn siphash_of(key: &[u8; 16], domain: u64, bytes: &[u8]) -> u64 {
     use std::hash::Hasher;
     let mut hasher = siphasher::sip::SipHasher24::new_with_key(key);
@@ -223,7 +227,7 @@ fn siphash_of(key: &[u8; 16], domain: u64, bytes: &[u8]) -> u64 {
 }
 
 #[test]
-fn a_secret_key_is_not_shown() {
+fn debug_output_does_not_depend_on_the_secret_key() {
     let shown = |key| format!("{:?}", KeyHasher::keyed(key));
     assert_eq!(shown([7; 16]), shown(*b"a secret of ours"));
     assert!(shown([7; 16]).contains("Keyed(secret)"));
@@ -233,7 +237,7 @@ fn a_secret_key_is_not_shown() {
     );
 }
 
-/// wyhash, final version 3, seed 0, from the crate's own hasher.
+/// wyhash, final version 3, with seed 0, from the streaming hasher of its crate.
 fn wyhash_of(bytes: &[u8]) -> u64 {
     use std::hash::Hasher;
     let secret = [

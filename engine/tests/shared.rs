@@ -1,4 +1,5 @@
-//! The shared filter: rules against a plain model, and the promise of one Fresh under real threads.
+//! The shared filter: its rules against a plain model, and the guarantee of one Fresh under real
+//! threads.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Barrier;
@@ -9,7 +10,12 @@ use echoless::{
 };
 use proptest::prelude::*;
 
-const FORMS: [SharedLayout; 6] = [
+#[path = "testing/verdicts.rs"]
+mod testing;
+
+use testing::duplicates;
+
+const LAYOUTS: [SharedLayout; 6] = [
     SharedLayout::Row4x16,
     SharedLayout::Row2x32,
     SharedLayout::Bloom { k: 1 },
@@ -18,8 +24,8 @@ const FORMS: [SharedLayout; 6] = [
     SharedLayout::Ageing { k: 10 },
 ];
 
-fn build(bytes: u64, form: SharedLayout) -> SharedFilter {
-    SharedSpec::new(bytes, form).build().unwrap()
+fn build(bytes: u64, layout: SharedLayout) -> SharedFilter {
+    SharedSpec::new(bytes).layout(layout).build().unwrap()
 }
 
 fn keys(range: std::ops::Range<u64>) -> Vec<KeyHash> {
@@ -33,8 +39,8 @@ proptest! {
         keys in prop::collection::vec((0u64..400).prop_map(|key| KeyHash(KeyHash(key).remix(0))), 0..600),
         part in 1usize..100,
     ) {
-        for (form, bits) in [(SharedLayout::Row4x16, 16), (SharedLayout::Row2x32, 32)] {
-            let filter = build(128, form);
+        for (layout, bits) in [(SharedLayout::Row4x16, 16), (SharedLayout::Row2x32, 32)] {
+            let filter = build(128, layout);
             let mut model: HashMap<u64, Vec<u64>> = HashMap::new();
             let mut verdicts = Verdicts::new();
             for batch in keys.chunks(part) {
@@ -57,8 +63,8 @@ proptest! {
     fn single_keys_and_batches_agree(seed: u64, count in 0u64..500) {
         let hasher = KeyHasher::seeded(seed);
         let keys: Vec<KeyHash> = (0..count).map(|key| hasher.hash_u64(key % 300)).collect();
-        for form in FORMS {
-            let (one, batch) = (build(256, form), build(256, form));
+        for layout in LAYOUTS {
+            let (one, batch) = (build(256, layout), build(256, layout));
             let mut verdicts = Verdicts::new();
             batch.observe(&keys, &mut verdicts);
             for (index, key) in keys.iter().enumerate() {
@@ -73,10 +79,10 @@ proptest! {
     }
 }
 
-/// Of each key, how many of the threads hear Fresh.
+/// For each key, how many of the threads get Fresh.
 fn fresh_counts(filter: &SharedFilter, keys: &[KeyHash], threads: usize) -> Vec<usize> {
     let barrier = Barrier::new(threads);
-    let heard: Vec<Vec<bool>> = thread::scope(|scope| {
+    let fresh: Vec<Vec<bool>> = thread::scope(|scope| {
         let observe = |_| {
             scope.spawn(|| {
                 let mut verdicts = Verdicts::new();
@@ -84,7 +90,7 @@ fn fresh_counts(filter: &SharedFilter, keys: &[KeyHash], threads: usize) -> Vec<
                 for batch in keys.chunks(100) {
                     barrier.wait();
                     filter.observe(batch, &mut verdicts);
-                    fresh.extend((0..batch.len()).map(|index| !verdicts.is_duplicate(index)));
+                    fresh.extend(duplicates(&verdicts).iter().map(|duplicate| !duplicate));
                 }
                 fresh
             })
@@ -96,37 +102,38 @@ fn fresh_counts(filter: &SharedFilter, keys: &[KeyHash], threads: usize) -> Vec<
             .collect()
     });
     (0..keys.len())
-        .map(|key| heard.iter().filter(|fresh| fresh[key]).count())
+        .map(|key| fresh.iter().filter(|thread| thread[key]).count())
         .collect()
 }
 
 #[test]
-fn exactly_one_thread_hears_fresh() {
+fn exactly_one_thread_gets_fresh() {
     let keys = keys(0..20_000);
-    for form in FORMS {
-        // Ample memory: 16 words for each key, so next to no word is overrun.
-        let filter = build(20_000 * 16 * 8, form);
-        let single = build(20_000 * 16 * 8, form);
+    for layout in LAYOUTS {
+        // Ample memory: with 16 words for each key, hardly any word overflows.
+        let filter = build(20_000 * 16 * 8, layout);
+        let single = build(20_000 * 16 * 8, layout);
         let counts = fresh_counts(&filter, &keys, 4);
         let mut differ = 0;
         for (key, count) in keys.iter().zip(counts) {
-            // A false positive is heard by nobody; which keys those are may depend on the order within a word.
+            // No thread gets Fresh for a false positive; which keys are false positives may depend
+            // on the order within a word.
             let expected = usize::from(single.observe_one(*key) == Verdict::Fresh);
             differ += usize::from(count != expected);
         }
-        let ageing = matches!(form, SharedLayout::Ageing { .. });
+        let ageing = matches!(layout, SharedLayout::Ageing { .. });
         let allowed = if ageing {
             keys.len() / 20
         } else {
             keys.len() / 1000
         };
-        assert!(differ <= allowed, "{form:?}: {differ}");
+        assert!(differ <= allowed, "{layout:?}: {differ}");
     }
 }
 
 #[test]
-fn bloom_words_promise_one_fresh_without_condition() {
-    // So little memory that most keys are false positives: still nobody hears Fresh twice.
+fn bloom_words_return_fresh_at_most_once_even_when_full() {
+    // So little memory that most keys are false positives. Still no two threads get Fresh.
     let keys = keys(0..20_000);
     let filter = build(64 * 40, SharedLayout::Bloom { k: 3 });
     let counts = fresh_counts(&filter, &keys, 4);
@@ -136,28 +143,32 @@ fn bloom_words_promise_one_fresh_without_condition() {
 }
 
 #[test]
-fn rates_are_the_reported_ones() {
+fn the_false_positive_rate_is_the_expected_one() {
     let present = keys(0..40_000);
     let absent = keys(1_000_000..1_200_000);
-    for form in FORMS {
-        let filter = build(64 << 10, form);
+    for layout in LAYOUTS {
+        let filter = build(64 << 10, layout);
         filter.observe(&present, &mut Verdicts::new());
         let found = absent.iter().filter(|key| filter.contains(**key)).count() as f64;
         let expected = filter.expected_fpr() * absent.len() as f64;
         assert!(
             (found - expected).abs() <= 6.0 * expected.sqrt() + 3.0,
-            "{form:?}: {found} {expected}"
+            "{layout:?}: {found} {expected}"
         );
     }
 }
 
 #[test]
-fn endless_streams_leave_room_in_the_forms_that_age() {
-    for form in FORMS {
-        let filter = build(64 * 16, form);
+fn endless_streams_fill_only_the_layout_that_never_forgets() {
+    for layout in LAYOUTS {
+        let filter = build(64 * 16, layout);
         filter.observe(&keys(0..200_000), &mut Verdicts::new());
         let full = filter.expected_fpr() > 0.999;
-        assert_eq!(full, matches!(form, SharedLayout::Bloom { .. }), "{form:?}");
+        assert_eq!(
+            full,
+            matches!(layout, SharedLayout::Bloom { .. }),
+            "{layout:?}"
+        );
         filter.clear();
         assert_eq!(filter.expected_fpr(), 0.0);
         assert!(keys(0..100).iter().all(|key| !filter.contains(*key)));
@@ -165,7 +176,7 @@ fn endless_streams_leave_room_in_the_forms_that_age() {
 }
 
 #[test]
-fn distinct_keys_are_told_apart() {
+fn distinct_keys_are_all_fresh() {
     let filter = build(1 << 20, SharedLayout::Row2x32);
     let keys = keys(0..10_000);
     let mut verdicts = Verdicts::new();
@@ -176,22 +187,21 @@ fn distinct_keys_are_told_apart() {
 }
 
 #[test]
-fn specifications_that_cannot_be_met_are_refused() {
-    let field = |spec: SharedSpec| match spec.build().unwrap_err() {
-        BuildError::Spec(error) => error.field,
-        other => panic!("{other}"),
+fn invalid_specifications_are_rejected() {
+    let field = |bytes, layout| {
+        let spec = SharedSpec::new(bytes).layout(layout);
+        match spec.build().unwrap_err() {
+            BuildError::Spec(error) => error.field,
+            other => panic!("{other}"),
+        }
     };
-    assert_eq!(field(SharedSpec::new(63, SharedLayout::Row4x16)), "memory");
+    assert_eq!(field(63, SharedLayout::Row4x16), "memory");
     for k in [0, 11] {
-        assert_eq!(field(SharedSpec::new(64, SharedLayout::Bloom { k })), "k");
-        assert_eq!(field(SharedSpec::new(64, SharedLayout::Ageing { k })), "k");
+        assert_eq!(field(64, SharedLayout::Bloom { k }), "k");
     }
-    assert_eq!(
-        field(SharedSpec::new(64, SharedLayout::Ageing { k: 1 })),
-        "k"
-    );
-    let huge = SharedSpec::new(1 << 50, SharedLayout::Row4x16)
-        .build()
-        .unwrap_err();
+    for k in [0, 1, 11] {
+        assert_eq!(field(64, SharedLayout::Ageing { k }), "k");
+    }
+    let huge = SharedSpec::new(1 << 50).build().unwrap_err();
     assert!(matches!(huge, BuildError::Memory(_)));
 }

@@ -1,4 +1,5 @@
-//! Rings and doorbells under real threads, more of them than cores and with tiny rings, against a sequential oracle.
+//! Rings and doorbells under real threads, with more threads than cores and tiny rings, against a
+//! sequential oracle.
 
 #![cfg(not(loom))]
 
@@ -9,7 +10,7 @@ use echoless::transport::{Consumer, Parker, PopError, Producer, Wait, ring};
 const MESSAGES: u64 = 2_000;
 const KEYS: usize = 64;
 
-/// A message of several cache lines, as large as those that carry key hashes.
+/// A message of several cache lines, as large as those of a port.
 #[derive(Clone, Copy)]
 struct Message {
     len: usize,
@@ -38,7 +39,8 @@ fn keys(client: usize, server: usize, number: u64) -> Vec<u64> {
     (0..len).map(|_| next()).collect()
 }
 
-/// What a server makes of the messages of one client: each answer depends on all before it, so order and content matter.
+/// The answer of a server to one message. It depends on all earlier messages of the client, so
+/// order and content matter.
 fn answer(state: &mut u64, keys: &[u64]) -> u64 {
     for key in keys {
         *state = (state.rotate_left(5) ^ key).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -57,7 +59,8 @@ fn between<T: Default>(
     (producer, consumer)
 }
 
-/// Answers all clients until every one has closed its ring. Waits for any of them at once.
+/// Answers all clients until each has closed its ring. Parks until any of them is ready. Returns
+/// the number of answers.
 fn serve(
     mut parker: Parker,
     wait: Wait,
@@ -87,7 +90,7 @@ fn serve(
                 inbox.release(1);
                 outbox
                     .try_push(result)
-                    .expect("the client reads to the end");
+                    .expect("the client pops every answer");
                 served += 1;
             }
         }
@@ -95,8 +98,8 @@ fn serve(
     served
 }
 
-/// Sends every server its messages and gives back the answers of each, in order.
-fn ask(
+/// Sends every server its messages, and returns the answers of each server in order.
+fn request(
     client: usize,
     mut parker: Parker,
     wait: Wait,
@@ -131,32 +134,32 @@ fn ask(
 }
 
 fn run(clients: usize, servers: usize, capacity: usize, wait: Wait) {
-    let client_sleepers: Vec<_> = (0..clients).map(|_| Parker::new()).collect();
-    let server_sleepers: Vec<_> = (0..servers).map(|_| Parker::new()).collect();
+    let client_parkers: Vec<_> = (0..clients).map(|_| Parker::new()).collect();
+    let server_parkers: Vec<_> = (0..servers).map(|_| Parker::new()).collect();
     let mut client_ends: Vec<Vec<_>> = (0..clients).map(|_| Vec::new()).collect();
     let mut server_ends: Vec<Vec<_>> = (0..servers).map(|_| Vec::new()).collect();
-    for (client_sleeper, client_ends) in client_sleepers.iter().zip(&mut client_ends) {
-        for (server_sleeper, server_ends) in server_sleepers.iter().zip(&mut server_ends) {
-            let (requests, inbox) = between(client_sleeper, server_sleeper, capacity);
-            let (outbox, answers) = between(server_sleeper, client_sleeper, capacity);
+    for (client_parker, client_ends) in client_parkers.iter().zip(&mut client_ends) {
+        for (server_parker, server_ends) in server_parkers.iter().zip(&mut server_ends) {
+            let (requests, inbox) = between(client_parker, server_parker, capacity);
+            let (outbox, answers) = between(server_parker, client_parker, capacity);
             client_ends.push((requests, answers));
             server_ends.push((inbox, outbox));
         }
     }
-    let serving: Vec<_> = server_sleepers
+    let serving: Vec<_> = server_parkers
         .into_iter()
         .zip(server_ends)
         .map(|(parker, ends)| thread::spawn(move || serve(parker, wait, ends)))
         .collect();
-    let asking: Vec<_> = client_sleepers
+    let requesting: Vec<_> = client_parkers
         .into_iter()
         .zip(client_ends)
         .enumerate()
-        .map(|(client, (parker, ends))| thread::spawn(move || ask(client, parker, wait, ends)))
+        .map(|(client, (parker, ends))| thread::spawn(move || request(client, parker, wait, ends)))
         .collect();
 
-    for (client, asking) in asking.into_iter().enumerate() {
-        for (server, answers) in asking.join().unwrap().into_iter().enumerate() {
+    for (client, requesting) in requesting.into_iter().enumerate() {
+        for (server, answers) in requesting.join().unwrap().into_iter().enumerate() {
             let mut state = 0;
             let expected: Vec<u64> = (0..MESSAGES)
                 .map(|number| answer(&mut state, &keys(client, server, number)))
@@ -170,7 +173,7 @@ fn run(clients: usize, servers: usize, capacity: usize, wait: Wait) {
 }
 
 #[test]
-fn answers_are_those_of_one_thread() {
+fn answers_equal_those_of_one_thread() {
     for (clients, servers) in [(1, 1), (2, 2), (4, 4), (7, 1), (1, 7)] {
         for capacity in [1, 2, 8] {
             for wait in [Wait::Shared, Wait::Dedicated] {
@@ -180,20 +183,21 @@ fn answers_are_those_of_one_thread() {
     }
 }
 
-/// A thread that panics drops its ends, and that wakes and tells all who wait for it.
+/// A thread that panics drops its ends, which wakes the threads at the other ends and returns them
+/// an error.
 #[test]
 fn a_panic_at_one_end_is_an_error_at_the_other() {
-    let (mut asker, mut answerer) = (Parker::new(), Parker::new());
-    let (mut requests, mut inbox) = between::<u64>(&asker, &answerer, 2);
-    let (outbox, mut answers) = between::<u64>(&answerer, &asker, 2);
+    let (mut client, mut server) = (Parker::new(), Parker::new());
+    let (mut requests, mut inbox) = between::<u64>(&client, &server, 2);
+    let (outbox, mut answers) = between::<u64>(&server, &client, 2);
     let serving = thread::spawn(move || {
         let _outbox = outbox;
-        answerer.wait_until(Wait::Shared, || inbox.is_ready());
-        assert_ne!(inbox.try_pop(), Ok(13), "a poisonous request");
+        server.wait_until(Wait::Shared, || inbox.is_ready());
+        assert_ne!(inbox.try_pop(), Ok(13), "this request panics on purpose");
     });
     requests.try_push(13).unwrap();
-    asker.wait_until(Wait::Shared, || answers.is_ready());
+    client.wait_until(Wait::Shared, || answers.is_ready());
     assert_eq!(answers.try_pop(), Err(PopError::Closed));
-    asker.wait_until(Wait::Shared, || requests.is_closed());
+    client.wait_until(Wait::Shared, || requests.is_closed());
     assert!(serving.join().is_err());
 }

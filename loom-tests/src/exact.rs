@@ -1,22 +1,23 @@
-//! A filter that never errs, but panics when told to, for models of what carries keys to filters and verdicts back; the same set is the oracle.
+//! An exact filter for models of engine and mesh: a set of keys, which panics at one chosen key.
+//! The same kind of set is the oracle.
 
 use std::collections::HashSet;
 use std::panic::resume_unwind;
 
 use echoless::{Filter, KeyHash, Partitioned, Partitioning, Verdicts};
 
-/// The key at which [`Exact`] panics, as [`key`] makes none.
+/// The key at which [`Exact`] panics. [`key`] never returns it.
 pub const PANICS: KeyHash = KeyHash(u64::MAX >> 1);
 
-/// The keys that were observed.
+/// The set of observed keys.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Exact(pub HashSet<KeyHash>);
 
 impl Exact {
-    /// A filter in `count` partitions, each of one line.
+    /// A filter of `count` partitions of one line each.
     ///
     /// # Panics
-    /// If there is no partition.
+    /// If `count` is 0.
     #[must_use]
     pub fn partitions(count: usize) -> Partitioned<Self> {
         let partitioning = Partitioning::new(count as u64, count).expect("a line for each");
@@ -27,12 +28,13 @@ impl Exact {
 impl Filter for Exact {
     fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
         if keys.contains(&PANICS) {
-            // Without words: the panics that have them are those of assertions.
+            // A payload without a message: `sync::spawn` of the engine takes panics with one for
+            // failed assertions.
             resume_unwind(Box::new(PANICS));
         }
         duplicates.fill(0);
-        for (place, key) in keys.iter().enumerate() {
-            duplicates[place / 64] |= u64::from(!self.0.insert(*key)) << (place % 64);
+        for (index, key) in keys.iter().enumerate() {
+            duplicates[index / 64] |= u64::from(!self.0.insert(*key)) << (index % 64);
         }
     }
 
@@ -49,13 +51,13 @@ impl Filter for Exact {
     }
 }
 
-/// A key of one of two partitions.
+/// The key with this number in one of two partitions.
 #[must_use]
 pub const fn key(partition: u64, number: u64) -> KeyHash {
     KeyHash(partition << 63 | number)
 }
 
-/// Which keys of each batch are duplicates, if the batches come one after the other.
+/// Whether each key of each batch is a duplicate, if the batches are applied one after the other.
 #[must_use]
 pub fn expected(batches: &[&[KeyHash]]) -> Vec<Vec<bool>> {
     let mut seen = HashSet::new();
@@ -63,10 +65,10 @@ pub fn expected(batches: &[&[KeyHash]]) -> Vec<Vec<bool>> {
     batches.iter().map(duplicates).collect()
 }
 
-/// Which keys of a batch are duplicates, as its verdicts say.
+/// Whether each key of a batch is a duplicate, by its verdicts.
 #[must_use]
-pub fn heard(verdicts: &Verdicts) -> Vec<bool> {
+pub fn duplicates(verdicts: &Verdicts) -> Vec<bool> {
     (0..verdicts.len())
-        .map(|place| verdicts.is_duplicate(place))
+        .map(|index| verdicts.is_duplicate(index))
         .collect()
 }

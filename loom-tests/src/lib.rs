@@ -1,6 +1,7 @@
-//! Model checks of the lock-free parts, in `tests/`, named by the property that they check; `README.md` says what each models.
+//! Helpers of the model checks in `tests/`. Each check is named by its property; `README.md` lists
+//! what it models.
 //!
-//! Without `--cfg loom` there is nothing here.
+//! Without `--cfg loom` the crate is empty.
 
 #![cfg(loom)]
 
@@ -12,24 +13,26 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use loom::model::Builder;
 
-pub use exact::{Exact, PANICS, expected, heard, key};
+pub use exact::{Exact, PANICS, duplicates, expected, key};
 
-/// How often, in one execution, a thread that could go on may be stopped for another.
+/// The limit of preemptions in one execution. A preemption switches away from a thread that could
+/// continue.
 #[derive(Debug, Clone, Copy)]
 pub enum Preemptions {
-    /// As often as may be.
+    /// No limit.
     Any,
-    /// So often.
+    /// At most this many.
     AtMost(usize),
 }
 
-/// How many scheduling points one execution may have; a model that needs more fails.
+/// The limit of scheduling points in one execution. A model that exceeds it fails.
 const BRANCHES: usize = 10_000;
 
-/// Runs `model` under loom's search within the bounds, which it prints with the number of executions.
+/// Runs `model` in every execution that loom finds within the bounds. Prints the bounds and the
+/// number of executions.
 ///
 /// # Panics
-/// If the model does in any execution, or loom finds a race, a deadlock or a leak.
+/// If the model panics in any execution, or loom finds a race, a deadlock or a leak.
 pub fn check(property: &str, preemptions: Preemptions, model: impl Fn() + Send + Sync + 'static) {
     let mut builder = Builder::new();
     builder.max_branches = BRANCHES;
@@ -44,7 +47,7 @@ pub fn check(property: &str, preemptions: Preemptions, model: impl Fn() + Send +
         model();
     });
     let executions = executions.load(Ordering::Relaxed);
-    // Written past the test harness, which swallows what passing tests print.
+    // Bypasses the test harness, which captures the output of passing tests.
     writeln!(
         std::io::stderr(),
         "{property}: preemptions {preemptions:?}, branches at most {BRANCHES}: {executions} executions",
@@ -52,26 +55,27 @@ pub fn check(property: &str, preemptions: Preemptions, model: impl Fn() + Send +
     .ok();
 }
 
-/// Something that must happen in some execution, or the model checks less than it says.
+/// An outcome that must occur in at least one execution; otherwise the model checks less than it
+/// claims.
 #[derive(Debug)]
 pub struct Sometimes(AtomicBool);
 
 impl Sometimes {
-    /// It has not happened yet.
+    /// An outcome that has not occurred yet.
     #[must_use]
     pub const fn new() -> Self {
         Self(AtomicBool::new(false))
     }
 
-    /// Whether it happened in this execution.
-    pub fn note(&self, happened: bool) {
-        self.0.fetch_or(happened, Ordering::Relaxed);
+    /// Records whether the outcome occurred in this execution.
+    pub fn note(&self, occurred: bool) {
+        self.0.fetch_or(occurred, Ordering::Relaxed);
     }
 
-    /// To be called after the model.
+    /// Checks, after the model, that the outcome occurred.
     ///
     /// # Panics
-    /// If it never happened.
+    /// If it never occurred.
     pub fn assert(&self) {
         assert!(self.0.load(Ordering::Relaxed));
     }

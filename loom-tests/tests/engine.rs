@@ -1,10 +1,11 @@
-//! Ports and the workers of an engine: what is handed over, and what becomes of it when one side goes.
+//! Ports and the workers of an engine: how keys and verdicts are handed over, and the outcome when
+//! one side ends.
 
 #![cfg(loom)]
 
 use echoless::transport::Wait;
 use echoless::{Disconnected, Engine, KeyHash, Partitioned, Port, Verdicts};
-use echoless_loom::{Exact, PANICS, Preemptions, Sometimes, check, expected, heard, key};
+use echoless_loom::{Exact, PANICS, Preemptions, Sometimes, check, duplicates, expected, key};
 use loom::thread;
 
 const A: KeyHash = key(0, 1);
@@ -17,11 +18,11 @@ fn start(workers: usize, ports: usize) -> (Engine<Exact>, Vec<Port>) {
         .ports(ports)
         .ring_depth(1)
         .wait(Wait::Shared)
-        .start()
+        .build()
         .expect("loom starts threads")
 }
 
-/// All that the partitions hold.
+/// The keys that the partitions hold, sorted.
 fn held(filter: Partitioned<Exact>) -> Vec<KeyHash> {
     let (_, parts) = filter.into_parts();
     let mut keys: Vec<_> = parts.into_iter().flat_map(|part| part.0).collect();
@@ -51,7 +52,7 @@ fn hand_over(
             port.submit(batch).unwrap();
         }
         while port.drain(&mut verdicts).unwrap() {
-            answers.push(heard(&verdicts));
+            answers.push(duplicates(&verdicts));
         }
         assert_eq!(answers, expected(batches));
         assert_eq!(port.in_flight(), 0);
@@ -86,7 +87,7 @@ fn port_and_two_servers_hand_over() {
         &[&[A, HIGH, A], &[HIGH]],
         true,
     );
-    // The engine is dropped; to join its workers as well is more than loom gets through.
+    // Drops the engine: joining its workers as well makes the model too large for loom.
     hand_over(
         "port_and_two_servers_hand_over, 1 batch",
         2,
@@ -96,7 +97,8 @@ fn port_and_two_servers_hand_over() {
     );
 }
 
-/// More keys than fit in a message, which under loom is two, and room for one message: the bell is rung before the port waits for more.
+/// More keys than fit in a message (two under loom) and room for one message: the port wakes the
+/// server before it blocks for room.
 #[test]
 fn batch_of_two_messages() {
     hand_over(
@@ -122,7 +124,7 @@ fn ports_one_fresh() {
         let (second, first) = (ports.remove(1), ports.remove(0));
         let peer = thread::spawn(move || observe(second));
         let fresh = observe(first);
-        assert_ne!(fresh, peer.join().unwrap(), "exactly one hears Fresh");
+        assert_ne!(fresh, peer.join().unwrap(), "exactly one port gets Fresh");
         assert_eq!(held(engine.shutdown().unwrap()), [A]);
         FIRST.note(fresh);
         SECOND.note(!fresh);
@@ -142,9 +144,9 @@ fn shutdown_while_submitting() {
         let ingest = thread::spawn(move || {
             let mut verdicts = Verdicts::new();
             assert_eq!(port.drain(&mut verdicts), Ok(true), "submitted before");
-            assert_eq!(heard(&verdicts), [false]);
+            assert_eq!(duplicates(&verdicts), [false]);
             let second = port.observe(&[B, A], &mut verdicts);
-            let answer = heard(&verdicts);
+            let answer = duplicates(&verdicts);
             assert_eq!(port.drain(&mut verdicts), second.map(|()| false));
             (second, answer)
         });
@@ -157,7 +159,7 @@ fn shutdown_while_submitting() {
             }
             Err(error) => {
                 assert_eq!(error, Disconnected::Partition(0));
-                assert_eq!(held(filter), [A], "what is lost was not recorded");
+                assert_eq!(held(filter), [A], "a rejected batch is not recorded");
             }
         }
         ANSWERED.note(second.is_ok());
@@ -167,7 +169,8 @@ fn shutdown_while_submitting() {
     LOST.assert();
 }
 
-/// A port that nobody waits with keeps no worker from its end, and what another thread handed in before is answered.
+/// A worker ends although a port of its engine still exists, and answers what another thread
+/// submitted before.
 #[test]
 fn shutdown_answers_what_was_submitted() {
     check(
@@ -184,7 +187,7 @@ fn shutdown_answers_what_was_submitted() {
             assert_eq!(held(engine.shutdown().unwrap()), [A]);
             let mut verdicts = Verdicts::new();
             assert_eq!(port.drain(&mut verdicts), Ok(true));
-            assert_eq!(heard(&verdicts), [false]);
+            assert_eq!(duplicates(&verdicts), [false]);
             let lost = Err(Disconnected::Partition(0));
             assert_eq!(port.observe(&[B], &mut verdicts), lost);
         },
@@ -201,7 +204,7 @@ fn worker_panic_is_error() {
         port.submit(&[A, A]).unwrap();
         port.submit(&[PANICS]).unwrap();
         assert_eq!(port.drain(&mut verdicts), Ok(true), "answered before");
-        assert_eq!(heard(&verdicts), [false, true]);
+        assert_eq!(duplicates(&verdicts), [false, true]);
         assert_eq!(port.drain(&mut verdicts), Err(lost));
         assert_eq!(port.poll(&mut verdicts), Err(lost));
         assert_eq!(port.submit(&[B]), Err(lost));
@@ -210,7 +213,8 @@ fn worker_panic_is_error() {
     });
 }
 
-/// One port brings the key that the worker panics at, and the other one waits for an answer, or for room.
+/// One port submits the key at which the worker panics, while the other port blocks for an answer
+/// or for room.
 #[test]
 fn worker_panic_is_error_at_every_port() {
     static ANSWERED: Sometimes = Sometimes::new();
@@ -228,7 +232,7 @@ fn worker_panic_is_error_at_every_port() {
             });
             let mut verdicts = Verdicts::new();
             let answer = first.observe(&[A], &mut verdicts);
-            assert!(answer == Err(lost) || heard(&verdicts) == [false]);
+            assert!(answer == Err(lost) || duplicates(&verdicts) == [false]);
             peer.join().unwrap();
             assert_eq!(first.submit(&[B]), Err(lost));
             assert_eq!(first.drain(&mut verdicts), Err(lost));

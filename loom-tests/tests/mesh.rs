@@ -1,10 +1,10 @@
-//! Nodes of a mesh: each serves the other while it waits, in the order of the numbers.
+//! Nodes of a mesh: each serves the other while it waits, in the order of the batch numbers.
 
 #![cfg(loom)]
 
 use echoless::transport::Wait;
 use echoless::{Disconnected, KeyHash, Mesh, Node, Verdicts};
-use echoless_loom::{Exact, Preemptions, Sometimes, check, expected, heard, key};
+use echoless_loom::{Exact, Preemptions, Sometimes, check, duplicates, expected, key};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
@@ -16,11 +16,12 @@ const HIGH: KeyHash = key(1, 1);
 
 /// Two nodes whose rings have room for one message.
 fn two_nodes() -> (Node<Exact>, Node<Exact>) {
-    let mut nodes = Mesh::new()
+    let mesh = Mesh::builder(Exact::partitions(2))
         .ring_depth(1)
         .wait(Wait::Shared)
-        .nodes(Exact::partitions(2))
+        .build()
         .expect("a small power of two");
+    let mut nodes = mesh.into_nodes();
     let second = nodes.remove(1);
     (nodes.remove(0), second)
 }
@@ -28,19 +29,19 @@ fn two_nodes() -> (Node<Exact>, Node<Exact>) {
 fn observe(node: &mut Node<Exact>, number: u64, batch: &[KeyHash]) -> Vec<bool> {
     let mut verdicts = Verdicts::new();
     node.observe(number, batch, &mut verdicts).unwrap();
-    heard(&verdicts)
+    duplicates(&verdicts)
 }
 
 #[test]
 fn mesh_of_two_serve_each_other() {
     const BATCHES: [&[KeyHash]; 2] = [&[LOW, HIGH], &[HIGH, LOW]];
-    for first_brings in [0, 1] {
+    for first_submits in [0, 1] {
         check(
-            &format!("mesh_of_two_serve_each_other, batch {first_brings} on the first thread"),
+            &format!("mesh_of_two_serve_each_other, batch {first_submits} on the first thread"),
             Preemptions::AtMost(2),
             move || {
                 let (mut first, mut second) = two_nodes();
-                let (mine, other) = (first_brings, 1 - first_brings);
+                let (mine, other) = (first_submits, 1 - first_submits);
                 let peer = thread::spawn(move || {
                     let answer = observe(&mut second, other as u64, BATCHES[other]);
                     (answer, second.finish().unwrap())
@@ -60,17 +61,17 @@ fn mesh_of_two_serve_each_other() {
     }
 }
 
-/// A batch of more keys for one partition than fit in a message, which under loom is two.
+/// A batch with more keys for one partition than fit in a message (two under loom).
 #[test]
-fn mesh_turn_of_two_messages() {
+fn mesh_batch_of_two_messages() {
     const BATCHES: [&[KeyHash]; 2] = [&[LOW, LOWER, LOW], &[LOWER, LOW, LOWEST]];
-    for first_brings in [0, 1] {
+    for first_submits in [0, 1] {
         check(
-            &format!("mesh_turn_of_two_messages, batch {first_brings} on the first thread"),
+            &format!("mesh_batch_of_two_messages, batch {first_submits} on the first thread"),
             Preemptions::AtMost(1),
             move || {
                 let (mut first, mut second) = two_nodes();
-                let (mine, other) = (first_brings, 1 - first_brings);
+                let (mine, other) = (first_submits, 1 - first_submits);
                 let peer = thread::spawn(move || {
                     let answer = observe(&mut second, other as u64, BATCHES[other]);
                     second.finish().unwrap();
@@ -89,8 +90,8 @@ fn mesh_turn_of_two_messages() {
     }
 }
 
-/// A node has no room for its second batch before its peer has answered the first, and the peer, which must come first, none for its
-/// second message before the node has served it.
+/// The node has no room for its second batch before its peer answers the first. The peer, whose
+/// batch is due first, has no room for its second message before the node serves the first.
 #[test]
 fn mesh_serves_while_it_waits_for_room() {
     const BATCHES: [&[KeyHash]; 3] = [&[LOW, LOWER, LOW], &[LOW, HIGH], &[HIGH]];
@@ -110,7 +111,7 @@ fn mesh_serves_while_it_waits_for_room() {
                 first.submit(number as u64, BATCHES[number]).unwrap();
             }
             while first.drain(&mut verdicts).unwrap() {
-                answers.push(heard(&verdicts));
+                answers.push(duplicates(&verdicts));
             }
             first.finish().unwrap();
             answers.insert(0, peer.join().unwrap());
@@ -119,7 +120,7 @@ fn mesh_serves_while_it_waits_for_room() {
     );
 }
 
-/// A node that waits for something else, or for its peer to finish, hears that the peer went without a word.
+/// A node in `serve_until` or `finish` returns an error when its peer is dropped without finishing.
 #[test]
 fn mesh_node_dropped_wakes_idle() {
     type Idle = fn(Node<Exact>) -> Option<Disconnected>;
@@ -148,47 +149,48 @@ fn mesh_node_dropped_wakes_idle() {
     }
 }
 
-/// Both nodes bring batch 0.
+/// Both nodes submit batch 0.
 #[test]
-fn mesh_number_repeated_is_error() {
+fn mesh_repeated_batch_is_error() {
     check(
-        "mesh_number_repeated_is_error",
+        "mesh_repeated_batch_is_error",
         Preemptions::AtMost(1),
         || {
-            fn bring(mut node: Node<Exact>) -> Disconnected {
+            fn submit(mut node: Node<Exact>) -> Disconnected {
                 let observed = node.observe(0, &[LOW, HIGH], &mut Verdicts::new());
                 observed
                     .and_then(|()| node.finish().map(|_| ()))
-                    .expect_err("one of the two comes again")
+                    .expect_err("the other node submits batch 0 as well")
             }
             let (first, second) = two_nodes();
-            let peer = thread::spawn(move || bring(second));
-            let lost = [bring(first), peer.join().unwrap()];
+            let peer = thread::spawn(move || submit(second));
+            let lost = [submit(first), peer.join().unwrap()];
             assert!(lost.contains(&Disconnected::Repeated(0)), "{lost:?}");
         },
     );
 }
 
-/// A node has finished with its batches when its peer brings the number of one of them again.
+/// A node is in `finish` when its peer submits the number of one of its batches again.
 #[test]
-fn mesh_number_repeated_wakes_idle() {
+fn mesh_repeated_batch_wakes_idle() {
     check(
-        "mesh_number_repeated_wakes_idle",
+        "mesh_repeated_batch_wakes_idle",
         Preemptions::AtMost(1),
         || {
             let (mut first, mut second) = two_nodes();
             let done = Arc::new(AtomicBool::new(false));
-            let (doorbell, said) = (second.doorbell(), Arc::clone(&done));
+            let (doorbell, signal) = (second.doorbell(), Arc::clone(&done));
             let peer = thread::spawn(move || {
                 let served = second.serve_until(|| done.load(Ordering::Acquire));
                 served.and_then(|()| second.observe(0, &[LOW], &mut Verdicts::new()))
             });
             assert_eq!(observe(&mut first, 0, &[HIGH]), [false]);
-            said.store(true, Ordering::Release);
-            doorbell.ring();
+            signal.store(true, Ordering::Release);
+            doorbell.wake();
             let finished = first.finish().map(|_| ());
             let again = peer.join().unwrap();
-            let lost = [finished, again].map(|result| result.expect_err("batch 0 came twice"));
+            let lost =
+                [finished, again].map(|result| result.expect_err("batch 0 was submitted twice"));
             assert!(lost.contains(&Disconnected::Repeated(0)), "{lost:?}");
         },
     );
@@ -200,7 +202,7 @@ fn mesh_node_dropped_is_error() {
     static AT_THE_PORT: Sometimes = Sometimes::new();
     check("mesh_node_dropped_is_error", Preemptions::AtMost(2), || {
         let (mut first, second) = two_nodes();
-        // Batch 0 is the peer's, which never brings it.
+        // Batch 0 is the peer's, which never submits it.
         let peer = thread::spawn(move || drop(second));
         let answer = first.observe(1, &[LOW, HIGH], &mut Verdicts::new());
         assert!(
@@ -218,7 +220,8 @@ fn mesh_node_dropped_is_error() {
     AT_THE_PORT.assert();
 }
 
-/// The peer brings its batch and is gone without farewell: what it still answered counts, and the end is an error.
+/// The peer submits its batch and is dropped without finishing. Its answers are returned, and
+/// `finish` is an error.
 #[test]
 fn mesh_node_dropped_after_its_batch_is_error() {
     static ANSWERED: Sometimes = Sometimes::new();
@@ -234,7 +237,7 @@ fn mesh_node_dropped_after_its_batch_is_error() {
             let mut verdicts = Verdicts::new();
             let answer = first.observe(1, &[LOW, HIGH], &mut verdicts);
             match answer {
-                Ok(()) => assert_eq!(heard(&verdicts), [true, false]),
+                Ok(()) => assert_eq!(duplicates(&verdicts), [true, false]),
                 Err(lost) => {
                     assert!(
                         matches!(lost, Disconnected::Peer(1) | Disconnected::Partition(1)),
@@ -257,13 +260,13 @@ fn mesh_node_dropped_after_its_batch_is_error() {
 }
 
 #[test]
-fn mesh_number_left_out_is_error() {
+fn mesh_missing_batch_is_error() {
     check(
-        "mesh_number_left_out_is_error",
+        "mesh_missing_batch_is_error",
         Preemptions::AtMost(2),
         || {
             let (mut first, second) = two_nodes();
-            // Nobody brings batch 0. Whoever finds out first is gone for the other.
+            // No node submits batch 0. The node that fails first is disconnected for the other.
             let peer = thread::spawn(move || second.finish().err());
             let lost = first.observe(1, &[LOW], &mut Verdicts::new()).err();
             let expected = [
@@ -287,30 +290,26 @@ fn mesh_number_left_out_is_error() {
 }
 
 #[test]
-fn mesh_serves_until_the_doorbell() {
-    check(
-        "mesh_serves_until_the_doorbell",
-        Preemptions::AtMost(1),
-        || {
-            let (mut waiting, mut busy) = two_nodes();
-            let done = Arc::new(AtomicBool::new(false));
-            let (doorbell, said) = (waiting.doorbell(), Arc::clone(&done));
-            let peer = thread::spawn(move || {
-                assert_eq!(
-                    observe(&mut busy, 0, &[LOW, HIGH, LOW]),
-                    [false, false, true]
-                );
-                said.store(true, Ordering::Release);
-                doorbell.ring();
-                busy.finish().unwrap()
-            });
-            waiting
-                .serve_until(|| done.load(Ordering::Acquire))
-                .unwrap();
-            let low = waiting.finish().unwrap();
-            assert_eq!(low.0.into_iter().collect::<Vec<_>>(), [LOW]);
-            let high = peer.join().unwrap();
-            assert_eq!(high.0.into_iter().collect::<Vec<_>>(), [HIGH]);
-        },
-    );
+fn mesh_serves_until_woken() {
+    check("mesh_serves_until_woken", Preemptions::AtMost(1), || {
+        let (mut waiting, mut busy) = two_nodes();
+        let done = Arc::new(AtomicBool::new(false));
+        let (doorbell, signal) = (waiting.doorbell(), Arc::clone(&done));
+        let peer = thread::spawn(move || {
+            assert_eq!(
+                observe(&mut busy, 0, &[LOW, HIGH, LOW]),
+                [false, false, true]
+            );
+            signal.store(true, Ordering::Release);
+            doorbell.wake();
+            busy.finish().unwrap()
+        });
+        waiting
+            .serve_until(|| done.load(Ordering::Acquire))
+            .unwrap();
+        let low = waiting.finish().unwrap();
+        assert_eq!(low.0.into_iter().collect::<Vec<_>>(), [LOW]);
+        let high = peer.join().unwrap();
+        assert_eq!(high.0.into_iter().collect::<Vec<_>>(), [HIGH]);
+    });
 }

@@ -1,4 +1,5 @@
-//! The ring between two threads: order, reuse of slots, closing, batches, and what becomes of items left behind.
+//! The ring between two threads: order, reuse of slots, closing, batches, and dropping of items
+//! that were never popped.
 
 #![cfg(loom)]
 
@@ -7,8 +8,9 @@ use echoless_loom::{Preemptions, Sometimes, check};
 use loom::sync::Arc;
 use loom::thread;
 
-/// Puts the two ends of a ring on two threads and checks what they return. Each end is once on the thread that starts first,
-/// because loom's search is not the same both ways: it forgets a load that another load of the same atomic follows.
+/// Runs the two ends of a ring on two threads, and checks what they return. Runs twice, with either
+/// end on the thread that starts first, because loom's search is not symmetric: it forgets a load
+/// that another load of the same atomic follows.
 fn model<T: Default + 'static, P: 'static, C: 'static>(
     property: &str,
     capacity: usize,
@@ -73,11 +75,11 @@ fn ring_wrap_around() {
         2,
         |mut producer| {
             let mut items = 0..4_u64;
-            let refused = items.find_map(|item| producer.try_push(item).err());
-            if let Some(error) = refused {
+            let rejected = items.find_map(|item| producer.try_push(item).err());
+            if let Some(error) = rejected {
                 assert_eq!(error, PushError::Full(items.start - 1));
             }
-            (producer, refused.map_or(4, |_| items.start - 1))
+            (producer, rejected.map_or(4, |_| items.start - 1))
         },
         |mut consumer| {
             let popped: Vec<u64> = (0..3).filter_map(|_| consumer.try_pop().ok()).collect();
@@ -136,8 +138,8 @@ fn ring_in_place() {
 
 #[test]
 fn ring_close_vs_push() {
-    static BOTH_WENT_IN: Sometimes = Sometimes::new();
-    static NONE_WENT_IN: Sometimes = Sometimes::new();
+    static BOTH_PUSHED: Sometimes = Sometimes::new();
+    static NONE_PUSHED: Sometimes = Sometimes::new();
     static POPPED: Sometimes = Sometimes::new();
     model(
         "ring_close_vs_push",
@@ -161,13 +163,13 @@ fn ring_close_vs_push() {
             }
             assert_eq!(producer.try_push(3), Err(PushError::Closed(3)));
             assert_eq!(producer.push_batch([4]), Err(PushError::Closed(())));
-            BOTH_WENT_IN.note(second.is_ok());
-            NONE_WENT_IN.note(first.is_err());
+            BOTH_PUSHED.note(second.is_ok());
+            NONE_PUSHED.note(first.is_err());
             POPPED.note(popped.is_ok());
         },
     );
-    BOTH_WENT_IN.assert();
-    NONE_WENT_IN.assert();
+    BOTH_PUSHED.assert();
+    NONE_PUSHED.assert();
     POPPED.assert();
 }
 
@@ -195,7 +197,7 @@ fn ring_close_vs_pop() {
             }
         },
         |(), (mut consumer, popped)| {
-            assert_eq!(popped, [1, 2], "what was pushed comes before the end");
+            assert_eq!(popped, [1, 2], "pushed items come before Closed");
             assert_eq!(consumer.try_pop(), Err(PopError::Closed));
         },
     );
@@ -205,7 +207,7 @@ fn ring_close_vs_pop() {
 #[test]
 fn ring_consumer_close_then_pop() {
     static AFTER_CLOSED: Sometimes = Sometimes::new();
-    static NONE_WENT_IN: Sometimes = Sometimes::new();
+    static NONE_PUSHED: Sometimes = Sometimes::new();
     model(
         "ring_consumer_close_then_pop",
         2,
@@ -227,14 +229,14 @@ fn ring_consumer_close_then_pop() {
         |(mut producer, pushed), (mut consumer, mut popped)| {
             let late: Vec<u64> = consumer.drain().collect();
             AFTER_CLOSED.note(!late.is_empty());
-            NONE_WENT_IN.note(pushed == 0);
+            NONE_PUSHED.note(pushed == 0);
             popped.extend(late);
-            assert_eq!(popped, (1..=pushed).collect::<Vec<_>>(), "none is lost");
+            assert_eq!(popped, (1..=pushed).collect::<Vec<_>>(), "no item is lost");
             assert_eq!(producer.try_push(3), Err(PushError::Closed(3)));
         },
     );
     AFTER_CLOSED.assert();
-    NONE_WENT_IN.assert();
+    NONE_PUSHED.assert();
 }
 
 #[test]
@@ -259,7 +261,7 @@ fn ring_batch() {
             let third: Vec<u64> = consumer.drain().collect();
             assert!(
                 [1, 3].contains(&pushed),
-                "a drain gives its slots back at once"
+                "a drain releases its slots all at once"
             );
             let ends_of_batches = [0, 3, 3 + pushed];
             assert!(ends_of_batches.contains(&first.len()));
@@ -301,7 +303,7 @@ fn drop_drains() {
             assert_eq!(
                 Arc::strong_count(&witness),
                 1 + held,
-                "none is left, none went twice"
+                "no item leaks or drops twice"
             );
             LEFT_IN_RING.note(pushed > held);
         },

@@ -1,7 +1,8 @@
-//! The shared filter: of all threads that bring a key one hears Fresh, and no update of a word is lost.
+//! The shared filter: of all threads that observe a key one gets Fresh, and no update of a word is
+//! lost.
 //!
-//! All keys here fall into one word, so the promise is strict: what the threads hear, and what the word then holds, is what one
-//! thread would have made of their keys in some order.
+//! All keys here fall into one word, so the check is strict: the verdicts, and the word afterwards,
+//! must equal those of one thread that observes all keys in some order.
 
 #![cfg(loom)]
 
@@ -9,12 +10,12 @@ use std::collections::HashSet;
 use std::sync::Mutex;
 
 use echoless::{KeyHash, SharedFilter, SharedLayout, SharedSpec, Verdict, Verdicts};
-use echoless_loom::{Preemptions, Sometimes, check, heard};
+use echoless_loom::{Preemptions, Sometimes, check, duplicates as duplicates_of};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
 
-const FORMS: [SharedLayout; 4] = [
+const LAYOUTS: [SharedLayout; 4] = [
     SharedLayout::Row4x16,
     SharedLayout::Row2x32,
     SharedLayout::Bloom { k: 3 },
@@ -24,7 +25,7 @@ const FORMS: [SharedLayout; 4] = [
 const A: KeyHash = KeyHash(1);
 const B: KeyHash = KeyHash(2);
 
-/// What the keys of each thread were called, and the state of the word after it.
+/// The verdicts of each thread, and the state of the word afterwards.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Outcome {
     duplicates: Vec<Vec<bool>>,
@@ -33,7 +34,8 @@ struct Outcome {
 
 impl Outcome {
     fn of(filter: &SharedFilter, duplicates: Vec<Vec<bool>>) -> Self {
-        // The word itself is private, but everything that follows depends on it.
+        // The word itself is private. Compare what depends on it: the fill, the keys it holds, and
+        // its reaction to further keys.
         let mut word = vec![filter.expected_fpr().to_bits()];
         for key in (1..12).map(KeyHash) {
             word.push(u64::from(filter.contains(key)));
@@ -45,7 +47,7 @@ impl Outcome {
         Self { duplicates, word }
     }
 
-    /// How many threads heard Fresh of this key.
+    /// How many threads got Fresh for this key.
     fn fresh(&self, threads: &[Vec<KeyHash>], key: KeyHash) -> usize {
         let keys = threads.iter().flatten();
         keys.zip(self.duplicates.iter().flatten())
@@ -54,9 +56,12 @@ impl Outcome {
     }
 }
 
-/// A filter of eight words, in which these keys were observed.
-fn filter(form: SharedLayout, before: &[KeyHash]) -> SharedFilter {
-    let filter = SharedSpec::new(64, form).build().expect("one line");
+/// A filter of eight words that has observed these keys.
+fn filter(layout: SharedLayout, before: &[KeyHash]) -> SharedFilter {
+    let filter = SharedSpec::new(64)
+        .layout(layout)
+        .build()
+        .expect("one line");
     for key in before {
         filter.observe_one(*key);
     }
@@ -67,7 +72,8 @@ fn is_duplicate(filter: &SharedFilter, key: KeyHash) -> bool {
     filter.observe_one(key) == Verdict::Duplicate
 }
 
-/// All orders in which the threads may take turns, as lists of threads.
+/// All interleavings of the threads' steps, as lists of thread indices; `left` holds the number of
+/// steps of each thread.
 fn orders(left: &mut [usize], order: &mut Vec<usize>, all: &mut Vec<Vec<usize>>) {
     if left.iter().all(|count| *count == 0) {
         all.push(order.clone());
@@ -83,19 +89,19 @@ fn orders(left: &mut [usize], order: &mut Vec<usize>, all: &mut Vec<Vec<usize>>)
     }
 }
 
-/// Something that only one thread does, and that needs loom's atomics.
+/// Runs a single-threaded function that needs loom's atomics, in a model of its own.
 fn alone<T: Send + 'static>(run: impl Fn() -> T + Send + Sync + 'static) -> T {
     let result = std::sync::Arc::new(Mutex::new(None));
-    let place = std::sync::Arc::clone(&result);
+    let slot = std::sync::Arc::clone(&result);
     let mut builder = loom::model::Builder::new();
     builder.max_branches = 100_000;
-    builder.check(move || *place.lock().unwrap() = Some(run()));
+    builder.check(move || *slot.lock().unwrap() = Some(run()));
     result.lock().unwrap().take().expect("the model has run")
 }
 
-/// What may come out if every key is one step.
+/// The possible outcomes if each key is observed in one atomic step.
 fn sequential(
-    form: SharedLayout,
+    layout: SharedLayout,
     before: &[KeyHash],
     threads: &[Vec<KeyHash>],
 ) -> HashSet<Outcome> {
@@ -105,7 +111,7 @@ fn sequential(
         let mut lengths: Vec<usize> = threads.iter().map(Vec::len).collect();
         orders(&mut lengths, &mut Vec::new(), &mut all);
         let outcome = |order: &Vec<usize>| {
-            let filter = filter(form, &before);
+            let filter = filter(layout, &before);
             let mut duplicates = vec![Vec::new(); threads.len()];
             for thread in order {
                 let key = threads[*thread][duplicates[*thread].len()];
@@ -117,11 +123,11 @@ fn sequential(
     })
 }
 
-/// Lets the threads observe their keys at once and checks each outcome: it is a sequential one, and `verify` accepts it.
-/// Every sequential outcome must come about.
+/// Lets the threads observe their keys concurrently, and checks that each outcome is a sequential
+/// one and passes `verify`. Every sequential outcome must occur.
 fn one_step_each(
     property: &str,
-    form: SharedLayout,
+    layout: SharedLayout,
     preemptions: Preemptions,
     before: &[KeyHash],
     threads: &[&[KeyHash]],
@@ -129,15 +135,15 @@ fn one_step_each(
 ) {
     let before = before.to_vec();
     let threads: Vec<Vec<KeyHash>> = threads.iter().map(|keys| keys.to_vec()).collect();
-    let sequential = sequential(form, &before, &threads);
+    let sequential = sequential(layout, &before, &threads);
     let possible = sequential.len();
     let seen = std::sync::Arc::new(Mutex::new(HashSet::new()));
     let seen_here = std::sync::Arc::clone(&seen);
     let count = threads.len();
-    let property = format!("{property}, {form:?}, {count} threads");
+    let property = format!("{property}, {layout:?}, {count} threads");
     check(&property, preemptions, move || {
-        let filter = Arc::new(filter(form, &before));
-        // The first thread brings a batch, the others one key at a time.
+        let filter = Arc::new(filter(layout, &before));
+        // The first thread observes a batch, the others one key at a time.
         let others: Vec<_> = threads[1..]
             .iter()
             .map(|keys| {
@@ -150,7 +156,7 @@ fn one_step_each(
             .collect();
         let mut verdicts = Verdicts::new();
         filter.observe(&threads[0], &mut verdicts);
-        let mut duplicates = vec![heard(&verdicts)];
+        let mut duplicates = vec![duplicates_of(&verdicts)];
         duplicates.extend(others.into_iter().map(|thread| thread.join().unwrap()));
         let outcome = Outcome::of(&filter, duplicates);
         assert!(sequential.contains(&outcome), "{outcome:?}");
@@ -160,7 +166,7 @@ fn one_step_each(
     assert_eq!(seen_here.lock().unwrap().len(), possible, "{property}");
 }
 
-/// Exactly one thread hears Fresh of each key, for no key is forgotten.
+/// Exactly one thread gets Fresh for each key, provided that no key is forgotten.
 fn one_fresh(outcome: &Outcome, threads: &[Vec<KeyHash>]) {
     for key in threads.iter().flatten() {
         assert_eq!(outcome.fresh(threads, *key), 1, "{outcome:?}");
@@ -169,10 +175,10 @@ fn one_fresh(outcome: &Outcome, threads: &[Vec<KeyHash>]) {
 
 #[test]
 fn one_fresh_per_key() {
-    for form in FORMS {
+    for layout in LAYOUTS {
         one_step_each(
             "one_fresh_per_key",
-            form,
+            layout,
             Preemptions::Any,
             &[],
             &[&[A, B], &[B, A]],
@@ -180,7 +186,7 @@ fn one_fresh_per_key() {
         );
         one_step_each(
             "one_fresh_per_key",
-            form,
+            layout,
             Preemptions::Any,
             &[],
             &[&[A, B], &[B], &[A]],
@@ -189,16 +195,16 @@ fn one_fresh_per_key() {
     }
 }
 
-/// A row that is overrun forgets: of a key that it may have forgotten, one thread or both hear Fresh.
+/// A row that overflows forgets its oldest key, so one thread or both get Fresh for that key.
 #[test]
 fn one_fresh_per_key_unless_overrun() {
     static ONE: Sometimes = Sometimes::new();
     static BOTH: Sometimes = Sometimes::new();
-    for (form, slots) in [(SharedLayout::Row2x32, 2), (SharedLayout::Row4x16, 4)] {
+    for (layout, slots) in [(SharedLayout::Row2x32, 2), (SharedLayout::Row4x16, 4)] {
         let run: Vec<KeyHash> = (1..=1 + slots).map(KeyHash).collect();
         one_step_each(
             "one_fresh_per_key_unless_overrun",
-            form,
+            layout,
             Preemptions::Any,
             &[],
             &[&run, &[A]],
@@ -217,18 +223,19 @@ fn one_fresh_per_key_unless_overrun() {
     BOTH.assert();
 }
 
-/// A key is recorded while another one clears bits of it: it is held if it came last, and nothing else is lost.
+/// A key is recorded while another key clears bits of it: the word holds the key if it was recorded
+/// last, and loses nothing else.
 #[test]
 fn ageing_vs_insert() {
     static HELD: Sometimes = Sometimes::new();
     static CLEARED: Sometimes = Sometimes::new();
-    const FORM: SharedLayout = SharedLayout::Ageing { k: 4 };
-    // A word that is about half full, and a key that clears a bit of A there.
+    const LAYOUT: SharedLayout = SharedLayout::Ageing { k: 4 };
+    // A word that is about half full, and a key that clears a bit of A in it.
     let before: Vec<KeyHash> = (20..30).map(KeyHash).collect();
     let filled = before.clone();
     let clearing = alone(move || {
         (1000..1100).map(KeyHash).find(|key| {
-            let filter = filter(FORM, &filled);
+            let filter = filter(LAYOUT, &filled);
             filter.observe_one(A) == Verdict::Fresh
                 && filter.observe_one(*key) == Verdict::Fresh
                 && !filter.contains(A)
@@ -237,7 +244,7 @@ fn ageing_vs_insert() {
     let clearing = clearing.expect("about one key in ten clears a bit of A");
     one_step_each(
         "ageing_vs_insert",
-        FORM,
+        LAYOUT,
         Preemptions::Any,
         &before,
         &[&[A, A], &[clearing]],
@@ -246,7 +253,7 @@ fn ageing_vs_insert() {
             assert_eq!(outcome.fresh(threads, clearing), 1);
             assert!((1..=2).contains(&fresh));
             let held = outcome.word[1] == 1; // whether the filter contains A
-            assert!(held || fresh == 1, "recorded again, it was the last");
+            assert!(held || fresh == 1, "a key recorded twice was recorded last");
             HELD.note(held);
             CLEARED.note(!held);
         },
@@ -255,17 +262,18 @@ fn ageing_vs_insert() {
     CLEARED.assert();
 }
 
-/// Who hears Duplicate, or finds the key, sees what the thread that heard Fresh wrote before.
+/// A thread that gets Duplicate, or finds the key, sees what the thread that got Fresh wrote
+/// before.
 #[test]
 fn duplicate_sees_what_fresh_wrote() {
-    static HEARD: Sometimes = Sometimes::new();
+    static RETURNED: Sometimes = Sometimes::new();
     static FOUND: Sometimes = Sometimes::new();
-    for form in FORMS {
+    for layout in LAYOUTS {
         check(
-            &format!("duplicate_sees_what_fresh_wrote, {form:?}"),
+            &format!("duplicate_sees_what_fresh_wrote, {layout:?}"),
             Preemptions::Any,
             move || {
-                let filter = Arc::new(filter(form, &[]));
+                let filter = Arc::new(filter(layout, &[]));
                 let written = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
                 let observe = |mine: usize| {
                     let (filter, written) = (Arc::clone(&filter), Arc::clone(&written));
@@ -277,7 +285,7 @@ fn duplicate_sees_what_fresh_wrote() {
                         }
                         if is_duplicate(&filter, A) {
                             assert_eq!(written[1 - mine].load(Ordering::Relaxed), 1);
-                            HEARD.note(true);
+                            RETURNED.note(true);
                         }
                     }
                 };
@@ -287,6 +295,6 @@ fn duplicate_sees_what_fresh_wrote() {
             },
         );
     }
-    HEARD.assert();
+    RETURNED.assert();
     FOUND.assert();
 }

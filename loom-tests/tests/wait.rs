@@ -1,4 +1,5 @@
-//! Sleeping and waking: a wake-up that is lost leaves a thread asleep for ever, which loom reports as a deadlock.
+//! Parking and waking. A lost wake-up leaves a thread parked forever, which loom reports as a
+//! deadlock.
 
 #![cfg(loom)]
 
@@ -6,7 +7,7 @@ use echoless::transport::{Consumer, Parker, PopError, Producer, Wait, ring};
 use echoless_loom::{Preemptions, check};
 use loom::thread;
 
-/// A ring of which each end wakes the thread at the other end.
+/// A ring whose ends wake the threads at the other ends.
 fn between<T: Default>(
     writer: &Parker,
     reader: &Parker,
@@ -81,8 +82,8 @@ fn close_wakes() {
 }
 
 #[test]
-fn doorbell_many_ringers() {
-    check("doorbell_many_ringers", Preemptions::AtMost(3), || {
+fn doorbell_many_wakers() {
+    check("doorbell_many_wakers", Preemptions::AtMost(3), || {
         let mut reader = Parker::new();
         let writer = Parker::new();
         let (mut one, mut from_one) = between(&writer, &reader, 1);
@@ -110,7 +111,8 @@ fn doorbell_many_ringers() {
     });
 }
 
-/// As a port and its partition server do it: messages of keys out, masks of verdicts back, both ends asleep when idle.
+/// The protocol of a port and its partition server: messages of keys out, masks of verdicts back,
+/// both threads parked when idle.
 #[test]
 fn request_response() {
     #[derive(Default)]
@@ -144,7 +146,7 @@ fn request_response() {
         let mut answers = Vec::new();
         for keys in batches {
             port.wait_until(Wait::Shared, || requests.is_ready());
-            let mut message = requests.vacant().expect("room was waited for");
+            let mut message = requests.vacant().expect("the ring has room");
             message.len = keys.len();
             message.keys[..keys.len()].copy_from_slice(keys);
             message.publish();
@@ -152,7 +154,7 @@ fn request_response() {
         }
         while answers.len() < batches.len() {
             port.wait_until(Wait::Shared, || masks.is_ready());
-            answers.push(masks.try_pop().expect("a mask was waited for"));
+            answers.push(masks.try_pop().expect("the ring has a mask"));
         }
         assert_eq!(answers, [0b00, 0b1, 0b10]);
         drop(requests);

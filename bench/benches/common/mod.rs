@@ -1,4 +1,5 @@
-//! How the criterion benches are timed: briefly, as they are many; the recorded numbers come from the commands of the benchmark program.
+//! Settings of the criterion benches. They are many, so each is short; recorded numbers come from
+//! the benchmark program instead.
 
 use std::time::Duration;
 

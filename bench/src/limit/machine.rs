@@ -1,20 +1,24 @@
-//! What the machine does with lines when no filter is involved: random reads, random updates, and reading one after the other.
+//! What the machine does with lines without a filter: random reads, random updates and sequential
+//! reads.
 
 use echoless::KeyHash;
 use echoless::memory::{LINE_BYTES, Line, LineArray, huge_page_bytes, prefetch};
 
-use super::{Arguments, BATCH, rate};
+use super::measure::{Arguments, rate};
 use crate::clock::median;
-use crate::streams::{Stream, StreamKind};
+use crate::streams::{BATCH, Stream, StreamKind};
 use crate::table::{Cell, Failure, Table};
 
-/// How far ahead plain loops ask for lines; 0 leaves it to the CPU's own look-ahead. The rate is the best of them.
+/// How many keys ahead a loop prefetches. With 0, only the CPU looks ahead. The limit is the rate
+/// of the best of them.
 pub(super) const LOOK_AHEAD: [usize; 6] = [0, 32, 64, 128, 192, 256];
 
-/// Keys, or lines, per second: without look-ahead in software, and at best.
+/// Keys or lines per second.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rates {
+    /// Without prefetching in software.
     pub(super) plain: f64,
+    /// With the best of [`LOOK_AHEAD`].
     pub(super) best: f64,
 }
 
@@ -29,7 +33,8 @@ impl Rates {
     }
 }
 
-/// Rows for an array of this size, on huge pages if the machine grants them and on small ones.
+/// Adds rows for an array of this size: on huge pages if the system provides them, and on small
+/// ones.
 pub(super) fn measure(
     arguments: &Arguments,
     mebibytes: u64,
@@ -40,7 +45,8 @@ pub(super) fn measure(
     huge.fill(Line([1; 8]));
     measure_lines(arguments, mebibytes, &mut huge, table)?;
     drop(huge);
-    // Memory of the allocator, which asks for no huge pages: small ones where the system grants huge ones only when asked.
+    // The allocator does not request huge pages. It gets small ones if the system provides huge
+    // ones on request only.
     let mut small = Vec::new();
     small.try_reserve_exact(usize::try_from(count)?)?;
     small.resize(usize::try_from(count)?, Line([1; 8]));
@@ -74,10 +80,10 @@ fn measure_lines(
     }
     let reads = Rates::of(reads);
     let huge = huge_page_bytes(lines) as f64 / size_of_val(lines) as f64;
-    let mut row = |form: &str, rates: Rates| {
+    let mut row = |variant: &str, rates: Rates| {
         table.push(vec![
             "machine".into(),
-            form.into(),
+            variant.into(),
             "".into(),
             1u64.into(),
             mebibytes.into(),
@@ -102,7 +108,8 @@ fn measure_lines(
     Ok(())
 }
 
-/// Reads the line of each key, the lines of later keys being fetched meanwhile; the number of lines with something in them.
+/// Reads the line of each key while the lines of later keys are prefetched. Returns the number of
+/// lines that are not empty.
 pub(super) fn read_lines(lines: &[Line], keys: &[KeyHash], ahead: usize) -> u64 {
     let count = lines.len() as u64;
     let read = |key: &KeyHash| u64::from(lines[key.line(count) as usize].0[0] != 0);
@@ -121,7 +128,7 @@ pub(super) fn read_lines(lines: &[Line], keys: &[KeyHash], ahead: usize) -> u64 
     sum + keys[rest.len()..].iter().map(read).sum::<u64>()
 }
 
-/// Changes a word of the line of each key, the lines of later keys being fetched meanwhile.
+/// Changes a word of the line of each key while the lines of later keys are prefetched.
 fn update_lines(lines: &mut [Line], keys: &[KeyHash], ahead: usize) {
     let count = lines.len() as u64;
     for key in keys.iter().take(ahead) {
@@ -138,11 +145,11 @@ fn update_lines(lines: &mut [Line], keys: &[KeyHash], ahead: usize) {
     }
 }
 
-/// Lines per second, read one after the other as often as it takes.
-fn sweep_rate(lines: &[Line], wanted: u64) -> Result<f64, Failure> {
+/// Lines per second, read in order, in passes over the array until at least `count` are read.
+fn sweep_rate(lines: &[Line], count: u64) -> Result<f64, Failure> {
     let start = crate::clock::thread_seconds();
     let (mut read, mut seen) = (0, 0);
-    while read < wanted {
+    while read < count {
         seen += lines
             .iter()
             .fold(0, |sum: u64, line| sum.wrapping_add(line.0[0]));
@@ -152,12 +159,12 @@ fn sweep_rate(lines: &[Line], wanted: u64) -> Result<f64, Failure> {
     Ok(read as f64 / (crate::clock::thread_seconds() - start))
 }
 
-/// Next to no line is empty.
+/// Fails if more than a thousandth of the lines read are empty: warm filters have hardly any.
 pub(super) fn check_reads(seen: u64, keys: u64) -> Result<(), Failure> {
     if seen * 1000 >= keys * 999 {
         return Ok(());
     }
-    Err(format!("{seen} of {keys} lines read have something in them").into())
+    Err(format!("{seen} of {keys} lines read are not empty, expected nearly all").into())
 }
 
 #[cfg(test)]
@@ -191,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_lines_are_a_failure() {
+    fn empty_lines_are_rejected() {
         assert!(check_reads(999, 1000).is_ok() && check_reads(998, 1000).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! The paper lab: the printed tables, run again.
+//! The paper lab: reproduces the printed tables of the papers, and compares the planner with them.
 
 mod arguments;
 mod plan;

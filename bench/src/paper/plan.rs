@@ -1,4 +1,5 @@
-//! The planner on the 24 settings of paper 000's tables 4 to 9: its first candidate, run, against the printed rates of RLBSBF.
+//! The planner in the 24 settings of tables 4 to 9 of paper 000: runs its first candidate, and
+//! compares the rates with the printed ones of RLBSBF.
 
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::time::Instant;
@@ -6,7 +7,7 @@ use std::time::Instant;
 use clap::Args;
 use echoless::FilterSpec;
 use echoless::spec::Form;
-use echoless_lab::evaluate::{Options, evaluate};
+use echoless_lab::evaluate::{EvalOptions, evaluate};
 use echoless_lab::oracle::Score;
 use echoless_lab::plan::{Basis, Candidate, Goal, PlanRequest, plan};
 use echoless_lab::stream::Stream;
@@ -15,7 +16,7 @@ use super::run::{percent, progress};
 use super::tables::{Paper, Setting, TableCell, cells};
 use crate::table::{Failure, Outputs, Table};
 
-/// The tables that print all five algorithms at k = 2.
+/// The tables with all five algorithms at k = 2.
 const TABLES: std::ops::RangeInclusive<u32> = 4..=9;
 
 /// The options of `paper-plan`.
@@ -24,17 +25,17 @@ pub struct PlanArguments {
     /// Divide stream lengths, universes and memories of the runs by this.
     #[arg(long, default_value = "64")]
     scale: NonZeroU64,
-    /// Seeds the planner; the runs take another seed.
+    /// Seed of the planner. The runs use a different one.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Threads that simulate for the planner.
+    /// Threads for the simulations of the planner.
     #[arg(long, default_value = "2")]
     threads: NonZeroUsize,
     #[command(flatten)]
     outputs: Outputs,
 }
 
-/// What the planner chose for a setting, and how it did.
+/// The first candidate of the planner in a setting, and its score.
 struct Outcome {
     candidate: Candidate,
     score: Score,
@@ -50,10 +51,10 @@ impl Outcome {
     }
 }
 
-/// Plans and runs every setting, and publishes predicted and measured rates beside the printed ones.
+/// Plans and runs every setting, and prints predicted, measured and printed rates.
 ///
 /// # Errors
-/// If the scale leaves no stream to speak of, or a file cannot be written.
+/// If the scale makes a stream too short, or a file cannot be written.
 pub fn run(arguments: &PlanArguments) -> Result<(), Failure> {
     let setting = Setting {
         scale: NonZeroU64::MIN,
@@ -76,7 +77,7 @@ pub fn run(arguments: &PlanArguments) -> Result<(), Failure> {
         .zip(&outcomes)
         .filter(|(cell, outcome)| outcome.passes(cell));
     eprintln!(
-        "{} of {} first candidates have both rates no higher than RLBSBF's printed ones; {:.0} s",
+        "{} of {} first candidates have both rates at or below those printed for RLBSBF; {:.0} s",
         passed.count(),
         cells.len(),
         start.elapsed().as_secs_f64(),
@@ -84,23 +85,18 @@ pub fn run(arguments: &PlanArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Asks the planner to beat the printed rates, and runs its first candidate.
+/// Plans with the printed rates as goal, and runs the first candidate.
 fn plan_and_run(cell: &TableCell, arguments: &PlanArguments) -> Result<Outcome, Failure> {
     let begin = Instant::now();
     let share = |percent: Option<f64>| percent.map(|percent| percent / 100.0);
-    let request = PlanRequest {
-        memory: cell.memory_bits / 8,
-        records: cell.stream_len,
-        stream: cell.stream.clone(),
-        window: None,
-        goal: Goal {
-            max_fpr: share(cell.printed_fpr),
-            max_fnr: share(cell.printed_fnr),
-            costs: None,
-        },
-        seed: arguments.seed,
-        threads: arguments.threads,
-    };
+    let goal = Goal::default()
+        .max_fpr(share(cell.printed_fpr))
+        .max_fnr(share(cell.printed_fnr));
+    let request = PlanRequest::new(cell.stream.clone(), cell.memory_bits / 8)
+        .records(cell.stream_len)
+        .goal(goal)
+        .seed(arguments.seed)
+        .threads(arguments.threads);
     let plan = plan(&request, &|_| ())?;
     let candidate = plan.first().clone();
     let planning_seconds = begin.elapsed().as_secs_f64();
@@ -108,10 +104,7 @@ fn plan_and_run(cell: &TableCell, arguments: &PlanArguments) -> Result<Outcome, 
     let spec = scaled(&candidate.spec, scale, arguments.seed);
     let stream =
         Stream::with_distinct_share(cell.stream_len / scale, cell.distinct_percent / 100.0)?;
-    let options = Options {
-        seed: !arguments.seed,
-        ..Options::default()
-    };
+    let options = EvalOptions::default().seed(!arguments.seed);
     let evaluations = evaluate(&[spec], &stream, &options, &|_| ())?;
     Ok(Outcome {
         candidate,
@@ -120,10 +113,10 @@ fn plan_and_run(cell: &TableCell, arguments: &PlanArguments) -> Result<Outcome, 
     })
 }
 
-/// The filter in its share of the memory, with random candidates that the planner has not seen.
+/// The filter in scaled memory, with a seed that the planner did not use.
 fn scaled(spec: &FilterSpec, scale: NonZeroU64, seed: u64) -> FilterSpec {
-    let memory = spec.memory().unwrap_or(0) / scale;
-    spec.with_memory(memory).with_seed(!seed)
+    let memory = spec.memory.unwrap_or(0) / scale;
+    spec.memory(memory).seed(!seed)
 }
 
 fn tabulate(cells: &[TableCell], outcomes: &[Outcome]) -> Table {
@@ -226,16 +219,13 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_scaled_and_take_other_random_candidates_than_the_planner() {
+    fn runs_are_scaled_and_use_another_seed_than_the_planner() {
         let spec: FilterSpec = "rlbsbf:k=2,memory=64MiB,seed=1,tracked=0.5"
             .parse()
             .unwrap();
         let scaled = scaled(&spec, NonZeroU64::new(64).unwrap(), 1);
         assert_eq!(scaled.memory(), Some(1 << 20));
         assert_ne!(scaled.seed(), 1);
-        assert_eq!(
-            (scaled.kind(), scaled.tracked()),
-            (spec.kind(), spec.tracked())
-        );
+        assert_eq!((scaled.kind(), scaled.tracked()), (spec.kind, spec.tracked));
     }
 }

@@ -1,9 +1,9 @@
-//! Runs cells on a few threads and lays their rates beside the printed ones.
+//! Runs cells on several threads, and compares their rates with the printed ones.
 
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
-use echoless_lab::evaluate::{Options, evaluate};
+use echoless_lab::evaluate::{EvalOptions, evaluate};
 use echoless_lab::oracle::Score;
 use echoless_lab::parallel;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -12,13 +12,13 @@ use super::arguments::Arguments;
 use super::tables::{Setting, TableCell};
 use crate::table::{Cell, Failure, Table};
 
-/// Runs the tables that were asked for and publishes measured beside printed rates.
+/// Runs the selected tables, and prints measured beside printed rates.
 ///
 /// # Errors
-/// If there is no such table, a filter cannot be built at this scale, or a file cannot be written.
+/// If no table is selected, a filter cannot be built at this scale, or a file cannot be written.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut cells = Vec::new();
-    let mut refused = None;
+    let mut rejected = None;
     for paper in &arguments.paper {
         for form in &arguments.form {
             let setting = Setting {
@@ -27,25 +27,26 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
                 form: *form,
             };
             match super::tables::cells(*paper, setting) {
-                Ok(some) => cells.extend(some),
+                Ok(more) => cells.extend(more),
                 Err(error) => {
-                    eprintln!("left out: {error}");
-                    refused = Some(error);
+                    eprintln!("skipped: {error}");
+                    rejected = Some(error);
                 }
             }
         }
     }
-    // Of several papers and forms, those that go together run.
-    if let Some(error) = refused.filter(|_| cells.is_empty()) {
+    // Combinations of paper and form that exist run; it is an error if there are none.
+    if let Some(error) = rejected.filter(|_| cells.is_empty()) {
         return Err(error);
     }
     cells.retain(|cell| arguments.table.is_none_or(|table| cell.table == table));
-    if cells.is_empty() {
-        return Err("the paper has no such table".into());
+    if let (Some(table), true) = (arguments.table, cells.is_empty()) {
+        let expected = "expected the number of a table of these papers";
+        return Err(format!("invalid --table {table}: {expected}").into());
     }
     if cells.iter().any(|cell| cell.stream.records() < 1000) {
         return Err(format!(
-            "scale {}: a stream has fewer than 1000 elements",
+            "invalid --scale {}: expected at least 1000 elements in each stream",
             arguments.scale
         )
         .into());
@@ -61,7 +62,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         .zip(&scores)
         .filter(|(cell, score)| agrees(cell, score) == Some(true));
     eprintln!(
-        "{} of {compared} cells within 5 % or 0.05 points of the printed rates; {} runs, {elements} elements, {:.0} s",
+        "{} of {compared} cells within 5 % or 0.05 points of the printed rates; {} runs, \
+         {elements} elements, {:.0} s",
         within.count(),
         cells.len(),
         start.elapsed().as_secs_f64(),
@@ -69,13 +71,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Every cell's score, in order.
+/// The score of every cell, in order.
 fn run_all(cells: &[TableCell], seed: u64, threads: NonZeroUsize) -> Result<Vec<Score>, Failure> {
     let progress = progress(cells.iter().map(|cell| cell.stream.records()).sum())?;
-    let options = Options {
-        seed,
-        ..Options::default()
-    };
+    let options = EvalOptions::default().seed(seed);
     let scores = parallel::map(cells, threads, |cell| {
         let done = |records| progress.inc(records);
         let evaluations = evaluate(&[cell.spec], &cell.stream, &options, &done)
@@ -86,7 +85,7 @@ fn run_all(cells: &[TableCell], seed: u64, threads: NonZeroUsize) -> Result<Vec<
     Ok(scores)
 }
 
-/// A bar over so many records, hidden where standard error is not a terminal.
+/// A progress bar, which is hidden if standard error is not a terminal.
 pub(super) fn progress(records: u64) -> Result<ProgressBar, Failure> {
     let progress = ProgressBar::new(records);
     progress.set_style(ProgressStyle::with_template(
@@ -96,11 +95,11 @@ pub(super) fn progress(records: u64) -> Result<ProgressBar, Failure> {
     Ok(progress)
 }
 
-pub(super) fn percent(share: f64) -> f64 {
-    100.0 * share
+pub(super) fn percent(fraction: f64) -> f64 {
+    100.0 * fraction
 }
 
-/// Whether a cell that should give the printed rates does.
+/// Whether a cell reproduces the printed rates; `None` if it is not expected to.
 fn agrees(cell: &TableCell, score: &Score) -> Option<bool> {
     let close = |printed: Option<f64>, measured: f64| {
         printed.is_none_or(|printed| (measured - printed).abs() <= (0.05 * printed).max(0.05))
@@ -136,7 +135,7 @@ fn compare(cells: &[TableCell], scores: &[Score]) -> Table {
             number(cell.memory_bits as f64 / f64::from(1 << 23)),
             cell.algorithm.into(),
             cell.hashes.into(),
-            cell.spec.form().to_string().into(),
+            cell.spec.form.to_string().into(),
             cell.variant.into(),
             cell.printed_fpr.into(),
             percent(score.fpr()).into(),
@@ -151,7 +150,7 @@ fn compare(cells: &[TableCell], scores: &[Score]) -> Table {
     table
 }
 
-/// Without decimals where it is whole.
+/// Without decimals if it is whole.
 fn number(value: f64) -> Cell {
     if value.fract() == 0.0 {
         Cell::Count(value as u64)
@@ -199,13 +198,13 @@ mod tests {
     #[test]
     fn a_cell_that_cannot_be_built_is_named() {
         let mut cells = some_cells();
-        cells[3].spec = cells[3].spec.with_memory(0);
+        cells[3].spec = cells[3].spec.memory(0);
         let error = run_all(&cells, 1, threads(2)).unwrap_err().to_string();
         assert!(error.starts_with("table 1, bsbf:k=4,memory=0B"), "{error}");
     }
 
     #[test]
-    fn the_tolerance_is_relative_or_absolute_whichever_is_wider() {
+    fn the_tolerance_is_the_wider_of_relative_and_absolute() {
         let mut cell = some_cells().remove(0);
         let score = Score {
             distinct: 1000,

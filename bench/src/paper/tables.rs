@@ -1,4 +1,5 @@
-//! The cells of the printed tables: which filter on which stream in which memory, and what the paper printed for it.
+//! The cells of the printed tables: filter, stream and memory of each, and the rates that the paper
+//! prints.
 
 use std::num::NonZeroU64;
 
@@ -11,7 +12,7 @@ use echoless_lab::stream::Stream;
 
 use crate::table::Failure;
 
-/// A paper with tables to run.
+/// A paper whose tables can be run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Paper {
     /// Biased sampling: tables 1 to 9.
@@ -26,7 +27,7 @@ pub enum Paper {
 }
 
 impl Paper {
-    /// As papers are numbered here.
+    /// The number of the paper in this project.
     pub(super) const fn number(self) -> &'static str {
         match self {
             Self::BiasedSampling => "000",
@@ -36,28 +37,28 @@ impl Paper {
     }
 }
 
-/// One cell of a table, ready to run.
+/// One cell of a table.
 #[derive(Debug, Clone)]
 pub(super) struct TableCell {
     pub(super) paper: Paper,
     pub(super) table: u32,
-    /// As printed, not scaled.
+    /// As printed, not scaled; the next two too.
     pub(super) stream_len: u64,
     pub(super) distinct_percent: f64,
     pub(super) memory_bits: u64,
     pub(super) algorithm: &'static str,
     pub(super) hashes: Option<u64>,
-    /// Which of several readings of the algorithm or stream it is; empty where there is one.
+    /// Which interpretation of the algorithm or stream it is; empty if there is only one.
     pub(super) variant: &'static str,
     pub(super) printed_fpr: Option<f64>,
     pub(super) printed_fnr: Option<f64>,
-    /// Whether the printed values are what this cell is expected to give.
+    /// Whether this cell is expected to reproduce the printed rates.
     pub(super) comparable: bool,
     pub(super) spec: FilterSpec,
     pub(super) stream: Stream,
 }
 
-/// How a paper's cells are to run.
+/// How cells are run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Setting {
     /// Stream lengths, universes and memories are divided by this.
@@ -67,18 +68,16 @@ pub(super) struct Setting {
 }
 
 impl Setting {
-    /// The filter of that name and options in its share of the printed memory.
+    /// The filter of this specification, in scaled memory.
     fn spec(self, text: &str, memory_bits: u64) -> Result<FilterSpec, Failure> {
         let spec: FilterSpec = text.parse()?;
         let memory = memory_bits / 8 / self.scale;
-        Ok(spec
-            .with_memory(memory)
-            .with_seed(self.seed)
-            .with_form(self.form))
+        Ok(spec.memory(memory).seed(self.seed).form(self.form))
     }
 }
 
-/// All cells of a paper whose filters and memories allow the form that is asked for.
+/// All cells of a paper. In line form, only those whose filter has a line form that fits in the
+/// memory.
 pub(super) fn cells(paper: Paper, setting: Setting) -> Result<Vec<TableCell>, Failure> {
     let mut cells = match paper {
         Paper::BiasedSampling => biased_sampling(setting)?,
@@ -89,13 +88,13 @@ pub(super) fn cells(paper: Paper, setting: Setting) -> Result<Vec<TableCell>, Fa
         Paper::StableBloom => stable_bloom(setting)?,
     };
     if setting.form == Form::Line {
-        let fits = |spec: &FilterSpec| spec.memory() >= Some(LINE_BYTES);
-        cells.retain(|cell| cell.spec.line_spec().is_ok() && fits(&cell.spec));
+        let fits = |spec: &FilterSpec| spec.memory >= Some(LINE_BYTES);
+        cells.retain(|cell| cell.spec.build_lines().is_ok() && fits(&cell.spec));
     }
     Ok(cells)
 }
 
-/// The records of a CSV that is compiled in.
+/// The records of a CSV text.
 fn records(text: &str) -> Result<Vec<csv::StringRecord>, Failure> {
     Ok(csv::Reader::from_reader(text.as_bytes())
         .records()
@@ -104,8 +103,12 @@ fn records(text: &str) -> Result<Vec<csv::StringRecord>, Failure> {
 
 fn field<T: std::str::FromStr>(record: &csv::StringRecord, column: usize) -> Result<T, Failure> {
     let text = record.get(column).unwrap_or_default();
-    let wrong = |_| format!("column {column} of {record:?}").into();
+    let wrong = |_| format!("invalid column {column} of {record:?}").into();
     text.parse().map_err(wrong)
+}
+
+fn unknown(algorithm: &str) -> Failure {
+    format!("unknown algorithm in the tables: {algorithm}").into()
 }
 
 fn biased_sampling(setting: Setting) -> Result<Vec<TableCell>, Failure> {
@@ -116,8 +119,8 @@ fn biased_sampling(setting: Setting) -> Result<Vec<TableCell>, Failure> {
         let memory_mib: u64 = field(&record, 3)?;
         let memory_bits = memory_mib << 23;
         let hashes: u64 = record[5].parse().unwrap_or(2);
-        // The first reading is the one that the printed values come from.
-        let readings: Vec<(&'static str, &'static str, String)> = match &record[4] {
+        // The first interpretation is the one that reproduces the printed values.
+        let variants: Vec<(&'static str, &'static str, String)> = match &record[4] {
             "bsbf" => vec![("bsbf", "", format!("bsbf:k={hashes}"))],
             "bsbfsd" => vec![("bsbfsd", "", format!("bsbfsd:k={hashes}"))],
             "rlbsbf" => vec![("rlbsbf", "", format!("rlbsbf:k={hashes}"))],
@@ -129,9 +132,9 @@ fn biased_sampling(setting: Setting) -> Result<Vec<TableCell>, Failure> {
                     format!("rsbf:k={hashes},as=described"),
                 ),
             ],
-            // A line has no cells that random numbers below 2^31 do not reach.
+            // In a line, random numbers below 2^31 reach all cells.
             "sbf" if memory_mib == 512 && setting.form == Form::Scattered => vec![
-                // Random numbers below 2^31 lower only the first half of 2^32 cells.
+                // Random numbers below 2^31 decrement only the first half of 2^32 cells.
                 (
                     "sbf",
                     "31-bit random numbers",
@@ -140,9 +143,9 @@ fn biased_sampling(setting: Setting) -> Result<Vec<TableCell>, Failure> {
                 ("sbf", "as described", "sbf:k=2,d=1,p=4".into()),
             ],
             "sbf" => vec![("sbf", "", "sbf:k=2,d=1,p=4".into())],
-            other => return Err(format!("an unknown algorithm in the tables: {other}").into()),
+            other => return Err(unknown(other)),
         };
-        for (index, (algorithm, variant, text)) in readings.into_iter().enumerate() {
+        for (index, (algorithm, variant, text)) in variants.into_iter().enumerate() {
             cells.push(TableCell {
                 paper: Paper::BiasedSampling,
                 table: field(&record, 0)?,
@@ -171,7 +174,7 @@ fn quotient_tables(setting: Setting) -> Result<Vec<TableCell>, Failure> {
     let mut cells = Vec::new();
     for record in records(include_str!("data/quotient_table4.csv"))? {
         if &record[1] != "artificial" {
-            continue; // the crawl is not at hand
+            continue; // the crawl is not available
         }
         let duplicate_percent: f64 = field(&record, 2)?;
         let stream_len: u64 = field(&record, 3)?;
@@ -192,7 +195,7 @@ fn quotient_tables(setting: Setting) -> Result<Vec<TableCell>, Failure> {
                 FAULTY,
                 format!("bdbf:window={}", 6000_u64.div_ceil(setting.scale.get())),
             ),
-            other => return Err(format!("an unknown algorithm in the tables: {other}").into()),
+            other => return Err(unknown(other)),
         };
         cells.push(TableCell {
             paper: Paper::QuotientTables,
@@ -217,7 +220,8 @@ fn quotient_tables(setting: Setting) -> Result<Vec<TableCell>, Failure> {
 }
 
 fn stable_bloom(setting: Setting) -> Result<Vec<TableCell>, Failure> {
-    const LEAST_LEN: u64 = 10_000_000; // shorter streams are run whole, for their rates would drown in noise
+    // Shorter streams are not scaled, as noise would hide their rates.
+    const LEAST_LEN: u64 = 10_000_000;
     let mut cells = Vec::new();
     for record in records(include_str!("data/stable_bloom_table2.csv"))? {
         let distinct_percent: f64 = field(&record, 1)?;
@@ -312,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_without_a_line_form_are_left_out_or_refused() {
+    fn cells_without_a_line_form_are_left_out_or_rejected() {
         let lines = |paper| cells(paper, setting(Form::Line));
         let biased = lines(Paper::BiasedSampling).unwrap();
         assert_eq!(biased.iter().filter(|cell| cell.comparable).count(), 165);

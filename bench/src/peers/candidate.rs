@@ -1,31 +1,32 @@
-//! What every peer is asked, and what it declares of itself.
+//! What every peer can do, and what it declares about itself.
 
 use std::fmt;
 
-use echoless::{Filter, FingerprintLines, Kernel, KeyHash, SharedFilter, Verdicts};
+use echoless::{Kernel, KeyHash};
 
 use crate::table::Failure;
 
-/// A structure that tells whether a key was seen before and records it.
+/// A structure that reports whether it has seen a key before, and inserts the key.
 pub trait Peer {
-    /// Takes the keys in order; bit `i % 64` of `seen[i / 64]` becomes 1 where key `i` was seen before, else 0.
+    /// Observes the keys in order. Bit `i % 64` of `seen[i / 64]` becomes 1 if key `i` was seen
+    /// before, else 0.
     fn observe(&mut self, keys: &[KeyHash], seen: &mut [u64]);
 
-    /// Whether the key would be called seen now. Records nothing.
+    /// Whether the key would be reported as seen now. Inserts nothing.
     fn holds(&self, key: KeyHash) -> bool;
 
-    /// The memory of the structure in bytes, if it can be known.
+    /// The memory of the structure in bytes, if the crate reports it.
     fn memory_bytes(&self) -> Option<u64>;
 }
 
-/// What becomes of a structure on a stream that does not end.
+/// What happens to a structure on an endless stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ages {
-    /// It forgets the old for the new.
+    /// It evicts old keys for new ones.
     Forgets,
-    /// It fails, or calls everything seen.
+    /// It fails, or reports every key as seen.
     FillsUp,
-    /// It takes more memory.
+    /// It allocates more memory.
     Grows,
 }
 
@@ -39,32 +40,66 @@ impl fmt::Display for Ages {
     }
 }
 
-/// A peer that can be built, with what it must keep to.
+/// What every candidate is sized for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget {
+    /// The memory in bytes. Exact sets take what the keys need.
+    pub bytes: u64,
+    /// The distinct keys of the stream.
+    pub keys: u64,
+}
+
+impl Budget {
+    pub(super) fn bits(self) -> f64 {
+        self.bytes as f64 * 8.0
+    }
+}
+
+/// A peer that can be built, and the error rates that it must not exceed.
 pub struct Candidate {
     /// The crate, or `echoless`.
     pub name: &'static str,
-    /// Which of its forms.
-    pub form: String,
-    /// The kernel, of those that have several.
+    /// The structure of that crate, and its parameters.
+    pub variant: String,
+    /// The kernel, if the structure has several.
     pub kernel: Option<Kernel>,
-    /// What is computed from the key hash that it is given.
+    /// The hash function that the peer applies to the key hash; `given` if none.
     pub hashing: &'static str,
-    /// What becomes of it in the long run.
+    /// What happens to it on an endless stream.
     pub ages: Ages,
-    /// The highest false positive rate its form allows at the end of the stream.
+    /// The highest false positive rate that its mathematics allows at the end of the stream.
     pub max_fpr: f64,
-    /// The highest share of repeats it may miss within the stream's window.
+    /// The highest fraction of repeats within the window of the stream that it may miss.
     pub max_fnr: f64,
-    /// Builds it empty.
+    /// Builds an empty one.
     pub build: Box<dyn Fn() -> Result<Box<dyn Peer>, Failure>>,
 }
 
-/// A peer made of single calls.
+/// A candidate with what most peers share: it takes the hash as it is, misses no repeat, and fills
+/// up. Its name, variant and rate are still to be set.
+pub(super) fn filling_up<P: Peer + 'static>(
+    build: impl Fn() -> Result<P, Failure> + 'static,
+) -> Candidate {
+    Candidate {
+        name: "",
+        variant: String::new(),
+        kernel: None,
+        hashing: "given",
+        ages: Ages::FillsUp,
+        max_fpr: 0.0,
+        max_fnr: 0.0,
+        build: Box::new(move || Ok(Box::new(build()?))),
+    }
+}
+
+/// A peer made of the calls of a crate that takes one key at a time.
 pub(super) struct Calls<T, I, H, M> {
     pub(super) state: T,
-    /// Was it seen? Recorded if not.
+    /// Inserts a key; returns whether it was seen before.
     pub(super) insert: I,
+    /// Whether a key would be reported as seen.
     pub(super) holds: H,
+    /// The bytes of the structure, if the crate reports them.
     pub(super) memory: M,
 }
 
@@ -89,40 +124,5 @@ where
 
     fn memory_bytes(&self) -> Option<u64> {
         (self.memory)(&self.state)
-    }
-}
-
-impl Peer for FingerprintLines {
-    fn observe(&mut self, keys: &[KeyHash], seen: &mut [u64]) {
-        self.observe_words(keys, seen);
-    }
-
-    fn holds(&self, key: KeyHash) -> bool {
-        self.contains(key)
-    }
-
-    fn memory_bytes(&self) -> Option<u64> {
-        Some(Filter::memory_bytes(self))
-    }
-}
-
-/// The shared filter, which hands its verdicts out in a type of its own.
-pub(super) struct Shared {
-    pub(super) filter: SharedFilter,
-    pub(super) verdicts: Verdicts,
-}
-
-impl Peer for Shared {
-    fn observe(&mut self, keys: &[KeyHash], seen: &mut [u64]) {
-        self.filter.observe(keys, &mut self.verdicts);
-        seen.copy_from_slice(self.verdicts.words());
-    }
-
-    fn holds(&self, key: KeyHash) -> bool {
-        self.filter.contains(key)
-    }
-
-    fn memory_bytes(&self) -> Option<u64> {
-        Some(self.filter.memory_bytes())
     }
 }

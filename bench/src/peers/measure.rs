@@ -1,9 +1,10 @@
-//! Runs every peer over the same stream: what it tells is compared with the truth, and its time is taken while it is half full to full.
+//! Runs every peer over the same stream. Its verdicts are compared with the labels of the stream,
+//! and it is timed while it is half full to full.
 
 use clap::Args;
 use echoless::Kernel;
 
-use super::candidate::Candidate;
+use super::candidate::{Budget, Candidate};
 use super::catalogue::catalogue;
 use super::pages;
 use super::workload::{Errors, PROBES, Workload};
@@ -16,49 +17,67 @@ pub struct Arguments {
     /// The memory of each peer, in MiB.
     #[arg(long, value_delimiter = ',', default_value = "1,16,64,512")]
     sizes: Vec<u64>,
-    /// Bits of memory for each distinct key of the stream. At 15 the best Bloom filter and a 16-bit line are about equally accurate.
+    /// Bits of memory for each distinct key of the stream. At 15 the best Bloom filter and a line of
+    /// 16-bit slots are about equally accurate.
     #[arg(long, default_value_t = 15)]
     bits_per_key: u64,
-    /// Share of the stream that repeats an earlier key.
+    /// Fraction of the stream that repeats an earlier key.
     #[arg(long, default_value_t = 0.25)]
     repeats: f64,
-    /// How far back repeats reach: a share of the distinct keys of the stream.
+    /// How far back repeats reach, as a fraction of the distinct keys of the stream.
     #[arg(long, default_value_t = 0.25)]
     window: f64,
-    /// Keys that are timed in each round, in millions; small peers are filled as often as that takes.
+    /// Keys timed in each round, in millions. Small peers are filled several times to reach it.
     #[arg(long, default_value_t = 4)]
     keys: u64,
-    /// Rounds, each over all peers; the median counts.
+    /// Rounds, each over all peers; the table has the median.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
-    /// Peers to measure, by name; all if not given.
+    /// Names of the peers to measure. Default: all.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
-    /// Leave the allocator as it is; else it is told to ask for huge pages, as our filters do.
+    /// Leave the allocator as it is. By default it is set to request huge pages, as our filters do.
     #[arg(long)]
     plain_pages: bool,
     #[command(flatten)]
     outputs: Outputs,
 }
 
-/// What is known of a peer once a stream has gone through.
+impl Arguments {
+    fn check(&self) -> Result<(), Failure> {
+        if self.bits_per_key == 0 {
+            return Err("invalid --bits-per-key 0: expected at least 1".into());
+        }
+        for (option, fraction) in [("repeats", self.repeats), ("window", self.window)] {
+            if !(0.0..1.0).contains(&fraction) {
+                let range = "expected at least 0 and below 1";
+                return Err(format!("invalid --{option} {fraction}: {range}").into());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is known about a peer after a stream.
 struct Outcome {
-    /// Over the stream.
+    /// During the stream.
     errors: Errors,
-    /// Of keys never seen, after the stream.
+    /// The false positive rate after the stream.
     fpr_full: f64,
-    /// Of the first eighth of the stream's distinct keys, after the stream.
+    /// The false negative rate of the oldest eighth of the keys, after the stream.
     fnr_oldest: f64,
     probes: u64,
     memory_bytes: Option<u64>,
-    /// Of the whole process, which holds nothing else of size.
+    /// Bytes on huge pages. The whole process is counted; it has no other large blocks.
     huge_bytes: Option<u64>,
 }
 
 /// A candidate with its measurements.
 struct Entry {
     candidate: Candidate,
+    /// Of the first pass; later ones repeat it.
     outcome: Option<Outcome>,
+    /// Keys per second of each round.
     rates: Vec<f64>,
 }
 
@@ -97,24 +116,27 @@ impl Entry {
         Ok(())
     }
 
-    /// Fails if the peer told what its own mathematics does not allow.
+    /// Fails if the peer has higher error rates than its own mathematics allows.
     fn check(&self, outcome: &Outcome) -> Result<(), Failure> {
-        let allowed = |rate: f64, of: u64| {
-            let expected = rate * of as f64;
-            (expected * 1.1 + 6.0 * expected.sqrt()) / of.max(1) as f64
+        // A tenth for approximate formulas, and six standard deviations of a Poisson count.
+        let allowed = |rate: f64, keys: u64| {
+            let expected = rate * keys as f64;
+            (expected * 1.1 + 6.0 * expected.sqrt()) / keys.max(1) as f64
         };
-        let Candidate { name, form, .. } = &self.candidate;
-        let judge = |what: &str, measured: f64, allowed: f64| {
+        let Candidate { name, variant, .. } = &self.candidate;
+        let check = |what: &str, measured: f64, allowed: f64| {
             (measured <= allowed).then_some(()).ok_or_else(|| {
-                format!("{name}, {form}: {what} of {measured:.2e}, at most {allowed:.2e} expected")
+                format!(
+                    "{name}, {variant}: {what} of {measured:.2e}, at most {allowed:.2e} expected"
+                )
             })
         };
         let Errors { fresh, repeats, .. } = outcome.errors;
         let (max_fpr, max_fnr) = (self.candidate.max_fpr, self.candidate.max_fnr);
-        judge("an fpr", outcome.errors.fpr(), allowed(max_fpr, fresh))?;
+        check("an fpr", outcome.errors.fpr(), allowed(max_fpr, fresh))?;
         let allowed_full = allowed(max_fpr, outcome.probes);
-        judge("a final fpr", outcome.fpr_full, allowed_full)?;
-        judge("an fnr", outcome.errors.fnr(), allowed(max_fnr, repeats))?;
+        check("a final fpr", outcome.fpr_full, allowed_full)?;
+        check("an fnr", outcome.errors.fnr(), allowed(max_fnr, repeats))?;
         Ok(())
     }
 
@@ -123,10 +145,11 @@ impl Entry {
     }
 }
 
-/// Measures and prints the table, and what it says of echoless and fastbloom.
+/// Measures, prints the table, and compares echoless with fastbloom in a sentence for each size.
 ///
 /// # Errors
-/// If the options make no stream, a peer cannot be built or tells what it must not, or an output cannot be written.
+/// If the options are invalid, a peer cannot be built or exceeds its error rates, or an output
+/// cannot be written.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if !arguments.plain_pages {
         pages::make_huge()?;
@@ -140,13 +163,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 fn measure(arguments: &Arguments) -> Result<(Table, Vec<String>), Failure> {
-    let shares = [arguments.repeats, arguments.window];
-    if arguments.bits_per_key == 0 || shares.iter().any(|share| !(0.0..1.0).contains(share)) {
-        return Err("bits per key must be above 0, repeats and window from 0 to below 1".into());
-    }
+    arguments.check()?;
     let mut table = Table::new(&[
         "name",
-        "form",
+        "variant",
         "kernel",
         "threads",
         "memory_mib",
@@ -172,17 +192,19 @@ fn measure(arguments: &Arguments) -> Result<(Table, Vec<String>), Failure> {
             window: ((keys as f64 * arguments.window) as u64).max(1),
             probes: PROBES,
         };
-        let is_asked = |name: &str| {
+        let is_selected = |name: &str| {
             arguments.only.is_empty() || arguments.only.iter().any(|only| only == name)
         };
-        let mut entries: Vec<Entry> = catalogue(bytes, keys)
+        let mut entries: Vec<Entry> = catalogue(Budget { bytes, keys })
             .into_iter()
-            .filter(|candidate| is_asked(candidate.name))
+            .filter(|candidate| is_selected(candidate.name))
             .map(Entry::new)
             .collect();
-        let is_there = |name: &&String| entries.iter().any(|entry| entry.candidate.name == **name);
-        if let Some(unknown) = arguments.only.iter().find(|name| !is_there(name)) {
-            return Err(format!("{unknown}: no peer of this name fits in {size} MiB").into());
+        let is_present =
+            |name: &&String| entries.iter().any(|entry| entry.candidate.name == **name);
+        if let Some(unknown) = arguments.only.iter().find(|name| !is_present(name)) {
+            let expected = format!("expected the name of a peer that fits in {size} MiB");
+            return Err(format!("invalid --only {unknown}: {expected}").into());
         }
         for _ in 0..arguments.rounds.max(1) {
             for entry in &mut entries {
@@ -205,7 +227,7 @@ fn push_rows(
     keys: u64,
     entries: &[Entry],
 ) -> Result<(), Failure> {
-    // Of the forms of fastbloom, the first is the one with its own best number of hashes.
+    // The first variant of fastbloom is the one with its own best number of hashes.
     let fastbloom = entries
         .iter()
         .find(|entry| entry.candidate.name == "fastbloom");
@@ -217,7 +239,7 @@ fn push_rows(
             [outcome.memory_bytes, outcome.huge_bytes].map(|bytes| bytes.map(|bytes| bytes as f64));
         table.push(vec![
             candidate.name.into(),
-            candidate.form.clone().into(),
+            candidate.variant.clone().into(),
             candidate.kernel.map(Kernel::name).into(),
             1u64.into(),
             mebibytes.into(),
@@ -242,21 +264,22 @@ fn push_rows(
     Ok(())
 }
 
-/// What one of our forms is against the fastbloom with the most hashes that is not more accurate.
+/// Compares one of our filters with the fastbloom that has the most hashes and is not more
+/// accurate.
 fn claim(mebibytes: u64, ours: &Entry, entries: &[Entry]) -> Option<String> {
     let fpr = |entry: &Entry| entry.outcome.as_ref().map(|outcome| outcome.fpr_full);
     if ours.candidate.name != "echoless" {
         return None;
     }
-    let (our_fpr, our_form) = (fpr(ours)?, &ours.candidate.form);
+    let (our_fpr, our_variant) = (fpr(ours)?, &ours.candidate.variant);
     let fastbloom = entries.iter().find(|entry| {
         entry.candidate.name == "fastbloom" && fpr(entry).is_some_and(|theirs| theirs >= our_fpr)
     })?;
     Some(format!(
-        "{mebibytes} MiB: {our_form} takes {:.1} times the keys of fastbloom with {}, at an fpr of {our_fpr:.2e} against {:.2e}; \
-         it missed {:.1e} of the repeats",
+        "{mebibytes} MiB: {our_variant} handles {:.1} times the keys of fastbloom with {}, at an fpr \
+         of {our_fpr:.2e} against {:.2e}; it missed {:.1e} of the repeats",
         ours.rate() / fastbloom.rate(),
-        fastbloom.candidate.form,
+        fastbloom.candidate.variant,
         fpr(fastbloom)?,
         ours.outcome.as_ref()?.errors.fnr(),
     ))
@@ -268,51 +291,37 @@ mod tests {
     use super::super::stream::CHUNK;
     use super::*;
 
-    const COURSE: Workload = Workload {
+    const WORKLOAD: Workload = Workload {
         keys: 139_810,
         repeats: 0.25,
         window: 34_952,
         probes: 1 << 16,
     };
 
+    const BUDGET: Budget = Budget {
+        bytes: 1 << 18,
+        keys: WORKLOAD.keys,
+    };
+
     fn measured() -> Vec<Entry> {
-        let mut entries: Vec<Entry> = catalogue(1 << 18, COURSE.keys)
-            .into_iter()
-            .map(Entry::new)
-            .collect();
+        let mut entries: Vec<Entry> = catalogue(BUDGET).into_iter().map(Entry::new).collect();
         for entry in &mut entries {
-            entry.measure(COURSE, 1).unwrap();
+            entry.measure(WORKLOAD, 1).unwrap();
         }
         entries
     }
 
     #[test]
-    fn every_peer_keeps_to_its_counts() {
+    fn every_peer_stays_within_its_error_rates() {
         let entries = measured();
-        let names: Vec<&str> = entries.iter().map(|entry| entry.candidate.name).collect();
-        for name in [
-            "echoless",
-            "fastbloom",
-            "sbbf-rs",
-            "cuckoofilter",
-            "qfilter",
-            "growable-bloom-filter",
-            "qht",
-            "std",
-            "ahash",
-            "foldhash",
-            "dashmap",
-        ] {
-            assert!(names.contains(&name), "{name}");
-        }
         let mut table = Table::new(&[""; 16]);
-        push_rows(&mut table, 0, COURSE.keys, &entries).unwrap();
+        push_rows(&mut table, 0, WORKLOAD.keys, &entries).unwrap();
         for entry in &entries {
             let outcome = entry.outcome.as_ref().unwrap();
-            let judged = outcome.errors.fresh + outcome.errors.repeats;
-            // The keys of whole chunks, a quarter of them repeats.
-            assert_eq!(judged % CHUNK as u64, 0);
-            assert!((outcome.errors.repeats as f64 / judged as f64 - 0.25).abs() < 0.01);
+            let observed = outcome.errors.fresh + outcome.errors.repeats;
+            // Whole chunks, with a quarter of repeats.
+            assert_eq!(observed % CHUNK as u64, 0);
+            assert!((outcome.errors.repeats as f64 / observed as f64 - 0.25).abs() < 0.01);
             match entry.candidate.ages {
                 Ages::Forgets => assert!(outcome.fnr_oldest > 0.0),
                 Ages::FillsUp | Ages::Grows => assert_eq!(outcome.fnr_oldest, 0.0),
@@ -326,7 +335,11 @@ mod tests {
             );
             if entry.candidate.ages == Ages::FillsUp {
                 let bytes = outcome.memory_bytes.unwrap();
-                assert!(bytes <= (1 << 18) + 64, "{}: {bytes}", entry.candidate.name);
+                assert!(
+                    bytes <= BUDGET.bytes + 64,
+                    "{}: {bytes}",
+                    entry.candidate.name
+                );
             }
         }
         let claims: Vec<String> = entries
@@ -337,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_exceeds_its_rates_is_a_failure() {
+    fn a_peer_that_exceeds_its_rates_is_rejected() {
         let mut entry = measured().swap_remove(0);
         entry.candidate.max_fpr = 1e-6;
         let error = entry.check(entry.outcome.as_ref().unwrap()).unwrap_err();

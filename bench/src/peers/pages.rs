@@ -1,4 +1,5 @@
-//! Huge pages for the peers too: our filters ask the system for them, so that without this the table would compare page sizes.
+//! Huge pages for the peers. Our filters request them from the system; if the peers did not have
+//! them too, the table would compare page sizes.
 
 use std::env;
 use std::fs;
@@ -7,16 +8,21 @@ use std::process::Command;
 
 use crate::table::Failure;
 
-/// The variable that glibc takes its settings from, and the one that has its allocator ask for huge pages.
+/// The variable from which glibc reads its settings, and the setting with which its allocator
+/// requests huge pages.
 const VARIABLE: &str = "GLIBC_TUNABLES";
 const HUGE_PAGES: &str = "glibc.malloc.hugetlb=1";
 
-/// Counts the starts: some versions of glibc misread what the system allows in about every other process.
+/// Counts the starts of this program: some versions of glibc misread the system's setting in about
+/// every other process.
 const ATTEMPT: &str = "ECHOLESS_BENCH_ATTEMPT";
 const ATTEMPTS: u32 = 20;
 
-/// Has the allocator ask for huge pages. It takes its settings when a program starts, so this one starts anew, in its own place, until
-/// large blocks lie on huge pages; or, where the system or the allocator has none to give, until it has tried often enough.
+/// Makes the allocator request huge pages.
+///
+/// The allocator reads its settings when a program starts. So this program replaces itself with a
+/// new start until large blocks lie on huge pages, or, if the system or the allocator does not
+/// provide them, until it has made [`ATTEMPTS`].
 ///
 /// # Errors
 /// If the program cannot be started.
@@ -34,7 +40,7 @@ pub(super) fn make_huge() -> Result<(), Failure> {
     replace(&mut again)
 }
 
-/// Whether a block as large as the peers' comes on huge pages.
+/// Whether a block as large as those of the peers lies on huge pages.
 fn blocks_are_huge() -> bool {
     let before = huge_bytes();
     let block = hint::black_box(vec![1u8; 64 << 20]);
@@ -57,7 +63,7 @@ fn replace(_again: &mut Command) -> Result<(), Failure> {
     Ok(())
 }
 
-/// How many bytes of this process lie on huge pages; `None` where the system does not observe.
+/// How many bytes of this process lie on huge pages; `None` if the system does not report it.
 pub(super) fn huge_bytes() -> Option<u64> {
     huge_bytes_in(&fs::read_to_string("/proc/self/smaps_rollup").ok()?)
 }
@@ -75,7 +81,7 @@ mod tests {
     use super::huge_bytes_in;
 
     #[test]
-    fn the_rollup_is_read() {
+    fn huge_bytes_are_parsed() {
         let rollup = "00400000 [rollup]\nRss:  100 kB\nAnonHugePages:     2048 kB\nSwap: 0 kB\n";
         assert_eq!(huge_bytes_in(rollup), Some(2 << 20));
         assert_eq!(huge_bytes_in("Rss: 1 kB\n"), None);

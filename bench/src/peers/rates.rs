@@ -1,11 +1,13 @@
-//! The false positive rates that the peers' own mathematics promises; a peer that exceeds its own is reported as a failure.
+//! The false positive rates that the mathematics of the peers predicts. A peer that exceeds its own
+//! rate fails the benchmark.
 
-/// A Bloom filter of `bits` with `keys` in it and `hashes` bits for each.
+/// A Bloom filter of `bits` that holds `keys`, with `hashes` bits for each.
 pub(super) fn bloom(bits: f64, keys: f64, hashes: u32) -> f64 {
     (1.0 - (-f64::from(hashes) * keys / bits).exp()).powi(hashes as i32)
 }
 
-/// The most hashes, up to the best number, at which a plain Bloom filter is not more accurate than `rate`.
+/// The most hashes, up to the best number, at which a plain Bloom filter is not more accurate than
+/// `rate`.
 pub(super) fn bloom_hashes_for(rate: f64, bits: f64, keys: f64) -> u32 {
     let best = bloom_best_hashes(bits, keys);
     let not_better = (1..=best).rev();
@@ -13,7 +15,7 @@ pub(super) fn bloom_hashes_for(rate: f64, bits: f64, keys: f64) -> u32 {
     not_better.next().unwrap_or(1)
 }
 
-/// The number of hashes that is best for this load.
+/// The number of hashes with the lowest rate.
 pub(super) fn bloom_best_hashes(bits: f64, keys: f64) -> u32 {
     (std::f64::consts::LN_2 * bits / keys).round().max(1.0) as u32
 }
@@ -42,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_are_the_known_ones() {
+    fn rates_are_those_of_the_literature() {
         // 16 bits a key and 11 hashes: 4.6e-4.
         assert!((bloom(16.0, 1.0, 11) / 4.59e-4 - 1.0).abs() < 0.01);
         assert_eq!(bloom_best_hashes(16.0, 1.0), 11);

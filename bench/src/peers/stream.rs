@@ -1,30 +1,31 @@
-//! A stream whose truth is known: distinct keys, and repeats of earlier ones at a stated share and distance.
+//! A stream with labels: distinct keys, and repeats of earlier ones at a given fraction and
+//! distance.
 
 use echoless::{KeyHash, KeyHasher};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// How many keys are made, and then judged, at a time.
+/// How many keys are generated, and then observed, at a time.
 pub(super) const CHUNK: usize = 1 << 14;
 
-/// The number of the first key that no stream contains.
+/// The number of the first key that no stream contains: streams count from 0.
 const NEVER_SEEN: u64 = 1 << 48;
 
-/// Keys with their truth.
+/// Keys, each labelled as distinct or as a repeat.
 ///
 /// # Examples
 /// ```
 /// use echoless_bench::peers::LabelledStream;
 /// let mut stream = LabelledStream::new(0.25, 1000);
 /// let (keys, repeats) = stream.chunk();
-/// // The first key of all cannot repeat one.
+/// // The first key cannot be a repeat.
 /// assert_eq!(repeats[0] & 1, 0);
 /// let repeated: u32 = repeats.iter().map(|word| word.count_ones()).sum();
 /// assert!((f64::from(repeated) / keys.len() as f64 - 0.25).abs() < 0.02);
 /// ```
 #[derive(Debug)]
 pub struct LabelledStream {
-    /// A random word below this makes a repeat.
+    /// A key whose 32 random bits are below this becomes a repeat.
     repeat_below: u64,
     window: u64,
     distinct: u64,
@@ -36,7 +37,8 @@ pub struct LabelledStream {
 }
 
 impl LabelledStream {
-    /// A stream in which a share of `repeats` (0 to 1) repeats one of the youngest `window` distinct keys, each as likely.
+    /// A stream in which a fraction of `repeats` (0 to 1) repeats one of the youngest `window`
+    /// distinct keys, each with the same probability.
     #[must_use]
     pub fn new(repeats: f64, window: u64) -> Self {
         Self {
@@ -51,7 +53,7 @@ impl LabelledStream {
         }
     }
 
-    /// The next keys; bit `i % 64` of word `i / 64` is set where key `i` repeats an earlier one.
+    /// The next keys; bit `i % 64` of word `i / 64` is set if key `i` repeats an earlier one.
     pub fn chunk(&mut self) -> (&[KeyHash], &[u64]) {
         self.repeats.fill(0);
         for (index, number) in self.numbers.iter_mut().enumerate() {
@@ -69,7 +71,7 @@ impl LabelledStream {
         (&self.hashes, &self.repeats)
     }
 
-    /// How many distinct keys there were.
+    /// How many distinct keys the stream has returned.
     #[must_use]
     pub fn distinct(&self) -> u64 {
         self.distinct
@@ -81,7 +83,7 @@ impl LabelledStream {
         self.hasher.hash_u64(index)
     }
 
-    /// A key that no stream contains; another one for each `index`.
+    /// A key that no stream contains, a different one for each `index`.
     #[must_use]
     pub fn absent_key(&self, index: u64) -> KeyHash {
         self.hasher.hash_u64(NEVER_SEEN + index)
@@ -95,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_truth_is_true() {
+    fn labels_are_correct() {
         let mut stream = LabelledStream::new(0.3, 500);
         let (mut seen, mut youngest) = (HashSet::new(), Vec::new());
         for _ in 0..3 {

@@ -1,28 +1,32 @@
-//! One workload over which every peer is sent: a stream, its truth, and what the peer got wrong.
+//! The workload of every peer: a labelled stream, and the errors that the peer makes on it.
 
 use super::candidate::Peer;
 use super::stream::{CHUNK, LabelledStream};
 use crate::clock::thread_seconds;
 
-/// How many keys are looked up after the stream for each of the two rates.
+/// The default of [`Workload::probes`].
 pub(super) const PROBES: u64 = 1 << 22;
 
-/// What a peer got wrong.
+/// Counts of keys, and of wrong verdicts on them.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Errors {
+    /// Keys seen for the first time.
     pub(super) fresh: u64,
+    /// Fresh keys reported as seen.
     pub(super) false_seen: u64,
+    /// Keys seen before.
     pub(super) repeats: u64,
+    /// Repeats not reported as seen.
     pub(super) missed: u64,
 }
 
 impl Errors {
-    fn compare(&mut self, truth: &[u64], told: &[u64]) {
-        for (truth, told) in truth.iter().zip(told) {
+    fn add(&mut self, truth: &[u64], reported: &[u64]) {
+        for (truth, reported) in truth.iter().zip(reported) {
             self.repeats += u64::from(truth.count_ones());
             self.fresh += u64::from(truth.count_zeros());
-            self.false_seen += u64::from((told & !truth).count_ones());
-            self.missed += u64::from((truth & !told).count_ones());
+            self.false_seen += u64::from((reported & !truth).count_ones());
+            self.missed += u64::from((truth & !reported).count_ones());
         }
     }
 
@@ -35,39 +39,44 @@ impl Errors {
     }
 }
 
-/// One stream of `keys` distinct keys, for every peer the same.
+/// A stream of `keys` distinct keys, the same for every peer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Workload {
+    /// Distinct keys that every peer is sized for.
     pub(super) keys: u64,
+    /// The fraction of the stream that repeats an earlier key.
     pub(super) repeats: f64,
+    /// How many of the youngest distinct keys can be repeated.
     pub(super) window: u64,
     /// How many keys are looked up after the stream, for each of the two rates.
     pub(super) probes: u64,
 }
 
 impl Workload {
-    /// Sends the stream through a peer; gives the CPU seconds and number of keys of the second half, and the errors of all of it.
+    /// Runs the stream through a peer. Returns the CPU seconds and the number of keys of its second
+    /// half, and the errors of the whole stream.
     pub(super) fn run(self, peer: &mut dyn Peer) -> (f64, u64, Errors) {
         let mut stream = LabelledStream::new(self.repeats, self.window);
-        let mut told = vec![0; CHUNK / 64];
+        let mut reported = vec![0; CHUNK / 64];
         let mut errors = Errors::default();
         let (mut seconds, mut timed) = (0.0, 0);
-        // Whole chunks, and never more keys than the peers are sized for.
+        // Whole chunks, and at most as many keys as the peers are sized for.
         while stream.distinct() + CHUNK as u64 <= self.keys {
             let is_timed = stream.distinct() >= self.keys / 2;
             let (keys, truth) = stream.chunk();
             let start = thread_seconds();
-            peer.observe(keys, &mut told);
+            peer.observe(keys, &mut reported);
             if is_timed {
                 seconds += thread_seconds() - start;
                 timed += keys.len() as u64;
             }
-            errors.compare(truth, &told);
+            errors.add(truth, &reported);
         }
         (seconds, timed, errors)
     }
 
-    /// Looks keys up that must and must not be known after the stream: the false positive rate, and the rate of the oldest missed.
+    /// Looks up keys after the stream. Returns the fraction of absent keys that the peer holds, and
+    /// the fraction of the oldest eighth of the keys that it does not hold.
     pub(super) fn probe(self, peer: &dyn Peer) -> (f64, f64) {
         let stream = LabelledStream::new(self.repeats, self.window);
         let held = (0..self.probes).filter(|index| peer.holds(stream.absent_key(*index)));

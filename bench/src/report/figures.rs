@@ -1,51 +1,43 @@
-//! Which plots a benchmark's rows give.
+//! Which plots a benchmark's rows make. A benchmark without an arm in [`figures`] has rows only.
 
 use std::collections::BTreeMap;
 
-use super::plot::{Axis, Drawn, Plot, Scale, Series};
+use echoless_lab::chart::{Axis, Chart, Scale, Series, Style};
+
 use super::rows::{Row, Rows};
 
-/// A plot, and the end of the name of its file.
+/// A plot, and the end of the name of its file, which is unique within its benchmark.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Figure {
     pub(super) slug: String,
-    pub(super) plot: Plot,
+    pub(super) chart: Chart,
 }
 
-/// The plots of a benchmark, by its name; none for a benchmark that has only rows.
+/// The plots of a benchmark, given its name; none without points.
 pub(super) fn figures(benchmark: &str, rows: &Rows) -> Vec<Figure> {
+    let setting = [
+        "paper",
+        "table",
+        "stream_len",
+        "distinct_percent",
+        "memory_mib",
+    ];
     let mut figures = match benchmark {
         "limit" => vec![speed_by_size(rows)],
         "peers" => by_group(rows, &["memory_mib"], speed_against_fpr),
         "scaling" => by_group(rows, &["memory_mib"], speed_by_threads),
-        "paper" => by_group(
-            rows,
-            &[
-                "paper",
-                "table",
-                "stream_len",
-                "distinct_percent",
-                "memory_mib",
-            ],
-            frontier,
-        ),
+        "paper" => by_group(rows, &setting, frontier),
         _ => Vec::new(),
     };
-    figures.retain(|figure| {
-        figure
-            .plot
-            .series
-            .iter()
-            .any(|series| !series.points.is_empty())
-    });
+    figures.retain(|figure| !figure.chart.is_empty());
     figures
 }
 
-/// The columns of a group with their values, and its rows.
+/// The values of the columns that define a group, and its rows.
 type Group<'a> = (Vec<(&'a str, &'a str)>, Vec<Row<'a>>);
 
-/// One figure for each combination of values that the columns have; columns that are not there do not count.
-fn by_group(rows: &Rows, columns: &[&str], figure: fn(&str, &[Row]) -> Plot) -> Vec<Figure> {
+/// One figure for each combination of values of these columns; missing columns are ignored.
+fn by_group(rows: &Rows, columns: &[&str], figure: fn(&str, &[Row]) -> Chart) -> Vec<Figure> {
     let mut groups: Vec<Group> = Vec::new();
     for row in rows.iter() {
         let values: Vec<(&str, &str)> = columns
@@ -73,7 +65,7 @@ fn by_group(rows: &Rows, columns: &[&str], figure: fn(&str, &[Row]) -> Plot) -> 
                 .collect();
             Figure {
                 slug: slug.join("-"),
-                plot: figure(&title.join(", "), members),
+                chart: figure(&title.join(", "), members),
             }
         })
         .collect()
@@ -85,23 +77,16 @@ fn slug(text: &str) -> String {
     words.join("-").to_lowercase()
 }
 
-fn axis(label: &str, scale: Scale) -> Axis {
-    Axis {
-        label: label.into(),
-        scale,
-    }
-}
-
 /// The rate in millions of keys a second.
 fn millions(row: Row) -> Option<f64> {
     row.number("keys_per_second").map(|rate| rate / 1e6)
 }
 
-/// The rows under one name, in the order in which names appear, and each one's points by their place.
+/// One series for each name, in the order in which names first appear. Lines are sorted by x.
 fn series<'a>(
     rows: impl Iterator<Item = Row<'a>>,
     name: impl Fn(Row) -> String,
-    drawn: Drawn,
+    style: Style,
     point: impl Fn(Row) -> Option<(f64, f64)>,
 ) -> Vec<Series> {
     let mut all: Vec<Series> = Vec::new();
@@ -111,87 +96,80 @@ fn series<'a>(
         };
         match all.iter_mut().find(|series| series.name == name) {
             Some(series) => series.points.push(point),
-            None => all.push(Series {
-                name,
-                drawn,
-                points: vec![point],
-                predicted: Vec::new(),
-            }),
+            None => all.push(Series::new(name, style, vec![point])),
         }
     }
-    for series in &mut all {
-        if drawn != Drawn::Points {
+    if style == Style::Line {
+        for series in &mut all {
             series.points.sort_by(|a, b| a.0.total_cmp(&b.0));
         }
     }
     all
 }
 
-/// Each form on its fastest kernel, and the machine's limit.
+/// Each filter on its fastest kernel, and the machine's limit.
 fn speed_by_size(rows: &Rows) -> Figure {
-    let point = |row: Row| Some((row.number("memory_mib")?, millions(row)?));
-    let limit = series(
-        rows.iter().filter(|row| row.text("name") != "machine"),
+    let filters = || rows.iter().filter(|row| row.text("name") != "machine");
+    let mut limit = series(
+        filters(),
         |_| "random line reads".into(),
-        Drawn::Line,
+        Style::Line,
         |row| {
             let limit = row.number("limit_keys_per_second")?;
             Some((row.number("memory_mib")?, limit / 1e6))
         },
     );
-    // Of the kernels of a form, the one that is fastest over all sizes.
-    let mut totals: BTreeMap<(&str, &str), f64> = BTreeMap::new();
-    let filters = || rows.iter().filter(|row| row.text("name") != "machine");
-    for row in filters() {
-        let key = (row.text("form"), row.text("kernel"));
-        *totals.entry(key).or_default() += millions(row).unwrap_or(0.0);
-    }
-    let is_fastest = |row: &Row| {
-        let own = totals.get(&(row.text("form"), row.text("kernel")));
-        let mut others = totals.iter();
-        own.is_some_and(|own| {
-            others.all(|((form, _), total)| *form != row.text("form") || total <= own)
-        })
-    };
-    let forms = series(
-        filters().filter(is_fastest),
-        |row| named(&[row.text("form"), row.text("kernel")]),
-        Drawn::Line,
-        point,
-    );
-    let mut limit = limit;
     for line in &mut limit {
         line.points.dedup();
     }
+    // The sum over all sizes decides which kernel of a filter is the fastest.
+    fn key(row: Row<'_>) -> (&str, &str) {
+        (row.text("variant"), row.text("kernel"))
+    }
+    let mut totals: BTreeMap<(&str, &str), f64> = BTreeMap::new();
+    for row in filters() {
+        *totals.entry(key(row)).or_default() += millions(row).unwrap_or(0.0);
+    }
+    let is_fastest = |row: &Row| {
+        let own = totals[&key(*row)];
+        let mut others = totals.iter();
+        others.all(|((variant, _), total)| *variant != row.text("variant") || *total <= own)
+    };
+    let measured = series(
+        filters().filter(is_fastest),
+        |row| named(&[row.text("variant"), row.text("kernel")]),
+        Style::Line,
+        |row| Some((row.number("memory_mib")?, millions(row)?)),
+    );
     Figure {
         slug: "speed".into(),
-        plot: Plot {
+        chart: Chart {
             title: "Speed by size, against the machine's limit".into(),
-            x: axis("memory, MiB", Scale::Doublings),
-            y: axis("million keys per second", Scale::Linear),
-            series: limit.into_iter().chain(forms).collect(),
+            x: Axis::new("memory, MiB", Scale::Log2),
+            y: Axis::new("million keys per second", Scale::Linear),
+            series: limit.into_iter().chain(measured).collect(),
         },
     }
 }
 
-/// The words that are not empty, with commas.
+/// The words that are not empty, separated by commas.
 fn named(words: &[&str]) -> String {
     let words = words.iter().filter(|word| !word.is_empty());
     words.copied().collect::<Vec<_>>().join(", ")
 }
 
-fn speed_against_fpr(group: &str, rows: &[Row]) -> Plot {
-    Plot {
+fn speed_against_fpr(group: &str, rows: &[Row]) -> Chart {
+    Chart {
         title: format!("Speed against false positive rate, {group}"),
-        x: axis(
-            "false positive rate after the stream (exact ones on the left edge)",
-            Scale::Decades,
+        x: Axis::new(
+            "false positive rate after the stream (0 on the left edge)",
+            Scale::Log10,
         ),
-        y: axis("million keys per second", Scale::Decades),
+        y: Axis::new("million keys per second", Scale::Log10),
         series: series(
             rows.iter().copied(),
-            |row| named(&[row.text("name"), row.text("form")]),
-            Drawn::Points,
+            |row| named(&[row.text("name"), row.text("variant")]),
+            Style::Points,
             |row| {
                 let rate = row.number("fpr_full").or_else(|| row.number("fpr"))?;
                 Some((rate, millions(row)?))
@@ -200,18 +178,18 @@ fn speed_against_fpr(group: &str, rows: &[Row]) -> Plot {
     }
 }
 
-fn speed_by_threads(group: &str, rows: &[Row]) -> Plot {
+fn speed_by_threads(group: &str, rows: &[Row]) -> Chart {
     let name = |row: Row| match row.text("name") {
-        // Of a mesh the form says only how many nodes it has.
+        // The variant of a mesh is its number of nodes, which the axis shows.
         "mesh" => "mesh".to_owned(),
-        name => named(&[name, row.text("form"), row.text("stream")]),
+        name => named(&[name, row.text("variant"), row.text("stream")]),
     };
     let point = |row: Row| Some((row.number("threads")?, millions(row)?));
     let is_predicted = |row: &&Row| row.text("kind") == "prediction";
     let measured = rows.iter().filter(|row| !is_predicted(row)).copied();
     let predicted = rows.iter().filter(is_predicted).copied();
-    let mut all = series(measured, name, Drawn::Line, point);
-    for prediction in series(predicted, name, Drawn::Line, point) {
+    let mut all = series(measured, name, Style::Line, point);
+    for prediction in series(predicted, name, Style::Line, point) {
         match all.iter_mut().find(|series| series.name == prediction.name) {
             Some(series) => series.predicted = prediction.points,
             None => all.push(Series {
@@ -221,29 +199,29 @@ fn speed_by_threads(group: &str, rows: &[Row]) -> Plot {
             }),
         }
     }
-    Plot {
+    Chart {
         title: format!("Speed by threads, {group}"),
-        x: axis("threads (hollow points are predictions)", Scale::Doublings),
-        y: axis("million keys per second", Scale::Decades),
+        x: Axis::new("threads (hollow points are predictions)", Scale::Log2),
+        y: Axis::new("million keys per second", Scale::Log10),
         series: all,
     }
 }
 
-fn frontier(group: &str, rows: &[Row]) -> Plot {
-    Plot {
+fn frontier(group: &str, rows: &[Row]) -> Chart {
+    Chart {
         title: named(&["Misses against false positives", group]),
-        x: axis(
+        x: Axis::new(
             "measured false positive rate (0 on the left edge)",
-            Scale::Decades,
+            Scale::Log10,
         ),
-        y: axis(
+        y: Axis::new(
             "measured false negative rate (0 on the lower edge)",
-            Scale::Decades,
+            Scale::Log10,
         ),
         series: series(
             rows.iter().copied(),
             |row| named(&[row.text("algorithm"), row.text("form")]),
-            Drawn::Points,
+            Style::Points,
             |row| Some((row.number("measured_fpr")?, row.number("measured_fnr")?)),
         ),
     }
@@ -258,16 +236,16 @@ mod tests {
     }
 
     #[test]
-    fn limit_shows_each_form_on_its_fastest_kernel() {
+    fn limit_shows_each_filter_on_its_fastest_kernel() {
         let figures = of(
             "limit",
-            "name,form,kernel,memory_mib,keys_per_second,limit_keys_per_second\n\
+            "name,variant,kernel,memory_mib,keys_per_second,limit_keys_per_second\n\
              machine,random line reads,,1,9e8,9e8\n\
              filter,fifo,scalar,1,1e8,1e9\n\
              filter,fifo,avx2,64,2e8,3e8\n\
              filter,fifo,avx2,1,5e8,1e9\n",
         );
-        let series = &figures[0].plot.series;
+        let series = &figures[0].chart.series;
         let names: Vec<&str> = series.iter().map(|series| series.name.as_str()).collect();
         assert_eq!(names, ["random line reads", "fifo, avx2"]);
         assert_eq!(series[0].points, [(1.0, 1000.0), (64.0, 300.0)]);
@@ -278,26 +256,26 @@ mod tests {
     fn peers_have_a_figure_for_each_size() {
         let figures = of(
             "peers",
-            "name,form,memory_mib,keys_per_second,fpr_full\n\
+            "name,variant,memory_mib,keys_per_second,fpr_full\n\
              a,x,1,1e8,1e-3\nb,,1,2e8,0\na,x,64,5e7,1e-3\n",
         );
         let slugs: Vec<&str> = figures.iter().map(|figure| figure.slug.as_str()).collect();
         assert_eq!(slugs, ["1", "64"]);
-        assert_eq!(figures[0].plot.series.len(), 2);
-        assert_eq!(figures[0].plot.series[1].name, "b");
-        assert_eq!(figures[0].plot.series[1].points, [(0.0, 200.0)]);
-        assert!(figures[1].plot.title.ends_with("64 MiB"));
+        assert_eq!(figures[0].chart.series.len(), 2);
+        assert_eq!(figures[0].chart.series[1].name, "b");
+        assert_eq!(figures[0].chart.series[1].points, [(0.0, 200.0)]);
+        assert!(figures[1].chart.title.ends_with("64 MiB"));
     }
 
     #[test]
     fn predictions_are_drawn_apart() {
         let figures = of(
             "scaling",
-            "name,form,stream,threads,memory_mib,keys_per_second,kind\n\
+            "name,variant,stream,threads,memory_mib,keys_per_second,kind\n\
              mesh,2 nodes,distinct,2,64,2e8,measured\nmesh,1 nodes,distinct,1,64,1e8,measured\n\
              mesh,2 nodes,distinct,8,64,8e8,prediction\n",
         );
-        let series = &figures[0].plot.series;
+        let series = &figures[0].chart.series;
         assert_eq!(series[0].points, [(1.0, 100.0), (2.0, 200.0)]);
         assert_eq!(series[0].predicted, [(8.0, 800.0)]);
         assert_eq!(series.len(), 1);
@@ -312,13 +290,13 @@ mod tests {
         );
         assert_eq!(figures.len(), 2);
         assert_eq!(figures[0].slug, "3-1000-60-0.5");
-        assert_eq!(figures[0].plot.series[1].name, "sbf, line");
-        assert_eq!(figures[0].plot.series[1].points, [(2e-2, 0.0)]);
+        assert_eq!(figures[0].chart.series[1].name, "sbf, line");
+        assert_eq!(figures[0].chart.series[1].points, [(2e-2, 0.0)]);
     }
 
     #[test]
     fn other_benchmarks_and_empty_rows_have_none() {
         assert!(of("tools", "name\nsort\n").is_empty());
-        assert!(of("limit", "name,form\n").is_empty());
+        assert!(of("limit", "name,variant\n").is_empty());
     }
 }

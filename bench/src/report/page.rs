@@ -1,82 +1,103 @@
-//! The page: a section for each recorded run.
+//! The text of the page: a section for each recorded run.
 
 use std::fmt::Write as _;
-use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::figures::figures;
 use super::rows::Rows;
-use crate::record::{self, Run};
+use crate::record::Provenance;
 use crate::table::Failure;
 
-/// Tables longer than this are folded.
-const LONG: usize = 24;
+/// Tables with more rows than this are folded.
+const FOLDED_ABOVE: usize = 24;
 
-/// Writes the plots beside the runs' rows, and gives the page that shows them, with links from `folder`.
+/// Tables with more rows than this are not on the page, which links to their CSV instead.
+const LINKED_ABOVE: usize = 100;
+
+/// What the page shows of one recorded run. Paths are relative to the page.
+pub(super) struct Section {
+    pub(super) provenance: Provenance,
+    pub(super) csv: PathBuf,
+    pub(super) rows: Rows,
+    /// Title and file of the plot that is shown.
+    pub(super) plot: Option<(String, PathBuf)>,
+    /// How many plots the run has in all.
+    pub(super) plots: usize,
+}
+
+/// The page. Sections of one machine must follow each other.
 ///
 /// # Errors
-/// If a run cannot be read or a plot cannot be written; the error names the file.
-pub(super) fn render(folder: &Path) -> Result<String, Failure> {
+/// If formatting fails, which it does not for strings.
+pub(super) fn render(sections: &[Section]) -> Result<String, Failure> {
     let mut page = String::from(
         "# Recorded runs\n\n\
-         Rendered by `cargo run --release -p echoless-bench -- report` from the rows below this folder. \
-         What these numbers do not show is said in [BIAS.md](../BIAS.md), where rates differ from printed ones in \
-         [DIFFERENCES.md](DIFFERENCES.md), what was tried for speed in [TRIED.md](TRIED.md).\n",
+         Rendered by `cargo run --release -p echoless-bench -- report` from the rows below this \
+         folder; the same with `--plots FOLDER` draws all plots. [BIAS.md](../BIAS.md) lists what \
+         these numbers do not show, [DIFFERENCES.md](DIFFERENCES.md) where measured rates differ \
+         from printed ones, [TRIED.md](TRIED.md) what was tried for speed.\n",
     );
     let mut machine = None;
-    for run in record::read(folder)? {
-        let here = &run.provenance.machine;
-        if machine.as_ref() != Some(here) {
+    for section in sections {
+        let here = &section.provenance.machine;
+        if machine != Some(here) {
             let gibibytes = here.memory_mib as f64 / 1024.0;
             write!(
                 page,
                 "\n## {}, {} cores\n\n{gibibytes:.0} GiB of memory, {}.\n",
                 here.cpu, here.cores, here.system
             )?;
-            machine = Some(here.clone());
+            machine = Some(here);
         }
-        section(&mut page, folder, &run)?;
+        section.render(&mut page)?;
     }
     Ok(page)
 }
 
-fn section(page: &mut String, folder: &Path, run: &Run) -> Result<(), Failure> {
-    let about = &run.provenance;
-    let machine = &about.machine;
-    write!(page, "\n### {}, {}\n\n", about.benchmark, about.date)?;
-    write!(page, "    {}\n\n", about.command)?;
-    write!(
-        page,
-        "Machine: {}, {} cores, {} MiB, {}. Date: {}. Commit: {}. Compiler: {}.\n\n",
-        machine.cpu,
-        machine.cores,
-        machine.memory_mib,
-        machine.system,
-        about.date,
-        about.commit,
-        about.rustc
-    )?;
-    let rows = Rows::read(&run.rows)?;
-    for figure in figures(&about.benchmark, &rows) {
-        let name = format!("{}-{}.svg", about.benchmark, figure.slug);
-        let path = run.rows.with_file_name(name);
-        fs::write(&path, figure.plot.svg()?)
-            .map_err(|error| format!("{}: {error}", path.display()))?;
-        let link = path
-            .strip_prefix(folder)?
-            .to_string_lossy()
-            .replace('\\', "/");
-        write!(page, "![{}]({link})\n\n", figure.plot.title)?;
+impl Section {
+    fn render(&self, page: &mut String) -> Result<(), Failure> {
+        let about = &self.provenance;
+        let machine = &about.machine;
+        write!(page, "\n### {}, {}\n\n", about.benchmark, about.date)?;
+        write!(page, "    {}\n\n", about.command)?;
+        write!(
+            page,
+            "Machine: {}, {} cores, {} MiB, {}. Date: {}. Commit: {}. Compiler: {}. Rows: [CSV]({}).\n\n",
+            machine.cpu,
+            machine.cores,
+            machine.memory_mib,
+            machine.system,
+            about.date,
+            about.commit,
+            about.rustc,
+            link(&self.csv),
+        )?;
+        if let Some((title, file)) = &self.plot {
+            write!(page, "![{title}]({})\n\n", link(file))?;
+            if self.plots > 1 {
+                write!(page, "One of {} plots of this run.\n\n", self.plots)?;
+            }
+        }
+        self.render_rows(page)
     }
-    let is_long = rows.len() > LONG;
-    if is_long {
-        write!(page, "<details><summary>{} rows</summary>\n\n", rows.len())?;
+
+    fn render_rows(&self, page: &mut String) -> Result<(), Failure> {
+        let count = self.rows.len();
+        if count > LINKED_ABOVE {
+            writeln!(page, "[{count} rows]({})", link(&self.csv))?;
+        } else if count > FOLDED_ABOVE {
+            write!(page, "<details><summary>{count} rows</summary>\n\n")?;
+            table(page, &self.rows);
+            page.push_str("\n</details>\n");
+        } else {
+            table(page, &self.rows);
+        }
+        Ok(())
     }
-    table(page, &rows);
-    if is_long {
-        page.push_str("\n</details>\n");
-    }
-    Ok(())
+}
+
+/// A path as it is written in a link, with slashes on every system.
+fn link(path: &Path) -> String {
+    path.to_string_lossy().replace('\\', "/")
 }
 
 fn table(page: &mut String, rows: &Rows) {

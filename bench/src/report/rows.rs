@@ -1,4 +1,4 @@
-//! The rows of a recorded CSV, by the names of their columns.
+//! The rows of a recorded CSV, accessed by column name.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use csv::StringRecord;
 
 use crate::table::Failure;
 
-/// Rows as they were recorded.
+/// The rows of one file.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Rows {
     columns: Vec<String>,
@@ -55,7 +55,7 @@ impl Rows {
 }
 
 impl<'a> Row<'a> {
-    /// The text of a column; empty if there is no such column.
+    /// The text in a column; empty if the file has no such column.
     pub(super) fn text(self, column: &str) -> &'a str {
         let index = self.columns.iter().position(|name| name == column);
         index
@@ -63,7 +63,7 @@ impl<'a> Row<'a> {
             .unwrap_or_default()
     }
 
-    /// The number in a column, if there is one.
+    /// The number in a column; `None` if it is missing or not a number.
     pub(super) fn number(self, column: &str) -> Option<f64> {
         self.text(column).parse().ok()
     }
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_file_is_named() {
+    fn an_invalid_file_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rows.csv");
         std::fs::write(&path, "a,b\n1\n").unwrap();

@@ -1,4 +1,4 @@
-//! The forms under test: each takes batches of keys, on one thread or several, and checks what came out.
+//! The candidates: each observes batches of keys on one thread or several, and checks its verdicts.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,52 +7,63 @@ use std::time::Instant;
 
 use echoless::assembly::pin_thread;
 use echoless::{
-    Engine, Filter, FingerprintLines, FingerprintSpec, Mesh, Node, Pinning, SharedFilter,
-    SharedLayout, SharedSpec, SlotWidth, Verdicts,
+    Engine, Filter, FingerprintSpec, LineFilter, Mesh, Node, Pinning, SharedFilter, SharedLayout,
+    SharedSpec, SlotWidth, Verdicts, report_of,
 };
 
+use crate::check;
 use crate::clock::process_seconds;
 use crate::streams::{BATCH, Stream, StreamKind};
 use crate::table::Failure;
 
-/// How long the keys of a measurement took.
+/// The seconds that a measurement took.
 pub(super) struct Timing {
     pub(super) wall: f64,
+    /// Of all threads of the process.
     pub(super) cpu: f64,
 }
 
-/// One form under test: takes so many batches, and checks what came out.
+/// A filter with its threads.
 pub(super) struct Candidate {
     pub(super) name: &'static str,
-    pub(super) form: String,
+    pub(super) variant: String,
     pub(super) stream: StreamKind,
     pub(super) threads: usize,
+    /// Observes this many batches and checks the verdicts.
     pub(super) run: Box<dyn FnMut(u64) -> Result<Timing, Failure>>,
+    /// Wall seconds for each key, one of each round.
     pub(super) walls: Vec<f64>,
+    /// CPU seconds for each key, one of each round.
     pub(super) cpus: Vec<f64>,
 }
 
-/// Runs one closure on each thread at the same time, from a common start, each on a core of its own while there are enough.
+/// Runs a closure on one thread for each of `inputs`, from a common start, with each thread pinned
+/// to its own core if there are enough.
 ///
-/// The threads look at the clock themselves: the one that set them off may find no core free to look at it. The time runs from the first
-/// start to the last end.
-fn on_threads<T: Send>(jobs: Vec<T>, run: impl Fn(usize, T) + Sync) -> Result<Timing, Failure> {
-    let cores = Pinning::Spread.cores(jobs.len())?;
-    let barrier = Barrier::new(jobs.len());
+/// The time runs from the first start to the last end. The threads read the clock themselves, as
+/// the spawning thread may not have a core to do it in time.
+fn on_threads<T: Send>(inputs: Vec<T>, run: impl Fn(usize, T) + Sync) -> Result<Timing, Failure> {
+    let cores = Pinning::Spread.cores(inputs.len())?;
+    let barrier = Barrier::new(inputs.len());
     let times: Vec<(Instant, f64, Instant)> = thread::scope(|scope| {
-        let start = |(index, (job, core))| {
+        let start = |(index, (input, core))| {
             let (run, barrier) = (&run, &barrier);
             scope.spawn(move || {
                 let pinned = pin_thread(core);
-                // Before the failure, which the others would wait for.
+                // Wait before the assertion: if this thread panicked first, the others would block here.
                 barrier.wait();
-                assert!(pinned, "core {core:?} is refused");
+                assert!(pinned, "cannot pin a thread to core {core:?}");
                 let (start, cpu) = (Instant::now(), process_seconds());
-                run(index, job);
+                run(index, input);
                 (start, cpu, Instant::now())
             })
         };
-        let threads: Vec<_> = jobs.into_iter().zip(cores).enumerate().map(start).collect();
+        let threads: Vec<_> = inputs
+            .into_iter()
+            .zip(cores)
+            .enumerate()
+            .map(start)
+            .collect();
         let ends = threads.into_iter().map(thread::ScopedJoinHandle::join);
         ends.collect::<Result<_, _>>()
             .map_err(|_| "a thread panicked")
@@ -74,44 +85,40 @@ fn spec(mebibytes: u64) -> FingerprintSpec {
     FingerprintSpec::new(mebibytes << 20).slot_width(SlotWidth::Bits16)
 }
 
-/// Fails unless a filter says that it saw all keys, and called no more of the distinct ones duplicates than it expects itself.
-fn check(filters: &[FingerprintLines], batches: u64) -> Result<(), Failure> {
-    let report = FingerprintLines::report_of(filters);
+/// Fails unless the filters report that they observed all keys, and as many duplicates among these
+/// distinct keys as they expect themselves.
+fn check_report(filters: &[Box<dyn LineFilter>], batches: u64) -> Result<(), Failure> {
+    let report = report_of(filters);
     let keys = batches * BATCH as u64;
-    let (mistaken, expected) = (
-        report.observed - report.fresh,
-        report.expected_false_duplicates,
-    );
-    let tolerance = 6.0 * expected.sqrt() + expected * 0.01 + 3.0;
-    if report.observed != keys || (mistaken as f64 - expected).abs() > tolerance {
-        let observed = report.observed;
-        return Err(format!(
-            "{observed} of {keys} keys seen, {mistaken} false duplicates, {expected:.1} expected"
-        )
-        .into());
+    let observed = report.tally.observed.unwrap_or(0);
+    let duplicates = observed - report.tally.fresh.unwrap_or(0);
+    if observed != keys {
+        return Err(format!("{observed} keys observed, expected {keys}").into());
     }
-    Ok(())
+    let expected = report.expected_false_duplicates.unwrap_or(0.0);
+    check::false_duplicates(duplicates, keys, expected)
 }
 
-/// Fails unless as many of the distinct keys were called duplicates as false positive rates between these two allow.
+/// Fails unless the duplicates among these distinct keys agree with a false positive rate between
+/// these two.
 fn check_rate(duplicates: u64, keys: u64, before: f64, after: f64) -> Result<(), Failure> {
     let count = |rate: f64| rate * keys as f64;
     let (low, high) = (count(before.min(after)), count(before.max(after)));
-    // The rate is that of the mean word, and a word that ages moves about it.
+    // The rates are those of the mean word; an ageing word fluctuates around them.
     let low = low * 0.9 - 6.0 * low.sqrt() - 3.0;
     let high = high * 1.1 + 6.0 * high.sqrt() + 3.0;
     if (low..=high).contains(&(duplicates as f64)) {
         return Ok(());
     }
     Err(format!(
-        "{duplicates} of {keys} distinct keys were duplicates; {low:.0} to {high:.0} may be"
+        "{duplicates} of {keys} distinct keys are duplicates, expected {low:.0} to {high:.0}"
     )
     .into())
 }
 
 pub(super) fn inline(mebibytes: u64) -> Result<Candidate, Failure> {
-    let mut filter = Some(spec(mebibytes).build()?);
-    let mut stream = Some(Stream::new(StreamKind::Distinct, 0));
+    let mut filter = spec(mebibytes).build()?;
+    let mut stream = Stream::new(StreamKind::Distinct, 0);
     let mut seen = 0;
     Ok(Candidate::new(
         "inline",
@@ -119,18 +126,15 @@ pub(super) fn inline(mebibytes: u64) -> Result<Candidate, Failure> {
         StreamKind::Distinct,
         1,
         move |batches| {
-            let job = filter
-                .as_mut()
-                .zip(stream.as_mut())
-                .ok_or("the filter is gone")?;
-            let timing = on_threads(vec![job], |_, (filter, stream)| {
+            let input = (&mut filter, &mut stream);
+            let timing = on_threads(vec![input], |_, (filter, stream)| {
                 let mut verdicts = Verdicts::new();
                 for _ in 0..batches {
                     filter.observe(stream.batch(), &mut verdicts);
                 }
             })?;
             seen += batches;
-            check(filter.as_slice(), seen)?;
+            check_report(std::slice::from_ref(&filter), seen)?;
             Ok(timing)
         },
     ))
@@ -146,26 +150,28 @@ pub(super) fn engine(mebibytes: u64, workers: usize) -> Result<Candidate, Failur
         StreamKind::Distinct,
         workers + 1,
         move |batches| {
-            let whole = filter.take().ok_or("the filter is gone")?;
+            let whole = filter
+                .take()
+                .ok_or("an earlier run failed and lost the filter")?;
             // The caller has the first core.
             let cores = Pinning::Spread.cores(workers + 1)?;
             let cores: Option<Vec<usize>> = cores[1..].iter().copied().collect();
             let pinning = cores.map_or(Pinning::Unpinned, Pinning::Cores);
-            let (engine, mut ports) = Engine::builder(whole).pinning(pinning).start()?;
-            let job = (&mut stream, ports.remove(0));
-            let timing = on_threads(vec![job], |_, (stream, mut port)| {
+            let (engine, mut ports) = Engine::builder(whole).pinning(pinning).build()?;
+            let input = (&mut stream, ports.remove(0));
+            let timing = on_threads(vec![input], |_, (stream, mut port)| {
                 let mut verdicts = Verdicts::new();
                 for _ in 0..batches {
-                    port.submit(stream.batch()).expect("the worker lives");
+                    port.submit(stream.batch()).expect("the worker runs");
                     if port.in_flight() > 4 {
-                        port.drain(&mut verdicts).expect("the worker lives");
+                        port.drain(&mut verdicts).expect("the worker runs");
                     }
                 }
-                while port.drain(&mut verdicts).expect("the worker lives") {}
+                while port.drain(&mut verdicts).expect("the worker runs") {}
             })?;
             let whole = engine.shutdown()?;
             seen += batches;
-            check(whole.filters(), seen)?;
+            check_report(whole.filters(), seen)?;
             filter = Some(whole);
             Ok(timing)
         },
@@ -184,22 +190,24 @@ pub(super) fn mesh(mebibytes: u64, threads: usize) -> Result<Candidate, Failure>
         StreamKind::Distinct,
         threads,
         move |batches| {
-            let whole = filter.take().ok_or("the filter is gone")?;
+            let whole = filter
+                .take()
+                .ok_or("an earlier run failed and lost the filter")?;
             let partitioning = whole.partitioning().clone();
-            let nodes = Mesh::new().nodes(whole)?;
+            let nodes = Mesh::builder(whole).build()?.into_nodes();
             let done = std::sync::Mutex::new(Vec::new());
-            let jobs: Vec<(Node<FingerprintLines>, &mut Stream)> =
+            let inputs: Vec<(Node<Box<dyn LineFilter>>, &mut Stream)> =
                 nodes.into_iter().zip(&mut streams).collect();
-            let timing = on_threads(jobs, |index, (mut node, stream)| {
+            let timing = on_threads(inputs, |index, (mut node, stream)| {
                 let mut verdicts = Verdicts::new();
                 for number in (index as u64..batches).step_by(threads) {
-                    node.submit(number, stream.batch()).expect("the peers live");
+                    node.submit(number, stream.batch()).expect("the peers run");
                     if node.in_flight() > 2 {
-                        node.drain(&mut verdicts).expect("the peers live");
+                        node.drain(&mut verdicts).expect("the peers run");
                     }
                 }
-                while node.drain(&mut verdicts).expect("the peers live") {}
-                let part = node.finish().expect("the peers live");
+                while node.drain(&mut verdicts).expect("the peers run") {}
+                let part = node.finish().expect("the peers run");
                 done.lock().expect("no panic").push((index, part));
             })?;
             let mut parts = done.into_inner().expect("no panic");
@@ -207,7 +215,7 @@ pub(super) fn mesh(mebibytes: u64, threads: usize) -> Result<Candidate, Failure>
             let parts = parts.into_iter().map(|(_, part)| part).collect();
             let whole = echoless::Partitioned::new(partitioning, parts)?;
             seen += batches;
-            check(whole.filters(), seen)?;
+            check_report(whole.filters(), seen)?;
             filter = Some(whole);
             Ok(timing)
         },
@@ -216,18 +224,18 @@ pub(super) fn mesh(mebibytes: u64, threads: usize) -> Result<Candidate, Failure>
 
 pub(super) fn shared(
     mebibytes: u64,
-    form: SharedLayout,
+    layout: SharedLayout,
     kind: StreamKind,
     threads: usize,
 ) -> Result<Candidate, Failure> {
-    let filter: SharedFilter = SharedSpec::new(mebibytes << 20, form).build()?;
+    let filter: SharedFilter = SharedSpec::new(mebibytes << 20).layout(layout).build()?;
     let mut fresh = 0;
     let mut streams: Vec<Stream> = (0..threads as u64)
         .map(|number| Stream::new(kind, number))
         .collect();
     Ok(Candidate::new(
         "shared",
-        format!("{form:?}"),
+        format!("{layout:?}"),
         kind,
         threads,
         move |batches| {
@@ -235,32 +243,39 @@ pub(super) fn shared(
             let (duplicates, forgotten) = (AtomicU64::new(0), AtomicU64::new(0));
             let timing = on_threads(streams.iter_mut().collect(), |_, stream: &mut Stream| {
                 let mut verdicts = Verdicts::new();
-                let mut heard = 0;
+                let mut found = 0;
                 for _ in 0..batches / threads as u64 {
                     filter.observe(stream.batch(), &mut verdicts);
-                    heard += verdicts.count_duplicates();
+                    found += verdicts.count_duplicates();
                 }
-                duplicates.fetch_add(heard, Ordering::Relaxed);
-                // What was just recorded is held, but for keys that others of the same words have pushed out since.
-                stream.go_back(BATCH as u64);
+                duplicates.fetch_add(found, Ordering::Relaxed);
+                // The filter holds the last batch, except for keys that later ones of the same words
+                // have evicted.
+                stream.rewind(BATCH as u64);
                 let held = stream.batch().iter().filter(|key| filter.contains(**key));
                 forgotten.fetch_add((BATCH - held.count()) as u64, Ordering::Relaxed);
             })?;
             let forgotten = forgotten.into_inner();
             if forgotten > (threads * BATCH / 100) as u64 {
-                return Err(format!("{forgotten} of {} keys are not held", threads * BATCH).into());
+                return Err(format!(
+                    "{forgotten} of the last {} keys are missing, expected at most 1 %",
+                    threads * BATCH
+                )
+                .into());
             }
             let keys = batches / threads as u64 * threads as u64 * BATCH as u64;
-            let heard = duplicates.into_inner();
+            let duplicates = duplicates.into_inner();
             match kind {
                 StreamKind::Distinct => {
-                    check_rate(heard, keys, before, filter.expected_fpr())?;
+                    check_rate(duplicates, keys, before, filter.expected_fpr())?;
                 }
-                // Of all threads and rounds, one hears Fresh once.
+                // Over all threads and rounds, exactly one verdict is Fresh.
                 StreamKind::Hot => {
-                    fresh += keys - heard;
+                    fresh += keys - duplicates;
                     if fresh != 1 {
-                        return Err(format!("the hot key was fresh {fresh} times").into());
+                        return Err(
+                            format!("the hot key was fresh {fresh} times, expected once").into(),
+                        );
                     }
                 }
                 StreamKind::Zipf => {}
@@ -273,14 +288,14 @@ pub(super) fn shared(
 impl Candidate {
     fn new(
         name: &'static str,
-        form: impl Into<String>,
+        variant: impl Into<String>,
         stream: StreamKind,
         threads: usize,
         run: impl FnMut(u64) -> Result<Timing, Failure> + 'static,
     ) -> Self {
         Self {
             name,
-            form: form.into(),
+            variant: variant.into(),
             stream,
             threads,
             run: Box::new(run),
@@ -295,11 +310,11 @@ mod tests {
     use super::check_rate;
 
     #[test]
-    fn duplicates_beyond_the_false_positive_rates_are_a_failure() {
-        for (duplicates, fine) in [(0, false), (150, true), (300, true), (500, false)] {
+    fn duplicates_beyond_the_false_positive_rates_are_rejected() {
+        for (duplicates, allowed) in [(0, false), (150, true), (300, true), (500, false)] {
             assert_eq!(
                 check_rate(duplicates, 1_000_000, 2e-4, 3e-4).is_ok(),
-                fine,
+                allowed,
                 "{duplicates}"
             );
         }

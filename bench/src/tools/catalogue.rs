@@ -1,4 +1,7 @@
-//! The tools, and where they are found.
+//! The tools, and how their programs are found.
+//!
+//! To add a tool, change this file only: push it in [`catalogue`], and add its name to the test. A
+//! tool that is a Rust crate also goes into [`install`].
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -6,22 +9,23 @@ use std::process::Command;
 
 use crate::table::Failure;
 
-/// A tool that passes on the first of equal lines.
+/// A tool that copies the first of equal lines.
 #[derive(Debug, Clone)]
 pub(super) struct Tool {
     pub(super) name: &'static str,
-    /// Where it is; `None` if it was not found.
+    /// The path of the program; `None` if it was not found.
     pub(super) program: Option<PathBuf>,
     pub(super) arguments: Vec<String>,
-    /// Whether it takes the input's name, last; else it reads standard input.
+    /// Whether the name of the input is the last argument; else it reads standard input.
     pub(super) takes_file: bool,
-    /// Whether its output is exact, so that others can be compared with it; the lower, the sooner.
+    /// The rank among the exact tools, whose output is the reference; the lowest that ran is used.
+    /// `None` if the tool is not exact. 0 if it keeps the order of the lines.
     pub(super) reference: Option<u32>,
 }
 
 impl Tool {
     /// The command line, without its input.
-    pub(super) fn form(&self) -> String {
+    pub(super) fn command_line(&self) -> String {
         let words: Vec<&str> = [self.name]
             .into_iter()
             .chain(self.arguments.iter().map(String::as_str))
@@ -29,7 +33,7 @@ impl Tool {
         words.join(" ")
     }
 
-    /// The command over this input; the file that it must have as standard input, if any.
+    /// The command for this input, and the file for its standard input, if it reads that.
     pub(super) fn command<'a>(
         &self,
         program: &Path,
@@ -38,7 +42,8 @@ impl Tool {
     ) -> (Command, Option<&'a Path>) {
         let mut command = Command::new(program);
         command.args(&self.arguments);
-        // Bytes are compared, not letters of a language; and what does not fit in memory stays in the temporary folder.
+        // Compare bytes, not letters of a language. Temporary files of the tool stay in the folder
+        // that is removed afterwards.
         command.env("LC_ALL", "C").env("TMPDIR", folder);
         if self.takes_file {
             command.arg(input);
@@ -49,7 +54,7 @@ impl Tool {
     }
 }
 
-/// The tools, ours first, once for each size of its memory and number of threads.
+/// All tools. Ours comes first, once for each combination of memory and number of threads.
 pub(super) fn catalogue(
     echoless: &Path,
     memory: &[String],
@@ -95,7 +100,7 @@ pub(super) fn catalogue(
     tools
 }
 
-/// The program of this name in the folder of installed tools or on the search path.
+/// The program of this name, in the folder of installed tools or on the search path.
 fn find(name: &str, installed: &Path) -> Option<PathBuf> {
     let name = format!("{name}{}", env::consts::EXE_SUFFIX);
     let path = env::var_os("PATH").unwrap_or_default();
@@ -105,7 +110,7 @@ fn find(name: &str, installed: &Path) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// Our command, which lies beside the running program; it is built if it does not.
+/// Our command, which lies beside the running program. Builds it if it is missing.
 ///
 /// # Errors
 /// If it cannot be built.
@@ -118,13 +123,13 @@ pub(super) fn echoless() -> Result<PathBuf, Failure> {
     if beside.is_file() {
         return Ok(beside);
     }
-    Err(format!("{} is not there: run this with --release", beside.display()).into())
+    Err(format!("{} is missing: run this with --release", beside.display()).into())
 }
 
 /// The folder for installed tools: `tools` in the build folder.
 ///
 /// # Errors
-/// If the system does not say where this program is.
+/// If the system does not report the path of this program.
 pub(super) fn installed() -> Result<PathBuf, Failure> {
     let program = env::current_exe()?;
     let build = program.ancestors().nth(2).unwrap_or(&program);
@@ -153,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tools_are_found_or_not() {
+    fn missing_tools_are_listed_without_a_program() {
         let nowhere = Path::new("/nowhere");
         assert!(find("sort", nowhere).is_some());
         assert!(find("no-such-tool-anywhere", nowhere).is_none());
@@ -165,7 +170,7 @@ mod tests {
         };
         let expected = [("1MiB", 1), ("1MiB", 3), ("2MiB", 1), ("2MiB", 3)];
         for (tool, (memory, threads)) in tools.iter().zip(expected) {
-            assert_eq!(tool.form(), ours(memory, threads));
+            assert_eq!(tool.command_line(), ours(memory, threads));
         }
         let names: Vec<&str> = tools.iter().map(|tool| tool.name).collect();
         assert!(names.starts_with(&[

@@ -1,4 +1,4 @@
-//! One run of a program, and what the system says that it used.
+//! Runs a program, and returns the resources that the system reports for it.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -9,19 +9,20 @@ use wait4::Wait4;
 
 use crate::table::Failure;
 
-/// What a run used.
+/// The resources of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Usage {
-    /// CPU time of all its threads, in user and kernel mode.
+    /// CPU time of all threads, in user and kernel mode.
     pub(super) cpu_seconds: f64,
     /// The part of it in kernel mode.
     pub(super) system_seconds: f64,
     pub(super) wall_seconds: f64,
-    /// The most memory that was resident at once. It begins at what this process has, from which the program was started.
+    /// The maximum of the resident memory. It starts at that of this process, which the child
+    /// inherits.
     pub(super) peak_bytes: u64,
 }
 
-/// Runs the command with files as standard input and output; where there is none, with nothing.
+/// Runs the command with these files as standard input and output, or the null device without one.
 ///
 /// # Errors
 /// If a file cannot be opened, the program cannot be started, or it fails.
@@ -63,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn input_goes_in_and_output_comes_out() {
+    fn files_become_standard_input_and_output() {
         let folder = tempfile::tempdir().unwrap();
         let (input, output) = (folder.path().join("in"), folder.path().join("out"));
         std::fs::write(&input, "b\na\nb\n").unwrap();

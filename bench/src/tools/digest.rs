@@ -1,4 +1,4 @@
-//! What a file of lines amounts to, without keeping it: so that outputs can be compared at the memory of one line.
+//! A digest of a file of lines: outputs are compared without holding them in memory.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -8,18 +8,18 @@ use echoless::KeyHasher;
 
 use crate::table::Failure;
 
-/// A file of lines in brief.
+/// The digest of a file of lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Digest {
     /// How many lines there are.
     pub(super) lines: u64,
-    /// Depends on the lines and their order.
+    /// A hash of the lines and their order.
     in_order: u64,
-    /// Depends on the lines only.
+    /// A hash of the multiset of lines.
     in_any_order: u128,
 }
 
-/// How one output compares with another.
+/// The result of comparing two outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Comparison {
     SameBytes,
@@ -67,7 +67,7 @@ impl Digest {
         Ok(digest)
     }
 
-    pub(super) fn likeness(self, other: Self) -> Comparison {
+    pub(super) fn compare(self, other: Self) -> Comparison {
         if self == other {
             Comparison::SameBytes
         } else if (self.lines, self.in_any_order) == (other.lines, other.in_any_order) {
@@ -83,15 +83,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn order_and_content_are_told_apart() {
+    fn order_and_content_are_distinguished() {
         let digest = |text: &str| Digest::of(text.as_bytes()).unwrap();
         let one = digest("a\nb\nc\n");
         assert_eq!(one.lines, 3);
-        assert_eq!(one.likeness(digest("a\nb\nc\n")), Comparison::SameBytes);
-        assert_eq!(one.likeness(digest("c\na\nb\n")), Comparison::SameLines);
-        assert_eq!(one.likeness(digest("a\nb\nd\n")), Comparison::Different);
-        assert_eq!(one.likeness(digest("a\nb\nc\nc\n")), Comparison::Different);
-        assert_eq!(one.likeness(digest("a\nb\nc")), Comparison::Different);
+        assert_eq!(one.compare(digest("a\nb\nc\n")), Comparison::SameBytes);
+        assert_eq!(one.compare(digest("c\na\nb\n")), Comparison::SameLines);
+        assert_eq!(one.compare(digest("a\nb\nd\n")), Comparison::Different);
+        assert_eq!(one.compare(digest("a\nb\nc\nc\n")), Comparison::Different);
+        assert_eq!(one.compare(digest("a\nb\nc")), Comparison::Different);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Makes the files, runs every tool over them in turn, and compares what came out.
+//! Generates the files, runs the tools on them in turn, and compares the outputs.
 
 use std::fs;
 use std::path::Path;
@@ -18,52 +18,55 @@ pub struct Arguments {
     /// The size of each file, in MiB.
     #[arg(long, default_value_t = 200)]
     mib: u64,
-    /// Runs of each tool; the medians count.
+    /// Runs of each tool; the table has the medians.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
-    /// The memory of our filter, one row for each; the first is the one that others are compared with. To clear the memory can take
-    /// longer than to go through the file.
+    /// Memory of our filter, one row for each. Other tools are compared with the first. Clearing the
+    /// memory can take longer than reading the file.
     #[arg(long, value_delimiter = ',', default_value = "256MiB,128MiB")]
     memory: Vec<String>,
-    /// The threads of our command, one row for each.
+    /// Threads of our command, one row for each.
     #[arg(long, value_delimiter = ',', default_value = "1,2")]
     threads: Vec<String>,
-    /// Time the writing of a file too; else the timed output goes nowhere, as the kernel's part of the writing is the same for all.
+    /// Time writing a file too. By default the timed output is discarded, as the kernel's part of
+    /// writing is the same for all tools.
     #[arg(long)]
     into_file: bool,
-    /// Install the tools that are Rust crates into the build folder, with cargo.
+    /// Install the tools that are Rust crates into the build folder with cargo.
     #[arg(long)]
     install: bool,
     #[command(flatten)]
     outputs: Outputs,
 }
 
-/// A kind of input: its name, what it is generated with, and the bytes of a line.
+/// The inputs: name, arguments of the generator, and bytes of a line.
 const INPUTS: [(&str, &[&str], u64); 2] = [
     ("cdr", &["cdr"], 100),
     ("short lines", &["lines", "--record-bytes", "24"], 24),
 ];
 
-/// The share of lines that repeat an earlier one.
+/// The fraction of lines that repeat an earlier one.
 const DUPLICATES: &str = "0.3";
 
-/// A tool with what it used and made.
+/// A tool with its measurements.
 struct Entry {
     tool: Tool,
     usages: Vec<Usage>,
     outcome: Outcome,
 }
 
+/// The result of the untimed run.
 enum Outcome {
     Missing,
     Failed(String),
-    Made(Digest),
+    Finished(Digest),
 }
 
 /// Measures and prints the table.
 ///
 /// # Errors
-/// If our command is not there, fails, or makes something else than an exact tool, or a file cannot be written.
+/// If our command is missing, fails, or has another output than an exact tool, or a file cannot be
+/// written.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let echoless = catalogue::echoless()?;
     let installed = catalogue::installed()?;
@@ -72,7 +75,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let mut table = Table::new(&[
         "name",
-        "form",
+        "command",
         "input",
         "mib",
         "cpu_seconds",
@@ -109,7 +112,7 @@ fn generate(echoless: &Path, kind: &[&str], lines: u64, file: &Path) -> Result<(
     child::run(&mut command, None, Some(file)).map(drop)
 }
 
-/// Runs each tool once, untimed, and reads what it made.
+/// Runs each tool once, untimed, and reads its output.
 fn check(tools: Vec<Tool>, input: &Path, folder: &Path) -> Result<Vec<Entry>, Failure> {
     let output = folder.join("output");
     let outcome = |tool: &Tool| {
@@ -118,7 +121,7 @@ fn check(tools: Vec<Tool>, input: &Path, folder: &Path) -> Result<Vec<Entry>, Fa
         };
         let (mut command, stdin) = tool.command(program, input, folder);
         match child::run(&mut command, stdin, Some(&output)) {
-            Ok(_) => Digest::of_file(&output).map(Outcome::Made),
+            Ok(_) => Digest::of_file(&output).map(Outcome::Finished),
             Err(error) => Ok(Outcome::Failed(error.to_string())),
         }
     };
@@ -132,10 +135,10 @@ fn check(tools: Vec<Tool>, input: &Path, folder: &Path) -> Result<Vec<Entry>, Fa
     tools.into_iter().map(entry).collect()
 }
 
-/// Runs the tools in turn, so that a busy while on the machine does not fall on one of them.
+/// Runs the tools in turn, so that a busy period of the machine affects all of them.
 ///
-/// Each timed run follows an untimed one of the same tool: a virtual machine may have given free memory back, and whoever touches it
-/// first pays for it.
+/// Each timed run follows an untimed one of the same tool. A virtual machine may have returned free
+/// memory to its host, and the first run that touches it would pay for that.
 fn measure(
     entries: &mut [Entry],
     arguments: &Arguments,
@@ -146,7 +149,7 @@ fn measure(
     let output = arguments.into_file.then_some(output.as_path());
     for _ in 0..arguments.rounds.max(1) {
         for entry in &mut *entries {
-            if let (Some(program), Outcome::Made(_)) = (&entry.tool.program, &entry.outcome) {
+            if let (Some(program), Outcome::Finished(_)) = (&entry.tool.program, &entry.outcome) {
                 let (mut command, stdin) = entry.tool.command(program, input, folder);
                 child::run(&mut command, stdin, output)?;
                 entry.usages.push(child::run(&mut command, stdin, output)?);
@@ -164,7 +167,7 @@ impl Entry {
 
     fn digest(&self) -> Option<Digest> {
         match self.outcome {
-            Outcome::Made(digest) => Some(digest),
+            Outcome::Finished(digest) => Some(digest),
             Outcome::Missing | Outcome::Failed(_) => None,
         }
     }
@@ -173,21 +176,27 @@ impl Entry {
 /// Adds a row for each tool.
 ///
 /// # Errors
-/// If no exact tool has run, or ours, which comes first, did not make the same bytes: the same lines, if the exact one sorts.
+/// If no exact tool ran, or the output of ours, which comes first, differs from that of the exact
+/// tool: in its bytes, or in its lines if the exact tool sorts.
 fn push_rows(table: &mut Table, input: &str, bytes: u64, entries: &[Entry]) -> Result<(), Failure> {
     let exact = entries
         .iter()
         .filter_map(|entry| Some((entry.tool.reference?, entry.digest()?)))
         .min_by_key(|(rank, _)| *rank);
-    let (rank, exact) = exact.ok_or("neither awk nor sort has run: nothing to compare with")?;
+    let (rank, exact) =
+        exact.ok_or("neither awk nor sort ran: there is no exact output to compare with")?;
     let ours = entries.first().ok_or("there are no tools")?;
-    let likeness = match &ours.outcome {
-        Outcome::Made(digest) => digest.likeness(exact),
+    let comparison = match &ours.outcome {
+        Outcome::Finished(digest) => digest.compare(exact),
         Outcome::Failed(error) => return Err(error.as_str().into()),
         Outcome::Missing => return Err("echoless is missing".into()),
     };
-    if likeness == Comparison::Different || (rank == 0 && likeness != Comparison::SameBytes) {
-        return Err(format!("echoless made {} of {input}", likeness.name()).into());
+    if comparison == Comparison::Different || (rank == 0 && comparison != Comparison::SameBytes) {
+        return Err(format!(
+            "the output of echoless for {input} has {}",
+            comparison.name()
+        )
+        .into());
     }
     let our_cpu = ours.median(|usage| usage.cpu_seconds);
     for entry in entries {
@@ -196,11 +205,11 @@ fn push_rows(table: &mut Table, input: &str, bytes: u64, entries: &[Entry]) -> R
         let output = match &entry.outcome {
             Outcome::Missing => "not found",
             Outcome::Failed(error) => error,
-            Outcome::Made(digest) => digest.likeness(exact).name(),
+            Outcome::Finished(digest) => digest.compare(exact).name(),
         };
         table.push(vec![
             entry.tool.name.into(),
-            entry.tool.form().into(),
+            entry.tool.command_line().into(),
             input.into(),
             Cell::from(bytes as f64 / 2f64.powi(20)),
             cpu.into(),

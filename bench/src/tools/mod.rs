@@ -1,7 +1,10 @@
-//! The command against the tools that a user would pick instead, on files made for it: time, memory, and whether the output is right.
+//! The command against the tools that a user would choose instead, on generated files: time, memory
+//! and correct output.
 //!
-//! A missing tool is a row that says so. What comes out is compared with what an exact tool
-//! made of the same input: byte for byte where order is kept, else as a collection of lines.
+//! A tool that is not installed has a row that reports it. Outputs are compared with that of an
+//! exact tool: byte for byte if the tool keeps the order, else as a multiset of lines.
+//!
+//! To add a tool, see `catalogue.rs`: it is the only file to change.
 
 mod catalogue;
 mod child;

@@ -1,8 +1,9 @@
-//! Dedicated worker threads own the partitions; ingest threads reach them through ports.
+//! An engine: dedicated worker threads own the partitions, and ingest threads reach them through
+//! ports.
 
 use super::pinning::{Pinning, pin_thread};
 use super::port::Port;
-use super::rings::Rings;
+use super::rings::RingOptions;
 use super::server::{Order, PartitionServer};
 use super::shutdown::{ShutdownError, message};
 use crate::error::{BuildError, SpecError};
@@ -11,7 +12,7 @@ use crate::partition::{Partitioned, Partitioning};
 use crate::sync::{Arc, AtomicBool, JoinHandle, Ordering, Sender, channel, spawn};
 use crate::transport::{Doorbell, Parker, Wait};
 
-/// How an engine is set up; see [`Engine::builder`].
+/// The options of an [`Engine`]; see [`Engine::builder`].
 ///
 /// # Examples
 /// ```
@@ -22,7 +23,7 @@ use crate::transport::{Doorbell, Parker, Wait};
 ///     .pinning(Pinning::Spread)
 ///     .ring_depth(64)
 ///     .wait(Wait::Shared)
-///     .start()?;
+///     .build()?;
 /// assert_eq!(ports.len(), 3);
 /// # Ok::<(), echoless::BuildError>(())
 /// ```
@@ -31,23 +32,24 @@ pub struct EngineBuilder<F> {
     filter: Partitioned<F>,
     ports: usize,
     pinning: Pinning,
-    rings: Rings,
+    rings: RingOptions,
 }
 
 /// Worker threads, one for each partition of a filter.
 ///
-/// Each key costs one message slot (8 bytes out, one bit back) and the one cache line of its filter. For the order that is promised
-/// see [the module](crate::assembly).
+/// Each key costs 8 bytes in a message out, one bit in an answer back, and one cache line of its
+/// filter. [The module](crate::assembly) describes the guarantees about order.
 ///
-/// An engine that is dropped ends its workers as [`shutdown`](Self::shutdown) does, but does not wait for them: each answers what was
-/// submitted before, drops its partition and is gone.
+/// Dropping an engine stops its workers as [`shutdown`](Self::shutdown) does, but does not join
+/// them: each worker answers what was submitted before, drops its partition and ends.
 ///
 /// # Examples
-/// Two ingest threads and two workers; of the key that both bring, one hears that it is new.
+/// Two ingest threads and two workers. Both threads submit the same key, and exactly one gets
+/// Fresh.
 /// ```
 /// use echoless::{Engine, FingerprintSpec, KeyHasher, Verdicts};
 /// let halves = FingerprintSpec::new(1 << 20).build_partitions(2)?;
-/// let (engine, ports) = Engine::builder(halves).ports(2).start()?;
+/// let (engine, ports) = Engine::builder(halves).ports(2).build()?;
 /// let key = KeyHasher::seeded(0).hash(b"call 17");
 /// let duplicates: u64 = std::thread::scope(|scope| {
 ///     let ingest = |mut port: echoless::Port| {
@@ -67,6 +69,7 @@ pub struct EngineBuilder<F> {
 pub struct Engine<F> {
     partitioning: Partitioning,
     workers: Vec<Worker<F>>,
+    /// Set once, by `stop_workers`; read by all workers.
     stop: Arc<AtomicBool>,
 }
 
@@ -77,40 +80,43 @@ struct Worker<F> {
 }
 
 impl<F: Filter + 'static> Engine<F> {
-    /// Sets up an engine with a worker for each partition of `filter`: one port, no pinning.
+    /// A builder of an engine with a worker for each partition of `filter`. It has one port and no
+    /// pinning by default.
     #[must_use]
     pub fn builder(filter: Partitioned<F>) -> EngineBuilder<F> {
         EngineBuilder {
             filter,
             ports: 1,
             pinning: Pinning::Unpinned,
-            rings: Rings::default(),
+            rings: RingOptions::default(),
         }
     }
 
-    /// Which keys belong to which worker.
+    /// The map from keys to the workers that own their partitions.
     #[must_use]
     pub const fn partitioning(&self) -> &Partitioning {
         &self.partitioning
     }
 
-    /// Ends the workers once they have answered what was submitted before, and gives the filter back with its counts.
+    /// Stops the workers once they have answered what was submitted before, and returns the filter
+    /// with its counters.
     ///
-    /// Ports may still be in use: what they submit meanwhile is answered or [`Disconnected`](crate::Disconnected), and from then on all is. However fast
-    /// they submit, the workers come to their end.
+    /// Ports may still be in use. Batches that they submit concurrently are answered or fail with
+    /// [`Disconnected`](crate::Disconnected); later batches fail. The workers stop however fast the
+    /// ports submit.
     ///
     /// # Errors
-    /// [`ShutdownError`] if workers panicked, with the partitions that are left.
+    /// [`ShutdownError`] if workers panicked, with the surviving partitions.
     ///
     /// # Examples
     /// ```
     /// use echoless::{Engine, FingerprintLines, FingerprintSpec, KeyHash, Verdicts};
     /// let halves = FingerprintSpec::new(1 << 20).build_partitions(2)?;
-    /// let (engine, mut ports) = Engine::builder(halves).start()?;
+    /// let (engine, mut ports) = Engine::builder(halves).build()?;
     /// ports[0].submit(&[KeyHash(1), KeyHash(u64::MAX)])?;
     /// let halves = engine.shutdown()?;
     /// assert_eq!(FingerprintLines::report_of(halves.filters()).observed, 2);
-    /// // What was answered can still be taken; nothing more is.
+    /// // Answered batches can still be drained; new ones are rejected.
     /// assert!(ports[0].drain(&mut Verdicts::new())?);
     /// assert!(ports[0].submit(&[KeyHash(2)]).is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -136,10 +142,15 @@ impl<F: Filter + 'static> Engine<F> {
 
 impl<F> Engine<F> {
     fn stop_workers(&self) {
-        // Release: pairs with the Acquire of the worker, which then sees all that this thread had submitted.
+        // Release: pairs with the Acquire load of `stop` in `WorkerTask::work`. A worker that reads
+        // true also sees every message that was enqueued before this call, by this thread or by one
+        // that it synchronized with.
+        //
+        // The wake after the store is the second half of the parking protocol (see
+        // `transport::wait`): a worker that parks concurrently either reads the flag or is woken.
         self.stop.store(true, Ordering::Release);
         for worker in &self.workers {
-            worker.doorbell.ring();
+            worker.doorbell.wake();
         }
     }
 }
@@ -151,44 +162,47 @@ impl<F> Drop for Engine<F> {
 }
 
 impl<F: Filter + 'static> EngineBuilder<F> {
-    /// How many ports there are, one for each ingest thread.
+    /// The number of ports, one for each ingest thread. The default is 1.
     #[must_use]
     pub const fn ports(mut self, ports: usize) -> Self {
         self.ports = ports;
         self
     }
 
-    /// Where the workers run. To pin the threads that use the ports is up to them: see [`pin_thread`].
+    /// The cores of the workers. Threads that use the ports pin themselves, with [`pin_thread`].
     #[must_use]
     pub fn pinning(mut self, pinning: Pinning) -> Self {
         self.pinning = pinning;
         self
     }
 
-    /// How many messages of up to 64 keys fit in each ring: a power of two.
+    /// The depth of each ring in messages of up to 64 keys: a power of two.
     ///
-    /// There is a ring for each port and each worker. Unless asked otherwise it has 128 messages, of some 540 bytes each; where there are more
-    /// than fifteen ports or workers, it has fewer, so that the rings of a thread take about a mebibyte; but no fewer than 4, which is more than
-    /// that from some 500 on.
+    /// Each pair of port and worker has its own rings. The default depth is 128 messages, of some
+    /// 540 bytes each. With more than fifteen ports or workers it is lower, to limit the rings of a
+    /// thread to about a mebibyte. It is never below 4, with which the rings of a thread exceed a
+    /// mebibyte from some 500 ports or workers on.
     #[must_use]
     pub const fn ring_depth(mut self, messages: usize) -> Self {
         self.rings.depth = Some(messages);
         self
     }
 
-    /// How workers and ports wait; found out from the number of threads and cores if not given.
+    /// How workers and ports wait. The default is [`Wait::auto`] for the number of workers and
+    /// ports together.
     #[must_use]
     pub const fn wait(mut self, wait: Wait) -> Self {
         self.rings.wait = Some(wait);
         self
     }
 
-    /// Starts the workers; gives the engine and its ports.
+    /// Starts the workers, and returns the engine and its ports.
     ///
     /// # Errors
-    /// [`BuildError`] if there is no port, the ring depth is no power of two, the memory for the rings is not granted, the pinning does not
-    /// fit or is refused, or a thread cannot start.
-    pub fn start(self) -> Result<(Engine<F>, Vec<Port>), BuildError> {
+    /// [`BuildError`] if there is no port, the ring depth is not a power of two, the machine lacks
+    /// the memory for the rings, the pinning does not match the number of workers or is rejected by
+    /// the operating system, or a thread cannot start.
+    pub fn build(self) -> Result<(Engine<F>, Vec<Port>), BuildError> {
         if self.ports == 0 {
             return Err(SpecError::new("ports", "0", "at least 1").into());
         }
@@ -199,7 +213,8 @@ impl<F: Filter + 'static> EngineBuilder<F> {
         let port_parkers: Vec<Parker> = (0..self.ports).map(|_| Parker::new()).collect();
         let (port_links, server_links) = self.rings.connect(&port_parkers, &worker_parkers)?;
         let stop = Arc::new(AtomicBool::new(false));
-        // Dropped on the way out of an error, it ends the workers that have begun.
+        // If a thread cannot start, the remaining workers are dropped, and dropping the engine
+        // stops the running ones.
         let mut engine = Engine {
             partitioning,
             workers: Vec::new(),
@@ -235,6 +250,7 @@ impl<F: Filter + 'static> EngineBuilder<F> {
                 })?;
             engine.workers.push(Worker { thread, doorbell });
         }
+        // Only now, so that the workers pin themselves concurrently.
         for (worker, core, outcome) in pinned {
             if outcome.recv() != Ok(true) {
                 return Err(BuildError::Pinning { worker, core });
@@ -249,7 +265,7 @@ impl<F: Filter + 'static> EngineBuilder<F> {
     }
 }
 
-/// What a worker thread does and needs for it.
+/// The state and the loop of a worker thread.
 struct WorkerTask<F> {
     server: PartitionServer<F>,
     parker: Parker,
@@ -258,26 +274,29 @@ struct WorkerTask<F> {
     stop: Arc<AtomicBool>,
 }
 
-/// Where a worker thread is to run, and whom it tells whether it does.
+/// The core that a worker pins itself to, and the channel on which it reports whether it could.
 struct PinRequest {
     core: usize,
     report: Sender<bool>,
 }
 
 impl<F: Filter> WorkerTask<F> {
-    /// Serves until told to stop, which the engine does at its end, and all that was submitted is answered.
+    /// Serves until the engine sets `stop`, then answers what is still in the rings.
     fn work(&mut self) {
         if let Some(PinRequest { core, report }) = self.pin.take() {
-            // Fails only if nobody wants to know any more.
+            // Fails only if the builder returned early, with another error, and dropped the
+            // receiver.
             let _ = report.send(pin_thread(Some(core)));
         }
         let Self { server, stop, .. } = self;
         loop {
-            // Acquire: pairs with the Release in `stop_workers`. Before the messages, so that none submitted earlier is overlooked.
+            // Acquire: pairs with the Release in `stop_workers`. Read before the rings are, so that
+            // the last pass finds every message that was enqueued before the stop.
             if stop.load(Ordering::Acquire) {
-                // Else a port that never pauses would keep the worker from its end.
+                // Reject new messages, or a port that never pauses would keep this loop running.
                 server.close();
-                // In order of arrival nothing is ever missed, so there is no error.
+                // `Order::Arrival` has no numbers that could be missing or repeated, so there is no
+                // error to handle.
                 while server.serve() == Ok(true) {}
                 return;
             }

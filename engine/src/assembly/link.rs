@@ -1,4 +1,5 @@
-//! The way from a port to one partition and back: messages out, one word of verdicts for each in return.
+//! The two rings between a port and one partition, from the port's side: messages out, one word of
+//! verdicts for each in return.
 
 use std::collections::VecDeque;
 
@@ -7,19 +8,28 @@ use crate::hash::KeyHash;
 use crate::sync::check;
 use crate::transport::{Consumer, PopError, Producer, PushError};
 
-/// The way to one partition and back.
+/// The port's ends of the rings to and from one partition.
+///
+/// ```text
+///   port                                     partition server
+///   requests: Producer  --- [keys] [keys] -->  requests: Consumer
+///   answers:  Consumer  <-- [bits] ----------  answers:  Producer
+///   sent: [batch, batch, batch]   the batch of each request without an answer, oldest first
+/// ```
+///
+/// The server answers requests in their order, so the next answer belongs to the front of `sent`.
 #[derive(Debug)]
 pub(super) struct PortLink {
     requests: Producer<Request>,
     answers: Consumer<u64>,
-    /// For each message without answer, the batch it belongs to. No more than `answers` has room for, so that the other side never has to
-    /// wait.
+    /// The batch of each request without an answer, by the port's own count. Never longer than the
+    /// capacity of `answers`, so the server can push every answer without waiting.
     sent: VecDeque<u64>,
-    /// The other side is gone, and all that it answered was taken.
+    /// The server is gone and an answer is missing; all answers that it pushed were popped before.
     dead: bool,
 }
 
-/// The other side is gone.
+/// The server closed its ends of the rings: it panicked, was shut down or was dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LinkClosed;
 
@@ -33,7 +43,7 @@ impl PortLink {
         }
     }
 
-    /// Whether the other side is gone, even if nothing was asked of it.
+    /// Whether the server is gone, with or without unanswered requests.
     pub(super) fn is_closed(&self) -> bool {
         self.requests.is_closed()
     }
@@ -43,27 +53,27 @@ impl PortLink {
         self.sent.is_empty()
     }
 
-    /// Whether there is an answer to take, or there will be none although one is due.
+    /// Whether [`take_answers`](Self::take_answers) would take an answer or newly return an error.
     pub(super) fn has_answer(&self) -> bool {
-        // A link without questions is only closed, which is found out when something is sent.
+        // Without an unanswered request, a closed ring is no event: the next send reports it.
         !self.dead && !self.sent.is_empty() && self.answers.is_ready()
     }
 
-    /// Whether a message can be sent and its answer be taken, or the link is closed.
+    /// Whether a request and later its answer have a free slot, or the link is closed.
     pub(super) fn has_room(&self) -> bool {
         self.sent.len() < self.answers.capacity() && self.requests.is_ready()
     }
 
-    /// Whether an answer to this batch can never come.
+    /// Whether an answer to this batch is next, and can never arrive.
     pub(super) fn will_not_answer(&self, batch: u64) -> bool {
         self.dead && self.sent.front() == Some(&batch)
     }
 
-    /// Sends a message of a batch. The other side may be asleep until it is [announced](Self::notify).
+    /// Enqueues a request of a batch. The server may stay parked until [`notify`](Self::notify).
     ///
     /// # Errors
-    /// If the other side is gone.
-    pub(super) fn ask(
+    /// If the server is gone.
+    pub(super) fn request(
         &mut self,
         batch_number: u64,
         kind: Kind,
@@ -79,10 +89,10 @@ impl PortLink {
         Ok(())
     }
 
-    /// Sends a message that has no answer.
+    /// Enqueues a message that has no answer.
     ///
     /// # Errors
-    /// If the other side is gone.
+    /// If the server is gone.
     pub(super) fn send(
         &mut self,
         batch_number: u64,
@@ -90,23 +100,24 @@ impl PortLink {
         keys: &[KeyHash],
     ) -> Result<(), LinkClosed> {
         let mut slot = self.requests.vacant().map_err(|error| {
-            check!(error == PushError::Closed(()), "room was waited for");
+            check!(error == PushError::Closed(()), "a request without room");
             LinkClosed
         })?;
-        slot.fill(batch_number, kind, keys);
+        slot.write(batch_number, kind, keys);
         slot.publish_without_notify();
         Ok(())
     }
 
-    /// Wakes the other side if it sleeps: once for many messages.
+    /// Wakes the server if it is parked. One call covers all messages enqueued before it, because a
+    /// wake costs more than a message.
     pub(super) fn notify(&self) {
         self.requests.notify();
     }
 
-    /// Takes the answers that are there, each with its batch.
+    /// Pops all answers in the ring and calls `each` with the batch and the verdict bits of each.
     ///
     /// # Errors
-    /// If an answer is due that can never come; those that came were taken before.
+    /// If an answer is due that can never arrive. All answers that did arrive are popped first.
     pub(super) fn take_answers(
         &mut self,
         mut each: impl FnMut(u64, u64),
@@ -116,11 +127,13 @@ impl PortLink {
         }
         for answer in self.answers.drain() {
             let batch = self.sent.pop_front();
-            check!(batch.is_some(), "an answer that nobody asked for");
+            check!(batch.is_some(), "an answer without a request");
             if let Some(batch) = batch {
                 each(batch, answer);
             }
         }
+        // `peek` reads the tail again after it finds the ring closed, so `Closed` means that no
+        // answer is left in the ring.
         if !self.sent.is_empty() && self.answers.peek(0).err() == Some(PopError::Closed) {
             self.dead = true;
             return Err(LinkClosed);

@@ -1,51 +1,115 @@
-//! Every thread is ingest and worker in one: it routes its own batches, and serves its peers while it waits.
+//! A mesh: every thread is an ingest thread and a worker at once. It routes its own batches, and
+//! serves its peers while it waits.
 
 use super::link::PortLink;
 use super::port::{BatchNumber, Port, WhileWaiting};
-use super::rings::Rings;
+use super::rings::RingOptions;
 use super::server::{Order, PartitionServer};
 use crate::error::{BuildError, Disconnected};
 use crate::filters::Filter;
 use crate::hash::KeyHash;
-use crate::partition::Partitioned;
+use crate::partition::{Partitioned, Partitioning};
 use crate::transport::{Doorbell, Parker, Wait};
 use crate::verdicts::Verdicts;
 
-/// How a mesh is set up.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Mesh {
-    rings: Rings,
+/// The options of a [`Mesh`]; see [`Mesh::builder`].
+///
+/// # Examples
+/// ```
+/// use echoless::{FingerprintSpec, Mesh, transport::Wait};
+/// let halves = FingerprintSpec::new(1 << 20).build_partitions(2)?;
+/// let mesh = Mesh::builder(halves).ring_depth(64).wait(Wait::Shared).build()?;
+/// assert_eq!(mesh.len(), 2);
+/// # Ok::<(), echoless::BuildError>(())
+/// ```
+#[derive(Debug)]
+pub struct MeshBuilder<F> {
+    filter: Partitioned<F>,
+    rings: RingOptions,
 }
 
-impl Mesh {
-    /// A mesh with default rings, whose nodes wait as the number of cores suggests.
+/// The nodes of a mesh, one for each partition of a filter, before they are moved to their threads.
+///
+/// Iterate over it, or take [`into_nodes`](Self::into_nodes), and move each [`Node`] to a thread of
+/// its own.
+#[derive(Debug)]
+pub struct Mesh<F> {
+    partitioning: Partitioning,
+    nodes: Vec<Node<F>>,
+}
+
+impl<F: Filter> Mesh<F> {
+    /// A builder of a mesh with a node for each partition of `filter`.
     #[must_use]
-    pub fn new() -> Self {
-        Self::default()
+    pub fn builder(filter: Partitioned<F>) -> MeshBuilder<F> {
+        MeshBuilder {
+            filter,
+            rings: RingOptions::default(),
+        }
+    }
+}
+
+impl<F> Mesh<F> {
+    /// The number of nodes, and so of partitions.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.nodes.len()
     }
 
-    /// How many messages of up to 64 keys fit in each ring: a power of two; unless given, as for an
-    /// [engine](crate::EngineBuilder::ring_depth).
+    /// Always false: a filter has at least one partition.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// The map from keys to the nodes that own their partitions.
+    #[must_use]
+    pub const fn partitioning(&self) -> &Partitioning {
+        &self.partitioning
+    }
+
+    /// The nodes, in the order of their partitions.
+    #[must_use]
+    pub fn into_nodes(self) -> Vec<Node<F>> {
+        self.nodes
+    }
+}
+
+impl<F> IntoIterator for Mesh<F> {
+    type Item = Node<F>;
+    type IntoIter = std::vec::IntoIter<Node<F>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.nodes.into_iter()
+    }
+}
+
+impl<F: Filter> MeshBuilder<F> {
+    /// The depth of each ring in messages of up to 64 keys: a power of two. The default is that of
+    /// an [engine](crate::EngineBuilder::ring_depth).
     #[must_use]
     pub const fn ring_depth(mut self, messages: usize) -> Self {
         self.rings.depth = Some(messages);
         self
     }
 
-    /// How nodes wait.
+    /// How nodes wait. The default is [`Wait::auto`] for the number of nodes.
     #[must_use]
     pub const fn wait(mut self, wait: Wait) -> Self {
         self.rings.wait = Some(wait);
         self
     }
 
-    /// One node for each partition; each is to be moved to a thread of its own.
+    /// Connects the nodes. Starts no thread.
     ///
     /// # Errors
-    /// [`BuildError`] if the ring depth is no power of two or the memory for the rings is not granted.
-    pub fn nodes<F: Filter>(self, filter: Partitioned<F>) -> Result<Vec<Node<F>>, BuildError> {
-        let (partitioning, filters) = filter.into_parts();
+    /// [`BuildError`] if the ring depth is not a power of two, or the machine lacks the memory for
+    /// the rings.
+    pub fn build(self) -> Result<Mesh<F>, BuildError> {
+        let (partitioning, filters) = self.filter.into_parts();
         let wait = self.rings.wait_among(filters.len());
+        // A node has one parker for both halves: it is woken for answers to its port and for
+        // requests to its server.
         let parkers: Vec<Parker> = filters.iter().map(|_| Parker::new()).collect();
         let (port_links, server_links) = self.rings.connect(&parkers, &parkers)?;
         let parts = filters
@@ -53,29 +117,34 @@ impl Mesh {
             .zip(port_links)
             .zip(server_links)
             .zip(parkers);
-        Ok(parts
+        let nodes = parts
             .map(|(((filter, port_links), server_links), parker)| Node {
                 port: Port::new(partitioning.clone(), port_links, parker, wait),
                 server: PartitionServer::new(filter, server_links, Order::Numbered),
                 last: None,
             })
-            .collect())
+            .collect();
+        Ok(Mesh {
+            partitioning,
+            nodes,
+        })
     }
 }
 
 /// One thread's share of a mesh: a port to every partition, and one partition of its own.
 ///
-/// All batches of all nodes are numbered from 0 without gaps, each node's numbers rise, and every partition applies them in that
-/// order; so the verdicts are those of the undivided filter. A node must come back to one of its calls for its peers to go on; while it
-/// waits for something else, it can do so in [`serve_until`](Self::serve_until).
+/// The batches of all nodes are numbered together, from 0 without gaps, and the numbers of each
+/// node rise. Every partition applies the batches in the order of their numbers, so the verdicts
+/// equal those of the undivided filter. Peers block until a node calls one of its methods again;
+/// while it waits for something else, it can serve them in [`serve_until`](Self::serve_until).
 ///
 /// # Examples
 /// ```
 /// use echoless::{FingerprintSpec, KeyHasher, Mesh, Verdicts};
-/// let nodes = Mesh::new().nodes(FingerprintSpec::new(1 << 20).build_partitions(2)?)?;
+/// let mesh = Mesh::builder(FingerprintSpec::new(1 << 20).build_partitions(2)?).build()?;
 /// let hasher = KeyHasher::seeded(0);
 /// let keys = [b"a", b"b", b"c"].map(|key| hasher.hash(key));
-/// // Both nodes bring the same three keys: batch 0 has them first.
+/// // Both nodes submit the same three keys: they are fresh in batch 0.
 /// let duplicates: Vec<u64> = std::thread::scope(|scope| {
 ///     let run = |(number, mut node): (usize, echoless::Node<_>)| {
 ///         scope.spawn(move || {
@@ -85,7 +154,7 @@ impl Mesh {
 ///             verdicts.count_duplicates()
 ///         })
 ///     };
-///     let threads: Vec<_> = nodes.into_iter().enumerate().map(run).collect();
+///     let threads: Vec<_> = mesh.into_iter().enumerate().map(run).collect();
 ///     threads.into_iter().map(|thread| thread.join().unwrap()).collect()
 /// });
 /// assert_eq!(duplicates, [0, 3]);
@@ -95,7 +164,7 @@ impl Mesh {
 pub struct Node<F> {
     port: Port,
     server: PartitionServer<F>,
-    /// The number of the batch that was submitted last.
+    /// The number of the last submitted batch.
     last: Option<u64>,
 }
 
@@ -110,26 +179,31 @@ impl<F: Filter> WhileWaiting for PartitionServer<F> {
 }
 
 impl<F: Filter> Node<F> {
-    /// Hands in the batch of this number; its verdicts come from [`drain`](Self::drain) or [`poll`](Self::poll). Serves peers where it has
-    /// to wait. Verdicts are kept until they are taken, however many there are.
+    /// Submits the batch with this number; [`drain`](Self::drain) or [`poll`](Self::poll) returns
+    /// its verdicts later. Serves peers while it blocks for room in the rings. The number of
+    /// batches in flight is unlimited.
     ///
     /// # Errors
-    /// [`Disconnected`] if a peer is gone without [`finish`](Self::finish), a number that is due was left out, or one came twice; from then on every
-    /// call says so. A number that is not above the last one of this node is [`Disconnected::Repeated`], too, but that call alone has no effect.
+    /// [`Disconnected`] if a peer is gone without [`finish`](Self::finish), the number that is due
+    /// was skipped, or a number was used twice; every later call then returns an error as well. A
+    /// number that is not greater than the last one of this node is [`Disconnected::Repeated`],
+    /// too, but that call has no effect.
     ///
     /// # Panics
     /// If the batch has 2^32 keys or more.
     ///
     /// # Examples
-    /// While the verdicts of one batch are on their way, the next is handed in; one node may bring all there is.
+    /// The next batch is submitted while the verdicts of earlier ones are in flight; a single node
+    /// may submit all batches.
     /// ```
     /// use echoless::{FingerprintSpec, KeyHasher, Mesh, Verdicts};
-    /// let mut nodes = Mesh::new().nodes(FingerprintSpec::new(1 << 20).build_partitions(2)?)?;
+    /// let halves = FingerprintSpec::new(1 << 20).build_partitions(2)?;
+    /// let mut nodes = Mesh::builder(halves).build()?.into_nodes();
     /// let idle = nodes.pop().unwrap();
     /// let mut busy = nodes.pop().unwrap();
     /// let mut duplicates = 0;
     /// std::thread::scope(|scope| {
-    ///     // It serves its partition until the other one is through.
+    ///     // Serves its partition until the other node finishes.
     ///     scope.spawn(|| idle.finish().unwrap());
     ///     let mut verdicts = Verdicts::new();
     ///     for number in 0..10 {
@@ -148,7 +222,7 @@ impl<F: Filter> Node<F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn submit(&mut self, number: u64, keys: &[KeyHash]) -> Result<(), Disconnected> {
-        self.port.check_whole()?;
+        self.port.check_connected()?;
         if self.last.is_some_and(|last| number <= last) {
             return Err(Disconnected::Repeated(number));
         }
@@ -157,8 +231,8 @@ impl<F: Filter> Node<F> {
             .submit_while_serving(BatchNumber::Number(number), keys, &mut self.server)
     }
 
-    /// The verdicts of the oldest batch that was submitted and not taken, serving peers until they are complete; false if there is
-    /// none.
+    /// Serves peers until the verdicts of the oldest batch in flight are complete, writes them to
+    /// `verdicts` and returns true. Returns false if no batch is in flight.
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
@@ -166,30 +240,31 @@ impl<F: Filter> Node<F> {
         self.port.drain_while_serving(verdicts, &mut self.server)
     }
 
-    /// The verdicts of the oldest batch that was submitted and not taken, if they are complete; true if they were. False if they are not
-    /// yet, or nothing is [in flight](Self::in_flight). Serves peers once.
+    /// Serves peers once. Then writes the verdicts of the oldest batch [in flight](Self::in_flight)
+    /// to `verdicts` and returns true, if they are complete. Returns false if they are not complete
+    /// yet, or no batch is in flight.
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
     pub fn poll(&mut self, verdicts: &mut Verdicts) -> Result<bool, Disconnected> {
-        // An error comes from the port, after the verdicts that are complete.
+        // The port keeps the error, and returns it after the verdicts that are complete.
         self.port.work(&mut self.server).ok();
         self.port.poll(verdicts)
     }
 
-    /// How many batches were submitted and not taken.
+    /// How many batches were submitted and their verdicts not yet returned.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.port.in_flight()
     }
 
-    /// Hands in the batch of this number and waits for its verdicts, serving peers meanwhile.
+    /// Submits the batch with this number, and serves peers until its verdicts are complete.
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
     ///
     /// # Panics
-    /// If batches are in flight: their verdicts come first. Or if the batch has 2^32 keys or more.
+    /// If other batches are in flight, or the batch has 2^32 keys or more.
     pub fn observe(
         &mut self,
         number: u64,
@@ -201,7 +276,8 @@ impl<F: Filter> Node<F> {
         self.drain(verdicts).map(|_| ())
     }
 
-    /// Serves peers until the condition holds. Whoever makes it true must ring this node's [`doorbell`](Self::doorbell) afterwards.
+    /// Serves peers until the condition holds. The thread that makes the condition true must wake
+    /// this node's [`doorbell`](Self::doorbell) afterwards.
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
@@ -210,19 +286,20 @@ impl<F: Filter> Node<F> {
     /// ```
     /// use std::sync::atomic::{AtomicBool, Ordering};
     /// use echoless::{FingerprintSpec, Mesh};
-    /// let mut node = Mesh::new().nodes(FingerprintSpec::new(1 << 20).build_partitions(1)?)?.remove(0);
-    /// let (there_is_input, doorbell) = (AtomicBool::new(false), node.doorbell());
+    /// let mesh = Mesh::builder(FingerprintSpec::new(1 << 20).build_partitions(1)?).build()?;
+    /// let mut node = mesh.into_nodes().remove(0);
+    /// let (has_input, doorbell) = (AtomicBool::new(false), node.doorbell());
     /// std::thread::scope(|scope| {
     ///     scope.spawn(|| {
-    ///         there_is_input.store(true, Ordering::Release);
-    ///         doorbell.ring();
+    ///         has_input.store(true, Ordering::Release);
+    ///         doorbell.wake();
     ///     });
-    ///     node.serve_until(|| there_is_input.load(Ordering::Acquire))
+    ///     node.serve_until(|| has_input.load(Ordering::Acquire))
     /// })?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn serve_until(&mut self, mut condition: impl FnMut() -> bool) -> Result<(), Disconnected> {
-        self.port.check_whole()?;
+        self.port.check_connected()?;
         while !condition() {
             if !self.port.work(&mut self.server)? {
                 self.port.wait_for_answers(&self.server, |_| condition());
@@ -238,16 +315,19 @@ impl<F: Filter> Node<F> {
         self.port.doorbell()
     }
 
-    /// Says that this node brings no more batches, serves its peers until they have said so too, and gives the partition back.
+    /// Announces that this node submits no more batches, serves its peers until all of them finish,
+    /// and returns the filter of its partition.
     ///
-    /// If it succeeds, all batches of this node are recorded in all partitions. Verdicts that were not taken before are gone.
+    /// On success, all batches of this node are recorded in all partitions. Verdicts that were not
+    /// returned before are dropped.
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
     pub fn finish(mut self) -> Result<F, Disconnected> {
-        self.port.check_whole()?;
+        self.port.check_connected()?;
         self.port.send_finish(&mut self.server)?;
-        // A peer may have said farewell and be lost before it came to the batches in flight.
+        // That all peers finished is not enough: one may have panicked after that, before it
+        // applied this node's last batches.
         let finished = |server: &PartitionServer<F>, links: &[PortLink]| {
             server.is_finished() && links.iter().all(PortLink::is_answered)
         };

@@ -1,28 +1,31 @@
-//! What travels on the rings: up to 64 key hashes one way, one word of verdict bits back.
+//! The messages on the rings: up to 64 key hashes one way, one word of verdict bits back.
 
 use crate::hash::KeyHash;
 
-/// How many keys a message holds at most: as many as a word has bits. Models have turns of several messages, so theirs are small.
+/// The capacity of a message in keys.
+// One bit of the answer for each key, and the answer is one word. Models need batches of several
+// messages, so theirs are small.
 pub(super) const MESSAGE_KEYS: usize = if cfg!(loom) { 2 } else { 64 };
 
-/// Some keys of one partition, in their order.
+/// Some keys of one batch and one partition, in the order of the batch.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Request {
-    /// The number of the batch, where batches are numbered.
+    /// 0 if batches are not numbered, and in a [`Kind::Finish`] message.
     pub(super) batch_number: u64,
     pub(super) kind: Kind,
+    /// At most [`MESSAGE_KEYS`]; the keys behind it are left over from earlier uses of the slot.
     count: usize,
     keys: [KeyHash; MESSAGE_KEYS],
 }
 
-/// What a message means for the order of batches.
+/// The role of a message in the order of batches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// More of this batch may follow.
+    /// More messages of this batch may follow.
     Part,
-    /// The last of this batch for this partition; it may hold no key.
+    /// The last message of this batch for this partition. It may hold no key.
     LastOfBatch,
-    /// The sender has nothing more to say and leaves in good order.
+    /// The last message of all: the sender finishes. It has no answer.
     Finish,
 }
 
@@ -42,8 +45,8 @@ impl Request {
         &self.keys[..self.count]
     }
 
-    /// Fills the message with these keys, at most [`MESSAGE_KEYS`].
-    pub(super) fn fill(&mut self, batch_number: u64, kind: Kind, keys: &[KeyHash]) {
+    /// Overwrites the message with at most [`MESSAGE_KEYS`] keys.
+    pub(super) fn write(&mut self, batch_number: u64, kind: Kind, keys: &[KeyHash]) {
         self.batch_number = batch_number;
         self.kind = kind;
         self.count = keys.len();

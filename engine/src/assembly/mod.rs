@@ -1,21 +1,41 @@
-//! Many cores: a filter cut in partitions, one owner thread each, and the ways that keys reach them.
+//! Many cores: a filter cut into partitions, one owner thread for each, and the rings that carry
+//! keys to the owners.
 //!
-//! Two pieces do the work. A [`Port`] is the client half: it routes a batch of keys into messages, one stream of them for each
-//! partition, and puts the verdicts that come back into the order of the batch. A `PartitionServer` is the worker half:
-//! it owns one partition, takes messages in order and answers each. [`Engine`] and [`Mesh`] only place them on threads:
+//! Two pieces do the work. A [`Port`] is the client half: it routes a batch of keys into messages,
+//! one stream of messages for each partition, and puts the returning verdicts into the order of the
+//! batch. A `PartitionServer` is the worker half: it owns one partition, takes messages in order
+//! and answers each. [`Engine`] and [`Mesh`] only place these pieces on threads:
 //!
 //! ```text
 //!   Engine: ingest threads + workers           Mesh: every thread is both
 //!
-//!   Port --ring--> server 0 (thread)           node 0: Port + server 0 <--rings--> node 1: Port + server 1
-//!        \-ring--> server 1 (thread)           a node that waits for verdicts serves its peers meanwhile
+//!   Port --rings--> server 0 (thread)          node 0: Port + server 0 <-+
+//!        \-rings--> server 1 (thread)                                    | rings
+//!                                              node 1: Port + server 1 <-+
+//!
+//!   the port's thread parks while it waits     a node that waits serves its peers
 //! ```
 //!
-//! **What is promised of the order.** Keys of one port reach every partition in the order of the port, so with one port the verdicts
-//! are those of the undivided filter, for any number of workers. Between independent ports of an [`Engine`] nothing is promised but
-//! that each key is tested and recorded in one step: of two ports that bring the same new key, exactly one hears Fresh. (Both do if the
-//! filter forgets the key in between, and none does if it is a false positive.) The batches of a [`Mesh`] are numbered, and partitions
-//! apply them by number, so its verdicts are those of the undivided filter too.
+//! **Guarantees about order.** Keys of one port reach every partition in the order of the port, so
+//! with one port the verdicts equal those of the undivided filter, for any number of workers.
+//! Independent ports of an [`Engine`] have no common order. The only guarantee between them is that
+//! each key is tested and recorded in one step: if two ports submit the same new key, exactly one
+//! gets Fresh. (Both get it if the filter forgets the key in between, and neither does if the key
+//! is a false positive.) The batches of a [`Mesh`] are numbered, and partitions apply them by
+//! number, so the verdicts of a mesh also equal those of the undivided filter.
+//!
+//! **Numbered batches.** A node sends every batch to every partition, even if the partition owns
+//! none of its keys, and flags the last message. A partition applies batch `n` only once all of
+//! batch `n - 1` is applied:
+//!
+//! ```text
+//!   ring from node 0:  [batch 0, part] [batch 0, last] [batch 3, last] [finish]
+//!   ring from node 1:  [batch 1, last] [batch 2, last] [finish]
+//!   order of the server: 0 0 1 2 3, then every ring is at its finish message
+//! ```
+//!
+//! A message of a later batch stays in its ring, so a node that runs ahead is held back by its full
+//! rings.
 
 mod engine;
 mod link;
@@ -29,7 +49,7 @@ mod server;
 mod shutdown;
 
 pub use engine::{Engine, EngineBuilder};
-pub use mesh::{Mesh, Node};
+pub use mesh::{Mesh, MeshBuilder, Node};
 pub use pinning::{Pinning, pin_thread};
 pub use port::Port;
 pub use shutdown::ShutdownError;

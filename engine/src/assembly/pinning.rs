@@ -1,8 +1,9 @@
-//! Which core a thread runs on.
+//! Assigns threads to cores.
 
 use crate::error::SpecError;
 
-/// Where to run threads: the workers of an engine, or any that a caller starts and [pins](pin_thread), as those of a mesh.
+/// The cores on which threads run: the workers of an engine, or threads that the caller starts and
+/// [pins](pin_thread), such as those of a mesh.
 ///
 /// # Examples
 /// ```
@@ -13,22 +14,25 @@ use crate::error::SpecError;
 /// assert_eq!(Pinning::Unpinned.cores(2).unwrap(), [None, None]);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Pinning {
-    /// Wherever the system puts them.
+    /// The operating system schedules each thread on any core.
     #[default]
     Unpinned,
-    /// Thread `i` on core `i`, counted through the cores that this process may use, and round again if there are more threads. Where the
-    /// system does not say which cores these are, as [`Unpinned`](Self::Unpinned).
+    /// Thread `i` runs on the `i`-th core that this process may use, modulo the number of those
+    /// cores. Equals [`Unpinned`](Self::Unpinned) if the operating system does not report these
+    /// cores.
     Spread,
-    /// Thread `i` on the `i`-th of these cores.
+    /// Thread `i` runs on the `i`-th of these cores, which are numbered as by the operating system.
     Cores(Vec<usize>),
 }
 
 impl Pinning {
-    /// The core of each of `threads` threads.
+    /// The core of each of `threads` threads; `None` for a thread that is not pinned.
     ///
     /// # Errors
-    /// [`SpecError`] if the list is not as long as there are threads, or names a core that this process may not use.
+    /// [`SpecError`] if the number of listed cores is not `threads`, or this process may not use
+    /// one of them.
     pub fn cores(&self, threads: usize) -> Result<Vec<Option<usize>>, SpecError> {
         let usable = usable_cores();
         match self {
@@ -37,15 +41,12 @@ impl Pinning {
             Self::Spread => Ok(usable.into_iter().cycle().take(threads).map(Some).collect()),
             Self::Cores(cores) => {
                 if cores.len() != threads {
-                    let asked = format!("{} cores", cores.len());
-                    return Err(SpecError::new(
-                        "pinning",
-                        asked,
-                        format!("one core for each of {threads} threads"),
-                    ));
+                    let allowed = format!("one core for each of {threads} threads");
+                    return Err(SpecError::new("pinning", format!("{cores:?}"), allowed));
                 }
                 if let Some(core) = cores.iter().find(|core| !usable.contains(core)) {
-                    let allowed = format!("the cores {usable:?} that this process may use");
+                    let allowed =
+                        format!("one of the cores {usable:?}, which this process may use");
                     return Err(SpecError::new("pinning", format!("core {core}"), allowed));
                 }
                 Ok(cores.iter().copied().map(Some).collect())
@@ -54,13 +55,16 @@ impl Pinning {
     }
 }
 
+/// The cores that this process may use, by the operating system's numbers; empty if it does not
+/// report them.
 fn usable_cores() -> Vec<usize> {
     let cores = core_affinity::get_core_ids().unwrap_or_default();
     cores.into_iter().map(|core| core.id).collect()
 }
 
-/// Moves the calling thread to a core, if one is given, as [`Pinning::cores`] chose it; false if the system refused, and the thread runs on
-/// wherever it did.
+/// Pins the calling thread to a core, or does nothing if the core is `None`, as [`Pinning::cores`]
+/// returns it. Returns false if the operating system rejects the core; the thread then runs as
+/// before.
 ///
 /// # Examples
 /// ```
@@ -70,14 +74,14 @@ fn usable_cores() -> Vec<usize> {
 ///     for core in cores {
 ///         scope.spawn(move || {
 ///             if !pin_thread(core) {
-///                 eprintln!("core {core:?} is refused");
+///                 eprintln!("cannot pin to core {core:?}");
 ///             }
 ///         });
 ///     }
 /// });
 /// # Ok::<(), echoless::SpecError>(())
 /// ```
-#[must_use = "the system may refuse"]
+#[must_use = "the operating system may reject the core"]
 pub fn pin_thread(core: Option<usize>) -> bool {
     core.is_none_or(|id| core_affinity::set_for_current(core_affinity::CoreId { id }))
 }
@@ -90,14 +94,14 @@ mod tests {
     fn spread_uses_every_core_before_any_twice() {
         let usable = usable_cores();
         let cores = Pinning::Spread.cores(usable.len() * 2).unwrap();
-        for (core, place) in usable.iter().zip(&cores) {
-            assert_eq!(Some(*core), *place);
+        for (core, assigned) in usable.iter().zip(&cores) {
+            assert_eq!(Some(*core), *assigned);
         }
         assert_eq!(cores[..usable.len()], cores[usable.len()..]);
     }
 
     #[test]
-    fn cores_that_do_not_exist_are_refused() {
+    fn cores_that_do_not_exist_are_rejected() {
         let error = Pinning::Cores(vec![1 << 20]).cores(1).unwrap_err();
         assert_eq!(error.asked, "core 1048576");
     }

@@ -1,4 +1,22 @@
-//! The client half: a batch goes out as messages to the partitions, and its verdicts come back in the order of the batch.
+//! The client half: sends a batch as messages to the partitions, and collects its verdicts in the
+//! order of the batch.
+//!
+//! Several batches can be in flight. Each counts its messages without an answer, and is complete
+//! once it was sent whole and the count is 0. Verdicts are returned in the order of submission, so
+//! a complete batch waits for older ones:
+//!
+//! ```text
+//!   pending:   batch 7 (2 unanswered)   batch 8 (0 unanswered)   batch 9 (being sent)
+//!              oldest = 7               complete, but not oldest
+//!   link 0, sent: [7, 9]      the next answer of a link belongs to the front of its queue
+//!   link 1, sent: [7]
+//! ```
+//!
+//! A port blocks in two places: for room in a ring ([`submit`](Port::submit)), and for answers
+//! ([`drain`](Port::drain)). In both it pops the answers that are there: a request is sent only
+//! while the ring of answers has room for its answer, so answers that are not popped block further
+//! requests. In both it also runs its [`WhileWaiting`], which for a node of a mesh is its own
+//! partition server.
 
 use std::collections::VecDeque;
 
@@ -12,20 +30,22 @@ use crate::partition::Partitioning;
 use crate::transport::{Doorbell, Parker, Wait};
 use crate::verdicts::Verdicts;
 
-/// Where a thread hands in its keys and gets its verdicts. One for each ingest thread: it can be sent to a thread, not shared.
+/// Submits keys and returns their verdicts. Each ingest thread owns one: a port can be sent to a
+/// thread, but not shared.
 ///
-/// Batches are recycled: after the first few, nothing is allocated.
+/// The buffers of batches are reused, so a port stops allocating after the first few batches.
 ///
-/// **When a partition is lost** (its worker panicked, or the engine was shut down) every later batch is refused, whichever partitions its
-/// keys belong to. The verdicts of earlier batches come first, as far as they were answered in all partitions; after them comes [`Disconnected`],
-/// again and again. [`poll`](Self::poll) and [`drain`](Self::drain) look only at what is in flight: while nothing is, and no call has said
-/// `Disconnected` yet, they say `false`.
+/// **When a partition is lost** (its worker panicked, or the engine was shut down), every later
+/// batch is rejected, including batches without keys of that partition. The verdicts of earlier
+/// batches are returned first, as far as all partitions answered them. After them, every call
+/// returns [`Disconnected`]. [`poll`](Self::poll) and [`drain`](Self::drain) check only batches in
+/// flight: while there are none and no call has returned `Disconnected` yet, they return `false`.
 ///
 /// # Examples
 /// ```
 /// use echoless::{Engine, FingerprintSpec, KeyHasher, Verdicts};
 /// let halves = FingerprintSpec::new(1 << 20).build_partitions(2)?;
-/// let (engine, mut ports) = Engine::builder(halves).ports(1).start()?;
+/// let (engine, mut ports) = Engine::builder(halves).ports(1).build()?;
 /// let hasher = KeyHasher::seeded(0);
 /// let keys = [b"a", b"b", b"a"].map(|key| hasher.hash(key));
 /// let mut verdicts = Verdicts::new();
@@ -41,35 +61,36 @@ pub struct Port {
     links: Vec<PortLink>,
     parker: Parker,
     wait: Wait,
-    /// Batches that are not complete, or complete and not polled; oldest first.
+    /// Batches in flight: incomplete, or complete and not yet returned. Oldest first.
     pending: VecDeque<Batch>,
-    /// The number of the oldest pending batch, counted by this port.
+    /// The number of the front of `pending`, by this port's own count of batches.
     oldest: u64,
     free: Vec<Batch>,
-    /// What ended this port: there are batches that will never be complete.
+    /// The first error. It ends the port, because some batch can never be complete.
     lost: Option<Disconnected>,
 }
 
 #[derive(Debug, Default)]
 struct Batch {
     verdicts: Verdicts,
-    /// For each link, where the answers belong.
+    /// For each link, the keys of the batch that it owns.
     selections: Vec<Selection>,
-    /// Messages without answer, and one more until all are sent: a batch that got stuck on the way is never complete.
+    /// Messages without an answer, plus one until the whole batch is sent. So a batch of which
+    /// sending failed never counts as complete.
     unanswered: usize,
-    /// Not all of it could be sent.
+    /// Sending failed; the rest will not be sent.
     partially_sent: bool,
 }
 
-/// What a thread does while its port waits.
+/// The work that a thread does while its port blocks.
 pub(super) trait WhileWaiting {
-    /// Does some work; false if there is none.
+    /// Does some work. Returns false if there was none.
     fn work(&mut self) -> Result<bool, Disconnected>;
-    /// Whether there is work.
+    /// Whether [`work`](Self::work) would work or return an error.
     fn has_work(&self) -> bool;
 }
 
-/// Nothing to do but wait.
+/// No work: the thread parks while its port blocks.
 pub(super) struct Idle;
 
 impl WhileWaiting for Idle {
@@ -82,20 +103,20 @@ impl WhileWaiting for Idle {
     }
 }
 
-/// How a batch stands in the order of batches.
+/// Whether a batch has a place in the order of all batches.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum BatchNumber {
-    /// It has no number: partial messages are sent where there is something in them.
+    /// The batch of an engine. Only partitions that own some of its keys get messages.
     Unnumbered,
-    /// It has this number: every partition hears of it and of its end.
+    /// The batch of a mesh, with its number. Every partition gets a message that ends it.
     Number(u64),
 }
 
 impl Batch {
-    /// Enters the answer to the next message of a link.
-    fn enter(&mut self, kernel: DetectedKernel, owner: usize, answer: u64) {
+    /// Deposits the answer to the next message of a link into the verdicts.
+    fn deposit(&mut self, kernel: DetectedKernel, owner: usize, answer: u64) {
         self.unanswered -= 1;
-        self.selections[owner].enter(kernel, answer, self.verdicts.words_mut());
+        self.selections[owner].deposit(kernel, answer, self.verdicts.words_mut());
     }
 }
 
@@ -118,12 +139,15 @@ impl Port {
         }
     }
 
-    /// Hands in a batch; its verdicts come from [`poll`](Self::poll) or [`drain`](Self::drain). Waits where the partitions cannot keep up.
+    /// Submits a batch, whose verdicts [`poll`](Self::poll) or [`drain`](Self::drain) returns
+    /// later. Blocks while the rings to the partitions are full.
     ///
-    /// Verdicts are kept until they are taken, however many there are: a caller that only submits fills the memory.
+    /// The number of batches in flight is unlimited, so a caller that only submits runs out of
+    /// memory.
     ///
     /// # Errors
-    /// [`Disconnected`] if the owner of any partition is gone; then some of the keys may have been recorded. No later batch is taken.
+    /// [`Disconnected`] if the owner of any partition is gone. Some of the keys may have been
+    /// recorded. All later batches are rejected.
     ///
     /// # Panics
     /// If the batch has 2^32 keys or more.
@@ -131,24 +155,26 @@ impl Port {
         self.submit_while_serving(BatchNumber::Unnumbered, keys, &mut Idle)
     }
 
-    /// The verdicts of the oldest batch that was submitted and not polled, if they are complete; true if they were. False if they are not
-    /// yet, or nothing is [in flight](Self::in_flight).
+    /// Writes the verdicts of the oldest batch [in flight](Self::in_flight) to `verdicts` and
+    /// returns true, if they are complete. Returns false if they are not complete yet, or no batch
+    /// is in flight.
     ///
     /// # Errors
-    /// [`Disconnected`] if the owner of a partition is gone and they will never be.
+    /// [`Disconnected`] if the owner of a partition is gone and they will never be complete.
     pub fn poll(&mut self, verdicts: &mut Verdicts) -> Result<bool, Disconnected> {
         let collected = self.collect();
         if self.take_complete(verdicts) {
             return Ok(true);
         }
-        // A partition that is gone does not matter to a batch whose other answers are still on their way.
+        // A lost partition is no error yet for a batch that it has answered, while the other
+        // partitions may still answer.
         match collected {
             Err(Disconnected::Partition(_)) if !self.oldest_cannot_complete() => Ok(false),
             collected => collected.map(|()| false),
         }
     }
 
-    /// Whether the oldest batch waits for an answer that can never come.
+    /// Whether the oldest batch lacks an answer that can never arrive.
     fn oldest_cannot_complete(&self) -> bool {
         self.pending
             .front()
@@ -159,13 +185,14 @@ impl Port {
                 .any(|link| link.will_not_answer(self.oldest))
     }
 
-    /// How many batches were submitted and not polled.
+    /// How many batches were submitted and their verdicts not yet returned.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.pending.len()
     }
 
-    /// Waits for the verdicts of the oldest batch that was submitted and not polled; false if there is none.
+    /// Blocks until the verdicts of the oldest batch in flight are complete, writes them to
+    /// `verdicts` and returns true. Returns false if no batch is in flight.
     ///
     /// # Errors
     /// [`Disconnected`] if the owner of a partition is gone and they will never be complete.
@@ -173,13 +200,14 @@ impl Port {
         self.drain_while_serving(verdicts, &mut Idle)
     }
 
-    /// Hands in a batch and waits for its verdicts.
+    /// Submits a batch and blocks until its verdicts are complete.
     ///
     /// # Errors
-    /// [`Disconnected`] if the owner of a partition is gone; then some of the keys may have been recorded.
+    /// [`Disconnected`] if the owner of a partition is gone. Some of the keys may have been
+    /// recorded.
     ///
     /// # Panics
-    /// If batches are in flight: their verdicts come first. Or if the batch has 2^32 keys or more.
+    /// If other batches are in flight, or the batch has 2^32 keys or more.
     pub fn observe(
         &mut self,
         keys: &[KeyHash],
@@ -190,15 +218,15 @@ impl Port {
         self.drain(verdicts).map(|_| ())
     }
 
-    /// Makes sure that the next verdicts are those of the next batch.
+    /// Checks that the next verdicts will be those of the next batch.
     ///
     /// # Errors
-    /// [`Disconnected`] if there will be none.
+    /// [`Disconnected`] if an earlier call found an owner gone.
     ///
     /// # Panics
     /// If batches are in flight.
     pub(super) fn check_idle(&self) -> Result<(), Disconnected> {
-        self.check_whole()?;
+        self.check_connected()?;
         assert_eq!(
             self.in_flight(),
             0,
@@ -207,8 +235,8 @@ impl Port {
         Ok(())
     }
 
-    /// That nothing is known to be lost.
-    pub(super) fn check_whole(&self) -> Result<(), Disconnected> {
+    /// Returns the error that ended this port, if one did.
+    pub(super) fn check_connected(&self) -> Result<(), Disconnected> {
         self.lost.map_or(Ok(()), Err)
     }
 
@@ -216,26 +244,29 @@ impl Port {
         &mut self,
         number: BatchNumber,
         keys: &[KeyHash],
-        meanwhile: &mut impl WhileWaiting,
+        while_waiting: &mut impl WhileWaiting,
     ) -> Result<(), Disconnected> {
         assert!(
             u32::try_from(keys.len()).is_ok(),
             "a batch of {} keys",
             keys.len()
         );
-        self.check_whole()?;
-        // Also of a partition that has none of these keys: no later batch is taken.
+        self.check_connected()?;
+        // Checks all partitions, including those without keys of this batch: a port with a lost
+        // partition rejects every batch.
         if let Some(owner) = self.links.iter().position(PortLink::is_closed) {
             return Err(self.mark_lost(owner));
         }
         let mut batch = self.free.pop().unwrap_or_default();
         batch.verdicts.reset(keys.len());
+        // The extra one is taken off below, once the whole batch is sent. Without it, a batch whose
+        // first messages are answered while the others are being sent would count as complete.
         batch.unanswered = 1;
         batch.partially_sent = false;
         self.router.route(keys, &mut batch.selections);
         self.pending.push_back(batch);
         for owner in 0..self.links.len() {
-            let sent = self.send_keys(owner, number, meanwhile);
+            let sent = self.send_keys(owner, number, while_waiting);
             if sent.is_err()
                 && let Some(batch) = self.pending.back_mut()
             {
@@ -249,12 +280,13 @@ impl Port {
         Ok(())
     }
 
-    /// Sends the keys of one partition, in messages.
+    /// Sends the keys of the last pending batch that one partition owns, in messages of up to
+    /// [`MESSAGE_KEYS`] keys.
     fn send_keys(
         &mut self,
         owner: usize,
         number: BatchNumber,
-        meanwhile: &mut impl WhileWaiting,
+        while_waiting: &mut impl WhileWaiting,
     ) -> Result<(), Disconnected> {
         let count = self.router.keys_of(owner).len();
         let (number, last) = match number {
@@ -267,16 +299,17 @@ impl Port {
         loop {
             let end = count.min(first + MESSAGE_KEYS);
             let kind = if end == count { last } else { Kind::Part };
-            self.wait_for_room(owner, meanwhile)?;
+            self.wait_for_room(owner, while_waiting)?;
             let keys = &self.router.keys_of(owner)[first..end];
             self.links[owner]
-                .ask(number, kind, keys, batch)
+                .request(number, kind, keys, batch)
                 .map_err(|LinkClosed| self.mark_lost(owner))?;
             if let Some(batch) = self.pending.back_mut() {
                 batch.unanswered += 1;
             }
             first = end;
             if end == count {
+                // One wake for all messages of the batch to this partition.
                 self.links[owner].notify();
                 return Ok(());
             }
@@ -286,33 +319,37 @@ impl Port {
     pub(super) fn drain_while_serving(
         &mut self,
         verdicts: &mut Verdicts,
-        meanwhile: &mut impl WhileWaiting,
+        while_waiting: &mut impl WhileWaiting,
     ) -> Result<bool, Disconnected> {
         while !self.pending.is_empty() {
             if self.poll(verdicts)? {
                 return Ok(true);
             }
-            if !self.work(meanwhile)? {
-                self.wait_for_answers(meanwhile, |_| false);
+            // Park only if a whole round found neither an answer nor work.
+            if !self.work(while_waiting)? {
+                self.wait_for_answers(while_waiting, |_| false);
             }
         }
-        self.check_whole().map(|()| false)
+        self.check_connected().map(|()| false)
     }
 
-    /// Does some work meanwhile; false if there is none.
-    pub(super) fn work(&mut self, meanwhile: &mut impl WhileWaiting) -> Result<bool, Disconnected> {
-        let worked = meanwhile.work();
+    /// Does some work; returns false if there was none. Keeps an error for all later calls.
+    pub(super) fn work(
+        &mut self,
+        while_waiting: &mut impl WhileWaiting,
+    ) -> Result<bool, Disconnected> {
+        let worked = while_waiting.work();
         self.lost = self.lost.or(worked.err());
         worked
     }
 
-    /// Says to every partition that nothing more will come.
+    /// Sends every partition the message that this port finishes.
     pub(super) fn send_finish(
         &mut self,
-        meanwhile: &mut impl WhileWaiting,
+        while_waiting: &mut impl WhileWaiting,
     ) -> Result<(), Disconnected> {
         for owner in 0..self.links.len() {
-            self.wait_for_room(owner, meanwhile)?;
+            self.wait_for_room(owner, while_waiting)?;
             self.links[owner]
                 .send(0, Kind::Finish, &[])
                 .map_err(|LinkClosed| self.mark_lost(owner))?;
@@ -321,15 +358,16 @@ impl Port {
         Ok(())
     }
 
-    /// Sleeps until an answer comes, there is work, or the condition holds.
+    /// Parks until an answer arrives, there is work, or the condition holds. Each of them becomes
+    /// true only in a thread that then wakes this port's doorbell, or in this thread.
     pub(super) fn wait_for_answers(
         &mut self,
-        meanwhile: &impl WhileWaiting,
+        while_waiting: &impl WhileWaiting,
         mut condition: impl FnMut(&[PortLink]) -> bool,
     ) {
         let Self { parker, links, .. } = self;
         parker.wait_until(self.wait, || {
-            meanwhile.has_work() || links.iter().any(PortLink::has_answer) || condition(links)
+            while_waiting.has_work() || links.iter().any(PortLink::has_answer) || condition(links)
         });
     }
 
@@ -341,47 +379,54 @@ impl Port {
         self.parker.doorbell()
     }
 
-    /// Waits until a message can be sent and its answer be taken, or the link is closed.
+    /// Blocks until a request and its answer have room, or the link is closed.
     fn wait_for_room(
         &mut self,
         owner: usize,
-        meanwhile: &mut impl WhileWaiting,
+        while_waiting: &mut impl WhileWaiting,
     ) -> Result<(), Disconnected> {
         if self.links[owner].has_room() {
             return Ok(());
         }
-        // Nobody makes room who does not know of what there is to do.
+        // Wake the peer first: it may be parked beside messages that were enqueued without a wake,
+        // and then never frees a slot.
         self.links[owner].notify();
         while !self.links[owner].has_room() {
             self.collect()?;
-            if !self.work(meanwhile)? {
-                self.wait_for_answers(meanwhile, |links| links[owner].has_room());
+            if !self.work(while_waiting)? {
+                self.wait_for_answers(while_waiting, |links| links[owner].has_room());
             }
         }
         Ok(())
     }
 
-    /// Notes that the owner of a partition is gone.
+    /// Records that the owner of a partition is gone, unless an earlier error is recorded.
     fn mark_lost(&mut self, owner: usize) -> Disconnected {
         let lost = Disconnected::Partition(owner);
         self.lost = self.lost.or(Some(lost));
         lost
     }
 
-    /// Takes the answers that are there, so that the partitions have room for more; also those of the others if one is lost.
+    /// Pops the answers of all links, which frees slots for the servers, and deposits them in their
+    /// batches. A lost link does not keep it from the others.
+    ///
+    /// # Errors
+    /// If an owner is gone, now or in an earlier call.
     pub(super) fn collect(&mut self) -> Result<(), Disconnected> {
         let (pending, oldest, kernel) = (&mut self.pending, self.oldest, self.router.kernel());
         for (owner, link) in self.links.iter_mut().enumerate() {
             let taken = link.take_answers(|batch, answer| {
-                pending[(batch - oldest) as usize].enter(kernel, owner, answer);
+                pending[(batch - oldest) as usize].deposit(kernel, owner, answer);
             });
             if taken.is_err() {
                 self.lost = self.lost.or(Some(Disconnected::Partition(owner)));
             }
         }
-        self.check_whole()
+        self.check_connected()
     }
 
+    /// Returns the verdicts of the oldest batch if they are complete, and swaps its buffer for the
+    /// caller's.
     fn take_complete(&mut self, verdicts: &mut Verdicts) -> bool {
         if self
             .pending

@@ -1,55 +1,70 @@
-//! The rings between ports and partitions: how deep they are, how both sides wait, and the wiring.
+//! Builds the rings between ports and partition servers: their depth, their doorbells, and how both
+//! sides wait.
 
 use super::link::PortLink;
 use super::message::{MESSAGE_KEYS, Request};
 use super::server::ServerLink;
-use crate::error::BuildError;
+use crate::error::{BuildError, SpecError};
 use crate::memory::check_available;
 use crate::transport::{Parker, Wait, ring};
 
-/// The most messages in a ring, unless asked otherwise: 8 Ki keys on their way to each partition.
-const DEEPEST: usize = 8192 / MESSAGE_KEYS;
+/// The default depth of a ring in messages while there are few threads: 8 Ki keys in flight to each
+/// partition.
+const MAX_DEFAULT_DEPTH: usize = 8192 / MESSAGE_KEYS;
 
-/// The fewest, unless asked otherwise: with less, a batch of some hundred keys for each partition stops on its way.
-const SHALLOWEST: usize = 4;
+/// The lower limit of the default depth in messages: in a shallower ring, a batch with some hundred
+/// keys for each partition blocks half-sent.
+const MIN_DEFAULT_DEPTH: usize = 4;
 
-/// How rings are set up.
+/// The options of all rings of an engine or a mesh.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Rings {
-    /// The messages in each; from the number of threads if not given.
+pub(super) struct RingOptions {
+    /// Messages in each ring; derived from the number of threads if `None`.
     pub(super) depth: Option<usize>,
-    /// How the threads wait; from the numbers of threads and cores if not given.
+    /// How threads wait; derived from the numbers of threads and cores if `None`.
     pub(super) wait: Option<Wait>,
 }
 
-/// The links of each port, and the links of each server.
+/// The links of each port, indexed by server, and the links of each server, indexed by port.
 pub(super) type Connections = (Vec<Vec<PortLink>>, Vec<Vec<ServerLink>>);
 
-impl Rings {
-    /// How each of so many threads waits.
+impl RingOptions {
+    /// How each of `threads` threads waits.
     pub(super) fn wait_among(self, threads: usize) -> Wait {
         self.wait.unwrap_or_else(|| Wait::auto(threads))
     }
 
-    /// How many messages fit in a ring. There is one for each pair, so unless asked otherwise they are the shallower the more there are: all
-    /// rings of a thread together hold no more than sixteen of the deepest do, until there are so many that each is at the least.
+    /// The depth of each ring in messages.
+    ///
+    /// There are rings for every pair of port and server, so the default depth falls as their
+    /// number grows: all rings of a thread together hold at most as much as 16 rings of the
+    /// greatest default depth, until each ring is at the lower limit.
     fn depth_among(self, ports: usize, servers: usize) -> usize {
-        let share = (8 * DEEPEST / ports.max(servers).max(1)).next_power_of_two();
-        self.depth.unwrap_or(share.clamp(SHALLOWEST, DEEPEST))
+        // Rounding up at most doubles the depth, so 8 becomes at most 16.
+        let fair = (8 * MAX_DEFAULT_DEPTH / ports.max(servers).max(1)).next_power_of_two();
+        self.depth
+            .unwrap_or(fair.clamp(MIN_DEFAULT_DEPTH, MAX_DEFAULT_DEPTH))
     }
 
-    /// Two rings between each port and each server, whose ends ring the parker at the other side.
+    /// Two rings between each port and each server. Each end wakes the parker of the thread at the
+    /// other end.
     ///
     /// # Errors
-    /// [`BuildError`] if the depth is no power of two, or the machine has not the memory for all of them.
+    /// [`BuildError`] if the depth is not a power of two, or the machine lacks the memory for all
+    /// rings.
     pub(super) fn connect(
         self,
         ports: &[Parker],
         servers: &[Parker],
     ) -> Result<Connections, BuildError> {
         let depth = self.depth_among(ports.len(), servers.len());
-        // A model's rings are tiny, and it makes them some million times.
-        if depth.is_power_of_two() && cfg!(not(loom)) {
+        if !depth.is_power_of_two() {
+            let expected = "a power of two";
+            return Err(SpecError::new("ring_depth", depth.to_string(), expected).into());
+        }
+        // Skipped under loom: the rings of a model are tiny, and a model builds them millions of
+        // times.
+        if cfg!(not(loom)) {
             let pair = ring::bytes::<Request>(depth).saturating_add(ring::bytes::<u64>(depth));
             check_available(pair.saturating_mul(ports.len() as u64 * servers.len() as u64))?;
         }
@@ -78,8 +93,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_memory_of_a_thread_does_not_grow_with_their_number() {
-        let depth = |threads| Rings::default().depth_among(threads, threads);
+    fn the_rings_of_a_thread_keep_their_memory_as_threads_are_added() {
+        let depth = |threads| RingOptions::default().depth_among(threads, threads);
         for threads in 1..=9 {
             assert_eq!(depth(threads), 128);
         }
@@ -88,17 +103,17 @@ mod tests {
             assert!(depth(threads).is_power_of_two());
             assert!(threads * depth(threads) <= 2048, "{threads} threads");
         }
-        let asked = Rings {
+        let explicit = RingOptions {
             depth: Some(2),
             wait: None,
         };
-        assert_eq!(asked.depth_among(1, 1), 2);
-        assert_eq!(Rings::default().depth_among(1, 64), depth(64));
+        assert_eq!(explicit.depth_among(1, 1), 2);
+        assert_eq!(RingOptions::default().depth_among(1, 64), depth(64));
     }
 
     #[test]
-    fn rings_that_the_machine_has_no_memory_for_are_refused_before_they_are_made() {
-        let deep = Rings {
+    fn rings_larger_than_the_memory_are_rejected_before_they_are_allocated() {
+        let deep = RingOptions {
             depth: Some(1 << 40),
             wait: None,
         };

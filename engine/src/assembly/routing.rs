@@ -1,6 +1,17 @@
-//! Sorts the keys of a batch by the partitions that own them, and puts the answers of the partitions back in the order of the batch.
+//! Routes the keys of a batch to the partitions that own them, and puts the answers of the
+//! partitions back into the order of the batch.
 //!
-//! Where a key went is one bit: for each partition and each 64 keys of the batch there is a word that says which of them it owns.
+//! The way back needs one bit for each key and partition: a mask word for each 64 keys of the
+//! batch. In the drawing, partition 1 owns four of eight keys, and its answer has a bit for each of
+//! the four:
+//!
+//! ```text
+//!   batch                  k0 k1 k2 k3 k4 k5 k6 k7
+//!   mask of partition 1     0  1  1  0  1  0  0  1
+//!   route (compress)       [k1 k2 k4 k7]               the message, in the order of the batch
+//!   answer                  1  0  1  0                 k1 and k4 are duplicates
+//!   deposit (expand)        0  1  0  0  1  0  0  0     OR-ed into the verdicts of the batch
+//! ```
 
 use crate::hash::KeyHash;
 #[cfg(target_arch = "x86_64")]
@@ -12,139 +23,143 @@ use crate::partition::Partitioning;
 
 use super::message::MESSAGE_KEYS;
 
-/// Up to how many partitions are told apart by comparing every key with every border: no step waits for another, which pays while there
-/// are few borders.
-const FEW: usize = 8;
+/// Up to this many partitions, each key is compared with the bounds of every partition. The
+/// comparisons of different keys are independent of each other, which pays off while there are few
+/// bounds. Beyond it, the partition of each key is computed by [`Partitioning::partition_of`].
+const MAX_COMPARED_PARTITIONS: usize = 8;
 
-/// The keys of one batch by owner; the memory is kept from batch to batch.
+/// Sorts the keys of one batch by owner. Its buffers are reused from batch to batch.
 #[derive(Debug)]
 pub(super) struct Router {
     partitioning: Partitioning,
     kernel: DetectedKernel,
-    shares: Vec<Share>,
+    buffers: Vec<KeyBuffer>,
 }
 
 /// The keys of a batch that one partition owns, in the order of the batch.
 #[derive(Debug, Clone, Default)]
-struct Share {
-    /// With room behind them for a group to be stored whole.
+struct KeyBuffer {
+    /// Valid up to `count`. Behind it are keys of earlier batches and, in `route_by_comparison`,
+    /// space for a whole group to be stored.
     keys: Vec<KeyHash>,
     count: usize,
 }
 
-/// Which keys of a batch went to one partition, and how far its answers have come.
+/// Which keys of a batch one partition owns, and how many of them are answered.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Selection {
-    /// For each 64 keys of the batch, those that went there.
-    owned: Vec<u64>,
-    /// The word of the next key without answer.
+    /// A word for each 64 keys of the batch; bit `i` is set if the partition owns key `i` of them.
+    mask: Vec<u64>,
+    /// The index in `mask` of the next key without an answer.
     word: usize,
-    /// What is without answer in that word.
-    rest: u64,
+    /// The bits of `mask[word]` without an answer.
+    unanswered: u64,
 }
 
 impl Router {
     pub(super) fn new(partitioning: Partitioning) -> Self {
         Self {
             kernel: DetectedKernel::best(),
-            shares: vec![Share::default(); partitioning.count()],
+            buffers: vec![KeyBuffer::default(); partitioning.count()],
             partitioning,
         }
     }
 
-    /// Sorts the keys of a batch.
+    /// Sorts the keys of a batch by owner, and resets `selections` to one for each partition.
     pub(super) fn route(&mut self, keys: &[KeyHash], selections: &mut Vec<Selection>) {
-        selections.resize_with(self.shares.len(), Selection::default);
-        for (share, selections) in self.shares.iter_mut().zip(&mut *selections) {
-            share.count = 0;
-            selections.owned.clear();
-            selections.owned.resize(keys.len().div_ceil(64), 0);
+        selections.resize_with(self.buffers.len(), Selection::default);
+        for (buffer, selection) in self.buffers.iter_mut().zip(&mut *selections) {
+            buffer.count = 0;
+            selection.mask.clear();
+            selection.mask.resize(keys.len().div_ceil(64), 0);
         }
-        if let ([only], [selections]) = (&mut self.shares[..], &mut selections[..]) {
+        if let ([only], [selection]) = (&mut self.buffers[..], &mut selections[..]) {
             only.keys.clear();
             only.keys.extend_from_slice(keys);
             only.count = keys.len();
-            selections.owned.fill(u64::MAX);
-            if let Some(last) = selections.owned.last_mut() {
+            selection.mask.fill(u64::MAX);
+            if let Some(last) = selection.mask.last_mut() {
                 *last >>= keys.len().wrapping_neg() % 64;
             }
-        } else if self.shares.len() <= FEW {
-            self.route_by_borders(keys, selections);
+        } else if self.buffers.len() <= MAX_COMPARED_PARTITIONS {
+            self.route_by_comparison(keys, selections);
         } else {
             self.route_by_division(keys, selections);
         }
-        for selections in selections {
-            selections.word = 0;
-            selections.rest = selections.owned.first().copied().unwrap_or(0);
+        for selection in selections {
+            selection.word = 0;
+            selection.unanswered = selection.mask.first().copied().unwrap_or(0);
         }
     }
 
-    /// What it runs on.
     pub(super) const fn kernel(&self) -> DetectedKernel {
         self.kernel
     }
 
-    /// The keys of a partition.
+    /// The keys of the last routed batch that a partition owns.
     pub(super) fn keys_of(&self, owner: usize) -> &[KeyHash] {
-        let share = &self.shares[owner];
-        &share.keys[..share.count]
+        let buffer = &self.buffers[owner];
+        &buffer.keys[..buffer.count]
     }
 
-    /// One partition after the other picks its own out of each few keys.
-    fn route_by_borders(&mut self, keys: &[KeyHash], selections: &mut [Selection]) {
-        for share in &mut self.shares {
-            // Room for all keys, so that the loop has no growing in it. Only ever longer: what is left of earlier batches is behind the count.
-            if share.keys.len() < keys.len() + GROUP {
-                share.keys.resize(keys.len() + GROUP, KeyHash(0));
+    /// Goes through the batch once for each partition, and picks the keys between its bounds from
+    /// each group of 8.
+    fn route_by_comparison(&mut self, keys: &[KeyHash], selections: &mut [Selection]) {
+        for buffer in &mut self.buffers {
+            // Space for all keys and one group, so that the loop stores whole groups without a
+            // check. Buffers never shrink: keys of earlier batches stay behind `count`.
+            if buffer.keys.len() < keys.len() + GROUP {
+                buffer.keys.resize(keys.len() + GROUP, KeyHash(0));
             }
         }
         #[cfg(target_arch = "x86_64")]
         if let Some(ops) = Avx512::new(self.kernel) {
-            return self.kernel.run(self.by_borders(ops, keys, selections));
+            return self.kernel.run(self.comparison(ops, keys, selections));
         }
-        self.kernel.run(self.by_borders(Scalar, keys, selections));
+        self.kernel.run(self.comparison(Scalar, keys, selections));
     }
 
-    fn by_borders<'a, O>(
+    fn comparison<'a, O>(
         &'a mut self,
         ops: O,
         keys: &'a [KeyHash],
         selections: &'a mut [Selection],
-    ) -> ByBorders<'a, O> {
-        ByBorders {
+    ) -> RouteByComparison<'a, O> {
+        RouteByComparison {
             ops,
             starts: self.partitioning.starts(),
             keys,
-            shares: &mut self.shares,
+            buffers: &mut self.buffers,
             selections,
         }
     }
 
-    /// Each key finds its partition.
+    /// Goes through the batch once, and computes the partition of each key.
     fn route_by_division(&mut self, keys: &[KeyHash], selections: &mut [Selection]) {
         for (index, key) in keys.iter().enumerate() {
             let owner = self.partitioning.partition_of(*key);
-            let share = &mut self.shares[owner];
-            // Room for what comes only, for many partitions with room for all keys would be much memory.
-            match share.keys.get_mut(share.count) {
+            let buffer = &mut self.buffers[owner];
+            // Buffers grow with their keys: space for the whole batch in each of many buffers would
+            // waste memory.
+            match buffer.keys.get_mut(buffer.count) {
                 Some(slot) => *slot = *key,
-                None => share.keys.push(*key),
+                None => buffer.keys.push(*key),
             }
-            share.count += 1;
-            selections[owner].owned[index / 64] |= 1 << (index % 64);
+            buffer.count += 1;
+            selections[owner].mask[index / 64] |= 1 << (index % 64);
         }
     }
 }
 
-struct ByBorders<'a, O> {
+struct RouteByComparison<'a, O> {
     ops: O,
     starts: &'a [u64],
     keys: &'a [KeyHash],
-    shares: &'a mut [Share],
+    buffers: &'a mut [KeyBuffer],
     selections: &'a mut [Selection],
 }
 
-impl<O: SelectOps> HotLoop for ByBorders<'_, O> {
+impl<O: SelectOps> HotLoop for RouteByComparison<'_, O> {
     type Output = ();
 
     #[inline(always)]
@@ -153,21 +168,28 @@ impl<O: SelectOps> HotLoop for ByBorders<'_, O> {
             ops,
             starts,
             keys,
-            shares,
+            buffers,
             selections,
         } = self;
-        for (owner, (share, selections)) in shares.iter_mut().zip(selections).enumerate() {
+        for (owner, (buffer, selection)) in buffers.iter_mut().zip(selections).enumerate() {
+            // The last partition has no end: its keys reach up to `u64::MAX`.
             let (start, end) = (starts[owner], starts.get(owner + 1).copied());
             let owned = |keys: &[KeyHash; GROUP]| {
                 let beyond = end.map_or(0, |end| ops.at_least(keys, end));
                 ops.at_least(keys, start) & !beyond
             };
             let mut count = 0;
+            // Stores a whole group, but counts only the owned keys, which `pick` moves to the
+            // front; the next group overwrites the others:
+            //
+            //   group, own    k0 k1 k2 k3 k4 k5 k6 k7    0b10010110
+            //   stored        k1 k2 k4 k7  -  -  -  -
+            //   next group                ^ stored from here
             let mut take = |keys: &[KeyHash; GROUP], own: u8| {
-                share.keys[count..count + GROUP].copy_from_slice(&ops.pick(keys, own));
+                buffer.keys[count..count + GROUP].copy_from_slice(&ops.pick(keys, own));
                 count += own.count_ones() as usize;
             };
-            for (block, word) in keys.chunks(64).zip(&mut selections.owned) {
+            for (block, word) in keys.chunks(64).zip(&mut selection.mask) {
                 let (groups, rest) = block.as_chunks::<GROUP>();
                 for (group, keys) in groups.iter().enumerate() {
                     let own = owned(keys);
@@ -175,6 +197,7 @@ impl<O: SelectOps> HotLoop for ByBorders<'_, O> {
                     *word |= u64::from(own) << (group * GROUP);
                 }
                 if !rest.is_empty() {
+                    // Padded with hash 0, which partition 0 owns; the mask drops the padding again.
                     let mut last = [KeyHash(0); GROUP];
                     last[..rest.len()].copy_from_slice(rest);
                     let own = owned(&last) & !(u8::MAX << rest.len());
@@ -182,26 +205,27 @@ impl<O: SelectOps> HotLoop for ByBorders<'_, O> {
                     *word |= u64::from(own) << (groups.len() * GROUP);
                 }
             }
-            share.count = count;
+            buffer.count = count;
         }
     }
 }
 
 impl Selection {
-    /// Enters the answer to the next message, one bit for each of its keys, in the verdicts of the batch.
-    pub(super) fn enter(&mut self, kernel: DetectedKernel, answer: u64, verdicts: &mut [u64]) {
+    /// Deposits the answer to the next message, one bit for each of its keys, into the verdicts of
+    /// the batch.
+    pub(super) fn deposit(&mut self, kernel: DetectedKernel, answer: u64, verdicts: &mut [u64]) {
         #[cfg(target_arch = "x86_64")]
         if let Some(ops) = Avx512::new(kernel) {
             return kernel.run(DepositAnswer {
                 ops,
-                selections: self,
+                selection: self,
                 answer,
                 verdicts,
             });
         }
         kernel.run(DepositAnswer {
             ops: Scalar,
-            selections: self,
+            selection: self,
             answer,
             verdicts,
         });
@@ -210,7 +234,7 @@ impl Selection {
 
 struct DepositAnswer<'a, O> {
     ops: O,
-    selections: &'a mut Selection,
+    selection: &'a mut Selection,
     answer: u64,
     verdicts: &'a mut [u64],
 }
@@ -222,24 +246,28 @@ impl<O: SelectOps> HotLoop for DepositAnswer<'_, O> {
     fn run(self) {
         let Self {
             ops,
-            selections,
+            selection,
             mut answer,
             verdicts,
         } = self;
+        // Every message but the last of a batch is full, so the answer covers the next
+        // `MESSAGE_KEYS` owned keys, or all that are left.
         let mut left = MESSAGE_KEYS as u32;
         while left > 0
-            && let Some(verdicts) = verdicts.get_mut(selections.word)
+            && let Some(verdicts) = verdicts.get_mut(selection.word)
         {
-            let here = selections.rest.count_ones();
-            *verdicts |= ops.deposit(answer, selections.rest);
+            let here = selection.unanswered.count_ones();
+            *verdicts |= ops.deposit(answer, selection.unanswered);
             if here > left {
-                selections.rest &= !ops.deposit(u64::MAX >> (64 - left), selections.rest);
+                // The message ends within this word: drop its `left` lowest keys from the word.
+                selection.unanswered &= !ops.deposit(u64::MAX >> (64 - left), selection.unanswered);
                 return;
             }
             left -= here;
+            // A full word consumes all 64 bits, and a shift by 64 would overflow.
             answer = answer.checked_shr(here).unwrap_or(0);
-            selections.word += 1;
-            selections.rest = selections.owned.get(selections.word).copied().unwrap_or(0);
+            selection.word += 1;
+            selection.unanswered = selection.mask.get(selection.word).copied().unwrap_or(0);
         }
     }
 }
@@ -252,7 +280,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn keys_go_to_their_owners_in_order_and_answers_come_back_to_their_places(
+        fn keys_reach_their_owners_in_order_and_answers_return_to_their_positions(
             hashes in prop::collection::vec(any::<u64>(), 0..600),
             second in prop::collection::vec(any::<u64>(), 0..600),
             lines in 20u64..1000,
@@ -261,18 +289,18 @@ mod tests {
             let partitioning = Partitioning::new(lines, count).unwrap();
             let mut router = Router::new(partitioning.clone());
             let mut selections = Vec::new();
-            // The second batch runs in the memory of the first.
+            // The second batch reuses the buffers of the first.
             for hashes in [hashes, second] {
                 let keys: Vec<KeyHash> = hashes.into_iter().map(KeyHash).collect();
                 router.route(&keys, &mut selections);
                 let mut verdicts = vec![0; keys.len().div_ceil(64)];
-                for (owner, selections) in selections.iter_mut().enumerate() {
+                for (owner, selection) in selections.iter_mut().enumerate() {
                     let expected: Vec<KeyHash> =
                         keys.iter().copied().filter(|key| partitioning.partition_of(*key) == owner).collect();
                     prop_assert_eq!(router.keys_of(owner), &expected[..]);
                     for message in expected.chunks(MESSAGE_KEYS) {
                         let answer = message.iter().rev().fold(0, |bits, key| bits << 1 | key.0 & 1);
-                        selections.enter(router.kernel, answer, &mut verdicts);
+                        selection.deposit(router.kernel, answer, &mut verdicts);
                     }
                 }
                 let expected: Vec<u64> = keys
@@ -284,20 +312,20 @@ mod tests {
         }
 
         #[test]
-        fn every_kernel_routes_alike(hashes in prop::collection::vec(any::<u64>(), 0..300), count in 2usize..=FEW) {
+        fn every_kernel_routes_alike(hashes in prop::collection::vec(any::<u64>(), 0..300), count in 2usize..=MAX_COMPARED_PARTITIONS) {
             let keys: Vec<KeyHash> = hashes.into_iter().map(KeyHash).collect();
             let mut plain = Router::new(Partitioning::new(100, count).unwrap());
             let mut selections = Vec::new();
             plain.route(&keys, &mut selections);
             for kernel in kernels() {
-                let kernel = kernel.grant().unwrap();
+                let kernel = kernel.detect().unwrap();
                 let mut router = Router::new(Partitioning::new(100, count).unwrap());
                 router.kernel = kernel;
                 let mut others = Vec::new();
                 router.route(&keys, &mut others);
                 for owner in 0..count {
                     prop_assert_eq!(router.keys_of(owner), plain.keys_of(owner));
-                    prop_assert_eq!(&others[owner].owned, &selections[owner].owned);
+                    prop_assert_eq!(&others[owner].mask, &selections[owner].mask);
                 }
             }
         }

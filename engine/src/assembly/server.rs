@@ -1,4 +1,15 @@
-//! The worker half: one partition, the ports that bring it keys, and the order in which they are applied.
+//! The worker half: the owner of one partition, its links to all ports, and the order in which it
+//! applies messages.
+//!
+//! A pass gathers all messages that are due, from all links, into one array of keys; probes the
+//! filter once for the whole array; and cuts the verdict bits into one answer for each message:
+//!
+//! ```text
+//!   link 0: [a b c] [d]   link 1: [e f]
+//!   keys:     a b c   d   e f            one pass, with lines prefetched across messages
+//!   verdicts: 0 1 0   0   1 0            one bit for each key
+//!   answers:  link 0 <- 0b010, link 0 <- 0b0, link 1 <- 0b01
+//! ```
 
 use crate::error::Disconnected;
 use crate::filters::Filter;
@@ -8,18 +19,20 @@ use crate::transport::{Consumer, PopError, Producer};
 
 use super::message::{Kind, Request};
 
-/// How many messages are answered in one pass, before the thread looks around again: 4096 keys.
-const MESSAGES_AT_ONCE: usize = 64;
+/// The limit of messages in one pass, 4096 keys. After a pass the thread checks its stop flag, its
+/// port and the other links again.
+const MESSAGES_PER_PASS: usize = 64;
 
-/// The rings between one port and this partition.
+/// The server's ends of the rings from and to one port.
 #[derive(Debug)]
 pub(super) struct ServerLink {
     requests: Consumer<Request>,
     answers: Producer<u64>,
-    /// How many messages at the front are in the pass that is made.
-    taken: usize,
-    /// The answers to them.
-    answered: Vec<u64>,
+    /// How many messages at the front of `requests` belong to the current pass. They are released
+    /// only after their answers are pushed.
+    gathered: usize,
+    /// The answers of the current pass, in the order of the messages.
+    pass_answers: Vec<u64>,
 }
 
 impl ServerLink {
@@ -27,18 +40,19 @@ impl ServerLink {
         Self {
             requests,
             answers,
-            taken: 0,
-            answered: Vec::new(),
+            gathered: 0,
+            pass_answers: Vec::new(),
         }
     }
 }
 
-/// In which order the messages of several ports are applied.
+/// The order in which a server applies the messages of several ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
-    /// As they come. A port may go at any time.
+    /// In order of arrival. A port may be dropped at any time.
     Arrival,
-    /// By the numbers of their batches, from 0 on. A port that goes without farewell leaves a gap, which is an error.
+    /// By batch number, from 0. A port that is dropped before its [`Kind::Finish`] may leave a gap,
+    /// so that is an error.
     Numbered,
 }
 
@@ -48,32 +62,33 @@ pub(super) struct PartitionServer<F> {
     filter: F,
     links: Vec<ServerLink>,
     order: Order,
-    /// The batch that is applied now, in order of turns.
+    /// With [`Order::Numbered`], the number of the batch that is due; all earlier batches are
+    /// applied.
     next_batch: u64,
-    /// The link that is looked at first.
+    /// The link that the next pass gathers from first; rotates, so that no port starves.
     first: usize,
-    /// The keys of the pass that is made.
+    /// The keys of the current pass.
     keys: Vec<KeyHash>,
-    /// Its messages: the link of each and how many of the keys are its own.
+    /// The messages of the current pass: the link and the number of keys of each.
     messages: Vec<(usize, usize)>,
-    /// Its verdicts, in the order of the keys.
+    /// The verdict bits of the current pass, in the order of `keys`.
     verdicts: Vec<u64>,
 }
 
-/// What the front of an link is to a server.
+/// The state of the front of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Front {
-    /// A message that is due.
+    /// A message that can be applied now.
     Due,
     /// A message of a later batch.
     Early,
-    /// A message of a batch that has ended.
+    /// A message of a batch that is already complete: its number was used twice, or numbers fell.
     Late(u64),
-    /// Nothing yet.
-    Nothing,
-    /// The port has left in good order.
+    /// No message; one may follow.
+    Empty,
+    /// The port has finished.
     Finish,
-    /// The port is gone.
+    /// The port is gone, and no message is left.
     LinkClosed,
 }
 
@@ -95,17 +110,20 @@ impl<F: Filter> PartitionServer<F> {
         self.filter
     }
 
-    /// Takes no more messages than are there, but for those that are being pushed at this moment.
+    /// Closes the rings to new messages. Those already in them, or being pushed at this moment, can
+    /// still be applied.
     pub(super) fn close(&mut self) {
         for link in &mut self.links {
             link.requests.close();
         }
     }
 
-    /// Answers the messages that are due, all in one pass through the filter; false if there was none.
+    /// Applies and answers messages that are due, in one pass through the filter. Returns false if
+    /// there was none.
     ///
     /// # Errors
-    /// [`Disconnected`] if, in order of turns, the batch that is due can never come, or one comes again.
+    /// [`Disconnected`] if, with [`Order::Numbered`], the batch that is due can never arrive, or a
+    /// number arrives again.
     pub(super) fn serve(&mut self) -> Result<bool, Disconnected> {
         self.gather();
         let served = !self.messages.is_empty();
@@ -116,16 +134,19 @@ impl<F: Filter> PartitionServer<F> {
                 (Order::Numbered, Front::LinkClosed) => return Err(Disconnected::Peer(index)),
                 (_, Front::Late(number)) => return Err(Disconnected::Repeated(number)),
                 (_, Front::Early | Front::Finish | Front::LinkClosed) => {}
-                (_, Front::Due | Front::Nothing) => stalled = false,
+                (_, Front::Due | Front::Empty) => stalled = false,
             }
         }
+        // Every link is at a later batch or has finished, so the batch that is due can never
+        // arrive.
         if stalled && self.order == Order::Numbered && !self.is_finished() {
             return Err(Disconnected::MissingBatch(self.next_batch));
         }
         Ok(served)
     }
 
-    /// Whether [`serve`](Self::serve) would do something: answer, or find an error.
+    /// Whether [`serve`](Self::serve) would answer a message or return an error. This is the
+    /// condition that the owner parks on.
     pub(super) fn is_ready(&self) -> bool {
         let mut fronts = (0..self.links.len()).map(|index| self.front(index));
         match self.order {
@@ -135,7 +156,7 @@ impl<F: Filter> PartitionServer<F> {
                 for front in fronts {
                     match front {
                         Front::Due | Front::Late(_) | Front::LinkClosed => return true,
-                        Front::Nothing => stalled = false,
+                        Front::Empty => stalled = false,
                         Front::Early | Front::Finish => {}
                     }
                 }
@@ -144,14 +165,14 @@ impl<F: Filter> PartitionServer<F> {
         }
     }
 
-    /// Whether every port has left in good order, and no message of theirs is left.
+    /// Whether every port has finished and all of its messages are applied.
     pub(super) fn is_finished(&self) -> bool {
         (0..self.links.len()).all(|index| self.front(index) == Front::Finish)
     }
 
     fn front(&self, index: usize) -> Front {
         match self.links[index].requests.peek(0) {
-            Err(PopError::Empty) => Front::Nothing,
+            Err(PopError::Empty) => Front::Empty,
             Err(PopError::Closed) => Front::LinkClosed,
             Ok(request) if request.kind == Kind::Finish => Front::Finish,
             Ok(request) if self.is_due(&request) => Front::Due,
@@ -167,30 +188,33 @@ impl<F: Filter> PartitionServer<F> {
             && (self.order == Order::Arrival || request.batch_number == self.next_batch)
     }
 
-    /// Copies the keys of messages that are due: the longer the pass, the more of it runs with its lines fetched ahead.
+    /// Copies the keys of messages that are due into one array. A long pass keeps the prefetching
+    /// busy across messages; only the first few lines of a pass are probed without it.
     fn gather(&mut self) {
         self.keys.clear();
         self.messages.clear();
         let count = self.links.len();
-        // In order of turns, one link after the other becomes due; in order of arrival, each is looked at once.
-        let mut fruitless = 0;
-        while fruitless < count && self.messages.len() < MESSAGES_AT_ONCE {
+        // By number, the end of a batch in one link makes the next batch due in another, so go
+        // round until a whole round yields nothing. In order of arrival, one round is enough.
+        let mut unproductive = 0;
+        while unproductive < count && self.messages.len() < MESSAGES_PER_PASS {
             let before = self.messages.len();
             self.gather_from(self.first);
-            fruitless += 1;
+            unproductive += 1;
             if self.order == Order::Numbered && self.messages.len() > before {
-                fruitless = 0;
+                unproductive = 0;
             }
             self.first = (self.first + 1) % count;
         }
     }
 
-    /// Copies what is due at one link: in order of turns, as far as the batch goes.
+    /// Copies the messages that are due in one link; with [`Order::Numbered`], at most to the end
+    /// of the batch.
     fn gather_from(&mut self, index: usize) {
         let batch = self.next_batch;
-        while self.messages.len() < MESSAGES_AT_ONCE && self.next_batch == batch {
+        while self.messages.len() < MESSAGES_PER_PASS && self.next_batch == batch {
             let link = &self.links[index];
-            let Ok(request) = link.requests.peek(link.taken) else {
+            let Ok(request) = link.requests.peek(link.gathered) else {
                 return;
             };
             if !self.is_due(&request) {
@@ -200,11 +224,12 @@ impl<F: Filter> PartitionServer<F> {
             self.messages.push((index, request.keys().len()));
             let ends_batch = request.kind == Kind::LastOfBatch && self.order == Order::Numbered;
             self.next_batch += u64::from(ends_batch);
-            self.links[index].taken += 1;
+            self.links[index].gathered += 1;
         }
     }
 
-    /// Judges the keys that were gathered, and answers each message in its link.
+    /// Probes the filter with the gathered keys, and pushes the answer to each message into its
+    /// link.
     fn answer(&mut self) {
         if self.messages.is_empty() {
             return;
@@ -216,24 +241,26 @@ impl<F: Filter> PartitionServer<F> {
         let mut start = 0;
         for (index, count) in self.messages.drain(..) {
             let answer = bits(&self.verdicts, start, count);
-            self.links[index].answered.push(answer);
+            self.links[index].pass_answers.push(answer);
             start += count;
         }
-        for link in self.links.iter_mut().filter(|link| link.taken > 0) {
-            // The port keeps no more questions open than there is room for answers, so this fails only if it is gone.
-            let pushed = link.answers.push_batch(link.answered.drain(..));
-            check!(pushed == Ok(link.taken) || link.answers.is_closed());
-            link.requests.release(link.taken);
-            link.taken = 0;
+        for link in self.links.iter_mut().filter(|link| link.gathered > 0) {
+            // The port never has more requests unanswered than `answers` has slots, so this fails
+            // only if the port is gone.
+            let pushed = link.answers.push_batch(link.pass_answers.drain(..));
+            check!(pushed == Ok(link.gathered) || link.answers.is_closed());
+            link.requests.release(link.gathered);
+            link.gathered = 0;
         }
     }
 }
 
-/// `count` bits (at most 64) from bit `start` of the words on.
+/// The `count` bits (at most 64) of the words from bit `start` on, in the low bits of the result.
 fn bits(words: &[u64], start: usize, count: usize) -> u64 {
     let (word, shift) = (start / 64, start % 64);
     let low = words.get(word).map_or(0, |word| word >> shift);
-    // Not needed at shift 0, where there is nothing to shift in from the next word.
+    // Two shifts, because at `shift` 0 a single one would be by 64; the result is then 0, as it
+    // must be.
     let high = words
         .get(word + 1)
         .map_or(0, |word| word << 1 << (63 - shift));

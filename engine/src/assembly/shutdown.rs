@@ -1,15 +1,15 @@
-//! What is left of an engine of which workers panicked.
+//! The error of an engine whose workers panicked, with the partitions that survive.
 
 use std::any::Any;
 use std::error::Error;
 use std::fmt;
 
-/// Some partitions of an [`Engine`](crate::Engine) are lost; the others are here.
+/// Some partitions of an [`Engine`](crate::Engine) are lost. The error returns the others.
 ///
 /// # Examples
 /// ```
 /// use echoless::{ShutdownError, FingerprintLines};
-/// fn say_what_is_left(error: &ShutdownError<FingerprintLines>) {
+/// fn report_survivors(error: &ShutdownError<FingerprintLines>) {
 ///     for (partition, panic) in &error.lost {
 ///         eprintln!("partition {partition} is lost: {panic}");
 ///     }
@@ -18,10 +18,12 @@ use std::fmt;
 ///     }
 /// }
 /// ```
+#[non_exhaustive]
 pub struct ShutdownError<F> {
-    /// The partitions whose workers ended well, each with its number.
+    /// The number and the filter of each partition whose worker ended normally, in ascending order.
     pub survivors: Vec<(usize, F)>,
-    /// The partitions whose workers panicked, each with its number and the message of the panic.
+    /// The number of each partition whose worker panicked, and the message of the panic, in
+    /// ascending order.
     pub lost: Vec<(usize, String)>,
 }
 
@@ -31,7 +33,7 @@ impl<F> ShutdownError<F> {
     }
 }
 
-/// The message of a panic.
+/// The message of a panic payload.
 pub(super) fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
@@ -51,8 +53,8 @@ impl<F> fmt::Debug for ShutdownError<F> {
 
 impl<F> fmt::Display for ShutdownError<F> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, (index, message)) in self.lost.iter().enumerate() {
-            let separator = if place == 0 { "" } else { "; " };
+        for (position, (index, message)) in self.lost.iter().enumerate() {
+            let separator = if position == 0 { "" } else { "; " };
             write!(
                 out,
                 "{separator}partition {index} is lost: its worker panicked ({message})"

@@ -1,4 +1,4 @@
-//! The hasher: one seeded and fast form, one keyed form that resists chosen keys, both behind one type.
+//! The key hasher: a fast seeded algorithm and a keyed one that resists chosen keys, in one type.
 
 use std::fmt;
 use std::hash::Hasher;
@@ -11,7 +11,8 @@ use super::fixed::{self, FixedKeys};
 use crate::error::SpecError;
 use crate::kernels::isa::{DetectedKernel, Kernel};
 
-/// The default secret of wyhash, final version 3.
+/// The default secret of wyhash, final version 3. It is part of the algorithm: other constants
+/// would give other hashes than its published implementations.
 const WYHASH_SECRET: [u64; 4] = [
     0xa076_1d64_78bd_642f,
     0xe703_7ed1_a0b4_28db,
@@ -19,13 +20,14 @@ const WYHASH_SECRET: [u64; 4] = [
     0x5899_65cc_7537_4cc3,
 ];
 
-/// What stands in for the length of a field that is missing; no field is this long.
+/// Encodes a missing field, in place of a length. No field is this long.
 const MISSING: u64 = u64::MAX;
 
-/// Turns keys into key hashes. The same hasher gives the same hash on every machine and kernel.
+/// Maps keys to key hashes. Equal hashers give equal hashes on every machine and kernel.
 ///
-/// Bytes, `u64` and `u128` keys are three domains: the bytes of a number do not hash like the number. Keyed, fields are a fourth.
-/// Its `Debug` form does not show the secret key.
+/// Byte strings, `u64` keys and `u128` keys are three domains: a number and its bytes have
+/// different hashes. In a keyed hasher, lists of fields are a fourth domain. The `Debug` output
+/// does not contain the secret key.
 ///
 /// # Examples
 /// ```
@@ -33,25 +35,28 @@ const MISSING: u64 = u64::MAX;
 /// let hasher = KeyHasher::seeded(7);
 /// assert_eq!(hasher.hash(b"call 17"), hasher.hash(b"call 17"));
 /// assert_ne!(hasher.hash(b"call 17"), KeyHasher::seeded(8).hash(b"call 17"));
-/// // Fields are never run together.
+/// // The boundaries of fields count.
 /// let ab_c: [Option<&[u8]>; 2] = [Some(b"ab"), Some(b"c")];
 /// let a_bc: [Option<&[u8]>; 2] = [Some(b"a"), Some(b"bc")];
 /// assert_ne!(hasher.hash_fields(ab_c), hasher.hash_fields(a_bc));
 /// ```
 #[derive(Debug, Clone)]
 pub struct KeyHasher {
-    form: Form,
+    algorithm: Algorithm,
+    /// The kernel of the batch functions. It does not affect hashes.
     kernel: DetectedKernel,
 }
 
 #[derive(Clone)]
-enum Form {
+enum Algorithm {
+    /// wyhash for bytes and a multiply-xorshift mix for numbers.
     Seeded { seed: u64, fixed: FixedKeys },
+    /// SipHash-2-4. Boxed, because the four states are much larger than the other variant.
     Keyed(Box<Domains>),
 }
 
-/// The state of a keyed hasher gives its key away, so it stays out of logs and panics.
-impl fmt::Debug for Form {
+/// Written by hand: the state of a keyed hasher reveals its key and must not reach logs or panics.
+impl fmt::Debug for Algorithm {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Seeded { seed, .. } => write!(formatter, "Seeded({seed})"),
@@ -60,8 +65,10 @@ impl fmt::Debug for Form {
     }
 }
 
-/// SipHash once for each kind of key, past a first block that names the kind: so no two kinds ever hash the same message, and a hash costs
-/// no block more.
+/// The SipHash states of the four domains, each after a first block with the number of the domain.
+///
+/// Keys of different domains are thus different messages. The block is absorbed once, when the
+/// hasher is made, so a hash costs nothing extra.
 #[derive(Clone)]
 struct Domains {
     bytes: SipHasher24,
@@ -93,15 +100,17 @@ fn finish(mut sip: SipHasher24, key: &[u8]) -> KeyHash {
 }
 
 impl KeyHasher {
-    /// wyhash for bytes and a seeded multiply-xorshift mix for numbers: fast, and open to chosen keys if the seed is known.
+    /// A fast hasher: wyhash for bytes, and a seeded multiply-xorshift mix for numbers. Anyone who
+    /// knows the seed can choose keys that collide.
     ///
-    /// Long keys could be hashed faster (rapidhash takes up to 1.9 times the bytes at 4 KiB, and is level at 256 bytes). wyhash stays because a key
-    /// hash must be the same in every version, on every machine: the algorithm is named, final and has several implementations that agree, and
-    /// records are mostly short.
+    /// rapidhash is faster on long keys (up to 1.9 times the throughput at 4 KiB, equal at 256
+    /// bytes). wyhash stays because a key hash must be the same in every version and on every
+    /// machine: the algorithm is named and final, several implementations of it agree, and most
+    /// records are short.
     #[must_use]
     pub fn seeded(seed: u64) -> Self {
         Self {
-            form: Form::Seeded {
+            algorithm: Algorithm::Seeded {
                 seed,
                 fixed: FixedKeys::new(seed),
             },
@@ -109,59 +118,66 @@ impl KeyHasher {
         }
     }
 
-    /// SipHash-2-4 under a secret key: nobody without the key can choose colliding keys (paper 002, section 7).
+    /// A hasher that resists chosen keys: SipHash-2-4 under a secret key. Without the key it is not
+    /// feasible to choose keys that collide (paper 002, section 7).
     ///
-    /// # Choosing keys against the filter
-    /// Under a public seed anyone can compute every [`KeyHash`], and with it the line and all positions of a key. Who also chooses keys can
-    /// - pick keys that the filter takes for duplicates, with a copy of it that saw the same stream;
-    /// - oversubscribed one line: as many keys on the line of a victim as it has slots (8 to 64) make a filter of any size forget it, and fill
-    ///   a line of bits that never age so that all its keys are called duplicates.
+    /// # Attacks on a filter with a public seed
+    /// Anyone who knows the seed can compute every [`KeyHash`], and from it the line and all
+    /// positions of a key. An attacker who also chooses keys has two attacks:
     ///
-    /// Under a secret key both are guesses, for the whole hash comes from it: the line, the partition and every position. A third attack remains,
-    /// whatever the hash: as many keys as fill the whole filter make it forget, as they do any filter of bounded memory.
+    /// - With a copy of the filter that observed the same stream, find keys that are false
+    ///   positives.
+    /// - Send many keys to one line. As many keys as the line has slots (8 to 64) evict a victim
+    ///   from a filter of any size. In a line of bits that never age, they set all bits, and every
+    ///   key of the line becomes a false positive.
+    ///
+    /// Under a secret key both attacks are guesses: line, partition and positions all depend on the
+    /// whole hash. A third attack works against every hash and every filter of bounded memory: send
+    /// as many keys as fill the whole filter, which then evicts the earlier ones.
     #[must_use]
     pub fn keyed(key: [u8; 16]) -> Self {
         Self {
-            form: Form::Keyed(Box::new(Domains::new(&key))),
+            algorithm: Algorithm::Keyed(Box::new(Domains::new(&key))),
             kernel: DetectedKernel::best(),
         }
     }
 
-    /// The same hasher with its batch loops on `kernel`; hashes do not change.
+    /// Selects the kernel of the batch functions. Hashes do not change.
     ///
     /// # Errors
     /// [`SpecError`] if this CPU cannot run the kernel.
     pub fn with_kernel(mut self, kernel: Kernel) -> Result<Self, SpecError> {
-        self.kernel = kernel.grant()?;
+        self.kernel = kernel.detect()?;
         Ok(self)
     }
 
-    /// The hash of a key of any length.
+    /// Hashes a key of any length.
     #[must_use]
     #[inline]
     pub fn hash(&self, key: &[u8]) -> KeyHash {
-        match &self.form {
-            Form::Seeded { seed, .. } => KeyHash(wyhash(key, *seed, WYHASH_SECRET)),
-            Form::Keyed(domains) => finish(domains.bytes, key),
+        match &self.algorithm {
+            Algorithm::Seeded { seed, .. } => KeyHash(wyhash(key, *seed, WYHASH_SECRET)),
+            Algorithm::Keyed(domains) => finish(domains.bytes, key),
         }
     }
 
-    /// The hash of a key made of fields, `None` being a missing one.
+    /// Hashes a key made of fields; `None` is a missing field.
     ///
-    /// Every field enters with its length, so fields never run together, and missing differs from empty. Seeded, a single field hashes like
-    /// [the same bytes alone](Self::hash).
+    /// Every field is hashed with its length, so the boundaries of fields count, and a missing
+    /// field differs from an empty one. In a seeded hasher, a single field has the hash of [the
+    /// same bytes](Self::hash).
     #[must_use]
     pub fn hash_fields<'a>(&self, fields: impl IntoIterator<Item = Option<&'a [u8]>>) -> KeyHash {
-        match &self.form {
-            Form::Seeded { seed, .. } => {
+        match &self.algorithm {
+            Algorithm::Seeded { seed, .. } => {
                 let chained = fields.into_iter().fold(*seed, |state, field| match field {
-                    // wyhash folds the length in; the previous hash is the seed.
+                    // The hash of the previous fields is the seed. wyhash includes the length.
                     Some(bytes) => wyhash(bytes, state, WYHASH_SECRET),
                     None => fixed::mix(state ^ MISSING),
                 });
                 KeyHash(chained)
             }
-            Form::Keyed(domains) => {
+            Algorithm::Keyed(domains) => {
                 let mut sip = domains.fields;
                 for field in fields {
                     match field {
@@ -177,35 +193,37 @@ impl KeyHasher {
         }
     }
 
-    /// The hash of one `u64` key. Seeded, it is a bijection: different keys never share a hash.
+    /// Hashes a `u64` key. In a seeded hasher this is a bijection: different keys have different
+    /// hashes.
     #[must_use]
     #[inline]
     pub fn hash_u64(&self, key: u64) -> KeyHash {
-        match &self.form {
-            Form::Seeded { fixed, .. } => KeyHash(fixed.hash_u64(key)),
-            Form::Keyed(domains) => finish(domains.u64s, &key.to_le_bytes()),
+        match &self.algorithm {
+            Algorithm::Seeded { fixed, .. } => KeyHash(fixed.hash_u64(key)),
+            Algorithm::Keyed(domains) => finish(domains.u64s, &key.to_le_bytes()),
         }
     }
 
-    /// The hash of one `u128` key.
+    /// Hashes a `u128` key.
     #[must_use]
     #[inline]
     pub fn hash_u128(&self, key: u128) -> KeyHash {
-        match &self.form {
-            Form::Seeded { fixed, .. } => KeyHash(fixed.hash_u128(key)),
-            Form::Keyed(domains) => finish(domains.u128s, &key.to_le_bytes()),
+        match &self.algorithm {
+            Algorithm::Seeded { fixed, .. } => KeyHash(fixed.hash_u128(key)),
+            Algorithm::Keyed(domains) => finish(domains.u128s, &key.to_le_bytes()),
         }
     }
 
-    /// [`hash_u64`](Self::hash_u64) of each key, eight at a time.
+    /// Hashes each key as [`hash_u64`](Self::hash_u64) does, in vector lanes where the hasher is
+    /// seeded.
     ///
     /// # Panics
     /// If `hashes` is not as long as `keys`.
     pub fn hash_u64s(&self, keys: &[u64], hashes: &mut [KeyHash]) {
         assert_eq!(keys.len(), hashes.len(), "one hash for each key");
-        match &self.form {
-            Form::Seeded { fixed, .. } => fixed.hash_u64s(self.kernel, keys, hashes),
-            Form::Keyed(_) => {
+        match &self.algorithm {
+            Algorithm::Seeded { fixed, .. } => fixed.hash_u64s(self.kernel, keys, hashes),
+            Algorithm::Keyed(_) => {
                 for (hash, key) in hashes.iter_mut().zip(keys) {
                     *hash = self.hash_u64(*key);
                 }
@@ -213,15 +231,16 @@ impl KeyHasher {
         }
     }
 
-    /// [`hash_u128`](Self::hash_u128) of each key, eight at a time.
+    /// Hashes each key as [`hash_u128`](Self::hash_u128) does, in vector lanes where the hasher is
+    /// seeded.
     ///
     /// # Panics
     /// If `hashes` is not as long as `keys`.
     pub fn hash_u128s(&self, keys: &[u128], hashes: &mut [KeyHash]) {
         assert_eq!(keys.len(), hashes.len(), "one hash for each key");
-        match &self.form {
-            Form::Seeded { fixed, .. } => fixed.hash_u128s(self.kernel, keys, hashes),
-            Form::Keyed(_) => {
+        match &self.algorithm {
+            Algorithm::Seeded { fixed, .. } => fixed.hash_u128s(self.kernel, keys, hashes),
+            Algorithm::Keyed(_) => {
                 for (hash, key) in hashes.iter_mut().zip(keys) {
                     *hash = self.hash_u128(*key);
                 }

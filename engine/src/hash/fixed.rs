@@ -1,17 +1,24 @@
-//! Hashes of keys of fixed width: a scalar form, and batches of it that fill vector lanes.
+//! Hashes of keys of fixed width: a scalar function, and batches of it in vector lanes.
 //!
-//! A multiply-xorshift mix needs only 64-bit lane arithmetic, which AVX2 and AVX-512 have; wyhash's 128-bit products do not fit in lanes.
+//! A multiply-xorshift mix needs 64-bit lane arithmetic only, which AVX2 and AVX-512 support. The
+//! 128-bit products of wyhash do not fit into lanes.
 
 use wide::u64x8;
 
 use super::KeyHash;
 use crate::kernels::isa::{DetectedKernel, HotLoop, Kernel};
 
+// The multipliers of the finaliser of SplitMix64 (Stafford's variant 13).
 const MULTIPLIER_1: u64 = 0xbf58_476d_1ce4_e5b9;
 const MULTIPLIER_2: u64 = 0x94d0_49bb_1331_11eb;
+// Another odd constant of about as many ones as zeros, so that the two halves of a 128-bit key and
+// the seeds go through different products.
 const MULTIPLIER_3: u64 = 0x9fb2_1c65_1e98_df25;
 
-/// A bijection of 64-bit words in which every input bit flips about half of the output bits (the finaliser of `SplitMix64`).
+/// The finaliser of `SplitMix64`: a bijection of 64-bit words in which every input bit flips about
+/// half of the output bits.
+///
+/// Each xorshift moves high bits down, where the next multiplication spreads them up again.
 #[inline(always)]
 pub(super) const fn mix(word: u64) -> u64 {
     let word = (word ^ (word >> 30)).wrapping_mul(MULTIPLIER_1);
@@ -19,7 +26,7 @@ pub(super) const fn mix(word: u64) -> u64 {
     word ^ (word >> 31)
 }
 
-/// The seeds of the fixed-width hash.
+/// The seeds of the fixed-width hash, derived from one seed.
 #[derive(Debug, Clone)]
 pub(super) struct FixedKeys {
     low: u64,
@@ -98,7 +105,7 @@ impl FixedKeys {
     }
 }
 
-/// [`mix`] in eight lanes.
+/// [`mix`] in eight lanes at once.
 #[inline(always)]
 fn mix_wide(word: u64x8) -> u64x8 {
     let word = (word ^ (word >> 30)) * u64x8::splat(MULTIPLIER_1);
@@ -106,7 +113,7 @@ fn mix_wide(word: u64x8) -> u64x8 {
     word ^ (word >> 31)
 }
 
-/// The scalar hash over a slice; under a vector instruction set the compiler turns it into lanes.
+/// The scalar hash over a slice. Compiled for a vector instruction set, the loop becomes lanes.
 struct Each<'a, K, H> {
     keys: &'a [K],
     hashes: &'a mut [KeyHash],

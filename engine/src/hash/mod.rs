@@ -1,4 +1,4 @@
-//! From keys to key hashes, and the split of a hash into line and fingerprint.
+//! Key hashes, and the split of a hash into line and fingerprint.
 //!
 //! ```text
 //! bit 63                                                                0
@@ -6,16 +6,17 @@
 //!     | decides the line (high bits)  | the fingerprint (low 8/16/32/64)  |
 //!     +-------------------------------+-----------------------------------+
 //! ```
-//! The line of a hash `h` among `n` lines is `floor(h * n / 2^64)`: all hashes of one line form one interval, so a range of lines is a
-//! range of hashes, and within a line the low bits stay uniform as long as `n` is small against `2^(64 - fingerprint bits)`.
-//! Filters that need further random bits mix the whole hash again ([`KeyHash::remix`]) instead of reusing these.
+//! The line of a hash `h` among `n` lines is `floor(h * n / 2^64)`. The hashes of one line form an
+//! interval, so a range of lines is a range of hashes. Within a line the low bits are uniform as
+//! long as `n` is small compared with `2^(64 - fingerprint bits)`. A filter that needs more random
+//! bits mixes the whole hash again ([`KeyHash::remix`]) instead of reusing these.
 
 mod bytes;
 mod fixed;
 
 pub use bytes::KeyHasher;
 
-/// The 64-bit hash that stands for a key everywhere past the parser.
+/// The 64-bit hash of a key. Everything after the parser works on hashes, not keys.
 ///
 /// # Examples
 /// ```
@@ -28,19 +29,22 @@ pub use bytes::KeyHasher;
 pub struct KeyHash(pub u64);
 
 impl KeyHash {
-    /// The line of this hash among `lines` lines, from the high bits.
+    /// The index of the line of this hash among `lines` lines. It depends on the high bits.
+    ///
+    /// A multiplication instead of a remainder: it is faster, and it maps intervals to intervals.
     #[must_use]
     #[inline(always)]
     pub const fn line(self, lines: u64) -> u64 {
         ((self.0 as u128 * lines as u128) >> 64) as u64
     }
 
-    /// A second hash, independent for all practical purposes of the line and of the fingerprint.
-    ///
-    /// `stream` picks one of many such hashes.
+    /// Another hash of the same key, practically independent of its line and fingerprint. `stream`
+    /// selects one of 2^64 such hashes.
     #[must_use]
     #[inline(always)]
     pub const fn remix(self, stream: u64) -> u64 {
+        // Streams are spaced by 2^64 / golden ratio, as the states of SplitMix64 are, so that
+        // nearby stream numbers differ in many bits before the mix.
         fixed::mix(
             self.0
                 .wrapping_add(stream.wrapping_mul(0x9e37_79b9_7f4a_7c15)),

@@ -1,49 +1,56 @@
 //! The kernel in two 256-bit registers.
+//!
+//! ```text
+//! slot 0                                                        last slot
+//! |    q0    |    q1    |    q2    |    q3    |     four 128-bit quarters
+//! |<-------- low ------>|<-------- high ----->|     two registers
+//! ```
+//!
+//! Most byte shuffles of AVX2 work within 128-bit quarters, so moving a line up by one slot takes
+//! two steps: fetch the quarter below, then shift across the seam.
 
 #![allow(unsafe_code)] // intrinsics; the token `Avx2` is the proof that the CPU has them
 
 use std::arch::x86_64::*;
 
 use super::slot::{PREFIX_MASKS, Slot, SlotOps, moved_slots};
-use crate::kernels::isa::{DetectedKernel, HotLoop, Kernel, TargetIsa, run_avx2};
+use super::token::token;
+use crate::kernels::isa::{Kernel, run_avx2};
 use crate::memory::Line;
 
-/// Proof that the CPU has AVX2.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Avx2(());
-
-impl Avx2 {
-    /// The token, if that kernel was granted.
-    pub(crate) fn new(granted: DetectedKernel) -> Option<Self> {
-        (granted.kernel() == Kernel::Avx2).then_some(Self(()))
-    }
+token! {
+    /// Proof that the CPU has the features of [`Kernel::Avx2`].
+    Avx2, Kernel::Avx2, run_avx2
 }
 
-impl TargetIsa for Avx2 {
-    #[inline]
-    fn run<L: HotLoop>(self, hot_loop: L) -> L::Output {
-        debug_assert!(Kernel::Avx2.is_available());
-        // SAFETY: `self` proves that the kernel was granted.
-        unsafe { run_avx2(hot_loop) }
-    }
+/// Whether the last slot is occupied, by a load of its own.
+///
+/// The line is in a register at this point, so the compiler would extract the slot from there,
+/// which takes three instructions more than a second load of the cached line. `volatile` keeps the
+/// loads apart.
+#[inline(always)]
+pub(super) fn last_is_occupied_by_load<S: Slot>(line: &Line) -> bool {
+    let last = &raw const S::slots(line)[S::COUNT - 1];
+    // SAFETY: the pointer comes from a reference, so it is aligned and readable.
+    unsafe { last.read_volatile() }.word() != 0
 }
 
 impl SlotOps for Avx2 {
     #[inline(always)]
-    fn last_is_taken<S: Slot>(self, line: &Line) -> bool {
-        let last = &raw const S::slots(line)[S::COUNT - 1];
-        // SAFETY: the pointer is that of a reference. Volatile keeps this a load of its own: taken out of the vector, as the compiler
-        // would do it, it costs three instructions more.
-        unsafe { last.read_volatile() }.word() != 0
+    fn last_is_occupied<S: Slot>(self, line: &Line) -> bool {
+        last_is_occupied_by_load::<S>(line)
     }
 
     #[inline(always)]
     fn find<S: Slot>(self, line: &Line, fingerprint: S) -> u64 {
         let word = fingerprint.word();
-        // SAFETY: `self` proves AVX2, and a `Line` is 64 bytes aligned to 64, so both halves are aligned loads inside it.
+        // SAFETY: `self` proves AVX2. A `Line` is 64 bytes aligned to 64, so both halves are
+        // aligned loads inside it.
         unsafe {
             let low = _mm256_load_si256((&raw const *line).cast());
             let high = _mm256_load_si256((&raw const *line).cast::<__m256i>().add(1));
+            // A comparison makes equal slots all ones; `movemask` collects the sign bit of each
+            // element. Its 32 bits of bytes pass through u32: an i32 would be sign-extended.
             match S::BYTES {
                 1 => {
                     let key = _mm256_set1_epi8(word as i8);
@@ -55,7 +62,13 @@ impl SlotOps for Avx2 {
                     let key = _mm256_set1_epi16(word as i16);
                     let low = _mm256_cmpeq_epi16(low, key);
                     let high = _mm256_cmpeq_epi16(high, key);
-                    // Packing works within 128-bit halves; the permutation puts the quarters back in order.
+                    // There is no movemask of 16-bit elements. Packing halves them to bytes, which
+                    // keeps all ones and all zeros, but works within 128-bit lanes:
+                    //
+                    //   low            | q0     | q1     |
+                    //   high           | q2     | q3     |
+                    //   packs          | q0  q2 | q1  q3 |    64-bit words 0 1 2 3
+                    //   permute4x64    | q0  q1 | q2  q3 |    takes words 0 2 1 3
                     let packed = _mm256_packs_epi16(low, high);
                     let ordered = _mm256_permute4x64_epi64::<0b11_01_10_00>(packed);
                     u64::from(_mm256_movemask_epi8(ordered) as u32)
@@ -78,13 +91,22 @@ impl SlotOps for Avx2 {
         }
     }
 
+    // For 32-bit slots, slot 0 at the left, K being the fingerprint in every slot:
+    //
+    //              low                    high
+    //   line       | 0 1 2 3 | 4 5 6 7 |  | 8 9 a b | c d e f |
+    //   below      | K K K K | 0 1 2 3 |  | 4 5 6 7 | 8 9 a b |    permute2x128
+    //   pushed     | K 0 1 2 | 3 4 5 6 |  | 7 8 9 a | b c d e |    alignr
+    //   mask       | * * * * | * * * . |  | . . . . | . . . . |    here 7 slots move
+    //   result     | K 0 1 2 | 3 4 5 7 |  | 8 9 a b | c d e f |    blendv: slot 6 fell out
     #[inline(always)]
     fn push_front<S: Slot>(self, line: &mut Line, fingerprint: S, moved: u64) {
         let count = moved_slots::<S>(moved);
         debug_assert!(count <= S::COUNT);
         let word = fingerprint.word();
-        // SAFETY: `self` proves AVX2; loads and stores stay inside the aligned line; the mask starts at `64 - count * BYTES`, which
-        // is 0 to 64 because `count` is at most `COUNT`, and reads 64 of the 128 bytes of the table.
+        // SAFETY: `self` proves AVX2. Loads and stores stay inside the aligned line. The mask
+        // starts at `64 - count * BYTES`, which is 0 to 64 because `count` is at most `COUNT`, and
+        // takes 64 of the 128 bytes of the table.
         unsafe {
             let first: *mut __m256i = (&raw mut *line).cast();
             let second = first.add(1);
@@ -96,27 +118,40 @@ impl SlotOps for Avx2 {
                 4 => _mm256_set1_epi32(word as i32),
                 _ => _mm256_set1_epi64x(word as i64),
             };
-            // For each 128-bit quarter the quarter below it, the fingerprint below the first.
+            // 0x21: the upper half of the first operand, then the lower half of the second.
             let below_low = _mm256_permute2x128_si256::<0x21>(key, low);
             let below_high = _mm256_permute2x128_si256::<0x21>(low, high);
-            let moved_low = up_by_one_slot::<S>(low, below_low);
-            let moved_high = up_by_one_slot::<S>(high, below_high);
+            let pushed_low = up_by_one_slot::<S>(low, below_low);
+            let pushed_high = up_by_one_slot::<S>(high, below_high);
+            // AVX2 has no mask registers: a mask of `count` slots is a load from the table.
             let mask: *const __m256i = PREFIX_MASKS.as_ptr().add(64 - count * S::BYTES).cast();
             let mask_low = _mm256_loadu_si256(mask);
             let mask_high = _mm256_loadu_si256(mask.add(1));
-            _mm256_store_si256(first, _mm256_blendv_epi8(low, moved_low, mask_low));
-            _mm256_store_si256(second, _mm256_blendv_epi8(high, moved_high, mask_high));
+            // Both halves are stored even if no slot moves: a branch on it could not be predicted.
+            _mm256_store_si256(first, _mm256_blendv_epi8(low, pushed_low, mask_low));
+            _mm256_store_si256(second, _mm256_blendv_epi8(high, pushed_high, mask_high));
         }
     }
 }
 
-/// Each 128-bit quarter moved up by one slot, its first slot taken from the top of the quarter below.
+/// Each 128-bit quarter moved up by one slot; its first slot is the last one of the quarter below.
+///
+/// `alignr` joins a quarter and the one below it to 32 bytes and takes 16 of them, from byte
+/// 16 - `S::BYTES` on:
+///
+/// ```text
+/// below            quarter
+/// | . . . z |      | a b c d |
+///         |<-------------->|
+///         | z a b c |
+/// ```
 ///
 /// # Safety
 /// The CPU must have AVX2.
 #[inline(always)]
 unsafe fn up_by_one_slot<S: Slot>(quarters: __m256i, below: __m256i) -> __m256i {
-    // SAFETY: the caller vouches for AVX2.
+    // SAFETY: the caller vouches for AVX2. The offset is a constant of the instruction, hence the
+    // four cases.
     unsafe {
         match S::BYTES {
             1 => _mm256_alignr_epi8::<15>(quarters, below),

@@ -4,45 +4,30 @@
 
 use std::arch::x86_64::*;
 
+use super::avx2::last_is_occupied_by_load;
 use super::slot::{Slot, SlotOps};
-use crate::kernels::isa::{DetectedKernel, HotLoop, Kernel, TargetIsa, run_avx512};
+use super::token::token;
+use crate::kernels::isa::{Kernel, run_avx512};
 use crate::memory::Line;
 
-/// Proof that the CPU has AVX-512 F and BW.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Avx512(());
-
-impl Avx512 {
-    /// The token, if that kernel was granted.
-    pub(crate) fn new(granted: DetectedKernel) -> Option<Self> {
-        (granted.kernel() == Kernel::Avx512).then_some(Self(()))
-    }
-}
-
-impl TargetIsa for Avx512 {
-    #[inline]
-    fn run<L: HotLoop>(self, hot_loop: L) -> L::Output {
-        debug_assert!(Kernel::Avx512.is_available());
-        // SAFETY: `self` proves that the kernel was granted.
-        unsafe { run_avx512(hot_loop) }
-    }
+token! {
+    /// Proof that the CPU has the features of [`Kernel::Avx512`]: AVX-512 F, BW, DQ and VL.
+    Avx512, Kernel::Avx512, run_avx512
 }
 
 impl SlotOps for Avx512 {
     #[inline(always)]
-    fn last_is_taken<S: Slot>(self, line: &Line) -> bool {
-        let last = &raw const S::slots(line)[S::COUNT - 1];
-        // SAFETY: the pointer is that of a reference. Volatile keeps this a load of its own: taken out of the vector, as the compiler
-        // would do it, it costs three instructions more.
-        unsafe { last.read_volatile() }.word() != 0
+    fn last_is_occupied<S: Slot>(self, line: &Line) -> bool {
+        last_is_occupied_by_load::<S>(line)
     }
 
     #[inline(always)]
     fn find<S: Slot>(self, line: &Line, fingerprint: S) -> u64 {
-        // SAFETY: `self` proves AVX-512, and a `Line` is 64 bytes aligned to 64.
+        // SAFETY: `self` proves AVX-512. A `Line` is 64 bytes aligned to 64, one aligned load.
         unsafe {
             let slots = _mm512_load_si512((&raw const *line).cast());
             let key = spread(fingerprint);
+            // Comparisons write mask registers, one bit a slot, slot 0 lowest: no movemask.
             match S::BYTES {
                 1 => _mm512_cmpeq_epi8_mask(slots, key),
                 2 => u64::from(_mm512_cmpeq_epi16_mask(slots, key)),
@@ -52,12 +37,23 @@ impl SlotOps for Avx512 {
         }
     }
 
+    // For 32-bit slots, slot 0 at the left, K being the fingerprint in every slot:
+    //
+    //   line       | 0 1 2 3 | 4 5 6 7 | 8 9 a b | c d e f |
+    //   below      | K K K K | 0 1 2 3 | 4 5 6 7 | 8 9 a b |    alignr_epi32: a quarter up
+    //   pushed     | K 0 1 2 | 3 4 5 6 | 7 8 9 a | b c d e |    alignr_epi8: the seams, as in AVX2
+    //   moved      | * * * * | * * * . | . . . . | . . . . |    a mask register, here 7 slots
+    //   result     | K 0 1 2 | 3 4 5 7 | 8 9 a b | c d e f |    mask_blend: slot 6 fell out
+    //
+    // `moved` is the mask as it comes, so it is neither counted nor looked up. Casting it to the
+    // width of the mask drops the bits past the last slot.
     #[inline(always)]
     fn push_front<S: Slot>(self, line: &mut Line, fingerprint: S, moved: u64) {
-        // SAFETY: `self` proves AVX-512, and a `Line` is 64 bytes aligned to 64.
+        // SAFETY: `self` proves AVX-512. A `Line` is 64 bytes aligned to 64, one aligned load and
+        // one aligned store.
         unsafe {
             let slots = _mm512_load_si512((&raw const *line).cast());
-            // For each 128-bit quarter the quarter below it, the fingerprint below the first.
+            // From element 12 of 32: four of the fingerprint, then twelve of the line.
             let below = _mm512_alignr_epi32::<12>(slots, spread(fingerprint));
             let result = match S::BYTES {
                 1 => {

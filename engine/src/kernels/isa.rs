@@ -1,18 +1,21 @@
 //! Which instruction set the hot loops run on: detected once, or forced by name.
 //!
-//! A hot loop is written once as a [`HotLoop`]; [`DetectedKernel::run`] compiles it for each instruction set and is the one place
-//! where code enters a `#[target_feature]` function.
+//! A hot loop is written once as a [`HotLoop`]. [`TargetIsa::run`] compiles it for each instruction
+//! set; the functions at the end of this file are the only place where code enters a
+//! `#[target_feature]` function.
 
-#![allow(unsafe_code)] // calling a `#[target_feature]` function is unsafe; `DetectedKernel` is the proof that it is sound
+#![allow(unsafe_code)] // calling a `#[target_feature]` function; `DetectedKernel` proves it sound
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::error::SpecError;
+use crate::options::one_of;
 
 /// An implementation of the hot loops. All of them give the same verdicts.
 ///
-/// There is no NEON kernel: it could not be compiled and run where this was written; aarch64 uses [`Kernel::Portable`].
+/// There is no NEON kernel: it could not be compiled and run where this was written. On aarch64 the
+/// best kernel is [`Kernel::Portable`].
 ///
 /// # Examples
 /// ```
@@ -22,6 +25,7 @@ use crate::error::SpecError;
 /// assert_eq!("avx2".parse::<Kernel>(), Ok(Kernel::Avx2));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Kernel {
     /// Plain loops: the oracle of the others.
     Scalar,
@@ -35,16 +39,14 @@ pub enum Kernel {
 
 impl Kernel {
     /// Every kernel, slowest first.
-    pub const ALL: [Self; 4] = [Self::Scalar, Self::Portable, Self::Avx2, Self::Avx512];
+    pub const ALL: &'static [Self] = &[Self::Scalar, Self::Portable, Self::Avx2, Self::Avx512];
 
-    /// The fastest kernel this CPU can run.
+    /// The fastest kernel that this CPU can run.
     #[must_use]
     pub fn best() -> Self {
-        Self::ALL
-            .into_iter()
-            .rev()
-            .find(|kernel| kernel.is_available())
-            .unwrap_or(Self::Scalar)
+        let mut fastest_first = Self::ALL.iter().rev();
+        let best = fastest_first.find(|kernel| kernel.is_available());
+        best.copied().unwrap_or(Self::Scalar)
     }
 
     /// Whether this CPU can run the kernel.
@@ -52,6 +54,8 @@ impl Kernel {
     pub fn is_available(self) -> bool {
         match self {
             Self::Scalar | Self::Portable => true,
+            // BMI and POPCNT: every CPU with AVX2 has them, and the loops around the vectors use
+            // them for verdict bits.
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 => {
                 is_x86_feature_detected!("avx2")
@@ -72,21 +76,18 @@ impl Kernel {
         }
     }
 
-    /// The proof that this CPU can run the kernel, or an error that names what it can run.
-    pub(crate) fn grant(self) -> Result<DetectedKernel, SpecError> {
+    /// The proof that this CPU can run the kernel.
+    ///
+    /// # Errors
+    /// [`SpecError`] if it cannot; the error names the kernels that it can run.
+    pub(crate) fn detect(self) -> Result<DetectedKernel, SpecError> {
         if self.is_available() {
             return Ok(DetectedKernel(self));
         }
-        let names: Vec<&str> = Self::ALL
-            .into_iter()
-            .filter(|kernel| kernel.is_available())
-            .map(Self::name)
-            .collect();
-        Err(SpecError::new(
-            "kernel",
-            self.name(),
-            format!("{} on this machine", names.join(", ")),
-        ))
+        let available = Self::ALL.iter().filter(|kernel| kernel.is_available());
+        let names: Vec<&str> = available.map(|kernel| kernel.name()).collect();
+        let allowed = format!("{} on this machine", names.join(", "));
+        Err(SpecError::new("kernel", self.name(), allowed))
     }
 
     /// The name used on the command line and in reports.
@@ -111,10 +112,11 @@ impl FromStr for Kernel {
     type Err = SpecError;
 
     fn from_str(name: &str) -> Result<Self, SpecError> {
-        Self::ALL
-            .into_iter()
-            .find(|kernel| kernel.name() == name)
-            .ok_or_else(|| SpecError::new("kernel", name, "scalar, portable, avx2, avx512"))
+        let found = Self::ALL.iter().find(|kernel| kernel.name() == name);
+        found.copied().ok_or_else(|| {
+            let names: Vec<&str> = Self::ALL.iter().map(|kernel| kernel.name()).collect();
+            SpecError::new("kernel", name, one_of(&names))
+        })
     }
 }
 
@@ -122,17 +124,19 @@ impl FromStr for Kernel {
 #[path = "../../tests/kernels/mod.rs"]
 pub(crate) mod tested;
 
-/// A kernel that this CPU was found able to run; holding one is the proof.
+/// A kernel that was found to run on this CPU; holding one is the proof.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DetectedKernel(Kernel);
 
-/// A loop worth compiling once for each instruction set. Its `run` must be `#[inline(always)]`, and so must all that it calls.
+/// A loop worth compiling once for each instruction set. Its `run` must be `#[inline(always)]`, and
+/// so must everything it calls: a function that is not inlined is compiled for the base
+/// instruction set.
 pub(crate) trait HotLoop {
     type Output;
     fn run(self) -> Self::Output;
 }
 
-/// A way into one instruction set: what holds it may run loops that are compiled for it.
+/// A kernel as a type: possession proves that the CPU has the instruction set.
 pub(crate) trait TargetIsa: Copy {
     /// Runs a loop, compiled for the instruction set.
     fn run<L: HotLoop>(self, hot_loop: L) -> L::Output;
@@ -144,17 +148,18 @@ impl DetectedKernel {
         Self(Kernel::best())
     }
 
-    /// Which kernel was granted.
+    /// The kernel that was detected.
     pub(crate) const fn kernel(self) -> Kernel {
         self.0
     }
 
-    /// Runs a loop, compiled for this kernel's instruction set.
+    /// Runs a loop that uses no kernel's operations, compiled for this kernel's instruction set.
     #[inline]
     pub(crate) fn run<L: HotLoop>(self, hot_loop: L) -> L::Output {
         debug_assert!(self.0.is_available());
         match self.0 {
-            // SAFETY: a `DetectedKernel` is only made after `is_available` found every feature that the function enables.
+            // SAFETY: a `DetectedKernel` is only made after `is_available` found every feature that
+            // the function enables.
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx2 => unsafe { run_avx2(hot_loop) },
             // SAFETY: as above.

@@ -1,10 +1,10 @@
-//! Plain loops over slots: what the operations mean.
+//! Plain loops over slots: the definition of the operations.
 
 use super::slot::{Slot, SlotOps, moved_slots};
 use crate::kernels::isa::{HotLoop, TargetIsa};
 use crate::memory::Line;
 
-/// The kernel that any machine has.
+/// The kernel of every machine, and the oracle of the other kernels.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scalar;
 
@@ -31,6 +31,7 @@ impl SlotOps for Scalar {
         let count = moved_slots::<S>(moved);
         if count > 0 {
             let slots = S::slots_mut(line);
+            // Slot `count - 1` is overwritten by the one below it: it falls out.
             slots.copy_within(..count - 1, 1);
             slots[0] = fingerprint;
         }

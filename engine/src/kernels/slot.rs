@@ -1,4 +1,13 @@
-//! Slots: a line seen as 64, 32, 16 or 8 fingerprints, and the two operations that every kernel has on them.
+//! Slots: a line seen as 64, 32, 16 or 8 fingerprints, and the operations that every kernel has on
+//! them.
+//!
+//! ```text
+//! byte 0                                                63
+//! | slot 0 | slot 1 | slot 2 | ...          | last slot |
+//! newest                                        oldest     (in a queue)
+//! ```
+
+use std::fmt::Debug;
 
 use bytemuck::Pod;
 
@@ -6,20 +15,23 @@ use crate::hash::KeyHash;
 use crate::kernels::isa::TargetIsa;
 use crate::memory::Line;
 
-/// A fingerprint: an unsigned integer of 1, 2, 4 or 8 bytes, never zero, because zero is an empty slot.
-pub(crate) trait Slot: Pod + Eq {
+/// A fingerprint: an unsigned integer of 1, 2, 4 or 8 bytes, never zero, because zero is an empty
+/// slot.
+pub(crate) trait Slot: Pod + Eq + Debug + Send {
     /// The width of a slot in bytes.
     const BYTES: usize;
     /// How many slots a line has.
     const COUNT: usize = 64 / Self::BYTES;
 
-    /// The fingerprint of a key: the low bits of its hash, with one in place of zero.
+    /// The fingerprint of a key: the low bits of its hash, with 1 in place of 0.
+    ///
+    /// The high bits pick the line, so the two are independent as long as they do not overlap.
     fn from_key(key: KeyHash) -> Self;
 
-    /// The fingerprint as a word, for kernels that spread it over a register.
+    /// The fingerprint as a word, for kernels that broadcast it to a register.
     fn word(self) -> u64;
 
-    /// The number after this one, zero after the last: of a slot that counts.
+    /// The next number, zero after the last; for slots that hold a count.
     fn next(self) -> Self;
 
     /// The slots of a line, slot 0 first.
@@ -28,14 +40,14 @@ pub(crate) trait Slot: Pod + Eq {
         bytemuck::must_cast_slice(&line.0)
     }
 
-    /// The slots of a line, to be written.
+    /// The slots of a line, mutable.
     #[inline(always)]
     fn slots_mut(line: &mut Line) -> &mut [Self] {
         bytemuck::must_cast_slice_mut(&mut line.0)
     }
 }
 
-/// `Slot` for the unsigned integers: the same lines for each, as only the width differs.
+/// `Slot` for the unsigned integers, which differ only in their width.
 macro_rules! slot {
     ($($int:ty),*) => {$(
         impl Slot for $int {
@@ -44,6 +56,7 @@ macro_rules! slot {
             #[inline(always)]
             fn from_key(key: KeyHash) -> Self {
                 let low = key.0 as $int;
+                // The comparison is added as 0 or 1, without a branch.
                 low + <$int>::from(low == 0)
             }
 
@@ -62,30 +75,41 @@ macro_rules! slot {
 
 slot!(u8, u16, u32, u64);
 
-/// What a kernel can do to a line of fingerprints.
+/// The operations of a kernel on a line of fingerprints.
+///
+/// All of them are `#[inline(always)]`: they are compiled into a batch loop that has the kernel's
+/// features enabled, and a function without these features cannot be inlined into it.
 pub(crate) trait SlotOps: TargetIsa {
-    /// Which slots hold `fingerprint`: bit `i` is slot `i`.
+    /// The slots that hold `fingerprint`: bit `i` is slot `i`; bits past the last slot are zero.
     fn find<S: Slot>(self, line: &Line, fingerprint: S) -> u64;
 
-    /// Whether the last slot of the line is taken.
+    /// Whether the last slot of the line is occupied, so that pushing all slots would evict it.
     #[inline(always)]
-    fn last_is_taken<S: Slot>(self, line: &Line) -> bool {
+    fn last_is_occupied<S: Slot>(self, line: &Line) -> bool {
         S::slots(line)[S::COUNT - 1].word() != 0
     }
 
-    /// Moves the slots of `moved`, a run of bits from bit 0 on, up by one, the last of them falling out, and puts `fingerprint`
-    /// in slot 0. Bits past the last slot mean nothing; without any bit the line stays as it is.
+    /// Moves the slots of `moved` up by one and puts `fingerprint` in slot 0.
+    ///
+    /// `moved` is a run of bits from bit 0 on; the last of these slots falls out. Bits past the
+    /// last slot are ignored. If no bit is set, the line does not change.
     fn push_front<S: Slot>(self, line: &mut Line, fingerprint: S, moved: u64);
 }
 
-/// How many slots a run of bits moves.
+/// The number of slots that a run of bits moves, 0 to `S::COUNT`.
 #[inline(always)]
 pub(super) fn moved_slots<S: Slot>(moved: u64) -> usize {
     debug_assert!((moved & moved.wrapping_add(1)) == 0, "a run from bit 0 on");
     (moved & (u64::MAX >> (64 - S::COUNT))).count_ones() as usize
 }
 
-/// 64 set bytes and 64 clear ones: the 64 bytes from `64 - n` on are a mask of the first `n` bytes of a line.
+/// A mask of the first `n` bytes of a line is the 64 bytes from `64 - n` on.
+///
+/// ```text
+/// byte     0                    64                   127
+///          | ff ff ff ... ff ff | 00 00 00 ... 00 00 |
+/// n = 2                 | ff ff   00 00 ...    |
+/// ```
 pub(crate) static PREFIX_MASKS: [u8; 128] = {
     let mut bytes = [0; 128];
     let mut index = 0;

@@ -1,4 +1,18 @@
-//! The shared filter: an array of atomic words under one of the rules.
+//! The shared filter: an array of atomic words, each updated by the rule of the layout.
+//!
+//! ```text
+//!   key hash --> word index
+//!
+//!   load(Acquire) --> holds the key? -- yes --> Duplicate, nothing written
+//!      ^                  | no
+//!      |                  v
+//!      |        compare_exchange(word with the key recorded)  -- succeeds --> Fresh
+//!      |                  | fails: another thread was first
+//!      +------------------+ test its word instead
+//! ```
+//!
+//! A Bloom word only ever gains bits, so one `fetch_or` replaces the loop: of the threads that
+//! record a key, the first in the order of modifications finds one of its bits clear.
 
 use super::rule::{AgeingBits, Bits, Row, WordRule, with_rule};
 use super::spec::SharedLayout;
@@ -8,22 +22,28 @@ use crate::memory::{AtomicWords, prefetch};
 use crate::sync::{AtomicU64, Ordering};
 use crate::verdicts::{Verdict, Verdicts};
 
-/// How many keys ahead a word's line is fetched.
-const AHEAD: usize = 128;
+/// The distance in keys between the prefetch of a word's line and its update. Of the distances
+/// measured for random lines of large filters, 128 is best: more misses in flight than one memory
+/// latency needs (`bench/record/TRIED.md`).
+const PREFETCH_DISTANCE: usize = 128;
 
-/// A duplicate filter that any number of threads use at once through `&self`. One word of one cache line is touched for each key.
+/// A duplicate filter that any number of threads use concurrently through `&self`. Each key touches
+/// one word of one cache line.
 ///
-/// **The promise.** Of any number of threads that observe one new key, at once or one after the other, exactly one hears
-/// [`Verdict::Fresh`]. For [`SharedLayout::Bloom`] this holds as long as nobody [clears](Self::clear) the filter. For the forms that age,
-/// the key must not be forgotten meanwhile either: a row forgets a key when as many other new keys (4 or 2) came to its word, an ageing
-/// Bloom word when other new keys cleared one of its bits. A false positive is heard by all as [`Verdict::Duplicate`].
+/// **The guarantee.** Of any number of threads that observe one new key, concurrently or one after
+/// the other, exactly one gets [`Verdict::Fresh`]. For [`SharedLayout::Bloom`] this holds until the
+/// filter is [cleared](Self::clear). For the other layouts the key must also not be forgotten in
+/// between: a row forgets a key once as many other new keys as it has slots (4 or 2) are recorded
+/// in its word, and an ageing word once other new keys clear one of the key's bits. A key that is a
+/// false positive is a [`Verdict::Duplicate`] for every thread.
 ///
-/// Who hears `Duplicate` also sees what the thread that heard `Fresh` wrote before it observed the key (release and acquire).
+/// A thread that gets `Duplicate` also sees the writes that the thread that got `Fresh` made before
+/// it observed the key (release and acquire).
 ///
 /// # Examples
 /// ```
 /// use echoless::{KeyHasher, SharedLayout, SharedSpec, Verdict};
-/// let filter = SharedSpec::new(1 << 20, SharedLayout::Row4x16).build().unwrap();
+/// let filter = SharedSpec::new(1 << 20).layout(SharedLayout::Row4x16).build().unwrap();
 /// let key = KeyHasher::seeded(0).hash(b"call 17");
 /// let fresh = std::thread::scope(|scope| {
 ///     let threads = [(); 4].map(|()| scope.spawn(|| filter.observe_one(key)));
@@ -35,21 +55,21 @@ const AHEAD: usize = 128;
 #[derive(Debug)]
 pub struct SharedFilter {
     words: AtomicWords,
-    form: SharedLayout,
+    layout: SharedLayout,
 }
 
 impl SharedFilter {
-    pub(super) fn new(lines: u64, form: SharedLayout) -> Result<Self, MemoryError> {
+    pub(super) fn new(lines: u64, layout: SharedLayout) -> Result<Self, MemoryError> {
         Ok(Self {
             words: AtomicWords::zeroed(lines)?,
-            form,
+            layout,
         })
     }
 
-    /// What a word holds.
+    /// The layout of a word.
     #[must_use]
-    pub const fn form(&self) -> SharedLayout {
-        self.form
+    pub const fn layout(&self) -> SharedLayout {
+        self.layout
     }
 
     /// The memory of the words, in bytes.
@@ -62,13 +82,13 @@ impl SharedFilter {
     pub fn observe(&self, keys: &[KeyHash], verdicts: &mut Verdicts) {
         verdicts.reset(keys.len());
         let words = verdicts.words_mut();
-        with_rule!(self.form, rule => self.observe_batch(rule, keys, words));
+        with_rule!(self.layout, rule => self.observe_batch(rule, keys, words));
     }
 
     /// Tests and records one key.
     pub fn observe_one(&self, key: KeyHash) -> Verdict {
         let word = &self.words[self.position(key)];
-        let duplicate = with_rule!(self.form, rule => observe_word(rule, word, key));
+        let duplicate = with_rule!(self.layout, rule => observe_word(rule, word, key));
         if duplicate {
             Verdict::Duplicate
         } else {
@@ -76,28 +96,33 @@ impl SharedFilter {
         }
     }
 
-    /// Whether the key would be called a duplicate now. Records nothing.
+    /// Whether the key would be a duplicate now. Does not record it.
     #[must_use]
     pub fn contains(&self, key: KeyHash) -> bool {
-        // Acquire: pairs with the Release half of `observe_word`.
+        // Acquire: pairs with the Release half of the updates in `observe_word`.
         let word = self.words[self.position(key)].load(Ordering::Acquire);
-        with_rule!(self.form, rule => rule.holds(word, key))
+        with_rule!(self.layout, rule => rule.holds(word, key))
     }
 
-    /// Forgets everything. Keys that are observed meanwhile may stay or be forgotten.
+    /// Forgets all keys. A key that is observed concurrently may be forgotten or stay.
     pub fn clear(&self) {
         for word in self.words.iter() {
+            // Release: pairs with the Acquire loads in `observe_word` and `contains`. A thread that
+            // reads the zero sees what this thread wrote before.
             word.store(0, Ordering::Release);
         }
     }
 
-    /// The probability that a key never seen before would now be called a duplicate, from a pass over all words.
+    /// The current probability that a key never observed before is a duplicate, computed by a pass
+    /// over all words.
     #[must_use]
     pub fn expected_fpr(&self) -> f64 {
+        // Relaxed: an estimate over words that other threads may be updating; no other memory is
+        // read through them.
         let words = self.words.iter().map(|word| word.load(Ordering::Relaxed));
-        let rate = |word: u64| match self.form {
-            SharedLayout::Row4x16 => f64::from(taken::<16>(word)) / f64::from(1 << 16),
-            SharedLayout::Row2x32 => f64::from(taken::<32>(word)) / 2f64.powi(32),
+        let rate = |word: u64| match self.layout {
+            SharedLayout::Row4x16 => f64::from(filled_slots::<16>(word)) / f64::from(1 << 16),
+            SharedLayout::Row2x32 => f64::from(filled_slots::<32>(word)) / 2f64.powi(32),
             SharedLayout::Bloom { k } | SharedLayout::Ageing { k } => {
                 (f64::from(word.count_ones()) / 64.0).powi(k as i32)
             }
@@ -105,6 +130,8 @@ impl SharedFilter {
         words.map(rate).sum::<f64>() / self.words.len() as f64
     }
 
+    /// The index of the key's word: the hash scaled to the number of words, so its high bits
+    /// decide.
     #[inline(always)]
     fn position(&self, key: KeyHash) -> usize {
         key.line(self.words.len() as u64) as usize
@@ -113,10 +140,10 @@ impl SharedFilter {
     #[inline(always)]
     fn observe_batch<R: WordRule>(&self, rule: R, keys: &[KeyHash], duplicates: &mut [u64]) {
         let words = &self.words[..];
-        for key in keys.iter().take(AHEAD) {
+        for key in keys.iter().take(PREFETCH_DISTANCE) {
             prefetch(words, self.position(*key));
         }
-        let mut ahead = keys.iter().skip(AHEAD);
+        let mut ahead = keys.iter().skip(PREFETCH_DISTANCE);
         for (keys, duplicates) in keys.chunks(64).zip(duplicates) {
             let mut bits = 0;
             for key in keys {
@@ -126,24 +153,30 @@ impl SharedFilter {
                 let duplicate = observe_word(rule, &words[self.position(*key)], *key);
                 bits = bits << 1 | u64::from(duplicate);
             }
+            // Shifted in from the right, the first key's bit is the highest; it belongs in bit 0.
             *duplicates = bits.reverse_bits() >> (64 - keys.len());
         }
     }
 }
 
-/// Tests and records a key in its word; true if it is a duplicate.
+/// Tests and records a key in its word. Returns true if it is a duplicate.
 #[inline(always)]
 fn observe_word<R: WordRule>(rule: R, word: &AtomicU64, key: KeyHash) -> bool {
-    // Acquire: pairs with the Release half of the swaps below. A hot key is answered here, and its line stays shared.
+    // Acquire: pairs with the Release half of the updates below, so a Duplicate sees what the Fresh
+    // thread wrote before. A recurring key returns after this load, without a write: its cache line
+    // stays shared between cores.
     let mut seen = word.load(Ordering::Acquire);
     while !rule.holds(seen, key) {
         let recorded = rule.record(seen, key);
         if R::ONLY_SETS {
-            // AcqRel: pairs with itself and with the load. All updates of a word have one order; the first of this key finds a bit clear.
+            // AcqRel: the Release half pairs with the Acquire of the load above, of `contains` and
+            // of this operation in other threads. All updates of a word have one order, and the
+            // first one for this key finds one of its bits clear.
             let before = word.fetch_or(rule.record(0, key), Ordering::AcqRel);
             return rule.holds(before, key);
         }
-        // AcqRel: as above. If another thread was first, what it wrote is looked at anew, and it may hold the key now.
+        // AcqRel: the Release half pairs as above. Acquire on failure: the new word may hold the
+        // key, which makes it a Duplicate of the other thread's Fresh.
         match word.compare_exchange_weak(seen, recorded, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => return false,
             Err(now) => seen = now,
@@ -152,8 +185,8 @@ fn observe_word<R: WordRule>(rule: R, word: &AtomicU64, key: KeyHash) -> bool {
     true
 }
 
-/// How many slots of a row are taken.
-fn taken<const BITS: u32>(word: u64) -> u32 {
+/// The fill of a row: how many of its slots are not empty.
+fn filled_slots<const BITS: u32>(word: u64) -> u32 {
     let slot = |index: u32| word >> (index * BITS) & (u64::MAX >> (64 - BITS));
     (0..64 / BITS).filter(|index| slot(*index) != 0).count() as u32
 }

@@ -1,7 +1,9 @@
-//! One filter for any number of threads: `&self`, no worker threads, no locks.
+//! One filter for any number of threads: it takes `&self`, and needs no worker threads and no
+//! locks.
 //!
-//! All that a key reads and writes is ONE 64-bit word, so one compare-and-swap or one `fetch_or` decides. That is what makes the
-//! promise of [`SharedFilter`] possible; rows of several words could not give it, so there are none here.
+//! A key reads and writes exactly one 64-bit word, so one compare-and-swap or one `fetch_or`
+//! decides its verdict. This is what makes the guarantee of [`SharedFilter`] possible. A row of
+//! several words could not give it, so no layout here has one.
 
 mod filter;
 mod rule;

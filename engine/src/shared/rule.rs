@@ -1,20 +1,29 @@
-//! What one word means: three rules, each two pure functions of a word and a key.
+//! The rules of a word: how it holds keys. Each rule is two pure functions of a word and a key, so
+//! the atomics live in one place, `observe_word`.
+//!
+//! ```text
+//!            bit 63                                        bit 0
+//!   Row<16>  | oldest    |           |           | newest    |    record: shift in from the right
+//!   Row<32>  | oldest                | newest                |    record: shift in from the right
+//!   Bits<K>  | 64 bits of a Bloom filter, K for each key     |    record: set K bits
+//! ```
 
 use crate::hash::KeyHash;
 
-/// How a word tells whether it holds a key, and what it becomes when the key is recorded.
+/// How a word holds keys.
 pub(super) trait WordRule: Copy {
-    /// Whether recording only ever sets bits, so that a `fetch_or` can do it.
+    /// Whether recording only sets bits, so that a `fetch_or` can do it.
     const ONLY_SETS: bool;
 
     /// Whether the word holds the key.
     fn holds(self, word: u64, key: KeyHash) -> bool;
 
-    /// The word with the key recorded; it then holds the key.
+    /// The word after the key is recorded. It holds the key.
     fn record(self, word: u64, key: KeyHash) -> u64;
 }
 
-/// A row of `64 / BITS` fingerprints, newest in the low bits; the oldest is shifted out at the top. Zero is an empty slot.
+/// A row of `64 / BITS` fingerprints, the newest in the low bits. Recording shifts the oldest out
+/// at the top. 0 is an empty slot.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Row<const BITS: u32>;
 
@@ -24,6 +33,8 @@ impl<const BITS: u32> Row<BITS> {
     /// The highest bit of every slot.
     const TOPS: u64 = Self::ONES << (BITS - 1);
 
+    /// The low bits of the hash (the line comes from the high bits). 0 becomes 1, because 0 is an
+    /// empty slot.
     #[inline(always)]
     fn fingerprint(key: KeyHash) -> u64 {
         let low = key.0 & (u64::MAX >> (64 - BITS));
@@ -36,7 +47,10 @@ impl<const BITS: u32> WordRule for Row<BITS> {
 
     #[inline(always)]
     fn holds(self, word: u64, key: KeyHash) -> bool {
-        // A slot that equals the fingerprint becomes zero; whether any slot is zero is found without a loop.
+        // The product repeats the fingerprint in every slot, so the XOR turns an equal slot into 0.
+        // Then the usual test for a zero slot: subtracting 1 from every slot borrows into the top
+        // bit of a zero slot, and `& !` excludes slots whose top bit was set before. A borrow can
+        // set the top bit of a slot above a zero slot as well, but never without a zero slot.
         let zero_if_equal = word ^ Self::fingerprint(key).wrapping_mul(Self::ONES);
         zero_if_equal.wrapping_sub(Self::ONES) & !zero_if_equal & Self::TOPS != 0
     }
@@ -47,15 +61,16 @@ impl<const BITS: u32> WordRule for Row<BITS> {
     }
 }
 
-/// A Bloom filter of 64 bits, `K` of them for each key; never ages.
+/// A Bloom filter of 64 bits with `K` bits for each key. It never forgets.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bits<const K: u32>;
 
 impl<const K: u32> Bits<K> {
     #[inline(always)]
     fn mask(key: KeyHash) -> u64 {
-        let places = key.remix(1);
-        (0..K).fold(0, |mask, index| mask | 1 << (places >> (6 * index) & 63))
+        // 6 bits of the mix for each of at most 10 bit positions.
+        let positions = key.remix(1);
+        (0..K).fold(0, |mask, index| mask | 1 << (positions >> (6 * index) & 63))
     }
 }
 
@@ -73,9 +88,11 @@ impl<const K: u32> WordRule for Bits<K> {
     }
 }
 
-/// As [`Bits`], but a new key also clears: `K` times a random bit, each with the probability that a bit is set, before it sets its own.
+/// As [`Bits`], but recording a key first clears bits: `K` times a random bit, each time with the
+/// probability that a bit of the word is set.
 ///
-/// This is RLBSBF (paper 000, algorithm 4) inside a word. The random choices come from the key and the word.
+/// This is RLBSBF (paper 000, algorithm 4) within a word. The random choices are derived from the
+/// key and the word, so a word's future depends only on its keys.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AgeingBits<const K: u32>;
 
@@ -89,8 +106,9 @@ impl<const K: u32> WordRule for AgeingBits<K> {
 
     #[inline(always)]
     fn record(self, word: u64, key: KeyHash) -> u64 {
-        let load = u64::from(word.count_ones());
-        // 12 bits for each choice, so one mix serves five of them.
+        let fill = u64::from(word.count_ones());
+        // A choice takes 12 bits, 6 for the position and 6 for the probability, so a mix of 64 bits
+        // serves five choices.
         let mix = |round: u32| KeyHash(key.0 ^ word).remix(2 + u64::from(round));
         let mut cleared = word;
         let mut random = 0;
@@ -100,20 +118,22 @@ impl<const K: u32> WordRule for AgeingBits<K> {
             } else {
                 random >> 12
             };
-            let clears = (random >> 6 & 63) < load;
+            let clears = (random >> 6 & 63) < fill;
             cleared &= !(u64::from(clears) << (random & 63));
         }
         Bits::<K>.record(cleared, key)
     }
 }
 
-/// Evaluates an expression with `$rule` bound to the rule of a [`SharedLayout`](super::SharedLayout): one copy of the code for each.
+/// Evaluates an expression with `$rule` bound to the rule of a
+/// [`SharedLayout`](super::SharedLayout). It compiles one copy of the expression for each rule, so
+/// the hot loop has no branch on the layout.
 macro_rules! with_rule {
-    ($form:expr, $rule:ident => $body:expr) => {
-        with_rule!(@forms $form, $rule => $body, 1 2 3 4 5 6 7 8 9 10)
+    ($layout:expr, $rule:ident => $body:expr) => {
+        with_rule!(@layouts $layout, $rule => $body, 1 2 3 4 5 6 7 8 9 10)
     };
-    (@forms $form:expr, $rule:ident => $body:expr, $($k:literal)*) => {
-        match $form {
+    (@layouts $layout:expr, $rule:ident => $body:expr, $($k:literal)*) => {
+        match $layout {
             SharedLayout::Row4x16 => { let $rule = Row::<16>; $body }
             SharedLayout::Row2x32 => { let $rule = Row::<32>; $body }
             $(
@@ -121,7 +141,7 @@ macro_rules! with_rule {
                 SharedLayout::Ageing { k: $k } => { let $rule = AgeingBits::<$k>; $body }
             )*
             SharedLayout::Bloom { k } | SharedLayout::Ageing { k } => {
-                unreachable!("a specification with k = {k} is refused")
+                unreachable!("a specification with k={k} is rejected")
             }
         }
     };
@@ -181,27 +201,27 @@ mod tests {
                 let recorded = rule.record(word, key);
                 prop_assert!(rule.holds(recorded, key));
                 prop_assert!((word & !recorded).count_ones() <= k);
-                prop_assert_eq!(recorded, rule.record(word, key), "the choice depends on nothing else");
+                prop_assert_eq!(recorded, rule.record(word, key), "the choice depends only on the word and the key");
             });
         }
     }
 
     #[test]
-    fn the_load_of_an_ageing_word_settles_below_full() {
+    fn the_fill_of_an_ageing_word_settles_below_full() {
         for k in 2..=5 {
             let mean = with_rule!(SharedLayout::Ageing { k }, rule => {
-                let (mut word, mut load) = (0u64, 0u64);
+                let (mut word, mut fill) = (0u64, 0u64);
                 let rounds = 200_000;
                 for key in 0..rounds {
                     let key = KeyHash(KeyHash(key).remix(9));
                     if !rule.holds(word, key) {
                         word = rule.record(word, key);
                     }
-                    load += u64::from(word.count_ones());
+                    fill += u64::from(word.count_ones());
                 }
-                load as f64 / rounds as f64 / 64.0
+                fill as f64 / rounds as f64 / 64.0
             });
-            assert!((0.55..0.95).contains(&mean), "k = {k}: {mean}");
+            assert!((0.55..0.95).contains(&mean), "k={k}: {mean}");
         }
     }
 }

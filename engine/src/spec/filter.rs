@@ -1,44 +1,19 @@
-//! The specification: a kind of filter, its form, memory, seed and tracked share.
+//! The specification of any filter: its kind and form, memory, seed and tracked fraction.
 
 use std::fmt;
 use std::str::FromStr;
 
-use super::kind::FilterKind;
-use super::options::{Options, name_of, value_of};
 use super::size::{format_bytes, parse_bytes};
 use crate::error::{BuildError, SpecError};
-use crate::filters::Filter;
 use crate::filters::adapters::tracked::{Tracked, TrackedFraction};
-use crate::filters::lines::fingerprint::FingerprintSpec;
-use crate::filters::lines::{LineKind, LineSpec};
+use crate::filters::lines::{FingerprintSpec, LineAllocation, LineFilter, LinePlan};
+use crate::filters::scattered::rows::{RowPolicy, RowSpec};
+use crate::filters::{FORMS, Filter, FilterKind, Form};
+use crate::kernels::Kernel;
+use crate::memory::LINE_BYTES;
+use crate::options::Options;
 use crate::partition::Partitioned;
-
-/// Where the bits of a key lie.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum Form {
-    /// All over the memory, as published.
-    #[default]
-    Scattered,
-    /// In one cache line that the key's hash picks. Such a filter can be cut into partitions.
-    Line,
-}
-
-const FORMS: [(&str, Form); 2] = [("scattered", Form::Scattered), ("line", Form::Line)];
-
-impl fmt::Display for Form {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(&name_of(&FORMS, self))
-    }
-}
-
-impl FromStr for Form {
-    type Err = SpecError;
-
-    fn from_str(name: &str) -> Result<Self, SpecError> {
-        value_of("form", &FORMS, name)
-    }
-}
+use crate::theory::RateModel;
 
 /// Everything that decides a filter's verdicts: equal specifications and streams give equal verdicts.
 ///
@@ -55,120 +30,112 @@ impl FromStr for Form {
 /// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Duplicate);
 ///
 /// let error = "rlbsbf:k=0,memory=1MiB".parse::<FilterSpec>()?.build().err().unwrap();
-/// assert_eq!(error.to_string(), "k: 0 is not possible; allowed: 1 to 64");
+/// assert_eq!(error.to_string(), "invalid k=0: expected 1 to 64");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct FilterSpec {
-    kind: FilterKind,
-    form: Form,
-    memory: Option<u64>,
-    seed: u64,
-    tracked: TrackedFraction,
+    /// The mechanism and policy.
+    pub kind: FilterKind,
+    /// Scattered or line.
+    pub form: Form,
+    /// The memory in bytes; needed to build the filter.
+    pub memory: Option<u64>,
+    /// The seed of the random choices.
+    pub seed: u64,
+    /// The fraction of the keys that is tracked.
+    pub tracked: TrackedFraction,
+    /// The kernel to run on; the best one if `None`. It changes no verdict and is not part of the
+    /// text. Scattered forms have no kernels.
+    pub kernel: Option<Kernel>,
 }
 
+/// Positions in a line are independent of the line among up to so many lines.
+const MOST_LINES: u64 = 1 << 32;
+
 impl FilterSpec {
-    /// The scattered form of a filter, seed 0, all keys tracked, its memory still to be said.
+    /// The scattered form of a filter, seed 0, all keys tracked, without memory.
     #[must_use]
-    pub const fn new(kind: FilterKind) -> Self {
+    pub fn new(kind: impl Into<FilterKind>) -> Self {
         Self {
-            kind,
+            kind: kind.into(),
             form: Form::Scattered,
             memory: None,
             seed: 0,
             tracked: TrackedFraction::ALL,
+            kernel: None,
         }
     }
 
-    /// In this form.
+    /// Sets the form.
     #[must_use]
-    pub const fn with_form(mut self, form: Form) -> Self {
+    pub const fn form(mut self, form: Form) -> Self {
         self.form = form;
         self
     }
 
-    /// In so many bytes.
+    /// Sets the memory, in bytes.
     #[must_use]
-    pub const fn with_memory(mut self, bytes: u64) -> Self {
+    pub const fn memory(mut self, bytes: u64) -> Self {
         self.memory = Some(bytes);
         self
     }
 
-    /// Its random choices drawn from this seed.
+    /// Sets the seed of the random choices.
     #[must_use]
-    pub const fn with_seed(mut self, seed: u64) -> Self {
+    pub const fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// Following this share of the keys.
+    /// Tracks this fraction of the keys.
     #[must_use]
-    pub const fn with_tracked(mut self, share: TrackedFraction) -> Self {
-        self.tracked = share;
+    pub const fn tracked(mut self, fraction: TrackedFraction) -> Self {
+        self.tracked = fraction;
         self
     }
 
-    /// The mechanism and policy.
+    /// Forces a kernel, for tests and benchmarks.
     #[must_use]
-    pub const fn kind(&self) -> FilterKind {
-        self.kind
-    }
-
-    /// The form.
-    #[must_use]
-    pub const fn form(&self) -> Form {
-        self.form
-    }
-
-    /// The memory in bytes, if it was said.
-    #[must_use]
-    pub const fn memory(&self) -> Option<u64> {
-        self.memory
-    }
-
-    /// The seed of the random choices.
-    #[must_use]
-    pub const fn seed(&self) -> u64 {
-        self.seed
-    }
-
-    /// The share of the keys that is followed.
-    #[must_use]
-    pub const fn tracked(&self) -> TrackedFraction {
-        self.tracked
+    pub const fn kernel(mut self, kernel: Kernel) -> Self {
+        self.kernel = Some(kernel);
+        self
     }
 
     /// Builds the filter.
     ///
     /// # Errors
-    /// [`BuildError`] if the memory was not said, a value is outside its range, or the machine refuses the memory.
+    /// [`BuildError`] if there is no memory, a value is outside its range, or the machine refuses
+    /// the memory.
     pub fn build(&self) -> Result<Box<dyn Filter>, BuildError> {
         let filter = match self.form {
             Form::Scattered => self
                 .kind
                 .build_scattered(self.needed_memory()?, self.seed)?,
-            Form::Line => self.all_keys_line_spec()?.build()?,
+            Form::Line => self.plan()?.whole(|lines| self.build_range(lines))?,
         };
         Ok(self.track(filter))
     }
 
-    /// Builds the filter as `count` partitions, each a contiguous range of its lines, for one owner each.
+    /// Builds the filter as `count` partitions, each a contiguous range of its lines, for one owner
+    /// each.
     ///
-    /// The partition that [`Partitioning::partition_of`](crate::Partitioning::partition_of) names for a key judges it exactly as the whole filter would.
+    /// The partition that [`Partitioning::partition_of`](crate::Partitioning::partition_of) returns
+    /// for a key judges it exactly as the whole filter would.
     ///
     /// # Errors
-    /// [`BuildError`] as in [`build`](Self::build), or if the form is scattered, or there are fewer lines than partitions, or none.
+    /// [`BuildError`] as in [`build`](Self::build), or if the form is scattered, or there are fewer
+    /// lines than partitions, or no partition.
     ///
     /// # Examples
     /// ```
-    /// use echoless::{Engine, FilterSpec};
+    /// use echoless::FilterSpec;
+    /// use echoless::spec::Form;
     /// let spec: FilterSpec = "rlbsbf:k=2,form=line,memory=1MiB".parse()?;
     /// let parts = spec.build_partitions(2)?;
     /// assert_eq!(parts.partitioning().count(), 2);
-    ///
-    /// let scattered = spec.with_form(echoless::spec::Form::Scattered);
-    /// let error = scattered.build_partitions(2).err().unwrap();
-    /// assert_eq!(error.to_string(), "form: scattered is not possible; allowed: line, whose filters can be cut into partitions");
+    /// assert!(spec.form(Form::Scattered).build_partitions(2).is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn build_partitions(
@@ -176,58 +143,140 @@ impl FilterSpec {
         count: usize,
     ) -> Result<Partitioned<Box<dyn Filter>>, BuildError> {
         if self.form != Form::Line {
-            let allowed = "line, whose filters can be cut into partitions";
+            let allowed = "line, the form that can be partitioned";
             return Err(SpecError::new("form", self.form.to_string(), allowed).into());
         }
-        let parts = self.all_keys_line_spec()?.build_partitions(count)?;
-        let (partitioning, filters) = parts.into_parts();
-        let filters = filters.into_iter().map(|filter| self.track(filter));
-        Ok(Partitioned::new(partitioning, filters.collect())?)
+        self.plan()?
+            .partitions(count, |lines| Ok(self.track(self.build_range(lines)?)))
     }
 
-    /// The line form of this filter, for what else can be asked of it; whether this specification is of the scattered form or of the line form does
-    /// not matter.
+    /// Builds the line form of this filter, whichever form is set, as a filter that shows its
+    /// lines.
     ///
     /// # Errors
-    /// [`SpecError`] if the memory was not said, this filter has no line form, or only a share of the keys is tracked, which a [`LineSpec`] cannot
-    /// say.
+    /// [`BuildError`] as in [`build`](Self::build), or if not all keys are tracked.
     ///
     /// # Examples
     /// ```
-    /// use echoless::{Filter, FilterSpec};
-    /// let scattered: FilterSpec = "bloom:k=4,memory=64B".parse()?;
-    /// assert_eq!(scattered.line_spec()?.build()?.lines().len(), 1);
-    ///
-    /// let shared: FilterSpec = "bloom:k=4,memory=64B,tracked=0.5".parse()?;
-    /// let error = shared.line_spec().err().unwrap();
-    /// assert_eq!(error.to_string(), "tracked: 0.5 is not possible; allowed: 1, for the line form by itself follows all keys");
+    /// use echoless::FilterSpec;
+    /// let spec: FilterSpec = "bloom:k=4,memory=64B".parse()?;
+    /// assert_eq!(spec.build_lines()?.lines().len(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn line_spec(&self) -> Result<LineSpec, SpecError> {
-        if self.tracked != TrackedFraction::ALL {
-            let asked = self.tracked.get().to_string();
-            let allowed = "1, for the line form by itself follows all keys";
-            return Err(SpecError::new("tracked", asked, allowed));
-        }
-        self.all_keys_line_spec()
+    pub fn build_lines(&self) -> Result<Box<dyn LineFilter>, BuildError> {
+        self.check_all_tracked()?;
+        self.plan()?.whole(|lines| self.build_range(lines))
     }
 
-    /// The line form without the tracked share, which is for the caller to add.
-    fn all_keys_line_spec(&self) -> Result<LineSpec, SpecError> {
-        let kind = LineKind::try_from(self.kind)?;
-        Ok(LineSpec::new(kind, self.needed_memory()?).seed(self.seed))
+    /// As [`build_lines`](Self::build_lines), in `count` partitions.
+    ///
+    /// # Errors
+    /// [`BuildError`] as in [`build_lines`](Self::build_lines) and
+    /// [`build_partitions`](Self::build_partitions).
+    pub fn build_line_partitions(
+        &self,
+        count: usize,
+    ) -> Result<Partitioned<Box<dyn LineFilter>>, BuildError> {
+        self.check_all_tracked()?;
+        self.plan()?
+            .partitions(count, |lines| self.build_range(lines))
     }
 
-    /// The same filter as [`FingerprintLines`](crate::FingerprintLines), which report more of themselves; `None` if it is none of them.
+    /// The cache lines that a fresh key touches at most, on average. (Keys that are not tracked
+    /// touch none.)
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::FilterSpec;
+    /// let lines = |text: &str| text.parse::<FilterSpec>().map(|spec| spec.cache_lines());
+    /// assert_eq!(lines("rlbsbf:k=2,memory=1MiB"), Ok(4.0));
+    /// assert_eq!(lines("rlbsbf:k=2,form=line,memory=1MiB"), Ok(1.0));
+    /// ```
     #[must_use]
-    pub fn fingerprints(&self) -> Option<FingerprintSpec> {
-        let whole = self.form == Form::Line && self.tracked == TrackedFraction::ALL;
-        self.line_spec().ok().filter(|_| whole)?.fingerprints()
+    pub fn cache_lines(&self) -> f64 {
+        self.kind.cache_lines(self.form, self.memory.unwrap_or(0))
+    }
+
+    /// The formula for the error rates on a uniform stream of the tracked keys, if there is one and
+    /// the memory is set.
+    #[must_use]
+    pub fn rate_model(&self) -> Option<RateModel> {
+        self.kind.rate_model(self.form, self.memory?)
+    }
+
+    /// The false positive rate that the filter never exceeds, whatever the stream: the slots
+    /// searched, times the probability that a fingerprint is that of another key; or the rate at
+    /// which it guesses. `None` if there is no such limit below 1, or no memory is set.
+    ///
+    /// A simulation of a million records cannot see a rate of one in a billion; this can. In lines
+    /// it accounts for the hash bits that pick the line
+    /// ([`FingerprintGeometry::full_fpr`](crate::FingerprintGeometry::full_fpr)). Exact buffers
+    /// mistake only keys of equal hashes, which is not counted.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::FilterSpec;
+    /// let limit = |text: &str| text.parse::<FilterSpec>().unwrap().fpr_limit();
+    /// let narrow = limit("qqht:slots=16,bits=32,memory=1MiB");
+    /// assert!((narrow.unwrap() - 3.7e-9).abs() < 1e-10);
+    /// // 2^14 lines leave 50 bits of a hash, whatever the width of a slot.
+    /// let wide = limit("qqht:slots=8,bits=64,form=line,memory=1MiB");
+    /// assert_eq!(wide, Some(8.0 / 2_f64.powi(50)));
+    /// assert_eq!(limit("lru:memory=1MiB"), Some(0.0));
+    /// assert_eq!(limit("rlbsbf:memory=1MiB"), None);
+    /// ```
+    #[must_use]
+    pub fn fpr_limit(&self) -> Option<f64> {
+        self.kind.fpr_limit(self.form, self.memory?)
     }
 
     fn needed_memory(&self) -> Result<u64, SpecError> {
-        let missing = || SpecError::new("memory", "nothing", "a size, as in memory=64MiB");
+        let missing = || SpecError::missing("memory", "a size such as memory=64MiB");
         self.memory.ok_or_else(missing)
+    }
+
+    fn check_all_tracked(&self) -> Result<(), SpecError> {
+        if self.tracked == TrackedFraction::ALL {
+            return Ok(());
+        }
+        let asked = self.tracked.get().to_string();
+        let allowed = "1, because a filter that shows its lines tracks all keys";
+        Err(SpecError::new("tracked", asked, allowed))
+    }
+
+    /// The lines of the line form.
+    fn plan(&self) -> Result<LinePlan, SpecError> {
+        let memory = self.needed_memory()?;
+        let lines = memory / LINE_BYTES;
+        if !(1..=MOST_LINES).contains(&lines) {
+            let allowed = "64 B (one line) to 256 GiB (2^32 lines)";
+            return Err(SpecError::new("memory", format!("{memory} B"), allowed));
+        }
+        Ok(LinePlan {
+            lines,
+            kernel: self.kernel,
+            seed: self.seed,
+        })
+    }
+
+    fn build_range(&self, lines: LineAllocation) -> Result<Box<dyn LineFilter>, BuildError> {
+        self.kind
+            .build_lines(lines)
+            .unwrap_or_else(|| Err(self.no_line_form().into()))
+    }
+
+    /// The error of a filter without a line form, which names those that have one.
+    fn no_line_form(&self) -> SpecError {
+        let default = |name| Self::from_options(name, Options::parse("form=line").ok()?).ok();
+        let with_lines = FilterKind::names()
+            .filter(|name| default(name).is_some_and(|spec| spec.kind.has_line_form()));
+        let with_lines: Vec<&str> = with_lines.collect();
+        let name = self.kind.name();
+        let allowed = format!(
+            "scattered for {name}; the line form is for {}",
+            with_lines.join(", ")
+        );
+        SpecError::new("form", "line", allowed)
     }
 
     fn track(&self, filter: Box<dyn Filter>) -> Box<dyn Filter> {
@@ -242,11 +291,12 @@ impl FilterSpec {
         let memory = options.take("memory");
         let form = options.choice("form", &FORMS)?;
         let spec = Self {
-            kind: FilterKind::from_options(name, form, &mut options)?,
+            kind: FilterKind::parse(name, form, &mut options)?,
             form,
             memory: memory.map(|text| parse_bytes(&text)).transpose()?,
             seed: options.integer("seed", 0, 0..=u64::MAX)?,
             tracked: TrackedFraction::new(options.decimal("tracked", 1.0)?)?,
+            kernel: None,
         };
         options.finish()?;
         Ok(spec)
@@ -286,5 +336,32 @@ impl FromStr for FilterSpec {
     fn from_str(text: &str) -> Result<Self, SpecError> {
         let (name, options) = text.split_once(':').unwrap_or((text, ""));
         Self::from_options(name.trim(), Options::parse(options)?)
+    }
+}
+
+impl TryFrom<&FingerprintSpec> for FilterSpec {
+    type Error = SpecError;
+
+    /// The same filter by name.
+    ///
+    /// # Errors
+    /// [`SpecError`] as in [`FingerprintSpec::geometry`].
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::{FilterSpec, FingerprintSpec};
+    /// let spec = FilterSpec::try_from(&FingerprintSpec::new(1 << 20).max_fpr(1e-3))?;
+    /// let text = "qqht:slots=32,bits=16,rows=packed,form=line,memory=1MiB";
+    /// assert_eq!(spec.to_string(), text);
+    /// # Ok::<(), echoless::SpecError>(())
+    /// ```
+    fn try_from(spec: &FingerprintSpec) -> Result<Self, SpecError> {
+        let geometry = spec.geometry()?;
+        let (slots, bits) = (geometry.width.slots(), geometry.width.bits());
+        let rows = RowSpec::new(slots, bits, RowPolicy::Queue(spec.policy()));
+        Ok(Self {
+            kernel: spec.forced_kernel(),
+            ..Self::new(rows).form(Form::Line).memory(geometry.bytes())
+        })
     }
 }

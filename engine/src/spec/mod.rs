@@ -1,12 +1,24 @@
-//! One way to name a filter: in text, in a file, or in code; shared by the tool, the planner, the lab and the engine.
+//! Specifications: one way to name a filter, in text, in a file, or in code.
+//!
+//! [`FilterSpec`] is what the command, the planner, the lab and the engine share. The parameters of
+//! every kind of filter are here too, whatever mechanism uses them.
 
 mod filter;
-mod kind;
-mod options;
 mod serde_form;
 mod size;
 
-pub use filter::{FilterSpec, Form};
-pub use kind::FilterKind;
-pub use options::Options;
+pub use crate::filters::adapters::tracked::TrackedFraction;
+pub use crate::filters::lines::FingerprintSpec;
+pub use crate::filters::scattered::bits::{Ageing, BitsSpec, Reservoir};
+pub use crate::filters::scattered::buffers::{Accounting, BufferSpec};
+pub use crate::filters::scattered::cells::{
+    DecayingSpec, Decrement, FingerprintStableSpec, Lowering, Refill, StableSpec, Update,
+};
+pub use crate::filters::scattered::generations::{GenerationSpec, Rotate, Succession};
+pub use crate::filters::scattered::rows::{CuckooSpec, RowEncoding, RowPolicy, RowSpec, SqfSpec};
+pub use crate::filters::{FilterKind, Form, Replacement, Workload};
+pub use crate::options::Options;
+pub use crate::shared::{SharedLayout, SharedSpec};
+pub use crate::theory::fingerprints::{FingerprintGeometry, SlotWidth};
+pub use filter::FilterSpec;
 pub use size::{format_bytes, parse_bytes};

@@ -7,13 +7,13 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::filter::FilterSpec;
-use super::options::Options;
+use crate::options::Options;
 
 impl Serialize for FilterSpec {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let options = self.options();
         let mut map = serializer.serialize_map(Some(options.len() + 1))?;
-        map.serialize_entry("filter", self.kind().name())?;
+        map.serialize_entry("filter", self.kind.name())?;
         for (key, value) in options {
             if let Ok(integer) = value.parse::<u64>() {
                 map.serialize_entry(key, &integer)?;

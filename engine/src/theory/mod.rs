@@ -1,14 +1,19 @@
-//! What mathematics says about the filters: rates, fixed points and parameters, one module for each family.
+//! The mathematics of the filters: rates, fixed points and parameters, one module for each family.
 //!
-//! Every formula is tested against a simulation of the filter itself, within the error that its documentation states. Rates are shares (0 to 1),
-//! FPR of the fresh arrivals and FNR of the duplicate ones.
+//! Nothing here depends on a filter; the filters take their parameters from here. Every formula is
+//! tested against a simulation of its filter (`tests/theory`), within the error that its
+//! documentation states. Rates are fractions of 1: the false positive rate (FPR) of the fresh
+//! arrivals, the false negative rate (FNR) of the duplicate ones.
 
 pub mod biased;
+mod binomial;
 pub mod bloom;
 pub mod buffers;
-mod counts;
+pub mod fingerprints;
 pub mod generations;
+mod model;
+pub mod poisson;
 pub mod rows;
 pub mod stable;
-#[cfg(test)]
-mod trial;
+
+pub use model::RateModel;

@@ -1,44 +1,51 @@
-//! How messages go from thread to thread: a bounded [`ring`] between two threads, and a way to [`wait`] for any number of them.
+//! Messages between threads: a bounded ring between two threads, and parking while any number of
+//! rings are empty or full.
 //!
-//! Nothing here knows of keys or filters. A thread that takes part owns one [`Parker`] and any number of ring ends; every end
-//! carries the [`Doorbell`] of the thread at the other end, so that a published message, a slot given back and a closed ring all
-//! wake whoever waits for them.
+//! Nothing here depends on keys or filters. A thread that takes part owns one [`Parker`] and any
+//! number of ring ends. Every end carries the [`Doorbell`] of the thread at the other end, so a
+//! published message, a released slot and a closed ring all wake the thread that may be parked for
+//! them.
 //!
 //! # Examples
 //! ```
 //! use echoless::transport::{Doorbell, Parker, Wait, ring};
 //! # fn main() -> Result<(), echoless::BuildError> {
-//! let (mut asker, mut answerer) = (Parker::new(), Parker::new());
-//! let (mut questions, mut asked) = ring::bounded::<u64>(4)?;
-//! let (mut answers, mut answered) = ring::bounded::<u64>(4)?;
-//! questions.set_doorbell(answerer.doorbell());
-//! answered.set_doorbell(answerer.doorbell());
-//! asked.set_doorbell(asker.doorbell());
-//! answers.set_doorbell(asker.doorbell());
+//! let (mut client, mut server) = (Parker::new(), Parker::new());
+//! let (mut requests, mut inbox) = ring::bounded::<u64>(4)?;
+//! let (mut outbox, mut answers) = ring::bounded::<u64>(4)?;
+//! requests.set_doorbell(server.doorbell());
+//! answers.set_doorbell(server.doorbell());
+//! inbox.set_doorbell(client.doorbell());
+//! outbox.set_doorbell(client.doorbell());
 //! let wait = Wait::auto(2);
 //!
-//! let server = std::thread::spawn(move || {
+//! let serving = std::thread::spawn(move || {
 //!     loop {
-//!         answerer.wait_until(wait, || asked.is_ready());
-//!         match asked.try_pop() {
-//!             Ok(number) => answers.try_push(number * number).expect("one request at a time"),
-//!             Err(_) => break, // the asker has closed its end
+//!         server.wait_until(wait, || inbox.is_ready());
+//!         match inbox.try_pop() {
+//!             Ok(number) => outbox.try_push(number * number).expect("one request at a time"),
+//!             Err(_) => break, // the client has closed its end
 //!         }
 //!     }
 //! });
 //! for number in 0..100 {
-//!     questions.try_push(number).expect("the server lives");
-//!     asker.wait_until(wait, || answered.is_ready());
-//!     assert_eq!(answered.try_pop(), Ok(number * number));
+//!     requests.try_push(number).expect("the server runs");
+//!     client.wait_until(wait, || answers.is_ready());
+//!     assert_eq!(answers.try_pop(), Ok(number * number));
 //! }
-//! drop(questions);
-//! server.join().expect("the server ends when the questions do");
+//! drop(requests);
+//! serving.join().expect("the server ends with the requests");
 //! # Ok(())
 //! # }
 //! ```
 
+// The rings are public only for the model checks (`loom-tests`), the stress test (`engine/tests`)
+// and the benchmark of a bare ring (`bench/benches`), which are crates of their own. Users of the
+// library reach them through ports and nodes.
+#[doc(hidden)]
 pub mod ring;
 pub mod wait;
 
+#[doc(hidden)]
 pub use ring::{Consumer, PopError, Producer, PushError};
 pub use wait::{Doorbell, Parker, Wait};

@@ -1,20 +1,22 @@
-//! Waiting: spin, yield, and in the end sleep, without lost wake-ups.
+//! Waiting without lost wake-ups: spin, then yield, then park.
 //!
-//! One thread owns a [`Parker`] and waits with it for any condition, over any number of rings; whoever may make the condition
-//! true holds a [`Doorbell`] and rings it afterwards. **No wake-up is lost**, because each side writes, fences, and then reads
-//! what the other side wrote:
+//! One thread owns a [`Parker`] and blocks on it until a condition holds, over any number of rings.
+//! Every thread that can make the condition true holds a [`Doorbell`] of the parker, and wakes it
+//! afterwards. **No wake-up is lost**, because each side writes, fences, and then reads what the
+//! other side wrote:
 //!
 //! ```text
-//!   parker                          ringer
-//!   asleep = true                    change what the condition reads
-//!   fence(SeqCst)                    fence(SeqCst)
-//!   condition true? -> stay awake    asleep? -> wake the parker
-//!   sleep while asleep
+//!   parker                            waker
+//!   P1  parked = true                 W1  change what the condition reads
+//!   P2  fence(SeqCst)                 W2  fence(SeqCst)
+//!   P3  condition true? -> return     W3  parked? -> unpark
+//!   P4  block while parked
 //! ```
 //!
-//! One of the two fences comes first in the order of all SeqCst fences, and the other side then reads what was written before
-//! it: the parker sees the change, or the ringer sees the parker. The fences alone carry this, so `asleep` is Relaxed
-//! throughout. While the parker is awake, to ring is one fence and the load of a line that nobody writes.
+//! All SeqCst fences have one total order. If P2 comes before W2, then W3 reads the `true` of P1
+//! and unparks; if W2 comes before P2, then P3 reads the change of W1 and returns. The fences alone
+//! carry this, so every access to `parked` is Relaxed. While the parker is not parked, a wake costs
+//! one fence and one load of a cache line that no thread writes.
 
 use crossbeam_utils::CachePadded;
 
@@ -23,9 +25,11 @@ use crate::sync::{
     spin_loop, yield_now,
 };
 
-/// How a thread looks before it sleeps: rounds of spinning, each of which ends with an offer of the core to others.
+/// How long a thread spins and yields before it parks. It tests its condition in rounds of
+/// spinning, and yields its core after each round.
 ///
-/// Spinning between offers is kept short in both, so that more threads than cores are no disaster even under the wrong one.
+/// Rounds are short in both variants, so that oversubscribed cores stay usable even with the wrong
+/// variant.
 ///
 /// # Examples
 /// ```
@@ -34,16 +38,20 @@ use crate::sync::{
 /// assert_eq!(Wait::auto(1 << 20), Wait::Shared);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Wait {
-    /// The thread has a core to itself: about a microsecond of spinning between offers, a millisecond or so before it sleeps.
+    /// The thread has a core of its own: it spins for about a microsecond between yields, and parks
+    /// after about a millisecond.
     Dedicated,
-    /// The thread shares its core, perhaps with the very thread it waits for: it offers the core nearly at once, and soon sleeps.
+    /// The thread shares its core, possibly with the thread it waits for: it yields almost at once,
+    /// and soon parks.
     Shared,
 }
 
 impl Wait {
-    /// The policy for `threads` threads that wait for one another: dedicated if each can have a core of those that this process
-    /// may use now, else (or if their number is not known) shared.
+    /// The variant for `threads` threads that wait for one another: [`Dedicated`](Self::Dedicated)
+    /// if this process may use at least as many cores now, else [`Shared`](Self::Shared), also if
+    /// the number of cores is unknown.
     #[must_use]
     pub fn auto(threads: usize) -> Self {
         match available_parallelism() {
@@ -52,10 +60,11 @@ impl Wait {
         }
     }
 
-    /// How often the condition is tested before the thread offers its core to another.
+    /// How often the condition is tested between yields.
     ///
-    /// A test and a pause take some 25 ns. An answer from another core is there in a few of them; where the peer needs this very
-    /// core all are wasted, so that they must cost less than the switch of threads that follows.
+    /// A test and a pause take some 25 ns. An answer from another core arrives within a few of
+    /// them. If the peer needs this very core, all of them are wasted, so together they must cost
+    /// less than the thread switch that follows.
     const fn spins(self) -> u32 {
         match self {
             Self::Dedicated => 32,
@@ -63,7 +72,8 @@ impl Wait {
         }
     }
 
-    /// How often the thread offers its core before it sleeps. None under loom, whose threads need no time.
+    /// How often the thread yields before it parks. 0 under loom, where time does not pass: models
+    /// go straight to the parking protocol.
     const fn yields(self) -> u32 {
         match self {
             _ if cfg!(loom) => 0,
@@ -73,39 +83,50 @@ impl Wait {
     }
 }
 
-/// What a parker shares with its doorbells.
+/// The state that a parker shares with its doorbells.
 #[derive(Debug)]
-struct Bell {
-    /// Set by the parker before it sleeps, cleared by the one ringer that wakes it. It is read at every ring.
-    asleep: CachePadded<AtomicBool>,
+struct ParkState {
+    /// Set by the parker before it blocks; cleared by the one waker that unparks it, or by the
+    /// parker itself if it does not block after all. Padded, because every wake reads it, while the
+    /// lock and the condition variable are written.
+    parked: CachePadded<AtomicBool>,
+    /// Protects no data. It orders the parker's last test of `parked` before a notification.
     lock: Mutex<()>,
-    woken: Condvar,
+    unparked: Condvar,
 }
 
-impl Bell {
-    /// Wakes the parker, if no other ringer has done so since it was seen asleep.
+impl ParkState {
+    /// Unparks the parker, unless another waker did so after this one read `parked`.
     #[cold]
-    fn wake(&self) {
-        if self.asleep.swap(false, Ordering::Relaxed) {
-            // With the lock, the parker is either before its test of `asleep`, which now fails, or in the wait.
+    fn unpark(&self) {
+        // Relaxed: what the condition reads is ordered by the fences of `Doorbell::wake` and
+        // `Parker::wait_until`. The swap only elects one waker.
+        if self.parked.swap(false, Ordering::Relaxed) {
+            // While this thread holds the lock, the parker is either before its test of `parked`,
+            // which then reads false, or in the wait, where the notification reaches it. Without
+            // the lock the notification could fall between the test and the wait, and be lost.
             drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));
-            self.woken.notify_one();
+            self.unparked.notify_one();
         }
     }
 
+    /// Blocks until a waker clears `parked`.
     #[cold]
-    fn sleep(&self) {
+    fn park(&self) {
         let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        while self.asleep.load(Ordering::Relaxed) {
+        // A loop, because condition variables wake spuriously. Relaxed: a waker clears the flag
+        // before it takes the lock, so the flag that is read after that critical section is the
+        // cleared one.
+        while self.parked.load(Ordering::Relaxed) {
             lock = self
-                .woken
+                .unparked
                 .wait(lock)
                 .unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
 
-/// The waiting side: one for each thread that waits.
+/// The waiting side. Each thread that waits owns one.
 ///
 /// # Examples
 /// ```
@@ -117,14 +138,14 @@ impl Bell {
 /// let doorbell = parker.doorbell();
 /// let worker = std::thread::spawn(move || {
 ///     DONE.store(7, Ordering::Release);
-///     doorbell.ring();
+///     doorbell.wake();
 /// });
 /// parker.wait_until(Wait::Shared, || DONE.load(Ordering::Acquire) == 7);
 /// # worker.join().unwrap();
 /// ```
 #[derive(Debug)]
 pub struct Parker {
-    bell: Arc<Bell>,
+    state: Arc<ParkState>,
 }
 
 impl Parker {
@@ -132,10 +153,10 @@ impl Parker {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            bell: Arc::new(Bell {
-                asleep: CachePadded::new(AtomicBool::new(false)),
+            state: Arc::new(ParkState {
+                parked: CachePadded::new(AtomicBool::new(false)),
                 lock: Mutex::new(()),
-                woken: Condvar::new(),
+                unparked: Condvar::new(),
             }),
         }
     }
@@ -144,18 +165,16 @@ impl Parker {
     #[must_use]
     pub fn doorbell(&self) -> Doorbell {
         Doorbell {
-            bell: Arc::clone(&self.bell),
+            state: Arc::clone(&self.state),
         }
     }
 
-    /// Waits until the condition holds.
+    /// Blocks until the condition holds.
     ///
-    /// It must be made true by this thread, or by one that rings a doorbell of this parker after it made it so; else the wait
-    /// may last for ever. So it should also hold when the other side is gone, as [`Consumer::is_ready`] and
-    /// [`Producer::is_ready`] do. It is called many times, and also when nothing has changed.
-    ///
-    /// [`Consumer::is_ready`]: super::Consumer::is_ready
-    /// [`Producer::is_ready`]: super::Producer::is_ready
+    /// A thread that makes the condition true must afterwards wake a doorbell of this parker, or
+    /// the call may block forever. The condition should therefore also hold once the other side is
+    /// gone, as the `is_ready` of both ends of a ring does. It is called many times, also when
+    /// nothing has changed.
     #[inline]
     pub fn wait_until(&mut self, wait: Wait, mut condition: impl FnMut() -> bool) {
         for _ in 0..wait.yields() {
@@ -168,15 +187,21 @@ impl Parker {
             yield_now();
         }
         while !condition() {
-            // Swaps, not stores: with those of the ringers they form one order of modification.
-            self.bell.asleep.swap(true, Ordering::Relaxed);
-            // Pairs with the fence in `Doorbell::ring`.
+            // P1. A swap rather than a store, here and below: loom reports lost wake-ups that
+            // cannot occur where a plain store races with the swap in `unpark`. Relaxed: the fence
+            // below orders it.
+            self.state.parked.swap(true, Ordering::Relaxed);
+            // P2. SeqCst: pairs with the fence in `Doorbell::wake`.
             fence(Ordering::SeqCst);
+            // P3.
             if condition() {
-                self.bell.asleep.swap(false, Ordering::Relaxed);
+                // Relaxed: at worst a waker has read true before, and notifies while no thread
+                // waits.
+                self.state.parked.swap(false, Ordering::Relaxed);
                 return;
             }
-            self.bell.sleep();
+            // P4.
+            self.state.park();
         }
     }
 }
@@ -187,20 +212,21 @@ impl Default for Parker {
     }
 }
 
-/// The waking side of a [`Parker`]; clones wake the same one.
+/// The waking side of a [`Parker`]. Clones wake the same parker.
 #[derive(Debug, Clone)]
 pub struct Doorbell {
-    bell: Arc<Bell>,
+    state: Arc<ParkState>,
 }
 
 impl Doorbell {
-    /// Wakes the parker if it sleeps. Call it after what the parker may wait for.
+    /// Wakes the parker if it is parked. Call it after the change that its condition reads.
     #[inline]
-    pub fn ring(&self) {
-        // Pairs with the fence in `Parker::wait_until`.
+    pub fn wake(&self) {
+        // W2. SeqCst: pairs with the fence in `Parker::wait_until`.
         fence(Ordering::SeqCst);
-        if self.bell.asleep.load(Ordering::Relaxed) {
-            self.bell.wake();
+        // W3. Relaxed: the fence above orders it.
+        if self.state.parked.load(Ordering::Relaxed) {
+            self.state.unpark();
         }
     }
 }

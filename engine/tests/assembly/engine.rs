@@ -1,4 +1,4 @@
-//! Engines that are shut down, whose workers panic, and that cannot start.
+//! Engines: shutdown, workers that panic, and options that are rejected.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
@@ -6,20 +6,21 @@ use std::thread;
 
 use echoless::transport::Wait;
 use echoless::{
-    BuildError, Disconnected, Engine, Filter, FingerprintLines, KeyHash, Mesh, Partitioned,
+    BuildError, Disconnected, Engine, EngineBuilder, KeyHash, LineFilter, Mesh, Partitioned,
     Partitioning, Pinning, Port, Verdicts,
 };
 
-use crate::fragile::{BAD_KEY, Fragile, fragile};
-use crate::streams::{duplicates, oracle, spec, stream};
+use crate::streams::{oracle, spec, stream};
+use crate::stub::{BAD_KEY, Stub, fragile, fragile_at};
+use crate::testing::duplicates;
 
 #[test]
 fn a_worker_that_panics_is_an_error_and_not_a_hang() {
-    let (engine, mut ports) = Engine::builder(fragile(2)).ring_depth(2).start().unwrap();
+    let (engine, mut ports) = Engine::builder(fragile(2)).ring_depth(2).build().unwrap();
     let mut verdicts = Verdicts::new();
     let good = [KeyHash(0), KeyHash(u64::MAX - 1)];
     ports[0].observe(&good, &mut verdicts).unwrap();
-    // A batch that the lost partition had no part in comes before the error.
+    // A batch without keys of the lost partition is returned before the error.
     ports[0].submit(&[KeyHash(0)]).unwrap();
     ports[0].submit(&[BAD_KEY]).unwrap();
     assert_eq!(ports[0].drain(&mut verdicts), Ok(true));
@@ -39,20 +40,21 @@ fn a_worker_that_panics_is_an_error_and_not_a_hang() {
 }
 
 #[test]
-fn a_partition_is_lost_for_ports_that_asked_it_nothing() {
-    let (engine, mut ports) = Engine::builder(fragile(2)).ports(2).start().unwrap();
+fn a_lost_partition_is_an_error_for_ports_that_sent_it_no_keys() {
+    let (engine, mut ports) = Engine::builder(fragile(2)).ports(2).build().unwrap();
     let lost = Disconnected::Partition(1);
     let mut verdicts = Verdicts::new();
     assert_eq!(ports[0].observe(&[BAD_KEY], &mut verdicts), Err(lost));
-    // The worker may not be through with its end yet; it is not asked for anything.
+    // The worker may still be unwinding, so the first batches may succeed; none has keys of its
+    // partition.
     let elsewhere = [KeyHash(0)];
-    let heard = loop {
+    let error = loop {
         match ports[1].observe(&elsewhere, &mut verdicts) {
             Ok(()) => assert_eq!(verdicts.len(), 1),
             Err(error) => break error,
         }
     };
-    assert_eq!(heard, lost);
+    assert_eq!(error, lost);
     assert_eq!(ports[1].submit(&elsewhere), Err(lost));
     assert_eq!(ports[1].poll(&mut verdicts), Err(lost));
     assert_eq!(ports[1].drain(&mut verdicts), Err(lost));
@@ -60,11 +62,11 @@ fn a_partition_is_lost_for_ports_that_asked_it_nothing() {
 }
 
 #[test]
-fn shutdown_names_all_that_are_lost_and_gives_the_others_back() {
+fn shutdown_reports_every_lost_partition_and_returns_the_others() {
     let keys = [KeyHash(0), KeyHash(1 << 63), KeyHash(u64::MAX)];
-    let filters = vec![Fragile(keys[0]), Fragile(KeyHash(1)), Fragile(keys[2])];
+    let filters = [keys[0], KeyHash(1), keys[2]].map(fragile_at).to_vec();
     let thirds = Partitioned::new(Partitioning::new(100, 3).unwrap(), filters).unwrap();
-    let (engine, mut ports) = Engine::builder(thirds).start().unwrap();
+    let (engine, mut ports) = Engine::builder(thirds).build().unwrap();
     ports[0].submit(&keys).unwrap();
     let error = engine.shutdown().err().unwrap();
     let lost: Vec<usize> = error.lost.iter().map(|(index, _)| *index).collect();
@@ -73,39 +75,21 @@ fn shutdown_names_all_that_are_lost_and_gives_the_others_back() {
         assert_eq!(message, "this key panics on purpose");
     }
     assert_eq!(error.survivors.len(), 1);
-    assert_eq!(
-        (error.survivors[0].0, error.survivors[0].1.0),
-        (1, KeyHash(1))
-    );
+    let (index, survivor) = &error.survivors[0];
+    assert_eq!((*index, survivor.state), (1, KeyHash(1)));
 }
 
-/// A filter that does nothing but this for each batch.
-struct Each<F>(F);
-
-impl<F: FnMut() + Send> Filter for Each<F> {
-    fn observe_words(&mut self, _keys: &[KeyHash], duplicates: &mut [u64]) {
-        self.0();
-        duplicates.fill(0);
-    }
-
-    fn contains(&self, _key: KeyHash) -> bool {
-        false
-    }
-
-    fn clear(&mut self) {}
-
-    fn memory_bytes(&self) -> u64 {
-        0
-    }
+/// A filter that calls a closure for each batch.
+fn calling<F: FnMut() + Send>(each_batch: F) -> Stub<F> {
+    Stub::new(each_batch, |each_batch, _keys| each_batch())
 }
 
 #[test]
-fn an_engine_that_is_dropped_lets_go_of_its_filter_though_ports_live_on() {
-    // The filter holds the sending end, so the receiving end hears when it is dropped.
+fn dropping_an_engine_drops_its_filter_although_ports_remain() {
+    // The filter owns the sender, so the receiver is disconnected once the filter is dropped.
     let (witness, dropped) = mpsc::channel::<()>();
-    let filter = Each(move || drop(witness.clone()));
-    let whole = Partitioned::new(Partitioning::new(1, 1).unwrap(), vec![filter]);
-    let (engine, mut ports) = Engine::builder(whole.unwrap()).start().unwrap();
+    let filter = calling(move || drop(witness.clone()));
+    let (engine, mut ports) = Engine::builder(filter.undivided()).build().unwrap();
     let mut verdicts = Verdicts::new();
     ports[0].submit(&[KeyHash(1)]).unwrap();
     drop(engine);
@@ -118,49 +102,44 @@ fn an_engine_that_is_dropped_lets_go_of_its_filter_though_ports_live_on() {
 }
 
 #[test]
-fn shutdown_answers_what_was_submitted_and_ends_the_ports() {
+fn shutdown_answers_what_was_submitted_and_disconnects_the_ports() {
     let keys = stream(5000, 2);
     let (engine, mut ports) = Engine::builder(spec().build_partitions(2).unwrap())
-        .start()
+        .build()
         .unwrap();
     ports[0].submit(&keys).unwrap();
     let filter = engine.shutdown().unwrap();
-    assert_eq!(FingerprintLines::report_of(filter.filters()).observed, 5000);
+    assert_eq!(Box<dyn LineFilter>::report_of(filter.filters()).observed, 5000);
     let mut verdicts = Verdicts::new();
     assert!(ports[0].drain(&mut verdicts).unwrap());
     assert_eq!(duplicates(&verdicts), oracle(&keys).0);
-    // A batch that is refused has no verdicts.
-    assert!(matches!(
+    // A rejected batch has no verdicts.
+    let results = [
         ports[0].submit(&keys),
-        Err(Disconnected::Partition(_))
-    ));
-    assert!(matches!(
-        ports[0].drain(&mut verdicts),
-        Err(Disconnected::Partition(_))
-    ));
-    assert!(matches!(
+        ports[0].drain(&mut verdicts).map(|_| ()),
         ports[0].observe(&keys, &mut verdicts),
-        Err(Disconnected::Partition(_))
-    ));
+    ];
+    for result in results {
+        assert!(matches!(result, Err(Disconnected::Partition(_))));
+    }
 }
 
-/// What ports have done.
+/// The progress of all ports.
 #[derive(Default)]
 struct Ingest {
     submitted: AtomicU64,
     ended: AtomicUsize,
 }
 
-/// A filter that ports outrun: it judges no batch before there is another one, so that its worker never finds the rings empty.
+/// The state of a filter that ports outrun: it returns no verdicts before the next batch is
+/// submitted, so its worker never finds the rings empty.
 struct Outrun {
     observed: u64,
     ingest: Arc<Ingest>,
 }
 
-const PORTS: usize = 3;
-
-impl Filter for Outrun {
-    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+impl Outrun {
+    fn observe(&mut self, keys: &[KeyHash]) {
         self.observed += keys.len() as u64;
         let Ingest { submitted, ended } = &*self.ingest;
         while submitted.load(Ordering::Acquire) <= self.observed
@@ -168,33 +147,24 @@ impl Filter for Outrun {
         {
             thread::yield_now();
         }
-        duplicates.fill(0);
-    }
-
-    fn contains(&self, _key: KeyHash) -> bool {
-        false
-    }
-
-    fn clear(&mut self) {}
-
-    fn memory_bytes(&self) -> u64 {
-        0
     }
 }
 
+const PORTS: usize = 3;
+
 #[test]
-fn shutdown_ends_though_ports_never_pause() {
+fn shutdown_ends_although_ports_never_pause() {
     let ingest = Arc::new(Ingest::default());
     let outrun = Outrun {
         observed: 0,
         ingest: Arc::clone(&ingest),
     };
-    let whole = Partitioned::new(Partitioning::new(1, 1).unwrap(), vec![outrun]);
-    // More room than one pass of the worker takes, else the ports would wait for the filter that waits for them.
-    let (engine, ports) = Engine::builder(whole.unwrap())
+    // Deeper rings than one pass of the worker empties, or the ports would block on the filter that
+    // blocks on them.
+    let (engine, ports) = Engine::builder(Stub::new(outrun, Outrun::observe).undivided())
         .ports(PORTS)
         .ring_depth(128)
-        .start()
+        .build()
         .unwrap();
     let (submitting, under_way) = mpsc::channel();
     let submit_until_lost = |mut port: Port| {
@@ -214,7 +184,7 @@ fn shutdown_ends_though_ports_never_pause() {
                 }
             }
             ingest.ended.fetch_add(1, Ordering::Release);
-            // What was answered before the end can still be taken.
+            // Batches answered before the end can still be drained.
             while port.drain(&mut verdicts) == Ok(true) {
                 answered += 1;
             }
@@ -225,60 +195,43 @@ fn shutdown_ends_though_ports_never_pause() {
     for _ in &threads {
         under_way.recv().unwrap();
     }
-    let observed = engine.shutdown().unwrap().filters()[0].observed;
+    let observed = engine.shutdown().unwrap().filters()[0].state.observed;
     let answered = threads.into_iter().map(|thread| thread.join().unwrap());
     let answered: u64 = answered.sum();
-    assert_eq!(answered, observed, "what is recorded is answered");
+    assert_eq!(answered, observed, "every recorded key is answered");
     assert!(
         answered >= 11 * PORTS as u64,
-        "all that was submitted before"
+        "every batch submitted before the shutdown"
     );
 }
 
 #[test]
-fn set_ups_that_cannot_work_are_refused() {
+fn invalid_options_are_rejected() {
     let halves = || spec().build_partitions(2).unwrap();
+    let engine = || Engine::builder(halves());
     let field = |error: BuildError| match error {
         BuildError::Spec(error) => error.field,
         other => panic!("{other}"),
     };
-    assert_eq!(
-        field(Engine::builder(halves()).ports(0).start().unwrap_err()),
-        "ports"
-    );
-    assert_eq!(
-        field(Engine::builder(halves()).ring_depth(3).start().unwrap_err()),
-        "ring"
-    );
-    assert_eq!(
-        field(Mesh::new().ring_depth(0).nodes(halves()).unwrap_err()),
-        "ring"
-    );
-    let pinning = Pinning::Cores(vec![0]);
-    assert_eq!(
-        field(
-            Engine::builder(halves())
-                .pinning(pinning)
-                .start()
-                .unwrap_err()
-        ),
-        "pinning"
-    );
-    let filters = vec![Fragile(BAD_KEY)];
-    let partitioning = Partitioning::new(100, 2).unwrap();
-    assert_eq!(
-        Partitioned::new(partitioning, filters).err().unwrap().field,
-        "filters"
-    );
+    let engine_field = |builder: EngineBuilder<_>| field(builder.build().unwrap_err());
+    assert_eq!(engine_field(engine().ports(0)), "ports");
+    assert_eq!(engine_field(engine().ring_depth(3)), "ring_depth");
+    let one_core = Pinning::Cores(vec![0]);
+    assert_eq!(engine_field(engine().pinning(one_core)), "pinning");
+    let mesh = Mesh::builder(halves()).ring_depth(0);
+    assert_eq!(field(mesh.build().unwrap_err()), "ring_depth");
+    let two = Partitioning::new(100, 2).unwrap();
+    let one_filter = Partitioned::new(two, vec![fragile_at(BAD_KEY)]);
+    assert_eq!(one_filter.err().unwrap().field, "filters");
 }
 
 #[test]
-fn threads_can_be_pinned_and_told_how_to_wait() {
+fn pinning_and_waiting_leave_the_verdicts_unchanged() {
     let keys = stream(20_000, 5);
     let (engine, mut ports) = Engine::builder(spec().build_partitions(1).unwrap())
         .pinning(Pinning::Spread)
         .wait(Wait::Dedicated)
-        .start()
+        .build()
         .unwrap();
     let mut verdicts = Verdicts::new();
     ports[0].observe(&keys, &mut verdicts).unwrap();
@@ -291,18 +244,22 @@ fn threads_can_be_pinned_and_told_how_to_wait() {
 #[cfg(target_os = "linux")]
 fn a_pinned_worker_runs_on_its_core_and_no_other() {
     let last = core_affinity::get_core_ids().unwrap().pop().unwrap().id;
-    let (tell, told) = mpsc::channel();
-    let filter = Each(move || tell.send(core_affinity::get_core_ids().unwrap()).unwrap());
-    let whole = Partitioned::new(Partitioning::new(8, 1).unwrap(), vec![filter]).unwrap();
-    let (engine, mut ports) = Engine::builder(whole)
+    let (sender, receiver) = mpsc::channel();
+    let filter = calling(move || sender.send(core_affinity::get_core_ids().unwrap()).unwrap());
+    let (engine, mut ports) = Engine::builder(filter.undivided())
         .pinning(Pinning::Cores(vec![last]))
-        .start()
+        .build()
         .unwrap();
     ports[0]
         .observe(&[KeyHash(1)], &mut Verdicts::new())
         .unwrap();
     drop(ports);
     assert!(engine.shutdown().is_ok());
-    let seen: Vec<usize> = told.recv().unwrap().iter().map(|core| core.id).collect();
+    let seen: Vec<usize> = receiver
+        .recv()
+        .unwrap()
+        .iter()
+        .map(|core| core.id)
+        .collect();
     assert_eq!(seen, [last]);
 }

@@ -1,7 +1,11 @@
-//! Engine and mesh against the undivided filter: equal verdicts, whatever the number of threads, and errors instead of hangs.
+//! Compares engine and mesh with the undivided filter: equal verdicts for any number of threads,
+//! and errors instead of hangs.
 
 mod engine;
-mod fragile;
 mod mesh;
 mod streams;
+mod stub;
 mod verdicts;
+
+#[path = "../testing/verdicts.rs"]
+mod testing;

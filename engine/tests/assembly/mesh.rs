@@ -1,18 +1,27 @@
-//! Nodes that wait, leave, panic and are dropped, and batch numbers that are wrong.
+//! Meshes: nodes that wait, finish, panic and are dropped, and invalid batch numbers.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use echoless::{Disconnected, FingerprintLines, KeyHash, Mesh, Node, Verdicts};
+use echoless::{Disconnected, Filter, KeyHash, LineFilter, Mesh, Node, Partitioned, Verdicts};
 
-use crate::fragile::{BAD_KEY, Fragile, fragile};
 use crate::streams::{spec, stream};
+use crate::stub::{BAD_KEY, Fragile, fragile};
+
+fn connect<F: Filter>(filter: Partitioned<F>) -> Vec<Node<F>> {
+    Mesh::builder(filter).build().unwrap().into_nodes()
+}
+
+/// The nodes of a mesh over a small filter.
+fn nodes(count: usize) -> Vec<Node<Box<dyn LineFilter>>> {
+    connect(spec().build_partitions(count).unwrap())
+}
 
 #[test]
 fn a_node_that_panics_or_is_dropped_is_an_error_at_its_peers() {
     for panics in [true, false] {
-        let mut nodes = Mesh::new().nodes(fragile(2)).unwrap();
+        let mut nodes = connect(fragile(2));
         let mut second = nodes.pop().unwrap();
         let mut first = nodes.pop().unwrap();
         let peer = thread::spawn(move || {
@@ -23,7 +32,7 @@ fn a_node_that_panics_or_is_dropped_is_an_error_at_its_peers() {
             drop(second);
         });
         let error = loop {
-            // Batch 0 is the peer's, so nothing is ever applied.
+            // Batch 0 is the peer's, so no batch of this node is ever applied.
             if let Err(error) = first.submit(1, &[KeyHash(0), BAD_KEY]) {
                 break error;
             }
@@ -41,8 +50,8 @@ fn a_node_that_panics_or_is_dropped_is_an_error_at_its_peers() {
 }
 
 #[test]
-fn a_batch_number_that_was_left_out_is_an_error() {
-    let mut node = Mesh::new().nodes(fragile(1)).unwrap().remove(0);
+fn a_skipped_batch_number_is_an_error() {
+    let mut node = connect(fragile(1)).remove(0);
     assert_eq!(
         node.observe(1, &[KeyHash(0)], &mut Verdicts::new()),
         Err(Disconnected::MissingBatch(0))
@@ -50,13 +59,11 @@ fn a_batch_number_that_was_left_out_is_an_error() {
 }
 
 #[test]
-fn nodes_finish_though_some_have_no_input() {
-    let nodes = Mesh::new()
-        .nodes(spec().build_partitions(3).unwrap())
-        .unwrap();
+fn nodes_finish_although_some_have_no_input() {
+    let nodes = nodes(3);
     let keys = stream(1000, 3);
     let counts: Vec<u64> = thread::scope(|scope| {
-        let run = |(index, mut node): (usize, Node<FingerprintLines>)| {
+        let run = |(index, mut node): (usize, Node<Box<dyn LineFilter>>)| {
             let keys = &keys;
             scope.spawn(move || {
                 let mut verdicts = Verdicts::new();
@@ -78,9 +85,7 @@ fn nodes_finish_though_some_have_no_input() {
 
 #[test]
 fn a_node_can_wait_for_something_else_and_serve() {
-    let mut nodes = Mesh::new()
-        .nodes(spec().build_partitions(2).unwrap())
-        .unwrap();
+    let mut nodes = nodes(2);
     let (mut busy, mut waiting) = (nodes.pop().unwrap(), nodes.pop().unwrap());
     let done = AtomicU64::new(0);
     let doorbell = waiting.doorbell();
@@ -91,39 +96,38 @@ fn a_node_can_wait_for_something_else_and_serve() {
                 .unwrap();
             waiting.finish().unwrap();
         });
-        // Without its peer serving, this would wait for ever.
+        // Blocks forever unless its peer serves.
         busy.observe(0, &stream(5000, 1), &mut Verdicts::new())
             .unwrap();
         done.store(1, Ordering::Release);
-        doorbell.ring();
+        doorbell.wake();
         busy.finish().unwrap();
     });
 }
 
 #[test]
-fn a_batch_number_that_comes_twice_is_an_error() {
+fn a_batch_number_used_twice_is_an_error() {
     for (mine, others) in [
         (&[0][..], &[0][..]),
         (&[0, 2], &[1, 2]),
         (&[0, 3], &[1, 2, 3]),
     ] {
-        let mut nodes = Mesh::new()
-            .nodes(spec().build_partitions(2).unwrap())
-            .unwrap();
+        let mut nodes = nodes(2);
         let second = nodes.pop().unwrap();
-        let bring = |mut node: Node<FingerprintLines>, numbers: &'static [u64]| {
+        let submit_all = |mut node: Node<Box<dyn LineFilter>>, numbers: &'static [u64]| {
             let mut verdicts = Verdicts::new();
             for number in numbers {
                 node.observe(*number, &stream(500, *number), &mut verdicts)?;
             }
             node.finish().map(|_| ())
         };
-        let peer = thread::spawn(move || bring(second, others));
-        let errors = [bring(nodes.remove(0), mine), peer.join().unwrap()].map(Result::unwrap_err);
+        let peer = thread::spawn(move || submit_all(second, others));
+        let errors =
+            [submit_all(nodes.remove(0), mine), peer.join().unwrap()].map(Result::unwrap_err);
         let repeated = Disconnected::Repeated(*mine.last().unwrap());
         assert!(errors.contains(&repeated), "{errors:?}");
         for error in errors {
-            // Who finds out first is gone for the other.
+            // The node that fails first is disconnected for the other.
             assert!(
                 error == repeated
                     || matches!(error, Disconnected::Peer(_) | Disconnected::Partition(_)),
@@ -134,11 +138,8 @@ fn a_batch_number_that_comes_twice_is_an_error() {
 }
 
 #[test]
-fn a_number_that_does_not_rise_is_refused_and_changes_nothing() {
-    let mut node = Mesh::new()
-        .nodes(spec().build_partitions(1).unwrap())
-        .unwrap()
-        .remove(0);
+fn a_number_that_does_not_rise_is_rejected_without_effect() {
+    let mut node = nodes(1).remove(0);
     let (keys, mut verdicts) = (stream(100, 1), Verdicts::new());
     node.observe(0, &keys, &mut verdicts).unwrap();
     node.submit(1, &keys).unwrap();
@@ -155,17 +156,18 @@ fn a_number_that_does_not_rise_is_refused_and_changes_nothing() {
     assert_eq!(node.finish().unwrap().report().observed, 300);
 }
 
-/// The first of two nodes, and the thread of the second: it has said that it brings nothing, and panics over the next batch with [`BAD_KEY`].
-fn beside_one_that_panics_after_its_farewell() -> (Node<Fragile>, thread::JoinHandle<()>) {
-    let mut nodes = Mesh::new().nodes(fragile(2)).unwrap();
+/// The first of two nodes, and the thread of the second: that node finishes without a batch, and
+/// panics when it serves a batch with [`BAD_KEY`].
+fn beside_one_that_panics_after_it_finished() -> (Node<Fragile>, thread::JoinHandle<()>) {
+    let mut nodes = connect(fragile(2));
     let second = nodes.pop().unwrap();
     let peer = thread::spawn(move || drop(second.finish()));
     (nodes.remove(0), peer)
 }
 
 #[test]
-fn a_node_that_has_lost_a_peer_does_not_wait_for_it() {
-    let (mut first, peer) = beside_one_that_panics_after_its_farewell();
+fn a_node_that_lost_a_peer_returns_errors_instead_of_waiting() {
+    let (mut first, peer) = beside_one_that_panics_after_it_finished();
     let lost = Disconnected::Partition(1);
     let mut verdicts = Verdicts::new();
     assert_eq!(first.observe(0, &[BAD_KEY], &mut verdicts), Err(lost));
@@ -177,9 +179,9 @@ fn a_node_that_has_lost_a_peer_does_not_wait_for_it() {
 }
 
 #[test]
-fn no_node_finishes_with_batches_that_were_never_applied() {
+fn finish_is_an_error_if_a_batch_was_never_applied() {
     for _ in 0..100 {
-        let (mut first, peer) = beside_one_that_panics_after_its_farewell();
+        let (mut first, peer) = beside_one_that_panics_after_it_finished();
         first.submit(0, &[KeyHash(0), BAD_KEY]).unwrap();
         assert_eq!(first.finish().err(), Some(Disconnected::Partition(1)));
         assert!(peer.join().is_err());
@@ -187,14 +189,14 @@ fn no_node_finishes_with_batches_that_were_never_applied() {
 }
 
 #[test]
-fn a_node_that_finishes_with_batches_in_flight_has_them_applied() {
-    let nodes = Mesh::new()
+fn finish_waits_until_batches_in_flight_are_applied() {
+    let mesh = Mesh::builder(spec().build_partitions(2).unwrap())
         .ring_depth(1)
-        .nodes(spec().build_partitions(2).unwrap())
+        .build()
         .unwrap();
     let keys = stream(1000, 6);
     let observed: u64 = thread::scope(|scope| {
-        let run = |(index, mut node): (usize, Node<FingerprintLines>)| {
+        let run = |(index, mut node): (usize, Node<Box<dyn LineFilter>>)| {
             let keys = &keys;
             scope.spawn(move || {
                 for number in [index, index + 2] {
@@ -203,7 +205,7 @@ fn a_node_that_finishes_with_batches_in_flight_has_them_applied() {
                 node.finish().unwrap().report().observed
             })
         };
-        let threads: Vec<_> = nodes.into_iter().enumerate().map(run).collect();
+        let threads: Vec<_> = mesh.into_iter().enumerate().map(run).collect();
         threads
             .into_iter()
             .map(|thread| thread.join().unwrap())
@@ -213,20 +215,19 @@ fn a_node_that_finishes_with_batches_in_flight_has_them_applied() {
 }
 
 #[test]
-fn a_node_with_nothing_to_do_hears_that_a_peer_was_dropped() {
-    type Idle = fn(Node<FingerprintLines>) -> Result<(), Disconnected>;
+fn an_idle_node_returns_an_error_when_a_peer_is_dropped() {
+    type Idle = fn(Node<Box<dyn LineFilter>>) -> Result<(), Disconnected>;
     let waits: [Idle; 2] = [
         |mut node| node.serve_until(|| false),
         |node| node.finish().map(|_| ()),
     ];
     for wait in waits {
-        let mut nodes = Mesh::new()
-            .nodes(spec().build_partitions(2).unwrap())
-            .unwrap();
+        let mut nodes = nodes(2);
         let second = nodes.pop().unwrap();
         let first = nodes.remove(0);
         let waiting = thread::spawn(move || wait(first));
-        // Most of the time, the other one sleeps by then; at no time may it sleep on.
+        // The other node is usually parked by then. The outcome must be the same whether it is or
+        // not.
         thread::sleep(Duration::from_millis(20));
         drop(second);
         let lost = waiting.join().unwrap();

@@ -1,13 +1,15 @@
-//! Streams of keys in which order matters, and what the undivided filter says of them.
+//! Streams of keys in which order matters, and their verdicts by the undivided filter.
 
 use echoless::{Filter, FingerprintSpec, KeyHash, KeyHasher, SlotWidth, Verdicts};
 
-/// Small enough that lines overflow, so that the order of keys matters for the verdicts.
+use crate::testing::duplicates;
+
+/// A filter so small that lines overflow, so the order of keys matters for the verdicts.
 pub(crate) fn spec() -> FingerprintSpec {
     FingerprintSpec::new(64 * 100).slot_width(SlotWidth::Bits64)
 }
 
-/// Keys of which about a third repeats one of the last few hundred.
+/// Keys, about a third of which repeat one of the last few hundred.
 pub(crate) fn stream(count: u64, seed: u64) -> Vec<KeyHash> {
     let hasher = KeyHasher::seeded(seed);
     (0..count)
@@ -23,21 +25,18 @@ pub(crate) fn stream(count: u64, seed: u64) -> Vec<KeyHash> {
         .collect()
 }
 
-pub(crate) fn duplicates(verdicts: &Verdicts) -> Vec<bool> {
-    (0..verdicts.len())
-        .map(|index| verdicts.is_duplicate(index))
-        .collect()
-}
-
-/// What the undivided filter says, and its evictions.
+/// The verdicts and the evictions of the undivided filter.
 pub(crate) fn oracle(keys: &[KeyHash]) -> (Vec<bool>, u64) {
     let mut filter = spec().build().unwrap();
     let mut verdicts = Verdicts::new();
     filter.observe(keys, &mut verdicts);
-    (duplicates(&verdicts), filter.report().evictions)
+    (
+        duplicates(&verdicts),
+        filter.report().tally.evictions.unwrap(),
+    )
 }
 
-/// The stream cut in batches of changing size, an empty one among them.
+/// The stream cut into batches of varying size, the first of them empty.
 pub(crate) fn batches(keys: &[KeyHash], size: usize) -> Vec<&[KeyHash]> {
     let mut rest = keys;
     let mut parts = vec![&keys[..0]];

@@ -1,14 +1,14 @@
-//! Verdicts and evictions are those of the undivided filter, for any number of threads, depth of rings and size of batches.
+//! Verdicts and evictions equal those of the undivided filter, for any number of threads, depth of
+//! rings and size of batches.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use echoless::{
-    Engine, FingerprintLines, FingerprintSpec, KeyHash, KeyHasher, Mesh, Node, Verdicts,
-};
+use echoless::{Engine, FingerprintSpec, KeyHash, KeyHasher, LineFilter, Mesh, Node, Verdicts};
 use proptest::prelude::*;
 
-use crate::streams::{batches, duplicates, oracle, spec, stream};
+use crate::streams::{batches, oracle, spec, stream};
+use crate::testing::duplicates;
 
 fn through_engine(
     keys: &[KeyHash],
@@ -18,7 +18,7 @@ fn through_engine(
     in_flight: usize,
 ) -> (Vec<bool>, u64) {
     let filter = spec().build_partitions(workers).unwrap();
-    let (engine, mut ports) = Engine::builder(filter).ring_depth(depth).start().unwrap();
+    let (engine, mut ports) = Engine::builder(filter).ring_depth(depth).build().unwrap();
     let mut port = ports.remove(0);
     let mut verdicts = Verdicts::new();
     let mut all = Vec::new();
@@ -37,19 +37,26 @@ fn through_engine(
     }
     drop(port);
     let filter = engine.shutdown().unwrap();
-    (all, FingerprintLines::report_of(filter.filters()).evictions)
+    (
+        all,
+        echoless::report_of(filter.filters())
+            .tally
+            .evictions
+            .unwrap(),
+    )
 }
 
 fn through_mesh(keys: &[KeyHash], nodes: usize, depth: usize, size: usize) -> (Vec<bool>, u64) {
     let filter = spec().build_partitions(nodes).unwrap();
     let batches = batches(keys, size);
     let next = AtomicU64::new(0);
-    let run = |mut node: Node<FingerprintLines>| {
+    let run = |mut node: Node<Box<dyn LineFilter>>| {
         let mut out = Vec::new();
         let mut pending = Vec::new();
         let mut verdicts = Verdicts::new();
         loop {
-            // Numbers are handed out as nodes come for them, two batches in flight at a time.
+            // Nodes take the next number from a shared counter, and keep up to two batches in
+            // flight.
             let number = next.fetch_add(1, Ordering::Relaxed);
             if let Some(batch) = batches.get(number as usize) {
                 node.submit(number, batch).unwrap();
@@ -66,8 +73,8 @@ fn through_mesh(keys: &[KeyHash], nodes: usize, depth: usize, size: usize) -> (V
         }
     };
     let results: Vec<_> = thread::scope(|scope| {
-        let nodes = Mesh::new().ring_depth(depth).nodes(filter).unwrap();
-        let threads: Vec<_> = nodes
+        let mesh = Mesh::builder(filter).ring_depth(depth).build().unwrap();
+        let threads: Vec<_> = mesh
             .into_iter()
             .map(|node| scope.spawn(|| run(node)))
             .collect();
@@ -87,14 +94,14 @@ fn through_mesh(keys: &[KeyHash], nodes: usize, depth: usize, size: usize) -> (V
         .into_iter()
         .flat_map(|(_, verdicts)| verdicts)
         .collect();
-    (all, FingerprintLines::report_of(&filters).evictions)
+    (all, echoless::report_of(&filters).tally.evictions.unwrap())
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn an_engine_judges_as_the_undivided_filter(
+    fn an_engine_has_the_verdicts_of_the_undivided_filter(
         count in 0u64..6000, seed: u64, workers in 1usize..9, depth in 0u32..5, size in 1usize..700, in_flight in 0usize..4,
     ) {
         let keys = stream(count, seed);
@@ -102,7 +109,7 @@ proptest! {
     }
 
     #[test]
-    fn a_mesh_judges_as_the_undivided_filter(
+    fn a_mesh_has_the_verdicts_of_the_undivided_filter(
         count in 0u64..6000, seed: u64, nodes in 1usize..9, depth in 0u32..5, size in 1usize..700,
     ) {
         let keys = stream(count, seed);
@@ -123,13 +130,13 @@ fn oversubscribed_threads_with_tiny_rings_agree_on_a_long_stream() {
 }
 
 #[test]
-fn of_several_ports_exactly_one_hears_fresh() {
+fn of_several_ports_exactly_one_gets_fresh() {
     let keys: Vec<KeyHash> = (0..50_000u64)
         .map(|key| KeyHasher::seeded(1).hash_u64(key))
         .collect();
-    // Room for all, so that no key is forgotten and heard as fresh again.
+    // Large enough that no key is evicted and becomes fresh again.
     let filter = FingerprintSpec::new(64 << 16).build_partitions(2).unwrap();
-    let (engine, ports) = Engine::builder(filter).ports(4).start().unwrap();
+    let (engine, ports) = Engine::builder(filter).ports(4).build().unwrap();
     let fresh: Vec<Vec<bool>> = thread::scope(|scope| {
         let ingest = |mut port: echoless::Port| {
             let keys = &keys;
@@ -138,11 +145,7 @@ fn of_several_ports_exactly_one_hears_fresh() {
                 let mut fresh = Vec::new();
                 for batch in keys.chunks(333) {
                     port.observe(batch, &mut verdicts).unwrap();
-                    fresh.extend(
-                        duplicates(&verdicts)
-                            .into_iter()
-                            .map(|duplicate| !duplicate),
-                    );
+                    fresh.extend(duplicates(&verdicts).iter().map(|duplicate| !duplicate));
                 }
                 fresh
             })
@@ -154,12 +157,12 @@ fn of_several_ports_exactly_one_hears_fresh() {
             .collect()
     });
     for index in 0..keys.len() {
-        assert_eq!(
-            fresh.iter().filter(|port| port[index]).count(),
-            1,
-            "key {index}"
-        );
+        let count = fresh.iter().filter(|port| port[index]).count();
+        assert_eq!(count, 1, "key {index}");
     }
-    let report = FingerprintLines::report_of(engine.shutdown().unwrap().filters());
-    assert_eq!((report.observed, report.fresh), (200_000, 50_000));
+    let report = echoless::report_of(engine.shutdown().unwrap().filters());
+    assert_eq!(
+        (report.tally.observed, report.tally.fresh),
+        (Some(200_000), Some(50_000))
+    );
 }

@@ -1,11 +1,14 @@
-//! The kernels that tests run on, one list for all of them: the module that includes this file has [`Kernel`] in scope.
+//! The kernels that tests run on, one list for all tests. The module that includes this file has
+//! [`Kernel`] in scope.
 
 use super::Kernel;
 
-/// The kernels of this machine. A missing one is said, and with `ECHOLESS_REQUIRE_KERNELS=1` it is a failure.
+/// The kernels that this machine can run. A missing one is printed as skipped; with
+/// `ECHOLESS_REQUIRE_KERNELS=1` it is a failure.
 pub(crate) fn kernels() -> Vec<Kernel> {
-    let (here, missing): (Vec<_>, Vec<_>) = Kernel::ALL
-        .into_iter()
+    let (available, missing): (Vec<_>, Vec<_>) = Kernel::ALL
+        .iter()
+        .copied()
         .partition(|kernel| kernel.is_available());
     let required = std::env::var_os("ECHOLESS_REQUIRE_KERNELS").is_some();
     assert!(
@@ -15,5 +18,5 @@ pub(crate) fn kernels() -> Vec<Kernel> {
     for kernel in missing {
         eprintln!("skipped: this CPU cannot run the {kernel} kernel");
     }
-    here
+    available
 }

@@ -26,12 +26,12 @@ impl BitFilters {
         ranges(self.bits(), self.hashes).collect()
     }
 
-    /// Whether filters are whole words and positions so many bits of one hash.
+    /// Whether filters are whole words, with positions packed in one hash.
     fn whole_words(&self) -> bool {
         !self.counts() && [1, 2, 4, 8].contains(&self.hashes)
     }
 
-    /// Position `filter` within the filter, of those packed in a word.
+    /// The position within filter `filter`, of those packed in a word.
     fn packed(&self, word: u64, filter: usize) -> usize {
         let size = 512 / self.hashes;
         (word >> (filter as u32 * size.ilog2())) as usize % size
@@ -52,7 +52,7 @@ impl BitFilters {
         })
     }
 
-    /// A random bit in each filter that is not the key's.
+    /// A random bit of each filter that is not the key's.
     fn others(&self, key: KeyHash, draw: KeyHash) -> Vec<usize> {
         let (own, filters) = (self.own(key), self.filters());
         self.each(|filter, size| {
@@ -65,7 +65,7 @@ impl BitFilters {
         })
     }
 
-    /// The bits that decide whether a filter loses its random bit.
+    /// The bits that decide whether a filter clears its random bit.
     fn witnesses(&self, draw: KeyHash) -> Vec<usize> {
         let word = if self.hashes == 8 {
             draw.remix(16)
@@ -81,7 +81,7 @@ impl BitFilters {
         })
     }
 
-    /// One position of the line in each filter, from the number of the filter and its size.
+    /// One position of the line for each filter, from the number of the filter and its size.
     fn each(&self, within: impl Fn(usize, usize) -> usize) -> Vec<usize> {
         let filters = self.filters().into_iter().enumerate();
         filters
@@ -89,10 +89,10 @@ impl BitFilters {
             .collect()
     }
 
-    /// Clears what the algorithm clears, and says whether the key goes in.
+    /// Clears the bits that the algorithm clears; returns whether the key is inserted.
     fn make_room(&self, line: &mut Bits, key: KeyHash, seen: bool, draw: KeyHash) -> bool {
         let size = self.bits() / self.hashes;
-        // 255 more are only there to make each arrival another one.
+        // The 255 counts above only distinguish one arrival from the next.
         let arrivals = number(line, 496, 16).min(65_280) as usize;
         let before = *line;
         let cleared: Vec<usize> = match self.name {
@@ -107,8 +107,8 @@ impl BitFilters {
             "bsbfsd" => vec![self.others(key, draw)[below(draw, 32, self.hashes)]],
             "rlbsbf" => {
                 let pairs = self.others(key, draw).into_iter().zip(self.witnesses(draw));
-                let lost = pairs.filter(|(_, witness)| before[*witness]);
-                lost.map(|(other, _)| other).collect()
+                let cleared = pairs.filter(|(_, witness)| before[*witness]);
+                cleared.map(|(other, _)| other).collect()
             }
             "rsbf:as=described" if size as f64 <= self.threshold * arrivals as f64 => {
                 let filters = self.filters().into_iter().zip(self.own(key)).enumerate();
@@ -156,7 +156,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn bit_filters_in_lines_are_their_model(
+    fn bit_filters_in_lines_agree_with_their_model(
         name in prop::sample::select(vec![
             "bloom", "bsbf", "bsbfsd", "rlbsbf", "rsbf:as=tabled", "rsbf:as=described",
         ]),
@@ -177,7 +177,7 @@ proptest! {
 }
 
 #[test]
-fn a_count_of_arrivals_that_is_full_runs_on_above_its_highest_i() {
+fn a_full_count_of_arrivals_cycles_above_the_highest_i() {
     let stream: Vec<u64> = (0..140_000).map(|arrival| arrival % 90_000).collect();
     for name in ["rsbf:as=tabled", "rsbf:as=described"] {
         let model = BitFilters {

@@ -1,4 +1,4 @@
-//! Counters: cells of a line as integers.
+//! Counters: the cells of a line as integers.
 
 use echoless::KeyHash;
 use proptest::prelude::*;
@@ -86,8 +86,8 @@ impl Model for FingerprintStable {
                 let loss = 1 + below(draw, 17 + index, max as usize) as u64;
                 self.change(line, cell, |counter, fingerprint| {
                     let counter = counter.saturating_sub(loss);
-                    let forgets = counter == 0 && self.refill == "repaired";
-                    (counter, if forgets { 0 } else { fingerprint })
+                    let clears = counter == 0 && self.refill == "repaired";
+                    (counter, if clears { 0 } else { fingerprint })
                 });
             }
         }
@@ -107,7 +107,7 @@ impl Model for FingerprintStable {
 
 proptest! {
     #[test]
-    fn stable_bloom_filters_in_lines_are_their_model(
+    fn stable_bloom_filters_in_lines_agree_with_their_model(
         (width, hashes) in prop::sample::select(vec![1_usize, 2, 4, 8]).prop_flat_map(|width| {
             let most = (504 / width / 2).min(64);
             (Just(width), prop_oneof![1_usize..6, 1..=most])
@@ -127,7 +127,7 @@ proptest! {
     }
 
     #[test]
-    fn fingerprint_stable_bloom_filters_in_lines_are_their_model(
+    fn fingerprint_stable_bloom_filters_in_lines_agree_with_their_model(
         hashes in 1_usize..=16,
         (counter_bits, fingerprint_bits) in prop::sample::select(vec![(1, 7), (2, 6), (7, 1), (2, 14), (8, 8), (15, 1)]),
         eviction in 0.0_f64..=1.0,

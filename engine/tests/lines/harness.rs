@@ -1,4 +1,4 @@
-//! What the models share: draws, positions, streams and the comparison.
+//! Shared by the models: draws, positions, streams and the comparison.
 
 use std::ops::Range;
 
@@ -10,12 +10,12 @@ use crate::kernels::kernels;
 /// A line as its bits, bit 0 first.
 pub(crate) type Bits = [bool; 512];
 
-/// What a key does to its line; true means duplicate.
+/// The effect of a key on its line; true means duplicate.
 pub(crate) trait Model {
     fn visit(&self, line: &mut Bits, key: KeyHash, draw: KeyHash) -> bool;
 }
 
-/// All words of the line in one, by parity.
+/// The exclusive or of all words of the line, by the parity of each bit.
 fn fold(line: &Bits) -> u64 {
     (0..64).fold(0, |folded, bit| {
         let odd = (0..8).filter(|word| line[word * 64 + bit]).count() % 2;
@@ -23,31 +23,33 @@ fn fold(line: &Bits) -> u64 {
     })
 }
 
-/// What the visit draws its random numbers from.
+/// The hash that a visit derives its random numbers from.
 fn draw(line: &Bits, key: KeyHash, seed: u64) -> KeyHash {
     let salt = KeyHash(seed).remix(u64::from_be_bytes(*b"line slt"));
     KeyHash(key.0 ^ salt ^ fold(line))
 }
 
-/// Number `index` of many below `bound`.
+/// Number `index` of a sequence of numbers below `bound`, four from each hash from stream `first`
+/// on.
 pub(crate) fn piece(hash: KeyHash, first: usize, index: usize, bound: usize) -> usize {
     let pieces = hash.remix((first + index / 4) as u64).to_le_bytes();
     let piece = u16::from_le_bytes([pieces[index % 4 * 2], pieces[index % 4 * 2 + 1]]);
     usize::from(piece) * bound / 65536
 }
 
-/// `count` ranges that share `len` places, the first ones longer by one if they cannot be equal.
+/// `count` ranges that divide `len` positions, the first ones longer by one if they cannot be
+/// equal.
 pub(crate) fn ranges(len: usize, count: usize) -> impl Iterator<Item = Range<usize>> {
     let start = move |range: usize| range * (len / count) + range.min(len % count);
     (0..count).map(move |range| start(range)..start(range + 1))
 }
 
-/// A number below `bound`.
+/// A number below `bound`, from a stream of the draw.
 pub(crate) fn below(draw: KeyHash, stream: usize, bound: usize) -> usize {
     KeyHash(draw.remix(stream as u64)).line(bound as u64) as usize
 }
 
-/// The number in `width` bits from `start` on.
+/// The number in the `width` bits from `start` on.
 pub(crate) fn number(line: &Bits, start: usize, width: usize) -> u64 {
     let bits = line[start..start + width].iter().enumerate();
     bits.fold(0, |number, (bit, set)| number | u64::from(*set) << bit)
@@ -59,7 +61,7 @@ pub(crate) fn set_number(line: &mut Bits, start: usize, width: usize, value: u64
     }
 }
 
-/// Streams with many repeats, near and far, of keys that share few lines.
+/// Streams with many repeats, near and far, for keys that share few lines.
 pub(crate) fn streams() -> impl Strategy<Value = Vec<u64>> {
     (1_u64..600).prop_flat_map(|universe| prop::collection::vec(0..universe, 0..1500))
 }
@@ -69,8 +71,8 @@ pub(crate) fn parse(text: &str) -> FilterSpec {
         .unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// Feeds the stream to the filter that `spec` names and to the model: equal verdicts on every kernel and in partitions, and the same again once
-/// cleared.
+/// Feeds the stream to the filter that `spec` names and to the model: the verdicts agree on every
+/// kernel and in partitions, and again once the filter is cleared.
 pub(crate) fn agree(
     spec: &str,
     lines: usize,
@@ -94,14 +96,13 @@ pub(crate) fn agree(
     let known: Vec<bool> = others
         .iter()
         .map(|key| {
-            // What a visit answers, on a copy of the line.
+            // The answer of a visit on a copy of the line.
             let mut line = model_lines[key.line(lines as u64) as usize];
             model.visit(&mut line, *key, KeyHash(0))
         })
         .collect();
     for kernel in kernels() {
-        let line_spec = parsed.line_spec().expect("a line form");
-        let mut filter = line_spec.kernel(kernel).build().expect("valid");
+        let mut filter = parsed.kernel(kernel).build_lines().expect("valid");
         prop_assert_eq!(
             observe(&mut *filter, &keys, 1000),
             &expected[..],
@@ -136,13 +137,13 @@ pub(crate) fn agree(
     Ok(())
 }
 
-/// The verdicts on the keys, in batches of so many.
+/// The verdicts on the keys, observed in batches of `batch`.
 pub(crate) fn observe(filter: &mut dyn Filter, keys: &[KeyHash], batch: usize) -> Vec<bool> {
     let mut verdicts = Verdicts::new();
     let mut all = Vec::new();
     for keys in keys.chunks(batch) {
         filter.observe(keys, &mut verdicts);
-        all.extend((0..keys.len()).map(|index| verdicts.is_duplicate(index)));
+        all.extend(verdicts.iter().map(Verdict::is_duplicate));
     }
     all
 }

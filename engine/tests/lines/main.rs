@@ -1,8 +1,8 @@
 //! The line forms against plain models: on every kernel, whole and in partitions.
 //!
-//! And what the models cannot tell: how often keys that keep coming back are missed, the rates that filters report, batches in region order.
-//!
-//! A model keeps a line as 512 booleans and draws the same random numbers; so verdicts must agree one by one.
+//! A model keeps a line as 512 booleans and draws the same random numbers, so every single verdict
+//! must agree. The other modules test what no model covers: how often recurring keys are missed,
+//! the rates that filters report, and batches in region order.
 
 mod bits;
 mod cells;

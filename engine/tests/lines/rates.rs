@@ -1,32 +1,28 @@
-//! What line filters say of their rates, against what is measured; and bounds on them, which must hold.
+//! The rates that line filters report, against measured ones, and bounds that must hold.
 
-use echoless::filters::lines::LineForm;
+use echoless::filters::lines::LineFilter;
 use echoless::{KeyHasher, Verdict};
 
 use crate::harness::parse;
 
-/// A line filter that saw so many distinct keys.
-fn fed(text: &str, distinct: u64) -> Box<dyn LineForm> {
+/// A line filter that observed `distinct` distinct keys.
+fn fed(text: &str, distinct: u64) -> Box<dyn LineFilter> {
     let spec = parse(&format!("{text},form=line,memory=64KiB"));
-    let mut filter = spec
-        .line_spec()
-        .expect("a line form")
-        .build()
-        .expect("valid");
+    let mut filter = spec.build_lines().expect("valid");
     for key in 0..distinct {
         filter.observe_one(KeyHasher::seeded(3).hash_u64(key));
     }
     filter
 }
 
-/// The share of other keys that it takes for duplicates, of so many.
-fn measured_fpr(filter: &dyn LineForm, probes: u64) -> f64 {
+/// The fraction of `probes` other keys that the filter would report as duplicates.
+fn measured_fpr(filter: &dyn LineFilter, probes: u64) -> f64 {
     let others = (0..probes).map(|key| KeyHasher::seeded(3).hash_u64(u64::MAX - key));
     others.filter(|key| filter.contains(*key)).count() as f64 / probes as f64
 }
 
 #[test]
-fn reported_rates_are_the_measured_ones() {
+fn reported_rates_match_measured_ones() {
     const PROBES: u64 = 300_000;
     for text in [
         "bloom:k=1",
@@ -50,57 +46,54 @@ fn reported_rates_are_the_measured_ones() {
     ] {
         for distinct in [30_000, 200_000] {
             let filter = fed(text, distinct);
-            let reported = filter.expected_fpr();
+            let reported = filter.report().expected_fpr.unwrap();
             let measured = measured_fpr(&*filter, PROBES);
-            // Five standard deviations of the measurement, and 2 % for means over lines that are not equally full.
+            // Five standard deviations of the measurement, and 2 % for means over lines of unequal
+            // fill.
             let deviation = (reported / PROBES as f64).sqrt();
             let allowed = 5.0 * deviation + 0.02 * reported;
             assert!(
                 (measured - reported).abs() < allowed,
-                "{text}, {distinct} keys: {measured}, reported {reported}"
+                "{text}, {distinct} keys: measured {measured}, reported {reported}"
             );
         }
     }
 }
 
 #[test]
-fn expected_false_duplicates_of_queues_are_those_that_come() {
+fn expected_false_duplicates_of_queues_match_measured_ones() {
     for name in ["qqht", "qqhtd", "rowlru"] {
         let mut filter = fed(&format!("{name}:slots=64,bits=8"), 0);
         let keys = (0..200_000).map(|key| KeyHasher::seeded(3).hash_u64(key));
         let wrong = keys
             .filter(|key| filter.observe_one(*key) == Verdict::Duplicate)
             .count() as f64;
-        let expected = filter.expected_false_duplicates().expect("a number");
+        let expected = filter.report().expected_false_duplicates.expect("a number");
         assert!(
             (wrong / expected - 1.0).abs() < 0.02,
-            "{name}: {wrong} of {expected}"
+            "{name}: {wrong}, expected {expected}"
         );
     }
 }
 
 #[test]
-fn rates_of_queues_with_copies_are_bounds() {
-    // Every key comes six times in a row, so that most slots hold copies.
+fn reported_rates_of_queues_with_copies_are_upper_bounds() {
+    // Every key arrives six times in a row, so that most slots hold copies.
     let spec = parse("qqhtd:slots=64,bits=8,form=line,memory=64KiB");
-    let mut filter = spec
-        .line_spec()
-        .expect("a line form")
-        .build()
-        .expect("valid");
+    let mut filter = spec.build_lines().expect("valid");
     for arrival in 0..400_000 {
         filter.observe_one(KeyHasher::seeded(3).hash_u64(arrival / 6));
     }
-    let reported = filter.expected_fpr();
+    let reported = filter.report().expected_fpr.unwrap();
     let measured = measured_fpr(&*filter, 100_000);
     assert!(
         measured < reported && measured > 0.1 * reported,
-        "{measured} of {reported}"
+        "measured {measured}, reported {reported}"
     );
 }
 
 #[test]
-fn decrements_from_a_bound_on_the_fpr_keep_it() {
+fn decrements_derived_from_an_fpr_bound_keep_it() {
     let mut built = 0;
     for bits in [1, 2, 4] {
         for hashes in [1, 2, 3, 4, 6, 8, 10, 16, 24, 31] {
@@ -113,7 +106,8 @@ fn decrements_from_a_bound_on_the_fpr_keep_it() {
                 built += 1;
                 let filter = fed(&text, 400_000);
                 assert!((1..=504 / bits).contains(&filter.decrements().expect("P")));
-                // 3 % for the state of 1024 lines at one moment, and five standard deviations of the measurement.
+                // 3 % for the state of 1024 lines at one moment, and five standard deviations of
+                // the measurement.
                 let measured = measured_fpr(&*filter, 200_000);
                 let allowed = 1.03 * bound + 5.0 * (bound / 200_000.0).sqrt();
                 assert!(measured <= allowed, "{text}: {measured}");

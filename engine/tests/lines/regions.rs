@@ -1,6 +1,7 @@
-//! Batches in region order: every kind of line filter, whole and in partitions, judges as without the order.
+//! Batches in region order: every kind of line filter, whole and in partitions, returns the
+//! verdicts of the stream order.
 
-use echoless::filters::lines::LineForm;
+use echoless::filters::lines::LineFilter;
 use echoless::{KeyHash, KeyHasher, RegionOrdered};
 use proptest::prelude::*;
 
@@ -34,13 +35,12 @@ proptest! {
         let keys: Vec<KeyHash> = stream.iter().map(|key| KeyHasher::seeded(9).hash_u64(*key)).collect();
         for kind in KINDS {
             let spec = parse(&format!("{kind},form=line,memory={}B", lines * 64));
-            let spec = spec.line_spec().expect("a line form");
-            let mut plain = spec.build().expect("valid");
-            let mut ordered = RegionOrdered::new(spec.build().expect("valid"));
+            let mut plain = spec.build_lines().expect("valid");
+            let mut ordered = RegionOrdered::new(spec.build_lines().expect("valid"));
             let expected = observe(&mut *plain, &keys, 100);
             prop_assert_eq!(&observe(&mut ordered, &keys, batch), &expected, "{}", kind);
             prop_assert_eq!(ordered.lines(), plain.lines(), "{}", kind);
-            let (partitioning, parts) = spec.build_partitions(count).expect("enough lines").into_parts();
+            let (partitioning, parts) = spec.build_line_partitions(count).expect("enough lines").into_parts();
             for (index, part) in parts.into_iter().enumerate() {
                 let mut part = RegionOrdered::new(part);
                 let owned = keys.iter().zip(&expected).filter(|(key, _)| partitioning.partition_of(**key) == index);
@@ -52,10 +52,9 @@ proptest! {
 }
 
 #[test]
-fn keys_of_another_partition_are_not_judged() {
+fn keys_of_another_partition_panic() {
     let spec = parse("bloom:k=4,form=line,memory=8KiB");
-    let spec = spec.line_spec().expect("a line form");
-    let (partitioning, parts) = spec.build_partitions(2).expect("valid").into_parts();
+    let (partitioning, parts) = spec.build_line_partitions(2).expect("valid").into_parts();
     let keys: Vec<KeyHash> = (0..1000)
         .map(|key| KeyHasher::seeded(9).hash_u64(key))
         .collect();
@@ -66,9 +65,9 @@ fn keys_of_another_partition_are_not_judged() {
             .copied()
             .filter(|key| partitioning.partition_of(*key) != index)
             .collect();
-        let judged = std::panic::AssertUnwindSafe(|| observe(&mut part, &foreign, foreign.len()));
+        let observed = std::panic::AssertUnwindSafe(|| observe(&mut part, &foreign, foreign.len()));
         assert!(
-            std::panic::catch_unwind(judged).is_err(),
+            std::panic::catch_unwind(observed).is_err(),
             "partition {index}"
         );
     }

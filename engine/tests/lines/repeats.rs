@@ -1,4 +1,5 @@
-//! Line forms against scattered forms on streams of few keys that come back for ever, where draws that depend on content alone would run in circles.
+//! Line forms against scattered forms on streams of few recurring keys, where draws that depend on
+//! content alone would cycle.
 
 use echoless::{Filter, KeyHash, KeyHasher, Verdict};
 
@@ -11,20 +12,20 @@ fn build(text: &str, form: &str) -> Box<dyn Filter> {
     parse(&text).build().expect("valid")
 }
 
-/// So many keys of each line, of those numbered from `first` on, in turn.
+/// The first `count` keys of each line, of the keys numbered from `first` on.
 fn keys_of_each_line(count: usize, first: u64) -> Vec<KeyHash> {
     let hasher = KeyHasher::seeded(21);
-    let mut wanted = vec![count; LINES as usize];
-    let mut left = count * wanted.len();
+    let mut missing = vec![count; LINES as usize];
+    let mut left = count * missing.len();
     let mut keys = Vec::new();
     for number in first.. {
         if left == 0 {
             break;
         }
         let key = hasher.hash_u64(number);
-        let wanted = &mut wanted[key.line(LINES) as usize];
-        if *wanted > 0 {
-            *wanted -= 1;
+        let missing = &mut missing[key.line(LINES) as usize];
+        if *missing > 0 {
+            *missing -= 1;
             left -= 1;
             keys.push(key);
         }
@@ -32,8 +33,8 @@ fn keys_of_each_line(count: usize, first: u64) -> Vec<KeyHash> {
     keys
 }
 
-/// The share of arrivals that are missed once a filter has settled on keys that come round and round, and the share of the keys that are missed
-/// at all of them.
+/// After many rounds of the same keys, the fraction of arrivals that the filter misses, and the
+/// fraction of keys that it misses in every round.
 fn missed(filter: &mut dyn Filter, keys: &[KeyHash]) -> (f64, f64) {
     const COUNTED: u32 = 24;
     for _ in 0..300 {
@@ -56,8 +57,9 @@ fn missed(filter: &mut dyn Filter, keys: &[KeyHash]) -> (f64, f64) {
 }
 
 #[test]
-fn keys_that_come_round_and_round_are_missed_as_often_as_in_scattered_forms() {
-    // Of 2048 keys and more, 24 times each: the bounds are five standard deviations and more. In a line one arrival less lies between two of a key.
+fn recurring_keys_are_missed_as_often_as_in_scattered_forms() {
+    // The bounds are at least five standard deviations, for 2048 keys or more, 24 times each. In a
+    // line one arrival less lies between two arrivals of a key.
     for (spec, counts) in [
         ("sbf:k=2,p=5", [8, 16, 32]),
         ("sbf:k=2,p=40", [8, 16, 32]),
@@ -72,11 +74,11 @@ fn keys_that_come_round_and_round_are_missed_as_often_as_in_scattered_forms() {
             let (scattered, always) = missed(&mut *build(spec, "scattered"), &keys);
             assert!(
                 (line - scattered).abs() < 0.04,
-                "{spec}, {count} keys a line: {line} against {scattered}"
+                "{spec}, {count} keys a line: {line}, scattered {scattered}"
             );
             assert!(
                 always_in_line < always + 0.04,
-                "{spec}, {count} keys a line: {always_in_line} always missed, {always} in scattered form"
+                "{spec}, {count} keys a line: always missed {always_in_line}, scattered {always}"
             );
         }
     }
@@ -84,7 +86,8 @@ fn keys_that_come_round_and_round_are_missed_as_often_as_in_scattered_forms() {
 
 #[test]
 fn bit_filters_lock_few_keys_out() {
-    // Bounds of several times what was seen. Filters that draw from their own bits alone, not from the whole line, lock out far more.
+    // The bounds are several times the measured rates. Filters that draw from their own bits alone
+    // instead of the whole line lock out far more keys.
     for (spec, counts, bound) in [
         ("bsbf:k=2", [8, 16, 32, 64], 0.004),
         ("bsbf:k=4", [8, 16, 24, 32], 0.004),
@@ -96,14 +99,14 @@ fn bit_filters_lock_few_keys_out() {
             let (_, always) = missed(&mut *build(spec, "line"), &keys);
             assert!(
                 always < bound,
-                "{spec}, {count} keys a line: {always} always missed"
+                "{spec}, {count} keys a line: always missed {always}"
             );
         }
     }
 }
 
-/// A filter that saw many keys long ago, and since then only so many of each line, again and again.
-fn worn_by_few(text: &str, form: &str, count: usize) -> Box<dyn Filter> {
+/// A filter that first observed many keys, and then only `count` keys of each line, over and over.
+fn after_few_recurring_keys(text: &str, form: &str, count: usize) -> Box<dyn Filter> {
     let mut filter = build(text, form);
     for key in keys_of_each_line(200, 1 << 32) {
         filter.observe_one(key);
@@ -118,36 +121,42 @@ fn worn_by_few(text: &str, form: &str, count: usize) -> Box<dyn Filter> {
 }
 
 #[test]
-fn what_few_keys_leave_of_others_is_what_they_leave_in_scattered_forms() {
+fn few_recurring_keys_leave_the_fill_that_they_leave_in_scattered_forms() {
     for spec in ["sbf:k=2,p=5", "sbf:k=1,p=1", "sbf:k=2,d=4,p=5"] {
         for count in [1, 2, 4] {
-            let load = |form| worn_by_few(spec, form, count).load().expect("a load");
-            let (line, scattered) = (load("line"), load("scattered"));
-            // What 256 arrivals without effect may freeze: a few cells at the lowest P.
+            let fill = |form| {
+                after_few_recurring_keys(spec, form, count)
+                    .report()
+                    .fill()
+                    .unwrap()
+            };
+            let (line, scattered) = (fill("line"), fill("scattered"));
+            // At the lowest P, 256 arrivals without effect may freeze a few cells.
             assert!(
                 (line - scattered).abs() < 0.01,
-                "{spec}, {count} keys a line: {line} against {scattered}"
+                "{spec}, {count} keys a line: {line}, scattered {scattered}"
             );
         }
     }
 }
 
 #[test]
-fn few_keys_that_are_inserted_again_and_again_push_all_others_out() {
-    // Rows of the scattered form have a Poisson number of the few keys, some of them none; so it is the published rule itself that tells.
+fn few_keys_that_are_inserted_over_and_over_evict_all_others() {
+    // Not against the scattered form: its rows have a Poisson number of the few keys, some of them
+    // none. The published rule itself gives the bound.
     for (spec, values) in [
         ("qhtd:slots=63,bits=8", 255.0),
         ("qhtd:slots=31,bits=16", 65535.0),
         ("qhtd:slots=7,bits=64", f64::INFINITY),
     ] {
         for count in [1, 2, 4] {
-            let filter = worn_by_few(spec, "line", count);
+            let filter = after_few_recurring_keys(spec, "line", count);
             let probes = keys_of_each_line(200, 1 << 33);
-            let taken = probes.iter().filter(|key| filter.contains(**key)).count();
-            let share = taken as f64 / probes.len() as f64;
+            let found = probes.iter().filter(|key| filter.contains(**key)).count();
+            let fraction = found as f64 / probes.len() as f64;
             assert!(
-                share < 1.1 * count as f64 / values + 0.002,
-                "{spec}, {count} keys a line: {share}"
+                fraction < 1.1 * count as f64 / values + 0.002,
+                "{spec}, {count} keys a line: {fraction}"
             );
         }
     }

@@ -1,4 +1,5 @@
-//! Rows with random victims: slots of a line as integers.
+//! Rows with random victims: the slots of a line as integers. Rows that are queues are fingerprint
+//! lines.
 
 use echoless::{Filter, FingerprintSpec, KeyHash, KeyHasher, Replacement, SlotWidth};
 use proptest::prelude::*;
@@ -39,7 +40,7 @@ impl Row {
 
 proptest! {
     #[test]
-    fn rows_with_random_victims_are_their_model(
+    fn rows_with_random_victims_agree_with_their_model(
         bits in prop::sample::select(vec![8_usize, 16, 32, 64]),
         again in any::<bool>(),
         lines in 1_usize..6,
@@ -52,7 +53,7 @@ proptest! {
     }
 
     #[test]
-    fn rows_that_are_queues_are_fingerprint_lines(
+    fn rows_that_are_queues_agree_with_fingerprint_lines(
         (name, replacement) in prop::sample::select(vec![
             ("qqht", Replacement::Fifo), ("qqhtd", Replacement::Qqhtd), ("rowlru", Replacement::Lru),
         ]),

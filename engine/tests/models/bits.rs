@@ -25,7 +25,7 @@ impl Bits {
         }
     }
 
-    /// Clears what the algorithm clears, and says whether the key goes in.
+    /// Clears the bits that the algorithm clears; returns whether the key is inserted.
     fn make_room(&mut self, key: KeyHash, seen: bool) -> bool {
         let size = self.size();
         match self.name {
@@ -45,7 +45,8 @@ impl Bits {
                     if filter[position(key, index, size)] || set.is_empty() {
                         continue;
                     }
-                    // Where set bits are rare, one of them is drawn; else bits are until one is set.
+                    // Where set bits are rare, one of them is drawn; otherwise bits are drawn until
+                    // one is set.
                     let bit = if size / set.len() > 64 {
                         set[self.draws.below(set.len())]
                     } else {
@@ -80,8 +81,8 @@ impl Bits {
             "rlbsbf" => {
                 for filter in &mut self.filters {
                     let bit = self.draws.below(size);
-                    let load = filter.iter().filter(|bit| **bit).count();
-                    if self.draws.below(size) < load {
+                    let ones = filter.iter().filter(|bit| **bit).count();
+                    if self.draws.below(size) < ones {
                         filter[bit] = false;
                     }
                 }
@@ -113,7 +114,7 @@ impl Model for Bits {
 
 proptest! {
     #[test]
-    fn bit_filters_are_their_model(
+    fn bit_filters_agree_with_their_model(
         name in prop::sample::select(vec![
             "bloom", "bsbf", "bsbfsd", "rlbsbf", "rsbf:as=tabled", "rsbf:as=described",
         ]),
@@ -139,14 +140,14 @@ proptest! {
     }
 
     #[test]
-    fn reservoirs_of_few_ones_are_their_model(
+    fn reservoirs_of_few_ones_agree_with_their_model(
         hashes in 1_usize..4,
         memory in 60_usize..200,
         few in 1_u64..6,
         seed in any::<u64>(),
         fresh in prop::collection::vec(0_u64..500, 0..300),
     ) {
-        // Phase one sees a few keys, and phase three, which begins at once, many.
+        // Phase one sees few keys; phase three follows at once and sees many.
         let size = memory * 8 / hashes;
         let mut model = Bits {
             name: "rsbf:as=described",

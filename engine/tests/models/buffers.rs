@@ -1,4 +1,4 @@
-//! Buffers: a list that is searched.
+//! Exact buffers: a searched list.
 
 use echoless::KeyHash;
 use proptest::prelude::*;
@@ -14,12 +14,12 @@ struct Lru {
 
 impl Model for Lru {
     fn observe(&mut self, key: KeyHash) -> bool {
-        let place = self.keys.iter().position(|held| *held == key);
-        let guessed = place.is_none() && self.guess > 0.0 && self.draws.unit() < self.guess;
-        place.map(|place| self.keys.remove(place));
+        let index = self.keys.iter().position(|held| *held == key);
+        let guessed = index.is_none() && self.guess > 0.0 && self.draws.unit() < self.guess;
+        index.map(|index| self.keys.remove(index));
         self.keys.insert(0, key);
         self.keys.truncate(self.capacity);
-        place.is_some() || guessed
+        index.is_some() || guessed
     }
 
     fn contains(&self, key: KeyHash) -> bool {
@@ -29,7 +29,7 @@ impl Model for Lru {
 
 proptest! {
     #[test]
-    fn buffers_are_their_model(
+    fn buffers_agree_with_their_model(
         (charge, entry_bytes) in prop::sample::select(vec![("full", 24), ("hash", 8), ("hash32", 4)]),
         memory in 24_usize..3000,
         guess in prop::sample::select(vec![0.0, 0.05, 0.5]),
@@ -50,7 +50,7 @@ proptest! {
         let spec = format!("{name},charge={charge},memory={memory},seed={seed}");
         agree(&spec, &mut model, &stream)?;
 
-        // The true size is reported, whatever an entry is charged.
+        // The filter reports its true size for every accounting.
         let parsed: echoless::FilterSpec = spec.parse().expect("valid");
         let bytes = parsed.build().expect("valid").memory_bytes();
         prop_assert_eq!(bytes, (memory / entry_bytes * 24) as u64);

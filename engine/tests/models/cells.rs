@@ -112,7 +112,7 @@ fn largest_prime(at_most: usize) -> usize {
     (2..=at_most).rev().find(is_prime).expect("2 is a prime")
 }
 
-/// Block-decaying cells with block numbers that never wrap.
+/// Block-decaying cells whose block numbers never wrap.
 struct Decaying {
     set_in: Vec<Option<u64>>,
     hashes: usize,
@@ -143,7 +143,7 @@ impl Model for Decaying {
 
 proptest! {
     #[test]
-    fn stable_bloom_filters_are_their_model(
+    fn stable_bloom_filters_agree_with_their_model(
         (hashes, width) in (hash_counts(), 1_u32..17),
         cells in 65_usize..300,
         decrements in 1_usize..10,
@@ -174,7 +174,7 @@ proptest! {
     }
 
     #[test]
-    fn fingerprint_stable_bloom_filters_are_their_model(
+    fn fingerprint_stable_bloom_filters_agree_with_their_model(
         hashes in hash_counts(),
         (counter_bits, fingerprint_bits) in (1_u32..17, 1_u32..17),
         memory in 20_usize..400,
@@ -183,7 +183,7 @@ proptest! {
         seed in any::<u64>(),
         stream in streams(),
     ) {
-        // Two cells in each sub-table at least.
+        // At least two cells in each sub-table.
         let memory = memory + hashes * 8;
         let cells = memory * 8 / (counter_bits + fingerprint_bits) as usize;
         let prime = largest_prime(cells / hashes);
@@ -203,7 +203,7 @@ proptest! {
     }
 
     #[test]
-    fn block_decaying_filters_are_their_model_and_miss_nothing_in_their_window(
+    fn block_decaying_filters_agree_with_their_model_and_miss_nothing_in_their_window(
         given_hashes in prop::option::of(hash_counts()),
         given_width in prop::option::of(2_u32..33),
         memory in 256_usize..600,
@@ -241,7 +241,7 @@ proptest! {
         for (index, key) in (0_u64..).zip(&stream) {
             let found = filter.observe_one(KeyHash(*key)) == echoless::Verdict::Duplicate;
             let inside = last.insert(key, index).is_some_and(|last| index - last <= window);
-            prop_assert!(found || !inside, "a duplicate inside the window was missed");
+            prop_assert!(found || !inside, "missed a duplicate inside the window");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Generations: two pairs of k vectors of booleans.
+//! Generations: two Bloom filters, each of k vectors of booleans.
 
 use echoless::KeyHash;
 use proptest::prelude::*;
@@ -57,7 +57,7 @@ impl Pair {
         }
     }
 
-    /// Half of the keys that fill it are in: they set 1 - sqrt(1/2) of its bits.
+    /// Half of the keys that set half of its bits set 1 - sqrt(1/2) of them.
     fn half_full(&self) -> bool {
         if self.by_fill {
             self.active.fill() >= 1.0 - 0.5_f64.sqrt()
@@ -97,7 +97,7 @@ impl Model for Pair {
 
 proptest! {
     #[test]
-    fn generations_are_their_model(
+    fn generations_agree_with_their_model(
         name in prop::sample::select(vec!["a2", "dbuf"]),
         by_fill in any::<bool>(),
         hashes in hash_counts(),

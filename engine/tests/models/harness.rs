@@ -1,17 +1,17 @@
-//! What the models share: draws, positions, streams and the comparison.
+//! Shared by the models: draws, positions, streams and the comparison.
 
 use echoless::{FilterSpec, KeyHash, KeyHasher, Verdicts};
 use proptest::prelude::*;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-/// A filter as its paper tells it.
+/// A filter as its paper describes it; true means duplicate.
 pub(crate) trait Model {
     fn observe(&mut self, key: KeyHash) -> bool;
     fn contains(&self, key: KeyHash) -> bool;
 }
 
-/// The random numbers that the filter of equal seed draws.
+/// The random numbers that a filter with the same seed draws.
 #[derive(Clone)]
 pub(crate) struct Draws(Xoshiro256PlusPlus);
 
@@ -29,7 +29,7 @@ impl Draws {
     }
 }
 
-/// Position `index` of a key among `len`.
+/// Position `index` of a key, below `len`.
 pub(crate) fn position(key: KeyHash, index: usize, len: usize) -> usize {
     KeyHash(key.remix(index as u64)).line(len as u64) as usize
 }
@@ -39,12 +39,13 @@ pub(crate) fn streams() -> impl Strategy<Value = Vec<u64>> {
     (1_u64..400).prop_flat_map(|universe| prop::collection::vec(0..universe, 0..1500))
 }
 
-/// The number of a key's positions: mostly few, and now and then any that is allowed.
+/// The number of a key's positions: mostly few, sometimes any that is allowed.
 pub(crate) fn hash_counts() -> impl Strategy<Value = usize> {
     prop_oneof![4 => 1_usize..6, 1 => 6_usize..65]
 }
 
-/// Feeds the stream to the filter that `spec` names and to the model: equal verdicts, equal knowledge after, and the same again once cleared.
+/// Feeds the stream to the filter that `spec` names and to the model: both return the same verdicts
+/// and then hold the same keys, and the filter returns the same verdicts again once cleared.
 pub(crate) fn agree(
     spec: &str,
     model: &mut dyn Model,
@@ -76,7 +77,7 @@ pub(crate) fn agree(
         );
     }
     filter.clear();
-    // One by one, so that the size of batches is seen not to matter.
+    // Key by key: the batch size must not matter.
     for (index, key) in keys.iter().enumerate() {
         let same = filter.observe_one(*key) == verdicts.get(index);
         prop_assert!(same, "{} at {} once cleared", spec, index);

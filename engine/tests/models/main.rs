@@ -1,6 +1,7 @@
 //! Every published filter against a plain model of its paper's description.
 //!
-//! The models keep whole vectors of booleans and integers, and draw the same random numbers in the same order; so verdicts must agree one by one.
+//! The models keep whole vectors of booleans and integers and draw the same random numbers in the
+//! same order, so every single verdict must agree.
 
 mod bits;
 mod buffers;

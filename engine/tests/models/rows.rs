@@ -13,23 +13,24 @@ fn nonzero_fingerprint(key: KeyHash, bits: u32) -> u32 {
         .expect("endless")
 }
 
-/// The bytes of the table that semi-sorted rows are read with: a word for each value of each slot.
+/// The number of bytes of the table that decodes semi-sorted rows: a word for each value of each
+/// slot.
 fn rank_table(slots: usize, bits: u32) -> usize {
     8 * slots * (1 << bits)
 }
 
-/// The bits that number all sorted rows.
+/// The number of bits that number all sorted rows.
 fn sorted_row_bits(slots: usize, bits: u32) -> usize {
-    // Rows of one slot, of two and so on: each number of them from the one before.
+    // The number of rows of one slot, of two and so on, each from the one before.
     let values = 1_u64 << bits;
     let rows = (0..slots as u64).fold(1, |rows, slot| rows * (values + slot) / (slot + 1));
     rows.next_power_of_two().ilog2() as usize
 }
 
-/// Shapes of rows that can be numbered, as slots and the bits of a slot.
+/// Shapes of rows that can be semi-sorted: slots, and bits of a slot.
 const SORTED: [(usize, u32); 7] = [(1, 5), (2, 3), (4, 4), (8, 2), (3, 9), (16, 2), (1, 12)];
 
-/// Rows hold what is in them and nothing for what is not.
+/// Each row holds its fingerprints only, without empty slots.
 struct Rows {
     name: &'static str,
     rows: Vec<Vec<u32>>,
@@ -61,16 +62,16 @@ impl Model for Rows {
     fn observe(&mut self, key: KeyHash) -> bool {
         let row = position(key, 0, self.rows.len());
         let fingerprint = (self.fingerprint)(key);
-        let place = self.rows[row].iter().position(|held| *held == fingerprint);
-        match (place, self.name) {
+        let found = self.rows[row].iter().position(|held| *held == fingerprint);
+        match (found, self.name) {
             (None, _) | (Some(_), "qhtd" | "qqhtd") => self.insert(row, fingerprint),
-            (Some(place), "rowlru") => {
-                self.rows[row].remove(place);
+            (Some(slot), "rowlru") => {
+                self.rows[row].remove(slot);
                 self.rows[row].insert(0, fingerprint);
             }
             (Some(_), _) => {}
         }
-        place.is_some()
+        found.is_some()
     }
 
     fn contains(&self, key: KeyHash) -> bool {
@@ -138,7 +139,7 @@ impl Model for Cuckoo {
 
 proptest! {
     #[test]
-    fn quotient_tables_are_their_model(
+    fn quotient_tables_agree_with_their_model(
         name in prop::sample::select(vec!["qht", "qhtd", "qqht", "qqhtd", "rowlru"]),
         (slots, bits) in prop_oneof![3 => (1_usize..9, 1_u32..14), 1 => (1_usize..65, 1_u32..33)],
         memory in 20_usize..200,
@@ -159,7 +160,7 @@ proptest! {
     }
 
     #[test]
-    fn streaming_quotient_filters_are_their_model(
+    fn streaming_quotient_filters_agree_with_their_model(
         slots in prop_oneof![3 => 1_usize..5, 1 => 5_usize..65],
         (remainder, kept) in (1_u32..28).prop_flat_map(|r| (Just(r), 1..=r)),
         memory in 20_usize..200,
@@ -167,10 +168,10 @@ proptest! {
         sorted in any::<bool>(),
         stream in streams(),
     ) {
-        // As many bits as the counts 0 to r need, by trying.
+        // The number of bits that counts of 0 to r take, by trial.
         let count_bits = (1_u32..).find(|bits| 1 << bits > remainder).expect("few");
         let bits = kept + count_bits;
-        // Rows of a few bits can be numbered for sure.
+        // Rows of few bits can always be semi-sorted.
         let sorted = sorted && bits <= 12 && slots * bits as usize <= 32;
         let (row_bits, table, form) = if sorted {
             (sorted_row_bits(slots, bits), rank_table(slots, bits), "sorted")
@@ -184,7 +185,7 @@ proptest! {
             slots,
             fingerprint: Box::new(move |key| {
                 let bits = (key.remix(1) >> (64 - remainder)) as u32;
-                // In the order of the filter's own values, which leave 0 to the empty slot.
+                // In the order of the filter's values, in which 0 is the empty slot.
                 bits.count_ones() << 27 | (bits % (1 << kept)) ^ 1
             }),
             sorted,
@@ -198,7 +199,7 @@ proptest! {
     }
 
     #[test]
-    fn semi_sorted_rows_are_their_model(
+    fn semi_sorted_rows_agree_with_their_model(
         name in prop::sample::select(vec!["qht", "qhtd"]),
         (slots, bits) in prop::sample::select(SORTED.to_vec()),
         memory in 20_usize..200,
@@ -221,7 +222,7 @@ proptest! {
     }
 
     #[test]
-    fn cuckoo_filters_are_their_model(
+    fn cuckoo_filters_agree_with_their_model(
         (slots, bits, sorted) in prop_oneof![
             2 => (1_usize..6, 1_u32..12, Just(false)),
             1 => (1_usize..65, 1_u32..33, Just(false)),

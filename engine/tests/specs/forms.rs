@@ -1,21 +1,21 @@
 //! What filters of all names and forms have in common once they are built: lines, partitions, tracked shares, load, memory.
 
-use echoless::filters::adapters::tracked::TrackedFraction;
-use echoless::spec::{FilterKind, Form};
-use echoless::{BuildError, Filter, KeyHash, Verdict};
+use echoless::spec::{FilterKind, Form, TrackedFraction};
+use echoless::theory::RateModel;
+use echoless::{BuildError, Filter, FilterSpec, FingerprintSpec, KeyHash, Replacement, Verdict};
 
 use crate::refusals::refusal;
 use crate::{EXAMPLES, LINE_NAMES, parse};
 
 #[test]
 fn every_line_form_is_named_with_defaults_and_others_are_refused() {
-    for name in FilterKind::NAMES {
+    for name in FilterKind::names() {
         let spec = parse(&format!("{name}:form=line,memory=64KiB"));
         assert_eq!(parse(&spec.to_string()), spec);
         if LINE_NAMES.contains(&name) {
             assert_eq!(spec.build().expect(name).memory_bytes(), 64 << 10);
             assert_eq!(spec.build_partitions(3).expect(name).filters().len(), 3);
-            let huge = spec.with_memory(200 << 30);
+            let huge = spec.memory(200 << 30);
             assert!(matches!(huge.build(), Err(BuildError::Memory(_))), "{name}");
             // A partition of it would fit.
             let Some(BuildError::Memory(error)) = huge.build_partitions(1 << 20).err() else {
@@ -31,33 +31,25 @@ fn every_line_form_is_named_with_defaults_and_others_are_refused() {
 }
 
 #[test]
-fn queues_in_lines_are_fingerprint_lines_and_nothing_else_is() {
+fn a_fingerprint_specification_has_a_name_that_gives_the_same_filter() {
     let hasher = echoless::KeyHasher::seeded(5);
-    let mut found = 0;
-    for name in LINE_NAMES {
-        let spec = parse(&format!("{name}:form=line,memory=4KiB"));
-        let queue = ["qqht", "qqhtd", "rowlru"].contains(&name);
-        assert_eq!(spec.fingerprints().is_some(), queue, "{name}");
-        let Some(fingerprints) = spec.fingerprints() else {
-            continue;
-        };
-        let (mut named, mut direct) =
-            (spec.build().expect(name), fingerprints.build().expect(name));
+    for replacement in Replacement::ALL {
+        let spec = FingerprintSpec::new(4 << 10).max_fpr(1e-3);
+        let spec = spec.replacement(*replacement);
+        let named = FilterSpec::try_from(&spec).expect("valid");
+        assert_eq!(named.kind.name(), replacement.filter_name());
+        assert_eq!(parse(&named.to_string()), named);
+        let (mut direct, mut named) = (spec.build().unwrap(), named.build().unwrap());
         for arrival in 0..50_000_u64 {
             let key = hasher.hash_u64(arrival * arrival % 7919);
-            assert_eq!(named.observe_one(key), direct.observe_one(key), "{name}");
+            assert_eq!(
+                named.observe_one(key),
+                direct.observe_one(key),
+                "{replacement}"
+            );
         }
-        found += direct.report().evictions;
-    }
-    assert!(found > 0);
-    for text in [
-        "qqht:slots=32,bits=16,memory=4KiB",
-        "qqht:form=line",
-        "qqht:form=line,slots=5,memory=4KiB",
-        "qqht:form=line,memory=63B",
-        "qqht:form=line,memory=4KiB,tracked=0.5",
-    ] {
-        assert_eq!(parse(text).fingerprints(), None, "{text}");
+        assert_eq!(named.report(), direct.report());
+        assert!(named.report().tally.evictions > Some(0));
     }
 }
 
@@ -68,10 +60,10 @@ fn partitions_that_cannot_be_cut_are_refused() {
         other => panic!("{text} gives {other:?}"),
     };
     let scattered = refusal("bloom:memory=1KiB", 2);
-    assert!(scattered.starts_with("form: scattered is not possible; allowed: line"));
+    assert!(scattered.starts_with("invalid form=scattered: expected line"));
     assert!(refusal("bloom:form=line,memory=128B", 3).contains("1 to 2"));
     assert!(refusal("bloom:form=line,memory=128B", 0).contains("1 to 2"));
-    assert!(refusal("a2:form=line,memory=128B", 1).starts_with("form: line"));
+    assert!(refusal("a2:form=line,memory=128B", 1).starts_with("invalid form=line: "));
 }
 
 #[test]
@@ -92,18 +84,17 @@ fn tracked_partitions_judge_as_the_tracked_whole_does() {
 }
 
 #[test]
-fn the_line_form_by_itself_is_of_any_form_and_of_all_keys() {
-    for form in [Form::Scattered, Form::Line] {
-        let spec = parse("rowlru:slots=8,bits=64,memory=1KiB").with_form(form);
-        let lines = spec
-            .line_spec()
-            .expect("a line form")
-            .build()
-            .expect("small");
-        assert_eq!(lines.lines().len(), 16);
-        let shared = spec.with_tracked(TrackedFraction::new(0.5).expect("in range"));
-        let error = shared.line_spec().expect_err("a share");
-        assert_eq!((error.field, error.asked.as_str()), ("tracked", "0.5"));
+fn lines_are_shown_whichever_form_is_set_if_all_keys_are_tracked() {
+    for form in Form::ALL {
+        let spec = parse("rowlru:slots=8,bits=64,memory=1KiB").form(*form);
+        assert_eq!(spec.build_lines().expect("small").lines().len(), 16);
+        let tracked = spec.tracked(TrackedFraction::new(0.5).expect("in range"));
+        match tracked.build_lines().unwrap_err() {
+            BuildError::Spec(error) => {
+                assert_eq!((error.field, error.asked.as_str()), ("tracked", "0.5"));
+            }
+            other => panic!("{other}"),
+        }
     }
 }
 
@@ -122,22 +113,22 @@ fn a_tracked_share_misses_the_rest_and_nothing_else() {
 }
 
 #[test]
-fn the_load_of_every_filter_rises_from_nothing_and_is_cleared() {
+fn the_fill_of_every_filter_rises_from_nothing_and_is_cleared() {
     for text in EXAMPLES {
-        let mut filter = parse(text).with_memory(4096).build().unwrap();
-        assert_eq!(filter.load(), Some(0.0), "{text}");
+        let mut filter = parse(text).memory(4096).build().unwrap();
+        assert_eq!(filter.report().fill(), Some(0.0), "{text}");
         let mut last = 0.0;
         for key in 0..3000_u64 {
             filter.observe_one(KeyHash(key.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
             if key == 10 {
-                last = filter.load().unwrap();
+                last = filter.report().fill().unwrap();
                 assert!(last > 0.0, "{text}");
             }
         }
-        let load = filter.load().unwrap();
-        assert!(load > last && load <= 1.0, "{text}: {load} after {last}");
+        let fill = filter.report().fill().unwrap();
+        assert!(fill > last && fill <= 1.0, "{text}: {fill} after {last}");
         filter.clear();
-        assert_eq!(filter.load(), Some(0.0), "{text}");
+        assert_eq!(filter.report().fill(), Some(0.0), "{text}");
     }
 }
 
@@ -145,10 +136,51 @@ fn the_load_of_every_filter_rises_from_nothing_and_is_cleared() {
 fn semi_sorted_rows_keep_within_their_memory_with_their_table() {
     for name in ["qht", "qhtd", "sqf", "cuckoo"] {
         for memory in [5000, 20_000, 100_000] {
-            let spec = parse(&format!("{name}:slots=2,rows=sorted")).with_memory(memory);
+            let spec = parse(&format!("{name}:slots=2,rows=sorted")).memory(memory);
             let bytes = spec.build().expect(name).memory_bytes();
             // A word or two more, to read the last cell with its neighbour.
             assert!(bytes <= memory + 16, "{name}: {bytes} B of {memory} B");
         }
     }
+}
+
+#[test]
+fn cache_lines_are_those_of_the_documentation() {
+    for (text, lines) in [
+        ("bloom:k=4", 4.0),
+        ("bsbf:k=3", 6.0),
+        ("bsbfsd:k=3", 4.0),
+        ("rsbf:k=2", 4.0),
+        ("sbf:k=2", 3.0),
+        ("sbf:k=2,p=4,decrement=independent", 6.0),
+        ("fpsbf:k=2,xi=0.5", 3.0),
+        ("bdbf:window=1000,k=3", 3.0),
+        ("bdbf:window=100000", 8.0),
+        ("qht", 1.0),
+        ("cuckoo:kicks=3", 5.0),
+        ("a2:k=4", 8.0),
+        ("lru", 8.0),
+        ("rlbsbf:k=8,form=line", 1.0),
+    ] {
+        let spec = parse(text).memory(1 << 20);
+        assert_eq!(spec.cache_lines(), lines, "{text}");
+    }
+}
+
+#[test]
+fn the_rate_model_has_the_decrements_of_the_filter() {
+    for text in ["sbf:k=2,fps=0.1", "sbf:k=3,d=2,fps=0.02", "sbf:k=2,p=4"] {
+        let spec = parse(text).memory(1 << 16);
+        let FilterKind::Stable(stable) = spec.kind else {
+            panic!("{text}");
+        };
+        let filter = stable.build(1 << 16, 0).unwrap();
+        match spec.rate_model() {
+            Some(RateModel::Stable { decrements, .. }) => {
+                assert_eq!(decrements, filter.decrements(), "{text}");
+            }
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+    assert_eq!(parse("qht:memory=1KiB").rate_model(), None);
 }

@@ -1,32 +1,32 @@
-//! What can go wrong in the lab.
+//! The errors of the lab.
 
 use echoless::{BuildError, FilterSpec, SpecError};
 use thiserror::Error;
 
-/// Why a measurement or a plan could not be made.
+/// The reason why a measurement, a plan or a figure failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LabError {
-    /// A filter that cannot be built.
+    /// A filter could not be built.
     #[error("{spec}: {source}")]
     Filter {
-        /// The filter, as it was named.
+        /// The specification of the filter.
         spec: Box<FilterSpec>,
-        /// Why.
+        /// The reason.
         source: BuildError,
     },
-    /// The exact oracle of the stream cannot be had.
+    /// The exact oracle of the stream could not be built.
     #[error("the exact oracle: {0}")]
     Oracle(BuildError),
-    /// A request that makes no sense.
+    /// A value of a request or of the options is out of its range.
     #[error(transparent)]
-    PlanRequest(#[from] SpecError),
-    /// A figure that cannot be drawn or written.
+    Spec(#[from] SpecError),
+    /// A figure could not be drawn or written.
     #[error("{path}: {reason}")]
     Figure {
-        /// The file.
+        /// The path of the file.
         path: String,
-        /// What the drawing library said.
+        /// The message of the drawing library.
         reason: String,
     },
 }

@@ -1,4 +1,12 @@
-//! The exact answers: which arrivals are duplicates, and how old these are.
+//! The exact oracle: which arrivals are duplicates, and how old they are.
+//!
+//! Keys of a [`Stream`] are numbers below its universe, so the oracle is an array with one entry
+//! for each key and needs no hashing.
+//!
+//! ```text
+//! without ages   1 bit per key     | key 63 .. 0 | key 127 .. 64 | ...   set: the key arrived
+//! with ages      32 bits per key   | key 1, 0    | key 3, 2      | ...   index of the last arrival
+//! ```
 
 use std::num::NonZeroU32;
 
@@ -8,27 +16,27 @@ use serde::Serialize;
 
 use crate::stream::Stream;
 
-/// What an arrival is.
+/// The exact verdict on an arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Truth {
-    /// Its key did not arrive before, or not inside the window.
+    /// The key did not arrive before, or not within the window.
     Fresh,
-    /// Its key arrived before.
+    /// The key arrived before, within the window if there is one.
     Duplicate {
-        /// How many arrivals ago it did last; `None` where the oracle does not remember.
+        /// The number of arrivals since its last one; `None` if the oracle keeps no ages.
         age: Option<NonZeroU32>,
     },
 }
 
 impl Truth {
-    /// Whether it is a duplicate.
+    /// Returns `true` for [`Duplicate`](Self::Duplicate).
     #[must_use]
     pub const fn is_duplicate(self) -> bool {
         matches!(self, Self::Duplicate { .. })
     }
 }
 
-/// Remembers every key of a stream exactly.
+/// An exact record of the keys of a stream that have arrived.
 ///
 /// # Examples
 /// ```
@@ -47,20 +55,20 @@ pub struct Oracle {
     recall: Recall,
 }
 
-/// What is remembered of a key.
+/// The entry that is stored for each key.
 #[derive(Debug)]
 enum Recall {
-    /// One bit: whether it arrived.
+    /// One bit, set once the key has arrived.
     Arrived,
-    /// 32 bits: the number of its last arrival, from 1.
+    /// 32 bits: the number of its last arrival in the stream, counted from 1; 0 before the first.
     LastArrival { arrivals: u32, window: u32 },
 }
 
 impl Oracle {
-    /// An oracle that tells duplicates, in one bit for each key of the universe.
+    /// An oracle without ages, in one bit for each key of the universe.
     ///
     /// # Errors
-    /// [`BuildError`] if the machine refuses the memory.
+    /// [`BuildError`] if the memory cannot be allocated.
     pub fn new(stream: &Stream) -> Result<Self, BuildError> {
         Ok(Self {
             memory: LineArray::zeroed(stream.universe().div_ceil(512))?,
@@ -68,15 +76,16 @@ impl Oracle {
         })
     }
 
-    /// An oracle that tells the ages of duplicates too, in four bytes for each key of the universe. With a window, only keys that arrived at most so
-    /// many arrivals ago make duplicates.
+    /// An oracle with ages, in four bytes for each key of the universe. With a window, a key is a
+    /// duplicate only if its last arrival is at most `window` arrivals ago.
     ///
     /// # Errors
-    /// [`BuildError`] if the stream has 2^32 records and more, or the machine refuses the memory.
+    /// [`BuildError`] if the stream has 2^32 - 1 or more records, or the memory cannot be
+    /// allocated.
     pub fn with_ages(stream: &Stream, window: Option<u64>) -> Result<Self, BuildError> {
         if stream.records() >= u64::from(u32::MAX) {
             let asked = stream.records().to_string();
-            let allowed = "fewer than 2^32 - 1, where ages or a window matter";
+            let allowed = "fewer than 2^32 - 1 when ages or a window are measured";
             return Err(SpecError::new("records", asked, allowed).into());
         }
         let window = window.map_or(u32::MAX, |window| u32::try_from(window).unwrap_or(u32::MAX));
@@ -89,10 +98,10 @@ impl Oracle {
         })
     }
 
-    /// What the next arrival is, being of this key.
+    /// Records the next arrival, which has this key, and returns its exact verdict.
     ///
     /// # Panics
-    /// If the key is not below the universe (but for rounding up to a cache line).
+    /// If the key is not below the universe, rounded up to a whole cache line of entries.
     #[inline]
     pub fn observe(&mut self, key: u64) -> Truth {
         match &mut self.recall {
@@ -131,21 +140,21 @@ fn word_mut(memory: &mut [Line], word: u64) -> &mut u64 {
     &mut memory[(word / 8) as usize].0[(word % 8) as usize]
 }
 
-/// How many arrivals of each kind a filter answered, and how many of them wrongly.
+/// Counts of the arrivals that a filter answered, and of its errors.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Score {
-    /// Arrivals of new keys.
+    /// Arrivals of keys that are fresh by the oracle.
     pub distinct: u64,
-    /// Those of them that were called duplicates.
+    /// Fresh arrivals that the filter reported as duplicates.
     pub false_positives: u64,
-    /// Arrivals of keys seen before.
+    /// Arrivals of keys that are duplicates by the oracle.
     pub duplicates: u64,
-    /// Those of them that were called fresh.
+    /// Duplicate arrivals that the filter reported as fresh.
     pub false_negatives: u64,
 }
 
 impl Score {
-    /// Counts one answer.
+    /// Counts one arrival: the exact verdict and that of the filter.
     #[inline(always)]
     pub fn count(&mut self, duplicate: bool, answered_duplicate: bool) {
         self.distinct += u64::from(!duplicate);
@@ -154,25 +163,25 @@ impl Score {
         self.false_negatives += u64::from(duplicate & !answered_duplicate);
     }
 
-    /// The arrivals counted.
+    /// The number of arrivals counted.
     #[must_use]
     pub const fn arrivals(&self) -> u64 {
         self.distinct + self.duplicates
     }
 
-    /// False positives as a share of the distinct arrivals; 0 if there were none.
+    /// The false positive rate: false positives per fresh arrival; 0 if there were none.
     #[must_use]
     pub fn fpr(&self) -> f64 {
         self.false_positives as f64 / self.distinct.max(1) as f64
     }
 
-    /// False negatives as a share of the duplicate arrivals; 0 if there were none.
+    /// The false negative rate: false negatives per duplicate arrival; 0 if there were none.
     #[must_use]
     pub fn fnr(&self) -> f64 {
         self.false_negatives as f64 / self.duplicates.max(1) as f64
     }
 
-    /// What was counted in `self` after `earlier`, an earlier state of it.
+    /// The difference to `earlier`, an earlier state of the same score.
     #[must_use]
     pub const fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -193,10 +202,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn streams_too_long_for_ages_are_refused() {
+    fn streams_too_long_for_ages_are_rejected() {
         let stream = Stream::uniform(1 << 32, 10).unwrap();
         let error = Oracle::with_ages(&stream, None).unwrap_err();
-        assert!(error.to_string().starts_with("records: 4294967296"));
+        assert!(error.to_string().starts_with("invalid records=4294967296"));
         assert!(Oracle::new(&stream).is_ok());
     }
 
@@ -218,13 +227,13 @@ mod tests {
         assert_eq!((score.fpr(), score.fnr()), (0.25, 0.25));
         let mut more = score;
         more.count(false, true);
-        let step = more.since(&score);
-        assert_eq!((step.arrivals(), step.false_positives), (1, 1));
+        let difference = more.since(&score);
+        assert_eq!((difference.arrivals(), difference.false_positives), (1, 1));
     }
 
     proptest! {
         #[test]
-        fn answers_are_those_of_a_map(
+        fn verdicts_match_a_hash_map(
             keys in prop::collection::vec(0_u64..200, 0..2000),
             window in prop::option::of(1_u64..300),
         ) {

@@ -1,14 +1,19 @@
-//! Independent pieces of work on a few threads, results in order.
+//! Independent pieces of work on several threads, with results in the order of the items.
+//!
+//! Simulations differ in length by orders of magnitude, so threads take items one at a time from a
+//! shared counter instead of a fixed part each.
 
 use std::num::NonZeroUsize;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
-/// Applies `work` to every item on this many threads; a thread takes the next item when it is done with one.
+/// Applies `work` to every item on `threads` threads. A thread that finishes an item takes the next
+/// one.
 ///
 /// # Errors
-/// The first error of a thread, by the order of threads. The other threads finish what they have begun and the items after it.
+/// The error of the first thread that has one, in the order in which threads were started. That
+/// thread stops; the others still run all remaining items.
 ///
 /// # Panics
 /// If `work` panics.
@@ -30,6 +35,8 @@ pub fn map<T: Sync, R: Send + Sync, E: Send>(
     let results: Vec<OnceLock<R>> = items.iter().map(|_| OnceLock::new()).collect();
     let take_items = || {
         loop {
+            // Relaxed: the counter only hands out indices. Results reach the caller through the
+            // joins of the scope, which synchronise.
             let index = next.fetch_add(1, Relaxed);
             let Some(item) = items.get(index) else {
                 return Ok(());
@@ -69,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_handed_on() {
+    fn an_error_is_returned() {
         let threads = NonZeroUsize::new(2).unwrap();
         let odd = |item: &u64| if *item == 7 { Err(*item) } else { Ok(*item) };
         let items: Vec<u64> = (0..20).collect();

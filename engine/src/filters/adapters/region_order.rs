@@ -1,9 +1,10 @@
 //! Batches ordered by region before they are probed: for arrays so large that every random line also misses the page tables' caches.
 
 use crate::filters::Filter;
-use crate::filters::lines::{LineForm, LineRange};
+use crate::filters::lines::{LineFilter, LineRange};
 use crate::hash::KeyHash;
 use crate::memory::Line;
+use crate::report::{Report, Tally};
 
 /// How many keys a region should get on average: enough for the lines' pages to be looked up once for several keys.
 const KEYS_PER_REGION: usize = 64;
@@ -42,7 +43,7 @@ pub struct RegionOrdered<F> {
     duplicates: Vec<u64>,
 }
 
-impl<F: LineForm> RegionOrdered<F> {
+impl<F: LineFilter> RegionOrdered<F> {
     /// Orders the batches of a filter, whole or a partition.
     pub fn new(filter: F) -> Self {
         Self {
@@ -92,7 +93,7 @@ impl<F: LineForm> RegionOrdered<F> {
     }
 }
 
-impl<F: LineForm> Filter for RegionOrdered<F> {
+impl<F: LineFilter> Filter for RegionOrdered<F> {
     /// # Panics
     /// As the filter itself, if a key belongs to another partition; or if the batch has 2^32 keys or more.
     fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
@@ -135,30 +136,22 @@ impl<F: LineForm> Filter for RegionOrdered<F> {
         self.filter.memory_bytes()
     }
 
-    fn load(&self) -> Option<f64> {
-        self.filter.load()
+    fn tally(&self) -> Tally {
+        self.filter.tally()
+    }
+
+    fn report_on(&self, tally: Tally) -> Report {
+        self.filter.report_on(tally)
     }
 }
 
-impl<F: LineForm> LineForm for RegionOrdered<F> {
+impl<F: LineFilter> LineFilter for RegionOrdered<F> {
     fn lines(&self) -> &[Line] {
         self.filter.lines()
     }
 
     fn range(&self) -> LineRange {
         self.range
-    }
-
-    fn huge_page_bytes(&self) -> u64 {
-        self.filter.huge_page_bytes()
-    }
-
-    fn expected_false_duplicates(&self) -> Option<f64> {
-        self.filter.expected_false_duplicates()
-    }
-
-    fn expected_fpr(&self) -> f64 {
-        self.filter.expected_fpr()
     }
 
     fn decrements(&self) -> Option<u32> {

@@ -3,6 +3,7 @@
 use crate::error::SpecError;
 use crate::filters::Filter;
 use crate::hash::KeyHash;
+use crate::report::{Report, Tally};
 
 /// The stream of the key hash that decides whether a key is tracked; no filter takes its positions from it.
 const TRACKED_STREAM: u64 = 0x7472_6163_6b65_6421;
@@ -29,7 +30,7 @@ impl TrackedFraction {
             Err(SpecError::new(
                 "tracked",
                 share.to_string(),
-                "more than 0, at most 1",
+                "a fraction above 0 and at most 1",
             ))
         }
     }
@@ -54,10 +55,10 @@ impl TrackedFraction {
 ///
 /// # Examples
 /// ```
-/// use echoless::filters::scattered::bits::{Ageing, BitsSpec};
+/// use echoless::spec::{Ageing, BitsSpec};
 /// use echoless::filters::adapters::tracked::{Tracked, TrackedFraction};
 /// use echoless::{Filter, KeyHash, KeyHasher, Verdict};
-/// let bloom = BitsSpec { hashes: 4, ageing: Ageing::Never }.build(1 << 20, 0)?;
+/// let bloom = BitsSpec::new(4, Ageing::Never).build(1 << 20, 0)?;
 /// let mut filter = Tracked::new(Box::new(bloom), TrackedFraction::new(0.25)?);
 /// let hasher = KeyHasher::seeded(1);
 /// let found = (0..8000)
@@ -137,8 +138,13 @@ impl Filter for Tracked {
         self.inner.memory_bytes()
     }
 
-    fn load(&self) -> Option<f64> {
-        self.inner.load()
+    /// The tally of the inner filter, which counts the tracked keys alone.
+    fn tally(&self) -> Tally {
+        self.inner.tally()
+    }
+
+    fn report_on(&self, tally: Tally) -> Report {
+        self.inner.report_on(tally)
     }
 }
 
@@ -152,10 +158,7 @@ mod tests {
     use crate::verdicts::Verdicts;
 
     fn bloom() -> Box<dyn Filter> {
-        let spec = BitsSpec {
-            hashes: 3,
-            ageing: Ageing::EachFilter,
-        };
+        let spec = BitsSpec::new(3, Ageing::EachFilter);
         Box::new(spec.build(512, 5).expect("valid"))
     }
 

@@ -1,5 +1,7 @@
 //! The ageing policies of bit filters in a line: which bits are cleared, and whether the key's bits are set.
 
+use std::fmt::Debug;
+
 use super::layout::BitLayout;
 use super::random::Draw;
 use crate::filters::scattered::bits::Reservoir;
@@ -19,7 +21,7 @@ pub(super) struct Arrival<B> {
 }
 
 /// A policy of paper 000 (Bloom aside), as [`Ageing`](crate::filters::scattered::bits::Ageing) describes them.
-pub(super) trait LineAgeing: Copy + Send + 'static {
+pub(super) trait LineAgeing: Copy + Debug + Send + 'static {
     /// Makes the line what it is after the arrival.
     fn age<O: BitOps, P: BitLayout>(
         self,

@@ -1,12 +1,19 @@
 //! Bit filters in a line: Bloom, RSBF, BSBF, BSBFSD and RLBSBF as one rule with a policy.
 
-use super::ageing::{Arrival, LineAgeing};
-use super::filter::Rule;
-use super::layout::{BitLayout, ones};
+use super::ageing::{
+    Arrival, ByFill, COUNTED_LINE_BITS, Counted, EachFilter, LineAgeing, MOST_ARRIVALS, Never,
+    OneFilter,
+};
+use super::filter::{LineAllocation, LineFilter, Rule};
+use super::layout::{BitLayout, Fixed, Ranges, WholeWords, ones};
 use super::random::Salt;
+use crate::error::{BuildError, SpecError};
+use crate::filters::scattered::bits::{Ageing, BitsSpec, Reservoir};
 use crate::hash::KeyHash;
-use crate::kernels::{BitOps, SlotOps, scalar::Scalar};
+use crate::kernels::{BitOps, LINE_BITS, LineOps, Outcome, scalar::Scalar};
+use crate::limits::{MOST_HASHES, within};
 use crate::memory::Line;
+use crate::report::Cells;
 
 /// A key is a duplicate if and only if its bit is set in each of the k filters of its line (paper 000, section 3; Bloom 1970).
 #[derive(Debug, Clone, Copy)]
@@ -18,7 +25,7 @@ pub(super) struct BitRule<P, A> {
 
 impl<P: BitLayout, A: LineAgeing> Rule for BitRule<P, A> {
     #[inline(always)]
-    fn visit<O: BitOps + SlotOps>(self, ops: O, line: &mut Line, key: KeyHash) -> bool {
+    fn visit<O: LineOps>(self, ops: O, line: &mut Line, key: KeyHash) -> Outcome {
         let bits = ops.load(line);
         let own = self.layout.of_key(ops, key);
         let seen = ops.covers(bits, own);
@@ -30,7 +37,7 @@ impl<P: BitLayout, A: LineAgeing> Rule for BitRule<P, A> {
             draw,
         };
         self.ageing.age(ops, self.layout, line, arrival);
-        seen
+        Outcome::of(seen)
     }
 
     fn holds(self, line: &Line, key: KeyHash) -> bool {
@@ -41,8 +48,78 @@ impl<P: BitLayout, A: LineAgeing> Rule for BitRule<P, A> {
         self.layout.chance_of_all(line, 1)
     }
 
-    fn load(self, line: &Line) -> f64 {
+    fn cells(self, line: &Line) -> Cells {
         let bits = self.layout.start(self.layout.filters());
-        f64::from(ones(line, 0, bits)) / f64::from(bits)
+        Cells::new(ones(line, 0, bits).into(), bits.into())
     }
+}
+
+/// Builds the line form of Bloom, RSBF, BSBF, BSBFSD or RLBSBF.
+///
+/// RSBF counts the arrivals of a line in 16 of its bits, which leaves 496. It distinguishes 65,280
+/// arrivals; from there on the i of its s/i stays there, so that `as=tabled` goes on to insert one
+/// arrival in 65,280/s, where the paper's insertions get ever fewer.
+pub(crate) fn build(
+    spec: &BitsSpec,
+    allocation: LineAllocation,
+) -> Result<Box<dyn LineFilter>, BuildError> {
+    let hashes = within("k", spec.hashes, 1..=MOST_HASHES)?;
+    match spec.ageing {
+        Ageing::Never => age_bits(hashes, Never, allocation),
+        Ageing::EachFilter => age_bits(hashes, EachFilter, allocation),
+        Ageing::OneFilter => age_bits(hashes, OneFilter, allocation),
+        Ageing::ByFill => age_bits(hashes, ByFill, allocation),
+        Ageing::Reservoir(process) => count_bits(hashes, process, allocation),
+    }
+}
+
+fn age_bits(
+    hashes: u32,
+    ageing: impl LineAgeing,
+    allocation: LineAllocation,
+) -> Result<Box<dyn LineFilter>, BuildError> {
+    match hashes {
+        1 => place_bits(WholeWords::<1>, ageing, allocation),
+        2 => place_bits(WholeWords::<2>, ageing, allocation),
+        3 => place_bits(Ranges::in_bits(Fixed::<3>, LINE_BITS), ageing, allocation),
+        4 => place_bits(WholeWords::<4>, ageing, allocation),
+        6 => place_bits(Ranges::in_bits(Fixed::<6>, LINE_BITS), ageing, allocation),
+        8 => place_bits(WholeWords::<8>, ageing, allocation),
+        _ => place_bits(Ranges::in_bits(hashes, LINE_BITS), ageing, allocation),
+    }
+}
+
+fn count_bits(
+    hashes: u32,
+    process: Reservoir,
+    allocation: LineAllocation,
+) -> Result<Box<dyn LineFilter>, BuildError> {
+    let layout = Ranges::in_bits(hashes, COUNTED_LINE_BITS);
+    if let Reservoir::Described { threshold } = process {
+        // Below it the third phase would never begin, for the count of arrivals is full before.
+        let least = f64::from(COUNTED_LINE_BITS / hashes) / MOST_ARRIVALS as f64;
+        if !(threshold == 0.0 || (least..=1.0).contains(&threshold)) {
+            let allowed = format!("0, or {least:.2e} to 1 in the line form");
+            return Err(SpecError::new("pstar", threshold.to_string(), allowed).into());
+        }
+    }
+    match hashes {
+        2 => {
+            let layout = Ranges::in_bits(Fixed::<2>, COUNTED_LINE_BITS);
+            place_bits(layout, Counted(process), allocation)
+        }
+        _ => place_bits(layout, Counted(process), allocation),
+    }
+}
+
+fn place_bits(
+    layout: impl BitLayout,
+    ageing: impl LineAgeing,
+    allocation: LineAllocation,
+) -> Result<Box<dyn LineFilter>, BuildError> {
+    allocation.build(BitRule {
+        layout,
+        ageing,
+        salt: Salt::from_seed(allocation.seed),
+    })
 }

@@ -1,13 +1,14 @@
 //! The fingerprint stable Bloom filter in a line: 64 cells of 8 bits or 32 of 16, each a counter and a fingerprint.
 
-use super::filter::Rule;
+use super::filter::{LineAllocation, LineFilter, Rule};
 use super::random::{Draw, Salt, piece};
-use crate::error::SpecError;
+use crate::error::{BuildError, SpecError};
 use crate::filters::scattered::cells::FingerprintStableSpec;
-use crate::filters::scattered::checks::within;
 use crate::hash::KeyHash;
-use crate::kernels::{BitOps, LINE_BITS, SlotOps};
+use crate::kernels::{LINE_BITS, LineOps, Outcome};
+use crate::limits::within;
 use crate::memory::Line;
+use crate::report::Cells;
 
 /// FP-SBF with cells of `WIDTH` bits (paper 003, algorithm 2): a key is a duplicate if and only if its k counters are all nonzero and its k
 /// fingerprints are its own. A fresh key lowers k random cells of the line with probability xi, then fills its own.
@@ -38,7 +39,11 @@ impl<const WIDTH: u32> FingerprintStableRule<WIDTH> {
         debug_assert_eq!(spec.counter_bits + spec.fingerprint_bits, WIDTH);
         let hashes = within("k", spec.hashes, 1..=Self::CELLS / 2)?;
         if !(0.0..=1.0).contains(&spec.eviction) {
-            return Err(SpecError::new("xi", spec.eviction.to_string(), "0 to 1"));
+            return Err(SpecError::new(
+                "xi",
+                spec.eviction.to_string(),
+                "a probability from 0 to 1",
+            ));
         }
         Ok(Self {
             spec,
@@ -86,9 +91,9 @@ impl<const WIDTH: u32> FingerprintStableRule<WIDTH> {
 
 impl<const WIDTH: u32> Rule for FingerprintStableRule<WIDTH> {
     #[inline(always)]
-    fn visit<O: BitOps + SlotOps>(self, ops: O, line: &mut Line, key: KeyHash) -> bool {
+    fn visit<O: LineOps>(self, ops: O, line: &mut Line, key: KeyHash) -> Outcome {
         if self.holds(line, key) {
-            return true;
+            return Outcome::of(true);
         }
         let draw = self.salt.draw(key, ops.fold(ops.load(line)));
         if draw.chance(EVICT_STREAM, self.spec.eviction) {
@@ -100,7 +105,7 @@ impl<const WIDTH: u32> Rule for FingerprintStableRule<WIDTH> {
             let filled = self.spec.cell_filled(Self::get(line, cell), fingerprint);
             Self::set(line, cell, filled);
         }
-        false
+        Outcome::of(false)
     }
 
     #[inline(always)]
@@ -132,9 +137,31 @@ impl<const WIDTH: u32> Rule for FingerprintStableRule<WIDTH> {
         chances.sum::<f64>() / f64::from(self.size) / values
     }
 
-    fn load(self, line: &Line) -> f64 {
+    fn cells(self, line: &Line) -> Cells {
         let max = self.spec.counter_max();
-        let taken = (0..Self::CELLS).filter(|cell| Self::get(line, *cell) & max != 0);
-        taken.count() as f64 / f64::from(Self::CELLS)
+        let occupied = (0..Self::CELLS).filter(|cell| Self::get(line, *cell) & max != 0);
+        Cells::new(occupied.count() as u64, Self::CELLS.into())
+    }
+}
+
+/// Builds the line form of FP-SBF: cells of 8 or 16 bits, counter and fingerprint together.
+pub(crate) fn build(
+    spec: &FingerprintStableSpec,
+    allocation: LineAllocation,
+) -> Result<Box<dyn LineFilter>, BuildError> {
+    let salt = Salt::from_seed(allocation.seed);
+    match (spec.counter_bits, spec.fingerprint_bits) {
+        (1..=7, bits) if spec.counter_bits + bits == 8 => {
+            allocation.build(FingerprintStableRule::<8>::new(*spec, salt)?)
+        }
+        (1..=15, bits) if spec.counter_bits + bits == 16 => {
+            allocation.build(FingerprintStableRule::<16>::new(*spec, salt)?)
+        }
+        (counter, bits) => Err(SpecError::new(
+            "c + f",
+            format!("{counter} + {bits} bits"),
+            "8 or 16 bits in the line form, with at least 1 bit each",
+        )
+        .into()),
     }
 }

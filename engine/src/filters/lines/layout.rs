@@ -9,6 +9,8 @@
 //! A random bit is never the key's own, which is about to be set: in a filter of the whole memory the two practically never meet, in one of 128 bits
 //! they would often enough to be seen in the rates.
 
+use std::fmt::Debug;
+
 use super::random::{Draw, piece};
 use crate::hash::KeyHash;
 use crate::kernels::{BitOps, Filters, scalar::Scalar};
@@ -19,7 +21,7 @@ const SECOND_SET: u64 = 16;
 const FILTER_STREAM: u64 = 32;
 
 /// k filters in a line, of equal size or as nearly as can be.
-pub(super) trait BitLayout: Copy + Send + 'static {
+pub(super) trait BitLayout: Copy + Debug + Send + 'static {
     /// k.
     fn filters(self) -> u32;
 
@@ -121,7 +123,7 @@ impl<const K: u32> BitLayout for WholeWords<K> {
 }
 
 /// How many filters there are: known to the compiler, or not.
-pub(super) trait Count: Copy + Send + 'static {
+pub(super) trait Count: Copy + Debug + Send + 'static {
     fn get(self) -> u32;
 }
 

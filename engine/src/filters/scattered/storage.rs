@@ -2,6 +2,7 @@
 
 use crate::error::MemoryError;
 use crate::memory::check_available;
+use crate::report::Cells;
 
 /// `len` values of `T`'s default, or the machine's refusal: a huge filter is an error and not an abort.
 pub(crate) fn zeroed<T: Copy + Default>(len: u64) -> Result<Vec<T>, MemoryError> {
@@ -91,15 +92,15 @@ impl PackedCells {
         (0..self.len).map(|cell| self.get(cell))
     }
 
-    /// The share of cells that are not zero.
-    pub(crate) fn taken(&self) -> f64 {
-        let taken: u64 = if self.width == 1 {
+    /// How many cells are not zero.
+    pub(crate) fn occupied(&self) -> Cells {
+        let occupied: u64 = if self.width == 1 {
             let ones = self.words.iter().map(|word| u64::from(word.count_ones()));
             ones.sum()
         } else {
             self.iter().map(|cell| u64::from(cell != 0)).sum()
         };
-        taken as f64 / self.len as f64
+        Cells::new(occupied, self.len)
     }
 
     pub(crate) fn clear(&mut self) {
@@ -149,8 +150,8 @@ mod tests {
                 cells.set(cell, value);
                 model[cell as usize] = value;
             }
-            let taken = model.iter().filter(|cell| **cell != 0).count();
-            prop_assert_eq!(cells.taken(), taken as f64 / len as f64);
+            let occupied = model.iter().filter(|cell| **cell != 0).count();
+            prop_assert_eq!(cells.occupied(), Cells::new(occupied as u64, len));
             prop_assert_eq!(cells.iter().collect::<Vec<_>>(), model);
         }
     }

@@ -1,35 +1,31 @@
 //! The bits of a line in two 256-bit registers, the lower half first.
+//!
+//! ```text
+//!      halves[1]                     halves[0]
+//! | w7 | w6 | w5 | w4 |         | w3 | w2 | w1 | w0 |      64-bit words
+//! ```
 
 #![allow(unsafe_code)] // intrinsics; the token `Avx2` is the proof that the CPU has them
 
 use std::arch::x86_64::*;
 
-use super::ops::{BitOps, Filters};
+use super::ops::{BitOps, Filters, WORD_STARTS};
 use crate::kernels::avx2::Avx2;
 use crate::memory::Line;
 
 type Halves = [__m256i; 2];
 
-/// The first bit of each word.
-static STARTS: Line = Filters::<1>::STARTS;
-
-/// Bodies of safe methods that only compute on registers.
-macro_rules! registers {
-    ($body:expr) => {
-        // SAFETY: `self` proves AVX2, and nothing but registers is touched.
-        unsafe { $body }
-    };
-}
-
+/// Loads a line. The token is the proof that the CPU has AVX2.
 #[inline(always)]
 fn halves(token: Avx2, line: &Line) -> Halves {
     let _ = token;
     let first: *const __m256i = (&raw const *line).cast();
-    // SAFETY: the token proves AVX2, and a `Line` is 64 bytes aligned to 64, so both halves are aligned loads inside it.
+    // SAFETY: the token proves AVX2. A `Line` is 64 bytes aligned to 64, so both halves are aligned
+    // loads inside it.
     unsafe { [_mm256_load_si256(first), _mm256_load_si256(first.add(1))] }
 }
 
-/// The same on both halves.
+/// Applies an operation to both halves.
 #[inline(always)]
 fn both(left: Halves, right: Halves, each: impl Fn(__m256i, __m256i) -> __m256i) -> Halves {
     [each(left[0], right[0]), each(left[1], right[1])]
@@ -46,7 +42,8 @@ impl BitOps for Avx2 {
     #[inline(always)]
     fn store(self, bits: Halves, line: &mut Line) {
         let first: *mut __m256i = (&raw mut *line).cast();
-        // SAFETY: `self` proves AVX2, and a `Line` is 64 bytes aligned to 64, so both halves are aligned stores inside it.
+        // SAFETY: `self` proves AVX2. A `Line` is 64 bytes aligned to 64, so both halves are
+        // aligned stores inside it.
         unsafe {
             _mm256_store_si256(first, bits[0]);
             _mm256_store_si256(first.add(1), bits[1]);
@@ -55,8 +52,13 @@ impl BitOps for Avx2 {
 
     #[inline(always)]
     fn bit(self, position: u32, set: bool) -> Halves {
-        // Below 64 only in the word that the position lies in; a shift by more gives zero.
-        halves(self, &STARTS).map(|starts| {
+        // `position ^ start` is below 64 only in the word of the position, where the high bits are
+        // equal. `sllv` by 64 or more gives zero, so that the other words stay empty.
+        //
+        //   position 130    w3: start 192    w2: start 128    w1: start 64    w0: start 0
+        //   xor                       66                2              194             130
+        //   set << xor                 0            set<<2               0               0
+        halves(self, &WORD_STARTS).map(|starts| {
             registers!({
                 let here = _mm256_xor_si256(_mm256_set1_epi64x(i64::from(position)), starts);
                 _mm256_sllv_epi64(_mm256_set1_epi64x(i64::from(set)), here)
@@ -66,10 +68,13 @@ impl BitOps for Avx2 {
 
     #[inline(always)]
     fn below(self, end: u32) -> Halves {
-        halves(self, &STARTS).map(|starts| {
+        // `end - start` bits of each word: none if it is negative, all 64 if it is 64 or more,
+        // since `sllv` then gives zero and 0 - 1 is all ones.
+        halves(self, &WORD_STARTS).map(|starts| {
             registers!({
                 let here = _mm256_sub_epi64(_mm256_set1_epi64x(i64::from(end)), starts);
-                // In 32 bits, which a difference of positions fits in: its upper half, -1 or 0, becomes 0 as well.
+                // AVX2 has no 64-bit maximum. A difference of positions fits in 32 bits, and its
+                // upper half, -1 or 0, becomes 0 as well.
                 let here = _mm256_max_epi32(here, _mm256_setzero_si256());
                 let one = _mm256_set1_epi64x(1);
                 _mm256_sub_epi64(_mm256_sllv_epi64(one, here), one)
@@ -79,6 +84,9 @@ impl BitOps for Avx2 {
 
     #[inline(always)]
     fn in_each<const K: u32>(self, positions: u64) -> Halves {
+        // In each word: shift the packed positions until that of its filter is lowest, cut it off,
+        // then as in `bit`. `starts` counts within the filter, so that only one word of each filter
+        // gets a bit.
         let shifts = halves(self, const { &Filters::<K>::SHIFTS });
         let starts = halves(self, const { &Filters::<K>::STARTS });
         both(shifts, starts, |shifts, starts| {
@@ -94,7 +102,15 @@ impl BitOps for Avx2 {
     #[inline(always)]
     fn of_filters<const K: u32>(self, bits: Halves, found: Halves) -> Halves {
         registers!({
-            // Words of one filter are or-ed: across the halves, then in pairs, then pairs of pairs.
+            // Or the words of each filter into all of its words, then keep `bits` where that is not
+            // zero. Each step exchanges neighbours and doubles the group:
+            //
+            //   any              | w3 | w2 | w1 | w0 |
+            //   K = 1: or of the two halves
+            //   K <= 4: or with  | w2 | w3 | w0 | w1 |    words of a pair
+            //   K <= 2: or with  | w1 | w0 | w3 | w2 |    pairs of a half
+            //
+            // With K = 8 each word is a filter of its own.
             let mut any = found;
             if K == 1 {
                 any = [_mm256_or_si256(any[0], any[1]); 2];
@@ -110,6 +126,7 @@ impl BitOps for Avx2 {
                 });
             }
             both(any, bits, |any, bits| {
+                // AVX2 compares for equality only, so the mask is of the words to drop.
                 let none = _mm256_cmpeq_epi64(any, _mm256_setzero_si256());
                 _mm256_andnot_si256(none, bits)
             })
@@ -138,8 +155,9 @@ impl BitOps for Avx2 {
     }
 
     #[inline(always)]
-    fn only_if(self, taken: bool, bits: Halves) -> Halves {
-        let mask = registers!(_mm256_set1_epi64x(i64::from(taken).wrapping_neg()));
+    fn only_if(self, condition: bool, bits: Halves) -> Halves {
+        // 0 or 1 negated: no bits or all bits.
+        let mask = registers!(_mm256_set1_epi64x(i64::from(condition).wrapping_neg()));
         self.and(bits, [mask; 2])
     }
 
@@ -171,13 +189,22 @@ impl BitOps for Avx2 {
 
     #[inline(always)]
     fn fold(self, bits: Halves) -> u64 {
-        registers!({
-            let half = _mm256_xor_si256(bits[0], bits[1]);
-            let quarter = _mm_xor_si128(
-                _mm256_castsi256_si128(half),
-                _mm256_extracti128_si256::<1>(half),
-            );
-            (_mm_cvtsi128_si64(quarter) ^ _mm_extract_epi64::<1>(quarter)) as u64
-        })
+        registers!(fold_half(_mm256_xor_si256(bits[0], bits[1])))
+    }
+}
+
+/// The exclusive or of four words: halve to 128 bits, then to one word.
+///
+/// # Safety
+/// The CPU must have AVX2.
+#[inline(always)]
+pub(super) unsafe fn fold_half(half: __m256i) -> u64 {
+    // SAFETY: the caller vouches for AVX2. Only registers are touched.
+    unsafe {
+        let quarter = _mm_xor_si128(
+            _mm256_castsi256_si128(half),
+            _mm256_extracti128_si256::<1>(half),
+        );
+        (_mm_cvtsi128_si64(quarter) ^ _mm_extract_epi64::<1>(quarter)) as u64
     }
 }

@@ -1,4 +1,4 @@
-//! The operations on the bits of a line, and how a line is cut into filters of whole words.
+//! The operations on the bits of a line, and how a line is divided into filters of whole words.
 //!
 //! ```text
 //! bit 511                                      64 63             0
@@ -8,28 +8,35 @@
 use crate::kernels::isa::TargetIsa;
 use crate::memory::Line;
 
-/// The bits of a line.
+/// The number of bits of a line.
 pub(crate) const LINE_BITS: u32 = 512;
 
-/// What a kernel can do to the bits of a line. All of it is `#[inline(always)]`.
+/// The operations of a kernel on the bits of a line.
+///
+/// All of them are `#[inline(always)]`, or they could not be inlined into the batch loop, which has
+/// the kernel's features enabled.
 pub(crate) trait BitOps: TargetIsa {
-    /// The 512 bits.
+    /// The 512 bits, in registers.
     type Bits: Copy;
 
     fn load(self, line: &Line) -> Self::Bits;
 
     fn store(self, bits: Self::Bits, line: &mut Line);
 
-    /// Bit `position` alone if `set`, and else none.
+    /// Bit `position` if `set`, else no bit.
     fn bit(self, position: u32, set: bool) -> Self::Bits;
 
-    /// The bits below `end`, which is at most 512.
+    /// All bits below `end`, which is at most 512.
     fn below(self, end: u32) -> Self::Bits;
 
-    /// In each of `K` filters of whole words the bit at its position, of those packed in `positions`.
+    /// One bit in each of `K` filters of whole words.
+    ///
+    /// `positions` packs a position for each filter, filter 0 lowest, in [`Filters::POSITION_BITS`]
+    /// bits each.
     fn in_each<const K: u32>(self, positions: u64) -> Self::Bits;
 
-    /// The bits of those of `K` filters of whole words in which `found` has any.
+    /// The bits of those filters, of `K` of whole words, in which `found` has a bit; no bits of the
+    /// others.
     fn of_filters<const K: u32>(self, bits: Self::Bits, found: Self::Bits) -> Self::Bits;
 
     fn and(self, left: Self::Bits, right: Self::Bits) -> Self::Bits;
@@ -39,34 +46,41 @@ pub(crate) trait BitOps: TargetIsa {
     /// The bits of `left` that are not in `right`.
     fn without(self, left: Self::Bits, right: Self::Bits) -> Self::Bits;
 
-    /// All of `bits` if `taken`, and else none: by a mask, for the branch would be a guess.
-    fn only_if(self, taken: bool, bits: Self::Bits) -> Self::Bits;
+    /// `bits` if `condition`, else no bits. By a mask: a branch on it could not be predicted.
+    fn only_if(self, condition: bool, bits: Self::Bits) -> Self::Bits;
 
-    /// Each word of `left` less that of `right`.
+    /// Each word of `left` minus that of `right`, wrapping.
     fn minus(self, left: Self::Bits, right: Self::Bits) -> Self::Bits;
 
-    /// Each word moved down by so many bits, below 64.
+    /// Each word shifted down by `by` bits, which is below 64.
     fn down(self, bits: Self::Bits, by: u32) -> Self::Bits;
 
-    /// Each word moved up by so many bits, below 64.
+    /// Each word shifted up by `by` bits, which is below 64.
     fn up(self, bits: Self::Bits, by: u32) -> Self::Bits;
 
     /// Whether every bit of `mask` is in `bits`.
     fn covers(self, bits: Self::Bits, mask: Self::Bits) -> bool;
 
-    /// All words in one by exclusive or, so that any bit that changes, changes it.
+    /// The exclusive or of all words, so that it changes with every single bit.
     fn fold(self, bits: Self::Bits) -> u64;
 }
 
-/// A line cut into `K` filters of whole words: 1, 2, 4 or 8 of them.
+/// A line divided into `K` filters of whole words: 1, 2, 4 or 8 of them.
+///
+/// ```text
+/// K = 4   | w7   w6 | w5   w4 | w3   w2 | w1   w0 |
+///         | filter 3| filter 2| filter 1| filter 0|
+/// SHIFTS  | 21   21 | 14   14 |  7    7 |  0    0 |
+/// STARTS  | 64    0 | 64    0 | 64    0 | 64    0 |
+/// ```
 pub(crate) struct Filters<const K: u32>;
 
 impl<const K: u32> Filters<K> {
-    /// The words of a filter.
+    /// The number of words of a filter.
     pub(crate) const WORDS: u32 = 8 / K;
-    /// The bits of a filter.
+    /// The number of bits of a filter.
     pub(crate) const WIDTH: u32 = LINE_BITS / K;
-    /// The bits of a position.
+    /// The number of bits of a packed position.
     pub(crate) const POSITION_BITS: u32 = Self::WIDTH.trailing_zeros();
     /// A one in the lowest bit of each of `K` packed positions.
     pub(crate) const LOWEST: u64 = {
@@ -77,7 +91,7 @@ impl<const K: u32> Filters<K> {
         }
         ones
     };
-    /// For each word, how far up the position of its filter is packed.
+    /// For each word, the lowest bit of its filter's packed position.
     pub(super) const SHIFTS: Line = {
         let (mut shifts, mut word) = ([0; 8], 0);
         while word < 8 {
@@ -86,7 +100,7 @@ impl<const K: u32> Filters<K> {
         }
         Line(shifts)
     };
-    /// For each word, its first bit in its filter.
+    /// For each word, the position of its first bit within its filter.
     pub(super) const STARTS: Line = {
         let (mut starts, mut word) = ([0; 8], 0);
         while word < 8 {
@@ -96,6 +110,10 @@ impl<const K: u32> Filters<K> {
         Line(starts)
     };
 }
+
+/// The position of the first bit of each word within the line.
+#[cfg(target_arch = "x86_64")]
+pub(super) static WORD_STARTS: Line = Filters::<1>::STARTS;
 
 #[cfg(test)]
 mod tests {
@@ -113,7 +131,7 @@ mod tests {
     struct Operands {
         left: Line,
         right: Line,
-        /// Few bits, so that some filters have none, some one and some two.
+        /// Few bits, so that some filters have none, some have one and some two.
         found: Line,
         position: u32,
         end: u32,
@@ -140,7 +158,7 @@ mod tests {
         )
     }
 
-    /// Every operation on the same operands, each result as a line.
+    /// Applies every operation to the same operands and returns each result as a line.
     struct Everything<O> {
         ops: O,
         on: Operands,
@@ -207,21 +225,21 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_kernel_does_as_the_scalar_one(on in operands()) {
+        fn every_kernel_agrees_with_the_scalar_one(on in operands()) {
             fn everything<O: BitOps>(ops: O, on: Operands) -> Vec<Line> {
                 ops.run(Everything { ops, on })
             }
             let expected = everything(Scalar, on);
             prop_assert_eq!(expected.len(), 22);
             for kernel in kernels() {
-                let granted = kernel.grant().expect("found on this machine");
+                let detected = kernel.detect().expect("available on this machine");
                 let results = match kernel {
-                    // The oracle itself, which runs on the portable kernel too.
+                    // The scalar form is the oracle, and the portable kernel uses it too.
                     Kernel::Scalar | Kernel::Portable => continue,
                     #[cfg(target_arch = "x86_64")]
-                    Kernel::Avx2 => Avx2::new(granted).map(|ops| everything(ops, on)),
+                    Kernel::Avx2 => Avx2::new(detected).map(|ops| everything(ops, on)),
                     #[cfg(target_arch = "x86_64")]
-                    Kernel::Avx512 => Avx512::new(granted).map(|ops| everything(ops, on)),
+                    Kernel::Avx512 => Avx512::new(detected).map(|ops| everything(ops, on)),
                     #[cfg(not(target_arch = "x86_64"))]
                     Kernel::Avx2 | Kernel::Avx512 => continue,
                 };

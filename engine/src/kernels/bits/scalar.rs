@@ -1,4 +1,4 @@
-//! Plain words: what the operations mean.
+//! Plain words: the definition of the operations.
 
 use super::ops::{BitOps, Filters};
 use crate::kernels::scalar::Scalar;
@@ -37,6 +37,7 @@ impl BitOps for Scalar {
     #[inline(always)]
     fn below(self, end: u32) -> Line {
         words(|index| {
+            // The bits of this word; from 64 on the checked shift gives 0, and 0 - 1 is all ones.
             let here = end.saturating_sub(64 * index as u32);
             1_u64.checked_shl(here).unwrap_or(0).wrapping_sub(1)
         })
@@ -80,8 +81,8 @@ impl BitOps for Scalar {
     }
 
     #[inline(always)]
-    fn only_if(self, taken: bool, bits: Line) -> Line {
-        words(|index| bits.0[index] & u64::from(taken).wrapping_neg())
+    fn only_if(self, condition: bool, bits: Line) -> Line {
+        words(|index| bits.0[index] & u64::from(condition).wrapping_neg())
     }
 
     #[inline(always)]

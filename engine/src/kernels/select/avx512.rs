@@ -11,9 +11,11 @@ use crate::kernels::avx512::Avx512;
 impl SelectOps for Avx512 {
     #[inline(always)]
     fn at_least(self, keys: &[KeyHash; GROUP], border: u64) -> u8 {
-        // SAFETY: `self` proves AVX-512, and the keys are 64 readable bytes.
+        // SAFETY: `self` proves AVX-512. `KeyHash` is a transparent u64, so the keys are 64
+        // readable bytes; the load needs no alignment.
         unsafe {
             let keys = _mm512_loadu_si512((&raw const *keys).cast());
+            // AVX-512 compares unsigned numbers and returns the mask.
             _mm512_cmpge_epu64_mask(keys, _mm512_set1_epi64(border as i64))
         }
     }
@@ -21,8 +23,14 @@ impl SelectOps for Avx512 {
     #[inline(always)]
     fn pick(self, keys: &[KeyHash; GROUP], set: u8) -> [KeyHash; GROUP] {
         let mut picked = [KeyHash(0); GROUP];
-        // In a register and then stored whole: to compress into memory is slow on some CPUs.
-        // SAFETY: `self` proves AVX-512, and both arrays are 64 bytes.
+        // Compressed in a register and stored whole: compressing into memory is slow on some CPUs.
+        //
+        //   keys      | k0 k1 k2 k3 k4 k5 k6 k7 |
+        //   set         .  *  *  .  .  *  .  *
+        //   together  | k1 k2 k5 k7  0  0  0  0 |
+        //
+        // SAFETY: `self` proves AVX-512. Both arrays are 64 bytes; load and store need no
+        // alignment.
         unsafe {
             let keys = _mm512_loadu_si512((&raw const *keys).cast());
             let together = _mm512_maskz_compress_epi64(set, keys);
@@ -33,7 +41,7 @@ impl SelectOps for Avx512 {
 
     #[inline(always)]
     fn deposit(self, bits: u64, mask: u64) -> u64 {
-        // SAFETY: `self` proves what the kernel needs, BMI2 included.
+        // SAFETY: `self` proves every feature of the kernel, BMI2 among them.
         unsafe { _pdep_u64(bits, mask) }
     }
 }

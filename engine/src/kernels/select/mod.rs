@@ -1,7 +1,10 @@
-//! Eight keys at a time: which lie at a border or beyond, and those of a set moved together. What routing keys to partitions is made of.
+//! Selecting keys by partition, eight at a time: which hashes are at or above a border, and the
+//! keys of a set moved together. Routing keys to partitions consists of these operations.
 //!
-//! A key that goes to one of two partitions is a coin toss that no branch predictor wins: `at_least` and `pick` take no branch, and `deposit` without
-//! the instruction for it is a loop. There is no AVX2 form: that has no compress, and no comparison of unsigned numbers.
+//! Whether a key belongs to one of two partitions is random, and no branch predictor can guess it.
+//! `at_least` and `pick` therefore take no branch.
+//!
+//! There is no AVX2 form: AVX2 has no compress and no comparison of unsigned numbers.
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;

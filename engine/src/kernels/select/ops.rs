@@ -1,28 +1,38 @@
-//! The operations, and the plain loops that say what they mean.
+//! The operations, and the plain loops that define them.
 
 use crate::hash::KeyHash;
 use crate::kernels::isa::TargetIsa;
 use crate::kernels::scalar::Scalar;
 
-/// How many keys are looked at together.
+/// The number of keys in a group: those of one 512-bit register.
 pub(crate) const GROUP: usize = 8;
 
-/// What a kernel can do to a group of keys and to the bits that stand for keys. All of it is `#[inline(always)]`.
+/// The operations of a kernel on a group of keys, and on words with one bit for each key.
+///
+/// All of them are `#[inline(always)]`, or they could not be inlined into a loop that has the
+/// kernel's features enabled.
 pub(crate) trait SelectOps: TargetIsa {
-    /// A bit for each key: set where its hash is `border` or more.
+    /// One bit for each key, set where its hash is `border` or more.
     fn at_least(self, keys: &[KeyHash; GROUP], border: u64) -> u8;
 
-    /// The keys whose bit is set, moved together at the front, in their order; what comes behind them means nothing.
+    /// The keys whose bit in `set` is set, moved to the front in their order. The keys behind them
+    /// are unspecified.
     fn pick(self, keys: &[KeyHash; GROUP], set: u8) -> [KeyHash; GROUP];
 
-    /// The lowest bits of `bits`, each moved to where the next bit of `mask` is set.
+    /// Bit `i` of `bits` moved to the position of the `i`-th set bit of `mask`.
+    ///
+    /// ```text
+    /// mask    0 1 1 0 0 1 0 1
+    /// bits            d c b a
+    /// result  0 d c 0 0 b 0 a
+    /// ```
     fn deposit(self, bits: u64, mask: u64) -> u64;
 }
 
 impl SelectOps for Scalar {
     #[inline(always)]
     fn at_least(self, keys: &[KeyHash; GROUP], border: u64) -> u8 {
-        // From below, the last first: to shift in a comparison costs an add with carry.
+        // The last key first: shifting a comparison in from below is one add with carry.
         keys.iter()
             .rev()
             .fold(0, |bits, key| bits << 1 | u8::from(key.0 >= border))
@@ -33,7 +43,7 @@ impl SelectOps for Scalar {
         let mut picked = [KeyHash(0); GROUP];
         let mut count = 0;
         for (index, key) in keys.iter().enumerate() {
-            // Written in any case, and overwritten by the next if it does not count.
+            // Written in any case; the next key overwrites it if it is not picked.
             picked[count] = *key;
             count += usize::from(set >> index & 1);
         }
@@ -43,9 +53,10 @@ impl SelectOps for Scalar {
     #[inline(always)]
     fn deposit(self, mut bits: u64, mut mask: u64) -> u64 {
         if mask == u64::MAX {
-            // All keys of a word have one owner, as all have where there is one partition.
+            // All keys of the word have one owner, as is always so with a single partition.
             return bits;
         }
+        // Without the instruction this is a loop over the set bits of the mask.
         let mut moved = 0;
         while bits != 0 && mask != 0 {
             let lowest = mask & mask.wrapping_neg();
@@ -66,7 +77,7 @@ mod tests {
     use crate::kernels::isa::{HotLoop, Kernel};
     use proptest::prelude::*;
 
-    /// What the operations give, out of a loop that a kernel can enter.
+    /// The results of all operations, from a loop compiled for the kernel.
     struct All<'a, O> {
         ops: O,
         keys: &'a [KeyHash; GROUP],
@@ -90,7 +101,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn operations_do_what_they_do_one_by_one(
+        fn operations_agree_with_loops_over_single_keys(
             hashes: [u64; GROUP],
             border in prop_oneof![any::<u64>(), Just(0), Just(u64::MAX)],
             of_keys: Option<prop::sample::Index>,
@@ -100,17 +111,20 @@ mod tests {
         ) {
             let border = of_keys.map_or(border, |index| hashes[index.index(GROUP)]);
             let keys = &hashes.map(KeyHash);
-            let at_least = (0..GROUP).fold(0, |bits, index| bits | u8::from(hashes[index] >= border) << index);
+            let at_least = (0..GROUP)
+                .fold(0, |bits, index| bits | u8::from(hashes[index] >= border) << index);
             let picked: Vec<KeyHash> =
                 (0..GROUP).filter(|index| set >> index & 1 == 1).map(|index| keys[index]).collect();
-            let places = (0..64).filter(|place| mask >> place & 1 == 1);
-            let deposited = (0..64).zip(places).fold(0, |moved, (index, place)| moved | (bits >> index & 1) << place);
+            let positions = (0..64).filter(|position| mask >> position & 1 == 1);
+            let deposited = (0..64)
+                .zip(positions)
+                .fold(0, |moved, (index, position)| moved | (bits >> index & 1) << position);
             let expected = (at_least, picked, deposited);
             let ops = Scalar;
             prop_assert_eq!(&ops.run(All { ops, keys, border, set, bits, mask }), &expected);
             #[cfg(target_arch = "x86_64")]
             if kernels().contains(&Kernel::Avx512) {
-                let ops = Avx512::new(Kernel::Avx512.grant().unwrap()).unwrap();
+                let ops = Avx512::new(Kernel::Avx512.detect().unwrap()).unwrap();
                 prop_assert_eq!(&ops.run(All { ops, keys, border, set, bits, mask }), &expected);
             }
         }

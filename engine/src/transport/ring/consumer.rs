@@ -1,6 +1,6 @@
-//! The end of a ring that pops.
+//! The consumer: the end of a ring that pops.
 
-#![allow(unsafe_code)] // reads the slots that are the consumer's by the contract of the ring
+#![allow(unsafe_code)] // reads slots that belong to the consumer, by the contract of the ring
 
 use std::cell::Cell;
 use std::ops::Deref;
@@ -9,7 +9,7 @@ use super::{PopError, Shared};
 use crate::sync::{Arc, ConstPtr, Ordering, check};
 use crate::transport::wait::Doorbell;
 
-/// The end that pops. Dropping it closes the ring.
+/// The end of a ring that pops. Dropping it closes the ring.
 ///
 /// It can be sent to another thread, but not shared with one:
 /// ```compile_fail,E0277
@@ -19,9 +19,10 @@ use crate::transport::wait::Doorbell;
 #[derive(Debug)]
 pub struct Consumer<T> {
     ring: Arc<Shared<T>>,
-    /// The shared `head`, which only this end moves.
+    /// Equals the shared `head`, which only this end moves.
     head: usize,
-    /// The shared `tail` when it was last looked at: the real one is here or further on. The cell also keeps the type from `Sync`.
+    /// The shared `tail` when it was last read; the current one is equal or ahead. The cell also
+    /// makes the type `!Sync`.
     seen_tail: Cell<usize>,
     doorbell: Option<Doorbell>,
 }
@@ -36,12 +37,12 @@ impl<T> Consumer<T> {
         }
     }
 
-    /// Has every release, and the closing, ring the bell of the thread that writes this ring.
+    /// Sets the doorbell of the producer's thread. Every release and the close wake it.
     pub fn set_doorbell(&mut self, writer: Doorbell) {
         self.doorbell = Some(writer);
     }
 
-    /// How many slots the ring has.
+    /// The number of slots.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.ring.slots.len()
@@ -53,27 +54,29 @@ impl<T> Consumer<T> {
         self.ring.is_closed()
     }
 
-    /// Whether a pop would not find the ring empty: there is an item, or the ring is closed. What a consumer waits for.
+    /// Whether the ring has an item or is closed, so that a pop would not return
+    /// [`PopError::Empty`]. Consumers park on this condition.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.check_ready(0) != Err(PopError::Empty)
     }
 
-    /// Closes the ring: what is in it can still be popped, and so can what the producer is pushing at this moment, also after a pop
-    /// that said [`PopError::Closed`]. A push that begins when the producer knows fails.
+    /// Closes the ring. Its items can still be popped. A push that is in progress may still
+    /// succeed, even after a pop returned [`PopError::Closed`]; a push that sees the ring closed
+    /// fails.
     pub fn close(&mut self) {
         self.ring.close();
         if let Some(writer) = &self.doorbell {
-            writer.ring();
+            writer.wake();
         }
     }
 
-    /// The item `ahead` places behind the front one, to read in place. It stays in the ring until it is
-    /// [released](Self::release), so that a reader can look ahead and prefetch.
+    /// The item `ahead` positions behind the front one, read in place. It stays in the ring until
+    /// it is [released](Self::release).
     ///
     /// # Errors
-    /// [`PopError::Empty`] if there are not so many items yet (the ring never holds more than its capacity), and
-    /// [`PopError::Closed`] if the ring is closed as well.
+    /// [`PopError::Empty`] if the ring has `ahead` items or fewer, and [`PopError::Closed`] if it
+    /// is closed as well.
     #[inline]
     pub fn peek(&self, ahead: usize) -> Result<Peeked<'_, T>, PopError> {
         self.check_ready(ahead)?;
@@ -83,7 +86,7 @@ impl<T> Consumer<T> {
         })
     }
 
-    /// Gives the slots of the first `count` items back to the producer.
+    /// Returns the slots of the first `count` items to the producer.
     ///
     /// # Panics
     /// If fewer than `count` items are in the ring.
@@ -92,10 +95,13 @@ impl<T> Consumer<T> {
         let ready = self.ready(count);
         assert!(count <= ready, "{count} items released of {ready}");
         self.head = self.head.wrapping_add(count);
-        // Release: pairs with the Acquire in `Producer::room`; the slots were read before the producer writes them anew.
+        // Release: pairs with the Acquire in `Producer::room`. This end's reads of the slots come
+        // before the producer's next writes to them.
         self.ring.head.store(self.head, Ordering::Release);
+        // After the store: the wake must follow the change that it announces (W1 and W2 in
+        // `transport::wait`).
         if let Some(writer) = &self.doorbell {
-            writer.ring();
+            writer.wake();
         }
     }
 
@@ -108,7 +114,8 @@ impl<T> Consumer<T> {
         if !self.is_closed() {
             return Err(PopError::Empty);
         }
-        // The producer may have pushed and closed since; its last items come before the end.
+        // The producer may have pushed and closed between the two checks. Read the tail again, so
+        // that its last items come before the end.
         if self.ready(wanted) > ahead {
             Ok(())
         } else {
@@ -116,12 +123,14 @@ impl<T> Consumer<T> {
         }
     }
 
-    /// How many items are known to be there; looks at the producer's line only if that is fewer than wanted.
+    /// The number of items known to be in the ring. Reads the producer's index, and so its cache
+    /// line, only if fewer than `wanted` are known.
     #[inline]
     fn ready(&self, wanted: usize) -> usize {
         let ready = || self.seen_tail.get().wrapping_sub(self.head);
         if ready() < wanted {
-            // Acquire: pairs with the Release in `Producer::publish`; the slots before `tail` are written.
+            // Acquire: pairs with the Release in `Producer::publish`. The producer's writes to the
+            // slots before `tail` are visible.
             self.seen_tail.set(self.ring.tail.load(Ordering::Acquire));
             check!(ready() <= self.capacity());
         }
@@ -142,8 +151,8 @@ impl<T: Default> Consumer<T> {
         Ok(item)
     }
 
-    /// Pops, while iterated, the items that are there now; their slots go back to the producer all at once when the iterator is
-    /// dropped. Nothing comes if the ring is empty.
+    /// An iterator that pops the items that are in the ring now. Dropping it returns their slots to
+    /// the producer, all at once.
     ///
     /// # Examples
     /// ```
@@ -165,12 +174,15 @@ impl<T: Default> Consumer<T> {
         }
     }
 
-    /// Takes the item `ahead` places behind the front, which must be there.
+    /// Takes the item `ahead` positions behind the front, which must be known to be in the ring.
+    /// Leaves a default in its slot.
     #[inline]
     fn take(&mut self, ahead: usize) -> T {
         check!(ahead < self.ready(0));
         let slot = self.ring.slot(self.head.wrapping_add(ahead)).get_mut();
-        // SAFETY: the slot is before the `tail` that was read, so the consumer's, and `&mut self` is the consumer.
+        // SAFETY: the caller has found more than `ahead` items, so the slot lies in `head..tail`
+        // and belongs to the consumer, and `&mut self` is the only consumer. No `Peeked` is alive,
+        // because it borrows the consumer.
         slot.with(|slot| unsafe { std::mem::take(&mut *slot) })
     }
 }
@@ -181,7 +193,7 @@ impl<T> Drop for Consumer<T> {
     }
 }
 
-/// An item that is still in its ring.
+/// An item read in place; see [`Consumer::peek`].
 #[derive(Debug)]
 pub struct Peeked<'a, T> {
     slot: ConstPtr<T>,
@@ -193,12 +205,13 @@ impl<T> Deref for Peeked<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: the slot is the consumer's until it is released or taken, which the shared borrow of the consumer prevents.
+        // SAFETY: the slot belongs to the consumer until it is released or taken. Both need `&mut
+        // Consumer`, which the shared borrow in `self` rules out.
         self.slot.with(|slot| unsafe { &*slot })
     }
 }
 
-/// The items of [`Consumer::drain`].
+/// The iterator of [`Consumer::drain`].
 #[derive(Debug)]
 pub struct Drain<'a, T: Default> {
     consumer: &'a mut Consumer<T>,

@@ -1,25 +1,40 @@
-//! A bounded ring from one thread to one other, without locks.
+//! A bounded ring from one producer thread to one consumer thread, without locks.
 //!
 //! ```text
-//!            head: the consumer moves it    tail: the producer moves it
-//!              v                              v
-//!  +------+------+------+------+------+------+------+------+
-//!  | free | full | full | full | full | full | free | free |   capacity: a power of two
-//!  +------+------+------+------+------+------+------+------+
+//!           head (the consumer moves it)       tail (the producer moves it)
+//!              v                                  v
+//!   +------+------+------+------+------+------+------+------+
+//!   | free | full | full | full | full | full | free | free |   capacity: a power of two
+//!   +------+------+------+------+------+------+------+------+
 //! ```
 //!
-//! Both indices count up for ever and wrap with `usize`; the slot of an index is its low bits. **The contract** that every
-//! `unsafe` block below leans on: the slots of `head..tail` are the consumer's, all others are the producer's, and an end hands
-//! slots over only by moving its own index with Release, which the other end reads with Acquire.
+//! Both indices count up and wrap with `usize`; the slot of an index is its low bits. **The
+//! contract** of every `unsafe` block below: the slots of `head..tail` belong to the consumer, all
+//! others belong to the producer, and an end hands slots over only by moving its own index with
+//! Release, which the other end reads with Acquire:
 //!
-//! Slots are made once, from [`Default`], and always hold a value, so that a message of several cache lines is written and read
-//! in place ([`Producer::vacant`], [`Consumer::peek`]), whatever it allocated is recycled, and no slot can leak or drop twice.
+//! ```text
+//!   producer                                   consumer
+//!   write slots
+//!   tail.store(Release) ---------------------> tail.load(Acquire)
+//!                                              read slots
+//!   head.load(Acquire)  <--------------------- head.store(Release)
+//!   overwrite slots
+//! ```
 //!
-//! An end that is closed or dropped closes the ring: pushes fail at once (but for one that is under way when the consumer closes), pops
-//! once the ring is empty. What is still in a ring
-//! when its second end goes is dropped with it.
+//! Each end caches the other's index and reads the shared one only if the ring seems full or empty.
+//! The cached index is never ahead of the shared one, so an end can only underestimate the slots
+//! that belong to it.
+//!
+//! Slots are created once, from [`Default`], and always hold a value. So a message of several cache
+//! lines is written and read in place ([`Producer::vacant`], [`Consumer::peek`]), its allocations
+//! are reused, and no slot can leak or drop twice.
+//!
+//! Closing or dropping either end closes the ring. Pushes then fail at once, except for one that is
+//! in progress while the consumer closes; pops fail once the ring is empty. Items that are left
+//! when the second end is dropped are dropped with the ring.
 
-#![allow(unsafe_code)] // sharing the slots, by the contract above
+#![allow(unsafe_code)] // shares the slots, by the contract above
 
 use crossbeam_utils::CachePadded;
 use thiserror::Error;
@@ -35,7 +50,7 @@ mod tests;
 pub use consumer::{Consumer, Drain, Peeked};
 pub use producer::{Producer, Vacant};
 
-/// Why an item was not pushed. It gives the item back.
+/// Why an item was not pushed. The error returns the item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum PushError<T = ()> {
     /// Every slot holds an item that the consumer has not released.
@@ -55,29 +70,34 @@ impl PushError {
     }
 }
 
-/// Why there is no item.
+/// Why no item was popped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum PopError {
-    /// None is there yet.
+    /// The ring is empty; items may follow.
     #[error("the ring is empty")]
     Empty,
-    /// None is there, and none will come: the producer was closed or dropped. If it was the consumer, a push that had begun before may
-    /// still come.
+    /// The ring is empty and closed, so no item will follow. One exception: if the consumer closed
+    /// it, a push that was in progress may still succeed.
     #[error("the ring is closed")]
     Closed,
 }
 
-/// What the ends share; each index has a cache line (two, where lines are fetched in pairs) of its own.
+/// The state that both ends share. Each index has a cache line of its own (two, on CPUs that fetch
+/// lines in pairs), so that an end that moves its index does not evict the other's.
 #[derive(Debug)]
 struct Shared<T> {
+    /// Stored by the producer only.
     tail: CachePadded<AtomicUsize>,
+    /// Stored by the consumer only.
     head: CachePadded<AtomicUsize>,
+    /// Never set back to false. Not padded: it is only read until the ring closes.
     closed: AtomicBool,
     slots: Box<[UnsafeCell<T>]>,
 }
 
-// SAFETY: by the contract of the module a slot is accessed by one thread at a time, and its hand-over is a Release/Acquire pair;
-// so sharing the ring only ever sends items from thread to thread.
+// SAFETY: by the contract of the module, one thread at a time accesses a slot, and each hand-over
+// is a Release/Acquire pair. So sharing the ring only ever sends items from thread to thread, for
+// which `T: Send` is enough.
 unsafe impl<T: Send> Sync for Shared<T> {}
 
 impl<T> Shared<T> {
@@ -88,7 +108,8 @@ impl<T> Shared<T> {
     }
 
     fn close(&self) {
-        // Release: pairs with the Acquire in `is_closed`; who sees the ring closed sees all that was pushed before.
+        // Release: pairs with the Acquire in `is_closed`. A consumer that reads true also sees
+        // every push before the close, so it reads the tail once more before it reports the end.
         self.closed.store(true, Ordering::Release);
     }
 
@@ -99,13 +120,14 @@ impl<T> Shared<T> {
     }
 }
 
-/// Makes a ring of `capacity` slots.
+/// A ring of `capacity` slots.
 ///
-/// To push or pop touches the cache lines of the slot and of the index that it moves; the index of the other end is read only
-/// when the ring seems full or empty. A message that should not share a line with its neighbour aligns itself to 64 bytes.
+/// A push or pop touches the cache lines of the slot and of the index that it moves. It reads the
+/// index of the other end only if the ring seems full or empty. Messages that must not share a
+/// cache line need an alignment of 64 bytes.
 ///
 /// # Errors
-/// If `capacity` is not a power of two, or the machine does not grant the memory.
+/// If `capacity` is not a power of two, or the machine lacks the memory.
 ///
 /// # Examples
 /// ```
@@ -126,20 +148,20 @@ pub fn bounded<T: Default>(capacity: usize) -> Result<(Producer<T>, Consumer<T>)
     starting_at(capacity, 0)
 }
 
-/// What a ring of `capacity` slots takes, in bytes, without what its items own.
+/// The memory of a ring of `capacity` slots in bytes, without the allocations of its items.
 pub(crate) const fn bytes<T>(capacity: usize) -> u64 {
     (capacity as u64)
         .saturating_mul(size_of::<T>() as u64)
         .saturating_add(size_of::<Shared<T>>() as u64)
 }
 
-/// [`bounded`], with both indices at `start`, so that a test can have them wrap.
+/// [`bounded`], with both indices at `start`: tests let them wrap around `usize::MAX`.
 fn starting_at<T: Default>(
     capacity: usize,
     start: usize,
 ) -> Result<(Producer<T>, Consumer<T>), BuildError> {
     if !capacity.is_power_of_two() {
-        return Err(SpecError::new("ring", format!("{capacity} slots"), "a power of two").into());
+        return Err(SpecError::new("capacity", capacity.to_string(), "a power of two").into());
     }
     let mut slots = Vec::new();
     slots

@@ -1,6 +1,6 @@
-//! The end of a ring that pushes.
+//! The producer: the end of a ring that pushes.
 
-#![allow(unsafe_code)] // writes the slots that are the producer's by the contract of the ring
+#![allow(unsafe_code)] // writes slots that belong to the producer, by the contract of the ring
 
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
@@ -9,7 +9,7 @@ use super::{PushError, Shared};
 use crate::sync::{Arc, MutPtr, Ordering, check};
 use crate::transport::wait::Doorbell;
 
-/// The end that pushes. Dropping it closes the ring.
+/// The end of a ring that pushes. Dropping it closes the ring.
 ///
 /// It can be sent to another thread, but not shared with one:
 /// ```compile_fail,E0277
@@ -19,9 +19,10 @@ use crate::transport::wait::Doorbell;
 #[derive(Debug)]
 pub struct Producer<T> {
     ring: Arc<Shared<T>>,
-    /// The shared `tail`, which only this end moves.
+    /// Equals the shared `tail`, which only this end moves.
     tail: usize,
-    /// The shared `head` when it was last looked at: the real one is here or further on. The cell also keeps the type from `Sync`.
+    /// The shared `head` when it was last read; the current one is equal or ahead. The cell also
+    /// makes the type `!Sync`.
     seen_head: Cell<usize>,
     doorbell: Option<Doorbell>,
 }
@@ -36,12 +37,12 @@ impl<T> Producer<T> {
         }
     }
 
-    /// Has every publication, and the closing, ring the bell of the thread that reads this ring.
+    /// Sets the doorbell of the consumer's thread. Every publication and the close wake it.
     pub fn set_doorbell(&mut self, reader: Doorbell) {
         self.doorbell = Some(reader);
     }
 
-    /// How many slots the ring has.
+    /// The number of slots.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.ring.slots.len()
@@ -53,30 +54,32 @@ impl<T> Producer<T> {
         self.ring.is_closed()
     }
 
-    /// Whether a push would not find the ring full: there is room, or the ring is closed. What a producer waits for.
+    /// Whether the ring has a free slot or is closed, so that a push would not return
+    /// [`PushError::Full`]. Producers park on this condition.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.room(1) > 0 || self.is_closed()
     }
 
-    /// Rings the bell of the thread that reads this ring, after what was published [unannounced](Vacant::publish_without_notify).
+    /// Wakes the consumer's thread. Must follow [`Vacant::publish_without_notify`].
     #[inline]
     pub fn notify(&self) {
         if let Some(reader) = &self.doorbell {
-            reader.ring();
+            reader.wake();
         }
     }
 
-    /// Closes the ring: what is in it can still be popped.
+    /// Closes the ring. Its items can still be popped.
     pub fn close(&mut self) {
         self.ring.close();
         self.notify();
     }
 
-    /// Pushes one item. While the consumer is closing the ring, a push may succeed whose item nobody pops; it is dropped with the ring.
+    /// Pushes one item. A push that runs concurrently with the consumer's close may succeed
+    /// although no pop follows; its item is then dropped with the ring.
     ///
     /// # Errors
-    /// If the ring is full or closed; the error holds the item.
+    /// If the ring is full or closed. The error returns the item.
     #[inline]
     pub fn try_push(&mut self, item: T) -> Result<(), PushError<T>> {
         match self.vacant() {
@@ -89,20 +92,23 @@ impl<T> Producer<T> {
         }
     }
 
-    /// Pushes as many of the items as there is room for, says how many, and publishes them all at once. No item is taken from
-    /// `items` that is not pushed; pass `&mut items` to keep the others.
+    /// Pushes as many of the items as the ring has room for, publishes them all at once, and
+    /// returns their number. Takes no item from `items` that it does not push; pass `&mut items` to
+    /// keep the rest.
     ///
     /// # Errors
-    /// If the ring is full or closed; then none was taken.
+    /// If the ring is full or closed. No item was taken.
     ///
     /// # Panics
-    /// If `items` does; what it gave before is then not pushed.
+    /// If `items` panics. The items before are then not pushed.
     pub fn push_batch(&mut self, items: impl IntoIterator<Item = T>) -> Result<usize, PushError> {
         let room = self.check_room(self.capacity())?;
         let mut pushed = 0;
         for item in items.into_iter().take(room) {
             let slot = self.ring.slot(self.tail.wrapping_add(pushed)).get_mut();
-            // SAFETY: the slot is one of the `room` behind `tail`, which are the producer's, and `&mut self` is the producer.
+            // SAFETY: the slot is one of the `room` slots from `tail` on, which belong to the
+            // producer, and `&mut self` is the only producer. No `Vacant` is alive, because it
+            // borrows the producer.
             slot.with(|slot| unsafe { *slot = item });
             pushed += 1;
         }
@@ -113,8 +119,9 @@ impl<T> Producer<T> {
         Ok(pushed)
     }
 
-    /// The next free slot, to write in place. It holds what it held when it was last used (at first the default), or what was
-    /// written since through a [`Vacant`] that was not published.
+    /// The next free slot, to be written in place. It still holds its last value: the default at
+    /// first, later that of an earlier message (unless the consumer took it), or one written
+    /// through a [`Vacant`] that was not published.
     ///
     /// # Errors
     /// If the ring is full or closed.
@@ -130,7 +137,7 @@ impl<T> Producer<T> {
     /// slot.publish();
     /// assert_eq!(*consumer.peek(0).unwrap(), [5, 7]);
     /// consumer.release(1);
-    /// assert!(producer.vacant().unwrap().capacity() >= 2); // the memory came back
+    /// assert!(producer.vacant().unwrap().capacity() >= 2); // the allocation is reused
     /// # Ok(())
     /// # }
     /// ```
@@ -144,6 +151,7 @@ impl<T> Producer<T> {
         })
     }
 
+    /// The number of slots known to be free, at least 1.
     #[inline]
     fn check_room(&self, wanted: usize) -> Result<usize, PushError> {
         if self.is_closed() {
@@ -155,22 +163,26 @@ impl<T> Producer<T> {
         }
     }
 
-    /// How many slots are known to be free; looks at the consumer's line only if that is fewer than wanted.
+    /// The number of slots known to be free. Reads the consumer's index, and so its cache line,
+    /// only if fewer than `wanted` are known.
     #[inline]
     fn room(&self, wanted: usize) -> usize {
         let room = || self.capacity() - self.tail.wrapping_sub(self.seen_head.get());
         if room() < wanted {
-            // Acquire: pairs with the Release in `Consumer::release`; the consumer has finished with the slots before `head`.
+            // Acquire: pairs with the Release in `Consumer::release`. The consumer's reads of the
+            // slots before `head` are over.
             self.seen_head.set(self.ring.head.load(Ordering::Acquire));
             check!(self.tail.wrapping_sub(self.seen_head.get()) <= self.capacity());
         }
         room()
     }
 
+    /// Hands `count` written slots over to the consumer. The caller wakes it afterwards.
     #[inline]
     fn publish(&mut self, count: usize) {
         self.tail = self.tail.wrapping_add(count);
-        // Release: pairs with the Acquire in `Consumer::ready`, which reads what was written to the slots.
+        // Release: pairs with the Acquire in `Consumer::ready`. This end's writes to the slots come
+        // before the consumer's reads.
         self.ring.tail.store(self.tail, Ordering::Release);
     }
 }
@@ -190,14 +202,15 @@ pub struct Vacant<'a, T> {
 }
 
 impl<'a, T> Vacant<'a, T> {
-    /// Pushes what the slot holds.
+    /// Pushes the value of the slot, and wakes the consumer.
     #[inline]
     pub fn publish(self) {
         self.hand_over().notify();
     }
 
-    /// Pushes what the slot holds without ringing the reader's bell, which costs more than the rest: a reader that is awake finds it, one that
-    /// sleeps may sleep on. For several in a row; [`Producer::notify`] must follow.
+    /// Pushes the value of the slot without waking the consumer: the fence of a wake costs more
+    /// than the rest of a push. A running consumer finds the item, a parked one may stay parked.
+    /// Call [`Producer::notify`] after the last of several.
     #[inline]
     pub fn publish_without_notify(self) {
         self.hand_over();
@@ -208,7 +221,7 @@ impl<'a, T> Vacant<'a, T> {
         let producer = {
             let Self {
                 producer,
-                slot: _written, // the access ends here, before the slot is the consumer's
+                slot: _written, // ends the access, before the slot is handed over
             } = self;
             producer
         };
@@ -222,8 +235,8 @@ impl<T> Deref for Vacant<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: the slot at `tail` is the producer's until it is published, and the exclusive borrow of the producer that
-        // `self` holds keeps all others away.
+        // SAFETY: the slot at `tail` belongs to the producer until it is published, and the
+        // exclusive borrow of the producer in `self` rules out every other access.
         self.slot.with(|slot| unsafe { &*slot })
     }
 }
@@ -231,7 +244,7 @@ impl<T> Deref for Vacant<'_, T> {
 impl<T> DerefMut for Vacant<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as for `deref`; `&mut self` makes the reference the only one.
+        // SAFETY: as in `deref`; `&mut self` makes the reference unique.
         self.slot.with(|slot| unsafe { &mut *slot })
     }
 }

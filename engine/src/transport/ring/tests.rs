@@ -1,4 +1,5 @@
-//! The ring against a `VecDeque`, one thread for both ends; two threads are for loom and for the stress tests.
+//! Compares the ring with a `VecDeque`, both ends on one thread. Two threads are covered by the
+//! models of `loom-tests` and by the stress test.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -7,7 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What a user of the ring may do; numbers are reduced to what is possible.
+/// One call of a user of the ring.
 #[derive(Debug, Clone)]
 enum Action {
     Push,
@@ -47,21 +48,21 @@ proptest! {
         let mut next = 1_u64;
 
         for step in steps {
-            let refusal = if closed {
+            let expected_push = if closed {
                 Err(PushError::Closed(()))
             } else if model.len() == capacity {
                 Err(PushError::Full(()))
             } else {
                 Ok(())
             };
-            let shortage = if closed { PopError::Closed } else { PopError::Empty };
-            prop_assert_eq!(producer.is_ready(), refusal != Err(PushError::Full(())));
+            let expected_pop = if closed { PopError::Closed } else { PopError::Empty };
+            prop_assert_eq!(producer.is_ready(), expected_push != Err(PushError::Full(())));
             prop_assert_eq!(consumer.is_ready(), closed || !model.is_empty());
 
             match step {
                 Action::Push => {
-                    prop_assert_eq!(producer.try_push(next), refusal.map_err(|e| e.with(next)));
-                    if refusal.is_ok() {
+                    prop_assert_eq!(producer.try_push(next), expected_push.map_err(|e| e.with(next)));
+                    if expected_push.is_ok() {
                         model.push_back(next);
                     }
                     next += 1;
@@ -70,26 +71,26 @@ proptest! {
                     let end = next + len as u64;
                     let mut items = next..end;
                     let room = len.min(capacity - model.len());
-                    prop_assert_eq!(producer.push_batch(&mut items), refusal.map(|()| room));
+                    prop_assert_eq!(producer.push_batch(&mut items), expected_push.map(|()| room));
                     model.extend(next..items.start);
                     next = end;
                 }
                 Action::WriteInPlace { publish } => {
                     match producer.vacant() {
                         Ok(mut slot) => {
-                            prop_assert!(refusal.is_ok());
+                            prop_assert!(expected_push.is_ok());
                             *slot = next;
                             if publish {
                                 slot.publish();
                                 model.push_back(next);
                             }
                         }
-                        Err(error) => prop_assert_eq!(Err(error), refusal),
+                        Err(error) => prop_assert_eq!(Err(error), expected_push),
                     }
                     next += 1;
                 }
                 Action::Pop => {
-                    prop_assert_eq!(consumer.try_pop(), model.pop_front().ok_or(shortage));
+                    prop_assert_eq!(consumer.try_pop(), model.pop_front().ok_or(expected_pop));
                 }
                 Action::Drain(limit) => {
                     let popped: Vec<u64> = consumer.drain().take(limit).collect();
@@ -98,7 +99,7 @@ proptest! {
                 }
                 Action::Peek { ahead, release } => {
                     let seen = consumer.peek(ahead).map(|item| *item);
-                    prop_assert_eq!(seen, model.get(ahead).copied().ok_or(shortage));
+                    prop_assert_eq!(seen, model.get(ahead).copied().ok_or(expected_pop));
                     if release && seen.is_ok() {
                         consumer.release(ahead + 1);
                         model.drain(..=ahead);
@@ -147,24 +148,22 @@ proptest! {
 }
 
 #[test]
-fn capacities_that_are_not_powers_of_two_are_refused() {
+fn capacities_that_are_not_powers_of_two_are_rejected() {
     for capacity in [0, 3, 6, usize::MAX] {
         let error = bounded::<u8>(capacity).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            format!("ring: {capacity} slots is not possible; allowed: a power of two")
-        );
+        let expected = SpecError::new("capacity", capacity.to_string(), "a power of two");
+        assert!(matches!(error, BuildError::Spec(error) if error == expected));
     }
 }
 
 #[test]
-fn memory_that_is_not_granted_is_an_error() {
+fn a_ring_larger_than_the_memory_is_an_error() {
     let error = bounded::<u64>(1 << (usize::BITS - 2)).unwrap_err();
     assert!(matches!(error, BuildError::Memory(MemoryError { bytes, .. }) if bytes > 1 << 60));
 }
 
 #[test]
-fn what_is_taken_before_a_drain_panics_is_not_given_twice() {
+fn items_taken_before_a_drain_panics_are_not_popped_again() {
     let (mut producer, mut consumer) = bounded(4).unwrap();
     assert_eq!(producer.push_batch([1, 2, 3]), Ok(3));
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -192,7 +191,7 @@ fn a_batch_whose_source_panics_is_not_pushed() {
 
 #[test]
 #[should_panic(expected = "2 items released of 1")]
-fn more_items_than_there_are_cannot_be_released() {
+fn releasing_more_items_than_the_ring_holds_panics() {
     let (mut producer, mut consumer) = bounded(4).unwrap();
     assert_eq!(producer.try_push(1), Ok(()));
     consumer.release(2);

@@ -5,13 +5,13 @@ use std::path::Path;
 use std::str::FromStr;
 use std::thread::available_parallelism;
 
-use echoless::{Kernel, KeyHasher, Replacement, SpecError};
+use echoless::{FilterSpec, FingerprintSpec, Kernel, KeyHasher, Replacement, SpecError};
 
 use super::hash_key::read_hash_key;
 use super::{parse_if_given, thread_count};
 use crate::args::DedupArgs;
-use crate::dedup::filter::FilterChoice;
-use crate::dedup::sizing::{memory_for, most_distinct_records};
+use crate::dedup::filter::with_memory;
+use crate::dedup::sizing::{DEFAULT_MEMORY, memory_for, most_distinct_records};
 use crate::failure::Failure;
 use crate::files::{Source, Target};
 use crate::number::{parse_rate, parse_size};
@@ -35,7 +35,7 @@ pub(crate) struct DedupConfig {
     pub(crate) hasher: KeyHasher,
     /// Whether the hash has a secret key.
     pub(crate) keyed_hash: bool,
-    pub(crate) filter: FilterChoice,
+    pub(crate) filter: FilterSpec,
     /// Files that options are read from. Like the inputs, they must not be outputs.
     pub(crate) settings: Vec<Source>,
     pub(crate) output: Target,
@@ -120,7 +120,7 @@ fn named_filter(
     name: &str,
     memory: Option<u64>,
     settings: &mut Vec<Source>,
-) -> Result<FilterChoice, Failure> {
+) -> Result<FilterSpec, Failure> {
     let path = Path::new(name);
     let spec = if path.extension().is_some_and(|end| end == "toml") {
         settings.push(Source::File(path.into()));
@@ -128,7 +128,7 @@ fn named_filter(
     } else {
         name.parse()?
     };
-    Ok(FilterChoice::named(spec, memory)?)
+    Ok(with_memory(spec, memory)?)
 }
 
 /// The filter of a run without `--filter`. Without `-m`, short inputs get a small one.
@@ -137,15 +137,15 @@ fn default_filter(
     memory: Option<u64>,
     sources: &[Source],
     format: &dyn Format,
-) -> Result<FilterChoice, SpecError> {
+) -> Result<FilterSpec, SpecError> {
     let replacement = Replacement::from_str(&args.replacement)?;
     let kernel = match args.kernel.as_str() {
         "auto" => None,
         name => Some(Kernel::from_str(name)?),
     };
     let max_fpr = parse_rate("--fpr", &args.fpr)?;
-    let spec = |memory| {
-        let spec = FilterChoice::fingerprints(memory)
+    let spec = |memory: Option<u64>| {
+        let spec = FingerprintSpec::new(memory.unwrap_or(DEFAULT_MEMORY))
             .max_fpr(max_fpr)
             .replacement(replacement);
         kernel.map_or(spec.clone(), |kernel| spec.kernel(kernel))
@@ -160,7 +160,7 @@ fn default_filter(
         let shape = chosen.geometry()?;
         chosen = spec(Some(memory_for(keys, shape))).slot_width(shape.width);
     }
-    Ok(FilterChoice::Fingerprints(chosen))
+    FilterSpec::try_from(&chosen)
 }
 
 /// The highest number of distinct keys in these inputs, if their lengths are known.

@@ -37,13 +37,13 @@ impl TryFrom<EvalArgs> for EvalConfig {
         }
         if specs.is_empty() {
             let allowed = "SPEC arguments such as rlbsbf:k=2,memory=64MiB, or --specs FILE";
-            return Err(SpecError::new("filters", "none", allowed).into());
+            return Err(SpecError::missing("filters", allowed).into());
         }
         if let Some(memory) = parse_if_given("--memory", args.memory.as_deref(), parse_size)? {
             let unsized_specs = specs.iter_mut();
             let unsized_specs =
-                unsized_specs.filter(|spec: &&mut FilterSpec| spec.memory().is_none());
-            unsized_specs.for_each(|spec| *spec = spec.with_memory(memory));
+                unsized_specs.filter(|spec: &&mut FilterSpec| spec.memory.is_none());
+            unsized_specs.for_each(|spec| *spec = spec.memory(memory));
         }
         Ok(Self {
             specs,

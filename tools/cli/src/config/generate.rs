@@ -1,5 +1,6 @@
 //! The configuration of `echoless gen`.
 
+use clap::ValueEnum;
 use echoless::SpecError;
 
 use crate::args::GenArgs;
@@ -29,8 +30,10 @@ impl TryFrom<GenArgs> for GenConfig {
             return Err(SpecError::new("--record-bytes", bytes.to_string(), allowed));
         }
         if args.header && args.kind != Kind::Cdr {
-            let allowed = "no header except for `cdr`, whose records have fields";
-            return Err(SpecError::new("--header", "flag", allowed));
+            let allowed = "cdr with --header, whose records have fields";
+            let kind = args.kind.to_possible_value();
+            let kind = kind.map_or_else(String::new, |kind| kind.get_name().to_owned());
+            return Err(SpecError::new("KIND", kind, allowed));
         }
         let rule = match args.gap {
             Some(gap) => SourceRule::gap(gap)?,

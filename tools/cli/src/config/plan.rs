@@ -49,15 +49,13 @@ impl PlanConfig {
 
     fn request(&self) -> Result<PlanRequest, Failure> {
         let stream = self.input.stream()?;
-        Ok(PlanRequest {
-            memory: self.memory.unwrap_or(0),
-            records: self.records.unwrap_or(stream.records()),
-            stream,
-            window: self.window,
-            goal: self.goal,
-            seed: self.seed,
-            threads: self.threads,
-        })
+        let records = self.records.unwrap_or(stream.records());
+        Ok(PlanRequest::new(stream, self.memory.unwrap_or(0))
+            .records(records)
+            .window(self.window)
+            .goal(self.goal)
+            .seed(self.seed)
+            .threads(self.threads))
     }
 }
 
@@ -80,27 +78,28 @@ impl TryFrom<PlanArgs> for PlanConfig {
                 } else {
                     "--records"
                 };
-                let allowed = "a value, or --sample with a file that is like the stream";
-                return Err(SpecError::new(missing, "nothing", allowed).into());
+                let allowed =
+                    "--records with --distinct, or --sample with a file that is like the stream";
+                return Err(SpecError::missing(missing, allowed).into());
             }
         };
         let number =
             |option, text: &Option<String>| parse_if_given(option, text.as_deref(), parse_number);
+        let (max_fpr, max_fnr) = (args.max_fpr, args.max_fnr);
+        let goal = Goal::default()
+            .max_fpr(number("--max-fpr", &max_fpr)?)
+            .max_fnr(number("--max-fnr", &max_fnr)?);
         let costs = (
             number("--cost-fpr", &args.cost_fpr)?,
             number("--cost-fnr", &args.cost_fnr)?,
         );
-        let goal = Goal {
-            max_fpr: number("--max-fpr", &args.max_fpr)?,
-            max_fnr: number("--max-fnr", &args.max_fnr)?,
-            costs: costs
-                .0
-                .zip(costs.1)
-                .map(|(false_positive, false_negative)| Costs {
-                    false_positive,
-                    false_negative,
-                }),
-        };
+        let goal = goal.costs(match costs {
+            (Some(false_positive), Some(false_negative)) => Some(Costs {
+                false_positive,
+                false_negative,
+            }),
+            _ => None,
+        });
         goal.check()?;
         Ok(Self {
             memory: parse_if_given("--memory", args.memory.as_deref(), parse_size)?,

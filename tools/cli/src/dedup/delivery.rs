@@ -4,9 +4,8 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
-use echoless::Audit;
+use echoless::{Audit, Report};
 
-use super::filter_summary::FilterSummary;
 use super::output::Sink;
 use super::progress::Progress;
 use super::runs::Runs;
@@ -83,7 +82,7 @@ impl Delivery {
         mut self,
         config: &DedupConfig,
         passed: Result<Option<u8>, Failure>,
-        filter_summary: impl FnOnce() -> FilterSummary,
+        report: impl FnOnce() -> Report,
         threads: usize,
     ) -> Result<ExitCode, Failure> {
         let passed = passed.and_then(|signal| self.finish().map(|()| signal));
@@ -96,7 +95,7 @@ impl Delivery {
         };
         self.progress.end();
         self.counts.bytes_out = self.outputs.records.bytes();
-        self.report(config, filter_summary, threads)?;
+        self.write_report(config, report, threads)?;
         if let Some(signal) = signal {
             return Ok(ExitCode::from(ENDED_BY_SIGNAL + signal));
         }
@@ -106,12 +105,12 @@ impl Delivery {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Writes the summary and the statistics, if either is requested. The filter is summarized only
+    /// Writes the summary and the statistics, if either is requested. The filter reports only
     /// then, since that may read all of its memory.
-    fn report(
+    fn write_report(
         &mut self,
         config: &DedupConfig,
-        filter_summary: impl FnOnce() -> FilterSummary,
+        report: impl FnOnce() -> Report,
         threads: usize,
     ) -> Result<(), Failure> {
         if config.quiet && self.outputs.stats.is_none() {
@@ -121,7 +120,8 @@ impl Delivery {
         let stats = Stats::new(
             self.counts,
             &self.audit,
-            filter_summary(),
+            config.filter,
+            report(),
             config.keyed_hash,
             elapsed,
             threads,

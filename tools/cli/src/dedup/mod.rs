@@ -10,7 +10,6 @@
 mod delivery;
 mod feed;
 pub(crate) mod filter;
-mod filter_summary;
 mod input;
 mod output;
 mod parallel;

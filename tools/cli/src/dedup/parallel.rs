@@ -56,7 +56,7 @@ struct ChunkQueue {
 impl ChunkQueue {
     fn wake_workers(&self) {
         for worker in &self.workers {
-            worker.ring();
+            worker.wake();
         }
     }
 

@@ -21,8 +21,8 @@ pub(crate) fn cores(pin: bool, threads: usize) -> Result<Vec<Option<usize>>, Spe
     }
     let pinned = Pinning::Spread.cores(threads)?;
     if pinned.contains(&None) {
-        let allowed = "no pinning on a system that does not list its cores";
-        return Err(SpecError::new("--pin", "flag", allowed));
+        let allowed = "no --pin, since this system does not list its cores";
+        return Err(SpecError::new("--threads", threads.to_string(), allowed));
     }
     Ok(pinned)
 }

@@ -5,15 +5,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use echoless::spec::Form;
-use echoless::{Filter, Mesh, Partitioned};
+use echoless::{Filter, Mesh, report_of};
 
 use super::delivery::Delivery;
 use super::feed::Feed;
-use super::filter::FilterChoice;
-use super::filter_summary::FilterSummary;
+use super::filter;
 use super::parallel;
 use super::pinning::{cores, pin};
-use super::sizing::most_threads;
+use super::sizing;
 use super::worker::serial_workers;
 use crate::config::DedupConfig;
 use crate::failure::Failure;
@@ -26,68 +25,32 @@ pub(crate) fn run(config: DedupConfig) -> Result<ExitCode, Failure> {
     for source in &config.sources {
         source.check()?;
     }
-    let threads = {
-        let most = config
-            .filter
-            .most_threads()
-            .min(most_threads(config.input_bytes));
-        config.threads.count(most)
-    };
-    cores(config.pin, threads)?;
-    match &config.filter {
-        FilterChoice::Fingerprints(spec) => {
-            let filter = match threads {
-                1 => SharedFilter::Alone(spec.build()?),
-                _ => SharedFilter::Partitions(spec.build_partitions(threads)?),
-            };
-            run_with(&config, began, filter, FilterSummary::of_fingerprints)
-        }
-        FilterChoice::Named(spec) => {
-            let filter = match spec.form() {
-                _ if threads == 1 => SharedFilter::Alone(spec.build()?),
-                Form::Line => SharedFilter::Partitions(spec.build_partitions(threads)?),
-                _ => SharedFilter::Serial(spec.build()?, threads),
-            };
-            run_with(&config, began, filter, |filters| {
-                FilterSummary::of_named(*spec, filters)
-            })
-        }
+    let spec = config.filter;
+    let most = filter::most_threads(&spec).min(sizing::most_threads(config.input_bytes));
+    let threads = config.threads.count(most);
+    let cores = cores(config.pin, threads)?;
+    if threads == 1 {
+        let mut filter = spec.build()?;
+        let mut delivery = Delivery::open(&config, began)?;
+        pin(cores[0])?;
+        let passed = pass(Feed::new(Arc::clone(&config)), &mut filter, &mut delivery);
+        return delivery.conclude(&config, passed, || filter.report(), threads);
     }
-}
-
-/// A filter, and how threads share it.
-enum SharedFilter<F> {
-    /// One thread has it.
-    Alone(F),
-    /// Each thread owns a partition.
-    Partitions(Partitioned<F>),
-    /// This many threads use it in turns, because it cannot be partitioned.
-    Serial(F, usize),
-}
-
-fn run_with<F: Filter>(
-    config: &Arc<DedupConfig>,
-    began: Instant,
-    filter: SharedFilter<F>,
-    filter_summary: impl FnOnce(&[F]) -> FilterSummary,
-) -> Result<ExitCode, Failure> {
-    let mut delivery = Delivery::open(config, began)?;
-    let (threads, (passed, filters)) = match filter {
-        SharedFilter::Alone(mut filter) => {
-            pin(cores(config.pin, 1)?[0])?;
-            let passed = pass(Feed::new(Arc::clone(config)), &mut filter, &mut delivery);
-            (1, (passed, vec![filter]))
+    let mut delivery;
+    let (passed, filters) = match spec.form {
+        Form::Line => {
+            let mesh = Mesh::builder(spec.build_partitions(threads)?).build()?;
+            delivery = Delivery::open(&config, began)?;
+            parallel::pass(&config, mesh.into_nodes(), cores, &mut delivery)?
         }
-        SharedFilter::Partitions(parts) => {
-            let nodes = Mesh::new().nodes(parts)?;
-            (nodes.len(), parallel::pass(config, nodes, &mut delivery)?)
-        }
-        SharedFilter::Serial(filter, threads) => {
-            let workers = serial_workers(filter, threads);
-            (threads, parallel::pass(config, workers, &mut delivery)?)
+        // It cannot be partitioned: the threads use it in turns.
+        _ => {
+            let workers = serial_workers(spec.build()?, threads);
+            delivery = Delivery::open(&config, began)?;
+            parallel::pass(&config, workers, cores, &mut delivery)?
         }
     };
-    delivery.conclude(config, passed, || filter_summary(&filters), threads)
+    delivery.conclude(&config, passed, || report_of(&filters), threads)
 }
 
 /// Passes the whole stream through the stages on this thread. Returns the signal that ended it, if one

@@ -84,7 +84,7 @@ mod tests {
 
     fn shape(width: SlotWidth) -> FingerprintGeometry {
         let lines = DEFAULT_MEMORY / LINE_BYTES;
-        FingerprintGeometry { lines, width }
+        FingerprintGeometry::new(lines, width)
     }
 
     /// A bound on the probability that `keys` keys overflow a line, one factor at a time.
@@ -142,11 +142,11 @@ mod tests {
         fn memory_rises_with_the_keys_up_to_the_default(keys: u64, shift in 0_u32..64) {
             let keys = keys >> shift;
             for width in SlotWidth::ALL {
-                let memory = memory_for(keys, shape(width));
+                let memory = memory_for(keys, shape(*width));
                 prop_assert!((LEAST_MEMORY..=DEFAULT_MEMORY).contains(&memory));
-                prop_assert!(memory_for(keys / 2, shape(width)) <= memory);
+                prop_assert!(memory_for(keys / 2, shape(*width)) <= memory);
                 if memory < DEFAULT_MEMORY {
-                    let probability = eviction_probability(keys, memory, width);
+                    let probability = eviction_probability(keys, memory, *width);
                     prop_assert!(probability <= EVICTION_PROBABILITY * 1.001, "{}", probability);
                 }
             }
@@ -154,7 +154,7 @@ mod tests {
 
         #[test]
         fn memory_never_exceeds_that_of_the_shape(keys: u64, lines in 1_u64..1 << 22) {
-            let shape = FingerprintGeometry { lines, width: SlotWidth::Bits32 };
+            let shape = FingerprintGeometry::new(lines, SlotWidth::Bits32);
             prop_assert!(memory_for(keys, shape) <= shape.bytes());
         }
 

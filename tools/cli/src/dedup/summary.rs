@@ -3,11 +3,10 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use echoless::{Audit, Replacement, Report};
+use echoless::{AgeUnit, Audit, FilterSpec, Kernel, MissAge, Report};
 use serde::Serialize;
 
-use super::filter_summary::FilterSummary;
-use crate::number::{binary_bytes, decimal_bytes, grouped, short};
+use crate::number::{decimal_bytes, grouped, short};
 
 /// What the run counted itself; the filter's [`Report`] has the rest.
 #[derive(Debug, Clone, Copy, Default)]
@@ -41,30 +40,30 @@ pub(crate) struct Stats {
     expected_false_duplicates: Option<f64>,
     estimated_false_duplicates: u64,
     estimated_missed_duplicates: u64,
-    /// The age from which on more than 1 duplicate in 1000 is missed: in distinct keys, or, where repeats count as new, in records.
-    miss_age_keys: Option<f64>,
+    /// The age from which on more than 1 duplicate in 1000 is missed.
+    miss_age: Option<f64>,
+    /// What the age counts: `distinct keys` or `records`.
+    miss_age_unit: Option<&'static str>,
     expected_fpr: Option<f64>,
     fill: Option<f64>,
     memory_bytes: u64,
-    huge_pages: Option<bool>,
     huge_page_bytes: Option<u64>,
     slot_bits: Option<u32>,
     kernel: Option<&'static str>,
-    #[serde(skip)]
-    filter_summary: FilterSummary,
 }
 
 impl Stats {
-    /// Puts together what the run counted, what its witness found and what its filter says.
+    /// Puts together the counts of the run, the estimates of its audit and the report of its
+    /// filter.
     pub(crate) fn new(
         counts: Counts,
         audit: &Audit,
-        filter_summary: FilterSummary,
+        spec: FilterSpec,
+        report: Report,
         keyed_hash: bool,
         elapsed: Duration,
         threads: usize,
     ) -> Self {
-        let report = filter_summary.report();
         Self {
             version: env!("CARGO_PKG_VERSION"),
             records: counts.records,
@@ -76,20 +75,19 @@ impl Stats {
             seconds: elapsed.as_secs_f64(),
             threads,
             hash: if keyed_hash { "keyed" } else { "seeded" },
-            filter: filter_summary.name(),
-            evictions: report.map(|report| report.evictions),
-            expected_false_duplicates: report.map(|report| report.expected_false_duplicates),
+            filter: spec.to_string(),
+            evictions: report.tally.evictions,
+            expected_false_duplicates: report.expected_false_duplicates,
             estimated_false_duplicates: audit.estimated_false_duplicates(),
             estimated_missed_duplicates: audit.estimated_missed_duplicates(),
-            miss_age_keys: report.map(|report| report.miss_age_keys),
-            expected_fpr: report.map(|report| report.expected_fpr),
-            fill: filter_summary.fill(),
-            memory_bytes: filter_summary.memory_bytes(),
-            huge_pages: report.map(|report| report.huge_page_bytes > 0),
-            huge_page_bytes: report.map(|report| report.huge_page_bytes),
-            slot_bits: report.map(|report| report.slot_bits),
-            kernel: report.map(|report| report.kernel.name()),
-            filter_summary,
+            miss_age: report.miss_age.map(|miss| miss.age),
+            miss_age_unit: report.miss_age.map(unit),
+            expected_fpr: report.expected_fpr,
+            fill: report.fill(),
+            memory_bytes: report.tally.memory_bytes,
+            huge_page_bytes: report.tally.huge_page_bytes,
+            slot_bits: report.slot_bits,
+            kernel: report.kernel.map(Kernel::name),
         }
     }
 
@@ -125,66 +123,62 @@ impl Stats {
         } else {
             " of the judged records"
         };
-        match &self.filter_summary {
-            FilterSummary::Fingerprints {
-                report,
-                replacement,
-            } => {
-                line(filter_line(report));
-                line(self.promise(report, *replacement, judged));
-            }
-            FilterSummary::Named { spec, load, .. } => {
-                let load = load.map_or(String::new(), |load| {
-                    format!(", {:.1} % full", load * 100.0)
-                });
-                line(format!("filter {spec}{load}"));
-                line(format!(
-                    "about {}{judged} missed, about {} mistaken for duplicates, as a sample of the keys has it",
-                    counted(self.estimated_missed_duplicates, "duplicate"),
-                    counted(self.estimated_false_duplicates, "fresh record"),
-                ));
-            }
+        line(self.filter_line());
+        line(self.errors_line(judged));
+        text
+    }
+
+    /// The filter, how full it is, and the false duplicates that it expects.
+    fn filter_line(&self) -> String {
+        let mut text = format!("filter {}", self.filter);
+        if let (Some(kernel), Some(huge)) = (self.kernel, self.huge_page_bytes) {
+            let pages = if huge > 0 { "huge" } else { "small" };
+            let _ = write!(text, " ({pages} pages, {kernel} kernel)");
+        }
+        if let Some(fill) = self.fill {
+            let _ = write!(text, ", fill {:.1} %", fill * 100.0);
+        }
+        if let Some(expected) = self.expected_false_duplicates {
+            let expected = short(expected);
+            let _ = write!(
+                text,
+                "; {expected} fresh records expected to be mistaken for duplicates"
+            );
         }
         text
     }
 
     /// Whether duplicates were missed, and from which age on they are.
-    fn promise(&self, report: &Report, replacement: Replacement, judged: &str) -> String {
-        let age = format!(
-            "1 duplicate in 1000 is missed at an age of {} {}",
-            short(report.miss_age_keys),
-            match replacement {
-                Replacement::Qqhtd => "records",
-                Replacement::Fifo | Replacement::Lru => "distinct keys",
-            }
-        );
-        if report.evictions == 0 {
-            format!("no evictions: no duplicate{judged} was missed (once full, {age})")
-        } else {
+    fn errors_line(&self, judged: &str) -> String {
+        let missed = counted(self.estimated_missed_duplicates, "duplicate");
+        let age = self.miss_age.zip(self.miss_age_unit).map(|(age, unit)| {
             format!(
-                "{}: about {}{judged} missed; {age}",
-                counted(report.evictions, "eviction"),
-                counted(self.estimated_missed_duplicates, "duplicate"),
+                "1 duplicate in 1000 is missed at an age of {} {unit}",
+                short(age)
             )
+        });
+        match (self.evictions, age) {
+            (Some(0), Some(age)) => {
+                format!("no evictions: no duplicate{judged} was missed (once full, {age})")
+            }
+            (Some(evictions), Some(age)) => {
+                let evictions = counted(evictions, "eviction");
+                format!("{evictions}: about {missed}{judged} missed; {age}")
+            }
+            _ => format!(
+                "estimated from a sample of the keys: {missed}{judged} missed, {} mistaken for duplicates",
+                counted(self.estimated_false_duplicates, "fresh record"),
+            ),
         }
     }
 }
 
-/// What a filter of fingerprint lines is, and what it expects of itself.
-fn filter_line(report: &Report) -> String {
-    format!(
-        "filter of {} ({} pages, {}-bit slots, {} kernel), {:.1} % full; {} fresh records expected to be mistaken for duplicates",
-        binary_bytes(report.memory_bytes as f64),
-        if report.huge_page_bytes > 0 {
-            "huge"
-        } else {
-            "small"
-        },
-        report.slot_bits,
-        report.kernel,
-        report.fill * 100.0,
-        short(report.expected_false_duplicates),
-    )
+/// What an age counts, in the words of this command.
+const fn unit(age: MissAge) -> &'static str {
+    match age.unit {
+        AgeUnit::Arrivals => "records",
+        _ => "distinct keys",
+    }
 }
 
 /// A number of things with the right ending.

@@ -145,7 +145,7 @@ impl<F> Drop for SerialWorker<F> {
     fn drop(&mut self) {
         if thread::panicking() && self.shared.gone.set(self.number).is_ok() {
             for doorbell in &self.shared.doorbells {
-                doorbell.ring();
+                doorbell.wake();
             }
         }
     }

@@ -5,7 +5,7 @@ mod report;
 use std::fs;
 use std::process::ExitCode;
 
-use echoless_lab::evaluate::{Options, evaluate};
+use echoless_lab::evaluate::{EvalOptions, evaluate};
 use echoless_lab::plots;
 
 use crate::config::EvalConfig;
@@ -21,12 +21,13 @@ pub(crate) fn run(config: &EvalConfig) -> Result<ExitCode, Failure> {
         fs::create_dir_all(folder).map_err(Failure::file(name))?;
     }
     let stream = config.input.stream()?;
-    let options = Options {
-        seed: config.seed,
-        points: config.points,
-        ages: true,
-        window: config.window,
-    };
+    // A shorter stream has a point for each record.
+    let points = config.points.min(stream.records());
+    let options = EvalOptions::default()
+        .seed(config.seed)
+        .points(points)
+        .ages(true)
+        .window(config.window);
     let progress = Progress::new(Some(stream.records()), config.outputs.quiet);
     let evaluations = evaluate(&config.specs, &stream, &options, &|records| {
         progress.add(records);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use echoless_lab::evaluate::{AgeBin, Evaluation, Options};
+use echoless_lab::evaluate::{AgeBin, EvalOptions, Evaluation};
 use echoless_lab::oracle::Score;
 use echoless_lab::stream::Stream;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use crate::number::grouped;
 /// The results of a run.
 pub(crate) struct EvalReport<'a> {
     pub(crate) stream: &'a Stream,
-    pub(crate) options: &'a Options,
+    pub(crate) options: &'a EvalOptions,
     pub(crate) evaluations: &'a [Evaluation],
 }
 
@@ -58,7 +58,7 @@ impl LabReport for EvalReport<'_> {
                 format!("({number}) {}", evaluation.spec),
                 percent(evaluation.score.fpr()),
                 percent(evaluation.score.fnr()),
-                evaluation.load.map_or("-".into(), percent),
+                evaluation.fill.map_or("-".into(), percent),
                 format!("{:.2}", evaluation.bits_per_key()),
                 format!("{:.1}", evaluation.nanoseconds_per_key),
             ]);
@@ -100,7 +100,7 @@ impl LabReport for EvalReport<'_> {
             let fill = |fill: Option<f64>| fill.map_or(String::new(), |fill| fill.to_string());
             let totals = format!(
                 "{},{},{}",
-                fill(evaluation.load),
+                fill(evaluation.fill),
                 evaluation.bits_per_key(),
                 evaluation.nanoseconds_per_key
             );
@@ -108,7 +108,7 @@ impl LabReport for EvalReport<'_> {
             row("total", 0, score.arrivals(), score, &totals);
             let mut from = 0;
             for point in &evaluation.points {
-                let rest = format!("{},,", fill(point.load));
+                let rest = format!("{},,", fill(point.fill));
                 row("stream", from, point.records, &point.recent, &rest);
                 from = point.records;
             }

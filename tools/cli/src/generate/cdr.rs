@@ -1,6 +1,7 @@
 //! Call records: CSV lines of about 100 bytes, unique by their first field.
 
 use echoless::KeyHasher;
+use echoless_lab::calendar;
 use rand_xoshiro::rand_core::Rng;
 
 use super::line::Line;
@@ -79,7 +80,7 @@ impl Record for Cdr {
 
 /// Appends the time `seconds` after 1 January 2025, UTC, in ISO 8601.
 fn append_time(line: &mut Line, seconds: u64) {
-    let (year, month, day) = civil(FIRST_DAY + seconds / 86_400);
+    let (year, month, day) = calendar::date(FIRST_DAY + seconds / 86_400);
     let second = seconds % 86_400;
     line.decimal(year, 4);
     for (before, number) in [
@@ -95,39 +96,9 @@ fn append_time(line: &mut Line, seconds: u64) {
     line.text(b"Z");
 }
 
-/// Year, month and day of a number of days since 1 January 1970.
-///
-/// Years start in March, so the leap day is the last day of a year.
-const fn civil(days: u64) -> (u64, u64, u64) {
-    let days = days + 719_468;
-    let day_of_era = days % 146_097;
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let march_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * march_month + 2) / 5 + 1;
-    let month = if march_month < 10 {
-        march_month + 3
-    } else {
-        march_month - 9
-    };
-    let year = year_of_era + days / 146_097 * 400 + (month <= 2) as u64;
-    (year, month, day)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn days_become_dates() {
-        assert_eq!(civil(0), (1970, 1, 1));
-        assert_eq!(civil(59), (1970, 3, 1));
-        assert_eq!(civil(FIRST_DAY), (2025, 1, 1));
-        assert_eq!(civil(FIRST_DAY + 59), (2025, 3, 1));
-        assert_eq!(civil(11_016), (2000, 2, 29));
-        assert_eq!(civil(FIRST_DAY + 365 * 3 + 59), (2028, 2, 29));
-    }
 
     #[test]
     fn a_record_has_the_fields_of_the_header_and_about_a_hundred_bytes() {

@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use echoless::FilterSpec;
+use echoless_lab::table;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 
@@ -95,26 +96,7 @@ pub(crate) fn percent(share: f64) -> String {
 
 /// Aligns rows under their header: the first column to the left, the others to the right.
 pub(crate) fn aligned(rows: &[Vec<String>]) -> String {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let mut text = String::new();
-    for row in rows {
-        let mut line = String::new();
-        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
-            line += &if column == 0 {
-                format!("{cell:<width$}")
-            } else {
-                format!("  {cell:>width$}")
-            };
-        }
-        text += line.trim_end();
-        text.push('\n');
-    }
-    text
+    table::aligned(rows, |column| column == 0)
 }
 
 /// A progress line with the number of records done. Dropping it clears the line.
@@ -174,13 +156,5 @@ mod tests {
         ] {
             assert_eq!(percent(share), text);
         }
-    }
-
-    #[test]
-    fn columns_are_aligned() {
-        let row = |cells: [&str; 3]| cells.map(String::from).to_vec();
-        let rows = [row(["name", "a", "long"]), row(["x", "100", "é"])];
-        assert_eq!(aligned(&rows), "name    a  long\nx     100     é\n");
-        assert_eq!(aligned(&[]), "");
     }
 }

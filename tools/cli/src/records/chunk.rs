@@ -147,10 +147,9 @@ mod tests {
             ..Chunk::default()
         };
         chunk.verdicts.reset(100);
-        chunk
-            .verdicts
-            .words_mut()
-            .copy_from_slice(&[u64::MAX, (1 << 36) - 1]);
+        for key in 0..100 {
+            chunk.verdicts.set(key, echoless::Verdict::Duplicate);
+        }
         chunk.spread_verdicts();
         assert_eq!(chunk.duplicates(), [!1 & !(1 << 63), ((1 << 39) - 1) & !1]);
     }

@@ -8,32 +8,32 @@ use crate::run::{command, dedup, echoless, file, run};
 #[test]
 fn impossible_options() {
     for (args, expected) in [
-        (&["-k", "0"][..], "key: `0` is not possible"),
-        (&["-k", "7-5"], "key: `7-5` is not possible"),
-        (&["-k", "2,,3"], "key: `` is not possible"),
-        (&["-k", "-3"], "key: `-3` is not possible"),
+        (&["-k", "0"][..], "invalid key=`0`: expected"),
+        (&["-k", "7-5"], "invalid key=`7-5`: expected"),
+        (&["-k", "2,,3"], "invalid key=``: expected"),
+        (&["-k", "-3"], "invalid key=`-3`: expected"),
         (&["-k", "name"], "names need --header"),
         (&["-k", "1", "-d", ""], "delimiter: "),
-        (&["-k", "1", "-d", ",;"], "delimiter: ,; is not possible"),
-        (&["-k", "1", "-d", "\n"], "delimiter: `\\n` is not possible"),
-        (&["--csv", "-d", "\""], "delimiter: `\\\"` is not possible"),
+        (&["-k", "1", "-d", ",;"], "invalid delimiter=,;: expected"),
+        (
+            &["-k", "1", "-d", "\n"],
+            "invalid delimiter=`\\n`: expected",
+        ),
+        (&["--csv", "-d", "\""], "invalid delimiter=`\\\"`: expected"),
         (
             &["-d", ";"],
-            "delimiter: a delimiter of whole records is not possible; allowed: with --key or --csv",
+            "invalid delimiter=a delimiter of whole records: expected with --key or --csv",
         ),
-        (&["-m", "12Q"], "memory: 12Q is not possible"),
-        (&["-m", "0"], "memory: 0 is not possible"),
-        (&["-m", "-1G"], "memory: -1G is not possible"),
-        (
-            &["-m", "63"],
-            "memory: 63 B is not possible; allowed: at least 64 B",
-        ),
-        (&["--max-record", "0"], "max-record: 0 is not possible"),
-        (&["--fpr", "0"], "fpr: 0 is not possible"),
-        (&["--fpr", "1"], "fpr: 1 is not possible"),
-        (&["--fpr", "-0.5"], "fpr: -0.5 is not possible"),
-        (&["--fpr", "x"], "fpr: x is not possible"),
-        (&["--fpr", "1e-300"], "fpr: 1e-300 is not possible"),
+        (&["-m", "12Q"], "invalid memory=12Q: expected"),
+        (&["-m", "0"], "invalid memory=0: expected"),
+        (&["-m", "-1G"], "invalid memory=-1G: expected"),
+        (&["-m", "63"], "invalid memory=63 B: expected at least 64 B"),
+        (&["--max-record", "0"], "invalid max-record=0: expected"),
+        (&["--fpr", "0"], "invalid fpr=0: expected"),
+        (&["--fpr", "1"], "invalid fpr=1: expected"),
+        (&["--fpr", "-0.5"], "invalid fpr=-0.5: expected"),
+        (&["--fpr", "x"], "invalid fpr=x: expected"),
+        (&["--fpr", "1e-300"], "invalid fpr=1e-300: expected"),
         (
             &["--replacement", "random"],
             "[possible values: fifo, lru, qqhtd]",
@@ -71,33 +71,33 @@ fn impossible_streams_to_generate() {
         ),
         (
             &["keys", "--duplicates", "1"],
-            "duplicates: 1 is not possible",
+            "invalid duplicates=1: expected",
         ),
         (
             &["keys", "--duplicates", "-0.1"],
-            "duplicates: -0.1 is not possible",
+            "invalid duplicates=-0.1: expected",
         ),
         (
             &["keys", "--distribution", "normal"],
-            "distribution: normal",
+            "invalid distribution=normal: expected",
         ),
         (
             &["keys", "--distribution", "zipf:0"],
-            "distribution: zipf:0",
+            "invalid distribution=zipf:0: expected",
         ),
-        (&["keys", "--gap", "0"], "gap: 0 is not possible"),
+        (&["keys", "--gap", "0"], "invalid gap=0: expected"),
         (
             &["keys", "--gap", "5", "--distribution", "zipf"],
             "--distribution",
         ),
-        (&["keys", "--record-bytes", "50"], "record-bytes: "),
+        (&["keys", "--record-bytes", "50"], "invalid record-bytes="),
         (
             &["keys", "--header"],
-            "header: a header line before such records is not possible",
+            "invalid header=a header line before such records: expected",
         ),
         (
             &["lines", "--record-bytes", "1"],
-            "record-bytes: 1 is not possible",
+            "invalid record-bytes=1: expected",
         ),
         (
             &["keys", "-o", "/no/such/directory/file"],
@@ -239,7 +239,7 @@ fn an_unknown_name_lists_the_names() {
     let run = dedup(&["--header", "-k", "nam"], b"id,name\n1,a\n");
     assert_eq!(
         run.refusal(),
-        "key: `nam` is not possible; allowed: the header's names id, name"
+        "invalid key=`nam`: expected the header's names id, name"
     );
     let run = dedup(&["--header", "-k", "id"], b"id,id\n1,a\n");
     assert!(

@@ -182,7 +182,7 @@ fn plots_have_a_labelled_curve_for_each_filter() {
     let specs = ["bloom:k=2,memory=2KiB", "bsbf:k=2,memory=2KiB"];
     let args = ["--plots", folder.to_str().unwrap()];
     eval(&[&STREAM[..], &specs, &args].concat()).text();
-    for name in ["fpr", "fnr", "load", "fnr_by_age", "frontier"] {
+    for name in ["fpr", "fnr", "fill", "fnr_by_age", "frontier"] {
         let svg = fs::read_to_string(folder.join(format!("{name}.svg"))).unwrap();
         for spec in specs {
             assert!(svg.contains(spec), "{name}: {spec}");
@@ -195,35 +195,32 @@ fn what_cannot_be_measured_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let toml = |text: &str| file(directory.path(), "specs.toml", text.as_bytes());
     for (args, expected) in [
-        (&[][..], "filters: none is not possible; allowed: a SPEC"),
+        (&[][..], "missing filters: expected a SPEC"),
         (
             &["blom:k=1"],
-            "filter: blom is not possible; allowed: bloom, ",
+            "invalid filter=blom: expected one of bloom, ",
         ),
-        (&["bloom:k=1"], "memory: nothing is not possible"),
-        (
-            &["bloom:k=0,memory=1KiB"],
-            "k: 0 is not possible; allowed: 1 to 64",
-        ),
-        (&["bloom:k=65,memory=1KiB"], "k: 65 is not possible"),
-        (&["bloom", "-m", "0"], "memory: 0 is not possible"),
+        (&["bloom:k=1"], "missing memory: expected"),
+        (&["bloom:k=0,memory=1KiB"], "invalid k=0: expected 1 to 64"),
+        (&["bloom:k=65,memory=1KiB"], "invalid k=65: expected"),
+        (&["bloom", "-m", "0"], "invalid memory=0: expected"),
         (
             &["bloom", "-m", "1k", "--stream", "uniform"],
-            "records: nothing",
+            "missing records: expected",
         ),
         (
             &["bloom", "-m", "1k", "--stream", "lines"],
-            "stream: lines is not possible",
+            "invalid stream=lines: expected",
         ),
         (
             &["bloom", "-m", "1k", "--window", "0"],
-            "window: 0 is not possible",
+            "invalid window=0: expected",
         ),
         (
             &["bloom", "-m", "1k", "--points", "0"],
-            "points: 0 is not possible",
+            "invalid points=0: expected",
         ),
-        (&["bloom", "-m", "1k", "-k", "2"], "allowed: with --input"),
+        (&["bloom", "-m", "1k", "-k", "2"], "expected with --input"),
         (&["bloom", "-m", "1k", "-d", ";"], "--key"),
         (
             &["bloom", "-m", "1k", "--input", "x", "--stream", "uniform"],
@@ -253,7 +250,7 @@ fn what_cannot_be_measured_is_refused() {
                 "--stream",
                 "uniform:records=5G,universe=10",
             ],
-            "the exact oracle: records: 5000000000",
+            "the exact oracle: invalid records=5000000000",
         ),
     ] {
         let run = eval(args);
@@ -269,7 +266,7 @@ fn what_cannot_be_measured_is_refused() {
         ("\nfilter = []\n", "unknown field `filter`"),
         (
             "filters = [\n  \"bloom:k=1\",\n  \"blom\",\n]\n",
-            "filter: blom is not possible",
+            "invalid filter=blom: expected",
         ),
         ("filters = [{ k = 2 }]\n", "missing field `filter`"),
         ("filters = [", "line 1: "),
@@ -305,7 +302,7 @@ fn bad_lines_and_overwritten_inputs_are_named() {
     let empty = file(directory.path(), "empty", b"");
     let run = eval(&["bloom", "-m", "1k", "--input", &empty]);
     assert!(
-        run.refusal().starts_with("records: 0 is not possible"),
+        run.refusal().starts_with("invalid records=0: expected"),
         "{}",
         run.refusal()
     );

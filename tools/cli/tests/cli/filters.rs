@@ -165,7 +165,7 @@ fn impossible_memory_is_refused_by_name() {
     without_input.stdin(std::process::Stdio::null());
     let refused = run(without_input);
     assert!(
-        refused.refusal().starts_with("memory: "),
+        refused.refusal().starts_with("cannot allocate "),
         "{}",
         refused.refusal()
     );

@@ -111,7 +111,7 @@ fn a_key_may_come_through_a_pipe() {
 #[test]
 fn what_is_no_key_is_refused_and_not_shown() {
     let directory = tempfile::tempdir().unwrap();
-    let allowed = "is not possible; allowed: 32 hexadecimal digits (16 bytes), as `openssl rand -hex 16` writes them, and nothing else";
+    let allowed = "expected 32 hexadecimal digits (16 bytes), as `openssl rand -hex 16` writes them, and nothing else";
     for (content, found) in [
         (&b""[..], "a key of 0 digits"),
         (b"c0ffee\n", "a key of 6 digits"),
@@ -130,7 +130,7 @@ fn what_is_no_key_is_refused_and_not_shown() {
     ] {
         let path = file(directory.path(), "key", content);
         let run = dedup(&["--hash-key", &path], b"a\n");
-        let expected = format!("hash-key: {found} in {path} {allowed}");
+        let expected = format!("invalid hash-key={found} in {path}: {allowed}");
         assert_eq!(run.refusal(), expected);
         assert!(!run.stderr.contains("ffee"));
         assert_eq!(run.stdout, b"");

@@ -187,9 +187,8 @@ fn threads_are_pinned_where_asked_if_there_is_a_core_for_each() {
         assert!(pinned == expected, "{threads} threads");
     }
     let threads = (cores + 1).to_string();
-    let refused = format!(
-        "threads: {threads} is not possible; allowed: 1 to {cores} with --pin, a core for each"
-    );
+    let refused =
+        format!("invalid threads={threads}: expected 1 to {cores} with --pin, a core for each");
     assert_eq!(
         dedup(&["--pin", "--threads", &threads], &input).refusal(),
         refused
@@ -202,7 +201,7 @@ fn impossible_numbers_of_threads_are_refused() {
         let run = dedup(&["--threads", count], b"");
         assert_eq!(
             run.refusal(),
-            format!("threads: {count} is not possible; allowed: 1 to 1024")
+            format!("invalid threads={count}: expected 1 to 1024")
         );
     }
     let run = echoless(&["dedup", "-m", "64", "--threads", "2"], b"");

@@ -1,14 +1,17 @@
-//! A block of the stream: keys, their hashes and the truth about them, made once for all filters.
+//! The stream in blocks of keys, with their hashes and exact verdicts.
+//!
+//! A block is made once for all filters: they share the draws, the hashing and the oracle.
 
 use echoless::{KeyHash, KeyHasher};
 
 use crate::oracle::{Oracle, Truth};
 use crate::stream::{Draws, Stream};
 
-/// Keys of a block at most: enough that filters which take turns on a block mark_lost little of what caches hold for each of them.
+/// The most keys in a block. Filters take turns on a block, and each evicts the others from the
+/// caches: a block is long enough that refilling them costs little.
 const BLOCK: usize = 1 << 15;
 
-/// The stream, block by block.
+/// The blocks of a stream, in order. The buffers are reused from block to block.
 #[derive(Debug)]
 pub(super) struct Blocks {
     draws: Draws,
@@ -31,7 +34,7 @@ impl Blocks {
         }
     }
 
-    /// The next hashes of the stream, at most `most`, and the truth about each.
+    /// The hashes of the next block, at most `most` of them, and the exact verdict on each.
     pub(super) fn next(&mut self, most: u64) -> (&[KeyHash], &[Truth]) {
         let most = most.min(BLOCK as u64) as usize;
         let len = self.draws.fill(&mut self.keys[..most]);

@@ -1,67 +1,69 @@
-//! What was measured of one filter on one stream.
+//! The results of one filter on one stream.
 
 use echoless::FilterSpec;
 use serde::Serialize;
 
 use crate::oracle::Score;
 
-/// What a filter did on a stream.
+/// The results of one filter on one stream.
 #[derive(Debug, Clone, Serialize)]
 pub struct Evaluation {
-    /// The filter.
+    /// The specification of the filter.
     pub spec: FilterSpec,
-    /// All its answers.
+    /// The counts over the whole stream.
     pub score: Score,
-    /// Its answers to duplicates by age, youngest first; empty if ages were not asked for.
+    /// The duplicates by age, youngest first; empty unless [`EvalOptions::ages`] is on.
+    ///
+    /// [`EvalOptions::ages`]: super::EvalOptions::ages
     pub ages: Vec<AgeBin>,
-    /// How it went on, from the beginning of the stream to its end.
+    /// The state at each recorded point, in the order of the stream; the last one is its end.
     pub points: Vec<Point>,
-    /// The memory of its state.
+    /// The memory of the filter in bytes.
     pub memory_bytes: u64,
-    /// The share of its cells that are taken at the end, where the filter tells.
-    pub load: Option<f64>,
-    /// Time spent in the filter, by the wall clock. It is the one field that differs from run to run.
+    /// The fill at the end, 0 to 1; `None` if the filter does not report it.
+    pub fill: Option<f64>,
+    /// Wall-clock time in the filter, per key. The only field that differs from run to run.
     pub nanoseconds_per_key: f64,
 }
 
 impl Evaluation {
-    /// Bits of memory for each distinct key of the stream.
+    /// Bits of memory per distinct key of the stream.
     #[must_use]
     pub fn bits_per_key(&self) -> f64 {
         self.memory_bytes as f64 * 8.0 / self.score.distinct.max(1) as f64
     }
 }
 
-/// The duplicates whose key arrived last so many arrivals ago.
+/// The duplicates in a range of ages: the number of arrivals since the last one of the same key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct AgeBin {
     /// The youngest age: a power of two.
     pub from: u64,
     /// One more than the oldest age: the next power of two.
     pub below: u64,
-    /// How many there were.
+    /// The number of duplicates of these ages.
     pub duplicates: u64,
-    /// How many of them were missed.
+    /// The number of them that the filter reported as fresh.
     pub missed: u64,
 }
 
 impl AgeBin {
-    /// The share that was missed; 0 if there were none.
+    /// The false negative rate at these ages; 0 if there were no duplicates.
     #[must_use]
     pub fn fnr(&self) -> f64 {
         self.missed as f64 / self.duplicates.max(1) as f64
     }
 }
 
-/// The state of affairs somewhere in the stream.
+/// The state of a filter at one point of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Point {
-    /// The records before it.
+    /// The number of records before this point.
     pub records: u64,
-    /// The answers since the point before: what the rates converge to is seen here first.
+    /// The counts since the previous point. They show first what the rates converge to.
     pub recent: Score,
-    /// All answers so far.
+    /// The counts from the start of the stream.
     pub total: Score,
-    /// The share of cells that are taken, where the filter tells.
-    pub load: Option<f64>,
+    /// The fill, 0 to 1; `None` if the filter does not report it.
+    pub fill: Option<f64>,
 }

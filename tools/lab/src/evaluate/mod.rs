@@ -1,9 +1,11 @@
-//! Filters measured on a stream, all in one pass, beside the exact oracle.
+//! Filters measured on a stream, all in one pass, against the exact oracle.
 
 mod block;
 mod evaluation;
+mod options;
 mod run;
 mod trial;
 
 pub use evaluation::{AgeBin, Evaluation, Point};
-pub use run::{Options, evaluate};
+pub use options::EvalOptions;
+pub use run::evaluate;

@@ -1,56 +1,35 @@
-//! The pass over the stream.
+//! The pass over the stream: every block goes through every filter.
 
-use echoless::FilterSpec;
+use echoless::{FilterSpec, SpecError};
 
 use super::block::Blocks;
 use super::evaluation::Evaluation;
+use super::options::EvalOptions;
 use super::trial::Trial;
 use crate::error::LabError;
 use crate::oracle::Oracle;
 use crate::stream::Stream;
 
-/// How a stream is run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Options {
-    /// Seeds the draws of the stream and the hash of its keys. The filters' own random candidates are seeded by their specifications.
-    pub seed: u64,
-    /// How many points are noted on the way, at least one: the end.
-    pub points: u64,
-    /// Whether duplicates are told apart by age, for four bytes a key of the universe instead of one bit.
-    pub ages: bool,
-    /// Only keys that arrived at most so many arrivals ago make duplicates.
-    pub window: Option<u64>,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            seed: 1,
-            points: 1,
-            ages: false,
-            window: None,
-        }
-    }
-}
-
-/// Runs all filters over the stream in one pass and compares every answer with the truth. `progress` is told how many records were done since it was
-/// told last.
+/// Runs all filters over the stream in one pass and compares every verdict with the exact one.
 ///
-/// Equal specifications, streams and seeds give equal scores; only the times differ.
+/// `progress` is called with the number of records done since its last call. Equal specifications,
+/// streams and seeds give equal scores; only the times differ.
 ///
 /// # Errors
-/// [`LabError`] if a filter cannot be built, or there is no memory for the exact oracle.
+/// [`LabError`] if [`EvalOptions::points`] is 0 or more than the stream has records, if a filter
+/// cannot be built, or if the exact oracle cannot be allocated.
 ///
 /// # Examples
 /// ```
-/// use echoless_lab::evaluate::{Options, evaluate};
+/// use echoless_lab::evaluate::{EvalOptions, evaluate};
 /// use echoless_lab::stream::Stream;
 /// let stream = Stream::with_distinct_share(50_000, 0.5)?;
-/// let options = Options { points: 10, ages: true, ..Options::default() };
-/// let evaluation = evaluate(&["qqht:slots=4,bits=12,memory=8KiB".parse()?], &stream, &options, &|_| ())?.remove(0);
+/// let options = EvalOptions::default().points(10).ages(true);
+/// let specs = ["qqht:slots=4,bits=12,memory=8KiB".parse()?];
+/// let evaluation = evaluate(&specs, &stream, &options, &|_| ())?.remove(0);
 /// assert_eq!(evaluation.score.arrivals(), 50_000);
 /// assert_eq!(evaluation.points.len(), 10);
-/// // A queue forgets by age: the young are found, the old are missed.
+/// // A row that is a queue evicts by age: recent keys are found, old ones are missed.
 /// assert!(evaluation.ages[0].fnr() < 0.01);
 /// assert!(evaluation.ages.last().unwrap().fnr() > 0.9);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -58,9 +37,14 @@ impl Default for Options {
 pub fn evaluate(
     specs: &[FilterSpec],
     stream: &Stream,
-    options: &Options,
+    options: &EvalOptions,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<Vec<Evaluation>, LabError> {
+    let (points, records) = (options.points, stream.records());
+    if !(1..=records).contains(&points) {
+        let allowed = format!("1 to {records}, the number of records");
+        return Err(SpecError::new("points", points.to_string(), allowed).into());
+    }
     let trials = specs.iter().map(|spec| {
         Trial::new(spec).map_err(|source| LabError::Filter {
             spec: Box::new(*spec),
@@ -75,10 +59,9 @@ pub fn evaluate(
     };
     let oracle = oracle.map_err(LabError::Oracle)?;
     let mut blocks = Blocks::new(stream, oracle, options.seed);
-    let points = options.points.clamp(1, stream.records());
     let mut done = 0;
     for point in 1..=points {
-        let end = u128::from(stream.records()) * u128::from(point) / u128::from(points);
+        let end = u128::from(records) * u128::from(point) / u128::from(points);
         while done < end as u64 {
             let (hashes, truths) = blocks.next(end as u64 - done);
             for trial in &mut trials {
@@ -89,7 +72,7 @@ pub fn evaluate(
             progress(len);
         }
         for trial in &mut trials {
-            trial.note(done);
+            trial.record_point(done);
         }
     }
     Ok(trials.into_iter().map(Trial::finish).collect())
@@ -105,8 +88,12 @@ mod tests {
     use super::*;
     use crate::oracle::Score;
 
-    /// The same by hand: one key at a time, truth from a map.
-    fn model(spec: &FilterSpec, stream: &Stream, options: &Options) -> (Score, HashMap<u32, u64>) {
+    /// The plain model: one key at a time, exact verdicts from a map.
+    fn model(
+        spec: &FilterSpec,
+        stream: &Stream,
+        options: &EvalOptions,
+    ) -> (Score, HashMap<u32, u64>) {
         let mut filter = spec.build().unwrap();
         let hasher = KeyHasher::seeded(options.seed);
         let mut keys = vec![0; stream.records() as usize];
@@ -127,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn every_answer_is_counted_as_a_map_would() {
+    fn scores_match_a_plain_model() {
         let specs: Vec<FilterSpec> = [
             "bloom:k=3,memory=1KiB",
             "rlbsbf:k=2,memory=2KiB,seed=3",
@@ -142,12 +129,8 @@ mod tests {
             Stream::zipf(40_000, 5000, 1.1).unwrap(),
         ] {
             for window in [None, Some(500)] {
-                let options = Options {
-                    seed: 9,
-                    points: 7,
-                    ages: true,
-                    window,
-                };
+                let options = EvalOptions::default().seed(9).points(7).ages(true);
+                let options = options.window(window);
                 let evaluations = evaluate(&specs, &stream, &options, &|_| ()).unwrap();
                 for (spec, evaluation) in specs.iter().zip(&evaluations) {
                     let (score, missed) = model(spec, &stream, &options);
@@ -165,66 +148,81 @@ mod tests {
     }
 
     #[test]
+    fn points_that_do_not_divide_the_stream_are_rejected() {
+        let stream = Stream::uniform(20, 10).unwrap();
+        let specs = ["bloom:k=1,memory=1KiB".parse().unwrap()];
+        for (points, accepted) in [(0, false), (1, true), (20, true), (21, false)] {
+            let result = evaluate(
+                &specs,
+                &stream,
+                &EvalOptions::default().points(points),
+                &|_| (),
+            );
+            let error = result.map(|_| ()).map_err(|error| error.to_string());
+            let expected =
+                format!("invalid points={points}: expected 1 to 20, the number of records");
+            assert_eq!(error, if accepted { Ok(()) } else { Err(expected) });
+        }
+    }
+
+    #[test]
     fn points_divide_the_stream_and_add_up() {
         let stream = Stream::with_distinct_share(100_003, 0.5).unwrap();
         let spec = "bsbf:k=2,memory=4KiB".parse().unwrap();
-        let options = Options {
-            points: 10,
-            ..Options::default()
-        };
-        let told = AtomicU64::new(0);
+        let options = EvalOptions::default().points(10);
+        let reported = AtomicU64::new(0);
         let progress = |records| {
-            told.fetch_add(records, Relaxed);
+            reported.fetch_add(records, Relaxed);
         };
         let evaluation = evaluate(&[spec], &stream, &options, &progress)
             .unwrap()
             .remove(0);
-        assert_eq!(told.load(Relaxed), 100_003);
+        assert_eq!(reported.load(Relaxed), 100_003);
         assert!(evaluation.ages.is_empty());
         let points = &evaluation.points;
         assert_eq!(points.len(), 10);
         assert_eq!(points[9].records, 100_003);
         assert_eq!(points[9].total, evaluation.score);
-        assert_eq!(points[9].load, evaluation.load);
+        assert_eq!(points[9].fill, evaluation.fill);
         let recent: u64 = points.iter().map(|point| point.recent.arrivals()).sum();
         assert_eq!(recent, 100_003);
         assert!(points.iter().zip(1..).all(|(point, number)| {
             point.records == 100_003 * number / 10 && point.total.arrivals() == point.records
         }));
         // The fill of BSBF rises to its fixed point.
-        let loads: Vec<f64> = points.iter().filter_map(|point| point.load).collect();
-        assert!(loads[0] > 0.05 && loads.is_sorted() && (loads[9] - 0.5).abs() < 0.15);
+        let fills: Vec<f64> = points.iter().filter_map(|point| point.fill).collect();
+        assert!(fills[0] > 0.05 && fills.is_sorted() && (fills[9] - 0.5).abs() < 0.15);
         assert_eq!(evaluation.memory_bytes / 4096, 1);
         let bits = evaluation.bits_per_key() * evaluation.score.distinct as f64;
         assert!((bits - evaluation.memory_bytes as f64 * 8.0).abs() < 1e-6);
     }
 
     #[test]
-    fn what_cannot_be_run_is_said() {
+    fn impossible_filters_and_streams_are_rejected() {
         let stream = Stream::with_distinct_share(1000, 0.5).unwrap();
         let spec: FilterSpec = "rlbsbf:k=0,memory=1KiB".parse().unwrap();
         let run = |spec, stream: &Stream, ages| {
-            let options = Options {
-                ages,
-                ..Options::default()
-            };
+            let options = EvalOptions::default().ages(ages);
             evaluate(&[spec], stream, &options, &|_| ())
                 .err()
                 .map(|error| error.to_string())
         };
         assert_eq!(
             run(spec, &stream, false).unwrap(),
-            "rlbsbf:k=0,memory=1KiB: k: 0 is not possible; allowed: 1 to 64"
+            "rlbsbf:k=0,memory=1KiB: invalid k=0: expected 1 to 64"
         );
         let spec = "bloom:k=1,memory=1KiB".parse().unwrap();
         let long = Stream::uniform(1 << 33, 100).unwrap();
         let error = run(spec, &long, true).unwrap();
         assert!(
-            error.starts_with("the exact oracle: records: 8589934592"),
+            error.starts_with("the exact oracle: invalid records=8589934592"),
             "{error}"
         );
         let wide = Stream::uniform(100, u64::MAX).unwrap();
         let error = run(spec, &wide, false).unwrap();
-        assert!(error.starts_with("the exact oracle: memory"), "{error}");
+        assert!(
+            error.starts_with("the exact oracle: cannot allocate "),
+            "{error}"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! What the planner answers: filters in order, with what is predicted of each and why.
+//! The result of the planner: ranked candidates, with the prediction and the reason of each.
 
 use echoless::FilterSpec;
 use echoless::spec::Form;
@@ -6,51 +6,51 @@ use serde::Serialize;
 
 use super::goal::{Rank, Rates};
 
-/// Where a prediction comes from.
+/// The basis of a prediction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Basis {
-    /// A formula.
+    /// A formula, without noise.
     Formula,
-    /// A simulation, scaled down.
+    /// A simulation of a shorter stream in less memory.
     Simulation {
-        /// The records it took.
+        /// The length of the simulated stream.
         records: u64,
     },
 }
 
-/// A filter and what is predicted of it.
+/// A filter and its predicted rates.
 #[derive(Debug, Clone)]
 pub struct Candidate {
-    /// The filter, in the memory of the request.
+    /// The filter, with the memory of the request.
     pub spec: FilterSpec,
-    /// The rates to expect.
+    /// The expected rates.
     pub rates: Rates,
-    /// Where they come from.
+    /// The basis of the rates.
     pub basis: Basis,
-    /// Cache lines a key: see [`lines_touched`](super::lines_touched).
+    /// Cache lines touched per key; see [`lines_touched`](super::lines_touched).
     pub lines: f64,
-    /// How it stands to what was asked.
+    /// The position relative to the goal.
     pub rank: Rank,
-    /// The same in words.
+    /// The rank in words, for people.
     pub why: String,
 }
 
-/// The ranking.
+/// The ranked candidates.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// All candidates that can be built, the best first.
+    /// All candidates that can be built, best first. Never empty.
     pub candidates: Vec<Candidate>,
 }
 
 impl Plan {
-    /// The filter to use.
+    /// The best candidate.
     #[must_use]
     pub fn first(&self) -> &Candidate {
         &self.candidates[0]
     }
 
-    /// The best of each kind and form, in order.
+    /// The best candidate of each kind and form, best first.
     pub fn best_of_each(&self) -> impl Iterator<Item = &Candidate> {
         let mut seen = Vec::new();
         self.candidates.iter().filter(move |candidate| {
@@ -64,7 +64,7 @@ impl Plan {
     }
 }
 
-/// What counts as one filter in different settings.
+/// The kind and form of a filter: candidates that share both differ only in parameters.
 pub(super) fn family(spec: &FilterSpec) -> (&'static str, Form) {
-    (spec.kind().name(), spec.form())
+    (spec.kind.name(), spec.form)
 }

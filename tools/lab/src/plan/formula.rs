@@ -4,16 +4,11 @@
 //! key arrived last g arrivals ago turns up (N - g) e^(-g/U) / U times, so the FNR is a mean over gaps.
 
 use echoless::FilterSpec;
-use echoless::filters::scattered::bits::{Ageing, BitsSpec};
-use echoless::filters::scattered::cells::{StableSpec, Update};
-use echoless::filters::scattered::rows::Fingerprint;
-use echoless::memory::LINE_BYTES;
-use echoless::spec::{FilterKind, Form};
+use echoless::theory::RateModel;
 use echoless::theory::bloom::{fpr, line_fpr};
+use echoless::theory::poisson;
 use echoless::theory::stable::Cell;
-use echoless::{FingerprintGeometry, SlotWidth};
 
-use super::cost::stable_decrements;
 use super::goal::Rates;
 
 /// The rates of a filter on so many uniform draws; `None` for filters and forms without a formula here.
@@ -33,85 +28,32 @@ use super::goal::Rates;
 /// ```
 #[must_use]
 pub fn uniform_rates(spec: &FilterSpec, records: f64, universe: f64) -> Option<Rates> {
-    let bits = spec.memory()? as f64 * 8.0;
     // The filter sees a stream of the tracked keys alone.
-    let share = spec.tracked().get();
+    let tracked = spec.tracked.get();
     let stream = Uniform {
-        records: records * share,
-        universe: universe * share,
+        records: records * tracked,
+        universe: universe * tracked,
     };
-    let inner = match (spec.kind(), spec.form()) {
-        (
-            FilterKind::Bits(BitsSpec {
-                hashes,
-                ageing: Ageing::Never,
-            }),
-            form,
-        ) => Rates {
-            fpr: match form {
-                Form::Scattered => stream.bloom_fpr(|keys| fpr(hashes, keys, bits as u64)),
-                Form::Line => stream.bloom_fpr(|keys| line_fpr(hashes, keys, bits as u64 / 512)),
-                _ => return None,
-            },
+    let inner = match spec.rate_model()? {
+        RateModel::Bloom { hashes, bits } => Rates {
+            fpr: stream.bloom_fpr(|keys| fpr(hashes, keys, bits)),
             fnr: 0.0,
         },
-        (FilterKind::Stable(stable), Form::Scattered)
-            if stable.update == Update::Every && stable.reach == 1.0 =>
-        {
-            let cells = (bits / f64::from(stable.cell_bits)).floor();
-            stream.stable_rates(&stable, stable_decrements(spec)? as f64, cells)
-        }
-        _ => return None,
+        RateModel::LineBloom { hashes, bits } => Rates {
+            fpr: stream.bloom_fpr(|keys| line_fpr(hashes, keys, bits / 512)),
+            fnr: 0.0,
+        },
+        RateModel::Stable {
+            hashes,
+            max,
+            decrements,
+            cells,
+        } => stream.stable_rates(hashes, max, decrements as f64, cells as f64),
     };
     Some(Rates {
-        fpr: share * inner.fpr,
-        fnr: 1.0 - share * (1.0 - inner.fnr),
+        fpr: tracked * inner.fpr,
+        fnr: 1.0 - tracked * (1.0 - inner.fnr),
     })
-}
-
-/// The FPR that a filter of fingerprints never passes, whatever the stream: slots searched, times the probability that a fingerprint is that of another
-/// key; or what is guessed. `None` for other filters, and without memory.
-///
-/// A simulation of a million records cannot see a rate of one in a billion; this can. In lines it counts what the 64-bit key hash has left once it
-/// picked the line ([`FingerprintGeometry::full_fpr`]), so it depends on the memory. Exact buffers mistake only keys of equal
-/// hashes, which is not counted.
-///
-/// # Examples
-/// ```
-/// use echoless_lab::plan::fpr_limit;
-/// let limit = fpr_limit(&"qqht:slots=16,bits=32,memory=1MiB".parse()?);
-/// assert!((limit.unwrap() - 3.7e-9).abs() < 1e-10);
-/// // 2^14 lines leave 50 bits of a hash, whatever the width of a slot.
-/// let wide = fpr_limit(&"qqht:slots=8,bits=64,form=line,memory=1MiB".parse()?);
-/// assert_eq!(wide, Some(8.0 / 2_f64.powi(50)));
-/// assert_eq!(fpr_limit(&"lru:memory=1MiB".parse()?), Some(0.0));
-/// assert_eq!(fpr_limit(&"rlbsbf:memory=1MiB".parse()?), None);
-/// # Ok::<(), echoless::SpecError>(())
-/// ```
-#[must_use]
-pub fn fpr_limit(spec: &FilterSpec) -> Option<f64> {
-    let usable = |bits: u32| 2_f64.powi(bits as i32) - 1.0;
-    let memory = spec.memory()?;
-    match (spec.kind(), spec.form()) {
-        (FilterKind::Rows(rows), form) => match (rows.fingerprint, form) {
-            (Fingerprint::Nonzero { bits }, Form::Scattered) => {
-                Some(f64::from(rows.slots) / usable(bits))
-            }
-            (Fingerprint::Nonzero { bits }, Form::Line) => {
-                let shape = FingerprintGeometry {
-                    lines: memory / LINE_BYTES,
-                    width: SlotWidth::from_bits(bits).ok()?,
-                };
-                Some(shape.full_fpr())
-            }
-            _ => None,
-        },
-        (FilterKind::Cuckoo(cuckoo), _) => {
-            Some(2.0 * f64::from(cuckoo.slots) / usable(cuckoo.bits))
-        }
-        (FilterKind::Buffer(buffer), _) => Some(buffer.guess),
-        _ => None,
-    }
 }
 
 /// N draws from U keys.
@@ -131,9 +73,9 @@ impl Uniform {
         mean(|keys| fpr(keys.round() as u64), self.distinct())
     }
 
-    fn stable_rates(self, spec: &StableSpec, decrements: f64, cells: f64) -> Rates {
-        let cells = StableCells::new(self, spec, decrements, cells);
-        let hashes = spec.hashes as i32;
+    fn stable_rates(self, hashes: u32, max: u32, decrements: f64, cells: f64) -> Rates {
+        let cells = StableCells::new(self, hashes, max, decrements, cells);
+        let hashes = hashes as i32;
         // By the number of arrivals so far, weighted by how likely the next one is new.
         let weight = |arrivals: f64| (-arrivals / self.universe).exp();
         let fpr = mean(
@@ -166,15 +108,15 @@ impl Uniform {
 struct StableCells(Vec<(Cell, f64)>);
 
 impl StableCells {
-    fn new(stream: Uniform, spec: &StableSpec, decrements: f64, cells: f64) -> Self {
-        let mean = f64::from(spec.hashes) * stream.universe / cells;
+    fn new(stream: Uniform, hashes: u32, max: u32, decrements: f64, cells: f64) -> Self {
+        let mean = f64::from(hashes) * stream.universe / cells;
         let spread = 6.0 * mean.sqrt() + 6.0;
         let (low, high) = ((mean - spread).max(0.0).floor(), (mean + spread).ceil());
         let step = ((high - low) / 24.0).ceil().max(1.0);
         let keys = (0..).map(|number| low + step * f64::from(number));
         let weighed: Vec<(f64, f64)> = keys
             .take_while(|keys| *keys <= high)
-            .map(|keys| (keys, (keys * mean.ln() - mean - ln_factorial(keys)).exp()))
+            .map(|keys| (keys, poisson::probability(mean, keys as u64)))
             .collect();
         let total: f64 = weighed.iter().map(|(_, weight)| weight).sum();
         let cell = |keys: f64| {
@@ -182,7 +124,7 @@ impl StableCells {
             Cell {
                 set,
                 lowered: (1.0 - set) * decrements / cells,
-                max: (1 << spec.cell_bits) - 1,
+                max,
             }
         };
         Self(
@@ -209,14 +151,6 @@ impl StableCells {
     }
 }
 
-/// ln(n!), by Stirling's series past the first few.
-fn ln_factorial(n: f64) -> f64 {
-    if n < 16.0 {
-        return (2..=n as u32).map(|factor| f64::from(factor).ln()).sum();
-    }
-    n * n.ln() - n + 0.5 * (2.0 * std::f64::consts::PI * n).ln() + 1.0 / (12.0 * n)
-}
-
 /// The mean of a function over 0 to `end`, by Simpson's rule.
 fn mean(value: impl Fn(f64) -> f64, end: f64) -> f64 {
     const STEPS: u32 = 128;
@@ -230,7 +164,7 @@ fn mean(value: impl Fn(f64) -> f64, end: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evaluate::{Options, evaluate};
+    use crate::evaluate::{EvalOptions, evaluate};
     use crate::stream::Stream;
 
     #[test]
@@ -254,9 +188,9 @@ mod tests {
                 let stream = Stream::with_distinct_share(1_600_000, share).unwrap();
                 let specs: Vec<FilterSpec> = texts
                     .iter()
-                    .map(|text| text.parse::<FilterSpec>().unwrap().with_memory(memory))
+                    .map(|text| text.parse::<FilterSpec>().unwrap().memory(memory))
                     .collect();
-                let measured = evaluate(&specs, &stream, &Options::default(), &|_| ()).unwrap();
+                let measured = evaluate(&specs, &stream, &EvalOptions::default(), &|_| ()).unwrap();
                 for (spec, measured) in specs.iter().zip(measured) {
                     let expected = uniform_rates(spec, 1.6e6, stream.universe() as f64).unwrap();
                     let score = measured.score;
@@ -302,12 +236,12 @@ mod tests {
         ];
         let specs: Vec<FilterSpec> = texts
             .iter()
-            .map(|text| text.parse::<FilterSpec>().unwrap().with_memory(16 << 10))
+            .map(|text| text.parse::<FilterSpec>().unwrap().memory(16 << 10))
             .collect();
         let stream = Stream::with_distinct_share(1_600_000, 0.9).unwrap();
-        let measured = evaluate(&specs, &stream, &Options::default(), &|_| ()).unwrap();
+        let measured = evaluate(&specs, &stream, &EvalOptions::default(), &|_| ()).unwrap();
         for (spec, measured) in specs.iter().zip(measured) {
-            let (limit, fpr) = (fpr_limit(spec).unwrap(), measured.score.fpr());
+            let (limit, fpr) = (spec.fpr_limit().unwrap(), measured.score.fpr());
             // Three deviations of a million samples.
             assert!(fpr < limit + 0.0015, "{spec}: {fpr} of {limit}");
             assert!(fpr > 0.9 * limit, "{spec}: {fpr} of {limit}");
@@ -316,7 +250,7 @@ mod tests {
 
     #[test]
     fn the_limit_of_lines_is_that_of_the_hash() {
-        let limit = |text: &str| fpr_limit(&text.parse().unwrap());
+        let limit = |text: &str| text.parse::<FilterSpec>().unwrap().fpr_limit();
         for (memory, bits_left) in [("64B", 64), ("1MiB", 50), ("1GiB", 40)] {
             let text = format!("rowlru:slots=8,bits=64,form=line,memory={memory}");
             assert_eq!(limit(&text), Some(8.0 / 2_f64.powi(bits_left)));
@@ -325,12 +259,5 @@ mod tests {
         let narrow = limit("qqht:slots=64,bits=8,form=line,memory=1KiB");
         assert_eq!(narrow, Some(64.0 * 258.0 / 65_536.0));
         assert_eq!(limit("qht:slots=8,bits=16,form=scattered"), None);
-    }
-
-    #[test]
-    fn factorials() {
-        assert_eq!(ln_factorial(0.0), 0.0);
-        let exact: f64 = (1..=20).map(|factor| f64::from(factor).ln()).sum();
-        assert!((ln_factorial(20.0) - exact).abs() < 1e-6);
     }
 }

@@ -1,4 +1,4 @@
-//! What is asked of a filter, and how near one comes to it.
+//! Goals, and the rank of a filter relative to a goal.
 
 use std::cmp::Ordering;
 
@@ -10,23 +10,23 @@ use crate::oracle::Score;
 /// The error rates of a filter on a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Rates {
-    /// False positives as a share of the distinct arrivals.
+    /// The false positive rate: false positives per fresh arrival.
     pub fpr: f64,
-    /// False negatives as a share of the duplicate arrivals.
+    /// The false negative rate: false negatives per duplicate arrival.
     pub fnr: f64,
 }
 
-/// Rates, and how high they may well be.
+/// Predicted rates, with an upper estimate of each.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Prediction {
-    /// What to expect.
+    /// The expected rates.
     pub rates: Rates,
-    /// What will hardly be passed: bounds are compared with this.
+    /// Rates that are very unlikely to be exceeded. Bounds are compared with these.
     pub cautious: Rates,
 }
 
 impl Prediction {
-    /// Rates without noise, from a formula.
+    /// A prediction without noise, from a formula.
     #[must_use]
     pub const fn exact(rates: Rates) -> Self {
         Self {
@@ -35,10 +35,13 @@ impl Prediction {
         }
     }
 
-    /// From errors counted. Counts that stand for no more than luck are raised by two standard deviations and the rule of three; `limit` is an FPR that
-    /// is known not to be passed, and stands where too few false positives were seen to tell.
+    /// A prediction from counted errors. The upper estimate adds two standard deviations and the
+    /// rule of three to each count, because few errors may be chance. `limit` is a proven upper
+    /// bound of the false positive rate, used when there are too few false positives to estimate
+    /// it.
     #[must_use]
     pub fn counted(score: &Score, limit: Option<f64>) -> Self {
+        // Ten errors have a relative standard deviation of a third: fewer say little about a rate.
         const FEW: u64 = 10;
         let cautious = |errors: u64, arrivals: u64| {
             let errors = errors as f64;
@@ -62,22 +65,23 @@ impl Prediction {
     }
 }
 
-/// What one error of each kind costs, in any unit.
+/// The cost of one error of each kind, in any unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Costs {
-    /// A distinct record that is taken for a duplicate.
+    /// The cost of a fresh record that is reported as a duplicate.
     pub false_positive: f64,
-    /// A duplicate that is missed.
+    /// The cost of a duplicate that is reported as fresh.
     pub false_negative: f64,
 }
 
-/// What is asked for: bounds, costs, both or (by default) a low sum of the two rates.
+/// The goal of a plan: bounds of the rates, costs of errors, or both; by default a low sum of the
+/// two rates.
 ///
 /// # Examples
 /// ```
 /// use std::cmp::Ordering;
 /// use echoless_lab::plan::{Goal, Prediction, Rates};
-/// let goal = Goal { max_fpr: Some(0.3), max_fnr: Some(0.25), costs: None };
+/// let goal = Goal::default().max_fpr(0.3).max_fnr(0.25);
 /// let predicted = |fpr, fnr| Prediction::exact(Rates { fpr, fnr });
 /// let meets = goal.rank(&predicted(0.25, 0.2), 2.0, 0.6);
 /// let misses = goal.rank(&predicted(0.0, 0.5), 1.0, 0.6);
@@ -85,45 +89,50 @@ pub struct Costs {
 /// assert_eq!((meets.tightest, misses.tightest), (Some(0.25 / 0.3), Some(2.0)));
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Goal {
-    /// The highest FPR allowed.
+    /// The upper bound of the false positive rate, 0 to 1.
     pub max_fpr: Option<f64>,
-    /// The highest FNR allowed.
+    /// The upper bound of the false negative rate, 0 to 1.
     pub max_fnr: Option<f64>,
-    /// What errors cost.
+    /// The costs of errors. Candidates that meet the bounds are ranked by the cost per record.
     pub costs: Option<Costs>,
 }
 
-/// A bound counts as met with room if this share of it is not passed: predictions are not exact, and streams differ.
+/// The part of a bound that a rate may use to meet it with room. Predictions are not exact, and
+/// streams differ.
 const ROOM: f64 = 0.9;
 
-/// How a filter stands to a goal; less is better.
+/// The position of a filter relative to a goal; lower is better.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rank {
-    /// The largest of rate / bound; `None` without bounds. At most 1 meets them.
+    /// The largest ratio of a rate to its bound; `None` without bounds. All bounds are met if it is
+    /// at most 1.
     pub tightest: Option<f64>,
-    /// What is minimised among the filters that meet the bounds with room: the cost of errors per record, or a sum of rates, or the cache lines.
+    /// The quantity to minimise among filters that meet the bounds with room: the cost of errors
+    /// per record, a rate, the sum of both rates, or the cache lines per key.
     pub objective: f64,
-    /// What decides between equals.
+    /// Breaks ties of the objective.
     second: f64,
 }
 
 impl Rank {
-    /// Whether all bounds are met with room to spare.
+    /// Returns `true` if every rate is at most 90 % of its bound.
     #[must_use]
     pub fn has_room(&self) -> bool {
         self.tightest.is_none_or(|ratio| ratio <= ROOM)
     }
 
-    /// Whether all bounds are met.
+    /// Returns `true` if every rate is at most its bound.
     #[must_use]
     pub fn meets_bounds(&self) -> bool {
         self.tightest.is_none_or(|ratio| ratio <= 1.0)
     }
 
-    /// `Less` if this one is the better.
+    /// Orders ranks, `Less` for the better one.
     ///
-    /// Those with room come first, in the order of the objective; then the others, by their distance from the bounds.
+    /// Filters that meet the bounds with room come first, by the objective; then all others, by how
+    /// far they exceed the bounds.
     #[must_use]
     pub fn compare(&self, other: &Self) -> Ordering {
         let missed = |rank: &Self| {
@@ -141,14 +150,40 @@ impl Rank {
 }
 
 impl Goal {
-    /// Refuses bounds and costs that make no sense.
+    /// Sets the [bound of the false positive rate](Self#structfield.max_fpr); `None` removes it.
+    #[must_use]
+    pub fn max_fpr(mut self, bound: impl Into<Option<f64>>) -> Self {
+        self.max_fpr = bound.into();
+        self
+    }
+
+    /// Sets the [bound of the false negative rate](Self#structfield.max_fnr); `None` removes it.
+    #[must_use]
+    pub fn max_fnr(mut self, bound: impl Into<Option<f64>>) -> Self {
+        self.max_fnr = bound.into();
+        self
+    }
+
+    /// Sets the [costs of errors](Self#structfield.costs); `None` removes them.
+    #[must_use]
+    pub fn costs(mut self, costs: impl Into<Option<Costs>>) -> Self {
+        self.costs = costs.into();
+        self
+    }
+
+    /// Checks the ranges of bounds and costs.
     ///
     /// # Errors
-    /// [`SpecError`] if a bound is not from 0 to 1, or a cost is negative or not a number.
+    /// [`SpecError`] if a bound is not from 0 to 1, or a cost is negative, infinite or not a
+    /// number.
     pub fn check(&self) -> Result<(), SpecError> {
         for (field, bound) in [("max-fpr", self.max_fpr), ("max-fnr", self.max_fnr)] {
             if let Some(bound) = bound.filter(|bound| !(0.0..=1.0).contains(bound)) {
-                return Err(SpecError::new(field, bound.to_string(), "a rate, 0 to 1"));
+                return Err(SpecError::new(
+                    field,
+                    bound.to_string(),
+                    "a rate from 0 to 1",
+                ));
             }
         }
         let costs = self.costs.map(|costs| {
@@ -165,7 +200,8 @@ impl Goal {
         Ok(())
     }
 
-    /// How a filter of which this is predicted, touching so many cache lines a key, stands on a stream of which `fresh_share` is distinct.
+    /// The rank of a filter with this prediction that touches `lines` cache lines per key, on a
+    /// stream of which the share `fresh_share` is fresh.
     #[must_use]
     pub fn rank(&self, predicted: &Prediction, lines: f64, fresh_share: f64) -> Rank {
         let Prediction { rates, cautious } = *predicted;
@@ -184,7 +220,7 @@ impl Goal {
                 let missed = costs.false_negative * rates.fnr * (1.0 - fresh_share);
                 (wrong + missed, lines)
             }
-            // With both rates bounded, all that meet the bounds will do: the cheapest to run is the best.
+            // Two bounds decide which filters are good enough; of these, the fastest is the best.
             (None, Some(_), Some(_)) => (lines, tightest.unwrap_or(0.0)),
             (None, Some(_), None) => (rates.fnr, lines),
             (None, None, Some(_)) => (rates.fpr, lines),
@@ -197,7 +233,7 @@ impl Goal {
         }
     }
 
-    /// Says in words how a filter with these rates stands.
+    /// Describes the rank of a filter with these rates, for people.
     #[must_use]
     pub fn why(&self, rates: Rates, rank: &Rank) -> String {
         let percent = |rate: f64| format!("{:.3} %", 100.0 * rate);
@@ -215,13 +251,13 @@ impl Goal {
             None => {}
             Some(_) if !over.is_empty() => return over.join(", "),
             Some(ratio) if rank.has_room() => {
-                reasons.push(format!("bounds met, {ratio:.2} of the tighter used"));
+                reasons.push(format!("bounds met, {ratio:.2} of the tighter one used"));
             }
-            Some(_) => reasons.push("bounds met barely".into()),
+            Some(_) => reasons.push("bounds met without room".into()),
         }
         reasons.push(match (self.costs, self.max_fpr, self.max_fnr) {
-            (Some(_), ..) => format!("errors cost {:.4e} a record", rank.objective),
-            (None, Some(_), Some(_)) => format!("{:.1} lines a key", rank.objective),
+            (Some(_), ..) => format!("errors cost {:.4e} per record", rank.objective),
+            (None, Some(_), Some(_)) => format!("{:.1} lines per key", rank.objective),
             (None, Some(_), None) => format!("FNR {}", percent(rates.fnr)),
             (None, None, Some(_)) => format!("FPR {}", percent(rates.fpr)),
             (None, None, None) => format!("FPR + FNR {}", percent(rank.objective)),
@@ -238,7 +274,7 @@ mod tests {
         Prediction::exact(Rates { fpr, fnr })
     }
 
-    /// The index of the best of some rates, each at its number of lines.
+    /// The index of the best filter, each given as FPR, FNR and cache lines.
     fn best(goal: Goal, fresh_share: f64, filters: &[(f64, f64, f64)]) -> usize {
         let ranks: Vec<Rank> = filters
             .iter()
@@ -258,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn costs_weigh_errors_by_how_often_they_can_happen() {
+    fn costs_are_weighted_by_the_share_of_fresh_records() {
         let goal = Goal {
             costs: Some(Costs {
                 false_positive: 1.0,
@@ -272,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn with_both_bounds_the_cheapest_that_has_room_wins() {
+    fn with_both_bounds_the_fastest_filter_with_room_wins() {
         let goal = Goal {
             max_fpr: Some(0.1),
             max_fnr: Some(0.1),
@@ -285,7 +321,7 @@ mod tests {
             (0.0, 0.2, 1.0),
         ];
         assert_eq!(best(goal, 0.5, &filters), 1);
-        // None with room: the nearest.
+        // If no filter has room, the one nearest to the bounds wins.
         assert_eq!(best(goal, 0.5, &filters[2..]), 0);
         assert_eq!(best(goal, 0.5, &[(0.5, 0.0, 1.0), (0.0, 0.3, 9.0)]), 1);
     }
@@ -312,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn reasons_name_what_decides() {
+    fn reasons_name_the_deciding_quantity() {
         let goal = Goal {
             max_fpr: Some(0.1),
             max_fnr: Some(0.1),
@@ -325,14 +361,14 @@ mod tests {
         assert_eq!(why(&goal, 0.2, 0.05), "FPR 20.000 % over 10.000 %");
         assert_eq!(
             why(&goal, 0.05, 0.02),
-            "bounds met, 0.50 of the tighter used; 3.0 lines a key"
+            "bounds met, 0.50 of the tighter one used; 3.0 lines per key"
         );
-        assert!(why(&goal, 0.05, 0.099).starts_with("bounds met barely; "));
+        assert!(why(&goal, 0.05, 0.099).starts_with("bounds met without room; "));
         assert_eq!(why(&Goal::default(), 0.05, 0.02), "FPR + FNR 7.000 %");
     }
 
     #[test]
-    fn few_errors_may_have_been_luck() {
+    fn few_errors_raise_the_upper_estimate() {
         let score = |false_positives, false_negatives| Score {
             distinct: 1000,
             false_positives,

@@ -1,4 +1,9 @@
-//! Which filter to use: every filter over a grid of its parameters, its rates predicted, ranked by what is asked for.
+//! The planner: predicts the rates of every filter over a grid of parameters and ranks them by a
+//! goal.
+//!
+//! ```text
+//! PlanRequest -> grid of candidates -> prediction (formula or simulation) -> rank -> Plan
+//! ```
 
 mod candidate;
 mod cost;
@@ -11,8 +16,8 @@ mod simulation;
 mod smallest;
 
 pub use candidate::{Basis, Candidate, Plan};
-pub use cost::{lines_touched, nanoseconds_per_key};
-pub use formula::{fpr_limit, uniform_rates};
+pub use cost::nanoseconds_per_key;
+pub use formula::uniform_rates;
 pub use goal::{Costs, Goal, Prediction, Rank, Rates};
 pub use planner::plan;
 pub use request::PlanRequest;

@@ -1,11 +1,18 @@
-//! The planner: predict every candidate, refine closer at the best, rank.
+//! The planner: predicts every candidate coarsely, then the best ones more precisely, and ranks
+//! them.
+//!
+//! ```text
+//! coarse    every candidate of the grid    formula, or 2^18 records
+//! track     the best two of each kind      tracked fractions, 2^18 records
+//! refine    the best of each kind          2^21 records
+//! confirm   the first candidate            2^23 records, until it stays first
+//! ```
 
 use echoless::filters::adapters::tracked::TrackedFraction;
 use echoless::spec::format_bytes;
 use echoless::{FilterSpec, SpecError};
 
 use super::candidate::{Basis, Candidate, Plan, family};
-use super::cost::lines_touched;
 use super::formula::uniform_rates;
 use super::goal::Prediction;
 use super::grid::{COARSE_SHARES, fine_shares, grid, tracking};
@@ -13,43 +20,38 @@ use super::request::PlanRequest;
 use super::simulation::Simulation;
 use crate::error::LabError;
 
-/// Records of the simulation that every candidate goes through.
+/// Records of the coarse simulation, which every candidate without a formula goes through.
 const COARSE_RECORDS: u64 = 1 << 18;
-/// Records of the simulation of the best of each kind.
+/// Records of the simulation that refines the best candidate of each kind.
 const REFINE_RECORDS: u64 = 1 << 21;
-/// Records of the simulation of what would be the first candidate.
+/// Records of the simulation that confirms the first candidate.
 const CONFIRM_RECORDS: u64 = 1 << 23;
-/// How many candidates may be looked at closely, one after the other, until one keeps its place.
+/// The most candidates to confirm, one after the other, until one stays first.
 const MAX_CONFIRMATIONS: u32 = 6;
-/// Candidates that are looked at besides the best of each kind.
+/// The number of first candidates to refine besides the best of each kind.
 const REFINED_FIRST: usize = 8;
-/// Of each kind and form, how many are tried with tracked shares.
+/// The number of candidates of each kind and form to try with tracked fractions.
 const TRACKED_OF_A_KIND: usize = 2;
 
-/// Ranks all filters for the request. `progress` is told how many records were simulated since it was told last.
+/// Ranks all filters for the request.
 ///
-/// Every candidate gets its rates from a formula or from a short simulation; the best of each kind are then simulated longer, and what would be
-/// first longer still, until it stays first. Equal questions get equal answers, whatever the number of threads.
+/// Every candidate gets its rates from a formula or a short simulation. The best of each kind are
+/// then simulated longer, and the first one longer still, until it stays first. Equal requests give
+/// equal plans, for any number of threads. `progress` is called with the number of records
+/// simulated since its last call.
 ///
 /// # Errors
-/// [`LabError`] if the goal makes no sense, no filter fits into the memory, or there is no memory for the simulation.
+/// [`LabError`] if a bound or cost of the goal is out of range, no filter fits into the memory, or
+/// a simulation cannot allocate its memory.
 ///
 /// # Examples
 /// ```
-/// use std::num::NonZeroUsize;
 /// use echoless_lab::plan::{Goal, PlanRequest, plan};
 /// use echoless_lab::stream::Stream;
-/// // Nineteen bits for each distinct key: nothing needs to be forgotten.
-/// let request = PlanRequest {
-///     memory: 64 << 10,
-///     records: 45_000,
-///     stream: Stream::with_distinct_share(45_000, 0.6)?,
-///     window: None,
-///     goal: Goal { max_fpr: Some(0.01), max_fnr: Some(0.01), costs: None },
-///     seed: 1,
-///     threads: NonZeroUsize::MIN,
-/// };
-/// let plan = plan(&request, &|_| ())?;
+/// // Nineteen bits for each distinct key: no filter needs to evict.
+/// let stream = Stream::with_distinct_share(45_000, 0.6)?;
+/// let goal = Goal::default().max_fpr(0.01).max_fnr(0.01);
+/// let plan = plan(&PlanRequest::new(stream, 64 << 10).goal(goal), &|_| ())?;
 /// let first = plan.first();
 /// assert!(first.rates.fpr <= 0.01 && first.rates.fnr <= 0.01);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -69,7 +71,9 @@ pub fn plan(request: &PlanRequest, progress: &(dyn Fn(u64) + Sync)) -> Result<Pl
 struct Planner<'a> {
     request: &'a PlanRequest,
     progress: &'a (dyn Fn(u64) + Sync),
+    /// The share of fresh arrivals in the stream of the request.
     fresh_share: f64,
+    /// Ranked, best first, after each stage.
     candidates: Vec<Candidate>,
 }
 
@@ -84,7 +88,7 @@ impl<'a> Planner<'a> {
         })
     }
 
-    /// The rates by formula, where there is one and it is about this stream.
+    /// The prediction by formula; `None` if there is no formula for this filter and stream.
     fn formula(&self, spec: &FilterSpec) -> Option<Prediction> {
         let stream = &self.request.stream;
         if !stream.is_uniform() || self.request.window.is_some() {
@@ -96,7 +100,7 @@ impl<'a> Planner<'a> {
 
     fn candidate(&self, spec: FilterSpec, predicted: &Prediction, basis: Basis) -> Candidate {
         let goal = &self.request.goal;
-        let lines = lines_touched(&spec);
+        let lines = spec.cache_lines();
         let rank = goal.rank(predicted, lines, self.fresh_share);
         Candidate {
             spec,
@@ -108,7 +112,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Simulates some filters; those that cannot be built are left out.
+    /// Simulates filters, and skips those that cannot be built.
     fn simulate(
         &self,
         specs: &[FilterSpec],
@@ -128,12 +132,12 @@ impl<'a> Planner<'a> {
     }
 
     fn rank(&mut self) {
-        // The sort is stable, so equals keep the order of the grid.
+        // The sort is stable: equal ranks keep the order of the grid.
         self.candidates
             .sort_by(|one, two| one.rank.compare(&two.rank));
     }
 
-    /// A first prediction of everything.
+    /// Predicts every candidate of the grid.
     fn coarse(&mut self) -> Result<(), LabError> {
         let mut to_simulate = Vec::new();
         for spec in grid(self.request) {
@@ -150,16 +154,17 @@ impl<'a> Planner<'a> {
         self.rank();
         if self.candidates.is_empty() {
             let memory = format_bytes(self.request.memory);
-            return Err(SpecError::new("memory", memory, "more: no filter fits into it").into());
+            return Err(SpecError::new("memory", memory, "more memory: no filter fits").into());
         }
         Ok(())
     }
 
-    /// Tries tracked shares, and keeps for each filter the best one.
+    /// Tries tracked fractions, and keeps the best one of each filter.
     fn track(&mut self) -> Result<(), LabError> {
         if self.request.window.is_some() {
             return Ok(());
         }
+        // The families of the candidates tried so far, best first.
         let mut tried = Vec::new();
         let mut to_simulate = Vec::new();
         for index in 0..self.candidates.len() {
@@ -187,35 +192,35 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// Puts a candidate in the place of the same filter with another tracked share, if it is better.
+    /// Replaces the same filter with another tracked fraction, if this candidate is better.
     fn improve(&mut self, candidate: Candidate) {
-        let whole = |spec: &FilterSpec| spec.with_tracked(TrackedFraction::ALL);
-        let mut places = self.candidates.iter_mut();
-        let place = places.find(|other| whole(&other.spec) == whole(&candidate.spec));
-        if let Some(place) = place
-            && candidate.rank.compare(&place.rank).is_lt()
+        let whole = |spec: &FilterSpec| spec.tracked(TrackedFraction::ALL);
+        let mut current = self.candidates.iter_mut();
+        let current = current.find(|other| whole(&other.spec) == whole(&candidate.spec));
+        if let Some(current) = current
+            && candidate.rank.compare(&current.rank).is_lt()
         {
-            *place = candidate;
+            *current = candidate;
         }
     }
 
-    /// Simulates longer what is at the front, and the best of each kind.
+    /// Simulates the first candidates and the best of each kind longer.
     fn refine(&mut self) -> Result<(), LabError> {
         let mut seen = Vec::new();
         let mut to_simulate = Vec::new();
-        for (place, candidate) in self.candidates.iter().enumerate() {
+        for (index, candidate) in self.candidates.iter().enumerate() {
             let family = family(&candidate.spec);
             let first_of_its_kind = !seen.contains(&family);
             seen.push(family);
             let simulated = matches!(candidate.basis, Basis::Simulation { .. });
-            if simulated && (first_of_its_kind || place < REFINED_FIRST) {
+            if simulated && (first_of_its_kind || index < REFINED_FIRST) {
                 to_simulate.push(candidate.spec);
             }
         }
         self.replace(&to_simulate, REFINE_RECORDS)
     }
 
-    /// Simulates the first candidate at length, until it is first even so.
+    /// Simulates the first candidate at full length, until it stays first.
     fn confirm(&mut self) -> Result<(), LabError> {
         for _ in 0..MAX_CONFIRMATIONS {
             let first = &self.candidates[0];
@@ -231,17 +236,17 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// Simulates again and ranks by what comes out.
+    /// Simulates candidates again, replaces their predictions and ranks all.
     fn replace(&mut self, specs: &[FilterSpec], records: u64) -> Result<(), LabError> {
-        // Other draws than before, for what was picked was picked for its luck, too.
+        // A new seed: candidates were selected partly for their luck on the previous draws.
         let seed = self.request.seed.wrapping_add(records);
         for candidate in self.simulate(specs, records, seed)? {
-            let place = self
+            let index = self
                 .candidates
                 .iter()
                 .position(|other| other.spec == candidate.spec);
-            if let Some(place) = place {
-                self.candidates[place] = candidate;
+            if let Some(index) = index {
+                self.candidates[index] = candidate;
             }
         }
         self.rank();

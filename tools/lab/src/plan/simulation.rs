@@ -1,35 +1,38 @@
-//! Quick simulations: the stream and the memory scaled down together, for rates depend on N/M and U/M alone.
+//! Short simulations: stream and memory are scaled down together.
+//!
+//! The rates of a filter of M bits on N records from a universe of U keys depend on N/M and U/M
+//! alone, up to noise, so a scaled run predicts the full one.
 
 use echoless::FilterSpec;
-use echoless::spec::FilterKind;
 
-use super::formula::fpr_limit;
 use super::goal::Prediction;
 use super::request::PlanRequest;
 use crate::error::LabError;
-use crate::evaluate::{Options, evaluate};
+use crate::evaluate::{EvalOptions, evaluate};
 use crate::parallel;
 use crate::stream::Stream;
 
-/// Smaller memories are too coarse: every filter of the grid has some cells of its own.
+/// The smallest simulated memory in bytes. In less, some filters of the grid have too few cells for
+/// the scaling to hold.
 const LEAST_MEMORY: u64 = 8 << 10;
 
-/// Specifications that share a pass over the stream, and so the draws and the oracle.
+/// Specifications in one pass over the stream, which share its draws and its oracle. Passes run on
+/// different threads.
 const GROUP: usize = 8;
 
-/// A stream that is like that of a request but shorter.
+/// A scaled-down stream and the scale of the memory that goes with it.
 #[derive(Debug)]
 pub(super) struct Simulation<'a> {
     request: &'a PlanRequest,
     stream: Stream,
-    /// The request's memory divided by this one's.
+    /// The memory of the request divided by that of the simulation, at least 1 for made streams.
     scale: f64,
     seed: u64,
 }
 
 impl<'a> Simulation<'a> {
-    /// A simulation of about so many records; of more if the memory would become too small, up to eight times as many, which is then the beginning
-    /// of the stream.
+    /// A simulation of about `records` records. It is longer if the memory would be smaller than
+    /// [`LEAST_MEMORY`], but at most eight times as long: then it covers the start of the stream.
     pub(super) fn new(request: &'a PlanRequest, records: u64, seed: u64) -> Result<Self, LabError> {
         let (memory, stream) = (request.memory, &request.stream);
         if stream.is_recorded() {
@@ -42,9 +45,9 @@ impl<'a> Simulation<'a> {
             });
         }
         let share = (records as f64 / stream.records() as f64).min(1.0);
-        // Whole cache lines.
-        let wanted = (memory as f64 * share / 64.0).round() as u64 * 64;
-        let scaled = wanted.max(LEAST_MEMORY).min(memory);
+        // Memory comes in whole cache lines.
+        let rounded = (memory as f64 * share / 64.0).round() as u64 * 64;
+        let scaled = rounded.max(LEAST_MEMORY).min(memory);
         let scale = memory as f64 / scaled as f64;
         let len = (stream.records() as f64 / scale).round().max(1.0) as u64;
         let universe = (stream.universe() as f64 / scale).round().max(1.0) as u64;
@@ -56,45 +59,30 @@ impl<'a> Simulation<'a> {
         })
     }
 
-    /// The records it takes.
+    /// The number of records of a run.
     pub(super) const fn records(&self) -> u64 {
         self.stream.records()
     }
 
-    fn options(&self) -> Options {
-        Options {
-            seed: self.seed,
-            window: self.window(),
-            ..Options::default()
-        }
-    }
-
-    fn window(&self) -> Option<u64> {
-        let window = self.request.window?;
-        Some(self.scaled(window))
+    fn options(&self) -> EvalOptions {
+        let window = self.request.window.map(|window| self.scaled(window));
+        EvalOptions::default().seed(self.seed).window(window)
     }
 
     fn scaled(&self, count: u64) -> u64 {
         (count as f64 / self.scale).round().max(1.0) as u64
     }
 
-    /// The filter in its share of the memory; a window of its own shrinks too.
+    /// The filter in the scaled memory; the window of a decaying filter is scaled with it.
     fn spec(&self, spec: &FilterSpec) -> FilterSpec {
-        let kind = match spec.kind() {
-            FilterKind::Decaying(mut decaying) => {
-                decaying.window = self.scaled(decaying.window);
-                FilterKind::Decaying(decaying)
-            }
-            kind => kind,
-        };
-        FilterSpec::new(kind)
-            .with_form(spec.form())
-            .with_memory(self.scaled(self.request.memory))
-            .with_seed(spec.seed() ^ self.seed)
-            .with_tracked(spec.tracked())
+        FilterSpec::new(spec.kind.scaled(self.scale))
+            .form(spec.form)
+            .memory(self.scaled(self.request.memory))
+            .seed(spec.seed ^ self.seed)
+            .tracked(spec.tracked)
     }
 
-    /// What is predicted of each filter; `None` for one that cannot be built here.
+    /// The prediction for each filter; `None` if it cannot be built in the scaled memory.
     pub(super) fn predict(
         &self,
         specs: &[FilterSpec],
@@ -118,16 +106,17 @@ impl<'a> Simulation<'a> {
             .zip(buildable)
             .map(|(spec, buildable)| {
                 let score = buildable.then(|| scores.next()).flatten()?;
-                // The limit is that of the full memory, which it may depend on.
-                Some(Prediction::counted(score, fpr_limit(spec)))
+                // The limit depends on the memory: use that of the request, not the scaled one.
+                Some(Prediction::counted(score, spec.fpr_limit()))
             })
             .collect())
     }
 
-    /// The share of arrivals that are new.
+    /// The share of arrivals that are fresh.
     pub(super) fn fresh_share(&self) -> Result<f64, LabError> {
-        let nothing = "bloom:k=1,memory=64B".parse()?;
-        let evaluation = evaluate(&[nothing], &self.stream, &self.options(), &|_| ())?;
+        // Only the counts of the oracle are used, so the smallest filter will do.
+        let smallest = "bloom:k=1,memory=64B".parse()?;
+        let evaluation = evaluate(&[smallest], &self.stream, &self.options(), &|_| ())?;
         let score = evaluation[0].score;
         Ok(score.distinct as f64 / score.arrivals() as f64)
     }

@@ -1,4 +1,4 @@
-//! How much memory is needed: the least in which some filter meets both bounds.
+//! The smallest memory in which some filter meets both bounds.
 
 use echoless::SpecError;
 
@@ -7,36 +7,31 @@ use super::planner::plan;
 use super::request::PlanRequest;
 use crate::error::LabError;
 
-/// The most sizes tried, each a half or a third larger than the one before: the last is about 2^10 times the first.
+/// The most sizes to try. Sizes grow by a half and a third in turn, so the last is about 2^10 times
+/// the first.
 const SIZES: usize = 20;
 
-/// A key needs no more than the 64 bits that its hash has.
+/// The most bits that a key can need: a key hash has no more.
 const MOST_BITS: f64 = 64.0;
 
-/// The smallest of the memories 2^i and 3 2^i bytes in which the first candidate meets both bounds with room, and the plan for it; the memory of the
-/// request does not count.
+/// Returns the smallest memory of 2^i or 3 2^i bytes in which the best candidate [meets both bounds
+/// with room](super::Rank::has_room), and its plan. The memory of the request is ignored.
 ///
-/// The search begins at the information limit: two-sided errors over D keys need D KL(1 - FNR || FPR) bits, whatever the filter.
+/// The search starts at the information limit: any filter with both errors over D keys needs at
+/// least D KL(1 - FNR || FPR) bits.
 ///
 /// # Errors
-/// [`LabError`] as for [`plan`], and if one of the bounds is missing or about 1000 times the limit is not enough.
+/// [`LabError`] as for [`plan`]; also if a bound is missing, or if about 1000 times the limit is
+/// not enough.
 ///
 /// # Examples
 /// ```
-/// use std::num::NonZeroUsize;
 /// use echoless_lab::plan::{Goal, PlanRequest, plan_smallest};
 /// use echoless_lab::stream::Stream;
-/// let request = PlanRequest {
-///     memory: 0,
-///     records: 20_000,
-///     stream: Stream::with_distinct_share(20_000, 0.5)?,
-///     window: None,
-///     goal: Goal { max_fpr: Some(0.02), max_fnr: Some(0.02), costs: None },
-///     seed: 1,
-///     threads: NonZeroUsize::MIN,
-/// };
-/// let (memory, plan) = plan_smallest(&request, &|_| ())?;
-/// // 5.4 bits for each of 10,000 keys is the limit; no filter is that good.
+/// let stream = Stream::with_distinct_share(20_000, 0.5)?;
+/// let goal = Goal::default().max_fpr(0.02).max_fnr(0.02);
+/// let (memory, plan) = plan_smallest(&PlanRequest::new(stream, 0).goal(goal), &|_| ())?;
+/// // The limit is 5.4 bits for each of 10,000 keys; no filter reaches it.
 /// assert!((6_800..14_000).contains(&memory));
 /// assert!(plan.first().rank.has_room());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -47,8 +42,8 @@ pub fn plan_smallest(
 ) -> Result<(u64, Plan), LabError> {
     request.goal.check()?;
     let (Some(max_fpr), Some(max_fnr)) = (request.goal.max_fpr, request.goal.max_fnr) else {
-        let allowed = "a size, or both max-fpr and max-fnr, from which it follows";
-        return Err(SpecError::new("memory", "nothing", allowed).into());
+        let allowed = "a size, or both max-fpr and max-fnr, which determine it";
+        return Err(SpecError::missing("memory", allowed).into());
     };
     let bits = divergence_bits(1.0 - max_fnr, max_fpr).clamp(0.0, MOST_BITS);
     let limit = (bits * keys(request) / 8.0).max(64.0);
@@ -56,21 +51,18 @@ pub fn plan_smallest(
         .flat_map(|exponent| [2_u64 << (exponent - 1), 3_u64 << (exponent - 1)])
         .filter(|memory| *memory as f64 >= limit);
     for memory in sizes.take(SIZES) {
-        let request = PlanRequest {
-            memory,
-            ..request.clone()
-        };
-        let plan = plan(&request, progress)?;
+        let plan = plan(&request.clone().memory(memory), progress)?;
         if plan.first().rank.has_room() {
             return Ok((memory, plan));
         }
     }
     let asked = format!("FPR {max_fpr} and FNR {max_fnr}");
-    let allowed = "bounds that some filter meets on this stream";
+    let allowed = "bounds that some filter can meet on this stream";
     Err(SpecError::new("bounds", asked, allowed).into())
 }
 
-/// The distinct keys that have to be told apart: those of the stream, or of a window of it.
+/// The number of distinct keys that the filter must distinguish: those of the stream, or of a
+/// window.
 fn keys(request: &PlanRequest) -> f64 {
     let stream = &request.stream;
     let distinct = stream.expected_distinct() * request.records as f64 / stream.records() as f64;
@@ -80,7 +72,8 @@ fn keys(request: &PlanRequest) -> f64 {
     }
 }
 
-/// KL(p || q) of two coins, in bits; 0 if p is not above q, for then coin flips meet the bounds.
+/// The divergence KL(p || q) of two biased coins, in bits. It is 0 if p is not above q, because
+/// coin flips then meet the bounds.
 fn divergence_bits(p: f64, q: f64) -> f64 {
     let term = |p: f64, q: f64| if p == 0.0 { 0.0 } else { p * (p / q).log2() };
     if p > q {
@@ -92,8 +85,6 @@ fn divergence_bits(p: f64, q: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use std::num::NonZeroUsize;
-
     use super::*;
     use crate::plan::Goal;
     use crate::stream::Stream;
@@ -109,19 +100,9 @@ mod tests {
 
     #[test]
     fn both_bounds_are_needed() {
-        let request = PlanRequest {
-            memory: 0,
-            records: 1000,
-            stream: Stream::with_distinct_share(1000, 0.5).unwrap(),
-            window: None,
-            goal: Goal {
-                max_fpr: Some(0.1),
-                ..Goal::default()
-            },
-            seed: 0,
-            threads: NonZeroUsize::MIN,
-        };
+        let stream = Stream::with_distinct_share(1000, 0.5).unwrap();
+        let request = PlanRequest::new(stream, 0).goal(Goal::default().max_fpr(0.1));
         let error = plan_smallest(&request, &|_| ()).unwrap_err();
-        assert!(error.to_string().starts_with("memory: nothing"), "{error}");
+        assert!(error.to_string().starts_with("missing memory: "), "{error}");
     }
 }

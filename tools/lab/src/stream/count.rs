@@ -1,4 +1,4 @@
-//! Numbers of records in text: `10M` is ten million.
+//! Numbers of records in text form: `10M` is ten million.
 
 use echoless::SpecError;
 
@@ -9,10 +9,11 @@ const UNITS: [(&str, u64); 4] = [
     ("k", 1000),
 ];
 
-/// Reads a number of records, above 0: a whole number, alone or with `k`, `M`, `G` or `T` (powers of 1000).
+/// Parses a number of records: a whole number above 0, alone or with `k`, `M`, `G` or `T` (powers
+/// of 1000).
 ///
 /// # Errors
-/// [`SpecError`] about `field` if it is not that, 0, or 2^64 and more.
+/// [`SpecError`] about `field` if the text has another form, or its value is 0 or at least 2^64.
 ///
 /// # Examples
 /// ```
@@ -20,14 +21,14 @@ const UNITS: [(&str, u64); 4] = [
 /// assert_eq!(parse_count("records", "10M"), Ok(10_000_000));
 /// assert_eq!(parse_count("records", "1500"), Ok(1500));
 /// let error = parse_count("records", "0").unwrap_err();
-/// assert!(error.to_string().starts_with("records: 0 is not possible"));
+/// assert!(error.to_string().starts_with("invalid records=0: expected"));
 /// ```
 pub fn parse_count(field: &'static str, text: &str) -> Result<u64, SpecError> {
     let (number, unit) = UNITS
         .into_iter()
         .find_map(|(name, unit)| Some((text.strip_suffix(name)?, unit)))
         .unwrap_or((text, 1));
-    // `parse` would take a plus sign.
+    // `parse` alone would accept a plus sign.
     let digits = number.bytes().all(|byte| byte.is_ascii_digit());
     let count = number.parse::<u64>().ok().filter(|_| digits);
     count
@@ -39,7 +40,7 @@ pub fn parse_count(field: &'static str, text: &str) -> Result<u64, SpecError> {
         })
 }
 
-/// Writes a number of records in the largest unit that divides it; [`parse_count`] reads it back.
+/// Formats a number of records in the largest unit that divides it; [`parse_count`] is the inverse.
 ///
 /// # Examples
 /// ```
@@ -63,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_a_number_of_records_is_refused() {
+    fn other_text_is_rejected() {
         for text in [
             "",
             "M",
@@ -84,7 +85,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn counts_survive_their_text(count in 1_u64.., thousands in 0_u32..5) {
+        fn formatted_counts_parse_to_the_same_value(count in 1_u64.., thousands in 0_u32..5) {
             let count = (count >> 50).max(1) * 1000_u64.pow(thousands);
             prop_assert_eq!(parse_count("records", &format_count(count)), Ok(count));
         }

@@ -1,4 +1,4 @@
-//! What a stream is: its length, its universe and the distribution that its keys follow.
+//! The definition of a stream: its length, its universe and the distribution of its keys.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -12,10 +12,10 @@ use echoless::{KeyHash, SpecError};
 use super::count::{format_count, parse_count};
 use super::draws::Draws;
 
-/// A stream of keys, numbered from 0 to below its universe, so that an exact oracle needs one entry for each.
+/// A stream of keys. Keys are the numbers below its universe, so that an exact oracle is an array.
 ///
-/// In text, `uniform:records=10M,distinct=0.6` (or `universe=12M` in place of the share of distinct records) and
-/// `zipf:records=10M,universe=1M,exponent=1.1`.
+/// The text form is `uniform:records=10M,distinct=0.6` (or `universe=12M` instead of the share of
+/// distinct records) or `zipf:records=10M,universe=1M,exponent=1.1`.
 ///
 /// # Examples
 /// ```
@@ -38,19 +38,20 @@ pub struct Stream {
     distribution: Distribution,
 }
 
-/// How the keys are drawn.
+/// The distribution of the keys.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Distribution {
-    /// All alike, with replacement.
+    /// Every key is equally likely, with replacement.
     Uniform,
-    /// Key r with a weight of (r + 1)^-exponent, with replacement.
+    /// Key r has the weight (r + 1)^-exponent, with replacement.
     Zipf { exponent: f64 },
-    /// As they came once; a key is its place among the distinct ones.
+    /// A recorded sequence. A key is its index among the distinct keys, in the order of their first
+    /// arrival.
     Recorded(Arc<[u32]>),
 }
 
 impl Stream {
-    /// So many uniform draws from `0..universe`.
+    /// `records` uniform draws from `0..universe`.
     ///
     /// # Errors
     /// [`SpecError`] if either is 0.
@@ -62,16 +63,18 @@ impl Stream {
         })
     }
 
-    /// Uniform draws of which this share is expected to be distinct: U solves share = (1 - e^(-N/U)) / (N/U).
+    /// `records` uniform draws of which the share `share` is expected to be distinct. The universe
+    /// U solves share = (1 - e^(-N/U)) / (N/U) for N records.
     ///
     /// # Errors
-    /// [`SpecError`] if there are no records, or the share is not above 0 and below 1.
+    /// [`SpecError`] if there are no records, or the share is not between 0 and 1 (exclusive).
     pub fn with_distinct_share(records: u64, share: f64) -> Result<Self, SpecError> {
         if !(share > 0.0 && share < 1.0) {
-            let allowed = "a share above 0 and below 1";
+            let allowed = "a fraction between 0 and 1 (exclusive)";
             return Err(SpecError::new("distinct", share.to_string(), allowed));
         }
-        // The right side falls as draws for each key of the universe grow.
+        // Bisection over N/U, in which the right side is decreasing. 200 halvings of the exponent
+        // range exhaust the precision of an `f64`.
         let distinct = |draws: f64| -(-draws).exp_m1() / draws;
         let (mut low, mut high) = (1e-9_f64, 1e9_f64);
         for _ in 0..200 {
@@ -86,13 +89,14 @@ impl Stream {
         Self::uniform(records, universe)
     }
 
-    /// So many draws from `0..universe` by Zipf's distribution.
+    /// `records` draws from `0..universe` by a Zipf distribution.
     ///
     /// # Errors
-    /// [`SpecError`] if there are no records, no keys, or the exponent is not above 0 and at most 10.
+    /// [`SpecError`] if there are no records, no keys, or the exponent is not above 0 and at most
+    /// 10.
     pub fn zipf(records: u64, universe: u64, exponent: f64) -> Result<Self, SpecError> {
         if !(exponent > 0.0 && exponent <= 10.0) {
-            let allowed = "a number above 0, at most 10";
+            let allowed = "a number above 0 and at most 10";
             return Err(SpecError::new("exponent", exponent.to_string(), allowed));
         }
         Ok(Self {
@@ -102,10 +106,11 @@ impl Stream {
         })
     }
 
-    /// The stream of these keys, in their order, told apart by their hashes. It takes 4 bytes a record.
+    /// The stream of these keys, in their order. Keys of equal hash are one key. It takes 4 bytes
+    /// of memory for each record.
     ///
     /// # Errors
-    /// [`SpecError`] if there are none, or 2^32 distinct ones and more.
+    /// [`SpecError`] if there are no keys, or 2^32 or more distinct ones.
     ///
     /// # Examples
     /// ```
@@ -116,50 +121,51 @@ impl Stream {
     /// # Ok::<(), echoless::SpecError>(())
     /// ```
     pub fn recorded(keys: impl IntoIterator<Item = KeyHash>) -> Result<Self, SpecError> {
-        let mut places = HashMap::new();
+        let mut indices = HashMap::new();
         let mut records = Vec::new();
         for key in keys {
-            let next = places.len();
-            let place = match places.entry(key) {
+            let next = indices.len();
+            let index = match indices.entry(key) {
                 Entry::Occupied(entry) => *entry.get(),
                 Entry::Vacant(entry) => *entry.insert(u32::try_from(next).map_err(|_| {
                     SpecError::new("input", "2^32 distinct keys", "fewer distinct keys")
                 })?),
             };
-            records.push(place);
+            records.push(index);
         }
         Ok(Self {
             records: above_zero("records", records.len() as u64)?,
-            universe: places.len() as u64,
+            universe: indices.len() as u64,
             distribution: Distribution::Recorded(records.into()),
         })
     }
 
-    /// The length of the stream.
+    /// The number of records.
     #[must_use]
     pub const fn records(&self) -> u64 {
         self.records
     }
 
-    /// The keys are below this.
+    /// The size of the universe: every key is below it.
     #[must_use]
     pub const fn universe(&self) -> u64 {
         self.universe
     }
 
-    /// Whether the keys are uniform draws, which the formulas are about.
+    /// Returns `true` if the keys are uniform draws, the case that the formulas cover.
     #[must_use]
     pub fn is_uniform(&self) -> bool {
         self.distribution == Distribution::Uniform
     }
 
-    /// Whether the keys came from outside.
+    /// Returns `true` if the keys were [recorded](Self::recorded).
     #[must_use]
     pub const fn is_recorded(&self) -> bool {
         matches!(self.distribution, Distribution::Recorded(_))
     }
 
-    /// The distinct records to expect of uniform draws, U (1 - e^(-N/U)); of others the most there can be.
+    /// The expected number of distinct records of uniform draws, U (1 - e^(-N/U)); an upper bound
+    /// for other distributions.
     #[must_use]
     pub fn expected_distinct(&self) -> f64 {
         let universe = self.universe as f64;
@@ -171,7 +177,7 @@ impl Stream {
         }
     }
 
-    /// The draws, the same for equal seeds.
+    /// The draws of the stream. Equal seeds give equal draws.
     #[must_use]
     pub fn draws(&self, seed: u64) -> Draws {
         Draws::new(self.records, self.universe, self.distribution.clone(), seed)
@@ -180,7 +186,7 @@ impl Stream {
 
 fn above_zero(field: &'static str, count: u64) -> Result<u64, SpecError> {
     if count == 0 {
-        return Err(SpecError::new(field, "0", "1 or more"));
+        return Err(SpecError::new(field, "0", "at least 1"));
     }
     Ok(count)
 }
@@ -195,31 +201,32 @@ impl FromStr for Stream {
             let text = options.take(field);
             text.map(|text| parse_count(field, &text)).transpose()
         };
-        let missing = |field, example| SpecError::new(field, "nothing", example);
+        let missing = |field, example| SpecError::missing(field, example);
         let records = count("records")?;
         let universe = count("universe")?;
         let records = |example| records.ok_or_else(|| missing("records", example));
         let stream = match name {
             "uniform" => {
-                let records = records("a number, as in uniform:records=10M,distinct=0.6")?;
+                let records = records("a count, as in uniform:records=10M,distinct=0.6")?;
                 let distinct: Option<f64> = options.number("distinct", "a number")?;
                 match (distinct, universe) {
                     (Some(share), None) => Self::with_distinct_share(records, share)?,
                     (None, Some(universe)) => Self::uniform(records, universe)?,
                     (share, _) => {
-                        let asked = share.map_or("nothing".into(), |share| share.to_string());
-                        let allowed = "either distinct or universe";
+                        let asked = share.map_or(String::new(), |share| share.to_string());
+                        let allowed = "either distinct or universe, not both";
                         return Err(SpecError::new("distinct", asked, allowed));
                     }
                 }
             }
             "zipf" => {
-                let records = records("a number, as in zipf:records=10M,universe=1M")?;
-                let universe = universe
-                    .ok_or_else(|| missing("universe", "a number, as in zipf:universe=1M"))?;
+                let records = records("a count, as in zipf:records=10M,universe=1M")?;
+                let universe = universe.ok_or_else(|| {
+                    missing("universe", "a count, as in zipf:records=10M,universe=1M")
+                })?;
                 Self::zipf(records, universe, options.decimal("exponent", 1.0)?)?
             }
-            _ => return Err(SpecError::new("stream", name, "uniform, zipf")),
+            _ => return Err(SpecError::new("stream", name, "uniform or zipf")),
         };
         options.finish()?;
         Ok(stream)
@@ -260,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn the_share_of_distinct_records_is_as_asked() {
+    fn the_share_of_distinct_records_is_the_requested_one() {
         for share in [0.05, 0.15, 0.6, 0.9, 0.99] {
             let stream = Stream::with_distinct_share(400_000, share).unwrap();
             let keys: HashSet<u64> = all(&stream, 5).into_iter().collect();
@@ -272,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn recorded_keys_come_back_in_order() {
+    fn recorded_keys_are_drawn_in_order() {
         let stream = Stream::recorded([5, 5, 2, 9, 2].map(KeyHash)).unwrap();
         assert_eq!(all(&stream, 1), [0, 0, 1, 2, 1]);
         assert_eq!((stream.records(), stream.universe()), (5, 3));
@@ -293,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_survive_their_text() {
+    fn formatted_streams_parse_to_the_same_stream() {
         for text in [
             "uniform:records=10M,universe=12345",
             "zipf:records=3k,universe=1M,exponent=1.25",
@@ -304,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_streams_name_the_field() {
+    fn errors_name_the_field() {
         for (text, field) in [
             ("", "stream"),
             ("normal:records=1", "stream"),

@@ -1,4 +1,4 @@
-//! The keys of a stream, handed out in batches.
+//! The generator of the keys of a stream, in batches.
 
 use rand_distr::{Distribution as _, Zipf};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -27,13 +27,16 @@ impl Draws {
         }
     }
 
-    /// Fills the batch; gives how many draws were left for it, at most all of it.
+    /// Fills the start of `batch` with the next keys and returns their number: the length of the
+    /// batch, or less at the end of the stream.
     pub fn fill(&mut self, batch: &mut [u64]) -> usize {
         let len = (self.records - self.drawn).min(batch.len() as u64) as usize;
         let batch = &mut batch[..len];
         match &self.distribution {
             Distribution::Uniform => {
                 for key in batch {
+                    // The high half of the product maps 64 random bits to the universe without a
+                    // division; the bias is at most universe / 2^64.
                     let product = u128::from(self.generator.next_u64()) * u128::from(self.universe);
                     *key = (product >> 64) as u64;
                 }

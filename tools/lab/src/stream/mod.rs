@@ -1,4 +1,4 @@
-//! Streams of keys: where they come from, how they are named in text, and their draws.
+//! Streams of keys: their definition, their text form and their draws.
 
 mod count;
 mod definition;

@@ -1,43 +1,50 @@
-//! The ageing policies of bit filters: which bits are cleared, and whether the key is inserted.
+//! The ageing policies of bit filters: which bits an arrival clears, and whether it is inserted.
 
 use super::BitTable;
 use crate::filters::scattered::random::SeededRng;
 use crate::hash::KeyHash;
 
-/// How a bit filter makes room. All but Bloom are of paper 000; s is the size of one of the k filters.
+/// How a bit filter makes room. All but Bloom are from paper 000; s is the number of bits of one of
+/// the k filters.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Ageing {
-    /// Bloom (1970): a fresh key is inserted, nothing is ever cleared. FNR 0, FPR to 1.
+    /// Bloom (1970): a fresh key is inserted, no bit is ever cleared. The FNR is 0, the FPR tends
+    /// to 1.
     Never,
-    /// RSBF (section 3): the chance of insertion falls as the stream grows.
+    /// RSBF (section 3): the probability of insertion falls as the stream grows.
     Reservoir(Reservoir),
-    /// BSBF (section 4, algorithm 2): a fresh key clears one random bit in each filter, set or not.
+    /// BSBF (section 4, algorithm 2): a fresh key clears one random bit of each filter, set or not.
     EachFilter,
     /// BSBFSD (section 4.2): a fresh key clears one random bit of one random filter.
     OneFilter,
-    /// RLBSBF (section 5): a fresh key picks a random bit in each filter and clears it with probability load/s.
+    /// RLBSBF (section 5): a fresh key picks one random bit of each filter and clears it with a
+    /// probability equal to the fill of that filter (the paper's load/s).
     ByFill,
 }
 
-/// The two processes that go by the name RSBF. i is the number of arrivals so far, this one included.
+/// The two processes called RSBF. i is the number of arrivals so far, including this one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Reservoir {
-    /// Algorithm 1: the first s arrivals are inserted and clear nothing; then a fresh key is inserted with probability s/i and clears a random
-    /// bit of each filter; once s/i is at most `threshold` (the paper's p*, 0.03 in its runs) every fresh key is inserted, and where its bit was
-    /// zero a random set bit of that filter is cleared.
+    /// Algorithm 1, in three phases. The first s arrivals are inserted and clear nothing. Then a
+    /// fresh key is inserted with probability s/i and clears a random bit of each filter. Once s/i
+    /// is at most `threshold` (the paper's p*, 0.03 in its runs), every fresh key is inserted, and
+    /// clears a random set bit of each filter in which its own bit was zero.
     Described {
-        /// p*: 0 never leaves the second phase.
+        /// p*, 0 to 1. With 0 the second phase never ends.
         threshold: f64,
     },
-    /// The process behind the printed tables: every arrival, duplicates too, is inserted with probability min(1, s/i) and clears a random bit of
-    /// each filter, from the first on.
+    /// The process behind the printed tables: every arrival, duplicates included, is inserted with
+    /// probability min(1, s/i) and clears a random bit of each filter, from the first arrival on.
     Tabled,
 }
 
 impl Ageing {
-    /// Clears what the policy clears for this arrival and says whether its bits are to be set.
+    /// Clears the bits that the policy picks for this arrival; returns whether to insert the key.
+    ///
+    /// `arrivals` includes this one. A draw is made only where the policy has one, so that a model
+    /// with the same generator draws the same numbers.
     #[inline(always)]
     pub(super) fn make_room(
         self,
@@ -113,10 +120,11 @@ fn clear_one_of_each(table: &mut BitTable, rng: &mut SeededRng) {
     }
 }
 
-/// Clears a set bit of the filter, each with the same probability; none if there is none.
+/// Clears a set bit of the filter, each with the same probability; no bit if none is set.
 ///
-/// The load of an RSBF is that of its first phases, and next to nothing if they saw few keys: to rng bits until a set one is found takes 1/load draws.
-/// Where counting through the words is less work, a rank is drawn instead.
+/// An RSBF keeps the fill of its first phases, which is close to 0 if they saw few keys. Drawing
+/// bits until one is set takes 1/fill draws. Where counting through the words is less work, the
+/// rank of a set bit is drawn instead.
 fn clear_a_set_bit(table: &mut BitTable, filter: usize, rng: &mut SeededRng) {
     let (size, ones) = (table.size(), table.ones(filter));
     if ones == 0 {
@@ -135,10 +143,10 @@ fn clear_a_set_bit(table: &mut BitTable, filter: usize, rng: &mut SeededRng) {
     table.clear(filter, bit);
 }
 
-/// Draws that are always fewer than it is worth to count for.
+/// Up to this mean number of draws, drawing is never worse than counting.
 const MOST_DRAWS: u64 = 64;
 
-/// The bits that are counted through in the time of one rng, about.
+/// The approximate number of bits that are counted through in the time of one draw.
 const BITS_A_DRAW: u64 = 1024;
 
 #[cfg(test)]
@@ -146,8 +154,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_set_bit_is_cleared_as_often_at_any_load() {
-        // Of 2^16 bits: drawn, on both sides of the border, and ranked.
+    fn every_set_bit_is_cleared_as_often_at_any_fill() {
+        // Of 2^16 bits: by drawing, on both sides of the border, and by rank.
         for ones in [1040_u64, 1000, 63, 30, 3, 1] {
             let mut table = BitTable::new(3, 3 << 13).expect("small");
             let set: Vec<u64> = (0..ones).map(|index| index * index * 61 % 65_521).collect();
@@ -167,7 +175,7 @@ mod tests {
                 table.set(1, *gone);
                 *cleared.entry(*gone).or_insert(0_u64) += 1;
             }
-            // Pearson's statistic, five deviations.
+            // Pearson's statistic is within five deviations of its mean.
             let statistic: f64 = (set.iter().collect::<std::collections::BTreeSet<_>>().iter())
                 .map(|bit| (*cleared.get(bit).unwrap_or(&0) as f64 - 100.0).powi(2) / 100.0)
                 .sum();
@@ -179,23 +187,22 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_of_few_ones_takes_fresh_keys_in_bounded_time_and_keeps_its_load() {
+    fn a_filter_of_few_ones_takes_fresh_keys_in_bounded_time_and_keeps_its_fill() {
         use crate::filters::scattered::bits::BitsSpec;
-        use crate::filters::scattered::key_by_key::KeyByKey;
         let ageing = Ageing::Reservoir(Reservoir::Described { threshold: 1.0 });
         let mut filter = BitsSpec { hashes: 2, ageing }
             .build(1 << 20, 7)
             .expect("small");
-        // The first phase sees ten keys: ten ones or so in each filter of 2^22 bits.
+        // The first phase sees ten keys: about ten ones in each filter of 2^22 bits.
         for arrival in 0..1 << 22 {
             filter.observe_key(KeyHash(KeyHash(arrival % 10).remix(1)));
         }
-        let load = filter.fill();
-        // To find those ones by drawing would take 400,000 draws for each filter and key.
+        let fill = filter.fill();
+        // Finding those ones by drawing would take 400,000 draws for each filter and key.
         for key in 0..500_u64 {
             filter.observe_key(KeyHash(KeyHash(key).remix(2)));
         }
-        assert_eq!(filter.fill(), load);
-        assert!((0.0..4e-6).contains(&load), "{load}");
+        assert_eq!(filter.fill(), fill);
+        assert!((0.0..4e-6).contains(&fill), "{fill}");
     }
 }

@@ -2,28 +2,37 @@
 
 use super::{Ageing, BitTable, Reservoir};
 use crate::error::{BuildError, SpecError};
-use crate::filters::scattered::key_by_key::KeyByKey;
+use crate::filters::filter::{observe_each, tally_of_cells};
+use crate::filters::kind::KindSpec;
 use crate::filters::scattered::random::SeededRng;
+use crate::filters::{Filter, Form, Workload};
 use crate::hash::KeyHash;
+use crate::limits::HASHES;
+use crate::options::Options;
+use crate::report::Tally;
+use crate::theory::RateModel;
 
-/// What a bit filter is made of, its memory aside.
+/// The parameters of a bit filter, except its memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct BitsSpec {
-    /// k: the filters, and the bits of a key (1 to 64).
+    /// k: the number of filters and of a key's bits (1 to 64).
     pub hashes: u32,
-    /// How it makes room.
+    /// The bits that an arrival clears.
     pub ageing: Ageing,
 }
 
-/// k filters of s = M/k bits; a key is a duplicate if and only if its bit is set in all of them (paper 000, section 3; Bloom 1970).
+/// k filters of s = M/k bits; a key is a duplicate if and only if its bit is set in all of them
+/// (paper 000, section 3; Bloom 1970).
 ///
-/// Cache lines touched per key: up to k to test; a fresh key touches k more to clear (BSBFSD one more) and writes k.
+/// Cache lines touched per key: up to k to probe. A fresh key writes those k and touches k more to
+/// clear (BSBFSD one more, Bloom none).
 ///
 /// # Examples
 /// ```
 /// use echoless::{Filter, KeyHash, Verdict};
 /// use echoless::filters::scattered::bits::{Ageing, BitsSpec};
-/// let mut filter = BitsSpec { hashes: 2, ageing: Ageing::ByFill }.build(1 << 20, 7)?;
+/// let mut filter = BitsSpec::new(2, Ageing::ByFill).build(1 << 20, 7)?;
 /// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
 /// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Duplicate);
 /// # Ok::<(), echoless::BuildError>(())
@@ -37,15 +46,27 @@ pub struct BitFilters {
 }
 
 impl BitsSpec {
-    /// Builds the filter in `memory_bytes`, its random choices seeded by `seed`.
+    /// `hashes` filters that age like this.
+    #[must_use]
+    pub const fn new(hashes: u32, ageing: Ageing) -> Self {
+        Self { hashes, ageing }
+    }
+
+    /// Builds the filter in `memory_bytes`; `seed` seeds its random draws.
     ///
     /// # Errors
-    /// [`BuildError`] if k is not 1 to 64, the memory holds no bit for each filter, p* is not 0 to 1, or the machine refuses the memory.
+    /// [`BuildError`] if k is not 1 to 64, the memory holds no bit for each filter, p* is not 0 to
+    /// 1, or the machine refuses the memory.
     pub fn build(self, memory_bytes: u64, seed: u64) -> Result<BitFilters, BuildError> {
         if let Ageing::Reservoir(Reservoir::Described { threshold }) = self.ageing
             && !(0.0..=1.0).contains(&threshold)
         {
-            return Err(SpecError::new("pstar", threshold.to_string(), "0 to 1").into());
+            return Err(SpecError::new(
+                "pstar",
+                threshold.to_string(),
+                "a probability from 0 to 1",
+            )
+            .into());
         }
         Ok(BitFilters {
             table: BitTable::new(self.hashes, memory_bytes)?,
@@ -57,16 +78,17 @@ impl BitsSpec {
 }
 
 impl BitFilters {
-    /// The share of bits that are set.
+    /// The fraction of bits that are set.
     #[must_use]
     pub fn fill(&self) -> f64 {
-        self.table.fill()
+        self.table.cells().fill()
     }
 }
 
-impl KeyByKey for BitFilters {
+impl BitFilters {
+    /// Tests and records one key; true means duplicate.
     #[inline]
-    fn observe_key(&mut self, key: KeyHash) -> bool {
+    pub(super) fn observe_key(&mut self, key: KeyHash) -> bool {
         self.arrivals += 1;
         let seen = self.table.holds(key);
         let insert =
@@ -77,22 +99,117 @@ impl KeyByKey for BitFilters {
         }
         seen
     }
+}
 
-    fn holds(&self, key: KeyHash) -> bool {
+impl Filter for BitFilters {
+    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+        observe_each(keys, duplicates, |key| self.observe_key(key));
+    }
+
+    fn contains(&self, key: KeyHash) -> bool {
         self.table.holds(key)
     }
 
-    fn forget(&mut self) {
-        self.table.forget();
+    fn clear(&mut self) {
+        self.table.clear_all();
         self.arrivals = 0;
         self.rng.restart();
     }
 
-    fn state_bytes(&self) -> u64 {
+    fn memory_bytes(&self) -> u64 {
         self.table.bytes()
     }
 
-    fn taken(&self) -> f64 {
-        self.fill()
+    fn tally(&self) -> Tally {
+        tally_of_cells(self.memory_bytes(), self.table.cells())
+    }
+}
+
+/// The processes that go by the name RSBF, and whether they are the tabled one.
+const PROCESSES: [(&str, bool); 2] = [("described", false), ("tabled", true)];
+
+impl KindSpec for BitsSpec {
+    const NAMES: &'static [&'static str] = &["bloom", "rsbf", "bsbf", "bsbfsd", "rlbsbf"];
+
+    fn parse(name: &str, _form: Form, options: &mut Options) -> Result<Self, SpecError> {
+        let (hashes, ageing) = match name {
+            "rsbf" => (2, Ageing::Reservoir(parse_reservoir(options)?)),
+            "bsbf" => (2, Ageing::EachFilter),
+            "bsbfsd" => (2, Ageing::OneFilter),
+            "rlbsbf" => (2, Ageing::ByFill),
+            _ => (4, Ageing::Never),
+        };
+        Ok(Self::new(options.integer("k", hashes, HASHES)?, ageing))
+    }
+
+    fn name(&self) -> &'static str {
+        match self.ageing {
+            Ageing::Never => "bloom",
+            Ageing::Reservoir(_) => "rsbf",
+            Ageing::EachFilter => "bsbf",
+            Ageing::OneFilter => "bsbfsd",
+            Ageing::ByFill => "rlbsbf",
+        }
+    }
+
+    fn options(&self) -> Vec<(&'static str, String)> {
+        let mut options = vec![("k", self.hashes.to_string())];
+        match self.ageing {
+            Ageing::Reservoir(Reservoir::Tabled) => options.push(("as", "tabled".into())),
+            Ageing::Reservoir(Reservoir::Described { threshold }) => {
+                options.push(("as", "described".into()));
+                options.push(("pstar", threshold.to_string()));
+            }
+            Ageing::Never | Ageing::EachFilter | Ageing::OneFilter | Ageing::ByFill => {}
+        }
+        options
+    }
+
+    fn build_scattered(&self, memory_bytes: u64, seed: u64) -> Result<Box<dyn Filter>, BuildError> {
+        Ok(Box::new(self.build(memory_bytes, seed)?))
+    }
+
+    fn cache_lines(&self, _memory_bytes: u64) -> f64 {
+        f64::from(match self.ageing {
+            Ageing::Never => self.hashes,
+            Ageing::OneFilter => self.hashes + 1,
+            Ageing::EachFilter | Ageing::ByFill | Ageing::Reservoir(_) => 2 * self.hashes,
+        })
+    }
+
+    fn rate_model(&self, form: Form, memory_bytes: u64) -> Option<RateModel> {
+        let (hashes, bits) = (self.hashes, memory_bytes * 8);
+        match (self.ageing, form) {
+            (Ageing::Never, Form::Scattered) => Some(RateModel::Bloom { hashes, bits }),
+            (Ageing::Never, Form::Line) => Some(RateModel::LineBloom { hashes, bits }),
+            _ => None,
+        }
+    }
+
+    fn fpr_limit(&self, _form: Form, _memory_bytes: u64) -> Option<f64> {
+        None
+    }
+
+    fn scaled(self, _scale: f64) -> Self {
+        self
+    }
+
+    fn grid(_workload: &Workload) -> Vec<String> {
+        let bloom = (1..=12).chain([14, 16, 20, 24]);
+        let mut texts: Vec<String> = bloom.map(|k| format!("bloom:k={k}")).collect();
+        for k in 1..=4 {
+            texts.extend(["bsbf", "bsbfsd", "rlbsbf"].map(|name| format!("{name}:k={k}")));
+            texts.extend(["described", "tabled"].map(|process| format!("rsbf:k={k},as={process}")));
+        }
+        texts
+    }
+}
+
+fn parse_reservoir(options: &mut Options) -> Result<Reservoir, SpecError> {
+    if options.choice("as", &PROCESSES)? {
+        Ok(Reservoir::Tabled)
+    } else {
+        let threshold = options.decimal("pstar", 0.03)?;
+        Ok(Reservoir::Described { threshold })
     }
 }

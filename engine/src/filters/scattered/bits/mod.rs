@@ -1,4 +1,5 @@
-//! Bit filters: k filters of M/k bits, one bit of each for a key, and a policy that decides which bits are cleared to make room.
+//! Bit filters (paper 000; Bloom 1970): k filters of M/k bits, one bit of each for a key, and an
+//! ageing policy that picks the bits to clear.
 
 mod ageing;
 mod filter;

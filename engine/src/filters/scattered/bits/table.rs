@@ -1,11 +1,13 @@
-//! The bits themselves: k filters of s bits each, and how many ones each holds.
+//! The bits of a bit filter: k filters of s bits each, and the number of ones of each.
 
 use crate::error::BuildError;
-use crate::filters::scattered::checks::{MOST_HASHES, at_least_bits, within};
 use crate::filters::scattered::storage::zeroed;
 use crate::hash::KeyHash;
+use crate::limits::{MOST_HASHES, at_least_bits, within};
+use crate::report::Cells;
 
-/// k filters of s = floor(M/k) bits; filter `i` takes its position from stream `i` of the key hash.
+/// k filters of s = floor(M/k) bits. The position in filter `i` comes from stream `i` of the key
+/// hash ([`KeyHash::remix`]).
 ///
 /// ```text
 /// | filter 0: s bits | filter 1: s bits | ... | filter k-1: s bits |
@@ -14,7 +16,7 @@ use crate::hash::KeyHash;
 pub(crate) struct BitTable {
     words: Vec<u64>,
     size: u64,
-    /// The ones of each filter.
+    /// The number of ones of each filter, kept up to date by every change.
     ones: Vec<u64>,
 }
 
@@ -29,28 +31,27 @@ impl BitTable {
         })
     }
 
-    /// The number of filters, k.
+    /// k: the number of filters.
     #[inline(always)]
     pub(crate) fn filters(&self) -> usize {
         self.ones.len()
     }
 
-    /// The bits of one filter, s.
+    /// s: the number of bits of one filter.
     #[inline(always)]
     pub(crate) const fn size(&self) -> u64 {
         self.size
     }
 
-    /// The ones of one filter.
+    /// The number of ones of one filter.
     #[inline(always)]
     pub(crate) fn ones(&self, filter: usize) -> u64 {
         self.ones[filter]
     }
 
-    /// The share of ones over all filters.
-    pub(crate) fn fill(&self) -> f64 {
-        let ones: u64 = self.ones.iter().sum();
-        ones as f64 / (self.size as f64 * self.filters() as f64)
+    /// The ones and the bits of all filters.
+    pub(crate) fn cells(&self) -> Cells {
+        Cells::new(self.ones.iter().sum(), self.size * self.filters() as u64)
     }
 
     #[inline(always)]
@@ -85,7 +86,11 @@ impl BitTable {
         self.words[word] &= !(1 << shift);
     }
 
-    /// The position of set bit number `rank` of a filter that has more ones than that.
+    /// The position of the set bit with `rank` set bits before it; `rank` is below the number of
+    /// ones.
+    ///
+    /// The first and the last word are shared with the neighbouring filters, so their bits are
+    /// masked.
     pub(crate) fn set_bit(&self, filter: usize, rank: u64) -> u64 {
         debug_assert!(rank < self.ones(filter));
         let ((first, low), (last, high)) =
@@ -130,7 +135,7 @@ impl BitTable {
         }
     }
 
-    pub(crate) fn forget(&mut self) {
+    pub(crate) fn clear_all(&mut self) {
         self.words.fill(0);
         self.ones.fill(0);
     }
@@ -145,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ones_are_counted_as_they_change() {
+    fn the_counts_of_ones_follow_every_change() {
         let mut table = BitTable::new(3, 100).expect("valid");
         assert_eq!((table.filters(), table.size()), (3, 266));
         for key in 0..500_u64 {
@@ -164,7 +169,7 @@ mod tests {
             .iter()
             .map(|word| u64::from(word.count_ones()))
             .sum();
-        assert!((table.fill() - all as f64 / 798.0).abs() < 1e-12);
+        assert!((table.cells().fill() - all as f64 / 798.0).abs() < 1e-12);
     }
 
     #[test]

@@ -1,28 +1,34 @@
-//! LRU buffering, and its variant that guesses on a miss.
+//! LRU buffering, and the variant that guesses on a miss.
 
 use super::lru::LruSet;
 use crate::error::{BuildError, SpecError};
-use crate::filters::scattered::checks::bits_of;
-use crate::filters::scattered::key_by_key::KeyByKey;
+use crate::filters::filter::{observe_each, tally_of_cells};
+use crate::filters::kind::KindSpec;
 use crate::filters::scattered::random::SeededRng;
+use crate::filters::{Filter, Form, Workload};
 use crate::hash::KeyHash;
+use crate::limits::bits_of;
+use crate::options::{Options, name_of};
+use crate::report::Tally;
+use crate::theory::RateModel;
 
-/// What an entry of the buffer is charged.
+/// The number of bytes that an entry of the buffer is charged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Accounting {
-    /// All that it takes: 24 bytes (hash, two links, two index slots).
+    /// Its true size: 24 bytes (hash, two links, two index slots).
     Full,
-    /// The 8 bytes of its hash alone, as paper 004 counts on its crawl (section 5.2). The true size, from
-    /// [`memory_bytes`](crate::Filter::memory_bytes), is three times the memory asked for.
+    /// The 8 bytes of its hash, as paper 004 counts on its crawl (section 5.2). The true size, from
+    /// [`memory_bytes`](crate::Filter::memory_bytes), is three times the memory of the
+    /// specification.
     HashOnly,
-    /// 4 bytes, as paper 004 counts on its synthetic keys of 32 bits. The entry holds a 64-bit hash all the same, and the true size is six times the
-    /// memory asked for.
+    /// 4 bytes, as paper 004 counts on its synthetic 32-bit keys. The entry still holds a 64-bit
+    /// hash, and the true size is six times the memory of the specification.
     ShortHash,
 }
 
 impl Accounting {
-    /// The bytes that an entry is charged.
+    /// The number of bytes that an entry is charged.
     const fn entry_bytes(self) -> u64 {
         match self {
             Self::Full => LruSet::ENTRY_BYTES,
@@ -32,25 +38,30 @@ impl Accounting {
     }
 }
 
-/// What an exact buffer is made of, its memory aside.
+/// The parameters of an exact buffer, except its memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct BufferSpec {
-    /// What an entry is charged.
+    /// The number of bytes that an entry is charged.
     pub accounting: Accounting,
-    /// q: the probability that a miss is answered "duplicate" (0 to below 1): 0 is plain buffering.
+    /// q: the probability that a miss is answered "duplicate" (0 to below 1); 0 is plain LRU
+    /// buffering.
     pub guess: f64,
 }
 
-/// A buffer of the most recently used key hashes (paper 004, section 5.2): LRU buffering has FPR 0; `FPBuffering` answers a miss with "duplicate" with
-/// probability q, so that its FPR is q and its FNR (1 - q) times that of LRU.
+/// A buffer of the most recently used key hashes (paper 004, section 5.2).
 ///
-/// Cache lines touched per key: about two of the index, the entry and the links of three entries, six to eight in all.
+/// LRU buffering has an FPR of 0. `FPBuffering` answers a miss with "duplicate" with probability q,
+/// so its FPR is q and its FNR is (1 - q) times that of LRU buffering.
+///
+/// Cache lines touched per key: about two of the index, the entry and the links of three entries,
+/// six to eight in total.
 ///
 /// # Examples
 /// ```
 /// use echoless::{Filter, KeyHash, Verdict};
-/// use echoless::filters::scattered::buffers::{Accounting, BufferSpec};
-/// let mut filter = BufferSpec { accounting: Accounting::Full, guess: 0.0 }.build(48, 0)?;
+/// use echoless::spec::{Accounting, BufferSpec};
+/// let mut filter = BufferSpec::new(Accounting::Full).build(48, 0)?;
 /// assert_eq!(filter.capacity(), 2);
 /// for key in [1, 2, 3] {
 ///     assert_eq!(filter.observe_one(KeyHash(key)), Verdict::Fresh);
@@ -68,13 +79,30 @@ pub struct LruFilter {
 }
 
 impl BufferSpec {
-    /// Builds the buffer in `memory_bytes` by its accounting, its guesses seeded by `seed`.
+    /// An exact buffer whose entries are charged like this.
+    #[must_use]
+    pub const fn new(accounting: Accounting) -> Self {
+        Self {
+            accounting,
+            guess: 0.0,
+        }
+    }
+
+    /// q: the probability that a miss is answered "duplicate".
+    #[must_use]
+    pub const fn guess(mut self, probability: f64) -> Self {
+        self.guess = probability;
+        self
+    }
+
+    /// Builds the buffer in `memory_bytes` by its accounting; `seed` seeds its guesses.
     ///
     /// # Errors
-    /// [`BuildError`] if q is not 0 to below 1, the memory holds no entry or 2^32 - 1 and more, or the machine refuses it.
+    /// [`BuildError`] if q is not 0 to below 1, the memory holds no entry or more than 2^32 - 1 of
+    /// them, or the machine refuses the memory.
     pub fn build(self, memory_bytes: u64, seed: u64) -> Result<LruFilter, BuildError> {
         if !(0.0..1.0).contains(&self.guess) {
-            let allowed = "0 or more, less than 1";
+            let allowed = "a number from 0 to 1 (1 excluded)";
             return Err(SpecError::new("q", self.guess.to_string(), allowed).into());
         }
         bits_of(memory_bytes)?;
@@ -101,33 +129,95 @@ impl BufferSpec {
 }
 
 impl LruFilter {
-    /// How many key hashes the buffer holds.
+    /// The number of key hashes that fit in the buffer.
     #[must_use]
     pub const fn capacity(&self) -> u64 {
         self.capacity
     }
 }
 
-impl KeyByKey for LruFilter {
+impl LruFilter {
+    /// Tests and records one key; true means duplicate.
     fn observe_key(&mut self, key: KeyHash) -> bool {
         self.set.touch(key.0) || self.guess > 0.0 && self.rng.chance(self.guess)
     }
+}
 
-    fn holds(&self, key: KeyHash) -> bool {
-        // The guess is the one that observing the key now would rng.
+impl Filter for LruFilter {
+    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+        observe_each(keys, duplicates, |key| self.observe_key(key));
+    }
+
+    fn contains(&self, key: KeyHash) -> bool {
+        // The same guess as observing the key now would draw: the generator is cloned.
         self.set.contains(key.0) || self.guess > 0.0 && self.rng.clone().chance(self.guess)
     }
 
-    fn forget(&mut self) {
+    fn clear(&mut self) {
         self.set.clear();
         self.rng.restart();
     }
 
-    fn state_bytes(&self) -> u64 {
+    fn memory_bytes(&self) -> u64 {
         self.set.bytes()
     }
 
-    fn taken(&self) -> f64 {
-        self.set.taken()
+    fn tally(&self) -> Tally {
+        tally_of_cells(self.memory_bytes(), self.set.occupied())
+    }
+}
+
+const ACCOUNTINGS: [(&str, Accounting); 3] = [
+    ("full", Accounting::Full),
+    ("hash", Accounting::HashOnly),
+    ("hash32", Accounting::ShortHash),
+];
+
+impl KindSpec for BufferSpec {
+    const NAMES: &'static [&'static str] = &["lru", "fpbuffer"];
+
+    fn parse(name: &str, _form: Form, options: &mut Options) -> Result<Self, SpecError> {
+        let buffer = Self::new(options.choice("charge", &ACCOUNTINGS)?);
+        Ok(match name {
+            "fpbuffer" => buffer.guess(options.decimal("q", 0.1)?),
+            _ => buffer,
+        })
+    }
+
+    fn name(&self) -> &'static str {
+        if self.guess == 0.0 { "lru" } else { "fpbuffer" }
+    }
+
+    fn options(&self) -> Vec<(&'static str, String)> {
+        let mut options = vec![("charge", name_of(&ACCOUNTINGS, &self.accounting))];
+        if self.guess != 0.0 {
+            options.push(("q", self.guess.to_string()));
+        }
+        options
+    }
+
+    fn build_scattered(&self, memory_bytes: u64, seed: u64) -> Result<Box<dyn Filter>, BuildError> {
+        Ok(Box::new(self.build(memory_bytes, seed)?))
+    }
+
+    fn cache_lines(&self, _memory_bytes: u64) -> f64 {
+        8.0
+    }
+
+    fn rate_model(&self, _form: Form, _memory_bytes: u64) -> Option<RateModel> {
+        None
+    }
+
+    fn fpr_limit(&self, _form: Form, _memory_bytes: u64) -> Option<f64> {
+        Some(self.guess)
+    }
+
+    fn scaled(self, _scale: f64) -> Self {
+        self
+    }
+
+    fn grid(_workload: &Workload) -> Vec<String> {
+        let guesses = [0.1, 0.2, 0.4].map(|q| format!("fpbuffer:q={q}"));
+        std::iter::once("lru".into()).chain(guesses).collect()
     }
 }

@@ -1,8 +1,16 @@
 //! A least-recently-used set of key hashes: an open-addressing index over a linked list in arrays.
+//!
+//! ```text
+//! index   | . | 3 | . | 0 | 1 | . | . | 2 |      entry numbers, by hash, linear probing
+//! keys    | k0 | k1 | k2 | k3 |                  one hash for each entry
+//! newer   older                                  links between entries, by number
+//! newest -> 1 -> 3 -> 0 -> 2 <- oldest           along `older`; back along `newer`
+//! ```
 
 use crate::error::MemoryError;
 use crate::filters::scattered::storage::zeroed;
 use crate::hash::KeyHash;
+use crate::report::Cells;
 
 /// No entry. Indices are 32 bits wide, so a buffer holds fewer than 2^32 entries.
 const NONE: u32 = u32::MAX;
@@ -10,12 +18,13 @@ const NONE: u32 = u32::MAX;
 /// A set of at most `capacity` key hashes that forgets the least recently used.
 #[derive(Debug, Clone)]
 pub(super) struct LruSet {
-    /// Entries by hash, with linear probing; at most half of the slots are taken.
+    /// Entries by hash, with linear probing. At most half of the slots are occupied, so that probes
+    /// are short and always end.
     index: Vec<u32>,
     keys: Vec<u64>,
-    /// Towards the more recently used.
+    /// For each entry, the next more recently used one.
     newer: Vec<u32>,
-    /// Towards the less recently used.
+    /// For each entry, the next less recently used one.
     older: Vec<u32>,
     newest: u32,
     oldest: u32,
@@ -23,10 +32,10 @@ pub(super) struct LruSet {
 }
 
 impl LruSet {
-    /// The bytes of one entry: its hash, two links and two index slots.
+    /// The number of bytes of one entry: its hash, two links and two index slots.
     pub(super) const ENTRY_BYTES: u64 = 8 + 2 * 4 + 2 * 4;
 
-    /// The most entries that 32-bit links reach.
+    /// The largest number of entries that 32-bit links can address.
     pub(super) const MOST_ENTRIES: u64 = NONE as u64;
 
     pub(super) fn new(capacity: u64) -> Result<Self, MemoryError> {
@@ -56,7 +65,7 @@ impl LruSet {
         }
     }
 
-    /// The index slot that holds the key, or the empty one where it would go.
+    /// The index slot of the key, or the empty slot where it would be inserted.
     fn slot_of(&self, key: u64) -> usize {
         let mut slot = self.home(key);
         while self.index[slot] != NONE && self.keys[self.index[slot] as usize] != key {
@@ -69,7 +78,8 @@ impl LruSet {
         self.index[self.slot_of(key)] != NONE
     }
 
-    /// Makes the key the most recently used; returns whether it was there.
+    /// Makes the key the most recently used one, evicting the oldest from a full set if it is new.
+    /// Returns whether the set held it.
     pub(super) fn touch(&mut self, key: u64) -> bool {
         let entry = self.index[self.slot_of(key)];
         if entry != NONE {
@@ -115,7 +125,7 @@ impl LruSet {
         self.newest = entry;
     }
 
-    /// Frees the key's slot and closes the gap, so that probing never meets a hole.
+    /// Frees the key's slot and closes the gap, so that no probe stops at a hole before its key.
     fn remove_from_index(&mut self, key: u64) {
         let len = self.index.len();
         let mut hole = self.slot_of(key);
@@ -123,7 +133,8 @@ impl LruSet {
         let mut slot = self.next_slot(hole);
         while self.index[slot] != NONE {
             let home = self.home(self.keys[self.index[slot] as usize]);
-            // Distances around the ring: an entry may move back to the hole if its home is not past the hole.
+            // Distances around the ring: an entry may move back to the hole if its home is not past
+            // the hole.
             if (slot + len - home) % len >= (slot + len - hole) % len {
                 self.index.swap(hole, slot);
                 hole = slot;
@@ -143,9 +154,9 @@ impl LruSet {
         self.keys.len() as u64 * Self::ENTRY_BYTES
     }
 
-    /// The share of entries that hold a key.
-    pub(super) fn taken(&self) -> f64 {
-        f64::from(self.len) / self.keys.len() as f64
+    /// How many entries hold a key.
+    pub(super) fn occupied(&self) -> Cells {
+        Cells::new(self.len.into(), self.keys.len() as u64)
     }
 }
 
@@ -157,14 +168,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_behaves_like_a_list_that_is_searched(
+        fn it_agrees_with_a_searched_list(
             capacity in 1_u64..20,
             touches in prop::collection::vec(0_u64..40, 0..500),
         ) {
             let mut set = LruSet::new(capacity).expect("small");
             let mut model: Vec<u64> = Vec::new();
             for touch in touches {
-                // Most keys share few homes, so that probing and gap closing happen.
+                // The keys share few homes, so that probing and gap closing happen.
                 let key = (touch % 3) << 62 | touch;
                 let place = model.iter().position(|held| *held == key);
                 prop_assert_eq!(set.contains(key), place.is_some());

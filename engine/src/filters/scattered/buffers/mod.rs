@@ -1,4 +1,5 @@
-//! Exact buffers of whole key hashes: the baselines that approximate filters are compared with at equal memory.
+//! Exact buffers of whole key hashes (paper 004, section 5.2): the baselines for approximate
+//! filters of equal memory.
 
 mod filter;
 mod lru;

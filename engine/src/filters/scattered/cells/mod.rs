@@ -1,4 +1,5 @@
-//! Counters packed into few bits: stable Bloom filters, their fingerprinted form, and block-decaying timestamps.
+//! Cells of a few bits: stable Bloom filters (paper 004), their fingerprinted form (paper 003), and
+//! block-decaying timestamps (paper 002, section 6.1).
 
 mod decaying;
 mod fingerprint_stable;

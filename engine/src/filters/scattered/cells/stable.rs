@@ -1,24 +1,31 @@
-//! The stable Bloom filter: counters that random decrements lower as fast as keys raise them.
+//! The stable Bloom filter (paper 004): counters that random decrements lower as fast as keys raise
+//! them.
 
 use crate::error::{BuildError, SpecError};
-use crate::filters::scattered::checks::{MOST_HASHES, at_least_bits, open_unit, within};
-use crate::filters::scattered::key_by_key::KeyByKey;
+use crate::filters::filter::{observe_each, tally_of_cells};
+use crate::filters::kind::KindSpec;
 use crate::filters::scattered::random::SeededRng;
 use crate::filters::scattered::storage::PackedCells;
+use crate::filters::{Filter, Form, Workload};
 use crate::hash::KeyHash;
+use crate::limits::HASHES;
+use crate::limits::{MOST_HASHES, at_least_bits, open_unit, within};
+use crate::options::{Options, name_of};
+use crate::report::Tally;
+use crate::theory::RateModel;
 use crate::theory::stable::{decrements_for, stable_point_fpr};
 
 /// Which arrivals lower and raise cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Update {
-    /// All of them: what the theorems assume and the printed tables show.
+    /// Every arrival: what the theorems assume and the printed tables show.
     Every,
-    /// Only those called fresh: the other reading of algorithm 1.
+    /// Only arrivals reported as fresh: the other reading of algorithm 1.
     Distinct,
 }
 
-/// How the P cells to lower are picked.
+/// Which P cells are lowered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Decrement {
@@ -28,18 +35,19 @@ pub enum Decrement {
     Independent,
 }
 
-/// How many cells are lowered for each arrival.
+/// The number of cells lowered for each arrival.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Lowering {
     /// P itself.
     Cells(u64),
-    /// As many as keep the FPR at or below this bound; rounded up, where the papers round down and break the bound.
+    /// The smallest P that keeps the FPR at or below this bound, so rounded up; the papers round
+    /// down, which exceeds the bound.
     FprAtMost(f64),
 }
 
 impl Lowering {
-    /// P for K cells a key, of so many that hold up to Max.
+    /// P for K = `hashes` cells a key in a filter of `cells` cells that hold up to Max.
     ///
     /// # Errors
     /// [`SpecError`] if P is not 1 to the number of cells, or no such P keeps the bound.
@@ -70,41 +78,37 @@ impl Lowering {
     }
 }
 
-/// What a stable Bloom filter is made of, its memory aside.
+/// The parameters of a stable Bloom filter, except its memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct StableSpec {
-    /// K: the cells of a key (1 to 64).
+    /// K: the number of a key's cells (1 to 64).
     pub hashes: u32,
-    /// d: the bits of a cell (1 to 16); a set cell holds Max = 2^d - 1.
+    /// d: the number of bits of a cell (1 to 16); a set cell holds Max = 2^d - 1.
     pub cell_bits: u32,
-    /// P, or the FPR that decides it.
+    /// P, or the FPR bound that it is derived from.
     pub lowering: Lowering,
     /// Which arrivals update.
     pub update: Update,
-    /// How the P cells are picked.
+    /// Which P cells are lowered.
     pub decrement: Decrement,
-    /// The share of the cells, from the first, that random picks reach (one cell at least, at most 1): 1 but for generators too short for the memory, such
-    /// as the 31-bit one behind the printed runs at 2^32 cells, whose reach is 0.5.
+    /// The fraction of the cells, from the first on, that random draws reach (at least one cell, at
+    /// most 1). It is 1 except to reproduce generators too short for the memory, such as the 31-bit
+    /// generator behind the printed runs at 2^32 cells, whose reach is 0.5.
     pub reach: f64,
 }
 
-/// SBF: a key is a duplicate if and only if its K cells are all nonzero; then P cells mark_lost 1 and the K cells are set to Max
-/// (paper 004, algorithm 1).
+/// SBF: a key is a duplicate if and only if its K cells are all nonzero. Then P cells are lowered
+/// by 1 and the K cells are set to Max (paper 004, algorithm 1).
 ///
-/// Cache lines touched per key: K to test and set, and one for consecutive decrements (now and then two) or P for independent ones.
+/// Cache lines touched per key: K to probe and set. Consecutive decrements touch one more
+/// (sometimes two), independent ones P more.
 ///
 /// # Examples
 /// ```
 /// use echoless::{Filter, KeyHash, Verdict};
-/// use echoless::filters::scattered::cells::{Decrement, Lowering, StableSpec, Update};
-/// let spec = StableSpec {
-///     hashes: 2,
-///     cell_bits: 1,
-///     lowering: Lowering::FprAtMost(0.1),
-///     update: Update::Every,
-///     decrement: Decrement::Consecutive,
-///     reach: 1.0,
-/// };
+/// use echoless::spec::{Lowering, StableSpec};
+/// let spec = StableSpec::new(2, 1, Lowering::FprAtMost(0.1));
 /// let mut filter = spec.build(1 << 20, 7)?;
 /// assert_eq!(filter.decrements(), 5);
 /// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
@@ -118,23 +122,59 @@ pub struct StableBloom {
     decrements: u64,
     update: Update,
     decrement: Decrement,
-    /// The cells that random picks reach.
+    /// The number of cells, from the first on, that random draws reach.
     reach: u64,
     rng: SeededRng,
 }
 
 impl StableSpec {
-    /// Builds the filter in `memory_bytes`, its random choices seeded by `seed`.
+    /// K cells of d bits for each key, of which so many are decremented for each arrival. Every
+    /// arrival updates, decrements are consecutive and reach all cells.
+    #[must_use]
+    pub const fn new(hashes: u32, cell_bits: u32, lowering: Lowering) -> Self {
+        Self {
+            hashes,
+            cell_bits,
+            lowering,
+            update: Update::Every,
+            decrement: Decrement::Consecutive,
+            reach: 1.0,
+        }
+    }
+
+    /// Which arrivals update.
+    #[must_use]
+    pub const fn update(mut self, update: Update) -> Self {
+        self.update = update;
+        self
+    }
+
+    /// How the cells to decrement are picked.
+    #[must_use]
+    pub const fn decrement(mut self, decrement: Decrement) -> Self {
+        self.decrement = decrement;
+        self
+    }
+
+    /// The fraction of the cells that decrements reach.
+    #[must_use]
+    pub const fn reach(mut self, reach: f64) -> Self {
+        self.reach = reach;
+        self
+    }
+
+    /// Builds the filter in `memory_bytes`; `seed` seeds its random draws.
     ///
     /// # Errors
-    /// [`BuildError`] if a field is out of its range, the memory holds fewer than K + 1 cells, P is not 1 to the number of cells, the FPR bound
-    /// cannot be reached with all cells lowered, or the machine refuses the memory.
+    /// [`BuildError`] if a field is out of its range, the memory holds fewer than K + 1 cells, P is
+    /// not 1 to the number of cells, lowering all cells does not reach the FPR bound, or the
+    /// machine refuses the memory.
     pub fn build(self, memory_bytes: u64, seed: u64) -> Result<StableBloom, BuildError> {
         let hashes = within("k", self.hashes, 1..=MOST_HASHES)?;
         let width = within("d", self.cell_bits, 1..=16)?;
         let least = (u128::from(hashes) + 1) * u128::from(width);
         let len = at_least_bits(memory_bytes, least, "k + 1 cells")? / u64::from(width);
-        // At 2^53 cells and more the product may round to a cell too many.
+        // From 2^53 cells on the product may round up to a cell too many.
         let reach = ((len as f64 * self.reach) as u64).min(len);
         if !(self.reach <= 1.0 && reach >= 1) {
             let allowed = format!("1/{len} to 1 in {len} cells");
@@ -154,13 +194,13 @@ impl StableSpec {
 }
 
 impl StableBloom {
-    /// P: the cells lowered for each update.
+    /// P: the number of cells lowered for each update.
     #[must_use]
     pub const fn decrements(&self) -> u64 {
         self.decrements
     }
 
-    /// The share of cells that are zero: what the stable point is a statement about.
+    /// The fraction of cells that are zero, which converges to the stable point of the paper.
     #[must_use]
     pub fn zeros(&self) -> f64 {
         let zeros = self.cells.iter().filter(|cell| *cell == 0).count();
@@ -201,10 +241,11 @@ impl StableBloom {
     }
 }
 
-impl KeyByKey for StableBloom {
+impl StableBloom {
+    /// Tests and records one key; true means duplicate.
     #[inline]
     fn observe_key(&mut self, key: KeyHash) -> bool {
-        let seen = self.holds(key);
+        let seen = self.contains(key);
         if self.update == Update::Every || !seen {
             self.lower_some();
             let max = self.cells.max();
@@ -214,22 +255,135 @@ impl KeyByKey for StableBloom {
         }
         seen
     }
+}
+
+impl Filter for StableBloom {
+    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+        observe_each(keys, duplicates, |key| self.observe_key(key));
+    }
 
     #[inline(always)]
-    fn holds(&self, key: KeyHash) -> bool {
+    fn contains(&self, key: KeyHash) -> bool {
         (0..self.hashes).all(|hash| self.cells.get(self.position(key, hash)) != 0)
     }
 
-    fn forget(&mut self) {
+    fn clear(&mut self) {
         self.cells.clear();
         self.rng.restart();
     }
 
-    fn state_bytes(&self) -> u64 {
+    fn memory_bytes(&self) -> u64 {
         self.cells.bytes()
     }
 
-    fn taken(&self) -> f64 {
-        self.cells.taken()
+    fn tally(&self) -> Tally {
+        tally_of_cells(self.memory_bytes(), self.cells.occupied())
+    }
+}
+
+const UPDATES: [(&str, Update); 2] = [("every", Update::Every), ("distinct", Update::Distinct)];
+const DECREMENTS: [(&str, Decrement); 2] = [
+    ("consecutive", Decrement::Consecutive),
+    ("independent", Decrement::Independent),
+];
+
+impl StableSpec {
+    /// P in the scattered form, as specification and memory decide it.
+    fn scattered_decrements(&self, memory_bytes: u64) -> Option<u64> {
+        let cells = memory_bytes * 8 / u64::from(self.cell_bits);
+        let max = (1 << self.cell_bits) - 1;
+        self.lowering.decrements(self.hashes, max, cells).ok()
+    }
+}
+
+impl KindSpec for StableSpec {
+    const NAMES: &'static [&'static str] = &["sbf"];
+
+    fn parse(_name: &str, _form: Form, options: &mut Options) -> Result<Self, SpecError> {
+        Ok(Self {
+            hashes: options.integer("k", 2, HASHES)?,
+            cell_bits: options.integer("d", 1, 1..=16)?,
+            lowering: parse_lowering(options)?,
+            update: options.choice("update", &UPDATES)?,
+            decrement: options.choice("decrement", &DECREMENTS)?,
+            reach: options.decimal("reach", 1.0)?,
+        })
+    }
+
+    fn name(&self) -> &'static str {
+        "sbf"
+    }
+
+    fn options(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("k", self.hashes.to_string()),
+            ("d", self.cell_bits.to_string()),
+            match self.lowering {
+                Lowering::Cells(cells) => ("p", cells.to_string()),
+                Lowering::FprAtMost(bound) => ("fps", bound.to_string()),
+            },
+            ("update", name_of(&UPDATES, &self.update)),
+            ("decrement", name_of(&DECREMENTS, &self.decrement)),
+            ("reach", self.reach.to_string()),
+        ]
+    }
+
+    fn build_scattered(&self, memory_bytes: u64, seed: u64) -> Result<Box<dyn Filter>, BuildError> {
+        Ok(Box::new(self.build(memory_bytes, seed)?))
+    }
+
+    fn cache_lines(&self, memory_bytes: u64) -> f64 {
+        let decremented = match self.decrement {
+            Decrement::Consecutive => 1,
+            Decrement::Independent => self.scattered_decrements(memory_bytes).unwrap_or(1),
+        };
+        f64::from(self.hashes) + decremented as f64
+    }
+
+    fn rate_model(&self, form: Form, memory_bytes: u64) -> Option<RateModel> {
+        let covered = self.update == Update::Every && self.reach == 1.0;
+        (form == Form::Scattered && covered).then_some(())?;
+        Some(RateModel::Stable {
+            hashes: self.hashes,
+            max: (1 << self.cell_bits) - 1,
+            decrements: self.scattered_decrements(memory_bytes)?,
+            cells: memory_bytes * 8 / u64::from(self.cell_bits),
+        })
+    }
+
+    fn fpr_limit(&self, _form: Form, _memory_bytes: u64) -> Option<f64> {
+        None
+    }
+
+    fn scaled(self, _scale: f64) -> Self {
+        self
+    }
+
+    fn grid(_workload: &Workload) -> Vec<String> {
+        let mut texts = Vec::new();
+        for (k, d) in [(1, 1), (2, 1), (3, 1), (2, 2), (3, 2), (2, 3), (2, 4)] {
+            for fps in [0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.4] {
+                texts.push(format!("sbf:k={k},d={d},fps={fps}"));
+            }
+        }
+        for k in 1..=3 {
+            for fps in [0.01, 0.1, 0.3] {
+                texts.push(format!("sbf:k={k},fps={fps},update=distinct"));
+            }
+        }
+        texts
+    }
+}
+
+fn parse_lowering(options: &mut Options) -> Result<Lowering, SpecError> {
+    let cells = options.number("p", "a whole number from 1 to the number of cells")?;
+    let bound: Option<f64> = options.number("fps", "a number")?;
+    match (cells, bound) {
+        (Some(_), Some(bound)) => {
+            let allowed = "either p or fps, not both";
+            Err(SpecError::new("fps", bound.to_string(), allowed))
+        }
+        (Some(cells), None) => Ok(Lowering::Cells(cells)),
+        (None, bound) => Ok(Lowering::FprAtMost(bound.unwrap_or(0.1))),
     }
 }

@@ -1,4 +1,4 @@
-//! Two Bloom filters that take turns, so that old keys leave a whole generation at a time.
+//! Two Bloom filters used in turn, so that old keys leave a whole generation at a time.
 
 mod pair;
 

@@ -3,19 +3,27 @@
 use std::mem::swap;
 
 use crate::error::{BuildError, SpecError};
+use crate::filters::filter::{observe_each, tally_of_cells};
+use crate::filters::kind::KindSpec;
 use crate::filters::scattered::bits::BitTable;
-use crate::filters::scattered::checks::{MOST_HASHES, bits_of, within};
-use crate::filters::scattered::key_by_key::KeyByKey;
+use crate::filters::{Filter, Form, Workload};
 use crate::hash::KeyHash;
-use crate::theory::generations::insertions_to_half_fill;
+use crate::limits::HASHES;
+use crate::limits::{MOST_HASHES, bits_of, within};
+use crate::options::{Options, name_of};
+use crate::report::{Cells, Tally};
+use crate::theory::RateModel;
+use crate::theory::generations::{insertions_to_half_fill, pair_fpr, pair_hashes};
 
-/// What the second Bloom filter is for.
+/// The role of the second Bloom filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Succession {
-    /// A2, active-active (Yoon 2010; paper 003, section 2.1): both answer, and a key found only in the older one is inserted into the newer.
+    /// A2, active-active (Yoon 2010; paper 003, section 2.1): both filters answer, and a key that
+    /// only the older one holds is inserted into the newer one.
     ActiveActive,
-    /// Double buffering (Chang, Feng, Li 2004; paper 003, section 2.1): only the active one answers; once it is half full, keys enter the next one too.
+    /// Double buffering (Chang, Feng, Li 2004; paper 003, section 2.1): only the active filter
+    /// answers; once it is half full, keys are also inserted into the next one.
     WarmUp,
 }
 
@@ -23,35 +31,38 @@ pub enum Succession {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Rotate {
-    /// After n = floor(M ln2 / (2k)) insertions, as published. More than half of the bits are ones then: only keys that miss are inserted, and
-    /// those set more new bits than others.
+    /// After n = floor(M ln2 / (2k)) insertions, as published. By then more than half of the bits
+    /// are set: only keys that miss are inserted, and those set more new bits than others.
     Count,
-    /// When half of its bits are ones: the FPR of a generation never exceeds 2^-k.
+    /// When half of its bits are set, so that the FPR of a generation never exceeds 2^-k.
     Fill,
 }
 
-/// What a pair of generations is made of, its memory aside.
+/// The parameters of a pair of generations, except its memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct GenerationSpec {
-    /// k: the bits of a key in each generation (1 to 64).
+    /// k: the number of a key's bits in each generation (1 to 64).
     pub hashes: u32,
-    /// What the second generation is for.
+    /// The role of the second generation.
     pub succession: Succession,
     /// When a generation is full.
     pub rotate: Rotate,
 }
 
-/// Two Bloom filters of M/2 (Yoon 2010; Chang, Feng, Li 2004).
+/// Two Bloom filters of M/2 bits each (Yoon 2010; Chang, Feng, Li 2004).
 ///
-/// Paper 003 tells both in its section 2.1, under each other's name; paper 002 measures A2 in its section 6.1.
+/// Paper 003 describes both in its section 2.1, under each other's name; paper 002 measures A2 in
+/// its section 6.1.
 ///
-/// Cache lines touched per key: up to 2k to test and k to insert; a rotation clears one generation, M/2 bits.
+/// Cache lines touched per key: up to 2k to probe, k to insert. A rotation clears one generation,
+/// M/2 bits.
 ///
 /// # Examples
 /// ```
 /// use echoless::{Filter, KeyHash, Verdict};
-/// use echoless::filters::scattered::generations::{GenerationSpec, Rotate, Succession};
-/// let a2 = GenerationSpec { hashes: 4, succession: Succession::ActiveActive, rotate: Rotate::Fill };
+/// use echoless::spec::{GenerationSpec, Rotate, Succession};
+/// let a2 = GenerationSpec::new(4, Succession::ActiveActive).rotate(Rotate::Fill);
 /// let mut filter = a2.build(1 << 16, 0)?;
 /// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
 /// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Duplicate);
@@ -59,23 +70,41 @@ pub struct GenerationSpec {
 /// ```
 #[derive(Debug, Clone)]
 pub struct GenerationFilter {
-    /// Inserted into: A1, or the active buffer.
+    /// The generation that keys are inserted into: A1, or the active buffer.
     active: BitTable,
     /// The older generation of A2, or the warm-up buffer.
     other: BitTable,
     spec: GenerationSpec,
-    /// The insertions into `active`.
+    /// The number of insertions into `active`.
     inserted: u64,
-    /// The insertions into a warm-up buffer.
+    /// The number of insertions into the warm-up buffer.
     warmed: u64,
     capacity: u64,
 }
 
 impl GenerationSpec {
-    /// Builds the filter in `memory_bytes`. It draws no random numbers: the seed is not used.
+    /// k bits for each key in each generation; generations rotate by count, as published.
+    #[must_use]
+    pub const fn new(hashes: u32, succession: Succession) -> Self {
+        Self {
+            hashes,
+            succession,
+            rotate: Rotate::Count,
+        }
+    }
+
+    /// When a generation is full.
+    #[must_use]
+    pub const fn rotate(mut self, rotate: Rotate) -> Self {
+        self.rotate = rotate;
+        self
+    }
+
+    /// Builds the filter in `memory_bytes`. It draws no random numbers and ignores the seed.
     ///
     /// # Errors
-    /// [`BuildError`] if k is not 1 to 64, a generation has room for no key, or the machine refuses the memory.
+    /// [`BuildError`] if k is not 1 to 64, a generation has room for fewer than two keys, or the
+    /// machine refuses the memory.
     pub fn build(self, memory_bytes: u64, _seed: u64) -> Result<GenerationFilter, BuildError> {
         let hashes = within("k", self.hashes, 1..=MOST_HASHES)?;
         let half = memory_bytes / 2;
@@ -101,16 +130,21 @@ impl GenerationSpec {
 }
 
 impl GenerationFilter {
-    /// Whether the active generation has used up this share of its room (1 or 1/2).
+    /// Whether the active generation has used up this fraction of its capacity (1 or 1/2).
+    ///
+    /// By fill, a fraction x of the keys that set half of the bits sets 1 - 2^-x of them.
     fn used_up(&self, share: f64) -> bool {
         match self.spec.rotate {
             Rotate::Count => self.inserted as f64 >= self.capacity as f64 * share,
-            Rotate::Fill => self.active.fill() >= 1.0 - (-std::f64::consts::LN_2 * share).exp(),
+            Rotate::Fill => {
+                self.active.cells().fill() >= 1.0 - (-std::f64::consts::LN_2 * share).exp()
+            }
         }
     }
 }
 
-impl KeyByKey for GenerationFilter {
+impl GenerationFilter {
+    /// Tests and records one key; true means duplicate.
     fn observe_key(&mut self, key: KeyHash) -> bool {
         let in_active = self.active.holds(key);
         match self.spec.succession {
@@ -123,7 +157,7 @@ impl KeyByKey for GenerationFilter {
                 self.inserted += 1;
                 if self.used_up(1.0) {
                     swap(&mut self.active, &mut self.other);
-                    self.active.forget();
+                    self.active.clear_all();
                     self.active.insert(key);
                     self.inserted = 1;
                 }
@@ -140,7 +174,7 @@ impl KeyByKey for GenerationFilter {
                 }
                 if self.used_up(1.0) {
                     swap(&mut self.active, &mut self.other);
-                    self.other.forget();
+                    self.other.clear_all();
                     self.inserted = self.warmed;
                     self.warmed = 0;
                 }
@@ -148,24 +182,114 @@ impl KeyByKey for GenerationFilter {
             }
         }
     }
+}
 
-    fn holds(&self, key: KeyHash) -> bool {
+impl Filter for GenerationFilter {
+    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+        observe_each(keys, duplicates, |key| self.observe_key(key));
+    }
+
+    fn contains(&self, key: KeyHash) -> bool {
         let older = self.spec.succession == Succession::ActiveActive && self.other.holds(key);
         older || self.active.holds(key)
     }
 
-    fn forget(&mut self) {
-        self.active.forget();
-        self.other.forget();
+    fn clear(&mut self) {
+        self.active.clear_all();
+        self.other.clear_all();
         self.inserted = 0;
         self.warmed = 0;
     }
 
-    fn state_bytes(&self) -> u64 {
+    fn memory_bytes(&self) -> u64 {
         self.active.bytes() + self.other.bytes()
     }
 
-    fn taken(&self) -> f64 {
-        f64::midpoint(self.active.fill(), self.other.fill())
+    fn tally(&self) -> Tally {
+        let (active, other) = (self.active.cells(), self.other.cells());
+        let occupied = active.occupied + other.occupied;
+        let cells = Cells::new(occupied, active.total + other.total);
+        tally_of_cells(self.memory_bytes(), cells)
+    }
+}
+
+const ROTATIONS: [(&str, Rotate); 2] = [("count", Rotate::Count), ("fill", Rotate::Fill)];
+
+impl KindSpec for GenerationSpec {
+    const NAMES: &'static [&'static str] = &["a2", "dbuf"];
+
+    fn parse(name: &str, _form: Form, options: &mut Options) -> Result<Self, SpecError> {
+        let succession = match name {
+            "dbuf" => Succession::WarmUp,
+            _ => Succession::ActiveActive,
+        };
+        Ok(Self {
+            hashes: parse_hashes(options)?,
+            succession,
+            rotate: options.choice("rotate", &ROTATIONS)?,
+        })
+    }
+
+    fn name(&self) -> &'static str {
+        match self.succession {
+            Succession::ActiveActive => "a2",
+            Succession::WarmUp => "dbuf",
+        }
+    }
+
+    fn options(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("k", self.hashes.to_string()),
+            ("rotate", name_of(&ROTATIONS, &self.rotate)),
+        ]
+    }
+
+    fn build_scattered(&self, memory_bytes: u64, seed: u64) -> Result<Box<dyn Filter>, BuildError> {
+        Ok(Box::new(self.build(memory_bytes, seed)?))
+    }
+
+    fn cache_lines(&self, _memory_bytes: u64) -> f64 {
+        2.0 * f64::from(self.hashes)
+    }
+
+    fn rate_model(&self, _form: Form, _memory_bytes: u64) -> Option<RateModel> {
+        None
+    }
+
+    fn fpr_limit(&self, _form: Form, _memory_bytes: u64) -> Option<f64> {
+        None
+    }
+
+    fn scaled(self, _scale: f64) -> Self {
+        self
+    }
+
+    fn grid(_workload: &Workload) -> Vec<String> {
+        let names = Self::NAMES.iter();
+        let settings = |name| [1, 2, 3, 4, 6, 8].map(|k| format!("{name}:k={k},rotate=fill"));
+        names.flat_map(settings).collect()
+    }
+}
+
+/// k, or the k that keeps a false positive rate.
+fn parse_hashes(options: &mut Options) -> Result<u32, SpecError> {
+    let hashes = options.optional_integer("k", HASHES)?;
+    let fpr: Option<f64> = options.number("fpr", "a number")?;
+    match (hashes, fpr) {
+        (Some(_), Some(fpr)) => {
+            let allowed = "either k or fpr, not both";
+            Err(SpecError::new("fpr", fpr.to_string(), allowed))
+        }
+        (Some(hashes), None) => Ok(hashes),
+        (None, fpr) => {
+            let fpr = fpr.unwrap_or(0.1);
+            let hashes = pair_hashes(fpr);
+            if !(fpr > 0.0 && fpr < 1.0 && hashes <= MOST_HASHES) {
+                let least = pair_fpr(MOST_HASHES + 1);
+                let allowed = format!("a rate above {least:.2e} (k={MOST_HASHES}) and below 1");
+                return Err(SpecError::new("fpr", fpr.to_string(), allowed));
+            }
+            Ok(hashes)
+        }
     }
 }

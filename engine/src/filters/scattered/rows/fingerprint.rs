@@ -1,29 +1,30 @@
-//! How a key becomes a fingerprint of few bits, 0 being the empty slot.
+//! The fingerprint of a key: a few bits, never 0, because 0 is the empty slot.
 
 use crate::error::SpecError;
-use crate::filters::scattered::checks::within;
 use crate::hash::KeyHash;
+use crate::limits::within;
 
-/// The rule that derives a nonzero fingerprint.
+/// The rule that derives a nonzero fingerprint from a key hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Fingerprint {
-    /// `bits` bits of a hash, hashed again while they are zero (paper 002, section 3.2): S = 2^bits - 1 values, equally likely.
+pub(super) enum Fingerprint {
+    /// `bits` bits of a hash, hashed again while they are zero (paper 002, section 3.2):
+    /// S = 2^bits - 1 equally likely values.
     Nonzero {
-        /// b, 1 to 32.
+        /// b: the number of bits, 1 to 32.
         bits: u32,
     },
-    /// The streaming quotient filter's: the bit count of an r-bit remainder, then its r' low bits (paper 002, section 2.4): S = 2^r' (r - r' + 1)
-    /// values, not equally likely unless r = r' + 1.
+    /// As in the streaming quotient filter: the number of ones of an r-bit remainder, then its r'
+    /// low bits (paper 002, section 2.4): S = 2^r' (r - r' + 1) values, not equally likely unless
+    /// r = r' + 1.
     Counted {
-        /// r, 1 to 27.
+        /// r: the number of bits of the remainder, 1 to 27.
         remainder: u32,
-        /// r', 1 to r.
+        /// r': the number of bits kept, 1 to r.
         kept: u32,
     },
 }
 
-/// Row positions use stream 0 of the key hash; fingerprints start here.
+/// The first hash stream of fingerprints. Row positions use stream 0.
 const FIRST_STREAM: u64 = 1;
 
 impl Fingerprint {
@@ -38,18 +39,17 @@ impl Fingerprint {
     }
 
     /// The bits of a slot.
-    #[must_use]
-    pub const fn bits(self) -> u32 {
+    pub(super) const fn bits(self) -> u32 {
         match self {
             Self::Nonzero { bits } => bits,
-            // ceil(log2(r + 1)) bits for a count of 0 to r.
+            // A count of 0 to r takes ceil(log2(r + 1)) bits.
             Self::Counted { remainder, kept } => kept + (u32::BITS - remainder.leading_zeros()),
         }
     }
 
-    /// S: how many fingerprints there are.
-    #[must_use]
-    pub const fn values(self) -> u64 {
+    /// S: the number of different fingerprints.
+    #[cfg(test)]
+    const fn values(self) -> u64 {
         match self {
             Self::Nonzero { bits } => (1 << bits) - 1,
             Self::Counted { remainder, kept } => (1 << kept) * (remainder - kept + 1) as u64,
@@ -72,7 +72,8 @@ impl Fingerprint {
             Self::Counted { remainder, kept } => {
                 let remainder = (key.remix(FIRST_STREAM) >> (64 - remainder)) as u32;
                 let counted = remainder.count_ones() << kept | remainder & ((1 << kept) - 1);
-                // No remainder has count 0 and low bit 1; exchanging that value with 0 frees 0 for the empty slot.
+                // No remainder has count 0 and low bit 1. Exchanging that value with 0 frees 0 for
+                // the empty slot.
                 counted ^ 1
             }
         }
@@ -95,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn every_rule_gives_its_number_of_values_and_never_zero() {
+    fn every_rule_returns_its_number_of_values_and_never_zero() {
         let rules = [
             (Fingerprint::Nonzero { bits: 1 }, 1, 1),
             (Fingerprint::Nonzero { bits: 3 }, 3, 7),

@@ -1,4 +1,5 @@
-//! Rows of fingerprints: a hash picks the row, a short fingerprint stands for the key in it, and a policy says who makes room.
+//! Rows of fingerprints (paper 002): a hash picks the row, a short fingerprint represents the key
+//! in it, and a policy picks the victim of a full row.
 
 mod cuckoo;
 mod fingerprint;
@@ -6,7 +7,5 @@ mod store;
 mod table;
 
 pub use cuckoo::{CuckooFilter, CuckooSpec};
-pub use fingerprint::Fingerprint;
 pub use store::RowEncoding;
-pub(crate) use table::MOST_SLOTS;
-pub use table::{OnHit, RowFilter, RowSpec, Victim};
+pub use table::{RowFilter, RowPolicy, RowSpec, SqfSpec};

@@ -1,19 +1,21 @@
-//! Where rows are kept: slot by slot, or each row as the rank of its sorted content.
+//! The storage of rows: slot by slot, or each row as the rank of its sorted content.
 
 use std::num::NonZeroU64;
 
 use crate::error::{BuildError, SpecError};
-use crate::filters::scattered::checks::at_least_bits;
 use crate::filters::scattered::storage::PackedCells;
+use crate::limits::at_least_bits;
+use crate::report::Cells;
 
-/// How a row is written down.
+/// How a row is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RowEncoding {
-    /// Slot after slot; the order of the slots is kept.
+    /// Slot after slot, in their order.
     Packed,
-    /// Semi-sorted (paper 002, section 3.3): the rank of the sorted row among all sorted rows. It saves bits and forgets the order. Ranks are read with
-    /// a table of 8 k 2^b bytes, which is charged.
+    /// Semi-sorted (paper 002, section 3.3): the rank of the sorted row among all sorted rows. It
+    /// saves bits and loses the order of the slots. Ranks are decoded with a table of 8 k 2^b
+    /// bytes, which counts as memory of the filter.
     Sorted,
 }
 
@@ -60,7 +62,7 @@ impl RowStore {
         }
     }
 
-    /// Reads row `row` into `into`, which is as long as the row.
+    /// Reads row `row` into `into`, whose length is that of the row.
     #[inline(always)]
     pub(super) fn read(&self, row: u64, into: &mut [u32]) {
         match self {
@@ -73,7 +75,7 @@ impl RowStore {
         }
     }
 
-    /// Writes row `row`; the semi-sorted form sorts `from`.
+    /// Writes row `row`; the semi-sorted encoding sorts `from` in place.
     #[inline(always)]
     pub(super) fn write(&mut self, row: u64, from: &mut [u32]) {
         match self {
@@ -103,24 +105,25 @@ impl RowStore {
         }
     }
 
-    /// The share of slots that hold a fingerprint.
-    pub(super) fn taken(&self) -> f64 {
+    /// How many slots hold a fingerprint.
+    pub(super) fn occupied(&self) -> Cells {
         match self {
-            Self::Packed { slots, .. } => slots.taken(),
+            Self::Packed { slots, .. } => slots.occupied(),
             Self::Ranked { ranks, coder } => {
                 let mut row = vec![0; coder.terms.len() / coder.values];
-                let mut taken = 0;
+                let mut occupied = 0;
                 for rank in ranks.iter() {
                     coder.decode(rank, &mut row);
-                    taken += row.iter().filter(|slot| **slot != 0).count();
+                    occupied += row.iter().filter(|slot| **slot != 0).count();
                 }
-                taken as f64 / (ranks.len() as f64 * row.len() as f64)
+                Cells::new(occupied as u64, ranks.len() * row.len() as u64)
             }
         }
     }
 }
 
-/// How many rows fit into the memory, at least one; semi-sorted ones beside the table that their ranks are read with.
+/// The number of rows that fit in the memory, at least one. Semi-sorted rows share the memory with
+/// the table that decodes their ranks.
 pub(super) fn rows_in(
     memory_bytes: u64,
     form: RowEncoding,
@@ -144,7 +147,7 @@ pub(super) fn rows_in(
     Ok(NonZeroU64::new(rows).unwrap_or(NonZeroU64::MIN))
 }
 
-/// The bits of a rank, or why such rows cannot be semi-sorted.
+/// The number of bits of a rank, or an error if such rows cannot be semi-sorted.
 fn sorted_bits(slots: u32, slot_bits: u32) -> Result<u32, SpecError> {
     const MOST_SLOT_BITS: u32 = 12; // the coder's table has slots * 2^bits terms
     let states = sorted_states(slots, slot_bits);
@@ -152,7 +155,9 @@ fn sorted_bits(slots: u32, slot_bits: u32) -> Result<u32, SpecError> {
         return Err(SpecError::new(
             "rows",
             format!("{slots} slots of {slot_bits} bits, sorted"),
-            format!("slots of at most {MOST_SLOT_BITS} bits, rows of at most 2^32 sorted states"),
+            format!(
+                "slots of at most {MOST_SLOT_BITS} bits and rows of at most 2^32 sorted states"
+            ),
         ));
     }
     Ok((u128::BITS - (states - 1).leading_zeros()).max(1))
@@ -163,7 +168,8 @@ fn sorted_states(slots: u32, slot_bits: u32) -> u128 {
     choose((1 << slot_bits) + u64::from(slots) - 1, slots)
 }
 
-/// Ranks of sorted rows, by the combinatorial number system: the sorted values v0 <= v1 <= ... have rank C(v0, 1) + C(v1 + 1, 2) + ...
+/// Ranks of sorted rows by the combinatorial number system: the sorted values v0 <= v1 <= ... have
+/// the rank C(v0, 1) + C(v1 + 1, 2) + ...
 #[derive(Debug, Clone)]
 pub(super) struct RankCoder {
     /// C(v + i, i + 1) at `i * values + v`.
@@ -197,7 +203,8 @@ impl RankCoder {
     fn decode(&self, rank: u32, into: &mut [u32]) {
         let mut rank = u64::from(rank);
         for (terms, value) in self.terms.chunks_exact(self.values).zip(into).rev() {
-            // The largest value whose term does not exceed the rank; the term of 0 is 0.
+            // The largest value whose term does not exceed the rank. The term of value 0 is 0, so
+            // there always is one.
             let found = terms.partition_point(|term| *term <= rank) - 1;
             rank -= terms[found];
             *value = found as u32;
@@ -208,13 +215,13 @@ impl RankCoder {
         size_of_val(self.terms.as_slice()) as u64
     }
 
-    /// The bytes of the table for such rows.
+    /// The number of bytes of the table for rows of `slots` slots of `slot_bits` bits.
     fn bytes_for(slots: u32, slot_bits: u32) -> u64 {
         u64::from(slots) * (1 << slot_bits) * size_of::<u64>() as u64
     }
 }
 
-/// n over k; saturates far above any rank that is used.
+/// The binomial coefficient n over k; saturates far above any rank in use.
 fn choose(n: u64, k: u32) -> u128 {
     if n < u64::from(k) {
         return 0;
@@ -253,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_with_too_many_states_are_refused() {
+    fn rows_with_too_many_states_are_rejected() {
         for (slots, bits) in [(64, 8), (1, 13)] {
             assert_eq!(
                 sorted_bits(slots, bits).map_err(|error| error.field),

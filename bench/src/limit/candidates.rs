@@ -1,0 +1,82 @@
+//! The filters that are measured.
+
+use echoless::filters::lines::LineFilter;
+use echoless::{FilterSpec, FingerprintSpec, Kernel, RegionOrdered, Replacement, SlotWidth};
+
+use crate::streams::BATCH;
+use crate::table::Failure;
+
+/// A filter, and how to build it.
+pub(super) struct Candidate {
+    pub(super) name: String,
+    pub(super) kernel: Kernel,
+    /// How many keys the filter observes in one call.
+    pub(super) batch: usize,
+    /// Builds it empty, in this many bytes.
+    pub(super) build: Build,
+}
+
+type Build = Box<dyn Fn(u64) -> Result<Box<dyn LineFilter>, Failure>>;
+
+fn fingerprint_lines(kernel: Kernel) -> impl Iterator<Item = Candidate> {
+    Replacement::ALL.iter().map(move |replacement| Candidate {
+        name: format!("fingerprint 32 x 16, {replacement}"),
+        kernel,
+        batch: BATCH,
+        build: Box::new(move |bytes| {
+            let spec = FingerprintSpec::new(bytes)
+                .slot_width(SlotWidth::Bits16)
+                .replacement(*replacement)
+                .kernel(kernel);
+            Ok(spec.build()?)
+        }),
+    })
+}
+
+/// Published filters in one line each.
+const BIT_LINES: [&str; 6] = [
+    "bloom:k=4",
+    "bloom:k=6",
+    "bsbf:k=2",
+    "rlbsbf:k=2",
+    "rlbsbf:k=3",
+    "sbf:k=2,d=1",
+];
+
+fn bit_lines(kernel: Kernel) -> impl Iterator<Item = Candidate> {
+    BIT_LINES.into_iter().map(move |text| Candidate {
+        name: format!("{text}, one line"),
+        kernel,
+        batch: BATCH,
+        build: Box::new(move |bytes| {
+            let spec = text.parse::<FilterSpec>()?.memory(bytes);
+            Ok(spec.kernel(kernel).build_lines()?)
+        }),
+    })
+}
+
+/// FIFO lines whose batches are ordered by region: for arrays that the caches of the page tables do
+/// not cover.
+fn region_ordered_lines(kernel: Kernel) -> impl Iterator<Item = Candidate> {
+    [64 << 10, 4 << 20].into_iter().map(move |batch| Candidate {
+        name: format!(
+            "fingerprint 32 x 16, fifo, {} Ki keys by region",
+            batch >> 10
+        ),
+        kernel,
+        batch,
+        build: Box::new(move |bytes| {
+            let spec = FingerprintSpec::new(bytes)
+                .slot_width(SlotWidth::Bits16)
+                .kernel(kernel);
+            Ok(Box::new(RegionOrdered::new(spec.build()?)))
+        }),
+    })
+}
+
+/// All filters on one kernel, those in region order last.
+pub(super) fn candidates(kernel: Kernel) -> impl Iterator<Item = Candidate> {
+    fingerprint_lines(kernel)
+        .chain(bit_lines(kernel))
+        .chain(region_ordered_lines(kernel))
+}

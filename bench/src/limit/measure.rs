@@ -1,0 +1,235 @@
+//! Measures filters and reads of their arrays in turn, and checks the verdicts.
+
+use clap::Args;
+use echoless::filters::lines::LineFilter;
+use echoless::memory::LINE_BYTES;
+use echoless::{Kernel, KeyHash};
+
+use super::candidates::{Candidate, candidates};
+use super::machine::{self, LOOK_AHEAD, Rates, check_reads, read_lines};
+use crate::check;
+use crate::clock::{median, thread_seconds};
+use crate::machine::SIZES_MIB;
+use crate::streams::{BATCH, Stream, StreamKind};
+use crate::table::{Failure, Outputs, Table};
+
+/// The options of `limit`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Sizes of the filters, in MiB.
+    #[arg(long, value_delimiter = ',', default_value = "1,64,512", value_parser = clap::value_parser!(u64).range(SIZES_MIB))]
+    sizes: Vec<u64>,
+    /// Keys for each measurement, in millions.
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub(super) keys: u64,
+    /// Measurements of each filter; the table has the median.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub(super) rounds: u64,
+    /// Kernels to measure. Default: all that this machine supports.
+    #[arg(long, value_delimiter = ',')]
+    kernels: Vec<Kernel>,
+    /// Parts of the names of filters to measure, such as `lru` or `rlbsbf:k=2`, separated by `;`.
+    /// Default: all.
+    #[arg(long, value_delimiter = ';')]
+    only: Vec<String>,
+    #[command(flatten)]
+    outputs: Outputs,
+}
+
+impl Arguments {
+    /// Whether a filter is measured at a size in MiB.
+    fn includes(&self, candidate: &Candidate, size: u64) -> bool {
+        let mut names = self.only.iter();
+        let is_selected = self.only.is_empty() || names.any(|name| candidate.name.contains(name));
+        is_selected && (candidate.batch == BATCH || size >= REGIONS_FROM)
+    }
+}
+
+/// Filters in region order are measured from this size on, in MiB.
+const REGIONS_FROM: u64 = 2048;
+
+/// Keys for each line before anything is measured: enough to fill the lines of most filters.
+const WARM_UP: u64 = 40;
+
+/// The age of the keys that the false negative rate is measured with, in keys for each line.
+const AGE: u64 = 16;
+
+/// How many of them are looked up.
+const FNR_KEYS: u64 = 1 << 18;
+
+/// Measures and prints the table.
+///
+/// # Errors
+/// If a kernel or the memory is not available, a count is wrong, or an output cannot be written.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let mut table = Table::new(&[
+        "name",
+        "variant",
+        "kernel",
+        "threads",
+        "memory_mib",
+        "huge_pages",
+        "keys_per_second",
+        "plain_read_keys_per_second",
+        "limit_keys_per_second",
+        "ratio_to_plain_read",
+        "ratio_to_limit",
+        "fpr",
+        "fnr",
+    ]);
+    let mut kernels = arguments.kernels.clone();
+    if kernels.is_empty() {
+        kernels = Kernel::ALL
+            .iter()
+            .copied()
+            .filter(|kernel| kernel.is_available())
+            .collect();
+    }
+    let names: Vec<String> = candidates(kernels[0])
+        .map(|candidate| candidate.name)
+        .collect();
+    for only in &arguments.only {
+        if !names.iter().any(|name| name.contains(only)) {
+            let expected = "expected a part of the name of a filter";
+            return Err(format!("invalid --only {only}: {expected}").into());
+        }
+    }
+    for size in &arguments.sizes {
+        machine::measure(arguments, *size, &mut table)?;
+        for kernel in kernels.iter().copied() {
+            for candidate in candidates(kernel) {
+                if arguments.includes(&candidate, *size) {
+                    measure(arguments, *size, &candidate, &mut table)?;
+                }
+            }
+        }
+    }
+    table.publish(&arguments.outputs)
+}
+
+/// Keys per second of CPU time while `take` consumes batches of a stream, at least `keys` in all.
+pub(super) fn rate(
+    stream: &mut Stream,
+    batch: usize,
+    keys: u64,
+    mut take: impl FnMut(&[KeyHash]),
+) -> f64 {
+    let mut collected = Vec::with_capacity(batch);
+    let mut consumed = 0;
+    let start = thread_seconds();
+    while consumed < keys {
+        if batch == BATCH {
+            take(stream.batch());
+        } else {
+            collected.clear();
+            while collected.len() < batch {
+                collected.extend_from_slice(stream.batch());
+            }
+            take(&collected);
+        }
+        consumed += batch as u64;
+    }
+    consumed as f64 / (thread_seconds() - start)
+}
+
+fn measure(
+    arguments: &Arguments,
+    mebibytes: u64,
+    candidate: &Candidate,
+    table: &mut Table,
+) -> Result<(), Failure> {
+    let bytes = mebibytes << 20;
+    let mut filter = (candidate.build)(bytes)?;
+    let mut stream = Stream::new(StreamKind::Distinct, 0);
+    let mut read_stream = Stream::new(StreamKind::Distinct, 1);
+    let mut words = vec![0; candidate.batch / 64];
+    let (mut observed, mut duplicates) = (0, 0);
+    let mut observe = |filter: &mut dyn LineFilter, keys: &[KeyHash]| {
+        filter.observe_words(keys, &mut words);
+        observed += keys.len() as u64;
+        duplicates += words
+            .iter()
+            .map(|word: &u64| u64::from(word.count_ones()))
+            .sum::<u64>();
+    };
+    let warm_up = bytes / LINE_BYTES * WARM_UP;
+    rate(&mut stream, candidate.batch, warm_up, |keys| {
+        observe(&mut *filter, keys);
+    });
+    let keys = arguments.keys * 1_000_000;
+    let mut reads: Vec<Vec<f64>> = vec![Vec::new(); LOOK_AHEAD.len()];
+    let mut rates = Vec::new();
+    for _ in 0..arguments.rounds {
+        for (ahead, reads) in LOOK_AHEAD.into_iter().zip(&mut reads) {
+            let (mut read, mut seen) = (0, 0);
+            reads.push(rate(&mut read_stream, BATCH, keys, |keys| {
+                seen += read_lines(filter.lines(), keys, ahead);
+                read += keys.len() as u64;
+            }));
+            check_reads(seen, read)?;
+        }
+        rates.push(rate(&mut stream, candidate.batch, keys, |keys| {
+            observe(&mut *filter, keys);
+        }));
+    }
+    let report = filter.report();
+    if let Some(expected) = report.expected_false_duplicates {
+        check::false_duplicates(duplicates, observed, expected)?;
+    }
+    let fnr = false_negative_rate(&*filter, &mut stream, bytes / LINE_BYTES * AGE);
+    let reads = Rates::of(reads);
+    let rate = median(rates);
+    table.push(vec![
+        "filter".into(),
+        candidate.name.clone().into(),
+        candidate.kernel.name().into(),
+        1u64.into(),
+        mebibytes.into(),
+        (report.tally.huge_page_bytes.unwrap_or(0) as f64 / bytes as f64).into(),
+        rate.into(),
+        reads.plain.into(),
+        reads.best.into(),
+        (rate / reads.plain).into(),
+        (rate / reads.best).into(),
+        (duplicates as f64 / observed as f64).into(),
+        fnr.into(),
+    ]);
+    Ok(())
+}
+
+/// The fraction of the keys seen `age` keys ago, at least a batch of them, that the filter has
+/// forgotten. The filter must have observed the last keys of the stream.
+fn false_negative_rate(filter: &dyn LineFilter, stream: &mut Stream, age: u64) -> f64 {
+    stream.rewind(age);
+    let (mut probed, mut forgotten) = (0, 0);
+    while probed < FNR_KEYS.min(age) {
+        let keys = stream.batch();
+        forgotten += keys.iter().filter(|key| !filter.contains(**key)).count();
+        probed += keys.len() as u64;
+    }
+    forgotten as f64 / probed as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use echoless::FingerprintSpec;
+
+    use super::*;
+
+    #[test]
+    fn forgotten_keys_are_counted() {
+        let mut filter = FingerprintSpec::new(1 << 20).build().unwrap();
+        let mut stream = Stream::new(StreamKind::Distinct, 0);
+        let mut verdicts = echoless::Verdicts::new();
+        for number in 0..8 {
+            // The filter observes every second batch only.
+            let keys = stream.batch();
+            if number % 2 == 0 {
+                echoless::Filter::observe(&mut filter, keys, &mut verdicts);
+            }
+        }
+        let rate = false_negative_rate(&filter, &mut stream, 8 * BATCH as u64);
+        assert!((rate - 0.5).abs() < 1e-3, "{rate}");
+        assert_eq!(false_negative_rate(&filter, &mut stream, BATCH as u64), 1.0);
+    }
+}

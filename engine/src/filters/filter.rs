@@ -1,0 +1,154 @@
+//! The trait that all filters share.
+
+use std::fmt;
+
+use crate::hash::KeyHash;
+use crate::report::{Report, Tally};
+use crate::verdicts::{Verdict, Verdicts};
+
+/// A duplicate filter: for each key of an endless stream it reports whether the key was seen
+/// before, in fixed memory.
+///
+/// A filter implements four methods; [`observe_words`](Self::observe_words) is the one that the
+/// stream goes through. A filter that counts what it does also implements
+/// [`tally`](Self::tally), and one that can estimate its errors [`report_on`](Self::report_on).
+pub trait Filter: Send {
+    /// Tests and records each key in order, so that equal keys inside a batch are duplicates.
+    ///
+    /// Sets bit `i % 64` of `duplicates[i / 64]` where key `i` is a duplicate. Every word is
+    /// overwritten; bits past the last key are zero.
+    ///
+    /// # Panics
+    /// If `duplicates` is not `keys.len().div_ceil(64)` words long, or a key belongs to another
+    /// partition.
+    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]);
+
+    /// Whether the key would be reported as a duplicate now. Records nothing.
+    ///
+    /// # Panics
+    /// If the key belongs to another partition.
+    fn contains(&self, key: KeyHash) -> bool;
+
+    /// Forgets all keys and resets the counters.
+    fn clear(&mut self);
+
+    /// The memory of the filter's state, in bytes.
+    fn memory_bytes(&self) -> u64;
+
+    /// The counters so far. It may have to read the whole memory of the filter.
+    fn tally(&self) -> Tally {
+        Tally::new(self.memory_bytes())
+    }
+
+    /// The report of the whole filter of which this one is a partition, from the sum of the tallies
+    /// of all partitions.
+    fn report_on(&self, tally: Tally) -> Report {
+        Report::new(tally)
+    }
+
+    /// Counters and estimates of this filter. It may have to read the whole memory of the filter.
+    fn report(&self) -> Report {
+        self.report_on(self.tally())
+    }
+
+    /// Tests and records a batch; `verdicts` is resized to it.
+    fn observe(&mut self, keys: &[KeyHash], verdicts: &mut Verdicts) {
+        verdicts.reset(keys.len());
+        self.observe_words(keys, verdicts.words_mut());
+        verdicts.clear_tail();
+    }
+
+    /// Tests and records one key.
+    fn observe_one(&mut self, key: KeyHash) -> Verdict {
+        let mut word = [0];
+        self.observe_words(&[key], &mut word);
+        if word[0] == 1 {
+            Verdict::Duplicate
+        } else {
+            Verdict::Fresh
+        }
+    }
+}
+
+/// The report of the filter of which these are all partitions, or of the one filter.
+///
+/// It equals the report of the undivided filter, apart from `huge_page_bytes`.
+///
+/// # Panics
+/// If there is no partition.
+#[must_use]
+pub fn report_of<F: Filter>(partitions: &[F]) -> Report {
+    let tally = partitions.iter().map(Filter::tally).sum();
+    partitions[0].report_on(tally)
+}
+
+impl<F: Filter + ?Sized> Filter for Box<F> {
+    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+        (**self).observe_words(keys, duplicates);
+    }
+
+    fn contains(&self, key: KeyHash) -> bool {
+        (**self).contains(key)
+    }
+
+    fn clear(&mut self) {
+        (**self).clear();
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        (**self).memory_bytes()
+    }
+
+    fn tally(&self) -> Tally {
+        (**self).tally()
+    }
+
+    fn report_on(&self, tally: Tally) -> Report {
+        (**self).report_on(tally)
+    }
+}
+
+impl fmt::Debug for dyn Filter {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut fields = formatter.debug_struct("Filter");
+        fields.field("memory_bytes", &self.memory_bytes());
+        fields.finish_non_exhaustive()
+    }
+}
+
+/// Feeds a batch key by key to a filter that has no batch loop.
+///
+/// # Panics
+/// If `duplicates` has not one bit for each key.
+#[inline(always)]
+pub(super) fn observe_each(
+    keys: &[KeyHash],
+    duplicates: &mut [u64],
+    mut observe: impl FnMut(KeyHash) -> bool,
+) {
+    check_length(keys, duplicates);
+    for (keys, word) in keys.chunks(64).zip(duplicates) {
+        *word = 0;
+        for (index, key) in keys.iter().enumerate() {
+            *word |= u64::from(observe(*key)) << index;
+        }
+    }
+}
+
+/// The tally of a filter that only counts its cells.
+pub(super) fn tally_of_cells(memory_bytes: u64, cells: crate::report::Cells) -> Tally {
+    Tally {
+        cells: Some(cells),
+        ..Tally::new(memory_bytes)
+    }
+}
+
+/// Panics unless there is one verdict bit for each key.
+#[inline(always)]
+pub(super) fn check_length(keys: &[KeyHash], duplicates: &[u64]) {
+    assert_eq!(
+        duplicates.len(),
+        keys.len().div_ceil(64),
+        "one verdict bit for each key"
+    );
+}

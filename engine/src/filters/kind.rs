@@ -1,0 +1,233 @@
+//! What the specification of a filter tells and does, memory and seed aside: one trait, and the
+//! macro that makes [`FilterKind`](super::FilterKind) of the list of all of them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::Filter;
+use super::lines::{LineAllocation, LineFilter};
+use crate::error::{BuildError, SpecError};
+use crate::options::{Options, name_of, value_of};
+use crate::theory::RateModel;
+
+/// Where the bits of a key lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Form {
+    /// Scattered over the whole memory, as published.
+    #[default]
+    Scattered,
+    /// In one cache line that the key's hash picks. Such a filter can be cut into partitions.
+    Line,
+}
+
+/// The forms and their names.
+pub(crate) const FORMS: [(&str, Form); 2] = [("scattered", Form::Scattered), ("line", Form::Line)];
+
+impl Form {
+    /// Every form.
+    pub const ALL: &'static [Self] = &[Self::Scattered, Self::Line];
+}
+
+impl fmt::Display for Form {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(&name_of(&FORMS, self))
+    }
+}
+
+impl FromStr for Form {
+    type Err = SpecError;
+
+    fn from_str(name: &str) -> Result<Self, SpecError> {
+        value_of("form", &FORMS, name)
+    }
+}
+
+/// A stream that a planner looks for a filter for.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Workload {
+    /// The memory of the filter, in bytes.
+    pub memory_bytes: u64,
+    /// How far back duplicates are looked for, in records.
+    pub span: u64,
+}
+
+impl Workload {
+    /// Duplicates at most `span` records apart, in `memory_bytes`.
+    #[must_use]
+    pub const fn new(memory_bytes: u64, span: u64) -> Self {
+        Self { memory_bytes, span }
+    }
+}
+
+/// The specification of a kind of filters: its own parameters, without memory and seed.
+///
+/// All methods are required, so a new kind cannot forget one. [`FilterKind`](super::FilterKind) is
+/// the list of the types that implement this.
+pub(crate) trait KindSpec: Copy + PartialEq + fmt::Debug {
+    /// Every name that [`parse`](Self::parse) takes.
+    const NAMES: &'static [&'static str];
+
+    /// Takes the options of the filter `name` from `options`. Some defaults depend on the form.
+    fn parse(name: &str, form: Form, options: &mut Options) -> Result<Self, SpecError>;
+
+    /// The name of the filter.
+    fn name(&self) -> &'static str;
+
+    /// All options that [`parse`](Self::parse) takes, as text.
+    fn options(&self) -> Vec<(&'static str, String)>;
+
+    /// Builds the scattered form.
+    fn build_scattered(&self, memory_bytes: u64, seed: u64) -> Result<Box<dyn Filter>, BuildError>;
+
+    /// The cache lines that a fresh key touches at most in the scattered form, on average.
+    fn cache_lines(&self, memory_bytes: u64) -> f64;
+
+    /// The formula for the error rates on uniform streams, if there is one.
+    fn rate_model(&self, form: Form, memory_bytes: u64) -> Option<RateModel>;
+
+    /// The false positive rate that the filter never exceeds, whatever the stream, if there is one
+    /// below 1.
+    fn fpr_limit(&self, form: Form, memory_bytes: u64) -> Option<f64>;
+
+    /// The same filter for a stream `scale` times shorter: what counts records shrinks.
+    fn scaled(self, scale: f64) -> Self;
+
+    /// The settings that a planner tries, as specifications in text.
+    fn grid(workload: &Workload) -> Vec<String>;
+}
+
+/// Builds the line form of a kind.
+pub(super) type BuildLines<S> = fn(&S, LineAllocation) -> Result<Box<dyn LineFilter>, BuildError>;
+
+/// Makes [`FilterKind`](super::FilterKind) of a list of specifications and their line forms.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident($spec:ty), line: $lines:expr;)*) => {
+        /// A filter's mechanism and policy; memory, seed and form are in
+        /// [`FilterSpec`](crate::FilterSpec).
+        #[derive(Debug, Clone, Copy, PartialEq)]
+        #[non_exhaustive]
+        pub enum FilterKind {
+            $($(#[$doc])* $kind($spec),)*
+        }
+
+        $(impl From<$spec> for FilterKind {
+            fn from(spec: $spec) -> Self {
+                Self::$kind(spec)
+            }
+        })*
+
+        impl FilterKind {
+            /// Every name, in the order of the list.
+            pub fn names() -> impl Iterator<Item = &'static str> {
+                let names: &[&[&str]] = &[$(<$spec as KindSpec>::NAMES),*];
+                names.iter().copied().flatten().copied()
+            }
+
+            /// The filter `name`, with the options that it takes from `options`.
+            pub(crate) fn parse(
+                name: &str,
+                form: Form,
+                options: &mut Options,
+            ) -> Result<Self, SpecError> {
+                $(if <$spec as KindSpec>::NAMES.contains(&name) {
+                    return <$spec as KindSpec>::parse(name, form, options).map(Self::$kind);
+                })*
+                let names: Vec<&str> = Self::names().collect();
+                Err(SpecError::new("filter", name, one_of(&names)))
+            }
+
+            /// The name of the filter.
+            #[must_use]
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$kind(spec) => spec.name(),)*
+                }
+            }
+
+            /// All options of this filter, as text.
+            pub(crate) fn options(&self) -> Vec<(&'static str, String)> {
+                match self {
+                    $(Self::$kind(spec) => spec.options(),)*
+                }
+            }
+
+            /// Builds the scattered form.
+            pub(crate) fn build_scattered(
+                &self,
+                memory_bytes: u64,
+                seed: u64,
+            ) -> Result<Box<dyn Filter>, BuildError> {
+                match self {
+                    $(Self::$kind(spec) => spec.build_scattered(memory_bytes, seed),)*
+                }
+            }
+
+            /// Builds the line form in these lines; `None` if there is none.
+            pub(crate) fn build_lines(
+                &self,
+                allocation: LineAllocation,
+            ) -> Option<Result<Box<dyn LineFilter>, BuildError>> {
+                match self {
+                    $(Self::$kind(spec) => {
+                        let build: Option<BuildLines<$spec>> = $lines;
+                        build.map(|build| build(spec, allocation))
+                    })*
+                }
+            }
+
+            /// Whether the filter has a line form.
+            #[must_use]
+            pub const fn has_line_form(&self) -> bool {
+                match self {
+                    $(Self::$kind(_) => {
+                        let build: Option<BuildLines<$spec>> = $lines;
+                        build.is_some()
+                    })*
+                }
+            }
+
+            /// The cache lines that a fresh key touches at most, on average.
+            #[must_use]
+            pub fn cache_lines(&self, form: Form, memory_bytes: u64) -> f64 {
+                match (form, self) {
+                    (Form::Line, _) => 1.0,
+                    $((Form::Scattered, Self::$kind(spec)) => spec.cache_lines(memory_bytes),)*
+                }
+            }
+
+            /// The formula for the error rates on uniform streams, if there is one.
+            #[must_use]
+            pub fn rate_model(&self, form: Form, memory_bytes: u64) -> Option<RateModel> {
+                match self {
+                    $(Self::$kind(spec) => spec.rate_model(form, memory_bytes),)*
+                }
+            }
+
+            /// The false positive rate that the filter never exceeds, if there is one below 1.
+            #[must_use]
+            pub fn fpr_limit(&self, form: Form, memory_bytes: u64) -> Option<f64> {
+                match self {
+                    $(Self::$kind(spec) => spec.fpr_limit(form, memory_bytes),)*
+                }
+            }
+
+            /// The same filter for a stream `scale` times shorter.
+            #[must_use]
+            pub fn scaled(self, scale: f64) -> Self {
+                match self {
+                    $(Self::$kind(spec) => Self::$kind(spec.scaled(scale)),)*
+                }
+            }
+
+            /// The settings of all kinds that a planner tries, as specifications in text.
+            #[must_use]
+            pub fn grid(workload: &Workload) -> Vec<String> {
+                let grids = [$(<$spec as KindSpec>::grid(workload)),*];
+                grids.into_iter().flatten().collect()
+            }
+        }
+    };
+}
+pub(super) use kinds;

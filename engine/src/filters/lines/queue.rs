@@ -1,0 +1,158 @@
+//! A line as one row of fingerprints that is a queue: the newest enters in front, and a replacement
+//! policy decides which of the others move.
+//!
+//! ```text
+//!  line (64 bytes), 16-bit slots
+//!  +-----+-----+-----+-----+- ... -+-----+
+//!  |  0  |  1  |  2  |  3  |       | 31  |    newest first; 0 is an empty slot
+//!  +-----+-----+-----+-----+- ... -+-----+
+//!     ^ a new key enters here          ^ and the oldest falls out here
+//! ```
+
+use std::marker::PhantomData;
+
+use super::filter::{Counts, LineAllocation, LineFilter, Rule};
+use crate::error::BuildError;
+use crate::filters::replacement::{ForPolicy, Policy, Replacement};
+use crate::hash::KeyHash;
+use crate::kernels::{LineOps, Outcome, Slot, SlotOps, scalar::Scalar};
+use crate::memory::Line;
+use crate::report::{AgeUnit, Cells, MissAge, RateSum, Report, Tally};
+use crate::theory::fingerprints::{FingerprintGeometry, SlotWidth};
+
+/// QQHT, QQHTD and row-LRU in a line (paper 002, sections 3 and 5): a key is a duplicate if and only
+/// if its fingerprint is in the row.
+///
+/// False positives: a key that was never seen matches a fingerprint of its line, with a probability
+/// of at most [`FingerprintGeometry::full_fpr`]. False negatives: younger keys of its line evicted a
+/// key, which the tally counts; without evictions there are none.
+#[derive(Debug, Clone, Copy)]
+struct QueueRule<S, P> {
+    types: PhantomData<(S, P)>,
+}
+
+impl<S: Slot, P: Policy> QueueRule<S, P> {
+    const WIDTH: SlotWidth = SlotWidth::from_bytes(S::BYTES);
+}
+
+impl<S: Slot, P: Policy> Rule for QueueRule<S, P> {
+    const COUNTS_EVICTIONS: bool = true;
+
+    #[inline(always)]
+    fn visit<O: LineOps>(self, ops: O, line: &mut Line, key: KeyHash) -> Outcome {
+        let fingerprint = S::from_key(key);
+        let found = ops.find(line, fingerprint);
+        // Read before the push overwrites it.
+        let displaced = ops.last_is_occupied::<S>(line);
+        ops.push_front(line, fingerprint, P::moved(found, S::COUNT as u32));
+        Outcome {
+            duplicate: found != 0,
+            displaced,
+        }
+    }
+
+    #[inline(always)]
+    fn evictions(duplicates: u64, displaced: u64) -> u64 {
+        // A key that moves within its row takes no slot that it did not have.
+        let pushed = if P::RECORDS_DUPLICATES {
+            u64::MAX
+        } else {
+            !duplicates
+        };
+        displaced & pushed
+    }
+
+    fn holds(self, line: &Line, key: KeyHash) -> bool {
+        Scalar.find(line, S::from_key(key)) != 0
+    }
+
+    /// Without a look at the lines: every push fills a slot unless it evicts a key.
+    fn count(self, lines: &[Line], _total: u64, counts: Counts) -> (Cells, Option<RateSum>) {
+        let pushed = if P::RECORDS_DUPLICATES {
+            counts.observed
+        } else {
+            counts.fresh
+        };
+        let slots = (lines.len() * S::COUNT) as u64;
+        (Cells::new(pushed - counts.evictions, slots), None)
+    }
+
+    fn cells(self, line: &Line) -> Cells {
+        let empty = Scalar.find(line, S::zeroed()).count_ones();
+        Cells::new(S::COUNT as u64 - u64::from(empty), S::COUNT as u64)
+    }
+
+    fn fpr(self, line: &Line, lines: u64) -> f64 {
+        let geometry = FingerprintGeometry::new(lines, Self::WIDTH);
+        let occupied = self.cells(line).occupied as f64;
+        geometry.fpr_with(P::RECORDS_DUPLICATES, occupied)
+    }
+
+    fn estimates(self, tally: Tally) -> Report {
+        let cells = tally.cells.unwrap_or(Cells::new(0, 0));
+        let lines = cells.total / S::COUNT as u64;
+        let geometry = FingerprintGeometry::new(lines, Self::WIDTH);
+        let fresh = tally.fresh.unwrap_or(0);
+        let pushed = if P::RECORDS_DUPLICATES {
+            tally.observed.unwrap_or(0)
+        } else {
+            fresh
+        };
+        // Of the keys pushed only the fresh ones were never seen before and could have been false
+        // duplicates.
+        let fresh_fraction = fresh as f64 / pushed.max(1) as f64;
+        let false_duplicates = geometry.false_duplicates_with(P::RECORDS_DUPLICATES, pushed);
+        let unit = if P::RECORDS_DUPLICATES {
+            AgeUnit::Arrivals
+        } else {
+            AgeUnit::DistinctKeys
+        };
+        let in_a_line = cells.occupied as f64 / lines as f64;
+        Report {
+            slot_bits: Some(Self::WIDTH.bits()),
+            expected_fpr: Some(geometry.fpr_with(P::RECORDS_DUPLICATES, in_a_line)),
+            expected_false_duplicates: Some(false_duplicates * fresh_fraction),
+            miss_age: Some(MissAge::new(geometry.miss_age_keys(), unit)),
+            ..Report::new(tally)
+        }
+    }
+}
+
+/// Builds the queue of these slots and this policy.
+pub(super) fn build(
+    width: SlotWidth,
+    replacement: Replacement,
+    allocation: LineAllocation,
+) -> Result<Box<dyn LineFilter>, BuildError> {
+    match width {
+        SlotWidth::Bits8 => build_width::<u8>(replacement, allocation),
+        SlotWidth::Bits16 => build_width::<u16>(replacement, allocation),
+        SlotWidth::Bits32 => build_width::<u32>(replacement, allocation),
+        SlotWidth::Bits64 => build_width::<u64>(replacement, allocation),
+    }
+}
+
+fn build_width<S: Slot>(
+    replacement: Replacement,
+    allocation: LineAllocation,
+) -> Result<Box<dyn LineFilter>, BuildError> {
+    replacement.dispatch(BuildQueue::<S> {
+        allocation,
+        slot: PhantomData,
+    })
+}
+
+/// A queue whose policy is not a type yet.
+struct BuildQueue<S> {
+    allocation: LineAllocation,
+    slot: PhantomData<S>,
+}
+
+impl<S: Slot> ForPolicy for BuildQueue<S> {
+    type Output = Result<Box<dyn LineFilter>, BuildError>;
+
+    fn call<P: Policy>(self) -> Self::Output {
+        self.allocation
+            .build(QueueRule::<S, P> { types: PhantomData })
+    }
+}

@@ -1,0 +1,149 @@
+//! A line as one row of a quotient hash table whose victims are random.
+
+use std::marker::PhantomData;
+
+use super::filter::{LineAllocation, LineFilter, Rule};
+use super::queue;
+use super::random::Salt;
+use crate::error::{BuildError, SpecError};
+use crate::filters::scattered::rows::{RowEncoding, RowPolicy, RowSpec};
+use crate::hash::KeyHash;
+use crate::kernels::{BitOps, LineOps, Outcome, Slot, SlotOps, scalar::Scalar};
+use crate::memory::Line;
+use crate::report::Cells;
+use crate::theory::fingerprints::{FingerprintGeometry, SlotWidth};
+
+/// QHT, or QHTD if found fingerprints are inserted `AGAIN` (paper 002, sections 3 and 5): a key is a duplicate if and only if its fingerprint is in
+/// the row; a fresh one takes the first empty slot, or that of a random victim.
+///
+/// ```text
+/// QHT   | slot 0 | slot 1 | ...          | last slot |
+/// QHTD  | slot 0 | slot 1 | ...          | count     |
+/// ```
+///
+/// A QHTD line counts its arrivals in place of the last slot: a fingerprint that falls on itself leaves the row as it is, and would without a count
+/// fall there for ever.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RowRule<S, const AGAIN: bool> {
+    salt: Salt,
+    slot: PhantomData<S>,
+}
+
+impl<S: Slot, const AGAIN: bool> RowRule<S, AGAIN> {
+    /// The slots that hold fingerprints.
+    const SLOTS: usize = S::COUNT - AGAIN as usize;
+    const WIDTH: SlotWidth = SlotWidth::from_bytes(S::BYTES);
+
+    pub(super) const fn new(salt: Salt) -> Self {
+        Self {
+            salt,
+            slot: PhantomData,
+        }
+    }
+
+    /// Which of the slots are equal to `value`, one bit each.
+    #[inline(always)]
+    fn find<O: SlotOps>(ops: O, line: &Line, value: S) -> u64 {
+        ops.find(line, value) & (u64::MAX >> (64 - Self::SLOTS))
+    }
+
+    /// The slot that a fingerprint goes in: the first empty one, or the victim's.
+    #[inline(always)]
+    fn slot_for<O: BitOps + SlotOps>(self, ops: O, line: &Line, key: KeyHash) -> usize {
+        let empty = Self::find(ops, line, S::zeroed());
+        if empty == 0 {
+            let draw = self.salt.draw(key, ops.fold(ops.load(line)));
+            draw.below(0, Self::SLOTS as u64) as usize
+        } else {
+            empty.trailing_zeros() as usize
+        }
+    }
+}
+
+impl<S: Slot, const AGAIN: bool> Rule for RowRule<S, AGAIN> {
+    #[inline(always)]
+    fn visit<O: LineOps>(self, ops: O, line: &mut Line, key: KeyHash) -> Outcome {
+        let fingerprint = S::from_key(key);
+        let seen = Self::find(ops, line, fingerprint) != 0;
+        if !seen || AGAIN {
+            let slot = self.slot_for(ops, line, key);
+            let slots = S::slots_mut(line);
+            slots[slot] = fingerprint;
+            if AGAIN {
+                slots[Self::SLOTS] = slots[Self::SLOTS].next();
+            }
+        }
+        Outcome::of(seen)
+    }
+
+    #[inline(always)]
+    fn holds(self, line: &Line, key: KeyHash) -> bool {
+        Self::find(Scalar, line, S::from_key(key)) != 0
+    }
+
+    fn fpr(self, line: &Line, lines: u64) -> f64 {
+        // Copies of a fingerprint match no more than one of them.
+        let mut words = [0; 64];
+        let held = &mut words[..Self::SLOTS];
+        for (word, slot) in held.iter_mut().zip(S::slots(line)) {
+            *word = slot.word();
+        }
+        held.sort_unstable();
+        let steps = held.windows(2).filter(|pair| pair[0] != pair[1]);
+        let distinct = steps.count() + usize::from(held[0] != 0);
+        distinct as f64 * FingerprintGeometry::new(lines, Self::WIDTH).match_probability()
+    }
+
+    fn cells(self, line: &Line) -> Cells {
+        let empty = Self::find(Scalar, line, S::zeroed()).count_ones();
+        Cells::new(Self::SLOTS as u64 - u64::from(empty), Self::SLOTS as u64)
+    }
+}
+
+/// Builds the line form of a row filter, whose rows have 64 slots of 8 bits, 32 of 16, 16 of 32 or
+/// 8 of 64.
+///
+/// A QHTD line counts its arrivals in one slot, which leaves 63, 31, 15 or 7.
+pub(crate) fn build(
+    spec: &RowSpec,
+    allocation: LineAllocation,
+) -> Result<Box<dyn LineFilter>, BuildError> {
+    let width = width(spec)?;
+    match spec.policy {
+        RowPolicy::Queue(replacement) => queue::build(width, replacement, allocation),
+        RowPolicy::RandomVictim { again: true } => build_random::<true>(width, allocation),
+        RowPolicy::RandomVictim { again: false } => build_random::<false>(width, allocation),
+    }
+}
+
+/// The width of the slots of a row that fills a line.
+fn width(spec: &RowSpec) -> Result<SlotWidth, SpecError> {
+    let bits = spec.bits;
+    if spec.encoding == RowEncoding::Sorted {
+        return Err(SpecError::new("rows", "sorted", "packed in the line form"));
+    }
+    let counts = spec.policy == RowPolicy::RandomVictim { again: true };
+    let slots = |width: SlotWidth| width.slots() - u32::from(counts);
+    let mut widths = SlotWidth::ALL.iter().copied();
+    let fitting = widths.find(|width| (slots(*width), width.bits()) == (spec.slots, bits));
+    fitting.ok_or_else(|| {
+        let asked = format!("{} of {bits} bits", spec.slots);
+        let possible = SlotWidth::ALL.iter();
+        let possible = possible.map(|width| format!("{} of {} bits", slots(*width), width.bits()));
+        let allowed = possible.collect::<Vec<_>>().join(", ") + " in the line form";
+        SpecError::new("slots", asked, allowed)
+    })
+}
+
+fn build_random<const AGAIN: bool>(
+    width: SlotWidth,
+    allocation: LineAllocation,
+) -> Result<Box<dyn LineFilter>, BuildError> {
+    let salt = Salt::from_seed(allocation.seed);
+    match width {
+        SlotWidth::Bits8 => allocation.build(RowRule::<u8, AGAIN>::new(salt)),
+        SlotWidth::Bits16 => allocation.build(RowRule::<u16, AGAIN>::new(salt)),
+        SlotWidth::Bits32 => allocation.build(RowRule::<u32, AGAIN>::new(salt)),
+        SlotWidth::Bits64 => allocation.build(RowRule::<u64, AGAIN>::new(salt)),
+    }
+}

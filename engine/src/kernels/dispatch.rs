@@ -1,0 +1,40 @@
+//! From a kernel that is known at run time to a type: the one `match` over kernels.
+//!
+//! A filter dispatches once, when it is built. What it stores then is compiled for the kernel, so no
+//! batch pays for the choice.
+
+use std::fmt;
+
+use super::isa::{DetectedKernel, Kernel};
+#[cfg(target_arch = "x86_64")]
+use super::{avx2::Avx2, avx512::Avx512};
+use super::{bits::BitOps, portable::Portable, scalar::Scalar, slot::SlotOps};
+
+/// All that a kernel can do to a line.
+pub(crate) trait LineOps: SlotOps + BitOps + fmt::Debug + Send + 'static {}
+
+impl<O: SlotOps + BitOps + fmt::Debug + Send + 'static> LineOps for O {}
+
+/// Something to do with the kernel as a type, for [`DetectedKernel::dispatch`].
+pub(crate) trait ForKernel {
+    type Output;
+    fn call<O: LineOps>(self, ops: O) -> Self::Output;
+}
+
+impl DetectedKernel {
+    /// Calls `with` with the operations of this kernel. Filters do this once, when they are built.
+    pub(crate) fn dispatch<W: ForKernel>(self, with: W) -> W::Output {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(ops) = Avx512::new(self) {
+            return with.call(ops);
+        }
+        #[cfg(target_arch = "x86_64")]
+        if let Some(ops) = Avx2::new(self) {
+            return with.call(ops);
+        }
+        match self.kernel() {
+            Kernel::Scalar => with.call(Scalar),
+            Kernel::Portable | Kernel::Avx2 | Kernel::Avx512 => with.call(Portable),
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The checks that the specifications of all families share: each names the field, what was asked and what is allowed.
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+
+use crate::error::SpecError;
+
+/// The most hash positions a key may have.
+pub(crate) const MOST_HASHES: u32 = 64;
+
+/// The hash positions that a key may have.
+pub(crate) const HASHES: RangeInclusive<u32> = 1..=MOST_HASHES;
+
+/// Refuses a value outside its range.
+pub(crate) fn within<T: PartialOrd + Display>(
+    field: &'static str,
+    asked: T,
+    allowed: RangeInclusive<T>,
+) -> Result<T, SpecError> {
+    if allowed.contains(&asked) {
+        Ok(asked)
+    } else {
+        Err(SpecError::new(
+            field,
+            asked.to_string(),
+            format!("{} to {}", allowed.start(), allowed.end()),
+        ))
+    }
+}
+
+/// Refuses a probability that is not strictly between 0 and 1.
+pub(crate) fn open_unit(field: &'static str, asked: f64) -> Result<f64, SpecError> {
+    if asked > 0.0 && asked < 1.0 {
+        Ok(asked)
+    } else {
+        Err(SpecError::new(
+            field,
+            asked.to_string(),
+            "a number between 0 and 1 (exclusive)",
+        ))
+    }
+}
+
+/// The bits of a memory of so many bytes.
+pub(crate) fn bits_of(memory_bytes: u64) -> Result<u64, SpecError> {
+    memory_bytes.checked_mul(8).ok_or_else(|| {
+        SpecError::new(
+            "memory",
+            format!("{memory_bytes} B"),
+            format!("at most {} B", u64::MAX / 8),
+        )
+    })
+}
+
+/// Refuses a memory that holds fewer than `least_bits`.
+pub(crate) fn at_least_bits(
+    memory_bytes: u64,
+    least_bits: u128,
+    reason: &str,
+) -> Result<u64, SpecError> {
+    let bits = bits_of(memory_bytes)?;
+    if u128::from(bits) < least_bits {
+        return Err(SpecError::new(
+            "memory",
+            format!("{memory_bytes} B"),
+            format!("at least {} B ({reason})", least_bits.div_ceil(8)),
+        ));
+    }
+    Ok(bits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_name_field_value_and_range() {
+        assert_eq!(within("k", 64, 1..=MOST_HASHES), Ok(64));
+        let message = |error: SpecError| error.to_string();
+        assert_eq!(
+            within("k", 0, 1..=MOST_HASHES).map_err(message),
+            Err("invalid k=0: expected 1 to 64".into())
+        );
+        assert_eq!(
+            open_unit("q", 1.0).map_err(message),
+            Err("invalid q=1: expected a number between 0 and 1 (exclusive)".into())
+        );
+        assert!(open_unit("q", f64::NAN).is_err());
+        assert_eq!(
+            at_least_bits(1, 9, "3 filters of 3 bits").map_err(message),
+            Err("invalid memory=1 B: expected at least 2 B (3 filters of 3 bits)".into())
+        );
+        assert!(bits_of(u64::MAX).is_err());
+    }
+}

@@ -1,0 +1,255 @@
+//! What a fingerprint line filter of a given shape can promise: false positive rate, age at which misses begin.
+//!
+//! Keys fall on lines at random, so after `n` pushes a line has seen a Poisson number of them with mean `n / lines`.
+
+use crate::error::SpecError;
+use crate::memory::LINE_BYTES;
+use crate::theory::poisson;
+
+/// The probability of a miss at the age that [`FingerprintGeometry::miss_age_keys`] gives.
+const MISS_ONSET: f64 = 1e-3;
+
+/// The width of a slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SlotWidth {
+    /// 64 slots of 8 bits in a line.
+    Bits8,
+    /// 32 slots of 16 bits in a line.
+    Bits16,
+    /// 16 slots of 32 bits in a line.
+    Bits32,
+    /// 8 slots of 64 bits in a line.
+    Bits64,
+}
+
+impl SlotWidth {
+    /// Every width, narrowest first.
+    pub const ALL: &'static [Self] = &[Self::Bits8, Self::Bits16, Self::Bits32, Self::Bits64];
+
+    /// The width of slots of so many bytes (1, 2, 4 or 8).
+    pub(crate) const fn from_bytes(bytes: usize) -> Self {
+        match bytes {
+            1 => Self::Bits8,
+            2 => Self::Bits16,
+            4 => Self::Bits32,
+            _ => Self::Bits64,
+        }
+    }
+
+    /// The width in bits.
+    #[must_use]
+    pub const fn bits(self) -> u32 {
+        match self {
+            Self::Bits8 => 8,
+            Self::Bits16 => 16,
+            Self::Bits32 => 32,
+            Self::Bits64 => 64,
+        }
+    }
+
+    /// How many slots a line has.
+    #[must_use]
+    pub const fn slots(self) -> u32 {
+        512 / self.bits()
+    }
+
+    /// The width of that many bits.
+    ///
+    /// # Errors
+    /// [`SpecError`] if there is no such width.
+    pub fn from_bits(bits: u32) -> Result<Self, SpecError> {
+        let found = Self::ALL.iter().find(|width| width.bits() == bits);
+        found
+            .copied()
+            .ok_or_else(|| SpecError::new("slot bits", bits.to_string(), "8, 16, 32 or 64"))
+    }
+}
+
+/// The shape of a filter: how many lines, and what a slot is.
+///
+/// # Examples
+/// ```
+/// use echoless::{FingerprintGeometry, SlotWidth};
+/// let shape = FingerprintGeometry::new(1 << 20, SlotWidth::Bits32);
+/// assert_eq!(shape.capacity(), 16 << 20);
+/// // 16 full slots of 32 bits: 16 chances in 2^32.
+/// assert!((shape.full_fpr() - 3.7e-9).abs() < 1e-10);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FingerprintGeometry {
+    /// The number of lines.
+    pub lines: u64,
+    /// The width of a slot.
+    pub width: SlotWidth,
+}
+
+impl FingerprintGeometry {
+    /// So many lines of slots of this width.
+    #[must_use]
+    pub const fn new(lines: u64, width: SlotWidth) -> Self {
+        Self { lines, width }
+    }
+
+    /// How many fingerprints fit.
+    #[must_use]
+    pub const fn capacity(self) -> u64 {
+        self.lines * self.width.slots() as u64
+    }
+
+    /// The memory of the lines, in bytes.
+    #[must_use]
+    pub const fn bytes(self) -> u64 {
+        self.lines * LINE_BYTES
+    }
+
+    /// The probability that a new key equals one given fingerprint of its line.
+    ///
+    /// Fingerprints are uniform but for 1, which stands for 0 too. The line already uses `log2(lines)` bits of the 64-bit hash,
+    /// so no slot, however wide, can do better than `lines / 2^64`.
+    #[must_use]
+    pub fn match_probability(self) -> f64 {
+        let values = 2f64.powi(self.width.bits() as i32);
+        let by_width = (values + 2.0) / (values * values);
+        let by_hash = self.lines as f64 / 2f64.powi(64);
+        by_width.max(by_hash)
+    }
+
+    /// The false positive rate once every slot is taken: the highest it ever gets.
+    #[must_use]
+    pub fn full_fpr(self) -> f64 {
+        f64::from(self.width.slots()) * self.match_probability()
+    }
+
+    /// The false positive rate with `occupied` slots taken in the whole filter.
+    #[must_use]
+    pub fn fpr_at(self, occupied: u64) -> f64 {
+        self.fpr_with(false, occupied as f64 / self.lines as f64)
+    }
+
+    /// The false positive rate with `occupied` slots in each line, which hold each fingerprint once,
+    /// or, `with_copies`, one for each arrival.
+    pub(crate) fn fpr_with(self, with_copies: bool, occupied: f64) -> f64 {
+        let one = self.match_probability();
+        if with_copies {
+            // Independent draws; copies of one key match even less often.
+            -(occupied * (-one).ln_1p()).exp_m1()
+        } else {
+            occupied * one
+        }
+    }
+
+    /// The expected number of false duplicates by the time that `pushed` keys were called fresh and recorded.
+    ///
+    /// At a rate of `f` there are `f / (1 - f)` false duplicates for each fresh key; the sum runs while the lines fill up.
+    #[must_use]
+    pub fn false_duplicates(self, pushed: u64) -> f64 {
+        self.false_duplicates_with(false, pushed)
+    }
+
+    pub(crate) fn false_duplicates_with(self, with_copies: bool, pushed: u64) -> f64 {
+        const STEPS: u32 = 1000;
+        let slots = self.width.slots();
+        let odds = |occupied: f64| {
+            let rate = self.fpr_with(with_copies, occupied);
+            rate / (1.0 - rate)
+        };
+        let end = pushed as f64 / self.lines as f64;
+        // Past this load every line is full but for a part in a billion.
+        let filling = end.min(f64::from(slots) * 3.0 + 60.0);
+        let step = filling / f64::from(STEPS);
+        let sum: f64 = (0..STEPS)
+            .map(|index| odds(poisson::mean_capped((f64::from(index) + 0.5) * step, slots)))
+            .sum();
+        (sum * step + (end - filling) * odds(f64::from(slots))) * self.lines as f64
+    }
+
+    /// The age, in distinct keys since a key was last pushed, at which 1 in 1000 duplicates is missed; younger ones are safer.
+    ///
+    /// A key is forgotten when its line has taken as many other keys as it has slots.
+    #[must_use]
+    pub fn miss_age_keys(self) -> f64 {
+        let slots = self.width.slots();
+        let (mut low, mut high) = (0.0, f64::from(slots) * 2.0);
+        for _ in 0..100 {
+            let middle = f64::midpoint(low, high);
+            if poisson::at_least(middle, u64::from(slots)) < MISS_ONSET {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        low * self.lines as f64
+    }
+
+    /// The probability that a key is missed once `age` other keys were pushed after it (paper 002, section 4, for FIFO rows).
+    #[must_use]
+    pub fn miss_probability(self, age: f64) -> f64 {
+        let mean = age / self.lines as f64;
+        let forgotten = poisson::at_least(mean, u64::from(self.width.slots()));
+        forgotten * (1.0 - self.full_fpr()).max(0.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape(width: SlotWidth) -> FingerprintGeometry {
+        FingerprintGeometry {
+            lines: 1 << 20,
+            width,
+        }
+    }
+
+    #[test]
+    fn full_rates_are_slots_over_values() {
+        let expected = [0.25, 4.9e-4, 3.7e-9];
+        for (width, rate) in SlotWidth::ALL.iter().zip(expected) {
+            let measured = shape(*width).full_fpr();
+            assert!(
+                (measured / rate - 1.0).abs() < 0.02,
+                "{width:?}: {measured}"
+            );
+        }
+        // 64-bit slots are limited by the hash: 2^20 lines leave 44 bits.
+        assert_eq!(shape(SlotWidth::Bits64).full_fpr(), 8.0 / 2f64.powi(44));
+    }
+
+    #[test]
+    fn misses_begin_below_the_capacity() {
+        for width in SlotWidth::ALL {
+            let shape = shape(*width);
+            let age = shape.miss_age_keys();
+            assert!(age > 0.0 && age < shape.capacity() as f64);
+            let missed = shape.miss_probability(age);
+            assert!((missed - 1e-3 * (1.0 - shape.full_fpr())).abs() < 1e-6);
+            assert!(shape.miss_probability(shape.capacity() as f64 * 4.0) > 0.7);
+        }
+    }
+
+    #[test]
+    fn false_duplicates_are_the_sum_of_the_rate() {
+        let shape = shape(SlotWidth::Bits16);
+        // Few keys: the filter is nearly empty, every earlier key is one chance, so n^2 / 2 pairs.
+        let few = 10_000f64;
+        let pairs = few * few / 2.0 / shape.lines as f64 * shape.match_probability();
+        assert!((shape.false_duplicates(10_000) / pairs - 1.0).abs() < 1e-3);
+        // Many keys: nearly all of them meet full lines.
+        let many = shape.capacity() * 1000;
+        let full = many as f64 * shape.full_fpr() / (1.0 - shape.full_fpr());
+        assert!((shape.false_duplicates(many) / full - 1.0).abs() < 1e-3);
+        assert_eq!(shape.false_duplicates(0), 0.0);
+    }
+
+    #[test]
+    fn widths_are_found_by_their_bits() {
+        assert_eq!(SlotWidth::from_bits(32), Ok(SlotWidth::Bits32));
+        assert!(
+            SlotWidth::from_bits(12)
+                .unwrap_err()
+                .to_string()
+                .contains("8, 16, 32 or 64")
+        );
+    }
+}

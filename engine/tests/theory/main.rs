@@ -1,0 +1,9 @@
+//! The formulas of [`echoless::theory`] against simulations of the filters they describe.
+
+mod biased;
+mod bloom;
+mod buffers;
+mod generations;
+mod rows;
+mod stable;
+mod trial;
