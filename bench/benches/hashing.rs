@@ -30,7 +30,8 @@ fn fixed(criterion: &mut Criterion) {
     let mut group = common::group(criterion, "hashing/16 bytes");
     group.throughput(Throughput::Elements(KEYS as u64));
     for kernel in Kernel::ALL
-        .into_iter()
+        .iter()
+        .copied()
         .filter(|kernel| kernel.is_available())
     {
         let hasher = seeded.clone().with_kernel(kernel).expect("it is available");

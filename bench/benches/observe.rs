@@ -73,7 +73,7 @@ fn observe(criterion: &mut Criterion) {
             for replacement in Replacement::ALL {
                 let spec = FingerprintSpec::new(mebibytes << 20)
                     .slot_width(width)
-                    .replacement(replacement);
+                    .replacement(*replacement);
                 let mut filter = spec.build().expect("the memory is available");
                 let name = format!(
                     "fingerprint {} x {}, {replacement}",

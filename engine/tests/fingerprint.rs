@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use echoless::{
     BuildError, Cells, Filter, FingerprintSpec, Kernel, KeyHash, KeyHasher, LineFilter,
-    RegionOrdered, Replacement, SlotWidth, Verdicts,
+    RegionOrdered, Replacement, SlotWidth, Verdict, Verdicts,
 };
 use proptest::prelude::*;
 

@@ -6,8 +6,8 @@ use std::thread;
 
 use echoless::transport::Wait;
 use echoless::{
-    BuildError, Disconnected, Engine, EngineBuilder, KeyHash, LineFilter, Mesh, Partitioned,
-    Partitioning, Pinning, Port, Verdicts,
+    BuildError, Disconnected, Engine, EngineBuilder, KeyHash, Mesh, Partitioned, Partitioning,
+    Pinning, Port, Verdicts,
 };
 
 use crate::streams::{oracle, spec, stream};
@@ -109,7 +109,10 @@ fn shutdown_answers_what_was_submitted_and_disconnects_the_ports() {
         .unwrap();
     ports[0].submit(&keys).unwrap();
     let filter = engine.shutdown().unwrap();
-    assert_eq!(Box<dyn LineFilter>::report_of(filter.filters()).observed, 5000);
+    assert_eq!(
+        echoless::report_of(filter.filters()).tally.observed,
+        Some(5000)
+    );
     let mut verdicts = Verdicts::new();
     assert!(ports[0].drain(&mut verdicts).unwrap());
     assert_eq!(duplicates(&verdicts), oracle(&keys).0);

@@ -70,7 +70,7 @@ fn nodes_finish_although_some_have_no_input() {
                 if index == 1 {
                     node.observe(0, keys, &mut verdicts).unwrap();
                 }
-                node.finish().unwrap().report().observed
+                node.finish().unwrap().report().tally.observed.unwrap()
             })
         };
         let threads: Vec<_> = nodes.into_iter().enumerate().map(run).collect();
@@ -153,7 +153,7 @@ fn a_number_that_does_not_rise_is_rejected_without_effect() {
     assert!(node.drain(&mut verdicts).unwrap());
     node.observe(2, &keys, &mut verdicts).unwrap();
     assert_eq!(verdicts.count_duplicates(), 100);
-    assert_eq!(node.finish().unwrap().report().observed, 300);
+    assert_eq!(node.finish().unwrap().report().tally.observed, Some(300));
 }
 
 /// The first of two nodes, and the thread of the second: that node finishes without a batch, and
@@ -202,7 +202,7 @@ fn finish_waits_until_batches_in_flight_are_applied() {
                 for number in [index, index + 2] {
                     node.submit(number as u64, keys).unwrap();
                 }
-                node.finish().unwrap().report().observed
+                node.finish().unwrap().report().tally.observed.unwrap()
             })
         };
         let threads: Vec<_> = mesh.into_iter().enumerate().map(run).collect();

@@ -88,7 +88,7 @@ pub(crate) struct DedupArgs {
     pub(crate) fpr: String,
 
     /// Which key a full line evicts: the oldest (fifo), the least recently used (lru), or the oldest arrival, repeats included (qqhtd)
-    #[arg(long, default_value = "fifo", value_parser = PossibleValuesParser::new(Replacement::ALL.map(Replacement::name)), help_heading = "Filter")]
+    #[arg(long, default_value = "fifo", value_parser = PossibleValuesParser::new(replacements()), help_heading = "Filter")]
     pub(crate) replacement: String,
 
     /// Instruction set of the hot loops; all give the same result
@@ -157,5 +157,10 @@ pub(crate) struct DedupArgs {
 
 /// The values of `--kernel`.
 fn kernels() -> impl Iterator<Item = &'static str> {
-    std::iter::once("auto").chain(Kernel::ALL.map(Kernel::name))
+    std::iter::once("auto").chain(Kernel::ALL.iter().map(|kernel| kernel.name()))
+}
+
+/// The values of `--replacement`.
+fn replacements() -> impl Iterator<Item = &'static str> {
+    Replacement::ALL.iter().map(|policy| policy.name())
 }

@@ -23,7 +23,7 @@ use echoless::transport::Doorbell;
 
 use super::delivery::Delivery;
 use super::feed::Feed;
-use super::pinning::{cores, pin};
+use super::pinning::pin;
 use super::worker::Worker;
 use crate::config::DedupConfig;
 use crate::failure::Failure;
@@ -132,10 +132,10 @@ impl DeliveryOrder<'_> {
 pub(super) fn pass<S: Worker>(
     config: &Arc<DedupConfig>,
     workers: Vec<S>,
+    cores: Vec<Option<usize>>,
     delivery: &mut Delivery,
 ) -> Result<Passed<S::Filter>, Failure> {
     let threads = workers.len();
-    let cores = cores(config.pin, threads)?;
     let queue = Arc::new(ChunkQueue {
         chunks: ArrayQueue::new(threads * CHUNKS_PER_WORKER),
         reader: OnceLock::new(),
