@@ -110,12 +110,12 @@ impl<F: Filter + 'static> Engine<F> {
     ///
     /// # Examples
     /// ```
-    /// use echoless::{Engine, FingerprintLines, FingerprintSpec, KeyHash, Verdicts};
+    /// use echoless::{Engine, FingerprintSpec, KeyHash, Verdicts, report_of};
     /// let halves = FingerprintSpec::new(1 << 20).build_partitions(2)?;
     /// let (engine, mut ports) = Engine::builder(halves).build()?;
     /// ports[0].submit(&[KeyHash(1), KeyHash(u64::MAX)])?;
     /// let halves = engine.shutdown()?;
-    /// assert_eq!(FingerprintLines::report_of(halves.filters()).observed, 2);
+    /// assert_eq!(report_of(halves.filters()).tally.observed, Some(2));
     /// // Answered batches can still be drained; new ones are rejected.
     /// assert!(ports[0].drain(&mut Verdicts::new())?);
     /// assert!(ports[0].submit(&[KeyHash(2)]).is_err());

@@ -8,13 +8,13 @@ use std::fmt;
 ///
 /// # Examples
 /// ```
-/// use echoless::{ShutdownError, FingerprintLines};
-/// fn report_survivors(error: &ShutdownError<FingerprintLines>) {
+/// use echoless::{Filter, ShutdownError};
+/// fn report_survivors<F: Filter>(error: &ShutdownError<F>) {
 ///     for (partition, panic) in &error.lost {
 ///         eprintln!("partition {partition} is lost: {panic}");
 ///     }
 ///     for (partition, filter) in &error.survivors {
-///         eprintln!("partition {partition} has seen {} keys", filter.report().observed);
+///         eprintln!("partition {partition} reports {:?}", filter.report());
 ///     }
 /// }
 /// ```

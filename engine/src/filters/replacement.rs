@@ -46,10 +46,10 @@ impl Policy for Fifo {
 
     #[inline(always)]
     fn moved(found: u64, slots: u32) -> u64 {
-        if slots < 64 {
+        if slots <= 32 {
             debug_assert!(found >> slots == 0);
-            // All ones if `found` is 0, for only then does the subtraction wrap and reach the bits
-            // above the slots. A comparison would go through the flags and take longer.
+            // The slots and more if `found` is 0, for only then does the subtraction wrap and reach
+            // the bits above the slots. A comparison would go through the flags and take longer.
             found.wrapping_sub(1) >> slots
         } else {
             u64::from(found == 0).wrapping_neg()
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn moved_slots_are_those_of_a_list() {
-        for slots in [1_u32, 3, 7, 8, 63, 64] {
+        for slots in [1_u32, 3, 7, 8, 16, 32, 33, 63, 64] {
             let row = u64::MAX >> (64 - slots);
             for policy in Replacement::ALL {
                 for found in (0..slots).map(|slot| 1 << slot).chain([0]) {

@@ -44,8 +44,8 @@ pub(crate) const EXAMPLES: [&str; 32] = [
 
 /// The filters that have a line form.
 pub(crate) const LINE_NAMES: [&str; 12] = [
-    "bloom", "rsbf", "bsbf", "bsbfsd", "rlbsbf", "sbf", "fpsbf", "qht", "qhtd", "qqht", "qqhtd",
-    "rowlru",
+    "bloom", "rsbf", "bsbf", "bsbfsd", "rlbsbf", "sbf", "fpsbf", "qht", "qhtd", "qqht", "rowlru",
+    "qqhtd",
 ];
 
 pub(crate) fn parse(text: &str) -> FilterSpec {

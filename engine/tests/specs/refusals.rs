@@ -112,13 +112,13 @@ fn what_cannot_be_built_is_refused_with_field_value_and_range() {
             "qht:slots=4,bits=4,form=line,memory=1KiB",
             "slots",
             "4 of 4 bits",
-            "64 of 8 bits, 32 of 16, 16 of 32 or 8 of 64",
+            "64 of 8, 32 of 16, 16 of 32, 8 of 64 bits",
         ),
         (
             "qhtd:slots=32,bits=16,form=line,memory=1KiB",
             "slots",
             "32 of 16 bits",
-            "63 of 8 bits, 31 of 16, 15 of 32 or 7 of 64",
+            "63 of 8, 31 of 16, 15 of 32, 7 of 64 bits",
         ),
         (
             "qht:rows=sorted,form=line,memory=1KiB",

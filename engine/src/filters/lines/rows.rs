@@ -128,9 +128,10 @@ fn width(spec: &RowSpec) -> Result<SlotWidth, SpecError> {
     let fitting = widths.find(|width| (slots(*width), width.bits()) == (spec.slots, bits));
     fitting.ok_or_else(|| {
         let asked = format!("{} of {bits} bits", spec.slots);
-        let possible = SlotWidth::ALL.iter();
-        let possible = possible.map(|width| format!("{} of {} bits", slots(*width), width.bits()));
-        let allowed = possible.collect::<Vec<_>>().join(", ") + " in the line form";
+        let shapes = SlotWidth::ALL.iter();
+        let shapes = shapes.map(|width| format!("{} of {}", slots(*width), width.bits()));
+        let shapes = shapes.collect::<Vec<_>>().join(", ");
+        let allowed = format!("one of {shapes} bits in the line form");
         SpecError::new("slots", asked, allowed)
     })
 }

@@ -361,15 +361,17 @@ impl KindSpec for RowSpec {
             (64, 8),
             (32, 16),
             (16, 32),
-            // Slots of 64 bits are for lines alone.
-            (8, 64),
         ];
-        // A QHTD line counts its arrivals in one of its slots.
-        let counting = [(63, 8), (31, 16), (15, 32), (7, 64)];
+        // Slots of 64 bits are for lines alone. A QHTD line counts its arrivals in one of its slots.
+        let (widest, counting) = ([(8, 64)], [(63, 8), (31, 16), (15, 32), (7, 64)]);
         let mut texts = Vec::new();
         for name in Self::NAMES {
-            let counting = counting.iter().filter(|_| *name == "qhtd");
-            for (slots, bits) in shapes.iter().chain(counting) {
+            let lines = if *name == "qhtd" {
+                &counting[..]
+            } else {
+                &widest
+            };
+            for (slots, bits) in shapes.iter().chain(lines) {
                 texts.push(format!("{name}:slots={slots},bits={bits}"));
             }
         }
