@@ -57,7 +57,7 @@ pub(crate) struct DedupArgs {
     #[arg(long, value_enum, requires = "key", help_heading = "Key")]
     pub(crate) missing: Option<Missing>,
 
-    /// Memory of the filter: 64k, 256MiB, 2G (powers of 1024) or 500MB (powers of 1000) [default: 256MiB; for short files the least in which the probability of an eviction stays below 1e-6]
+    /// Memory of the filter: 64k, 256MiB, 2G (powers of 1024) or 500MB (powers of 1000) [default: 256MiB; for short files the least in which an eviction has a probability below 1e-6]
     #[arg(
         short,
         long,
@@ -77,7 +77,7 @@ pub(crate) struct DedupArgs {
     )]
     pub(crate) filter: Option<String>,
 
-    /// Highest false positive rate: the share of fresh records that may be dropped as duplicates
+    /// Highest false positive rate: fresh records dropped as duplicates
     #[arg(
         long,
         value_name = "RATE",

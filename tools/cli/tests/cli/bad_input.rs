@@ -1,127 +1,87 @@
-//! Whatever cannot be done ends with one clear line, exit code 2 and no partial record.
+//! Invalid options and unusable files end the run with one clear line, exit code 2 and no partial record.
 
 use std::fs::{self, File, OpenOptions};
 use std::process::Stdio;
 
-use crate::run::{command, dedup, echoless, file, run};
+use crate::run::{assert_errors, command, dedup, echoless, file, run};
 
 #[test]
-fn impossible_options() {
-    for (args, expected) in [
-        (&["-k", "0"][..], "invalid key=`0`: expected"),
-        (&["-k", "7-5"], "invalid key=`7-5`: expected"),
-        (&["-k", "2,,3"], "invalid key=``: expected"),
-        (&["-k", "-3"], "invalid key=`-3`: expected"),
-        (&["-k", "name"], "names need --header"),
-        (&["-k", "1", "-d", ""], "delimiter: "),
-        (&["-k", "1", "-d", ",;"], "invalid delimiter=,;: expected"),
-        (
-            &["-k", "1", "-d", "\n"],
-            "invalid delimiter=`\\n`: expected",
-        ),
-        (&["--csv", "-d", "\""], "invalid delimiter=`\\\"`: expected"),
-        (
-            &["-d", ";"],
-            "invalid delimiter=a delimiter of whole records: expected with --key or --csv",
-        ),
-        (&["-m", "12Q"], "invalid memory=12Q: expected"),
-        (&["-m", "0"], "invalid memory=0: expected"),
-        (&["-m", "-1G"], "invalid memory=-1G: expected"),
-        (&["-m", "63"], "invalid memory=63 B: expected at least 64 B"),
-        (&["--max-record", "0"], "invalid max-record=0: expected"),
-        (&["--fpr", "0"], "invalid fpr=0: expected"),
-        (&["--fpr", "1"], "invalid fpr=1: expected"),
-        (&["--fpr", "-0.5"], "invalid fpr=-0.5: expected"),
-        (&["--fpr", "x"], "invalid fpr=x: expected"),
-        (&["--fpr", "1e-300"], "invalid fpr=1e-300: expected"),
-        (
-            &["--replacement", "random"],
-            "[possible values: fifo, lru, qqhtd]",
-        ),
-        (&["--kernel", "sse9"], "possible values: auto, scalar"),
-        (&["--missing", "skip"], "--key"),
-        (&["-k", "1", "--missing", "drop"], "error, skip, empty"),
-        (&["--seed", "x"], "--seed"),
-        (&["--seed", "-1"], "invalid value '-1' for '--seed"),
-        (&["-z", "--csv"], "--csv"),
-        (&["--invert", "--duplicates", "x"], "--duplicates"),
-        (&["--no-such-flag"], "--no-such-flag"),
-    ] {
-        let run = echoless(&[&["dedup"], args].concat(), b"");
-        assert!(
-            run.refusal().contains(expected),
-            "{args:?}: {}",
-            run.refusal()
-        );
-        assert_eq!(run.stdout, b"");
-    }
+fn invalid_options_of_dedup() {
+    let run = |args: &[&str]| echoless(&[&["dedup"], args].concat(), b"");
+    let cases = [
+        "-k 0 | invalid --key=`0`: expected field numbers from 1",
+        "-k 7-5 | invalid --key=`7-5`: expected a range from a lower",
+        "-k 2,,3 | invalid --key=``: expected",
+        "-k -3 | invalid --key=`-3`: expected a range with a first field",
+        "-k name | names require --header",
+        "-k 1 -d ,; | invalid --delimiter=,;: expected one byte",
+        "-k 1 -d \\x0a | invalid --delimiter=`\\n`: expected a byte that",
+        "--csv -d \" | invalid --delimiter=`\\\"`: expected",
+        "-d ; | invalid --delimiter=;: expected no delimiter without --key or --csv",
+        "-m 12Q | invalid --memory=12Q: expected a whole number with",
+        "-m 0 | invalid --memory=0: expected 1 byte or more",
+        "-m -1G | invalid --memory=-1G: expected",
+        "-m 63 | invalid memory=63 B: expected",
+        "--max-record 0 | invalid --max-record=0: expected",
+        "--fpr 0 | invalid --fpr=0: expected a rate between 0 and 1 (exclusive)",
+        "--fpr 1 | invalid --fpr=1: expected",
+        "--fpr -0.5 | invalid --fpr=-0.5: expected",
+        "--fpr x | invalid --fpr=x: expected",
+        "--fpr 1e-300 | invalid fpr=1e-300: expected",
+        "--replacement random | [possible values: fifo, lru, qqhtd]",
+        "--kernel sse9 | possible values: auto, scalar",
+        "--missing skip | --key",
+        "-k 1 --missing drop | error, skip, empty",
+        "--seed x | --seed",
+        "--seed -1 | invalid value '-1' for '--seed",
+        "-z --csv | --csv",
+        "-z --crlf | --crlf",
+        "--invert --duplicates x | --duplicates",
+        "--no-such-flag | --no-such-flag",
+    ];
+    assert_errors(run, &cases);
+    let empty = echoless(&["dedup", "-k", "1", "-d", ""], b"");
+    assert!(empty.error().contains("--delimiter: expected one byte"));
 }
 
 #[test]
-fn impossible_streams_to_generate() {
-    for (args, expected) in [
-        (&[][..], "<KIND>"),
-        (&["words"], "possible values: cdr, keys, lines"),
-        (&["keys", "-n", "-1"], "invalid value '-1' for '--count"),
-        (&["keys", "--seed", "-1"], "invalid value '-1' for '--seed"),
-        (&["keys", "--gap", "-1"], "invalid value '-1' for '--gap"),
-        (
-            &["lines", "--record-bytes", "-1"],
-            "invalid value '-1' for '--record-bytes",
-        ),
-        (
-            &["keys", "--duplicates", "1"],
-            "invalid duplicates=1: expected",
-        ),
-        (
-            &["keys", "--duplicates", "-0.1"],
-            "invalid duplicates=-0.1: expected",
-        ),
-        (
-            &["keys", "--distribution", "normal"],
-            "invalid distribution=normal: expected",
-        ),
-        (
-            &["keys", "--distribution", "zipf:0"],
-            "invalid distribution=zipf:0: expected",
-        ),
-        (&["keys", "--gap", "0"], "invalid gap=0: expected"),
-        (
-            &["keys", "--gap", "5", "--distribution", "zipf"],
-            "--distribution",
-        ),
-        (&["keys", "--record-bytes", "50"], "invalid record-bytes="),
-        (
-            &["keys", "--header"],
-            "invalid header=a header line before such records: expected",
-        ),
-        (
-            &["lines", "--record-bytes", "1"],
-            "invalid record-bytes=1: expected",
-        ),
-        (
-            &["keys", "-o", "/no/such/directory/file"],
-            "/no/such/directory/file: ",
-        ),
-    ] {
-        let run = echoless(&[&["gen"], args].concat(), b"");
-        assert!(
-            run.refusal().contains(expected),
-            "{args:?}: {}",
-            run.refusal()
-        );
-        assert_eq!(run.stdout, b"");
-    }
+fn csv_implies_crlf() {
+    let input = b"a\r\na\n\"b\nb\"\n";
+    assert_eq!(dedup(&["--csv", "--crlf"], input).text(), "a\r\n\"b\nb\"\n");
+}
+
+#[test]
+fn invalid_options_of_gen() {
+    let run = |args: &[&str]| echoless(&[&["gen"], args].concat(), b"");
+    let cases = [
+        " | <KIND>",
+        "words | possible values: cdr, keys, lines",
+        "keys -n -1 | invalid value '-1' for '--count",
+        "keys --seed -1 | invalid value '-1' for '--seed",
+        "keys --gap -1 | invalid value '-1' for '--gap",
+        "lines --record-bytes -1 | invalid value '-1' for '--record-bytes",
+        "keys --duplicates 1 | invalid --duplicates=1: expected a share from 0 to 0.999",
+        "keys --duplicates -0.1 | invalid --duplicates=-0.1: expected",
+        "keys --distribution normal | invalid --distribution=normal: expected",
+        "keys --distribution zipf:0 | invalid --distribution=zipf:0: expected",
+        "keys --gap 0 | invalid --gap=0: expected",
+        "keys --gap 5 --distribution zipf | --distribution",
+        "keys --record-bytes 50 | invalid --record-bytes=50: expected no length except for `lines`",
+        "keys --header | invalid KIND=keys: expected cdr with --header",
+        "lines --record-bytes 1 | invalid --record-bytes=1: expected",
+        "keys -o /no/such/directory/file | /no/such/directory/file: ",
+    ];
+    assert_errors(run, &cases);
 }
 
 #[test]
 fn no_subcommand() {
-    assert!(echoless(&[], b"").refusal().contains("subcommand"));
-    assert!(echoless(&["undo"], b"").refusal().contains("undo"));
+    assert!(echoless(&[], b"").error().contains("subcommand"));
+    assert!(echoless(&["undo"], b"").error().contains("undo"));
 }
 
 #[test]
-fn inputs_that_cannot_be_read_end_the_run_before_it_begins() {
+fn unreadable_inputs_end_the_run_before_it_writes() {
     let directory = tempfile::tempdir().unwrap();
     let good = file(directory.path(), "good", b"a\n");
     let output = file(directory.path(), "output", b"precious");
@@ -130,31 +90,31 @@ fn inputs_that_cannot_be_read_end_the_run_before_it_begins() {
     for (bad, reason) in [(folder, "is a directory"), (&absent, "No such file")] {
         let run = dedup(&[&good, bad, "-o", &output], b"");
         assert!(
-            run.refusal().starts_with(&format!("{bad}: ")),
+            run.error().starts_with(&format!("{bad}: ")),
             "{}",
-            run.refusal()
+            run.error()
         );
-        assert!(run.refusal().contains(reason), "{}", run.refusal());
+        assert!(run.error().contains(reason), "{}", run.error());
         assert_eq!(fs::read(&output).unwrap(), b"precious");
     }
     let run = dedup(&[&good, "-o", folder], b"");
-    assert!(run.refusal().starts_with(folder), "{}", run.refusal());
+    assert!(run.error().starts_with(folder), "{}", run.error());
 }
 
 #[cfg(unix)]
 #[test]
-fn a_file_that_may_not_be_read() {
+fn a_file_without_read_permission() {
     use std::os::unix::fs::PermissionsExt;
 
     let directory = tempfile::tempdir().unwrap();
     let path = file(directory.path(), "secret", b"a\n");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
     if File::open(&path).is_ok() {
-        eprintln!("skipped: this user may read everything");
+        eprintln!("skipped: this user can read every file");
         return;
     }
     let run = dedup(&[&path], b"");
-    assert!(run.refusal().contains("ermission"), "{}", run.refusal());
+    assert!(run.error().contains("ermission"), "{}", run.error());
 }
 
 #[cfg(unix)]
@@ -164,9 +124,9 @@ fn a_directory_as_standard_input() {
     command.stdin(Stdio::from(File::open(std::env::temp_dir()).unwrap()));
     let run = run(command);
     assert!(
-        run.refusal().starts_with("standard input: "),
+        run.error().starts_with("standard input: "),
         "{}",
-        run.refusal()
+        run.error()
     );
 }
 
@@ -177,38 +137,35 @@ fn an_input_is_never_overwritten() {
     let other = directory.path().join("./data").to_str().unwrap().to_owned();
     for option in ["-o", "--duplicates", "--stats"] {
         let run = dedup(&[&path, option, &other], b"");
-        assert_eq!(run.refusal(), format!("{other}: is also an input"));
+        assert_eq!(run.error(), format!("{other}: is also an input"));
         assert_eq!(fs::read(&path).unwrap(), b"a\na\n");
     }
     let mut appending = command(&["dedup", "-q", "-m", "64k", &path]);
     appending.stdout(Stdio::from(
         OpenOptions::new().append(true).open(&path).unwrap(),
     ));
-    assert_eq!(
-        run(appending).refusal(),
-        "standard output: is also an input"
-    );
+    assert_eq!(run(appending).error(), "standard output: is also an input");
     assert_eq!(fs::read(&path).unwrap(), b"a\na\n");
 }
 
 #[test]
-fn outputs_are_different_files() {
+fn outputs_must_be_different_files() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("output").to_str().unwrap().to_owned();
     let run = dedup(&["-o", &path, "--duplicates", &path], b"a\n");
-    assert_eq!(run.refusal(), format!("{path}: is also another output"));
+    assert_eq!(run.error(), format!("{path}: is also another output"));
     let fresh = file(directory.path(), "fresh", b"precious");
     let run = dedup(&["-o", &fresh, "--stats", &fresh], b"a\n");
-    assert_eq!(run.refusal(), format!("{fresh}: is also another output"));
+    assert_eq!(run.error(), format!("{fresh}: is also another output"));
     assert_eq!(fs::read(&fresh).unwrap(), b"precious");
     let run = dedup(&["--stats", "-"], b"a\n");
-    assert_eq!(run.refusal(), "standard output: is also another output");
+    assert_eq!(run.error(), "standard output: is also another output");
 }
 
 #[test]
-fn the_null_device_may_be_everything_at_once() {
+fn the_null_device_can_be_every_output_at_once() {
     if !std::path::Path::new("/dev/null").exists() {
-        eprintln!("skipped: there is no /dev/null");
+        eprintln!("skipped: /dev/null is missing");
         return;
     }
     let null = "/dev/null";
@@ -217,18 +174,18 @@ fn the_null_device_may_be_everything_at_once() {
 }
 
 #[test]
-fn an_open_quote_is_an_error_after_everything_before_it() {
+fn an_open_quote_is_an_error_after_the_records_before_it() {
     let input = b"a,1\n\"b\nc\",2\na,1\nd,\"3\ne,4\n";
     let run = dedup(&["--csv"], input);
     assert_eq!(
-        run.refusal(),
+        run.error(),
         "standard input, line 5: a quoted field that begins in this record does not end"
     );
     assert_eq!(run.stdout, b"a,1\n\"b\nc\",2\n");
     for (key, input) in [("1", "\""), ("a", "\"a,b\nx")] {
         let run = dedup(&["--csv", "--header", "-k", key], input.as_bytes());
         assert_eq!(
-            run.refusal(),
+            run.error(),
             "standard input, line 1: a quoted field that begins in this record does not end"
         );
     }
@@ -238,37 +195,25 @@ fn an_open_quote_is_an_error_after_everything_before_it() {
 fn an_unknown_name_lists_the_names() {
     let run = dedup(&["--header", "-k", "nam"], b"id,name\n1,a\n");
     assert_eq!(
-        run.refusal(),
-        "invalid key=`nam`: expected the header's names id, name"
+        run.error(),
+        "invalid --key=`nam`: expected one of the header's names: id, name"
     );
     let run = dedup(&["--header", "-k", "id"], b"id,id\n1,a\n");
-    assert!(
-        run.refusal().contains("only one field"),
-        "{}",
-        run.refusal()
-    );
+    assert!(run.error().contains("only one field"), "{}", run.error());
 }
 
 #[test]
 fn a_full_device_is_an_error() {
     if !std::path::Path::new("/dev/full").exists() {
-        eprintln!("skipped: there is no /dev/full");
+        eprintln!("skipped: /dev/full is missing");
         return;
     }
     for option in ["-o", "--duplicates", "--stats"] {
         let run = dedup(&[option, "/dev/full"], b"a\na\n");
-        assert!(
-            run.refusal().starts_with("/dev/full: "),
-            "{}",
-            run.refusal()
-        );
+        assert!(run.error().starts_with("/dev/full: "), "{}", run.error());
     }
     let run = echoless(&["gen", "keys", "-n", "1", "-o", "/dev/full"], b"");
-    assert!(
-        run.refusal().starts_with("/dev/full: "),
-        "{}",
-        run.refusal()
-    );
+    assert!(run.error().starts_with("/dev/full: "), "{}", run.error());
 }
 
 /// A limit on the length of files stands in for a disk that fills up in the middle of a record.
@@ -283,7 +228,7 @@ fn a_disk_that_fills_up_leaves_whole_records() {
     let output = directory.path().join("output").to_str().unwrap().to_owned();
     for to_stdout in [false, true] {
         let mut command = Command::new("sh");
-        // 64 blocks are 32 or 64 KiB, which is no multiple of 100 bytes.
+        // 64 blocks are 32 or 64 KiB, which is not a multiple of 100 bytes.
         let script = "trap '' XFSZ; ulimit -f 64 || exit 77; exec \"$@\"";
         let mut args = vec![
             env!("CARGO_BIN_EXE_echoless"),
@@ -305,11 +250,7 @@ fn a_disk_that_fills_up_leaves_whole_records() {
             eprintln!("skipped: this shell cannot limit the length of files");
             return;
         }
-        assert!(
-            run.refusal().contains("File too large"),
-            "{}",
-            run.refusal()
-        );
+        assert!(run.error().contains("File too large"), "{}", run.error());
         let written = fs::read(&output).unwrap();
         assert!(
             written.len() > 30_000 && written.len().is_multiple_of(100),

@@ -1,11 +1,11 @@
-//! `echoless eval`: what it prints and writes, and what it refuses.
+//! `echoless eval`: its outputs, and the arguments it rejects.
 
 use std::collections::HashSet;
 use std::fs;
 
 use serde_json::Value;
 
-use crate::run::{Run, echoless, file};
+use crate::run::{Run, assert_errors, echoless, file};
 
 const STREAM: [&str; 3] = ["--stream", "uniform:records=20k,distinct=0.6", "-q"];
 
@@ -47,7 +47,7 @@ fn the_text_has_a_row_for_each_filter_and_each_age() {
         row("(2) rlbsbf:k=2,memory=2KiB"),
     );
     let number = |cell: &String| cell.parse::<f64>().unwrap();
-    // FPR, FNR, load, bits and time for each key.
+    // FPR, FNR, fill, bits per key and time per key.
     assert_eq!(bloom.len(), 7);
     assert_eq!(bloom[3], "0");
     assert!(
@@ -191,76 +191,30 @@ fn plots_have_a_labelled_curve_for_each_filter() {
 }
 
 #[test]
-fn what_cannot_be_measured_is_refused() {
+fn invalid_arguments_and_files_are_rejected() {
     let directory = tempfile::tempdir().unwrap();
     let toml = |text: &str| file(directory.path(), "specs.toml", text.as_bytes());
-    for (args, expected) in [
-        (&[][..], "missing filters: expected a SPEC"),
-        (
-            &["blom:k=1"],
-            "invalid filter=blom: expected one of bloom, ",
-        ),
-        (&["bloom:k=1"], "missing memory: expected"),
-        (&["bloom:k=0,memory=1KiB"], "invalid k=0: expected 1 to 64"),
-        (&["bloom:k=65,memory=1KiB"], "invalid k=65: expected"),
-        (&["bloom", "-m", "0"], "invalid memory=0: expected"),
-        (
-            &["bloom", "-m", "1k", "--stream", "uniform"],
-            "missing records: expected",
-        ),
-        (
-            &["bloom", "-m", "1k", "--stream", "lines"],
-            "invalid stream=lines: expected",
-        ),
-        (
-            &["bloom", "-m", "1k", "--window", "0"],
-            "invalid window=0: expected",
-        ),
-        (
-            &["bloom", "-m", "1k", "--points", "0"],
-            "invalid points=0: expected",
-        ),
-        (&["bloom", "-m", "1k", "-k", "2"], "expected with --input"),
-        (&["bloom", "-m", "1k", "-d", ";"], "--key"),
-        (
-            &["bloom", "-m", "1k", "--input", "x", "--stream", "uniform"],
-            "--stream",
-        ),
-        (
-            &["bloom", "-m", "1k", "--input", "/no/such/file"],
-            "/no/such/file: No such file",
-        ),
-        (
-            &["bloom", "-m", "1k", "--specs", "/no/such/file"],
-            "/no/such/file: No such file",
-        ),
-        (
-            &["bloom", "-m", "1k", "--csv", "/no/such/file"],
-            "/no/such/file: No such file",
-        ),
-        (
-            &["bloom", "-m", "1k", "--csv", "-", "--json", "-"],
-            "is also another output",
-        ),
-        (
-            &[
-                "bloom",
-                "-m",
-                "1k",
-                "--stream",
-                "uniform:records=5G,universe=10",
-            ],
-            "the exact oracle: invalid records=5000000000",
-        ),
-    ] {
-        let run = eval(args);
-        assert!(
-            run.refusal().contains(expected),
-            "{args:?}: {}",
-            run.refusal()
-        );
-        assert_eq!(run.stdout, b"");
-    }
+    let cases = [
+        " | missing filters: expected SPEC arguments",
+        "blom:k=1 | invalid filter=blom: expected one of bloom, ",
+        "bloom:k=1 | missing memory: expected",
+        "bloom:k=0,memory=1KiB | invalid k=0: expected 1 to 64",
+        "bloom:k=65,memory=1KiB | invalid k=65: expected",
+        "bloom -m 0 | invalid --memory=0: expected",
+        "bloom -m 1k --stream uniform | missing records: expected",
+        "bloom -m 1k --stream lines | invalid stream=lines: expected",
+        "bloom -m 1k --window 0 | invalid --window=0: expected",
+        "bloom -m 1k --points 0 | invalid --points=0: expected",
+        "bloom -m 1k -k 2 | invalid --key=2: expected no key without --input",
+        "bloom -m 1k -d ; | --key",
+        "bloom -m 1k --input x --stream uniform | --stream",
+        "bloom -m 1k --input /no/such/file | /no/such/file: No such file",
+        "bloom -m 1k --specs /no/such/file | /no/such/file: No such file",
+        "bloom -m 1k --csv /no/such/file | /no/such/file: No such file",
+        "bloom -m 1k --csv - --json - | is also another output",
+        "bloom -m 1k --stream uniform:records=5G,universe=10 | the exact oracle: invalid records=5000000000",
+    ];
+    assert_errors(eval, &cases);
     for (text, expected) in [
         ("filters = 5\n", ", line 1: "),
         ("\nfilter = []\n", "unknown field `filter`"),
@@ -274,19 +228,15 @@ fn what_cannot_be_measured_is_refused() {
         let path = toml(text);
         let run = eval(&["--specs", &path, "-m", "1k"]);
         assert!(
-            run.refusal().starts_with(&format!("{path}, line ")),
+            run.error().starts_with(&format!("{path}, line ")),
             "{}",
-            run.refusal()
+            run.error()
         );
-        assert!(
-            run.refusal().contains(expected),
-            "{text}: {}",
-            run.refusal()
-        );
+        assert!(run.error().contains(expected), "{text}: {}", run.error());
     }
     let blocked = file(directory.path(), "blocked", b"");
     let run = eval(&["bloom", "-m", "1k", "--plots", &blocked]);
-    assert!(run.refusal().starts_with(&blocked), "{}", run.refusal());
+    assert!(run.error().starts_with(&blocked), "{}", run.error());
 }
 
 #[test]
@@ -295,15 +245,15 @@ fn bad_lines_and_overwritten_inputs_are_named() {
     let path = file(directory.path(), "lines", b"a,b\nc\n");
     let run = eval(&["bloom", "-m", "1k", "--input", &path, "-k", "2"]);
     let expected = format!("{path}, line 2: field 2 of the key is missing");
-    assert!(run.refusal().starts_with(&expected), "{}", run.refusal());
+    assert!(run.error().starts_with(&expected), "{}", run.error());
     let run = eval(&["bloom", "-m", "1k", "--input", &path, "--csv", &path]);
-    assert_eq!(run.refusal(), format!("{path}: is also an input"));
+    assert_eq!(run.error(), format!("{path}: is also an input"));
     assert_eq!(fs::read(&path).unwrap(), b"a,b\nc\n");
     let empty = file(directory.path(), "empty", b"");
     let run = eval(&["bloom", "-m", "1k", "--input", &empty]);
     assert!(
-        run.refusal().starts_with("invalid records=0: expected"),
+        run.error().starts_with("invalid records=0: expected"),
         "{}",
-        run.refusal()
+        run.error()
     );
 }

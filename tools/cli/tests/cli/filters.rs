@@ -1,4 +1,4 @@
-//! Options of the filter: they change what it can hold and how fast it is, not what it says while it holds everything.
+//! Options of the filter: they change its capacity and speed, not the verdicts while nothing is evicted.
 
 use serde_json::Value;
 
@@ -39,11 +39,7 @@ fn kernels_of_some_machines() {
     for kernel in ["avx2", "avx512"] {
         let run = dedup(&["--kernel", kernel], input.as_bytes());
         if run.code == 2 {
-            assert!(
-                run.refusal().contains("on this machine"),
-                "{}",
-                run.refusal()
-            );
+            assert!(run.error().contains("on this machine"), "{}", run.error());
             let required = std::env::var_os("ECHOLESS_REQUIRE_KERNELS").is_some();
             assert!(
                 !required,
@@ -57,10 +53,10 @@ fn kernels_of_some_machines() {
 }
 
 #[test]
-fn a_filter_that_is_too_small_says_so() {
+fn a_filter_that_is_too_small_reports_evictions() {
     let directory = tempfile::tempdir().unwrap();
     let path = file(directory.path(), "stats", b"");
-    // 64 lines of 16 slots, and keys that come back 5000 keys later.
+    // 64 lines of 16 slots, and keys that recur 5000 keys later.
     let input: String = (0..50_000).map(|i| format!("{}\n", i % 5000)).collect();
     for replacement in ["fifo", "lru", "qqhtd"] {
         let args = [
@@ -155,18 +151,18 @@ fn memory_does_not_grow_with_the_input() {
     drop(stdin);
     assert!(child.wait().unwrap().success());
     assert!(peaks[7] < (8 + 16) << 10, "{peaks:?} KiB");
-    // What grows a little is the sample of the audit, 1 MiB at most.
+    // The sample of the audit grows, to 1 MiB at most.
     assert!(peaks[7] - peaks[1] < 4 << 10, "{peaks:?} KiB");
 }
 
 #[test]
-fn impossible_memory_is_refused_by_name() {
+fn impossible_memory_is_rejected() {
     let mut without_input = command(&["dedup", "-m", "1P", "--fpr", "0.1"]);
     without_input.stdin(std::process::Stdio::null());
-    let refused = run(without_input);
+    let run = run(without_input);
     assert!(
-        refused.refusal().starts_with("cannot allocate "),
+        run.error().starts_with("invalid memory="),
         "{}",
-        refused.refusal()
+        run.error()
     );
 }

@@ -1,4 +1,4 @@
-//! `echoless gen`: the same bytes for the same options, and as many duplicates as asked for.
+//! `echoless gen`: equal options give equal bytes, and the requested share of duplicates.
 
 use std::collections::HashSet;
 
@@ -72,7 +72,7 @@ fn the_stream_does_not_change_between_versions() {
 }
 
 #[test]
-fn the_share_of_duplicates_is_as_asked() {
+fn the_share_of_duplicates_is_as_requested() {
     const COUNT: usize = 20_000;
     for kind in KINDS {
         for more in [
@@ -89,9 +89,9 @@ fn the_share_of_duplicates_is_as_asked() {
                 assert_eq!(lines.len(), COUNT);
                 let distinct: HashSet<&[u8]> = lines.into_iter().collect();
                 let measured = 1.0 - distinct.len() as f64 / COUNT as f64;
-                let asked: f64 = share.parse().unwrap();
-                assert!((measured - asked).abs() < 0.02, "{args:?}: {measured}");
-                assert!(asked > 0.0 || measured == 0.0, "{args:?}: {measured}");
+                let requested: f64 = share.parse().unwrap();
+                assert!((measured - requested).abs() < 0.02, "{args:?}: {measured}");
+                assert!(requested > 0.0 || measured == 0.0, "{args:?}: {measured}");
             }
         }
     }
@@ -123,7 +123,7 @@ fn call_records_fit_their_header() {
 }
 
 #[test]
-fn lines_have_the_length_asked_for() {
+fn lines_have_the_requested_length() {
     for length in [5, 20, 100, 1000] {
         let text = length.to_string();
         let bytes = generate(&["lines", "-n", "200", "--record-bytes", &text]);

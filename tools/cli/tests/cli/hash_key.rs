@@ -1,4 +1,5 @@
-//! A secret key of the key hash: it changes what collides, not what is equal, and nothing shows it.
+//! The secret key of the key hash: it changes which keys collide, not which are equal, and no output
+//! shows it.
 
 use std::fs;
 
@@ -34,7 +35,7 @@ fn any_key_finds_the_duplicates_on_any_number_of_threads() {
 }
 
 #[test]
-fn what_a_full_filter_forgets_and_mistakes_depends_on_the_key_alone() {
+fn the_errors_of_a_full_filter_depend_on_the_key_alone() {
     let directory = tempfile::tempdir().unwrap();
     let (one, other) = (
         file(directory.path(), "one", ONE),
@@ -52,9 +53,10 @@ fn what_a_full_filter_forgets_and_mistakes_depends_on_the_key_alone() {
     assert!(keyed != outcome(&[]));
 }
 
-/// The first attack of paper 002, section 7: who knows the hash rebuilds the filter and picks records that it takes for duplicates.
+/// The first attack of paper 002, section 7: anyone who knows the hash can rebuild the filter and pick
+/// records that it reports as duplicates.
 #[test]
-fn chosen_records_are_dropped_under_the_seed_and_not_under_a_key() {
+fn crafted_records_are_dropped_with_a_seed_and_pass_with_a_key() {
     let directory = tempfile::tempdir().unwrap();
     let key = file(directory.path(), "key", ONE);
     let mut input = stream(2000);
@@ -79,7 +81,7 @@ fn chosen_records_are_dropped_under_the_seed_and_not_under_a_key() {
 }
 
 #[test]
-fn statistics_tell_that_there_is_a_key_and_not_which() {
+fn statistics_report_that_there_is_a_key_but_not_which() {
     let directory = tempfile::tempdir().unwrap();
     let key = file(directory.path(), "key", ONE);
     let path = file(directory.path(), "stats", b"");
@@ -98,7 +100,7 @@ fn statistics_tell_that_there_is_a_key_and_not_which() {
 
 #[cfg(unix)]
 #[test]
-fn a_key_may_come_through_a_pipe() {
+fn a_key_can_be_read_from_a_pipe() {
     let script = "echo a | \"$0\" dedup -q -m 64k --hash-key /dev/fd/3 3<<'END'\n\
                   000102030405060708090a0b0c0d0e0f\nEND";
     let mut shell = std::process::Command::new("sh");
@@ -109,29 +111,26 @@ fn a_key_may_come_through_a_pipe() {
 }
 
 #[test]
-fn what_is_no_key_is_refused_and_not_shown() {
+fn invalid_keys_are_rejected_and_not_shown() {
     let directory = tempfile::tempdir().unwrap();
-    let allowed = "expected 32 hexadecimal digits (16 bytes), as `openssl rand -hex 16` writes them, and nothing else";
+    let allowed = "expected 32 hexadecimal digits (16 bytes) and nothing else, as `openssl rand -hex 16` writes";
     for (content, found) in [
-        (&b""[..], "a key of 0 digits"),
-        (b"c0ffee\n", "a key of 6 digits"),
-        (
-            b"000102030405060708090a0b0c0d0e0fc0ffee",
-            "a key of 38 digits",
-        ),
+        (&b""[..], "0 digits"),
+        (b"c0ffee\n", "6 digits"),
+        (b"000102030405060708090a0b0c0d0e0fc0ffee", "38 digits"),
         (
             b"c0ffee-s-ecret-c0ffee-s-ecret-00",
-            "byte 7, which is no hexadecimal digit,",
+            "byte 7 is not a hexadecimal digit",
         ),
         (
             b"\xc0\xff\xee\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c",
-            "byte 1, which is no hexadecimal digit,",
+            "byte 1 is not a hexadecimal digit",
         ),
     ] {
         let path = file(directory.path(), "key", content);
         let run = dedup(&["--hash-key", &path], b"a\n");
-        let expected = format!("invalid hash-key={found} in {path}: {allowed}");
-        assert_eq!(run.refusal(), expected);
+        let expected = format!("invalid --hash-key={path} ({found}): {allowed}");
+        assert_eq!(run.error(), expected);
         assert!(!run.stderr.contains("ffee"));
         assert_eq!(run.stdout, b"");
     }
@@ -139,27 +138,27 @@ fn what_is_no_key_is_refused_and_not_shown() {
     for (path, reason) in [
         ("/no/such/key", "No such file"),
         (folder, "s a directory"),
-        ("/dev/zero", "a key of more than 4096 bytes in /dev/zero"),
+        ("/dev/zero", "/dev/zero (more than 4096 bytes)"),
     ] {
         let run = dedup(&["--hash-key", path], b"");
-        let line = run.refusal();
+        let line = run.error();
         assert!(line.contains(path) && line.contains(reason), "{line}");
     }
 }
 
 #[test]
-fn a_key_has_no_seed_and_is_never_overwritten() {
+fn a_key_excludes_a_seed_and_is_not_overwritten() {
     let directory = tempfile::tempdir().unwrap();
     let key = file(directory.path(), "key", ONE);
     let run = dedup(&["--hash-key", &key, "--seed", "0"], b"");
     assert!(
-        run.refusal().contains("--hash-key") && run.refusal().contains("--seed"),
+        run.error().contains("--hash-key") && run.error().contains("--seed"),
         "{}",
-        run.refusal()
+        run.error()
     );
     for option in ["-o", "--duplicates", "--stats"] {
         let run = dedup(&["--hash-key", &key, option, &key], b"a\n");
-        assert_eq!(run.refusal(), format!("{key}: is also an input"));
+        assert_eq!(run.error(), format!("{key}: is also an input"));
         assert_eq!(fs::read(&key).unwrap(), ONE);
     }
 }

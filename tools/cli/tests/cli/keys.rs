@@ -1,4 +1,4 @@
-//! What makes two records equal: fields, quoting, headers, missing fields.
+//! The key of a record: fields, quoting, headers, missing fields.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -21,13 +21,13 @@ fn chosen_fields_decide() {
 }
 
 #[test]
-fn fields_never_run_together() {
+fn fields_do_not_merge() {
     let input = b"ab,c\na,bc\n,abc\nabc,\n";
     assert_eq!(dedup(&["-k", "1,2"], input).bytes(), input);
 }
 
 #[test]
-fn an_open_range_tells_numbers_of_fields_apart() {
+fn an_open_range_distinguishes_numbers_of_fields() {
     let input = b"k,a\nk,a,\nk,a,,\nk,a\n";
     assert_eq!(dedup(&["-k", "2-"], input).text(), "k,a\nk,a,\nk,a,,\n");
 }
@@ -49,7 +49,7 @@ fn delimiters() {
 }
 
 #[test]
-fn a_delimiter_that_no_text_has() {
+fn a_delimiter_that_is_not_text() {
     let input = b"1\xff\xc3\n2\xff\xc3\n3\xff\xc4\n";
     let expected = b"1\xff\xc3\n3\xff\xc4\n";
     assert_eq!(dedup(&["-d", "\\xff", "-k", "2"], input).bytes(), expected);
@@ -103,7 +103,7 @@ fn a_header_passes_and_names_fields() {
 }
 
 #[test]
-fn a_byte_order_mark_belongs_to_no_field() {
+fn a_byte_order_mark_is_not_part_of_any_field() {
     let directory = tempfile::tempdir().unwrap();
     let marked = file(
         directory.path(),
@@ -140,7 +140,7 @@ fn the_header_of_later_inputs_is_dropped_if_it_is_the_same() {
     assert_eq!(dedup(&args, b"").text(), "id,name\n1,a\n2,b\n");
     let run = dedup(&["--header", &first, &third], b"");
     assert_eq!(
-        run.refusal(),
+        run.error(),
         format!("{third}, line 1: the header differs from that of the first input")
     );
     assert_eq!(run.stdout, b"id,name\n1,a\n");
@@ -155,7 +155,7 @@ fn a_missing_field_ends_the_run_by_default() {
         let args = [&["-k", "2", &first, &second], missing].concat();
         let run = dedup(&args, b"");
         assert_eq!(
-            run.refusal(),
+            run.error(),
             format!(
                 "{second}, line 4: field 2 of the key is missing: the record has 1 (--missing skip or empty allows that)"
             )
@@ -168,9 +168,9 @@ fn a_missing_field_ends_the_run_by_default() {
 fn lines_are_counted_where_records_are_not_lines() {
     let input = b"h,i\n\"a\nb\",1\n\"c\n\n\",2\nd\n";
     let run = dedup(&["--csv", "--header", "-k", "i"], input);
-    assert!(run.refusal().starts_with("standard input, line 7: "));
+    assert!(run.error().starts_with("standard input, line 7: "));
     let run = dedup(&["-z", "-k", "2"], b"a,b\0c\0");
-    assert!(run.refusal().starts_with("standard input, record 2: "));
+    assert!(run.error().starts_with("standard input, record 2: "));
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn lines_are_counted_over_chunks() {
     let mut input: String = (0..100_000).map(|i| format!("{i},{i}\n")).collect();
     input.push_str("short\n");
     let run = dedup(&["-k", "2"], input.as_bytes());
-    assert!(run.refusal().starts_with("standard input, line 100001: "));
+    assert!(run.error().starts_with("standard input, line 100001: "));
     assert_eq!(run.stdout, &input.as_bytes()[..input.len() - 6]);
 }
 
@@ -186,17 +186,17 @@ fn lines_are_counted_over_chunks() {
 fn merged_ranges_still_require_their_fields() {
     let run = dedup(&["-k", "2-5,4-"], b"a,b,c,d,e\na,b,c,d\n");
     assert!(
-        run.refusal()
+        run.error()
             .contains("line 2: field 5 of the key is missing: the record has 4"),
         "{}",
-        run.refusal()
+        run.error()
     );
     let args = ["-k", "2,3-", "--missing", "empty"];
     assert_eq!(dedup(&args, b"1\n2,\n3,,\n4,,,\n").text(), "1\n4,,,\n");
 }
 
 #[test]
-fn records_without_key_pass_unjudged_if_asked() {
+fn skip_passes_records_without_a_key() {
     let input = b"1,a\n2\n3,a\n2\n4,b\n";
     let args = ["-k", "2", "--missing", "skip"];
     assert_eq!(dedup(&args, input).text(), "1,a\n2\n2\n4,b\n");
@@ -205,7 +205,7 @@ fn records_without_key_pass_unjudged_if_asked() {
 }
 
 #[test]
-fn a_missing_field_is_an_empty_one_if_asked() {
+fn empty_treats_a_missing_field_as_an_empty_one() {
     let input = b"1,,x\n2\n3,\n4,a\n5,,x,y\n6,,,\n";
     let args = ["-k", "2,4", "--missing", "empty"];
     assert_eq!(dedup(&args, input).text(), "1,,x\n4,a\n5,,x,y\n");

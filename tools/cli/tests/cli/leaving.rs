@@ -1,4 +1,5 @@
-//! Readers that go away, and runs that are refused: nothing is lost without a word, nothing is destroyed for nothing.
+//! Readers that close their pipes, and rejected runs: no loss goes unreported, and no file is destroyed
+//! in vain.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
@@ -9,7 +10,7 @@ use serde_json::Value;
 
 use crate::run::{command, dedup, file, run};
 
-/// Runs of records no pipe holds at once.
+/// More records than a pipe can hold.
 fn long_stream() -> Vec<u8> {
     let lines: String = (0..200_000).map(|i| format!("{i}\n{i}\n")).collect();
     lines.into_bytes()
@@ -17,13 +18,13 @@ fn long_stream() -> Vec<u8> {
 
 #[cfg(unix)]
 #[test]
-fn a_side_output_whose_reader_leaves_is_an_error() {
+fn a_side_output_whose_reader_closes_the_pipe_is_an_error() {
     let directory = tempfile::tempdir().unwrap();
     let input = file(directory.path(), "input", &long_stream());
     let pipe = directory.path().join("pipe").to_str().unwrap().to_owned();
     let made = std::process::Command::new("mkfifo").arg(&pipe).status();
     if !made.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: there is no mkfifo");
+        eprintln!("skipped: mkfifo is missing");
         return;
     }
     for args in [&["-o", "/dev/null", "--duplicates"][..], &["-o"]] {
@@ -34,14 +35,14 @@ fn a_side_output_whose_reader_leaves_is_an_error() {
         let run = dedup(&[args, &[&pipe, &input]].concat(), b"");
         reader.join().unwrap();
         assert_eq!(
-            run.refusal(),
-            format!("{pipe}: the reader has gone before all was written")
+            run.error(),
+            format!("{pipe}: the reader closed the pipe before the output was complete")
         );
     }
 }
 
 #[test]
-fn what_was_seen_is_accounted_for_when_the_reader_leaves() {
+fn the_report_covers_the_records_read_when_the_reader_closes_the_pipe() {
     let directory = tempfile::tempdir().unwrap();
     let stats = file(directory.path(), "stats", b"old");
     let args = ["dedup", "-m", "1MiB", "--stats", &stats];
@@ -63,21 +64,21 @@ fn what_was_seen_is_accounted_for_when_the_reader_leaves() {
 }
 
 #[test]
-fn a_run_that_fails_leaves_the_statistics_of_the_one_before() {
+fn a_failed_run_keeps_the_statistics_of_the_one_before() {
     let directory = tempfile::tempdir().unwrap();
     let stats = file(
         directory.path(),
         "stats",
-        b"those of yesterday, much longer",
+        b"statistics of yesterday, much longer",
     );
     let run = dedup(&["-k", "2", "--stats", &stats], b"1,a\n2\n");
-    assert!(run.refusal().contains("field 2 of the key is missing"));
+    assert!(run.error().contains("field 2 of the key is missing"));
     let kept = fs::read(&stats).unwrap();
-    assert_eq!(kept, b"those of yesterday, much longer");
+    assert_eq!(kept, b"statistics of yesterday, much longer");
 }
 
 #[test]
-fn a_refused_run_destroys_nothing() {
+fn a_rejected_run_destroys_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let input = file(directory.path(), "input", b"id,name\n1,a\n");
     let output = file(directory.path(), "output", b"precious");
@@ -97,7 +98,7 @@ fn a_refused_run_destroys_nothing() {
 }
 
 #[test]
-fn an_empty_stream_empties_the_output() {
+fn an_empty_stream_truncates_the_output() {
     let directory = tempfile::tempdir().unwrap();
     let output = file(directory.path(), "output", b"of another run");
     assert_eq!(dedup(&["--header", "-o", &output], b"").text(), "");

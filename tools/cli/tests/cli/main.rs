@@ -1,4 +1,4 @@
-//! The command, run as its users run it: bytes in, bytes out, messages and exit codes.
+//! The command as its users run it: bytes in, bytes out, messages and exit codes.
 
 mod bad_input;
 mod eval;

@@ -1,4 +1,4 @@
-//! `--filter`: the verdicts are those of the library's filter over the same lines, however the filter is named.
+//! `--filter`: the verdicts equal those of the library's filter over the same lines.
 
 use std::fs;
 
@@ -6,9 +6,9 @@ use echoless::spec::FilterKind;
 use echoless::{FilterSpec, KeyHasher, Verdict};
 use serde_json::Value;
 
-use crate::run::{dedup, echoless, file};
+use crate::run::{assert_errors, dedup, echoless, file};
 
-/// Keys that come back, most of them soon, some late.
+/// Keys that recur, most of them soon, some late.
 fn stream() -> String {
     let mut state = 1_u64;
     let line = |_| {
@@ -21,8 +21,8 @@ fn stream() -> String {
     (0..20_000).map(line).collect()
 }
 
-/// What the filter lets pass of the lines, asked key by key.
-fn passed(spec: &str, input: &str) -> String {
+/// The lines that the filter reports fresh, observed one by one.
+fn fresh_lines(spec: &str, input: &str) -> String {
     let spec: FilterSpec = spec.parse().unwrap();
     let mut filter = spec.build().unwrap();
     let hasher = KeyHasher::seeded(0);
@@ -39,7 +39,7 @@ fn filtered(args: &[&str], input: &str) -> String {
 }
 
 #[test]
-fn every_filter_judges_as_the_library_does_on_any_number_of_threads() {
+fn every_filter_agrees_with_the_library_on_any_number_of_threads() {
     let input = stream();
     let mut specs: Vec<String> = FilterKind::names()
         .map(|name| format!("{name}:memory=2KiB"))
@@ -68,7 +68,7 @@ fn every_filter_judges_as_the_library_does_on_any_number_of_threads() {
     for spec in &specs {
         // The window of bdbf must fit in its memory.
         let spec = &spec.replace("bdbf:", "bdbf:window=1000,");
-        let expected = passed(spec, &input);
+        let expected = fresh_lines(spec, &input);
         for threads in ["1", "2", "3"] {
             let output = filtered(&["--filter", spec, "--threads", threads], &input);
             assert!(output == expected, "{spec} on {threads} threads");
@@ -76,7 +76,7 @@ fn every_filter_judges_as_the_library_does_on_any_number_of_threads() {
         assert!(filtered(&["--filter", spec], &input) == expected, "{spec}");
         outcomes.insert(expected);
     }
-    // So small a memory tells filters apart.
+    // With so little memory the filters differ in their verdicts.
     assert!(outcomes.len() > 25, "{} of {}", outcomes.len(), specs.len());
 }
 
@@ -85,7 +85,7 @@ fn a_file_names_a_filter_as_the_text_does() {
     let directory = tempfile::tempdir().unwrap();
     let input = stream();
     let spec = "sbf:k=2,d=2,fps=0.05,form=line,memory=2KiB,seed=3";
-    let expected = passed(spec, &input);
+    let expected = fresh_lines(spec, &input);
     for toml in [
         "filter = \"sbf\"\nk = 2\nd = 2\nfps = 0.05\nform = \"line\"\nmemory = \"2KiB\"\nseed = 3\n",
         "# kept beside the data\nmemory=2048\nfilter='sbf'\nseed=3\nform='line'\nfps=5e-2\nd=2",
@@ -101,7 +101,7 @@ fn a_file_names_a_filter_as_the_text_does() {
 #[test]
 fn the_memory_comes_from_either_side() {
     let input = stream();
-    let expected = passed("rlbsbf:k=2,memory=2KiB", &input);
+    let expected = fresh_lines("rlbsbf:k=2,memory=2KiB", &input);
     for args in [
         &["--filter", "rlbsbf:k=2,memory=2KiB"][..],
         &["--filter", "rlbsbf:k=2", "-m", "2k"],
@@ -110,15 +110,11 @@ fn the_memory_comes_from_either_side() {
         assert!(filtered(args, &input) == expected, "{args:?}");
     }
     let args = ["--filter", "rlbsbf:k=2,memory=1MiB"];
-    assert_eq!(
-        dedup(&args, b"a\na\n").text(),
-        "a\n",
-        "1 MiB is what both say"
-    );
+    assert_eq!(dedup(&args, b"a\na\n").text(), "a\n", "both name 1 MiB");
     let run = dedup(&["--filter", "rlbsbf:k=2,memory=2MiB"], b"");
     assert_eq!(
-        run.refusal(),
-        "invalid memory=1MiB: expected 2MiB, which the filter names itself"
+        run.error(),
+        "invalid --memory=1MiB: expected 2MiB, as in --filter"
     );
 }
 
@@ -141,7 +137,7 @@ fn fingerprint_lines_by_name_are_those_of_the_options() {
         let by_options = run(&options);
         assert_eq!(
             by_options.1["filter"],
-            format!("{name}:slots=32,bits=16,form=line,memory=4KiB")
+            format!("{name}:slots=32,bits=16,rows=packed,form=line,memory=4KiB")
         );
         assert!(by_options.1["evictions"].as_u64().unwrap() > 0);
         let spec = by_options.1["filter"].as_str().unwrap();
@@ -150,7 +146,7 @@ fn fingerprint_lines_by_name_are_those_of_the_options() {
 }
 
 #[test]
-fn the_account_of_other_filters_claims_what_they_can_tell() {
+fn the_report_of_other_filters_has_estimates_only() {
     let directory = tempfile::tempdir().unwrap();
     let path = file(directory.path(), "stats", b"");
     let input: String = (0..200_000).map(|i| format!("{}\n", i % 50_000)).collect();
@@ -161,18 +157,18 @@ fn the_account_of_other_filters_claims_what_they_can_tell() {
     let stats: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     let mut filter = spec.parse::<FilterSpec>().unwrap().build().unwrap();
     let hasher = KeyHasher::seeded(0);
-    let (mut missed, mut mistaken) = (0.0, 0.0);
+    let (mut missed, mut false_duplicates) = (0.0, 0.0);
     for (index, line) in input.lines().enumerate() {
         let verdict = filter.observe_one(hasher.hash(line.as_bytes()));
         match (verdict, index < 50_000) {
-            (Verdict::Duplicate, true) => mistaken += 1.0,
+            (Verdict::Duplicate, true) => false_duplicates += 1.0,
             (Verdict::Fresh, false) => missed += 1.0,
             _ => {}
         }
     }
     for (field, truth) in [
         ("estimated_missed_duplicates", missed),
-        ("estimated_false_duplicates", mistaken),
+        ("estimated_false_duplicates", false_duplicates),
     ] {
         let estimate = stats[field].as_f64().unwrap();
         assert!(truth > 10_000.0, "{field}: {truth}");
@@ -184,75 +180,45 @@ fn the_account_of_other_filters_claims_what_they_can_tell() {
     assert!((fill - filter.report().fill().unwrap()).abs() < 1e-9);
     for field in [
         "evictions",
-        "expected_fpr",
-        "miss_age_keys",
+        "expected_false_duplicates",
+        "miss_age",
+        "miss_age_unit",
         "slot_bits",
-        "kernel",
     ] {
         assert!(stats[field].is_null(), "{field}");
     }
     let lines: Vec<&str> = run.stderr.lines().collect();
     assert_eq!(lines.len(), 3, "{}", run.stderr);
-    assert!(lines[1].starts_with(&format!("echoless: filter {spec}, ")));
-    assert!(
-        lines[2].contains(" duplicates missed, about "),
-        "{}",
-        lines[2]
-    );
+    assert!(lines[1].starts_with(&format!("echoless: filter {spec} (")));
+    assert!(lines[2].contains(" duplicates missed, "), "{}", lines[2]);
     assert!(!run.stderr.contains("no duplicate"), "{}", run.stderr);
 }
 
 #[test]
-fn what_names_no_filter_is_refused() {
+fn invalid_filters_are_rejected() {
     let directory = tempfile::tempdir().unwrap();
     let toml = |text: &str| file(directory.path(), "filter.toml", text.as_bytes());
-    for (args, expected) in [
-        (
-            &["--filter", "blom:k=2"][..],
-            "invalid filter=blom: expected one of bloom, ",
-        ),
-        (&["--filter", ""], "missing filter: expected one of bloom"),
-        (
-            &["--filter", "-k"],
-            "invalid filter=-k: expected one of bloom, ",
-        ),
-        (&["--filter", "bloom:k"], "invalid option=k: expected"),
-        (
-            &["--filter", "bloom:hashes=2"],
-            "invalid option=hashes: expected one of memory, form, k, ",
-        ),
-        (
-            &["--filter", "bloom:k=65"],
-            "invalid k=65: expected 1 to 64",
-        ),
-        (
-            &["--filter", "lru:form=line"],
-            "invalid form=line: expected scattered for lru",
-        ),
-        (
-            &["--filter", "qqht:slots=5,form=line"],
-            "invalid slots=5 of 16 bits: expected 64 of 8 bits",
-        ),
-        (
-            &["--filter", "bloom:memory=64 parsecs"],
-            "invalid memory=64 parsecs: expected",
-        ),
-        (
-            &["--filter", "/no/such/filter.toml"],
-            "/no/such/filter.toml: No such file",
-        ),
-        (&["--filter", "bloom", "--fpr", "0.1"], "--fpr"),
-        (
-            &["--filter", "bloom", "--replacement", "lru"],
-            "--replacement",
-        ),
-        (&["--filter", "bloom", "--kernel", "scalar"], "--kernel"),
-    ] {
-        let run = dedup(args, b"a\n");
-        let line = run.refusal();
-        assert!(line.contains(expected), "{args:?}: {line}");
-        assert_eq!(run.stdout, b"");
-    }
+    let run = |args: &[&str]| dedup(&[&["--filter"], args].concat(), b"a\n");
+    let cases = [
+        "blom:k=2 | invalid filter=blom: expected one of bloom, ",
+        "-k | invalid filter=-k: expected one of bloom, ",
+        "bloom:k | invalid option=k: expected",
+        "bloom:hashes=2 | invalid option=hashes: expected one of memory, form, k, ",
+        "bloom:k=65 | invalid k=65: expected 1 to 64",
+        "lru:form=line | invalid form=line: expected scattered for lru",
+        "qqht:slots=5,form=line | invalid slots=5 of 16 bits: expected 64 of 8 bits",
+        "bloom:memory=64parsecs | invalid memory=64parsecs: expected",
+        "/no/such/filter.toml | /no/such/filter.toml: No such file",
+        "bloom --fpr 0.1 | --fpr",
+        "bloom --replacement lru | --replacement",
+        "bloom --kernel scalar | --kernel",
+    ];
+    assert_errors(run, &cases);
+    assert!(
+        run(&[""])
+            .error()
+            .contains("missing filter: expected one of bloom")
+    );
     for (text, expected) in [
         ("k = 2\n", "line 1: missing field `filter`"),
         (
@@ -265,23 +231,23 @@ fn what_names_no_filter_is_refused() {
     ] {
         let path = toml(text);
         let run = dedup(&["--filter", &path], b"");
-        let line = run.refusal();
+        let line = run.error();
         assert!(line.starts_with(&format!("{path}, ")), "{line}");
         assert!(line.contains(expected), "{text}: {line}");
     }
     let huge = echoless(&["dedup", "--filter", "bloom:memory=1000TiB"], b"");
     assert!(
-        huge.refusal().starts_with("cannot allocate "),
+        huge.error().starts_with("cannot allocate "),
         "{}",
-        huge.refusal()
+        huge.error()
     );
 }
 
 #[test]
-fn the_file_of_a_filter_is_never_overwritten() {
+fn the_file_of_a_filter_is_not_overwritten() {
     let directory = tempfile::tempdir().unwrap();
     let path = file(directory.path(), "filter.toml", b"filter = \"bloom\"\n");
     let run = dedup(&["--filter", &path, "-o", &path], b"a\n");
-    assert_eq!(run.refusal(), format!("{path}: is also an input"));
+    assert_eq!(run.error(), format!("{path}: is also an input"));
     assert_eq!(fs::read(&path).unwrap(), b"filter = \"bloom\"\n");
 }

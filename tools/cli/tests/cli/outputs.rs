@@ -1,4 +1,4 @@
-//! Where records and reports go.
+//! The outputs: records, dropped records, statistics, summary, help.
 
 use std::fs;
 
@@ -28,7 +28,7 @@ fn output_and_duplicates_in_files() {
     let fresh = file(
         directory.path(),
         "fresh",
-        b"what was there before, and longer",
+        b"the old content, which is longer",
     );
     let dropped = directory
         .path()
@@ -68,7 +68,7 @@ fn every_output_has_the_header() {
 
 #[test]
 fn many_short_runs() {
-    // Every other record is a duplicate, in more runs than one system call takes.
+    // Every other record is a duplicate, which makes more runs than fit in one system call.
     let input: String = (0..20_000).map(|i| format!("{i}\nx\n")).collect();
     let expected = input
         .replacen("x\n", "_", 1)
@@ -83,19 +83,8 @@ fn statistics_are_json() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("stats").to_str().unwrap().to_owned();
     let input = b"h,k\n1,a\n2,a\n3\n4,b\n";
-    let args = [
-        "--header",
-        "-k",
-        "k",
-        "--missing",
-        "skip",
-        "--kernel",
-        "scalar",
-        "--threads",
-        "3",
-        "--stats",
-        &path,
-    ];
+    let args = "--header -k k --missing skip --kernel scalar --threads 3 --stats";
+    let args: Vec<&str> = args.split(' ').chain([path.as_str()]).collect();
     assert_eq!(dedup(&args, input).text(), "h,k\n1,a\n3\n4,b\n");
     let stats: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     for (field, expected) in [
@@ -115,13 +104,14 @@ fn statistics_are_json() {
     ] {
         assert_eq!(stats[field], expected, "{field}");
     }
-    assert!(stats["huge_pages"].is_boolean());
+    assert!(stats["huge_page_bytes"].is_u64());
+    assert_eq!(stats["miss_age_unit"], "distinct keys");
     for field in [
         "seconds",
         "expected_false_duplicates",
         "expected_fpr",
         "fill",
-        "miss_age_keys",
+        "miss_age",
     ] {
         assert!(
             stats[field].as_f64().is_some_and(|value| value > 0.0),
@@ -131,7 +121,7 @@ fn statistics_are_json() {
 }
 
 #[test]
-fn statistics_may_go_to_standard_output() {
+fn statistics_can_go_to_standard_output() {
     let run = dedup(&["-o", "/dev/null", "--stats", "-"], INPUT);
     let stats: Value = serde_json::from_slice(&run.bytes()).unwrap();
     assert_eq!(stats["duplicates"], 3);
@@ -150,14 +140,18 @@ fn the_summary_is_for_people() {
         "{}",
         lines[0]
     );
-    assert!(lines[1].contains("filter of 64 KiB"), "{}", lines[1]);
+    assert!(
+        lines[1].contains("memory=64KiB") && lines[1].contains(", fill 0.0 %; "),
+        "{}",
+        lines[1]
+    );
     assert!(lines[2].starts_with(
         "echoless: no evictions: no duplicate was missed (once full, 1 duplicate in 1000 is missed at an age of "
     ));
 }
 
 #[test]
-fn the_summary_claims_no_more_than_it_knows() {
+fn the_summary_excludes_records_without_a_verdict() {
     let run = echoless(&["dedup", "-m", "64k"], b"a\na\n");
     assert!(run.stderr.contains(" 2 records (4 B) "), "{}", run.stderr);
     assert!(run.stderr.contains(" 1 fresh, 1 duplicate (50.00 %)"));
@@ -205,5 +199,5 @@ fn help_version_completions_and_manual() {
         assert!(!text.contains('\x1b'), "colours: {args:?}");
     }
     let run = echoless(&["man", "dedupe"], b"");
-    assert!(run.refusal().contains("dedup, gen"), "{}", run.refusal());
+    assert!(run.error().contains("dedup, gen"), "{}", run.error());
 }

@@ -1,10 +1,10 @@
-//! Public sample data, where it is at hand.
+//! Public sample data, if it is installed.
 
 use std::path::PathBuf;
 
 use crate::run::dedup;
 
-/// The access log, unless it is absent, which is said.
+/// The access log; `None`, with a message, if it is absent.
 fn access_log() -> Option<String> {
     let workspace = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
     let path = workspace.join("../shared/data/apache_access.log");

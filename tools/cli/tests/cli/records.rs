@@ -1,4 +1,4 @@
-//! What a record is: terminators, the last record, odd bytes, long records.
+//! The records of a stream: terminators, the last record, odd bytes, long records.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -30,7 +30,7 @@ fn a_last_record_without_terminator_keeps_its_bytes_and_its_key() {
 }
 
 #[test]
-fn a_cr_is_content_unless_crlf_is_asked_for() {
+fn a_cr_is_content_without_crlf() {
     let input = b"a\r\na\nb\r\nb\r\n";
     assert_eq!(dedup(&[], input).text(), "a\r\na\nb\r\n");
     assert_eq!(dedup(&["--crlf"], input).text(), "a\r\nb\r\n");
@@ -44,7 +44,7 @@ fn nul_terminated_records_hold_newlines() {
 }
 
 #[test]
-fn any_bytes_are_fine() {
+fn any_bytes_are_allowed() {
     let input = b"\xff\xfe\0\n\0\n\xff\xfe\0\n\xc3\n\0\n\xc3\x28\n";
     let expected = b"\xff\xfe\0\n\0\n\xc3\n\xc3\x28\n";
     assert_eq!(dedup(&[], input).bytes(), expected);
@@ -87,31 +87,31 @@ fn records_longer_than_allowed_end_the_run() {
             let unit = if end == "\0" { "record" } else { "line" };
             let place =
                 format!("standard input, {unit} 5: the record that begins here is longer than ");
-            assert!(run.refusal().starts_with(&place), "{}", run.refusal());
+            assert!(run.error().starts_with(&place), "{}", run.error());
             assert!(run.stdout == fine.as_bytes(), "{args:?}");
 
             let unterminated = dedup(&args, format!("a{end}xx{allowed}").trim_end().as_bytes());
-            assert!(unterminated.refusal().contains(&format!("{unit} 2: ")));
+            assert!(unterminated.error().contains(&format!("{unit} 2: ")));
         }
     }
     let args = ["--header", "--max-record", "4"];
-    assert!(dedup(&args, b"abcd\n1\n").refusal().contains("line 1: "));
+    assert!(dedup(&args, b"abcd\n1\n").error().contains("line 1: "));
     let run = dedup(
         &["--csv", "--max-record", "64k"],
         &[b"a\n\"", &[b'x'; 1 << 20][..]].concat(),
     );
     assert_eq!(
-        run.refusal(),
+        run.error(),
         "standard input, line 2: the record that begins here is longer than 64 KiB (--max-record)"
     );
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn an_input_that_never_ends_a_record_is_refused() {
+fn an_input_that_never_ends_a_record_is_rejected() {
     let run = dedup(&["/dev/zero"], b"");
     assert_eq!(
-        run.refusal(),
+        run.error(),
         "/dev/zero, line 1: the record that begins here is longer than 64 MiB (--max-record)"
     );
 }

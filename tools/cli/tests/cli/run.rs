@@ -1,4 +1,4 @@
-//! Runs the command and keeps what it wrote.
+//! Runs the command and collects its output.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 
-/// What a run left behind.
+/// The output and exit code of a run.
 pub(crate) struct Run {
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: String,
@@ -18,26 +18,26 @@ impl Run {
         Self {
             stdout: output.stdout,
             stderr: String::from_utf8(output.stderr).unwrap(),
-            code: output.status.code().expect("no signal ended it"),
+            code: output.status.code().expect("no signal ended the run"),
         }
     }
 
-    /// Standard output as text, of a run that must have gone well and without a word on standard error.
+    /// Standard output as text. The run must succeed and write nothing to standard error.
     #[track_caller]
     pub(crate) fn text(self) -> String {
         String::from_utf8_lossy(&self.bytes()).into_owned()
     }
 
-    /// As [`text`](Self::text), as bytes.
+    /// [`text`](Self::text) as bytes.
     #[track_caller]
     pub(crate) fn bytes(self) -> Vec<u8> {
         assert_eq!((self.code, self.stderr.as_str()), (0, ""));
         self.stdout
     }
 
-    /// The one line that says why the run failed.
+    /// The message of a run that must fail with one line.
     #[track_caller]
-    pub(crate) fn refusal(&self) -> &str {
+    pub(crate) fn error(&self) -> &str {
         assert_eq!(self.code, 2, "{}", self.stderr);
         assert_eq!(self.stderr.matches('\n').count(), 1, "{}", self.stderr);
         let line = self.stderr.strip_suffix('\n').unwrap();
@@ -68,7 +68,7 @@ pub(crate) fn dedup(args: &[&str], input: &[u8]) -> Run {
     echoless(&all, input)
 }
 
-/// Runs a command that is set up already.
+/// Runs a prepared command.
 pub(crate) fn run(mut command: Command) -> Run {
     Run::new(feed(command.spawn().unwrap(), b""))
 }
@@ -76,13 +76,13 @@ pub(crate) fn run(mut command: Command) -> Run {
 fn feed(mut child: Child, input: &[u8]) -> Output {
     let stdin = child.stdin.take();
     thread::scope(|scope| {
-        // A command that fails early does not read everything.
+        // Writing fails if the command ends early.
         scope.spawn(move || stdin.map(|mut pipe| pipe.write_all(input)));
         child.wait_with_output().unwrap()
     })
 }
 
-/// The first occurrences among `records`, and the others.
+/// Divides `records` into first occurrences and repeats.
 pub(crate) fn split_seen<K: Eq + std::hash::Hash>(
     records: &[&[u8]],
     key: impl Fn(&[u8]) -> K,
@@ -97,7 +97,20 @@ pub(crate) fn split_seen<K: Eq + std::hash::Hash>(
     (fresh, duplicates)
 }
 
-/// A file with this content in a directory.
+/// Checks that every run fails with a message that contains the text after the bar, and writes nothing
+/// to standard output. The arguments before it are separated by blanks.
+#[track_caller]
+pub(crate) fn assert_errors(run: impl Fn(&[&str]) -> Run, cases: &[&str]) {
+    for case in cases {
+        let (args, expected) = case.split_once(" | ").expect("ARGS | MESSAGE");
+        let args: Vec<&str> = args.split_whitespace().collect();
+        let run = run(&args);
+        assert!(run.error().contains(expected), "{args:?}: {}", run.error());
+        assert_eq!(run.stdout, b"", "{args:?}");
+    }
+}
+
+/// Creates a file with this content and returns its path.
 pub(crate) fn file(directory: &Path, name: &str, content: &[u8]) -> String {
     let path = directory.join(name);
     std::fs::write(&path, content).unwrap();

@@ -1,4 +1,4 @@
-//! Signals that ask a run to end while its input stays open.
+//! Signals that end a run while its input is open.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -14,23 +14,24 @@ fn send(child: &Child, signal: &str) {
     assert!(sent.success());
 }
 
-/// Feeds the command, sends the signal once it has answered, and lets it end while its input is open.
+/// Feeds the command, sends the signal once its output arrives, and waits for its end while its input
+/// is open.
 fn end_by(signal: &str, args: &[&str], input: &str, answer: &str) -> (Vec<u8>, Output) {
     let mut child = command(args).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let mut stdout = child.stdout.take().unwrap();
     stdin.write_all(input.as_bytes()).unwrap();
-    let mut heard = vec![0; answer.len()];
-    stdout.read_exact(&mut heard).unwrap();
+    let mut output_bytes = vec![0; answer.len()];
+    stdout.read_exact(&mut output_bytes).unwrap();
     send(&child, signal);
-    stdout.read_to_end(&mut heard).unwrap();
+    stdout.read_to_end(&mut output_bytes).unwrap();
     let output = child.wait_with_output().unwrap();
     drop(stdin);
-    (heard, output)
+    (output_bytes, output)
 }
 
 #[test]
-fn a_signal_ends_the_stream_in_good_order() {
+fn after_a_signal_the_run_completes() {
     let directory = tempfile::tempdir().unwrap();
     let stats = file(directory.path(), "stats", b"");
     for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
@@ -42,9 +43,9 @@ fn a_signal_ends_the_stream_in_good_order() {
             "--stats",
             &stats,
         ];
-        // The record that had not ended is not a record yet.
-        let (heard, output) = end_by(signal, &args, "a\na\nb\nhalf of a rec", "a\nb\n");
-        assert_eq!(heard, b"a\nb\n");
+        // An incomplete record is dropped.
+        let (output_bytes, output) = end_by(signal, &args, "a\na\nb\nhalf of a rec", "a\nb\n");
+        assert_eq!(output_bytes, b"a\nb\n");
         assert_eq!(output.status.code(), Some(code), "{signal}");
         let summary = String::from_utf8(output.stderr).unwrap();
         assert!(summary.contains("3 records"), "{summary}");
@@ -59,7 +60,7 @@ fn a_signal_ends_a_count() {
     let dropped = directory.path().join("dropped");
     let made = Command::new("mkfifo").arg(&dropped).status();
     if !made.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: there is no mkfifo");
+        eprintln!("skipped: mkfifo is missing");
         return;
     }
     let dropped = dropped.to_str().unwrap();
@@ -86,7 +87,7 @@ fn a_signal_ends_a_count() {
 }
 
 #[test]
-fn an_input_that_does_not_block_is_waited_for() {
+fn a_non_blocking_input_is_waited_for() {
     use std::os::fd::OwnedFd;
     use std::os::unix::net::UnixStream;
 
@@ -95,14 +96,14 @@ fn an_input_that_does_not_block_is_waited_for() {
     let mut command = command(&["dedup", "-q", "-m", "64k"]);
     command.stdin(Stdio::from(OwnedFd::from(there)));
     let mut child = command.spawn().unwrap();
-    // Keeps no copy of the child's end.
+    // Closes this process's copy of the child's end.
     drop(command);
     let mut stdout = child.stdout.take().unwrap();
     for record in [b"a\n", b"b\n"] {
         here.write_all(record).unwrap();
-        let mut heard = [0; 2];
-        stdout.read_exact(&mut heard).unwrap();
-        assert_eq!(&heard, record);
+        let mut output_bytes = [0; 2];
+        stdout.read_exact(&mut output_bytes).unwrap();
+        assert_eq!(&output_bytes, record);
     }
     drop(here);
     assert!(child.wait().unwrap().success());

@@ -1,4 +1,4 @@
-//! Inputs and outputs that are no plain files: slow producers, readers that go away, several inputs as one stream.
+//! Pipes and several inputs: slow producers, readers that close their pipes, inputs as one stream.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -8,7 +8,7 @@ use std::thread;
 use crate::run::{command, dedup, file, run};
 
 #[test]
-fn a_slow_producer_hears_back_at_once() {
+fn records_of_a_slow_producer_are_written_at_once() {
     let mut child = command(&["dedup", "-q", "-m", "64k"]).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let mut stdout = child.stdout.take().unwrap();
@@ -18,11 +18,11 @@ fn a_slow_producer_hears_back_at_once() {
         ("ial\na\n", "partial\n"),
         ("c\nd\n", "c\nd\n"),
     ] {
-        // Waits for ever if the command holds something back.
+        // Blocks forever if the command buffers a whole record.
         stdin.write_all(sent.as_bytes()).unwrap();
-        let mut heard = vec![0; expected.len()];
-        stdout.read_exact(&mut heard).unwrap();
-        assert_eq!(heard, expected.as_bytes());
+        let mut output = vec![0; expected.len()];
+        stdout.read_exact(&mut output).unwrap();
+        assert_eq!(output, expected.as_bytes());
     }
     stdin.write_all(b"a\nlast").unwrap();
     drop(stdin);
@@ -55,7 +55,7 @@ fn a_slow_producer_of_quoted_fields_after_a_mark() {
 }
 
 #[test]
-fn a_reader_that_goes_away_ends_the_run_quietly() {
+fn a_reader_that_closes_the_pipe_ends_the_run_quietly() {
     for args in [
         &["dedup", "-q", "-m", "64k"][..],
         &["gen", "keys", "-n", "100000000"],
@@ -63,7 +63,7 @@ fn a_reader_that_goes_away_ends_the_run_quietly() {
         let mut child = command(args).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         let mut stdout = child.stdout.take().unwrap();
-        // Until the command has gone.
+        // Writes until the command ends.
         let producer = thread::spawn(move || {
             let mut line = 0u64;
             while writeln!(stdin, "{line}").is_ok() {
@@ -81,7 +81,7 @@ fn a_reader_that_goes_away_ends_the_run_quietly() {
 }
 
 #[test]
-fn a_reader_of_messages_that_goes_away_changes_nothing() {
+fn a_closed_standard_error_changes_nothing() {
     let mut child = command(&["dedup", "-m", "64k"]).spawn().unwrap();
     drop(child.stderr.take());
     child.stdin.take().unwrap().write_all(b"a\na\n").unwrap();
@@ -104,7 +104,7 @@ fn several_inputs_are_one_stream() {
 }
 
 #[test]
-fn records_of_different_inputs_never_run_together() {
+fn records_of_different_inputs_do_not_merge() {
     let directory = tempfile::tempdir().unwrap();
     let one = file(directory.path(), "one", b"a\nb");
     let two = file(directory.path(), "two", b"c");
@@ -114,7 +114,7 @@ fn records_of_different_inputs_never_run_together() {
     assert_eq!(dedup(&[&one, &two, &again], b"").text(), "a\nb\nc");
     let crlf = file(directory.path(), "crlf", b"d\r\ne");
     for framing in ["--crlf", "--csv"] {
-        // The ending is that of the record before, though that was dropped.
+        // The terminator is that of the record before, although that was dropped.
         assert_eq!(dedup(&[framing, &one, &two], b"").text(), "a\nb\nc");
         let args = [framing, &crlf, &two, &one];
         assert_eq!(dedup(&args, b"").text(), "d\r\ne\r\nc\r\na\nb");

@@ -1,4 +1,4 @@
-//! Any number of threads gives the bytes, counts and errors of one.
+//! Any number of threads gives the same bytes, counts and errors.
 
 use std::io::{Read, Write};
 use std::thread::available_parallelism;
@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use crate::run::{Run, command, dedup, echoless, file};
 
-/// Records over many chunks, a good part of them repeats, some without a second field; ends in a record without terminator.
+/// Records that fill many chunks: a third are repeats, some lack a second field, the last lacks its
+/// terminator.
 fn records() -> Vec<u8> {
     let mut bytes = b"id,name\n".to_vec();
     for index in 0u64..150_000 {
@@ -29,7 +30,7 @@ fn records() -> Vec<u8> {
     bytes
 }
 
-/// The run, its side file and its statistics but for what tells runs apart.
+/// The outputs of a run, without the statistics that differ from run to run.
 fn outcome(args: &[&str], input: &[u8]) -> (Vec<u8>, String, i32, Vec<u8>, Value) {
     let directory = tempfile::tempdir().unwrap();
     let side = file(directory.path(), "side", b"");
@@ -52,7 +53,7 @@ fn outcome(args: &[&str], input: &[u8]) -> (Vec<u8>, String, i32, Vec<u8>, Value
         for varying in ["seconds", "threads", "huge_pages", "huge_page_bytes"] {
             fields.remove(varying);
         }
-        // A mean over parts is that of the whole but for the last bits.
+        // The mean over partitions can differ from the whole in the last bits.
         if let Some(fill) = fields.get("fill").and_then(Value::as_f64) {
             fields["fill"] = ((fill * 1e12).round() / 1e12).into();
         }
@@ -60,7 +61,7 @@ fn outcome(args: &[&str], input: &[u8]) -> (Vec<u8>, String, i32, Vec<u8>, Value
     (stdout, stderr, code, std::fs::read(side).unwrap(), stats)
 }
 
-/// Compares the run on several threads with that on one, whose exit code it gives back.
+/// Compares the run on several threads with that on one. Returns its exit code.
 fn check(args: &[&str], input: &[u8]) -> i32 {
     let mut one = vec!["--threads", "1"];
     one.extend(args);
@@ -78,7 +79,7 @@ fn check(args: &[&str], input: &[u8]) -> i32 {
 }
 
 #[test]
-fn all_outputs_are_those_of_one_thread() {
+fn all_outputs_are_the_same_as_on_one_thread() {
     let input = records();
     check(&[], &input);
     check(
@@ -93,7 +94,7 @@ fn all_outputs_are_those_of_one_thread() {
 }
 
 #[test]
-fn what_a_full_filter_forgets_does_not_depend_on_threads() {
+fn the_evictions_of_a_full_filter_do_not_depend_on_threads() {
     let input = records();
     for replacement in ["fifo", "lru", "qqhtd"] {
         // 1024 lines of 16 slots for a hundred thousand keys.
@@ -103,10 +104,10 @@ fn what_a_full_filter_forgets_does_not_depend_on_threads() {
 }
 
 #[test]
-fn filters_by_name_do_not_depend_on_threads_either() {
+fn other_filters_do_not_depend_on_threads() {
     let input = records();
     for filter in ["rlbsbf:k=2,form=line", "rowlru:form=line", "bsbf:k=2"] {
-        // Far too little memory, so that every order but that of the stream would show.
+        // With so little memory, any other order of the records would give other verdicts.
         let args = ["-m", "32k", "--filter", filter];
         assert_eq!(check(&args, &input), 0);
         let skipping = [&args[..], &["-k", "2", "--missing", "skip"]].concat();
@@ -118,10 +119,10 @@ fn filters_by_name_do_not_depend_on_threads_either() {
 }
 
 #[test]
-fn an_error_in_the_middle_is_that_of_one_thread() {
+fn an_error_in_the_middle_is_the_same_on_any_number_of_threads() {
     let input = records();
     check(&["-k", "2"], &input);
-    check(&["--header", "-k", "nobody"], &input);
+    check(&["--header", "-k", "unknown"], &input);
     let mut open = input;
     open.extend(b"\n\"never closed\nmore\nmore\n");
     check(&["--csv"], &open);
@@ -144,19 +145,19 @@ fn several_inputs_are_one_stream_on_any_number_of_threads() {
 }
 
 #[test]
-fn a_slow_producer_hears_back_from_many_threads() {
+fn records_of_a_slow_producer_are_written_at_once_on_many_threads() {
     for filter in [&[][..], &["--filter", "lru"]] {
         let args = ["dedup", "-q", "-m", "64k", "--threads", "4"];
         let mut child = command(&[&args, filter].concat()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         let mut stdout = child.stdout.take().unwrap();
         for index in 0..50 {
-            // Waits for ever if the command holds something back.
+            // Blocks forever if the command buffers the record.
             let line = format!("{index}\n");
             stdin.write_all(line.as_bytes()).unwrap();
-            let mut heard = vec![0; line.len()];
-            stdout.read_exact(&mut heard).unwrap();
-            assert_eq!(heard, line.as_bytes());
+            let mut answer = vec![0; line.len()];
+            stdout.read_exact(&mut answer).unwrap();
+            assert_eq!(answer, line.as_bytes());
         }
         drop(stdin);
         assert!(child.wait().unwrap().success());
@@ -164,13 +165,13 @@ fn a_slow_producer_hears_back_from_many_threads() {
 }
 
 #[test]
-fn a_reader_that_leaves_ends_many_threads_though_the_producer_stays() {
+fn a_reader_that_closes_the_pipe_ends_many_threads_while_the_producer_stays() {
     for filter in [&[][..], &["--filter", "lru"]] {
         let args = ["dedup", "-q", "-m", "64k", "--threads", "3"];
         let mut child = command(&[&args, filter].concat()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         drop(child.stdout.take());
-        // One write is enough to notice; then the producer says nothing more and keeps the pipe open.
+        // One write suffices to detect it; then the producer writes nothing and keeps the pipe open.
         stdin.write_all(b"a\n").unwrap();
         assert!(child.wait().unwrap().success());
         drop(stdin);
@@ -178,7 +179,7 @@ fn a_reader_that_leaves_ends_many_threads_though_the_producer_stays() {
 }
 
 #[test]
-fn threads_are_pinned_where_asked_if_there_is_a_core_for_each() {
+fn threads_are_pinned_if_there_is_a_core_for_each() {
     let input = records();
     let expected = dedup(&[], &input).bytes();
     let cores = available_parallelism().unwrap().get();
@@ -187,33 +188,33 @@ fn threads_are_pinned_where_asked_if_there_is_a_core_for_each() {
         assert!(pinned == expected, "{threads} threads");
     }
     let threads = (cores + 1).to_string();
-    let refused =
-        format!("invalid threads={threads}: expected 1 to {cores} with --pin, a core for each");
+    let expected_error =
+        format!("invalid --threads={threads}: expected 1 to {cores} with --pin, one for each core");
     assert_eq!(
-        dedup(&["--pin", "--threads", &threads], &input).refusal(),
-        refused
+        dedup(&["--pin", "--threads", &threads], &input).error(),
+        expected_error
     );
 }
 
 #[test]
-fn impossible_numbers_of_threads_are_refused() {
+fn invalid_numbers_of_threads_are_rejected() {
     for count in ["0", "1025", "18446744073709551615"] {
         let run = dedup(&["--threads", count], b"");
         assert_eq!(
-            run.refusal(),
-            format!("invalid threads={count}: expected 1 to 1024")
+            run.error(),
+            format!("invalid --threads={count}: expected 1 to 1024")
         );
     }
     let run = echoless(&["dedup", "-m", "64", "--threads", "2"], b"");
     assert!(
-        run.refusal().contains("1 to 1 (one line each)"),
+        run.error().contains("1 to 1 (one line each)"),
         "{}",
         run.stderr
     );
     let lines = ["-m", "64", "--filter", "bloom:form=line"];
     let run = echoless(&[&["dedup", "--threads", "2"][..], &lines].concat(), b"");
-    assert!(run.refusal().contains("1 to 1 (one line each)"));
-    // Nobody asked for more threads than there are lines.
+    assert!(run.error().contains("1 to 1 (one line each)"));
+    // By default, no more threads start than there are lines.
     let run = echoless(&[&["dedup", "-q"][..], &lines].concat(), b"a\na\n");
     assert_eq!(run.bytes(), b"a\n");
 }
