@@ -1,6 +1,6 @@
 //! Counts that a benchmark checks before it reports a speed.
 
-use crate::table::Failure;
+use crate::failure::Failure;
 
 /// Fails unless `duplicates` of `keys` distinct keys agree with the `expected` false duplicates.
 ///

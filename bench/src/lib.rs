@@ -5,6 +5,7 @@
 
 mod check;
 pub mod clock;
+pub mod failure;
 pub mod limit;
 pub mod machine;
 pub mod paper;

@@ -13,8 +13,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use echoless_lab::calendar;
 use serde::{Deserialize, Serialize};
 
+use crate::failure::Failure;
 use crate::machine::Machine;
-use crate::table::Failure;
 
 /// The origin of the rows of a recorded run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,10 +6,8 @@ use clap::Args;
 use echoless_lab::table;
 use serde_json::{Map, Value};
 
+use crate::failure::Failure;
 use crate::record::{self, Provenance};
-
-/// A failed benchmark: an invalid option, a file error or an unexpected count.
-pub type Failure = Box<dyn std::error::Error>;
 
 /// Where a benchmark writes its rows besides the terminal.
 #[derive(Debug, Clone, Default, Args)]

@@ -3,8 +3,8 @@
 use echoless::filters::lines::LineFilter;
 use echoless::{FilterSpec, FingerprintSpec, Kernel, RegionOrdered, Replacement, SlotWidth};
 
+use crate::failure::Failure;
 use crate::streams::BATCH;
-use crate::table::Failure;
 
 /// A filter, and how to build it.
 pub(super) struct Candidate {

@@ -4,10 +4,12 @@
 use echoless::KeyHash;
 use echoless::memory::{LINE_BYTES, Line, LineArray, huge_page_bytes, prefetch};
 
-use super::measure::{Arguments, rate};
+use super::arguments::Arguments;
+use super::rate::rate;
 use crate::clock::median;
+use crate::failure::Failure;
 use crate::streams::{BATCH, Stream, StreamKind};
-use crate::table::{Cell, Failure, Table};
+use crate::table::{Cell, Table};
 
 /// How many keys ahead a loop prefetches. With 0, only the CPU looks ahead. The limit is the rate
 /// of the best of them.

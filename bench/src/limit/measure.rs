@@ -1,52 +1,18 @@
 //! Measures filters and reads of their arrays in turn, and checks the verdicts.
 
-use clap::Args;
 use echoless::filters::lines::LineFilter;
 use echoless::memory::LINE_BYTES;
 use echoless::{Kernel, KeyHash};
 
+use super::arguments::Arguments;
 use super::candidates::{Candidate, candidates};
 use super::machine::{self, LOOK_AHEAD, Rates, check_reads, read_lines};
+use super::rate::rate;
 use crate::check;
-use crate::clock::{median, thread_seconds};
-use crate::machine::SIZES_MIB;
+use crate::clock::median;
+use crate::failure::Failure;
 use crate::streams::{BATCH, Stream, StreamKind};
-use crate::table::{Failure, Outputs, Table};
-
-/// The options of `limit`.
-#[derive(Debug, Args)]
-pub struct Arguments {
-    /// Sizes of the filters, in MiB.
-    #[arg(long, value_delimiter = ',', default_value = "1,64,512", value_parser = clap::value_parser!(u64).range(SIZES_MIB))]
-    sizes: Vec<u64>,
-    /// Keys for each measurement, in millions.
-    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=100_000))]
-    pub(super) keys: u64,
-    /// Measurements of each filter; the table has the median.
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1000))]
-    pub(super) rounds: u64,
-    /// Kernels to measure. Default: all that this machine supports.
-    #[arg(long, value_delimiter = ',')]
-    kernels: Vec<Kernel>,
-    /// Parts of the names of filters to measure, such as `lru` or `rlbsbf:k=2`, separated by `;`.
-    /// Default: all.
-    #[arg(long, value_delimiter = ';')]
-    only: Vec<String>,
-    #[command(flatten)]
-    outputs: Outputs,
-}
-
-impl Arguments {
-    /// Whether a filter is measured at a size in MiB.
-    fn includes(&self, candidate: &Candidate, size: u64) -> bool {
-        let mut names = self.only.iter();
-        let is_selected = self.only.is_empty() || names.any(|name| candidate.name.contains(name));
-        is_selected && (candidate.batch == BATCH || size >= REGIONS_FROM)
-    }
-}
-
-/// Filters in region order are measured from this size on, in MiB.
-const REGIONS_FROM: u64 = 2048;
+use crate::table::Table;
 
 /// Keys for each line before anything is measured: enough to fill the lines of most filters.
 const WARM_UP: u64 = 40;
@@ -105,31 +71,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
     }
     table.publish(&arguments.outputs)
-}
-
-/// Keys per second of CPU time while `take` consumes batches of a stream, at least `keys` in all.
-pub(super) fn rate(
-    stream: &mut Stream,
-    batch: usize,
-    keys: u64,
-    mut take: impl FnMut(&[KeyHash]),
-) -> f64 {
-    let mut collected = Vec::with_capacity(batch);
-    let mut consumed = 0;
-    let start = thread_seconds();
-    while consumed < keys {
-        if batch == BATCH {
-            take(stream.batch());
-        } else {
-            collected.clear();
-            while collected.len() < batch {
-                collected.extend_from_slice(stream.batch());
-            }
-            take(&collected);
-        }
-        consumed += batch as u64;
-    }
-    consumed as f64 / (thread_seconds() - start)
 }
 
 fn measure(

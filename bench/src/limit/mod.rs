@@ -3,8 +3,11 @@
 //! Each filter alternates with reads of its own array, so that both see the same machine.
 //! `machine` measures arrays that belong to no filter.
 
+mod arguments;
 mod candidates;
 mod machine;
 mod measure;
+mod rate;
 
-pub use measure::{Arguments, run};
+pub use arguments::Arguments;
+pub use measure::run;

@@ -14,7 +14,8 @@ use echoless_lab::stream::Stream;
 
 use super::run::{percent, progress};
 use super::tables::{Paper, Setting, TableCell, cells};
-use crate::table::{Failure, Outputs, Table};
+use crate::failure::Failure;
+use crate::table::{Outputs, Table};
 
 /// The tables with all five algorithms at k = 2.
 const TABLES: std::ops::RangeInclusive<u32> = 4..=9;

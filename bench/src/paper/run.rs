@@ -10,7 +10,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::arguments::Arguments;
 use super::tables::{Setting, TableCell};
-use crate::table::{Cell, Failure, Table};
+use crate::failure::Failure;
+use crate::table::{Cell, Table};
 
 /// Runs the selected tables, and prints measured beside printed rates.
 ///

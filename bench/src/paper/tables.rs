@@ -10,7 +10,7 @@ use echoless::spec::Form;
 use echoless::theory::bloom::best_hashes;
 use echoless_lab::stream::Stream;
 
-use crate::table::Failure;
+use crate::failure::Failure;
 
 /// A paper whose tables can be run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

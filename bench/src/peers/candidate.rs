@@ -4,7 +4,7 @@ use std::fmt;
 
 use echoless::{Kernel, KeyHash};
 
-use crate::table::Failure;
+use crate::failure::Failure;
 
 /// A structure that reports whether it has seen a key before, and inserts the key.
 pub trait Peer {

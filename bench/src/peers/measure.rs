@@ -9,7 +9,8 @@ use super::catalogue::catalogue;
 use super::pages;
 use super::workload::{Errors, PROBES, Workload};
 use crate::clock::median;
-use crate::table::{Failure, Outputs, Table};
+use crate::failure::Failure;
+use crate::table::{Outputs, Table};
 
 /// The options of `peers`.
 #[derive(Debug, Args)]

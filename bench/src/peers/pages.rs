@@ -6,7 +6,7 @@ use std::fs;
 use std::hint;
 use std::process::Command;
 
-use crate::table::Failure;
+use crate::failure::Failure;
 
 /// The variable from which glibc reads its settings, and the setting with which its allocator
 /// requests huge pages.

@@ -8,8 +8,8 @@ use clap::Args;
 use super::figures::{Figure, figures};
 use super::page::{self, Section};
 use super::rows::Rows;
+use crate::failure::Failure;
 use crate::record::{self, Run};
-use crate::table::Failure;
 
 /// The options of `report`.
 #[derive(Debug, Args)]

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use super::rows::Rows;
+use crate::failure::Failure;
 use crate::record::Provenance;
-use crate::table::Failure;
 
 /// Tables with more rows than this are folded.
 const FOLDED_ABOVE: usize = 24;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use csv::StringRecord;
 
-use crate::table::Failure;
+use crate::failure::Failure;
 
 /// The rows of one file.
 #[derive(Debug, Clone, Default)]

@@ -13,8 +13,8 @@ use echoless::{
 
 use crate::check;
 use crate::clock::process_seconds;
+use crate::failure::Failure;
 use crate::streams::{BATCH, Stream, StreamKind};
-use crate::table::Failure;
 
 /// The seconds that a measurement took.
 pub(super) struct Timing {

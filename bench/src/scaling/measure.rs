@@ -8,9 +8,10 @@ use echoless::SharedLayout;
 
 use super::candidates::{Candidate, engine, inline, mesh, shared};
 use crate::clock::median;
+use crate::failure::Failure;
 use crate::machine::SIZES_MIB;
 use crate::streams::{BATCH, StreamKind};
-use crate::table::{Cell, Failure, Outputs, Table};
+use crate::table::{Cell, Outputs, Table};
 
 /// The options of `scaling`.
 #[derive(Debug, Args)]

@@ -7,7 +7,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::table::Failure;
+use crate::failure::Failure;
 
 /// A tool that copies the first of equal lines.
 #[derive(Debug, Clone)]

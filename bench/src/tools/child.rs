@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use wait4::Wait4;
 
-use crate::table::Failure;
+use crate::failure::Failure;
 
 /// The resources of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]

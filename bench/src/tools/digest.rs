@@ -6,7 +6,7 @@ use std::path::Path;
 
 use echoless::KeyHasher;
 
-use crate::table::Failure;
+use crate::failure::Failure;
 
 /// The digest of a file of lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,7 +10,8 @@ use super::catalogue::{self, Tool};
 use super::child::{self, Usage};
 use super::digest::{Comparison, Digest};
 use crate::clock::median;
-use crate::table::{Cell, Failure, Outputs, Table};
+use crate::failure::Failure;
+use crate::table::{Cell, Outputs, Table};
 
 /// The options of `tools`.
 #[derive(Debug, Args)]

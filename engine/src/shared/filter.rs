@@ -14,8 +14,8 @@
 //! A Bloom word only ever gains bits, so one `fetch_or` replaces the loop: of the threads that
 //! record a key, the first in the order of modifications finds one of its bits clear.
 
+use super::layout::SharedLayout;
 use super::rule::{AgeingBits, Bits, Row, WordRule, with_rule};
-use super::spec::SharedLayout;
 use crate::error::MemoryError;
 use crate::hash::KeyHash;
 use crate::memory::{AtomicWords, prefetch};

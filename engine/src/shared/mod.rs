@@ -6,8 +6,10 @@
 //! several words could not give it, so no layout here has one.
 
 mod filter;
+mod layout;
 mod rule;
 mod spec;
 
 pub use filter::SharedFilter;
-pub use spec::{SharedLayout, SharedSpec};
+pub use layout::SharedLayout;
+pub use spec::SharedSpec;
