@@ -38,7 +38,7 @@ fn every_name_alone_is_enough_but_for_the_memory() {
     for name in FilterKind::names() {
         let spec = parse(name);
         assert_eq!(parse(&spec.to_string()), spec);
-        let error = spec.build().err().expect("no memory").to_string();
+        let error = spec.build().expect_err("no memory").to_string();
         let expected = "missing memory: expected a size such as memory=64MiB";
         assert_eq!(error, expected);
         assert!(spec.memory(1 << 16).build().is_ok(), "{name}");
