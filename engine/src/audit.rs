@@ -36,7 +36,7 @@ const FIRST_HALVINGS: u32 = 4;
 #[derive(Debug, Clone)]
 pub struct Audit {
     /// The keys of the sample that have arrived.
-    seen: HashSet<KeyHash>,
+    sample: HashSet<KeyHash>,
     /// The sample is 1 key in `2^halvings`.
     halvings: u32,
     /// Estimated duplicates reported as fresh, and fresh keys reported as duplicates.
@@ -55,7 +55,7 @@ impl Audit {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            seen: HashSet::new(),
+            sample: HashSet::new(),
             halvings: FIRST_HALVINGS,
             missed: 0,
             mistaken: 0,
@@ -103,16 +103,16 @@ impl Audit {
     }
 
     fn check(&mut self, key: KeyHash, duplicate: bool) {
-        let new = self.seen.insert(key);
+        let new = self.sample.insert(key);
         let weight = 1 << self.halvings;
         self.missed += if !new && !duplicate { weight } else { 0 };
         self.mistaken += if new && duplicate { weight } else { 0 };
         // A smaller sample is a subset of the larger one, so what remains is still exact.
-        while self.seen.len() > CAPACITY {
+        while self.sample.len() > CAPACITY {
             self.halvings += 1;
-            let mut seen = std::mem::take(&mut self.seen);
-            seen.retain(|key| self.is_sampled(*key));
-            self.seen = seen;
+            let mut sample = std::mem::take(&mut self.sample);
+            sample.retain(|key| self.is_sampled(*key));
+            self.sample = sample;
         }
     }
 }
@@ -141,7 +141,7 @@ mod tests {
         let keys = keys(0..distinct);
         let verdicts = all_fresh(keys.len());
         audit.observe(&keys, &verdicts);
-        assert!(audit.seen.len() <= CAPACITY);
+        assert!(audit.sample.len() <= CAPACITY);
         assert!(audit.sampled_share() < 1.0 / 64.0);
         assert_eq!(audit.estimated_missed_duplicates(), 0);
         audit.observe(&keys, &verdicts);

@@ -4,7 +4,7 @@
 //! as well, because the TLB cannot cover a large filter; on huge pages it does not.
 //!
 //! The array is an anonymous mapping, not an allocation: the kernel hands out zeroed pages on first
-//! touch, so a large filter starts at once, and advice about huge pages applies to whole mappings.
+//! touch, so a large filter starts at once, and huge pages can be requested for exactly its lines.
 //!
 //! ```text
 //! mapping      | slack   | line 0 | line 1 | ...              | line n-1 | slack   |
@@ -99,10 +99,11 @@ impl LineArray {
             // `huge_page_bytes` reports the outcome.
             let _ = mapping.advise_range(memmap2::Advice::HugePage, start, bytes);
         }
-        // `first` and the unsafe blocks below rely on this. `align_offset` may return `usize::MAX`,
-        // which fails here as well.
+        // `first` and the unsafe blocks below rely on this. The sum is checked because `align_offset`
+        // is allowed to return `usize::MAX`.
+        let end = start.checked_add(bytes);
         assert!(
-            start + bytes <= mapping.len(),
+            end.is_some_and(|end| end <= mapping.len()),
             "the lines lie in the mapping"
         );
         Ok(Self {

@@ -225,7 +225,7 @@ fn what_cannot_be_built_is_refused_with_field_value_and_range() {
             "2305843009213693952 B",
             "at most",
         ),
-        ("bloom:memory=12parsecs", "memory", "12parsecs", "MiB"),
+        ("bloom:memory=12parsecs", "memory", "12parsecs", "KiB"),
         ("bloom:tracked=0", "tracked", "0", "above 0 and at most 1"),
         (
             "bloom:tracked=1.01",

@@ -92,14 +92,14 @@ fn a_bound_too_low_to_simulate_is_kept() {
     let wide = plan.candidates.iter().filter(|candidate| {
         candidate.spec.form == Form::Line && candidate.spec.to_string().contains("bits=64")
     });
-    let mut seen = 0;
+    let mut count = 0;
     for candidate in wide {
-        seen += 1;
+        count += 1;
         let limit = 8.0 / 2_f64.powi(52);
         assert_eq!(candidate.rates.fpr, limit, "{}", candidate.spec);
         assert!(!candidate.rank.meets_bounds(), "{}", candidate.spec);
     }
-    assert!(seen > 0);
+    assert!(count > 0);
 }
 
 #[test]

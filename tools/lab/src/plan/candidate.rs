@@ -52,14 +52,14 @@ impl Plan {
 
     /// The best candidate of each kind and form, best first.
     pub fn best_of_each(&self) -> impl Iterator<Item = &Candidate> {
-        let mut seen = Vec::new();
+        let mut families = Vec::new();
         self.candidates.iter().filter(move |candidate| {
             let key = family(&candidate.spec);
-            let new = !seen.contains(&key);
-            if new {
-                seen.push(key);
+            let first = !families.contains(&key);
+            if first {
+                families.push(key);
             }
-            new
+            first
         })
     }
 }

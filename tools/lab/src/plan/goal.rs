@@ -295,13 +295,10 @@ mod tests {
 
     #[test]
     fn costs_are_weighted_by_the_share_of_fresh_records() {
-        let goal = Goal {
-            costs: Some(Costs {
-                false_positive: 1.0,
-                false_negative: 1.0,
-            }),
-            ..Goal::default()
-        };
+        let goal = Goal::default().costs(Costs {
+            false_positive: 1.0,
+            false_negative: 1.0,
+        });
         let filters = [(0.2, 0.1, 1.0), (0.1, 0.2, 1.0)];
         assert_eq!(best(goal, 0.9, &filters), 1);
         assert_eq!(best(goal, 0.1, &filters), 0);
@@ -309,11 +306,7 @@ mod tests {
 
     #[test]
     fn with_both_bounds_the_fastest_filter_with_room_wins() {
-        let goal = Goal {
-            max_fpr: Some(0.1),
-            max_fnr: Some(0.1),
-            costs: None,
-        };
+        let goal = Goal::default().max_fpr(0.1).max_fnr(0.1);
         let filters = [
             (0.01, 0.01, 8.0),
             (0.08, 0.08, 2.0),
@@ -328,10 +321,7 @@ mod tests {
 
     #[test]
     fn with_one_bound_the_other_rate_decides() {
-        let goal = Goal {
-            max_fnr: Some(0.1),
-            ..Goal::default()
-        };
+        let goal = Goal::default().max_fnr(0.1);
         assert_eq!(
             best(
                 goal,
@@ -340,20 +330,13 @@ mod tests {
             ),
             1
         );
-        let goal = Goal {
-            max_fpr: Some(0.0),
-            ..Goal::default()
-        };
+        let goal = Goal::default().max_fpr(0.0);
         assert_eq!(best(goal, 0.5, &[(1e-9, 0.0, 1.0), (0.0, 0.9, 1.0)]), 1);
     }
 
     #[test]
     fn reasons_name_the_deciding_quantity() {
-        let goal = Goal {
-            max_fpr: Some(0.1),
-            max_fnr: Some(0.1),
-            costs: None,
-        };
+        let goal = Goal::default().max_fpr(0.1).max_fnr(0.1);
         let why = |goal: &Goal, fpr, fnr| {
             let predicted = exact(fpr, fnr);
             goal.why(predicted.rates, &goal.rank(&predicted, 3.0, 0.5))
@@ -396,28 +379,15 @@ mod tests {
 
     #[test]
     fn impossible_goals_name_the_field() {
-        let costs = |false_positive, false_negative| Goal {
-            costs: Some(Costs {
+        let costs = |false_positive, false_negative| {
+            Goal::default().costs(Costs {
                 false_positive,
                 false_negative,
-            }),
-            ..Goal::default()
+            })
         };
         for (goal, field) in [
-            (
-                Goal {
-                    max_fpr: Some(1.5),
-                    ..Goal::default()
-                },
-                "max-fpr",
-            ),
-            (
-                Goal {
-                    max_fnr: Some(f64::NAN),
-                    ..Goal::default()
-                },
-                "max-fnr",
-            ),
+            (Goal::default().max_fpr(1.5), "max-fpr"),
+            (Goal::default().max_fnr(f64::NAN), "max-fnr"),
             (costs(-1.0, 1.0), "cost-fpr"),
             (costs(1.0, f64::INFINITY), "cost-fnr"),
         ] {
