@@ -67,7 +67,8 @@ impl Failure {
         move |source| Self::File { name, source }
     }
 
-    /// Converts an error from writing to `name`. Only on the `main_stream` is a closed pipe no error.
+    /// Converts an error from writing to `name`. Only on the `main_stream` is a closed pipe no
+    /// error.
     pub(crate) fn writing(name: &str, main_stream: bool) -> impl FnOnce(io::Error) -> Self {
         move |source| match source.kind() {
             io::ErrorKind::BrokenPipe if main_stream => Self::ReaderGone,

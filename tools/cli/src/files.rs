@@ -1,5 +1,5 @@
-//! Inputs and outputs by name. `-` is a standard stream, everything is a [`File`] once open, and no file
-//! is both read and written.
+//! Inputs and outputs by name. `-` is a standard stream, everything is a [`File`] once open, and no
+//! file is both read and written.
 //!
 //! Standard streams are used through a duplicate of their descriptor: the handles of the standard
 //! library would buffer again and search for newlines.
@@ -37,9 +37,11 @@ impl Source {
         }
     }
 
-    /// Checks that the input can be read, so that a bad name ends the run before it writes anything.
+    /// Checks that the input can be read, so that a bad name ends the run before it writes
+    /// anything.
     ///
-    /// Only regular files are opened for that: opening and closing a named pipe would end its writer.
+    /// Only regular files are opened for that: opening and closing a named pipe would end its
+    /// writer.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         let Self::File(path) = self else {
             return Ok(());
@@ -141,8 +143,8 @@ impl Opened {
     }
 }
 
-/// Opens targets, unless one of them is an input or was opened before. Does not truncate them: the run
-/// may still be rejected.
+/// Opens targets, unless one of them is an input or was opened before. Does not truncate them: the
+/// run may still be rejected.
 #[derive(Debug)]
 pub(crate) struct Targets {
     read: Vec<Handle>,

@@ -20,8 +20,8 @@ mod system {
 
     use super::{File, io};
 
-    /// The handlers of the signals. A second signal of the same kind ends the process at once, as if it
-    /// were not caught.
+    /// The handlers of the signals. A second signal of the same kind ends the process at once, as
+    /// if it were not caught.
     #[derive(Debug)]
     pub(crate) struct Signals {
         caught: [(i32, Arc<AtomicBool>); 2],
@@ -35,8 +35,8 @@ mod system {
             let (wakeup, sender) = UnixStream::pair()?;
             let caught = [SIGINT, SIGTERM].map(|signal| (signal, Arc::default()));
             for (signal, arrived) in &caught {
-                // Handlers run in the order of registration: at the first signal the flag is not set
-                // yet, so the default action is skipped.
+                // Handlers run in the order of registration: at the first signal the flag is not
+                // set yet, so the default action is skipped.
                 flag::register_conditional_default(*signal, Arc::clone(arrived))?;
                 flag::register(*signal, Arc::clone(arrived))?;
                 low_level::pipe::register(*signal, sender.try_clone()?)?;

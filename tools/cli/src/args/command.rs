@@ -47,7 +47,8 @@ pub(crate) enum Command {
     },
 }
 
-/// Parses the command line. If it only asks for help or the version, writes that and returns `None`.
+/// Parses the command line. If it only asks for help or the version, writes that and returns
+/// `None`.
 pub(crate) fn parse() -> Result<Option<Args>, Failure> {
     let error = match Args::try_parse() {
         Ok(args) => return Ok(Some(args)),

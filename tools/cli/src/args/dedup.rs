@@ -19,7 +19,8 @@ pub(crate) struct DedupArgs {
     #[command(flatten)]
     pub(crate) format: FormatArgs,
 
-    /// Longest record allowed, terminator included; limits the memory that a stray quote or a missing terminator can take
+    /// Longest record allowed, terminator included; limits the memory that a stray quote or a
+    /// missing terminator can take
     #[arg(
         long,
         value_name = "SIZE",
@@ -57,7 +58,8 @@ pub(crate) struct DedupArgs {
     #[arg(long, value_enum, requires = "key", help_heading = "Key")]
     pub(crate) missing: Option<Missing>,
 
-    /// Memory of the filter: 64k, 256MiB, 2G (powers of 1024) or 500MB (powers of 1000) [default: 256MiB; for short files the least in which an eviction has a probability below 1e-6]
+    /// Memory of the filter: 64k, 256MiB, 2G (powers of 1024) or 500MB (powers of 1000) [default:
+    /// 256MiB; for short files the least in which an eviction has a probability below 1e-6]
     #[arg(
         short,
         long,
@@ -67,7 +69,8 @@ pub(crate) struct DedupArgs {
     )]
     pub(crate) memory: Option<String>,
 
-    /// Use another filter: a specification as in eval and plan (rlbsbf:k=2,form=line), or a TOML file with one (FILE.toml)
+    /// Use another filter: a specification as in eval and plan (rlbsbf:k=2,form=line), or a TOML
+    /// file with one (FILE.toml)
     #[arg(
         long,
         value_name = "SPEC",
@@ -87,7 +90,8 @@ pub(crate) struct DedupArgs {
     )]
     pub(crate) fpr: String,
 
-    /// Which key a full line evicts: the oldest (fifo), the least recently used (lru), or the oldest arrival, repeats included (qqhtd)
+    /// Which key a full line evicts: the oldest (fifo), the least recently used (lru), or the
+    /// oldest arrival, repeats included (qqhtd)
     #[arg(long, default_value = "fifo", value_parser = PossibleValuesParser::new(replacements()), help_heading = "Filter")]
     pub(crate) replacement: String,
 
@@ -95,7 +99,8 @@ pub(crate) struct DedupArgs {
     #[arg(long, default_value = "auto", value_parser = PossibleValuesParser::new(kernels()), help_heading = "Filter")]
     pub(crate) kernel: String,
 
-    /// Seed of the key hash. The hash is fast and not secret: anyone who can choose records can craft some that are dropped as duplicates
+    /// Seed of the key hash. The hash is fast and not secret: anyone who can choose records can
+    /// craft some that are dropped as duplicates
     #[arg(
         long,
         default_value_t = 0,
@@ -104,7 +109,8 @@ pub(crate) struct DedupArgs {
     )]
     pub(crate) seed: u64,
 
-    /// Hash with the secret key in this file (32 hexadecimal digits), which prevents crafted records; slower
+    /// Hash with the secret key in this file (32 hexadecimal digits), which prevents crafted
+    /// records; slower
     #[arg(
         long,
         value_name = "FILE",
@@ -113,7 +119,8 @@ pub(crate) struct DedupArgs {
     )]
     pub(crate) hash_key: Option<PathBuf>,
 
-    /// Number of threads; the output is the same for any number [default: one for each core, and at most one for each 4 MiB of files]
+    /// Number of threads; the output is the same for any number [default: one for each core, and at
+    /// most one for each 4 MiB of files]
     #[arg(long, value_name = "N", help_heading = "Threads")]
     pub(crate) threads: Option<u64>,
 

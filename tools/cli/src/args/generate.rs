@@ -35,7 +35,8 @@ pub(crate) struct GenArgs {
     )]
     pub(crate) duplicates: String,
 
-    /// Which earlier record a duplicate repeats: all equally likely (uniform), or the earliest most often (zipf, zipf:EXPONENT)
+    /// Which earlier record a duplicate repeats: all equally likely (uniform), or the earliest most
+    /// often (zipf, zipf:EXPONENT)
     #[arg(long, value_name = "NAME", default_value = "uniform")]
     pub(crate) distribution: String,
 

@@ -11,7 +11,8 @@ pub(crate) struct EvalArgs {
     #[arg(value_name = "SPEC")]
     pub(crate) filters: Vec<String>,
 
-    /// Read filters from a TOML file: an array `filters` of strings, or of tables with the key `filter`
+    /// Read filters from a TOML file: an array `filters` of strings, or of tables with the key
+    /// `filter`
     #[arg(long, value_name = "FILE", help_heading = "Filters")]
     pub(crate) specs: Option<PathBuf>,
 
@@ -25,7 +26,8 @@ pub(crate) struct EvalArgs {
     )]
     pub(crate) memory: Option<String>,
 
-    /// Generate the stream: uniform:records=10M,distinct=0.6 (or universe=), zipf:records=10M,universe=1M,exponent=1.1
+    /// Generate the stream: uniform:records=10M,distinct=0.6 (or universe=),
+    /// zipf:records=10M,universe=1M,exponent=1.1
     #[arg(
         long,
         value_name = "STREAM",
@@ -57,7 +59,8 @@ pub(crate) struct EvalArgs {
     #[command(flatten)]
     pub(crate) outputs: LabOutputs,
 
-    /// Draw SVG plots into this folder: rates and fill over the stream, misses by age, and the frontier of rates
+    /// Draw SVG plots into this folder: rates and fill over the stream, misses by age, and the
+    /// frontier of rates
     #[arg(long, value_name = "FOLDER", help_heading = "Output")]
     pub(crate) plots: Option<PathBuf>,
 }
@@ -106,7 +109,8 @@ pub(crate) struct LabOutputs {
 /// Rank all filters for a stream and a memory, and recommend one
 #[derive(Debug, ClapArgs)]
 pub(crate) struct PlanArgs {
-    /// Memory of the filter: 64k, 256MiB, 2G (powers of 1024), 500MB (powers of 1000) [default: the least that meets both bounds]
+    /// Memory of the filter: 64k, 256MiB, 2G (powers of 1024), 500MB (powers of 1000) [default: the
+    /// least that meets both bounds]
     #[arg(short, long, value_name = "SIZE", allow_hyphen_values = true)]
     pub(crate) memory: Option<String>,
 

@@ -1,5 +1,5 @@
-//! The command line as typed, one file for each subcommand or pair of them. [`crate::config`] checks it
-//! and fills in defaults.
+//! The command line as typed, one file for each subcommand or pair of them. [`crate::config`]
+//! checks it and fills in defaults.
 
 mod command;
 mod dedup;

@@ -1,5 +1,5 @@
-//! The secret key of the key hash. It is read from a file, because every user of the machine can see
-//! command lines.
+//! The secret key of the key hash. It is read from a file, because every user of the machine can
+//! see command lines.
 
 use std::fs::File;
 use std::io::Read;
@@ -12,7 +12,8 @@ use crate::failure::Failure;
 /// The length of the key of `KeyHasher::keyed`, in bytes.
 const KEY_BYTES: usize = 16;
 
-/// The longest file that can be a key, blanks included: an endless file is rejected instead of read.
+/// The longest file that can be a key, blanks included: an endless file is rejected instead of
+/// read.
 const LONGEST: u64 = 4096;
 
 const ALLOWED: &str =
@@ -21,7 +22,8 @@ const ALLOWED: &str =
 /// Reads the key from a file.
 ///
 /// # Errors
-/// [`Failure`] if the file cannot be read or is not a key. The message shows nothing of its content.
+/// [`Failure`] if the file cannot be read or is not a key. The message shows nothing of its
+/// content.
 pub(crate) fn read_hash_key(path: &Path) -> Result<[u8; KEY_BYTES], Failure> {
     let name = path.display().to_string();
     let mut text = Vec::new();

@@ -1,5 +1,5 @@
-//! From arguments to configurations: every value checked, every default filled in. One file for each
-//! subcommand.
+//! From arguments to configurations: every value checked, every default filled in. One file for
+//! each subcommand.
 
 mod dedup;
 mod eval;
@@ -16,8 +16,9 @@ pub(crate) use eval::EvalConfig;
 pub(crate) use generate::GenConfig;
 pub(crate) use plan::PlanConfig;
 
-/// The highest number of threads: more than most machines have cores. The rings between so many take
-/// 3.5 GB, reserved before the threads start; chunks and batches take 2 GB and more as they are used.
+/// The highest number of threads: more than most machines have cores. The rings between so many
+/// take 3.5 GB, reserved before the threads start; chunks and batches take 2 GB and more as they
+/// are used.
 const MOST_THREADS: u64 = 1024;
 
 /// Checks `--threads`.

@@ -76,8 +76,8 @@ impl Delivery {
         self.outputs.finish(&self.counts)
     }
 
-    /// Reports on the run and returns its exit code. `passed` is the outcome of the stream, with the
-    /// signal that ended it, if one did.
+    /// Reports on the run and returns its exit code. `passed` is the outcome of the stream, with
+    /// the signal that ended it, if one did.
     pub(crate) fn conclude(
         mut self,
         config: &DedupConfig,

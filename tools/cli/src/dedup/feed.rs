@@ -1,5 +1,5 @@
-//! The start of the data path: fills chunks in the order of the stream, removes headers, and provides
-//! the reader of keys.
+//! The start of the data path: fills chunks in the order of the stream, removes headers, and
+//! provides the reader of keys.
 
 use std::sync::Arc;
 
@@ -35,8 +35,8 @@ impl Feed {
         }
     }
 
-    /// Fills the chunk with the next records; returns `false` at the end of the stream. After the first
-    /// chunk, [`reader`](Self::reader) returns a reader.
+    /// Fills the chunk with the next records; returns `false` at the end of the stream. After the
+    /// first chunk, [`reader`](Self::reader) returns a reader.
     pub(crate) fn next(&mut self, chunk: &mut Chunk) -> Result<bool, Failure> {
         if !self.input.fill(chunk)? {
             return Ok(false);

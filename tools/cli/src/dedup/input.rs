@@ -10,8 +10,8 @@ use crate::records::chunk::{Chunk, Fault, Problem};
 use crate::records::format::{Format, LastEnd, SharedFormat};
 use crate::signals::Signals;
 
-/// The length of a chunk's buffer, unless a record is longer. The bytes and the results of all stages
-/// fit in the second-level cache.
+/// The length of a chunk's buffer, unless a record is longer. The bytes and the results of all
+/// stages fit in the second-level cache.
 pub(crate) const CHUNK_BYTES: usize = 256 << 10;
 
 /// The inputs, read one after the other.
@@ -72,12 +72,12 @@ impl Input {
         self.bytes
     }
 
-    /// Fills the chunk with the next whole records of one input. Returns `false` at the end of the last
-    /// input, or if a signal ends the stream; an incomplete last record is then dropped.
+    /// Fills the chunk with the next whole records of one input. Returns `false` at the end of the
+    /// last input, or if a signal ends the stream; an incomplete last record is then dropped.
     ///
-    /// It returns as soon as a read contains the end of a record, so the records of a slow producer do
-    /// not wait for a full buffer. An input that ends inside a quoted field, or a record that is too
-    /// long, yields a chunk without records and with a fault.
+    /// It returns as soon as a read contains the end of a record, so the records of a slow producer
+    /// do not wait for a full buffer. An input that ends inside a quoted field, or a record that is
+    /// too long, yields a chunk without records and with a fault.
     pub(crate) fn fill(&mut self, chunk: &mut Chunk) -> Result<bool, Failure> {
         chunk.clear();
         while let Some(source) = self.sources.get(self.at) {
@@ -168,8 +168,8 @@ impl Input {
     }
 }
 
-/// The start of the first record longer than `longest`, among the chunk's records and the incomplete
-/// one after them, which ends at `len` so far.
+/// The start of the first record longer than `longest`, among the chunk's records and the
+/// incomplete one after them, which ends at `len` so far.
 fn first_overlong(chunk: &Chunk, len: usize, format: &dyn Format, longest: usize) -> Option<usize> {
     // A chunk is rarely longer than the longest record allowed; only then search its records.
     if chunk.filled > longest {
@@ -186,8 +186,8 @@ fn first_overlong(chunk: &Chunk, len: usize, format: &dyn Format, longest: usize
     (len - chunk.filled > longest).then_some(chunk.filled)
 }
 
-/// Keeps at least half of the buffer free after `used` bytes. The buffer grows for long records, up to
-/// `longest`, and shrinks after them.
+/// Keeps at least half of the buffer free after `used` bytes. The buffer grows for long records, up
+/// to `longest`, and shrinks after them.
 fn make_room(
     bytes: &mut Vec<u8>,
     used: usize,

@@ -4,8 +4,8 @@
 //! fill (feed) -> read records, hash keys -> filter -> write (delivery)
 //! ```
 //!
-//! Reading depends on nothing but the chunk. Filling, filtering and writing happen in the order of the
-//! stream, on one thread ([`pipeline`]) or several ([`parallel`]).
+//! Reading depends on nothing but the chunk. Filling, filtering and writing happen in the order of
+//! the stream, on one thread ([`pipeline`]) or several ([`parallel`]).
 
 mod delivery;
 mod feed;

@@ -32,7 +32,8 @@ impl Sink {
         }
     }
 
-    /// A sink for another output. It must be complete, so a reader that closes the pipe is an error.
+    /// A sink for another output. It must be complete, so a reader that closes the pipe is an
+    /// error.
     pub(crate) fn side(target: Opened, format: SharedFormat) -> Self {
         Self {
             target,
@@ -69,8 +70,8 @@ impl Sink {
             .map_err(Failure::writing(&self.target.name, self.main_stream))
     }
 
-    /// Writes runs of adjacent records. If the last one lacks its terminator, `terminator` is written
-    /// before any later record.
+    /// Writes runs of adjacent records. If the last one lacks its terminator, `terminator` is
+    /// written before any later record.
     pub(crate) fn write_records<'a>(
         &mut self,
         runs: impl IntoIterator<Item = &'a [u8], IntoIter: Clone>,
@@ -200,7 +201,8 @@ mod tests {
         }
     }
 
-    /// Accepts two bytes per call, is interrupted at every second call, and is full after `room` bytes.
+    /// Accepts two bytes per call, is interrupted at every second call, and is full after `room`
+    /// bytes.
     struct Device {
         taken: Vec<u8>,
         room: usize,

@@ -9,8 +9,8 @@
 //!
 //! One thread feeds numbered chunks; it is mostly blocked in reads. Each other thread has a
 //! [`Worker`]: it pops the next chunk, finds its records, hashes their keys and submits them to the
-//! filter, which handles chunks in the order of their numbers. The thread that holds a chunk delivers
-//! it when its number is next. A node of a mesh serves its partition while it waits.
+//! filter, which handles chunks in the order of their numbers. The thread that holds a chunk
+//! delivers it when its number is next. A node of a mesh serves its partition while it waits.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -37,7 +37,8 @@ const IN_FLIGHT: usize = 6;
 /// The number of chunks per thread: those in flight, one being read, one in the queue.
 const CHUNKS_PER_WORKER: usize = IN_FLIGHT + 2;
 
-/// The outcome of the stream, with the signal that ended it, if one did; and the parts of the filter.
+/// The outcome of the stream, with the signal that ended it, if one did; and the parts of the
+/// filter.
 pub(super) type Passed<F> = (Result<Option<u8>, Failure>, Vec<F>);
 
 /// The state that the feed and the workers share.
@@ -62,8 +63,8 @@ impl ChunkQueue {
 
     /// Stops the feed and the workers.
     fn stop(&self) {
-        // Release: pairs with the Acquire in `is_stopped`. A thread that sees the flag also sees the
-        // failure stored before it.
+        // Release: pairs with the Acquire in `is_stopped`. A thread that sees the flag also sees
+        // the failure stored before it.
         self.stopped.store(true, Ordering::Release);
         self.wake_workers();
     }
@@ -75,8 +76,8 @@ impl ChunkQueue {
             return;
         }
         *lock(&self.end) = outcome;
-        // Release: pairs with the Acquire in `is_exhausted`. A thread that sees the flag also sees the
-        // outcome and every chunk pushed before.
+        // Release: pairs with the Acquire in `is_exhausted`. A thread that sees the flag also sees
+        // the outcome and every chunk pushed before.
         self.ended.store(true, Ordering::Release);
         self.wake_workers();
     }
@@ -86,8 +87,8 @@ impl ChunkQueue {
         self.stopped.load(Ordering::Acquire)
     }
 
-    /// Whether the queue is empty and stays so. The flag is loaded first: a queue that is empty after
-    /// that stays empty, while in the other order a chunk could be pushed in between.
+    /// Whether the queue is empty and stays so. The flag is loaded first: a queue that is empty
+    /// after that stays empty, while in the other order a chunk could be pushed in between.
     fn is_exhausted(&self) -> bool {
         // Acquire: pairs with the Release in `end`.
         self.is_stopped() || self.ended.load(Ordering::Acquire) && self.chunks.is_empty()
@@ -118,8 +119,8 @@ impl DeliveryOrder<'_> {
                 self.queue.stop();
             }
         }
-        // Release: pairs with the Acquire in `is_next`. The thread with the next chunk sees the outputs
-        // and counts of this one.
+        // Release: pairs with the Acquire in `is_next`. The thread with the next chunk sees the
+        // outputs and counts of this one.
         self.next.store(number + 1, Ordering::Release);
         self.queue.wake_workers();
     }
@@ -217,7 +218,8 @@ fn feed(mut source: Feed, queue: &ChunkQueue, recycled: &Receiver<Chunk>) {
     queue.end(Ok(None));
 }
 
-/// Ends the stream with an error if the feed thread panics. Otherwise the workers would wait for it.
+/// Ends the stream with an error if the feed thread panics. Otherwise the workers would wait for
+/// it.
 struct EndsWhenPanicking<'a>(&'a ChunkQueue);
 
 impl Drop for EndsWhenPanicking<'_> {
@@ -228,8 +230,8 @@ impl Drop for EndsWhenPanicking<'_> {
     }
 }
 
-/// Runs one thread: pops chunks, submits them, delivers them in order, and serves its partition until
-/// all threads are done.
+/// Runs one thread: pops chunks, submits them, delivers them in order, and serves its partition
+/// until all threads are done.
 fn run_worker<S: Worker>(
     mut worker: S,
     order: &DeliveryOrder<'_>,

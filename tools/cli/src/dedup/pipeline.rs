@@ -53,8 +53,8 @@ pub(crate) fn run(config: DedupConfig) -> Result<ExitCode, Failure> {
     delivery.conclude(&config, passed, || report_of(&filters), threads)
 }
 
-/// Passes the whole stream through the stages on this thread. Returns the signal that ended it, if one
-/// did.
+/// Passes the whole stream through the stages on this thread. Returns the signal that ended it, if
+/// one did.
 fn pass(
     mut feed: Feed,
     filter: &mut impl Filter,

@@ -1,5 +1,5 @@
-//! The progress line on the terminal: bytes, rate and, if the length of the inputs is known, the time
-//! left.
+//! The progress line on the terminal: bytes, rate and, if the length of the inputs is known, the
+//! time left.
 
 use std::io::{self, IsTerminal};
 

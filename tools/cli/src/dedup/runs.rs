@@ -4,8 +4,8 @@ use std::ops::Range;
 
 /// The longest runs of records whose bit is clear, or set, in order; none is empty.
 ///
-/// A bit of `edges` is set where a verdict differs from the one before, so a word of 64 equal verdicts
-/// costs one comparison.
+/// A bit of `edges` is set where a verdict differs from the one before, so a word of 64 equal
+/// verdicts costs one comparison.
 ///
 /// ```text
 /// word         0 0 1 1 1 0     bit 0 first; 1 is outside of a run

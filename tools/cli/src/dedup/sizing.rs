@@ -1,11 +1,11 @@
 //! The memory and the threads of a run whose user chose neither: fewer of both for short inputs.
 //!
-//! Touching the default 256 MiB takes longer than the rest of a run over a file of a megabyte, and so
-//! does starting threads. If the length of every input is known, it bounds the number of distinct
-//! keys, and the filter gets as many lines as keep an eviction improbable at that number
-//! ([`EVICTION_PROBABILITY`]). The bound assumes the shortest possible records; in a file of 1 MB with
-//! records of 100 bytes, an eviction is less probable by a factor of `2^80`. An input that grows while
-//! it is read may exceed the bound: its evictions are counted and reported as always.
+//! Touching the default 256 MiB takes longer than the rest of a run over a file of a megabyte, and
+//! so does starting threads. If the length of every input is known, it bounds the number of
+//! distinct keys, and the filter gets as many lines as keep an eviction improbable at that number
+//! ([`EVICTION_PROBABILITY`]). The bound assumes the shortest possible records; in a file of 1 MB
+//! with records of 100 bytes, an eviction is less probable by a factor of `2^80`. An input that
+//! grows while it is read may exceed the bound: its evictions are counted and reported as always.
 
 use echoless::FingerprintGeometry;
 use echoless::memory::LINE_BYTES;
@@ -21,8 +21,8 @@ const LEAST_MEMORY: u64 = 64 << 10;
 /// It hardly affects the memory, which is inversely proportional to its 16th root.
 const EVICTION_PROBABILITY: f64 = 1e-6;
 
-/// The length of input that makes another thread worthwhile: on two cores, one thread is faster than
-/// two for files of 4 MB and less.
+/// The length of input that makes another thread worthwhile: on two cores, one thread is faster
+/// than two for files of 4 MB and less.
 const BYTES_PER_THREAD: u64 = 4 << 20;
 
 /// The highest number of threads worth starting for an input of this length.
@@ -30,8 +30,8 @@ pub(crate) fn most_threads(input_bytes: Option<u64>) -> u64 {
     input_bytes.map_or(u64::MAX, |bytes| bytes.div_ceil(BYTES_PER_THREAD).max(1))
 }
 
-/// The memory of a filter of this shape for an input with at most so many distinct keys: that of the
-/// shape, or less.
+/// The memory of a filter of this shape for an input with at most so many distinct keys: that of
+/// the shape, or less.
 pub(crate) fn memory_for(keys: u64, shape: FingerprintGeometry) -> u64 {
     // A line evicts once it holds one key more than it has slots. `n` keys put `k` or more of them
     // in one of `L` lines with a probability of at most

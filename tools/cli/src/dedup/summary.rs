@@ -19,7 +19,8 @@ pub(crate) struct Counts {
     pub(crate) bytes_out: u64,
 }
 
-/// The statistics of a run, in the order in which they are written; `null` is what this filter cannot tell.
+/// The statistics of a run, in the order in which they are written; `null` is what this filter
+/// cannot tell.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Stats {
     version: &'static str,

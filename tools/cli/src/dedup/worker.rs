@@ -19,8 +19,8 @@ pub(super) trait Worker: Send {
     /// Submits the keys of this thread's next chunk.
     fn submit(&mut self, number: u64, keys: &[KeyHash]) -> Result<(), Disconnected>;
 
-    /// Stores the verdicts of the oldest submitted chunk in it, and waits until `is_next` holds: the
-    /// chunk is then the next one to deliver.
+    /// Stores the verdicts of the oldest submitted chunk in it, and waits until `is_next` holds:
+    /// the chunk is then the next one to deliver.
     fn observe(
         &mut self,
         chunk: &mut Chunk,
@@ -67,8 +67,8 @@ impl<F: Filter> Worker for Node<F> {
     }
 }
 
-/// One of several threads that share a filter. The one whose chunk is next uses the filter while the
-/// others read their chunks.
+/// One of several threads that share a filter. The one whose chunk is next uses the filter while
+/// the others read their chunks.
 pub(super) struct SerialWorker<F> {
     number: usize,
     shared: Arc<SharedState<F>>,

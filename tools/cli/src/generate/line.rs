@@ -1,5 +1,5 @@
-//! A line under construction on the stack. Generated records are mostly digits, and `std::fmt` would
-//! cost more than generating them.
+//! A line under construction on the stack. Generated records are mostly digits, and `std::fmt`
+//! would cost more than generating them.
 
 /// Longer than any generated line.
 const CAPACITY: usize = 192;

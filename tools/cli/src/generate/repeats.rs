@@ -1,4 +1,5 @@
-//! Which records of a generated stream repeat which earlier ones, as a function of seed and position.
+//! Which records of a generated stream repeat which earlier ones, as a function of seed and
+//! position.
 
 use std::str::FromStr;
 
@@ -67,7 +68,8 @@ impl Repeats {
         }
     }
 
-    /// The position at which the record at `position` first appears: itself, unless it is a duplicate.
+    /// The position at which the record at `position` first appears: itself, unless it is a
+    /// duplicate.
     pub(crate) fn first_position(&self, position: u64) -> u64 {
         if self.is_new(position) {
             return position;

@@ -1,8 +1,9 @@
 //! Zipf's law over a number of ranks that may differ from draw to draw.
 //!
-//! Source: "Rejection-inversion to generate variates from monotone discrete distributions", ACM TOMACS 6
-//! (1996). It needs no tables and about one random word per rank. Powers and logarithms are computed in
-//! software: those of the platforms differ in the last bit, and would change the streams.
+//! Source: "Rejection-inversion to generate variates from monotone discrete distributions", ACM
+//! TOMACS 6 (1996). It needs no tables and about one random word per rank. Powers and logarithms
+//! are computed in software: those of the platforms differ in the last bit, and would change the
+//! streams.
 
 use libm::{exp, log, pow};
 use rand_xoshiro::rand_core::Rng;

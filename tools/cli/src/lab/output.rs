@@ -56,7 +56,8 @@ impl LabTargets {
         })
     }
 
-    /// Writes the results to all outputs. The text goes to standard output, unless CSV or JSON does.
+    /// Writes the results to all outputs. The text goes to standard output, unless CSV or JSON
+    /// does.
     pub(crate) fn write(&mut self, results: &impl LabReport) -> Result<(), Failure> {
         let to_stdout = |target: &Option<Opened>| target.as_ref().is_some_and(|it| it.is_stdout);
         if !to_stdout(&self.csv) && !to_stdout(&self.json) {

@@ -20,7 +20,7 @@ pub(crate) struct Chunk {
     pub(crate) filled: usize,
     /// The end of the byte order mark if the chunk begins with one, else 0.
     pub(crate) mark: usize,
-    /// The start of the first record to judge.
+    /// The start of the first record, after a header.
     pub(crate) start: usize,
     /// The index of the input that the records are from.
     pub(crate) source: usize,

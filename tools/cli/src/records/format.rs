@@ -26,15 +26,15 @@ pub(crate) trait Format: Debug + Send + Sync {
     /// The record without its terminator, if it has one.
     fn content<'a>(&self, record: &'a [u8]) -> &'a [u8];
 
-    /// Appends the end of every record in `bytes[start..]`, which begins with a record and ends with
-    /// one, terminated or not.
+    /// Appends the end of every record in `bytes[start..]`, which begins with a record and ends
+    /// with one, terminated or not.
     fn record_ends(&self, bytes: &[u8], start: usize, ends: &mut Vec<usize>);
 
     /// A search for the last whole record of a buffer that begins with a record.
     fn last_end(&self) -> Box<dyn LastEnd>;
 
-    /// Appends the fields of a record's content that are in `fields` to `chosen`. A field that is not
-    /// one piece of the content is assembled in `scratch`.
+    /// Appends the fields of a record's content that are in `fields` to `chosen`. A field that is
+    /// not one piece of the content is assembled in `scratch`.
     ///
     /// # Errors
     /// [`MissingField`] if the record ends before the last of them.

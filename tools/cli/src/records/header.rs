@@ -1,5 +1,5 @@
-//! The header of the stream: the first record of the first input. It is copied to the outputs; equal
-//! headers of later inputs are dropped.
+//! The header of the stream: the first record of the first input. It is copied to the outputs;
+//! equal headers of later inputs are dropped.
 
 use super::bom;
 use super::chunk::Chunk;

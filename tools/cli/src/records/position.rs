@@ -1,4 +1,5 @@
-//! Where in an input a record is, for error messages: its line, counted only as far as they need it.
+//! Where in an input a record is, for error messages: its line, counted only as far as they need
+//! it.
 
 use super::chunk::{Chunk, Fault, Problem};
 use super::format::SharedFormat;

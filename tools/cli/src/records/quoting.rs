@@ -1,8 +1,8 @@
 //! Record ends among quoted fields (RFC 4180): a newline ends a record unless it is inside quotes.
 //!
 //! A quote opens a quoted field only at the start of a field; elsewhere outside of quotes it is
-//! content. In a block of 64 bytes without such a stray quote, whether a byte is inside quotes is the
-//! parity of the quotes before it, which takes a few operations on bit masks:
+//! content. In a block of 64 bytes without such a stray quote, whether a byte is inside quotes is
+//! the parity of the quotes before it, which takes a few operations on bit masks:
 //!
 //! ```text
 //! bytes      a , " b \n c " \n     first byte on the left
@@ -31,8 +31,8 @@ pub(super) enum Quoting {
 }
 
 impl Quoting {
-    /// Scans `bytes[from..]` and passes every record end to `found`. `bytes` begins with a record, and
-    /// `bytes[..from]` was scanned by earlier calls.
+    /// Scans `bytes[from..]` and passes every record end to `found`. `bytes` begins with a record,
+    /// and `bytes[..from]` was scanned by earlier calls.
     pub(super) fn scan(
         &mut self,
         bytes: &[u8],
@@ -102,8 +102,8 @@ impl Quoting {
         None
     }
 
-    /// The newlines of a block that end records, one bit each. If the block has a stray quote, returns
-    /// `None` and leaves the state unchanged.
+    /// The newlines of a block that end records, one bit each. If the block has a stray quote,
+    /// returns `None` and leaves the state unchanged.
     #[inline]
     fn scan_block(
         &mut self,
@@ -116,8 +116,8 @@ impl Quoting {
         if quotes == 0 && *self == Self::Outside {
             return Some(newlines);
         }
-        // Set from each opening quote up to the byte before the closing one. A doubled quote closes and
-        // opens again at once, which leaves the bytes after it inside.
+        // Set from each opening quote up to the byte before the closing one. A doubled quote closes
+        // and opens again at once, which leaves the bytes after it inside.
         let inside = parity(quotes) ^ if *self == Self::Inside { u64::MAX } else { 0 };
         let before_field = newlines | quotes | occurrences(block, delimiter);
         let may_open = before_field << 1 | u64::from(at_field_start || *self == Self::AtQuote);

@@ -77,7 +77,8 @@ impl Iterator for PlainFields<'_> {
 
 /// The fields of a record with RFC 4180 quoting.
 ///
-/// The bytes after a closing quote are copied unchanged, and so is a quote inside an unquoted field.
+/// The bytes after a closing quote are copied unchanged, and so is a quote inside an unquoted
+/// field.
 pub(crate) struct QuotedFields<'a> {
     content: &'a [u8],
     delimiter: u8,
@@ -104,8 +105,8 @@ impl<'a> QuotedFields<'a> {
         memchr(self.delimiter, &self.content[from..]).map_or(self.content.len(), |at| from + at)
     }
 
-    /// Removes the quotes of the field whose opening quote is just before `start`. Returns its value
-    /// and the end of the field.
+    /// Removes the quotes of the field whose opening quote is just before `start`. Returns its
+    /// value and the end of the field.
     fn quoted(&mut self, start: usize) -> (FieldBytes, usize) {
         let assembled = self.scratch.len();
         let mut piece = start;

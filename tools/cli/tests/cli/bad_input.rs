@@ -1,4 +1,5 @@
-//! Invalid options and unusable files end the run with one clear line, exit code 2 and no partial record.
+//! Invalid options and unusable files end the run with one clear line, exit code 2 and no partial
+//! record.
 
 use std::fs::{self, File, OpenOptions};
 use std::process::Stdio;

@@ -1,4 +1,5 @@
-//! Options of the filter: they change its capacity and speed, not the verdicts while nothing is evicted.
+//! Options of the filter: they change its capacity and speed, not the verdicts while nothing is
+//! evicted.
 
 use serde_json::Value;
 
@@ -111,8 +112,8 @@ fn short_files_get_little_memory_and_streams_of_unknown_length_the_default() {
     assert!(run(&["--threads", "3", &records], b"") == of_file);
     let copy = file(directory.path(), "copy", input.as_bytes());
     assert!(run(&[&records, &copy], b"") > of_file);
-    // Nothing bounds the number of keys of a pipe, of a file that may have more than its length, and
-    // of a replacement that stores repeated keys.
+    // Nothing bounds the number of keys of a pipe, of a file that may have more than its length,
+    // and of a replacement that stores repeated keys.
     for args in [
         &[][..],
         &[&records[..], &empty],

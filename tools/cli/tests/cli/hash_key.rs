@@ -1,5 +1,5 @@
-//! The secret key of the key hash: it changes which keys collide, not which are equal, and no output
-//! shows it.
+//! The secret key of the key hash: it changes which keys collide, not which are equal, and no
+//! output shows it.
 
 use std::fs;
 
@@ -53,8 +53,8 @@ fn the_errors_of_a_full_filter_depend_on_the_key_alone() {
     assert!(keyed != outcome(&[]));
 }
 
-/// The first attack of paper 002, section 7: anyone who knows the hash can rebuild the filter and pick
-/// records that it reports as duplicates.
+/// The first attack of paper 002, section 7: anyone who knows the hash can rebuild the filter and
+/// pick records that it reports as duplicates.
 #[test]
 fn crafted_records_are_dropped_with_a_seed_and_pass_with_a_key() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! Readers that close their pipes, and rejected runs: no loss goes unreported, and no file is destroyed
-//! in vain.
+//! Readers that close their pipes, and rejected runs: no loss goes unreported, and no file is
+//! destroyed in vain.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};

@@ -8,7 +8,8 @@ fn plan(args: &[&str]) -> Run {
     echoless(&[&["plan", "-q"], args].concat(), b"")
 }
 
-/// A small setting, so that simulations are complete and quick: half a bit for each distinct record.
+/// A small setting, so that simulations are complete and quick: half a bit for each distinct
+/// record.
 const SHORT: [&str; 6] = ["-m", "1KiB", "-n", "25k", "--distinct", "0.6"];
 
 #[test]
@@ -77,7 +78,8 @@ fn the_command_of_the_plan_runs() {
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     let passed = String::from_utf8(output.stdout).unwrap();
     let passed: f64 = passed.trim().parse().unwrap();
-    // Every key comes twice; up to 5 % of the first ones are dropped, and up to 2 % of the others pass.
+    // Every key comes twice; up to 5 % of the first ones are dropped, and up to 2 % of the others
+    // pass.
     assert!((9_500.0..=10_200.0).contains(&passed), "{passed}");
 }
 

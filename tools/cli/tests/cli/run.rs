@@ -97,8 +97,8 @@ pub(crate) fn split_seen<K: Eq + std::hash::Hash>(
     (fresh, duplicates)
 }
 
-/// Checks that every run fails with a message that contains the text after the bar, and writes nothing
-/// to standard output. The arguments before it are separated by blanks.
+/// Checks that every run fails with a message that contains the text after the bar, and writes
+/// nothing to standard output. The arguments before it are separated by blanks.
 #[track_caller]
 pub(crate) fn assert_errors(run: impl Fn(&[&str]) -> Run, cases: &[&str]) {
     for case in cases {

@@ -14,8 +14,8 @@ fn send(child: &Child, signal: &str) {
     assert!(sent.success());
 }
 
-/// Feeds the command, sends the signal once its output arrives, and waits for its end while its input
-/// is open.
+/// Feeds the command, sends the signal once its output arrives, and waits for its end while its
+/// input is open.
 fn end_by(signal: &str, args: &[&str], input: &str, answer: &str) -> (Vec<u8>, Output) {
     let mut child = command(args).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();

@@ -171,7 +171,8 @@ fn a_reader_that_closes_the_pipe_ends_many_threads_while_the_producer_stays() {
         let mut child = command(&[&args, filter].concat()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         drop(child.stdout.take());
-        // One write suffices to detect it; then the producer writes nothing and keeps the pipe open.
+        // One write suffices to detect it; then the producer writes nothing and keeps the pipe
+        // open.
         stdin.write_all(b"a\n").unwrap();
         assert!(child.wait().unwrap().success());
         drop(stdin);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use memchr::{memchr, memchr_iter};
 
-use super::crlf::CrLf;
+use super::terminated::CrLf;
 use crate::records::chunk::Chunk;
 use crate::records::fields::{FieldSet, MissingField, check_delimiter};
 use crate::records::format::{Format, FormatOption, LastEnd};

@@ -1,6 +1,5 @@
-//! The record formats, one file each, and the list of those that the command line can select.
+//! The record formats, one file per family, and the list of those that the command line can select.
 
-mod crlf;
 mod csv;
 mod terminated;
 #[cfg(test)]
@@ -11,4 +10,4 @@ use super::format::FormatOption;
 pub(crate) use terminated::lines;
 
 /// The formats besides plain lines, which need no option. `--help` shows them in this order.
-pub(crate) static OPTIONS: [FormatOption; 3] = [terminated::NULL, crlf::CRLF, csv::CSV];
+pub(crate) static OPTIONS: [FormatOption; 3] = [terminated::NULL, terminated::CRLF, csv::CSV];

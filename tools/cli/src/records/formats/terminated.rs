@@ -1,4 +1,5 @@
-//! Records that end at one byte, wherever it occurs: lines (LF) and NUL-terminated records.
+//! Records that end at one byte, wherever it occurs: lines, with or without CR, and NUL-terminated
+//! records.
 
 use std::sync::Arc;
 
@@ -7,17 +8,16 @@ use echoless::SpecError;
 use crate::records::fields::{FieldSet, MissingField, check_delimiter};
 use crate::records::format::{Format, FormatOption, LastEnd, SharedFormat};
 use crate::records::split::{FieldBytes, select_plain};
-use crate::records::terminators::{LastTerminator, append_ends};
+use crate::records::terminators::{CR, LF, LastTerminator, append_ends};
 
 /// Lines: a CR before the LF is content like any other byte.
 ///
 /// # Errors
 /// [`SpecError`] if the delimiter is LF.
 pub(crate) fn lines(delimiter: u8) -> Result<SharedFormat, SpecError> {
-    Terminated::<b'\n'>::shared(delimiter)
+    Ok(Arc::new(Terminated::<LF, false>::new(delimiter)?))
 }
 
-/// Records that end at NUL.
 pub(super) const NULL: FormatOption = FormatOption {
     long: "null",
     short: Some('z'),
@@ -25,26 +25,45 @@ pub(super) const NULL: FormatOption = FormatOption {
     help: "Records end at NUL instead of at newline",
     implies: &[],
     needs_delimiter: false,
-    build: |_, delimiter| Terminated::<0>::shared(delimiter),
+    build: |_, delimiter| Ok(Arc::new(Terminated::<0, false>::new(delimiter)?)),
 };
 
-/// Records that end at `END`. A constant, so that each terminator has its own loops.
+pub(super) const CRLF: FormatOption = FormatOption {
+    long: "crlf",
+    short: None,
+    value_name: None,
+    help: "A CR before the newline is part of the line ending, not of the record",
+    implies: &[],
+    needs_delimiter: false,
+    build: |_, delimiter| Ok(Arc::new(CrLf::new(delimiter)?)),
+};
+
+/// Lines that end at LF, or at CR and LF. A lone CR is content.
+pub(super) type CrLf = Terminated<LF, true>;
+
+/// Records that end at `END`, or, with `AFTER_CR`, at CR and `END`. Both are constants, so that
+/// each format has loops of its own.
 #[derive(Debug)]
-struct Terminated<const END: u8> {
+pub(super) struct Terminated<const END: u8, const AFTER_CR: bool> {
     delimiter: u8,
 }
 
-impl<const END: u8> Terminated<END> {
-    fn shared(delimiter: u8) -> Result<SharedFormat, SpecError> {
-        check_delimiter(delimiter, &[END])?;
-        Ok(Arc::new(Self { delimiter }))
+impl<const END: u8, const AFTER_CR: bool> Terminated<END, AFTER_CR> {
+    pub(super) fn new(delimiter: u8) -> Result<Self, SpecError> {
+        let reserved: &[u8] = if AFTER_CR { &[END, CR] } else { &[END] };
+        check_delimiter(delimiter, reserved)?;
+        Ok(Self { delimiter })
     }
 }
 
-impl<const END: u8> Format for Terminated<END> {
+impl<const END: u8, const AFTER_CR: bool> Format for Terminated<END, AFTER_CR> {
     #[inline(always)]
     fn content<'a>(&self, record: &'a [u8]) -> &'a [u8] {
-        record.strip_suffix(&[END]).unwrap_or(record)
+        match record {
+            [content @ .., CR, end] if AFTER_CR && *end == END => content,
+            [content @ .., end] if *end == END => content,
+            _ => record,
+        }
     }
 
     fn record_ends(&self, bytes: &[u8], start: usize, ends: &mut Vec<usize>) {
@@ -67,14 +86,18 @@ impl<const END: u8> Format for Terminated<END> {
     }
 
     fn terminator_of(&self, records: &[u8]) -> Option<&'static [u8]> {
-        records.ends_with(&[END]).then_some(&[END])
+        match records {
+            [.., CR, end] if AFTER_CR && *end == END => Some(&[CR, END]),
+            [.., end] if *end == END => Some(&[END]),
+            _ => None,
+        }
     }
 
     fn default_terminator(&self) -> &'static [u8] {
-        &[END]
+        if AFTER_CR { &[CR, END] } else { &[END] }
     }
 
     fn unit(&self) -> &'static str {
-        if END == b'\n' { "line" } else { "record" }
+        if END == LF { "line" } else { "record" }
     }
 }

@@ -1,4 +1,5 @@
-//! Every format by name, for the tests that all of them pass, and what the list of options promises.
+//! Every format by name, for the tests that all of them pass, and what the list of options
+//! promises.
 
 use super::{OPTIONS, lines};
 use crate::records::format::SharedFormat;
