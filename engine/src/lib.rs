@@ -40,7 +40,7 @@
 //! | [`FilterSpec`] | any filter by name and options, such as `rlbsbf:k=2,form=line,memory=64MiB` |
 //! | [`SharedFilter`] | one filter for any number of threads, through `&self` and without locks |
 //! | [`Engine`] | worker threads that own one partition each, fed by any number of ingest threads |
-//! | [`Mesh`] | threads that each read a part of the stream and own a partition, in stream order |
+//! | [`Mesh`] | threads that each ingest and own a partition; verdicts as from a single thread |
 //! | [`RegionOrdered`] | large batches on a filter so large that random lines miss the TLB too |
 //!
 //! # Where to find what
