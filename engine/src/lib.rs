@@ -1,17 +1,63 @@
-//! Tells, at line rate and in fixed memory, whether a record of an endless stream was seen before.
+//! Duplicate detection on endless streams: a filter reports, in fixed memory and at memory speed,
+//! whether each record was seen before.
 //!
-//! A record becomes a 64-bit [`KeyHash`]; the hash picks one 64-byte line; everything the key reads or writes lies in that line.
+//! A [`KeyHasher`] hashes a record, or the fields that identify it, to a 64-bit [`KeyHash`]. The
+//! hash selects one 64-byte cache line of the filter. The filter probes that line, inserts the key
+//! and returns a [`Verdict`]: fresh or duplicate. A key costs one cache miss, and memory never
+//! grows. (The scattered forms of published filters touch more lines per key.) In return a filter
+//! makes two kinds of errors:
+//!
+//! - A **false positive** is a fresh key reported as a duplicate. The *false positive rate* (FPR)
+//!   is the fraction of the fresh keys for which that happens.
+//! - A **false negative** is a duplicate reported as fresh, because newer keys have evicted its
+//!   key. The *false negative rate* (FNR) is the fraction of the duplicates for which that
+//!   happens.
 //!
 //! # Examples
 //! ```
-//! use echoless::{Filter, FingerprintSpec, KeyHasher, Verdict};
+//! use echoless::{Filter, FingerprintSpec, KeyHasher, Verdict, Verdicts};
 //!
 //! let hasher = KeyHasher::seeded(0);
-//! let mut filter = FingerprintSpec::new(1 << 20).max_fpr(1e-8).build()?;
+//! let mut filter = FingerprintSpec::new(1 << 20).max_fpr(1e-8).build()?; // 1 MiB
 //! assert_eq!(filter.observe_one(hasher.hash(b"call 17")), Verdict::Fresh);
 //! assert_eq!(filter.observe_one(hasher.hash(b"call 17")), Verdict::Duplicate);
+//!
+//! // In a batch the cache misses of different keys overlap.
+//! let keys = [b"call 17", b"call 18", b"call 18"].map(|key| hasher.hash(key));
+//! let mut verdicts = Verdicts::new();
+//! filter.observe(&keys, &mut verdicts);
+//! assert_eq!(verdicts.iter().map(Verdict::is_duplicate).collect::<Vec<_>>(), [true, false, true]);
+//!
+//! // No key was evicted so far, so no duplicate was missed.
+//! assert_eq!(filter.report().tally.evictions, Some(0));
 //! # Ok::<(), echoless::BuildError>(())
 //! ```
+//!
+//! # Which type to use
+//! | type | use it for |
+//! |---|---|
+//! | [`FingerprintSpec`] | the default filter, from a memory size and a false positive rate |
+//! | [`FilterSpec`] | any filter by name and options, such as `rlbsbf:k=2,form=line,memory=64MiB` |
+//! | [`SharedFilter`] | one filter for any number of threads, through `&self` and without locks |
+//! | [`Engine`] | worker threads that own one partition each, fed by any number of ingest threads |
+//! | [`Mesh`] | threads that each ingest and own a partition; verdicts as from a single thread |
+//! | [`RegionOrdered`] | large batches on a filter so large that random lines miss the TLB too |
+//!
+//! # Where to find what
+//! | module | holds |
+//! |---|---|
+//! | [`filters`] | the [`Filter`] trait and all filters, scattered as published or in cache lines |
+//! | [`spec`] | specifications of filters in text, in files and in code |
+//! | [`hash`] | key hashes, the fast hasher, and the keyed one that resists chosen keys |
+//! | [`assembly`] | partitions on threads: ports, engines and meshes |
+//! | [`shared`] | the filter that all threads share |
+//! | [`theory`] | the formulas: rates, ages and parameters |
+//! | [`memory`] | cache lines and the arrays that hold them |
+//! | [`transport`] | waiting and waking, for the threads of engines and meshes |
+//!
+//! [`Filter::report`] returns the counters of a filter, its fill and estimates of its errors. An
+//! [`Audit`] estimates both errors from an exact sample of the keys. A rejected value is a
+//! [`SpecError`], in one form: `invalid k=0: expected 1 to 64`.
 
 pub mod assembly;
 mod audit;

@@ -1,17 +1,18 @@
-//! The checks that the specifications of all families share: each names the field, what was asked and what is allowed.
+//! The checks that the specifications of all families share. Each rejects a value with an error
+//! that names the field, the value and the accepted range.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
 use crate::error::SpecError;
 
-/// The most hash positions a key may have.
+/// The highest accepted number of hash positions per key, the k of every filter.
 pub(crate) const MOST_HASHES: u32 = 64;
 
-/// The hash positions that a key may have.
+/// The accepted numbers of hash positions per key.
 pub(crate) const HASHES: RangeInclusive<u32> = 1..=MOST_HASHES;
 
-/// Refuses a value outside its range.
+/// Returns `asked`, or an error if it lies outside `allowed`.
 pub(crate) fn within<T: PartialOrd + Display>(
     field: &'static str,
     asked: T,
@@ -28,7 +29,7 @@ pub(crate) fn within<T: PartialOrd + Display>(
     }
 }
 
-/// Refuses a probability that is not strictly between 0 and 1.
+/// Returns the probability `asked`, or an error unless it is strictly between 0 and 1.
 pub(crate) fn open_unit(field: &'static str, asked: f64) -> Result<f64, SpecError> {
     if asked > 0.0 && asked < 1.0 {
         Ok(asked)
@@ -41,7 +42,7 @@ pub(crate) fn open_unit(field: &'static str, asked: f64) -> Result<f64, SpecErro
     }
 }
 
-/// The bits of a memory of so many bytes.
+/// The number of bits in `memory_bytes`, or an error if it overflows.
 pub(crate) fn bits_of(memory_bytes: u64) -> Result<u64, SpecError> {
     memory_bytes.checked_mul(8).ok_or_else(|| {
         SpecError::new(
@@ -52,7 +53,8 @@ pub(crate) fn bits_of(memory_bytes: u64) -> Result<u64, SpecError> {
     })
 }
 
-/// Refuses a memory that holds fewer than `least_bits`.
+/// The number of bits in `memory_bytes`, or an error if they are fewer than `least_bits`. `reason`
+/// says in the error what needs that many.
 pub(crate) fn at_least_bits(
     memory_bytes: u64,
     least_bits: u128,
@@ -74,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refusals_name_field_value_and_range() {
+    fn errors_name_field_value_and_range() {
         assert_eq!(within("k", 64, 1..=MOST_HASHES), Ok(64));
         let message = |error: SpecError| error.to_string();
         assert_eq!(

@@ -1,4 +1,5 @@
-//! The `key=value` options of a specification in text: taken one by one, so that what is left over is an unknown key.
+//! The `key=value` options of a specification in text. A parser takes the options that it supports
+//! one by one; any option left over is an unknown key.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -6,24 +7,25 @@ use std::str::FromStr;
 
 use crate::error::SpecError;
 
-/// Options not taken yet.
+/// The options that are not taken yet.
 ///
-/// Whatever else is named in text (a stream, say) reads its options with this too, so that all names look and fail alike.
+/// Other things that are named in text, such as streams, use this parser too, so that all of them
+/// have one syntax and one form of errors.
 ///
 /// # Examples
 /// ```
 /// use echoless::spec::Options;
 /// let mut options = Options::parse("k=3,seed=x")?;
 /// assert_eq!(options.integer("k", 2, 1..=64)?, 3);
-/// assert_eq!(options.decimal("share", 0.5)?, 0.5);
+/// assert_eq!(options.decimal("tracked", 0.5)?, 0.5);
 /// let error = options.finish().unwrap_err();
-/// assert_eq!(error.to_string(), "invalid option=seed: expected one of k, share");
+/// assert_eq!(error.to_string(), "invalid option=seed: expected one of k, tracked");
 /// # Ok::<(), echoless::SpecError>(())
 /// ```
 #[derive(Debug)]
 pub struct Options {
     pairs: Vec<(String, String)>,
-    /// The keys that were asked for, for the error about a key that was not.
+    /// The keys taken so far, given or not: the accepted keys in the error about any other.
     known: Vec<&'static str>,
 }
 
@@ -35,10 +37,10 @@ impl Options {
         }
     }
 
-    /// Reads `key=value,key=value`, or nothing at all.
+    /// Parses `key=value,key=value`. An empty text has no options.
     ///
     /// # Errors
-    /// [`SpecError`] if between two commas, or beside one, there is nothing, or something without `=`.
+    /// [`SpecError`] if an option is empty (as on both sides of `,,`) or has no `=`.
     pub fn parse(text: &str) -> Result<Self, SpecError> {
         let mut pairs = Vec::new();
         let options = (!text.is_empty()).then(|| text.split(','));
@@ -54,17 +56,18 @@ impl Options {
         Ok(Self::new(pairs))
     }
 
-    /// Takes an option in its text form, if it was given.
+    /// Removes an option and returns its text; `None` if it is not given.
     pub fn take(&mut self, key: &'static str) -> Option<String> {
         self.known.push(key);
-        let place = self.pairs.iter().position(|(name, _)| name == key)?;
-        Some(self.pairs.remove(place).1)
+        let index = self.pairs.iter().position(|(name, _)| name == key)?;
+        Some(self.pairs.remove(index).1)
     }
 
-    /// Takes a number, if it was given.
+    /// Removes an option and returns it as a number; `None` if it is not given.
     ///
     /// # Errors
-    /// [`SpecError`] if it is no `T`; `allowed` says in words which numbers are possible.
+    /// [`SpecError`] if the text is not a `T`. `allowed` describes the accepted numbers and follows
+    /// the word "expected" in the message.
     pub fn number<T: FromStr>(
         &mut self,
         key: &'static str,
@@ -77,11 +80,12 @@ impl Options {
         self.take(key).map(parse).transpose()
     }
 
-    /// Takes a whole number or its default.
+    /// Removes an option and returns it as a whole number; `default` if it is not given.
     ///
     /// # Errors
-    /// [`SpecError`] if it is no `T`: not a whole number, or far outside its range, which the error names. A `T` outside the range is taken: what is
-    /// built from it refuses it, and knows the range best.
+    /// [`SpecError`] if the text is not a `T`: not a whole number, or one that overflows `T`. The
+    /// error names `range`. A `T` outside `range` is returned as it is: the code that builds from
+    /// it rejects it, because the exact range can depend on other options.
     pub fn integer<T: FromStr + Display>(
         &mut self,
         key: &'static str,
@@ -91,7 +95,7 @@ impl Options {
         Ok(self.optional_integer(key, range)?.unwrap_or(default))
     }
 
-    /// Takes a whole number, if it was given, as [`integer`](Self::integer) does.
+    /// As [`integer`](Self::integer), without a default.
     pub(crate) fn optional_integer<T: FromStr + Display>(
         &mut self,
         key: &'static str,
@@ -101,15 +105,15 @@ impl Options {
         self.number(key, &allowed)
     }
 
-    /// Takes a number with a fraction or its default.
+    /// Removes an option and returns it as a number with a fraction; `default` if it is not given.
     ///
     /// # Errors
-    /// [`SpecError`] if it is not a number.
+    /// [`SpecError`] if the text is not a number. The range is not checked.
     pub fn decimal(&mut self, key: &'static str, default: f64) -> Result<f64, SpecError> {
         Ok(self.number(key, "a number")?.unwrap_or(default))
     }
 
-    /// Takes one of several named values; the first is the default.
+    /// Removes an option and returns the value of its name; the first choice if it is not given.
     pub(crate) fn choice<T: Copy>(
         &mut self,
         key: &'static str,
@@ -121,10 +125,10 @@ impl Options {
         }
     }
 
-    /// Refuses what nobody took.
+    /// Checks that every option was taken.
     ///
     /// # Errors
-    /// [`SpecError`] if a key was given that nobody asked for, or twice.
+    /// [`SpecError`] if an option is left over: its key is unknown, or was given twice.
     pub fn finish(self) -> Result<(), SpecError> {
         match self.pairs.into_iter().next() {
             None => Ok(()),
@@ -138,13 +142,13 @@ impl Options {
     }
 }
 
-/// The name of a value among its choices.
+/// The name of `value`; empty if it is not among the choices.
 pub(crate) fn name_of<T: PartialEq>(choices: &[(&'static str, T)], value: &T) -> String {
     let found = choices.iter().find(|(_, choice)| choice == value);
     found.map_or(String::new(), |(name, _)| (*name).to_owned())
 }
 
-/// The value of a name among its choices.
+/// The value called `name`. `field` names the option in the error about an unknown name.
 pub(crate) fn value_of<T: Copy>(
     field: &'static str,
     choices: &[(&'static str, T)],
@@ -157,7 +161,7 @@ pub(crate) fn value_of<T: Copy>(
     })
 }
 
-/// The `allowed` text of a choice among names.
+/// The `allowed` text of a [`SpecError`] about an unknown name.
 pub(crate) fn one_of(names: &[&str]) -> String {
     format!("one of {}", names.join(", "))
 }

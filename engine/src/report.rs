@@ -1,21 +1,21 @@
-//! What a filter reports about itself: additive counters, and the estimates that follow from them.
+//! Counters of a filter, and the error estimates that follow from them.
 //!
-//! Counters of partitions add up, estimates do not. So a filter gives a [`Tally`], tallies are
-//! summed, and the estimates in a [`Report`] are made from the sum. The report of a partitioned
-//! filter therefore equals that of the undivided one, bit for bit.
+//! The counters of partitions can be added, their estimates cannot. Each partition therefore
+//! returns a [`Tally`], and the estimates of a [`Report`] are computed from the sum of the tallies.
+//! The report of a partitioned filter equals that of the undivided one, bit for bit.
 
 use std::iter::Sum;
 use std::ops::Add;
 
 use crate::kernels::Kernel;
 
-/// How many cells (bits, counters, slots) of a filter hold something.
+/// How many cells of a filter are occupied. A cell is a bit, a counter or a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Cells {
-    /// The cells that are not empty.
+    /// The number of cells that are not zero.
     pub occupied: u64,
-    /// All cells.
+    /// The number of all cells.
     pub total: u64,
 }
 
@@ -26,19 +26,20 @@ impl Cells {
         Self { occupied, total }
     }
 
-    /// The fraction that is occupied, 0 to 1.
+    /// The fraction of the cells that is occupied, 0 to 1; not a number if there are no cells.
     #[must_use]
     pub fn fill(self) -> f64 {
         self.occupied as f64 / self.total as f64
     }
 }
 
-/// The sum over lines of the false positive rate that each expects.
+/// The sum of the expected false positive rates of single lines.
 ///
-/// In units of 2^-64, because a sum of integers does not depend on its order: a sum of floats would
-/// differ in its last digits from one number of partitions to another.
+/// It counts units of 2^-64, because a sum of integers does not depend on the order of its terms. A
+/// sum of floats would differ in its last digits from one number of partitions to another.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RateSum {
+    /// The sum, in units of 2^-64. It cannot overflow with fewer than 2^64 lines.
     rates: u128,
     lines: u64,
 }
@@ -50,15 +51,15 @@ impl RateSum {
         self.lines += 1;
     }
 
-    /// The mean rate.
+    /// The mean rate of a line, 0 to 1; not a number if there are no lines.
     #[must_use]
     pub fn mean(self) -> f64 {
         self.rates as f64 / 2_f64.powi(64) / self.lines as f64
     }
 }
 
-/// Counters of a filter, or of one partition of it, since it was built or cleared. They add up over
-/// partitions; `None` is what a filter does not count.
+/// Counters of a filter or of one of its partitions, since it was built or cleared. The tallies of
+/// partitions can be summed. A counter is `None` if the filter does not maintain it.
 ///
 /// # Examples
 /// ```
@@ -81,22 +82,22 @@ impl RateSum {
 pub struct Tally {
     /// The memory of the filter's state, in bytes.
     pub memory_bytes: u64,
-    /// How many of these bytes lie on huge pages.
+    /// The number of these bytes that lie on huge pages.
     pub huge_page_bytes: Option<u64>,
-    /// Keys observed.
+    /// The number of keys observed, fresh and duplicate.
     pub observed: Option<u64>,
-    /// Keys that were reported fresh.
+    /// The number of keys reported as fresh.
     pub fresh: Option<u64>,
-    /// Keys that were evicted. While this is 0, no duplicate was missed.
+    /// The number of keys evicted. While this is 0, no duplicate was missed.
     pub evictions: Option<u64>,
-    /// Cells that hold something.
+    /// The cells, occupied and in total.
     pub cells: Option<Cells>,
-    /// The false positive rates of the lines.
+    /// The expected false positive rates of the lines.
     pub rates: Option<RateSum>,
 }
 
 impl Tally {
-    /// A tally of a filter that counts nothing.
+    /// The tally of a filter without counters.
     #[must_use]
     pub fn new(memory_bytes: u64) -> Self {
         Self {
@@ -106,7 +107,7 @@ impl Tally {
     }
 }
 
-/// Two counts together; known only if both are.
+/// The sum of two counters; `None` if either is.
 fn both<T>(left: Option<T>, right: Option<T>, add: impl Fn(T, T) -> T) -> Option<T> {
     Some(add(left?, right?))
 }
@@ -152,7 +153,7 @@ pub struct MissAge {
 }
 
 impl MissAge {
-    /// An age of `age` units.
+    /// An age of `age` in `unit`.
     #[must_use]
     pub const fn new(age: f64, unit: AgeUnit) -> Self {
         Self { age, unit }
@@ -165,32 +166,48 @@ impl MissAge {
 pub enum AgeUnit {
     /// Distinct keys since the key was recorded (FIFO) or last seen (LRU).
     DistinctKeys,
-    /// Arrivals since the key was last seen: every arrival ages the others.
+    /// Arrivals since the key was last seen. Every arrival, duplicates included, ages the other
+    /// keys.
     Arrivals,
 }
 
-/// Counters and estimates of a filter. `None` is what this filter cannot report.
+/// Counters and error estimates of a filter. A value is `None` if the filter cannot estimate it.
+///
+/// # Examples
+/// ```
+/// use echoless::{Filter, FingerprintSpec, KeyHash};
+/// let mut filter = FingerprintSpec::new(1 << 20).max_fpr(1e-8).build()?;
+/// filter.observe_one(KeyHash(17));
+/// let report = filter.report();
+/// assert_eq!((report.tally.observed, report.tally.fresh), (Some(1), Some(1)));
+/// assert_eq!(report.slot_bits, Some(32));
+/// // One of 2^14 lines of 16 slots holds one fingerprint.
+/// assert_eq!(report.fill(), Some(1.0 / f64::from(16 << 14)));
+/// assert!(report.expected_fpr < Some(1e-8));
+/// # Ok::<(), echoless::BuildError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Report {
-    /// The counters.
+    /// The counters that the estimates follow from.
     pub tally: Tally,
-    /// The kernel in use.
+    /// The kernel that the filter runs on.
     pub kernel: Option<Kernel>,
     /// The width of a slot in bits.
     pub slot_bits: Option<u32>,
-    /// The probability that a key that was never seen would now be reported as a duplicate. An
-    /// upper bound where rows may hold several copies of a fingerprint.
+    /// The probability that a key that was never seen would be reported as a duplicate now. It is
+    /// an upper bound for filters that can store several copies of a fingerprint in a row.
     pub expected_fpr: Option<f64>,
-    /// The expected number of keys reported as duplicates although they were never seen; an upper
-    /// bound where `expected_fpr` is one.
+    /// The expected number of keys so far that were reported as duplicates but never seen before.
+    /// It is an upper bound where `expected_fpr` is one.
     pub expected_false_duplicates: Option<f64>,
     /// The age at which 1 duplicate in 1000 is missed.
     pub miss_age: Option<MissAge>,
 }
 
 impl Report {
-    /// The counters alone, and what follows from them for any filter.
+    /// A report of the counters, and of the mean rate of the lines if the tally has one. All other
+    /// estimates are `None`.
     #[must_use]
     pub fn new(tally: Tally) -> Self {
         Self {
@@ -203,7 +220,7 @@ impl Report {
         }
     }
 
-    /// The fraction of cells (bits, counters, slots) that hold something, 0 to 1.
+    /// The fraction of the cells (bits, counters or slots) that is occupied, 0 to 1.
     #[must_use]
     pub fn fill(&self) -> Option<f64> {
         self.tally.cells.map(Cells::fill)

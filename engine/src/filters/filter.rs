@@ -6,59 +6,93 @@ use crate::hash::KeyHash;
 use crate::report::{Report, Tally};
 use crate::verdicts::{Verdict, Verdicts};
 
-/// A duplicate filter: for each key of an endless stream it reports whether the key was seen
-/// before, in fixed memory.
+/// A duplicate filter: reports for each key of an endless stream whether the key was seen before,
+/// in fixed memory.
 ///
-/// A filter implements four methods; [`observe_words`](Self::observe_words) is the one that the
-/// stream goes through. A filter that counts what it does also implements
-/// [`tally`](Self::tally), and one that can estimate its errors [`report_on`](Self::report_on).
+/// Four methods are required. [`observe_words`](Self::observe_words) is the hot one: all
+/// observations go through it. A filter with counters also implements [`tally`](Self::tally), and
+/// one that can estimate its errors [`report_on`](Self::report_on).
+///
+/// # Examples
+/// An exact filter, for the tests of other filters. Its memory is not fixed.
+/// ```
+/// use std::collections::HashSet;
+/// use echoless::{Filter, KeyHash, Verdict};
+///
+/// struct Exact(HashSet<KeyHash>);
+///
+/// impl Filter for Exact {
+///     fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+///         duplicates.fill(0);
+///         for (index, key) in keys.iter().enumerate() {
+///             duplicates[index / 64] |= u64::from(!self.0.insert(*key)) << (index % 64);
+///         }
+///     }
+///
+///     fn contains(&self, key: KeyHash) -> bool {
+///         self.0.contains(&key)
+///     }
+///
+///     fn clear(&mut self) {
+///         self.0.clear();
+///     }
+///
+///     fn memory_bytes(&self) -> u64 {
+///         8 * self.0.capacity() as u64
+///     }
+/// }
+///
+/// let mut filter = Exact(HashSet::new());
+/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
+/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Duplicate);
+/// ```
 pub trait Filter: Send {
-    /// Tests and records each key in order, so that equal keys inside a batch are duplicates.
+    /// Probes and inserts each key in order, so that equal keys inside a batch are duplicates.
     ///
-    /// Sets bit `i % 64` of `duplicates[i / 64]` where key `i` is a duplicate. Every word is
-    /// overwritten; bits past the last key are zero.
+    /// Sets bit `i % 64` of `duplicates[i / 64]` if key `i` is a duplicate. Overwrites every word;
+    /// bits past the last key are zero.
     ///
     /// # Panics
     /// If `duplicates` is not `keys.len().div_ceil(64)` words long, or a key belongs to another
     /// partition.
     fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]);
 
-    /// Whether the key would be reported as a duplicate now. Records nothing.
+    /// Whether the key would be reported as a duplicate now. Changes nothing.
     ///
     /// # Panics
     /// If the key belongs to another partition.
     fn contains(&self, key: KeyHash) -> bool;
 
-    /// Forgets all keys and resets the counters.
+    /// Removes all keys and resets the counters.
     fn clear(&mut self);
 
     /// The memory of the filter's state, in bytes.
     fn memory_bytes(&self) -> u64;
 
-    /// The counters so far. It may have to read the whole memory of the filter.
+    /// The counters so far. This may read the whole memory of the filter.
     fn tally(&self) -> Tally {
         Tally::new(self.memory_bytes())
     }
 
-    /// The report of the whole filter of which this one is a partition, from the sum of the tallies
-    /// of all partitions.
+    /// The report of the whole filter that this one is a partition of. `tally` is the sum of the
+    /// tallies of all partitions.
     fn report_on(&self, tally: Tally) -> Report {
         Report::new(tally)
     }
 
-    /// Counters and estimates of this filter. It may have to read the whole memory of the filter.
+    /// Counters and error estimates of this filter. This may read the whole memory of the filter.
     fn report(&self) -> Report {
         self.report_on(self.tally())
     }
 
-    /// Tests and records a batch; `verdicts` is resized to it.
+    /// Probes and inserts the keys of a batch in order. Resizes `verdicts` to the batch.
     fn observe(&mut self, keys: &[KeyHash], verdicts: &mut Verdicts) {
         verdicts.reset(keys.len());
         self.observe_words(keys, verdicts.words_mut());
         verdicts.clear_tail();
     }
 
-    /// Tests and records one key.
+    /// Probes and inserts one key.
     fn observe_one(&mut self, key: KeyHash) -> Verdict {
         let mut word = [0];
         self.observe_words(&[key], &mut word);
@@ -70,12 +104,27 @@ pub trait Filter: Send {
     }
 }
 
-/// The report of the filter of which these are all partitions, or of the one filter.
+/// The report of a whole filter, from all of its partitions.
 ///
 /// It equals the report of the undivided filter, apart from `huge_page_bytes`.
 ///
 /// # Panics
-/// If there is no partition.
+/// If `partitions` is empty.
+///
+/// # Examples
+/// ```
+/// use echoless::{Filter, FingerprintSpec, KeyHash, report_of};
+/// let spec = FingerprintSpec::new(1 << 20);
+/// let (mut whole, mut halves) = (spec.build()?, spec.build_partitions(2)?);
+/// let key = KeyHash(17);
+/// let owner = halves.partitioning().partition_of(key);
+/// whole.observe_one(key);
+/// halves.filters_mut()[owner].observe_one(key);
+/// let (joint, whole) = (report_of(halves.filters()), whole.report());
+/// assert_eq!((joint.tally.fresh, joint.fill()), (whole.tally.fresh, whole.fill()));
+/// assert_eq!(joint.expected_fpr, whole.expected_fpr);
+/// # Ok::<(), echoless::BuildError>(())
+/// ```
 #[must_use]
 pub fn report_of<F: Filter>(partitions: &[F]) -> Report {
     let tally = partitions.iter().map(Filter::tally).sum();
@@ -116,10 +165,11 @@ impl fmt::Debug for dyn Filter {
     }
 }
 
-/// Feeds a batch key by key to a filter that has no batch loop.
+/// Observes a batch key by key, for filters without a batch loop of their own. `observe` returns
+/// whether the key is a duplicate.
 ///
 /// # Panics
-/// If `duplicates` has not one bit for each key.
+/// If `duplicates` is not `keys.len().div_ceil(64)` words long.
 #[inline(always)]
 pub(super) fn observe_each(
     keys: &[KeyHash],
@@ -135,7 +185,7 @@ pub(super) fn observe_each(
     }
 }
 
-/// The tally of a filter that only counts its cells.
+/// The tally of a filter whose only counter is that of its cells.
 pub(super) fn tally_of_cells(memory_bytes: u64, cells: crate::report::Cells) -> Tally {
     Tally {
         cells: Some(cells),
@@ -143,7 +193,7 @@ pub(super) fn tally_of_cells(memory_bytes: u64, cells: crate::report::Cells) -> 
     }
 }
 
-/// Panics unless there is one verdict bit for each key.
+/// Panics unless `duplicates` has one bit for each key and no whole word more.
 #[inline(always)]
 pub(super) fn check_length(keys: &[KeyHash], duplicates: &[u64]) {
     assert_eq!(

@@ -1,5 +1,5 @@
-//! What the specification of a filter tells and does, memory and seed aside: one trait, and the
-//! macro that makes [`FilterKind`](super::FilterKind) of the list of all of them.
+//! Kinds of filters: the trait that the specification of a kind implements, and the macro that
+//! generates [`FilterKind`](super::FilterKind) from the list of all kinds.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,7 +17,7 @@ pub enum Form {
     /// Scattered over the whole memory, as published.
     #[default]
     Scattered,
-    /// In one cache line that the key's hash picks. Such a filter can be cut into partitions.
+    /// In one cache line, which the key's hash selects. Such a filter can be cut into partitions.
     Line,
 }
 
@@ -43,18 +43,18 @@ impl FromStr for Form {
     }
 }
 
-/// A stream that a planner looks for a filter for.
+/// The conditions that a planner selects a filter for.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Workload {
     /// The memory of the filter, in bytes.
     pub memory_bytes: u64,
-    /// How far back duplicates are looked for, in records.
+    /// The largest distance between two duplicates, in records.
     pub span: u64,
 }
 
 impl Workload {
-    /// Duplicates at most `span` records apart, in `memory_bytes`.
+    /// Duplicates at most `span` records apart, in a filter of `memory_bytes`.
     #[must_use]
     pub const fn new(memory_bytes: u64, span: u64) -> Self {
         Self { memory_bytes, span }
@@ -63,13 +63,14 @@ impl Workload {
 
 /// The specification of a kind of filters: its own parameters, without memory and seed.
 ///
-/// All methods are required, so a new kind cannot forget one. [`FilterKind`](super::FilterKind) is
-/// the list of the types that implement this.
+/// All methods are required, so the compiler reports what a new kind lacks.
+/// [`FilterKind`](super::FilterKind) has a variant for each type that implements this.
 pub(crate) trait KindSpec: Copy + PartialEq + fmt::Debug {
     /// Every name that [`parse`](Self::parse) takes.
     const NAMES: &'static [&'static str];
 
-    /// Takes the options of the filter `name` from `options`. Some defaults depend on the form.
+    /// Takes the options of the filter `name` from `options`. Some defaults depend on the form. The
+    /// caller rejects options that are left over.
     fn parse(name: &str, form: Form, options: &mut Options) -> Result<Self, SpecError>;
 
     /// The name of the filter.
@@ -81,27 +82,28 @@ pub(crate) trait KindSpec: Copy + PartialEq + fmt::Debug {
     /// Builds the scattered form.
     fn build_scattered(&self, memory_bytes: u64, seed: u64) -> Result<Box<dyn Filter>, BuildError>;
 
-    /// The cache lines that a fresh key touches at most in the scattered form, on average.
+    /// The mean number of cache lines that a fresh key touches at most in the scattered form.
     fn cache_lines(&self, memory_bytes: u64) -> f64;
 
     /// The formula for the error rates on uniform streams, if there is one.
     fn rate_model(&self, form: Form, memory_bytes: u64) -> Option<RateModel>;
 
-    /// The false positive rate that the filter never exceeds, whatever the stream, if there is one
-    /// below 1.
+    /// The false positive rate that the filter never exceeds on any stream, if one below 1 exists.
     fn fpr_limit(&self, form: Form, memory_bytes: u64) -> Option<f64>;
 
-    /// The same filter for a stream `scale` times shorter: what counts records shrinks.
+    /// The same filter for a stream `scale` times shorter: divides parameters that count records,
+    /// such as a window, by `scale`.
     fn scaled(self, scale: f64) -> Self;
 
-    /// The settings that a planner tries, as specifications in text.
+    /// The parameters that a planner tries, as specifications in text.
     fn grid(workload: &Workload) -> Vec<String>;
 }
 
-/// Builds the line form of a kind.
+/// A function that builds the line form of a kind.
 pub(super) type BuildLines<S> = fn(&S, LineAllocation) -> Result<Box<dyn LineFilter>, BuildError>;
 
-/// Makes [`FilterKind`](super::FilterKind) of a list of specifications and their line forms.
+/// Generates [`FilterKind`](super::FilterKind) from a list of specifications and their line forms:
+/// the enum, a conversion from each specification, and methods that forward to it.
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident($spec:ty), line: $lines:expr;)*) => {
         /// A filter's mechanism and policy; memory, seed and form are in
@@ -119,13 +121,13 @@ macro_rules! kinds {
         })*
 
         impl FilterKind {
-            /// Every name, in the order of the list.
+            /// The names of all filters, in the order of the list.
             pub fn names() -> impl Iterator<Item = &'static str> {
                 let names: &[&[&str]] = &[$(<$spec as KindSpec>::NAMES),*];
                 names.iter().copied().flatten().copied()
             }
 
-            /// The filter `name`, with the options that it takes from `options`.
+            /// Parses the filter `name`; takes its options from `options`.
             pub(crate) fn parse(
                 name: &str,
                 form: Form,
@@ -146,7 +148,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// All options of this filter, as text.
+            /// All options of this filter, as text, defaults included.
             pub(crate) fn options(&self) -> Vec<(&'static str, String)> {
                 match self {
                     $(Self::$kind(spec) => spec.options(),)*
@@ -164,7 +166,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// Builds the line form in these lines; `None` if there is none.
+            /// Builds the line form in the given lines; `None` if the kind has no line form.
             pub(crate) fn build_lines(
                 &self,
                 allocation: LineAllocation,
@@ -188,7 +190,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// The cache lines that a fresh key touches at most, on average.
+            /// The mean number of cache lines that a fresh key touches at most.
             #[must_use]
             pub fn cache_lines(&self, form: Form, memory_bytes: u64) -> f64 {
                 match (form, self) {
@@ -205,7 +207,8 @@ macro_rules! kinds {
                 }
             }
 
-            /// The false positive rate that the filter never exceeds, if there is one below 1.
+            /// The false positive rate that the filter never exceeds on any stream, if one below 1
+            /// exists.
             #[must_use]
             pub fn fpr_limit(&self, form: Form, memory_bytes: u64) -> Option<f64> {
                 match self {
@@ -221,7 +224,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// The settings of all kinds that a planner tries, as specifications in text.
+            /// The parameters of all kinds that a planner tries, as specifications in text.
             #[must_use]
             pub fn grid(workload: &Workload) -> Vec<String> {
                 let grids = [$(<$spec as KindSpec>::grid(workload)),*];

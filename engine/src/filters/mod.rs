@@ -6,11 +6,13 @@
 //! | [`lines`] | their line forms: all that a key reads and writes lies in one cache line |
 //! | [`adapters`] | filters around another filter |
 //!
-//! **To add a scattered filter**: a file in `scattered` with its specification
-//! (`KindSpec`) and its mechanism ([`Filter`]), declared below and named in the list.
-//! **To add a line form**: a file in `lines` with its rule and a `build` function, declared below
-//! and named in the list, behind the filter that it is a form of.
-//! **To add a replacement policy** for rows: a type in `replacement.rs`, named in the list there.
+//! To add
+//!
+//! - a scattered filter, write a file in `scattered` with its specification (`KindSpec`) and its
+//!   mechanism ([`Filter`]), declare the file below and add the kind to the list;
+//! - a line form, write a file in `lines` with its rule and a `build` function, declare the file
+//!   below and add `build` to the list, at the kind that it is a form of;
+//! - a replacement policy for rows, write a type in `replacement.rs` and add it to the list there.
 
 pub mod adapters;
 mod filter;
@@ -18,19 +20,20 @@ mod kind;
 mod replacement;
 
 pub mod scattered {
-    //! The filters as their papers publish them: positions scattered over the whole memory, random
-    //! choices from one seeded generator.
+    //! The filters as published: positions scattered over the whole memory, random choices from one
+    //! seeded generator.
     //!
-    //! They are the reference for the line forms and the printed tables: right first, fast second.
-    //! Five mechanisms carry all of them, each with a choice of policy:
+    //! They are the reference for the line forms, and they reproduce the tables of the papers.
+    //! Correctness comes before speed here. Five mechanisms, each with a choice of policy, cover
+    //! all of them:
     //!
-    //! | module | mechanism | policy |
-    //! |---|---|---|
-    //! | [`bits`] | k bit filters, one bit of each for a key | how bits age: Bloom, RSBF, BSBF, BSBFSD, RLBSBF |
-    //! | [`cells`] | packed counters | what decrements them, and when: SBF, FP-SBF, `b_DBF` |
-    //! | [`rows`] | rows of fingerprints | fingerprint, victim, what a hit does: SQF, QHT, QHTD, QQHT, QQHTD, row-LRU, cuckoo |
-    //! | [`generations`] | two Bloom filters | when they take turns: A2, double buffering |
-    //! | [`buffers`] | an exact least-recently-used buffer | the answer to a miss: LRU, `FPBuffering` |
+    //! | module | mechanism | policy | filters |
+    //! |---|---|---|---|
+    //! | [`bits`] | k bit filters | how bits age | Bloom, RSBF, BSBF, BSBFSD, RLBSBF |
+    //! | [`cells`] | packed counters | which counters decay, and when | SBF, FP-SBF, `b_DBF` |
+    //! | [`rows`] | fingerprint rows | victim, effect of a hit | SQF, QHT family, row-LRU, cuckoo |
+    //! | [`generations`] | two Bloom filters | when they rotate | A2, double buffering |
+    //! | [`buffers`] | an exact LRU buffer | the verdict of a miss | LRU, `FPBuffering` |
 
     pub mod bits;
     pub mod buffers;
@@ -42,14 +45,20 @@ pub mod scattered {
 }
 
 pub mod lines {
-    //! The filters in lines: the key's hash picks a cache line, and everything that the key reads or
-    //! writes lies in it.
+    //! The filters in lines: the hash of a key selects a cache line, and everything that the key
+    //! reads or writes lies in this line.
     //!
-    //! A line is a small filter of its own, of 512 bits, which sees the keys of its hash range. What
-    //! a policy needs from the whole filter (a fill, a count of arrivals, a random bit) it takes
-    //! from the line. Random choices are drawn from the key hash, the seed and the line's content,
-    //! so a line's future depends only on its own keys in their order: verdicts are the same for
-    //! any partitioning and on every kernel.
+    //! A line is a small filter of 512 bits, for the keys of its hash range. A policy that needs
+    //! the fill, a count of arrivals or a random bit of the whole filter takes that of the line
+    //! instead. Random choices are drawn from the key hash, the seed and the content of the line.
+    //! The future of a line therefore depends only on its own keys, in their order, and verdicts
+    //! are the same for any partitioning and on every kernel.
+    //!
+    //! ```text
+    //! key hash --high bits--> line 0 | line 1 | LINE 2 | line 3 | ...      one cache miss
+    //!          \                                  |
+    //!           --low bits, remixes--> positions and fingerprint within LINE 2
+    //! ```
     //!
     //! | rule | filters | in a line |
     //! |---|---|---|
@@ -61,13 +70,13 @@ pub mod lines {
     //! | `rows` | QHTD | a row of 63 to 7 fingerprints, random victim, a count in the last slot |
     //! | `queue` | QQHT, QQHTD, row-LRU | a row of 64 to 8 fingerprints, newest first |
     //!
-    //! A line that an arrival does not change repeats its draw, so a few recurring keys could cycle
-    //! forever. Filters that change a line for duplicates too therefore count their updates in it,
-    //! and the count is part of the content. The others keep none: recurring keys that undo each
-    //! other can stay missed. For BSBF this was measured as at most 2 keys in 1000 with up to 4
-    //! filters and 1 in 100 with 8 of them, where a scattered filter misses none. FP-SBF in its
-    //! repaired form misses as often as in its scattered form, but the same keys up to twice as
-    //! often.
+    //! An unchanged line repeats its draw, so a few recurring keys could cycle forever. Rules that
+    //! change a line for duplicates too therefore count their updates in the line, and the count is
+    //! part of the content that the next draw depends on. The other rules have no count, so keys
+    //! that recur and undo each other can stay missed. Measured for BSBF, these are at most 2 keys
+    //! in 1000 with up to 4 filters in a line and 1 in 100 with 8, where a scattered filter misses
+    //! none. FP-SBF in its repaired form misses as often as in its scattered form, but the same
+    //! keys up to twice as often.
 
     mod ageing;
     pub(super) mod bits;
@@ -102,7 +111,7 @@ use scattered::cells::{DecayingSpec, FingerprintStableSpec, StableSpec};
 use scattered::generations::GenerationSpec;
 use scattered::rows::{CuckooSpec, RowSpec, SqfSpec};
 
-// The one list of kinds.
+// The only list of kinds: names, parsing, building and the planner's grid all follow from it.
 kinds! {
     /// `bloom`, `rsbf`, `bsbf`, `bsbfsd`, `rlbsbf`.
     Bits(BitsSpec), line: Some(lines::bits::build);

@@ -1,7 +1,20 @@
-//! Which fingerprint leaves a full row that is a queue: one policy for rows of any length,
-//! scattered or in a cache line.
+//! The replacement policies of rows that are queues: which slots move when a key arrives, and
+//! therefore which fingerprint a full row evicts. A policy serves rows of any length, scattered or
+//! in a cache line.
 //!
-//! To add a policy, write a type with [`Policy`] and add it to the list in `policies!`.
+//! ```text
+//! 8 slots, newest first; the key's fingerprint is found in slot 3
+//!
+//!           | a | b | c | D | e | f | g | h |
+//! FIFO      | a | b | c | D | e | f | g | h |    moved = 0           nothing moves
+//! LRU       | D | a | b | c | e | f | g | h |    moved = 0000_1111   0 to 3 move, D to the front
+//! QQHTD     | D | a | b | c | D | e | f | g |    moved = 1111_1111   all move, h is evicted
+//! ```
+//!
+//! If the fingerprint is not found, every policy moves all slots.
+//!
+//! To add a policy, implement [`Policy`] for a new type and add the type to the list in
+//! `policies!`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,25 +22,29 @@ use std::str::FromStr;
 use crate::error::SpecError;
 use crate::options::one_of;
 
-/// A replacement policy as the loops see it: which slots of a row move up by one when a key arrives.
+/// A replacement policy as a type, so that each policy compiles into a loop of its own: which slots
+/// of a row move up by one when a key arrives.
 ///
-/// The last slot that moves falls out, and the key's fingerprint enters slot 0. Where no slot moves,
-/// the row stays as it is.
+/// The last slot that moves falls out, and the key's fingerprint enters slot 0. If no slot moves,
+/// the row does not change.
 pub(super) trait Policy: Copy + fmt::Debug + Send + 'static {
     /// The name on the command line and in reports.
     const NAME: &'static str;
     /// The name of the filter whose rows use the policy.
     const FILTER: &'static str;
-    /// Whether a duplicate is recorded once more, so that a row may hold copies of a fingerprint.
+    /// Whether a duplicate is inserted again, so that a row can hold copies of a fingerprint.
     const RECORDS_DUPLICATES: bool;
 
-    /// The slots that move up, as a run of bits from bit 0 on. Bit `i` of `found` is set where slot
+    /// The slots that move up, as a run of bits from bit 0 on. Bit `i` of `found` is set if slot
     /// `i` of the `slots` slots (at most 64) holds the key's fingerprint. Bits of the result past
-    /// the last slot have no effect. Must be `#[inline(always)]`.
+    /// the last slot have no effect.
+    ///
+    /// Must be `#[inline(always)]`, because the batch loop that it is inlined into is compiled with
+    /// the features of a kernel.
     fn moved(found: u64, slots: u32) -> u64;
 }
 
-/// A fresh key pushes the oldest out; a duplicate changes nothing (QQHT).
+/// A fresh key evicts the oldest one; a duplicate changes nothing (QQHT).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fifo;
 
@@ -35,7 +52,7 @@ pub(super) struct Fifo;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Lru;
 
-/// Every key is pushed in, duplicates too (QQHTD).
+/// Every key is pushed, duplicates too (QQHTD).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Qqhtd;
 
@@ -48,8 +65,13 @@ impl Policy for Fifo {
     fn moved(found: u64, slots: u32) -> u64 {
         if slots <= 32 {
             debug_assert!(found >> slots == 0);
-            // The slots and more if `found` is 0, for only then does the subtraction wrap and reach
-            // the bits above the slots. A comparison would go through the flags and take longer.
+            // Only 0 - 1 wraps and reaches the bits above the slots, which the shift brings down:
+            //
+            //   found = 0      0 - 1 = 11..11 11..11    >> slots = 00..00 11..11   all slots move
+            //   found > 0      x - 1 = 00..00 0xx..x    >> slots = 0               none moves
+            //
+            // A comparison would go through the flags register and take longer. The shift leaves 64
+            // - slots bits, which covers all slots only up to 32 of them.
             found.wrapping_sub(1) >> slots
         } else {
             u64::from(found == 0).wrapping_neg()
@@ -64,7 +86,11 @@ impl Policy for Lru {
 
     #[inline(always)]
     fn moved(found: u64, _slots: u32) -> u64 {
-        // The bits up to the lowest set one; all bits if there is none.
+        // The bits up to and including the lowest set bit; all bits if no bit is set:
+        //
+        //   found       0010_1000        0000_0000
+        //   found - 1   0010_0111        1111_1111
+        //   xor         0000_1111        1111_1111
         found ^ found.wrapping_sub(1)
     }
 }
@@ -80,18 +106,19 @@ impl Policy for Qqhtd {
     }
 }
 
-/// Something to do with a policy as a type, for [`Replacement::dispatch`].
+/// A computation that is generic over the policy, for [`Replacement::dispatch`].
 pub(super) trait ForPolicy {
     type Output;
     fn call<P: Policy>(self) -> Self::Output;
 }
 
-/// The list of policies: the public name of each, and everything that has to know all of them.
+/// Generates [`Replacement`] from the list of policy types: the enum, its names, and the dispatch
+/// to the types.
 macro_rules! policies {
     ($($(#[$doc:meta])* $policy:ident),* $(,)?) => {
-        /// Which key a full row of fingerprints forgets.
+        /// Which key a full row of fingerprints evicts.
         ///
-        /// Source: paper 002, section 3 (QQHT and QQHTD); LRU is ours.
+        /// Source: paper 002, section 3 (QQHT and QQHTD). LRU has no source; it is our own.
         ///
         /// # Examples
         /// ```
@@ -109,7 +136,8 @@ macro_rules! policies {
             /// Every policy.
             pub const ALL: &'static [Self] = &[$(Self::$policy),*];
 
-            /// Calls `with` with the policy as a type. Filters do this once, when they are built.
+            /// Calls `with` with the policy as a type. Filters do this once, when they are built,
+            /// so that no loop branches on the policy.
             pub(super) fn dispatch<W: ForPolicy>(self, with: W) -> W::Output {
                 match self {
                     $(Self::$policy => with.call::<$policy>(),)*
@@ -143,14 +171,14 @@ macro_rules! policies {
 }
 
 policies! {
-    /// A fresh key pushes the oldest one out; a duplicate changes nothing, so a key is forgotten at
-    /// a known age since it was recorded (QQHT).
+    /// A fresh key evicts the oldest one; a duplicate changes nothing. The age at which a key is
+    /// evicted therefore counts from its insertion (QQHT).
     #[default]
     Fifo,
-    /// As FIFO, but a duplicate moves its key to the front, so keys that keep coming back stay.
+    /// As FIFO, but a duplicate moves its key to the front, so that frequent keys stay.
     Lru,
-    /// Every key is pushed in, duplicates too (QQHTD): a key that comes back is renewed at the
-    /// price of a second slot.
+    /// Every key is pushed, duplicates too (QQHTD). A duplicate renews its key, but takes a second
+    /// slot.
     Qqhtd,
 }
 

@@ -15,10 +15,20 @@ use crate::options::Options;
 use crate::partition::Partitioned;
 use crate::theory::RateModel;
 
-/// Everything that decides a filter's verdicts: equal specifications and streams give equal verdicts.
+/// Everything that determines the verdicts of a filter: equal specifications and streams give equal
+/// verdicts.
 ///
-/// In text, `name:key=value,key=value`; every filter takes `memory` (as in `64MiB`), `seed` (default 0), `tracked` (the share of the keys that is
-/// followed, default 1) and `form` besides its own options. In a file (serde), a table of the same keys and `filter`, or the text itself.
+/// The text form is `name:key=value,key=value`. Besides its own options every filter has
+///
+/// | option | value | default |
+/// |---|---|---|
+/// | `memory` | a size in bytes such as `64MiB`; needed to build the filter | none |
+/// | `form` | `scattered` or `line` | `scattered` |
+/// | `seed` | the seed of the random choices | 0 |
+/// | `tracked` | the fraction of the keys that the filter tracks, above 0 and at most 1 | 1 |
+///
+/// In a file (serde) a specification is a table of the same keys and `filter`, or the text form as
+/// one string.
 ///
 /// # Examples
 /// ```
@@ -40,22 +50,26 @@ pub struct FilterSpec {
     pub kind: FilterKind,
     /// Scattered or line.
     pub form: Form,
-    /// The memory in bytes; needed to build the filter.
+    /// The memory in bytes; needed to build the filter. The line form rounds it down to whole lines
+    /// of 64 bytes.
     pub memory: Option<u64>,
     /// The seed of the random choices.
     pub seed: u64,
-    /// The fraction of the keys that is tracked.
+    /// The fraction of the keys that the filter tracks.
     pub tracked: TrackedFraction,
     /// The kernel to run on; the best one if `None`. It changes no verdict and is not part of the
     /// text. Scattered forms have no kernels.
     pub kernel: Option<Kernel>,
 }
 
-/// Positions in a line are independent of the line among up to so many lines.
+/// The most lines of a line form: 2^32, which is 256 GiB.
+///
+/// The high bits of a hash select the line. Up to this number they are at most the upper half of
+/// the hash, and positions within a line may come from the lower half (see `lines::layout`).
 const MOST_LINES: u64 = 1 << 32;
 
 impl FilterSpec {
-    /// The scattered form of a filter, seed 0, all keys tracked, without memory.
+    /// The scattered form of a filter with seed 0 and all keys tracked. The memory is not set.
     #[must_use]
     pub fn new(kind: impl Into<FilterKind>) -> Self {
         Self {
@@ -106,8 +120,8 @@ impl FilterSpec {
     /// Builds the filter.
     ///
     /// # Errors
-    /// [`BuildError`] if there is no memory, a value is outside its range, or the machine refuses
-    /// the memory.
+    /// [`BuildError`] if the memory is not set, a value is outside its range, or the memory cannot
+    /// be allocated.
     pub fn build(&self) -> Result<Box<dyn Filter>, BuildError> {
         let filter = match self.form {
             Form::Scattered => self
@@ -122,11 +136,11 @@ impl FilterSpec {
     /// each.
     ///
     /// The partition that [`Partitioning::partition_of`](crate::Partitioning::partition_of) returns
-    /// for a key judges it exactly as the whole filter would.
+    /// for a key gives it the verdict of the whole filter.
     ///
     /// # Errors
-    /// [`BuildError`] as in [`build`](Self::build), or if the form is scattered, or there are fewer
-    /// lines than partitions, or no partition.
+    /// [`BuildError`] as for [`build`](Self::build), or if the form is scattered, or `count` is not
+    /// 1 to the number of lines.
     ///
     /// # Examples
     /// ```
@@ -150,11 +164,11 @@ impl FilterSpec {
             .partitions(count, |lines| Ok(self.track(self.build_range(lines)?)))
     }
 
-    /// Builds the line form of this filter, whichever form is set, as a filter that shows its
-    /// lines.
+    /// Builds the line form of this filter and gives access to its lines. Ignores
+    /// [`form`](Self#structfield.form).
     ///
     /// # Errors
-    /// [`BuildError`] as in [`build`](Self::build), or if not all keys are tracked.
+    /// [`BuildError`] as for [`build`](Self::build), or if not all keys are tracked.
     ///
     /// # Examples
     /// ```
@@ -171,8 +185,8 @@ impl FilterSpec {
     /// As [`build_lines`](Self::build_lines), in `count` partitions.
     ///
     /// # Errors
-    /// [`BuildError`] as in [`build_lines`](Self::build_lines) and
-    /// [`build_partitions`](Self::build_partitions).
+    /// [`BuildError`] as for [`build_lines`](Self::build_lines), or if `count` is not 1 to the
+    /// number of lines.
     pub fn build_line_partitions(
         &self,
         count: usize,
@@ -182,8 +196,8 @@ impl FilterSpec {
             .partitions(count, |lines| self.build_range(lines))
     }
 
-    /// The cache lines that a fresh key touches at most, on average. (Keys that are not tracked
-    /// touch none.)
+    /// The mean number of cache lines that a fresh key touches at most. Keys that are not tracked
+    /// touch none and do not count in the mean.
     ///
     /// # Examples
     /// ```
@@ -204,14 +218,15 @@ impl FilterSpec {
         self.kind.rate_model(self.form, self.memory?)
     }
 
-    /// The false positive rate that the filter never exceeds, whatever the stream: the slots
-    /// searched, times the probability that a fingerprint is that of another key; or the rate at
-    /// which it guesses. `None` if there is no such limit below 1, or no memory is set.
+    /// The false positive rate that the filter never exceeds on any stream; `None` if there is no
+    /// such limit below 1, or the memory is not set.
     ///
-    /// A simulation of a million records cannot see a rate of one in a billion; this can. In lines
-    /// it accounts for the hash bits that pick the line
+    /// For fingerprints it is the number of slots searched times the probability that a fingerprint
+    /// equals that of another key, and for a buffer that guesses, the rate of its guesses. A
+    /// simulation of a million records cannot measure a rate of one in a billion, so a planner
+    /// needs this limit. In the line form it accounts for the hash bits that select the line
     /// ([`FingerprintGeometry::full_fpr`](crate::FingerprintGeometry::full_fpr)). Exact buffers
-    /// mistake only keys of equal hashes, which is not counted.
+    /// confuse only keys of equal hashes, which do not count here.
     ///
     /// # Examples
     /// ```
@@ -240,11 +255,11 @@ impl FilterSpec {
             return Ok(());
         }
         let asked = self.tracked.get().to_string();
-        let allowed = "1, because a filter that shows its lines tracks all keys";
+        let allowed = "1, because access to the lines needs a filter that tracks all keys";
         Err(SpecError::new("tracked", asked, allowed))
     }
 
-    /// The lines of the line form.
+    /// The line form as a plan of its lines, checked against [`MOST_LINES`].
     fn plan(&self) -> Result<LinePlan, SpecError> {
         let memory = self.needed_memory()?;
         let lines = memory / LINE_BYTES;
@@ -265,7 +280,7 @@ impl FilterSpec {
             .unwrap_or_else(|| Err(self.no_line_form().into()))
     }
 
-    /// The error of a filter without a line form, which names those that have one.
+    /// The error about a filter without a line form. It names the filters that have one.
     fn no_line_form(&self) -> SpecError {
         let default = |name| Self::from_options(name, Options::parse("form=line").ok()?).ok();
         let with_lines = FilterKind::names()
@@ -273,7 +288,7 @@ impl FilterSpec {
         let with_lines: Vec<&str> = with_lines.collect();
         let name = self.kind.name();
         let allowed = format!(
-            "scattered for {name}; the line form is for {}",
+            "scattered for {name}; the line form exists for {}",
             with_lines.join(", ")
         );
         SpecError::new("form", "line", allowed)
@@ -302,7 +317,8 @@ impl FilterSpec {
         Ok(spec)
     }
 
-    /// The options that differ from the defaults of every filter, after those of this one.
+    /// The options of the text form: those of the kind, then the common ones that differ from their
+    /// defaults.
     pub(super) fn options(&self) -> Vec<(&'static str, String)> {
         let mut options = self.kind.options();
         if self.form != Form::default() {
@@ -342,10 +358,10 @@ impl FromStr for FilterSpec {
 impl TryFrom<&FingerprintSpec> for FilterSpec {
     type Error = SpecError;
 
-    /// The same filter by name.
+    /// The same filter, by name. Its false positive rate becomes a slot width.
     ///
     /// # Errors
-    /// [`SpecError`] as in [`FingerprintSpec::geometry`].
+    /// [`SpecError`] as for [`FingerprintSpec::geometry`].
     ///
     /// # Examples
     /// ```

@@ -1,7 +1,8 @@
 //! Specifications: one way to name a filter, in text, in a file, or in code.
 //!
-//! [`FilterSpec`] is what the command, the planner, the lab and the engine share. The parameters of
-//! every kind of filter are here too, whatever mechanism uses them.
+//! The command, the planner, the lab and the engine all use [`FilterSpec`]. This module also
+//! re-exports the parameter types of every kind of filter, which are defined next to the mechanism
+//! that they configure.
 
 mod filter;
 mod serde_form;

@@ -1,4 +1,5 @@
-//! The specification in files: a table with `filter` and the options, or the text form as one string.
+//! Specifications in files (serde): a table of `filter` and the options, or the text form as one
+//! string.
 
 use std::fmt;
 
@@ -15,6 +16,7 @@ impl Serialize for FilterSpec {
         let mut map = serializer.serialize_map(Some(options.len() + 1))?;
         map.serialize_entry("filter", self.kind.name())?;
         for (key, value) in options {
+            // The table holds numbers as numbers, so that a file reads `k = 2` and not `k = "2"`.
             if let Ok(integer) = value.parse::<u64>() {
                 map.serialize_entry(key, &integer)?;
             } else if let Ok(decimal) = value.parse::<f64>() {
@@ -39,7 +41,7 @@ impl<'de> Visitor<'de> for SpecVisitor {
     type Value = FilterSpec;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a table with the key `filter`, or a text such as rlbsbf:k=2")
+        formatter.write_str("a table with the key `filter`, or a string such as rlbsbf:k=2")
     }
 
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<FilterSpec, E> {
@@ -63,7 +65,7 @@ impl<'de> Visitor<'de> for SpecVisitor {
     }
 }
 
-/// A number or a string, as the text that [`Options`] reads.
+/// A number or a string, as the text that [`Options`] parses.
 struct OptionText(String);
 
 impl<'de> Deserialize<'de> for OptionText {

@@ -1,4 +1,4 @@
-//! Sizes of memory in text.
+//! Memory sizes in text, such as `64MiB`.
 
 use crate::error::SpecError;
 

@@ -1,4 +1,12 @@
-//! Batches ordered by region before they are probed: for arrays so large that every random line also misses the page tables' caches.
+//! Large batches, sorted by memory region before they are probed. This pays for arrays so large
+//! that a random line misses the TLB as well as the data caches.
+//!
+//! ```text
+//! batch       k0 k1 k2 k3 k4 k5 k6 k7      lines of the keys: anywhere in the array
+//!             sort by region, stable
+//! keys        k1 k4 k6 | k0 k3 | k2 k5 k7  region after region: pages are shared by neighbours
+//! origins     1  4  6  | 0  3  | 2  5  7   where each verdict bit belongs
+//! ```
 
 use crate::filters::Filter;
 use crate::filters::lines::{LineFilter, LineRange};
@@ -6,17 +14,20 @@ use crate::hash::KeyHash;
 use crate::memory::Line;
 use crate::report::{Report, Tally};
 
-/// How many keys a region should get on average: enough for the lines' pages to be looked up once for several keys.
+/// The mean number of keys of a region, at least. With that many keys, the translation of a page
+/// serves several of them.
 const KEYS_PER_REGION: usize = 64;
 
-/// The most regions, as a number of bits: their counters stay in the first-level cache.
+/// The base-2 logarithm of the most regions. Their counters, 4 bytes each, take 16 KiB and stay in
+/// the first-level cache.
 const MOST_BITS: u32 = 12;
 
-/// A line filter that takes large batches region by region.
+/// A line filter that observes large batches region by region.
 ///
-/// A region is a run of whole lines. Keys of one line keep their order, and lines do not know of each other: so verdicts are those of the
-/// filter itself. It costs a counting sort (about two passes over the batch) and 12 bytes of scratch for each key; it pays
-/// where a random line costs more than that, and for batches of 64 Ki keys and more.
+/// A region is a run of whole lines. Keys of one line keep their order, and lines are independent
+/// of each other, so the verdicts equal those of the filter itself. The sort costs about two passes
+/// over the batch and 12 bytes of scratch memory per key. It pays if a random line costs more than
+/// that, and for batches of 64 Ki keys or more. Cache lines touched per key: that of the filter.
 ///
 /// # Examples
 /// ```
@@ -35,16 +46,18 @@ const MOST_BITS: u32 = 12;
 pub struct RegionOrdered<F> {
     filter: F,
     range: LineRange,
-    /// For each region the offset of its next key.
+    /// For each region: the number of its keys, then the offset of its next key in `keys`.
     offsets: Vec<u32>,
+    /// The keys of the batch, sorted by region.
     keys: Vec<KeyHash>,
-    /// Where in the batch each of `keys` was.
+    /// The index of each of `keys` in the batch.
     origins: Vec<u32>,
+    /// The verdict bits of `keys`, in sorted order.
     duplicates: Vec<u64>,
 }
 
 impl<F: LineFilter> RegionOrdered<F> {
-    /// Orders the batches of a filter, whole or a partition.
+    /// An adapter around `filter`, which is whole or a partition.
     pub fn new(filter: F) -> Self {
         Self {
             range: filter.range(),
@@ -56,19 +69,26 @@ impl<F: LineFilter> RegionOrdered<F> {
         }
     }
 
-    /// The filter.
+    /// The inner filter.
     pub const fn filter(&self) -> &F {
         &self.filter
     }
 
-    /// The filter, without the order.
+    /// The inner filter, without the adapter.
     pub fn into_inner(self) -> F {
         self.filter
     }
 
-    /// Sorts the batch by regions, of which there are up to `1 << bits`, stably. A key of another partition lies beyond the last, or in a part of it
-    /// that the filter does not have.
+    /// Sorts the batch by region into `keys` and `origins`, with a stable counting sort. There are
+    /// at most `1 << bits` regions.
+    ///
+    /// # Panics
+    /// If the region of a key is past the last one, because the key belongs to another partition.
+    /// The inner filter panics on all other keys of other partitions.
     fn sort(&mut self, keys: &[KeyHash], bits: u32) {
+        // The region of a line is the upper bits of its index:
+        //
+        //   line index   | region: up to `bits` bits | line within the region: `shift` bits |
         let last = self.filter.lines().len() as u64 - 1;
         let shift = (64 - last.leading_zeros()).saturating_sub(bits);
         let range = self.range;
@@ -78,12 +98,14 @@ impl<F: LineFilter> RegionOrdered<F> {
         for key in keys {
             self.offsets[region(key)] += 1;
         }
+        // Counts become offsets: each is replaced by the sum of those before it.
         let mut before = 0;
         for offset in &mut self.offsets {
             before += std::mem::replace(offset, before);
         }
         self.keys.resize(keys.len(), KeyHash(0));
         self.origins.resize(keys.len(), 0);
+        // In the order of the batch, so that keys of one line keep theirs.
         for (origin, key) in keys.iter().enumerate() {
             let offset = &mut self.offsets[region(key)];
             self.keys[*offset as usize] = *key;
@@ -95,13 +117,15 @@ impl<F: LineFilter> RegionOrdered<F> {
 
 impl<F: LineFilter> Filter for RegionOrdered<F> {
     /// # Panics
-    /// As the filter itself, if a key belongs to another partition; or if the batch has 2^32 keys or more.
+    /// If a key belongs to another partition, as the inner filter does, or if the batch has 2^32
+    /// keys or more.
     fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
         let bits = (keys.len() / KEYS_PER_REGION)
             .checked_ilog2()
             .unwrap_or(0)
             .min(MOST_BITS);
         if bits == 0 {
+            // Fewer keys than two regions need: their order does not matter.
             return self.filter.observe_words(keys, duplicates);
         }
         assert!(
@@ -113,6 +137,7 @@ impl<F: LineFilter> Filter for RegionOrdered<F> {
         self.duplicates.resize(keys.len().div_ceil(64), 0);
         self.filter.observe_words(&self.keys, &mut self.duplicates);
         duplicates.fill(0);
+        // Scatter the set bits back to the order of the batch.
         for (index, word) in self.duplicates.iter().enumerate() {
             let mut word = *word;
             while word != 0 {
@@ -131,7 +156,7 @@ impl<F: LineFilter> Filter for RegionOrdered<F> {
         self.filter.clear();
     }
 
-    /// The memory of the filter's state; the scratch of the order is not part of it.
+    /// The memory of the inner filter. The scratch memory of the sort does not count.
     fn memory_bytes(&self) -> u64 {
         self.filter.memory_bytes()
     }

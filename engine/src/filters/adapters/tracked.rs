@@ -1,17 +1,29 @@
-//! Any filter on a hash-chosen share of the keys, so that a memory that is too small for all of them serves some well.
+//! A filter that tracks a fraction of the keys, chosen by hash. A memory too small for all keys
+//! then detects the duplicates of some keys well, instead of those of all keys badly.
 
 use crate::error::SpecError;
 use crate::filters::Filter;
 use crate::hash::KeyHash;
 use crate::report::{Report, Tally};
 
-/// The stream of the key hash that decides whether a key is tracked; no filter takes its positions from it.
+/// The [`KeyHash::remix`] stream that decides whether a key is tracked. No filter draws positions
+/// from it, so the tracked keys are spread over a filter as all keys are.
 const TRACKED_STREAM: u64 = 0x7472_6163_6b65_6421;
 
-/// Keys handled at once, so that the scratch memory stays in the first-level cache.
+/// The number of keys processed at a time. Their scratch memory, 4 KiB, stays in the first-level
+/// cache. A multiple of 64, so that a batch is whole words of verdicts.
 const BATCH: usize = 512;
 
-/// A share of the key space, chosen by hash: all arrivals of one key are inside, or none.
+/// A fraction of the key space, chosen by hash: either all arrivals of a key are inside or none.
+///
+/// # Examples
+/// ```
+/// use echoless::spec::TrackedFraction;
+/// assert_eq!(TrackedFraction::new(1.0), Ok(TrackedFraction::ALL));
+/// let error = TrackedFraction::new(0.0).unwrap_err();
+/// let expected = "invalid tracked=0: expected a fraction above 0 and at most 1";
+/// assert_eq!(error.to_string(), expected);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TrackedFraction(f64);
 
@@ -19,39 +31,43 @@ impl TrackedFraction {
     /// All keys.
     pub const ALL: Self = Self(1.0);
 
-    /// The share t of the keys.
+    /// The fraction t of the keys.
     ///
     /// # Errors
     /// [`SpecError`] unless 0 < t <= 1.
-    pub fn new(share: f64) -> Result<Self, SpecError> {
-        if share > 0.0 && share <= 1.0 {
-            Ok(Self(share))
+    pub fn new(fraction: f64) -> Result<Self, SpecError> {
+        if fraction > 0.0 && fraction <= 1.0 {
+            Ok(Self(fraction))
         } else {
             Err(SpecError::new(
                 "tracked",
-                share.to_string(),
+                fraction.to_string(),
                 "a fraction above 0 and at most 1",
             ))
         }
     }
 
-    /// The share, above 0 and at most 1.
+    /// The fraction, above 0 and at most 1.
     #[must_use]
     pub const fn get(self) -> f64 {
         self.0
     }
 
-    /// Hashes up to here are tracked.
+    /// The highest remixed hash that is tracked.
     fn highest(self) -> u64 {
-        // 2^64 is out of range and saturates to the highest hash, which tracks every key.
+        // For 1 the product, 2^64, is out of range. The conversion saturates to the highest hash,
+        // so every key is tracked.
         (self.0 * 2_f64.powi(64)) as u64
     }
 }
 
-/// A filter that follows a share t of the keys and answers Fresh for the others without touching memory.
+/// A filter that tracks a fraction t of the keys. All other keys are reported as fresh, without an
+/// access to memory.
 ///
-/// Over all keys FNR = 1 - t (1 - FNR of the inner filter), which sees only the share t of the stream. For streams of known length: an endless
-/// one still needs ageing or a window. Cache lines touched per key: those of the inner filter, or none.
+/// Over all keys FNR = 1 - t (1 - FNR of the inner filter), where the inner filter observes only
+/// the tracked keys. This is for streams of known length: an endless one still needs ageing or a
+/// window. Cache lines touched per key: those of the inner filter for a tracked key, none for any
+/// other.
 ///
 /// # Examples
 /// ```
@@ -72,25 +88,29 @@ impl TrackedFraction {
 /// ```
 pub struct Tracked {
     inner: Box<dyn Filter>,
+    /// The highest remixed hash that is tracked.
     highest: u64,
+    /// The tracked keys of a batch.
     keys: Vec<KeyHash>,
+    /// The verdict bits of `keys`.
     verdicts: Vec<u64>,
 }
 
 impl Tracked {
-    /// Lets `inner` see only the keys of `share`.
+    /// A filter that passes the tracked keys on to `inner`.
     #[must_use]
-    pub fn new(inner: Box<dyn Filter>, share: TrackedFraction) -> Self {
+    pub fn new(inner: Box<dyn Filter>, fraction: TrackedFraction) -> Self {
         Self {
             inner,
-            highest: share.highest(),
+            highest: fraction.highest(),
             keys: Vec::with_capacity(BATCH),
             verdicts: Vec::with_capacity(BATCH / 64),
         }
     }
 
+    /// Whether the inner filter observes the key.
     #[inline(always)]
-    fn follows(&self, key: KeyHash) -> bool {
+    fn tracks(&self, key: KeyHash) -> bool {
         key.remix(TRACKED_STREAM) <= self.highest
     }
 }
@@ -103,23 +123,28 @@ impl Filter for Tracked {
             "one verdict bit for each key"
         );
         for (keys, duplicates) in keys.chunks(BATCH).zip(duplicates.chunks_mut(BATCH / 64)) {
-            let mut followed = [0_u64; BATCH / 64];
+            // Compact the tracked keys, let the inner filter observe them, and expand its verdicts:
+            //
+            //   keys       k0 k1 k2 k3 k4 k5
+            //   tracked     1  0  0  1  1  0      -> inner observes k0 k3 k4
+            //   verdicts   v0  0  0 v3 v4  0      <- its bits, at the positions of the set bits
+            let mut tracked = [0_u64; BATCH / 64];
             self.keys.clear();
             for (index, key) in keys.iter().enumerate() {
-                if self.follows(*key) {
-                    followed[index / 64] |= 1 << (index % 64);
+                if self.tracks(*key) {
+                    tracked[index / 64] |= 1 << (index % 64);
                     self.keys.push(*key);
                 }
             }
             self.verdicts.resize(self.keys.len().div_ceil(64), 0);
             self.inner.observe_words(&self.keys, &mut self.verdicts);
             let mut next = 0;
-            for (word, mut followed) in duplicates.iter_mut().zip(followed) {
+            for (word, mut tracked) in duplicates.iter_mut().zip(tracked) {
                 *word = 0;
-                while followed != 0 {
-                    let bit = followed.trailing_zeros();
+                while tracked != 0 {
+                    let bit = tracked.trailing_zeros();
                     *word |= (self.verdicts[next / 64] >> (next % 64) & 1) << bit;
-                    followed &= followed - 1;
+                    tracked &= tracked - 1;
                     next += 1;
                 }
             }
@@ -127,7 +152,7 @@ impl Filter for Tracked {
     }
 
     fn contains(&self, key: KeyHash) -> bool {
-        self.follows(key) && self.inner.contains(key)
+        self.tracks(key) && self.inner.contains(key)
     }
 
     fn clear(&mut self) {
@@ -138,7 +163,7 @@ impl Filter for Tracked {
         self.inner.memory_bytes()
     }
 
-    /// The tally of the inner filter, which counts the tracked keys alone.
+    /// The tally of the inner filter, which counts the tracked keys only.
     fn tally(&self) -> Tally {
         self.inner.tally()
     }
@@ -163,10 +188,10 @@ mod tests {
     }
 
     #[test]
-    fn shares_outside_their_range_are_refused() {
-        for share in [0.0, -0.5, 1.5, f64::NAN] {
+    fn fractions_outside_their_range_are_rejected() {
+        for fraction in [0.0, -0.5, 1.5, f64::NAN] {
             assert_eq!(
-                TrackedFraction::new(share).map_err(|error| error.field),
+                TrackedFraction::new(fraction).map_err(|error| error.field),
                 Err("tracked")
             );
         }
@@ -175,23 +200,24 @@ mod tests {
 
     proptest! {
         #[test]
-        fn tracked_keys_are_answered_by_the_inner_filter_and_others_are_fresh(
-            share in 0.01_f64..=1.0,
+        fn tracked_keys_get_the_verdicts_of_the_inner_filter_and_others_are_fresh(
+            fraction in 0.01_f64..=1.0,
             keys in prop::collection::vec(0_u64..300, 0..1500),
         ) {
             let hasher = KeyHasher::seeded(3);
             let keys: Vec<KeyHash> = keys.into_iter().map(|key| hasher.hash_u64(key)).collect();
-            let mut tracked = Tracked::new(bloom(), TrackedFraction::new(share).expect("valid"));
+            let mut tracked = Tracked::new(bloom(), TrackedFraction::new(fraction).expect("valid"));
             let mut alone = bloom();
             let mut verdicts = Verdicts::new();
             tracked.observe(&keys, &mut verdicts);
             for (index, key) in keys.iter().enumerate() {
-                let expected = tracked.follows(*key)
+                let expected = tracked.tracks(*key)
                     && alone.observe_one(*key) == crate::Verdict::Duplicate;
                 prop_assert_eq!(verdicts.is_duplicate(index), expected);
             }
             for key in &keys {
-                prop_assert_eq!(tracked.contains(*key), tracked.follows(*key) && alone.contains(*key));
+                let expected = tracked.tracks(*key) && alone.contains(*key);
+                prop_assert_eq!(tracked.contains(*key), expected);
             }
             prop_assert_eq!(tracked.memory_bytes(), alone.memory_bytes());
             tracked.clear();

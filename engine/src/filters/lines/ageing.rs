@@ -1,4 +1,14 @@
-//! The ageing policies of bit filters in a line: which bits are cleared, and whether the key's bits are set.
+//! The ageing policies of bit filters in a line: which bits an arrival clears, and whether it sets
+//! the bits of its key.
+//!
+//! ```text
+//! line      1 1 0 1 | 0 1 1 0       2 filters (of 4 bits here, of 256 in a line)
+//! own       . . 1 . | . 1 . .       the bits of the key; not all set, so the key is fresh
+//! cleared   1 . . . | . . . 1       a random other bit of each filter (BSBF)
+//! line'     0 1 1 1 | 0 1 1 0       line without cleared, or own
+//! ```
+//!
+//! All three are whole lines in registers, so that a visit is a few vector operations for any k.
 
 use std::fmt::Debug;
 
@@ -9,20 +19,22 @@ use crate::hash::KeyHash;
 use crate::kernels::{BitOps, LINE_BITS, scalar::Scalar};
 use crate::memory::Line;
 
-/// An arrival at a line.
+/// An arrival at a line, after the probe.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Arrival<B> {
     pub(super) key: KeyHash,
-    /// The bits of the key.
+    /// The bits of the key, one in each filter.
     pub(super) own: B,
-    /// Whether they were all set.
+    /// Whether all of them were set, so that the key is a duplicate.
     pub(super) seen: bool,
+    /// The random words of this visit.
     pub(super) draw: Draw,
 }
 
-/// A policy of paper 000 (Bloom aside), as [`Ageing`](crate::filters::scattered::bits::Ageing) describes them.
+/// An ageing policy of paper 000, or none for Bloom.
+/// [`Ageing`](crate::filters::scattered::bits::Ageing) describes the policies.
 pub(super) trait LineAgeing: Copy + Debug + Send + 'static {
-    /// Makes the line what it is after the arrival.
+    /// Updates the line for the arrival.
     fn age<O: BitOps, P: BitLayout>(
         self,
         ops: O,
@@ -32,7 +44,10 @@ pub(super) trait LineAgeing: Copy + Debug + Send + 'static {
     );
 }
 
-/// Clears `cleared` if the key is fresh and sets its own bits, which a key that was seen has already.
+/// Clears the bits of `cleared` if the key is fresh, and sets its own bits.
+///
+/// The own bits of a duplicate are set already, so that only `cleared` depends on the verdict. It
+/// is masked, because a branch on the verdict could not be predicted.
 #[inline(always)]
 fn replace<O: BitOps>(ops: O, line: &mut Line, cleared: O::Bits, arrival: Arrival<O::Bits>) {
     let kept = ops.without(ops.load(line), ops.only_if(!arrival.seen, cleared));
@@ -51,7 +66,7 @@ pub(super) struct EachFilter;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OneFilter;
 
-/// RLBSBF: a random bit in each filter, with the probability of its load.
+/// RLBSBF: a random bit in each filter, each with a probability equal to the fill of its filter.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ByFill;
 
@@ -113,26 +128,36 @@ impl LineAgeing for ByFill {
 /// RSBF: the line counts its own arrivals in its last bits.
 ///
 /// ```text
-/// | k filters in 496 bits | count: 16 bits |
+/// bit 0                  495 496        511
+/// | k filters                | count      |
 /// ```
 ///
-/// The s and i of the paper are those of the line, so s/i is the same but for the spread of arrivals over lines. From there on i is taken to be
-/// [`MOST_ARRIVALS`], while the count runs through the numbers above it again and again: a line that is always the same would always draw the same.
+/// The s and i of the paper are the size of a filter in this line and the arrivals at this line.
+/// Their ratio is that of the scattered filter, up to the uneven distribution of arrivals over
+/// lines.
+///
+/// The count saturates as i, but never stands still: past [`MOST_ARRIVALS`] it cycles through the
+/// numbers above, and i stays at [`MOST_ARRIVALS`]. An unchanged line would repeat its draw.
+///
+/// ```text
+/// count   1, 2, 3, ...  65,280, 65,281, ...  65,535, 65,280, 65,281, ...
+/// i       1, 2, 3, ...  65,280, 65,280, ...  65,280, 65,280, 65,280, ...
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Counted(pub(super) Reservoir);
 
-/// The bits of the count.
+/// The width of the count in bits.
 const COUNT_BITS: u32 = 16;
-/// The bits of a line that are left for filters.
+/// The number of bits of a line that are left for filters: 496.
 pub(super) const COUNTED_LINE_BITS: u32 = LINE_BITS - COUNT_BITS;
-/// Where the count starts in the last word.
+/// The position of the count in the last word: its highest bits.
 const COUNT_SHIFT: u32 = 64 - COUNT_BITS;
-/// The most arrivals that are told apart: 65,280.
+/// The highest i, 65,280. The last 256 numbers of 16 bits are left for the cycle of the count.
 pub(super) const MOST_ARRIVALS: u64 = (1 << COUNT_BITS) - (1 << 8);
 
-/// The count of one arrival more.
+/// The count after one more arrival.
 #[inline(always)]
-const fn counted(count: u64) -> u64 {
+const fn next_count(count: u64) -> u64 {
     if count + 1 < 1 << COUNT_BITS {
         count + 1
     } else {
@@ -140,8 +165,9 @@ const fn counted(count: u64) -> u64 {
     }
 }
 
-/// The stream of the draw that decides on insertion, and the first of those that pick set bits; apart from those of [`BitLayout`].
+/// The stream of the draw that decides on insertion. The streams of [`BitLayout`] are lower.
 const INSERT_STREAM: u64 = 33;
+/// The first stream of the draws that select set bits, one for each filter.
 const SET_BIT_STREAM: u64 = 34;
 
 impl LineAgeing for Counted {
@@ -153,34 +179,44 @@ impl LineAgeing for Counted {
         line: &mut Line,
         arrival: Arrival<O::Bits>,
     ) {
-        let count = counted(line.0[7] >> COUNT_SHIFT);
+        let count = next_count(line.0[7] >> COUNT_SHIFT);
         let arrivals = count.min(MOST_ARRIVALS);
-        // s, rounded down.
+        // s, rounded down: the size of the shorter filters.
         let size = u64::from(COUNTED_LINE_BITS / layout.filters());
-        let early = arrivals <= size;
-        let lucky = early || arrival.draw.below(INSERT_STREAM, arrivals) < size;
+        let first_phase = arrivals <= size;
+        // With probability min(1, s/i).
+        let drawn = first_phase || arrival.draw.below(INSERT_STREAM, arrivals) < size;
+        // The bits to clear; `None` if the key is not inserted.
         let cleared = match self.0 {
-            Reservoir::Tabled => lucky.then(|| layout.others(ops, arrival.key, arrival.draw)),
-            Reservoir::Described { .. } if early => Some(ops.bit(0, false)),
+            Reservoir::Tabled => drawn.then(|| layout.others(ops, arrival.key, arrival.draw)),
+            // The first phase clears nothing.
+            Reservoir::Described { .. } if first_phase => Some(ops.bit(0, false)),
             Reservoir::Described { .. } if arrival.seen => None,
+            // The third phase: s/i is at most p*.
             Reservoir::Described { threshold } if size as f64 <= threshold * arrivals as f64 => {
                 let mut own = Line::EMPTY;
                 ops.store(arrival.own, &mut own);
                 Some(ops.load(&set_bits(layout, *line, own, arrival.draw)))
             }
+            // The second phase.
             Reservoir::Described { .. } => {
-                lucky.then(|| layout.others(ops, arrival.key, arrival.draw))
+                drawn.then(|| layout.others(ops, arrival.key, arrival.draw))
             }
         };
         if let Some(cleared) = cleared {
             let kept = ops.without(ops.load(line), cleared);
             ops.store(ops.or(kept, arrival.own), line);
         }
+        // The shifts drop the old count. No operation above touches it: all filters end below it.
         line.0[7] = line.0[7] << COUNT_BITS >> COUNT_BITS | count << COUNT_SHIFT;
     }
 }
 
-/// A random set bit of each filter in which the key's own bit is zero.
+/// A random set bit of each filter in which the key's own bit is zero; none of a filter without set
+/// bits.
+///
+/// It selects by rank among the set bits. Trying random positions until one is set would take an
+/// unbounded number of draws in a nearly empty filter.
 #[inline(always)]
 fn set_bits<P: BitLayout>(layout: P, line: Line, own: Line, draw: Draw) -> Line {
     let mut picked = Line::EMPTY;
@@ -197,7 +233,7 @@ fn set_bits<P: BitLayout>(layout: P, line: Line, own: Line, draw: Draw) -> Line 
     picked
 }
 
-/// Adds the set bit of `ones` that has `rank` others below it.
+/// Adds to `picked` the set bit of `ones` that has `rank` set bits below it.
 #[inline(always)]
 fn add_set_bit(picked: &mut Line, ones: Line, mut rank: u32) {
     for (word, picked) in ones.0.iter().zip(&mut picked.0) {
@@ -205,8 +241,10 @@ fn add_set_bit(picked: &mut Line, ones: Line, mut rank: u32) {
         if rank < here {
             let mut rest = *word;
             for _ in 0..rank {
+                // Clears the lowest set bit.
                 rest &= rest - 1;
             }
+            // The lowest set bit that is left.
             *picked |= rest & rest.wrapping_neg();
             return;
         }

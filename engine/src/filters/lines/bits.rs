@@ -1,4 +1,5 @@
-//! Bit filters in a line: Bloom, RSBF, BSBF, BSBFSD and RLBSBF as one rule with a policy.
+//! Bit filters in a line: Bloom, RSBF, BSBF, BSBFSD and RLBSBF as one rule, generic over the layout
+//! of the filters in a line ([`BitLayout`]) and the ageing policy ([`LineAgeing`]).
 
 use super::ageing::{
     Arrival, ByFill, COUNTED_LINE_BITS, Counted, EachFilter, LineAgeing, MOST_ARRIVALS, Never,
@@ -15,7 +16,8 @@ use crate::limits::{MOST_HASHES, within};
 use crate::memory::Line;
 use crate::report::Cells;
 
-/// A key is a duplicate if and only if its bit is set in each of the k filters of its line (paper 000, section 3; Bloom 1970).
+/// A key is a duplicate if and only if its bit is set in each of the k filters of its line (paper
+/// 000, section 3; Bloom 1970).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BitRule<P, A> {
     pub(super) layout: P,
@@ -56,47 +58,50 @@ impl<P: BitLayout, A: LineAgeing> Rule for BitRule<P, A> {
 
 /// Builds the line form of Bloom, RSBF, BSBF, BSBFSD or RLBSBF.
 ///
-/// RSBF counts the arrivals of a line in 16 of its bits, which leaves 496. It distinguishes 65,280
-/// arrivals; from there on the i of its s/i stays there, so that `as=tabled` goes on to insert one
-/// arrival in 65,280/s, where the paper's insertions get ever fewer.
+/// RSBF counts the arrivals of a line in 16 of its bits, which leaves 496 for filters. The i of its
+/// s/i stops at 65,280. From there on `as=tabled` inserts one arrival in 65,280/s, while the
+/// insertions of the paper get ever rarer.
 pub(crate) fn build(
     spec: &BitsSpec,
     allocation: LineAllocation,
 ) -> Result<Box<dyn LineFilter>, BuildError> {
     let hashes = within("k", spec.hashes, 1..=MOST_HASHES)?;
     match spec.ageing {
-        Ageing::Never => age_bits(hashes, Never, allocation),
-        Ageing::EachFilter => age_bits(hashes, EachFilter, allocation),
-        Ageing::OneFilter => age_bits(hashes, OneFilter, allocation),
-        Ageing::ByFill => age_bits(hashes, ByFill, allocation),
-        Ageing::Reservoir(process) => count_bits(hashes, process, allocation),
+        Ageing::Never => build_ageing(hashes, Never, allocation),
+        Ageing::EachFilter => build_ageing(hashes, EachFilter, allocation),
+        Ageing::OneFilter => build_ageing(hashes, OneFilter, allocation),
+        Ageing::ByFill => build_ageing(hashes, ByFill, allocation),
+        Ageing::Reservoir(process) => build_reservoir(hashes, process, allocation),
     }
 }
 
-fn age_bits(
+/// Selects the layout of `hashes` filters in a whole line. Common numbers have a layout of their
+/// own: whole words where 512 bits divide into them, an unrolled loop for 3 and 6.
+fn build_ageing(
     hashes: u32,
     ageing: impl LineAgeing,
     allocation: LineAllocation,
 ) -> Result<Box<dyn LineFilter>, BuildError> {
     match hashes {
-        1 => place_bits(WholeWords::<1>, ageing, allocation),
-        2 => place_bits(WholeWords::<2>, ageing, allocation),
-        3 => place_bits(Ranges::in_bits(Fixed::<3>, LINE_BITS), ageing, allocation),
-        4 => place_bits(WholeWords::<4>, ageing, allocation),
-        6 => place_bits(Ranges::in_bits(Fixed::<6>, LINE_BITS), ageing, allocation),
-        8 => place_bits(WholeWords::<8>, ageing, allocation),
-        _ => place_bits(Ranges::in_bits(hashes, LINE_BITS), ageing, allocation),
+        1 => build_rule(WholeWords::<1>, ageing, allocation),
+        2 => build_rule(WholeWords::<2>, ageing, allocation),
+        3 => build_rule(Ranges::in_bits(Fixed::<3>, LINE_BITS), ageing, allocation),
+        4 => build_rule(WholeWords::<4>, ageing, allocation),
+        6 => build_rule(Ranges::in_bits(Fixed::<6>, LINE_BITS), ageing, allocation),
+        8 => build_rule(WholeWords::<8>, ageing, allocation),
+        _ => build_rule(Ranges::in_bits(hashes, LINE_BITS), ageing, allocation),
     }
 }
 
-fn count_bits(
+/// Selects the layout of `hashes` filters in the 496 bits that the count leaves.
+fn build_reservoir(
     hashes: u32,
     process: Reservoir,
     allocation: LineAllocation,
 ) -> Result<Box<dyn LineFilter>, BuildError> {
     let layout = Ranges::in_bits(hashes, COUNTED_LINE_BITS);
     if let Reservoir::Described { threshold } = process {
-        // Below it the third phase would never begin, for the count of arrivals is full before.
+        // Below this the third phase would never begin, because i stops at its highest value first.
         let least = f64::from(COUNTED_LINE_BITS / hashes) / MOST_ARRIVALS as f64;
         if !(threshold == 0.0 || (least..=1.0).contains(&threshold)) {
             let allowed = format!("0, or {least:.2e} to 1 in the line form");
@@ -106,13 +111,13 @@ fn count_bits(
     match hashes {
         2 => {
             let layout = Ranges::in_bits(Fixed::<2>, COUNTED_LINE_BITS);
-            place_bits(layout, Counted(process), allocation)
+            build_rule(layout, Counted(process), allocation)
         }
-        _ => place_bits(layout, Counted(process), allocation),
+        _ => build_rule(layout, Counted(process), allocation),
     }
 }
 
-fn place_bits(
+fn build_rule(
     layout: impl BitLayout,
     ageing: impl LineAgeing,
     allocation: LineAllocation,

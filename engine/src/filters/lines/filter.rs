@@ -1,7 +1,15 @@
-//! The filter of lines: an array of lines, a rule for what a key does to its own, and a kernel.
+//! The line filter: an array of lines, a [`Rule`] for the effect of a key on its line, and a
+//! kernel.
 //!
-//! [`RuleLines`] is compiled for every pair of rule and kernel. The pair is chosen once, in
-//! [`LineAllocation::build`]; what comes out is a [`LineFilter`] behind a box.
+//! [`RuleLines`] is compiled for every pair of rule and kernel. [`LineAllocation::build`] selects
+//! the pair once and returns a boxed [`LineFilter`], so that the only dynamic call is one per
+//! batch:
+//!
+//! ```text
+//! observe_words (dynamic call)
+//!   -> BatchLoop, compiled for kernel O      prefetch, one line per key, pack verdicts
+//!        -> Step::visit -> R::visit          inlined: the rule on the line, by the operations of O
+//! ```
 
 use std::fmt;
 use std::ops::Range;
@@ -15,15 +23,26 @@ use crate::memory::{LINE_BYTES, Line, LineArray, check_available};
 use crate::partition::{Partitioned, Partitioning};
 use crate::report::{Cells, RateSum, Report, Tally};
 
-/// A filter whose state is a range of lines. One cache line is touched for each key.
+/// A filter whose state is a range of lines. Cache lines touched per key: 1.
+///
+/// # Examples
+/// ```
+/// use echoless::{Filter, FingerprintSpec, KeyHash, LineFilter};
+/// let mut filter = FingerprintSpec::new(1 << 20).build()?;
+/// let key = KeyHash(u64::MAX);
+/// filter.observe_one(key);
+/// let changed = filter.lines().iter().position(|line| line.0 != [0; 8]);
+/// assert_eq!(changed, Some(filter.range().position(key)));
+/// # Ok::<(), echoless::BuildError>(())
+/// ```
 pub trait LineFilter: Filter {
-    /// The lines as they are now.
+    /// The current content of the lines.
     fn lines(&self) -> &[Line];
 
-    /// Which of the whole filter's lines they are: all, or those of a partition.
+    /// The position of these lines in the whole filter: all of it, or a partition.
     fn range(&self) -> LineRange;
 
-    /// P, the cells that an update decrements; `None` if the filter decrements none.
+    /// P, the number of cells that an update decrements; `None` if an update decrements none.
     fn decrements(&self) -> Option<u32> {
         None
     }
@@ -52,32 +71,37 @@ impl fmt::Debug for dyn LineFilter {
     }
 }
 
-/// What a key does to its line, and what the line must hold for the key to be a duplicate.
+/// The algorithm of a line filter: when a key is a duplicate, and how it changes its line.
+///
+/// A rule must depend on nothing but itself, the key and the line. Verdicts are then the same for
+/// any partitioning and on every kernel.
 pub(super) trait Rule: Copy + fmt::Debug + Send + 'static {
-    /// Whether [`Outcome::displaced`] tells which keys were evicted. Bits and counters fade, so
-    /// most rules cannot tell.
+    /// Whether evictions can be counted from [`Outcome::displaced`]. Most rules clear single bits
+    /// or decrement counters and cannot attribute them to a key.
     const COUNTS_EVICTIONS: bool = false;
 
-    /// Tests and records the key. Must be `#[inline(always)]`.
+    /// Probes the line for the key and inserts the key. Must be `#[inline(always)]`, because the
+    /// batch loop that it is inlined into is compiled with the features of the kernel.
     fn visit<O: LineOps>(self, ops: O, line: &mut Line, key: KeyHash) -> Outcome;
 
-    /// Of up to 64 visits, one bit each, those that evicted another key.
+    /// Which of up to 64 visits evicted another key, one bit each, from the bits of their outcomes.
     #[inline(always)]
     fn evictions(_duplicates: u64, _displaced: u64) -> u64 {
         0
     }
 
-    /// Whether the key would be a duplicate.
+    /// Whether the key would be reported as a duplicate.
     fn holds(self, line: &Line, key: KeyHash) -> bool;
 
-    /// The cells of one line, and how many of them hold something.
+    /// The cells of one line, occupied and in total.
     fn cells(self, line: &Line) -> Cells;
 
-    /// The probability that a key that was never seen, of this line among `lines`, would be
-    /// reported as a duplicate.
+    /// The probability that a key of this line that was never seen would be reported as a
+    /// duplicate. `lines` is the number of lines of the whole filter.
     fn fpr(self, line: &Line, lines: u64) -> f64;
 
-    /// The cells of all lines and the sum of their false positive rates.
+    /// The cells of all lines, and the sum of their false positive rates. `total` is the number of
+    /// lines of the whole filter. Reads all lines, unless the rule can derive both from `_counts`.
     fn count(self, lines: &[Line], total: u64, _counts: Counts) -> (Cells, Option<RateSum>) {
         let mut cells = Cells::new(0, 0);
         let mut rates = RateSum::default();
@@ -95,27 +119,30 @@ pub(super) trait Rule: Copy + fmt::Debug + Send + 'static {
         Report::new(tally)
     }
 
-    /// The cells that an update decrements.
+    /// P, the number of cells that an update decrements.
     fn decrements(self) -> Option<u32> {
         None
     }
 }
 
-/// What the filter has counted since it was built or cleared.
+/// The numbers of keys since the filter was built or cleared.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Counts {
     pub(super) observed: u64,
     pub(super) fresh: u64,
+    /// 0 if the rule does not count evictions.
     pub(super) evictions: u64,
 }
 
-/// Any rule on a range of lines, compiled for one kernel.
+/// A rule on a range of lines, compiled for one kernel.
 #[derive(Debug)]
 struct RuleLines<O, R> {
     lines: LineArray,
     range: LineRange,
     rule: R,
+    /// The token of the kernel, which proves that this CPU has its instructions.
     ops: O,
+    /// The name of the same kernel, for reports.
     kernel: Kernel,
     counts: Counts,
 }
@@ -192,7 +219,7 @@ impl<O: LineOps, R: Rule> LineFilter for RuleLines<O, R> {
     }
 }
 
-/// A rule as the batch loop sees it.
+/// A rule and its kernel, as a step of the batch loop.
 struct Step<O, R> {
     ops: O,
     rule: R,
@@ -210,22 +237,22 @@ impl<O: LineOps, R: Rule> LineStep for Step<O, R> {
     }
 }
 
-/// The lines that one filter or partition owns, and what it is built with.
+/// The lines that one filter or partition will own, with the kernel and the seed to build it with.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LineAllocation {
-    /// Where the lines begin, and how many the whole filter has.
+    /// The first line, and the number of lines of the whole filter.
     range: LineRange,
-    /// How many lines this filter owns.
+    /// The number of lines of this filter or partition.
     lines: u64,
     kernel: DetectedKernel,
     /// The seed of the random choices.
     pub(super) seed: u64,
 }
 
-/// A filter of whole lines, before it is divided into allocations.
+/// The size, kernel and seed of a line filter, before it is divided into allocations.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LinePlan {
-    /// The lines of the whole filter, at least one.
+    /// The number of lines of the whole filter, at least 1.
     pub(crate) lines: u64,
     /// The kernel to run on; the best one if `None`.
     pub(crate) kernel: Option<Kernel>,
@@ -237,7 +264,8 @@ impl LinePlan {
     /// Builds the whole filter.
     ///
     /// # Errors
-    /// [`BuildError`] if this CPU lacks the kernel, the memory is refused, or `build` fails.
+    /// [`BuildError`] if this CPU cannot run the kernel, the memory is not available, or `build`
+    /// fails.
     pub(crate) fn whole<F>(
         self,
         build: impl Fn(LineAllocation) -> Result<F, BuildError>,
@@ -249,13 +277,13 @@ impl LinePlan {
     /// Builds the filter as `count` partitions, each a contiguous range of its lines.
     ///
     /// # Errors
-    /// As [`whole`](Self::whole), or if there are fewer lines than partitions, or no partition.
+    /// As for [`whole`](Self::whole), or if `count` is not 1 to the number of lines.
     pub(crate) fn partitions<F>(
         self,
         count: usize,
         build: impl Fn(LineAllocation) -> Result<F, BuildError>,
     ) -> Result<Partitioned<F>, BuildError> {
-        // Each partition alone might still fit.
+        // Checked for the whole: each partition alone could fit where all of them do not.
         check_available(self.lines * LINE_BYTES)?;
         let partitioning = Partitioning::new(self.lines, count)?;
         let filters = (0..count)
@@ -280,10 +308,10 @@ impl LinePlan {
 }
 
 impl LineAllocation {
-    /// Allocates the lines and puts the rule to work on them.
+    /// Allocates empty lines and returns the filter of this rule for the kernel.
     ///
     /// # Errors
-    /// [`BuildError`] if the machine refuses the memory.
+    /// [`BuildError`] if the memory cannot be allocated.
     pub(super) fn build(self, rule: impl Rule) -> Result<Box<dyn LineFilter>, BuildError> {
         let lines = LineArray::zeroed(self.lines)?;
         Ok(self.kernel.dispatch(BuildLines {
@@ -295,7 +323,7 @@ impl LineAllocation {
     }
 }
 
-/// A filter whose kernel is not a type yet.
+/// The parts of a [`RuleLines`] before the kernel becomes a type.
 struct BuildLines<R> {
     lines: LineArray,
     range: LineRange,

@@ -1,4 +1,4 @@
-//! The default filter, specified by what a user knows: memory and highest false positive rate.
+//! The specification of the default filter: a memory size and the highest false positive rate.
 
 use super::filter::{LineFilter, LinePlan};
 use super::queue;
@@ -11,20 +11,25 @@ use crate::theory::fingerprints::{FingerprintGeometry, SlotWidth};
 
 /// The specification of a filter that keeps the most recent fingerprints of each cache line.
 ///
-/// The narrowest slot that keeps the false positive rate is chosen, because narrow slots remember
-/// more keys. One cache line is touched for each key. The same filters have names (`qqht`, `rowlru`,
-/// `qqhtd` with `form=line`), which [`FilterSpec`](crate::FilterSpec) takes from such a
-/// specification.
+/// The filter uses the narrowest slots that keep the false positive rate, because a line holds more
+/// keys in narrow slots. Cache lines touched per key: 1. By name the same filters are `qqht`,
+/// `rowlru` and `qqhtd` with `form=line`; [`FilterSpec`](crate::FilterSpec) converts from this
+/// type.
 ///
 /// Source: rows of quotient hash tables (paper 002, section 3), each as wide as a cache line.
 ///
 /// # Examples
 /// ```
-/// use echoless::{FingerprintSpec, SlotWidth};
-/// let shape = FingerprintSpec::new(64 << 20).max_fpr(1e-3).geometry().unwrap();
-/// assert_eq!(shape.width, SlotWidth::Bits16);
-/// let refused = FingerprintSpec::new(64 << 20).max_fpr(1e-15).geometry().unwrap_err();
-/// assert!(refused.to_string().starts_with("invalid fpr=1e-15: expected at least"));
+/// use echoless::{Filter, FingerprintSpec, KeyHash, Replacement, SlotWidth, Verdict};
+/// let spec = FingerprintSpec::new(64 << 20).max_fpr(1e-3).replacement(Replacement::Lru);
+/// assert_eq!(spec.geometry()?.width, SlotWidth::Bits16);
+/// let mut filter = spec.build()?;
+/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
+/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Duplicate);
+///
+/// let error = spec.max_fpr(1e-15).geometry().unwrap_err();
+/// assert!(error.to_string().starts_with("invalid fpr=1e-15: expected at least"));
+/// # Ok::<(), echoless::BuildError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct FingerprintSpec {
@@ -36,7 +41,8 @@ pub struct FingerprintSpec {
 }
 
 impl FingerprintSpec {
-    /// A filter in `memory_bytes` (rounded down to whole lines of 64 bytes), at a false positive rate of at most 1e-8.
+    /// A filter in `memory_bytes`, rounded down to whole lines of 64 bytes, with a false positive
+    /// rate of at most 1e-8 and [`Replacement::Fifo`].
     #[must_use]
     pub const fn new(memory_bytes: u64) -> Self {
         Self {
@@ -48,38 +54,40 @@ impl FingerprintSpec {
         }
     }
 
-    /// The highest false positive rate allowed, with every slot taken.
+    /// Sets the highest false positive rate, between 0 and 1 (exclusive). It holds with every slot
+    /// occupied.
     #[must_use]
     pub const fn max_fpr(mut self, rate: f64) -> Self {
         self.max_fpr = rate;
         self
     }
 
-    /// Slots of exactly this width, whatever false positive rate they give.
+    /// Sets the width of a slot, and ignores [`max_fpr`](Self::max_fpr).
     #[must_use]
     pub const fn slot_width(mut self, width: SlotWidth) -> Self {
         self.width = Some(width);
         self
     }
 
-    /// How a full line ages.
+    /// Sets which key a full line evicts.
     #[must_use]
     pub const fn replacement(mut self, replacement: Replacement) -> Self {
         self.replacement = replacement;
         self
     }
 
-    /// Forces a kernel, for tests and benchmarks; the fastest one otherwise.
+    /// Forces a kernel, for tests and benchmarks. The default is the fastest one of this CPU.
     #[must_use]
     pub const fn kernel(mut self, kernel: Kernel) -> Self {
         self.kernel = Some(kernel);
         self
     }
 
-    /// The shape that this specification leads to.
+    /// The number of lines and the width of the slots that meet this specification.
     ///
     /// # Errors
-    /// [`SpecError`] if the memory holds no line, the rate is not between 0 and 1, or no slot is wide enough for it.
+    /// [`SpecError`] if the memory is less than one line, the rate is not between 0 and 1, or no
+    /// slot is wide enough for it.
     pub fn geometry(&self) -> Result<FingerprintGeometry, SpecError> {
         let lines = self.memory_bytes / LINE_BYTES;
         if lines == 0 {
@@ -101,10 +109,11 @@ impl FingerprintSpec {
             .iter()
             .map(|width| FingerprintGeometry::new(lines, *width))
             .find(|shape| shape.full_fpr() <= self.max_fpr)
-            .ok_or_else(|| self.rate_refused(lines))
+            .ok_or_else(|| self.rate_too_low(lines))
     }
 
-    fn rate_refused(&self, lines: u64) -> SpecError {
+    /// The error about a rate below that of the widest slot.
+    fn rate_too_low(&self, lines: u64) -> SpecError {
         let best = SlotWidth::ALL
             .iter()
             .map(|width| FingerprintGeometry::new(lines, *width).full_fpr())
@@ -113,7 +122,8 @@ impl FingerprintSpec {
             "fpr",
             format!("{:e}", self.max_fpr),
             format!(
-                "at least {best:.1e} with {} B of memory (64-bit key hashes set this floor; less memory lowers it)",
+                "at least {best:.1e} with {} B of memory (64-bit key hashes set this floor; \
+                 less memory lowers it)",
                 self.memory_bytes
             ),
         )
@@ -122,7 +132,7 @@ impl FingerprintSpec {
     /// Builds the filter.
     ///
     /// # Errors
-    /// [`BuildError`] if the specification cannot be met or the machine refuses the memory.
+    /// [`BuildError`] as for [`geometry`](Self::geometry), or if the memory cannot be allocated.
     pub fn build(&self) -> Result<Box<dyn LineFilter>, BuildError> {
         let geometry = self.geometry()?;
         self.plan(geometry)
@@ -133,11 +143,10 @@ impl FingerprintSpec {
     /// each.
     ///
     /// The partition that [`Partitioning::partition_of`](crate::Partitioning::partition_of) returns
-    /// for a key judges it exactly as the whole filter would.
+    /// for a key gives it the verdict of the whole filter.
     ///
     /// # Errors
-    /// [`BuildError`] as in [`build`](Self::build), or if there are fewer lines than partitions, or
-    /// no partition.
+    /// [`BuildError`] as for [`build`](Self::build), or if `count` is not 1 to the number of lines.
     pub fn build_partitions(
         &self,
         count: usize,
@@ -147,17 +156,17 @@ impl FingerprintSpec {
         self.plan(geometry).partitions(count, build)
     }
 
-    /// The policy of full lines.
+    /// Which key a full line evicts.
     pub(crate) const fn policy(&self) -> Replacement {
         self.replacement
     }
 
-    /// The kernel that was forced.
+    /// The kernel set by [`kernel`](Self::kernel).
     pub(crate) const fn forced_kernel(&self) -> Option<Kernel> {
         self.kernel
     }
 
-    /// Nothing in these lines is random, so their seed is 0.
+    /// The plan of the lines. Nothing in them is random, so their seed is 0.
     const fn plan(&self, geometry: FingerprintGeometry) -> LinePlan {
         LinePlan {
             lines: geometry.lines,

@@ -1,4 +1,5 @@
-//! The fingerprint stable Bloom filter in a line: 64 cells of 8 bits or 32 of 16, each a counter and a fingerprint.
+//! The fingerprint stable Bloom filter in a line: 64 cells of 8 bits or 32 of 16, each a counter
+//! and a fingerprint.
 
 use super::filter::{LineAllocation, LineFilter, Rule};
 use super::random::{Draw, Salt, piece};
@@ -10,29 +11,45 @@ use crate::limits::within;
 use crate::memory::Line;
 use crate::report::Cells;
 
-/// FP-SBF with cells of `WIDTH` bits (paper 003, algorithm 2): a key is a duplicate if and only if its k counters are all nonzero and its k
-/// fingerprints are its own. A fresh key lowers k random cells of the line with probability xi, then fills its own.
+/// FP-SBF with cells of `WIDTH` bits (paper 003, algorithm 2): a key is a duplicate if and only if
+/// its k counters are all nonzero and its k fingerprints are all equal to its own. A fresh key
+/// decrements k random cells of the line with probability xi, and then fills its own.
 ///
 /// ```text
-/// cell  | fingerprint: f bits | counter: c bits |
+/// cell  | fingerprint: f bits | counter: c bits |    bit 0 at the right
+///
+/// line  | sub-table 0 | sub-table 1 | ... | sub-table k-1 | unused |
 /// ```
 ///
-/// The k sub-tables share the line; a position in each is drawn on its own, where the paper saves hashing by stepping.
+/// A key has one cell in each sub-table. Its k positions are independent; the paper saves hashes by
+/// double hashing instead.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FingerprintStableRule<const WIDTH: u32> {
     spec: FingerprintStableSpec,
-    /// The cells of a sub-table.
+    /// The number of cells of a sub-table, rounded down.
     size: u32,
     salt: Salt,
 }
 
-/// The streams of a key's fingerprint, and of what a fresh key draws: whether it evicts, which cells, and how much of each.
+// Two sources of random words, each with streams of its own:
+//
+//   the key     0 to 7     its cell in each sub-table, four to a stream
+//               16         its fingerprint
+//   the draw    0          whether a fresh key evicts
+//               1 to 8     which cells it decrements, four to a stream
+//               17 to 48   by how much, one stream for each cell
+
+/// The stream of a key's fingerprint.
 const FINGERPRINT_STREAM: u64 = 16;
+/// The stream of the draw that decides whether a fresh key evicts.
 const EVICT_STREAM: u64 = 0;
+/// The first stream of the draws of cells to decrement.
 const CELL_STREAMS: u64 = 1;
+/// The first stream of the draws of decrements.
 const LOSS_STREAMS: u64 = 17;
 
 impl<const WIDTH: u32> FingerprintStableRule<WIDTH> {
+    /// The number of cells of a line.
     const CELLS: u32 = LINE_BITS / WIDTH;
 
     pub(super) fn new(spec: FingerprintStableSpec, salt: Salt) -> Result<Self, SpecError> {
@@ -52,9 +69,11 @@ impl<const WIDTH: u32> FingerprintStableRule<WIDTH> {
         })
     }
 
+    /// The value of a cell. Widths divide 64, so no cell straddles two words.
     #[inline(always)]
     fn get(line: &Line, cell: u32) -> u32 {
         let bit = cell * WIDTH;
+        // The remainder proves the index to the compiler, which then omits the bounds check.
         (line.0[(bit / 64) as usize % 8] >> (bit % 64) & (u64::MAX >> (64 - WIDTH))) as u32
     }
 
@@ -76,6 +95,7 @@ impl<const WIDTH: u32> FingerprintStableRule<WIDTH> {
         (key.remix(FINGERPRINT_STREAM) >> (64 - self.spec.fingerprint_bits)) as u32
     }
 
+    /// Decrements k random cells of all sub-tables by a random 1 to Max each.
     #[inline(always)]
     fn evict(self, line: &mut Line, draw: Draw) {
         let max = u64::from(self.spec.counter_max());
@@ -83,8 +103,8 @@ impl<const WIDTH: u32> FingerprintStableRule<WIDTH> {
             let cells = self.size * self.spec.hashes;
             let cell = piece(draw.hash(), CELL_STREAMS, index, cells);
             let loss = 1 + draw.below(LOSS_STREAMS + u64::from(index), max) as u32;
-            let lowered = self.spec.cell_lowered(Self::get(line, cell), loss);
-            Self::set(line, cell, lowered);
+            let decremented = self.spec.cell_lowered(Self::get(line, cell), loss);
+            Self::set(line, cell, decremented);
         }
     }
 }
@@ -118,23 +138,26 @@ impl<const WIDTH: u32> Rule for FingerprintStableRule<WIDTH> {
     }
 
     fn fpr(self, line: &Line, _: u64) -> f64 {
-        // Whichever cell of the first sub-table the key has: its fingerprint must be the key's, and in every other one some cell must have it too.
+        // The k cells must all be live and hold the fingerprint of the key. For each live cell of
+        // sub-table 0: the key maps to it with probability 1/size, has its fingerprint with
+        // probability 2^-f, and in each other sub-table maps to a live cell of that fingerprint
+        // with the probability that `fraction` counts.
         let live =
             |cell| Some(Self::get(line, cell)).filter(|value| value & self.spec.counter_max() != 0);
-        let share = |table: u32, fingerprint: u32| {
+        let fraction = |table: u32, fingerprint: u32| {
             let cells = (0..self.size).filter_map(|index| live(table * self.size + index));
-            let alike = cells.filter(|value| value >> self.spec.counter_bits == fingerprint);
-            alike.count() as f64 / f64::from(self.size)
+            let equal = cells.filter(|value| value >> self.spec.counter_bits == fingerprint);
+            equal.count() as f64 / f64::from(self.size)
         };
         let first = (0..self.size).filter_map(live);
-        let chances = first.map(|value| {
+        let probabilities = first.map(|value| {
             let fingerprint = value >> self.spec.counter_bits;
             (1..self.spec.hashes)
-                .map(|table| share(table, fingerprint))
+                .map(|table| fraction(table, fingerprint))
                 .product::<f64>()
         });
         let values = f64::from(1_u32 << self.spec.fingerprint_bits);
-        chances.sum::<f64>() / f64::from(self.size) / values
+        probabilities.sum::<f64>() / f64::from(self.size) / values
     }
 
     fn cells(self, line: &Line) -> Cells {
@@ -144,7 +167,7 @@ impl<const WIDTH: u32> Rule for FingerprintStableRule<WIDTH> {
     }
 }
 
-/// Builds the line form of FP-SBF: cells of 8 or 16 bits, counter and fingerprint together.
+/// Builds the line form of FP-SBF. Counter and fingerprint together take 8 or 16 bits.
 pub(crate) fn build(
     spec: &FingerprintStableSpec,
     allocation: LineAllocation,

@@ -1,4 +1,4 @@
-//! Where the k filters of a line lie, and one bit in each of them.
+//! The layout of the k filters of a line, and the choice of one bit in each of them.
 //!
 //! ```text
 //! k = 2   | word 0 | word 1 | word 2 | word 3 | word 4 | word 5 | word 6 | word 7 |
@@ -6,8 +6,9 @@
 //! k = 3   | filter 0: 171 bits  | filter 1: 171 bits     | filter 2: 170 bits     |
 //! ```
 //!
-//! A random bit is never the key's own, which is about to be set: in a filter of the whole memory the two practically never meet, in one of 128 bits
-//! they would often enough to be seen in the rates.
+//! A random bit to clear is never the key's own, which is about to be set. In a filter of the whole
+//! memory the two practically never coincide, but in one of 128 bits they would often enough to
+//! change the rates.
 
 use std::fmt::Debug;
 
@@ -16,19 +17,30 @@ use crate::hash::KeyHash;
 use crate::kernels::{BitOps, Filters, scalar::Scalar};
 use crate::memory::Line;
 
-/// The streams that a second set of random bits starts at, past all those of the first, and the stream that picks a filter.
+// The streams of a draw (see `random`):
+//
+//   0 to 15    one random bit in each filter: up to 64 filters, four to a stream
+//   16 to 31   a second random bit in each filter
+//   32         a random filter
+//   33 on      RSBF (see `ageing`)
+
+/// The first stream of the second set of random bits.
 const SECOND_SET: u64 = 16;
+/// The stream of a random filter.
 const FILTER_STREAM: u64 = 32;
 
-/// k filters in a line, of equal size or as nearly as can be.
+/// k filters in a line, whose sizes differ by at most one bit.
 pub(super) trait BitLayout: Copy + Debug + Send + 'static {
     /// k.
     fn filters(self) -> u32;
 
-    /// The first bit of filter `filter`; of the one after the last, the end of them all.
+    /// The first bit of filter `filter`. For `filter` = k, the end of the last one.
     fn start(self, filter: u32) -> u32;
 
-    /// The probability that a random key meets a set bit in each filter, where a position is `width` bits of the line and the lowest of them counts.
+    /// The probability that a random key finds its bit set in each filter.
+    ///
+    /// A position takes `width` bits of the line: 1 in bit filters, the width of a cell in filters
+    /// of cells, of which `line` then has only the lowest bits set.
     fn chance_of_all(self, line: &Line, width: u32) -> f64 {
         let filter = |filter: u32| (self.start(filter), self.start(filter + 1));
         (0..self.filters())
@@ -39,22 +51,25 @@ pub(super) trait BitLayout: Copy + Debug + Send + 'static {
             .product()
     }
 
-    /// The bits of a key, one in each filter; independent of its line among up to 2^32 lines.
+    /// The bits of a key, one in each filter. They are independent of the line of the key among up
+    /// to 2^32 lines.
     fn of_key<O: BitOps>(self, ops: O, key: KeyHash) -> O::Bits;
 
-    /// In each filter a random bit that is not the key's.
+    /// One random bit in each filter, never the key's own.
     fn others<O: BitOps>(self, ops: O, key: KeyHash, draw: Draw) -> O::Bits;
 
-    /// Of [`others`](Self::others), each with the probability that its filter's load gives it: ones over bits.
+    /// The bits of [`others`](Self::others), each with a probability equal to the fill of its
+    /// filter.
     ///
-    /// A second random bit decides: it is set with exactly that probability.
+    /// No bits are counted. A second random bit of the filter, the witness, decides: the
+    /// probability that it is set is exactly the fill.
     fn others_by_fill<O: BitOps>(self, ops: O, key: KeyHash, draw: Draw, line: &Line) -> O::Bits;
 
-    /// Of [`others`](Self::others), that of a random filter.
+    /// The bit of [`others`](Self::others) in one random filter.
     fn other_of_one<O: BitOps>(self, ops: O, key: KeyHash, draw: Draw) -> O::Bits;
 }
 
-/// How many of the bits from `start` to `end`, exclusive, are set.
+/// The number of set bits from `start` up to but not including `end`.
 #[inline(always)]
 pub(super) fn ones(line: &Line, start: u32, end: u32) -> u32 {
     let range = Scalar.without(Scalar.below(end), Scalar.below(start));
@@ -62,15 +77,22 @@ pub(super) fn ones(line: &Line, start: u32, end: u32) -> u32 {
     ones.0.iter().map(|word| word.count_ones()).sum()
 }
 
-/// 1, 2, 4 or 8 filters: each is whole words, so that the bits of all words are found at once.
+/// 1, 2, 4 or 8 filters of whole words. [`BitOps::in_each`] computes the bits of all filters at
+/// once.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WholeWords<const K: u32>;
 
 impl<const K: u32> WholeWords<K> {
-    /// Whether k positions fit in half a hash, below the bits that pick the line.
+    /// Whether k packed positions fit in the lower half of a hash. The upper half selects the line,
+    /// so the two are independent, and a remix is saved.
+    ///
+    /// ```text
+    /// k                   1   2   4   8
+    /// bits of positions   9  16  28  48      k = 8 needs a remix
+    /// ```
     const FIT_IN_HALF: bool = K * Filters::<K>::POSITION_BITS <= 32;
 
-    /// The positions of a key, packed.
+    /// The packed positions of a key, filter 0 in the lowest bits.
     #[inline(always)]
     const fn positions(key: KeyHash) -> u64 {
         if Self::FIT_IN_HALF {
@@ -97,7 +119,14 @@ impl<const K: u32> BitLayout for WholeWords<K> {
         ops.in_each::<K>(Self::positions(key))
     }
 
-    /// Positions odd where the key's are even and the reverse, for which one `or` sees to all filters.
+    /// Each position differs from the key's in the lowest bit: even if that is odd, and odd if it
+    /// is even. One `or` and one `xor` do this for all filters.
+    ///
+    /// ```text
+    /// key's positions   | p3     0 | p2     1 | p1     1 | p0     0 |    lowest bit at the right
+    /// draw | LOWEST     | random 1 | random 1 | random 1 | random 1 |
+    /// xor               | random 1 | random 0 | random 0 | random 1 |    never p3, p2, p1 or p0
+    /// ```
     #[inline(always)]
     fn others<O: BitOps>(self, ops: O, key: KeyHash, draw: Draw) -> O::Bits {
         ops.in_each::<K>(Self::positions(key) ^ (draw.word(0) | Filters::<K>::LOWEST))
@@ -105,6 +134,7 @@ impl<const K: u32> BitLayout for WholeWords<K> {
 
     #[inline(always)]
     fn others_by_fill<O: BitOps>(self, ops: O, key: KeyHash, draw: Draw, line: &Line) -> O::Bits {
+        // `others` uses the lower half of word 0 where that is enough; the upper half is unused.
         let witnesses = ops.in_each::<K>(if Self::FIT_IN_HALF {
             draw.word(0) >> 32
         } else {
@@ -122,12 +152,12 @@ impl<const K: u32> BitLayout for WholeWords<K> {
     }
 }
 
-/// How many filters there are: known to the compiler, or not.
+/// The number of filters: a constant that the compiler unrolls loops for, or a variable.
 pub(super) trait Count: Copy + Debug + Send + 'static {
     fn get(self) -> u32;
 }
 
-/// A number that loops are unrolled for.
+/// A constant number of filters.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fixed<const K: u32>;
 
@@ -145,19 +175,19 @@ impl Count for u32 {
     }
 }
 
-/// Any number of filters, one after the other in the first bits of the line; the first ones are longer by a bit if the bits cannot be shared
-/// evenly.
+/// Any number of filters, one after the other in the first bits of the line. If the bits do not
+/// divide evenly, the first filters have one bit more.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ranges<C> {
     count: C,
-    /// The bits of the shorter filters.
+    /// The number of bits of the shorter filters.
     width: u32,
-    /// How many filters are longer.
+    /// The number of filters that have one bit more.
     longer: u32,
 }
 
 impl<C: Count> Ranges<C> {
-    /// `count` filters in the first `bits` bits of a line.
+    /// `count` filters in the first `bits` bits of a line, of at least two bits each.
     pub(super) fn in_bits(count: C, bits: u32) -> Self {
         debug_assert!((1..=bits / 2).contains(&count.get()));
         Self {
@@ -172,19 +202,21 @@ impl<C: Count> Ranges<C> {
         self.width + u32::from(filter < self.longer)
     }
 
-    /// The bit of a key in a filter.
+    /// The position in the line of a key's bit in a filter.
     #[inline(always)]
     pub(super) fn bit_of(self, key: KeyHash, filter: u32) -> u32 {
         self.position(key, 0, filter)
     }
 
-    /// A random bit of a filter.
+    /// The position in the line of a random bit of a filter. The streams from `first` on of `hash`
+    /// select it.
     #[inline(always)]
     fn position(self, hash: KeyHash, first: u64, filter: u32) -> u32 {
         self.start(filter) + piece(hash, first, filter, self.width(filter))
     }
 
-    /// A random bit of a filter that is not the key's.
+    /// The position in the line of a random bit of a filter, never the key's own: 1 to width - 1
+    /// steps on from it, wrapping at the end of the filter.
     #[inline(always)]
     fn other(self, key: KeyHash, draw: Draw, filter: u32) -> u32 {
         let width = self.width(filter);
@@ -197,7 +229,8 @@ impl<C: Count> Ranges<C> {
         }
     }
 
-    /// Of each filter the bit that `bit` names, if it says so.
+    /// The union over all filters of the bit that `bit` returns for a filter: its position in the
+    /// line, and whether it is set.
     #[inline(always)]
     pub(super) fn each<O: BitOps>(self, ops: O, bit: impl Fn(u32) -> (u32, bool)) -> O::Bits {
         let (position, set) = bit(0);
@@ -235,8 +268,9 @@ impl<C: Count> BitLayout for Ranges<C> {
     fn others_by_fill<O: BitOps>(self, ops: O, key: KeyHash, draw: Draw, line: &Line) -> O::Bits {
         self.each(ops, |filter| {
             let witness = self.position(draw.hash(), SECOND_SET, filter);
-            let loaded = line.0[(witness / 64) as usize % 8] >> (witness % 64) & 1 == 1;
-            (self.other(key, draw, filter), loaded)
+            // The remainder proves the index to the compiler, which then omits the bounds check.
+            let is_set = line.0[(witness / 64) as usize % 8] >> (witness % 64) & 1 == 1;
+            (self.other(key, draw, filter), is_set)
         })
     }
 

@@ -1,13 +1,20 @@
-//! A line as one row of fingerprints that is a queue: the newest enters in front, and a replacement
-//! policy decides which of the others move.
+//! A line as one row of fingerprints that is a queue: the newest enters at slot 0, and a
+//! replacement policy decides which of the others move up.
 //!
 //! ```text
 //!  line (64 bytes), 16-bit slots
 //!  +-----+-----+-----+-----+- ... -+-----+
 //!  |  0  |  1  |  2  |  3  |       | 31  |    newest first; 0 is an empty slot
 //!  +-----+-----+-----+-----+- ... -+-----+
-//!     ^ a new key enters here          ^ and the oldest falls out here
+//!     ^ a new key enters here          ^ the oldest is evicted here
+//!
+//!  visit      find:       compare all slots with the fingerprint at once -> one bit per slot
+//!             policy:     found bits -> the slots that move, a run from slot 0 on
+//!             push_front: those slots move up by one, the fingerprint enters slot 0
 //! ```
+//!
+//! On the vector kernels a hit and a miss run the same instructions: a branch on the verdict could
+//! not be predicted.
 
 use std::marker::PhantomData;
 
@@ -20,12 +27,12 @@ use crate::memory::Line;
 use crate::report::{AgeUnit, Cells, MissAge, RateSum, Report, Tally};
 use crate::theory::fingerprints::{FingerprintGeometry, SlotWidth};
 
-/// QQHT, QQHTD and row-LRU in a line (paper 002, sections 3 and 5): a key is a duplicate if and only
-/// if its fingerprint is in the row.
+/// QQHT, QQHTD and row-LRU in a line (paper 002, sections 3 and 5): a key is a duplicate if and
+/// only if its fingerprint is in the row.
 ///
-/// False positives: a key that was never seen matches a fingerprint of its line, with a probability
-/// of at most [`FingerprintGeometry::full_fpr`]. False negatives: younger keys of its line evicted a
-/// key, which the tally counts; without evictions there are none.
+/// A false positive is a key that was never seen but matches a fingerprint of its line. The
+/// probability is at most [`FingerprintGeometry::full_fpr`]. A false negative is a key that younger
+/// keys of its line evicted. The tally counts evictions; without any there are no false negatives.
 #[derive(Debug, Clone, Copy)]
 struct QueueRule<S, P> {
     types: PhantomData<(S, P)>,
@@ -42,7 +49,8 @@ impl<S: Slot, P: Policy> Rule for QueueRule<S, P> {
     fn visit<O: LineOps>(self, ops: O, line: &mut Line, key: KeyHash) -> Outcome {
         let fingerprint = S::from_key(key);
         let found = ops.find(line, fingerprint);
-        // Read before the push overwrites it.
+        // Read before the push overwrites it. Whether the push evicts depends on the verdict too;
+        // `evictions` combines both for 64 keys at a time.
         let displaced = ops.last_is_occupied::<S>(line);
         ops.push_front(line, fingerprint, P::moved(found, S::COUNT as u32));
         Outcome {
@@ -53,7 +61,8 @@ impl<S: Slot, P: Policy> Rule for QueueRule<S, P> {
 
     #[inline(always)]
     fn evictions(duplicates: u64, displaced: u64) -> u64 {
-        // A key that moves within its row takes no slot that it did not have.
+        // A duplicate that moves within its row needs no further slot, so it evicts no key. Only
+        // QQHTD inserts duplicates again.
         let pushed = if P::RECORDS_DUPLICATES {
             u64::MAX
         } else {
@@ -66,7 +75,7 @@ impl<S: Slot, P: Policy> Rule for QueueRule<S, P> {
         Scalar.find(line, S::from_key(key)) != 0
     }
 
-    /// Without a look at the lines: every push fills a slot unless it evicts a key.
+    /// Computed without reading the lines: every push fills an empty slot or evicts a key.
     fn count(self, lines: &[Line], _total: u64, counts: Counts) -> (Cells, Option<RateSum>) {
         let pushed = if P::RECORDS_DUPLICATES {
             counts.observed
@@ -98,8 +107,8 @@ impl<S: Slot, P: Policy> Rule for QueueRule<S, P> {
         } else {
             fresh
         };
-        // Of the keys pushed only the fresh ones were never seen before and could have been false
-        // duplicates.
+        // The expected number holds for keys that were all never seen before. Of the pushed keys,
+        // only the fresh ones can be.
         let fresh_fraction = fresh as f64 / pushed.max(1) as f64;
         let false_duplicates = geometry.false_duplicates_with(P::RECORDS_DUPLICATES, pushed);
         let unit = if P::RECORDS_DUPLICATES {
@@ -107,10 +116,10 @@ impl<S: Slot, P: Policy> Rule for QueueRule<S, P> {
         } else {
             AgeUnit::DistinctKeys
         };
-        let in_a_line = cells.occupied as f64 / lines as f64;
+        let occupied_per_line = cells.occupied as f64 / lines as f64;
         Report {
             slot_bits: Some(Self::WIDTH.bits()),
-            expected_fpr: Some(geometry.fpr_with(P::RECORDS_DUPLICATES, in_a_line)),
+            expected_fpr: Some(geometry.fpr_with(P::RECORDS_DUPLICATES, occupied_per_line)),
             expected_false_duplicates: Some(false_duplicates * fresh_fraction),
             miss_age: Some(MissAge::new(geometry.miss_age_keys(), unit)),
             ..Report::new(tally)
@@ -118,7 +127,7 @@ impl<S: Slot, P: Policy> Rule for QueueRule<S, P> {
     }
 }
 
-/// Builds the queue of these slots and this policy.
+/// Builds a line filter with slots of this width and this policy.
 pub(super) fn build(
     width: SlotWidth,
     replacement: Replacement,
@@ -142,7 +151,7 @@ fn build_width<S: Slot>(
     })
 }
 
-/// A queue whose policy is not a type yet.
+/// The parts of a queue filter before the policy becomes a type.
 struct BuildQueue<S> {
     allocation: LineAllocation,
     slot: PhantomData<S>,

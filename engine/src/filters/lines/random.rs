@@ -1,16 +1,26 @@
-//! The random choices of ageing in a line: drawn from the seed, the key hash and the line's content, never from shared state.
+//! The random choices of ageing in a line. They are a function of the seed, the key hash and the
+//! content of the line, and of no shared state, so that they are the same for any partitioning.
+//!
+//! ```text
+//! seed --remix--> salt --+
+//! key hash --------------xor--> Draw --remix(stream)--> random word `stream`
+//! folded line -----------+
+//! ```
+//!
+//! Each use of randomness has a stream number of its own, so that two choices of a visit are
+//! independent. The modules of the rules list their streams.
 
 use crate::filters::scattered::random::falls_below;
 use crate::hash::KeyHash;
 
-/// The stream that turns a specification's seed into the salt of its draws.
+/// The [`KeyHash::remix`] stream that turns the seed of a specification into a salt.
 const SALT_STREAM: u64 = 0x6c69_6e65_2073_6c74;
 
-/// A source of random words for one visit: [`KeyHash::remix`] of what the visit sees.
+/// A source of random words for one visit: a hash of the seed, the key and the content of the line.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Draw(KeyHash);
 
-/// What a seed adds to every draw.
+/// The contribution of the seed to every draw.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Salt(u64);
 
@@ -19,7 +29,7 @@ impl Salt {
         Self(KeyHash(seed).remix(SALT_STREAM))
     }
 
-    /// The draws of this key at a line whose content is folded in one word.
+    /// The draw of this key at a line. `content` is the line, folded into one word.
     #[inline(always)]
     pub(super) const fn draw(self, key: KeyHash, content: u64) -> Draw {
         Draw(KeyHash(key.0 ^ self.0 ^ content))
@@ -33,7 +43,7 @@ impl Draw {
         self.0.remix(stream)
     }
 
-    /// A number below `bound`, from random word number `stream`.
+    /// A number below `bound`, from random word number `stream`. Its bias is below `bound / 2^64`.
     #[inline(always)]
     pub(super) const fn below(self, stream: u64, bound: u64) -> u64 {
         ((self.word(stream) as u128 * bound as u128) >> 64) as u64
@@ -45,20 +55,28 @@ impl Draw {
         falls_below(self.word(stream), probability)
     }
 
-    /// As a hash, for what takes positions from one.
+    /// The draw as a hash, for functions that take positions from a hash.
     #[inline(always)]
     pub(super) const fn hash(self) -> KeyHash {
         self.0
     }
 }
 
-/// Number `index` of many numbers below `bound` (at most 512): 16 bits of a remix each, so four of them cost one.
+/// Number `index` of a sequence of random numbers below `bound`, which is at most 512. Their bias
+/// is below `bound / 2^16`.
 ///
-/// Their bias is below `bound / 2^16`. The words are those of streams `first`, `first + 1` and so on.
+/// Each number uses 16 bits, so that four of them cost only one remix:
+///
+/// ```text
+/// stream     first              first + 1
+/// word       | 63 ....... 0 |   | 63 ....... 0 |
+/// index      | 3 | 2 | 1 | 0 |  | 7 | 6 | 5 | 4 |
+/// ```
 #[inline(always)]
 pub(super) const fn piece(hash: KeyHash, first: u64, index: u32, bound: u32) -> u32 {
     let word = hash.remix(first + (index / 4) as u64);
     let bits = (word >> (16 * (index % 4))) & 0xffff;
+    // Multiply and shift: 16 bits as a fraction of 1, times the bound. Cheaper than a remainder.
     ((bits * bound as u64) >> 16) as u32
 }
 
@@ -76,8 +94,8 @@ mod tests {
                 }
             }
             let mean = 160_000.0 / f64::from(bound);
-            let far = |count: &u32| (f64::from(*count) - mean).abs() > 5.0 * mean.sqrt();
-            assert!(!counts.iter().any(far), "{bound}: {counts:?}");
+            let deviates = |count: &u32| (f64::from(*count) - mean).abs() > 5.0 * mean.sqrt();
+            assert!(!counts.iter().any(deviates), "below {bound}: {counts:?}");
         }
     }
 

@@ -13,16 +13,18 @@ use crate::memory::Line;
 use crate::report::Cells;
 use crate::theory::fingerprints::{FingerprintGeometry, SlotWidth};
 
-/// QHT, or QHTD if found fingerprints are inserted `AGAIN` (paper 002, sections 3 and 5): a key is a duplicate if and only if its fingerprint is in
-/// the row; a fresh one takes the first empty slot, or that of a random victim.
+/// QHT, or QHTD if duplicates are inserted `AGAIN` (paper 002, sections 3 and 5): a key is a
+/// duplicate if and only if its fingerprint is in the row. An inserted fingerprint takes the first
+/// empty slot, or replaces a random victim.
 ///
 /// ```text
 /// QHT   | slot 0 | slot 1 | ...          | last slot |
 /// QHTD  | slot 0 | slot 1 | ...          | count     |
 /// ```
 ///
-/// A QHTD line counts its arrivals in place of the last slot: a fingerprint that falls on itself leaves the row as it is, and would without a count
-/// fall there for ever.
+/// A QHTD line counts its arrivals in place of the last slot. A duplicate that replaces its own
+/// fingerprint leaves the row as it is. Without a count it would repeat this draw, and replace
+/// itself, forever.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RowRule<S, const AGAIN: bool> {
     salt: Salt,
@@ -30,7 +32,7 @@ pub(super) struct RowRule<S, const AGAIN: bool> {
 }
 
 impl<S: Slot, const AGAIN: bool> RowRule<S, AGAIN> {
-    /// The slots that hold fingerprints.
+    /// The number of slots that hold fingerprints: one less in QHTD.
     const SLOTS: usize = S::COUNT - AGAIN as usize;
     const WIDTH: SlotWidth = SlotWidth::from_bytes(S::BYTES);
 
@@ -41,13 +43,14 @@ impl<S: Slot, const AGAIN: bool> RowRule<S, AGAIN> {
         }
     }
 
-    /// Which of the slots are equal to `value`, one bit each.
+    /// Which of the fingerprint slots are equal to `value`, one bit each. The mask excludes the
+    /// count of QHTD.
     #[inline(always)]
     fn find<O: SlotOps>(ops: O, line: &Line, value: S) -> u64 {
         ops.find(line, value) & (u64::MAX >> (64 - Self::SLOTS))
     }
 
-    /// The slot that a fingerprint goes in: the first empty one, or the victim's.
+    /// The slot for a new fingerprint: the first empty one, or that of a random victim.
     #[inline(always)]
     fn slot_for<O: BitOps + SlotOps>(self, ops: O, line: &Line, key: KeyHash) -> usize {
         let empty = Self::find(ops, line, S::zeroed());
@@ -82,7 +85,9 @@ impl<S: Slot, const AGAIN: bool> Rule for RowRule<S, AGAIN> {
     }
 
     fn fpr(self, line: &Line, lines: u64) -> f64 {
-        // Copies of a fingerprint match no more than one of them.
+        // A key matches a fingerprint no matter how many copies the row has, so only distinct ones
+        // count. Sorted, each run of copies counts once: at each step to another value, and at the
+        // first value if that is not the 0 of empty slots.
         let mut words = [0; 64];
         let held = &mut words[..Self::SLOTS];
         for (word, slot) in held.iter_mut().zip(S::slots(line)) {
@@ -101,9 +106,7 @@ impl<S: Slot, const AGAIN: bool> Rule for RowRule<S, AGAIN> {
 }
 
 /// Builds the line form of a row filter, whose rows have 64 slots of 8 bits, 32 of 16, 16 of 32 or
-/// 8 of 64.
-///
-/// A QHTD line counts its arrivals in one slot, which leaves 63, 31, 15 or 7.
+/// 8 of 64. QHTD has one slot less: 63, 31, 15 or 7.
 pub(crate) fn build(
     spec: &RowSpec,
     allocation: LineAllocation,
@@ -116,7 +119,7 @@ pub(crate) fn build(
     }
 }
 
-/// The width of the slots of a row that fills a line.
+/// The slot width of the specification, or an error unless its rows are exactly one line.
 fn width(spec: &RowSpec) -> Result<SlotWidth, SpecError> {
     let bits = spec.bits;
     if spec.encoding == RowEncoding::Sorted {

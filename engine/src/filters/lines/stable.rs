@@ -1,4 +1,13 @@
-//! The stable Bloom filter in a line: counters of 1, 2, 4 or 8 bits, all lowered at once by arithmetic on whole words.
+//! The stable Bloom filter in a line: counters of 1, 2, 4 or 8 bits, decremented by arithmetic on
+//! whole words.
+//!
+//! ```text
+//! cells of 2 bits    10 | 00 | 01 | 11 | 00 | 11
+//! nonzero            01 | 00 | 01 | 01 | 00 | 01     the lowest bit of each cell that is not 0
+//! reached            .. | 11 | 11 | 11 | 11 | ..     the P consecutive cells
+//! nonzero & reached  00 | 00 | 01 | 01 | 00 | 00
+//! cells - that       10 | 00 | 00 | 10 | 00 | 11     no borrow: only nonzero cells lose 1
+//! ```
 
 use super::filter::{LineAllocation, LineFilter, Rule};
 use super::layout::{BitLayout, Count, Fixed, Ranges};
@@ -11,28 +20,36 @@ use crate::limits::{MOST_HASHES, within};
 use crate::memory::Line;
 use crate::report::Cells;
 
-/// SBF with cells of `D` bits (paper 004, algorithm 1): a key is a duplicate if and only if its K cells are all nonzero; then P cells mark_lost 1 and the
-/// K cells are set to Max.
+/// SBF with cells of `D` bits (paper 004, algorithm 1): a key is a duplicate if and only if its K
+/// cells are all nonzero. Then P cells lose 1 and the K cells are set to Max.
 ///
 /// ```text
-/// | K filters of 504/D cells together | count: 8 bits |
+/// bit 0                              503 504       511
+/// | K ranges, 504/D cells in total      | count     |
 /// ```
 ///
-/// An arrival lowers P of the line's cells and no others, so a cell is lowered as often as in the scattered form, and the stable point is
-/// that of a filter of 504/D cells. The K cells of a key lie in K ranges: in so few cells, positions drawn from all of them would coincide often
-/// enough to break a bound on the FPR. The line counts its updates, for one that finds the line as it leaves it would draw the same cells for ever.
+/// An arrival decrements P cells of its line and none of any other. A cell is therefore decremented
+/// as often as in the scattered form, and the stable point is that of a filter of 504/D cells. The
+/// K cells of a key lie in K ranges: among so few cells, positions drawn from all of them would
+/// coincide often enough to exceed a bound on the FPR.
+///
+/// The line counts its updates. An update that leaves the line as it found it would otherwise
+/// repeat its draw, and decrement the same cells, forever.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StableRule<const D: u32, C> {
+    /// The K ranges, in units of cells.
     layout: Ranges<C>,
+    /// P.
     decrements: u32,
     update: Update,
     decrement: Decrement,
     salt: Salt,
 }
 
-/// The bits of a line that are left for cells.
+/// The number of bits of a line that are left for cells: 504.
 const CELLS_BITS: u32 = LINE_BITS - 8;
-/// What a line that counts one update is less by: 1 in the highest byte is this much short of 2^64.
+/// The word-wise negative of one update in the count, which is the highest byte of word 7. To
+/// subtract it adds one update; [`BitOps`] has a subtraction but no addition.
 const COUNT_ONE: Line = Line([
     0,
     0,
@@ -47,16 +64,17 @@ const COUNT_ONE: Line = Line([
 impl<const D: u32, C: Count> StableRule<D, C> {
     const CELLS: u32 = CELLS_BITS / D;
     const MAX: u64 = u64::MAX >> (64 - D);
-    /// The lowest bit of each cell.
+    /// The lowest bit of each cell: a word of ones divided by Max, the ones of a cell. The last
+    /// word excludes the count.
     const LOWEST: Line = {
         let mut lowest = [u64::MAX / Self::MAX; 8];
         lowest[7] &= (1 << (CELLS_BITS % 64)) - 1;
         Line(lowest)
     };
 
-    /// The rule for `count` cells a key, which are those of the specification.
+    /// The rule of a specification. `count` is its K, as a constant or a variable.
     pub(super) fn new(spec: StableSpec, count: C, salt: Salt) -> Result<Self, SpecError> {
-        // A range of one cell would hold nothing that tells keys apart.
+        // A range of one cell could not distinguish keys.
         let most = MOST_HASHES.min(Self::CELLS / 2);
         let hashes = within("k", spec.hashes, 1..=most)?;
         if spec.reach != 1.0 {
@@ -86,6 +104,11 @@ impl<const D: u32, C: Count> StableRule<D, C> {
     /// The lowest bits of the cells that are not zero.
     #[inline(always)]
     fn nonzero<O: BitOps>(ops: O, bits: O::Bits) -> O::Bits {
+        // Halving steps or all bits of a cell into its lowest bit. Bits that come down from the
+        // cell above reach only the other bits, which the mask drops:
+        //
+        //   D = 4, cell dcba:   any | any >> 2:  lowest two bits db ca   (as ors)
+        //                       any | any >> 1:  lowest bit dcba
         let mut any = bits;
         let mut reach = D / 2;
         while reach > 0 {
@@ -95,16 +118,24 @@ impl<const D: u32, C: Count> StableRule<D, C> {
         ops.and(any, ops.load(&Self::LOWEST))
     }
 
-    /// The cells with P of them lowered by 1.
+    /// The cells after P of them lost 1. Cells at 0 stay at 0.
     #[inline(always)]
-    fn lowered<O: BitOps>(self, ops: O, bits: O::Bits, nonzero: O::Bits, draw: Draw) -> O::Bits {
+    fn decremented<O: BitOps>(
+        self,
+        ops: O,
+        bits: O::Bits,
+        nonzero: O::Bits,
+        draw: Draw,
+    ) -> O::Bits {
         match self.decrement {
             Decrement::Consecutive => {
                 let start = draw.below(0, u64::from(Self::CELLS)) as u32;
-                let reached = run(ops, start * D, self.decrements * D);
+                let reached = wrapping_range(ops, start * D, self.decrements * D);
+                // Only nonzero cells lose 1, so no borrow leaves a cell.
                 ops.minus(bits, ops.and(nonzero, reached))
             }
             Decrement::Independent => {
+                // One cell at a time: a cell that is drawn twice loses 2.
                 let mut line = Line::EMPTY;
                 ops.store(bits, &mut line);
                 for step in 0..self.decrements {
@@ -119,9 +150,14 @@ impl<const D: u32, C: Count> StableRule<D, C> {
     }
 }
 
-/// `len` bits from `start` on, going on from bit 0 past the last cell.
+/// `len` bits from `start` on, wrapping from the last cell to bit 0.
+///
+/// ```text
+/// start + len <= 504   . . . # # # # . .
+/// start + len >  504   # # . . . . # # #
+/// ```
 #[inline(always)]
-fn run<O: BitOps>(ops: O, start: u32, len: u32) -> O::Bits {
+fn wrapping_range<O: BitOps>(ops: O, start: u32, len: u32) -> O::Bits {
     let end = start + len;
     let inside = ops.without(ops.below(end.min(CELLS_BITS)), ops.below(start));
     ops.or(inside, ops.below(end.saturating_sub(CELLS_BITS)))
@@ -136,10 +172,15 @@ impl<const D: u32, C: Count> Rule for StableRule<D, C> {
         let seen = ops.covers(nonzero, own);
         if !seen || self.update == Update::Every {
             let draw = self.salt.draw(key, ops.fold(bits));
-            let lowered = self.lowered(ops, bits, nonzero, draw);
-            // Each lowest bit, doubled D times, less itself: a cell of ones. Of a word's highest cell the doubled bit is beyond the word.
+            let decremented = self.decremented(ops, bits, nonzero, draw);
+            // Each lowest bit becomes a cell of ones: 2^D - 1 = Max in its place. The bit of a
+            // word's highest cell is shifted out, and the wrapping subtraction still gives ones.
+            //
+            //   own            00 | 01 | 00 | 01
+            //   own << D       01 | 00 | 01 | 00
+            //   difference     00 | 11 | 00 | 11
             let full = ops.minus(ops.up(own, D), own);
-            let counted = ops.minus(ops.or(lowered, full), ops.load(&COUNT_ONE));
+            let counted = ops.minus(ops.or(decremented, full), ops.load(&COUNT_ONE));
             ops.store(counted, line);
         }
         Outcome::of(seen)
@@ -167,9 +208,10 @@ impl<const D: u32, C: Count> Rule for StableRule<D, C> {
 
 /// Builds the line form of SBF.
 ///
-/// Cells have 1, 2, 4 or 8 bits. P follows from a bound on the false positive rate as for a filter
-/// of one line's cells, which each line is; the measured rate keeps within 3 % of the bound for all d
-/// and for K up to 31. Independent decrements are done cell by cell, without vectors.
+/// Cells have 1, 2, 4 or 8 bits. P follows from a bound on the false positive rate as in a filter
+/// of as many cells as a line has, because each line is such a filter. The measured rate stays
+/// within 3 % of the bound for all d and for K up to 31. Independent decrements run cell by cell,
+/// without vectors.
 pub(crate) fn build(
     spec: &StableSpec,
     allocation: LineAllocation,
