@@ -154,6 +154,11 @@ impl Input {
             } else {
                 self.tail.extend_from_slice(&chunk.bytes[chunk.filled..len]);
             }
+            // A byte order mark marks the record behind it. Alone it is a record like any other, and
+            // a chunk without records has none.
+            if chunk.filled <= chunk.mark {
+                chunk.mark = 0;
+            }
             if chunk.filled > 0 || chunk.fault.is_some() {
                 self.opens_source = at_end && !self.overlong;
                 let records = &chunk.bytes[..chunk.filled];

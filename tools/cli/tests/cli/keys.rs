@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::run::{dedup, file, split_seen};
+use crate::run::{dedup, echoless, file, split_seen};
 
 #[test]
 fn chosen_fields_decide() {
@@ -100,6 +100,21 @@ fn a_header_passes_and_names_fields() {
     let csv = b"\xef\xbb\xbf\"the \"\"id\"\"\",\"na\nme\"\r\n1,a\r\n1,b\r\n";
     let args = ["--csv", "--header", "-k", "the \"id\""];
     assert_eq!(dedup(&args, csv).bytes(), &csv[..csv.len() - 5]);
+}
+
+#[test]
+fn a_byte_order_mark_without_a_record_behind_it_is_no_fault_of_its_own() {
+    for threads in ["1", "2"] {
+        let alone = echoless(&["dedup", "-q", "--threads", threads], b"\xef\xbb\xbf");
+        assert_eq!(alone.stdout, b"\xef\xbb\xbf");
+        let directory = tempfile::tempdir().unwrap();
+        let good = file(directory.path(), "good", b"a,1\nb,2\n");
+        let open = file(directory.path(), "open", b"\xef\xbb\xbf\"a,b\n");
+        let args = ["dedup", "-q", "--csv", "--threads", threads, &good, &open];
+        let run = echoless(&args, b"");
+        assert_eq!((run.code, &run.stdout[..]), (2, &b"a,1\nb,2\n"[..]));
+        assert!(run.stderr.contains("quote"), "{}", run.stderr);
+    }
 }
 
 #[test]
