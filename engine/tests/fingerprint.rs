@@ -1,4 +1,5 @@
-//! The fingerprint line filter against a plain model, and every kernel against the scalar one.
+//! The fingerprint line filter: the scalar kernel against a plain model, every other kernel against
+//! the scalar one, and its reports against measurements.
 
 mod kernels;
 
@@ -10,7 +11,7 @@ use echoless::{
 };
 use proptest::prelude::*;
 
-/// What the filter should do: for each line a list of fingerprints, newest first.
+/// The oracle: for each line a list of fingerprints, newest first.
 struct Model {
     lines: Vec<VecDeque<u64>>,
     width: SlotWidth,
@@ -52,7 +53,8 @@ impl Model {
     }
 }
 
-/// A stream of hashes: at random, from few keys, all in one line, with zero fingerprints, with repeats inside a batch.
+/// A stream that mixes hashes of five kinds: random, from few keys, all of line 0, with zero
+/// fingerprints, and with ones in the highest and the lowest byte only. Many keys repeat in a batch.
 fn stream() -> impl Strategy<Value = Vec<KeyHash>> {
     let any = any::<u64>().boxed();
     let few = (0u64..300)
@@ -83,12 +85,13 @@ fn shapes() -> impl Iterator<Item = (SlotWidth, Replacement)> {
         .flat_map(|width| Replacement::ALL.iter().map(|policy| (*width, *policy)))
 }
 
-/// The kernels of this machine but the scalar one.
+/// The kernels of this machine, except the scalar one.
 fn vector_kernels() -> impl Iterator<Item = Kernel> {
     let kernels = kernels::kernels().into_iter();
     kernels.filter(|kernel| *kernel != Kernel::Scalar)
 }
 
+/// Observes the keys in batches of `part` keys; returns which of them are duplicates.
 fn observe_in_parts(filter: &mut dyn Filter, keys: &[KeyHash], part: usize) -> Vec<bool> {
     let mut verdicts = Verdicts::new();
     let mut all = Vec::new();
@@ -136,18 +139,28 @@ proptest! {
     }
 
     #[test]
-    fn batches_in_region_order_get_the_verdicts_of_their_own_order(keys in stream(), lines in prop_oneof![1u64..40, 1u64..3000], part in 1usize..700) {
+    fn region_order_does_not_change_verdicts(
+        keys in stream(),
+        lines in prop_oneof![1u64..40, 1u64..3000],
+        part in 1usize..700,
+    ) {
         for replacement in Replacement::ALL {
             let spec = spec(lines, SlotWidth::Bits16, *replacement);
             let mut plain = spec.build().unwrap();
             let mut ordered = RegionOrdered::new(spec.build().unwrap());
-            prop_assert_eq!(observe_in_parts(&mut ordered, &keys, part), observe_in_parts(&mut plain, &keys, 64));
-            prop_assert_eq!(ordered.into_inner().report().tally.evictions, plain.report().tally.evictions);
+            let expected = observe_in_parts(&mut plain, &keys, 64);
+            prop_assert_eq!(observe_in_parts(&mut ordered, &keys, part), expected);
+            let evictions = ordered.into_inner().report().tally.evictions;
+            prop_assert_eq!(evictions, plain.report().tally.evictions);
         }
     }
 
     #[test]
-    fn partitions_judge_as_the_whole_does(keys in stream(), lines in 8u64..40, count in 1usize..8) {
+    fn partitions_give_the_verdicts_of_the_whole(
+        keys in stream(),
+        lines in 8u64..40,
+        count in 1usize..8,
+    ) {
         let spec = spec(lines, SlotWidth::Bits16, Replacement::Lru);
         let mut whole = spec.build().unwrap();
         let mut parts = spec.build_partitions(count).unwrap();
@@ -163,13 +176,12 @@ proptest! {
     }
 }
 
-/// A small stream with Zipf-like repeats, as u64 keys.
+/// A stream of `count` keys, about a third of which repeat one of the last few thousand numbers.
 fn long_stream(count: u64) -> Vec<KeyHash> {
     let hasher = KeyHasher::seeded(11);
     (0..count)
         .map(|index| {
             let random = KeyHash(index).remix(1);
-            // Two of three keys are new, the third is one of the last few thousand.
             let key = if random.is_multiple_of(3) {
                 index.saturating_sub(random % 5000)
             } else {
@@ -186,7 +198,7 @@ fn long_streams_agree_on_every_kernel() {
     for (width, replacement) in shapes() {
         let mut oracle = build(500, width, replacement, Kernel::Scalar);
         let expected = observe_in_parts(&mut oracle, &keys, 1000);
-        assert!(expected.iter().any(|duplicate| *duplicate));
+        assert!(expected.iter().any(|duplicate| *duplicate), "no duplicates");
         assert!(oracle.report().tally.evictions > Some(0));
         for kernel in vector_kernels() {
             let mut filter = build(500, width, replacement, kernel);
@@ -200,7 +212,7 @@ fn long_streams_agree_on_every_kernel() {
 }
 
 #[test]
-fn without_evictions_nothing_is_missed() {
+fn without_evictions_no_duplicate_is_missed() {
     let keys = long_stream(20_000);
     let mut seen = std::collections::HashSet::new();
     let mut filter = spec(1 << 12, SlotWidth::Bits32, Replacement::Fifo)
@@ -214,7 +226,7 @@ fn without_evictions_nothing_is_missed() {
 }
 
 #[test]
-fn reported_rates_are_the_measured_ones() {
+fn reported_false_positive_rates_equal_measured_ones() {
     let hasher = KeyHasher::seeded(5);
     let mut filter = spec(1000, SlotWidth::Bits8, Replacement::Fifo)
         .build()
@@ -228,7 +240,7 @@ fn reported_rates_are_the_measured_ones() {
     let expected = report.expected_false_duplicates.unwrap();
     assert!(
         (false_duplicates as f64 / expected - 1.0).abs() < 0.02,
-        "{false_duplicates} {expected}"
+        "{false_duplicates} false duplicates, expected {expected}"
     );
     let probes = 100_000;
     let found = (0..probes)
@@ -251,14 +263,16 @@ fn misses_begin_at_the_reported_age() {
         let missed = (0..tested)
             .filter(|younger| !filter.contains(warm_up[(age * 3 + younger) as usize]))
             .count();
-        let share = missed as f64 / tested as f64;
-        // Up to 5 % younger than the reported age, so a little below 1 in 1000.
-        assert!((0.0004..0.0014).contains(&share), "{replacement}: {share}");
+        let fraction = missed as f64 / tested as f64;
+        // The tested keys are up to 5 % younger than the reported age, so a little less than 1 in
+        // 1000 is missed.
+        let expected = 0.0004..0.0014;
+        assert!(expected.contains(&fraction), "{replacement}: {fraction}");
     }
 }
 
 #[test]
-fn clear_forgets_everything() {
+fn clear_restores_the_empty_filter() {
     let mut filter = spec(10, SlotWidth::Bits16, Replacement::Fifo)
         .build()
         .unwrap();
@@ -272,24 +286,24 @@ fn clear_forgets_everything() {
 }
 
 #[test]
-fn specifications_that_cannot_be_met_are_refused() {
-    let refusal = |spec: FingerprintSpec| match spec.build().unwrap_err() {
+fn impossible_specifications_are_rejected() {
+    let rejection = |spec: FingerprintSpec| match spec.build().unwrap_err() {
         BuildError::Spec(error) => (error.field, error.allowed),
-        other => panic!("{other}"),
+        other => panic!("expected a specification error, not: {other}"),
     };
-    let (field, allowed) = refusal(FingerprintSpec::new(63));
+    let (field, allowed) = rejection(FingerprintSpec::new(63));
     assert_eq!(
         (field, allowed.as_str()),
         ("memory", "at least 64 B (one line)")
     );
     for rate in [0.0, 1.0, -1.0, 2.0, f64::NAN, f64::INFINITY] {
-        let (field, allowed) = refusal(FingerprintSpec::new(1 << 20).max_fpr(rate));
+        let (field, allowed) = rejection(FingerprintSpec::new(1 << 20).max_fpr(rate));
         assert_eq!(
             (field, allowed.as_str()),
             ("fpr", "a rate between 0 and 1 (exclusive)")
         );
     }
-    let (field, allowed) = refusal(FingerprintSpec::new(1 << 26).max_fpr(1e-18));
+    let (field, allowed) = rejection(FingerprintSpec::new(1 << 26).max_fpr(1e-18));
     assert_eq!(field, "fpr");
     assert!(
         allowed.starts_with("at least 4.5e-13 with 67108864 B"),
@@ -303,7 +317,7 @@ fn specifications_that_cannot_be_met_are_refused() {
 }
 
 #[test]
-fn the_rate_chooses_the_slot_width() {
+fn the_rate_determines_the_slot_width() {
     let width = |rate| {
         FingerprintSpec::new(1 << 28)
             .max_fpr(rate)

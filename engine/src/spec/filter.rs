@@ -234,7 +234,7 @@ impl FilterSpec {
     /// let limit = |text: &str| text.parse::<FilterSpec>().unwrap().fpr_limit();
     /// let narrow = limit("qqht:slots=16,bits=32,memory=1MiB");
     /// assert!((narrow.unwrap() - 3.7e-9).abs() < 1e-10);
-    /// // 2^14 lines leave 50 bits of a hash, whatever the width of a slot.
+    /// // 2^14 lines leave 50 bits of a hash, for slots of any width.
     /// let wide = limit("qqht:slots=8,bits=64,form=line,memory=1MiB");
     /// assert_eq!(wide, Some(8.0 / 2_f64.powi(50)));
     /// assert_eq!(limit("lru:memory=1MiB"), Some(0.0));

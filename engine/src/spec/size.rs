@@ -36,8 +36,8 @@ pub fn parse_bytes(text: &str) -> Result<u64, SpecError> {
         .ok()
         .and_then(|number| number.checked_mul(unit_bytes(unit.trim_start_matches(' '))?));
     bytes.ok_or_else(|| {
-        let allowed = "a whole number with an optional unit: K, M, G, T, P (or KiB ..) for powers of 1024, \
-                       KB .. for powers of 1000, and fewer than 2^64 bytes";
+        let allowed = "a whole number with an optional unit: K, M, G, T, P (or KiB ..) for powers \
+                       of 1024, KB .. for powers of 1000, and fewer than 2^64 bytes";
         SpecError::new("memory", text, allowed)
     })
 }

@@ -1,15 +1,28 @@
-//! What a fingerprint line filter of a given shape can promise: false positive rate, age at which misses begin.
+//! The error rates of a fingerprint line filter of a given shape: its false positive rate, and the
+//! age at which it begins to miss duplicates.
 //!
-//! Keys fall on lines at random, so after `n` pushes a line has seen a Poisson number of them with mean `n / lines`.
+//! Keys fall on lines at random, so after `n` pushes a line has received a Poisson number of keys
+//! with mean `n / lines`. Rates are fractions of 1.
 
 use crate::error::SpecError;
 use crate::memory::LINE_BYTES;
 use crate::theory::poisson;
 
-/// The probability of a miss at the age that [`FingerprintGeometry::miss_age_keys`] gives.
+/// The probability of a miss at the age that [`FingerprintGeometry::miss_age_keys`] returns.
 const MISS_ONSET: f64 = 1e-3;
 
-/// The width of a slot.
+/// The width of a slot, which holds one fingerprint.
+///
+/// Narrow slots hold more keys in the same memory, wide ones have a lower false positive rate.
+///
+/// # Examples
+/// ```
+/// use echoless::SlotWidth;
+/// assert_eq!(SlotWidth::from_bits(16), Ok(SlotWidth::Bits16));
+/// assert_eq!(SlotWidth::Bits16.slots(), 32);
+/// let error = SlotWidth::from_bits(12).unwrap_err();
+/// assert_eq!(error.to_string(), "invalid slot bits=12: expected 8, 16, 32 or 64");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SlotWidth {
     /// 64 slots of 8 bits in a line.
@@ -26,7 +39,7 @@ impl SlotWidth {
     /// Every width, narrowest first.
     pub const ALL: &'static [Self] = &[Self::Bits8, Self::Bits16, Self::Bits32, Self::Bits64];
 
-    /// The width of slots of so many bytes (1, 2, 4 or 8).
+    /// The width of a slot of 1, 2, 4 or 8 bytes.
     pub(crate) const fn from_bytes(bytes: usize) -> Self {
         match bytes {
             1 => Self::Bits8,
@@ -47,16 +60,16 @@ impl SlotWidth {
         }
     }
 
-    /// How many slots a line has.
+    /// The number of slots of a line, 8 to 64.
     #[must_use]
     pub const fn slots(self) -> u32 {
         512 / self.bits()
     }
 
-    /// The width of that many bits.
+    /// The width of a slot of `bits` bits.
     ///
     /// # Errors
-    /// [`SpecError`] if there is no such width.
+    /// [`SpecError`] if `bits` is not 8, 16, 32 or 64.
     pub fn from_bits(bits: u32) -> Result<Self, SpecError> {
         let found = Self::ALL.iter().find(|width| width.bits() == bits);
         found
@@ -65,33 +78,33 @@ impl SlotWidth {
     }
 }
 
-/// The shape of a filter: how many lines, and what a slot is.
+/// The shape of a fingerprint line filter: the number of its lines and the width of its slots.
 ///
 /// # Examples
 /// ```
 /// use echoless::{FingerprintGeometry, SlotWidth};
 /// let shape = FingerprintGeometry::new(1 << 20, SlotWidth::Bits32);
 /// assert_eq!(shape.capacity(), 16 << 20);
-/// // 16 full slots of 32 bits: 16 chances in 2^32.
+/// // 16 fingerprints of 32 bits to match: 16 / 2^32.
 /// assert!((shape.full_fpr() - 3.7e-9).abs() < 1e-10);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FingerprintGeometry {
-    /// The number of lines.
+    /// The number of lines, at least 1.
     pub lines: u64,
     /// The width of a slot.
     pub width: SlotWidth,
 }
 
 impl FingerprintGeometry {
-    /// So many lines of slots of this width.
+    /// A filter of `lines` lines with slots of `width`.
     #[must_use]
     pub const fn new(lines: u64, width: SlotWidth) -> Self {
         Self { lines, width }
     }
 
-    /// How many fingerprints fit.
+    /// The number of fingerprints that fit.
     #[must_use]
     pub const fn capacity(self) -> u64 {
         self.lines * self.width.slots() as u64
@@ -103,51 +116,58 @@ impl FingerprintGeometry {
         self.lines * LINE_BYTES
     }
 
-    /// The probability that a new key equals one given fingerprint of its line.
+    /// The probability that a new key matches a given fingerprint of its line.
     ///
-    /// Fingerprints are uniform but for 1, which stands for 0 too. The line already uses `log2(lines)` bits of the 64-bit hash,
-    /// so no slot, however wide, can do better than `lines / 2^64`.
+    /// Fingerprints are uniform, except that 1 also stands for 0 and is twice as likely. The
+    /// selection of the line uses `log2(lines)` bits of the 64-bit hash, so the probability is at
+    /// least `lines / 2^64` for slots of any width.
     #[must_use]
     pub fn match_probability(self) -> f64 {
         let values = 2f64.powi(self.width.bits() as i32);
+        // The sum of squared probabilities: values - 2 fingerprints of 1/values, and one of
+        // 2/values.
         let by_width = (values + 2.0) / (values * values);
         let by_hash = self.lines as f64 / 2f64.powi(64);
         by_width.max(by_hash)
     }
 
-    /// The false positive rate once every slot is taken: the highest it ever gets.
+    /// The false positive rate with every slot occupied, which is the highest.
     #[must_use]
     pub fn full_fpr(self) -> f64 {
         f64::from(self.width.slots()) * self.match_probability()
     }
 
-    /// The false positive rate with `occupied` slots taken in the whole filter.
+    /// The false positive rate with `occupied` slots occupied in the whole filter.
     #[must_use]
     pub fn fpr_at(self, occupied: u64) -> f64 {
         self.fpr_with(false, occupied as f64 / self.lines as f64)
     }
 
-    /// The false positive rate with `occupied` slots in each line, which hold each fingerprint once,
-    /// or, `with_copies`, one for each arrival.
+    /// The false positive rate with `occupied` slots occupied in each line. A line holds each
+    /// fingerprint once or, `with_copies`, once for each arrival.
     pub(crate) fn fpr_with(self, with_copies: bool, occupied: f64) -> f64 {
         let one = self.match_probability();
         if with_copies {
-            // Independent draws; copies of one key match even less often.
+            // 1 - (1 - one)^occupied, as for independent fingerprints. Copies of one key match no
+            // other value, so the rate is lower still.
             -(occupied * (-one).ln_1p()).exp_m1()
         } else {
             occupied * one
         }
     }
 
-    /// The expected number of false duplicates by the time that `pushed` keys were called fresh and recorded.
+    /// The expected number of false duplicates until `pushed` keys were reported as fresh and
+    /// pushed.
     ///
-    /// At a rate of `f` there are `f / (1 - f)` false duplicates for each fresh key; the sum runs while the lines fill up.
+    /// At a rate of `f` there are `f / (1 - f)` false duplicates for each fresh key. The sum
+    /// follows the rate while the lines fill.
     #[must_use]
     pub fn false_duplicates(self, pushed: u64) -> f64 {
         self.false_duplicates_with(false, pushed)
     }
 
     pub(crate) fn false_duplicates_with(self, with_copies: bool, pushed: u64) -> f64 {
+        /// The steps of the integral over the phase in which lines fill.
         const STEPS: u32 = 1000;
         let slots = self.width.slots();
         let odds = |occupied: f64| {
@@ -155,7 +175,8 @@ impl FingerprintGeometry {
             rate / (1.0 - rate)
         };
         let end = pushed as f64 / self.lines as f64;
-        // Past this load every line is full but for a part in a billion.
+        // The number of pushes per line after which all but one in 10^9 lines are full. From there
+        // on the rate is constant.
         let filling = end.min(f64::from(slots) * 3.0 + 60.0);
         let step = filling / f64::from(STEPS);
         let sum: f64 = (0..STEPS)
@@ -164,11 +185,13 @@ impl FingerprintGeometry {
         (sum * step + (end - filling) * odds(f64::from(slots))) * self.lines as f64
     }
 
-    /// The age, in distinct keys since a key was last pushed, at which 1 in 1000 duplicates is missed; younger ones are safer.
+    /// The age, in distinct keys since a key was last pushed, at which 1 in 1000 duplicates is
+    /// missed. Younger duplicates are missed less often.
     ///
-    /// A key is forgotten when its line has taken as many other keys as it has slots.
+    /// A line evicts a key once as many other keys were pushed into it as it has slots.
     #[must_use]
     pub fn miss_age_keys(self) -> f64 {
+        // Bisection over the mean number of pushes per line; 100 halvings exceed the precision.
         let slots = self.width.slots();
         let (mut low, mut high) = (0.0, f64::from(slots) * 2.0);
         for _ in 0..100 {
@@ -182,12 +205,15 @@ impl FingerprintGeometry {
         low * self.lines as f64
     }
 
-    /// The probability that a key is missed once `age` other keys were pushed after it (paper 002, section 4, for FIFO rows).
+    /// The probability that a duplicate is missed after `age` other keys were pushed since its key
+    /// (paper 002, section 4, for FIFO rows).
+    ///
+    /// It is missed if its key was evicted and it matches no other fingerprint of the line.
     #[must_use]
     pub fn miss_probability(self, age: f64) -> f64 {
         let mean = age / self.lines as f64;
-        let forgotten = poisson::at_least(mean, u64::from(self.width.slots()));
-        forgotten * (1.0 - self.full_fpr()).max(0.0)
+        let evicted = poisson::at_least(mean, u64::from(self.width.slots()));
+        evicted * (1.0 - self.full_fpr()).max(0.0)
     }
 }
 
@@ -203,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn full_rates_are_slots_over_values() {
+    fn the_full_rate_is_slots_over_fingerprint_values() {
         let expected = [0.25, 4.9e-4, 3.7e-9];
         for (width, rate) in SlotWidth::ALL.iter().zip(expected) {
             let measured = shape(*width).full_fpr();
@@ -212,7 +238,7 @@ mod tests {
                 "{width:?}: {measured}"
             );
         }
-        // 64-bit slots are limited by the hash: 2^20 lines leave 44 bits.
+        // Slots of 64 bits are limited by the hash: 2^20 lines leave 44 bits of it.
         assert_eq!(shape(SlotWidth::Bits64).full_fpr(), 8.0 / 2f64.powi(44));
     }
 
@@ -231,11 +257,12 @@ mod tests {
     #[test]
     fn false_duplicates_are_the_sum_of_the_rate() {
         let shape = shape(SlotWidth::Bits16);
-        // Few keys: the filter is nearly empty, every earlier key is one chance, so n^2 / 2 pairs.
+        // Few keys: the filter is nearly empty, and each key can match every earlier key of its
+        // line. There are n^2 / 2 pairs of keys.
         let few = 10_000f64;
         let pairs = few * few / 2.0 / shape.lines as f64 * shape.match_probability();
         assert!((shape.false_duplicates(10_000) / pairs - 1.0).abs() < 1e-3);
-        // Many keys: nearly all of them meet full lines.
+        // Many keys: nearly all of them fall on full lines.
         let many = shape.capacity() * 1000;
         let full = many as f64 * shape.full_fpr() / (1.0 - shape.full_fpr());
         assert!((shape.false_duplicates(many) / full - 1.0).abs() < 1e-3);

@@ -1,14 +1,15 @@
-//! What filters of all names and forms have in common once they are built: lines, partitions, tracked shares, load, memory.
+//! Properties of the built filters of all names and forms: lines, partitions, tracked fractions,
+//! fill, memory and cache lines.
 
 use echoless::spec::{FilterKind, Form, TrackedFraction};
 use echoless::theory::RateModel;
 use echoless::{BuildError, Filter, FilterSpec, FingerprintSpec, KeyHash, Replacement, Verdict};
 
-use crate::refusals::refusal;
+use crate::rejections::rejection;
 use crate::{EXAMPLES, LINE_NAMES, parse};
 
 #[test]
-fn every_line_form_is_named_with_defaults_and_others_are_refused() {
+fn line_forms_build_from_their_name_and_other_filters_are_rejected() {
     for name in FilterKind::names() {
         let spec = parse(&format!("{name}:form=line,memory=64KiB"));
         assert_eq!(parse(&spec.to_string()), spec);
@@ -17,13 +18,13 @@ fn every_line_form_is_named_with_defaults_and_others_are_refused() {
             assert_eq!(spec.build_partitions(3).expect(name).filters().len(), 3);
             let huge = spec.memory(200 << 30);
             assert!(matches!(huge.build(), Err(BuildError::Memory(_))), "{name}");
-            // A partition of it would fit.
+            // A single partition would fit.
             let Some(BuildError::Memory(error)) = huge.build_partitions(1 << 20).err() else {
-                panic!("{name}: partitions of more memory than there is");
+                panic!("{name}: partitions exceed the memory in total, but were built");
             };
             assert_eq!(error.bytes, 200 << 30, "{name}");
         } else {
-            let error = refusal(&spec.to_string());
+            let error = rejection(&spec.to_string());
             assert_eq!((error.field, error.asked.as_str()), ("form", "line"));
             assert!(error.allowed.ends_with(&LINE_NAMES.join(", ")), "{error}");
         }
@@ -31,7 +32,7 @@ fn every_line_form_is_named_with_defaults_and_others_are_refused() {
 }
 
 #[test]
-fn a_fingerprint_specification_has_a_name_that_gives_the_same_filter() {
+fn a_fingerprint_specification_and_its_name_build_the_same_filter() {
     let hasher = echoless::KeyHasher::seeded(5);
     for replacement in Replacement::ALL {
         let spec = FingerprintSpec::new(4 << 10).max_fpr(1e-3);
@@ -54,20 +55,20 @@ fn a_fingerprint_specification_has_a_name_that_gives_the_same_filter() {
 }
 
 #[test]
-fn partitions_that_cannot_be_cut_are_refused() {
-    let refusal = |text: &str, count| match parse(text).build_partitions(count).err() {
+fn impossible_partitions_are_rejected() {
+    let rejection = |text: &str, count| match parse(text).build_partitions(count).err() {
         Some(BuildError::Spec(error)) => error.to_string(),
-        other => panic!("{text} gives {other:?}"),
+        other => panic!("{text}: expected a specification error, not {other:?}"),
     };
-    let scattered = refusal("bloom:memory=1KiB", 2);
+    let scattered = rejection("bloom:memory=1KiB", 2);
     assert!(scattered.starts_with("invalid form=scattered: expected line"));
-    assert!(refusal("bloom:form=line,memory=128B", 3).contains("1 to 2"));
-    assert!(refusal("bloom:form=line,memory=128B", 0).contains("1 to 2"));
-    assert!(refusal("a2:form=line,memory=128B", 1).starts_with("invalid form=line: "));
+    assert!(rejection("bloom:form=line,memory=128B", 3).contains("1 to 2"));
+    assert!(rejection("bloom:form=line,memory=128B", 0).contains("1 to 2"));
+    assert!(rejection("a2:form=line,memory=128B", 1).starts_with("invalid form=line: "));
 }
 
 #[test]
-fn tracked_partitions_judge_as_the_tracked_whole_does() {
+fn tracked_partitions_give_the_verdicts_of_the_tracked_whole() {
     let spec = parse("bsbf:k=2,form=line,memory=4KiB,seed=3,tracked=0.6");
     let mut whole = spec.build().expect("valid");
     let mut parts = spec.build_partitions(5).expect("valid");
@@ -84,7 +85,7 @@ fn tracked_partitions_judge_as_the_tracked_whole_does() {
 }
 
 #[test]
-fn lines_are_shown_whichever_form_is_set_if_all_keys_are_tracked() {
+fn build_lines_ignores_the_form_and_rejects_tracked_fractions() {
     for form in Form::ALL {
         let spec = parse("rowlru:slots=8,bits=64,memory=1KiB").form(*form);
         assert_eq!(spec.build_lines().expect("small").lines().len(), 16);
@@ -99,7 +100,7 @@ fn lines_are_shown_whichever_form_is_set_if_all_keys_are_tracked() {
 }
 
 #[test]
-fn a_tracked_share_misses_the_rest_and_nothing_else() {
+fn a_tracked_fraction_misses_all_other_keys_and_no_tracked_one() {
     let spec = parse("bloom:k=4,memory=1MiB,tracked=0.8");
     let mut filter = spec.build().expect("valid");
     let hasher = echoless::KeyHasher::seeded(1);
@@ -109,11 +110,11 @@ fn a_tracked_share_misses_the_rest_and_nothing_else() {
         missed += u32::from(filter.observe_one(hasher.hash_u64(key)) == Verdict::Fresh);
     }
     let fnr = f64::from(missed) / 50_000.0;
-    assert!((fnr - 0.2).abs() < 0.006, "{fnr}");
+    assert!((fnr - 0.2).abs() < 0.006, "FNR {fnr}");
 }
 
 #[test]
-fn the_fill_of_every_filter_rises_from_nothing_and_is_cleared() {
+fn the_fill_of_every_filter_rises_from_zero_until_it_is_cleared() {
     for text in EXAMPLES {
         let mut filter = parse(text).memory(4096).build().unwrap();
         assert_eq!(filter.report().fill(), Some(0.0), "{text}");
@@ -133,19 +134,19 @@ fn the_fill_of_every_filter_rises_from_nothing_and_is_cleared() {
 }
 
 #[test]
-fn semi_sorted_rows_keep_within_their_memory_with_their_table() {
+fn semi_sorted_rows_and_their_table_fit_in_the_memory() {
     for name in ["qht", "qhtd", "sqf", "cuckoo"] {
         for memory in [5000, 20_000, 100_000] {
             let spec = parse(&format!("{name}:slots=2,rows=sorted")).memory(memory);
             let bytes = spec.build().expect(name).memory_bytes();
-            // A word or two more, to read the last cell with its neighbour.
+            // Up to two words more: the row store rounds up and adds a word.
             assert!(bytes <= memory + 16, "{name}: {bytes} B of {memory} B");
         }
     }
 }
 
 #[test]
-fn cache_lines_are_those_of_the_documentation() {
+fn cache_lines_are_as_documented() {
     for (text, lines) in [
         ("bloom:k=4", 4.0),
         ("bsbf:k=3", 6.0),

@@ -1,12 +1,13 @@
-//! Specifications: they survive text and files, and what cannot be built is refused with field, value and range.
+//! Specifications: text and files preserve them, and a specification that cannot be built is
+//! rejected with field, value and range.
 
 use echoless::FilterSpec;
 
 mod forms;
-mod refusals;
+mod rejections;
 mod text;
 
-/// Every filter, with options that differ from the defaults.
+/// Every filter, in the form that `Display` writes, with options that differ from the defaults.
 pub(crate) const EXAMPLES: [&str; 32] = [
     "bloom:k=7",
     "rsbf:k=3,as=described,pstar=0.05",

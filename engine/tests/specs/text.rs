@@ -1,4 +1,5 @@
-//! Names, texts and files.
+//! The text form and the file form of specifications: what is written parses to the same
+//! specification.
 
 use echoless::spec::{FilterKind, RowPolicy, RowSpec, SqfSpec, TrackedFraction};
 use echoless::{FilterSpec, KeyHash, Replacement, Verdict};
@@ -7,7 +8,7 @@ use proptest::prelude::*;
 use crate::{EXAMPLES, parse};
 
 #[test]
-fn every_filter_is_written_as_it_is_read_and_works() {
+fn every_example_is_displayed_as_it_was_parsed_and_detects_a_duplicate() {
     let mut names: Vec<&str> = FilterKind::names().collect();
     for text in EXAMPLES {
         let spec = parse(text);
@@ -30,11 +31,11 @@ fn every_filter_is_written_as_it_is_read_and_works() {
         filter.clear();
         assert!(!filter.contains(KeyHash(1 << 40)), "{text}");
     }
-    assert_eq!(names, Vec::<&str>::new(), "names without an example");
+    assert_eq!(names, Vec::<&str>::new(), "no example has these names");
 }
 
 #[test]
-fn every_name_alone_is_enough_but_for_the_memory() {
+fn every_name_has_defaults_for_all_options_except_memory() {
     for name in FilterKind::names() {
         let spec = parse(name);
         assert_eq!(parse(&spec.to_string()), spec);
@@ -47,14 +48,14 @@ fn every_name_alone_is_enough_but_for_the_memory() {
 
 proptest! {
     #[test]
-    fn specifications_survive_text_and_files(
+    fn text_and_files_preserve_specifications(
         example in prop::sample::select(EXAMPLES.to_vec()),
         memory in prop::option::of(any::<u64>()),
         seed in any::<u64>(),
-        share in 1e-9_f64..=1.0,
+        fraction in 1e-9_f64..=1.0,
     ) {
-        let share = TrackedFraction::new(share).expect("in range");
-        let mut spec = parse(example).seed(seed).tracked(share);
+        let fraction = TrackedFraction::new(fraction).expect("in range");
+        let mut spec = parse(example).seed(seed).tracked(fraction);
         if let Some(memory) = memory {
             spec = spec.memory(memory);
         }
@@ -85,13 +86,13 @@ fn files_hold_numbers_as_numbers() {
     ] {
         assert!(
             serde_json::from_str::<FilterSpec>(wrong).is_err(),
-            "{wrong}"
+            "{wrong} is accepted"
         );
     }
 }
 
 #[test]
-fn every_row_filter_has_the_name_that_it_is_read_by() {
+fn every_row_filter_has_the_name_that_parses_to_it() {
     let random = [false, true].map(|again| RowPolicy::RandomVictim { again });
     let queues = Replacement::ALL.iter().copied().map(RowPolicy::Queue);
     let mut names = Vec::new();

@@ -104,11 +104,13 @@ impl<const D: u32, C: Count> StableRule<D, C> {
     /// The lowest bits of the cells that are not zero.
     #[inline(always)]
     fn nonzero<O: BitOps>(ops: O, bits: O::Bits) -> O::Bits {
-        // Halving steps or all bits of a cell into its lowest bit. Bits that come down from the
-        // cell above reach only the other bits, which the mask drops:
+        // Folds each cell in halves until its lowest bit is the or of all its bits. Bits that come
+        // down from the cell above stay in the upper bits, which the mask drops.
         //
-        //   D = 4, cell dcba:   any | any >> 2:  lowest two bits db ca   (as ors)
-        //                       any | any >> 1:  lowest bit dcba
+        //   D = 4           bit 3   bit 2   bit 1   bit 0
+        //   any             d       c       b       a
+        //   any | any >> 2  .       .       b|d     a|c
+        //   any | any >> 1  .       .       .       a|b|c|d
         let mut any = bits;
         let mut reach = D / 2;
         while reach > 0 {

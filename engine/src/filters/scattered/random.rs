@@ -1,9 +1,10 @@
-//! The random choices of ageing, drawn from one generator that the specification seeds: equal seeds and streams give equal verdicts.
+//! The random choices of ageing in scattered filters, drawn from one generator per filter. The
+//! specification seeds it, so that equal specifications and streams give equal verdicts.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-/// A seeded source of bounded draws.
+/// A generator that keeps its seed, to start over when its filter is cleared.
 #[derive(Debug, Clone)]
 pub(crate) struct SeededRng {
     generator: Xoshiro256PlusPlus,
@@ -18,12 +19,12 @@ impl SeededRng {
         }
     }
 
-    /// Starts the same sequence again.
+    /// Returns to the start of the sequence.
     pub(crate) fn restart(&mut self) {
         *self = Self::seeded(self.seed);
     }
 
-    /// A number below `bound`, by multiply and shift: the bias is below `bound / 2^64`.
+    /// A number below `bound`, by multiply and shift. Its bias is below `bound / 2^64`.
     #[inline(always)]
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.generator.next_u64()) * u128::from(bound)) >> 64) as u64
@@ -42,9 +43,10 @@ impl SeededRng {
     }
 }
 
-/// Whether a random word, taken as a number of 0 to 1, is below the probability.
+/// Whether a random word, as a fraction of 2^64, is below `probability`.
 #[inline(always)]
 pub(crate) fn falls_below(word: u64, probability: f64) -> bool {
+    // The upper 53 bits: as many as an f64 represents exactly, so that 1 is never reached.
     const UNIT: f64 = 1.0 / (1_u64 << 53) as f64;
     ((word >> 11) as f64) * UNIT < probability
 }
@@ -54,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_seeds_draw_equal_numbers_and_restart_repeats_them() {
+    fn equal_seeds_give_equal_numbers_and_restart_repeats_them() {
         let mut first = SeededRng::seeded(7);
         let mut second = SeededRng::seeded(7);
         let drawn: Vec<u64> = (0..100).map(|_| first.below(1000)).collect();
@@ -76,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn chances_hold() {
+    fn events_occur_with_their_probability() {
         let mut rng = SeededRng::seeded(1);
         let draws = 200_000;
         let ratio = (0..draws).filter(|_| rng.ratio(3, 10)).count() as f64 / f64::from(draws);

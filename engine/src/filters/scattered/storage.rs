@@ -1,24 +1,26 @@
-//! Memory that is asked for politely, and packed cells of any width in it.
+//! Memory whose allocation can fail without an abort, and packed cells of any width in it.
 
 use crate::error::MemoryError;
 use crate::memory::check_available;
 use crate::report::Cells;
 
-/// `len` values of `T`'s default, or the machine's refusal: a huge filter is an error and not an abort.
+/// `len` default values, or an error if they cannot be allocated: a filter that is too large is an
+/// error of its specification, not an abort of the process.
 pub(crate) fn zeroed<T: Copy + Default>(len: u64) -> Result<Vec<T>, MemoryError> {
     let bytes = len.saturating_mul(size_of::<T>() as u64);
-    let refused = |reason: String| MemoryError { bytes, reason };
+    let failed = |reason: String| MemoryError { bytes, reason };
+    // An allocation alone is no proof: Linux grants it and kills the process at the first writes.
     check_available(bytes)?;
-    let len = usize::try_from(len).map_err(|error| refused(error.to_string()))?;
+    let len = usize::try_from(len).map_err(|error| failed(error.to_string()))?;
     let mut values = Vec::new();
     values
         .try_reserve_exact(len)
-        .map_err(|error| refused(error.to_string()))?;
+        .map_err(|error| failed(error.to_string()))?;
     values.resize(len, T::default());
     Ok(values)
 }
 
-/// Equal cells of 1 to 32 bits, packed without gaps; a cell may span two words.
+/// Cells of equal width, 1 to 32 bits, packed without gaps. A cell can span two words.
 ///
 /// ```text
 /// word 0                          word 1
@@ -32,14 +34,14 @@ pub(crate) struct PackedCells {
 }
 
 impl PackedCells {
-    /// The widest cell.
+    /// The width of the widest cell: two words always hold one, and its value fits in a `u32`.
     pub(crate) const MOST_BITS: u32 = 32;
 
     /// `len` zero cells of `width` bits.
     pub(crate) fn new(len: u64, width: u32) -> Result<Self, MemoryError> {
         debug_assert!((1..=Self::MOST_BITS).contains(&width));
         let words = (u128::from(len) * u128::from(width)).div_ceil(64);
-        // One word more, so that a cell in the last word can be read with its neighbour.
+        // One word more, so that the part of a cell in the next word can always be accessed.
         let words = u64::try_from(words + 1).unwrap_or(u64::MAX);
         Ok(Self {
             words: zeroed(words)?,
@@ -57,6 +59,8 @@ impl PackedCells {
         ((1_u64 << self.width) - 1) as u32
     }
 
+    /// The word and the bit in it where a cell starts. In 128 bits, because `cell * width` can
+    /// overflow 64.
     #[inline(always)]
     fn locate(&self, cell: u64) -> (usize, u32) {
         debug_assert!(cell < self.len);
@@ -92,8 +96,9 @@ impl PackedCells {
         (0..self.len).map(|cell| self.get(cell))
     }
 
-    /// How many cells are not zero.
+    /// The cells, of which those that are not zero are occupied.
     pub(crate) fn occupied(&self) -> Cells {
+        // Single bits are counted a word at a time.
         let occupied: u64 = if self.width == 1 {
             let ones = self.words.iter().map(|word| u64::from(word.count_ones()));
             ones.sum()
@@ -119,14 +124,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refused_memory_is_an_error() {
+    fn a_failed_allocation_is_an_error() {
         let error = zeroed::<u64>(1 << 60).expect_err("2^63 bytes");
         assert_eq!(error.bytes, 1 << 63);
         assert!(PackedCells::new(u64::MAX, 32).is_err());
     }
 
     #[test]
-    fn a_cell_far_out_is_located_without_overflow() {
+    fn a_cell_of_a_high_index_is_located_without_overflow() {
         let cells = PackedCells {
             words: Vec::new(),
             width: 3,

@@ -28,7 +28,7 @@ pub struct Candidate {
     pub rates: Rates,
     /// The basis of the rates.
     pub basis: Basis,
-    /// Cache lines touched per key; see [`lines_touched`](super::lines_touched).
+    /// Cache lines touched per key; see [`FilterSpec::cache_lines`].
     pub lines: f64,
     /// The position relative to the goal.
     pub rank: Rank,

@@ -1,14 +1,14 @@
-//! What a filter costs to run, measured on this machine.
+//! The time that a filter takes per key, measured on this machine.
 
 use std::time::Instant;
 
 use echoless::{BuildError, FilterSpec, KeyHash, KeyHasher, Verdicts};
 
-/// Measures the filter in its full memory on distinct keys: nanoseconds a key on this machine, as
-/// busy as it is.
+/// Measures the filter in its full memory on distinct keys, on one thread: nanoseconds per key.
+/// Other load on the machine slows it down.
 ///
 /// # Errors
-/// [`BuildError`] if it cannot be built.
+/// [`BuildError`] if the filter cannot be built.
 pub fn nanoseconds_per_key(spec: &FilterSpec) -> Result<f64, BuildError> {
     const KEYS: u64 = 1 << 18;
     let mut filter = spec.build()?;
@@ -17,7 +17,7 @@ pub fn nanoseconds_per_key(spec: &FilterSpec) -> Result<f64, BuildError> {
     let mut numbers = [0; 1024];
     let mut keys = [KeyHash(0); 1024];
     let mut seconds = 0.0;
-    // The first half fetches the memory from the system; the second is timed.
+    // The first half is not timed: its writes make the system provide the pages.
     for first in (0..2 * KEYS).step_by(numbers.len()) {
         for (number, value) in numbers.iter_mut().zip(first..) {
             *number = value;

@@ -1,14 +1,17 @@
-//! The filters that come into request: every kind and form, over a grid of its parameters.
+//! The candidates of the planner: every kind and form, over a grid of its parameters and of tracked
+//! fractions.
 
 use echoless::FilterSpec;
 use echoless::spec::{FilterKind, Form, TrackedFraction, Workload};
 
 use super::request::PlanRequest;
 
-/// What can be built in so much memory can be built in more; trying it in less spares touching all of it.
+/// The most memory, in bytes, to build a candidate in as a trial. A filter that can be built in
+/// this much memory can be built in more, and a small trial does not touch the whole memory.
 const ENOUGH_MEMORY: u64 = 64 << 10;
 
-/// Every specification of the grid that can be built in the request's memory, all keys tracked.
+/// Every specification of the grid that can be built in the memory of the request, with all keys
+/// tracked.
 pub(super) fn grid(request: &PlanRequest) -> Vec<FilterSpec> {
     let span = request.window.unwrap_or(request.records);
     let texts = FilterKind::grid(&Workload::new(request.memory, span));
@@ -25,18 +28,19 @@ pub(super) fn grid(request: &PlanRequest) -> Vec<FilterSpec> {
         .collect()
 }
 
-/// The shares that are tried for filters whose rates are quick to have.
-pub(super) fn fine_shares() -> impl Iterator<Item = f64> {
+/// The tracked fractions to try for filters whose rates follow from a formula: 0.20 to 1.00 in
+/// steps of 0.01.
+pub(super) fn fine_fractions() -> impl Iterator<Item = f64> {
     (20..=100).map(|percent| f64::from(percent) / 100.0)
 }
 
-/// The shares that are tried for filters that must be simulated.
-pub(super) const COARSE_SHARES: [f64; 6] = [0.95, 0.9, 0.8, 0.7, 0.6, 0.5];
+/// The tracked fractions to try for filters that must be simulated.
+pub(super) const COARSE_FRACTIONS: [f64; 6] = [0.95, 0.9, 0.8, 0.7, 0.6, 0.5];
 
-/// The same filter on this share of the keys.
-pub(super) fn tracking(spec: &FilterSpec, share: f64) -> FilterSpec {
-    match TrackedFraction::new(share) {
-        Ok(share) => spec.tracked(share),
+/// The same filter, tracking this fraction of the keys.
+pub(super) fn tracking(spec: &FilterSpec, fraction: f64) -> FilterSpec {
+    match TrackedFraction::new(fraction) {
+        Ok(fraction) => spec.tracked(fraction),
         Err(_) => *spec,
     }
 }
@@ -50,7 +54,7 @@ mod tests {
     use crate::stream::Stream;
 
     #[test]
-    fn every_filter_is_in_the_grid_in_every_form_that_it_has() {
+    fn the_grid_has_every_filter_in_each_of_its_forms() {
         let request = PlanRequest {
             memory: 1 << 20,
             records: 1_000_000,
@@ -65,11 +69,11 @@ mod tests {
             for form in Form::ALL {
                 let default: FilterSpec =
                     format!("{name}:form={form},memory=1MiB").parse().unwrap();
-                let mut alike = specs
+                let mut same_family = specs
                     .iter()
                     .filter(|spec| spec.kind.name() == name && spec.form == *form);
                 assert_eq!(
-                    alike.next().is_some(),
+                    same_family.next().is_some(),
                     default.build().is_ok(),
                     "{name} {form}"
                 );
@@ -79,11 +83,11 @@ mod tests {
             let kind = text.parse::<FilterSpec>().unwrap().kind;
             assert!(
                 specs.iter().any(|spec| spec.kind == kind),
-                "{text} has no form"
+                "{text} is in no form in the grid"
             );
         }
         assert!(specs.iter().all(|spec| spec.build().is_ok()));
-        // Also where a window is so short that the filter's own candidate of parameters fails.
+        // Also if the window is so short that the filter's own choice of parameters fails.
         let short = PlanRequest {
             window: Some(1000),
             ..request.clone()

@@ -15,7 +15,7 @@ use echoless::{FilterSpec, SpecError};
 use super::candidate::{Basis, Candidate, Plan, family};
 use super::formula::uniform_rates;
 use super::goal::Prediction;
-use super::grid::{COARSE_SHARES, fine_shares, grid, tracking};
+use super::grid::{COARSE_FRACTIONS, fine_fractions, grid, tracking};
 use super::request::PlanRequest;
 use super::simulation::Simulation;
 use crate::error::LabError;
@@ -170,7 +170,7 @@ impl<'a> Planner<'a> {
         for index in 0..self.candidates.len() {
             let spec = self.candidates[index].spec;
             if self.candidates[index].basis == Basis::Formula {
-                for spec in fine_shares().map(|share| tracking(&spec, share)) {
+                for spec in fine_fractions().map(|fraction| tracking(&spec, fraction)) {
                     if let Some(predicted) = self.formula(&spec) {
                         self.improve(self.candidate(spec, &predicted, Basis::Formula));
                     }
@@ -182,7 +182,7 @@ impl<'a> Planner<'a> {
                 < TRACKED_OF_A_KIND
             {
                 tried.push(family(&spec));
-                to_simulate.extend(COARSE_SHARES.map(|share| tracking(&spec, share)));
+                to_simulate.extend(COARSE_FRACTIONS.map(|fraction| tracking(&spec, fraction)));
             }
         }
         for candidate in self.simulate(&to_simulate, COARSE_RECORDS, self.request.seed)? {

@@ -56,7 +56,7 @@ impl BitsSpec {
     ///
     /// # Errors
     /// [`BuildError`] if k is not 1 to 64, the memory holds no bit for each filter, p* is not 0 to
-    /// 1, or the machine refuses the memory.
+    /// 1, or the memory cannot be allocated.
     pub fn build(self, memory_bytes: u64, seed: u64) -> Result<BitFilters, BuildError> {
         if let Ageing::Reservoir(Reservoir::Described { threshold }) = self.ageing
             && !(0.0..=1.0).contains(&threshold)

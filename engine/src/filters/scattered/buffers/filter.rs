@@ -99,7 +99,7 @@ impl BufferSpec {
     ///
     /// # Errors
     /// [`BuildError`] if q is not 0 to below 1, the memory holds no entry or more than 2^32 - 1 of
-    /// them, or the machine refuses the memory.
+    /// them, or the memory cannot be allocated.
     pub fn build(self, memory_bytes: u64, seed: u64) -> Result<LruFilter, BuildError> {
         if !(0.0..1.0).contains(&self.guess) {
             let allowed = "a number from 0 to 1 (1 excluded)";

@@ -92,8 +92,8 @@ impl DecayingSpec {
     ///
     /// # Errors
     /// [`BuildError`] if the window is 0, K or c is out of its range, the window is too short to
-    /// derive them from the memory, the memory holds fewer than K cells, or the machine refuses the
-    /// memory.
+    /// derive them from the memory, the memory holds fewer than K cells, or the memory cannot be
+    /// allocated.
     pub fn build(self, memory_bytes: u64, _seed: u64) -> Result<DecayingBloom, BuildError> {
         if self.window == 0 {
             return Err(SpecError::new("window", "0", "1 or more").into());
@@ -136,7 +136,8 @@ impl DecayingSpec {
         }
         let least = (bits / f64::from(most).powi(2)).ceil();
         let allowed = format!(
-            "{least} or more in {memory_bytes} B, where {derived} would be {best} (at most {most}), unless k is given"
+            "{least} or more in {memory_bytes} B, where {derived} would be {best} \
+             (at most {most}), unless k is given"
         );
         let asked = self.window.to_string();
         Err(SpecError::new("window", asked, allowed))

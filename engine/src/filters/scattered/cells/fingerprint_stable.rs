@@ -147,7 +147,7 @@ impl FingerprintStableSpec {
     ///
     /// # Errors
     /// [`BuildError`] if a field is out of its range, the memory holds fewer than two cells in each
-    /// sub-table, or the machine refuses the memory.
+    /// sub-table, or the memory cannot be allocated.
     pub fn build(self, memory_bytes: u64, seed: u64) -> Result<FingerprintStableBloom, BuildError> {
         let hashes = u64::from(within("k", self.hashes, 1..=MOST_HASHES)?);
         let counter = within("c", self.counter_bits, 1..=16)?;

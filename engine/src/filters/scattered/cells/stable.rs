@@ -167,8 +167,8 @@ impl StableSpec {
     ///
     /// # Errors
     /// [`BuildError`] if a field is out of its range, the memory holds fewer than K + 1 cells, P is
-    /// not 1 to the number of cells, lowering all cells does not reach the FPR bound, or the
-    /// machine refuses the memory.
+    /// not 1 to the number of cells, lowering all cells does not reach the FPR bound, or the memory
+    /// cannot be allocated.
     pub fn build(self, memory_bytes: u64, seed: u64) -> Result<StableBloom, BuildError> {
         let hashes = within("k", self.hashes, 1..=MOST_HASHES)?;
         let width = within("d", self.cell_bits, 1..=16)?;

@@ -104,7 +104,7 @@ impl GenerationSpec {
     ///
     /// # Errors
     /// [`BuildError`] if k is not 1 to 64, a generation has room for fewer than two keys, or the
-    /// machine refuses the memory.
+    /// memory cannot be allocated.
     pub fn build(self, memory_bytes: u64, _seed: u64) -> Result<GenerationFilter, BuildError> {
         let hashes = within("k", self.hashes, 1..=MOST_HASHES)?;
         let half = memory_bytes / 2;
@@ -133,11 +133,11 @@ impl GenerationFilter {
     /// Whether the active generation has used up this fraction of its capacity (1 or 1/2).
     ///
     /// By fill, a fraction x of the keys that set half of the bits sets 1 - 2^-x of them.
-    fn used_up(&self, share: f64) -> bool {
+    fn used_up(&self, fraction: f64) -> bool {
         match self.spec.rotate {
-            Rotate::Count => self.inserted as f64 >= self.capacity as f64 * share,
+            Rotate::Count => self.inserted as f64 >= self.capacity as f64 * fraction,
             Rotate::Fill => {
-                self.active.cells().fill() >= 1.0 - (-std::f64::consts::LN_2 * share).exp()
+                self.active.cells().fill() >= 1.0 - (-std::f64::consts::LN_2 * fraction).exp()
             }
         }
     }

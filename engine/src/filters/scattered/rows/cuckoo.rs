@@ -85,7 +85,7 @@ impl CuckooSpec {
     ///
     /// # Errors
     /// [`BuildError`] if a field is out of its range, semi-sorted rows have too many states, the
-    /// memory holds no row, or the machine refuses the memory.
+    /// memory holds no row, or the memory cannot be allocated.
     pub fn build(self, memory_bytes: u64, seed: u64) -> Result<CuckooFilter, BuildError> {
         let slots = within("slots", self.slots, 1..=MOST_SLOTS)?;
         let bits = within("bits", self.bits, 1..=32)?;

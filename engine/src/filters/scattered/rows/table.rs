@@ -122,7 +122,7 @@ impl RowSpec {
     ///
     /// # Errors
     /// [`BuildError`] if a field is out of its range, semi-sorted rows are to keep an order or have
-    /// too many states, the memory holds no row, or the machine refuses the memory.
+    /// too many states, the memory holds no row, or the memory cannot be allocated.
     pub fn build(self, memory_bytes: u64, seed: u64) -> Result<RowFilter, BuildError> {
         let slots = within("slots", self.slots, 1..=MOST_SLOTS)?;
         let fingerprint = Fingerprint::Nonzero { bits: self.bits }.check()?;
@@ -165,7 +165,7 @@ impl SqfSpec {
     ///
     /// # Errors
     /// [`BuildError`] if a field is out of its range, semi-sorted rows have too many states, the
-    /// memory holds no row, or the machine refuses the memory.
+    /// memory holds no row, or the memory cannot be allocated.
     pub fn build(self, memory_bytes: u64, seed: u64) -> Result<RowFilter, BuildError> {
         let slots = within("slots", self.slots, 1..=MOST_SLOTS)?;
         let fingerprint = Fingerprint::Counted {
@@ -362,7 +362,7 @@ impl KindSpec for RowSpec {
             (32, 16),
             (16, 32),
         ];
-        // Slots of 64 bits are for lines alone. A QHTD line counts its arrivals in one of its slots.
+        // Slots of 64 bits are for lines only. A QHTD line counts its arrivals in one slot.
         let (widest, counting) = ([(8, 64)], [(63, 8), (31, 16), (15, 32), (7, 64)]);
         let mut texts = Vec::new();
         for name in Self::NAMES {
