@@ -8,7 +8,7 @@ use super::generate::GenArgs;
 use super::lab::{EvalArgs, PlanArgs};
 use crate::failure::Failure;
 
-/// Duplicate detection on endless streams, at line rate and in fixed memory
+/// Duplicate detection on endless streams, at memory speed and in fixed memory
 #[derive(Debug, Parser)]
 #[command(
     name = "echoless",

@@ -80,7 +80,7 @@ pub(crate) struct DedupArgs {
     )]
     pub(crate) filter: Option<String>,
 
-    /// Highest false positive rate: fresh records dropped as duplicates
+    /// Highest false positive rate: the fraction of the fresh records that is dropped as duplicates
     #[arg(
         long,
         value_name = "RATE",
@@ -90,8 +90,8 @@ pub(crate) struct DedupArgs {
     )]
     pub(crate) fpr: String,
 
-    /// Which key a full line evicts: the oldest (fifo), the least recently used (lru), or the
-    /// oldest arrival, repeats included (qqhtd)
+    /// Which key a full cache line of the filter evicts: the oldest (fifo), the least recently seen
+    /// (lru), or the oldest, where a repeat is stored again as if it were new (qqhtd)
     #[arg(long, default_value = "fifo", value_parser = PossibleValuesParser::new(replacements()), help_heading = "Filter")]
     pub(crate) replacement: String,
 
@@ -145,7 +145,7 @@ pub(crate) struct DedupArgs {
     #[arg(long, help_heading = "Output")]
     pub(crate) invert: bool,
 
-    /// Write the number of records that pass instead of the records
+    /// Write only the number of records that would be written
     #[arg(long, help_heading = "Output")]
     pub(crate) count: bool,
 

@@ -26,10 +26,10 @@ pub(crate) struct GenArgs {
     #[arg(long, default_value_t = 0, allow_hyphen_values = true)]
     pub(crate) seed: u64,
 
-    /// Share of records that repeat an earlier one, 0 to 0.999
+    /// Fraction of the records that repeat an earlier one, 0 to 0.999
     #[arg(
         long,
-        value_name = "SHARE",
+        value_name = "FRACTION",
         default_value = "0",
         allow_hyphen_values = true
     )]
@@ -40,7 +40,7 @@ pub(crate) struct GenArgs {
     #[arg(long, value_name = "NAME", default_value = "uniform")]
     pub(crate) distribution: String,
 
-    /// Make each duplicate repeat the record exactly N records back
+    /// Make each duplicate repeat the record exactly N records before it
     #[arg(
         long,
         value_name = "N",

@@ -7,7 +7,7 @@ use clap::Args as ClapArgs;
 /// Measure filters on a stream against an exact oracle
 #[derive(Debug, ClapArgs)]
 pub(crate) struct EvalArgs {
-    /// Filters, such as rlbsbf:k=2,memory=64MiB
+    /// Specifications of filters, such as rlbsbf:k=2,memory=64MiB
     #[arg(value_name = "SPEC")]
     pub(crate) filters: Vec<String>,
 
@@ -52,7 +52,7 @@ pub(crate) struct EvalArgs {
     #[arg(long, default_value_t = 1, help_heading = "Stream")]
     pub(crate) seed: u64,
 
-    /// Number of points of the stream at which rates and fill are recorded
+    /// Number of positions in the stream at which rates and fill are recorded
     #[arg(long, value_name = "N", default_value = "50", help_heading = "Output")]
     pub(crate) points: String,
 
@@ -60,7 +60,7 @@ pub(crate) struct EvalArgs {
     pub(crate) outputs: LabOutputs,
 
     /// Draw SVG plots into this folder: rates and fill over the stream, misses by age, and the
-    /// frontier of rates
+    /// two rates against each other
     #[arg(long, value_name = "FOLDER", help_heading = "Output")]
     pub(crate) plots: Option<PathBuf>,
 }
@@ -124,10 +124,10 @@ pub(crate) struct PlanArgs {
     )]
     pub(crate) records: Option<String>,
 
-    /// Share of distinct records in the stream, above 0 and below 1
+    /// Fraction of the records that is distinct, above 0 and below 1
     #[arg(
         long,
-        value_name = "SHARE",
+        value_name = "FRACTION",
         allow_hyphen_values = true,
         conflicts_with = "sample",
         help_heading = "Stream"
@@ -150,7 +150,7 @@ pub(crate) struct PlanArgs {
     )]
     pub(crate) window: Option<String>,
 
-    /// Highest false positive rate: distinct records reported as duplicates
+    /// Highest false positive rate: the fraction of the fresh records reported as duplicates
     #[arg(
         long,
         value_name = "RATE",
@@ -159,7 +159,7 @@ pub(crate) struct PlanArgs {
     )]
     pub(crate) max_fpr: Option<String>,
 
-    /// Highest false negative rate: duplicates reported as fresh
+    /// Highest false negative rate: the fraction of the duplicates reported as fresh
     #[arg(
         long,
         value_name = "RATE",
@@ -204,7 +204,7 @@ pub(crate) struct PlanArgs {
     #[arg(long, help_heading = "Output")]
     pub(crate) all: bool,
 
-    /// Write only the recommended filter
+    /// Write only the specification of the recommended filter
     #[arg(long, conflicts_with_all = ["measure", "all"], help_heading = "Output")]
     pub(crate) spec_only: bool,
 
