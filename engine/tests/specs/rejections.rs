@@ -79,7 +79,7 @@ a2:k=99999999999 | k | 99999999999 | a whole number from 1 to 64
 bloom:k=9,memory=1B | memory | 1 B | at least 2 B
 bloom:memory=0B | memory | 0 B | at least 1 B
 bloom:memory=2305843009213693952B | memory | 2305843009213693952 B | at most
-bloom:memory=12parsecs | memory | 12parsecs | MiB
+bloom:memory=12parsecs | memory | 12parsecs | K, M, G, T, P (or KiB ..) for powers of 1024
 bloom:tracked=0 | tracked | 0 | above 0 and at most 1
 bloom:tracked=1.01 | tracked | 1.01 | above 0 and at most 1
 rsbf:pstar=1.5,memory=1KiB | pstar | 1.5 | 0 to 1

@@ -7,15 +7,15 @@ use crate::limits::within;
 /// The rule that derives a nonzero fingerprint from a key hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fingerprint {
-    /// `bits` bits of a hash, hashed again while they are zero (paper 002, section 3.2): S = 2^bits
-    /// - 1 equally likely values.
+    /// `bits` bits of a hash, hashed again while they are zero (paper 002, section 3.2):
+    /// S = 2^bits - 1 equally likely values.
     Nonzero {
         /// b: the number of bits, 1 to 32.
         bits: u32,
     },
     /// As in the streaming quotient filter: the number of ones of an r-bit remainder, then its r'
-    /// low bits (paper 002, section 2.4): S = 2^r' (r - r' + 1) values, not equally likely unless r
-    /// = r' + 1.
+    /// low bits (paper 002, section 2.4): S = 2^r' (r - r' + 1) values, not equally likely unless
+    /// r = r' + 1.
     Counted {
         /// r: the number of bits of the remainder, 1 to 27.
         remainder: u32,
