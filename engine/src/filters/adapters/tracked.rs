@@ -108,6 +108,11 @@ impl Tracked {
         }
     }
 
+    /// The fraction of the keys that is tracked.
+    fn fraction(&self) -> f64 {
+        (self.highest as f64 + 1.0) / 2_f64.powi(64)
+    }
+
     /// Whether the inner filter observes the key.
     #[inline(always)]
     fn tracks(&self, key: KeyHash) -> bool {
@@ -163,13 +168,24 @@ impl Filter for Tracked {
         self.inner.memory_bytes()
     }
 
-    /// The tally of the inner filter, which counts the tracked keys only.
+    /// The tally of the inner filter, which counts the tracked keys only. The adapter misses
+    /// duplicates of all other keys, so the absence of evictions would promise too much.
     fn tally(&self) -> Tally {
-        self.inner.tally()
+        Tally {
+            evictions: None,
+            ..self.inner.tally()
+        }
     }
 
+    /// A new key is a false positive only if it is tracked. There is no age below which few
+    /// duplicates are missed.
     fn report_on(&self, tally: Tally) -> Report {
-        self.inner.report_on(tally)
+        let inner = self.inner.report_on(tally);
+        Report {
+            expected_fpr: inner.expected_fpr.map(|fpr| fpr * self.fraction()),
+            miss_age: None,
+            ..inner
+        }
     }
 }
 
@@ -196,6 +212,30 @@ mod tests {
             );
         }
         assert_eq!(TrackedFraction::ALL.highest(), u64::MAX);
+    }
+
+    #[test]
+    fn reports_promise_nothing_about_keys_that_are_not_tracked() {
+        let spec: crate::FilterSpec = "rowlru:form=line,memory=64KiB".parse().expect("valid");
+        let fraction = TrackedFraction::new(0.25).expect("valid");
+        let (mut alone, mut tracked) = (
+            spec.build().expect("small"),
+            spec.tracked(fraction).build().expect("small"),
+        );
+        let keys = (0..1000).map(|key| KeyHasher::seeded(3).hash_u64(key));
+        for key in keys.filter(|key| key.remix(TRACKED_STREAM) <= fraction.highest()) {
+            alone.observe_one(key);
+            tracked.observe_one(key);
+        }
+        let (inner, outer) = (alone.report(), tracked.report());
+        assert_eq!(
+            (inner.tally.evictions, outer.tally.evictions),
+            (Some(0), None)
+        );
+        assert_eq!(outer.tally.cells, inner.tally.cells);
+        assert!(inner.miss_age.is_some() && outer.miss_age.is_none());
+        let ratio = outer.expected_fpr.unwrap() / inner.expected_fpr.unwrap();
+        assert!((ratio - 0.25).abs() < 1e-9, "{ratio}");
     }
 
     proptest! {
