@@ -109,10 +109,7 @@ impl FingerprintGeometry {
     /// so no slot, however wide, can do better than `lines / 2^64`.
     #[must_use]
     pub fn match_probability(self) -> f64 {
-        let values = 2f64.powi(self.width.bits() as i32);
-        let by_width = (values + 2.0) / (values * values);
-        let by_hash = self.lines as f64 / 2f64.powi(64);
-        by_width.max(by_hash)
+        match_probability(self.lines, self.width.bits())
     }
 
     /// The false positive rate once every slot is taken: the highest it ever gets.
@@ -169,17 +166,7 @@ impl FingerprintGeometry {
     /// A key is forgotten when its line has taken as many other keys as it has slots.
     #[must_use]
     pub fn miss_age_keys(self) -> f64 {
-        let slots = self.width.slots();
-        let (mut low, mut high) = (0.0, f64::from(slots) * 2.0);
-        for _ in 0..100 {
-            let middle = f64::midpoint(low, high);
-            if poisson::at_least(middle, u64::from(slots)) < MISS_ONSET {
-                low = middle;
-            } else {
-                high = middle;
-            }
-        }
-        low * self.lines as f64
+        miss_age_keys(self.lines, self.width.slots())
     }
 
     /// The probability that a key is missed once `age` other keys were pushed after it (paper 002, section 4, for FIFO rows).
@@ -189,6 +176,30 @@ impl FingerprintGeometry {
         let forgotten = poisson::at_least(mean, u64::from(self.width.slots()));
         forgotten * (1.0 - self.full_fpr()).max(0.0)
     }
+}
+
+/// The probability that a new key equals one given fingerprint of `bits` bits in its line, of so many
+/// lines; see [`FingerprintGeometry::match_probability`].
+pub(crate) fn match_probability(lines: u64, bits: u32) -> f64 {
+    let values = 2f64.powi(bits as i32);
+    let by_width = (values + 2.0) / (values * values);
+    let by_hash = lines as f64 / 2f64.powi(64);
+    by_width.max(by_hash)
+}
+
+/// The age in distinct keys at which 1 in 1000 duplicates is missed, in lines of so many slots; see
+/// [`FingerprintGeometry::miss_age_keys`].
+pub(crate) fn miss_age_keys(lines: u64, slots: u32) -> f64 {
+    let (mut low, mut high) = (0.0, f64::from(slots) * 2.0);
+    for _ in 0..100 {
+        let middle = f64::midpoint(low, high);
+        if poisson::at_least(middle, u64::from(slots)) < MISS_ONSET {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    low * lines as f64
 }
 
 #[cfg(test)]

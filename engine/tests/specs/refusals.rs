@@ -343,6 +343,40 @@ fn what_cannot_be_built_is_refused_with_field_value_and_range() {
         ("lru:memory=23B", "memory", "23 B", "24 B to"),
         ("lru:q=0.5", "option", "q", "charge"),
         ("fpbuffer:q=1,memory=1KiB", "q", "1", "0 to 1 (1 excluded)"),
+        (
+            "clocked:window=0,memory=1KiB",
+            "window",
+            "0",
+            "1 to 9223372036854775807",
+        ),
+        (
+            "stamped:window=9223372036854775808,memory=1KiB",
+            "window",
+            "9223372036854775808",
+            "1 to 9223372036854775807",
+        ),
+        (
+            "clocked:window=10m",
+            "window",
+            "10m",
+            "a whole number from 1 to 9223372036854775807",
+        ),
+        ("clocked:bits=8,memory=1KiB", "bits", "8", "16, 32 or 64"),
+        ("stamped:bits=16,memory=1KiB", "bits", "16", "32 or 64"),
+        (
+            "clocked:bits=x",
+            "bits",
+            "x",
+            "a whole number from 16 to 64",
+        ),
+        ("clocked:refresh=yes", "refresh", "yes", "true, false"),
+        (
+            "clocked:form=scattered,memory=1KiB",
+            "form",
+            "scattered",
+            "line, the only form of clocked",
+        ),
+        ("clocked:memory=63B", "memory", "63 B", "64 B (one line)"),
     ];
     for (text, field, asked, allowed) in cases {
         let error = refusal(text);
@@ -373,9 +407,10 @@ fn memory_that_no_machine_has_is_an_error_for_every_filter() {
         let spec = parse(enough).memory(1 << 60);
         match spec.build().err() {
             Some(BuildError::Memory(error)) => assert!(error.bytes >= 1 << 57, "{name}: {error}"),
-            // Its indices are 32 bits wide.
+            // Their indices are 32 bits wide.
             Some(BuildError::Spec(error)) => {
-                assert!(["lru", "fpbuffer"].contains(&name), "{name}: {error}");
+                let narrow = ["lru", "fpbuffer", "clocked", "stamped"];
+                assert!(narrow.contains(&name), "{name}: {error}");
             }
             other => panic!("{name} gives {other:?}"),
         }

@@ -126,6 +126,10 @@ impl Filter for Tracked {
         }
     }
 
+    fn advance_to(&mut self, tick: u64) {
+        self.inner.advance_to(tick);
+    }
+
     fn contains(&self, key: KeyHash) -> bool {
         self.follows(key) && self.inner.contains(key)
     }

@@ -58,6 +58,18 @@ pub(super) trait Rule: Copy + fmt::Debug + Send + 'static {
     /// most rules cannot tell.
     const COUNTS_EVICTIONS: bool = false;
 
+    /// Moves the clock of the rule, if it has one. Returns how many units of it have passed if
+    /// every line must [`expire`](Self::expire) them now, before its times wrap around.
+    fn advance_to(&mut self, _tick: u64) -> Option<u64> {
+        None
+    }
+
+    /// Ages a line by units of the clock. `self` has the clock from before they passed.
+    fn expire(self, _line: &mut Line, _units: u64) {}
+
+    /// Moves the clock back to 0.
+    fn restart(&mut self) {}
+
     /// Tests and records the key. Must be `#[inline(always)]`.
     fn visit<O: LineOps>(self, ops: O, line: &mut Line, key: KeyHash) -> Outcome;
 
@@ -138,6 +150,20 @@ impl<O: LineOps, R: Rule> Filter for RuleLines<O, R> {
         self.counts.evictions += counts.evictions;
     }
 
+    fn advance_to(&mut self, tick: u64) {
+        let before = self.rule;
+        let passed = self.rule.advance_to(tick);
+        // Empty lines hold no times. The first tick of a stream usually lies far from 0, and a
+        // sweep would touch all pages of a new filter.
+        if let Some(passed) = passed
+            && self.counts.observed > 0
+        {
+            for line in self.lines.iter_mut() {
+                before.expire(line, passed);
+            }
+        }
+    }
+
     fn contains(&self, key: KeyHash) -> bool {
         self.rule.holds(&self.lines[self.range.position(key)], key)
     }
@@ -145,6 +171,7 @@ impl<O: LineOps, R: Rule> Filter for RuleLines<O, R> {
     fn clear(&mut self) {
         self.lines.fill(Line::EMPTY);
         self.counts = Counts::default();
+        self.rule.restart();
     }
 
     fn memory_bytes(&self) -> u64 {
