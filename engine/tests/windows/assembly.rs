@@ -88,7 +88,7 @@ fn through_mesh(spec: &FilterSpec, batches: &[Batch], nodes: usize) -> (Vec<Vec<
     let results: Vec<_> = thread::scope(|scope| {
         let nodes = mesh.into_iter();
         let threads: Vec<_> = nodes.map(|node| scope.spawn(|| run(node))).collect();
-        let joined = threads.into_iter().map(|thread| thread.join());
+        let joined = threads.into_iter().map(thread::ScopedJoinHandle::join);
         joined.map(|result| result.expect("no panic")).collect()
     });
     let (all, parts): (Vec<_>, Vec<_>) = results.into_iter().unzip();
