@@ -76,6 +76,7 @@ mod sync;
 pub mod theory;
 pub mod transport;
 mod verdicts;
+mod window;
 
 pub use assembly::{Engine, EngineBuilder, Mesh, MeshBuilder, Node, Pinning, Port, ShutdownError};
 pub use audit::Audit;
@@ -91,3 +92,4 @@ pub use shared::{SharedFilter, SharedLayout, SharedSpec};
 pub use spec::FilterSpec;
 pub use theory::fingerprints::{FingerprintGeometry, SlotWidth};
 pub use verdicts::{Verdict, Verdicts};
+pub use window::Window;

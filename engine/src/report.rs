@@ -8,6 +8,7 @@ use std::iter::Sum;
 use std::ops::Add;
 
 use crate::kernels::Kernel;
+use crate::window::Window;
 
 /// How many cells of a filter are occupied. A cell is a bit, a counter or a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +89,8 @@ pub struct Tally {
     pub observed: Option<u64>,
     /// The number of keys reported as fresh.
     pub fresh: Option<u64>,
-    /// The number of keys evicted. While this is 0, no duplicate was missed.
+    /// Keys that were evicted, in a filter with a window before they expired. While this is 0, no
+    /// duplicate was missed.
     pub evictions: Option<u64>,
     /// The cells, occupied and in total.
     pub cells: Option<Cells>,
@@ -203,6 +205,8 @@ pub struct Report {
     pub expected_false_duplicates: Option<f64>,
     /// The age at which 1 duplicate in 1000 is missed.
     pub miss_age: Option<MissAge>,
+    /// How long the filter remembers a key, if it has a window.
+    pub window: Option<Window>,
 }
 
 impl Report {
@@ -217,6 +221,7 @@ impl Report {
             expected_fpr: tally.rates.map(RateSum::mean),
             expected_false_duplicates: None,
             miss_age: None,
+            window: None,
         }
     }
 

@@ -14,6 +14,9 @@ use crate::failure::Failure;
 use crate::streams::{BATCH, Stream, StreamKind};
 use crate::table::Table;
 
+/// The keys for each tick of a filter with a window.
+pub(super) const TICK_KEYS: u64 = 10_000;
+
 /// Keys for each line before anything is measured: enough to fill the lines of most filters.
 const WARM_UP: u64 = 40;
 
@@ -86,6 +89,9 @@ fn measure(
     let mut words = vec![0; candidate.batch / 64];
     let (mut observed, mut duplicates) = (0, 0);
     let mut observe = |filter: &mut dyn LineFilter, keys: &[KeyHash]| {
+        if candidate.timed {
+            filter.advance_to(observed / TICK_KEYS);
+        }
         filter.observe_words(keys, &mut words);
         observed += keys.len() as u64;
         duplicates += words

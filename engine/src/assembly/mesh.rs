@@ -222,13 +222,34 @@ impl<F: Filter> Node<F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn submit(&mut self, number: u64, keys: &[KeyHash]) -> Result<(), Disconnected> {
+        self.submit_at(number, 0, keys)
+    }
+
+    /// As [`submit`](Self::submit), at a tick: every partition moves its clock to `tick` before it
+    /// judges the keys; see [`Filter::advance_to`].
+    ///
+    /// Partitions apply ticks in the order of the batch numbers, as the undivided filter would. A
+    /// stream has one clock: the tick of a batch is the largest event time of it and of all batches
+    /// of lower numbers. An earlier tick has no effect, like the tick 0.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    ///
+    /// # Panics
+    /// As [`submit`](Self::submit).
+    pub fn submit_at(
+        &mut self,
+        number: u64,
+        tick: u64,
+        keys: &[KeyHash],
+    ) -> Result<(), Disconnected> {
         self.port.check_connected()?;
         if self.last.is_some_and(|last| number <= last) {
             return Err(Disconnected::Repeated(number));
         }
         self.last = Some(number);
         self.port
-            .submit_while_serving(BatchNumber::Number(number), keys, &mut self.server)
+            .submit_while_serving(BatchNumber::Number(number), tick, keys, &mut self.server)
     }
 
     /// Serves peers until the verdicts of the oldest batch in flight are complete, writes them to

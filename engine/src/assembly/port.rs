@@ -21,7 +21,7 @@
 use std::collections::VecDeque;
 
 use super::link::{LinkClosed, PortLink};
-use super::message::{Kind, MESSAGE_KEYS};
+use super::message::{Header, Kind, MESSAGE_KEYS};
 use super::routing::{Router, Selection};
 use crate::error::Disconnected;
 use crate::hash::KeyHash;
@@ -66,6 +66,8 @@ pub struct Port {
     /// The number of the front of `pending`, by this port's own count of batches.
     oldest: u64,
     free: Vec<Batch>,
+    /// The latest tick that was sent to every partition.
+    clock: u64,
     /// The first error. It ends the port, because some batch can never be complete.
     lost: Option<Disconnected>,
 }
@@ -135,6 +137,7 @@ impl Port {
             pending: VecDeque::new(),
             oldest: 0,
             free: Vec::new(),
+            clock: 0,
             lost: None,
         }
     }
@@ -152,7 +155,38 @@ impl Port {
     /// # Panics
     /// If the batch has 2^32 keys or more.
     pub fn submit(&mut self, keys: &[KeyHash]) -> Result<(), Disconnected> {
-        self.submit_while_serving(BatchNumber::Unnumbered, keys, &mut Idle)
+        self.submit_at(0, keys)
+    }
+
+    /// As [`submit`](Self::submit), at a tick: every partition moves its clock to `tick` before it
+    /// judges the keys; see [`Filter::advance_to`](crate::Filter::advance_to).
+    ///
+    /// A stream has one clock, so the caller passes the largest event time so far. An earlier tick
+    /// has no effect, like the tick 0. With one port, verdicts equal those of the undivided filter.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    ///
+    /// # Panics
+    /// As [`submit`](Self::submit).
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::{Engine, FilterSpec, KeyHash, Verdicts};
+    /// let spec: FilterSpec = "stamped:window=60,memory=1MiB".parse()?;
+    /// let (engine, mut ports) = Engine::builder(spec.build_partitions(2)?).build()?;
+    /// let mut verdicts = Verdicts::new();
+    /// for (tick, duplicates) in [(100, 0), (160, 1), (221, 0)] {
+    ///     ports[0].submit_at(tick, &[KeyHash(7)])?;
+    ///     ports[0].drain(&mut verdicts)?;
+    ///     assert_eq!(verdicts.count_duplicates(), duplicates);
+    /// }
+    /// # drop(ports);
+    /// # engine.shutdown()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn submit_at(&mut self, tick: u64, keys: &[KeyHash]) -> Result<(), Disconnected> {
+        self.submit_while_serving(BatchNumber::Unnumbered, tick, keys, &mut Idle)
     }
 
     /// Writes the verdicts of the oldest batch [in flight](Self::in_flight) to `verdicts` and
@@ -243,6 +277,7 @@ impl Port {
     pub(super) fn submit_while_serving(
         &mut self,
         number: BatchNumber,
+        tick: u64,
         keys: &[KeyHash],
         while_waiting: &mut impl WhileWaiting,
     ) -> Result<(), Disconnected> {
@@ -266,7 +301,7 @@ impl Port {
         self.router.route(keys, &mut batch.selections);
         self.pending.push_back(batch);
         for owner in 0..self.links.len() {
-            let sent = self.send_keys(owner, number, while_waiting);
+            let sent = self.send_keys(owner, number, tick, while_waiting);
             if sent.is_err()
                 && let Some(batch) = self.pending.back_mut()
             {
@@ -277,6 +312,7 @@ impl Port {
         if let Some(batch) = self.pending.back_mut() {
             batch.unanswered -= 1;
         }
+        self.clock = self.clock.max(tick);
         Ok(())
     }
 
@@ -286,12 +322,15 @@ impl Port {
         &mut self,
         owner: usize,
         number: BatchNumber,
+        tick: u64,
         while_waiting: &mut impl WhileWaiting,
     ) -> Result<(), Disconnected> {
         let count = self.router.keys_of(owner).len();
-        let (number, last) = match number {
+        let (batch_number, last) = match number {
             BatchNumber::Number(number) => (number, Kind::LastOfBatch),
-            BatchNumber::Unnumbered if count == 0 => return Ok(()),
+            // A new tick goes to every partition, so that all clocks are equal in a report. An
+            // earlier one would not move the clock of the undivided filter either.
+            BatchNumber::Unnumbered if count == 0 && tick <= self.clock => return Ok(()),
             BatchNumber::Unnumbered => (0, Kind::Part),
         };
         let batch = self.oldest + self.pending.len() as u64 - 1;
@@ -301,8 +340,13 @@ impl Port {
             let kind = if end == count { last } else { Kind::Part };
             self.wait_for_room(owner, while_waiting)?;
             let keys = &self.router.keys_of(owner)[first..end];
+            let header = Header {
+                batch_number,
+                tick,
+                kind,
+            };
             self.links[owner]
-                .request(number, kind, keys, batch)
+                .request(header, keys, batch)
                 .map_err(|LinkClosed| self.mark_lost(owner))?;
             if let Some(batch) = self.pending.back_mut() {
                 batch.unanswered += 1;
@@ -348,10 +392,15 @@ impl Port {
         &mut self,
         while_waiting: &mut impl WhileWaiting,
     ) -> Result<(), Disconnected> {
+        let header = Header {
+            batch_number: 0,
+            tick: 0,
+            kind: Kind::Finish,
+        };
         for owner in 0..self.links.len() {
             self.wait_for_room(owner, while_waiting)?;
             self.links[owner]
-                .send(0, Kind::Finish, &[])
+                .send(header, &[])
                 .map_err(|LinkClosed| self.mark_lost(owner))?;
             self.links[owner].notify();
         }

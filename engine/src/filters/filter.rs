@@ -57,13 +57,21 @@ pub trait Filter: Send {
     /// partition.
     fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]);
 
+    /// Moves the filter's clock to `tick`, at which the next keys are judged and recorded. An
+    /// earlier tick has no effect: a stream has one clock, the largest event time seen so far, and
+    /// its first value is 0.
+    ///
+    /// A filter without a window has no clock and ignores the call. The meaning of a tick is the
+    /// caller's: a second, a millisecond, the number of a record. No filter reads a system clock.
+    fn advance_to(&mut self, _tick: u64) {}
+
     /// Whether the key would be reported as a duplicate now. Changes nothing.
     ///
     /// # Panics
     /// If the key belongs to another partition.
     fn contains(&self, key: KeyHash) -> bool;
 
-    /// Removes all keys and resets the counters.
+    /// Removes all keys, and resets the counters and the clock.
     fn clear(&mut self);
 
     /// The memory of the filter's state, in bytes.
@@ -134,6 +142,10 @@ pub fn report_of<F: Filter>(partitions: &[F]) -> Report {
 impl<F: Filter + ?Sized> Filter for Box<F> {
     fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
         (**self).observe_words(keys, duplicates);
+    }
+
+    fn advance_to(&mut self, tick: u64) {
+        (**self).advance_to(tick);
     }
 
     fn contains(&self, key: KeyHash) -> bool {

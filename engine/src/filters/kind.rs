@@ -9,6 +9,7 @@ use super::lines::{LineAllocation, LineFilter};
 use crate::error::{BuildError, SpecError};
 use crate::options::{Options, name_of, value_of};
 use crate::theory::RateModel;
+use crate::window::Window;
 
 /// Where the bits of a key lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -22,7 +23,7 @@ pub enum Form {
 }
 
 /// The forms and their names.
-pub(crate) const FORMS: [(&str, Form); 2] = [("scattered", Form::Scattered), ("line", Form::Line)];
+const FORMS: [(&str, Form); 2] = [("scattered", Form::Scattered), ("line", Form::Line)];
 
 impl Form {
     /// Every form.
@@ -63,14 +64,17 @@ impl Workload {
 
 /// The specification of a kind of filters: its own parameters, without memory and seed.
 ///
-/// All methods are required, so the compiler reports what a new kind lacks.
-/// [`FilterKind`](super::FilterKind) has a variant for each type that implements this.
+/// All methods are required, so a new kind cannot forget one, except for what only filters without
+/// a scattered form or with a window have. [`FilterKind`](super::FilterKind) is
+/// the list of the types that implement this.
 pub(crate) trait KindSpec: Copy + PartialEq + fmt::Debug {
     /// Every name that [`parse`](Self::parse) takes.
     const NAMES: &'static [&'static str];
 
-    /// Takes the options of the filter `name` from `options`. Some defaults depend on the form. The
-    /// caller rejects options that are left over.
+    /// The form of a specification that names none.
+    const DEFAULT_FORM: Form = Form::Scattered;
+
+    /// Takes the options of the filter `name` from `options`. Some defaults depend on the form.
     fn parse(name: &str, form: Form, options: &mut Options) -> Result<Self, SpecError>;
 
     /// The name of the filter.
@@ -91,8 +95,13 @@ pub(crate) trait KindSpec: Copy + PartialEq + fmt::Debug {
     /// The false positive rate that the filter never exceeds on any stream, if one below 1 exists.
     fn fpr_limit(&self, form: Form, memory_bytes: u64) -> Option<f64>;
 
-    /// The same filter for a stream `scale` times shorter: divides parameters that count records,
-    /// such as a window, by `scale`.
+    /// How long a key is remembered, if the filter has a window in ticks and its parameters are
+    /// valid.
+    fn window(&self) -> Option<Window> {
+        None
+    }
+
+    /// The same filter for a stream `scale` times shorter: what counts records shrinks.
     fn scaled(self, scale: f64) -> Self;
 
     /// The parameters that a planner tries, as specifications in text.
@@ -138,6 +147,31 @@ macro_rules! kinds {
                 })*
                 let names: Vec<&str> = Self::names().collect();
                 Err(SpecError::new("filter", name, one_of(&names)))
+            }
+
+            /// The form of a specification of the filter `name` that names no form.
+            pub(crate) fn default_form_of(name: &str) -> Form {
+                $(if <$spec as KindSpec>::NAMES.contains(&name) {
+                    return <$spec as KindSpec>::DEFAULT_FORM;
+                })*
+                Form::default()
+            }
+
+            /// The form of a specification that names none: scattered, if the filter has that form.
+            #[must_use]
+            pub const fn default_form(&self) -> Form {
+                match self {
+                    $(Self::$kind(_) => <$spec as KindSpec>::DEFAULT_FORM,)*
+                }
+            }
+
+            /// How long the filter remembers a key, if it has a window in ticks and its parameters
+            /// are valid.
+            #[must_use]
+            pub fn window(&self) -> Option<Window> {
+                match self {
+                    $(Self::$kind(spec) => spec.window(),)*
+                }
             }
 
             /// The name of the filter.

@@ -69,6 +69,8 @@ pub mod lines {
     //! | `rows` | QHT | a row of 64 to 8 fingerprints, random victim |
     //! | `rows` | QHTD | a row of 63 to 7 fingerprints, random victim, a count in the last slot |
     //! | `queue` | QQHT, QQHTD, row-LRU | a row of 64 to 8 fingerprints, newest first |
+    //! | `clocked` | FIFO and LRU with a window | 28 to 7 fingerprints, newest first, and a clock word |
+    //! | `stamped` | FIFO and LRU with a window | 16 or 8 fingerprints with stamps, newest first |
     //!
     //! An unchanged line repeats its draw, so a few recurring keys could cycle forever. Rules that
     //! change a line for duplicates too therefore count their updates in the line, and the count is
@@ -80,6 +82,8 @@ pub mod lines {
 
     mod ageing;
     pub(super) mod bits;
+    mod clock;
+    mod clocked;
     mod filter;
     mod fingerprint;
     pub(super) mod fingerprint_stable;
@@ -88,23 +92,26 @@ pub mod lines {
     mod random;
     pub(super) mod rows;
     pub(super) mod stable;
+    mod stamped;
+    pub(super) mod timed;
 
     pub use crate::kernels::LineRange;
     pub use filter::LineFilter;
     pub(crate) use filter::{LineAllocation, LinePlan};
     pub use fingerprint::FingerprintSpec;
+    pub use timed::{TimedSpec, Timing};
 }
 
 pub use filter::{Filter, report_of};
-pub(crate) use kind::FORMS;
 pub use kind::{Form, Workload};
 pub use replacement::Replacement;
 
 use crate::error::{BuildError, SpecError};
 use crate::options::{Options, one_of};
 use crate::theory::RateModel;
+use crate::window::Window;
 use kind::{BuildLines, KindSpec, kinds};
-use lines::{LineAllocation, LineFilter};
+use lines::{LineAllocation, LineFilter, TimedSpec};
 use scattered::bits::BitsSpec;
 use scattered::buffers::BufferSpec;
 use scattered::cells::{DecayingSpec, FingerprintStableSpec, StableSpec};
@@ -131,4 +138,6 @@ kinds! {
     Generations(GenerationSpec), line: None;
     /// `lru`, `fpbuffer`.
     Buffer(BufferSpec), line: None;
+    /// `clocked`, `stamped`.
+    Timed(TimedSpec), line: Some(lines::timed::build);
 }

@@ -24,6 +24,15 @@ pub(crate) trait ForKernel {
 impl DetectedKernel {
     /// Calls `with` with the operations of this kernel. Filters do this once, when they are built.
     pub(crate) fn dispatch<W: ForKernel>(self, with: W) -> W::Output {
+        match self.kernel() {
+            Kernel::Portable => with.call(Portable),
+            _ => self.dispatch_words(with),
+        }
+    }
+
+    /// As [`dispatch`](Self::dispatch), for what works on whole words. The portable kernel's vectors
+    /// hold two words, too few to gain anything, so it runs the scalar code.
+    pub(crate) fn dispatch_words<W: ForKernel>(self, with: W) -> W::Output {
         #[cfg(target_arch = "x86_64")]
         if let Some(ops) = Avx512::new(self) {
             return with.call(ops);
@@ -32,9 +41,6 @@ impl DetectedKernel {
         if let Some(ops) = Avx2::new(self) {
             return with.call(ops);
         }
-        match self.kernel() {
-            Kernel::Scalar => with.call(Scalar),
-            Kernel::Portable | Kernel::Avx2 | Kernel::Avx512 => with.call(Portable),
-        }
+        with.call(Scalar)
     }
 }

@@ -23,7 +23,7 @@ mod slot;
 mod token;
 
 pub use batch::LineRange;
-pub(crate) use batch::{BatchLoop, LineStep, Outcome};
+pub(crate) use batch::{BatchCounts, BatchLoop, LineStep, Outcome};
 pub(crate) use bits::{BitOps, Filters, LINE_BITS};
 pub(crate) use dispatch::{ForKernel, LineOps};
 pub use isa::Kernel;

@@ -8,12 +8,13 @@ use crate::error::{BuildError, SpecError};
 use crate::filters::adapters::tracked::{Tracked, TrackedFraction};
 use crate::filters::lines::{FingerprintSpec, LineAllocation, LineFilter, LinePlan};
 use crate::filters::scattered::rows::{RowPolicy, RowSpec};
-use crate::filters::{FORMS, Filter, FilterKind, Form};
+use crate::filters::{Filter, FilterKind, Form};
 use crate::kernels::Kernel;
 use crate::memory::LINE_BYTES;
 use crate::options::Options;
 use crate::partition::Partitioned;
 use crate::theory::RateModel;
+use crate::window::Window;
 
 /// Everything that determines the verdicts of a filter: equal specifications and streams give equal
 /// verdicts.
@@ -69,12 +70,14 @@ pub struct FilterSpec {
 const MOST_LINES: u64 = 1 << 32;
 
 impl FilterSpec {
-    /// The scattered form of a filter with seed 0 and all keys tracked. The memory is not set.
+    /// The scattered form of a filter, or the line form if there is no other; seed 0, all keys
+    /// tracked, without memory.
     #[must_use]
     pub fn new(kind: impl Into<FilterKind>) -> Self {
+        let kind = kind.into();
         Self {
-            kind: kind.into(),
-            form: Form::Scattered,
+            form: kind.default_form(),
+            kind,
             memory: None,
             seed: 0,
             tracked: TrackedFraction::ALL,
@@ -245,6 +248,22 @@ impl FilterSpec {
         self.kind.fpr_limit(self.form, self.memory?)
     }
 
+    /// How long the filter remembers a key, if it has a window in ticks and its parameters are
+    /// valid. ([`bdbf`](crate::spec::DecayingSpec) counts its window in records by itself.)
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::{FilterSpec, Window};
+    /// let window = |text: &str| text.parse::<FilterSpec>().unwrap().window();
+    /// assert_eq!(window("clocked:window=1000"), Some(Window::new(1000, 200)));
+    /// assert_eq!(window("stamped:window=1000"), Some(Window::new(1000, 1)));
+    /// assert_eq!(window("rowlru"), None);
+    /// ```
+    #[must_use]
+    pub fn window(&self) -> Option<Window> {
+        self.kind.window()
+    }
+
     fn needed_memory(&self) -> Result<u64, SpecError> {
         let missing = || SpecError::missing("memory", "a size such as memory=64MiB");
         self.memory.ok_or_else(missing)
@@ -304,7 +323,10 @@ impl FilterSpec {
 
     pub(super) fn from_options(name: &str, mut options: Options) -> Result<Self, SpecError> {
         let memory = options.take("memory");
-        let form = options.choice("form", &FORMS)?;
+        let form = match options.take("form") {
+            Some(form) => form.parse()?,
+            None => FilterKind::default_form_of(name),
+        };
         let spec = Self {
             kind: FilterKind::parse(name, form, &mut options)?,
             form,
@@ -321,7 +343,7 @@ impl FilterSpec {
     /// defaults.
     pub(super) fn options(&self) -> Vec<(&'static str, String)> {
         let mut options = self.kind.options();
-        if self.form != Form::default() {
+        if self.form != self.kind.default_form() {
             options.push(("form", self.form.to_string()));
         }
         options.extend(self.memory.map(|bytes| ("memory", format_bytes(bytes))));

@@ -9,7 +9,7 @@ mod serde_form;
 mod size;
 
 pub use crate::filters::adapters::tracked::TrackedFraction;
-pub use crate::filters::lines::FingerprintSpec;
+pub use crate::filters::lines::{FingerprintSpec, TimedSpec, Timing};
 pub use crate::filters::scattered::bits::{Ageing, BitsSpec, Reservoir};
 pub use crate::filters::scattered::buffers::{Accounting, BufferSpec};
 pub use crate::filters::scattered::cells::{

@@ -65,7 +65,7 @@ impl<'de> Visitor<'de> for SpecVisitor {
     }
 }
 
-/// A number or a string, as the text that [`Options`] parses.
+/// A number, a string or a boolean, as the text that [`Options`] reads.
 struct OptionText(String);
 
 impl<'de> Deserialize<'de> for OptionText {
@@ -80,11 +80,15 @@ impl Visitor<'_> for OptionVisitor {
     type Value = OptionText;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a number or a string")
+        formatter.write_str("a number, a string or a boolean")
     }
 
     fn visit_str<E>(self, value: &str) -> Result<OptionText, E> {
         Ok(OptionText(value.to_owned()))
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<OptionText, E> {
+        Ok(OptionText(value.to_string()))
     }
 
     fn visit_i64<E>(self, value: i64) -> Result<OptionText, E> {

@@ -123,12 +123,7 @@ impl FingerprintGeometry {
     /// least `lines / 2^64` for slots of any width.
     #[must_use]
     pub fn match_probability(self) -> f64 {
-        let values = 2f64.powi(self.width.bits() as i32);
-        // The sum of squared probabilities: values - 2 fingerprints of 1/values, and one of
-        // 2/values.
-        let by_width = (values + 2.0) / (values * values);
-        let by_hash = self.lines as f64 / 2f64.powi(64);
-        by_width.max(by_hash)
+        match_probability(self.lines, self.width.bits())
     }
 
     /// The false positive rate with every slot occupied, which is the highest.
@@ -191,18 +186,7 @@ impl FingerprintGeometry {
     /// A line evicts a key once as many other keys were pushed into it as it has slots.
     #[must_use]
     pub fn miss_age_keys(self) -> f64 {
-        // Bisection over the mean number of pushes per line; 100 halvings exceed the precision.
-        let slots = self.width.slots();
-        let (mut low, mut high) = (0.0, f64::from(slots) * 2.0);
-        for _ in 0..100 {
-            let middle = f64::midpoint(low, high);
-            if poisson::at_least(middle, u64::from(slots)) < MISS_ONSET {
-                low = middle;
-            } else {
-                high = middle;
-            }
-        }
-        low * self.lines as f64
+        miss_age_keys(self.lines, self.width.slots())
     }
 
     /// The probability that a duplicate is missed after `age` other keys were pushed since its key
@@ -215,6 +199,30 @@ impl FingerprintGeometry {
         let evicted = poisson::at_least(mean, u64::from(self.width.slots()));
         evicted * (1.0 - self.full_fpr()).max(0.0)
     }
+}
+
+/// The probability that a new key equals one given fingerprint of `bits` bits in its line, of so many
+/// lines; see [`FingerprintGeometry::match_probability`].
+pub(crate) fn match_probability(lines: u64, bits: u32) -> f64 {
+    let values = 2f64.powi(bits as i32);
+    let by_width = (values + 2.0) / (values * values);
+    let by_hash = lines as f64 / 2f64.powi(64);
+    by_width.max(by_hash)
+}
+
+/// The age in distinct keys at which 1 in 1000 duplicates is missed, in lines of so many slots; see
+/// [`FingerprintGeometry::miss_age_keys`].
+pub(crate) fn miss_age_keys(lines: u64, slots: u32) -> f64 {
+    let (mut low, mut high) = (0.0, f64::from(slots) * 2.0);
+    for _ in 0..100 {
+        let middle = f64::midpoint(low, high);
+        if poisson::at_least(middle, u64::from(slots)) < MISS_ONSET {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    low * lines as f64
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::harness::{observe, parse};
 
-const KINDS: [&str; 12] = [
+const KINDS: [&str; 14] = [
     "bloom:k=4",
     "rsbf:k=2,as=tabled",
     "rsbf:k=3,as=described",
@@ -20,6 +20,8 @@ const KINDS: [&str; 12] = [
     "qhtd:slots=31,bits=16",
     "rowlru:slots=16,bits=32",
     "qqhtd:slots=64,bits=8",
+    "clocked:window=9,bits=16",
+    "stamped:window=9,refresh=false",
 ];
 
 proptest! {

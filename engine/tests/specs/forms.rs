@@ -162,6 +162,7 @@ fn cache_lines_are_as_documented() {
         ("a2:k=4", 8.0),
         ("lru", 8.0),
         ("rlbsbf:k=8,form=line", 1.0),
+        ("clocked", 1.0),
     ] {
         let spec = parse(text).memory(1 << 20);
         assert_eq!(spec.cache_lines(), lines, "{text}");

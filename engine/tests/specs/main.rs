@@ -7,8 +7,8 @@ mod forms;
 mod rejections;
 mod text;
 
-/// Every filter, in the form that `Display` writes, with options that differ from the defaults.
-pub(crate) const EXAMPLES: [&str; 32] = [
+/// Every filter, with options that differ from the defaults.
+pub(crate) const EXAMPLES: [&str; 36] = [
     "bloom:k=7",
     "rsbf:k=3,as=described,pstar=0.05",
     "rsbf:k=2,as=tabled",
@@ -41,12 +41,16 @@ pub(crate) const EXAMPLES: [&str; 32] = [
     "sbf:k=3,d=4,fps=0.05,update=every,decrement=consecutive,reach=1,form=line",
     "fpsbf:k=3,c=2,f=14,xi=0.25,refill=repaired,form=line",
     "rowlru:slots=8,bits=64,rows=packed,form=line",
+    "clocked:window=600,refresh=true,bits=16",
+    "clocked:window=9223372036854775807,refresh=false,bits=64",
+    "stamped:window=1,refresh=false,bits=32",
+    "stamped:window=86400000,refresh=true,bits=64",
 ];
 
 /// The filters that have a line form.
-pub(crate) const LINE_NAMES: [&str; 12] = [
+pub(crate) const LINE_NAMES: [&str; 14] = [
     "bloom", "rsbf", "bsbf", "bsbfsd", "rlbsbf", "sbf", "fpsbf", "qht", "qhtd", "qqht", "rowlru",
-    "qqhtd",
+    "qqhtd", "clocked", "stamped",
 ];
 
 pub(crate) fn parse(text: &str) -> FilterSpec {

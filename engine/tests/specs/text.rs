@@ -1,8 +1,8 @@
 //! The text form and the file form of specifications: what is written parses to the same
 //! specification.
 
-use echoless::spec::{FilterKind, RowPolicy, RowSpec, SqfSpec, TrackedFraction};
-use echoless::{FilterSpec, KeyHash, Replacement, Verdict};
+use echoless::spec::{FilterKind, Form, RowPolicy, RowSpec, SqfSpec, TimedSpec, TrackedFraction};
+use echoless::{FilterSpec, KeyHash, Replacement, Verdict, Window};
 use proptest::prelude::*;
 
 use crate::{EXAMPLES, parse};
@@ -88,6 +88,43 @@ fn files_hold_numbers_as_numbers() {
             serde_json::from_str::<FilterSpec>(wrong).is_err(),
             "{wrong} is accepted"
         );
+    }
+}
+
+#[test]
+fn filters_of_one_form_need_no_form() {
+    let spec = parse("clocked:window=5,memory=1KiB");
+    assert_eq!(spec.form, Form::Line);
+    assert_eq!(spec, parse("clocked:window=5,form=line,memory=1KiB"));
+    let expected = "clocked:window=5,refresh=true,bits=32,memory=1KiB";
+    assert_eq!(spec.to_string(), expected);
+    let scattered = parse("clocked:form=scattered");
+    assert!(scattered.to_string().ends_with("form=scattered"));
+    assert_eq!(parse(&scattered.to_string()), scattered);
+    // In files, `refresh` is a boolean or its text.
+    for refresh in ["false", r#""false""#] {
+        let table = format!(r#"{{"filter": "stamped", "window": 9, "refresh": {refresh}}}"#);
+        let spec: FilterSpec = serde_json::from_str(&table).expect("a table");
+        assert_eq!(spec, FilterSpec::new(TimedSpec::stamped(9).refresh(false)));
+    }
+}
+
+#[test]
+fn windows_are_those_of_the_documentation() {
+    for (text, window) in [
+        ("clocked:window=1", Some((1, 1))),
+        ("clocked:window=1000", Some((1000, 200))),
+        ("clocked:window=1001", Some((1001, 205))),
+        ("stamped:window=1048576", Some((1 << 20, 1))),
+        ("stamped:window=4096,bits=32", Some((4096, 1))),
+        ("stamped:window=8192,bits=32", Some((8192, 2))),
+        ("stamped:window=0", None),
+        ("stamped:bits=8", None),
+        ("bdbf:window=1000", None),
+        ("rowlru", None),
+    ] {
+        let window = window.map(|(ticks, granule)| Window::new(ticks, granule));
+        assert_eq!(parse(text).window(), window, "{text}");
     }
 }
 

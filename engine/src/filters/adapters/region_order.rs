@@ -148,6 +148,10 @@ impl<F: LineFilter> Filter for RegionOrdered<F> {
         }
     }
 
+    fn advance_to(&mut self, tick: u64) {
+        self.filter.advance_to(tick);
+    }
+
     fn contains(&self, key: KeyHash) -> bool {
         self.filter.contains(key)
     }

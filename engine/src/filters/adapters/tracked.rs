@@ -156,6 +156,10 @@ impl Filter for Tracked {
         }
     }
 
+    fn advance_to(&mut self, tick: u64) {
+        self.inner.advance_to(tick);
+    }
+
     fn contains(&self, key: KeyHash) -> bool {
         self.tracks(key) && self.inner.contains(key)
     }

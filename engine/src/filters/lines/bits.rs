@@ -122,7 +122,7 @@ fn build_rule(
     ageing: impl LineAgeing,
     allocation: LineAllocation,
 ) -> Result<Box<dyn LineFilter>, BuildError> {
-    allocation.build(BitRule {
+    allocation.build_words(BitRule {
         layout,
         ageing,
         salt: Salt::from_seed(allocation.seed),

@@ -12,13 +12,14 @@
 //! ```
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::ops::Range;
 
 use crate::error::BuildError;
 use crate::filters::Filter;
 use crate::hash::KeyHash;
 use crate::kernels::isa::{DetectedKernel, Kernel};
-use crate::kernels::{BatchLoop, ForKernel, LineOps, LineRange, LineStep, Outcome};
+use crate::kernels::{BatchCounts, BatchLoop, ForKernel, LineOps, LineRange, LineStep, Outcome};
 use crate::memory::{LINE_BYTES, Line, LineArray, check_available};
 use crate::partition::{Partitioned, Partitioning};
 use crate::report::{Cells, RateSum, Report, Tally};
@@ -80,6 +81,18 @@ pub(super) trait Rule: Copy + fmt::Debug + Send + 'static {
     /// or decrement counters and cannot attribute them to a key.
     const COUNTS_EVICTIONS: bool = false;
 
+    /// Moves the clock of the rule, if it has one. Returns how many units of it have passed if
+    /// every line must [`expire`](Self::expire) them now, before its times wrap around.
+    fn advance_to(&mut self, _tick: u64) -> Option<u64> {
+        None
+    }
+
+    /// Ages a line by units of the clock. `self` has the clock from before they passed.
+    fn expire(self, _line: &mut Line, _units: u64) {}
+
+    /// Moves the clock back to 0.
+    fn restart(&mut self) {}
+
     /// Probes the line for the key and inserts the key. Must be `#[inline(always)]`, because the
     /// batch loop that it is inlined into is compiled with the features of the kernel.
     fn visit<O: LineOps>(self, ops: O, line: &mut Line, key: KeyHash) -> Outcome;
@@ -134,35 +147,76 @@ pub(super) struct Counts {
     pub(super) evictions: u64,
 }
 
-/// A rule on a range of lines, compiled for one kernel.
+/// A rule on a range of lines. The batch loop alone is compiled for a kernel.
 #[derive(Debug)]
-struct RuleLines<O, R> {
+struct RuleLines<R> {
     lines: LineArray,
     range: LineRange,
     rule: R,
-    /// The token of the kernel, which proves that this CPU has its instructions.
-    ops: O,
-    /// The name of the same kernel, for reports.
     kernel: Kernel,
+    /// Chosen once, when the filter is built.
+    batch: Box<dyn Batch<R>>,
     counts: Counts,
 }
 
-impl<O: LineOps, R: Rule> Filter for RuleLines<O, R> {
-    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
-        let counts = self.ops.run(BatchLoop {
-            lines: &mut self.lines,
-            range: self.range,
+/// The batch loop of a rule, compiled for one kernel.
+trait Batch<R>: fmt::Debug + Send {
+    fn observe(
+        &self,
+        rule: R,
+        lines: &mut [Line],
+        range: LineRange,
+        keys: &[KeyHash],
+        duplicates: &mut [u64],
+    ) -> BatchCounts;
+}
+
+/// The token of the kernel, which proves that this CPU has its instructions.
+#[derive(Debug)]
+struct Compiled<O>(O);
+
+impl<O: LineOps, R: Rule> Batch<R> for Compiled<O> {
+    fn observe(
+        &self,
+        rule: R,
+        lines: &mut [Line],
+        range: LineRange,
+        keys: &[KeyHash],
+        duplicates: &mut [u64],
+    ) -> BatchCounts {
+        let ops = self.0;
+        ops.run(BatchLoop {
+            lines,
+            range,
             keys,
             duplicates,
-            step: Step {
-                ops: self.ops,
-                rule: self.rule,
-            },
-        });
+            step: Step { ops, rule },
+        })
+    }
+}
+
+impl<R: Rule> Filter for RuleLines<R> {
+    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+        let (lines, range) = (&mut self.lines, self.range);
+        let counts = (self.batch).observe(self.rule, lines, range, keys, duplicates);
         let observed = keys.len() as u64;
         self.counts.observed += observed;
         self.counts.fresh += observed - counts.duplicates;
         self.counts.evictions += counts.evictions;
+    }
+
+    fn advance_to(&mut self, tick: u64) {
+        let before = self.rule;
+        let passed = self.rule.advance_to(tick);
+        // Empty lines hold no times. The first tick of a stream usually lies far from 0, and a
+        // sweep would touch all pages of a new filter.
+        if let Some(passed) = passed
+            && self.counts.observed > 0
+        {
+            for line in self.lines.iter_mut() {
+                before.expire(line, passed);
+            }
+        }
     }
 
     fn contains(&self, key: KeyHash) -> bool {
@@ -172,6 +226,7 @@ impl<O: LineOps, R: Rule> Filter for RuleLines<O, R> {
     fn clear(&mut self) {
         self.lines.fill(Line::EMPTY);
         self.counts = Counts::default();
+        self.rule.restart();
     }
 
     fn memory_bytes(&self) -> u64 {
@@ -205,7 +260,7 @@ impl<O: LineOps, R: Rule> Filter for RuleLines<O, R> {
     }
 }
 
-impl<O: LineOps, R: Rule> LineFilter for RuleLines<O, R> {
+impl<R: Rule> LineFilter for RuleLines<R> {
     fn lines(&self) -> &[Line] {
         &self.lines
     }
@@ -308,40 +363,45 @@ impl LinePlan {
 }
 
 impl LineAllocation {
-    /// Allocates empty lines and returns the filter of this rule for the kernel.
+    /// Allocates the lines of a rule that compares slots.
     ///
     /// # Errors
-    /// [`BuildError`] if the memory cannot be allocated.
-    pub(super) fn build(self, rule: impl Rule) -> Result<Box<dyn LineFilter>, BuildError> {
-        let lines = LineArray::zeroed(self.lines)?;
-        Ok(self.kernel.dispatch(BuildLines {
-            lines,
+    /// [`BuildError`] if the memory is not available.
+    pub(super) fn build<R: Rule>(self, rule: R) -> Result<Box<dyn LineFilter>, BuildError> {
+        self.allocate(rule, self.kernel.dispatch(ForRule(PhantomData::<R>)))
+    }
+
+    /// Allocates the lines of a rule that works on the bits of whole words.
+    ///
+    /// # Errors
+    /// [`BuildError`] if the memory is not available.
+    pub(super) fn build_words<R: Rule>(self, rule: R) -> Result<Box<dyn LineFilter>, BuildError> {
+        self.allocate(rule, self.kernel.dispatch_words(ForRule(PhantomData::<R>)))
+    }
+
+    fn allocate<R: Rule>(
+        self,
+        rule: R,
+        batch: Box<dyn Batch<R>>,
+    ) -> Result<Box<dyn LineFilter>, BuildError> {
+        Ok(Box::new(RuleLines {
+            lines: LineArray::zeroed(self.lines)?,
             range: self.range,
             rule,
             kernel: self.kernel.kernel(),
+            batch,
+            counts: Counts::default(),
         }))
     }
 }
 
-/// The parts of a [`RuleLines`] before the kernel becomes a type.
-struct BuildLines<R> {
-    lines: LineArray,
-    range: LineRange,
-    rule: R,
-    kernel: Kernel,
-}
+/// Picks the batch loop of a rule by the kernel.
+struct ForRule<R>(PhantomData<R>);
 
-impl<R: Rule> ForKernel for BuildLines<R> {
-    type Output = Box<dyn LineFilter>;
+impl<R: Rule> ForKernel for ForRule<R> {
+    type Output = Box<dyn Batch<R>>;
 
-    fn call<O: LineOps>(self, ops: O) -> Box<dyn LineFilter> {
-        Box::new(RuleLines {
-            lines: self.lines,
-            range: self.range,
-            rule: self.rule,
-            ops,
-            kernel: self.kernel,
-            counts: Counts::default(),
-        })
+    fn call<O: LineOps>(self, ops: O) -> Box<dyn Batch<R>> {
+        Box::new(Compiled(ops))
     }
 }

@@ -175,10 +175,10 @@ pub(crate) fn build(
     let salt = Salt::from_seed(allocation.seed);
     match (spec.counter_bits, spec.fingerprint_bits) {
         (1..=7, bits) if spec.counter_bits + bits == 8 => {
-            allocation.build(FingerprintStableRule::<8>::new(*spec, salt)?)
+            allocation.build_words(FingerprintStableRule::<8>::new(*spec, salt)?)
         }
         (1..=15, bits) if spec.counter_bits + bits == 16 => {
-            allocation.build(FingerprintStableRule::<16>::new(*spec, salt)?)
+            allocation.build_words(FingerprintStableRule::<16>::new(*spec, salt)?)
         }
         (counter, bits) => Err(SpecError::new(
             "c + f",

@@ -145,9 +145,9 @@ fn build_random<const AGAIN: bool>(
 ) -> Result<Box<dyn LineFilter>, BuildError> {
     let salt = Salt::from_seed(allocation.seed);
     match width {
-        SlotWidth::Bits8 => allocation.build(RowRule::<u8, AGAIN>::new(salt)),
-        SlotWidth::Bits16 => allocation.build(RowRule::<u16, AGAIN>::new(salt)),
-        SlotWidth::Bits32 => allocation.build(RowRule::<u32, AGAIN>::new(salt)),
-        SlotWidth::Bits64 => allocation.build(RowRule::<u64, AGAIN>::new(salt)),
+        SlotWidth::Bits8 => allocation.build_words(RowRule::<u8, AGAIN>::new(salt)),
+        SlotWidth::Bits16 => allocation.build_words(RowRule::<u16, AGAIN>::new(salt)),
+        SlotWidth::Bits32 => allocation.build_words(RowRule::<u32, AGAIN>::new(salt)),
+        SlotWidth::Bits64 => allocation.build_words(RowRule::<u64, AGAIN>::new(salt)),
     }
 }

@@ -232,17 +232,17 @@ fn build_cells<const D: u32>(
     allocation: LineAllocation,
 ) -> Result<Box<dyn LineFilter>, BuildError> {
     match spec.hashes {
-        2 => allocation.build(StableRule::<D, _>::new(
+        2 => allocation.build_words(StableRule::<D, _>::new(
             *spec,
             Fixed::<2>,
             Salt::from_seed(allocation.seed),
         )?),
-        3 => allocation.build(StableRule::<D, _>::new(
+        3 => allocation.build_words(StableRule::<D, _>::new(
             *spec,
             Fixed::<3>,
             Salt::from_seed(allocation.seed),
         )?),
-        hashes => allocation.build(StableRule::<D, _>::new(
+        hashes => allocation.build_words(StableRule::<D, _>::new(
             *spec,
             hashes,
             Salt::from_seed(allocation.seed),

@@ -1,0 +1,211 @@
+//! Clocked lines: a queue of fingerprints, and one word that tells how old each part of it is.
+//!
+//! A queue is in the order of time already, newest first, so its slots need no times: borders
+//! between ages are enough. The last 8 bytes of the line are the **clock word**.
+//!
+//! ```text
+//!  line (64 bytes), 16-bit slots
+//!  +-----+-----+-----+-----+- ... -+-----+----------------+
+//!  |  0  |  1  |  2  |  3  |       | 27  |   clock word   |
+//!  +-----+-----+-----+-----+- ... -+-----+----------------+
+//!  |< c0 >|          newest first
+//!  |<---- c1 ---->|                  cj: the slots that are at most j units old
+//!  |<------ alive ------>| dead
+//!
+//!  clock word
+//!  63                    36 35  30 29  24 23  18 17  12 11   6 5    0
+//!  | unit of the last visit |  c5  |  c4  |  c3  |  c2  |  c1  |  c0  |
+//!  |        28 bits         |   six counts: 5 bits, and a guard bit of 0 above them
+//! ```
+//!
+//! A unit is a fifth of the window. A key that was recorded late in its unit is nearly one unit
+//! younger than another one of the same unit, so five whole units and the one that is partly over
+//! must stay alive: six counts, the last for the slots at most five units old. (Five counts would
+//! make the unit a quarter of the window.)
+
+use std::marker::PhantomData;
+
+use super::clock::{Clock, Units};
+use super::filter::{LineAllocation, LineFilter, Rule};
+use super::timed::{self, Shape};
+use crate::error::BuildError;
+use crate::filters::replacement::{Fifo, Lru, Policy};
+use crate::hash::KeyHash;
+use crate::kernels::{LineOps, Outcome, Slot, SlotOps, scalar::Scalar};
+use crate::memory::Line;
+use crate::report::{Cells, Report, Tally};
+
+/// The most units of a window.
+pub(super) const MOST_ALIVE: u64 = COUNTS as u64 - 1;
+
+/// The word of the line that is the clock word.
+const CLOCK_WORD: usize = 7;
+
+/// The counts of a clock word, and the bits of each with its guard bit.
+const COUNTS: u32 = 6;
+const COUNT_BITS: u32 = 6;
+
+/// The bits of all counts.
+const ALL_COUNTS: u64 = (1 << (COUNTS * COUNT_BITS)) - 1;
+
+/// The bits of the unit of the last visit.
+const UNIT_BITS: u32 = u64::BITS - COUNTS * COUNT_BITS;
+
+/// A one in each count, and the guard bit of each.
+const ONES: u64 = ALL_COUNTS / ((1 << COUNT_BITS) - 1);
+const GUARDS: u64 = ONES << (COUNT_BITS - 1);
+
+/// FIFO (`qqht`) or LRU (`rowlru`) lines whose keys expire.
+#[derive(Debug, Clone, Copy)]
+struct ClockedRule<S, P> {
+    clock: Clock,
+    types: PhantomData<(S, P)>,
+}
+
+impl<S: Slot, P: Policy> ClockedRule<S, P> {
+    /// The slots in front of the clock word.
+    const SLOTS: usize = S::COUNT - 8 / S::BYTES;
+    const ROW: u64 = (1 << Self::SLOTS) - 1;
+    const SHAPE: Shape = Shape {
+        slots: Self::SLOTS as u32,
+        slot_bits: 8 * S::BYTES as u32,
+        fingerprint_bits: 8 * S::BYTES as u32,
+    };
+
+    const fn new(clock: Clock) -> Self {
+        Self {
+            clock,
+            types: PhantomData,
+        }
+    }
+
+    /// The counts of a line as they are now.
+    ///
+    /// A slot that was at most `j` units old one unit ago is at most `j + 1` units old now, so each
+    /// unit that passed moves every count up by one place. The first count becomes 0: nothing was
+    /// recorded in the current unit yet.
+    #[inline(always)]
+    fn counts(self, word: u64) -> u64 {
+        let last = word >> (COUNTS * COUNT_BITS);
+        // The clock sweeps lines before the distance could wrap; see `clock`.
+        let passed = self.clock.now.wrapping_sub(last) & (u64::MAX >> (u64::BITS - UNIT_BITS));
+        let places = passed.min(u64::from(COUNTS)) as u32;
+        (word & ALL_COUNTS) << (places * COUNT_BITS) & ALL_COUNTS
+    }
+
+    /// The number of slots that are alive, from slot 0 on.
+    #[inline(always)]
+    const fn live(self, counts: u64) -> u32 {
+        let place = self.clock.units.alive as u32 * COUNT_BITS;
+        (counts >> place) as u32 & ((1 << COUNT_BITS) - 1)
+    }
+
+    #[inline(always)]
+    fn found<O: SlotOps>(ops: O, line: &Line, fingerprint: S, live: u32) -> u64 {
+        ops.find(line, fingerprint) & ((1 << live) - 1)
+    }
+
+    /// The counts after the first `moved` slots moved up by one and a new key entered slot 0.
+    ///
+    /// A count `c` below `moved` gains the new key, and loses none: the last slot that moved was
+    /// empty, older than `c` tells, or dead. A count of `moved` or more had that slot already, and
+    /// the full line, with all its slots moved, keeps a count of all slots.
+    ///
+    /// ```text
+    /// guard 1 | 31 + moved - c      the guard bit of each count is set if and only if c < moved
+    /// ```
+    ///
+    /// Counts and `moved` are 0 to 28, so no difference leaves its 6 bits.
+    #[inline(always)]
+    const fn push(counts: u64, moved: u32) -> u64 {
+        let below = ONES * (31 + moved as u64) - counts;
+        counts + ((below & GUARDS) >> (COUNT_BITS - 1))
+    }
+
+    #[inline(always)]
+    const fn word(now: u64, counts: u64) -> u64 {
+        now << (COUNTS * COUNT_BITS) | counts
+    }
+}
+
+impl<S: Slot, P: Policy> Rule for ClockedRule<S, P> {
+    const COUNTS_EVICTIONS: bool = true;
+
+    fn advance_to(&mut self, tick: u64) -> Option<u64> {
+        self.clock.advance_to(tick)
+    }
+
+    fn restart(&mut self) {
+        self.clock.restart();
+    }
+
+    /// Dead slots keep their fingerprints: no count reaches them.
+    fn expire(self, line: &mut Line, units: u64) {
+        let word = line.0[CLOCK_WORD];
+        if word == 0 {
+            return;
+        }
+        let places = units.min(u64::from(COUNTS)) as u32;
+        let counts = self.counts(word) << (places * COUNT_BITS) & ALL_COUNTS;
+        line.0[CLOCK_WORD] = if counts == 0 {
+            0
+        } else {
+            Self::word(self.clock.now.wrapping_add(units), counts)
+        };
+    }
+
+    #[inline(always)]
+    fn visit<O: LineOps>(self, ops: O, line: &mut Line, key: KeyHash) -> Outcome {
+        let counts = self.counts(line.0[CLOCK_WORD]);
+        let live = self.live(counts);
+        debug_assert!(live as usize <= Self::SLOTS);
+        let fingerprint = S::from_key(key);
+        let found = Self::found(ops, line, fingerprint, live);
+        // A fresh key moves all slots, the dead ones with them. The mask keeps the clock word.
+        let moved = P::moved(found, Self::SLOTS as u32) & Self::ROW;
+        ops.push_front(line, fingerprint, moved);
+        line.0[CLOCK_WORD] = Self::word(self.clock.now, Self::push(counts, moved.count_ones()));
+        Outcome {
+            duplicate: found != 0,
+            displaced: live == Self::SLOTS as u32,
+        }
+    }
+
+    #[inline(always)]
+    fn evictions(duplicates: u64, displaced: u64) -> u64 {
+        displaced & !duplicates
+    }
+
+    fn holds(self, line: &Line, key: KeyHash) -> bool {
+        let live = self.live(self.counts(line.0[CLOCK_WORD]));
+        Self::found(Scalar, line, S::from_key(key), live) != 0
+    }
+
+    fn cells(self, line: &Line) -> Cells {
+        let live = self.live(self.counts(line.0[CLOCK_WORD]));
+        Cells::new(u64::from(live), Self::SLOTS as u64)
+    }
+
+    fn fpr(self, line: &Line, lines: u64) -> f64 {
+        Self::SHAPE.fpr(self.cells(line), lines)
+    }
+
+    fn estimates(self, tally: Tally) -> Report {
+        timed::estimates(tally, Self::SHAPE, self.clock.units.window())
+    }
+}
+
+/// Builds clocked lines of slots of this width. With `refresh`, a duplicate renews its key.
+pub(super) fn build<S: Slot>(
+    units: Units,
+    refresh: bool,
+    allocation: LineAllocation,
+) -> Result<Box<dyn LineFilter>, BuildError> {
+    let clock = Clock::new(units, UNIT_BITS);
+    // Not by `Replacement::dispatch`, which would also compile a policy that is never used here.
+    if refresh {
+        allocation.build(ClockedRule::<S, Lru>::new(clock))
+    } else {
+        allocation.build(ClockedRule::<S, Fifo>::new(clock))
+    }
+}

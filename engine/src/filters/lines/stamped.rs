@@ -1,0 +1,195 @@
+//! Stamped lines: a queue of fingerprints, each with the time of its key.
+//!
+//! ```text
+//!  slot (64 bits)                                     slot (32 bits)
+//!  63          40 39                             0    31      16 15         0
+//!  |   stamp     |          fingerprint           |   |  stamp  | fingerprint |    0: an empty slot
+//! ```
+//!
+//! The stamp is the number of the clock's unit, wrapped. A unit is one tick unless the window is too
+//! long for the stamp, so most windows are exact. The slots are in the order of their stamps, newest
+//! first, so the slot that a full line evicts is the oldest, and dead slots are at the end.
+
+use std::marker::PhantomData;
+
+use super::clock::{Clock, Units};
+use super::filter::{LineAllocation, LineFilter, Rule};
+use super::timed::{self, Shape};
+use crate::error::BuildError;
+use crate::filters::replacement::{Fifo, Lru, Policy};
+use crate::hash::KeyHash;
+use crate::kernels::{LineOps, Outcome, Slot};
+use crate::memory::Line;
+use crate::report::{Cells, Report, Tally};
+
+/// A slot that holds a stamp above a fingerprint.
+pub(super) trait StampedSlot: Slot {
+    /// The bits of the stamp.
+    const STAMP_BITS: u32;
+    /// The bits of the fingerprint.
+    const FINGERPRINT_BITS: u32 = 8 * Self::BYTES as u32 - Self::STAMP_BITS;
+    /// The most units of a window. An era has eight times as many, so that sweeps are rare.
+    const MOST_ALIVE: u64 = 1 << (Self::STAMP_BITS - 4);
+
+    /// The fingerprint of a key, never 0, with a stamp of the current unit.
+    fn stamped(key: KeyHash, now: u64) -> Self;
+
+    /// The age of each slot whose fingerprint is that of `slot`, at the time of its stamp; of other
+    /// slots, a number of at least 2^`STAMP_BITS`.
+    ///
+    /// ```text
+    ///   slot     | now           | fingerprint      |
+    /// - other    | stamp         | fingerprint      |
+    ///            | now - stamp   | 0 if it is equal |     a borrow only where it is not equal
+    ///   rotated  | 0 if it is equal | now - stamp   |     one comparison for both
+    /// ```
+    fn age(self, other: Self) -> u64;
+
+    /// The age of a slot in units, whatever its fingerprint.
+    fn age_at(self, now: u64) -> u64;
+
+    /// Of the slots, one bit each, those that hold the fingerprint of `slot` and are at most `alive`
+    /// units old.
+    fn find(self, line: &Line, alive: u64) -> u64;
+}
+
+/// `StampedSlot` for integers that differ in width alone, so that loops over a line have no
+/// conversions and are vectorized.
+macro_rules! stamped_slot {
+    ($($int:ty: $stamp_bits:expr),*) => {$(
+        impl StampedSlot for $int {
+            const STAMP_BITS: u32 = $stamp_bits;
+
+            #[inline(always)]
+            fn stamped(key: KeyHash, now: u64) -> Self {
+                let low = key.0 as $int & (<$int>::MAX >> Self::STAMP_BITS);
+                // The comparison is added as 0 or 1, without a branch.
+                let fingerprint = low + <$int>::from(low == 0);
+                (now as $int) << Self::FINGERPRINT_BITS | fingerprint
+            }
+
+            #[inline(always)]
+            fn age(self, other: Self) -> u64 {
+                u64::from(self.wrapping_sub(other).rotate_left(Self::STAMP_BITS))
+            }
+
+            #[inline(always)]
+            fn age_at(self, now: u64) -> u64 {
+                let stamp = self >> Self::FINGERPRINT_BITS;
+                let wrap = <$int>::MAX >> Self::FINGERPRINT_BITS;
+                u64::from((now as $int).wrapping_sub(stamp) & wrap)
+            }
+
+            #[inline(always)]
+            fn find(self, line: &Line, alive: u64) -> u64 {
+                let alive = alive as $int;
+                Self::slots(line).iter().enumerate().fold(0, |found, (index, slot)| {
+                    let age = self.wrapping_sub(*slot).rotate_left(Self::STAMP_BITS);
+                    found | u64::from(age <= alive) << index
+                })
+            }
+        }
+    )*};
+}
+
+stamped_slot!(u32: 16, u64: 24);
+
+/// FIFO (`qqht`) or LRU (`rowlru`) lines whose keys carry their times.
+#[derive(Debug, Clone, Copy)]
+struct StampedRule<S, P> {
+    clock: Clock,
+    types: PhantomData<(S, P)>,
+}
+
+impl<S: StampedSlot, P: Policy> StampedRule<S, P> {
+    const SHAPE: Shape = Shape {
+        slots: S::COUNT as u32,
+        slot_bits: 8 * S::BYTES as u32,
+        fingerprint_bits: S::FINGERPRINT_BITS,
+    };
+
+    const fn new(clock: Clock) -> Self {
+        Self {
+            clock,
+            types: PhantomData,
+        }
+    }
+
+    #[inline(always)]
+    fn is_live(self, slot: S) -> bool {
+        slot.word() != 0 && slot.age_at(self.clock.now) <= self.clock.units.alive
+    }
+}
+
+impl<S: StampedSlot, P: Policy> Rule for StampedRule<S, P> {
+    const COUNTS_EVICTIONS: bool = true;
+
+    fn advance_to(&mut self, tick: u64) -> Option<u64> {
+        self.clock.advance_to(tick)
+    }
+
+    fn restart(&mut self) {
+        self.clock.restart();
+    }
+
+    fn expire(self, line: &mut Line, units: u64) {
+        for slot in S::slots_mut(line) {
+            let age = slot.age_at(self.clock.now).saturating_add(units);
+            // Only what changes is written: a page that holds no keys stays untouched.
+            if slot.word() != 0 && age > self.clock.units.alive {
+                *slot = S::zeroed();
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn visit<O: LineOps>(self, ops: O, line: &mut Line, key: KeyHash) -> Outcome {
+        let slot = S::stamped(key, self.clock.now);
+        let found = slot.find(line, self.clock.units.alive);
+        let displaced = self.is_live(S::slots(line)[S::COUNT - 1]);
+        ops.push_front(line, slot, P::moved(found, S::COUNT as u32));
+        Outcome {
+            duplicate: found != 0,
+            displaced,
+        }
+    }
+
+    #[inline(always)]
+    fn evictions(duplicates: u64, displaced: u64) -> u64 {
+        displaced & !duplicates
+    }
+
+    fn holds(self, line: &Line, key: KeyHash) -> bool {
+        let slot = S::stamped(key, self.clock.now);
+        let alive = self.clock.units.alive;
+        S::slots(line).iter().any(|other| slot.age(*other) <= alive)
+    }
+
+    fn cells(self, line: &Line) -> Cells {
+        let live = S::slots(line).iter().filter(|slot| self.is_live(**slot));
+        Cells::new(live.count() as u64, S::COUNT as u64)
+    }
+
+    fn fpr(self, line: &Line, lines: u64) -> f64 {
+        Self::SHAPE.fpr(self.cells(line), lines)
+    }
+
+    fn estimates(self, tally: Tally) -> Report {
+        timed::estimates(tally, Self::SHAPE, self.clock.units.window())
+    }
+}
+
+/// Builds stamped lines of these slots. With `refresh`, a duplicate renews its key.
+pub(super) fn build<S: StampedSlot>(
+    units: Units,
+    refresh: bool,
+    allocation: LineAllocation,
+) -> Result<Box<dyn LineFilter>, BuildError> {
+    let clock = Clock::new(units, S::STAMP_BITS);
+    // Not by `Replacement::dispatch`, which would also compile a policy that is never used here.
+    if refresh {
+        allocation.build(StampedRule::<S, Lru>::new(clock))
+    } else {
+        allocation.build(StampedRule::<S, Fifo>::new(clock))
+    }
+}

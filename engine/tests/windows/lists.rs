@@ -1,0 +1,123 @@
+//! Every verdict and counter, with lines that are lists of keys.
+
+use echoless::report_of;
+use proptest::prelude::*;
+
+use crate::harness::{Arrival, Kind, kinds, observe, streams, windows};
+use crate::kernels::kernels;
+
+/// Lines that are lists of keys with the units of their times, newest first.
+struct Lists {
+    kind: Kind,
+    unit: u64,
+    /// A key is alive while its unit is so far behind the clock.
+    alive: u64,
+    refresh: bool,
+    lines: Vec<Vec<(u64, u64)>>,
+    now: u64,
+    evictions: u64,
+}
+
+impl Lists {
+    fn new(kind: Kind, window: u64, refresh: bool, lines: usize) -> Self {
+        let unit = kind.unit(window);
+        Self {
+            kind,
+            unit,
+            alive: window.div_ceil(unit),
+            refresh,
+            lines: vec![Vec::new(); lines],
+            now: 0,
+            evictions: 0,
+        }
+    }
+
+    fn observe(&mut self, arrival: Arrival) -> bool {
+        self.now = self.now.max(arrival.tick / self.unit);
+        let (now, alive) = (self.now, self.alive);
+        let count = self.lines.len() as u64;
+        let line = &mut self.lines[arrival.key.line(count) as usize];
+        line.retain(|(_, unit)| now - unit <= alive);
+        let found = line.iter().position(|(key, _)| *key == arrival.key.0);
+        match found {
+            Some(index) if self.refresh => {
+                line.remove(index);
+            }
+            Some(_) => return true,
+            None if line.len() == self.kind.slots => {
+                line.pop();
+                self.evictions += 1;
+            }
+            None => {}
+        }
+        line.insert(0, (arrival.key.0, now));
+        found.is_some()
+    }
+
+    fn live(&self) -> u64 {
+        let lines = self.lines.iter().flatten();
+        let live = lines.filter(|(_, unit)| self.now - unit <= self.alive);
+        live.count() as u64
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn every_kernel_and_partitioning_agrees_with_lists(
+        (kind, window, lines, stream) in (kinds(), windows(), 1_usize..6).prop_flat_map(
+            |(kind, window, lines)| {
+                let keys = 1..=(kind.slots * lines * 2) as u64;
+                (Just(kind), Just(window), Just(lines), streams(kind, window, keys, 800))
+            }
+        ),
+        refresh: bool,
+        parts in 1_usize..6,
+    ) {
+        let spec = kind.spec(window, refresh, lines);
+        let mut model = Lists::new(kind, window, refresh, lines);
+        let expected: Vec<bool> = stream.iter().map(|arrival| model.observe(*arrival)).collect();
+        let mut reports = Vec::new();
+        let mut bytes = Vec::new();
+        for kernel in kernels() {
+            let mut filter = spec.kernel(kernel).build_lines().expect("valid");
+            prop_assert_eq!(&observe(&mut *filter, &stream), &expected, "{} on {}", spec, kernel);
+            for key in 0..20 {
+                let key = crate::harness::key_hash(key);
+                let held = model.lines[key.line(lines as u64) as usize].iter();
+                let mut held = held.filter(|(_, unit)| model.now - unit <= model.alive);
+                prop_assert_eq!(filter.contains(key), held.any(|(other, _)| *other == key.0));
+            }
+            let mut report = filter.report();
+            prop_assert_eq!(report.tally.evictions, Some(model.evictions));
+            prop_assert_eq!(report.tally.cells.map(|cells| cells.occupied), Some(model.live()));
+            bytes.push(filter.lines().to_vec());
+            filter.clear();
+            prop_assert_eq!(&observe(&mut *filter, &stream), &expected, "{} cleared", spec);
+            report.kernel = None;
+            reports.push(report);
+        }
+        prop_assert!(bytes.windows(2).all(|pair| pair[0] == pair[1]), "{}", spec);
+        let count = 1 + parts % lines;
+        let mut parts = spec.build_partitions(count).expect("enough lines");
+        let mut clock = 0;
+        for (arrival, expected) in stream.iter().zip(&expected) {
+            // Each partition learns the time of the stream when it gets a key, and at the end.
+            clock = clock.max(arrival.tick);
+            let owner = parts.partitioning().partition_of(arrival.key);
+            let part = &mut parts.filters_mut()[owner];
+            part.advance_to(clock);
+            prop_assert_eq!(part.observe_one(arrival.key).is_duplicate(), *expected, "{}", spec);
+        }
+        for part in parts.filters_mut() {
+            part.advance_to(clock);
+        }
+        let mut report = report_of(parts.filters());
+        report.kernel = None;
+        for mut whole in reports {
+            whole.tally.huge_page_bytes = report.tally.huge_page_bytes;
+            prop_assert_eq!(whole, report, "{}", spec);
+        }
+    }
+}
