@@ -76,6 +76,7 @@ impl PortLink {
     pub(super) fn request(
         &mut self,
         batch_number: u64,
+        tick: u64,
         kind: Kind,
         keys: &[KeyHash],
         batch: u64,
@@ -84,7 +85,7 @@ impl PortLink {
             self.sent.len() < self.answers.capacity(),
             "a request without room for its answer"
         );
-        self.send(batch_number, kind, keys)?;
+        self.send(batch_number, tick, kind, keys)?;
         self.sent.push_back(batch);
         Ok(())
     }
@@ -96,6 +97,7 @@ impl PortLink {
     pub(super) fn send(
         &mut self,
         batch_number: u64,
+        tick: u64,
         kind: Kind,
         keys: &[KeyHash],
     ) -> Result<(), LinkClosed> {
@@ -103,7 +105,7 @@ impl PortLink {
             check!(error == PushError::Closed(()), "a request without room");
             LinkClosed
         })?;
-        slot.write(batch_number, kind, keys);
+        slot.write(batch_number, tick, kind, keys);
         slot.publish_without_notify();
         Ok(())
     }

@@ -222,13 +222,31 @@ impl<F: Filter> Node<F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn submit(&mut self, number: u64, keys: &[KeyHash]) -> Result<(), Disconnected> {
+        self.submit_at(number, 0, keys)
+    }
+
+    /// Submits the batch with this number, which is judged at this tick: each partition first
+    /// [advances](crate::Filter::advance_to) its clock. In the order of the numbers, a tick below
+    /// an earlier one leaves the clock where it is.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    ///
+    /// # Panics
+    /// As [`submit`](Self::submit).
+    pub fn submit_at(
+        &mut self,
+        number: u64,
+        tick: u64,
+        keys: &[KeyHash],
+    ) -> Result<(), Disconnected> {
         self.port.check_connected()?;
         if self.last.is_some_and(|last| number <= last) {
             return Err(Disconnected::Repeated(number));
         }
         self.last = Some(number);
         self.port
-            .submit_while_serving(BatchNumber::Number(number), keys, &mut self.server)
+            .submit_while_serving(BatchNumber::Number(number), tick, keys, &mut self.server)
     }
 
     /// Serves peers until the verdicts of the oldest batch in flight are complete, writes them to

@@ -12,6 +12,8 @@ pub(super) const MESSAGE_KEYS: usize = if cfg!(loom) { 2 } else { 64 };
 pub(super) struct Request {
     /// 0 if batches are not numbered, and in a [`Kind::Finish`] message.
     pub(super) batch_number: u64,
+    /// The tick at which the keys are judged; 0 leaves the clock where it is.
+    pub(super) tick: u64,
     pub(super) kind: Kind,
     /// At most [`MESSAGE_KEYS`]; the keys behind it are left over from earlier uses of the slot.
     count: usize,
@@ -33,6 +35,7 @@ impl Default for Request {
     fn default() -> Self {
         Self {
             batch_number: 0,
+            tick: 0,
             kind: Kind::Part,
             count: 0,
             keys: [KeyHash(0); MESSAGE_KEYS],
@@ -46,8 +49,9 @@ impl Request {
     }
 
     /// Overwrites the message with at most [`MESSAGE_KEYS`] keys.
-    pub(super) fn write(&mut self, batch_number: u64, kind: Kind, keys: &[KeyHash]) {
+    pub(super) fn write(&mut self, batch_number: u64, tick: u64, kind: Kind, keys: &[KeyHash]) {
         self.batch_number = batch_number;
+        self.tick = tick;
         self.kind = kind;
         self.count = keys.len();
         self.keys[..keys.len()].copy_from_slice(keys);

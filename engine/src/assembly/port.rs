@@ -152,7 +152,20 @@ impl Port {
     /// # Panics
     /// If the batch has 2^32 keys or more.
     pub fn submit(&mut self, keys: &[KeyHash]) -> Result<(), Disconnected> {
-        self.submit_while_serving(BatchNumber::Unnumbered, keys, &mut Idle)
+        self.submit_at(0, keys)
+    }
+
+    /// Submits a batch that is judged at this tick: each partition first
+    /// [advances](crate::Filter::advance_to) its clock. A stream has one clock, so ticks should not
+    /// fall; a tick below an earlier one leaves the clock where it is.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    ///
+    /// # Panics
+    /// As [`submit`](Self::submit).
+    pub fn submit_at(&mut self, tick: u64, keys: &[KeyHash]) -> Result<(), Disconnected> {
+        self.submit_while_serving(BatchNumber::Unnumbered, tick, keys, &mut Idle)
     }
 
     /// Writes the verdicts of the oldest batch [in flight](Self::in_flight) to `verdicts` and
@@ -243,6 +256,7 @@ impl Port {
     pub(super) fn submit_while_serving(
         &mut self,
         number: BatchNumber,
+        tick: u64,
         keys: &[KeyHash],
         while_waiting: &mut impl WhileWaiting,
     ) -> Result<(), Disconnected> {
@@ -266,7 +280,7 @@ impl Port {
         self.router.route(keys, &mut batch.selections);
         self.pending.push_back(batch);
         for owner in 0..self.links.len() {
-            let sent = self.send_keys(owner, number, while_waiting);
+            let sent = self.send_keys(owner, number, tick, while_waiting);
             if sent.is_err()
                 && let Some(batch) = self.pending.back_mut()
             {
@@ -286,6 +300,7 @@ impl Port {
         &mut self,
         owner: usize,
         number: BatchNumber,
+        tick: u64,
         while_waiting: &mut impl WhileWaiting,
     ) -> Result<(), Disconnected> {
         let count = self.router.keys_of(owner).len();
@@ -302,7 +317,7 @@ impl Port {
             self.wait_for_room(owner, while_waiting)?;
             let keys = &self.router.keys_of(owner)[first..end];
             self.links[owner]
-                .request(number, kind, keys, batch)
+                .request(number, tick, kind, keys, batch)
                 .map_err(|LinkClosed| self.mark_lost(owner))?;
             if let Some(batch) = self.pending.back_mut() {
                 batch.unanswered += 1;
@@ -351,7 +366,7 @@ impl Port {
         for owner in 0..self.links.len() {
             self.wait_for_room(owner, while_waiting)?;
             self.links[owner]
-                .send(0, Kind::Finish, &[])
+                .send(0, 0, Kind::Finish, &[])
                 .map_err(|LinkClosed| self.mark_lost(owner))?;
             self.links[owner].notify();
         }

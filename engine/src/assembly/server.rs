@@ -65,6 +65,8 @@ pub(super) struct PartitionServer<F> {
     /// With [`Order::Numbered`], the number of the batch that is due; all earlier batches are
     /// applied.
     next_batch: u64,
+    /// The tick of the current pass, and the clock of the filter after it.
+    clock: u64,
     /// The link that the next pass gathers from first; rotates, so that no port starves.
     first: usize,
     /// The keys of the current pass.
@@ -99,6 +101,7 @@ impl<F: Filter> PartitionServer<F> {
             links,
             order,
             next_batch: 0,
+            clock: 0,
             first: 0,
             keys: Vec::new(),
             messages: Vec::new(),
@@ -220,6 +223,13 @@ impl<F: Filter> PartitionServer<F> {
             if !self.is_due(&request) {
                 return;
             }
+            // A pass is judged at one tick, so a later one ends it.
+            if request.tick > self.clock {
+                if !self.keys.is_empty() {
+                    return;
+                }
+                self.clock = request.tick;
+            }
             self.keys.extend_from_slice(request.keys());
             self.messages.push((index, request.keys().len()));
             let ends_batch = request.kind == Kind::LastOfBatch && self.order == Order::Numbered;
@@ -237,6 +247,7 @@ impl<F: Filter> PartitionServer<F> {
         self.verdicts.clear();
         self.verdicts
             .resize(self.keys.len().div_ceil(u64::BITS as usize), 0);
+        self.filter.advance_to(self.clock);
         self.filter.observe_words(&self.keys, &mut self.verdicts);
         let mut start = 0;
         for (index, count) in self.messages.drain(..) {
