@@ -43,6 +43,8 @@ fn every_filter_agrees_with_the_library_on_any_number_of_threads() {
     let input = stream();
     let mut specs: Vec<String> = FilterKind::names()
         .map(|name| format!("{name}:memory=2KiB"))
+        // A filter with a window needs a clock; `windows.rs` tests them.
+        .filter(|spec| spec.parse::<FilterSpec>().unwrap().window().is_none())
         .collect();
     for filter in [
         "bloom:k=4",
@@ -206,7 +208,7 @@ fn invalid_filters_are_rejected() {
         "bloom:hashes=2 | invalid option=hashes: expected one of memory, form, k, ",
         "bloom:k=65 | invalid k=65: expected 1 to 64",
         "lru:form=line | invalid form=line: expected scattered for lru",
-        "qqht:slots=5,form=line | invalid slots=5 of 16 bits: expected 64 of 8 bits",
+        "qqht:slots=5,form=line | invalid slots=5 of 16 bits: expected one of 64 of 8, 32 of 16",
         "bloom:memory=64parsecs | invalid memory=64parsecs: expected",
         "/no/such/filter.toml | /no/such/filter.toml: No such file",
         "bloom --fpr 0.1 | --fpr",
@@ -225,7 +227,10 @@ fn invalid_filters_are_rejected() {
             "filter = \"blom\"\n",
             "line 1: invalid filter=blom: expected one of bloom, ",
         ),
-        ("filter = \"bloom\"\nk = [2]\n", "a number or a string"),
+        (
+            "filter = \"bloom\"\nk = [2]\n",
+            "a number, a string or a boolean",
+        ),
         ("filter = \"bloom\"\nk = \n", "line 2: "),
         ("filters = [\"bloom:k=2\"]\n", "line 1: "),
     ] {
