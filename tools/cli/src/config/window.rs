@@ -87,6 +87,24 @@ impl WindowConfig {
         }))
     }
 
+    /// A window of this span, with or without times, and its late records.
+    #[cfg(test)]
+    pub(crate) fn for_tests(span: Span, timed: bool, late_after: u64, late: Late) -> Self {
+        let time = || TimeConfig {
+            field: FieldList::parse("1", false).unwrap(),
+            format: TimeFormat::Auto,
+        };
+        Self {
+            span,
+            resolution: span.resolution(),
+            ticks: span.units().div_ceil(span.resolution()),
+            time: timed.then(time),
+            late_after,
+            late,
+            refresh: false,
+        }
+    }
+
     /// The default filter: the clocked lines with the narrowest slots that keep the false positive
     /// rate.
     pub(crate) fn default_filter(

@@ -180,3 +180,132 @@ impl ClockOrder {
         records
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use echoless::KeyHash;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::time::span::Span;
+
+    fn window(span: Span, timed: bool, late_after: u64, late: Late) -> WindowConfig {
+        WindowConfig::for_tests(span, timed, late_after, late)
+    }
+
+    /// A chunk of records with these ticks, as reading leaves it behind; `None` is a record without
+    /// a key.
+    fn chunk(ticks: &[Option<i64>]) -> Chunk {
+        let mut chunk = Chunk::default();
+        let mut latest = NO_TIME;
+        for (record, tick) in ticks.iter().enumerate() {
+            let Some(tick) = *tick else {
+                chunk.unkeyed.push(record);
+                continue;
+            };
+            if tick > latest {
+                latest = tick;
+                let from = chunk.hashes.len();
+                chunk.steps.push(Step { from, tick });
+            }
+            chunk.hashes.push(KeyHash(tick as u64));
+            chunk.ticks.push(tick);
+        }
+        chunk
+    }
+
+    /// Passes a stream in chunks of these lengths. Returns the tick of every key and the late count.
+    fn pass(window: &WindowConfig, stream: &[Option<i64>], lengths: &[usize]) -> (Vec<u64>, u64) {
+        let mut clock = StreamClock::default();
+        let (mut ticks, mut late, mut number) = (Vec::new(), 0, 0);
+        let mut rest = stream;
+        for length in lengths.iter().cycle() {
+            if rest.is_empty() {
+                break;
+            }
+            let (records, after) = rest.split_at((*length).min(rest.len()));
+            rest = after;
+            let mut chunk = chunk(records);
+            let before = clock.place(window, &mut chunk);
+            cut(window, before, &mut chunk);
+            // Batches are numbered without gaps, and cover the keys.
+            assert_eq!(chunk.first_batch, number);
+            number += chunk.batches.len() as u64;
+            assert_eq!(clock.batches, number);
+            assert_eq!(
+                chunk.batches.last().map(|batch| batch.end),
+                Some(chunk.hashes.len())
+            );
+            for (tick, keys) in chunk.batches() {
+                ticks.extend(keys.iter().map(|_| tick));
+            }
+            late += chunk.late;
+        }
+        (ticks, late)
+    }
+
+    fn records() -> impl Strategy<Value = Vec<Option<i64>>> {
+        let tick = prop_oneof![
+            1 => Just(None),
+            1 => Just(Some(NO_TIME)),
+            8 => (-50_i64..50).prop_map(Some),
+            2 => (i64::MIN + 1..=i64::MAX).prop_map(Some),
+        ];
+        vec(tick, 0..120)
+    }
+
+    proptest! {
+        #[test]
+        fn the_clock_is_the_running_maximum_however_the_stream_is_cut(
+            stream in records(),
+            lengths in vec(1_usize..30, 1..8),
+        ) {
+            let window = window(Span::Time(1), true, 20, Late::Judge);
+            let keyed: Vec<i64> = stream.iter().flatten().copied().collect();
+            let first = keyed.iter().find(|tick| **tick != NO_TIME);
+            let mut latest = NO_TIME;
+            let mut late = 0;
+            let mut expected = Vec::new();
+            for tick in &keyed {
+                latest = latest.max(*tick);
+                let age = i128::from(latest) - i128::from(*tick);
+                late += u64::from(*tick != NO_TIME && age > 20);
+                expected.push(match first {
+                    Some(first) if latest != NO_TIME => {
+                        let since = i128::from(latest) - i128::from(*first) + 1;
+                        u64::try_from(since).unwrap_or(u64::MAX)
+                    }
+                    _ => 0,
+                });
+            }
+            prop_assert_eq!(pass(&window, &stream, &lengths), (expected, late));
+        }
+
+        #[test]
+        fn late_records_are_taken_out_without_moving_the_others(
+            stream in records(),
+            lengths in vec(1_usize..30, 1..8),
+        ) {
+            let judged = window(Span::Time(1), true, 20, Late::Judge);
+            let passed = window(Span::Time(1), true, 20, Late::Pass);
+            let (all, late) = pass(&judged, &stream, &lengths);
+            let (kept, also_late) = pass(&passed, &stream, &lengths);
+            prop_assert_eq!(late, also_late);
+            prop_assert_eq!(kept.len() as u64 + late, all.len() as u64);
+        }
+
+        #[test]
+        fn counted_ticks_are_those_of_the_record_number(
+            stream in records(),
+            lengths in vec(1_usize..30, 1..8),
+            resolution in 1_u64..10,
+        ) {
+            let window = window(Span::Records(resolution * 2000), false, 0, Late::Judge);
+            let numbers = (0_u64..).zip(&stream).filter(|(_, tick)| tick.is_some());
+            let expected: Vec<u64> =
+                numbers.map(|(number, _)| number / window.resolution + 1).collect();
+            prop_assert_eq!(pass(&window, &stream, &lengths).0, expected);
+        }
+    }
+}
