@@ -29,12 +29,13 @@ pub(crate) struct WindowConfig {
     pub(crate) span: Span,
     /// The length of a tick, in nanoseconds or records.
     pub(crate) resolution: u64,
-    /// The window in ticks, rounded up: times that are `span` apart are at most so many ticks apart.
+    /// The window in ticks, rounded up: times that are `span` apart are at most so many ticks
+    /// apart.
     pub(crate) ticks: u64,
     /// Where records have their times; `None` if the clock counts records.
     pub(crate) time: Option<TimeConfig>,
-    /// A record this many ticks older than the clock is judged as any other; `late` applies to older
-    /// ones.
+    /// A record this many ticks older than the clock is judged as any other; `late` applies to
+    /// older ones.
     pub(crate) late_after: u64,
     pub(crate) late: Late,
     refresh: bool,

@@ -136,8 +136,8 @@ impl WindowAudit {
 /// one.
 #[inline(always)]
 const fn is_sampled(key: KeyHash, halvings: u32) -> bool {
-    // The multiplier is 2^64 divided by the golden ratio: the high bits of the product depend on all
-    // bits of the hash, so the sample is independent of lines and fingerprints.
+    // The multiplier is 2^64 divided by the golden ratio: the high bits of the product depend on
+    // all bits of the hash, so the sample is independent of lines and fingerprints.
     key.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - halvings) == 0
 }
 

@@ -1,6 +1,7 @@
 //! The clock of a windowed stream: the largest event time so far, or the number of the record.
 //!
-//! A filter judges a batch of keys at one tick, so a chunk is cut into batches where its clock moves:
+//! A filter judges a batch of keys at one tick, so a chunk is cut into batches where its clock
+//! moves:
 //!
 //! ```text
 //! clock before the chunk: 5
@@ -11,17 +12,17 @@
 //! numbers in the stream   41   42      43        if 41 batches come before
 //! ```
 //!
-//! The batches of a mesh are numbered without gaps over all threads, so a chunk needs two things from
-//! all chunks before it: the clock and the number of batches. Everything else follows from the chunk
-//! itself. So reading a chunk, in parallel, leaves its steps behind; then the chunks pass
+//! The batches of a mesh are numbered without gaps over all threads, so a chunk needs two things
+//! from all chunks before it: the clock and the number of batches. Everything else follows from the
+//! chunk itself. So reading a chunk, in parallel, leaves its steps behind; then the chunks pass
 //! [`StreamClock::place`] in the order of the stream, which searches the steps for the first one
-//! beyond the clock, counts the rest, and hands clock and number on. It looks at a few steps, not at
-//! the records, and waits for nothing but the same step of the chunk before. Cutting the chunk into
-//! batches and searching it for late records follow in parallel again ([`cut`]).
+//! beyond the clock, counts the rest, and hands clock and number on. It looks at a few steps, not
+//! at the records, and waits for nothing but the same step of the chunk before. Cutting the chunk
+//! into batches and searching it for late records follow in parallel again ([`cut`]).
 //!
-//! No thread can wait for ever: a thread takes the next chunk of the queue, reads it, and waits only
-//! for chunks that were taken before; it serves its partition meanwhile. The batches are those of one
-//! thread, whichever threads cut them.
+//! No thread can wait for ever: a thread takes the next chunk of the queue, reads it, and waits
+//! only for chunks that were taken before; it serves its partition meanwhile. The batches are those
+//! of one thread, whichever threads cut them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -70,8 +71,8 @@ fn steps_beyond(clock: Option<i64>, steps: &[Step], hashes: usize) -> (usize, &[
     (steps.first().map_or(hashes, |step| step.from), steps)
 }
 
-/// Cuts a placed chunk, which has `records` records before it, into its batches, and treats its late
-/// records as configured.
+/// Cuts a placed chunk, which has `records` records before it, into its batches, and treats its
+/// late records as configured.
 pub(super) fn cut(window: &WindowConfig, records: u64, chunk: &mut Chunk) {
     chunk.batches.clear();
     if window.time.is_none() {
@@ -169,7 +170,8 @@ impl ClockOrder {
         self.next.load(Ordering::Acquire) == number
     }
 
-    /// [Places](StreamClock::place) the next chunk. The caller must wake the other threads afterwards.
+    /// [Places](StreamClock::place) the next chunk. The caller must wake the other threads
+    /// afterwards.
     pub(super) fn place(&self, number: u64, window: &WindowConfig, chunk: &mut Chunk) -> u64 {
         // Never blocks: only the thread with the next chunk locks.
         let mut clock = self.clock.lock().unwrap_or_else(PoisonError::into_inner);
@@ -215,7 +217,8 @@ mod tests {
         chunk
     }
 
-    /// Passes a stream in chunks of these lengths. Returns the tick of every key and the late count.
+    /// Passes a stream in chunks of these lengths. Returns the tick of every key and the late
+    /// count.
     fn pass(window: &WindowConfig, stream: &[Option<i64>], lengths: &[usize]) -> (Vec<u64>, u64) {
         let mut clock = StreamClock::default();
         let (mut ticks, mut late, mut number) = (Vec::new(), 0, 0);

@@ -9,9 +9,10 @@
 //!
 //! One thread feeds numbered chunks; it is mostly blocked in reads. Each other thread has a
 //! [`Worker`]: it pops the next chunk, finds its records, hashes their keys and submits them to the
-//! filter, which handles chunks in the order of their numbers. With a window, the [clock](super::clock)
-//! passes from chunk to chunk before they are submitted. The thread that holds a chunk delivers
-//! it when its number is next. A node of a mesh serves its partition while it waits.
+//! filter, which handles chunks in the order of their numbers. With a window, the
+//! [clock](super::clock) passes from chunk to chunk before they are submitted. The thread that
+//! holds a chunk delivers it when its number is next. A node of a mesh serves its partition while
+//! it waits.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

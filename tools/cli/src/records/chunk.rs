@@ -303,7 +303,8 @@ mod tests {
         assert_eq!(chunk.duplicates(), [!1 & !(1 << 63), ((1 << 39) - 1) & !1]);
     }
 
-    /// A chunk of `records` records of which some lack a key hash; the hash of a record is its index.
+    /// A chunk of `records` records of which some lack a key hash; the hash of a record is its
+    /// index.
     fn chunk(records: usize, unkeyed: &[usize], ends: &[usize]) -> Chunk {
         let keyed = (0..records).filter(|record| !unkeyed.contains(record));
         let hashes: Vec<KeyHash> = keyed.map(|record| KeyHash(record as u64)).collect();

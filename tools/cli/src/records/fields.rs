@@ -28,8 +28,8 @@ enum Item {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FieldSet {
     ranges: Vec<RangeInclusive<usize>>,
-    /// The number of fields a record must have. Merging an open range with others loses it, so it is
-    /// stored.
+    /// The number of fields a record must have. Merging an open range with others loses it, so it
+    /// is stored.
     required: usize,
 }
 
@@ -171,8 +171,8 @@ impl FieldSet {
         Ok(())
     }
 
-    /// The number of fields in the set from number `field` on. Of an open range only the fields that
-    /// a record must have count.
+    /// The number of fields in the set from number `field` on. Of an open range only the fields
+    /// that a record must have count.
     pub(crate) fn count_from(&self, field: usize) -> usize {
         self.ranges
             .iter()

@@ -17,8 +17,8 @@ const MINUTE: usize = 17;
 
 const SECOND: i64 = 1_000_000_000;
 
-/// Parses RFC 3339, and remembers the last minute: most records of a stream are in the minute of the
-/// record before, and then only seconds and fraction are parsed.
+/// Parses RFC 3339, and remembers the last minute: most records of a stream are in the minute of
+/// the record before, and then only seconds and fraction are parsed.
 #[derive(Debug, Clone)]
 pub(crate) struct Rfc3339 {
     /// The text of the last minute, the offset that followed its seconds, and its start in
@@ -74,8 +74,8 @@ impl Rfc3339 {
     }
 }
 
-/// Splits `SS`, `SS.FRACTION` and what follows, the offset, into nanoseconds and offset. `None` for a
-/// leap second and more than nine digits, which the calendar handles.
+/// Splits `SS`, `SS.FRACTION` and what follows, the offset, into nanoseconds and offset. `None` for
+/// a leap second and more than nine digits, which the calendar handles.
 #[inline]
 fn seconds(rest: &[u8]) -> Option<(i64, &[u8])> {
     let [tens @ b'0'..=b'5', ones @ b'0'..=b'9', rest @ ..] = rest else {

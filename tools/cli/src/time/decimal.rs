@@ -34,8 +34,8 @@ impl Unit {
     }
 }
 
-/// Nanoseconds since 1970, rounded down; `None` if the text is not a number, or outside of the years
-/// 1678 to 2261. Without a unit, the magnitude of the number decides.
+/// Nanoseconds since 1970, rounded down; `None` if the text is not a number, or outside of the
+/// years 1678 to 2261. Without a unit, the magnitude of the number decides.
 pub(crate) fn parse(text: &[u8], unit: Option<Unit>) -> Option<i64> {
     let (negative, text) = match text {
         [b'-', rest @ ..] => (true, rest),

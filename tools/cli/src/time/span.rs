@@ -16,8 +16,8 @@ const UNITS: [(&str, u64); 7] = [
 /// The least number of ticks in a window whose ticks are longer than one unit.
 ///
 /// A batch of keys is judged at one tick, so short ticks make short batches; long ticks make the
-/// granule long. The length is 1, 2 or 5 times a power of ten, so a window has 2000 to 4999 ticks and
-/// less than a two-thousandth is lost at its edge.
+/// granule long. The length is 1, 2 or 5 times a power of ten, so a window has 2000 to 4999 ticks
+/// and less than a two-thousandth is lost at its edge.
 const LEAST_TICKS: u64 = 2000;
 
 /// A span of the stream.

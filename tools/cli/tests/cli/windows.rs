@@ -19,8 +19,8 @@ fn windowed(options: &[&str], input: &str) -> String {
     echoless(&[&args[..], options].concat(), input.as_bytes()).text()
 }
 
-/// What an exact filter passes of records of clock and key: those whose key was not seen (`refresh`)
-/// or passed at most `window` before.
+/// What an exact filter passes of records of clock and key: those whose key was not seen
+/// (`refresh`) or passed at most `window` before.
 fn passed(records: &[(i64, u64)], window: i64, refresh: bool) -> Vec<bool> {
     let mut last: HashMap<u64, i64> = HashMap::new();
     let judge = |(clock, key): &(i64, u64)| {
