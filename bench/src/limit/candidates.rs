@@ -12,6 +12,8 @@ pub(super) struct Candidate {
     pub(super) kernel: Kernel,
     /// How many keys the filter observes in one call.
     pub(super) batch: usize,
+    /// Whether the filter has a window: its clock moves while it is measured.
+    pub(super) timed: bool,
     /// Builds it empty, in this many bytes.
     pub(super) build: Build,
 }
@@ -23,6 +25,7 @@ fn fingerprint_lines(kernel: Kernel) -> impl Iterator<Item = Candidate> {
         name: format!("fingerprint 32 x 16, {replacement}"),
         kernel,
         batch: BATCH,
+        timed: false,
         build: Box::new(move |bytes| {
             let spec = FingerprintSpec::new(bytes)
                 .slot_width(SlotWidth::Bits16)
@@ -48,6 +51,31 @@ fn bit_lines(kernel: Kernel) -> impl Iterator<Item = Candidate> {
         name: format!("{text}, one line"),
         kernel,
         batch: BATCH,
+        timed: false,
+        build: Box::new(move |bytes| {
+            let spec = text.parse::<FilterSpec>()?.memory(bytes);
+            Ok(spec.kernel(kernel).build_lines()?)
+        }),
+    })
+}
+
+/// Lines with a window, in ticks of [`TICK_KEYS`](super::measure::TICK_KEYS) keys. None expires
+/// before its line is full, so that the lines are as full as those of the other filters.
+const TIMED_LINES: [&str; 6] = [
+    "clocked:bits=16,refresh=false",
+    "clocked:bits=16",
+    "clocked:bits=32",
+    "stamped:bits=32,refresh=false",
+    "stamped:bits=32",
+    "stamped:bits=64",
+];
+
+fn timed_lines(kernel: Kernel) -> impl Iterator<Item = Candidate> {
+    TIMED_LINES.into_iter().map(move |text| Candidate {
+        name: format!("{text}, one line"),
+        kernel,
+        batch: BATCH,
+        timed: true,
         build: Box::new(move |bytes| {
             let spec = text.parse::<FilterSpec>()?.memory(bytes);
             Ok(spec.kernel(kernel).build_lines()?)
@@ -65,6 +93,7 @@ fn region_ordered_lines(kernel: Kernel) -> impl Iterator<Item = Candidate> {
         ),
         kernel,
         batch,
+        timed: false,
         build: Box::new(move |bytes| {
             let spec = FingerprintSpec::new(bytes)
                 .slot_width(SlotWidth::Bits16)
@@ -78,5 +107,6 @@ fn region_ordered_lines(kernel: Kernel) -> impl Iterator<Item = Candidate> {
 pub(super) fn candidates(kernel: Kernel) -> impl Iterator<Item = Candidate> {
     fingerprint_lines(kernel)
         .chain(bit_lines(kernel))
+        .chain(timed_lines(kernel))
         .chain(region_ordered_lines(kernel))
 }

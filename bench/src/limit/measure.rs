@@ -48,6 +48,9 @@ impl Arguments {
 /// Filters in region order are measured from this size on, in MiB.
 const REGIONS_FROM: u64 = 2048;
 
+/// The keys for each tick of a filter with a window.
+pub(super) const TICK_KEYS: u64 = 10_000;
+
 /// Keys for each line before anything is measured: enough to fill the lines of most filters.
 const WARM_UP: u64 = 40;
 
@@ -145,6 +148,9 @@ fn measure(
     let mut words = vec![0; candidate.batch / 64];
     let (mut observed, mut duplicates) = (0, 0);
     let mut observe = |filter: &mut dyn LineFilter, keys: &[KeyHash]| {
+        if candidate.timed {
+            filter.advance_to(observed / TICK_KEYS);
+        }
         filter.observe_words(keys, &mut words);
         observed += keys.len() as u64;
         duplicates += words

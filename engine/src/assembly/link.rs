@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use super::message::{Kind, Request};
+use super::message::{Header, Request};
 use crate::hash::KeyHash;
 use crate::sync::check;
 use crate::transport::{Consumer, PopError, Producer, PushError};
@@ -75,9 +75,7 @@ impl PortLink {
     /// If the server is gone.
     pub(super) fn request(
         &mut self,
-        batch_number: u64,
-        tick: u64,
-        kind: Kind,
+        header: Header,
         keys: &[KeyHash],
         batch: u64,
     ) -> Result<(), LinkClosed> {
@@ -85,7 +83,7 @@ impl PortLink {
             self.sent.len() < self.answers.capacity(),
             "a request without room for its answer"
         );
-        self.send(batch_number, tick, kind, keys)?;
+        self.send(header, keys)?;
         self.sent.push_back(batch);
         Ok(())
     }
@@ -94,18 +92,12 @@ impl PortLink {
     ///
     /// # Errors
     /// If the server is gone.
-    pub(super) fn send(
-        &mut self,
-        batch_number: u64,
-        tick: u64,
-        kind: Kind,
-        keys: &[KeyHash],
-    ) -> Result<(), LinkClosed> {
+    pub(super) fn send(&mut self, header: Header, keys: &[KeyHash]) -> Result<(), LinkClosed> {
         let mut slot = self.requests.vacant().map_err(|error| {
             check!(error == PushError::Closed(()), "a request without room");
             LinkClosed
         })?;
-        slot.write(batch_number, tick, kind, keys);
+        slot.write(header, keys);
         slot.publish_without_notify();
         Ok(())
     }

@@ -225,9 +225,12 @@ impl<F: Filter> Node<F> {
         self.submit_at(number, 0, keys)
     }
 
-    /// Submits the batch with this number, which is judged at this tick: each partition first
-    /// [advances](crate::Filter::advance_to) its clock. In the order of the numbers, a tick below
-    /// an earlier one leaves the clock where it is.
+    /// As [`submit`](Self::submit), at a tick: every partition moves its clock to `tick` before it
+    /// judges the keys; see [`Filter::advance_to`].
+    ///
+    /// Partitions apply ticks in the order of the batch numbers, as the undivided filter would. A
+    /// stream has one clock: the tick of a batch is the largest event time of it and of all batches
+    /// of lower numbers. An earlier tick has no effect, like the tick 0.
     ///
     /// # Errors
     /// As [`submit`](Self::submit).

@@ -7,14 +7,20 @@ use crate::hash::KeyHash;
 // messages, so theirs are small.
 pub(super) const MESSAGE_KEYS: usize = if cfg!(loom) { 2 } else { 64 };
 
+/// What a message says beside its keys.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Header {
+    /// 0 if batches are not numbered, and in a [`Kind::Finish`] message.
+    pub(super) batch_number: u64,
+    /// The tick at which the keys are judged; 0 keeps the clock of the partition where it is.
+    pub(super) tick: u64,
+    pub(super) kind: Kind,
+}
+
 /// Some keys of one batch and one partition, in the order of the batch.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Request {
-    /// 0 if batches are not numbered, and in a [`Kind::Finish`] message.
-    pub(super) batch_number: u64,
-    /// The tick at which the keys are judged; 0 leaves the clock where it is.
-    pub(super) tick: u64,
-    pub(super) kind: Kind,
+    pub(super) header: Header,
     /// At most [`MESSAGE_KEYS`]; the keys behind it are left over from earlier uses of the slot.
     count: usize,
     keys: [KeyHash; MESSAGE_KEYS],
@@ -34,9 +40,11 @@ pub(super) enum Kind {
 impl Default for Request {
     fn default() -> Self {
         Self {
-            batch_number: 0,
-            tick: 0,
-            kind: Kind::Part,
+            header: Header {
+                batch_number: 0,
+                tick: 0,
+                kind: Kind::Part,
+            },
             count: 0,
             keys: [KeyHash(0); MESSAGE_KEYS],
         }
@@ -49,10 +57,8 @@ impl Request {
     }
 
     /// Overwrites the message with at most [`MESSAGE_KEYS`] keys.
-    pub(super) fn write(&mut self, batch_number: u64, tick: u64, kind: Kind, keys: &[KeyHash]) {
-        self.batch_number = batch_number;
-        self.tick = tick;
-        self.kind = kind;
+    pub(super) fn write(&mut self, header: Header, keys: &[KeyHash]) {
+        self.header = header;
         self.count = keys.len();
         self.keys[..keys.len()].copy_from_slice(keys);
     }

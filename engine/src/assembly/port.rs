@@ -21,7 +21,7 @@
 use std::collections::VecDeque;
 
 use super::link::{LinkClosed, PortLink};
-use super::message::{Kind, MESSAGE_KEYS};
+use super::message::{Header, Kind, MESSAGE_KEYS};
 use super::routing::{Router, Selection};
 use crate::error::Disconnected;
 use crate::hash::KeyHash;
@@ -66,6 +66,8 @@ pub struct Port {
     /// The number of the front of `pending`, by this port's own count of batches.
     oldest: u64,
     free: Vec<Batch>,
+    /// The latest tick that was sent to every partition.
+    clock: u64,
     /// The first error. It ends the port, because some batch can never be complete.
     lost: Option<Disconnected>,
 }
@@ -135,6 +137,7 @@ impl Port {
             pending: VecDeque::new(),
             oldest: 0,
             free: Vec::new(),
+            clock: 0,
             lost: None,
         }
     }
@@ -155,15 +158,33 @@ impl Port {
         self.submit_at(0, keys)
     }
 
-    /// Submits a batch that is judged at this tick: each partition first
-    /// [advances](crate::Filter::advance_to) its clock. A stream has one clock, so ticks should not
-    /// fall; a tick below an earlier one leaves the clock where it is.
+    /// As [`submit`](Self::submit), at a tick: every partition moves its clock to `tick` before it
+    /// judges the keys; see [`Filter::advance_to`](crate::Filter::advance_to).
+    ///
+    /// A stream has one clock, so the caller passes the largest event time so far. An earlier tick
+    /// has no effect, like the tick 0. With one port, verdicts equal those of the undivided filter.
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
     ///
     /// # Panics
     /// As [`submit`](Self::submit).
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::{Engine, FilterSpec, KeyHash, Verdicts};
+    /// let spec: FilterSpec = "stamped:window=60,memory=1MiB".parse()?;
+    /// let (engine, mut ports) = Engine::builder(spec.build_partitions(2)?).build()?;
+    /// let mut verdicts = Verdicts::new();
+    /// for (tick, duplicates) in [(100, 0), (160, 1), (221, 0)] {
+    ///     ports[0].submit_at(tick, &[KeyHash(7)])?;
+    ///     ports[0].drain(&mut verdicts)?;
+    ///     assert_eq!(verdicts.count_duplicates(), duplicates);
+    /// }
+    /// # drop(ports);
+    /// # engine.shutdown()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn submit_at(&mut self, tick: u64, keys: &[KeyHash]) -> Result<(), Disconnected> {
         self.submit_while_serving(BatchNumber::Unnumbered, tick, keys, &mut Idle)
     }
@@ -291,6 +312,7 @@ impl Port {
         if let Some(batch) = self.pending.back_mut() {
             batch.unanswered -= 1;
         }
+        self.clock = self.clock.max(tick);
         Ok(())
     }
 
@@ -304,9 +326,11 @@ impl Port {
         while_waiting: &mut impl WhileWaiting,
     ) -> Result<(), Disconnected> {
         let count = self.router.keys_of(owner).len();
-        let (number, last) = match number {
+        let (batch_number, last) = match number {
             BatchNumber::Number(number) => (number, Kind::LastOfBatch),
-            BatchNumber::Unnumbered if count == 0 => return Ok(()),
+            // A new tick goes to every partition, so that all clocks are equal in a report. An
+            // earlier one would not move the clock of the undivided filter either.
+            BatchNumber::Unnumbered if count == 0 && tick <= self.clock => return Ok(()),
             BatchNumber::Unnumbered => (0, Kind::Part),
         };
         let batch = self.oldest + self.pending.len() as u64 - 1;
@@ -316,8 +340,13 @@ impl Port {
             let kind = if end == count { last } else { Kind::Part };
             self.wait_for_room(owner, while_waiting)?;
             let keys = &self.router.keys_of(owner)[first..end];
+            let header = Header {
+                batch_number,
+                tick,
+                kind,
+            };
             self.links[owner]
-                .request(number, tick, kind, keys, batch)
+                .request(header, keys, batch)
                 .map_err(|LinkClosed| self.mark_lost(owner))?;
             if let Some(batch) = self.pending.back_mut() {
                 batch.unanswered += 1;
@@ -363,10 +392,15 @@ impl Port {
         &mut self,
         while_waiting: &mut impl WhileWaiting,
     ) -> Result<(), Disconnected> {
+        let header = Header {
+            batch_number: 0,
+            tick: 0,
+            kind: Kind::Finish,
+        };
         for owner in 0..self.links.len() {
             self.wait_for_room(owner, while_waiting)?;
             self.links[owner]
-                .send(0, 0, Kind::Finish, &[])
+                .send(header, &[])
                 .map_err(|LinkClosed| self.mark_lost(owner))?;
             self.links[owner].notify();
         }

@@ -10,6 +10,9 @@
 //!   verdicts: 0 1 0   0   1 0            one bit for each key
 //!   answers:  link 0 <- 0b010, link 0 <- 0b0, link 1 <- 0b01
 //! ```
+//!
+//! A message with a later tick than the clock ends the pass: the keys before it are judged at the
+//! clock as it is, and the next pass begins with the new tick.
 
 use crate::error::Disconnected;
 use crate::filters::Filter;
@@ -65,10 +68,10 @@ pub(super) struct PartitionServer<F> {
     /// With [`Order::Numbered`], the number of the batch that is due; all earlier batches are
     /// applied.
     next_batch: u64,
-    /// The tick of the current pass, and the clock of the filter after it.
-    clock: u64,
     /// The link that the next pass gathers from first; rotates, so that no port starves.
     first: usize,
+    /// The latest tick of all messages gathered so far.
+    tick: u64,
     /// The keys of the current pass.
     keys: Vec<KeyHash>,
     /// The messages of the current pass: the link and the number of keys of each.
@@ -101,8 +104,8 @@ impl<F: Filter> PartitionServer<F> {
             links,
             order,
             next_batch: 0,
-            clock: 0,
             first: 0,
+            tick: 0,
             keys: Vec::new(),
             messages: Vec::new(),
             verdicts: Vec::new(),
@@ -177,18 +180,18 @@ impl<F: Filter> PartitionServer<F> {
         match self.links[index].requests.peek(0) {
             Err(PopError::Empty) => Front::Empty,
             Err(PopError::Closed) => Front::LinkClosed,
-            Ok(request) if request.kind == Kind::Finish => Front::Finish,
+            Ok(request) if request.header.kind == Kind::Finish => Front::Finish,
             Ok(request) if self.is_due(&request) => Front::Due,
-            Ok(request) if request.batch_number < self.next_batch => {
-                Front::Late(request.batch_number)
+            Ok(request) if request.header.batch_number < self.next_batch => {
+                Front::Late(request.header.batch_number)
             }
             Ok(_) => Front::Early,
         }
     }
 
     fn is_due(&self, request: &Request) -> bool {
-        request.kind != Kind::Finish
-            && (self.order == Order::Arrival || request.batch_number == self.next_batch)
+        request.header.kind != Kind::Finish
+            && (self.order == Order::Arrival || request.header.batch_number == self.next_batch)
     }
 
     /// Copies the keys of messages that are due into one array. A long pass keeps the prefetching
@@ -212,7 +215,7 @@ impl<F: Filter> PartitionServer<F> {
     }
 
     /// Copies the messages that are due in one link; with [`Order::Numbered`], at most to the end
-    /// of the batch.
+    /// of the batch. Stops at a message that moves the clock, unless it is the first of the pass.
     fn gather_from(&mut self, index: usize) {
         let batch = self.next_batch;
         while self.messages.len() < MESSAGES_PER_PASS && self.next_batch == batch {
@@ -223,16 +226,16 @@ impl<F: Filter> PartitionServer<F> {
             if !self.is_due(&request) {
                 return;
             }
-            // A pass is judged at one tick, so a later one ends it.
-            if request.tick > self.clock {
-                if !self.keys.is_empty() {
+            if request.header.tick > self.tick {
+                if !self.messages.is_empty() {
                     return;
                 }
-                self.clock = request.tick;
+                self.tick = request.header.tick;
             }
             self.keys.extend_from_slice(request.keys());
             self.messages.push((index, request.keys().len()));
-            let ends_batch = request.kind == Kind::LastOfBatch && self.order == Order::Numbered;
+            let ends_batch =
+                request.header.kind == Kind::LastOfBatch && self.order == Order::Numbered;
             self.next_batch += u64::from(ends_batch);
             self.links[index].gathered += 1;
         }
@@ -247,7 +250,7 @@ impl<F: Filter> PartitionServer<F> {
         self.verdicts.clear();
         self.verdicts
             .resize(self.keys.len().div_ceil(u64::BITS as usize), 0);
-        self.filter.advance_to(self.clock);
+        self.filter.advance_to(self.tick);
         self.filter.observe_words(&self.keys, &mut self.verdicts);
         let mut start = 0;
         for (index, count) in self.messages.drain(..) {

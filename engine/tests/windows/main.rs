@@ -1,13 +1,17 @@
-//! Filters with a window against plain models: on every kernel, whole and in partitions, for clocks
-//! that rest, jump, go back and wrap around.
+//! Filters with a window against plain models: on every kernel, whole and in partitions, in engines
+//! and meshes, for clocks that rest, jump, go back and wrap around.
 //!
-//! `promise` checks what [`echoless::Window`] promises with a map of keys to times. `lists` checks every
-//! verdict and counter with lines that are lists of keys, so that full lines evict.
+//! `promise` checks what [`echoless::Window`] promises with a map of keys to times. `lists` checks
+//! every verdict and counter with lines that are lists of keys, so that full lines evict.
+//! `assembly` checks that threads change nothing.
 
+mod assembly;
 mod harness;
 #[path = "../kernels/mod.rs"]
 mod kernels;
 mod lists;
 mod promise;
+#[path = "../testing/verdicts.rs"]
+mod testing;
 
 use echoless::Kernel;

@@ -29,7 +29,7 @@ use super::clock::{Clock, Units};
 use super::filter::{LineAllocation, LineFilter, Rule};
 use super::timed::{self, Shape};
 use crate::error::BuildError;
-use crate::filters::replacement::{ForPolicy, Policy, Replacement};
+use crate::filters::replacement::{Fifo, Lru, Policy};
 use crate::hash::KeyHash;
 use crate::kernels::{LineOps, Outcome, Slot, SlotOps, scalar::Scalar};
 use crate::memory::Line;
@@ -71,6 +71,13 @@ impl<S: Slot, P: Policy> ClockedRule<S, P> {
         slot_bits: 8 * S::BYTES as u32,
         fingerprint_bits: 8 * S::BYTES as u32,
     };
+
+    const fn new(clock: Clock) -> Self {
+        Self {
+            clock,
+            types: PhantomData,
+        }
+    }
 
     /// The counts of a line as they are now.
     ///
@@ -188,33 +195,17 @@ impl<S: Slot, P: Policy> Rule for ClockedRule<S, P> {
     }
 }
 
-/// Builds clocked lines of slots of this width. The policy must not record duplicates again.
+/// Builds clocked lines of slots of this width. With `refresh`, a duplicate renews its key.
 pub(super) fn build<S: Slot>(
     units: Units,
-    replacement: Replacement,
+    refresh: bool,
     allocation: LineAllocation,
 ) -> Result<Box<dyn LineFilter>, BuildError> {
-    replacement.dispatch(BuildClocked::<S> {
-        clock: Clock::new(units, UNIT_BITS),
-        allocation,
-        slot: PhantomData,
-    })
-}
-
-/// Clocked lines whose policy is not a type yet.
-struct BuildClocked<S> {
-    clock: Clock,
-    allocation: LineAllocation,
-    slot: PhantomData<S>,
-}
-
-impl<S: Slot> ForPolicy for BuildClocked<S> {
-    type Output = Result<Box<dyn LineFilter>, BuildError>;
-
-    fn call<P: Policy>(self) -> Self::Output {
-        self.allocation.build(ClockedRule::<S, P> {
-            clock: self.clock,
-            types: PhantomData,
-        })
+    let clock = Clock::new(units, UNIT_BITS);
+    // Not by `Replacement::dispatch`, which would also compile a policy that is never used here.
+    if refresh {
+        allocation.build(ClockedRule::<S, Lru>::new(clock))
+    } else {
+        allocation.build(ClockedRule::<S, Fifo>::new(clock))
     }
 }

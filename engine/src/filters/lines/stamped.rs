@@ -16,7 +16,7 @@ use super::clock::{Clock, Units};
 use super::filter::{LineAllocation, LineFilter, Rule};
 use super::timed::{self, Shape};
 use crate::error::BuildError;
-use crate::filters::replacement::{ForPolicy, Policy, Replacement};
+use crate::filters::replacement::{Fifo, Lru, Policy};
 use crate::hash::KeyHash;
 use crate::kernels::{LineOps, Outcome, Slot};
 use crate::memory::Line;
@@ -108,6 +108,13 @@ impl<S: StampedSlot, P: Policy> StampedRule<S, P> {
         fingerprint_bits: S::FINGERPRINT_BITS,
     };
 
+    const fn new(clock: Clock) -> Self {
+        Self {
+            clock,
+            types: PhantomData,
+        }
+    }
+
     #[inline(always)]
     fn is_live(self, slot: S) -> bool {
         slot.word() != 0 && slot.age_at(self.clock.now) <= self.clock.units.alive
@@ -172,33 +179,17 @@ impl<S: StampedSlot, P: Policy> Rule for StampedRule<S, P> {
     }
 }
 
-/// Builds stamped lines of these slots. The policy must not record duplicates again.
+/// Builds stamped lines of these slots. With `refresh`, a duplicate renews its key.
 pub(super) fn build<S: StampedSlot>(
     units: Units,
-    replacement: Replacement,
+    refresh: bool,
     allocation: LineAllocation,
 ) -> Result<Box<dyn LineFilter>, BuildError> {
-    replacement.dispatch(BuildStamped::<S> {
-        clock: Clock::new(units, S::STAMP_BITS),
-        allocation,
-        slot: PhantomData,
-    })
-}
-
-/// Stamped lines whose policy is not a type yet.
-struct BuildStamped<S> {
-    clock: Clock,
-    allocation: LineAllocation,
-    slot: PhantomData<S>,
-}
-
-impl<S: StampedSlot> ForPolicy for BuildStamped<S> {
-    type Output = Result<Box<dyn LineFilter>, BuildError>;
-
-    fn call<P: Policy>(self) -> Self::Output {
-        self.allocation.build(StampedRule::<S, P> {
-            clock: self.clock,
-            types: PhantomData,
-        })
+    let clock = Clock::new(units, S::STAMP_BITS);
+    // Not by `Replacement::dispatch`, which would also compile a policy that is never used here.
+    if refresh {
+        allocation.build(StampedRule::<S, Lru>::new(clock))
+    } else {
+        allocation.build(StampedRule::<S, Fifo>::new(clock))
     }
 }

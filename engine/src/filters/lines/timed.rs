@@ -11,7 +11,7 @@ use super::stamped::StampedSlot;
 use super::{clocked, stamped};
 use crate::error::{BuildError, SpecError};
 use crate::filters::kind::KindSpec;
-use crate::filters::{Filter, Form, Replacement, Workload};
+use crate::filters::{Filter, Form, Workload};
 use crate::limits::within;
 use crate::memory::LINE_BYTES;
 use crate::options::{Options, name_of};
@@ -147,17 +147,13 @@ pub(crate) fn build(
     allocation: LineAllocation,
 ) -> Result<Box<dyn LineFilter>, BuildError> {
     let units = spec.units()?;
-    let replacement = if spec.refresh {
-        Replacement::Lru
-    } else {
-        Replacement::Fifo
-    };
+    let refresh = spec.refresh;
     match (spec.timing, spec.bits) {
-        (Timing::Clocked, 16) => clocked::build::<u16>(units, replacement, allocation),
-        (Timing::Clocked, 32) => clocked::build::<u32>(units, replacement, allocation),
-        (Timing::Clocked, _) => clocked::build::<u64>(units, replacement, allocation),
-        (Timing::Stamped, 32) => stamped::build::<u32>(units, replacement, allocation),
-        (Timing::Stamped, _) => stamped::build::<u64>(units, replacement, allocation),
+        (Timing::Clocked, 16) => clocked::build::<u16>(units, refresh, allocation),
+        (Timing::Clocked, 32) => clocked::build::<u32>(units, refresh, allocation),
+        (Timing::Clocked, _) => clocked::build::<u64>(units, refresh, allocation),
+        (Timing::Stamped, 32) => stamped::build::<u32>(units, refresh, allocation),
+        (Timing::Stamped, _) => stamped::build::<u64>(units, refresh, allocation),
     }
 }
 
