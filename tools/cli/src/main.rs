@@ -20,6 +20,7 @@ mod plan;
 mod records;
 mod signals;
 mod spec_file;
+mod time;
 
 use std::process::ExitCode;
 

@@ -7,6 +7,7 @@ use clap::builder::PossibleValuesParser;
 use echoless::{Kernel, Replacement};
 
 use super::format::FormatArgs;
+use crate::config::Late;
 use crate::records::keys::Missing;
 
 /// Pass on the first occurrence of every record, in order
@@ -54,12 +55,61 @@ pub(crate) struct DedupArgs {
     )]
     pub(crate) delimiter: Option<String>,
 
-    /// How to treat a record that lacks a field of the key [default: error]
-    #[arg(long, value_enum, requires = "key", help_heading = "Key")]
+    /// How to treat a record that lacks a field of the key, or a readable time [default: error]
+    #[arg(long, value_enum, help_heading = "Key")]
     pub(crate) missing: Option<Missing>,
 
+    /// A record is a duplicate only of one at most this long before: a time (500ms, 90s, 10m, 36h, 30d) or a number of records (1000000)
+    #[arg(
+        long,
+        value_name = "SPAN",
+        conflicts_with = "replacement",
+        allow_hyphen_values = true,
+        help_heading = "Window"
+    )]
+    pub(crate) window: Option<String>,
+
+    /// Field with the time of a record, a number from 1 or a name in the header; required if the window is a time
+    #[arg(
+        long,
+        value_name = "FIELD",
+        requires = "window",
+        allow_hyphen_values = true,
+        help_heading = "Window"
+    )]
+    pub(crate) time_field: Option<String>,
+
+    /// How times are written: numbers of s, ms, us or ns since 1970, rfc3339, a strftime format (%Y-%m-%d %H:%M:%S), or auto for all but the latter [default: auto]
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        requires = "time_field",
+        allow_hyphen_values = true,
+        help_heading = "Window"
+    )]
+    pub(crate) time_format: Option<String>,
+
+    /// A duplicate renews its key: the window counts from when the key was last seen, not from when it was last passed
+    #[arg(long, requires = "window", help_heading = "Window")]
+    pub(crate) refresh: bool,
+
+    /// How much older than the window a late record may be before --late applies [default: 0s]
+    #[arg(
+        long,
+        value_name = "TIME",
+        requires = "time_field",
+        allow_hyphen_values = true,
+        help_heading = "Window"
+    )]
+    pub(crate) lateness: Option<String>,
+
+    /// How to treat a record that is older than the latest time by more than window and lateness [default: judge]
+    #[arg(long, value_enum, requires = "time_field", help_heading = "Window")]
+    pub(crate) late: Option<Late>,
+
     /// Memory of the filter: 64k, 256MiB, 2G (powers of 1024) or 500MB (powers of 1000) [default:
-    /// 256MiB; for short files the least in which an eviction has a probability below 1e-6]
+    /// 256MiB; for short files the least in which an eviction has a probability below 1e-6; with
+    /// --window 256MiB, enough for 20 million distinct keys in a window: allow 13 bytes for each]
     #[arg(
         short,
         long,

@@ -8,6 +8,7 @@ use std::thread::available_parallelism;
 use echoless::{FilterSpec, FingerprintSpec, Kernel, KeyHasher, Replacement, SpecError};
 
 use super::hash_key::read_hash_key;
+use super::window::{WindowConfig, check_filter};
 use super::{parse_if_given, thread_count};
 use crate::args::DedupArgs;
 use crate::dedup::filter::with_memory;
@@ -36,6 +37,8 @@ pub(crate) struct DedupConfig {
     /// Whether the hash has a secret key.
     pub(crate) keyed_hash: bool,
     pub(crate) filter: FilterSpec,
+    /// How long a key counts as seen; `None` is as long as the filter remembers it.
+    pub(crate) window: Option<WindowConfig>,
     /// Files that options are read from. Like the inputs, they must not be outputs.
     pub(crate) settings: Vec<Source>,
     pub(crate) output: Target,
@@ -54,11 +57,19 @@ impl TryFrom<DedupArgs> for DedupConfig {
     type Error = Failure;
 
     fn try_from(args: DedupArgs) -> Result<Self, Failure> {
-        if args.delimiter.is_some() && args.key.is_none() && !args.format.needs_delimiter() {
-            let delimiter = args.delimiter.unwrap_or_default();
-            let allowed = "no delimiter without --key or --csv";
+        let has_fields = args.key.is_some() || args.time_field.is_some();
+        if let Some(delimiter) = &args.delimiter
+            && !has_fields
+            && !args.format.needs_delimiter()
+        {
+            let allowed = "no delimiter without --key, --time-field or --csv";
             return Err(SpecError::new("--delimiter", delimiter, allowed).into());
         }
+        if args.missing.is_some() && !has_fields {
+            let allowed = "--key or --time-field beside --missing";
+            return Err(SpecError::missing("--key", allowed).into());
+        }
+        let window = WindowConfig::from_args(&args)?;
         let delimiter = parse_delimiter(args.delimiter.as_deref())?;
         let format = args.format.build(delimiter)?;
         let key = args.key.as_deref();
@@ -73,9 +84,13 @@ impl TryFrom<DedupArgs> for DedupConfig {
         let mut settings = Vec::new();
         let memory = parse_if_given("--memory", args.memory.as_deref(), parse_size)?;
         let filter = match &args.filter {
-            Some(name) => named_filter(name, memory, &mut settings)?,
-            None => default_filter(&args, memory, &sources, &*format)?,
+            Some(name) => named_filter(name, window.as_ref(), memory, &mut settings)?,
+            None => match &window {
+                Some(window) => window.default_filter(&args.fpr, memory)?,
+                None => default_filter(&args, memory, &sources, &*format)?,
+            },
         };
+        check_filter(window.as_ref(), &args, &filter)?;
         let keyed_hash = args.hash_key.is_some();
         let hasher = match args.hash_key {
             Some(path) => {
@@ -98,6 +113,7 @@ impl TryFrom<DedupArgs> for DedupConfig {
             hasher,
             keyed_hash,
             filter,
+            window,
             settings,
             output: Target::from_path(args.output),
             duplicates: args.duplicates.map(|path| Target::from_path(Some(path))),
@@ -118,6 +134,7 @@ impl TryFrom<DedupArgs> for DedupConfig {
 /// The filter that `--filter` names. If that is a file, it is added to the run's `settings`.
 fn named_filter(
     name: &str,
+    window: Option<&WindowConfig>,
     memory: Option<u64>,
     settings: &mut Vec<Source>,
 ) -> Result<FilterSpec, Failure> {
@@ -126,7 +143,9 @@ fn named_filter(
         settings.push(Source::File(path.into()));
         read_spec(path)?
     } else {
-        name.parse()?
+        window
+            .map_or(name.into(), |window| window.completed(name))
+            .parse()?
     };
     Ok(with_memory(spec, memory)?)
 }

@@ -6,6 +6,7 @@ mod eval;
 mod generate;
 mod hash_key;
 mod plan;
+mod window;
 
 use std::num::NonZeroUsize;
 
@@ -15,6 +16,7 @@ pub(crate) use dedup::DedupConfig;
 pub(crate) use eval::EvalConfig;
 pub(crate) use generate::GenConfig;
 pub(crate) use plan::PlanConfig;
+pub(crate) use window::{Late, WindowConfig};
 
 /// The highest number of threads: more than most machines have cores. The rings between so many
 /// take 3.5 GB, reserved before the threads start; chunks and batches take 2 GB and more as they

@@ -4,8 +4,9 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
-use echoless::{Audit, Report};
+use echoless::Report;
 
+use super::audit::RunAudit;
 use super::output::Sink;
 use super::progress::Progress;
 use super::runs::Runs;
@@ -25,9 +26,7 @@ pub(crate) struct Delivery {
     sources: Vec<Source>,
     position: RecordPosition,
     counts: Counts,
-    /// Observes the verdicts in the order of the stream: its estimate is the same for any number of
-    /// threads.
-    audit: Audit,
+    audit: RunAudit,
     progress: Progress,
 }
 
@@ -42,7 +41,7 @@ impl Delivery {
             sources: config.sources.clone(),
             position: RecordPosition::new(config.format.clone()),
             counts: Counts::default(),
-            audit: Audit::new(),
+            audit: RunAudit::new(config.window.as_ref(), &config.filter),
             progress: Progress::new(config.input_bytes, !config.quiet, records_on_stdout),
         })
     }
@@ -54,11 +53,16 @@ impl Delivery {
     /// written.
     pub(crate) fn deliver(&mut self, chunk: &mut Chunk) -> Result<(), Failure> {
         self.begin(chunk.header.take().as_deref(), chunk.terminator)?;
-        self.audit.observe(&chunk.hashes, &chunk.verdicts);
+        self.audit.observe(chunk);
         chunk.spread_verdicts();
         self.counts.records += chunk.records() as u64;
         self.counts.unkeyed += chunk.unkeyed.len() as u64;
         self.counts.duplicates += chunk.verdicts.count_duplicates();
+        self.counts.late += chunk.late;
+        if let Some(clock) = chunk.clock {
+            let first = (self.counts.clock).map_or(chunk.first_tick, |(first, _)| first);
+            self.counts.clock = Some((first, clock));
+        }
         self.counts.bytes_in = chunk.read_until;
         self.outputs.write(chunk)?;
         if let Some(fault) = chunk.fault {
@@ -117,15 +121,7 @@ impl Delivery {
             return Ok(());
         }
         let elapsed = self.began.elapsed();
-        let stats = Stats::new(
-            self.counts,
-            &self.audit,
-            config.filter,
-            report(),
-            config.keyed_hash,
-            elapsed,
-            threads,
-        );
+        let stats = Stats::new(self.counts, &self.audit, config, report(), elapsed, threads);
         if let Some(sink) = &mut self.outputs.stats {
             sink.truncate()?;
             sink.write_text(&stats.json())?;

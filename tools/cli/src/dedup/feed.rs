@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use echoless::SpecError;
+
 use super::input::Input;
 use crate::config::DedupConfig;
 use crate::failure::Failure;
@@ -10,6 +12,7 @@ use crate::records::chunk::Chunk;
 use crate::records::header::Header;
 use crate::records::keys::{KeyExtractor, KeyReader};
 use crate::records::position::RecordPosition;
+use crate::time::format::TimeReader;
 
 /// Fills chunks, one after the other.
 #[derive(Debug)]
@@ -74,10 +77,22 @@ impl Feed {
         let config = &self.config;
         let names = self.header.as_ref().map(Header::names);
         let fields = match &config.key {
-            Some(key) => Some(key.resolve(&names.unwrap_or_default())?),
+            Some(key) => Some(key.resolve(&names.clone().unwrap_or_default())?),
             None => None,
         };
-        let extractor = KeyExtractor::new(config.hasher.clone(), fields, config.missing);
+        let mut extractor = KeyExtractor::new(config.hasher.clone(), fields, config.missing);
+        if let Some(window) = &config.window
+            && let Some(time) = &window.time
+        {
+            let field = time.field.resolve(&names.unwrap_or_default());
+            let field = field.map_err(|error| SpecError {
+                field: "--time-field",
+                ..error
+            })?;
+            // A time is at most `i64::MAX` long, and so is a tick of it.
+            let reader = TimeReader::new(time.format.clone(), window.resolution as i64);
+            extractor = extractor.with_time(field, reader);
+        }
         Ok(KeyReader::new(config.format.clone(), extractor))
     }
 }

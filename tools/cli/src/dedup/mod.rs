@@ -4,9 +4,12 @@
 //! fill (feed) -> read records, hash keys -> filter -> write (delivery)
 //! ```
 //!
-//! Reading depends on nothing but the chunk. Filling, filtering and writing happen in the order of
-//! the stream, on one thread ([`pipeline`]) or several ([`parallel`]).
+//! With a window, the [`clock`] of the stream passes from chunk to chunk between reading and
+//! filter. Reading depends on nothing but the chunk. Filling, filtering and writing happen in the
+//! order of the stream, on one thread ([`pipeline`]) or several ([`parallel`]).
 
+mod audit;
+mod clock;
 mod delivery;
 mod feed;
 pub(crate) mod filter;

@@ -9,8 +9,10 @@
 //!
 //! One thread feeds numbered chunks; it is mostly blocked in reads. Each other thread has a
 //! [`Worker`]: it pops the next chunk, finds its records, hashes their keys and submits them to the
-//! filter, which handles chunks in the order of their numbers. The thread that holds a chunk
-//! delivers it when its number is next. A node of a mesh serves its partition while it waits.
+//! filter, which handles chunks in the order of their numbers. With a window, the
+//! [clock](super::clock) passes from chunk to chunk before they are submitted. The thread that
+//! holds a chunk delivers it when its number is next. A node of a mesh serves its partition while
+//! it waits.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,11 +23,12 @@ use crossbeam_channel::{Receiver, Sender};
 use crossbeam_queue::ArrayQueue;
 use echoless::transport::Doorbell;
 
+use super::clock::{ClockOrder, cut};
 use super::delivery::Delivery;
 use super::feed::Feed;
 use super::pinning::pin;
 use super::worker::Worker;
-use crate::config::DedupConfig;
+use crate::config::{DedupConfig, WindowConfig};
 use crate::failure::Failure;
 use crate::records::chunk::Chunk;
 use crate::records::keys::KeyReader;
@@ -157,6 +160,8 @@ pub(super) fn pass<S: Worker>(
         .name("echoless-feed".into())
         .spawn(move || feed(source, &feeding, &recycled))
         .map_err(Failure::file("a thread"))?;
+    let clock = ClockOrder::new();
+    let timing = config.window.as_ref().map(|window| (window, &clock));
     let order = DeliveryOrder {
         next: AtomicU64::new(0),
         delivery: Mutex::new(delivery),
@@ -168,7 +173,7 @@ pub(super) fn pass<S: Worker>(
             let (order, recycle) = (&order, recycle.clone());
             thread::Builder::new().spawn_scoped(scope, move || {
                 pin(core).inspect_err(|_| order.queue.stop())?;
-                run_worker(worker, order, &recycle)
+                run_worker(worker, timing, order, &recycle)
             })
         };
         // If a thread cannot start, the remaining workers are dropped and the running ones see the
@@ -234,6 +239,7 @@ impl Drop for EndsWhenPanicking<'_> {
 /// until all threads are done.
 fn run_worker<S: Worker>(
     mut worker: S,
+    timing: Option<(&WindowConfig, &ClockOrder)>,
     order: &DeliveryOrder<'_>,
     recycle: &Sender<Chunk>,
 ) -> Result<Option<S::Filter>, Failure> {
@@ -251,7 +257,15 @@ fn run_worker<S: Worker>(
             if let Some(reader) = &mut reader {
                 reader.read(&mut chunk);
             }
-            worker.submit(number, &chunk.hashes)?;
+            if let Some((window, clock)) = timing {
+                worker.wait_until(|| clock.is_next(number))?;
+                let records = clock.place(number, window, &mut chunk);
+                queue.wake_workers();
+                cut(window, records, &mut chunk);
+            } else {
+                chunk.one_batch(number);
+            }
+            worker.submit(&chunk)?;
             submitted.push_back((number, chunk));
         } else if let Some((number, mut chunk)) = submitted.pop_front() {
             worker.observe(&mut chunk, || order.is_next(number))?;

@@ -7,14 +7,15 @@ use std::time::Instant;
 use echoless::spec::Form;
 use echoless::{Filter, Mesh, report_of};
 
+use super::clock::{StreamClock, cut};
 use super::delivery::Delivery;
 use super::feed::Feed;
 use super::filter;
 use super::parallel;
 use super::pinning::{cores, pin};
 use super::sizing;
-use super::worker::serial_workers;
-use crate::config::DedupConfig;
+use super::worker::{judge, serial_workers};
+use crate::config::{DedupConfig, WindowConfig};
 use crate::failure::Failure;
 use crate::records::chunk::Chunk;
 
@@ -33,7 +34,8 @@ pub(crate) fn run(config: DedupConfig) -> Result<ExitCode, Failure> {
         let mut filter = spec.build()?;
         let mut delivery = Delivery::open(&config, began)?;
         pin(cores[0])?;
-        let passed = pass(Feed::new(Arc::clone(&config)), &mut filter, &mut delivery);
+        let feed = Feed::new(Arc::clone(&config));
+        let passed = pass(feed, config.window.as_ref(), &mut filter, &mut delivery);
         return delivery.conclude(&config, passed, || filter.report(), threads);
     }
     let mut delivery;
@@ -57,15 +59,23 @@ pub(crate) fn run(config: DedupConfig) -> Result<ExitCode, Failure> {
 /// one did.
 fn pass(
     mut feed: Feed,
+    window: Option<&WindowConfig>,
     filter: &mut impl Filter,
     delivery: &mut Delivery,
 ) -> Result<Option<u8>, Failure> {
     let mut chunk = Chunk::default();
+    let mut clock = StreamClock::default();
     while feed.next(&mut chunk)? {
         if let Some(reader) = feed.reader() {
             reader.read(&mut chunk);
         }
-        filter.observe(&chunk.hashes, &mut chunk.verdicts);
+        if let Some(window) = window {
+            let records = clock.place(window, &mut chunk);
+            cut(window, records, &mut chunk);
+        } else {
+            chunk.one_batch(0);
+        }
+        judge(filter, &mut chunk);
         delivery.deliver(&mut chunk)?;
     }
     Ok(feed.ended_by())

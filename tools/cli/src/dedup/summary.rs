@@ -3,10 +3,13 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use echoless::{AgeUnit, Audit, FilterSpec, Kernel, MissAge, Report};
+use echoless::{AgeUnit, Kernel, MissAge, Report};
 use serde::Serialize;
 
+use super::audit::RunAudit;
+use crate::config::{DedupConfig, WindowConfig};
 use crate::number::{decimal_bytes, grouped, short};
+use crate::time::calendar::rfc3339;
 
 /// What the run counted itself; the filter's [`Report`] has the rest.
 #[derive(Debug, Clone, Copy, Default)]
@@ -15,6 +18,10 @@ pub(crate) struct Counts {
     pub(crate) duplicates: u64,
     /// Records that were passed on without being judged.
     pub(crate) unkeyed: u64,
+    /// Records that were later than window and lateness allow.
+    pub(crate) late: u64,
+    /// The first tick and the last of the clock, if records have times.
+    pub(crate) clock: Option<(i64, i64)>,
     pub(crate) bytes_in: u64,
     pub(crate) bytes_out: u64,
 }
@@ -37,6 +44,18 @@ pub(crate) struct Stats {
     hash: &'static str,
     /// What `--filter` takes to get this filter.
     filter: String,
+    /// The window and its granule in `window_unit`: `seconds` or `records`.
+    window: Option<f64>,
+    granule: Option<f64>,
+    window_unit: Option<&'static str>,
+    /// The range of the clock in seconds since 1970.
+    clock_from: Option<f64>,
+    clock_to: Option<f64>,
+    /// Records later than window and lateness allow.
+    late: Option<u64>,
+    /// The same in words.
+    #[serde(skip)]
+    window_line: Option<String>,
     evictions: Option<u64>,
     expected_false_duplicates: Option<f64>,
     estimated_false_duplicates: u64,
@@ -58,13 +77,16 @@ impl Stats {
     /// filter.
     pub(crate) fn new(
         counts: Counts,
-        audit: &Audit,
-        spec: FilterSpec,
+        audit: &RunAudit,
+        config: &DedupConfig,
         report: Report,
-        keyed_hash: bool,
         elapsed: Duration,
         threads: usize,
     ) -> Self {
+        let window = config.window.as_ref();
+        let clock = counts.clock.zip(window);
+        let seconds =
+            |tick: i64, window: &WindowConfig| tick as f64 * window.in_units(window.resolution);
         Self {
             version: env!("CARGO_PKG_VERSION"),
             records: counts.records,
@@ -75,12 +97,19 @@ impl Stats {
             bytes_out: counts.bytes_out,
             seconds: elapsed.as_secs_f64(),
             threads,
-            hash: if keyed_hash { "keyed" } else { "seeded" },
-            filter: spec.to_string(),
+            hash: if config.keyed_hash { "keyed" } else { "seeded" },
+            filter: config.filter.to_string(),
+            window: window.map(|window| window.in_units(window.span.units())),
+            granule: window.map(|window| window.in_units(window.granule(&config.filter))),
+            window_unit: window.map(|window| window.span.unit()),
+            clock_from: clock.map(|((from, _), window)| seconds(from, window)),
+            clock_to: clock.map(|((_, to), window)| seconds(to, window)),
+            late: window.map(|_| counts.late),
+            window_line: window.map(|window| window_line(window, counts, config)),
             evictions: report.tally.evictions,
             expected_false_duplicates: report.expected_false_duplicates,
-            estimated_false_duplicates: audit.estimated_false_duplicates(),
-            estimated_missed_duplicates: audit.estimated_missed_duplicates(),
+            estimated_false_duplicates: audit.mistaken(),
+            estimated_missed_duplicates: audit.missed(),
             miss_age: report.miss_age.map(|miss| miss.age),
             miss_age_unit: report.miss_age.map(unit),
             expected_fpr: report.expected_fpr,
@@ -119,12 +148,16 @@ impl Stats {
             let _ = write!(records, ", {} passed unjudged", grouped(self.unkeyed));
         }
         line(records);
-        let judged = if self.unkeyed == 0 {
-            ""
-        } else {
-            " of the judged records"
+        let judged = match (self.window, self.unkeyed) {
+            (None, 0) => "",
+            (None, _) => " of the judged records",
+            (Some(_), 0) => " inside the window",
+            (Some(_), _) => " of the judged records inside the window",
         };
         line(self.filter_line());
+        if let Some(window) = &self.window_line {
+            line(window.clone());
+        }
         line(self.errors_line(judged));
         text
     }
@@ -172,6 +205,25 @@ impl Stats {
             ),
         }
     }
+}
+
+/// The window, its granule, the range of the clock and the late records.
+fn window_line(window: &WindowConfig, counts: Counts, config: &DedupConfig) -> String {
+    let unit = window.span.unit();
+    let length = |units| short(window.in_units(units));
+    let mut text = format!(
+        "window of {} {unit}, forgotten at most {} {unit} later",
+        length(window.span.units()),
+        length(window.granule(&config.filter)),
+    );
+    if let Some((from, to)) = counts.clock {
+        let time = |tick: i64| rfc3339(tick.saturating_mul(window.resolution as i64));
+        let _ = write!(text, "; clock from {} to {}", time(from), time(to));
+    }
+    if counts.late > 0 {
+        let _ = write!(text, "; {} too late", counted(counts.late, "record"));
+    }
+    text
 }
 
 /// What an age counts, in the words of this command.

@@ -4,11 +4,12 @@
 //! Either way the filter handles chunks in the order of their numbers, so the verdicts are those of
 //! one thread.
 
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
 use echoless::transport::{Doorbell, Parker, Wait};
-use echoless::{Disconnected, Filter, KeyHash, Node};
+use echoless::{Disconnected, Filter, Node};
 
 use crate::records::chunk::Chunk;
 
@@ -16,8 +17,8 @@ use crate::records::chunk::Chunk;
 pub(super) trait Worker: Send {
     type Filter: Filter;
 
-    /// Submits the keys of this thread's next chunk.
-    fn submit(&mut self, number: u64, keys: &[KeyHash]) -> Result<(), Disconnected>;
+    /// Submits the batches of this thread's next chunk.
+    fn submit(&mut self, chunk: &Chunk) -> Result<(), Disconnected>;
 
     /// Stores the verdicts of the oldest submitted chunk in it, and waits until `is_next` holds:
     /// the chunk is then the next one to deliver.
@@ -41,8 +42,11 @@ pub(super) trait Worker: Send {
 impl<F: Filter> Worker for Node<F> {
     type Filter = F;
 
-    fn submit(&mut self, number: u64, keys: &[KeyHash]) -> Result<(), Disconnected> {
-        Self::submit(self, number, keys)
+    fn submit(&mut self, chunk: &Chunk) -> Result<(), Disconnected> {
+        for (number, (tick, keys)) in (chunk.first_batch..).zip(chunk.batches()) {
+            self.submit_at(number, tick, keys)?;
+        }
+        Ok(())
     }
 
     fn observe(
@@ -50,7 +54,7 @@ impl<F: Filter> Worker for Node<F> {
         chunk: &mut Chunk,
         is_next: impl FnMut() -> bool,
     ) -> Result<(), Disconnected> {
-        self.drain(&mut chunk.verdicts)?;
+        chunk.judge(|_, _, verdicts| self.drain(verdicts).map(|_| ()))?;
         self.serve_until(is_next)
     }
 
@@ -67,8 +71,18 @@ impl<F: Filter> Worker for Node<F> {
     }
 }
 
-/// One of several threads that share a filter. The one whose chunk is next uses the filter while
-/// the others read their chunks.
+/// Passes the batches of a chunk through a filter.
+pub(super) fn judge(filter: &mut impl Filter, chunk: &mut Chunk) {
+    let judged: Result<(), Infallible> = chunk.judge(|tick, keys, verdicts| {
+        filter.advance_to(tick);
+        filter.observe(keys, verdicts);
+        Ok(())
+    });
+    judged.unwrap_or_else(|never| match never {});
+}
+
+/// One of several threads that share a filter. The one whose chunk is next uses the filter while the
+/// others read their chunks.
 pub(super) struct SerialWorker<F> {
     number: usize,
     shared: Arc<SharedState<F>>,
@@ -103,7 +117,7 @@ pub(super) fn serial_workers<F: Filter>(filter: F, count: usize) -> Vec<SerialWo
 impl<F: Filter> Worker for SerialWorker<F> {
     type Filter = F;
 
-    fn submit(&mut self, _number: u64, _keys: &[KeyHash]) -> Result<(), Disconnected> {
+    fn submit(&mut self, _chunk: &Chunk) -> Result<(), Disconnected> {
         Ok(())
     }
 
@@ -115,7 +129,7 @@ impl<F: Filter> Worker for SerialWorker<F> {
         self.wait_until(is_next)?;
         // Never blocks: the other threads lock only in their turns.
         let mut filter = (self.shared.filter.lock()).unwrap_or_else(PoisonError::into_inner);
-        filter.observe(&chunk.hashes, &mut chunk.verdicts);
+        judge(&mut *filter, chunk);
         Ok(())
     }
 
@@ -153,6 +167,8 @@ impl<F> Drop for SerialWorker<F> {
 
 #[cfg(test)]
 mod tests {
+    use echoless::KeyHash;
+
     use super::*;
 
     /// Counts the keys it observes, and panics on the third.
@@ -179,6 +195,7 @@ mod tests {
     fn observe_one_key(worker: &mut SerialWorker<Brittle>) -> Result<(), Disconnected> {
         let mut chunk = Chunk::default();
         chunk.hashes.push(KeyHash(0));
+        chunk.one_batch(0);
         worker.observe(&mut chunk, || true)
     }
 

@@ -2,9 +2,13 @@
 
 use std::ops::Range;
 
-use echoless::{KeyHash, Verdicts};
+use echoless::{KeyHash, Verdict, Verdicts};
 
 use super::fields::MissingField;
+
+/// The tick of a record without a time: it is earlier than every other, so the record is judged at
+/// the clock.
+pub(crate) const NO_TIME: i64 = i64::MIN;
 
 /// Whole records of one input, in order, and the results of each stage.
 ///
@@ -39,12 +43,48 @@ pub(crate) struct Chunk {
     pub(crate) hashes: Vec<KeyHash>,
     /// The indices of the records without a key hash, ascending.
     pub(crate) unkeyed: Vec<usize>,
+    /// The tick of every record that has a key hash, if records have times.
+    pub(crate) ticks: Vec<i64>,
+    /// The records whose tick is above those of all records before them in the chunk.
+    pub(crate) steps: Vec<Step>,
+    /// The batches that the key hashes are judged in, in order.
+    pub(crate) batches: Vec<Batch>,
+    /// The number of the first of them in the stream.
+    pub(crate) first_batch: u64,
+    /// The clock before the chunk; `None` before the first record with a time.
+    pub(crate) clock_before: Option<i64>,
+    /// The first tick of the stream, if the clock has moved by the end of the chunk.
+    pub(crate) first_tick: i64,
+    /// The clock after the chunk.
+    pub(crate) clock: Option<i64>,
+    /// The number of records that are later than the window and the lateness allow.
+    pub(crate) late: u64,
     /// The first faulty record; records after it are not read.
     pub(crate) fault: Option<Fault>,
     /// The verdict on every key hash.
     pub(crate) verdicts: Verdicts,
+    /// The verdicts on the keys of one batch, while they are collected.
+    part: Verdicts,
     /// The verdict on every record, filled only if some records have no key hash.
     spread: Vec<u64>,
+}
+
+/// The clock moves here, unless it is at this tick or beyond already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Step {
+    /// The index of the record's key hash.
+    pub(crate) from: usize,
+    pub(crate) tick: i64,
+}
+
+/// Adjacent key hashes that are judged at one tick.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Batch {
+    /// The tick that the filter advances to, counted from the first of the stream; 0 leaves its
+    /// clock as it is.
+    pub(crate) tick: u64,
+    /// The index after the last key hash.
+    pub(crate) end: usize,
 }
 
 /// A record that ends the run.
@@ -57,6 +97,12 @@ pub(crate) struct Fault {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Problem {
     Lacks(MissingField),
+    /// The record lacks the field of its time.
+    LacksTime(MissingField),
+    /// The field of the time, numbered from 0, holds none that can be read.
+    NoTime(usize),
+    /// The record is later than the window and the lateness allow.
+    Late,
     /// The bytes are not a record of the format, for this reason.
     Malformed(&'static str),
     /// The record is longer than this many bytes.
@@ -74,6 +120,10 @@ impl Chunk {
         self.ends.clear();
         self.hashes.clear();
         self.unkeyed.clear();
+        self.ticks.clear();
+        self.steps.clear();
+        self.batches.clear();
+        self.late = 0;
         self.fault = None;
         self.verdicts.reset(0);
     }
@@ -96,6 +146,102 @@ impl Chunk {
     #[inline]
     pub(crate) fn bytes_of(&self, records: Range<usize>) -> &[u8] {
         &self.bytes[self.record_start(records.start)..self.ends[records.end - 1]]
+    }
+
+    /// Puts all key hashes into one batch, which leaves the clock of the filter as it is.
+    pub(crate) fn one_batch(&mut self, number: u64) {
+        self.first_batch = number;
+        self.batches.clear();
+        self.batches.push(Batch {
+            tick: 0,
+            end: self.hashes.len(),
+        });
+    }
+
+    /// The key hashes of each batch, with its tick.
+    pub(crate) fn batches(&self) -> impl Iterator<Item = (u64, &[KeyHash])> {
+        let mut start = 0;
+        self.batches.iter().map(move |batch| {
+            let keys = &self.hashes[start..batch.end];
+            start = batch.end;
+            (batch.tick, keys)
+        })
+    }
+
+    /// Collects the verdicts of all batches. `judge` is called for each batch in order, with its
+    /// tick, its key hashes and the memory for its verdicts.
+    pub(crate) fn judge<E>(
+        &mut self,
+        mut judge: impl FnMut(u64, &[KeyHash], &mut Verdicts) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if let [batch] = self.batches[..] {
+            return judge(batch.tick, &self.hashes, &mut self.verdicts);
+        }
+        self.verdicts.reset(self.hashes.len());
+        let mut part = std::mem::take(&mut self.part);
+        let mut start = 0;
+        for batch in &self.batches {
+            judge(batch.tick, &self.hashes[start..batch.end], &mut part)?;
+            // Batches begin at any bit of a word. Only the set bits cost anything.
+            for (index, word) in part.words().iter().enumerate() {
+                let mut word = *word;
+                while word != 0 {
+                    let key = start + index * 64 + word.trailing_zeros() as usize;
+                    self.verdicts.set(key, Verdict::Duplicate);
+                    word &= word - 1;
+                }
+            }
+            start = batch.end;
+        }
+        self.part = part;
+        Ok(())
+    }
+
+    /// The index of the record with this key hash.
+    pub(crate) fn record_of(&self, hash: usize) -> usize {
+        // Each record without a key hash that is not behind it moves it by one. There are `i` of
+        // them before record `unkeyed[i]`, so that one has `unkeyed[i] - i` hashes before it.
+        let (mut low, mut high) = (0, self.unkeyed.len());
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            if self.unkeyed[middle] - middle <= hash {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        hash + low
+    }
+
+    /// Takes the key hashes with these indices, ascending, from their records, which then pass
+    /// without a verdict.
+    pub(crate) fn remove_hashes(&mut self, removed: &[usize]) {
+        let records: Vec<usize> = removed.iter().map(|hash| self.record_of(*hash)).collect();
+        self.unkeyed.extend(records);
+        self.unkeyed.sort_unstable();
+        let mut rest = removed.iter().copied().peekable();
+        let mut kept = 0;
+        for hash in 0..self.hashes.len() {
+            if rest.next_if_eq(&hash).is_none() {
+                self.hashes[kept] = self.hashes[hash];
+                kept += 1;
+            }
+        }
+        self.hashes.truncate(kept);
+        for batch in &mut self.batches {
+            batch.end -= removed.partition_point(|hash| *hash < batch.end);
+        }
+    }
+
+    /// Ends the records before the one with this key hash, which is faulty.
+    pub(crate) fn fail_at(&mut self, hash: usize, problem: Problem) {
+        let record = self.record_of(hash);
+        self.unkeyed.retain(|unkeyed| *unkeyed < record);
+        self.hashes.truncate(hash);
+        for batch in &mut self.batches {
+            batch.end = batch.end.min(hash);
+        }
+        self.fault = Some(Fault { record, problem });
     }
 
     /// Expands the verdicts on key hashes into verdicts on records. A record without a key is not a
@@ -137,6 +283,9 @@ impl Chunk {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::{btree_set, vec};
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -152,5 +301,93 @@ mod tests {
         }
         chunk.spread_verdicts();
         assert_eq!(chunk.duplicates(), [!1 & !(1 << 63), ((1 << 39) - 1) & !1]);
+    }
+
+    /// A chunk of `records` records of which some lack a key hash; the hash of a record is its
+    /// index.
+    fn chunk(records: usize, unkeyed: &[usize], ends: &[usize]) -> Chunk {
+        let keyed = (0..records).filter(|record| !unkeyed.contains(record));
+        let hashes: Vec<KeyHash> = keyed.map(|record| KeyHash(record as u64)).collect();
+        let mut batches: Vec<Batch> = (ends.iter().map(|end| end % (hashes.len() + 1)))
+            .chain([hashes.len()])
+            .map(|end| Batch { tick: 1, end })
+            .collect();
+        batches.sort_by_key(|batch| batch.end);
+        Chunk {
+            hashes,
+            unkeyed: unkeyed.to_vec(),
+            batches,
+            ..Chunk::default()
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn batches_are_judged_in_order_and_their_verdicts_joined(
+            records in 0usize..300,
+            ends in vec(0usize..300, 0..20),
+        ) {
+            let mut chunk = chunk(records, &[], &ends);
+            let mut seen = Vec::new();
+            let judged: Result<(), ()> = chunk.judge(|_, keys, verdicts| {
+                verdicts.reset(keys.len());
+                for (index, key) in keys.iter().enumerate() {
+                    if key.0 % 3 == 0 {
+                        verdicts.set(index, Verdict::Duplicate);
+                    }
+                }
+                seen.extend(keys.iter().map(|key| key.0 as usize));
+                Ok(())
+            });
+            prop_assert!(judged.is_ok());
+            prop_assert!(seen.into_iter().eq(0..records));
+            for record in 0..records {
+                prop_assert_eq!(chunk.verdicts.is_duplicate(record), record % 3 == 0);
+            }
+            prop_assert_eq!(chunk.batches().map(|(_, keys)| keys.len()).sum::<usize>(), records);
+        }
+
+        #[test]
+        fn removed_hashes_leave_their_records_unkeyed(
+            records in 1usize..100,
+            unkeyed in btree_set(0usize..100, 0..30),
+            removed in btree_set(0usize..100, 0..30),
+            ends in vec(0usize..100, 0..5),
+        ) {
+            let unkeyed: Vec<usize> = unkeyed.into_iter().filter(|at| *at < records).collect();
+            let mut chunk = chunk(records, &unkeyed, &ends);
+            let keyed: Vec<usize> = chunk.hashes.iter().map(|key| key.0 as usize).collect();
+            for (hash, record) in keyed.iter().enumerate() {
+                prop_assert_eq!(chunk.record_of(hash), *record);
+            }
+            let removed: Vec<usize> = removed.into_iter().filter(|at| *at < keyed.len()).collect();
+            let before: Vec<Vec<KeyHash>> = chunk.batches().map(|(_, keys)| keys.to_vec()).collect();
+            chunk.remove_hashes(&removed);
+            let gone: Vec<usize> = removed.iter().map(|hash| keyed[*hash]).collect();
+            let is_gone = |record: &usize| unkeyed.contains(record) || gone.contains(record);
+            let expected: Vec<usize> = (0..records).filter(is_gone).collect();
+            prop_assert_eq!(&chunk.unkeyed, &expected);
+            for (after, before) in chunk.batches().zip(before) {
+                let kept = before.into_iter().filter(|key| !gone.contains(&(key.0 as usize)));
+                prop_assert_eq!(after.1, kept.collect::<Vec<_>>());
+            }
+        }
+
+        #[test]
+        fn a_fault_ends_hashes_and_batches(
+            records in 1usize..100,
+            unkeyed in btree_set(1usize..100, 0..30),
+            fault in 0usize..100,
+            ends in vec(0usize..100, 0..5),
+        ) {
+            let unkeyed: Vec<usize> = unkeyed.into_iter().filter(|at| *at < records).collect();
+            let mut chunk = chunk(records, &unkeyed, &ends);
+            let fault = fault % chunk.hashes.len();
+            let record = chunk.hashes[fault].0 as usize;
+            chunk.fail_at(fault, Problem::Late);
+            prop_assert_eq!(chunk.fault.map(|fault| fault.record), Some(record));
+            prop_assert_eq!(chunk.records(), record);
+            prop_assert_eq!(chunk.batches().map(|(_, keys)| keys.len()).sum::<usize>(), fault);
+        }
     }
 }

@@ -50,6 +50,24 @@ impl FieldList {
         Ok(Self { items: items? })
     }
 
+    /// Parses the one field, a number or a name, that the option `option` asks for.
+    pub(crate) fn parse_one(
+        option: &'static str,
+        text: &str,
+        header: bool,
+    ) -> Result<Self, SpecError> {
+        let of_option = |error: SpecError| SpecError {
+            field: option,
+            ..error
+        };
+        let list = Self::parse(text, header).map_err(of_option)?;
+        match &list.items[..] {
+            [Item::Name(_)] => Ok(list),
+            [Item::Numbers(numbers)] if numbers.start() == numbers.end() => Ok(list),
+            _ => Err(of_option(invalid(text, "one field: a number or a name"))),
+        }
+    }
+
     /// Replaces the names by their positions in the header.
     pub(crate) fn resolve(&self, header: &[Vec<u8>]) -> Result<FieldSet, SpecError> {
         let mut ranges = Vec::new();
@@ -101,6 +119,26 @@ impl FieldSet {
             ranges: disjoint,
             required,
         }
+    }
+
+    /// The lowest field.
+    pub(crate) fn first(&self) -> usize {
+        self.ranges.first().map_or(0, |range| *range.start())
+    }
+
+    /// The set with the field `more`, the rank of that field in it, and whether it was in the set
+    /// before. `None` if the set has an open range: `required` would then cover the field too, and
+    /// no longer tell what the key alone lacks.
+    pub(crate) fn with(&self, more: usize) -> Option<(Self, usize, bool)> {
+        if self.ranges.iter().any(|range| *range.end() == usize::MAX) {
+            return None;
+        }
+        let contained = self.ranges.iter().any(|range| range.contains(&more));
+        let mut ranges = self.ranges.clone();
+        ranges.push(more..=more);
+        let set = Self::new(ranges);
+        let rank = set.count_from(0) - set.count_from(more);
+        Some((set, rank, contained))
     }
 
     /// Passes those of a record's `fields` that are in the set to `take`.
@@ -253,6 +291,37 @@ mod tests {
         assert_eq!(chosen("3-", 5), Ok(vec![3, 4, 5]));
         assert_eq!(chosen("3-", 3), Ok(vec![3]));
         assert_eq!(chosen("1,3-,2", 4), Ok(vec![1, 2, 3, 4]));
+    }
+
+    #[test]
+    fn one_more_field_has_a_rank() {
+        for (text, more, rank, contained) in [
+            ("1-3", 2, 1, true),
+            ("1-3", 4, 3, false),
+            ("3,5-6", 1, 0, false),
+            ("3,5-6", 4, 1, false),
+            ("3,5-6", 9, 3, false),
+            ("3,5-6", 6, 2, true),
+        ] {
+            let (set, found, was_in) = set(text).with(more - 1).unwrap();
+            assert_eq!((found, was_in), (rank, contained), "{text} with {more}");
+            let mut taken = Vec::new();
+            set.select(1..=9, |field| taken.push(field)).unwrap();
+            assert_eq!(taken[rank], more, "{text} with {more}");
+        }
+        assert_eq!(set("2-").with(0), None);
+    }
+
+    #[test]
+    fn one_field_is_a_number_or_a_name() {
+        for text in ["3", "name"] {
+            assert!(FieldList::parse_one("--time-field", text, true).is_ok());
+        }
+        for text in ["", "1-2", "1-", "1,2", "a,b", "0", "-1"] {
+            let error = FieldList::parse_one("--time-field", text, true).unwrap_err();
+            assert_eq!(error.field, "--time-field", "{text}");
+        }
+        assert!(FieldList::parse_one("--time-field", "name", false).is_err());
     }
 
     #[test]

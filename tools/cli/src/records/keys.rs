@@ -3,19 +3,20 @@
 use clap::ValueEnum;
 use echoless::{KeyHash, KeyHasher};
 
-use super::chunk::{Chunk, Fault, Problem};
-use super::fields::FieldSet;
+use super::chunk::{Chunk, Fault, NO_TIME, Problem, Step};
+use super::fields::{FieldSet, MissingField};
 use super::format::{Format, SharedFormat};
 use super::split::FieldBytes;
+use crate::time::format::TimeReader;
 
-/// What to do with a record that lacks a field of the key.
+/// What to do with a record that lacks a field of the key, or a readable time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Missing {
     /// End the run with an error that names the file and the line
     Error,
     /// Pass the record on without a verdict
     Skip,
-    /// Treat the missing field as an empty one
+    /// Treat a missing field as an empty one, and judge a record without a time at the clock
     Empty,
 }
 
@@ -45,6 +46,8 @@ pub(crate) struct KeyExtractor {
     /// The fields of the key; `None` if the whole record is the key.
     fields: Option<FieldSet>,
     missing: Missing,
+    /// Where records have their times, if they have any.
+    time: Option<TimeExtractor>,
     /// The fields of the current record that are in the key.
     chosen: Vec<FieldBytes>,
     /// The bytes of those of them that are not one piece of the record.
@@ -57,9 +60,109 @@ impl KeyExtractor {
             hasher,
             fields,
             missing,
+            time: None,
             chosen: Vec::new(),
             scratch: Vec::new(),
         }
+    }
+
+    /// Reads the time of each record, too: `field` is the set of its field alone.
+    pub(crate) fn with_time(mut self, field: FieldSet, reader: TimeReader) -> Self {
+        let number = field.first();
+        let place = match self.fields.as_ref().and_then(|fields| fields.with(number)) {
+            Some((joint, rank, in_key)) => {
+                self.fields = Some(joint);
+                TimePlace::Joint { rank, in_key }
+            }
+            None => TimePlace::Apart(field),
+        };
+        self.time = Some(TimeExtractor {
+            reader,
+            number,
+            place,
+        });
+        self
+    }
+
+    /// The tick and the key hash of a record.
+    #[inline]
+    fn timed_key<F: Format + ?Sized>(
+        &mut self,
+        format: &F,
+        fields: Option<&FieldSet>,
+        time: &mut TimeExtractor,
+        record: &[u8],
+        content: &[u8],
+    ) -> Result<(i64, KeyHash), Problem> {
+        let TimeExtractor {
+            reader,
+            number,
+            place,
+        } = time;
+        let number = *number;
+        let (tick, hash) = match place {
+            &mut TimePlace::Joint { rank, in_key } => {
+                let Some(fields) = fields else {
+                    unreachable!("a joint set is that of the key");
+                };
+                let lacking = self.select(format, fields, content).err();
+                let found = self.chosen.get(rank).copied();
+                let tick = read_tick(reader, number, found, content, &self.scratch, lacking);
+                if let Some(lacking) = lacking {
+                    let missing = fields.count_from(lacking.field);
+                    let only_time = found.is_none() && !in_key && missing == 1;
+                    if !only_time && self.missing != Missing::Empty {
+                        return Err(if lacking.field == number {
+                            Problem::LacksTime(lacking)
+                        } else {
+                            Problem::Lacks(lacking)
+                        });
+                    }
+                    let empty = FieldBytes::Record { start: 0, end: 0 };
+                    self.chosen.resize(self.chosen.len() + missing, empty);
+                }
+                if !in_key {
+                    self.chosen.remove(rank);
+                }
+                (tick, self.hash(content))
+            }
+            TimePlace::Apart(field) => {
+                let lacking = self.select(format, field, content).err();
+                let found = self.chosen.first().copied();
+                let tick = read_tick(reader, number, found, content, &self.scratch, lacking);
+                let hash = match fields {
+                    Some(fields) => self.key(format, fields, content)?,
+                    None => self.hasher.hash(format.content(record)),
+                };
+                (tick, hash)
+            }
+        };
+        match tick {
+            Ok(tick) => Ok((tick, hash)),
+            Err(_) if self.missing == Missing::Empty => Ok((NO_TIME, hash)),
+            Err(problem) => Err(problem),
+        }
+    }
+
+    /// Selects the fields of a record, as far as it has them.
+    #[inline]
+    fn select<F: Format + ?Sized>(
+        &mut self,
+        format: &F,
+        fields: &FieldSet,
+        content: &[u8],
+    ) -> Result<(), MissingField> {
+        self.chosen.clear();
+        self.scratch.clear();
+        format.select(fields, content, &mut self.scratch, &mut self.chosen)
+    }
+
+    /// The hash of the selected fields.
+    #[inline]
+    fn hash(&self, content: &[u8]) -> KeyHash {
+        let (chosen, scratch) = (&self.chosen, &self.scratch);
+        let fields = chosen.iter();
+        (self.hasher).hash_fields(fields.map(|field| Some(field.bytes(content, scratch))))
     }
 
     #[inline]
@@ -69,9 +172,7 @@ impl KeyExtractor {
         fields: &FieldSet,
         content: &[u8],
     ) -> Result<KeyHash, Problem> {
-        self.chosen.clear();
-        self.scratch.clear();
-        match format.select(fields, content, &mut self.scratch, &mut self.chosen) {
+        match self.select(format, fields, content) {
             Ok(()) => {}
             Err(lacking) if self.missing == Missing::Empty => {
                 let empty = FieldBytes::Record { start: 0, end: 0 };
@@ -80,11 +181,47 @@ impl KeyExtractor {
             }
             Err(lacking) => return Err(Problem::Lacks(lacking)),
         }
-        let (chosen, scratch) = (&self.chosen, &self.scratch);
-        let fields = chosen.iter();
-        let hash =
-            (self.hasher).hash_fields(fields.map(|field| Some(field.bytes(content, scratch))));
-        Ok(hash)
+        Ok(self.hash(content))
+    }
+}
+
+/// Reads the time of a record.
+#[derive(Debug, Clone)]
+struct TimeExtractor {
+    reader: TimeReader,
+    /// The number of its field, from 0.
+    number: usize,
+    place: TimePlace,
+}
+
+/// How the field of the time is found.
+#[derive(Debug, Clone)]
+enum TimePlace {
+    /// In one pass with the fields of the key, of which it is number `rank`; `in_key` if the key
+    /// includes it.
+    Joint { rank: usize, in_key: bool },
+    /// In a pass of its own: the key is the whole record, or has an open range.
+    Apart(FieldSet),
+}
+
+/// The tick in the selected field with this number, `found` unless the record lacks it.
+#[inline]
+fn read_tick(
+    reader: &mut TimeReader,
+    number: usize,
+    found: Option<FieldBytes>,
+    content: &[u8],
+    scratch: &[u8],
+    lacking: Option<MissingField>,
+) -> Result<i64, Problem> {
+    match found {
+        Some(field) => reader
+            .tick(field.bytes(content, scratch))
+            .ok_or(Problem::NoTime(number)),
+        None => Err(Problem::LacksTime(MissingField {
+            field: number,
+            fields: lacking.map_or(0, |lacking| lacking.fields),
+        })),
     }
 }
 
@@ -96,11 +233,47 @@ pub(super) fn read_records<F: Format + ?Sized>(
 ) {
     let bytes = &chunk.bytes[..chunk.filled];
     format.record_ends(bytes, chunk.start.max(chunk.mark), &mut chunk.ends);
-    match extractor.fields.take() {
-        None => hash_records(format, &extractor.hasher, chunk),
-        Some(fields) => {
-            hash_fields(format, extractor, &fields, chunk);
-            extractor.fields = Some(fields);
+    let fields = extractor.fields.take();
+    if let Some(mut time) = extractor.time.take() {
+        hash_timed(format, extractor, fields.as_ref(), &mut time, chunk);
+        extractor.time = Some(time);
+    } else if let Some(fields) = &fields {
+        hash_fields(format, extractor, fields, chunk);
+    } else {
+        hash_records(format, &extractor.hasher, chunk);
+    }
+    extractor.fields = fields;
+}
+
+fn hash_timed<F: Format + ?Sized>(
+    format: &F,
+    extractor: &mut KeyExtractor,
+    fields: Option<&FieldSet>,
+    time: &mut TimeExtractor,
+    chunk: &mut Chunk,
+) {
+    let mut start = chunk.start;
+    let mut latest = NO_TIME;
+    for (record, &end) in chunk.ends.iter().enumerate() {
+        let bytes = &chunk.bytes[start..end];
+        // A byte order mark is part of the record, but of no field.
+        let content = format.content(&chunk.bytes[start.max(chunk.mark)..end]);
+        start = end;
+        match extractor.timed_key(format, fields, time, bytes, content) {
+            Ok((tick, hash)) => {
+                if tick > latest {
+                    latest = tick;
+                    let from = chunk.hashes.len();
+                    chunk.steps.push(Step { from, tick });
+                }
+                chunk.hashes.push(hash);
+                chunk.ticks.push(tick);
+            }
+            Err(_) if extractor.missing == Missing::Skip => chunk.unkeyed.push(record),
+            Err(problem) => {
+                chunk.fault = Some(Fault { record, problem });
+                return;
+            }
         }
     }
 }

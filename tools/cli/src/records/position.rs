@@ -38,6 +38,19 @@ impl RecordPosition {
                 "the record that begins here is longer than {} (--max-record)",
                 binary_bytes(longest as f64)
             ),
+            Problem::LacksTime(lacking) => format!(
+                "field {}, the time, is missing: the record has {} (--missing skip or empty allows that)",
+                lacking.field + 1,
+                lacking.fields
+            ),
+            Problem::NoTime(field) => format!(
+                "field {} is not a time of --time-format (--missing skip or empty allows that)",
+                field + 1
+            ),
+            Problem::Late => {
+                "the record is later than window and lateness allow (--late judge or pass allows that)"
+                    .into()
+            }
             Problem::Lacks(lacking) => format!(
                 "field {} of the key is missing: the record has {} (--missing skip or empty allows that)",
                 lacking.field + 1,

@@ -17,3 +17,4 @@ mod run;
 mod signals;
 mod streams;
 mod threads;
+mod windows;

@@ -43,6 +43,8 @@ fn every_filter_agrees_with_the_library_on_any_number_of_threads() {
     let input = stream();
     let mut specs: Vec<String> = FilterKind::names()
         .map(|name| format!("{name}:memory=2KiB"))
+        // A filter with a window needs a clock; `windows.rs` tests them.
+        .filter(|spec| spec.parse::<FilterSpec>().unwrap().window().is_none())
         .collect();
     for filter in [
         "bloom:k=4",
@@ -225,7 +227,10 @@ fn invalid_filters_are_rejected() {
             "filter = \"blom\"\n",
             "line 1: invalid filter=blom: expected one of bloom, ",
         ),
-        ("filter = \"bloom\"\nk = [2]\n", "a number or a string"),
+        (
+            "filter = \"bloom\"\nk = [2]\n",
+            "a number, a string or a boolean",
+        ),
         ("filter = \"bloom\"\nk = \n", "line 2: "),
         ("filters = [\"bloom:k=2\"]\n", "line 1: "),
     ] {

@@ -1,0 +1,222 @@
+//! `--window` and the options that go with it.
+
+use clap::ValueEnum;
+use echoless::spec::{FilterKind, Form};
+use echoless::{FilterSpec, SpecError};
+
+use crate::args::DedupArgs;
+use crate::dedup::sizing::DEFAULT_MEMORY;
+use crate::number::parse_rate;
+use crate::records::fields::FieldList;
+use crate::time::format::TimeFormat;
+use crate::time::span::{Span, parse_time};
+
+/// What to do with a record that is later than the window and the lateness allow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum Late {
+    /// Judge it at the clock, like any late record
+    #[default]
+    Judge,
+    /// Pass the record on without a verdict
+    Pass,
+    /// End the run with an error that names the file and the line
+    Reject,
+}
+
+/// A window and the clock that it is measured with.
+#[derive(Debug, Clone)]
+pub(crate) struct WindowConfig {
+    pub(crate) span: Span,
+    /// The length of a tick, in nanoseconds or records.
+    pub(crate) resolution: u64,
+    /// The window in ticks, rounded up: times that are `span` apart are at most so many ticks
+    /// apart.
+    pub(crate) ticks: u64,
+    /// Where records have their times; `None` if the clock counts records.
+    pub(crate) time: Option<TimeConfig>,
+    /// A record this many ticks older than the clock is judged as any other; `late` applies to
+    /// older ones.
+    pub(crate) late_after: u64,
+    pub(crate) late: Late,
+    refresh: bool,
+}
+
+/// Where records have their times.
+#[derive(Debug, Clone)]
+pub(crate) struct TimeConfig {
+    pub(crate) field: FieldList,
+    pub(crate) format: TimeFormat,
+}
+
+impl WindowConfig {
+    /// The window that the options ask for, if they ask for one.
+    pub(crate) fn from_args(args: &DedupArgs) -> Result<Option<Self>, SpecError> {
+        let Some(text) = &args.window else {
+            return Ok(None);
+        };
+        let span = Span::parse("--window", text)?;
+        let format = args.time_format.as_deref().unwrap_or("auto");
+        let time = match (&args.time_field, span) {
+            (Some(field), Span::Time(_)) => Some(TimeConfig {
+                field: FieldList::parse_one("--time-field", field, args.header)?,
+                format: TimeFormat::parse("--time-format", format)?,
+            }),
+            (Some(field), Span::Records(_)) => {
+                let allowed = "no field of times, since --window counts records";
+                return Err(SpecError::new("--time-field", field, allowed));
+            }
+            (None, Span::Time(_)) => {
+                let allowed = "the field with the time of a record, since --window is a time";
+                return Err(SpecError::missing("--time-field", allowed));
+            }
+            (None, Span::Records(_)) => None,
+        };
+        let lateness = match &args.lateness {
+            Some(text) => parse_time("--lateness", text)?,
+            None => 0,
+        };
+        let resolution = span.resolution();
+        let window = span.units();
+        Ok(Some(Self {
+            span,
+            resolution,
+            ticks: window.div_ceil(resolution),
+            time,
+            late_after: window.saturating_add(lateness).div_ceil(resolution),
+            late: args.late.unwrap_or_default(),
+            refresh: args.refresh,
+        }))
+    }
+
+    /// A window of this span, with or without times, and its late records.
+    #[cfg(test)]
+    pub(crate) fn for_tests(span: Span, timed: bool, late_after: u64, late: Late) -> Self {
+        let time = || TimeConfig {
+            field: FieldList::parse("1", false).unwrap(),
+            format: TimeFormat::Auto,
+        };
+        Self {
+            span,
+            resolution: span.resolution(),
+            ticks: span.units().div_ceil(span.resolution()),
+            time: timed.then(time),
+            late_after,
+            late,
+            refresh: false,
+        }
+    }
+
+    /// The default filter: the clocked lines with the narrowest slots that keep the false positive
+    /// rate.
+    pub(crate) fn default_filter(
+        &self,
+        fpr: &str,
+        memory: Option<u64>,
+    ) -> Result<FilterSpec, SpecError> {
+        let max_fpr = parse_rate("--fpr", fpr)?;
+        let memory = memory.unwrap_or(DEFAULT_MEMORY);
+        let mut lowest = 1.0;
+        for bits in [16, 32, 64] {
+            let text = self.completed(&format!("clocked:bits={bits}"));
+            let spec = text.parse::<FilterSpec>()?.form(Form::Line).memory(memory);
+            lowest = spec.fpr_limit().unwrap_or(1.0);
+            if lowest <= max_fpr {
+                return Ok(spec);
+            }
+        }
+        Err(SpecError::new(
+            "--fpr",
+            fpr,
+            format!("{lowest:.1e} or more in this memory"),
+        ))
+    }
+
+    /// A specification in text, with the window and the refresh of the options unless it has its
+    /// own.
+    pub(crate) fn completed(&self, text: &str) -> String {
+        let (name, options) = text.split_once(':').unwrap_or((text, ""));
+        let has = |key: &str| {
+            options.split(',').any(|option| {
+                option
+                    .split('=')
+                    .next()
+                    .is_some_and(|name| name.trim() == key)
+            })
+        };
+        let mut options = options.to_owned();
+        for (key, value) in [
+            ("window", self.ticks.to_string()),
+            ("refresh", self.refresh.to_string()),
+        ] {
+            if !has(key) {
+                let comma = if options.is_empty() { "" } else { "," };
+                options += &format!("{comma}{key}={value}");
+            }
+        }
+        format!("{name}:{options}")
+    }
+
+    /// A number of nanoseconds or records, in seconds or records.
+    pub(crate) fn in_units(&self, units: u64) -> f64 {
+        match self.span {
+            Span::Time(_) => units as f64 / 1e9,
+            Span::Records(_) => units as f64,
+        }
+    }
+
+    /// Whether a duplicate renews its key in this filter.
+    pub(crate) fn renews_keys(&self, filter: &FilterSpec) -> bool {
+        // The specification may be given in full, so it decides, and not the option.
+        match &filter.kind {
+            FilterKind::Timed(spec) => spec.refresh,
+            _ => self.refresh,
+        }
+    }
+
+    /// The time or the records by which a key may be remembered longer than the window: a key is
+    /// forgotten once its age is window and granule.
+    pub(crate) fn granule(&self, filter: &FilterSpec) -> u64 {
+        filter.window().map_or(0, |window| {
+            let forgotten = window.ticks.saturating_add(window.granule);
+            forgotten
+                .saturating_mul(self.resolution)
+                .saturating_sub(self.span.units())
+        })
+    }
+}
+
+/// Checks that the window of the options and that of the filter are the same.
+///
+/// # Errors
+/// [`SpecError`] if only one of them is given, or they differ.
+pub(crate) fn check_filter(
+    window: Option<&WindowConfig>,
+    args: &DedupArgs,
+    filter: &FilterSpec,
+) -> Result<(), SpecError> {
+    match (window, filter.window()) {
+        (None, None) => Ok(()),
+        (None, Some(_)) => {
+            let allowed = format!(
+                "the time or the records of the window of {}",
+                filter.kind.name()
+            );
+            Err(SpecError::missing("--window", allowed))
+        }
+        (Some(_), None) => {
+            let asked = args.filter.clone().unwrap_or_default();
+            let allowed = "a filter with a window in ticks, clocked or stamped, beside --window";
+            Err(SpecError::new("--filter", asked, allowed))
+        }
+        (Some(window), Some(own)) if own.ticks != window.ticks => {
+            let asked = format!("window={}", own.ticks);
+            let allowed = format!(
+                "window={}, the ticks of --window {}, or no window",
+                window.ticks,
+                args.window.as_deref().unwrap_or_default()
+            );
+            Err(SpecError::new("--filter", asked, allowed))
+        }
+        (Some(_), Some(_)) => Ok(()),
+    }
+}

@@ -1,0 +1,212 @@
+//! Estimates of the errors of a run, from an exact sample of the keys, with and without a window.
+
+use std::collections::HashMap;
+
+use echoless::{Audit, FilterSpec, KeyHash, Window};
+
+use crate::config::WindowConfig;
+use crate::records::chunk::Chunk;
+
+/// The most keys in the sample of a window, about 2 MiB with the hash table around them.
+const CAPACITY: usize = 1 << 16;
+
+/// The halvings of the first sample: 1 key in 16.
+const FIRST_HALVINGS: u32 = 4;
+
+/// The estimates of a run. It observes the verdicts in the order of the stream, so its estimates do
+/// not depend on the number of threads.
+#[derive(Debug)]
+pub(super) enum RunAudit {
+    Unlimited(Audit),
+    Windowed(WindowAudit),
+}
+
+impl RunAudit {
+    pub(super) fn new(window: Option<&WindowConfig>, filter: &FilterSpec) -> Self {
+        match (window, filter.window()) {
+            (Some(config), Some(window)) => {
+                Self::Windowed(WindowAudit::new(window, config.renews_keys(filter)))
+            }
+            _ => Self::Unlimited(Audit::new()),
+        }
+    }
+
+    /// Checks the verdicts on a chunk.
+    pub(super) fn observe(&mut self, chunk: &Chunk) {
+        match self {
+            Self::Unlimited(audit) => audit.observe(&chunk.hashes, &chunk.verdicts),
+            Self::Windowed(audit) => {
+                let mut index = 0;
+                for (tick, keys) in chunk.batches() {
+                    for key in keys {
+                        audit.observe(*key, tick, || chunk.verdicts.is_duplicate(index));
+                        index += 1;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The estimated number of duplicates that the filter reported as fresh.
+    pub(super) fn missed(&self) -> u64 {
+        match self {
+            Self::Unlimited(audit) => audit.estimated_missed_duplicates(),
+            Self::Windowed(audit) => audit.missed,
+        }
+    }
+
+    /// The estimated number of fresh keys that the filter reported as duplicates.
+    pub(super) fn mistaken(&self) -> u64 {
+        match self {
+            Self::Unlimited(audit) => audit.estimated_false_duplicates(),
+            Self::Windowed(audit) => audit.mistaken,
+        }
+    }
+}
+
+/// The errors of a filter with a window: duplicates inside the window reported as fresh, and keys
+/// reported as duplicates that are new or beyond window and granule. In between, both are right.
+#[derive(Debug)]
+pub(super) struct WindowAudit {
+    /// The tick from which the filter counts the age of a key.
+    sample: HashMap<KeyHash, u64>,
+    /// The sample is 1 key in `2^halvings`.
+    halvings: u32,
+    window: Window,
+    /// Whether a duplicate renews its key.
+    refresh: bool,
+    missed: u64,
+    mistaken: u64,
+}
+
+impl WindowAudit {
+    fn new(window: Window, refresh: bool) -> Self {
+        Self {
+            sample: HashMap::new(),
+            halvings: FIRST_HALVINGS,
+            window,
+            refresh,
+            missed: 0,
+            mistaken: 0,
+        }
+    }
+
+    fn forgotten(&self, age: u64) -> bool {
+        age >= self.window.ticks.saturating_add(self.window.granule)
+    }
+
+    #[inline]
+    fn observe(&mut self, key: KeyHash, tick: u64, duplicate: impl FnOnce() -> bool) {
+        if is_sampled(key, self.halvings) {
+            self.check(key, tick, duplicate());
+        }
+    }
+
+    fn check(&mut self, key: KeyHash, tick: u64, duplicate: bool) {
+        let weight = 1 << self.halvings;
+        // The clock never goes back.
+        let age = self.sample.get(&key).map(|last| tick - last);
+        match age {
+            Some(age) if age <= self.window.ticks && !duplicate => self.missed += weight,
+            Some(age) if self.forgotten(age) && duplicate => self.mistaken += weight,
+            None if duplicate => self.mistaken += weight,
+            _ => {}
+        }
+        if self.refresh || !duplicate {
+            self.sample.insert(key, tick);
+        }
+        if self.sample.len() > CAPACITY {
+            self.shrink(tick);
+        }
+    }
+
+    /// Drops forgotten keys, and half of the key space if that leaves too many.
+    fn shrink(&mut self, now: u64) {
+        let mut sample = std::mem::take(&mut self.sample);
+        sample.retain(|_, last| !self.forgotten(now - *last));
+        while sample.len() > CAPACITY / 2 {
+            self.halvings += 1;
+            sample.retain(|key, _| is_sampled(*key, self.halvings));
+        }
+        self.sample = sample;
+    }
+}
+
+/// Whether a key belongs to a sample of 1 in `2^halvings`. A smaller sample is a subset of a larger
+/// one.
+#[inline(always)]
+const fn is_sampled(key: KeyHash, halvings: u32) -> bool {
+    // The multiplier is 2^64 divided by the golden ratio: the high bits of the product depend on
+    // all bits of the hash, so the sample is independent of lines and fingerprints.
+    key.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - halvings) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use echoless::KeyHasher;
+
+    use super::*;
+
+    fn observe_all(audit: &mut WindowAudit, keys: u64, tick: u64, duplicate: bool) {
+        let hasher = KeyHasher::seeded(1);
+        for key in 0..keys {
+            audit.observe(hasher.hash_u64(key), tick, || duplicate);
+        }
+    }
+
+    #[test]
+    fn errors_are_judged_by_age() {
+        for (age, duplicate, missed, mistaken) in [
+            (100, true, false, false),
+            (100, false, true, false),
+            (101, true, false, false),
+            (101, false, false, false),
+            (119, true, false, false),
+            (120, true, false, true),
+            (120, false, false, false),
+        ] {
+            let mut audit = WindowAudit::new(Window::new(100, 20), true);
+            observe_all(&mut audit, 20_000, 7, false);
+            observe_all(&mut audit, 20_000, 7 + age, duplicate);
+            let expected = 19_000..21_000;
+            assert_eq!(
+                expected.contains(&audit.missed),
+                missed,
+                "{age} {duplicate}"
+            );
+            assert_eq!(
+                expected.contains(&audit.mistaken),
+                mistaken,
+                "{age} {duplicate}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_age_counts_from_the_last_record_that_renewed_the_key() {
+        for refresh in [false, true] {
+            let mut audit = WindowAudit::new(Window::new(100, 1), refresh);
+            observe_all(&mut audit, 20_000, 0, false);
+            observe_all(&mut audit, 20_000, 60, true);
+            observe_all(&mut audit, 20_000, 120, false);
+            assert_eq!(audit.missed > 0, refresh);
+            assert_eq!(audit.mistaken, 0);
+        }
+    }
+
+    #[test]
+    fn the_sample_stays_bounded_and_forgets_what_has_expired() {
+        let mut audit = WindowAudit::new(Window::new(100, 1), true);
+        for tick in 0..4 {
+            observe_all(&mut audit, 2_000_000, tick * 200, false);
+        }
+        assert!(audit.sample.len() <= CAPACITY);
+        assert_eq!((audit.missed, audit.mistaken), (0, 0));
+        observe_all(&mut audit, 2_000_000, 700, false);
+        assert!(
+            (1_900_000..2_100_000).contains(&audit.missed),
+            "{}",
+            audit.missed
+        );
+    }
+}

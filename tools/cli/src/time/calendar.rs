@@ -1,0 +1,256 @@
+//! Calendar times: RFC 3339 and strftime formats.
+//!
+//! The calendar is that of `jiff`: it parses RFC 3339 and strftime formats from bytes, rejects
+//! dates that do not exist, and needs no time zone database for offsets. `chrono` parses from `str`
+//! and `time` has a format language of its own.
+
+use echoless::SpecError;
+use jiff::Timestamp;
+use jiff::fmt::strtime;
+use jiff::fmt::temporal::DateTimeParser;
+use jiff::tz::TimeZone;
+
+static PARSER: DateTimeParser = DateTimeParser::new();
+
+/// The length of `2025-01-01T12:34:`.
+const MINUTE: usize = 17;
+
+const SECOND: i64 = 1_000_000_000;
+
+/// Parses RFC 3339, and remembers the last minute: most records of a stream are in the minute of
+/// the record before, and then only seconds and fraction are parsed.
+#[derive(Debug, Clone)]
+pub(crate) struct Rfc3339 {
+    /// The text of the last minute, the offset that followed its seconds, and its start in
+    /// nanoseconds since 1970.
+    last: Option<([u8; MINUTE], Vec<u8>, i64)>,
+    /// Whether a time without an offset is UTC instead of an error.
+    offset_is_optional: bool,
+}
+
+impl Rfc3339 {
+    /// A parser that takes a time without an offset for UTC, if the offset is optional.
+    pub(crate) fn new(offset_is_optional: bool) -> Self {
+        Self {
+            last: None,
+            offset_is_optional,
+        }
+    }
+
+    /// Nanoseconds since 1970; `None` if the text is no such time, or outside of the years 1678 to
+    /// 2261.
+    #[inline]
+    pub(crate) fn parse(&mut self, text: &[u8]) -> Option<i64> {
+        let parts = text
+            .split_first_chunk::<MINUTE>()
+            .and_then(|(minute, rest)| {
+                seconds(rest).map(|(within, offset)| (minute, within, offset))
+            });
+        if let (Some((minute, within, offset)), Some(last)) = (parts, &self.last)
+            && *minute == last.0
+            && offset == last.1
+        {
+            return last.2.checked_add(within);
+        }
+        let time = self.parse_whole(text)?;
+        if let Some((minute, within, offset)) = parts {
+            let start = time.checked_sub(within)?;
+            self.last = Some((*minute, offset.to_vec(), start));
+        }
+        Some(time)
+    }
+
+    fn parse_whole(&self, text: &[u8]) -> Option<i64> {
+        if let Ok(time) = PARSER.parse_timestamp(text) {
+            return nanoseconds(time);
+        }
+        // A time of day with an offset that the parser rejects must not be taken for UTC.
+        let has_offset = text.iter().skip(10).any(|byte| b"+-Zz[".contains(byte));
+        if !self.offset_is_optional || has_offset {
+            return None;
+        }
+        let local = PARSER.parse_datetime(text).ok()?;
+        nanoseconds(TimeZone::UTC.to_timestamp(local).ok()?)
+    }
+}
+
+/// Splits `SS`, `SS.FRACTION` and what follows, the offset, into nanoseconds and offset. `None` for
+/// a leap second and more than nine digits, which the calendar handles.
+#[inline]
+fn seconds(rest: &[u8]) -> Option<(i64, &[u8])> {
+    let [tens @ b'0'..=b'5', ones @ b'0'..=b'9', rest @ ..] = rest else {
+        return None;
+    };
+    let whole = i64::from(tens - b'0') * 10 + i64::from(ones - b'0');
+    let [b'.', rest @ ..] = rest else {
+        return Some((whole * SECOND, rest));
+    };
+    let mut scale = SECOND;
+    let mut fraction = 0;
+    let mut at = 0;
+    while let Some(digit @ b'0'..=b'9') = rest.get(at) {
+        scale /= 10;
+        if scale == 0 {
+            return None;
+        }
+        fraction += i64::from(digit - b'0') * scale;
+        at += 1;
+    }
+    (at > 0).then(|| (whole * SECOND + fraction, &rest[at..]))
+}
+
+/// A strftime format that gives a date and a time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Strftime(String);
+
+impl Strftime {
+    /// Checks the format by formatting a time and parsing the result.
+    ///
+    /// # Errors
+    /// [`SpecError`] for the option `field` if the format is invalid or leaves out the date.
+    pub(crate) fn new(field: &'static str, text: &str) -> Result<Self, SpecError> {
+        let invalid = |reason: String| {
+            let allowed = format!(
+                "auto, s, ms, us, ns, rfc3339, or a strftime format with date and time such as \
+                 %Y-%m-%d %H:%M:%S ({reason})"
+            );
+            SpecError::new(field, text, allowed)
+        };
+        if !text.contains('%') {
+            return Err(invalid("there is no %".into()));
+        }
+        // A time in which no two fields are equal.
+        let sample = Timestamp::constant(1_016_343_909, 0).to_zoned(TimeZone::UTC);
+        let formatted =
+            strtime::format(text, &sample).map_err(|error| invalid(error.to_string()))?;
+        let format = Self(text.into());
+        let broken_down =
+            strtime::parse(text, &formatted).map_err(|error| invalid(error.to_string()))?;
+        if broken_down.to_timestamp().is_err() {
+            broken_down
+                .to_datetime()
+                .map_err(|error| invalid(error.to_string()))?;
+        }
+        Ok(format)
+    }
+
+    /// Nanoseconds since 1970; `None` if the text does not have this format, or is outside of the
+    /// years 1678 to 2261. A time without an offset is UTC.
+    pub(crate) fn parse(&self, text: &[u8]) -> Option<i64> {
+        let time = strtime::parse(&self.0, text).ok()?;
+        if time.offset().is_some() || time.timestamp().is_some() {
+            return nanoseconds(time.to_timestamp().ok()?);
+        }
+        let local = time.to_datetime().ok()?;
+        nanoseconds(TimeZone::UTC.to_timestamp(local).ok()?)
+    }
+}
+
+/// The time in RFC 3339, UTC, for messages.
+pub(crate) fn rfc3339(nanoseconds: i64) -> String {
+    // All times that an `i64` holds are in the range of the calendar.
+    Timestamp::from_nanosecond(nanoseconds.into()).map_or_else(
+        |_| format!("{nanoseconds} ns since 1970"),
+        |time| time.to_string(),
+    )
+}
+
+fn nanoseconds(time: Timestamp) -> Option<i64> {
+    time.as_nanosecond().try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// 2025-01-01T00:00:00Z.
+    const NEW_YEAR: i64 = 1_735_689_600 * SECOND;
+
+    fn rfc3339_once(text: &str, offset_is_optional: bool) -> Option<i64> {
+        Rfc3339::new(offset_is_optional).parse(text.as_bytes())
+    }
+
+    #[test]
+    fn rfc3339_times() {
+        for (text, seconds, fraction) in [
+            ("2025-01-01T00:00:00Z", 0, 0),
+            ("2025-01-01 00:00:00z", 0, 0),
+            ("2025-01-01T01:00:00+01:00", 0, 0),
+            ("2024-12-31T23:30:59.5-00:30", 59, 500_000_000),
+            ("2025-01-01T00:00:00.123456789Z", 0, 123_456_789),
+            ("2025-01-01T00:01:00Z", 60, 0),
+            ("2024-12-31T23:59:60Z", -1, 0),
+        ] {
+            let expected = NEW_YEAR + seconds * SECOND + fraction;
+            assert_eq!(rfc3339_once(text, false), Some(expected), "{text}");
+        }
+        for text in [
+            "",
+            "2025",
+            "2025-01-01T00:00:00",
+            "2025-02-30T00:00:00Z",
+            "2025-01-01T24:00:01Z",
+            "2025-01-01T00:00:00.Z",
+            "2025-01-01T00:00:00+25:99",
+            "1500-01-01T00:00:00Z",
+            "noon",
+        ] {
+            assert_eq!(rfc3339_once(text, false), None, "{text}");
+        }
+        for (text, seconds) in [
+            ("2025-01-01T00:00:00", Some(0)),
+            ("2025-01-01 00:00:07", Some(7)),
+            ("2025-01-01", Some(0)),
+            ("2025-01-01T00:00:00+25:99", None),
+        ] {
+            let expected = seconds.map(|seconds: i64| NEW_YEAR + seconds * SECOND);
+            assert_eq!(rfc3339_once(text, true), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn strftime_times() {
+        for (format, text, seconds) in [
+            ("%Y%m%d%H%M%S", "20250101000001", 1),
+            ("%d/%b/%Y:%H:%M:%S %z", "01/Jan/2025:02:00:03 +0200", 3),
+            ("%Y-%m-%d %H:%M", "2025-01-01 00:01", 60),
+            ("%s", "1735689604", 4),
+            ("%F %T%.f", "2025-01-01 00:00:05", 5),
+        ] {
+            let format = Strftime::new("--time-format", format).unwrap();
+            let expected = Some(NEW_YEAR + seconds * SECOND);
+            assert_eq!(format.parse(text.as_bytes()), expected, "{text}");
+            assert_eq!(format.parse(b"x"), None);
+        }
+        for format in ["rfc822", "%b %d %H:%M:%S", "%H:%M", "%Y %!", "%"] {
+            let error = Strftime::new("--time-format", format).unwrap_err();
+            assert_eq!(error.asked, format);
+        }
+    }
+
+    #[test]
+    fn times_in_messages() {
+        assert_eq!(rfc3339(NEW_YEAR), "2025-01-01T00:00:00Z");
+        assert_eq!(rfc3339(NEW_YEAR + SECOND / 2), "2025-01-01T00:00:00.5Z");
+        assert!(rfc3339(i64::MIN).starts_with("1677-"));
+    }
+
+    proptest! {
+        /// The remembered minute changes no result.
+        #[test]
+        fn the_order_of_times_does_not_matter(
+            times in prop::collection::vec((0_i64..300, 0_i64..1_000_000_000, 0..3_usize), 1..50),
+        ) {
+            let mut parser = Rfc3339::new(false);
+            for (second, fraction, offset) in times {
+                let time = NEW_YEAR + second * SECOND + fraction;
+                let (hours, offset) = [(0, "Z"), (1, "+01:00"), (-2, "-02:00")][offset];
+                let local = rfc3339(time + hours * 3600 * SECOND);
+                let text = local.replace('Z', offset);
+                prop_assert_eq!(parser.parse(text.as_bytes()), Some(time), "{}", text);
+            }
+        }
+    }
+}

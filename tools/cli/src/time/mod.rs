@@ -1,0 +1,6 @@
+//! Event times: durations of options, times in records, and the ticks that a filter counts.
+
+pub(crate) mod calendar;
+pub(crate) mod decimal;
+pub(crate) mod format;
+pub(crate) mod span;

@@ -1,0 +1,176 @@
+//! Spans of time or of records (`10m`, `1000000`), and the length of a tick.
+
+use echoless::SpecError;
+
+/// The units of a span of time, in nanoseconds.
+const UNITS: [(&str, u64); 7] = [
+    ("ns", 1),
+    ("us", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("m", 60_000_000_000),
+    ("h", 3_600_000_000_000),
+    ("d", 86_400_000_000_000),
+];
+
+/// The least number of ticks in a window whose ticks are longer than one unit.
+///
+/// A batch of keys is judged at one tick, so short ticks make short batches; long ticks make the
+/// granule long. The length is 1, 2 or 5 times a power of ten, so a window has 2000 to 4999 ticks
+/// and less than a two-thousandth is lost at its edge.
+const LEAST_TICKS: u64 = 2000;
+
+/// A span of the stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Span {
+    /// Nanoseconds of event time, at most `i64::MAX`.
+    Time(u64),
+    /// Records.
+    Records(u64),
+}
+
+impl Span {
+    /// Parses `10m`, `500ms` or a number of records, at least 1, for the option `field`.
+    pub(crate) fn parse(field: &'static str, text: &str) -> Result<Self, SpecError> {
+        let span = match number_and_unit(text) {
+            Some((number, "")) => Some(Self::Records(number)),
+            Some(_) => nanoseconds(text).map(Self::Time),
+            None => None,
+        };
+        span.filter(|span| span.units() > 0).ok_or_else(|| {
+            let allowed = "a time such as 500ms, 90s, 10m, 36h or 30d (ns and us too, at most 106751d), or a number of records, 1 or more";
+            SpecError::new(field, text, allowed)
+        })
+    }
+
+    /// Its length in nanoseconds or records.
+    pub(crate) const fn units(self) -> u64 {
+        match self {
+            Self::Time(units) | Self::Records(units) => units,
+        }
+    }
+
+    /// The unit of lengths in reports.
+    pub(crate) const fn unit(self) -> &'static str {
+        match self {
+            Self::Time(_) => "seconds",
+            Self::Records(_) => "records",
+        }
+    }
+
+    /// The length of a tick of a window this long, in nanoseconds or records.
+    pub(crate) const fn resolution(self) -> u64 {
+        let longest = self.units() / LEAST_TICKS;
+        let mut power = 1_u64;
+        while power <= longest / 10 {
+            power *= 10;
+        }
+        match longest / power {
+            0..2 => power,
+            2..5 => power * 2,
+            _ => power * 5,
+        }
+    }
+}
+
+/// Parses a length of time, 0 included, for the option `field`; in nanoseconds.
+pub(crate) fn parse_time(field: &'static str, text: &str) -> Result<u64, SpecError> {
+    nanoseconds(text).ok_or_else(|| {
+        let allowed =
+            "a time such as 0s, 500ms, 90s, 10m, 36h or 30d (ns and us too, at most 106751d)";
+        SpecError::new(field, text, allowed)
+    })
+}
+
+fn nanoseconds(text: &str) -> Option<u64> {
+    let (number, unit) = number_and_unit(text)?;
+    let (_, scale) = UNITS.iter().find(|(name, _)| *name == unit)?;
+    let nanoseconds = number.checked_mul(*scale)?;
+    // Event times are signed, and so are their distances.
+    (nanoseconds <= i64::MAX as u64).then_some(nanoseconds)
+}
+
+fn number_and_unit(text: &str) -> Option<(u64, &str)> {
+    let end = text.find(|c: char| !c.is_ascii_digit());
+    let (number, unit) = text.split_at(end.unwrap_or(text.len()));
+    Some((number.parse().ok()?, unit))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn spans_of_time_and_of_records() {
+        for (text, span) in [
+            ("500ms", Span::Time(500_000_000)),
+            ("90s", Span::Time(90_000_000_000)),
+            ("10m", Span::Time(600_000_000_000)),
+            ("36h", Span::Time(129_600_000_000_000)),
+            ("30d", Span::Time(2_592_000_000_000_000)),
+            ("106751d", Span::Time(106_751 * 86_400_000_000_000)),
+            ("1ns", Span::Time(1)),
+            ("1", Span::Records(1)),
+            ("1000000", Span::Records(1_000_000)),
+            ("18446744073709551615", Span::Records(u64::MAX)),
+        ] {
+            assert_eq!(Span::parse("--window", text), Ok(span), "{text}");
+        }
+        for text in [
+            "",
+            "0",
+            "0s",
+            "-1",
+            "-5m",
+            "m",
+            "1.5h",
+            "10 m",
+            "10min",
+            "1M",
+            "1w",
+            "106752d",
+            "18446744073709551616",
+            "99999999999999999999d",
+            "１0m",
+        ] {
+            let error = Span::parse("--window", text).unwrap_err();
+            assert_eq!((error.field, error.asked.as_str()), ("--window", text));
+        }
+        assert_eq!(parse_time("--lateness", "0s"), Ok(0));
+        for text in ["", "5", "x", "-1s"] {
+            assert!(parse_time("--lateness", text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn ticks_have_round_lengths() {
+        for (text, resolution) in [
+            ("10m", 200_000_000),
+            ("36h", 50_000_000_000),
+            ("30d", 1_000_000_000_000),
+            ("90s", 20_000_000),
+            ("500ms", 200_000),
+            ("1ns", 1),
+            ("1", 1),
+            ("3999", 1),
+            ("4000", 2),
+            ("1000000", 500),
+        ] {
+            let span = Span::parse("--window", text).unwrap();
+            assert_eq!(span.resolution(), resolution, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_window_has_2000_to_4999_ticks_or_ticks_of_one_unit(units in 1_u64.., shift in 0_u32..64) {
+            let units = (units >> shift).max(1);
+            let resolution = Span::Records(units).resolution();
+            let ticks = units / resolution;
+            prop_assert!(ticks < 5000);
+            prop_assert!(ticks >= LEAST_TICKS || resolution == 1);
+        }
+    }
+}

@@ -1,0 +1,578 @@
+//! Windows: every verdict against a map of keys to times, any number of threads, late records and
+//! records without a time, and what is rejected.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use serde_json::Value;
+
+use crate::run::{assert_errors, dedup, echoless, file};
+
+/// A filter that is exact to the tick.
+const EXACT: [&str; 4] = ["--filter", "stamped:bits=64", "-m", "1MiB"];
+
+/// Runs `dedup` on records of time and key, with these options.
+fn windowed(options: &[&str], input: &str) -> String {
+    let args = ["dedup", "-q", "-k", "2", "--time-field", "1"];
+    echoless(&[&args[..], options].concat(), input.as_bytes()).text()
+}
+
+/// What an exact filter passes of records of clock and key: those whose key was not seen
+/// (`refresh`) or passed at most `window` before.
+fn passed(records: &[(i64, u64)], window: i64, refresh: bool) -> Vec<bool> {
+    let mut last: HashMap<u64, i64> = HashMap::new();
+    let judge = |(clock, key): &(i64, u64)| {
+        let fresh = last.get(key).is_none_or(|last| clock - last > window);
+        if fresh || refresh {
+            last.insert(*key, *clock);
+        }
+        fresh
+    };
+    records.iter().map(judge).collect()
+}
+
+/// The largest time so far, at each time.
+fn clocks(times: &[i64]) -> Vec<i64> {
+    let mut clock = i64::MIN;
+    let advance = |time: &i64| {
+        clock = clock.max(*time);
+        clock
+    };
+    times.iter().map(advance).collect()
+}
+
+/// The records that pass, as lines.
+fn kept(lines: &[String], passed: &[bool]) -> String {
+    let kept = lines.iter().zip(passed).filter(|(_, passed)| **passed);
+    kept.map(|(line, _)| line.as_str()).collect()
+}
+
+#[test]
+fn a_key_counts_as_seen_for_the_length_of_the_window() {
+    // Times in seconds; the key a is passed at 0, 11 and 22, or with refresh at 0 and 21.
+    let input = "0,a\n10,a\n11,a\n11,b\n21,a\n22,a\n";
+    let exact = [&EXACT[..], &["--window", "10s"]].concat();
+    assert_eq!(windowed(&exact, input), "0,a\n11,a\n11,b\n22,a\n");
+    let refresh = [&exact[..], &["--refresh"]].concat();
+    assert_eq!(windowed(&refresh, "0,a\n10,a\n20,a\n31,a\n"), "0,a\n31,a\n");
+}
+
+#[test]
+fn a_window_counts_records_without_a_field_of_times() {
+    let run = |options: &[&str], input: &str| {
+        dedup(
+            &[options, &["--filter", "stamped:bits=64"]].concat(),
+            input.as_bytes(),
+        )
+        .text()
+    };
+    assert_eq!(
+        run(&["--window", "2"], "a\na\na\na\nb\nc\na\n"),
+        "a\na\nb\nc\na\n"
+    );
+    let refresh = ["--window", "2", "--refresh"];
+    assert_eq!(run(&refresh, "a\nb\na\na\nb\nc\na\n"), "a\nb\nb\nc\na\n");
+    // Records without a key count, too.
+    let skip = ["--window", "2", "-k", "2", "--missing", "skip"];
+    assert_eq!(
+        run(&skip, "1,a\n2\n3,a\n4\n5\n6,a\n"),
+        "1,a\n2\n4\n5\n6,a\n"
+    );
+}
+
+#[test]
+fn a_late_record_is_judged_at_the_clock_and_does_not_move_it() {
+    let options = [&EXACT[..], &["--window", "10s"]].concat();
+    // At 100, the record of 95 is within the window of that of 89 only by its own time.
+    let input = "89,a\n100,b\n95,a\n106,a\n111,a\n";
+    assert_eq!(windowed(&options, input), "89,a\n100,b\n95,a\n111,a\n");
+}
+
+#[test]
+fn records_later_than_window_and_lateness_are_treated_as_configured() {
+    let directory = tempfile::tempdir().unwrap();
+    let stats = file(directory.path(), "stats", b"{}");
+    let options = [&EXACT[..], &["--window", "10s", "--stats", &stats]].concat();
+    let late = || -> Value { serde_json::from_slice(&std::fs::read(&stats).unwrap()).unwrap() };
+    let input = "100,a\n100,b\n90,a\n89,a\n79,b\n101,a\n";
+    for (late_options, expected, count) in [
+        (&[][..], "100,a\n100,b\n", 2),
+        (&["--late", "judge"], "100,a\n100,b\n", 2),
+        (&["--late", "pass"], "100,a\n100,b\n89,a\n79,b\n", 2),
+        (
+            &["--late", "pass", "--lateness", "1s"],
+            "100,a\n100,b\n79,b\n",
+            1,
+        ),
+        (
+            &["--late", "pass", "--lateness", "11s"],
+            "100,a\n100,b\n",
+            0,
+        ),
+        (
+            &["--late", "reject", "--lateness", "11s"],
+            "100,a\n100,b\n",
+            0,
+        ),
+    ] {
+        let all = [&options[..], late_options].concat();
+        assert_eq!(windowed(&all, input), expected, "{late_options:?}");
+        assert_eq!(late()["late"], count, "{late_options:?}");
+    }
+    for (lateness, line) in [("0s", 4), ("1s", 5)] {
+        let args = [
+            "dedup",
+            "-q",
+            "-k",
+            "2",
+            "--time-field",
+            "1",
+            "--late",
+            "reject",
+        ];
+        let late = ["--lateness", lateness];
+        let run = echoless(&[&args[..], &late, &options].concat(), input.as_bytes());
+        assert!(
+            run.error().starts_with(&format!(
+                "standard input, line {line}: the record is later than window and lateness allow"
+            )),
+            "{}",
+            run.stderr
+        );
+        assert_eq!(run.stdout, b"100,a\n100,b\n");
+    }
+}
+
+#[test]
+fn a_record_without_a_readable_time_follows_missing() {
+    let input = "1,a\nx,b\nx,a\n,c\n2,a\n";
+    let options = [&EXACT[..], &["--window", "10s"]].concat();
+    let missing = |value: &str| windowed(&[&options[..], &["--missing", value]].concat(), input);
+    assert_eq!(missing("skip"), "1,a\nx,b\nx,a\n,c\n");
+    assert_eq!(missing("empty"), "1,a\nx,b\n,c\n");
+    let args = ["dedup", "-q", "-k", "1", "--window", "10s", "--time-field"];
+    for (field, input, expected) in [
+        (
+            "1",
+            "1\nx\n",
+            "line 2: field 1 is not a time of --time-format",
+        ),
+        (
+            "2",
+            "a,1\nb\n",
+            "line 2: field 2, the time, is missing: the record has 1",
+        ),
+        (
+            "3",
+            "a,1,2\nb\n",
+            "line 2: field 3, the time, is missing: the record has 1",
+        ),
+    ] {
+        let run = echoless(&[&args[..], &[field]].concat(), input.as_bytes());
+        assert!(run.error().contains(expected), "{}", run.stderr);
+    }
+    // Before the first time, the clock stands still.
+    let early = "x,a\nx,a\n5,b\n16,a\n";
+    assert_eq!(
+        windowed(&[&options[..], &["--missing", "empty"]].concat(), early),
+        "x,a\n5,b\n16,a\n"
+    );
+}
+
+#[test]
+fn the_time_may_be_in_the_key_beside_it_or_apart() {
+    let input = "a,1,x\na,2,x\na,2,y\nb,13,x\na,13,x\n";
+    for (key, expected) in [
+        (&["-k", "1"][..], "a,1,x\nb,13,x\na,13,x\n"),
+        (&["-k", "1,3"], "a,1,x\na,2,y\nb,13,x\na,13,x\n"),
+        (&["-k", "1-2"], "a,1,x\na,2,x\nb,13,x\na,13,x\n"),
+        (&["-k", "2-"], "a,1,x\na,2,x\na,2,y\nb,13,x\n"),
+        (&["-k", "1-"], input),
+        (&[], input),
+    ] {
+        for field in [
+            &["--time-field", "2"][..],
+            &["--header", "--time-field", "t"],
+        ] {
+            let header = if field.len() == 3 { "k,t,v\n" } else { "" };
+            let options = ["dedup", "-q", "--window", "10s"];
+            let args = [&options[..], &EXACT, key, field].concat();
+            let run = echoless(&args, format!("{header}{input}").as_bytes());
+            assert_eq!(
+                run.text(),
+                format!("{header}{expected}"),
+                "{key:?} {field:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_open_key_lacks_no_more_than_its_own_fields() {
+    let options = ["--window", "10s", "--time-field", "4", "-k", "2-"];
+    let args = [&["dedup", "-q"], &EXACT[..], &options].concat();
+    let empty = [&args[..], &["--missing", "empty"]].concat();
+    let input = b"1,a,b,1\n2,a\n3,a\n4,a,\n";
+    assert_eq!(echoless(&empty, input).text(), "1,a,b,1\n2,a\n4,a,\n");
+    let run = echoless(&args, input);
+    assert!(
+        run.error()
+            .contains("line 2: field 4, the time, is missing"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn quoted_times_and_formats() {
+    let times = |format: &str, input: &str| {
+        let args = ["--csv", "--window", "10s", "--time-format", format];
+        windowed(&[&EXACT[..], &args].concat(), input)
+    };
+    for (format, first, second, third) in [
+        ("auto", "1700000000", "1700000010.0", "1700000011"),
+        (
+            "auto",
+            "2025-01-01T00:00:00Z",
+            "2025-01-01 00:00:10",
+            "2025-01-01T01:00:11+01:00",
+        ),
+        ("s", "0", "\"10\"", "11"),
+        ("ms", "0", "10000.9", "11000"),
+        ("us", "0", "10000000", "11000000"),
+        ("ns", "0", "10000000000", "11000000000"),
+        (
+            "rfc3339",
+            "2025-01-01T00:00:59Z",
+            "2025-01-01T00:01:09Z",
+            "2025-01-01T00:01:10.5Z",
+        ),
+        (
+            "%d.%m.%y %H:%M",
+            "01.01.25 00:00",
+            "01.01.25 00:00",
+            "01.01.25 00:01",
+        ),
+    ] {
+        let input = format!("{first},a\n{second},a\n{third},a\n");
+        assert_eq!(
+            times(format, &input),
+            format!("{first},a\n{third},a\n"),
+            "{format}"
+        );
+    }
+}
+
+#[test]
+fn statistics_and_summary_name_the_window() {
+    let directory = tempfile::tempdir().unwrap();
+    let stats = file(directory.path(), "stats", b"{}");
+    let args = [
+        "dedup",
+        "--window",
+        "10m",
+        "--time-field",
+        "1",
+        "-k",
+        "2",
+        "--stats",
+        &stats,
+    ];
+    let input = b"2025-01-01T00:00:00Z,a\n2025-01-01T00:20:00Z,a\n2025-01-01T00:00:01Z,a\n";
+    let run = echoless(&[&args[..], &["-m", "1MiB"]].concat(), input);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(
+        run.stderr
+            .contains("clock from 2025-01-01T00:00:00Z to 2025-01-01T00:20:00Z; 1 record too late"),
+        "{}",
+        run.stderr
+    );
+    let json: Value = serde_json::from_slice(&std::fs::read(&stats).unwrap()).unwrap();
+    for (field, expected) in [
+        ("window", Value::from(600.0)),
+        ("granule", Value::from(120.0)),
+        ("window_unit", Value::from("seconds")),
+        ("clock_from", Value::from(1_735_689_600.0)),
+        ("clock_to", Value::from(1_735_690_800.0)),
+        ("late", Value::from(1)),
+        ("estimated_missed_duplicates", Value::from(0)),
+    ] {
+        assert_eq!(json[field], expected, "{field}");
+    }
+    // The specification in the statistics gives the same filter.
+    let spec = json["filter"].as_str().unwrap();
+    assert!(
+        spec.starts_with("clocked:window=3000,refresh=false,bits="),
+        "{spec}"
+    );
+    let again = echoless(&[&args[..], &["--filter", spec]].concat(), input);
+    assert_eq!((again.code, again.stdout), (0, run.stdout));
+    let args = ["dedup", "-q", "--window", "1000000", "--stats", &stats];
+    assert_eq!(echoless(&args, b"a\na\n").text(), "a\n");
+    let json: Value = serde_json::from_slice(&std::fs::read(&stats).unwrap()).unwrap();
+    assert_eq!(
+        (&json["window"], &json["window_unit"]),
+        (&1e6.into(), &"records".into())
+    );
+    assert_eq!(json["clock_from"], Value::Null);
+    assert_eq!(dedup(&["--stats", &stats], b"").code, 0);
+    let json: Value = serde_json::from_slice(&std::fs::read(&stats).unwrap()).unwrap();
+    assert_eq!(
+        (&json["window"], &json["late"]),
+        (&Value::Null, &Value::Null)
+    );
+}
+
+#[test]
+fn a_file_names_the_filter_of_a_window() {
+    let directory = tempfile::tempdir().unwrap();
+    let spec = |text: &str| file(directory.path(), "filter.toml", text.as_bytes());
+    let args = ["--window", "10s", "--filter"];
+    let path = spec("filter = \"stamped\"\nwindow = 2000\nrefresh = true\nmemory = \"1MiB\"");
+    assert_eq!(
+        windowed(&[&args[..], &[&path]].concat(), "0,a\n9,a\n18,a\n"),
+        "0,a\n"
+    );
+    let path = spec("filter = \"stamped\"\nwindow = 10\nmemory = \"1MiB\"");
+    let run = echoless(
+        &[
+            "dedup",
+            "--time-field",
+            "1",
+            "--window",
+            "10s",
+            "--filter",
+            &path,
+        ],
+        b"",
+    );
+    assert!(
+        run.error()
+            .contains("window=10: expected window=2000, the ticks of --window 10s"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn invalid_windows_are_rejected() {
+    let run = |args: &[&str]| echoless(&[&["dedup"], args].concat(), b"1,a\n");
+    let cases = [
+        "--window 0 | invalid --window=0: expected a time such as 500ms",
+        "--window -5m | invalid --window=-5m: expected",
+        "--window 1.5h | invalid --window=1.5h: expected",
+        "--window 10min | invalid --window=10min: expected",
+        "--window 200000d | invalid --window=200000d: expected",
+        "--window 10m | --time-field: expected the field with the time",
+        "--window 100 --time-field 1 | invalid --time-field=1: expected no field of times",
+        "--window 1m --time-field 1-2 | invalid --time-field=`1-2`: expected one field",
+        "--window 1m --time-field 0 | invalid --time-field=`0`: expected field numbers",
+        "--window 1m --time-field t | names require --header",
+        "--window 1m --time-field 1 --time-format x | there is no %",
+        "--window 1m --time-field 1 --time-format %H:%M | invalid --time-format=%H:%M: expected",
+        "--window 1m --time-field 1 --lateness 5 | invalid --lateness=5: expected a time",
+        "--window 1m --time-field 1 --late drop | possible values: judge, pass, reject",
+        "--window 1m --time-field 1 --replacement lru | --replacement",
+        "--window 1m --time-field 1 --fpr 1e-18 | invalid --fpr=1e-18: expected",
+        "--window 1m --time-field 1 --filter rlbsbf | invalid option=window: expected one of",
+        "--window 1m --time-field 1 --filter stamped:window=7 | expected window=3000, the ticks of",
+        "--filter stamped:window=7 | --window: expected the time or the records of the window",
+        "--time-field 1 | --window",
+        "--refresh | --window",
+        "--lateness 1m | --window",
+        "--late pass | --window",
+        "--time-format s | --window",
+        "--window 5 --late pass | --time-field",
+        "--missing skip | --key",
+    ];
+    assert_errors(run, &cases);
+    let run = echoless(
+        &["dedup", "--window", "1m", "--time-field", "t", "--header"],
+        b"a,b\n",
+    );
+    assert!(
+        run.error()
+            .starts_with("invalid --time-field=`t`: expected one of the header's names"),
+        "{}",
+        run.stderr
+    );
+}
+
+/// Call records whose times go up with small steps back and a few long ones.
+fn stream() -> String {
+    let mut input = String::new();
+    for index in 0_u64..120_000 {
+        let back = if index % 997 == 0 {
+            900
+        } else {
+            index * 7919 % 11
+        };
+        let time = (index / 40).saturating_sub(back);
+        let key = index * index % 7001;
+        match index % 1000 {
+            13 => writeln!(input, "{time}"),
+            14 => writeln!(input, "soon,{key}"),
+            _ => writeln!(input, "{time},{key},{}", "x".repeat((key % 30) as usize)),
+        }
+        .unwrap();
+    }
+    input
+}
+
+#[test]
+fn any_number_of_threads_gives_the_same_bytes() {
+    let input = stream();
+    let directory = tempfile::tempdir().unwrap();
+    let stats = file(directory.path(), "stats", b"{}");
+    let time = [
+        "-k",
+        "2",
+        "--time-field",
+        "1",
+        "--time-format",
+        "s",
+        "--missing",
+    ];
+    for options in [
+        &[&time[..], &["skip", "--window", "30s"]].concat()[..],
+        &[
+            &time[..],
+            &["empty", "--window", "7s", "--refresh", "--late", "pass"],
+        ]
+        .concat(),
+        &[
+            &time[..],
+            &[
+                "skip",
+                "--window",
+                "100s",
+                "--late",
+                "reject",
+                "--lateness",
+                "800s",
+            ],
+        ]
+        .concat(),
+        &[&time[..], &["error", "--window", "100s"]].concat(),
+        &["--window", "100", "-k", "2", "--missing", "skip"],
+        &[
+            "--window",
+            "20000",
+            "-k",
+            "2",
+            "--missing",
+            "skip",
+            "--refresh",
+        ],
+    ] {
+        let outcome = |threads: &str| {
+            let args = [
+                "dedup",
+                "-q",
+                "-m",
+                "32k",
+                "--threads",
+                threads,
+                "--stats",
+                &stats,
+            ];
+            std::fs::write(&stats, "{}").unwrap();
+            let run = echoless(&[&args[..], options].concat(), input.as_bytes());
+            let mut json: Value = serde_json::from_slice(&std::fs::read(&stats).unwrap()).unwrap();
+            if let Some(fields) = json.as_object_mut() {
+                for varying in ["seconds", "threads", "huge_page_bytes"] {
+                    fields.remove(varying);
+                }
+            }
+            (run.stdout, run.stderr, run.code, json)
+        };
+        let one = outcome("1");
+        for threads in ["2", "3", "8"] {
+            assert!(outcome(threads) == one, "{options:?} on {threads} threads");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn verdicts_equal_those_of_a_map(
+        records in vec((0_i64..100, 0_u64..8), 1..200),
+        step in prop_oneof![Just(0_i64), Just(3), Just(50)],
+        window in 1_i64..40,
+        refresh: bool,
+        threads in 1_usize..4,
+    ) {
+        // Times with a trend, in nanoseconds: a window of up to 2000 of them is exact.
+        let times: Vec<i64> = (0..).zip(&records).map(|(at, (time, _))| at * step + time).collect();
+        let keyed: Vec<(i64, u64)> =
+            clocks(&times).into_iter().zip(&records).map(|(clock, (_, key))| (clock, *key)).collect();
+        let lines: Vec<String> =
+            times.iter().zip(&records).map(|(time, (_, key))| format!("{time},{key}\n")).collect();
+        let (window_text, threads) = (format!("{window}ns"), threads.to_string());
+        let mut options = EXACT.to_vec();
+        options.extend(["--time-format", "ns", "--window", &window_text, "--threads", &threads]);
+        options.extend(refresh.then_some("--refresh"));
+        let expected = kept(&lines, &passed(&keyed, window, refresh));
+        prop_assert_eq!(windowed(&options, &lines.concat()), expected);
+    }
+
+    #[test]
+    fn counted_windows_equal_a_map(
+        keys in vec(0_u64..20, 1..300),
+        window in 1_i64..60,
+        refresh: bool,
+        threads in 1_usize..4,
+    ) {
+        let keyed: Vec<(i64, u64)> = (0..).zip(keys.iter().copied()).collect();
+        let lines: Vec<String> = keys.iter().map(|key| format!("{key}\n")).collect();
+        let (window_text, threads) = (window.to_string(), threads.to_string());
+        let mut options = vec!["--window", &window_text, "--threads", &threads];
+        options.extend(["--filter", "stamped:bits=64"]);
+        options.extend(refresh.then_some("--refresh"));
+        let expected = kept(&lines, &passed(&keyed, window, refresh));
+        prop_assert_eq!(dedup(&options, lines.concat().as_bytes()).text(), expected);
+    }
+
+    /// The default filter keeps its promise: a key is remembered for the window, and forgotten a
+    /// granule later.
+    #[test]
+    fn clocked_verdicts_keep_the_promise(
+        steps in vec((0_i64..300, 0_u64..30), 1..300),
+        window in 100_i64..1000,
+        refresh: bool,
+    ) {
+        let mut clock = 0;
+        let mut lines = Vec::new();
+        let mut keyed = Vec::new();
+        for (step, key) in &steps {
+            clock += step * step / 300;
+            keyed.push((clock, *key));
+            lines.push(format!("{clock},{key},{}\n", lines.len()));
+        }
+        let window_text = format!("{window}ns");
+        let mut options = vec!["-m", "1MiB", "--time-format", "ns", "--window", &window_text];
+        options.extend(refresh.then_some("--refresh"));
+        let output = windowed(&options, &lines.concat());
+        let fresh: Vec<&str> = output.split_inclusive('\n').collect();
+        let mut fresh = fresh.into_iter().peekable();
+        let mut last: HashMap<u64, i64> = HashMap::new();
+        for ((clock, key), line) in keyed.iter().zip(&lines) {
+            let is_fresh = fresh.next_if(|next| next == line).is_some();
+            // The granule of the clocked lines is a fifth of the window, rounded up twice.
+            let granule = (window + 4) / 5 * 6 - window;
+            match last.get(key).map(|last| clock - last) {
+                Some(age) if age <= window => prop_assert!(!is_fresh, "{} at {}", key, clock),
+                Some(age) if age < window + granule => {}
+                _ => prop_assert!(is_fresh, "{} at {}", key, clock),
+            }
+            if refresh || is_fresh {
+                last.insert(*key, *clock);
+            }
+        }
+        prop_assert!(fresh.next().is_none());
+    }
+}
