@@ -1,10 +1,8 @@
 //! The cuckoo filter on an endless stream: when moving fingerprints finds no empty slot, the last
 //! one moved is dropped.
 
-use super::fingerprint::Fingerprint;
-use super::store::RowEncoding;
-use super::store::{RowStore, rows_in};
-use super::table::{ENCODINGS, MOST_SLOTS, nonzero_values};
+use super::fingerprint::{Fingerprint, nonzero_values};
+use super::store::{ENCODINGS, MOST_SLOTS, RowEncoding, RowStore, rows_in};
 use crate::error::{BuildError, SpecError};
 use crate::filters::filter::{observe_each, tally_of_cells};
 use crate::filters::kind::KindSpec;

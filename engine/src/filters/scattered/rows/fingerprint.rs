@@ -80,6 +80,11 @@ impl Fingerprint {
     }
 }
 
+/// The values of a fingerprint of `bits` bits that is never zero.
+pub(super) fn nonzero_values(bits: u32) -> f64 {
+    2_f64.powi(bits as i32) - 1.0
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;

@@ -3,9 +3,13 @@
 
 mod cuckoo;
 mod fingerprint;
+mod spec;
+mod sqf;
 mod store;
 mod table;
 
 pub use cuckoo::{CuckooFilter, CuckooSpec};
+pub use spec::{RowPolicy, RowSpec};
+pub use sqf::SqfSpec;
 pub use store::RowEncoding;
-pub use table::{RowFilter, RowPolicy, RowSpec, SqfSpec};
+pub use table::RowFilter;

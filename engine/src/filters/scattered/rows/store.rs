@@ -236,6 +236,15 @@ fn choose(n: u64, k: u32) -> u128 {
     result
 }
 
+/// The largest number of slots of a row.
+pub(crate) const MOST_SLOTS: u32 = 64;
+
+/// The names of the encodings.
+pub(super) const ENCODINGS: [(&str, RowEncoding); 2] = [
+    ("packed", RowEncoding::Packed),
+    ("sorted", RowEncoding::Sorted),
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
