@@ -8,7 +8,7 @@ use echoless::{
 use super::candidate::{Ages, Budget, Candidate, Peer, filling_up};
 use super::rates;
 
-/// Fingerprint lines with both replacement policies, and two layouts of the shared filter.
+/// Fingerprint lines with each replacement policy, and two layouts of the shared filter.
 pub(super) fn ours(budget: Budget) -> Vec<Candidate> {
     let policies = [Replacement::Fifo, Replacement::Lru];
     let lines = policies.map(|replacement| fingerprint_lines(budget, replacement));

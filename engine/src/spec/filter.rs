@@ -245,7 +245,9 @@ impl FilterSpec {
     /// ```
     #[must_use]
     pub fn fpr_limit(&self) -> Option<f64> {
-        self.kind.fpr_limit(self.form, self.memory?)
+        self.kind
+            .fpr_limit(self.form, self.memory?)
+            .filter(|limit| *limit < 1.0)
     }
 
     /// How long the filter remembers a key, if it has a window in ticks and its parameters are

@@ -2,7 +2,7 @@
 //! verdicts of the stream order.
 
 use echoless::filters::lines::LineFilter;
-use echoless::{KeyHash, KeyHasher, RegionOrdered};
+use echoless::{Filter, KeyHash, KeyHasher, RegionOrdered};
 use proptest::prelude::*;
 
 use crate::harness::{observe, parse};
@@ -72,5 +72,23 @@ fn keys_of_another_partition_panic() {
             std::panic::catch_unwind(observed).is_err(),
             "partition {index}"
         );
+    }
+}
+
+#[test]
+fn verdict_slices_of_another_length_panic() {
+    let keys: Vec<KeyHash> = (0..1000)
+        .map(|key| KeyHasher::seeded(9).hash_u64(key))
+        .collect();
+    for words in [15, 17] {
+        let mut filter = RegionOrdered::new(
+            parse("bloom:k=4,form=line,memory=8KiB")
+                .build_lines()
+                .expect("valid"),
+        );
+        let observed = std::panic::AssertUnwindSafe(|| {
+            filter.observe_words(&keys, &mut vec![0; words]);
+        });
+        assert!(std::panic::catch_unwind(observed).is_err(), "{words} words");
     }
 }

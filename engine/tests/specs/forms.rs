@@ -186,3 +186,23 @@ fn the_rate_model_has_the_decrements_of_the_filter() {
     }
     assert_eq!(parse("qht:memory=1KiB").rate_model(), None);
 }
+
+#[test]
+fn information_about_parameters_that_cannot_be_built_is_none() {
+    for text in [
+        "sbf:d=0,memory=1KiB",
+        "sbf:d=40,decrement=independent,memory=1KiB",
+    ] {
+        let spec = parse(text);
+        assert!(spec.build().is_err(), "{text}");
+        assert_eq!(spec.rate_model(), None, "{text}");
+        assert!(spec.cache_lines() >= 1.0, "{text}");
+    }
+    // More slots in a row than fingerprints: every full row reports every key.
+    assert_eq!(parse("qht:slots=16,bits=4,memory=1KiB").fpr_limit(), None);
+    assert!(
+        parse("qht:slots=1,bits=8,memory=1KiB")
+            .fpr_limit()
+            .is_some()
+    );
+}

@@ -9,6 +9,7 @@
 //! ```
 
 use crate::filters::Filter;
+use crate::filters::filter::check_length;
 use crate::filters::lines::{LineFilter, LineRange};
 use crate::hash::KeyHash;
 use crate::memory::Line;
@@ -117,9 +118,10 @@ impl<F: LineFilter> RegionOrdered<F> {
 
 impl<F: LineFilter> Filter for RegionOrdered<F> {
     /// # Panics
-    /// If a key belongs to another partition, as the inner filter does, or if the batch has 2^32
-    /// keys or more.
+    /// If a key belongs to another partition or `duplicates` has another length than the keys need,
+    /// as the inner filter does, or if the batch has 2^32 keys or more.
     fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+        check_length(keys, duplicates);
         let bits = (keys.len() / KEYS_PER_REGION)
             .checked_ilog2()
             .unwrap_or(0)

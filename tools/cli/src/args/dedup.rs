@@ -145,7 +145,7 @@ pub(crate) struct DedupArgs {
     #[arg(long, default_value = "fifo", value_parser = PossibleValuesParser::new(replacements()), help_heading = "Filter")]
     pub(crate) replacement: String,
 
-    /// Instruction set of the hot loops; all give the same result
+    /// Instruction set of the filter; all give the same result
     #[arg(long, default_value = "auto", value_parser = PossibleValuesParser::new(kernels()), help_heading = "Filter")]
     pub(crate) kernel: String,
 

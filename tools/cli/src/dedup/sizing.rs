@@ -18,7 +18,8 @@ const LEAST_MEMORY: u64 = 64 << 10;
 
 /// The highest probability that a filter sized by the length of the input evicts anything.
 ///
-/// It hardly affects the memory, which is inversely proportional to its 16th root.
+/// It hardly affects the memory, which is inversely proportional to its 16th root for slots
+/// of 32 bits.
 const EVICTION_PROBABILITY: f64 = 1e-6;
 
 /// The length of input that makes another thread worthwhile: on two cores, one thread is faster

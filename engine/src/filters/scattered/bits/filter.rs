@@ -178,7 +178,7 @@ impl KindSpec for BitsSpec {
     }
 
     fn rate_model(&self, form: Form, memory_bytes: u64) -> Option<RateModel> {
-        let (hashes, bits) = (self.hashes, memory_bytes * 8);
+        let (hashes, bits) = (self.hashes, memory_bytes.checked_mul(8)?);
         match (self.ageing, form) {
             (Ageing::Never, Form::Scattered) => Some(RateModel::Bloom { hashes, bits }),
             (Ageing::Never, Form::Line) => Some(RateModel::LineBloom { hashes, bits }),

@@ -288,10 +288,16 @@ const DECREMENTS: [(&str, Decrement); 2] = [
 ];
 
 impl StableSpec {
+    /// The number of cells and the largest value of one, if the parameters allow a filter.
+    fn cells_and_max(&self, memory_bytes: u64) -> Option<(u64, u32)> {
+        let cell_bits = within("d", self.cell_bits, 1..=16).ok()?;
+        let bits = memory_bytes.checked_mul(8)?;
+        Some((bits / u64::from(cell_bits), (1 << cell_bits) - 1))
+    }
+
     /// P in the scattered form, as specification and memory decide it.
     fn scattered_decrements(&self, memory_bytes: u64) -> Option<u64> {
-        let cells = memory_bytes * 8 / u64::from(self.cell_bits);
-        let max = (1 << self.cell_bits) - 1;
+        let (cells, max) = self.cells_and_max(memory_bytes)?;
         self.lowering.decrements(self.hashes, max, cells).ok()
     }
 }
@@ -343,11 +349,12 @@ impl KindSpec for StableSpec {
     fn rate_model(&self, form: Form, memory_bytes: u64) -> Option<RateModel> {
         let covered = self.update == Update::Every && self.reach == 1.0;
         (form == Form::Scattered && covered).then_some(())?;
+        let (cells, max) = self.cells_and_max(memory_bytes)?;
         Some(RateModel::Stable {
             hashes: self.hashes,
-            max: (1 << self.cell_bits) - 1,
+            max,
             decrements: self.scattered_decrements(memory_bytes)?,
-            cells: memory_bytes * 8 / u64::from(self.cell_bits),
+            cells,
         })
     }
 
