@@ -18,7 +18,8 @@ pub struct Outputs {
     /// Also write the rows as a JSON array of objects.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Also record the run with its machine, date and commit in this folder, such as `bench/record`.
+    /// Also record the run with its machine, date and commit in this folder, such as
+    /// `bench/record`.
     #[arg(long, value_name = "FOLDER")]
     pub record: Option<PathBuf>,
 }

@@ -99,8 +99,8 @@ impl LineArray {
             // `huge_page_bytes` reports the outcome.
             let _ = mapping.advise_range(memmap2::Advice::HugePage, start, bytes);
         }
-        // `first` and the unsafe blocks below rely on this. The sum is checked because `align_offset`
-        // is allowed to return `usize::MAX`.
+        // `first` and the unsafe blocks below rely on this. The sum is checked because
+        // `align_offset` is allowed to return `usize::MAX`.
         let end = start.checked_add(bytes);
         assert!(
             end.is_some_and(|end| end <= mapping.len()),

@@ -2,9 +2,9 @@
 
 /// The window of a filter, in ticks of the caller's clock.
 ///
-/// At an age of `ticks` or less a key is remembered, unless its line was full and it was evicted. At
-/// an age of `ticks + granule` or more it is forgotten. In between, it depends on where in a granule
-/// the key was recorded.
+/// At an age of `ticks` or less a key is remembered, unless its line was full and it was evicted.
+/// At an age of `ticks + granule` or more it is forgotten. In between, it depends on where in a
+/// granule the key was recorded.
 ///
 /// The age counts from the tick at which the key was last seen, or last recorded as fresh in a
 /// filter that does not renew keys.

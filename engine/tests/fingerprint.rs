@@ -54,7 +54,8 @@ impl Model {
 }
 
 /// A stream that mixes hashes of five kinds: random, from few keys, all of line 0, with zero
-/// fingerprints, and with ones in the highest and the lowest byte only. Many keys repeat in a batch.
+/// fingerprints, and with ones in the highest and the lowest byte only. Many keys repeat in a
+/// batch.
 fn stream() -> impl Strategy<Value = Vec<KeyHash>> {
     let any = any::<u64>().boxed();
     let few = (0u64..300)

@@ -18,8 +18,8 @@ pub struct Arguments {
     /// The memory of each peer, in MiB.
     #[arg(long, value_delimiter = ',', default_value = "1,16,64,512")]
     sizes: Vec<u64>,
-    /// Bits of memory for each distinct key of the stream. At 15 the best Bloom filter and a line of
-    /// 16-bit slots are about equally accurate.
+    /// Bits of memory for each distinct key of the stream. At 15 the best Bloom filter and a line
+    /// of 16-bit slots are about equally accurate.
     #[arg(long, default_value_t = 15)]
     bits_per_key: u64,
     /// Fraction of the stream that repeats an earlier key.

@@ -50,7 +50,8 @@ fn on_threads<T: Send>(inputs: Vec<T>, run: impl Fn(usize, T) + Sync) -> Result<
             let (run, barrier) = (&run, &barrier);
             scope.spawn(move || {
                 let pinned = pin_thread(core);
-                // Wait before the assertion: if this thread panicked first, the others would block here.
+                // Wait before the assertion: if this thread panicked first, the others would block
+                // here.
                 barrier.wait();
                 assert!(pinned, "cannot pin a thread to core {core:?}");
                 let (start, cpu) = (Instant::now(), process_seconds());
@@ -249,8 +250,8 @@ pub(super) fn shared(
                     found += verdicts.count_duplicates();
                 }
                 duplicates.fetch_add(found, Ordering::Relaxed);
-                // The filter holds the last batch, except for keys that later ones of the same words
-                // have evicted.
+                // The filter holds the last batch, except for keys that later ones of the same
+                // words have evicted.
                 stream.rewind(BATCH as u64);
                 let held = stream.batch().iter().filter(|key| filter.contains(**key));
                 forgotten.fetch_add((BATCH - held.count()) as u64, Ordering::Relaxed);

@@ -22,8 +22,8 @@ pub struct Arguments {
     /// Runs of each tool; the table has the medians.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
-    /// Memory of our filter, one row for each. Other tools are compared with the first. Clearing the
-    /// memory can take longer than reading the file.
+    /// Memory of our filter, one row for each. Other tools are compared with the first. Clearing
+    /// the memory can take longer than reading the file.
     #[arg(long, value_delimiter = ',', default_value = "256MiB,128MiB")]
     memory: Vec<String>,
     /// Threads of our command, one row for each.

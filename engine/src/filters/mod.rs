@@ -69,15 +69,15 @@ pub mod lines {
     //! | `rows` | QHT | a row of 64 to 8 fingerprints, random victim |
     //! | `rows` | QHTD | a row of 63 to 7 fingerprints, random victim, a count in the last slot |
     //! | `queue` | QQHT, QQHTD, row-LRU | a row of 64 to 8 fingerprints, newest first |
-    //! | `clocked` | FIFO and LRU with a window | 28 to 7 fingerprints, newest first, and a clock word |
+    //! | `clocked` | FIFO and LRU with a window | 28 to 7 fingerprints and a clock word |
     //! | `stamped` | FIFO and LRU with a window | 16 or 8 fingerprints with stamps, newest first |
     //!
-    //! An unchanged line repeats its draw, so a few recurring keys could cycle forever. Rules that
-    //! change a line for duplicates too therefore count their updates in the line, and the count is
-    //! part of the content that the next draw depends on. The other rules have no count, so keys
-    //! that recur and undo each other can stay missed. Measured for BSBF, these are at most 2 keys
-    //! in 1000 with up to 4 filters in a line and 1 in 100 with 8, where a scattered filter misses
-    //! none. FP-SBF in its repaired form misses as often as in its scattered form, but the same
+    //! An unchanged line repeats its draw, so a few recurring keys could cycle forever. Rules with
+    //! random draws that change a line for duplicates too therefore count their updates in the
+    //! line, and the count is part of the content that the next draw depends on. The other rules
+    //! have no count, so keys that recur and undo each other can stay missed. Measured for BSBF,
+    //! these are at most 2 keys in 1000 with up to 4 filters in a line and 1 in 100 with 8, where a
+    //! scattered filter misses none. FP-SBF in its repaired form misses as often as in its scattered form, but the same
     //! keys up to twice as often.
 
     mod ageing;

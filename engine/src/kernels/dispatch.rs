@@ -1,7 +1,7 @@
 //! From a kernel that is known at run time to a type: the one `match` over kernels.
 //!
-//! A filter dispatches once, when it is built. What it stores then is compiled for the kernel, so no
-//! batch pays for the choice.
+//! A filter dispatches once, when it is built. What it stores then is compiled for the kernel, so
+//! no batch pays for the choice.
 
 use std::fmt;
 
@@ -30,8 +30,8 @@ impl DetectedKernel {
         }
     }
 
-    /// As [`dispatch`](Self::dispatch), for what works on whole words. The portable kernel's vectors
-    /// hold two words, too few to gain anything, so it runs the scalar code.
+    /// As [`dispatch`](Self::dispatch), for what works on whole words. The portable kernel's
+    /// vectors hold two words, too few to gain anything, so it runs the scalar code.
     pub(crate) fn dispatch_words<W: ForKernel>(self, with: W) -> W::Output {
         #[cfg(target_arch = "x86_64")]
         if let Some(ops) = Avx512::new(self) {

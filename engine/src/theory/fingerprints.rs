@@ -201,8 +201,8 @@ impl FingerprintGeometry {
     }
 }
 
-/// The probability that a new key equals one given fingerprint of `bits` bits in its line, of so many
-/// lines; see [`FingerprintGeometry::match_probability`].
+/// The probability that a new key equals one given fingerprint of `bits` bits in its line, of so
+/// many lines; see [`FingerprintGeometry::match_probability`].
 pub(crate) fn match_probability(lines: u64, bits: u32) -> f64 {
     let values = 2f64.powi(bits as i32);
     let by_width = (values + 2.0) / (values * values);

@@ -1,5 +1,5 @@
 //! Engines and meshes of timed filters: the verdicts, counters and estimates of the undivided
-//! filter, whatever the ticks of the batches.
+//! filter, for any ticks of the batches.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;

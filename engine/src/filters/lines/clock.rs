@@ -9,15 +9,15 @@
 //!                       ^ sweep       ^ sweep
 //! ```
 //!
-//! On the first tick of an era, every line forgets what has expired. A time in a line therefore lies
-//! in the current era or one window before it, which is less than a wrap ago, and its distance from
-//! the clock modulo the wrap is its true age. This holds for a clock that jumps over many eras, too:
-//! at the sweep, the age at the clock before the jump is still exact, and the jump is added to it in
-//! 64 bits.
+//! On the first tick of an era, every line forgets what has expired. A time in a line therefore
+//! lies in the current era or one window before it, which is less than a wrap ago, and its distance
+//! from the clock modulo the wrap is its true age. This holds for a clock that jumps over many
+//! eras, too: at the sweep, the age at the clock before the jump is still exact, and the jump is
+//! added to it in 64 bits.
 //!
 //! The sweep is the price of full lines: a time of the last visit, too long to wrap, would take the
-//! place of a key in every line. An era of stamps is at least eight windows long, and one of clocked
-//! lines 2^27 units, so few streams are long enough to see the second sweep.
+//! place of a key in every line. An era of stamps is at least eight windows long, and one of
+//! clocked lines 2^27 units, so few streams are long enough to see the second sweep.
 
 use std::mem;
 
@@ -40,12 +40,13 @@ pub(super) const LONGEST_WINDOW: u64 = u64::MAX >> 1;
 impl Units {
     /// The shortest units of which at most `most` make up the window.
     ///
-    /// Let `u` be the ticks of a unit and `a = alive = ceil(window / u)`. A key of tick `t` is alive
-    /// at tick `t + d` if and only if `(t + d) / u - t / u <= a`, in whole numbers.
+    /// Let `u` be the ticks of a unit and `a = alive = ceil(window / u)`. A key of tick `t` is
+    /// alive at tick `t + d` if and only if `(t + d) / u - t / u <= a`, in whole numbers.
     ///
     /// - It is alive for `d <= window`: that difference is at most `ceil(d / u)`, because `d` ticks
     ///   cross a unit border at most every `u` ticks, the first one after 1 tick.
-    /// - It is dead for `d >= (a + 1) * u`: so many ticks cross `a + 1` borders wherever they begin.
+    /// - It is dead for `d >= (a + 1) * u`: so many ticks cross `a + 1` borders wherever they
+    ///   begin.
     ///
     /// So the granule is `(a + 1) * u - window`. That is `u` if `u` divides the window, else less
     /// than `2 * u`: the key's own unit, which is partly over, and the rounding of the window to

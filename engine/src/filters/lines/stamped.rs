@@ -1,14 +1,14 @@
 //! Stamped lines: a queue of fingerprints, each with the time of its key.
 //!
 //! ```text
-//!  slot (64 bits)                                     slot (32 bits)
-//!  63          40 39                             0    31      16 15         0
-//!  |   stamp     |          fingerprint           |   |  stamp  | fingerprint |    0: an empty slot
+//!  slot (64 bits)                                 slot (32 bits)
+//!  63          40 39                         0    31      16 15         0
+//!  |    stamp    |        fingerprint        |    |  stamp  | fingerprint |    0: an empty slot
 //! ```
 //!
-//! The stamp is the number of the clock's unit, wrapped. A unit is one tick unless the window is too
-//! long for the stamp, so most windows are exact. The slots are in the order of their stamps, newest
-//! first, so the slot that a full line evicts is the oldest, and dead slots are at the end.
+//! The stamp is the number of the clock's unit, wrapped. A unit is one tick unless the window is
+//! too long for the stamp, so most windows are exact. The slots are in the order of their stamps,
+//! newest first, so the slot that a full line evicts is the oldest, and dead slots are at the end.
 
 use std::marker::PhantomData;
 
@@ -45,11 +45,11 @@ pub(super) trait StampedSlot: Slot {
     /// ```
     fn age(self, other: Self) -> u64;
 
-    /// The age of a slot in units, whatever its fingerprint.
+    /// The age of a slot in units. Its fingerprint does not matter.
     fn age_at(self, now: u64) -> u64;
 
-    /// Of the slots, one bit each, those that hold the fingerprint of `slot` and are at most `alive`
-    /// units old.
+    /// Of the slots, one bit each, those that hold the fingerprint of `slot` and are at most
+    /// `alive` units old.
     fn find(self, line: &Line, alive: u64) -> u64;
 }
 

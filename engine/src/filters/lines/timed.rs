@@ -1,9 +1,10 @@
 //! Line filters with a window: their specification, and the reports that they share.
 //!
-//! | filter | in a line | granule |
-//! |---|---|---|
-//! | `clocked` | 28, 14 or 7 fingerprints of 16, 32 or 64 bits, and a clock word | a fifth of the window |
-//! | `stamped` | 16 fingerprints of 16 bits with stamps of 16, or 8 of 40 with stamps of 24 | a tick, or 1/4096 and 1/2^20 of a long window |
+//! | filter | slots in a line | bits of a fingerprint | times in a line | granule |
+//! |---|---|---|---|---|
+//! | `clocked` | 28, 14 or 7 | 16, 32 or 64 | one clock word | a fifth of the window |
+//! | `stamped` | 16 | 16 | 16 bits a slot | a tick, or 1/4096 of a long window |
+//! | `stamped` | 8 | 40 | 24 bits a slot | a tick, or 1/2^20 of a long window |
 
 use super::clock::{LONGEST_WINDOW, Units};
 use super::filter::{LineAllocation, LineFilter};
@@ -57,7 +58,7 @@ pub struct TimedSpec {
     /// The window in ticks, 1 to 2^63 - 1.
     pub window: u64,
     /// Whether a duplicate renews its key. If not, a key expires a window after it was recorded,
-    /// however often it is seen meanwhile.
+    /// however often it is seen in between.
     pub refresh: bool,
     /// The width of a slot: 16, 32 or 64 bits if clocked, 32 or 64 if stamped.
     pub bits: u32,
@@ -174,10 +175,10 @@ impl Shape {
 
 /// The report of lines of this shape.
 ///
-/// The age at which misses begin is in distinct keys: how many arrive in a tick is not known here. A
-/// key that is missed at that age and within the window was evicted. The number of false duplicates
-/// so far is not known either, because the fill, and with it the rate, rises and falls with the
-/// traffic.
+/// The age at which misses begin is in distinct keys: how many arrive in a tick is not known here.
+/// A key that is missed at that age and within the window was evicted. The number of false
+/// duplicates so far is not known either, because the fill, and with it the rate, rises and falls
+/// with the traffic.
 pub(super) fn estimates(tally: Tally, shape: Shape, window: Window) -> Report {
     let lines = tally.memory_bytes / LINE_BYTES;
     let age = fingerprints::miss_age_keys(lines, shape.slots);

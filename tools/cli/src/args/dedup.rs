@@ -59,7 +59,8 @@ pub(crate) struct DedupArgs {
     #[arg(long, value_enum, help_heading = "Key")]
     pub(crate) missing: Option<Missing>,
 
-    /// A record is a duplicate only of one at most this long before: a time (500ms, 90s, 10m, 36h, 30d) or a number of records (1000000)
+    /// A record is a duplicate only of one at most this long before: a time (500ms, 90s, 10m, 36h,
+    /// 30d) or a number of records (1000000)
     #[arg(
         long,
         value_name = "SPAN",
@@ -69,7 +70,8 @@ pub(crate) struct DedupArgs {
     )]
     pub(crate) window: Option<String>,
 
-    /// Field with the time of a record, a number from 1 or a name in the header; required if the window is a time
+    /// Field with the time of a record, a number from 1 or a name in the header; required if the
+    /// window is a time
     #[arg(
         long,
         value_name = "FIELD",
@@ -79,7 +81,8 @@ pub(crate) struct DedupArgs {
     )]
     pub(crate) time_field: Option<String>,
 
-    /// How times are written: numbers of s, ms, us or ns since 1970, rfc3339, a strftime format (%Y-%m-%d %H:%M:%S), or auto for all but the latter [default: auto]
+    /// How times are written: numbers of s, ms, us or ns since 1970, rfc3339, a strftime format
+    /// (%Y-%m-%d %H:%M:%S), or auto for all but the latter [default: auto]
     #[arg(
         long,
         value_name = "FORMAT",
@@ -89,7 +92,8 @@ pub(crate) struct DedupArgs {
     )]
     pub(crate) time_format: Option<String>,
 
-    /// A duplicate renews its key: the window counts from when the key was last seen, not from when it was last passed
+    /// A duplicate renews its key: the window counts from when the key was last seen, not from when
+    /// it was last passed
     #[arg(long, requires = "window", help_heading = "Window")]
     pub(crate) refresh: bool,
 
@@ -103,7 +107,8 @@ pub(crate) struct DedupArgs {
     )]
     pub(crate) lateness: Option<String>,
 
-    /// How to treat a record that is older than the latest time by more than window and lateness [default: judge]
+    /// How to treat a record that is older than the latest time by more than window and lateness
+    /// [default: judge]
     #[arg(long, value_enum, requires = "time_field", help_heading = "Window")]
     pub(crate) late: Option<Late>,
 

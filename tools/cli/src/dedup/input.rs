@@ -154,8 +154,8 @@ impl Input {
             } else {
                 self.tail.extend_from_slice(&chunk.bytes[chunk.filled..len]);
             }
-            // A byte order mark marks the record behind it. Alone it is a record like any other, and
-            // a chunk without records has none.
+            // A byte order mark marks the record behind it. Alone it is a record like any other,
+            // and a chunk without records has none.
             if chunk.filled <= chunk.mark {
                 chunk.mark = 0;
             }

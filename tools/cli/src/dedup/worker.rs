@@ -81,8 +81,8 @@ pub(super) fn judge(filter: &mut impl Filter, chunk: &mut Chunk) {
     judged.unwrap_or_else(|never| match never {});
 }
 
-/// One of several threads that share a filter. The one whose chunk is next uses the filter while the
-/// others read their chunks.
+/// One of several threads that share a filter. The one whose chunk is next uses the filter while
+/// the others read their chunks.
 pub(super) struct SerialWorker<F> {
     number: usize,
     shared: Arc<SharedState<F>>,
