@@ -46,19 +46,6 @@ const BIT_LINES: [&str; 6] = [
     "sbf:k=2,d=1",
 ];
 
-fn bit_lines(kernel: Kernel) -> impl Iterator<Item = Candidate> {
-    BIT_LINES.into_iter().map(move |text| Candidate {
-        name: format!("{text}, one line"),
-        kernel,
-        batch: BATCH,
-        timed: false,
-        build: Box::new(move |bytes| {
-            let spec = text.parse::<FilterSpec>()?.memory(bytes);
-            Ok(spec.kernel(kernel).build_lines()?)
-        }),
-    })
-}
-
 /// Lines with a window, in ticks of [`TICK_KEYS`](super::measure::TICK_KEYS) keys. None expires
 /// before its line is full, so that the lines are as full as those of the other filters.
 const TIMED_LINES: [&str; 6] = [
@@ -70,12 +57,17 @@ const TIMED_LINES: [&str; 6] = [
     "stamped:bits=64",
 ];
 
-fn timed_lines(kernel: Kernel) -> impl Iterator<Item = Candidate> {
-    TIMED_LINES.into_iter().map(move |text| Candidate {
+/// Line filters by their specification, in one line each.
+fn lines(
+    texts: &'static [&'static str],
+    timed: bool,
+    kernel: Kernel,
+) -> impl Iterator<Item = Candidate> {
+    texts.iter().map(move |text| Candidate {
         name: format!("{text}, one line"),
         kernel,
         batch: BATCH,
-        timed: true,
+        timed,
         build: Box::new(move |bytes| {
             let spec = text.parse::<FilterSpec>()?.memory(bytes);
             Ok(spec.kernel(kernel).build_lines()?)
@@ -106,7 +98,7 @@ fn region_ordered_lines(kernel: Kernel) -> impl Iterator<Item = Candidate> {
 /// All filters on one kernel, those in region order last.
 pub(super) fn candidates(kernel: Kernel) -> impl Iterator<Item = Candidate> {
     fingerprint_lines(kernel)
-        .chain(bit_lines(kernel))
-        .chain(timed_lines(kernel))
+        .chain(lines(&BIT_LINES, false, kernel))
+        .chain(lines(&TIMED_LINES, true, kernel))
         .chain(region_ordered_lines(kernel))
 }
