@@ -87,7 +87,7 @@ pub use filters::{Filter, Replacement, report_of};
 pub use hash::{KeyHash, KeyHasher};
 pub use kernels::Kernel;
 pub use partition::{Partitioned, Partitioning};
-pub use report::{AgeUnit, Cells, MissAge, Report, Tally};
+pub use report::{AgeUnit, Cells, MissAge, RateSum, Report, Tally};
 pub use shared::{SharedFilter, SharedLayout, SharedSpec};
 pub use spec::FilterSpec;
 pub use theory::fingerprints::{FingerprintGeometry, SlotWidth};

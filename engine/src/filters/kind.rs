@@ -7,7 +7,7 @@ use std::str::FromStr;
 use super::Filter;
 use super::lines::{LineAllocation, LineFilter};
 use crate::error::{BuildError, SpecError};
-use crate::options::{Options, name_of, value_of};
+use crate::options::{Options, name_of, one_of, value_of};
 use crate::theory::RateModel;
 use crate::window::Window;
 
@@ -64,9 +64,9 @@ impl Workload {
 
 /// The specification of a kind of filters: its own parameters, without memory and seed.
 ///
-/// All methods are required, so a new kind cannot forget one, except for what only filters without
-/// a scattered form or with a window have. [`FilterKind`](super::FilterKind) is
-/// the list of the types that implement this.
+/// All methods are required, so a new kind cannot forget one, except for what only some kinds have:
+/// a bound on the memory, a window, no scattered form. [`FilterKind`](super::FilterKind) is the list
+/// of the types that implement this.
 pub(crate) trait KindSpec: Copy + PartialEq + fmt::Debug {
     /// Every name that [`parse`](Self::parse) takes.
     const NAMES: &'static [&'static str];
@@ -95,6 +95,11 @@ pub(crate) trait KindSpec: Copy + PartialEq + fmt::Debug {
     /// The false positive rate that the filter never exceeds on any stream, if one below 1 exists.
     fn fpr_limit(&self, form: Form, memory_bytes: u64) -> Option<f64>;
 
+    /// The most memory of the scattered form, in bytes, where less than 2^64 bits is addressed.
+    fn most_memory(&self) -> u64 {
+        u64::MAX / 8
+    }
+
     /// How long a key is remembered, if the filter has a window in ticks and its parameters are
     /// valid.
     fn window(&self) -> Option<Window> {
@@ -106,6 +111,11 @@ pub(crate) trait KindSpec: Copy + PartialEq + fmt::Debug {
 
     /// The parameters that a planner tries, as specifications in text.
     fn grid(workload: &Workload) -> Vec<String>;
+}
+
+/// The error about a name that no filter has, or none of a kind.
+pub(super) fn unknown_name(name: &str, names: &[&str]) -> SpecError {
+    SpecError::new("filter", name, one_of(names))
 }
 
 /// A function that builds the line form of a kind.
@@ -146,7 +156,7 @@ macro_rules! kinds {
                     return <$spec as KindSpec>::parse(name, form, options).map(Self::$kind);
                 })*
                 let names: Vec<&str> = Self::names().collect();
-                Err(SpecError::new("filter", name, one_of(&names)))
+                Err(unknown_name(name, &names))
             }
 
             /// The form of a specification of the filter `name` that names no form.
@@ -162,6 +172,13 @@ macro_rules! kinds {
             pub const fn default_form(&self) -> Form {
                 match self {
                     $(Self::$kind(_) => <$spec as KindSpec>::DEFAULT_FORM,)*
+                }
+            }
+
+            /// The most memory of the scattered form, in bytes.
+            pub(crate) fn most_memory(&self) -> u64 {
+                match self {
+                    $(Self::$kind(spec) => spec.most_memory(),)*
                 }
             }
 

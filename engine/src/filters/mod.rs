@@ -107,10 +107,10 @@ pub use kind::{Form, Workload};
 pub use replacement::Replacement;
 
 use crate::error::{BuildError, SpecError};
-use crate::options::{Options, one_of};
+use crate::options::Options;
 use crate::theory::RateModel;
 use crate::window::Window;
-use kind::{BuildLines, KindSpec, kinds};
+use kind::{BuildLines, KindSpec, kinds, unknown_name};
 use lines::{LineAllocation, LineFilter, TimedSpec};
 use scattered::bits::BitsSpec;
 use scattered::buffers::BufferSpec;

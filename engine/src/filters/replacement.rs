@@ -11,7 +11,7 @@
 //! QQHTD     | D | a | b | c | D | e | f | g |    moved = 1111_1111   all move, h is evicted
 //! ```
 //!
-//! If the fingerprint is not found, every policy moves all slots.
+//! If the fingerprint is not found, every policy moves all slots: a fresh key is always recorded.
 //!
 //! To add a policy, implement [`Policy`] for a new type and add the type to the list in
 //! `policies!`.
@@ -21,12 +21,15 @@ use std::str::FromStr;
 
 use crate::error::SpecError;
 use crate::options::one_of;
+use crate::report::AgeUnit;
 
 /// A replacement policy as a type, so that each policy compiles into a loop of its own: which slots
 /// of a row move up by one when a key arrives.
 ///
-/// The last slot that moves falls out, and the key's fingerprint enters slot 0. If no slot moves,
-/// the row does not change.
+/// The content of the last slot that moves falls out, and the key's fingerprint enters slot 0. If
+/// no slot moves, the row does not change. Filters count on two things: a key that is not found
+/// moves all slots, and a duplicate takes a further slot only if
+/// [`RECORDS_DUPLICATES`](Self::RECORDS_DUPLICATES).
 pub(super) trait Policy: Copy + fmt::Debug + Send + 'static {
     /// The name on the command line and in reports.
     const NAME: &'static str;
@@ -34,10 +37,12 @@ pub(super) trait Policy: Copy + fmt::Debug + Send + 'static {
     const FILTER: &'static str;
     /// Whether a duplicate is inserted again, so that a row can hold copies of a fingerprint.
     const RECORDS_DUPLICATES: bool;
+    /// What makes a key of the row older, and so brings it closer to its eviction.
+    const AGE_UNIT: AgeUnit;
 
-    /// The slots that move up, as a run of bits from bit 0 on. Bit `i` of `found` is set if slot
-    /// `i` of the `slots` slots (at most 64) holds the key's fingerprint. Bits of the result past
-    /// the last slot have no effect.
+    /// The slots that move up, as a run of bits from bit 0 on; all of them if `found` is 0. Bit `i`
+    /// of `found` is set if slot `i` of the `slots` slots (at most 64) holds the key's fingerprint.
+    /// Bits of the result past the last slot have no effect.
     ///
     /// Must be `#[inline(always)]`, because the batch loop that it is inlined into is compiled with
     /// the features of a kernel.
@@ -60,6 +65,7 @@ impl Policy for Fifo {
     const NAME: &'static str = "fifo";
     const FILTER: &'static str = "qqht";
     const RECORDS_DUPLICATES: bool = false;
+    const AGE_UNIT: AgeUnit = AgeUnit::DistinctKeys;
 
     #[inline(always)]
     fn moved(found: u64, slots: u32) -> u64 {
@@ -83,6 +89,7 @@ impl Policy for Lru {
     const NAME: &'static str = "lru";
     const FILTER: &'static str = "rowlru";
     const RECORDS_DUPLICATES: bool = false;
+    const AGE_UNIT: AgeUnit = AgeUnit::DistinctKeys;
 
     #[inline(always)]
     fn moved(found: u64, _slots: u32) -> u64 {
@@ -99,6 +106,7 @@ impl Policy for Qqhtd {
     const NAME: &'static str = "qqhtd";
     const FILTER: &'static str = "qqhtd";
     const RECORDS_DUPLICATES: bool = true;
+    const AGE_UNIT: AgeUnit = AgeUnit::Arrivals;
 
     #[inline(always)]
     fn moved(_found: u64, _slots: u32) -> u64 {
@@ -160,6 +168,15 @@ macro_rules! policies {
                 }
             }
 
+            /// Whether a duplicate is inserted again and takes a further slot, so that the number
+            /// of distinct keys does not bound how full the filter gets.
+            #[must_use]
+            pub const fn records_duplicates(self) -> bool {
+                match self {
+                    $(Self::$policy => $policy::RECORDS_DUPLICATES,)*
+                }
+            }
+
             /// The slots that move up; see [`Policy::moved`].
             pub(super) fn moved(self, found: u64, slots: u32) -> u64 {
                 match self {
@@ -209,11 +226,16 @@ mod tests {
         for slots in [1_u32, 3, 7, 8, 16, 32, 33, 63, 64] {
             let row = u64::MAX >> (64 - slots);
             for policy in Replacement::ALL {
-                for found in (0..slots).map(|slot| 1 << slot).chain([0]) {
+                // No match, one, or one and the last slot.
+                let (single, last) = ((0..slots).map(|slot| 1 << slot), 1 << (slots - 1));
+                let several = single.clone().map(|found: u64| found | last);
+                for found in single.chain(several).chain([0]) {
+                    let newest = found.trailing_zeros();
                     let expected = match (policy, found) {
-                        (Replacement::Fifo, 1..) => 0,
-                        (Replacement::Lru, 1..) => found | (found - 1),
-                        _ => row,
+                        (_, 0) => row,
+                        (Replacement::Fifo, _) => 0,
+                        (Replacement::Lru, _) => u64::MAX >> (63 - newest),
+                        (Replacement::Qqhtd, _) => row,
                     };
                     let moved = policy.moved(found, slots) & row;
                     assert_eq!(moved, expected, "{policy}, {slots} slots, {found:b}");

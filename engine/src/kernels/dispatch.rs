@@ -1,4 +1,4 @@
-//! From a kernel that is known at run time to a type: the one `match` over kernels.
+//! From a kernel that is known at run time to a type: filters go through here.
 //!
 //! A filter dispatches once, when it is built. What it stores then is compiled for the kernel, so
 //! no batch pays for the choice.

@@ -165,7 +165,9 @@ impl DetectedKernel {
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx512 => unsafe { run_avx512(hot_loop) },
-            _ => hot_loop.run(),
+            Kernel::Scalar | Kernel::Portable => hot_loop.run(),
+            #[cfg(not(target_arch = "x86_64"))]
+            Kernel::Avx2 | Kernel::Avx512 => hot_loop.run(),
         }
     }
 }

@@ -250,6 +250,23 @@ impl FilterSpec {
             .filter(|limit| *limit < 1.0)
     }
 
+    /// The most memory that the filter can have, in bytes, on a machine that has as much.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::FilterSpec;
+    /// let most = |text: &str| text.parse::<FilterSpec>().map(|spec| spec.most_memory());
+    /// assert_eq!(most("rowlru:form=line"), Ok(256 << 30));
+    /// assert_eq!(most("lru"), Ok(24 * u64::from(u32::MAX)));
+    /// ```
+    #[must_use]
+    pub fn most_memory(&self) -> u64 {
+        match self.form {
+            Form::Scattered => self.kind.most_memory(),
+            Form::Line => MOST_LINES * LINE_BYTES,
+        }
+    }
+
     /// How long the filter remembers a key, if it has a window in ticks and its parameters are
     /// valid. ([`bdbf`](crate::spec::DecayingSpec) counts its window in records by itself.)
     ///

@@ -24,7 +24,7 @@ use crate::filters::replacement::{ForPolicy, Policy, Replacement};
 use crate::hash::KeyHash;
 use crate::kernels::{LineOps, Outcome, Slot, SlotOps, scalar::Scalar};
 use crate::memory::Line;
-use crate::report::{AgeUnit, Cells, MissAge, RateSum, Report, Tally};
+use crate::report::{Cells, MissAge, RateSum, Report, Tally};
 use crate::theory::fingerprints::{FingerprintGeometry, SlotWidth};
 
 /// QQHT, QQHTD and row-LRU in a line (paper 002, sections 3 and 5): a key is a duplicate if and
@@ -40,6 +40,17 @@ struct QueueRule<S, P> {
 
 impl<S: Slot, P: Policy> QueueRule<S, P> {
     const WIDTH: SlotWidth = SlotWidth::from_bytes(S::BYTES);
+
+    /// Of numbers or of bits: what was observed if every key takes a further slot, else what was
+    /// fresh.
+    #[inline(always)]
+    fn pushed(observed: u64, fresh: u64) -> u64 {
+        if P::RECORDS_DUPLICATES {
+            observed
+        } else {
+            fresh
+        }
+    }
 }
 
 impl<S: Slot, P: Policy> Rule for QueueRule<S, P> {
@@ -63,12 +74,7 @@ impl<S: Slot, P: Policy> Rule for QueueRule<S, P> {
     fn evictions(duplicates: u64, displaced: u64) -> u64 {
         // A duplicate that moves within its row needs no further slot, so it evicts no key. Only
         // QQHTD inserts duplicates again.
-        let pushed = if P::RECORDS_DUPLICATES {
-            u64::MAX
-        } else {
-            !duplicates
-        };
-        displaced & pushed
+        displaced & Self::pushed(u64::MAX, !duplicates)
     }
 
     fn holds(self, line: &Line, key: KeyHash) -> bool {
@@ -77,11 +83,7 @@ impl<S: Slot, P: Policy> Rule for QueueRule<S, P> {
 
     /// Computed without reading the lines: every push fills an empty slot or evicts a key.
     fn count(self, lines: &[Line], _total: u64, counts: Counts) -> (Cells, Option<RateSum>) {
-        let pushed = if P::RECORDS_DUPLICATES {
-            counts.observed
-        } else {
-            counts.fresh
-        };
+        let pushed = Self::pushed(counts.observed, counts.fresh);
         let slots = (lines.len() * S::COUNT) as u64;
         (Cells::new(pushed - counts.evictions, slots), None)
     }
@@ -102,26 +104,17 @@ impl<S: Slot, P: Policy> Rule for QueueRule<S, P> {
         let lines = cells.total / S::COUNT as u64;
         let geometry = FingerprintGeometry::new(lines, Self::WIDTH);
         let fresh = tally.fresh.unwrap_or(0);
-        let pushed = if P::RECORDS_DUPLICATES {
-            tally.observed.unwrap_or(0)
-        } else {
-            fresh
-        };
+        let pushed = Self::pushed(tally.observed.unwrap_or(0), fresh);
         // The expected number holds for keys that were all never seen before. Of the pushed keys,
         // only the fresh ones can be.
         let fresh_fraction = fresh as f64 / pushed.max(1) as f64;
         let false_duplicates = geometry.false_duplicates_with(P::RECORDS_DUPLICATES, pushed);
-        let unit = if P::RECORDS_DUPLICATES {
-            AgeUnit::Arrivals
-        } else {
-            AgeUnit::DistinctKeys
-        };
         let occupied_per_line = cells.occupied as f64 / lines as f64;
         Report {
             slot_bits: Some(Self::WIDTH.bits()),
             expected_fpr: Some(geometry.fpr_with(P::RECORDS_DUPLICATES, occupied_per_line)),
             expected_false_duplicates: Some(false_duplicates * fresh_fraction),
-            miss_age: Some(MissAge::new(geometry.miss_age_keys(), unit)),
+            miss_age: Some(MissAge::new(geometry.miss_age_keys(), P::AGE_UNIT)),
             ..Report::new(tally)
         }
     }

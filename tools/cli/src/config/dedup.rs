@@ -170,9 +170,9 @@ fn default_filter(
         kernel.map_or(spec.clone(), |kernel| spec.kernel(kernel))
     };
     let mut chosen = spec(memory);
-    // Qqhtd stores a fingerprint for each arrival: distinct keys do not bound how many it stores.
+    // Distinct keys do not bound how many fingerprints a policy stores that records duplicates.
     if memory.is_none()
-        && replacement != Replacement::Qqhtd
+        && !replacement.records_duplicates()
         && let Some(keys) = most_keys(sources, format)
     {
         // The width is that of the default memory, so the length of the input does not change it.

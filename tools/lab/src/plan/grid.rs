@@ -7,7 +7,8 @@ use echoless::spec::{FilterKind, Form, TrackedFraction, Workload};
 use super::request::PlanRequest;
 
 /// The most memory, in bytes, to build a candidate in as a trial. A filter that can be built in
-/// this much memory can be built in more, and a small trial does not touch the whole memory.
+/// this much memory can be built in more, up to [`FilterSpec::most_memory`]. A small trial does not
+/// touch the whole memory, and the plan may be for a larger machine.
 const ENOUGH_MEMORY: u64 = 64 << 10;
 
 /// Every specification of the grid that can be built in the memory of the request, with all keys
@@ -20,6 +21,7 @@ pub(super) fn grid(request: &PlanRequest) -> Vec<FilterSpec> {
         .filter_map(|text| text.parse::<FilterSpec>().ok());
     specs
         .flat_map(|spec| Form::ALL.iter().map(move |form| spec.form(*form)))
+        .filter(|spec| request.memory <= spec.most_memory())
         .filter(|spec| {
             let tried = spec.memory(request.memory.min(ENOUGH_MEMORY));
             tried.build().is_ok()
@@ -96,5 +98,21 @@ mod tests {
                 .iter()
                 .all(|spec| (spec.memory, spec.seed) == (Some(1 << 20), 3))
         );
+    }
+
+    #[test]
+    fn no_candidate_has_more_memory_than_its_filter_can_have() {
+        let names = |memory: u64| -> Vec<String> {
+            let stream = Stream::with_distinct_share(1000, 0.6).expect("valid");
+            let named = |spec: FilterSpec| format!("{} {}", spec.kind.name(), spec.form);
+            let specs = grid(&PlanRequest::new(stream, memory));
+            specs.into_iter().map(named).collect()
+        };
+        for limited in ["lru scattered", "qqht line"] {
+            assert!(names(64 << 30).contains(&limited.to_owned()), "{limited}");
+            assert!(!names(512 << 30).contains(&limited.to_owned()), "{limited}");
+        }
+        assert!(names(512 << 30).contains(&"bloom scattered".to_owned()));
+        assert_eq!(names(1 << 61), Vec::<String>::new());
     }
 }

@@ -3,7 +3,7 @@
 use super::{Ageing, BitTable, Reservoir};
 use crate::error::{BuildError, SpecError};
 use crate::filters::filter::{observe_each, tally_of_cells};
-use crate::filters::kind::KindSpec;
+use crate::filters::kind::{KindSpec, unknown_name};
 use crate::filters::scattered::random::SeededRng;
 use crate::filters::{Filter, Form, Workload};
 use crate::hash::KeyHash;
@@ -137,7 +137,8 @@ impl KindSpec for BitsSpec {
             "bsbf" => (2, Ageing::EachFilter),
             "bsbfsd" => (2, Ageing::OneFilter),
             "rlbsbf" => (2, Ageing::ByFill),
-            _ => (4, Ageing::Never),
+            "bloom" => (4, Ageing::Never),
+            _ => return Err(unknown_name(name, Self::NAMES)),
         };
         Ok(Self::new(options.integer("k", hashes, HASHES)?, ageing))
     }

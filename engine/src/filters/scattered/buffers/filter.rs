@@ -3,7 +3,7 @@
 use super::lru::LruSet;
 use crate::error::{BuildError, SpecError};
 use crate::filters::filter::{observe_each, tally_of_cells};
-use crate::filters::kind::KindSpec;
+use crate::filters::kind::{KindSpec, unknown_name};
 use crate::filters::scattered::random::SeededRng;
 use crate::filters::{Filter, Form, Workload};
 use crate::hash::KeyHash;
@@ -108,13 +108,13 @@ impl BufferSpec {
         bits_of(memory_bytes)?;
         let entry = self.accounting.entry_bytes();
         let capacity = memory_bytes / entry;
-        if !(1..=LruSet::MOST_ENTRIES).contains(&capacity) {
+        if capacity == 0 || memory_bytes > self.most_memory() {
             return Err(SpecError::new(
                 "memory",
                 format!("{memory_bytes} B"),
                 format!(
                     "{entry} B to {} B (1 to 2^32 - 1 entries)",
-                    entry * LruSet::MOST_ENTRIES
+                    self.most_memory()
                 ),
             )
             .into());
@@ -178,10 +178,11 @@ impl KindSpec for BufferSpec {
 
     fn parse(name: &str, _form: Form, options: &mut Options) -> Result<Self, SpecError> {
         let buffer = Self::new(options.choice("charge", &ACCOUNTINGS)?);
-        Ok(match name {
-            "fpbuffer" => buffer.guess(options.decimal("q", 0.1)?),
-            _ => buffer,
-        })
+        match name {
+            "lru" => Ok(buffer),
+            "fpbuffer" => Ok(buffer.guess(options.decimal("q", 0.1)?)),
+            _ => Err(unknown_name(name, Self::NAMES)),
+        }
     }
 
     fn name(&self) -> &'static str {
@@ -198,6 +199,10 @@ impl KindSpec for BufferSpec {
 
     fn build_scattered(&self, memory_bytes: u64, seed: u64) -> Result<Box<dyn Filter>, BuildError> {
         Ok(Box::new(self.build(memory_bytes, seed)?))
+    }
+
+    fn most_memory(&self) -> u64 {
+        self.accounting.entry_bytes() * LruSet::MOST_ENTRIES
     }
 
     fn cache_lines(&self, _memory_bytes: u64) -> f64 {

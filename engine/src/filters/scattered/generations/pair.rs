@@ -4,7 +4,7 @@ use std::mem::swap;
 
 use crate::error::{BuildError, SpecError};
 use crate::filters::filter::{observe_each, tally_of_cells};
-use crate::filters::kind::KindSpec;
+use crate::filters::kind::{KindSpec, unknown_name};
 use crate::filters::scattered::bits::BitTable;
 use crate::filters::{Filter, Form, Workload};
 use crate::hash::KeyHash;
@@ -221,7 +221,8 @@ impl KindSpec for GenerationSpec {
     fn parse(name: &str, _form: Form, options: &mut Options) -> Result<Self, SpecError> {
         let succession = match name {
             "dbuf" => Succession::WarmUp,
-            _ => Succession::ActiveActive,
+            "a2" => Succession::ActiveActive,
+            _ => return Err(unknown_name(name, Self::NAMES)),
         };
         Ok(Self {
             hashes: parse_hashes(options)?,

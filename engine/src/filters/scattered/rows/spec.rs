@@ -4,7 +4,7 @@ use super::fingerprint::{Fingerprint, nonzero_values};
 use super::store::{ENCODINGS, MOST_SLOTS, RowEncoding, RowStore, rows_in};
 use super::table::RowFilter;
 use crate::error::{BuildError, SpecError};
-use crate::filters::kind::KindSpec;
+use crate::filters::kind::{KindSpec, unknown_name};
 use crate::filters::{Filter, Form, Replacement, Workload};
 use crate::limits::within;
 use crate::memory::LINE_BYTES;
@@ -106,7 +106,7 @@ impl KindSpec for RowSpec {
         let policy = match (random, queue) {
             (Some((_, policy)), _) => *policy,
             (None, Some(policy)) => RowPolicy::Queue(*policy),
-            (None, None) => RANDOM[0].1,
+            (None, None) => return Err(unknown_name(name, Self::NAMES)),
         };
         let (slots, bits, most_bits) = match form {
             Form::Scattered => (1, 3, 32),

@@ -64,9 +64,7 @@ impl RowFilter {
             rng: SeededRng::seeded(seed),
         }
     }
-}
 
-impl RowFilter {
     /// R: the number of rows.
     #[must_use]
     pub fn rows(&self) -> u64 {
@@ -77,9 +75,7 @@ impl RowFilter {
     fn row_of(&self, key: KeyHash) -> u64 {
         KeyHash(key.remix(0)).line(self.store.rows())
     }
-}
 
-impl RowFilter {
     /// Tests and records one key; true means duplicate.
     #[inline]
     fn observe_key(&mut self, key: KeyHash) -> bool {
@@ -88,26 +84,29 @@ impl RowFilter {
         let mut buffer = [0; MOST_SLOTS as usize];
         let slots = &mut buffer[..self.slots as usize];
         self.store.read(row, slots);
-        let found = slots.iter().position(|slot| *slot == fingerprint);
+        let matches = slots.iter().enumerate();
+        let found = matches.fold(0_u64, |found, (index, slot)| {
+            found | u64::from(*slot == fingerprint) << index
+        });
         match self.policy {
-            RowPolicy::RandomVictim { again: false } if found.is_some() => return true,
+            RowPolicy::RandomVictim { again: false } if found != 0 => return true,
             RowPolicy::RandomVictim { .. } => {
                 let empty = slots.iter().position(|slot| *slot == 0);
                 let slot = empty.unwrap_or_else(|| self.rng.below(u64::from(self.slots)) as usize);
                 slots[slot] = fingerprint;
             }
             RowPolicy::Queue(replacement) => {
-                let found = found.map_or(0, |slot| 1 << slot);
                 let moved = replacement.moved(found, self.slots).trailing_ones();
                 let moved = &mut slots[..moved.min(self.slots) as usize];
-                if let Some(last) = moved.len().checked_sub(1) {
-                    moved.copy_within(..last, 1);
-                    moved[0] = fingerprint;
-                }
+                let Some(last) = moved.len().checked_sub(1) else {
+                    return found != 0;
+                };
+                moved.copy_within(..last, 1);
+                moved[0] = fingerprint;
             }
         }
         self.store.write(row, slots);
-        found.is_some()
+        found != 0
     }
 }
 
