@@ -207,6 +207,8 @@ pub struct Report {
     pub miss_age: Option<MissAge>,
     /// How long the filter remembers a key, if it has a window.
     pub window: Option<Window>,
+    /// The number of keys that the filter forgot because their window was over.
+    pub expired: Option<u64>,
 }
 
 impl Report {
@@ -222,6 +224,7 @@ impl Report {
             expected_false_duplicates: None,
             miss_age: None,
             window: None,
+            expired: None,
         }
     }
 

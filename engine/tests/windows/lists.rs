@@ -16,6 +16,8 @@ struct Lists {
     lines: Vec<Vec<(u64, u64)>>,
     now: u64,
     evictions: u64,
+    /// Keys that expired and were dropped when their line was visited.
+    dropped: u64,
 }
 
 impl Lists {
@@ -29,6 +31,7 @@ impl Lists {
             lines: vec![Vec::new(); lines],
             now: 0,
             evictions: 0,
+            dropped: 0,
         }
     }
 
@@ -37,7 +40,9 @@ impl Lists {
         let (now, alive) = (self.now, self.alive);
         let count = self.lines.len() as u64;
         let line = &mut self.lines[arrival.key.line(count) as usize];
+        let before = line.len();
         line.retain(|(_, unit)| now - unit <= alive);
+        self.dropped += (before - line.len()) as u64;
         let found = line.iter().position(|(key, _)| *key == arrival.key.0);
         match found {
             Some(index) if self.refresh => {
@@ -58,6 +63,11 @@ impl Lists {
         let lines = self.lines.iter().flatten();
         let live = lines.filter(|(_, unit)| self.now - unit <= self.alive);
         live.count() as u64
+    }
+
+    fn expired(&self) -> u64 {
+        let held = self.lines.iter().map(Vec::len).sum::<usize>() as u64;
+        self.dropped + held - self.live()
     }
 }
 
@@ -92,6 +102,7 @@ proptest! {
             let mut report = filter.report();
             prop_assert_eq!(report.tally.evictions, Some(model.evictions));
             prop_assert_eq!(report.tally.cells.map(|cells| cells.occupied), Some(model.live()));
+            prop_assert_eq!(report.expired, Some(model.expired()));
             bytes.push(filter.lines().to_vec());
             filter.clear();
             prop_assert_eq!(&observe(&mut *filter, &stream), &expected, "{} cleared", spec);

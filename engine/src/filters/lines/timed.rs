@@ -186,8 +186,15 @@ pub(super) fn estimates(tally: Tally, shape: Shape, window: Window) -> Report {
         slot_bits: Some(shape.slot_bits),
         miss_age: Some(MissAge::new(age, AgeUnit::DistinctKeys)),
         window: Some(window),
+        expired: expired(tally),
         ..Report::new(tally)
     }
+}
+
+/// Every fresh key takes a slot until it is evicted or expires.
+fn expired(tally: Tally) -> Option<u64> {
+    let live = tally.cells?.occupied;
+    Some(tally.fresh? - tally.evictions? - live)
 }
 
 impl KindSpec for TimedSpec {

@@ -10,6 +10,10 @@ use crate::records::chunk::Chunk;
 /// The most keys in the sample of a window, about 2 MiB with the hash table around them.
 const CAPACITY: usize = 1 << 16;
 
+/// How often the live keys are counted in the time of a window. The count before a burst ends is at
+/// most an eighth of a window old, and counting costs less than keeping the sample.
+const COUNTS: u64 = 8;
+
 /// The halvings of the first sample: 1 key in 16.
 const FIRST_HALVINGS: u32 = 4;
 
@@ -62,6 +66,15 @@ impl RunAudit {
             Self::Windowed(audit) => audit.mistaken,
         }
     }
+
+    /// The estimated number of keys that an exact filter would have remembered in the busiest
+    /// window; `None` without a window.
+    pub(super) fn busiest_window(&self) -> Option<u64> {
+        match self {
+            Self::Unlimited(_) => None,
+            Self::Windowed(audit) => Some(audit.busiest.max(audit.live())),
+        }
+    }
 }
 
 /// The errors of a filter with a window: duplicates inside the window reported as fresh, and keys
@@ -77,6 +90,12 @@ pub(super) struct WindowAudit {
     refresh: bool,
     missed: u64,
     mistaken: u64,
+    /// The tick of the last key of the sample.
+    clock: u64,
+    /// From this tick on, the live keys are counted again before a key is added.
+    next_count: u64,
+    /// The highest number of live keys counted so far.
+    busiest: u64,
 }
 
 impl WindowAudit {
@@ -88,6 +107,9 @@ impl WindowAudit {
             refresh,
             missed: 0,
             mistaken: 0,
+            clock: 0,
+            next_count: 0,
+            busiest: 0,
         }
     }
 
@@ -103,6 +125,11 @@ impl WindowAudit {
     }
 
     fn check(&mut self, key: KeyHash, tick: u64, duplicate: bool) {
+        if tick >= self.next_count {
+            self.count();
+            self.next_count = tick.saturating_add((self.window.ticks / COUNTS).max(1));
+        }
+        self.clock = tick;
         let weight = 1 << self.halvings;
         // The clock never goes back.
         let age = self.sample.get(&key).map(|last| tick - last);
@@ -116,19 +143,32 @@ impl WindowAudit {
             self.sample.insert(key, tick);
         }
         if self.sample.len() > CAPACITY {
-            self.shrink(tick);
+            self.count();
+            self.shrink();
         }
     }
 
-    /// Drops forgotten keys, and half of the key space if that leaves too many.
-    fn shrink(&mut self, now: u64) {
+    /// The estimated number of keys inside the window.
+    fn live(&self) -> u64 {
+        let inside = |last: &&u64| self.clock - **last <= self.window.ticks;
+        (self.sample.values().filter(inside).count() as u64) << self.halvings
+    }
+
+    /// Counts the live keys and drops forgotten ones, so that the next count is short.
+    fn count(&mut self) {
+        self.busiest = self.busiest.max(self.live());
         let mut sample = std::mem::take(&mut self.sample);
-        sample.retain(|_, last| !self.forgotten(now - *last));
-        while sample.len() > CAPACITY / 2 {
-            self.halvings += 1;
-            sample.retain(|key, _| is_sampled(*key, self.halvings));
-        }
+        sample.retain(|_, last| !self.forgotten(self.clock - *last));
         self.sample = sample;
+    }
+
+    /// Halves the key space until the sample is well below its capacity.
+    fn shrink(&mut self) {
+        while self.sample.len() > CAPACITY / 2 {
+            self.halvings += 1;
+            let halvings = self.halvings;
+            self.sample.retain(|key, _| is_sampled(*key, halvings));
+        }
     }
 }
 
@@ -192,6 +232,28 @@ mod tests {
             assert_eq!(audit.missed > 0, refresh);
             assert_eq!(audit.mistaken, 0);
         }
+    }
+
+    #[test]
+    fn the_busiest_window_is_found_wherever_it_lies() {
+        for refresh in [false, true] {
+            let mut audit = WindowAudit::new(Window::new(100, 20), refresh);
+            let hasher = KeyHasher::seeded(5);
+            let mut seen = |tick: u64, keys: std::ops::Range<u64>| {
+                for key in keys {
+                    audit.observe(hasher.hash_u64(key), tick, || false);
+                }
+            };
+            // 1000 keys a tick make 101,000 in a window; a burst adds 300,000; then a silence.
+            for tick in 0..300 {
+                seen(tick, tick * 1000..(tick + 1) * 1000);
+            }
+            seen(300, 1_000_000..1_300_000);
+            seen(10_000, 0..1000);
+            let busiest = RunAudit::Windowed(audit).busiest_window().unwrap();
+            assert!((380_000..420_000).contains(&busiest), "{busiest}");
+        }
+        assert_eq!(RunAudit::Unlimited(Audit::new()).busiest_window(), None);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use echoless::spec::format_bytes;
 use echoless::{AgeUnit, Kernel, MissAge, Report};
 use serde::Serialize;
 
@@ -53,13 +54,24 @@ pub(crate) struct Stats {
     clock_to: Option<f64>,
     /// Records later than window and lateness allow.
     late: Option<u64>,
-    /// The same in words.
+    /// Keys that the filter forgot because their window was over.
+    expired: Option<u64>,
+    /// The estimated number of keys in the busiest window.
+    busiest_window_keys: Option<u64>,
+    /// The memory in which 1 in 1000 keys of the busiest window is evicted before its end.
+    busiest_window_memory_bytes: Option<u64>,
+    /// The age in the busiest window, in `window_unit`, from which on more than 1 duplicate in 1000
+    /// is missed.
+    busiest_window_miss_age: Option<f64>,
+    /// The window in words.
     #[serde(skip)]
     window_line: Option<String>,
     evictions: Option<u64>,
     expected_false_duplicates: Option<f64>,
     estimated_false_duplicates: u64,
     estimated_missed_duplicates: u64,
+    /// The estimated fraction of the duplicates that was missed.
+    estimated_fnr: Option<f64>,
     /// The age from which on more than 1 duplicate in 1000 is missed.
     miss_age: Option<f64>,
     /// What the age counts: `distinct keys` or `records`.
@@ -84,6 +96,7 @@ impl Stats {
         threads: usize,
     ) -> Self {
         let window = config.window.as_ref();
+        let busiest = audit.busiest_window().map(|keys| Busiest { keys, report });
         let clock = counts.clock.zip(window);
         let seconds =
             |tick: i64, window: &WindowConfig| tick as f64 * window.in_units(window.resolution);
@@ -105,11 +118,18 @@ impl Stats {
             clock_from: clock.map(|((from, _), window)| seconds(from, window)),
             clock_to: clock.map(|((_, to), window)| seconds(to, window)),
             late: window.map(|_| counts.late),
-            window_line: window.map(|window| window_line(window, counts, config)),
+            expired: report.expired,
+            busiest_window_keys: busiest.map(|busiest| busiest.keys),
+            busiest_window_memory_bytes: busiest.and_then(Busiest::memory_bytes),
+            busiest_window_miss_age: window.zip(busiest).and_then(|(window, busiest)| {
+                Some(window.in_units(window.span.units()) * busiest.miss_share()?)
+            }),
+            window_line: window.map(|window| window_line(window, counts, config, report.expired)),
             evictions: report.tally.evictions,
             expected_false_duplicates: report.expected_false_duplicates,
             estimated_false_duplicates: audit.mistaken(),
             estimated_missed_duplicates: audit.missed(),
+            estimated_fnr: ratio(audit.missed(), counts.duplicates + audit.missed()),
             miss_age: report.miss_age.map(|miss| miss.age),
             miss_age_unit: report.miss_age.map(unit),
             expected_fpr: report.expected_fpr,
@@ -129,7 +149,7 @@ impl Stats {
         json
     }
 
-    /// Three lines for people, each beginning with the command's name.
+    /// Three to five lines for people, each beginning with the command's name.
     pub(crate) fn summary(&self) -> String {
         let mut text = String::new();
         let mut line = |words: String| {
@@ -159,6 +179,9 @@ impl Stats {
             line(window.clone());
         }
         line(self.errors_line(judged));
+        if let Some(busiest) = self.busiest_line() {
+            line(busiest);
+        }
         text
     }
 
@@ -182,6 +205,24 @@ impl Stats {
         text
     }
 
+    /// The busiest window, and the memory that would be enough for it.
+    fn busiest_line(&self) -> Option<String> {
+        let (keys, bytes) = self
+            .busiest_window_keys
+            .zip(self.busiest_window_memory_bytes)?;
+        let age = self.busiest_window_miss_age?;
+        let unit = self.window_unit?;
+        // In whole MiB, as people would type it.
+        let memory = bytes.next_multiple_of(1 << 20);
+        Some(format!(
+            "about {} keys in the busiest window, where 1 duplicate in 1000 is missed at an age of {} {unit}; \
+             -m {} is enough for all of it",
+            grouped(keys),
+            short(age),
+            format_bytes(memory),
+        ))
+    }
+
     /// Whether duplicates were missed, and from which age on they are.
     fn errors_line(&self, judged: &str) -> String {
         let missed = counted(self.estimated_missed_duplicates, "duplicate");
@@ -197,7 +238,9 @@ impl Stats {
             }
             (Some(evictions), Some(age)) => {
                 let evictions = counted(evictions, "eviction");
-                format!("{evictions}: about {missed}{judged} missed; {age}")
+                let percent = self.estimated_fnr.unwrap_or(0.0) * 100.0;
+                let share = short(percent);
+                format!("{evictions}: about {missed}{judged} missed ({share} % of all); {age}")
             }
             _ => format!(
                 "estimated from a sample of the keys: {missed}{judged} missed, {} mistaken for duplicates",
@@ -207,10 +250,46 @@ impl Stats {
     }
 }
 
+/// The busiest window of a run, and the filter that had to remember it.
+#[derive(Debug, Clone, Copy)]
+struct Busiest {
+    keys: u64,
+    report: Report,
+}
+
+impl Busiest {
+    /// The part of the window after which 1 in 1000 of its keys is evicted; `None` if that does not
+    /// happen before its end.
+    fn miss_share(self) -> Option<f64> {
+        let share = self.report.miss_age?.age / self.keys as f64;
+        Some(share).filter(|share| *share < 1.0)
+    }
+
+    /// The memory in which that happens at the end of the window: the age at which misses begin is
+    /// proportional to the memory.
+    fn memory_bytes(self) -> Option<u64> {
+        let bytes_per_key = self.report.tally.memory_bytes as f64 / self.report.miss_age?.age;
+        Some((self.keys as f64 * bytes_per_key).ceil() as u64)
+    }
+}
+
+/// The fraction `part` of `whole`; `None` of nothing.
+fn ratio(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
 /// The window, its granule, the range of the clock and the late records.
-fn window_line(window: &WindowConfig, counts: Counts, config: &DedupConfig) -> String {
+fn window_line(
+    window: &WindowConfig,
+    counts: Counts,
+    config: &DedupConfig,
+    expired: Option<u64>,
+) -> String {
     let unit = window.span.unit();
-    let length = |units| short(window.in_units(units));
+    let length = |units| match window.in_units(units) {
+        whole if whole.fract() == 0.0 => grouped(whole as u64),
+        length => short(length),
+    };
     let mut text = format!(
         "window of {} {unit}, forgotten at most {} {unit} later",
         length(window.span.units()),
@@ -219,6 +298,9 @@ fn window_line(window: &WindowConfig, counts: Counts, config: &DedupConfig) -> S
     if let Some((from, to)) = counts.clock {
         let time = |tick: i64| rfc3339(tick.saturating_mul(window.resolution as i64));
         let _ = write!(text, "; clock from {} to {}", time(from), time(to));
+    }
+    if let Some(expired) = expired.filter(|expired| *expired > 0) {
+        let _ = write!(text, "; {} expired", counted(expired, "key"));
     }
     if counts.late > 0 {
         let _ = write!(text, "; {} too late", counted(counts.late, "record"));

@@ -26,11 +26,27 @@ pub(crate) struct PlanReport<'a> {
 impl PlanReport<'_> {
     /// The command that removes duplicates with this filter.
     fn command(&self, candidate: &Candidate) -> String {
+        let (filter, window) = match candidate.spec.window() {
+            None => (candidate.spec.to_string(), String::new()),
+            // The window of a specification is in ticks, whose length `dedup` chooses.
+            Some(window) => (
+                without_option(&candidate.spec.to_string(), "window"),
+                format!(" --window {}", window.ticks),
+            ),
+        };
         format!(
-            "echoless dedup --filter '{}'{}",
-            candidate.spec, self.key_options
+            "echoless dedup{window} --filter '{filter}'{}",
+            self.key_options
         )
     }
+}
+
+/// The text of a specification without one of its options.
+fn without_option(spec: &str, key: &str) -> String {
+    let (name, options) = spec.split_once(':').unwrap_or((spec, ""));
+    let is_other = |option: &&str| option.split_once('=').is_none_or(|(name, _)| name != key);
+    let others: Vec<&str> = options.split(',').filter(is_other).collect();
+    format!("{name}:{}", others.join(","))
 }
 
 const CSV_HEADER: &str =

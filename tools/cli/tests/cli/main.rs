@@ -17,4 +17,5 @@ mod run;
 mod signals;
 mod streams;
 mod threads;
+mod window_summary;
 mod windows;

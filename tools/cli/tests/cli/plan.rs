@@ -140,6 +140,23 @@ fn a_sample_or_a_window_changes_the_recommendation() {
     // A filter that never forgets reports old records as duplicates.
     assert_ne!(first["spec"]["filter"], "bloom");
     assert_eq!(windowed["window"], 500);
+    let timed = windowed["candidates"].as_array().unwrap().iter();
+    let mut timed = timed.filter(|choice| choice["spec"]["window"] == 500);
+    let stamped = timed.find(|choice| choice["spec"]["filter"] == "stamped");
+    // The command runs: the filter gets its window in the ticks of `dedup`.
+    let command = stamped.expect("a candidate")["command"].as_str().unwrap();
+    let quoted = command
+        .strip_prefix("echoless dedup --window 500 --filter '")
+        .unwrap();
+    let args = [
+        "dedup",
+        "-q",
+        "--window",
+        "500",
+        "--filter",
+        quoted.trim_end_matches('\''),
+    ];
+    assert_eq!(echoless(&args, b"a\na\n").text(), "a\n", "{command}");
     let choices = windowed["candidates"].as_array().unwrap();
     assert!(
         choices

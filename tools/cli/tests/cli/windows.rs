@@ -266,66 +266,6 @@ fn quoted_times_and_formats() {
 }
 
 #[test]
-fn statistics_and_summary_name_the_window() {
-    let directory = tempfile::tempdir().unwrap();
-    let stats = file(directory.path(), "stats", b"{}");
-    let args = [
-        "dedup",
-        "--window",
-        "10m",
-        "--time-field",
-        "1",
-        "-k",
-        "2",
-        "--stats",
-        &stats,
-    ];
-    let input = b"2025-01-01T00:00:00Z,a\n2025-01-01T00:20:00Z,a\n2025-01-01T00:00:01Z,a\n";
-    let run = echoless(&[&args[..], &["-m", "1MiB"]].concat(), input);
-    assert_eq!(run.code, 0, "{}", run.stderr);
-    assert!(
-        run.stderr
-            .contains("clock from 2025-01-01T00:00:00Z to 2025-01-01T00:20:00Z; 1 record too late"),
-        "{}",
-        run.stderr
-    );
-    let json: Value = serde_json::from_slice(&std::fs::read(&stats).unwrap()).unwrap();
-    for (field, expected) in [
-        ("window", Value::from(600.0)),
-        ("granule", Value::from(120.0)),
-        ("window_unit", Value::from("seconds")),
-        ("clock_from", Value::from(1_735_689_600.0)),
-        ("clock_to", Value::from(1_735_690_800.0)),
-        ("late", Value::from(1)),
-        ("estimated_missed_duplicates", Value::from(0)),
-    ] {
-        assert_eq!(json[field], expected, "{field}");
-    }
-    // The specification in the statistics gives the same filter.
-    let spec = json["filter"].as_str().unwrap();
-    assert!(
-        spec.starts_with("clocked:window=3000,refresh=false,bits="),
-        "{spec}"
-    );
-    let again = echoless(&[&args[..], &["--filter", spec]].concat(), input);
-    assert_eq!((again.code, again.stdout), (0, run.stdout));
-    let args = ["dedup", "-q", "--window", "1000000", "--stats", &stats];
-    assert_eq!(echoless(&args, b"a\na\n").text(), "a\n");
-    let json: Value = serde_json::from_slice(&std::fs::read(&stats).unwrap()).unwrap();
-    assert_eq!(
-        (&json["window"], &json["window_unit"]),
-        (&1e6.into(), &"records".into())
-    );
-    assert_eq!(json["clock_from"], Value::Null);
-    assert_eq!(dedup(&["--stats", &stats], b"").code, 0);
-    let json: Value = serde_json::from_slice(&std::fs::read(&stats).unwrap()).unwrap();
-    assert_eq!(
-        (&json["window"], &json["late"]),
-        (&Value::Null, &Value::Null)
-    );
-}
-
-#[test]
 fn a_file_names_the_filter_of_a_window() {
     let directory = tempfile::tempdir().unwrap();
     let spec = |text: &str| file(directory.path(), "filter.toml", text.as_bytes());

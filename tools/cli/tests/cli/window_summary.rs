@@ -1,0 +1,136 @@
+//! What a run with a window says about itself: its summary and its statistics, against the truth.
+
+use std::fmt::Write as _;
+use std::fs;
+
+use serde_json::Value;
+
+use crate::run::{dedup, echoless, file};
+
+#[test]
+fn statistics_and_summary_name_the_window() {
+    let directory = tempfile::tempdir().unwrap();
+    let stats = file(directory.path(), "stats", b"{}");
+    let args = [
+        "dedup",
+        "--window",
+        "10m",
+        "--time-field",
+        "1",
+        "-k",
+        "2",
+        "--stats",
+        &stats,
+    ];
+    let input = b"2025-01-01T00:00:00Z,a\n2025-01-01T00:20:00Z,a\n2025-01-01T00:00:01Z,a\n";
+    let run = echoless(&[&args[..], &["-m", "1MiB"]].concat(), input);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(
+        run.stderr
+            .contains("clock from 2025-01-01T00:00:00Z to 2025-01-01T00:20:00Z; 1 key expired; 1 record too late"),
+        "{}",
+        run.stderr
+    );
+    let json: Value = serde_json::from_slice(&std::fs::read(&stats).unwrap()).unwrap();
+    for (field, expected) in [
+        ("window", Value::from(600.0)),
+        ("granule", Value::from(120.0)),
+        ("window_unit", Value::from("seconds")),
+        ("clock_from", Value::from(1_735_689_600.0)),
+        ("clock_to", Value::from(1_735_690_800.0)),
+        ("late", Value::from(1)),
+        ("estimated_missed_duplicates", Value::from(0)),
+    ] {
+        assert_eq!(json[field], expected, "{field}");
+    }
+    // The specification in the statistics gives the same filter.
+    let spec = json["filter"].as_str().unwrap();
+    assert!(
+        spec.starts_with("clocked:window=3000,refresh=false,bits="),
+        "{spec}"
+    );
+    let again = echoless(&[&args[..], &["--filter", spec]].concat(), input);
+    assert_eq!((again.code, again.stdout), (0, run.stdout));
+    let args = ["dedup", "-q", "--window", "1000000", "--stats", &stats];
+    assert_eq!(echoless(&args, b"a\na\n").text(), "a\n");
+    let json: Value = serde_json::from_slice(&std::fs::read(&stats).unwrap()).unwrap();
+    assert_eq!(
+        (&json["window"], &json["window_unit"]),
+        (&1e6.into(), &"records".into())
+    );
+    assert_eq!(json["clock_from"], Value::Null);
+    assert_eq!(dedup(&["--stats", &stats], b"").code, 0);
+    let json: Value = serde_json::from_slice(&std::fs::read(&stats).unwrap()).unwrap();
+    assert_eq!(
+        (&json["window"], &json["late"]),
+        (&Value::Null, &Value::Null)
+    );
+}
+
+/// Records of a second and a key: 50 new keys a second for 4000 s, and each key a second time 990 s
+/// later. A window of 1000 s holds 50,000 keys.
+fn repeats_at_the_end_of_the_window() -> (String, u64) {
+    let (mut input, mut repeats) = (String::new(), 0);
+    for number in 0..200_000_u64 {
+        let second = number / 50;
+        let _ = writeln!(input, "{second},{number}");
+        if let Some(earlier) = number.checked_sub(990 * 50) {
+            let _ = writeln!(input, "{second},{earlier}");
+            repeats += 1;
+        }
+    }
+    (input, repeats)
+}
+
+#[test]
+fn the_memory_that_the_summary_suggests_is_enough_for_the_busiest_window() {
+    let directory = tempfile::tempdir().unwrap();
+    let stats = file(directory.path(), "stats", b"{}");
+    let (input, repeats) = repeats_at_the_end_of_the_window();
+    let args = [
+        "dedup",
+        "--window",
+        "1000s",
+        "--time-field",
+        "1",
+        "-k",
+        "2",
+        "--count",
+    ];
+    let run = |memory: &str| {
+        let options = ["-m", memory, "--stats", &stats];
+        let run = echoless(&[&args[..], &options].concat(), input.as_bytes());
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        let stats: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
+        let missed = repeats - stats["duplicates"].as_u64().unwrap();
+        (missed as f64 / repeats as f64, stats, run.stderr)
+    };
+    let (missed, small, summary) = run("256KiB");
+    assert!(missed > 0.5, "{missed}");
+    let busiest = small["busiest_window_keys"].as_u64().unwrap();
+    // Missed duplicates take slots of their own, so up to twice the keys are recorded.
+    assert!((48_000..105_000).contains(&busiest), "{busiest}");
+    let fnr = small["estimated_fnr"].as_f64().unwrap();
+    assert!(
+        (fnr / missed - 1.0).abs() < 0.05,
+        "{fnr} instead of {missed}"
+    );
+    let age = small["busiest_window_miss_age"].as_f64().unwrap();
+    assert!((100.0..900.0).contains(&age), "{age}");
+    let memory = small["busiest_window_memory_bytes"].as_u64().unwrap();
+    let words = "where 1 duplicate in 1000 is missed at an age of";
+    assert!(summary.contains(words), "{summary}");
+    assert!(
+        summary.contains("; -m 2MiB is enough for all of it"),
+        "{summary}"
+    );
+    let (missed, enough, summary) = run(&memory.to_string());
+    assert!(missed < 0.002, "{missed} in {memory} bytes");
+    assert!(!summary.contains("busiest window"), "{summary}");
+    assert_eq!(enough["busiest_window_miss_age"], Value::Null);
+    let busiest = enough["busiest_window_keys"].as_u64().unwrap();
+    assert!((48_000..53_000).contains(&busiest), "{busiest}");
+    // Keys are recorded once, and all but those of the last window and granule expire.
+    let expired = enough["expired"].as_u64().unwrap();
+    assert!((135_000..155_000).contains(&expired), "{expired}");
+}
