@@ -91,6 +91,48 @@ impl SlotOps for Avx2 {
         }
     }
 
+    #[inline(always)]
+    fn find_alive<S: Slot>(self, line: &Line, slot: S, stamp_bits: u32, alive: u64) -> u64 {
+        const { assert!(S::BYTES >= 4) };
+        // SAFETY: `self` proves AVX2. A `Line` is 64 bytes aligned to 64, so both halves are
+        // aligned loads inside it.
+        unsafe {
+            let low = _mm256_load_si256((&raw const *line).cast());
+            let high = _mm256_load_si256((&raw const *line).cast::<__m256i>().add(1));
+            let width = 8 * S::BYTES as u32;
+            let up = _mm_cvtsi32_si128(stamp_bits as i32);
+            let down = _mm_cvtsi32_si128((width - stamp_bits) as i32);
+            if S::BYTES == 4 {
+                let key = _mm256_set1_epi32(slot.word() as i32);
+                let most = u32::try_from(alive).unwrap_or(u32::MAX);
+                let most = _mm256_set1_epi32(most as i32);
+                // AVX2 has no rotation and no unsigned comparison: an age is at most `most` if it
+                // is the smaller of both.
+                let alive = |slots| {
+                    let age = _mm256_sub_epi32(key, slots);
+                    let age =
+                        _mm256_or_si256(_mm256_sll_epi32(age, up), _mm256_srl_epi32(age, down));
+                    let equal = _mm256_cmpeq_epi32(_mm256_min_epu32(age, most), age);
+                    _mm256_movemask_ps(_mm256_castsi256_ps(equal)) as u64
+                };
+                alive(low) | alive(high) << 8
+            } else {
+                let key = _mm256_set1_epi64x(slot.word() as i64);
+                // With the highest bit flipped, signed numbers are in the order of unsigned ones.
+                let flip = _mm256_set1_epi64x(i64::MIN);
+                let most = _mm256_set1_epi64x(alive as i64 ^ i64::MIN);
+                let dead = |slots| {
+                    let age = _mm256_sub_epi64(key, slots);
+                    let age =
+                        _mm256_or_si256(_mm256_sll_epi64(age, up), _mm256_srl_epi64(age, down));
+                    let later = _mm256_cmpgt_epi64(_mm256_xor_si256(age, flip), most);
+                    _mm256_movemask_pd(_mm256_castsi256_pd(later)) as u64
+                };
+                !(dead(low) | dead(high) << 4) & 0xff
+            }
+        }
+    }
+
     // For 32-bit slots, slot 0 at the left, K being the fingerprint in every slot:
     //
     //              low                    high

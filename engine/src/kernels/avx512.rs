@@ -37,6 +37,26 @@ impl SlotOps for Avx512 {
         }
     }
 
+    #[inline(always)]
+    fn find_alive<S: Slot>(self, line: &Line, slot: S, stamp_bits: u32, alive: u64) -> u64 {
+        const { assert!(S::BYTES >= 4) };
+        // SAFETY: `self` proves AVX-512. A `Line` is 64 bytes aligned to 64, one aligned load.
+        unsafe {
+            let slots = _mm512_load_si512((&raw const *line).cast());
+            let key = spread(slot);
+            if S::BYTES == 4 {
+                let (bits, most) = (stamp_bits as i32, u32::try_from(alive).unwrap_or(u32::MAX));
+                let difference = _mm512_sub_epi32(key, slots);
+                let age = _mm512_rolv_epi32(difference, _mm512_set1_epi32(bits));
+                _mm512_cmple_epu32_mask(age, _mm512_set1_epi32(most as i32)).into()
+            } else {
+                let difference = _mm512_sub_epi64(key, slots);
+                let age = _mm512_rolv_epi64(difference, _mm512_set1_epi64(stamp_bits.into()));
+                _mm512_cmple_epu64_mask(age, _mm512_set1_epi64(alive as i64)).into()
+            }
+        }
+    }
+
     // For 32-bit slots, slot 0 at the left, K being the fingerprint in every slot:
     //
     //   line       | 0 1 2 3 | 4 5 6 7 | 8 9 a b | c d e f |

@@ -34,6 +34,17 @@ pub(crate) trait Slot: Pod + Eq + Debug + Send {
     /// The next number, zero after the last; for slots that hold a count.
     fn next(self) -> Self;
 
+    /// The age of `other` at the time of `self`, both with a stamp in their `stamp_bits` high bits
+    /// and a fingerprint below; at least 2^`stamp_bits` if the fingerprints differ.
+    ///
+    /// ```text
+    ///   self     | now              | fingerprint      |
+    /// - other    | stamp            | fingerprint      |
+    ///            | now - stamp      | 0 if it is equal |    a borrow only where it is not equal
+    ///   rotated  | 0 if it is equal | now - stamp      |    one comparison for both
+    /// ```
+    fn age(self, other: Self, stamp_bits: u32) -> u64;
+
     /// The slots of a line, slot 0 first.
     #[inline(always)]
     fn slots(line: &Line) -> &[Self] {
@@ -69,6 +80,11 @@ macro_rules! slot {
             fn next(self) -> Self {
                 self.wrapping_add(1)
             }
+
+            #[inline(always)]
+            fn age(self, other: Self, stamp_bits: u32) -> u64 {
+                u64::from(self.wrapping_sub(other).rotate_left(stamp_bits))
+            }
         }
     )*};
 }
@@ -82,6 +98,18 @@ slot!(u8, u16, u32, u64);
 pub(crate) trait SlotOps: TargetIsa {
     /// The slots that hold `fingerprint`: bit `i` is slot `i`; bits past the last slot are zero.
     fn find<S: Slot>(self, line: &Line, fingerprint: S) -> u64;
+
+    /// The slots, 4 or 8 bytes wide, whose [age](Slot::age) at the time of `slot` is at most
+    /// `alive`: those that hold its fingerprint and a stamp at most so old. Bit `i` is slot `i`;
+    /// bits past the last slot are zero.
+    #[inline(always)]
+    fn find_alive<S: Slot>(self, line: &Line, slot: S, stamp_bits: u32, alive: u64) -> u64 {
+        const { assert!(S::BYTES >= 4) };
+        let others = S::slots(line).iter().enumerate();
+        others.fold(0, |found, (index, other)| {
+            found | u64::from(slot.age(*other, stamp_bits) <= alive) << index
+        })
+    }
 
     /// Whether the last slot of the line is occupied, so that pushing all slots would evict it.
     #[inline(always)]

@@ -18,7 +18,7 @@ use super::timed::{self, Shape};
 use crate::error::BuildError;
 use crate::filters::replacement::{Fifo, Lru, Policy};
 use crate::hash::KeyHash;
-use crate::kernels::{LineOps, Outcome, Slot};
+use crate::kernels::{LineOps, Outcome, Slot, SlotOps, scalar::Scalar};
 use crate::memory::Line;
 use crate::report::{Cells, Report, Tally};
 
@@ -34,23 +34,8 @@ pub(super) trait StampedSlot: Slot {
     /// The fingerprint of a key, never 0, with a stamp of the current unit.
     fn stamped(key: KeyHash, now: u64) -> Self;
 
-    /// The age of each slot whose fingerprint is that of `slot`, at the time of its stamp; of other
-    /// slots, a number of at least 2^`STAMP_BITS`.
-    ///
-    /// ```text
-    ///   slot     | now           | fingerprint      |
-    /// - other    | stamp         | fingerprint      |
-    ///            | now - stamp   | 0 if it is equal |     a borrow only where it is not equal
-    ///   rotated  | 0 if it is equal | now - stamp   |     one comparison for both
-    /// ```
-    fn age(self, other: Self) -> u64;
-
     /// The age of a slot in units. Its fingerprint does not matter.
     fn age_at(self, now: u64) -> u64;
-
-    /// Of the slots, one bit each, those that hold the fingerprint of `slot` and are at most
-    /// `alive` units old.
-    fn find(self, line: &Line, alive: u64) -> u64;
 }
 
 /// `StampedSlot` for integers that differ in width alone, so that loops over a line have no
@@ -69,24 +54,10 @@ macro_rules! stamped_slot {
             }
 
             #[inline(always)]
-            fn age(self, other: Self) -> u64 {
-                u64::from(self.wrapping_sub(other).rotate_left(Self::STAMP_BITS))
-            }
-
-            #[inline(always)]
             fn age_at(self, now: u64) -> u64 {
                 let stamp = self >> Self::FINGERPRINT_BITS;
                 let wrap = <$int>::MAX >> Self::FINGERPRINT_BITS;
                 u64::from((now as $int).wrapping_sub(stamp) & wrap)
-            }
-
-            #[inline(always)]
-            fn find(self, line: &Line, alive: u64) -> u64 {
-                let alive = alive as $int;
-                Self::slots(line).iter().enumerate().fold(0, |found, (index, slot)| {
-                    let age = self.wrapping_sub(*slot).rotate_left(Self::STAMP_BITS);
-                    found | u64::from(age <= alive) << index
-                })
             }
         }
     )*};
@@ -145,7 +116,7 @@ impl<S: StampedSlot, P: Policy> Rule for StampedRule<S, P> {
     #[inline(always)]
     fn visit<O: LineOps>(self, ops: O, line: &mut Line, key: KeyHash) -> Outcome {
         let slot = S::stamped(key, self.clock.now);
-        let found = slot.find(line, self.clock.units.alive);
+        let found = ops.find_alive(line, slot, S::STAMP_BITS, self.clock.units.alive);
         let displaced = self.is_live(S::slots(line)[S::COUNT - 1]);
         ops.push_front(line, slot, P::moved(found, S::COUNT as u32));
         Outcome {
@@ -162,7 +133,7 @@ impl<S: StampedSlot, P: Policy> Rule for StampedRule<S, P> {
     fn holds(self, line: &Line, key: KeyHash) -> bool {
         let slot = S::stamped(key, self.clock.now);
         let alive = self.clock.units.alive;
-        S::slots(line).iter().any(|other| slot.age(*other) <= alive)
+        Scalar.find_alive(line, slot, S::STAMP_BITS, alive) != 0
     }
 
     fn cells(self, line: &Line) -> Cells {
