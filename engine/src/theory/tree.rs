@@ -104,12 +104,13 @@ pub fn dense_accesses(levels: u32, fanout: u32, level: u32, arrivals: u64) -> f6
     (1.0 - first.powf(arrivals as f64)) / (arrivals as f64 * (1.0 - first))
 }
 
-/// The FPR of a sparse tree of Bloom filters of `bits` bits with k = `hashes`, after `keys` distinct
-/// keys, if top-down testing ends at a level of `nodes` nodes: an arrival is a false positive if any
-/// of these nodes, with its share of the keys, holds it.
+/// The FPR of a sparse tree of Bloom filters of `bits` bits with k = `hashes`, if top-down testing
+/// ends at a level of `nodes` nodes that hold `keys` distinct keys together: an arrival is a false
+/// positive if any of these nodes, with its share of the keys, holds it.
 ///
-/// One node is the root: without top-down testing a tree, sparse or dense, has the FPR of a single
-/// filter.
+/// One node is the root, which holds every key that arrived: without top-down testing a tree,
+/// sparse or dense, has the FPR of a single filter. More nodes hold the keys that were reported as
+/// fresh.
 ///
 /// Simulations agree within 5 % of it.
 ///

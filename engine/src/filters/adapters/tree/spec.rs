@@ -48,7 +48,7 @@ const MOST_NODES: usize = 1 << 16;
 /// use echoless::spec::Options;
 /// use echoless::{Filter, FilterSpec, KeyHash, TreeSpec, Verdict};
 /// let spec = TreeSpec::parse(&mut Options::parse("levels=3,fanout=2,mode=sparse")?)?;
-/// let node: FilterSpec = "bloom:k=4".parse()?;
+/// let node: FilterSpec = "bloom:k=4,form=line".parse()?;
 /// let build_node = |memory, seed| node.memory(memory).seed(seed).build();
 /// let mut tree = spec.build(7 << 10, 0, build_node)?;
 /// assert_eq!(tree.memory_bytes(), 7 << 10); // 1 KiB for each of 7 nodes
