@@ -31,7 +31,8 @@
 //! equal and that the tree has no additional false positives). With d > 0, a key that the single
 //! filter reports as fresh is fresh in the dense tree, and one that is fresh in the dense tree is
 //! fresh in the sparse one, because the nodes of a dense tree have all bits of those of the sparse
-//! one. No duplicate is missed at any d. `tests/trees` checks all of this on every arrival.
+//! one. No duplicate is missed at any d: after an arrival some node of level d holds its key,
+//! because the key was recorded, or else by 3. `tests/trees` checks all of this on every arrival.
 //!
 //! # Where this differs from the paper
 //!
@@ -89,7 +90,9 @@ pub struct LevelCounts {
 /// **Windows** need a sparse tree. All nodes of a path record a key at the same tick, so the key
 /// expires everywhere a window after it was reported as fresh, however often it arrived since. A
 /// dense tree would record duplicates at its leaves, and remember them for too long. A window that
-/// a filter counts in its own arrivals counts those that reach the node.
+/// a filter counts in its own arrivals counts those that reach the node. With top-down testing,
+/// nodes should renew keys (`refresh=true`): a fresh key that has a false match at an inner node
+/// otherwise expires there with the key that it matched.
 ///
 /// # Examples
 /// ```
