@@ -49,7 +49,10 @@ proptest! {
         let keys: Vec<KeyHash> = stream.iter().map(|arrival| arrival.key).collect();
         let (mut dealt, mut single) = (tree(spec, &node), tree(spec, &node));
         let leaves = dealt.leaves();
-        let in_turn = |(index, key): (usize, &KeyHash)| Arrival { producer: index % leaves, key: *key };
+        let in_turn = |(index, key): (usize, &KeyHash)| {
+            let producer = index % leaves;
+            Arrival { producer, key: *key }
+        };
         let arrivals: Vec<Arrival> = keys.iter().enumerate().map(in_turn).collect();
         let expected = verdicts(&mut single, &arrivals);
         // Twice, once before and once after it is cleared.
@@ -74,7 +77,8 @@ proptest! {
         let mut batch = Verdicts::new();
         for (number, keys) in keys.chunks(part).enumerate() {
             dealt.observe_batch_from(number, keys, &mut batch);
-            let one_by_one = keys.iter().map(|key| single.observe_from(number, *key).is_duplicate());
+            let mut observe = |key: &KeyHash| single.observe_from(number, *key).is_duplicate();
+            let one_by_one = keys.iter().map(&mut observe);
             prop_assert_eq!(duplicates(&batch), one_by_one.collect::<Vec<_>>());
         }
     }

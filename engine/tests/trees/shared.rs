@@ -1,4 +1,5 @@
-//! The shared tree: its verdicts from one thread, and the guarantee of one Fresh under real threads.
+//! The shared tree: its verdicts from one thread, and the guarantee of one Fresh under real
+//! threads.
 
 use std::collections::HashMap;
 use std::sync::Barrier;

@@ -33,7 +33,8 @@ proptest! {
     ) {
         let spec = TreeSpec::new(levels, fanout).mode(mode).topdown(topdown);
         let options = spec.options();
-        let text: Vec<String> = options.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let options = options.iter().map(|(key, value)| format!("{key}={value}"));
+        let text: Vec<String> = options.collect();
         prop_assert_eq!(parse(&text.join(",")), Ok(spec));
     }
 
@@ -120,7 +121,8 @@ fn every_error_names_field_value_and_range() {
         (
             3,
             "bloom:k=9",
-            "invalid memory=1 B: expected at least 2 B (one bit in each filter), for each of 3 nodes",
+            "invalid memory=1 B: expected at least 2 B (one bit in each filter), \
+             for each of 3 nodes",
         ),
         (3, "bloom:k=0", "invalid k=0: expected 1 to 64"),
     ] {

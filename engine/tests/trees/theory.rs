@@ -1,4 +1,5 @@
-//! The formulas against simulations: accesses and hits of a level, and the rate of top-down testing.
+//! The formulas against simulations: accesses and hits of a level, and the rate of top-down
+//! testing.
 
 use echoless::theory::tree::{dense_accesses, hit, sparse_accesses, sparse_fpr, tested};
 use echoless::{BloomTree, FilterSpec, TreeMode, TreeSpec};

@@ -1,4 +1,5 @@
-//! The tree for producers that are threads: the root decides, and the nodes below it remember.
+//! The tree for producers that are threads: the root decides, and the nodes below it are caches of
+//! its decisions.
 //!
 //! ```text
 //!   root    2 observe: one atomic operation on one word decides Fresh or Duplicate
@@ -14,7 +15,7 @@
 //! wait for each other only if their keys fall into the same word, and only for one atomic
 //! operation.
 //!
-//! # Why exactly one producer hears Fresh
+//! # Why exactly one producer gets Fresh
 //!
 //! - *At most one.* `Fresh` is returned only by step 2, and of all threads that observe a key at
 //!   the root, [`SharedFilter`] returns `Fresh` to one.
@@ -23,19 +24,20 @@
 //!   nodes have the same bits for a key, and a node gains bits only after the root has, so a match
 //!   below the root is a match at the root too.
 //! - *No Duplicate comes before the Fresh.* A thread that reads the key at a lower node (Acquire)
-//!   sees what the thread that recorded it there did before (Release), which includes step 2 of
-//!   that thread. Step 2 either was the Fresh or read the word that the Fresh had written (AcqRel).
-//!   So the atomic operation at the root that returned `Fresh` is where the key is recorded, for
-//!   all threads.
+//!   sees what the thread that recorded it there did before (Release): step 2, or, in a dense tree,
+//!   reading the key at a node above, for which the same is true. Step 2 either was the Fresh or
+//!   read a word that was written by it or after it (AcqRel). So the atomic operation at the root
+//!   that returned `Fresh` is where the key is recorded, for all threads.
 //!
 //! Test-and-set from the leaf up, as in algorithm 1 of the paper, would break the last point: a
-//! thread that has set its leaf and not yet reached the root makes its neighbour hear `Duplicate`
-//! of a key that nobody has reported as fresh, and that a third producer may report as fresh
-//! later. A dense tree here is therefore first-test-then-set as well, which the paper allows for
-//! windows: a duplicate is recorded in the nodes below the one that held it.
+//! thread that has set its leaf and not yet reached the root causes `Duplicate` at this leaf for a
+//! key that was not yet reported as fresh, and that a third producer can report as fresh later. A
+//! dense tree here is therefore first-test-then-set as well, which the paper proposes for windows:
+//! a duplicate is recorded in the nodes below the one that held it.
 //!
 //! Top-down testing is excluded: between steps 2 and 3 the leaf lacks a key that the root holds,
-//! and the match at the root would be taken for a false positive, so that two threads hear `Fresh`.
+//! and the match at the root would be taken for a false positive, so that two threads get
+//! `Fresh`.
 
 use super::shape::Shape;
 use super::spec::{TreeMode, TreeSpec};
@@ -44,19 +46,19 @@ use crate::shared::SharedFilter;
 use crate::verdicts::{Verdict, Verdicts};
 
 /// A tree of [`SharedFilter`]s that any number of producer threads use at once through `&self`
-/// (paper 001, sections 6 and "Concurrency"). [`TreeSpec::build_shared`] builds it and has an
+/// (paper 001, section 6). [`TreeSpec::build_shared`] builds it and has an
 /// example.
 ///
 /// Producer `p` belongs to leaf `p % leaves`; several threads may use one producer number. An
 /// arrival is tested at its leaf and then upwards. The root decides with one atomic operation; the
-/// nodes below record the key afterwards, and answer for the root from then on. In a sparse tree
+/// nodes below record the key afterwards and answer its repeats from then on. In a sparse tree
 /// only a fresh key is recorded, on its path; in a dense one also a duplicate, in the nodes of its
 /// path below the one that held it.
 ///
 /// **The guarantee** is that of the root as a [`SharedFilter`]: of any number of threads that
-/// observe a new key, whichever their leaves, exactly one gets [`Verdict::Fresh`], if the root does
-/// not forget the key in between; for a false positive none does. A thread that gets `Duplicate`
-/// also sees the writes that the thread that got `Fresh` made before it observed the key.
+/// observe a new key, at one leaf or at several, exactly one gets [`Verdict::Fresh`], if the nodes
+/// forget no key in between; for a false positive none does. A thread that gets `Duplicate` also
+/// sees the writes that the thread that got `Fresh` made before it observed the key.
 ///
 /// With [`SharedLayout::Bloom`](crate::SharedLayout::Bloom) the verdicts of a single thread are
 /// those of the root alone. Other layouts forget: a key that the root has forgotten may still be
@@ -155,7 +157,7 @@ impl SharedTree {
         };
         if record {
             // Only now, after the root has decided or a node that follows it held the key: a node
-            // below the root must not hold a key that nobody has reported as fresh. From the top,
+            // below the root must not hold a key that was not yet reported as fresh. From the top,
             // so that this is true of each node and its parent as well.
             for level in level + 1..levels {
                 self.on_path(level, leaf).observe_one(key);

@@ -245,8 +245,8 @@ impl TreeSpec {
     /// let tree = spec.build_shared(3 << 20, SharedLayout::Row4x16)?;
     /// let fresh = std::thread::scope(|scope| {
     ///     let tree = &tree;
-    ///     let producers =
-    ///         [0, 1, 2, 3].map(|producer| scope.spawn(move || tree.observe_from(producer, KeyHash(17))));
+    ///     let observe = |producer| scope.spawn(move || tree.observe_from(producer, KeyHash(17)));
+    ///     let producers = [0, 1, 2, 3].map(observe);
     ///     let verdicts = producers.map(|producer| producer.join().unwrap());
     ///     verdicts.iter().filter(|verdict| **verdict == Verdict::Fresh).count()
     /// });
