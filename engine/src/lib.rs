@@ -41,6 +41,8 @@
 //! | [`SharedFilter`] | one filter for any number of threads, through `&self` and without locks |
 //! | [`Engine`] | worker threads that own one partition each, fed by any number of ingest threads |
 //! | [`Mesh`] | threads that each ingest and own a partition; verdicts as from a single thread |
+//! | [`BloomTree`] | producers far from each other: most duplicates are found near their producer |
+//! | [`SharedTree`] | the same, with producers that are threads |
 //! | [`RegionOrdered`] | large batches on a filter so large that random lines miss the TLB too |
 //!
 //! # Where to find what
@@ -82,6 +84,7 @@ pub use assembly::{Engine, EngineBuilder, Mesh, MeshBuilder, Node, Pinning, Port
 pub use audit::Audit;
 pub use error::{BuildError, Disconnected, MemoryError, SpecError};
 pub use filters::adapters::region_order::RegionOrdered;
+pub use filters::adapters::tree::{BloomTree, LevelCounts, SharedTree, TreeMode, TreeSpec};
 pub use filters::lines::{FingerprintSpec, LineFilter};
 pub use filters::{Filter, Replacement, report_of};
 pub use hash::{KeyHash, KeyHasher};
