@@ -31,7 +31,9 @@
 //! while let Next::Block { range, kind } = framer.next_block(&file, at, true)? {
 //!     if let BlockKind::Packet(block) = kind {
 //!         let key = reader.key(&block.packet(&file), &mut scratch);
-//!         keys.push(key.parts().concat());
+//!         let mut bytes = Vec::new();
+//!         key.write_to(&mut bytes);
+//!         keys.push(bytes);
 //!     }
 //!     at = range.end;
 //! }

@@ -78,29 +78,37 @@ impl IgnoredSink {
     }
 }
 
-impl Sink for IgnoredSink {
-    fn item(&mut self, _tag: Tag, owner: Option<Field>) {
-        self.owner = owner;
-    }
-
-    fn fixed(&mut self, bytes: &[u8]) {
-        if let Some(owner) = self.owner {
-            self.field(owner, bytes);
-        }
-    }
-
-    fn field(&mut self, field: Field, bytes: &[u8]) {
+impl IgnoredSink {
+    fn digest(&mut self, field: Field, bytes: &[u8]) {
         /// The prime of 64-bit FNV-1a.
         const PRIME: u64 = 0x0100_0000_01b3;
-        if !self.ignore.contains(field) {
-            return;
-        }
         self.values.present = self.values.present.with(field);
         let digest = &mut self.values.digests[field.index()];
         // The length first: a field may consist of several pieces.
         let len = (bytes.len() as u64).to_le_bytes();
         for byte in len.iter().chain(bytes) {
             *digest = (*digest ^ u64::from(*byte)).wrapping_mul(PRIME);
+        }
+    }
+}
+
+impl Sink for IgnoredSink {
+    fn item(&mut self, _tag: Tag, owner: Option<Field>) {
+        self.owner = owner.filter(|field| self.ignore.contains(*field));
+    }
+
+    fn fixed(&mut self, bytes: &[u8]) {
+        if let Some(owner) = self.owner {
+            self.digest(owner, bytes);
+        }
+    }
+
+    fn field(&mut self, field: Field, bytes: &[u8]) {
+        if self.ignore.contains(field) {
+            self.digest(field, bytes);
+        } else {
+            // A field that is compared elsewhere, in an item that is ignored as a whole.
+            self.fixed(bytes);
         }
     }
 }

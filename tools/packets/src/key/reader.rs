@@ -60,8 +60,7 @@ pub struct Key<'a> {
 }
 
 impl<'a> Key<'a> {
-    /// The parts, for a hasher that takes several fields. The parts one after another are
-    /// unambiguous, too: the head tells where it ends, and the lengths of the others.
+    /// The parts, for a hasher that takes several fields and keeps them apart.
     #[must_use]
     pub fn parts(&self) -> [&'a [u8]; 3] {
         [self.head, self.payload, self.trailer]
@@ -69,10 +68,8 @@ impl<'a> Key<'a> {
 
     /// Appends the key as one byte string: the length of the head (4 bytes, little-endian) and the
     /// parts. It is injective: different keys give different strings.
-    ///
-    /// # Panics
-    /// Never: the head is shorter than 4 GiB, because the packet is.
     pub fn write_to(&self, out: &mut Vec<u8>) {
+        // The head is shorter than 4 GiB, because the packet is.
         out.extend_from_slice(&(self.head.len() as u32).to_le_bytes());
         for part in self.parts() {
             out.extend_from_slice(part);

@@ -121,8 +121,15 @@ fn visit_shim(shim: &Shim, layers: &Layers, bytes: &[u8], sink: &mut impl Sink) 
             sink.item(Tag::Pppoe, Some(Field::Pppoe));
             sink.fixed(&header[..4]);
             sink.fixed(&header[6..]);
-            if layers.network.is_none() {
-                sink.fixed(&header[4..6]);
+            let length = [header[4], header[5]];
+            match &layers.network {
+                // The length itself would reveal ignored options of the headers behind it.
+                Some(ip) => {
+                    let end = shim.start + 6 + usize::from(u16::from_be_bytes(length));
+                    let excess = end.wrapping_sub(ip.wire_end) as u32;
+                    sink.fixed(&excess.to_le_bytes());
+                }
+                None => sink.fixed(&length),
             }
         }
     }
