@@ -5,8 +5,8 @@
 //!
 //! | file | recognised by | variants |
 //! |---|---|---|
-//! | pcap 2.4 | `a1b2c3d4` (microseconds), `a1b23c4d` (nanoseconds) | both byte orders |
-//! | pcapng 1.0, 1.2 | `0a0d0d0a` and the byte order magic | both byte orders, any number of sections |
+//! | pcap 2.4 | `a1b2c3d4` (microseconds) or `a1b23c4d` (nanoseconds) | both byte orders |
+//! | pcapng 1.0, 1.2 | `0a0d0d0a` and the byte order magic | both byte orders, many sections |
 //!
 //! Formats with other packet headers (Kuznetzov's modified pcap and others) and compressed files
 //! are rejected by name.

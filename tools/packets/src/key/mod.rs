@@ -6,7 +6,7 @@
 //! # Fields that can be left out
 //! | name | left out |
 //! |---|---|
-//! | `mac` | the addresses of Ethernet; address, packet type and interface of Linux cooked captures |
+//! | `mac` | Ethernet addresses; in Linux cooked captures address, packet type, interface |
 //! | `vlan` | all VLAN tags, and whether there are any |
 //! | `mpls` | all MPLS labels, and whether there are any |
 //! | `pppoe` | PPPoE session headers, and whether there are any |
@@ -32,8 +32,8 @@
 //! The fields of the headers from the chosen layer on ([`From`]), except the ignored ones; the
 //! payload; and the length of the payload on the wire. Length fields of headers are not compared
 //! themselves where they would reveal ignored options: those of IP headers follow from the other
-//! lengths, and of a PPPoE length only the excess over the IP packet counts. With `link` and nothing
-//! ignored, any two frames that differ in a byte have different keys.
+//! lengths, and of a PPPoE length only the excess over the IP packet counts. With `link` and
+//! nothing ignored, any two frames that differ in a byte have different keys.
 //!
 //! A fragment is compared with its identification and offset, `ip-id` ignored or not: without them
 //! the fragments of different packets could not be told apart. Nothing is reassembled.

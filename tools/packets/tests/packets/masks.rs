@@ -115,7 +115,7 @@ proptest! {
                     Field::Padding => level.start == 0 && level.ip.is_some(),
                     _ => at < level.payload,
                 };
-                // The time to live of a label is reported with the label where it is compared in IP.
+                // A time to live that is compared in IP is reported with its label.
                 let label = matches!(base.stack.headers.get(at), Some(Header::Mpls { .. }));
                 let with_label = label && differing.contains(Field::Mpls);
                 prop_assert!(!seen || with_label || differing.contains(field), "{}: {}", name, differing);

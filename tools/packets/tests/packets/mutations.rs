@@ -59,613 +59,97 @@ fn removable(header: &Header) -> Option<Field> {
     }
 }
 
-/// Adds a change to a list: a copy of the header with one expression evaluated on it.
-macro_rules! change {
-    ($list:ident, $header:ident, $pattern:pat, $name:literal, $field:expr, $change:expr) => {{
-        let mut changed = $header.clone();
-        if let $pattern = &mut changed {
-            $change;
-        }
-        $list.push(($name, $field, changed));
+/// The changes of a header, from a table: name, ignorable field, header, change.
+macro_rules! changes {
+    ($header:ident: $($name:literal [$($field:ident)?] $pattern:pat => $change:expr;)*) => {{
+        let mut all = Vec::new();
+        $(
+            let mut changed = $header.clone();
+            if let $pattern = &mut changed {
+                $change;
+                let field = [$(Field::$field)?].first().copied();
+                all.push(($name, field, changed));
+            }
+        )*
+        all
     }};
 }
 
 fn changes(header: &Header) -> Vec<(&'static str, Option<Field>, Header)> {
-    let mut all = Vec::new();
-    match header {
-        Header::Ethernet { .. } => {
-            change!(
-                all,
-                header,
-                Header::Ethernet { source, .. },
-                "source",
-                Some(Field::Mac),
-                source[3] ^= 1
-            );
-            change!(
-                all,
-                header,
-                Header::Ethernet { destination, .. },
-                "destination",
-                Some(Field::Mac),
-                destination[5] ^= 1
-            );
-        }
-        Header::Sll { .. } => {
-            change!(
-                all,
-                header,
-                Header::Sll { address, .. },
-                "address",
-                Some(Field::Mac),
-                address[0] ^= 1
-            );
-            change!(
-                all,
-                header,
-                Header::Sll { packet_type, .. },
-                "packet type",
-                Some(Field::Mac),
-                *packet_type ^= 1
-            );
-            change!(
-                all,
-                header,
-                Header::Sll { arphrd, .. },
-                "arphrd",
-                None,
-                *arphrd ^= 1
-            );
-        }
-        Header::Sll2 { .. } => {
-            change!(
-                all,
-                header,
-                Header::Sll2 { address, .. },
-                "address",
-                Some(Field::Mac),
-                address[7] ^= 1
-            );
-            change!(
-                all,
-                header,
-                Header::Sll2 { packet_type, .. },
-                "packet type",
-                Some(Field::Mac),
-                *packet_type ^= 1
-            );
-            change!(
-                all,
-                header,
-                Header::Sll2 { interface, .. },
-                "interface",
-                Some(Field::Mac),
-                *interface ^= 1
-            );
-            change!(
-                all,
-                header,
-                Header::Sll2 { arphrd, .. },
-                "arphrd",
-                None,
-                *arphrd ^= 1
-            );
-        }
-        Header::Vlan { .. } => {
-            change!(
-                all,
-                header,
-                Header::Vlan { tci, .. },
-                "tci",
-                Some(Field::Vlan),
-                *tci ^= 1
-            );
-            change!(
-                all,
-                header,
-                Header::Vlan { tpid, .. },
-                "tpid",
-                Some(Field::Vlan),
-                *tpid ^= 0x8100 ^ 0x88a8
-            );
-        }
-        Header::Mpls { .. } => {
-            change!(
-                all,
-                header,
-                Header::Mpls { label, .. },
-                "label",
-                Some(Field::Mpls),
-                *label ^= 1
-            );
-            change!(
-                all,
-                header,
-                Header::Mpls { class, .. },
-                "class",
-                Some(Field::Mpls),
-                *class ^= 1
-            );
-            change!(
-                all,
-                header,
-                Header::Mpls { ttl, .. },
-                "ttl",
-                Some(Field::Ttl),
-                *ttl ^= 1
-            );
-        }
-        Header::Pppoe { .. } => {
-            change!(
-                all,
-                header,
-                Header::Pppoe { session },
-                "session",
-                Some(Field::Pppoe),
-                *session ^= 1
-            );
-        }
-        Header::Ipv4(_) => {
-            change!(
-                all,
-                header,
-                Header::Ipv4(ip),
-                "tos",
-                Some(Field::Tos),
-                ip.tos ^= 4
-            );
-            change!(
-                all,
-                header,
-                Header::Ipv4(ip),
-                "id",
-                Some(Field::IpId),
-                ip.id ^= 1
-            );
-            change!(
-                all,
-                header,
-                Header::Ipv4(ip),
-                "ttl",
-                Some(Field::Ttl),
-                ip.ttl ^= 1
-            );
-            change!(
-                all,
-                header,
-                Header::Ipv4(ip),
-                "checksum",
-                Some(Field::IpChecksum),
-                ip.checksum = Some(7)
-            );
-            change!(
-                all,
-                header,
-                Header::Ipv4(ip),
-                "don't fragment",
-                None,
-                ip.fragment ^= 0x4000
-            );
-            change!(
-                all,
-                header,
-                Header::Ipv4(ip),
-                "more fragments",
-                None,
-                ip.fragment ^= 0x2000
-            );
-            change!(
-                all,
-                header,
-                Header::Ipv4(ip),
-                "offset",
-                None,
-                ip.fragment ^= 3
-            );
-            change!(
-                all,
-                header,
-                Header::Ipv4(ip),
-                "source",
-                None,
-                ip.source[0] ^= 1
-            );
-            change!(
-                all,
-                header,
-                Header::Ipv4(ip),
-                "destination",
-                None,
-                ip.destination[3] ^= 1
-            );
-            change!(
-                all,
-                header,
-                Header::Ipv4(ip),
-                "protocol",
-                None,
-                ip.protocol ^= 1
-            );
-            let options = Some(Field::IpOptions);
-            change!(
-                all,
-                header,
-                Header::Ipv4(ip),
-                "options",
-                options,
-                ip.options = vec![7; 12]
-            );
-            change!(
-                all,
-                header,
-                Header::Ipv4(ip),
-                "no options",
-                options,
-                ip.options.clear()
-            );
-        }
-        Header::Ipv6(_) => {
-            change!(
-                all,
-                header,
-                Header::Ipv6(ip),
-                "class",
-                Some(Field::Tos),
-                ip.class ^= 16
-            );
-            change!(
-                all,
-                header,
-                Header::Ipv6(ip),
-                "class",
-                Some(Field::Tos),
-                ip.class ^= 1
-            );
-            change!(
-                all,
-                header,
-                Header::Ipv6(ip),
-                "label",
-                Some(Field::FlowLabel),
-                ip.flow_label ^= 0x8_0001
-            );
-            change!(
-                all,
-                header,
-                Header::Ipv6(ip),
-                "hop limit",
-                Some(Field::Ttl),
-                ip.hop_limit ^= 1
-            );
-            change!(
-                all,
-                header,
-                Header::Ipv6(ip),
-                "source",
-                None,
-                ip.source[15] ^= 1
-            );
-            change!(
-                all,
-                header,
-                Header::Ipv6(ip),
-                "destination",
-                None,
-                ip.destination[0] ^= 1
-            );
-            change!(
-                all,
-                header,
-                Header::Ipv6(ip),
-                "protocol",
-                None,
-                ip.protocol ^= 1
-            );
-            change!(
-                all,
-                header,
-                Header::Ipv6(ip),
-                "options",
-                None,
-                ip.options = Some(vec![9; 14])
-            );
-            change!(
-                all,
-                header,
-                Header::Ipv6(ip),
-                "no options",
-                None,
-                ip.options = None
-            );
-            change!(
-                all,
-                header,
-                Header::Ipv6(ip),
-                "fragment",
-                None,
-                ip.fragment = Some((8, 1))
-            );
-            change!(
-                all,
-                header,
-                Header::Ipv6(ip),
-                "whole fragment",
-                None,
-                ip.fragment = Some((0, 2))
-            );
-        }
-        Header::Tcp(_) => {
-            change!(
-                all,
-                header,
-                Header::Tcp(tcp),
-                "source",
-                None,
-                tcp.source ^= 1
-            );
-            change!(
-                all,
-                header,
-                Header::Tcp(tcp),
-                "destination",
-                None,
-                tcp.destination ^= 1
-            );
-            change!(
-                all,
-                header,
-                Header::Tcp(tcp),
-                "seq",
-                Some(Field::TcpSeq),
-                tcp.seq ^= 1
-            );
-            change!(
-                all,
-                header,
-                Header::Tcp(tcp),
-                "ack",
-                Some(Field::TcpAck),
-                tcp.ack ^= 1
-            );
-            change!(all, header, Header::Tcp(tcp), "flags", None, tcp.flags ^= 1);
-            change!(
-                all,
-                header,
-                Header::Tcp(tcp),
-                "window",
-                Some(Field::TcpWindow),
-                tcp.window ^= 1
-            );
-            change!(
-                all,
-                header,
-                Header::Tcp(tcp),
-                "checksum",
-                Some(Field::TransportChecksum),
-                tcp.checksum ^= 1
-            );
-            change!(
-                all,
-                header,
-                Header::Tcp(tcp),
-                "urgent",
-                None,
-                tcp.urgent ^= 1
-            );
-            let options = Some(Field::TcpOptions);
-            change!(
-                all,
-                header,
-                Header::Tcp(tcp),
-                "options",
-                options,
-                tcp.options = vec![1; 8]
-            );
-            change!(
-                all,
-                header,
-                Header::Tcp(tcp),
-                "no options",
-                options,
-                tcp.options.clear()
-            );
-        }
-        Header::Udp { .. } => {
-            change!(
-                all,
-                header,
-                Header::Udp { source, .. },
-                "source",
-                None,
-                *source ^= 1
-            );
-            change!(
-                all,
-                header,
-                Header::Udp { destination, .. },
-                "destination",
-                None,
-                *destination ^= 1
-            );
-            change!(
-                all,
-                header,
-                Header::Udp { checksum, .. },
-                "checksum",
-                Some(Field::TransportChecksum),
-                *checksum ^= 1
-            );
-        }
-        Header::Sctp { .. } => {
-            change!(
-                all,
-                header,
-                Header::Sctp { source, .. },
-                "source",
-                None,
-                *source ^= 1
-            );
-            change!(
-                all,
-                header,
-                Header::Sctp { destination, .. },
-                "destination",
-                None,
-                *destination ^= 1
-            );
-            change!(
-                all,
-                header,
-                Header::Sctp { verification, .. },
-                "verification",
-                None,
-                *verification ^= 1
-            );
-            change!(
-                all,
-                header,
-                Header::Sctp { checksum, .. },
-                "checksum",
-                Some(Field::TransportChecksum),
-                *checksum ^= 1
-            );
-        }
-        Header::Icmp { .. } => {
-            change!(
-                all,
-                header,
-                Header::Icmp { kind, .. },
-                "kind",
-                None,
-                *kind ^= 1
-            );
-            change!(
-                all,
-                header,
-                Header::Icmp { code, .. },
-                "code",
-                None,
-                *code ^= 1
-            );
-            change!(
-                all,
-                header,
-                Header::Icmp { checksum, .. },
-                "checksum",
-                Some(Field::TransportChecksum),
-                *checksum ^= 1
-            );
-            change!(
-                all,
-                header,
-                Header::Icmp { rest, .. },
-                "rest",
-                None,
-                *rest ^= 1
-            );
-        }
-        Header::Icmpv6 { .. } => {
-            change!(
-                all,
-                header,
-                Header::Icmpv6 { kind, .. },
-                "kind",
-                None,
-                *kind ^= 1
-            );
-            change!(
-                all,
-                header,
-                Header::Icmpv6 { code, .. },
-                "code",
-                None,
-                *code ^= 1
-            );
-            change!(
-                all,
-                header,
-                Header::Icmpv6 { checksum, .. },
-                "checksum",
-                Some(Field::TransportChecksum),
-                *checksum ^= 1
-            );
-            change!(
-                all,
-                header,
-                Header::Icmpv6 { rest, .. },
-                "rest",
-                None,
-                *rest ^= 1
-            );
-        }
-        Header::Gre { .. } => {
-            change!(
-                all,
-                header,
-                Header::Gre { checksum, .. },
-                "checksum",
-                None,
-                *checksum = !*checksum
-            );
-            change!(
-                all,
-                header,
-                Header::Gre { key, .. },
-                "key",
-                None,
-                *key = Some(key.map_or(1, |k| k ^ 1))
-            );
-        }
-        Header::Erspan { .. } => {
-            change!(
-                all,
-                header,
-                Header::Erspan { session },
-                "session",
-                None,
-                *session ^= 1
-            );
-        }
-        Header::Vxlan { .. } => {
-            change!(all, header, Header::Vxlan { vni }, "vni", None, *vni ^= 1);
-        }
-        Header::Geneve { .. } => {
-            change!(
-                all,
-                header,
-                Header::Geneve { vni, .. },
-                "vni",
-                None,
-                *vni ^= 1
-            );
-            change!(
-                all,
-                header,
-                Header::Geneve { options, .. },
-                "options",
-                None,
-                options.extend([1; 4])
-            );
-        }
-        Header::GtpU { .. } => {
-            change!(
-                all,
-                header,
-                Header::GtpU { teid, .. },
-                "teid",
-                None,
-                *teid ^= 1
-            );
-            change!(
-                all,
-                header,
-                Header::GtpU { extension, .. },
-                "extension",
-                None,
-                *extension = !*extension
-            );
-        }
-        Header::Null | Header::Loop | Header::ControlWord | Header::Opaque { .. } => {}
+    use Header::{
+        Erspan, Ethernet, Geneve, Gre, GtpU, Icmp, Icmpv6, Ipv4, Ipv6, Mpls, Pppoe, Sctp, Sll,
+        Sll2, Tcp, Udp, Vlan, Vxlan,
+    };
+    changes! { header:
+        "source" [Mac] Ethernet { source, .. } => source[3] ^= 1;
+        "destination" [Mac] Ethernet { destination, .. } => destination[5] ^= 1;
+        "address" [Mac] Sll { address, .. } => address[0] ^= 1;
+        "packet type" [Mac] Sll { packet_type, .. } => *packet_type ^= 1;
+        "arphrd" [] Sll { arphrd, .. } => *arphrd ^= 1;
+        "address" [Mac] Sll2 { address, .. } => address[7] ^= 1;
+        "packet type" [Mac] Sll2 { packet_type, .. } => *packet_type ^= 1;
+        "interface" [Mac] Sll2 { interface, .. } => *interface ^= 1;
+        "arphrd" [] Sll2 { arphrd, .. } => *arphrd ^= 1;
+        "tci" [Vlan] Vlan { tci, .. } => *tci ^= 1;
+        "tpid" [Vlan] Vlan { tpid, .. } => *tpid ^= 0x8100 ^ 0x88a8;
+        "label" [Mpls] Mpls { label, .. } => *label ^= 1;
+        "class" [Mpls] Mpls { class, .. } => *class ^= 1;
+        "ttl" [Ttl] Mpls { ttl, .. } => *ttl ^= 1;
+        "session" [Pppoe] Pppoe { session } => *session ^= 1;
+
+        "tos" [Tos] Ipv4(ip) => ip.tos ^= 4;
+        "id" [IpId] Ipv4(ip) => ip.id ^= 1;
+        "ttl" [Ttl] Ipv4(ip) => ip.ttl ^= 1;
+        "checksum" [IpChecksum] Ipv4(ip) => ip.checksum = Some(7);
+        "don't fragment" [] Ipv4(ip) => ip.fragment ^= 0x4000;
+        "more fragments" [] Ipv4(ip) => ip.fragment ^= 0x2000;
+        "offset" [] Ipv4(ip) => ip.fragment ^= 3;
+        "source" [] Ipv4(ip) => ip.source[0] ^= 1;
+        "destination" [] Ipv4(ip) => ip.destination[3] ^= 1;
+        "protocol" [] Ipv4(ip) => ip.protocol ^= 1;
+        "options" [IpOptions] Ipv4(ip) => ip.options = vec![7; 12];
+        "no options" [IpOptions] Ipv4(ip) => ip.options.clear();
+        "DSCP" [Tos] Ipv6(ip) => ip.class ^= 16;
+        "ECN" [Tos] Ipv6(ip) => ip.class ^= 1;
+        "label" [FlowLabel] Ipv6(ip) => ip.flow_label ^= 0x8_0001;
+        "hop limit" [Ttl] Ipv6(ip) => ip.hop_limit ^= 1;
+        "source" [] Ipv6(ip) => ip.source[15] ^= 1;
+        "destination" [] Ipv6(ip) => ip.destination[0] ^= 1;
+        "protocol" [] Ipv6(ip) => ip.protocol ^= 1;
+        "options" [] Ipv6(ip) => ip.options = Some(vec![9; 14]);
+        "no options" [] Ipv6(ip) => ip.options = None;
+        "fragment" [] Ipv6(ip) => ip.fragment = Some((8, 1));
+        "whole fragment" [] Ipv6(ip) => ip.fragment = Some((0, 2));
+
+        "source" [] Tcp(tcp) => tcp.source ^= 1;
+        "destination" [] Tcp(tcp) => tcp.destination ^= 1;
+        "seq" [TcpSeq] Tcp(tcp) => tcp.seq ^= 1;
+        "ack" [TcpAck] Tcp(tcp) => tcp.ack ^= 1;
+        "flags" [] Tcp(tcp) => tcp.flags ^= 1;
+        "window" [TcpWindow] Tcp(tcp) => tcp.window ^= 1;
+        "checksum" [TransportChecksum] Tcp(tcp) => tcp.checksum ^= 1;
+        "urgent" [] Tcp(tcp) => tcp.urgent ^= 1;
+        "options" [TcpOptions] Tcp(tcp) => tcp.options = vec![1; 8];
+        "no options" [TcpOptions] Tcp(tcp) => tcp.options.clear();
+        "source" [] Udp { source, .. } => *source ^= 1;
+        "destination" [] Udp { destination, .. } => *destination ^= 1;
+        "checksum" [TransportChecksum] Udp { checksum, .. } => *checksum ^= 1;
+        "source" [] Sctp { source, .. } => *source ^= 1;
+        "destination" [] Sctp { destination, .. } => *destination ^= 1;
+        "verification" [] Sctp { verification, .. } => *verification ^= 1;
+        "checksum" [TransportChecksum] Sctp { checksum, .. } => *checksum ^= 1;
+        "kind" [] Icmp { kind, .. } | Icmpv6 { kind, .. } => *kind ^= 1;
+        "code" [] Icmp { code, .. } | Icmpv6 { code, .. } => *code ^= 1;
+        "rest" [] Icmp { rest, .. } | Icmpv6 { rest, .. } => *rest ^= 1;
+        "checksum" [TransportChecksum] Icmp { checksum, .. } | Icmpv6 { checksum, .. } => *checksum ^= 1;
+
+        "checksum" [] Gre { checksum, .. } => *checksum = !*checksum;
+        "key" [] Gre { key, .. } => *key = Some(key.map_or(1, |key| key ^ 1));
+        "session" [] Erspan { session } => *session ^= 1;
+        "vni" [] Vxlan { vni } => *vni ^= 1;
+        "vni" [] Geneve { vni, .. } => *vni ^= 1;
+        "options" [] Geneve { options, .. } => options.extend([1; 4]);
+        "teid" [] GtpU { teid, .. } => *teid ^= 1;
+        "extension" [] GtpU { extension, .. } => *extension = !*extension;
     }
-    all
 }

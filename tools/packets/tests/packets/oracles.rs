@@ -32,7 +32,7 @@ fn compare(stack: &Stack, bytes: &[u8], captured: usize) {
     };
     let own = layers.network.map(|ip| (ip.version, ip.start));
     let theirs = network.map(|(version, slice)| (version, offset_of(packet.bytes, slice)));
-    // etherparse has an IPv6 header in front of extension headers that are cut; here it is cut, too.
+    // Here an IPv6 header in front of cut extension headers is cut, too.
     if own.is_none() && layers.truncated {
         return;
     }
