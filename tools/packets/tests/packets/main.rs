@@ -13,3 +13,4 @@ mod properties;
 mod real_data;
 mod snap;
 mod support;
+mod tunnels;

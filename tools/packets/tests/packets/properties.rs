@@ -98,6 +98,30 @@ proptest! {
         prop_assert_ne!(key_of(&strict, &pa), key_of(&strict, &longer));
     }
 
+    /// Whatever a mask ignores, the report names it: two frames with equal keys are the same, or
+    /// the ignored fields differ.
+    #[test]
+    fn equal_keys_differ_in_ignored_fields_only(
+        seed: u64,
+        edit in edit(),
+        fields in prop::sample::subsequence(Field::ALL.to_vec(), 0..=Field::ALL.len()),
+    ) {
+        let (stack, a) = frame(seed);
+        let mut b = a.clone();
+        apply(&mut b, &[edit]);
+        let options = KeyOptions {
+            from: From::Link,
+            ignore: FieldSet::of(&fields).without(Field::Tunnel),
+            ..KeyOptions::default()
+        };
+        let reader = KeyReader::new(options).expect("good options");
+        let (pa, pb) = (stack.packet(&a), stack.packet(&b));
+        let differing = reader.ignored_fields(&pa).differing(&reader.ignored_fields(&pb));
+        if key_of(&reader, &pa) == key_of(&reader, &pb) {
+            prop_assert_eq!(differing.is_empty(), a == b);
+        }
+    }
+
     #[test]
     fn one_changed_bit_is_another_key(seed: u64, at: prop::sample::Index, bit in 0u8..8) {
         let (stack, bytes) = frame(seed);
