@@ -21,7 +21,7 @@ pub struct Packet<'a> {
     pub interface: InterfaceId,
     /// The kind of link header that the bytes begin with.
     pub link: LinkType,
-    /// The captured bytes, from the link header on.
+    /// The captured bytes, from the link header on; fewer than 4 GiB, as in every capture file.
     pub bytes: &'a [u8],
     /// The length of the packet on the wire in bytes. Greater than the number of captured bytes if
     /// the capture cut the packet to its snap length.

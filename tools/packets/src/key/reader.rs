@@ -170,9 +170,12 @@ impl KeyReader {
             }
             Group::Vlan => {
                 sink.item(Tag::Group, None);
-                for shim in selection.outermost.shims.as_slice() {
+                for shim in selection.outermost_shims.as_slice() {
                     if shim.kind == ShimKind::Vlan {
-                        let tag = [selection.bytes[shim.start], selection.bytes[shim.start + 1]];
+                        let tag = [
+                            selection.bytes[shim.start()],
+                            selection.bytes[shim.start() + 1],
+                        ];
                         let id = u16::from_be_bytes(tag) & VLAN_ID;
                         sink.fixed(&id.to_le_bytes());
                     }

@@ -2,7 +2,7 @@
 
 use super::field::Field;
 use super::options::{From, KeyOptions};
-use crate::layers::{Layers, TransportKind};
+use crate::layers::{Layers, Shims, TransportKind};
 use crate::packet::Packet;
 
 /// How a packet was read, for statistics. Everything is false for a packet that was captured whole
@@ -29,8 +29,8 @@ pub struct Conditions {
 pub(super) struct Selection<'a> {
     /// The packet up to the last compared byte.
     pub(super) bytes: &'a [u8],
-    /// The layers in front of any tunnel.
-    pub(super) outermost: Layers,
+    /// The shims in front of any tunnel.
+    pub(super) outermost_shims: Shims,
     /// The compared layers.
     pub(super) layers: Layers,
     /// The layer that the key begins at.
@@ -41,7 +41,7 @@ pub(super) struct Selection<'a> {
 impl<'a> Selection<'a> {
     pub(super) fn new(packet: &Packet<'a>, options: &KeyOptions) -> Self {
         let mut selection = Self::of_captured(packet, packet.bytes, options);
-        let captured = selection.layers;
+        let truncated = selection.conditions.truncated;
         if let Some(snap) = options.snap_safe {
             let snap = snap as usize;
             // The headers are read again as if nothing more had been captured, so that copies with
@@ -60,18 +60,19 @@ impl<'a> Selection<'a> {
             selection.conditions.short = end < wire_end.min(selection.start() + snap);
         }
         // What the option cuts was captured.
-        selection.conditions.truncated = captured.truncated;
+        selection.conditions.truncated = truncated;
         selection
     }
 
     /// Selects in `bytes`, as many as the capture shall have.
     fn of_captured(packet: &Packet<'a>, bytes: &'a [u8], options: &KeyOptions) -> Self {
-        let outermost = Layers::outermost(&Packet {
+        let mut layers = Layers::outermost(&Packet {
             bytes,
             original_len: packet.original_len.max(packet.bytes.len() as u32),
             ..*packet
         });
-        let mut layers = outermost;
+        let outermost_shims = layers.shims;
+        let outermost_start = layers.start;
         if options.ignore.contains(Field::Tunnel) {
             while let Some(inner) = layers.inner(bytes) {
                 layers = inner;
@@ -93,11 +94,11 @@ impl<'a> Selection<'a> {
             malformed: layers.malformed || contradicts,
             fragment: layers.network.is_some_and(|ip| ip.fragment),
             short: false,
-            inner: layers.start != outermost.start,
+            inner: layers.start != outermost_start,
         };
         Self {
             bytes,
-            outermost,
+            outermost_shims,
             layers,
             from: if has_layer { options.from } else { From::Link },
             conditions,

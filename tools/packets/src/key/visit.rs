@@ -102,7 +102,7 @@ fn link_header(link: &LinkHeader, header: &[u8], sink: &mut impl Sink) {
 }
 
 fn visit_shim(shim: &Shim, layers: &Layers, bytes: &[u8], sink: &mut impl Sink) {
-    let header = &bytes[shim.start..shim.end];
+    let header = &bytes[shim.start()..shim.end()];
     match shim.kind {
         ShimKind::Vlan => {
             sink.item(Tag::Vlan, Some(Field::Vlan));
@@ -125,7 +125,7 @@ fn visit_shim(shim: &Shim, layers: &Layers, bytes: &[u8], sink: &mut impl Sink) 
             match &layers.network {
                 // The length itself would reveal ignored options of the headers behind it.
                 Some(ip) => {
-                    let end = shim.start + 6 + usize::from(u16::from_be_bytes(length));
+                    let end = shim.start() + 6 + usize::from(u16::from_be_bytes(length));
                     let excess = end.wrapping_sub(ip.wire_end) as u32;
                     sink.fixed(&excess.to_le_bytes());
                 }

@@ -35,10 +35,23 @@ pub struct Shim {
     pub kind: ShimKind,
     /// The EtherType that announces it.
     pub ethertype: u16,
+    /// Offsets have 32 bits, as the length of a packet has: the list is copied for each packet.
+    start: u32,
+    end: u32,
+}
+
+impl Shim {
     /// The offset of its first byte.
-    pub start: usize,
+    #[must_use]
+    pub fn start(&self) -> usize {
+        self.start as usize
+    }
+
     /// The offset behind it.
-    pub end: usize,
+    #[must_use]
+    pub fn end(&self) -> usize {
+        self.end as usize
+    }
 }
 
 /// The shims of a frame, outermost first.
@@ -98,8 +111,8 @@ pub(super) fn read(bytes: &[u8], at: usize, ethertype: u16, wire_end: usize) -> 
         *free = Shim {
             kind,
             ethertype: content.ethertype,
-            start: content.at,
-            end,
+            start: content.at as u32,
+            end: end as u32,
         };
         *len += 1;
         if kind == ShimKind::Pppoe

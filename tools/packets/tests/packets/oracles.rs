@@ -120,7 +120,7 @@ fn vlan_tags_as_etherparse_reads_them() {
         .as_slice()
         .iter()
         .filter(|shim| shim.kind == ShimKind::Vlan)
-        .map(|shim| u16::from_be_bytes([bytes[shim.start], bytes[shim.start + 1]]) & 0xfff)
+        .map(|shim| u16::from_be_bytes([bytes[shim.start()], bytes[shim.start() + 1]]) & 0xfff)
         .collect();
     assert_eq!(own, theirs);
     assert_eq!(own, [0x123, 7]);
