@@ -42,13 +42,12 @@ impl Resolution {
         match exponent {
             0..=9 if value & 0x80 == 0 => Ok(Self::Coarse(10u64.pow(9 - exponent))),
             10..=19 if value & 0x80 == 0 => Ok(Self::Fine(10u64.pow(exponent - 9))),
-            0..=127 => Err(InvalidField::new(
+            0.. => Err(InvalidField::new(
                 "if_tsresol",
                 format!("{value:#04x}"),
                 "10 to the power of -0 to -19 (0x00 to 0x13) or 2 to the power of -0 to -63 \
                  (0x80 to 0xbf)",
             )),
-            128.. => unreachable!("an exponent has 7 bits"),
         }
     }
 

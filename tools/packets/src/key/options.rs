@@ -15,7 +15,7 @@ pub const MIN_SNAP: u32 = 40;
 pub enum From {
     /// The link header.
     Link,
-    /// The IP header: whatever carried the packet, padding included, is not compared.
+    /// The IP header: link header, shims and padding are not compared.
     #[default]
     Network,
     /// The header of TCP, UDP, SCTP or ICMP, or what follows the IP header of another protocol:
@@ -143,11 +143,12 @@ pub struct KeyOptions {
     /// at, and the length on the wire.
     ///
     /// Copies that were captured with different snap lengths then have equal keys, if each capture
-    /// has at least this many bytes from that layer on, or the whole packet: what the value lets in
-    /// must be captured everywhere. Where one has fewer, its keys differ from those of the others,
-    /// and [`Conditions::short`](super::Conditions::short) is set. Packets of equal length that
-    /// differ only behind these bytes count as copies; compare `transport-checksum`, which covers
-    /// them. At least [`MIN_SNAP`]; the value should include the headers, too.
+    /// has at least this many bytes from that layer on, or the whole packet. A copy with fewer has
+    /// another key than the others, and [`Conditions::short`](super::Conditions::short) is set.
+    ///
+    /// Packets of equal length that differ only behind these bytes count as copies. Compare
+    /// `transport-checksum` to tell most of them apart. The least value is [`MIN_SNAP`]; choose one
+    /// that includes the headers.
     pub snap_safe: Option<u32>,
     /// What copies must have in common besides the packet.
     pub group: Group,

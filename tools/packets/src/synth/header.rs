@@ -321,11 +321,11 @@ impl Header {
 
     /// The UDP port of this header, if it is that of a tunnel.
     pub(super) fn udp_port(&self) -> Option<u16> {
-        match self {
-            Self::Vxlan { .. } => Some(4789),
-            Self::Geneve { .. } => Some(6081),
-            Self::GtpU { .. } => Some(2152),
-            _ => None,
-        }
+        let ports = [
+            (matches!(self, Self::Vxlan { .. }), 4789),
+            (matches!(self, Self::Geneve { .. }), 6081),
+            (matches!(self, Self::GtpU { .. }), 2152),
+        ];
+        ports.into_iter().find(|(is, _)| *is).map(|(_, port)| port)
     }
 }

@@ -3,7 +3,7 @@
 //! A [`Stack`] is a packet as a list of headers, outermost first; a [`Generator`] draws stacks from
 //! a seed; [`PcapWriter`] and [`PcapngWriter`] put packets into files in memory. All headers are
 //! consistent: lengths, protocol numbers and IPv4 header checksums are computed. Checksums of
-//! transport headers are whatever the header says.
+//! transport headers are given, not computed.
 
 mod capture;
 mod generator;

@@ -98,7 +98,7 @@ proptest! {
         prop_assert_ne!(key_of(&strict, &pa), key_of(&strict, &longer));
     }
 
-    /// Whatever a mask ignores, the report names it: two frames with equal keys are the same, or
+    /// The report names what a mask ignores: two frames with equal keys are the same, or
     /// the ignored fields differ.
     #[test]
     fn equal_keys_differ_in_ignored_fields_only(
