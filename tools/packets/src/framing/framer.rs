@@ -1,0 +1,176 @@
+//! The framer: recognises a file and finds one block after another.
+
+use super::block::{BlockKind, Next, Read};
+use super::error::FrameError;
+use super::magic::{FileKind, MAGIC_LEN, recognise, unrecognised};
+use super::pcap::PcapFile;
+use super::pcapng::PcapngFile;
+use crate::bytes::array;
+
+/// The longest block that is accepted unless [`Framer::with_max_block`] says otherwise: 16 MiB, as
+/// in libpcap. A caller never has to buffer more than this.
+pub const DEFAULT_MAX_BLOCK: usize = 16 << 20;
+
+/// Finds the blocks of one capture file in a buffer that the caller fills.
+///
+/// The framer holds no bytes, only the state that later blocks depend on: byte order, link types,
+/// clocks. After an error its state is unchanged, and another call returns the same error.
+///
+/// # Examples
+/// ```
+/// use echoless_packets::framing::{BlockKind, Framer, Next};
+/// use echoless_packets::LinkType;
+///
+/// // A pcap file with one packet of 3 bytes.
+/// let mut file = Vec::new();
+/// for number in [0xa1b2_c3d4u32, 0x0002_0004, 0, 0, 65535, 1] {
+///     file.extend(number.to_be_bytes());
+/// }
+/// for number in [7u32, 5, 3, 60] {
+///     file.extend(number.to_be_bytes());
+/// }
+/// file.extend(b"abc");
+///
+/// let mut framer = Framer::new();
+/// let header = framer.next_block(&file, 0, true)?;
+/// assert_eq!(header, Next::Block { range: 0..24, kind: BlockKind::Header });
+/// let Next::Block { range, kind: BlockKind::Packet(block) } = framer.next_block(&file, 24, true)?
+/// else {
+///     panic!("no packet");
+/// };
+/// assert_eq!(range, 24..43);
+/// let packet = block.packet(&file);
+/// assert_eq!((packet.bytes, packet.original_len), (&b"abc"[..], 60));
+/// assert_eq!(packet.link, LinkType::ETHERNET);
+/// assert_eq!(packet.timestamp, Some(7_000_005_000));
+/// assert_eq!(framer.next_block(&file, 43, true)?, Next::End);
+/// # Ok::<(), echoless_packets::framing::FrameError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Framer {
+    state: State,
+    max_block: usize,
+    offset: u64,
+    packets: u64,
+}
+
+#[derive(Debug, Clone)]
+enum State {
+    /// In front of the first byte.
+    Start,
+    Pcap(PcapFile),
+    Pcapng(PcapngFile),
+}
+
+impl Framer {
+    /// A framer in front of a file. Blocks have at most [`DEFAULT_MAX_BLOCK`] bytes.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_max_block(DEFAULT_MAX_BLOCK)
+    }
+
+    /// A framer in front of a file, which rejects blocks of more than `bytes` bytes, headers
+    /// included.
+    #[must_use]
+    pub fn with_max_block(bytes: usize) -> Self {
+        Self {
+            state: State::Start,
+            max_block: bytes,
+            offset: 0,
+            packets: 0,
+        }
+    }
+
+    /// The bytes of the file before the next block.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The packets so far.
+    #[must_use]
+    pub fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// Finds the block that begins at `buffer[at]`, which is the byte of the file at
+    /// [`offset`](Self::offset). `last` says that the file ends where the buffer ends.
+    ///
+    /// After [`Next::NeedMore`] the caller appends input and calls again for the same block.
+    ///
+    /// # Errors
+    /// [`FrameError`] if the file is of no known kind, if a block contradicts the format, or if the
+    /// file ends inside a block.
+    ///
+    /// # Panics
+    /// If `at` is greater than the length of the buffer.
+    pub fn next_block(&mut self, buffer: &[u8], at: usize, last: bool) -> Result<Next, FrameError> {
+        let input = &buffer[at..];
+        if input.is_empty() && last && !matches!(self.state, State::Start) {
+            return Ok(Next::End);
+        }
+        match self.read(input)? {
+            Read::Block { len, mut kind } => {
+                self.offset += len as u64;
+                if let BlockKind::Packet(packet) = &mut kind {
+                    self.packets += 1;
+                    packet.data = packet.data.start + at..packet.data.end + at;
+                }
+                let range = at..at + len;
+                Ok(Next::Block { range, kind })
+            }
+            Read::Needs(_) if last && self.offset == 0 && input.len() < MAGIC_LEN => {
+                Err(unrecognised(input))
+            }
+            Read::Needs(expected) if last => Err(FrameError::Truncated {
+                offset: self.offset,
+                found: input.len(),
+                expected,
+                packets: self.packets,
+            }),
+            Read::Needs(expected) => Ok(Next::NeedMore(expected - input.len())),
+        }
+    }
+
+    fn read(&mut self, input: &[u8]) -> Result<Read, FrameError> {
+        let (offset, max) = (self.offset, self.max_block);
+        match &mut self.state {
+            State::Start => self.read_start(input),
+            State::Pcap(file) => file.read_packet(input, max).map_err(|e| e.at(offset)),
+            State::Pcapng(file) => file.read_block(input, max).map_err(|e| e.at(offset)),
+        }
+    }
+
+    /// Recognises the file and reads its first header.
+    fn read_start(&mut self, input: &[u8]) -> Result<Read, FrameError> {
+        if input.len() < MAGIC_LEN {
+            return Ok(Read::Needs(MAGIC_LEN));
+        }
+        match recognise(array(input, 0))? {
+            FileKind::Pcap { order, nanoseconds } => {
+                let header = PcapFile::read_header(order, nanoseconds, input);
+                let (read, file) = header.map_err(|e| e.at(0))?;
+                if let Some(file) = file {
+                    self.state = State::Pcap(file);
+                }
+                Ok(read)
+            }
+            FileKind::Pcapng => {
+                let mut file = PcapngFile::new();
+                let read = file
+                    .read_block(input, self.max_block)
+                    .map_err(|e| e.at(0))?;
+                if let Read::Block { .. } = read {
+                    self.state = State::Pcapng(file);
+                }
+                Ok(read)
+            }
+        }
+    }
+}
+
+impl Default for Framer {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,206 @@
+//! The fields that a key can leave out, and sets of them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::error::KeyError;
+
+/// A field, or group of fields, that a key can leave out. The [module](super) has the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Field {
+    /// Link addresses.
+    Mac,
+    /// VLAN tags.
+    Vlan,
+    /// MPLS labels.
+    Mpls,
+    /// PPPoE session headers.
+    Pppoe,
+    /// What follows the IP packet in the frame.
+    Padding,
+    /// IPv4 type of service and IPv6 traffic class.
+    Tos,
+    /// IPv4 and MPLS time to live, IPv6 hop limit.
+    Ttl,
+    /// IPv4 identification, except of fragments.
+    IpId,
+    /// IPv4 header checksum.
+    IpChecksum,
+    /// IPv4 options.
+    IpOptions,
+    /// IPv6 flow label.
+    FlowLabel,
+    /// Checksum of the transport header.
+    TransportChecksum,
+    /// TCP sequence number.
+    TcpSeq,
+    /// TCP acknowledgment number.
+    TcpAck,
+    /// TCP window.
+    TcpWindow,
+    /// TCP options.
+    TcpOptions,
+    /// The headers in front of the innermost packet.
+    Tunnel,
+}
+
+/// The name that stands for both checksums.
+const CHECKSUM: &str = "checksum";
+/// The name of the empty set.
+const NONE: &str = "none";
+
+impl Field {
+    /// All fields, outermost first.
+    pub const ALL: &'static [Self] = &[
+        Self::Mac,
+        Self::Vlan,
+        Self::Mpls,
+        Self::Pppoe,
+        Self::Padding,
+        Self::Tos,
+        Self::Ttl,
+        Self::IpId,
+        Self::IpChecksum,
+        Self::IpOptions,
+        Self::FlowLabel,
+        Self::TransportChecksum,
+        Self::TcpSeq,
+        Self::TcpAck,
+        Self::TcpWindow,
+        Self::TcpOptions,
+        Self::Tunnel,
+    ];
+
+    /// The number of fields.
+    pub(super) const COUNT: usize = Self::ALL.len();
+
+    /// The name in options and reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Mac => "mac",
+            Self::Vlan => "vlan",
+            Self::Mpls => "mpls",
+            Self::Pppoe => "pppoe",
+            Self::Padding => "padding",
+            Self::Tos => "tos",
+            Self::Ttl => "ttl",
+            Self::IpId => "ip-id",
+            Self::IpChecksum => "ip-checksum",
+            Self::IpOptions => "ip-options",
+            Self::FlowLabel => "flow-label",
+            Self::TransportChecksum => "transport-checksum",
+            Self::TcpSeq => "tcp-seq",
+            Self::TcpAck => "tcp-ack",
+            Self::TcpWindow => "tcp-window",
+            Self::TcpOptions => "tcp-options",
+            Self::Tunnel => "tunnel",
+        }
+    }
+
+    /// The position in [`ALL`](Self::ALL).
+    #[inline]
+    pub(super) fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// A set of fields.
+///
+/// # Examples
+/// ```
+/// use echoless_packets::key::{Field, FieldSet};
+/// let fields: FieldSet = "ttl,checksum".parse()?;
+/// assert!(fields.contains(Field::IpChecksum) && fields.contains(Field::TransportChecksum));
+/// assert_eq!(fields.to_string(), "ttl,ip-checksum,transport-checksum");
+/// assert_eq!("none".parse(), Ok(FieldSet::EMPTY));
+/// # Ok::<(), echoless_packets::key::KeyError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct FieldSet(u32);
+
+impl FieldSet {
+    /// No field.
+    pub const EMPTY: Self = Self(0);
+
+    /// The set with these fields.
+    #[must_use]
+    pub fn of(fields: &[Field]) -> Self {
+        fields
+            .iter()
+            .fold(Self::EMPTY, |set, field| set.with(*field))
+    }
+
+    /// This set and `field`.
+    #[must_use]
+    pub fn with(self, field: Field) -> Self {
+        Self(self.0 | 1 << field.index())
+    }
+
+    /// This set without `field`.
+    #[must_use]
+    pub fn without(self, field: Field) -> Self {
+        Self(self.0 & !(1 << field.index()))
+    }
+
+    /// The fields of either set.
+    #[must_use]
+    pub fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether `field` is in the set.
+    #[inline]
+    #[must_use]
+    pub fn contains(self, field: Field) -> bool {
+        self.0 & 1 << field.index() != 0
+    }
+
+    /// Whether the set has no field.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self == Self::EMPTY
+    }
+
+    /// The fields of the set, outermost first.
+    pub fn iter(self) -> impl Iterator<Item = Field> {
+        Field::ALL
+            .iter()
+            .copied()
+            .filter(move |field| self.contains(*field))
+    }
+}
+
+/// The names with commas between them, or `none`.
+impl fmt::Display for FieldSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_empty() {
+            return f.write_str(NONE);
+        }
+        let names: Vec<&str> = self.iter().map(Field::name).collect();
+        f.write_str(&names.join(","))
+    }
+}
+
+impl FromStr for FieldSet {
+    type Err = KeyError;
+
+    fn from_str(text: &str) -> Result<Self, KeyError> {
+        if text == NONE {
+            return Ok(Self::EMPTY);
+        }
+        text.split(',').try_fold(Self::EMPTY, |set, name| {
+            if name == CHECKSUM {
+                return Ok(set.with(Field::IpChecksum).with(Field::TransportChecksum));
+            }
+            let found = Field::ALL.iter().find(|field| field.name() == name);
+            found.map(|field| set.with(*field)).ok_or_else(|| {
+                let mut names: Vec<&str> = Field::ALL.iter().map(|field| field.name()).collect();
+                names.push(CHECKSUM);
+                let allowed = format!("{} or none alone", names.join(", "));
+                KeyError::new("ignore", name, allowed)
+            })
+        })
+    }
+}

@@ -1,0 +1,193 @@
+//! The reader: packets to keys.
+
+use super::encode::Encoder;
+use super::error::KeyError;
+use super::field::{Field, FieldSet};
+use super::ignored::{IgnoredFields, IgnoredSink};
+use super::options::{From, Group, KeyOptions};
+use super::select::{Conditions, Selection};
+use super::visit::{self, Sink, Tag};
+use crate::layers::{ShimKind, Span};
+use crate::packet::Packet;
+
+/// The VLAN identifier in tag control information.
+const VLAN_ID: u16 = 0x0fff;
+
+/// Turns packets into keys.
+///
+/// # Examples
+/// ```
+/// use echoless_packets::key::{KeyOptions, KeyReader};
+/// use echoless_packets::synth::{Header, Stack};
+///
+/// let reader = KeyReader::new(KeyOptions::default())?;
+/// let stack = Stack::new(vec![Header::ethernet(), Header::ipv4(), Header::udp()]);
+/// let mut frame = stack.bytes(b"abc");
+/// let key_of = |frame: &[u8]| {
+///     let mut out = Vec::new();
+///     reader.key(&stack.packet(frame), &mut Vec::new()).write_to(&mut out);
+///     out
+/// };
+/// let key = key_of(&frame);
+/// // Padding of a short frame is not part of the packet.
+/// frame.resize(60, 0);
+/// assert_eq!(key_of(&frame), key);
+/// // The last byte of the payload is.
+/// let last = stack.bytes(b"abc").len() - 1;
+/// frame[last] ^= 1;
+/// assert_ne!(key_of(&frame), key);
+/// # Ok::<(), echoless_packets::key::KeyError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct KeyReader {
+    options: KeyOptions,
+    payload_limit: usize,
+}
+
+/// The key of one packet. Two keys of one reader are equal if all three parts are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Key<'a> {
+    /// The compared fields of the headers, encoded, and the lengths of the other two parts. In the
+    /// scratch memory.
+    pub head: &'a [u8],
+    /// The compared bytes of the payload, in the packet.
+    pub payload: &'a [u8],
+    /// What follows the IP packet in the frame, in the packet; empty unless the key begins at the
+    /// link layer.
+    pub trailer: &'a [u8],
+    /// How the packet was read. Not part of the key.
+    pub conditions: Conditions,
+}
+
+impl<'a> Key<'a> {
+    /// The parts, for a hasher that takes several fields and keeps them apart.
+    #[must_use]
+    pub fn parts(&self) -> [&'a [u8]; 3] {
+        [self.head, self.payload, self.trailer]
+    }
+
+    /// Appends the key as one byte string: the length of the head (4 bytes, little-endian) and the
+    /// parts. It is injective: different keys give different strings.
+    pub fn write_to(&self, out: &mut Vec<u8>) {
+        // The head is shorter than 4 GiB, because the packet is.
+        out.extend_from_slice(&(self.head.len() as u32).to_le_bytes());
+        for part in self.parts() {
+            out.extend_from_slice(part);
+        }
+    }
+}
+
+impl KeyReader {
+    /// A reader with these options.
+    ///
+    /// # Errors
+    /// [`KeyError`] if an option is out of range, or if two of them contradict each other.
+    pub fn new(options: KeyOptions) -> Result<Self, KeyError> {
+        options.check()?;
+        let payload_limit = options
+            .payload_bytes
+            .map_or(usize::MAX, |limit| limit as usize);
+        Ok(Self {
+            options,
+            payload_limit,
+        })
+    }
+
+    /// The options.
+    #[must_use]
+    pub fn options(&self) -> &KeyOptions {
+        &self.options
+    }
+
+    /// The key of a packet. The headers are encoded in `scratch`, which is cleared first; payload
+    /// and trailer stay where they are. Reads the cache lines of the headers only.
+    #[must_use]
+    pub fn key<'a>(&self, packet: &Packet<'a>, scratch: &'a mut Vec<u8>) -> Key<'a> {
+        scratch.clear();
+        let selection = Selection::new(packet, &self.options);
+        let mut encoder = Encoder::new(scratch, self.options.ignore);
+        self.group(packet, &selection, &mut encoder);
+        visit::headers(&selection, selection.from, &mut encoder);
+
+        let payload = selection.layers.payload.bytes(selection.bytes);
+        let payload = &payload[..payload.len().min(self.payload_limit)];
+        encoder.item(Tag::Payload, None);
+        lengths(payload, &selection.layers.payload, &mut encoder);
+
+        let trailer_span = &selection.layers.trailer;
+        let compared =
+            selection.from == From::Link && !self.options.ignore.contains(Field::Padding);
+        let trailer = if compared {
+            let trailer = trailer_span.bytes(selection.bytes);
+            encoder.item(Tag::Trailer, Some(Field::Padding));
+            lengths(trailer, trailer_span, &mut encoder);
+            trailer
+        } else {
+            &[]
+        };
+        encoder.close();
+        Key {
+            head: scratch,
+            payload,
+            trailer,
+            conditions: selection.conditions,
+        }
+    }
+
+    /// The values of the fields that the key of this packet leaves out.
+    #[must_use]
+    pub fn ignored_fields(&self, packet: &Packet<'_>) -> IgnoredFields {
+        let selection = Selection::new(packet, &self.options);
+        let ignore = self.options.ignore.union(selection.from.fields_before());
+        let mut sink = IgnoredSink::new(ignore);
+        visit::headers(&selection, From::Link, &mut sink);
+        let trailer = selection.layers.trailer.bytes(selection.bytes);
+        if !trailer.is_empty() {
+            sink.item(Tag::Trailer, Some(Field::Padding));
+            sink.fixed(trailer);
+        }
+        if selection.conditions.inner {
+            sink.item(Tag::Group, Some(Field::Tunnel));
+            sink.fixed(&selection.bytes[..selection.layers.start]);
+        }
+        sink.finish()
+    }
+
+    /// The fields that keys of this reader leave out wherever a packet has the layer that they
+    /// begin at.
+    #[must_use]
+    pub fn left_out(&self) -> FieldSet {
+        self.options.ignore.union(self.options.from.fields_before())
+    }
+
+    fn group(&self, packet: &Packet<'_>, selection: &Selection<'_>, sink: &mut impl Sink) {
+        match self.options.group {
+            Group::None => {}
+            Group::Interface => {
+                sink.item(Tag::Group, None);
+                sink.fixed(&packet.interface.section.to_le_bytes());
+                sink.fixed(&packet.interface.index.to_le_bytes());
+            }
+            Group::Vlan => {
+                sink.item(Tag::Group, None);
+                for shim in selection.outermost_shims.as_slice() {
+                    if shim.kind == ShimKind::Vlan {
+                        let tag = [
+                            selection.bytes[shim.start()],
+                            selection.bytes[shim.start() + 1],
+                        ];
+                        let id = u16::from_be_bytes(tag) & VLAN_ID;
+                        sink.fixed(&id.to_le_bytes());
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The captured length of a part that is compared, and its length on the wire.
+fn lengths(part: &[u8], span: &Span, sink: &mut impl Sink) {
+    // Packets are shorter than 4 GiB: their lengths have 32 bits in every capture file.
+    sink.fixed(&(part.len() as u32).to_le_bytes());
+    sink.fixed(&(span.wire_len() as u32).to_le_bytes());
+}

@@ -1,0 +1,163 @@
+//! Shims: what stands between the link header and the network header.
+
+use crate::bytes::be16;
+
+use super::link::version;
+use super::network::IpVersion;
+
+/// More nested shims than this are malformed.
+const MAX_SHIMS: usize = 8;
+
+const MPLS_LABEL_LEN: usize = 4;
+const PPPOE_LEN: usize = 6;
+
+const ETHERTYPE_PPPOE_SESSION: u16 = 0x8864;
+pub(super) const ETHERTYPE_MPLS: u16 = 0x8847;
+const ETHERTYPE_MPLS_MULTICAST: u16 = 0x8848;
+/// 802.1Q, 802.1ad (QinQ), and the two numbers that older QinQ equipment uses.
+const VLAN_TPIDS: [u16; 4] = [0x8100, 0x88a8, 0x9100, 0x9200];
+
+/// A kind of shim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShimKind {
+    /// A VLAN tag: the span is the tag control information, 2 bytes.
+    Vlan,
+    /// A whole MPLS label stack, 4 bytes for each label.
+    Mpls,
+    /// A PPPoE session header: version and type, code, session, length, PPP protocol; 8 bytes.
+    Pppoe,
+}
+
+/// One shim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shim {
+    /// The kind.
+    pub kind: ShimKind,
+    /// The EtherType that announces it.
+    pub ethertype: u16,
+    /// Offsets have 32 bits, as the length of a packet has: the list is copied for each packet.
+    start: u32,
+    end: u32,
+}
+
+impl Shim {
+    /// The offset of its first byte.
+    #[must_use]
+    pub fn start(&self) -> usize {
+        self.start as usize
+    }
+
+    /// The offset behind it.
+    #[must_use]
+    pub fn end(&self) -> usize {
+        self.end as usize
+    }
+}
+
+/// The shims of a frame, outermost first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shims {
+    list: [Shim; MAX_SHIMS],
+    len: usize,
+}
+
+impl Shims {
+    /// No shims.
+    pub(super) const NONE: Self = Self {
+        list: [Shim {
+            kind: ShimKind::Vlan,
+            ethertype: 0,
+            start: 0,
+            end: 0,
+        }; MAX_SHIMS],
+        len: 0,
+    };
+
+    /// The shims as a slice.
+    #[must_use]
+    pub fn as_slice(&self) -> &[Shim] {
+        &self.list[..self.len]
+    }
+}
+
+/// What stands behind the shims.
+pub(super) struct ShimContent {
+    pub(super) shims: Shims,
+    /// The offset of the content and its EtherType; 0 if it has none.
+    pub(super) at: usize,
+    pub(super) ethertype: u16,
+    /// The wire ends here at the latest: the length in a PPPoE header.
+    pub(super) wire_end: usize,
+    /// A shim is cut, or there are too many.
+    pub(super) incomplete: bool,
+}
+
+/// Reads the shims in front of the content at `at`, which `ethertype` announces.
+pub(super) fn read(bytes: &[u8], at: usize, ethertype: u16, wire_end: usize) -> ShimContent {
+    let mut content = ShimContent {
+        shims: Shims::NONE,
+        at,
+        ethertype,
+        wire_end,
+        incomplete: false,
+    };
+    while let Some(kind) = announced(content.ethertype) {
+        let Shims { list, len } = &mut content.shims;
+        let parsed = shim_end(bytes, content.at, kind);
+        let (Some((end, next, next_type)), Some(free)) = (parsed, list.get_mut(*len)) else {
+            content.incomplete = true;
+            break;
+        };
+        *free = Shim {
+            kind,
+            ethertype: content.ethertype,
+            start: content.at as u32,
+            end: end as u32,
+        };
+        *len += 1;
+        if kind == ShimKind::Pppoe
+            && let Some(length) = be16(bytes, content.at + 4)
+        {
+            let limit = content.at + PPPOE_LEN + usize::from(length);
+            content.wire_end = content.wire_end.min(limit).max(next);
+        }
+        content.at = next;
+        content.ethertype = next_type;
+    }
+    content
+}
+
+fn announced(ethertype: u16) -> Option<ShimKind> {
+    match ethertype {
+        ETHERTYPE_MPLS | ETHERTYPE_MPLS_MULTICAST => Some(ShimKind::Mpls),
+        ETHERTYPE_PPPOE_SESSION => Some(ShimKind::Pppoe),
+        tpid if VLAN_TPIDS.contains(&tpid) => Some(ShimKind::Vlan),
+        _ => None,
+    }
+}
+
+/// The end of the shim at `at`, the offset of what follows, and its EtherType. `None` if it is cut.
+fn shim_end(bytes: &[u8], at: usize, kind: ShimKind) -> Option<(usize, usize, u16)> {
+    match kind {
+        // The tag control information, then the EtherType of what follows.
+        ShimKind::Vlan => Some((at + 2, at + 4, be16(bytes, at + 2)?)),
+        ShimKind::Mpls => {
+            let labels = bytes.get(at..)?.chunks_exact(MPLS_LABEL_LEN);
+            let last = labels.into_iter().position(|label| label[2] & 1 == 1)?;
+            let end = at + (last + 1) * MPLS_LABEL_LEN;
+            // The content is not announced: its first nibble tells IP (RFC 4928).
+            let content = version(&bytes[end..]).map_or(0, IpVersion::ethertype);
+            Some((end, end, content))
+        }
+        ShimKind::Pppoe => {
+            let end = at + PPPOE_LEN + 2;
+            let content = match be16(bytes, at + PPPOE_LEN)? {
+                0x0021 => IpVersion::V4.ethertype(),
+                0x0057 => IpVersion::V6.ethertype(),
+                0x0281 => ETHERTYPE_MPLS,
+                _ => 0,
+            };
+            Some((end, end, content))
+        }
+    }
+}

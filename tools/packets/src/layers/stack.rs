@@ -1,0 +1,203 @@
+//! The layers of one packet, at one level of encapsulation.
+
+use super::link::{self, LinkHeader};
+use super::network::{self, IpFault, IpVersion, Network};
+use super::shim::{self, Shims};
+use super::transport::{self, Transport};
+use super::tunnel::{self, Entry};
+use crate::packet::Packet;
+
+/// More levels of encapsulation than this are payload.
+const MAX_LEVELS: usize = 8;
+
+/// Bytes that were captured, and the length that they had on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// The offset of the first byte.
+    pub start: usize,
+    /// The offset behind the last captured byte; `start` if the capture ends before it.
+    pub end: usize,
+    /// The offset behind the last byte on the wire: at least `end`.
+    pub wire_end: usize,
+}
+
+impl Span {
+    /// The number of bytes on the wire.
+    #[must_use]
+    pub fn wire_len(&self) -> usize {
+        self.wire_end - self.start
+    }
+
+    /// The captured bytes, of the packet that the span was found in. Empty if none was captured.
+    #[must_use]
+    pub fn bytes<'a>(&self, packet: &'a [u8]) -> &'a [u8] {
+        packet.get(self.start..self.end).unwrap_or_default()
+    }
+
+    /// The number of captured bytes.
+    #[must_use]
+    pub fn captured_len(&self) -> usize {
+        self.end - self.start
+    }
+}
+
+/// The layers of one packet, at one level of encapsulation. All offsets are from the first captured
+/// byte of the outermost frame.
+///
+/// # Examples
+/// ```
+/// use echoless_packets::layers::{Layers, TransportKind};
+/// use echoless_packets::synth::{Header, Stack};
+/// use echoless_packets::LinkType;
+///
+/// let stack = Stack::new(vec![
+///     Header::ethernet(), Header::vlan(7), Header::ipv4(), Header::udp(), Header::vxlan(42),
+///     Header::ethernet(), Header::ipv6(), Header::tcp(),
+/// ]);
+/// let bytes = stack.bytes(b"hello");
+/// let packet = stack.packet(&bytes);
+/// let outer = Layers::outermost(&packet);
+/// assert_eq!(outer.network.map(|ip| ip.start), Some(18));
+/// assert_eq!(outer.transport.map(|t| t.kind), Some(TransportKind::Udp));
+/// let inner = outer.inner(&bytes).expect("VXLAN carries a frame");
+/// assert_eq!(inner.transport.map(|t| t.kind), Some(TransportKind::Tcp));
+/// assert_eq!(inner.payload.bytes(&bytes), b"hello");
+/// assert!(inner.inner(&bytes).is_none());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layers {
+    /// The offset of the first byte of this level.
+    pub start: usize,
+    /// The link header; `None` in tunnels that carry IP directly.
+    pub link: Option<LinkHeader>,
+    /// What stands between link and network header.
+    pub shims: Shims,
+    /// The EtherType of what follows the shims; 0 if it is unknown.
+    pub ethertype: u16,
+    /// The IP header; `None` for other protocols, and if it is cut or malformed.
+    pub network: Option<Network>,
+    /// The transport header; `None` without an IP header, and for fragments.
+    pub transport: Option<Transport>,
+    /// The bytes behind the last header that was read, up to the end of the IP packet or frame.
+    pub payload: Span,
+    /// The bytes of the frame behind the IP packet: padding, and perhaps a frame check sequence.
+    pub trailer: Span,
+    /// The capture has fewer bytes than the wire, or the packet ends inside a header.
+    pub truncated: bool,
+    /// A header contradicts itself or the lengths around it, so its layer is absent.
+    pub malformed: bool,
+    level: usize,
+}
+
+impl Layers {
+    /// The layers of a packet in front of any tunnel.
+    #[must_use]
+    pub fn outermost(packet: &Packet<'_>) -> Self {
+        let captured = packet.bytes.len();
+        // An original length below the captured one contradicts the capture.
+        let wire = (packet.original_len as usize).max(captured);
+        let mut layers = Self::read(packet.bytes, 0, wire, Entry::Link(packet.link), 0);
+        layers.malformed |= (packet.original_len as usize) < captured;
+        layers
+    }
+
+    /// The layers of the packet that this one carries in a tunnel: MPLS pseudowire (with a control
+    /// word), GRE, ERSPAN, VXLAN, Geneve, GTP-U or IP in IP. `bytes` are those of the packet.
+    ///
+    /// `None` if there is no tunnel, or if no packet can be read in it.
+    #[must_use]
+    pub fn inner(&self, bytes: &[u8]) -> Option<Self> {
+        let captured = bytes.get(..self.payload.end)?;
+        let tunnel = tunnel::content(self, captured)?;
+        if self.level + 1 == MAX_LEVELS || tunnel.at >= captured.len() {
+            return None;
+        }
+        let (at, wire_end) = (tunnel.at, self.payload.wire_end);
+        let inner = Self::read(captured, at, wire_end, tunnel.entry, self.level + 1);
+        let readable = inner.network.is_some() || tunnel.carries_frames && !inner.link_is_cut();
+        readable.then_some(inner)
+    }
+
+    fn link_is_cut(&self) -> bool {
+        self.link.is_none_or(|link| link.end == link.start)
+    }
+
+    /// Reads the layers from `start` to the end of `bytes`; the frame ends at `wire_end`.
+    fn read(bytes: &[u8], start: usize, wire_end: usize, entry: Entry, level: usize) -> Self {
+        let frame = Span {
+            start,
+            end: bytes.len(),
+            wire_end,
+        };
+        let mut layers = Self {
+            start,
+            link: None,
+            shims: Shims::NONE,
+            ethertype: 0,
+            network: None,
+            transport: None,
+            payload: frame,
+            // Without IP, everything up to the end of the frame is payload.
+            trailer: Span {
+                start: wire_end,
+                end: wire_end,
+                wire_end,
+            },
+            truncated: frame.end < wire_end,
+            malformed: false,
+            level,
+        };
+        let (at, ethertype) = match entry {
+            Entry::Ethertype(ethertype) => (start, ethertype),
+            Entry::Link(kind) => {
+                let link = link::read(bytes, start, kind);
+                layers.link = Some(link.header);
+                layers.truncated |= link.cut;
+                layers.payload.start = link.header.end;
+                let Some(content) = link.content else {
+                    return layers;
+                };
+                content
+            }
+        };
+        let content = shim::read(bytes, at, ethertype, wire_end);
+        layers.shims = content.shims;
+        layers.ethertype = content.ethertype;
+        layers.payload.start = content.at;
+        layers.malformed |= content.incomplete;
+        if let Some(version) = IpVersion::from_ethertype(content.ethertype) {
+            match network::read(bytes, content.at, version, content.wire_end) {
+                Ok(network) => layers.set_network(bytes, network),
+                Err(IpFault::Cut) => layers.truncated = true,
+                Err(IpFault::Malformed) => layers.malformed = true,
+            }
+        }
+        layers
+    }
+
+    /// Sets the IP header, and with it the end of the payload; reads what the packet carries.
+    fn set_network(&mut self, bytes: &[u8], network: Network) {
+        let end = network.wire_end.min(bytes.len());
+        let frame_wire_end = self.payload.wire_end;
+        self.network = Some(network);
+        self.payload = Span {
+            start: network.end,
+            end,
+            wire_end: network.wire_end,
+        };
+        self.trailer = Span {
+            start: network.wire_end,
+            end: bytes.len().max(network.wire_end),
+            wire_end: frame_wire_end,
+        };
+        // Only bytes of the packet itself count, not those of the trailer.
+        self.truncated = end < network.wire_end;
+        if network.fragment {
+            return;
+        }
+        let (transport, incomplete) = transport::read(&bytes[..end], network.end, network.protocol);
+        self.transport = Some(transport);
+        self.payload.start = transport.end;
+        self.malformed |= incomplete && !self.truncated;
+    }
+}

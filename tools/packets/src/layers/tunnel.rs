@@ -1,0 +1,164 @@
+//! Tunnels: where the packet that another one carries begins.
+//!
+//! UDP tunnels are recognised by the destination port.
+
+use super::shim::{ETHERTYPE_MPLS, ShimKind};
+use super::stack::Layers;
+use super::transport::TransportKind;
+use super::{link, network::IpVersion};
+use crate::bytes::be16;
+use crate::link_type::LinkType;
+
+const PROTOCOL_IPV4: u8 = 4;
+const PROTOCOL_IPV6: u8 = 41;
+const PROTOCOL_GRE: u8 = 47;
+const PROTOCOL_MPLS: u8 = 137;
+
+/// The assigned port of VXLAN (RFC 7348), and the one that Linux used before.
+const PORTS_VXLAN: [u16; 2] = [4789, 8472];
+const PORT_GENEVE: u16 = 6081;
+const PORT_GTP_U: u16 = 2152;
+
+/// The EtherType of bridged Ethernet in GRE and Geneve.
+const ETHERTYPE_BRIDGED: u16 = 0x6558;
+const ETHERTYPE_ERSPAN: u16 = 0x88be;
+const ETHERTYPE_ERSPAN_3: u16 = 0x22eb;
+
+/// What a packet begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Entry {
+    /// A link header.
+    Link(LinkType),
+    /// What this EtherType announces.
+    Ethertype(u16),
+}
+
+/// The packet in a tunnel.
+pub(super) struct Content {
+    pub(super) at: usize,
+    pub(super) entry: Entry,
+    /// The tunnel carries link frames, so that a frame without IP counts as a packet.
+    pub(super) carries_frames: bool,
+}
+
+impl Content {
+    fn ip(at: usize, version: IpVersion) -> Self {
+        Self::announced(at, version.ethertype())
+    }
+
+    fn frame(at: usize) -> Self {
+        Self {
+            at,
+            entry: Entry::Link(LinkType::ETHERNET),
+            carries_frames: true,
+        }
+    }
+
+    fn announced(at: usize, ethertype: u16) -> Self {
+        if ethertype == ETHERTYPE_BRIDGED {
+            return Self::frame(at);
+        }
+        Self {
+            at,
+            entry: Entry::Ethertype(ethertype),
+            carries_frames: false,
+        }
+    }
+}
+
+/// What the packet with these layers carries. `bytes` end where its payload ends.
+pub(super) fn content(layers: &Layers, bytes: &[u8]) -> Option<Content> {
+    let at = layers.payload.start;
+    let Some(transport) = layers.transport else {
+        return pseudowire(layers, bytes);
+    };
+    match (transport.kind, transport.protocol) {
+        (TransportKind::Other, PROTOCOL_IPV4) => Some(Content::ip(at, IpVersion::V4)),
+        (TransportKind::Other, PROTOCOL_IPV6) => Some(Content::ip(at, IpVersion::V6)),
+        (TransportKind::Other, PROTOCOL_MPLS) => Some(Content::announced(at, ETHERTYPE_MPLS)),
+        (TransportKind::Other, PROTOCOL_GRE) => gre(bytes, at),
+        (TransportKind::Udp, _) => match be16(bytes, transport.start + 2)? {
+            port if PORTS_VXLAN.contains(&port) => vxlan(bytes, at),
+            PORT_GENEVE => geneve(bytes, at),
+            PORT_GTP_U => gtp_u(bytes, at),
+            _ => None,
+        },
+        (_, _) => None,
+    }
+}
+
+/// Ethernet behind an MPLS label stack and a control word, whose first nibble is 0 (RFC 4385).
+/// Without a control word the content of a label cannot be known, so it counts only if IP is in it.
+fn pseudowire(layers: &Layers, bytes: &[u8]) -> Option<Content> {
+    let at = layers.payload.start;
+    let last = layers.shims.as_slice().last()?;
+    if layers.network.is_some() || last.kind != ShimKind::Mpls || bytes.get(at)? >> 4 != 0 {
+        return None;
+    }
+    Some(Content {
+        carries_frames: false,
+        ..Content::frame(at + 4)
+    })
+}
+
+/// GRE version 0 (RFC 2784, RFC 2890), and ERSPAN types I to III in it.
+fn gre(bytes: &[u8], at: usize) -> Option<Content> {
+    const CHECKSUM: u16 = 0x8000;
+    const ROUTING: u16 = 0x4000;
+    const KEY: u16 = 0x2000;
+    const SEQUENCE: u16 = 0x1000;
+    let (flags, ethertype) = (be16(bytes, at)?, be16(bytes, at + 2)?);
+    if flags & (ROUTING | 7) != 0 {
+        return None;
+    }
+    let optional = (flags & (CHECKSUM | KEY | SEQUENCE)).count_ones() as usize;
+    let at = at + 4 + 4 * optional;
+    match ethertype {
+        // Type I has no header of its own and no sequence number.
+        ETHERTYPE_ERSPAN if flags & SEQUENCE == 0 => Some(Content::frame(at)),
+        ETHERTYPE_ERSPAN => Some(Content::frame(at + 8)),
+        ETHERTYPE_ERSPAN_3 => {
+            // The last bit of the header announces a subheader of 8 bytes.
+            let subheader = usize::from(bytes.get(at + 11)? & 1) * 8;
+            Some(Content::frame(at + 12 + subheader))
+        }
+        other => Some(Content::announced(at, other)),
+    }
+}
+
+/// RFC 7348: flags, of which one says that the network identifier is valid; 8 bytes.
+fn vxlan(bytes: &[u8], at: usize) -> Option<Content> {
+    (bytes.get(at)? & 0x08 != 0).then(|| Content::frame(at + 8))
+}
+
+/// RFC 8926: version and length of the options, flags, EtherType, network identifier; 8 bytes.
+fn geneve(bytes: &[u8], at: usize) -> Option<Content> {
+    let first = bytes.get(at)?;
+    let options = usize::from(first & 0x3f) * 4;
+    let ethertype = be16(bytes, at + 2)?;
+    (first >> 6 == 0).then(|| Content::announced(at + 8 + options, ethertype))
+}
+
+/// 3GPP TS 29.281: a user packet (message 255) of version 1, with its extension headers.
+fn gtp_u(bytes: &[u8], at: usize) -> Option<Content> {
+    let (flags, message) = (*bytes.get(at)?, *bytes.get(at + 1)?);
+    // Version 1, protocol type GTP.
+    if flags >> 4 != 0b0011 || message != 255 {
+        return None;
+    }
+    let mut end = at + 8;
+    if flags & 0b111 != 0 {
+        end += 4;
+    }
+    if flags & 0b100 != 0 {
+        // The type of the next extension is the last byte of each, 0 behind the last.
+        while *bytes.get(end - 1)? != 0 {
+            let words = usize::from(*bytes.get(end)?);
+            if words == 0 {
+                return None;
+            }
+            end += words * 4;
+        }
+    }
+    Some(Content::ip(end, link::version(bytes.get(end..)?)?))
+}

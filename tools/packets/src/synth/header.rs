@@ -1,0 +1,331 @@
+//! Headers as data, and their encoding.
+
+/// One header. Lengths and the number of what follows are computed by
+/// [`Stack::bytes`](super::Stack::bytes).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the fields have the names of the standards")]
+pub enum Header {
+    Ethernet {
+        destination: [u8; 6],
+        source: [u8; 6],
+    },
+    /// Linux cooked capture, version 1.
+    Sll {
+        packet_type: u16,
+        arphrd: u16,
+        address: [u8; 8],
+    },
+    /// Linux cooked capture, version 2.
+    Sll2 {
+        interface: u32,
+        packet_type: u8,
+        arphrd: u16,
+        address: [u8; 8],
+    },
+    /// BSD loopback, of a little-endian machine.
+    Null,
+    /// OpenBSD loopback.
+    Loop,
+    Vlan {
+        tpid: u16,
+        tci: u16,
+    },
+    /// One label; the last one before another header is the bottom of the stack.
+    Mpls {
+        label: u32,
+        class: u8,
+        ttl: u8,
+    },
+    /// The control word of an MPLS pseudowire.
+    ControlWord,
+    Pppoe {
+        session: u16,
+    },
+    Ipv4(Ipv4),
+    Ipv6(Ipv6),
+    Tcp(Tcp),
+    Udp {
+        source: u16,
+        /// Replaced by the port of a tunnel that follows.
+        destination: u16,
+        checksum: u16,
+    },
+    Sctp {
+        source: u16,
+        destination: u16,
+        verification: u32,
+        checksum: u32,
+    },
+    Icmp {
+        kind: u8,
+        code: u8,
+        checksum: u16,
+        rest: u32,
+    },
+    Icmpv6 {
+        kind: u8,
+        code: u8,
+        checksum: u16,
+        rest: u32,
+    },
+    Gre {
+        checksum: bool,
+        key: Option<u32>,
+        sequence: Option<u32>,
+    },
+    /// ERSPAN type II, behind GRE with a sequence number.
+    Erspan {
+        session: u16,
+    },
+    Vxlan {
+        vni: u32,
+    },
+    Geneve {
+        vni: u32,
+        /// A multiple of 4 bytes, at most 252.
+        options: Vec<u8>,
+    },
+    GtpU {
+        teid: u32,
+        sequence: Option<u16>,
+        /// Whether a header extension (PDU session container) follows.
+        extension: bool,
+    },
+    /// No header: what follows has this EtherType.
+    Opaque {
+        ethertype: u16,
+    },
+}
+
+/// An IPv4 header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the fields have the names of the standard")]
+pub struct Ipv4 {
+    pub tos: u8,
+    pub id: u16,
+    /// Flags and offset, as in the header.
+    pub fragment: u16,
+    pub ttl: u8,
+    /// `None` for the correct one.
+    pub checksum: Option<u16>,
+    pub source: [u8; 4],
+    pub destination: [u8; 4],
+    /// A multiple of 4 bytes, at most 40.
+    pub options: Vec<u8>,
+    /// The protocol number of a payload without a header.
+    pub protocol: u8,
+}
+
+/// An IPv6 header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the fields have the names of the standard")]
+pub struct Ipv6 {
+    pub class: u8,
+    pub flow_label: u32,
+    pub hop_limit: u8,
+    pub source: [u8; 16],
+    pub destination: [u8; 16],
+    /// The contents of a destination options header: 6 bytes more than a multiple of 8.
+    pub options: Option<Vec<u8>>,
+    /// The offset and flags, and the identification, of a fragment header.
+    pub fragment: Option<(u16, u32)>,
+    /// The protocol number of a payload without a header.
+    pub protocol: u8,
+}
+
+/// A TCP header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the fields have the names of the standard")]
+pub struct Tcp {
+    pub source: u16,
+    pub destination: u16,
+    pub seq: u32,
+    pub ack: u32,
+    pub flags: u8,
+    pub window: u16,
+    pub checksum: u16,
+    pub urgent: u16,
+    /// A multiple of 4 bytes, at most 40.
+    pub options: Vec<u8>,
+}
+
+/// Headers with fixed values, to start from.
+#[allow(missing_docs, reason = "one constructor for each header")]
+impl Header {
+    #[must_use]
+    pub fn ethernet() -> Self {
+        Self::Ethernet {
+            destination: [2, 0, 0, 0, 0, 1],
+            source: [2, 0, 0, 0, 0, 2],
+        }
+    }
+
+    #[must_use]
+    pub fn vlan(id: u16) -> Self {
+        Self::Vlan {
+            tpid: 0x8100,
+            tci: id,
+        }
+    }
+
+    #[must_use]
+    pub fn mpls(label: u32) -> Self {
+        Self::Mpls {
+            label,
+            class: 0,
+            ttl: 64,
+        }
+    }
+
+    #[must_use]
+    pub fn ipv4() -> Self {
+        Self::Ipv4(Ipv4 {
+            tos: 0,
+            id: 7,
+            fragment: 0,
+            ttl: 64,
+            checksum: None,
+            source: [10, 0, 0, 1],
+            destination: [10, 0, 0, 2],
+            options: Vec::new(),
+            protocol: 253,
+        })
+    }
+
+    #[must_use]
+    pub fn ipv6() -> Self {
+        Self::Ipv6(Ipv6 {
+            class: 0,
+            flow_label: 0,
+            hop_limit: 64,
+            source: [0xfd; 16],
+            destination: [0xfe; 16],
+            options: None,
+            fragment: None,
+            protocol: 253,
+        })
+    }
+
+    #[must_use]
+    pub fn tcp() -> Self {
+        Self::Tcp(Tcp {
+            source: 40000,
+            destination: 443,
+            seq: 1,
+            ack: 2,
+            flags: 0x18,
+            window: 512,
+            checksum: 0,
+            urgent: 0,
+            options: Vec::new(),
+        })
+    }
+
+    #[must_use]
+    pub fn udp() -> Self {
+        Self::Udp {
+            source: 40000,
+            destination: 53,
+            checksum: 0,
+        }
+    }
+
+    #[must_use]
+    pub fn gre() -> Self {
+        Self::Gre {
+            checksum: false,
+            key: None,
+            sequence: None,
+        }
+    }
+
+    #[must_use]
+    pub fn vxlan(vni: u32) -> Self {
+        Self::Vxlan { vni }
+    }
+
+    #[must_use]
+    pub fn geneve(vni: u32) -> Self {
+        Self::Geneve {
+            vni,
+            options: Vec::new(),
+        }
+    }
+
+    #[must_use]
+    pub fn gtp_u(teid: u32) -> Self {
+        Self::GtpU {
+            teid,
+            sequence: None,
+            extension: false,
+        }
+    }
+}
+
+impl Header {
+    /// The EtherType that announces this header.
+    pub(super) fn ethertype(&self) -> u16 {
+        match self {
+            Self::Vlan { tpid, .. } => *tpid,
+            Self::Mpls { .. } => 0x8847,
+            Self::Pppoe { .. } => 0x8864,
+            Self::Ipv4(_) => 0x0800,
+            Self::Ipv6(_) => 0x86dd,
+            Self::Ethernet { .. } => 0x6558,
+            Self::Erspan { .. } => 0x88be,
+            Self::Opaque { ethertype } => *ethertype,
+            Self::Sll { .. }
+            | Self::Sll2 { .. }
+            | Self::Null
+            | Self::Loop
+            | Self::ControlWord
+            | Self::Tcp(_)
+            | Self::Udp { .. }
+            | Self::Sctp { .. }
+            | Self::Icmp { .. }
+            | Self::Icmpv6 { .. }
+            | Self::Gre { .. }
+            | Self::Vxlan { .. }
+            | Self::Geneve { .. }
+            | Self::GtpU { .. } => panic!("{self:?} has no EtherType"),
+        }
+    }
+
+    /// The IP protocol number of this header.
+    pub(super) fn protocol(&self) -> u8 {
+        match self {
+            Self::Icmp { .. } => 1,
+            Self::Ipv4(_) => 4,
+            Self::Tcp(_) => 6,
+            Self::Udp { .. } => 17,
+            Self::Ipv6(_) => 41,
+            Self::Gre { .. } => 47,
+            Self::Icmpv6 { .. } => 58,
+            Self::Sctp { .. } => 132,
+            Self::Mpls { .. } => 137,
+            Self::Ethernet { .. }
+            | Self::Sll { .. }
+            | Self::Sll2 { .. }
+            | Self::Null
+            | Self::Loop
+            | Self::Vlan { .. }
+            | Self::ControlWord
+            | Self::Pppoe { .. }
+            | Self::Erspan { .. }
+            | Self::Vxlan { .. }
+            | Self::Geneve { .. }
+            | Self::GtpU { .. }
+            | Self::Opaque { .. } => panic!("{self:?} has no IP protocol number"),
+        }
+    }
+
+    /// The UDP port of this header, if it is that of a tunnel.
+    pub(super) fn udp_port(&self) -> Option<u16> {
+        let ports = [
+            (matches!(self, Self::Vxlan { .. }), 4789),
+            (matches!(self, Self::Geneve { .. }), 6081),
+            (matches!(self, Self::GtpU { .. }), 2152),
+        ];
+        ports.into_iter().find(|(is, _)| *is).map(|(_, port)| port)
+    }
+}

@@ -1,0 +1,305 @@
+//! Files that cannot be framed: each error, with its text.
+
+use echoless_packets::LinkType;
+use echoless_packets::framing::{DEFAULT_MAX_BLOCK, FrameError, Framer, MAX_INTERFACES, Next};
+use echoless_packets::synth::{PcapWriter, PcapngWriter};
+
+use crate::support::blocks;
+
+/// The text of the error of a file, and the number of blocks before it.
+fn error_of(file: &[u8]) -> (usize, String) {
+    let (found, error) = blocks(file);
+    (found.len(), error.expect("an error").to_string())
+}
+
+fn pcap() -> Vec<u8> {
+    let mut file = PcapWriter::new(true, false, LinkType::ETHERNET);
+    file.packet(1, b"abcdef", 6);
+    file.packet(2, b"ghi", 3);
+    file.into_bytes()
+}
+
+/// Section header at 0, interface at 28, packet at 48.
+fn pcapng() -> Vec<u8> {
+    let mut file = PcapngWriter::new(true);
+    file.interface(LinkType::ETHERNET, 0, &[]);
+    file.packet(0, 1, b"abcd", 4);
+    file.into_bytes()
+}
+
+#[test]
+fn other_files_are_named() {
+    let cases: [(&[u8], &str); 14] = [
+        (b"\xa1\xb2\xcd\x34....", "Kuznetzov's modified pcap"),
+        (b"\x34\xcd\xb2\xa1....", "Kuznetzov's modified pcap"),
+        (b"\xa1\xb2\x34\xcd....", "Mesquita's modified pcap"),
+        (b"\xa1\x2b\x3c\x4d....", "Navtel pcap"),
+        (b"\xa1\xb2\xc3\xcb....", "BPF program savefile"),
+        (b"\xac\x01\x00\x1c....", "Ixia lcap (hardware)"),
+        (b"\xab\x01\x00\x1c....", "Ixia lcap (software)"),
+        (b"\x1f\x8b\x08\x00", "gzip"),
+        (b"\x28\xb5\x2f\xfd", "zstd"),
+        (b"\x04\x22\x4d\x18", "lz4"),
+        (b"\xfd7zXZ\x00", "xz"),
+        (b"BZh9", "bzip2"),
+        (b"snoop\0\0\0", "snoop"),
+        (b"GMBU", "Microsoft Network Monitor 2"),
+    ];
+    for (file, name) in cases {
+        let expected = format!(
+            "invalid file={name} at byte 0: expected pcap (microseconds or nanoseconds) or \
+             pcapng, not compressed"
+        );
+        assert_eq!(error_of(file), (0, expected));
+    }
+    for (file, found) in [
+        (&b"hello"[..], "68656c6c"),
+        (b"ab", "6162"),
+        (b"", "nothing"),
+    ] {
+        let expected = format!("invalid magic={found} at byte 0: expected a pcap or pcapng file");
+        assert_eq!(error_of(file), (0, expected));
+    }
+}
+
+#[test]
+fn a_file_cut_anywhere_reports_what_is_whole() {
+    for (file, ends) in [(pcap(), [24, 46, 65]), (pcapng(), [28, 48, 84])] {
+        assert_eq!(file.len(), ends[2]);
+        for len in 4..file.len() {
+            let (found, error) = blocks(&file[..len]);
+            let whole = ends.iter().filter(|end| **end <= len).count();
+            assert_eq!(found.len(), whole, "cut to {len}");
+            let offset = ends[..whole].last().copied().unwrap_or(0);
+            if offset == len {
+                assert_eq!(error, None);
+                continue;
+            }
+            let Some(FrameError::Truncated {
+                offset: at,
+                found,
+                expected,
+                packets,
+            }) = error
+            else {
+                panic!("cut to {len}: {error:?}");
+            };
+            assert_eq!((at, found), (offset as u64, len - offset));
+            assert!(expected > found && expected <= ends[whole] - offset);
+            let in_pcap = file[0] == 0xa1;
+            assert_eq!(
+                packets,
+                if in_pcap {
+                    whole.saturating_sub(1) as u64
+                } else {
+                    0
+                }
+            );
+        }
+    }
+    let cut = pcap();
+    let text = "the file is cut: the block at byte 46 has 18 of at least 19 bytes; \
+                the 1 packets before it are whole";
+    assert_eq!(error_of(&cut[..64]), (2, text.into()));
+}
+
+/// The error of a file after `change`: blocks before it, and the text.
+fn changed(mut file: Vec<u8>, at: usize, bytes: &[u8]) -> (usize, String) {
+    file[at..at + bytes.len()].copy_from_slice(bytes);
+    error_of(&file)
+}
+
+#[test]
+fn fields_of_pcap() {
+    let text = "invalid version=2.3 in the block at byte 0: expected 2.4";
+    assert_eq!(changed(pcap(), 6, &[0, 3]), (0, text.into()));
+    let text = "invalid captured length=4294967295 in the block at byte 24: expected at most \
+                16777200";
+    assert_eq!(changed(pcap(), 32, &[0xff; 4]), (1, text.into()));
+}
+
+#[test]
+fn fields_of_pcapng() {
+    let length = format!("expected a multiple of 4 from 12 to {DEFAULT_MAX_BLOCK}");
+    let cases: [(usize, &[u8], usize, &str); 12] = [
+        (
+            8,
+            b"\x01\x02\x03\x04",
+            0,
+            "byte order magic=01020304 in the block at byte 0: expected \
+            1a2b3c4d or 4d3c2b1a",
+        ),
+        (
+            12,
+            &[0, 2],
+            0,
+            "version=2.0 in the block at byte 0: expected 1.0 or 1.2",
+        ),
+        (
+            14,
+            &[0, 1],
+            0,
+            "version=1.1 in the block at byte 0: expected 1.0 or 1.2",
+        ),
+        (
+            7,
+            &[27],
+            0,
+            &format!("block length=27 in the block at byte 0: {length}"),
+        ),
+        (
+            35,
+            &[8],
+            1,
+            &format!("block length=8 in the block at byte 28: {length}"),
+        ),
+        (
+            32,
+            &[1, 0, 0, 4],
+            1,
+            &format!("block length=16777220 in the block at byte 28: {length}"),
+        ),
+        (
+            47,
+            &[24],
+            1,
+            "trailing block length=24 in the block at byte 28: expected 20, the length \
+            in front",
+        ),
+        (
+            59,
+            &[1],
+            2,
+            "interface=1 in the block at byte 48: expected less than 1, the interfaces \
+            described in this section",
+        ),
+        (
+            71,
+            &[5],
+            2,
+            "captured length=5 in the block at byte 48: expected at most 4 (the end of \
+            the block)",
+        ),
+        // The packet as a simple packet block: its first number is the original length.
+        (
+            51,
+            &[3, 0, 0, 0, 36, 0, 0, 0, 25],
+            2,
+            "captured length=25 in the block at byte 48: \
+            expected at most 20 (the end of the block)",
+        ),
+        // The interface as a packet block: it is too short.
+        (
+            31,
+            &[6],
+            1,
+            "block length=20 in the block at byte 28: expected at least 32 for this type",
+        ),
+        (
+            31,
+            &[3, 0, 0, 0, 20, 0, 0, 0, 4],
+            1,
+            "interface=0 in the block at byte 28: expected \
+            less than 0, the interfaces described in this section",
+        ),
+    ];
+    for (at, bytes, before, text) in cases {
+        assert_eq!(
+            changed(pcapng(), at, bytes),
+            (before, format!("invalid {text}"))
+        );
+    }
+}
+
+#[test]
+fn options_of_interfaces() {
+    let cases: [(u16, &[u8], &str); 6] = [
+        (
+            9,
+            &[20],
+            "if_tsresol=0x14 in the block at byte 28: expected 10 to the power of -0 to -19 \
+            (0x00 to 0x13) or 2 to the power of -0 to -63 (0x80 to 0xbf)",
+        ),
+        (
+            9,
+            &[0xc0],
+            "if_tsresol=0xc0 in the block at byte 28: expected 10 to the power of -0 to \
+            -19 (0x00 to 0x13) or 2 to the power of -0 to -63 (0x80 to 0xbf)",
+        ),
+        (
+            9,
+            &[6, 6],
+            "length of if_tsresol=2 in the block at byte 28: expected 1",
+        ),
+        (
+            9,
+            &[],
+            "length of if_tsresol=0 in the block at byte 28: expected 1",
+        ),
+        (
+            14,
+            &[0; 4],
+            "length of if_tsoffset=4 in the block at byte 28: expected 8",
+        ),
+        (2, &[7; 300], ""),
+    ];
+    for (code, value, text) in cases {
+        let mut file = PcapngWriter::new(false);
+        file.interface(LinkType::ETHERNET, 0, &[(code, value)]);
+        let mut file = file.into_bytes();
+        let text = if text.is_empty() {
+            // The length of the option now exceeds the block.
+            file[46..48].copy_from_slice(&[0x31, 0x01]);
+            "option length=305 in the block at byte 28: expected at most 304 (the end of the \
+             block)"
+        } else {
+            text
+        };
+        assert_eq!(error_of(&file), (1, format!("invalid {text}")));
+    }
+}
+
+#[test]
+fn a_section_has_a_bounded_number_of_interfaces() {
+    let mut file = PcapngWriter::new(false);
+    for _ in 0..=MAX_INTERFACES {
+        file.interface(LinkType::ETHERNET, 0, &[]);
+    }
+    let offset = 28 + 20 * MAX_INTERFACES;
+    let text = format!(
+        "invalid interfaces=65537 in the block at byte {offset}: expected at most 65536 in a \
+         section"
+    );
+    assert_eq!(error_of(&file.into_bytes()), (1 + MAX_INTERFACES, text));
+}
+
+#[test]
+fn the_longest_block_can_be_chosen() {
+    let file = pcap();
+    let mut framer = Framer::with_max_block(21);
+    assert!(matches!(
+        framer.next_block(&file, 0, true),
+        Ok(Next::Block { .. })
+    ));
+    let error = framer.next_block(&file, 24, true).unwrap_err();
+    let text = "invalid captured length=6 in the block at byte 24: expected at most 5";
+    assert_eq!(error.to_string(), text);
+    let mut framer = Framer::with_max_block(22);
+    assert!(matches!(
+        framer.next_block(&file, 0, true),
+        Ok(Next::Block { .. })
+    ));
+    assert!(matches!(
+        framer.next_block(&file, 24, true),
+        Ok(Next::Block { .. })
+    ));
+    // A length that is too large is rejected before its bytes are asked for.
+    let mut framer = Framer::with_max_block(22);
+    let mut long = file;
+    long[34] = 1;
+    assert!(matches!(
+        framer.next_block(&long[..24], 0, false),
+        Ok(Next::Block { .. })
+    ));
+    assert!(framer.next_block(&long[..40], 24, false).is_err());
+}

@@ -1,0 +1,209 @@
+//! Any input: no panic, no two frames with one key, no error that hides a whole block.
+
+use echoless_packets::framing::{BlockKind, Framer, Next};
+use echoless_packets::key::{Field, FieldSet, From, Group, KeyOptions, KeyReader};
+use echoless_packets::synth::{Generator, PcapWriter, PcapngWriter, Stack};
+use echoless_packets::{LinkType, Packet};
+use proptest::prelude::*;
+
+use crate::support::{key_of, reader};
+
+/// A change of some bytes.
+#[derive(Debug, Clone)]
+enum Edit {
+    Flip(prop::sample::Index, u8),
+    Set(prop::sample::Index, u8),
+    Truncate(prop::sample::Index),
+    Insert(prop::sample::Index, u8),
+    Remove(prop::sample::Index),
+}
+
+fn edit() -> impl Strategy<Value = Edit> {
+    let index = any::<prop::sample::Index>;
+    prop_oneof![
+        4 => (index(), 0u8..8).prop_map(|(at, bit)| Edit::Flip(at, bit)),
+        2 => (index(), prop_oneof![Just(0), Just(255), any::<u8>()])
+            .prop_map(|(at, byte)| Edit::Set(at, byte)),
+        1 => index().prop_map(Edit::Truncate),
+        1 => (index(), any::<u8>()).prop_map(|(at, byte)| Edit::Insert(at, byte)),
+        1 => index().prop_map(Edit::Remove),
+    ]
+}
+
+fn apply(bytes: &mut Vec<u8>, edits: &[Edit]) {
+    for edit in edits {
+        let len = bytes.len();
+        if len == 0 {
+            return;
+        }
+        match edit {
+            Edit::Flip(at, bit) => bytes[at.index(len)] ^= 1 << bit,
+            Edit::Set(at, byte) => bytes[at.index(len)] = *byte,
+            Edit::Truncate(at) => bytes.truncate(at.index(bytes.len())),
+            Edit::Insert(at, byte) => bytes.insert(at.index(bytes.len()), *byte),
+            Edit::Remove(at) => drop(bytes.remove(at.index(bytes.len()))),
+        }
+    }
+}
+
+fn frame(seed: u64) -> (Stack, Vec<u8>) {
+    let mut generator = Generator::new(seed);
+    let (stack, payload) = (generator.stack(), generator.payload(60));
+    let mut bytes = stack.bytes(&payload);
+    bytes.extend(generator.payload(6));
+    (stack, bytes)
+}
+
+fn all_options() -> impl Strategy<Value = KeyOptions> {
+    let from = prop::sample::select(vec![
+        From::Link,
+        From::Network,
+        From::Transport,
+        From::Payload,
+    ]);
+    let fields = prop::sample::subsequence(Field::ALL.to_vec(), 0..=Field::ALL.len());
+    let limits = (prop::option::of(1u32..50), prop::option::of(40u32..90));
+    (from, fields, limits, any::<bool>()).prop_map(|(from, fields, limits, group)| KeyOptions {
+        from,
+        ignore: FieldSet::of(&fields),
+        payload_bytes: limits.0,
+        snap_safe: limits.1,
+        group: if group { Group::Interface } else { Group::None },
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4000))]
+
+    /// Keys from the link layer with nothing ignored lose nothing: packets with equal keys are the
+    /// same packet.
+    #[test]
+    fn nothing_ignored_is_injective(
+        seed: u64,
+        first in prop::collection::vec(edit(), 0..3),
+        second in prop::collection::vec(edit(), 1..3),
+        cut in 0u32..3,
+    ) {
+        let (stack, mut a) = frame(seed);
+        apply(&mut a, &first);
+        let mut b = a.clone();
+        apply(&mut b, &second);
+        let strict = reader(From::Link, "none");
+        let original_len = a.len().max(b.len()) as u32 + cut;
+        let packet = |bytes| Packet { original_len, ..stack.packet(bytes) };
+        let (pa, pb) = (packet(&a), packet(&b));
+        prop_assert_eq!(key_of(&strict, &pa) == key_of(&strict, &pb), a == b);
+        // The length on the wire is compared, too.
+        let longer = Packet { original_len: original_len + 1, ..pa };
+        prop_assert_ne!(key_of(&strict, &pa), key_of(&strict, &longer));
+    }
+
+    /// The report names what a mask ignores: two frames with equal keys are the same, or
+    /// the ignored fields differ.
+    #[test]
+    fn equal_keys_differ_in_ignored_fields_only(
+        seed: u64,
+        edit in edit(),
+        fields in prop::sample::subsequence(Field::ALL.to_vec(), 0..=Field::ALL.len()),
+    ) {
+        let (stack, a) = frame(seed);
+        let mut b = a.clone();
+        apply(&mut b, &[edit]);
+        let options = KeyOptions {
+            from: From::Link,
+            ignore: FieldSet::of(&fields).without(Field::Tunnel),
+            ..KeyOptions::default()
+        };
+        let reader = KeyReader::new(options).expect("good options");
+        let (pa, pb) = (stack.packet(&a), stack.packet(&b));
+        let differing = reader.ignored_fields(&pa).differing(&reader.ignored_fields(&pb));
+        if key_of(&reader, &pa) == key_of(&reader, &pb) {
+            prop_assert_eq!(differing.is_empty(), a == b);
+        }
+    }
+
+    #[test]
+    fn one_changed_bit_is_another_key(seed: u64, at: prop::sample::Index, bit in 0u8..8) {
+        let (stack, bytes) = frame(seed);
+        let mut changed = bytes.clone();
+        changed[at.index(bytes.len())] ^= 1 << bit;
+        let strict = reader(From::Link, "none");
+        let (a, b) = (stack.packet(&bytes), stack.packet(&changed));
+        prop_assert_ne!(key_of(&strict, &a), key_of(&strict, &b));
+    }
+
+    #[test]
+    fn any_bytes_have_a_key(
+        bytes in prop::collection::vec(any::<u8>(), 0..120),
+        link in prop_oneof![
+            prop::sample::select(vec![0u16, 1, 12, 14, 101, 108, 113, 228, 229, 276]),
+            any::<u16>()
+        ],
+        original_len in prop_oneof![0u32..200, any::<u32>()],
+        options in all_options(),
+    ) {
+        let reader = KeyReader::new(options).expect("good options");
+        let base = Stack::new(vec![]);
+        let link = LinkType(link);
+        let packet = Packet { link, original_len, ..base.packet(&bytes) };
+        let key = key_of(&reader, &packet);
+        prop_assert_eq!(&key_of(&reader, &packet), &key);
+        let ignored = reader.ignored_fields(&packet);
+        prop_assert_eq!(ignored.differing(&ignored), FieldSet::EMPTY);
+    }
+
+    #[test]
+    fn any_damaged_packet_has_a_key(
+        seed: u64,
+        edits in prop::collection::vec(edit(), 1..6),
+        options in all_options(),
+    ) {
+        let (stack, mut bytes) = frame(seed);
+        let original_len = bytes.len() as u32;
+        apply(&mut bytes, &edits);
+        let reader = KeyReader::new(options).expect("good options");
+        let packet = Packet { original_len, ..stack.packet(&bytes) };
+        let key = key_of(&reader, &packet);
+        prop_assert_eq!(&key_of(&reader, &packet), &key);
+        let ignored = reader.ignored_fields(&packet);
+        prop_assert!(ignored.present().iter().all(|f| f == Field::Tunnel
+            || reader.left_out().contains(f)));
+    }
+
+    /// A damaged file gives whole blocks in order, then the end or one error.
+    #[test]
+    fn any_damaged_file_is_framed_up_to_the_damage(
+        ng: bool,
+        big_endian: bool,
+        edits in prop::collection::vec(edit(), 0..4),
+    ) {
+        let mut file = if ng {
+            let mut file = PcapngWriter::new(big_endian);
+            file.interface(LinkType::ETHERNET, 10, &[(9, &[6]), (14, &[0; 8])]);
+            file.packet(0, 1, b"abcdefg", 7);
+            file.simple_packet(b"abc", 3);
+            file.section(!big_endian);
+            file.interface(LinkType::RAW, 0, &[]);
+            file.obsolete_packet(0, 1, b"abcdefg", 7);
+            file.into_bytes()
+        } else {
+            let mut file = PcapWriter::new(big_endian, false, LinkType::ETHERNET);
+            file.packet(1, b"abcdefg", 7);
+            file.packet(2, b"xyz", 3);
+            file.into_bytes()
+        };
+        apply(&mut file, &edits);
+        let (mut framer, mut at) = (Framer::new(), 0);
+        while let Ok(Next::Block { range, kind }) = framer.next_block(&file, at, true) {
+            prop_assert!(range.start == at && range.end > at && range.end <= file.len());
+            if let BlockKind::Packet(packet) = kind {
+                prop_assert!(range.start < packet.data.start && packet.data.end <= range.end);
+            }
+            at = range.end;
+        }
+        prop_assert_eq!(framer.offset(), at as u64);
+        let outcome = framer.next_block(&file, at, true);
+        prop_assert_eq!(outcome == Ok(Next::End), at == file.len() && at > 0);
+        prop_assert_eq!(framer.next_block(&file, at, true), outcome);
+    }
+}

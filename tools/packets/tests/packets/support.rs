@@ -1,0 +1,62 @@
+//! Helpers of the tests.
+
+use echoless_packets::Packet;
+use echoless_packets::framing::{BlockKind, FrameError, Framer, Next, PacketBlock};
+use echoless_packets::key::{Conditions, FieldSet, From, KeyOptions, KeyReader};
+
+/// A reader that begins at `from` and leaves out the fields in `ignore`.
+pub(crate) fn reader(from: From, ignore: &str) -> KeyReader {
+    let ignore: FieldSet = ignore.parse().expect("known names");
+    let options = KeyOptions {
+        from,
+        ignore,
+        ..KeyOptions::default()
+    };
+    KeyReader::new(options).expect("good options")
+}
+
+/// The key as one byte string.
+pub(crate) fn key_of(reader: &KeyReader, packet: &Packet<'_>) -> Vec<u8> {
+    let mut key = Vec::new();
+    reader.key(packet, &mut Vec::new()).write_to(&mut key);
+    key
+}
+
+/// How the reader read the packet.
+pub(crate) fn conditions_of(reader: &KeyReader, packet: &Packet<'_>) -> Conditions {
+    reader.key(packet, &mut Vec::new()).conditions
+}
+
+/// All blocks of a file that is in memory, and the error that ended it.
+pub(crate) fn blocks(
+    file: &[u8],
+) -> (Vec<(std::ops::Range<usize>, BlockKind)>, Option<FrameError>) {
+    let (mut framer, mut at, mut found) = (Framer::new(), 0, Vec::new());
+    loop {
+        match framer.next_block(file, at, true) {
+            Ok(Next::Block { range, kind }) => {
+                assert_eq!(range.start, at);
+                at = range.end;
+                assert_eq!(framer.offset(), at as u64);
+                found.push((range, kind));
+            }
+            Ok(Next::NeedMore(more)) => panic!("{more} bytes asked for behind the last one"),
+            Ok(Next::End) => return (found, None),
+            Err(error) => {
+                assert_eq!(framer.next_block(file, at, true), Err(error.clone()));
+                return (found, Some(error));
+            }
+        }
+    }
+}
+
+/// The packets of a good file.
+pub(crate) fn packets(file: &[u8]) -> Vec<PacketBlock> {
+    let (blocks, error) = blocks(file);
+    assert_eq!(error, None);
+    let packet = |(_, kind)| match kind {
+        BlockKind::Packet(packet) => Some(packet),
+        BlockKind::Header | BlockKind::Interface(_) | BlockKind::Other(_) => None,
+    };
+    blocks.into_iter().filter_map(packet).collect()
+}
