@@ -16,3 +16,4 @@ pub mod scaling;
 pub mod streams;
 pub mod table;
 pub mod tools;
+pub mod windows;

@@ -1,0 +1,188 @@
+//! Whether the rates of line filters with a window change over a long stream.
+
+use clap::Args;
+use echoless::memory::LINE_BYTES;
+use echoless::{FilterSpec, KeyHash, KeyHasher, Verdicts};
+use echoless_lab::parallel;
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::load::TICKS;
+use crate::failure::Failure;
+use crate::table::{Outputs, Table};
+
+/// The options of `window-drift`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Length of the stream, in millions of keys.
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    keys: u64,
+    /// Memory of each filter, in MiB.
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    memory_mib: u64,
+    #[command(flatten)]
+    outputs: Outputs,
+}
+
+/// The filters: how they are specified without window and memory, and the keys of a window for each
+/// line, at which about 1 in 1000 is missed.
+const FILTERS: [(&str, f64); 6] = [
+    ("clocked:bits=16", 17.6),
+    ("clocked:bits=16,refresh=false", 17.6),
+    ("clocked:bits=32", 6.7),
+    ("stamped:bits=32", 8.2),
+    ("stamped:bits=32,refresh=false", 8.2),
+    ("stamped:bits=64", 2.7),
+];
+
+/// One key in so many repeats a key of the window.
+const REPEATS: u64 = 4;
+
+/// The stream is judged in so many parts.
+const PARTS: u64 = 10;
+
+/// The errors in a part of the stream.
+#[derive(Debug, Clone, Copy, Default)]
+struct Errors {
+    fresh: u64,
+    false_duplicates: u64,
+    repeats: u64,
+    missed: u64,
+}
+
+/// Runs a filter over a stream in which every fourth key repeats one that was new at most a window
+/// before, of all ages alike.
+fn parts(spec: &FilterSpec, window_keys: u64, keys: u64) -> Result<Vec<Errors>, Failure> {
+    let mut filter = spec.build()?;
+    let hasher = KeyHasher::seeded(1);
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+    let mut verdicts = Verdicts::new();
+    let fresh_per_tick = (window_keys / TICKS).max(1);
+    let per_tick = fresh_per_tick * REPEATS / (REPEATS - 1);
+    let ticks_of_part = (keys / PARTS / per_tick).max(1);
+    let mut numbers = vec![0; per_tick as usize];
+    let mut hashes = vec![KeyHash(0); per_tick as usize];
+    let mut next = 0_u64;
+    let mut tick = 0;
+    // The first window fills the filter and is not counted.
+    let mut part = |ticks: u64| {
+        let mut errors = Errors::default();
+        for _ in 0..ticks {
+            tick += 1;
+            // New keys are numbered in order, so a number below `begin` is a repeat.
+            let begin = next;
+            for (index, number) in (0_u64..).zip(numbers.iter_mut()) {
+                let oldest = begin.saturating_sub(fresh_per_tick * (TICKS - 1));
+                *number = if index % REPEATS == 0 && oldest < begin {
+                    random.random_range(oldest..begin)
+                } else {
+                    next += 1;
+                    next - 1
+                };
+            }
+            hasher.hash_u64s(&numbers, &mut hashes);
+            filter.advance_to(tick);
+            filter.observe(&hashes, &mut verdicts);
+            for (index, number) in numbers.iter().enumerate() {
+                let duplicate = u64::from(verdicts.is_duplicate(index));
+                if *number < begin {
+                    errors.repeats += 1;
+                    errors.missed += 1 - duplicate;
+                } else {
+                    errors.fresh += 1;
+                    errors.false_duplicates += duplicate;
+                }
+            }
+        }
+        errors
+    };
+    part(2 * TICKS);
+    Ok((0..PARTS).map(|_| part(ticks_of_part)).collect())
+}
+
+/// Measures and prints the table.
+///
+/// # Errors
+/// If a filter cannot be built or a file cannot be written, or the rates of the first and the last
+/// part differ by more than their noise.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let memory = arguments.memory_mib << 20;
+    let threads = std::thread::available_parallelism()?;
+    let measured = parallel::map(&FILTERS, threads, |(text, load)| {
+        let spec: FilterSpec = format!("{text},window={TICKS}")
+            .parse()
+            .map_err(|error| format!("{text}: {error}"))?;
+        let window_keys = (memory / LINE_BYTES) as f64 * load;
+        parts(
+            &spec.memory(memory),
+            window_keys as u64,
+            arguments.keys * 1_000_000,
+        )
+        .map_err(|error| format!("{text}: {error}"))
+    })?;
+    let columns = ["filter", "part", "fresh", "fpr", "repeats", "misses"];
+    let mut table = Table::new(&columns);
+    let mut drifting = Vec::new();
+    for ((text, _), parts) in FILTERS.iter().zip(&measured) {
+        for (errors, part) in parts.iter().zip(1_u64..) {
+            table.push(vec![
+                (*text).into(),
+                part.into(),
+                errors.fresh.into(),
+                (errors.false_duplicates as f64 / errors.fresh as f64).into(),
+                errors.repeats.into(),
+                (errors.missed as f64 / errors.repeats as f64).into(),
+            ]);
+        }
+        let (first, last) = (&parts[0], &parts[parts.len() - 1]);
+        let counts = [
+            ("fpr", first.false_duplicates, last.false_duplicates),
+            ("misses", first.missed, last.missed),
+        ];
+        for (rate, first, last) in counts {
+            if !is_noise(first, last) {
+                drifting.push(format!("{rate} of {text}: {first} errors, then {last}"));
+            }
+        }
+    }
+    table.publish(&arguments.outputs)?;
+    if drifting.is_empty() {
+        return Ok(());
+    }
+    Err(drifting.join("; ").into())
+}
+
+/// Whether two counts of one Poisson process differ by at most six standard deviations.
+fn is_noise(first: u64, last: u64) -> bool {
+    let (difference, sum) = (first.abs_diff(last) as f64, (first + last) as f64);
+    difference <= 6.0 * sum.sqrt() + 3.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_do_not_drift_and_are_those_of_the_load() {
+        let spec: FilterSpec = format!("clocked:bits=16,window={TICKS},memory=64KiB")
+            .parse()
+            .unwrap();
+        let parts = parts(&spec, 1024 * 20, 1_000_000).unwrap();
+        assert_eq!(parts.len(), PARTS as usize);
+        for part in &parts {
+            // 20 keys in a window and 28 slots; 20 live slots of 65,536 fingerprints.
+            let misses = part.missed as f64 / part.repeats as f64;
+            assert!((0.003..0.02).contains(&misses), "{part:?}");
+            assert!(is_noise(
+                part.false_duplicates,
+                (part.fresh as f64 * 3.3e-4) as u64
+            ));
+        }
+    }
+
+    #[test]
+    fn drift_is_more_than_noise() {
+        assert!(is_noise(0, 3) && is_noise(10_000, 10_500));
+        assert!(!is_noise(0, 60) && !is_noise(10_000, 11_000));
+    }
+}
