@@ -15,5 +15,6 @@ mod model;
 pub mod poisson;
 pub mod rows;
 pub mod stable;
+pub mod windows;
 
 pub use model::RateModel;
