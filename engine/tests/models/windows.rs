@@ -394,16 +394,15 @@ fn equal_timers_trade_false_positives_for_misses() {
         }
         (wrong, missed)
     };
-    let [
-        (wrong, missed),
-        (fewer_wrong, some_missed),
-        (least_wrong, most_missed),
-    ] = [1, 3, 6].map(rates);
-    assert!(wrong > 2 * fewer_wrong && fewer_wrong > least_wrong);
-    // A key that is taken for others is not recorded, so a few repeats are fresh even here.
+    let [one, two, all] = [1, 2, 6].map(rates);
     assert!(
-        missed < wrong && most_missed > 10 * some_missed,
-        "{missed} {some_missed}"
+        one.0 > 20 * two.0 && two.0 > all.0,
+        "{one:?} {two:?} {all:?}"
     );
-    assert_eq!(least_wrong, 0);
+    // A key that is taken for others is not recorded, so few repeats are fresh even without the
+    // heuristic.
+    assert!(
+        one.1 <= one.0 && all.1 > 10 * two.1,
+        "{one:?} {two:?} {all:?}"
+    );
 }

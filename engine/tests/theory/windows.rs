@@ -53,25 +53,26 @@ fn timers_have_the_computed_fpr() {
     }
 }
 
-/// The rate of paper 001 for k equal timers is that of one live event; here are 200.
+/// The rate of paper 001 for k equal timers is that of one live event; here are 191.
 #[test]
 fn all_equal_timers_have_the_rate_of_the_paper_for_each_live_event() {
-    let text = "tbf:window=199,k=2,equal=2,refresh=true,bits=8,memory=1008";
+    let text = "tbf:window=190,k=2,equal=2,refresh=true,bits=8,memory=2008";
     let filter = fed(text, 1000, 1);
-    let paper = (1.0 - (-2.0_f64 / 1000.0).exp()).powi(2);
-    let measured = probed_fpr(&*filter, 4_000_000);
-    let shares = timer_shares(2, 1.0, 200, 1000);
-    assert_close(measured, timers_fpr(2, 2, &shares), 0.1, text);
-    // A quarter of the events' timers were overwritten since.
+    let paper = (1.0 - (-2.0_f64 / 2000.0).exp()).powi(2);
+    let measured = probed_fpr(&*filter, 8_000_000);
+    // With one key in a unit, how many of its two timers are left varies a lot between units.
+    let shares = timer_shares(2, 1.0, 191, 2000);
+    assert_close(measured, timers_fpr(2, 2, &shares), 0.15, text);
+    // A tenth of the events' timers are overwritten, more of the older ones.
     assert!(
-        measured > 100.0 * paper && measured < 200.0 * paper,
+        measured > 140.0 * paper && measured < 191.0 * paper,
         "{measured}"
     );
 }
 
 #[test]
 fn a_jumping_window_has_the_computed_fpr() {
-    for (hashes, generations, keys) in [(1, 4, 20), (3, 8, 50), (4, 8, 100), (6, 20, 40)] {
+    for (hashes, generations, keys) in [(1, 4, 20), (3, 8, 50), (4, 8, 100), (6, 20, 100)] {
         let text = format!(
             "gbf:window=200,k={hashes},q={generations},refresh=true,memory={}",
             // 20,000 cells and a word.

@@ -128,7 +128,7 @@ fn expired_keys_leave_no_trace_in_a_crowded_filter() {
             // One unit at a time, and then a jump; slices keep bits for k generations more.
             let unit = 1000_u64.div_ceil(form.most);
             let end = 77 + window.ticks + window.granule + 9 * unit;
-            for tick in (77..end).step_by(unit as usize / 2) {
+            for tick in (77..end).step_by((unit as usize / 2).max(1)) {
                 filter.advance_to(tick);
             }
             filter.advance_to(end + jump * unit);
