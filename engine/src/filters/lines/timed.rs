@@ -245,10 +245,12 @@ impl KindSpec for TimedSpec {
         self
     }
 
-    /// The clock of a planner's simulation stands still, so the window has no effect in it.
-    /// None: the streams of a planner have no event times, and without them these filters are
-    /// worse than those without a window.
-    fn grid(_workload: &Workload) -> Vec<String> {
-        Vec::new()
+    /// Every width, with duplicates that renew their keys: a key is a duplicate for a planner if it
+    /// was last seen at most a window ago.
+    fn grid(workload: &Workload) -> Vec<String> {
+        let window = workload.span;
+        let clocked = [16, 32, 64].map(|bits| format!("clocked:window={window},bits={bits}"));
+        let stamped = [32, 64].map(|bits| format!("stamped:window={window},bits={bits}"));
+        clocked.into_iter().chain(stamped).collect()
     }
 }

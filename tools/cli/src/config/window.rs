@@ -208,8 +208,7 @@ pub(crate) fn check_filter(
         }
         (Some(_), None) => {
             let asked = args.filter.clone().unwrap_or_default();
-            let allowed =
-                "a filter with a window in ticks (clocked, stamped, tbf, gbf, apbf) beside --window";
+            let allowed = "a filter with a window in ticks (clocked, stamped, tbf, gbf, apbf) beside --window";
             Err(SpecError::new("--filter", asked, allowed))
         }
         (Some(window), Some(own)) if own.ticks != window.ticks => {

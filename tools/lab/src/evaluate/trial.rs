@@ -1,5 +1,6 @@
 //! One filter during a measurement: it takes the stream block by block and counts its errors.
 
+use std::slice;
 use std::time::{Duration, Instant};
 
 use echoless::{BuildError, Filter, FilterSpec, KeyHash};
@@ -17,6 +18,8 @@ const BINS: usize = 32;
 pub(super) struct Trial {
     spec: FilterSpec,
     filter: Box<dyn Filter>,
+    /// The number of the last record, which is the time of the stream, if the filter has a window.
+    clock: Option<u64>,
     score: Score,
     /// Duplicates and misses, by the binary logarithm of the age.
     ages: [(u64, u64); BINS],
@@ -31,6 +34,7 @@ impl Trial {
         Ok(Self {
             spec: *spec,
             filter: spec.build()?,
+            clock: spec.window().map(|_| 0),
             score: Score::default(),
             ages: [(0, 0); BINS],
             points: Vec::new(),
@@ -44,9 +48,9 @@ impl Trial {
         self.verdicts.resize(hashes.len().div_ceil(64), 0);
         // Only the filter is timed, not the comparison below.
         let begin = Instant::now();
-        let verdicts = self.verdicts.chunks_mut(BATCH / 64);
-        for (hashes, verdicts) in hashes.chunks(BATCH).zip(verdicts) {
-            self.filter.observe_words(hashes, verdicts);
+        match self.clock {
+            None => self.observe_batches(hashes),
+            Some(clock) => self.observe_ticks(clock, hashes),
         }
         self.time += begin.elapsed();
         for (index, truth) in truths.iter().enumerate() {
@@ -58,6 +62,27 @@ impl Trial {
                 *missed += u64::from(!duplicate);
             }
         }
+    }
+
+    fn observe_batches(&mut self, hashes: &[KeyHash]) {
+        let verdicts = self.verdicts.chunks_mut(BATCH / 64);
+        for (hashes, verdicts) in hashes.chunks(BATCH).zip(verdicts) {
+            self.filter.observe_words(hashes, verdicts);
+        }
+    }
+
+    /// A batch is judged at one tick, and every record is a tick of its own.
+    fn observe_ticks(&mut self, clock: u64, hashes: &[KeyHash]) {
+        self.verdicts.fill(0);
+        for (index, hash) in hashes.iter().enumerate() {
+            self.filter.advance_to(clock + 1 + index as u64);
+            let mut verdict = 0;
+            let key = slice::from_ref(hash);
+            self.filter
+                .observe_words(key, slice::from_mut(&mut verdict));
+            self.verdicts[index / 64] |= verdict << (index % 64);
+        }
+        self.clock = Some(clock + hashes.len() as u64);
     }
 
     /// Records a point after `records` records.

@@ -304,10 +304,9 @@ impl KindSpec for AgePartitionedSpec {
     }
 
     fn grid(workload: &Workload) -> Vec<String> {
-        let window = workload.span.clamp(1, LONGEST_WINDOW);
         // More generations make the window more exact; each needs a slice.
-        let settings =
-            |l| [2, 4, 6, 8, 10, 14].map(|k| format!("apbf:window={window},k={k},l={l}"));
+        let text = |k, l| format!("apbf:window={},k={k},l={l},refresh=true", workload.span);
+        let settings = |l| [2, 4, 6, 8, 10, 14].map(|k| text(k, l));
         [4, 8, 16].into_iter().flat_map(settings).collect()
     }
 }

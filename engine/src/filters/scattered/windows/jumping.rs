@@ -316,8 +316,8 @@ impl KindSpec for JumpingSpec {
     }
 
     fn grid(workload: &Workload) -> Vec<String> {
-        let window = workload.span.clamp(1, LONGEST_WINDOW);
-        let settings = |q| [2, 3, 4, 6, 8].map(|k| format!("gbf:window={window},k={k},q={q}"));
+        let text = |k, q| format!("gbf:window={},k={k},q={q},refresh=true", workload.span);
+        let settings = |q| [2, 3, 4, 6, 8].map(|k| text(k, q));
         [2, 4, 8, 16].into_iter().flat_map(settings).collect()
     }
 }

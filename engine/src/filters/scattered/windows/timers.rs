@@ -391,16 +391,17 @@ impl KindSpec for TimerSpec {
         self
     }
 
+    /// Duplicates renew their keys, as in the line forms: for a planner, a key is a duplicate if it
+    /// was last seen at most a window ago.
     fn grid(workload: &Workload) -> Vec<String> {
-        let window = workload.span.clamp(1, LONGEST_WINDOW);
-        let mut texts = Vec::new();
+        let window = workload.span;
+        let mut settings = Vec::new();
         // Narrow stamps leave more of the memory to keys, at the price of a coarser window.
         for bits in [4, 6, 8] {
-            for k in [1, 2, 3, 4, 6, 8] {
-                texts.push(format!("tbf:window={window},k={k},bits={bits}"));
-            }
+            settings.extend([1, 2, 3, 4, 6, 8].map(|k| format!("k={k},bits={bits}")));
         }
-        texts.push(format!("tbf:window={window},k=4,equal=2,bits=8"));
-        texts
+        settings.push("k=4,equal=2,bits=8".into());
+        let text = |setting| format!("tbf:window={window},refresh=true,{setting}");
+        settings.into_iter().map(text).collect()
     }
 }
