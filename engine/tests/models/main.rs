@@ -8,6 +8,7 @@ mod arrivals;
 mod bits;
 mod buffers;
 mod cells;
+mod equal_timers;
 mod generations;
 mod harness;
 mod rows;

@@ -13,7 +13,7 @@ use crate::report::{RateSum, Report, Tally};
 use crate::theory::{RateModel, windows};
 use crate::window::Window;
 
-use super::timers::REFRESH;
+use super::timer_spec::REFRESH;
 
 /// The parameters of an age-partitioned Bloom filter, except its memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use crate::report::{Cells, RateSum, Report, Tally};
 use crate::theory::{RateModel, windows};
 use crate::window::Window;
 
-use super::timers::REFRESH;
+use super::timer_spec::REFRESH;
 
 /// The parameters of a jumping window, except its memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

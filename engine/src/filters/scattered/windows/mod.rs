@@ -15,8 +15,10 @@
 
 mod age_partitioned;
 mod jumping;
+mod timer_spec;
 mod timers;
 
 pub use age_partitioned::{AgePartitionedBloom, AgePartitionedSpec};
 pub use jumping::{JumpingBloom, JumpingSpec};
-pub use timers::{TimerBloom, TimerSpec};
+pub use timer_spec::TimerSpec;
+pub use timers::TimerBloom;
