@@ -31,8 +31,8 @@ pub fn timer_shares(hashes: u32, keys_per_unit: f64, ages: usize, cells: u64) ->
 /// The FPR of timers: the probability that all k timers of a key are active and at least `equal` of
 /// them have the same age. `shares` are the fractions of all timers that are active and of one age.
 ///
-/// With `equal = 1` that is p^k, p being the sum of the shares. Simulations agree within 5 %, or 15 %
-/// where `equal` is above 1 and a unit has a single key.
+/// With `equal = 1` that is p^k, p being the sum of the shares. Simulations agree within 5 %, or
+/// 15 % where `equal` is above 1 and a unit has a single key.
 ///
 /// Paper 001 gives (1 - e^(-k/m))^k for `equal = k`: the rate of **one** live event in a unit of
 /// its own. Every live event can be the one that set the k timers, so the rate is about that times

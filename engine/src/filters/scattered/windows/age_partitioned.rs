@@ -53,9 +53,9 @@ pub struct AgePartitionedSpec {
 /// a window of records here. A slice has s = (floor(M/8) - k - l) * 64 / (k + l) bits in M bytes,
 /// because the ones of each slice are counted in 8 bytes.
 ///
-/// Cache lines touched per key: up to k + l to probe; a fresh key writes k of them. The probe starts
-/// at the oldest k slices and skips those that no run can contain. A shift empties a slice, 1 of
-/// k + l parts of the memory.
+/// Cache lines touched per key: up to k + l to probe; a fresh key writes k of them. The probe
+/// starts at the oldest k slices and skips those that no run can contain. A shift empties a slice,
+/// 1 of k + l parts of the memory.
 ///
 /// # Examples
 /// ```

@@ -19,9 +19,10 @@ use super::TimerSpec;
 ///
 /// A fresh key sets its k timers to the time. A key is a duplicate if all of its timers are active,
 /// at most W old. A timer is stored as a stamp, the number of its unit of time modulo 2^b - 1, plus
-/// 1; 0 is an empty cell. A unit is a tick, or more if W is too long for the stamps ([`Window`]).
+/// 1; 0 is an empty cell. A unit is a tick, or more if W is too long for the stamps; then a key is
+/// remembered for a unit longer ([`Window`](crate::Window)).
 ///
-/// **Expiry.** With W in units, 2^b = W + C + 1: the cells have stamps of W + C units. Each unit
+/// **Expiry.** With W in units, 2^b = W + C + 1: there are stamps for W + C units. Each unit
 /// that passes sweeps the next 1/C of the cells and empties those older than W. A cell is therefore
 /// swept every C units, and at W + C units, where its stamp would look new, it is empty. A clock
 /// that jumps over n units sweeps n parts, or all of them, and the sweep adds the jump to the ages
