@@ -18,6 +18,7 @@ pub mod adapters;
 mod filter;
 mod kind;
 mod replacement;
+mod units;
 
 pub mod scattered {
     //! The filters as published: positions scattered over the whole memory, random choices from one
@@ -25,7 +26,7 @@ pub mod scattered {
     //!
     //! They are the reference for the line forms, and they reproduce the tables of the papers.
     //! Correctness comes before speed here. Five mechanisms, each with a choice of policy, cover
-    //! all of them:
+    //! all that have no window by event time:
     //!
     //! | module | mechanism | policy | filters |
     //! |---|---|---|---|
@@ -34,6 +35,9 @@ pub mod scattered {
     //! | [`rows`] | fingerprint rows | victim, effect of a hit | SQF, QHT family, row-LRU, cuckoo |
     //! | [`generations`] | two Bloom filters | when they rotate | A2, double buffering |
     //! | [`buffers`] | an exact LRU buffer | the verdict of a miss | LRU, `FPBuffering` |
+    //!
+    //! Those with a window in ticks have a mechanism each: [`windows`] holds timers (TBF, equal
+    //! timers), the jumping window (GBF) and age-partitioned slices (APBF).
 
     pub mod bits;
     pub mod buffers;
@@ -42,6 +46,7 @@ pub mod scattered {
     pub(crate) mod random;
     pub mod rows;
     mod storage;
+    pub mod windows;
 }
 
 pub mod lines {
@@ -117,6 +122,7 @@ use scattered::buffers::BufferSpec;
 use scattered::cells::{DecayingSpec, FingerprintStableSpec, StableSpec};
 use scattered::generations::GenerationSpec;
 use scattered::rows::{CuckooSpec, RowSpec, SqfSpec};
+use scattered::windows::{AgePartitionedSpec, JumpingSpec, TimerSpec};
 
 // The only list of kinds: names, parsing, building and the planner's grid all follow from it.
 kinds! {
@@ -138,6 +144,12 @@ kinds! {
     Generations(GenerationSpec), line: None;
     /// `lru`, `fpbuffer`.
     Buffer(BufferSpec), line: None;
+    /// `tbf`.
+    Timers(TimerSpec), line: None;
+    /// `gbf`.
+    Jumping(JumpingSpec), line: None;
+    /// `apbf`.
+    AgePartitioned(AgePartitionedSpec), line: None;
     /// `clocked`, `stamped`.
     Timed(TimedSpec), line: Some(lines::timed::build);
 }

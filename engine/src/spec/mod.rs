@@ -17,6 +17,7 @@ pub use crate::filters::scattered::cells::{
 };
 pub use crate::filters::scattered::generations::{GenerationSpec, Rotate, Succession};
 pub use crate::filters::scattered::rows::{CuckooSpec, RowEncoding, RowPolicy, RowSpec, SqfSpec};
+pub use crate::filters::scattered::windows::{AgePartitionedSpec, JumpingSpec, TimerSpec};
 pub use crate::filters::{FilterKind, Form, Replacement, Workload};
 pub use crate::options::Options;
 pub use crate::shared::{SharedLayout, SharedSpec};

@@ -16,5 +16,6 @@ pub mod poisson;
 pub mod rows;
 pub mod stable;
 pub mod tree;
+pub mod windows;
 
 pub use model::RateModel;

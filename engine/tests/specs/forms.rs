@@ -161,6 +161,10 @@ fn cache_lines_are_as_documented() {
         ("cuckoo:kicks=3", 5.0),
         ("a2:k=4", 8.0),
         ("lru", 8.0),
+        ("tbf:k=5", 5.0),
+        ("gbf:k=5", 5.0),
+        ("apbf:window=600,k=5,l=6", 11.0),
+        ("apbf:window=2,k=5,l=6", 7.0),
         ("rlbsbf:k=8,form=line", 1.0),
         ("clocked", 1.0),
     ] {

@@ -8,7 +8,7 @@ mod rejections;
 mod text;
 
 /// Every filter, with options that differ from the defaults.
-pub(crate) const EXAMPLES: [&str; 36] = [
+pub(crate) const EXAMPLES: [&str; 43] = [
     "bloom:k=7",
     "rsbf:k=3,as=described,pstar=0.05",
     "rsbf:k=2,as=tabled",
@@ -41,6 +41,13 @@ pub(crate) const EXAMPLES: [&str; 36] = [
     "sbf:k=3,d=4,fps=0.05,update=every,decrement=consecutive,reach=1,form=line",
     "fpsbf:k=3,c=2,f=14,xi=0.25,refill=repaired,form=line",
     "rowlru:slots=8,bits=64,rows=packed,form=line",
+    "tbf:window=600,k=4,equal=1,refresh=false",
+    "tbf:window=9223372036854775807,k=5,equal=3,refresh=true,bits=8",
+    "tbf:window=1,k=64,equal=64,refresh=true,bits=2",
+    "gbf:window=600,k=3,q=30,refresh=false",
+    "gbf:window=1,k=3,q=1,refresh=true",
+    "apbf:window=600,k=10,l=7,refresh=false",
+    "apbf:window=9223372036854775807,k=1,l=63,refresh=true",
     "clocked:window=600,refresh=true,bits=16",
     "clocked:window=9223372036854775807,refresh=false,bits=64",
     "stamped:window=1,refresh=false,bits=32",

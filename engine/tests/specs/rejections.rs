@@ -143,6 +143,41 @@ a2:fpr=1e-30 | fpr | 0.000000000000000000000000000001 | above 5.42e-20
 dbuf:fpr=5.4e-20 | fpr | 0.000000000000000000054 | above 5.42e-20
 a2:k=0,memory=1KiB | k | 0 | 1 to 64
 a2:k=8,memory=4B | memory | 4 B | two keys
+tbf:window=0,memory=1KiB | window | 0 | 1 to 9223372036854775807
+tbf:window=9223372036854775808,memory=1KiB | window | 9223372036854775808 | 1 to 9223372036854775807
+tbf:window=10m | window | 10m | a whole number from 1 to 9223372036854775807
+tbf:k=0,memory=1KiB | k | 0 | 1 to 64
+tbf:k=65,memory=1KiB | k | 65 | 1 to 64
+tbf:k=x | k | x | a whole number from 1 to 64
+tbf:k=4,equal=0,memory=1KiB | equal | 0 | 1 to 4
+tbf:k=4,equal=5,memory=1KiB | equal | 5 | 1 to 4
+tbf:equal=-1 | equal | -1 | a whole number from 1 to 64
+tbf:bits=1,memory=1KiB | bits | 1 | 2 to 32
+tbf:bits=33,memory=1KiB | bits | 33 | 2 to 32
+tbf:bits=x | bits | x | a whole number from 2 to 32
+tbf:refresh=yes | refresh | yes | false, true
+tbf:form=line,memory=1KiB | form | line | scattered for tbf; the line form exists for bloom
+tbf:k=8,bits=8,memory=15B | memory | 15 B | at least 16 B (k timers and a word)
+gbf:window=0,memory=1KiB | window | 0 | 1 to 9223372036854775807
+gbf:window=x | window | x | a whole number from 1 to 9223372036854775807
+gbf:k=0,memory=1KiB | k | 0 | 1 to 64
+gbf:k=65,memory=1KiB | k | 65 | 1 to 64
+gbf:k=-1 | k | -1 | a whole number from 1 to 64
+gbf:q=0,memory=1KiB | q | 0 | 1 to 30
+gbf:q=31,memory=1KiB | q | 31 | 1 to 30
+gbf:q=1.5 | q | 1.5 | a whole number from 1 to 30
+gbf:refresh=1 | refresh | 1 | false, true
+gbf:k=7,q=8,memory=23B | memory | 23 B | at least 24 B (k cells and a word)
+apbf:window=0,memory=1KiB | window | 0 | 1 to 9223372036854775807
+apbf:window=-1 | window | -1 | a whole number from 1 to 9223372036854775807
+apbf:k=0,memory=1KiB | k | 0 | 1 to 63
+apbf:k=64,memory=1KiB | k | 64 | 1 to 63
+apbf:k=x | k | x | a whole number from 1 to 63
+apbf:l=0,memory=1KiB | l | 0 | 1 to 54
+apbf:k=60,l=5,memory=1KiB | l | 5 | 1 to 4
+apbf:l=x | l | x | a whole number from 1 to 63
+apbf:refresh=no | refresh | no | false, true
+apbf:memory=143B | memory | 143 B | at least 144 B (one bit and a count for each slice)
 lru:memory=23B | memory | 23 B | 24 B to
 lru:q=0.5 | option | q | charge
 fpbuffer:q=1,memory=1KiB | q | 1 | 0 to 1 (1 excluded)
@@ -170,6 +205,12 @@ fn values_at_the_end_of_their_range_can_be_built() {
         "bdbf:k=64,c=32,window=1,memory=1MiB",
         "sbf:reach=0.0001220703125,memory=1KiB",
         "a2:fpr=5.43e-20,memory=1KiB",
+        "tbf:k=8,bits=8,memory=16B",
+        "tbf:k=64,equal=64,bits=32,memory=264B",
+        "gbf:k=6,q=8,memory=16B",
+        "gbf:k=64,q=30,memory=264B",
+        "apbf:memory=144B",
+        "apbf:k=1,l=63,memory=520B",
     ] {
         assert!(parse(text).build().is_ok(), "{text} is rejected");
     }

@@ -7,3 +7,4 @@ mod generations;
 mod rows;
 mod stable;
 mod trial;
+mod windows;

@@ -1,16 +1,22 @@
 //! Filters with a window against plain models: on every kernel, whole and in partitions, in engines
 //! and meshes, for clocks that rest, jump, go back and wrap around.
 //!
+//! `scattered` checks the published forms, whose plain models are in `tests/models`; the others are
+//! about lines.
+//!
 //! `promise` checks what [`echoless::Window`] promises with a map of keys to times. `lists` checks
 //! every verdict and counter with lines that are lists of keys, so that full lines evict.
 //! `assembly` checks that threads change nothing.
 
+#[path = "../testing/arrivals.rs"]
+mod arrivals;
 mod assembly;
 mod harness;
 #[path = "../kernels/mod.rs"]
 mod kernels;
 mod lists;
 mod promise;
+mod scattered;
 #[path = "../testing/verdicts.rs"]
 mod testing;
 

@@ -25,11 +25,12 @@
 
 use std::marker::PhantomData;
 
-use super::clock::{Clock, Units};
+use super::clock::Clock;
 use super::filter::{LineAllocation, LineFilter, Rule};
 use super::timed::{self, Shape};
 use crate::error::BuildError;
 use crate::filters::replacement::{Fifo, Lru, Policy};
+use crate::filters::units::Units;
 use crate::hash::KeyHash;
 use crate::kernels::{LineOps, Outcome, Slot, SlotOps, scalar::Scalar};
 use crate::memory::Line;

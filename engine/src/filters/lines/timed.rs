@@ -6,12 +6,12 @@
 //! | `stamped` | 16 | 16 | 16 bits a slot | a tick, or 1/4096 of a long window |
 //! | `stamped` | 8 | 40 | 24 bits a slot | a tick, or 1/2^20 of a long window |
 
-use super::clock::{LONGEST_WINDOW, Units};
 use super::filter::{LineAllocation, LineFilter};
 use super::stamped::StampedSlot;
 use super::{clocked, stamped};
 use crate::error::{BuildError, SpecError};
 use crate::filters::kind::KindSpec;
+use crate::filters::units::{DEFAULT_WINDOW, LONGEST_WINDOW, Units, scaled_window};
 use crate::filters::{Filter, Form, Workload};
 use crate::limits::within;
 use crate::memory::LINE_BYTES;
@@ -63,9 +63,6 @@ pub struct TimedSpec {
     /// The width of a slot: 16, 32 or 64 bits if clocked, 32 or 64 if stamped.
     pub bits: u32,
 }
-
-/// The window without an option, as that of `bdbf`: about a million ticks.
-const DEFAULT_WINDOW: u64 = 1 << 20;
 
 /// The names of the values of `refresh`; the first is the default.
 const REFRESH: [(&str, bool); 2] = [("true", true), ("false", false)];
@@ -251,7 +248,7 @@ impl KindSpec for TimedSpec {
     }
 
     fn scaled(mut self, scale: f64) -> Self {
-        self.window = (self.window as f64 / scale).round().max(1.0) as u64;
+        self.window = scaled_window(self.window, scale);
         self
     }
 

@@ -1,6 +1,8 @@
 //! Memory whose allocation can fail without an abort, and packed cells of any width in it.
 
-use crate::error::MemoryError;
+use crate::error::{MemoryError, SpecError};
+use crate::hash::KeyHash;
+use crate::limits::at_least_bits;
 use crate::memory::check_available;
 use crate::report::Cells;
 
@@ -37,6 +39,20 @@ impl PackedCells {
     /// The width of the widest cell: two words always hold one, and its value fits in a `u32`.
     pub(crate) const MOST_BITS: u32 = 32;
 
+    /// The cells of `width` bits that fit in `memory_bytes` with the word that
+    /// [`new`](Self::new) adds, or an error if they are fewer than `least`. `reason` says in the
+    /// error what needs that many.
+    pub(crate) fn len_within(
+        memory_bytes: u64,
+        width: u32,
+        least: u32,
+        reason: &str,
+    ) -> Result<u64, SpecError> {
+        let words = (u64::from(least) * u64::from(width)).div_ceil(64) + 1;
+        let bits = at_least_bits(memory_bytes, u128::from(words) * 64, reason)?;
+        Ok((bits / 64 - 1) * 64 / u64::from(width))
+    }
+
     /// `len` zero cells of `width` bits.
     pub(crate) fn new(len: u64, width: u32) -> Result<Self, MemoryError> {
         debug_assert!((1..=Self::MOST_BITS).contains(&width));
@@ -52,6 +68,17 @@ impl PackedCells {
 
     pub(crate) const fn len(&self) -> u64 {
         self.len
+    }
+
+    /// The width of a cell in bits.
+    pub(crate) const fn width(&self) -> u32 {
+        self.width
+    }
+
+    /// The cell of a key for one of its hashes: a position anywhere in the memory.
+    #[inline(always)]
+    pub(crate) fn position(&self, key: KeyHash, hash: u32) -> u64 {
+        KeyHash(key.remix(u64::from(hash))).line(self.len)
     }
 
     /// The largest value of a cell.
@@ -142,6 +169,27 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn no_more_cells_fit_in_the_memory(
+            memory in 0_u64..3000,
+            width in 1_u32..=32,
+            least in 1_u32..=64,
+        ) {
+            match PackedCells::len_within(memory, width, least, "cells") {
+                Ok(len) => {
+                    prop_assert!(len >= u64::from(least));
+                    let bytes = |len| PackedCells::new(len, width).expect("small").bytes();
+                    prop_assert!(bytes(len) <= memory && bytes(len + 1) > memory / 8 * 8);
+                }
+                Err(error) => {
+                    let bytes = PackedCells::new(u64::from(least), width).expect("small").bytes();
+                    prop_assert!(bytes > memory);
+                    let expected = format!("at least {bytes} B (cells)");
+                    prop_assert_eq!(error.allowed, expected);
+                }
+            }
+        }
+
         #[test]
         fn packed_cells_behave_like_a_vector(
             width in 1_u32..=32,

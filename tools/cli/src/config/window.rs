@@ -169,6 +169,9 @@ impl WindowConfig {
         // The specification may be given in full, so it decides, and not the option.
         match &filter.kind {
             FilterKind::Timed(spec) => spec.refresh,
+            FilterKind::Timers(spec) => spec.refresh,
+            FilterKind::Jumping(spec) => spec.refresh,
+            FilterKind::AgePartitioned(spec) => spec.refresh,
             _ => self.refresh,
         }
     }
@@ -205,7 +208,7 @@ pub(crate) fn check_filter(
         }
         (Some(_), None) => {
             let asked = args.filter.clone().unwrap_or_default();
-            let allowed = "a filter with a window in ticks, clocked or stamped, beside --window";
+            let allowed = "a filter with a window in ticks (clocked, stamped, tbf, gbf, apbf) beside --window";
             Err(SpecError::new("--filter", asked, allowed))
         }
         (Some(window), Some(own)) if own.ticks != window.ticks => {

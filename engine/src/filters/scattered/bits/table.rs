@@ -135,6 +135,23 @@ impl BitTable {
         }
     }
 
+    /// Clears all bits of one filter. The bits of its neighbours in the first and the last word
+    /// stay.
+    pub(crate) fn clear_filter(&mut self, filter: usize) {
+        let ((first, low), (last, high)) =
+            (self.locate(filter, 0), self.locate(filter, self.size - 1));
+        let below = !(u64::MAX << low);
+        let above = !(u64::MAX >> (63 - high));
+        if first == last {
+            self.words[first] &= below | above;
+        } else {
+            self.words[first] &= below;
+            self.words[first + 1..last].fill(0);
+            self.words[last] &= above;
+        }
+        self.ones[filter] = 0;
+    }
+
     pub(crate) fn clear_all(&mut self) {
         self.words.fill(0);
         self.ones.fill(0);
@@ -170,6 +187,27 @@ mod tests {
             .map(|word| u64::from(word.count_ones()))
             .sum();
         assert!((table.cells().fill() - all as f64 / 798.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_cleared_filter_leaves_the_others() {
+        for bytes in [3, 8, 24, 100] {
+            let mut table = BitTable::new(3, bytes).expect("valid");
+            table.words.fill(u64::MAX);
+            table.ones = vec![table.size(); 3];
+            table.clear_filter(1);
+            for filter in 0..3 {
+                let ones = (0..table.size())
+                    .filter(|bit| table.get(filter, *bit))
+                    .count() as u64;
+                let expected = if filter == 1 { 0 } else { table.size() };
+                assert_eq!(
+                    (ones, table.ones(filter)),
+                    (expected, expected),
+                    "{bytes} B"
+                );
+            }
+        }
     }
 
     #[test]

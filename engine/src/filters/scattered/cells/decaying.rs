@@ -145,11 +145,6 @@ impl DecayingSpec {
 }
 
 impl DecayingBloom {
-    #[inline(always)]
-    fn position(&self, key: KeyHash, hash: u32) -> u64 {
-        KeyHash(key.remix(u64::from(hash))).line(self.cells.len())
-    }
-
     fn advance(&mut self) {
         self.arrivals = 0;
         self.block = (self.block + 1) % self.blocks;
@@ -169,7 +164,8 @@ impl DecayingBloom {
         let seen = self.contains(key);
         let stamp = self.life + self.block + 1;
         for hash in 0..self.hashes {
-            self.cells.set(self.position(key, hash), stamp);
+            let cell = self.cells.position(key, hash);
+            self.cells.set(cell, stamp);
         }
         self.arrivals += 1;
         if self.arrivals == self.block_len {
@@ -186,7 +182,7 @@ impl Filter for DecayingBloom {
 
     #[inline(always)]
     fn contains(&self, key: KeyHash) -> bool {
-        (0..self.hashes).all(|hash| self.cells.get(self.position(key, hash)) > self.block)
+        (0..self.hashes).all(|hash| self.cells.get(self.cells.position(key, hash)) > self.block)
     }
 
     fn clear(&mut self) {

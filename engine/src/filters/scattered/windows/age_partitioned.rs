@@ -1,0 +1,312 @@
+//! The age-partitioned Bloom filter: slices that move from young to old.
+
+use crate::error::{BuildError, SpecError};
+use crate::filters::filter::{observe_each, tally_of_cells};
+use crate::filters::kind::KindSpec;
+use crate::filters::scattered::bits::BitTable;
+use crate::filters::units::{DEFAULT_WINDOW, LONGEST_WINDOW, Units, scaled_window};
+use crate::filters::{Filter, Form, Workload};
+use crate::hash::KeyHash;
+use crate::limits::{MOST_HASHES, at_least_bits, within};
+use crate::options::{Options, name_of};
+use crate::report::{RateSum, Report, Tally};
+use crate::theory::{RateModel, windows};
+use crate::window::Window;
+
+use super::timer_spec::REFRESH;
+
+/// The parameters of an age-partitioned Bloom filter, except its memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AgePartitionedSpec {
+    /// W: the window in ticks, 1 to 2^63 - 1.
+    pub window: u64,
+    /// k: the slices that a key is recorded in (1 to 63).
+    pub hashes: u32,
+    /// l: the most generations that the window is cut into (1 to 64 - k).
+    pub generations: u32,
+    /// Whether a duplicate is recorded again, in the newest slices.
+    pub refresh: bool,
+}
+
+/// The age-partitioned Bloom filter (Shtul, Baquero, Almeida 2020), by time as in the time-limited
+/// one (Rodrigues, Shtul, Baquero, Almeida 2023).
+///
+/// There are k + l slices of s bits, newest first; a key has one position in each. A key is
+/// recorded in the first k slices, and is a duplicate if its bits are set in any k consecutive
+/// ones. After each generation of W/l ticks the slices shift: the oldest is emptied and becomes the
+/// newest.
+///
+/// ```text
+///  k = 3, l = 4          newest                    oldest
+///  recorded               |1|  |1|  |1|  | |  | |  | |  | |
+///  a generation later     | |  |1|  |1|  |1|  | |  | |  | |
+///  4 generations later    | |  | |  | |  | |  |1|  |1|  |1|     5: two of three, forgotten
+/// ```
+///
+/// A slice has taken the keys of 1 to k generations when it stops, and holds its ones until it is
+/// emptied, so the first slices are less full ([`windows::age_partitioned_fpr`]). If l does not
+/// divide W, a generation is ceil(W/l) ticks long, and the window is ceil(W / ceil(W/l)) of them,
+/// which can be fewer than l.
+///
+/// The source shifts after a number of recorded keys; with the record numbers as the ticks, that is
+/// a window of records here. A slice has s = (floor(M/8) - k - l) * 64 / (k + l) bits in M bytes,
+/// because the ones of each slice are counted in 8 bytes.
+///
+/// Cache lines touched per key: up to k + l to probe; a fresh key writes k of them. The probe
+/// starts at the oldest k slices and skips those that no run can contain. A shift empties a slice,
+/// 1 of k + l parts of the memory.
+///
+/// # Examples
+/// ```
+/// use echoless::spec::AgePartitionedSpec;
+/// use echoless::{Filter, KeyHash, Verdict, Window};
+/// let mut filter = AgePartitionedSpec::new(600, 10, 6).build(1 << 16, 0)?;
+/// assert_eq!(filter.report().window, Some(Window::new(600, 100)));
+/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
+/// filter.advance_to(600);
+/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Duplicate);
+/// filter.advance_to(700);
+/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
+/// # Ok::<(), echoless::BuildError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct AgePartitionedBloom {
+    /// A filter for each slice, in a ring.
+    slices: BitTable,
+    /// The filter that is the newest slice. The older ones follow it.
+    newest: usize,
+    units: Units,
+    spec: AgePartitionedSpec,
+    /// The number of the current unit, which is a generation.
+    now: u64,
+}
+
+impl AgePartitionedSpec {
+    /// `hashes` slices a key, in a window of `generations` parts; duplicates are not recorded.
+    #[must_use]
+    pub const fn new(window: u64, hashes: u32, generations: u32) -> Self {
+        Self {
+            window,
+            hashes,
+            generations,
+            refresh: false,
+        }
+    }
+
+    /// Whether a duplicate is recorded again.
+    #[must_use]
+    pub const fn refresh(mut self, refresh: bool) -> Self {
+        self.refresh = refresh;
+        self
+    }
+
+    fn units(self) -> Result<Units, SpecError> {
+        let window = within("window", self.window, 1..=LONGEST_WINDOW)?;
+        let hashes = within("k", self.hashes, 1..=MOST_HASHES - 1)?;
+        let generations = within("l", self.generations, 1..=MOST_HASHES - hashes)?;
+        Ok(Units::new(window, u64::from(generations)))
+    }
+
+    /// Builds the filter in `memory_bytes`. It draws no random numbers and ignores the seed.
+    ///
+    /// # Errors
+    /// [`BuildError`] if a parameter is out of its range, the memory holds no bit for each slice,
+    /// or it cannot be allocated.
+    pub fn build(self, memory_bytes: u64, _seed: u64) -> Result<AgePartitionedBloom, BuildError> {
+        let units = self.units()?;
+        let slices = self.hashes + units.alive as u32;
+        // A word for the bits, and one for the count of each slice.
+        let least = 64 * u128::from(slices + 1);
+        let words = at_least_bits(memory_bytes, least, "one bit and a count for each slice")? / 64;
+        Ok(AgePartitionedBloom {
+            slices: BitTable::new(slices, (words - u64::from(slices)) * 8)?,
+            newest: 0,
+            units,
+            spec: self,
+            now: 0,
+        })
+    }
+}
+
+impl AgePartitionedBloom {
+    /// The filter that is a slice; slice 0 is the newest.
+    #[inline(always)]
+    fn filter(&self, slice: usize) -> usize {
+        let filter = self.newest + slice;
+        filter
+            - if filter < self.slices.filters() {
+                0
+            } else {
+                self.slices.filters()
+            }
+    }
+
+    #[inline(always)]
+    fn has(&self, key: KeyHash, slice: usize) -> bool {
+        let filter = self.filter(slice);
+        self.slices.get(filter, self.slices.position(key, filter))
+    }
+
+    /// The oldest slice is emptied and becomes the newest.
+    fn shift(&mut self) {
+        self.newest = self.filter(self.slices.filters() - 1);
+        self.slices.clear_filter(self.newest);
+    }
+
+    /// Tests and records one key; true means duplicate.
+    #[inline]
+    fn observe_key(&mut self, key: KeyHash) -> bool {
+        let seen = self.contains(key);
+        if !seen || self.spec.refresh {
+            for slice in 0..self.spec.hashes as usize {
+                let filter = self.filter(slice);
+                self.slices.set(filter, self.slices.position(key, filter));
+            }
+        }
+        seen
+    }
+}
+
+impl Filter for AgePartitionedBloom {
+    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+        observe_each(keys, duplicates, |key| self.observe_key(key));
+    }
+
+    fn advance_to(&mut self, tick: u64) {
+        let now = self.units.number(tick);
+        if now <= self.now {
+            return;
+        }
+        // After as many shifts as slices, all are empty, and their order does not matter.
+        let shifts = (now - self.now).min(self.slices.filters() as u64);
+        for _ in 0..shifts {
+            self.shift();
+        }
+        self.now = now;
+    }
+
+    /// Searches a run of k set bits, as the source does: from the oldest k slices on.
+    ///
+    /// ```text
+    ///  slice   0 1 2 3 4 5 6     k = 3
+    ///  bit         1 1 1 0
+    ///                  ^         from 4 on: 4 is set, but 5 is not, so no run contains 5
+    ///              ^             from 5 - 3 on, up to 4, which is known to be set
+    /// ```
+    fn contains(&self, key: KeyHash) -> bool {
+        let hashes = self.spec.hashes as usize;
+        let mut start = self.slices.filters() - hashes;
+        // The set bits from `start + hashes - known` on.
+        let mut known = 0;
+        loop {
+            let wanted = hashes - known;
+            let run = (start..start + wanted)
+                .take_while(|slice| self.has(key, *slice))
+                .count();
+            if run == wanted {
+                return true;
+            }
+            let unset = start + run;
+            if unset < hashes {
+                return false;
+            }
+            start = unset - hashes;
+            known = run;
+        }
+    }
+
+    fn clear(&mut self) {
+        self.slices.clear_all();
+        self.newest = 0;
+        self.now = 0;
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.slices.bytes()
+    }
+
+    fn tally(&self) -> Tally {
+        let slices = 0..self.slices.filters();
+        let ones = slices.map(|slice| self.slices.ones(self.filter(slice)));
+        let fills: Vec<f64> = ones
+            .map(|ones| ones as f64 / self.slices.size() as f64)
+            .collect();
+        let mut rates = RateSum::default();
+        rates.push(windows::age_partitioned_fpr(self.spec.hashes, &fills));
+        Tally {
+            rates: Some(rates),
+            ..tally_of_cells(self.memory_bytes(), self.slices.cells())
+        }
+    }
+
+    fn report_on(&self, tally: Tally) -> Report {
+        Report {
+            window: Some(self.units.window()),
+            ..Report::new(tally)
+        }
+    }
+}
+
+impl KindSpec for AgePartitionedSpec {
+    const NAMES: &'static [&'static str] = &["apbf"];
+
+    fn parse(_name: &str, _form: Form, options: &mut Options) -> Result<Self, SpecError> {
+        let spec = Self::new(DEFAULT_WINDOW, 10, 7);
+        Ok(Self {
+            window: options.integer("window", spec.window, 1..=LONGEST_WINDOW)?,
+            hashes: options.integer("k", spec.hashes, 1..=MOST_HASHES - 1)?,
+            generations: options.integer("l", spec.generations, 1..=MOST_HASHES - 1)?,
+            refresh: options.choice("refresh", &REFRESH)?,
+        })
+    }
+
+    fn name(&self) -> &'static str {
+        "apbf"
+    }
+
+    fn options(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("window", self.window.to_string()),
+            ("k", self.hashes.to_string()),
+            ("l", self.generations.to_string()),
+            ("refresh", name_of(&REFRESH, &self.refresh)),
+        ]
+    }
+
+    fn build_scattered(&self, memory_bytes: u64, seed: u64) -> Result<Box<dyn Filter>, BuildError> {
+        Ok(Box::new(self.build(memory_bytes, seed)?))
+    }
+
+    fn cache_lines(&self, _memory_bytes: u64) -> f64 {
+        // A window cut into fewer parts has fewer slices; l if it is invalid.
+        let generations = self
+            .units()
+            .map_or(self.generations, |units| units.alive as u32);
+        f64::from(self.hashes) + f64::from(generations)
+    }
+
+    fn rate_model(&self, _form: Form, _memory_bytes: u64) -> Option<RateModel> {
+        None
+    }
+
+    fn fpr_limit(&self, _form: Form, _memory_bytes: u64) -> Option<f64> {
+        None
+    }
+
+    fn window(&self) -> Option<Window> {
+        Some(self.units().ok()?.window())
+    }
+
+    fn scaled(mut self, scale: f64) -> Self {
+        self.window = scaled_window(self.window, scale);
+        self
+    }
+
+    fn grid(workload: &Workload) -> Vec<String> {
+        // More generations make the window more exact; each needs a slice.
+        let text = |k, l| format!("apbf:window={},k={k},l={l},refresh=true", workload.span);
+        let settings = |l| [2, 4, 6, 8, 10, 14].map(|k| text(k, l));
+        [4, 8, 16].into_iter().flat_map(settings).collect()
+    }
+}

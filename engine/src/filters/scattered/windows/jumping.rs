@@ -1,0 +1,323 @@
+//! The jumping window: the bits of several Bloom filters side by side, one for each part of the
+//! window.
+
+use crate::error::{BuildError, SpecError};
+use crate::filters::filter::{observe_each, tally_of_cells};
+use crate::filters::kind::KindSpec;
+use crate::filters::scattered::storage::PackedCells;
+use crate::filters::units::{DEFAULT_WINDOW, LONGEST_WINDOW, Units, scaled_window};
+use crate::filters::{Filter, Form, Workload};
+use crate::hash::KeyHash;
+use crate::limits::{HASHES, MOST_HASHES, within};
+use crate::options::{Options, name_of};
+use crate::report::{Cells, RateSum, Report, Tally};
+use crate::theory::{RateModel, windows};
+use crate::window::Window;
+
+use super::timer_spec::REFRESH;
+
+/// The parameters of a jumping window, except its memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct JumpingSpec {
+    /// W: the window in ticks, 1 to 2^63 - 1.
+    pub window: u64,
+    /// k: the bits of a key in its generation (1 to 64).
+    pub hashes: u32,
+    /// Q: the most generations that the window is cut into (1 to 30).
+    pub generations: u32,
+    /// Whether a duplicate is recorded again, in the current generation.
+    pub refresh: bool,
+}
+
+/// Group Bloom filters (Zhang and Guan 2008, GBF, for the jumping windows of Metwally, Agrawal, El
+/// Abbadi 2005): generations of W/Q ticks, each with a Bloom filter.
+///
+/// The generations are bit-interleaved: cell i holds bit i of every generation, so one probe of k
+/// cells asks all of them.
+///
+/// ```text
+///            generation  0 1 2 3 4 5
+///  cell of hash 1        0 1 1 0 0 1
+///  cell of hash 2        0 1 0 0 1 0
+///  cell of hash 3        1 1 0 0 0 0
+///  live                  1 1 1 1 0 1     4: expired, being emptied
+///  AND                   0 1 0 0 0 0     not 0: a duplicate
+/// ```
+///
+/// There are Q + 2 generations: those of the window, the current one, and one that expired. The
+/// source counts the current one among the Q, and remembers a key for W - W/Q at least; here it is
+/// W at least. If Q does not divide W, a generation is ceil(W/Q) ticks long, and the window is
+/// ceil(W / ceil(W/Q)) of them, which can be fewer than Q.
+///
+/// **Expiry.** The bit of the expired generation is emptied cell by cell, as time passes: all of
+/// them once its successor begins. A clock that jumps over generations empties them in one pass.
+///
+/// The cells are m = (8 * floor(M/8) - 8) * 8 / (Q + 2) in M bytes; the last 8 bytes are a word for
+/// access. Cache lines touched per key: up to k.
+///
+/// # Examples
+/// ```
+/// use echoless::spec::JumpingSpec;
+/// use echoless::{Filter, KeyHash, Verdict, Window};
+/// let mut filter = JumpingSpec::new(600, 6).hashes(5).build(1 << 16, 0)?;
+/// assert_eq!(filter.report().window, Some(Window::new(600, 100)));
+/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
+/// filter.advance_to(600);
+/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Duplicate);
+/// filter.advance_to(700);
+/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
+/// # Ok::<(), echoless::BuildError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct JumpingBloom {
+    /// A bit for each generation: unit n of the clock has bit n modulo the width.
+    cells: PackedCells,
+    units: Units,
+    spec: JumpingSpec,
+    /// The number of the current unit.
+    now: u64,
+    /// The cells whose bit of the expired generation is empty: all in front of this one.
+    emptied: u64,
+}
+
+/// The most generations of a window: with the current and the expired one, the bits of a cell.
+const MOST_GENERATIONS: u32 = PackedCells::MOST_BITS - 2;
+
+impl JumpingSpec {
+    /// A window of `generations` parts, with four bits a key; duplicates are not recorded.
+    #[must_use]
+    pub const fn new(window: u64, generations: u32) -> Self {
+        Self {
+            window,
+            hashes: 4,
+            generations,
+            refresh: false,
+        }
+    }
+
+    /// k: the bits of a key.
+    #[must_use]
+    pub const fn hashes(mut self, hashes: u32) -> Self {
+        self.hashes = hashes;
+        self
+    }
+
+    /// Whether a duplicate is recorded again.
+    #[must_use]
+    pub const fn refresh(mut self, refresh: bool) -> Self {
+        self.refresh = refresh;
+        self
+    }
+
+    fn units(self) -> Result<Units, SpecError> {
+        let window = within("window", self.window, 1..=LONGEST_WINDOW)?;
+        let generations = within("q", self.generations, 1..=MOST_GENERATIONS)?;
+        Ok(Units::new(window, u64::from(generations)))
+    }
+
+    /// Builds the filter in `memory_bytes`. It draws no random numbers and ignores the seed.
+    ///
+    /// # Errors
+    /// [`BuildError`] if a parameter is out of its range, the memory holds fewer than k cells, or
+    /// it cannot be allocated.
+    pub fn build(self, memory_bytes: u64, _seed: u64) -> Result<JumpingBloom, BuildError> {
+        let units = self.units()?;
+        let hashes = within("k", self.hashes, 1..=MOST_HASHES)?;
+        let width = units.alive as u32 + 2;
+        let reason = "k cells and a word";
+        let len = PackedCells::len_within(memory_bytes, width, hashes, reason)?;
+        Ok(JumpingBloom {
+            cells: PackedCells::new(len, width)?,
+            units,
+            spec: self,
+            now: 0,
+            emptied: len,
+        })
+    }
+}
+
+impl JumpingBloom {
+    /// The bit of a unit in every cell.
+    fn bit(&self, unit: u64) -> u32 {
+        1 << (unit % u64::from(self.cells.width()))
+    }
+
+    /// The bit of the generation that expired last, which the next unit will have. (The number of
+    /// the next unit can overflow.)
+    fn expired(&self) -> u32 {
+        let width = u64::from(self.cells.width());
+        self.bit(self.now % width + 1)
+    }
+
+    /// The bits of the generations that are alive.
+    fn live(&self) -> u32 {
+        self.cells.max() & !self.expired()
+    }
+
+    /// Empties these bits in the cells from `first` up to `end`.
+    fn empty(&mut self, bits: u32, first: u64, end: u64) {
+        for cell in first..end {
+            let value = self.cells.get(cell);
+            if value & bits != 0 {
+                self.cells.set(cell, value & !bits);
+            }
+        }
+    }
+
+    /// The ones of each live generation.
+    fn ones(&self) -> Vec<u64> {
+        let live = self.live();
+        let bits = (0..self.cells.width()).map(|generation| 1 << generation);
+        let bits: Vec<u32> = bits.filter(|bit| live & bit != 0).collect();
+        let mut ones = vec![0; bits.len()];
+        for cell in self.cells.iter() {
+            for (ones, bit) in ones.iter_mut().zip(&bits) {
+                *ones += u64::from(cell & bit != 0);
+            }
+        }
+        ones
+    }
+
+    /// Tests and records one key; true means duplicate.
+    #[inline]
+    fn observe_key(&mut self, key: KeyHash) -> bool {
+        let seen = self.contains(key);
+        if !seen || self.spec.refresh {
+            let bit = self.bit(self.now);
+            for hash in 0..self.spec.hashes {
+                let cell = self.cells.position(key, hash);
+                self.cells.set(cell, self.cells.get(cell) | bit);
+            }
+        }
+        seen
+    }
+}
+
+impl Filter for JumpingBloom {
+    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+        observe_each(keys, duplicates, |key| self.observe_key(key));
+    }
+
+    fn advance_to(&mut self, tick: u64) {
+        let (unit, len) = (self.units.number(tick), self.cells.len());
+        if unit < self.now {
+            return;
+        }
+        let passed = unit - self.now;
+        if passed > self.units.alive {
+            self.cells.clear();
+            self.emptied = len;
+        } else if passed > 0 {
+            // The generations of the passed units expired long before; the first of them is partly
+            // empty already.
+            let bits = (self.now + 1..=unit).fold(0, |bits, unit| bits | self.bit(unit));
+            let first = if passed == 1 { self.emptied } else { 0 };
+            self.empty(bits, first, len);
+            self.emptied = 0;
+        }
+        self.now = unit;
+        // An earlier tick of the same unit asks for fewer cells than are empty already.
+        let end = self.units.elapsed(tick, len).max(self.emptied);
+        self.empty(self.expired(), self.emptied, end);
+        self.emptied = end;
+    }
+
+    fn contains(&self, key: KeyHash) -> bool {
+        let mut holding = self.live();
+        for hash in 0..self.spec.hashes {
+            holding &= self.cells.get(self.cells.position(key, hash));
+            if holding == 0 {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn clear(&mut self) {
+        self.cells.clear();
+        self.now = 0;
+        self.emptied = self.cells.len();
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.cells.bytes()
+    }
+
+    fn tally(&self) -> Tally {
+        let (ones, len) = (self.ones(), self.cells.len());
+        let fills: Vec<f64> = ones.iter().map(|ones| *ones as f64 / len as f64).collect();
+        let mut rates = RateSum::default();
+        rates.push(windows::jumping_fpr(self.spec.hashes, &fills));
+        let cells = Cells::new(ones.iter().sum(), len * ones.len() as u64);
+        Tally {
+            rates: Some(rates),
+            ..tally_of_cells(self.memory_bytes(), cells)
+        }
+    }
+
+    fn report_on(&self, tally: Tally) -> Report {
+        Report {
+            window: Some(self.units.window()),
+            ..Report::new(tally)
+        }
+    }
+}
+
+impl KindSpec for JumpingSpec {
+    const NAMES: &'static [&'static str] = &["gbf"];
+
+    fn parse(_name: &str, _form: Form, options: &mut Options) -> Result<Self, SpecError> {
+        let spec = Self::new(DEFAULT_WINDOW, 8);
+        Ok(Self {
+            window: options.integer("window", spec.window, 1..=LONGEST_WINDOW)?,
+            hashes: options.integer("k", spec.hashes, HASHES)?,
+            generations: options.integer("q", spec.generations, 1..=MOST_GENERATIONS)?,
+            refresh: options.choice("refresh", &REFRESH)?,
+        })
+    }
+
+    fn name(&self) -> &'static str {
+        "gbf"
+    }
+
+    fn options(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("window", self.window.to_string()),
+            ("k", self.hashes.to_string()),
+            ("q", self.generations.to_string()),
+            ("refresh", name_of(&REFRESH, &self.refresh)),
+        ]
+    }
+
+    fn build_scattered(&self, memory_bytes: u64, seed: u64) -> Result<Box<dyn Filter>, BuildError> {
+        Ok(Box::new(self.build(memory_bytes, seed)?))
+    }
+
+    fn cache_lines(&self, _memory_bytes: u64) -> f64 {
+        f64::from(self.hashes)
+    }
+
+    fn rate_model(&self, _form: Form, _memory_bytes: u64) -> Option<RateModel> {
+        None
+    }
+
+    fn fpr_limit(&self, _form: Form, _memory_bytes: u64) -> Option<f64> {
+        None
+    }
+
+    fn window(&self) -> Option<Window> {
+        Some(self.units().ok()?.window())
+    }
+
+    fn scaled(mut self, scale: f64) -> Self {
+        self.window = scaled_window(self.window, scale);
+        self
+    }
+
+    fn grid(workload: &Workload) -> Vec<String> {
+        let text = |k, q| format!("gbf:window={},k={k},q={q},refresh=true", workload.span);
+        let settings = |q| [2, 3, 4, 6, 8].map(|k| text(k, q));
+        [2, 4, 8, 16].into_iter().flat_map(settings).collect()
+    }
+}

@@ -1,0 +1,236 @@
+//! The timing Bloom filter: cells of wrapped time stamps, and the equal-timers heuristic.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use crate::filters::Filter;
+use crate::filters::filter::{observe_each, tally_of_cells};
+use crate::filters::scattered::storage::PackedCells;
+use crate::filters::units::Units;
+use crate::hash::KeyHash;
+use crate::limits::MOST_HASHES;
+use crate::report::{Cells, RateSum, Report, Tally};
+use crate::theory::windows;
+
+use super::TimerSpec;
+
+/// Timers in place of the bits of a Bloom filter (paper 001, section 4; Metwally, Agrawal, El
+/// Abbadi 2005; Zhang and Guan 2008, whose TBF it is).
+///
+/// A fresh key sets its k timers to the time. A key is a duplicate if all of its timers are active,
+/// at most W old. A timer is stored as a stamp, the number of its unit of time modulo 2^b - 1, plus
+/// 1; 0 is an empty cell. A unit is a tick, or more if W is too long for the stamps; then a key is
+/// remembered for a unit longer ([`Window`](crate::Window)).
+///
+/// **Expiry.** With W in units, 2^b = W + C + 1: there are stamps for W + C units. Each unit
+/// that passes sweeps the next 1/C of the cells and empties those older than W. A cell is therefore
+/// swept every C units, and at W + C units, where its stamp would look new, it is empty. A clock
+/// that jumps over n units sweeps n parts, or all of them, and the sweep adds the jump to the ages
+/// from before it, in 64 bits; past a whole window it empties all cells. The slack C is at least a
+/// quarter of 2^b, so a sweep costs m/C cells a unit, at most three passes in a window.
+///
+/// **Equal timers.** With k' above 1 a key is a duplicate only if, besides, k' of its timers are
+/// equal: they were probably set by one key. Later keys overwrite timers, so a key can be missed
+/// within the window once k - k' + 1 of its timers were overwritten. It is then recorded again. A
+/// key of which fewer were overwritten is never missed.
+///
+/// The timers are m = (8 * floor(M/8) - 8) * 8 / b in M bytes; the last 8 bytes are a word for
+/// access. A clock per filter replaces the paper's correction for events that arrive late: a late
+/// key is judged and recorded at the clock.
+///
+/// Cache lines touched per key: up to k.
+///
+/// # Examples
+/// ```
+/// use echoless::spec::TimerSpec;
+/// use echoless::{Filter, KeyHash, Verdict, Window};
+/// let spec = TimerSpec::new(600).hashes(5);
+/// assert_eq!(spec.timer_bits(), Ok(10));
+/// let mut filter = spec.build(1 << 16, 0)?;
+/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
+/// filter.advance_to(600);
+/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Duplicate);
+/// filter.advance_to(601);
+/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
+/// // Stamps of a byte hold 191 units of a window.
+/// let report = TimerSpec::new(600).bits(8).build(1 << 16, 0)?.report();
+/// assert_eq!(report.window, Some(Window::new(600, 4)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct TimerBloom {
+    cells: PackedCells,
+    units: Units,
+    spec: TimerSpec,
+    /// The number of the current unit.
+    now: u64,
+}
+
+impl TimerBloom {
+    /// Empty cells. The stamps of their width leave a slack beyond the window.
+    pub(super) fn new(cells: PackedCells, units: Units, spec: TimerSpec) -> Self {
+        debug_assert!(units.alive < u64::from(cells.max()));
+        Self {
+            cells,
+            units,
+            spec,
+            now: 0,
+        }
+    }
+
+    /// The units after which stamps repeat: W + C.
+    fn stamps(&self) -> u64 {
+        u64::from(self.cells.max())
+    }
+
+    /// C: the units in which every cell is swept once.
+    fn slack(&self) -> u64 {
+        self.stamps() - self.units.alive
+    }
+
+    /// The cell that a key of the current unit writes.
+    fn stamp(&self) -> u32 {
+        (self.now % self.stamps()) as u32 + 1
+    }
+
+    /// The age of a cell in units, below [`stamps`](Self::stamps); `None` if it is empty.
+    /// `stamp` is that of the current unit.
+    #[inline(always)]
+    fn age(&self, stamp: u32, cell: u32) -> Option<u64> {
+        let (stamp, cell) = (u64::from(stamp), u64::from(cell));
+        let wrap = if cell <= stamp { 0 } else { self.stamps() };
+        (cell != 0).then(|| stamp + wrap - cell)
+    }
+
+    /// The cell of one of the key's timers; `None` if the timer is not active.
+    #[inline(always)]
+    fn active(&self, stamp: u32, key: KeyHash, hash: u32) -> Option<u32> {
+        let cell = self.cells.get(self.cells.position(key, hash));
+        let age = self.age(stamp, cell)?;
+        (age <= self.units.alive).then_some(cell)
+    }
+
+    /// Empties the cells of a range that will be older than the window once `passed` more units
+    /// are over.
+    fn sweep(&mut self, range: Range<u64>, passed: u64) {
+        let stamp = self.stamp();
+        for cell in range {
+            let age = self.age(stamp, self.cells.get(cell));
+            // No overflow: ages and jumps that come here are at most a wrap.
+            if age.is_some_and(|age| age + passed > self.units.alive) {
+                self.cells.set(cell, 0);
+            }
+        }
+    }
+
+    /// Sweeps the parts of `passed` units: part r of C begins at cell floor(m r / C).
+    fn sweep_parts(&mut self, passed: u64) {
+        let (len, slack) = (self.cells.len(), self.slack());
+        let begin = |part: u64| (u128::from(len) * u128::from(part) / u128::from(slack)) as u64;
+        let first = (self.now + 1) % slack;
+        let end = first + passed.min(slack);
+        self.sweep(begin(first)..begin(end.min(slack)), passed);
+        if end > slack {
+            self.sweep(0..begin(end - slack), passed);
+        }
+    }
+
+    /// Tests and records one key; true means duplicate.
+    #[inline]
+    fn observe_key(&mut self, key: KeyHash) -> bool {
+        let seen = self.contains(key);
+        if !seen || self.spec.refresh {
+            let stamp = self.stamp();
+            for hash in 0..self.spec.hashes {
+                let cell = self.cells.position(key, hash);
+                self.cells.set(cell, stamp);
+            }
+        }
+        seen
+    }
+
+    /// The number of active timers of each age.
+    fn ages(&self) -> BTreeMap<u64, u64> {
+        let stamp = self.stamp();
+        let mut ages = BTreeMap::new();
+        for age in self.cells.iter().filter_map(|cell| self.age(stamp, cell)) {
+            if age <= self.units.alive {
+                *ages.entry(age).or_insert(0) += 1;
+            }
+        }
+        ages
+    }
+}
+
+impl Filter for TimerBloom {
+    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+        observe_each(keys, duplicates, |key| self.observe_key(key));
+    }
+
+    fn advance_to(&mut self, tick: u64) {
+        let now = self.units.number(tick);
+        if now <= self.now {
+            return;
+        }
+        let passed = now - self.now;
+        if passed > self.units.alive {
+            self.cells.clear();
+        } else {
+            self.sweep_parts(passed);
+        }
+        self.now = now;
+    }
+
+    fn contains(&self, key: KeyHash) -> bool {
+        let (hashes, stamp) = (self.spec.hashes, self.stamp());
+        if self.spec.equal == 1 {
+            return (0..hashes).all(|hash| self.active(stamp, key, hash).is_some());
+        }
+        let mut timers = [0; MOST_HASHES as usize];
+        for (hash, timer) in (0..hashes).zip(&mut timers) {
+            match self.active(stamp, key, hash) {
+                Some(cell) => *timer = cell,
+                None => return false,
+            }
+        }
+        let timers = &timers[..hashes as usize];
+        let equal = |timer| timers.iter().filter(|other| **other == timer).count();
+        let needed = self.spec.equal as usize;
+        timers.iter().any(|timer| equal(*timer) >= needed)
+    }
+
+    fn clear(&mut self) {
+        self.cells.clear();
+        self.now = 0;
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.cells.bytes()
+    }
+
+    fn tally(&self) -> Tally {
+        let (ages, len) = (self.ages(), self.cells.len());
+        let shares: Vec<f64> = ages
+            .values()
+            .map(|timers| *timers as f64 / len as f64)
+            .collect();
+        let mut rates = RateSum::default();
+        rates.push(windows::timers_fpr(
+            self.spec.hashes,
+            self.spec.equal,
+            &shares,
+        ));
+        Tally {
+            rates: Some(rates),
+            ..tally_of_cells(self.memory_bytes(), Cells::new(ages.values().sum(), len))
+        }
+    }
+
+    fn report_on(&self, tally: Tally) -> Report {
+        Report {
+            slot_bits: Some(self.cells.width()),
+            window: Some(self.units.window()),
+            ..Report::new(tally)
+        }
+    }
+}

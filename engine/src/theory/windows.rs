@@ -1,0 +1,263 @@
+//! Filters with a window: the rates of timers (paper 001, section 4), of a jumping window (Zhang
+//! and Guan 2008) and of age-partitioned slices (Shtul, Baquero, Almeida 2020).
+//!
+//! A unit is what the filter measures time in: a tick or several. Rates are those for a key that
+//! was never seen. They follow from how full the filter is, so a formula has two steps: the
+//! expected fill after a steady stream of recorded keys, and the rate at any fill.
+
+/// The expected fraction of the timers of each age, 0 to `ages - 1` units, after a steady stream
+/// of `keys_per_unit` recorded keys of k timers each among `cells`.
+///
+/// A timer has age j if one of the keys of that unit set it and no later key did: (1 - q) q^j with
+/// q = e^(-k n / m).
+///
+/// # Examples
+/// ```
+/// use echoless::theory::windows::timer_shares;
+/// let shares = timer_shares(4, 100.0, 50, 100_000);
+/// assert_eq!(shares.len(), 50);
+/// // 5000 keys are alive: as many timers are set as bits in a Bloom filter of 5000 keys.
+/// let fill = echoless::theory::bloom::fill(4, 5000, 100_000);
+/// assert!((shares.iter().sum::<f64>() - fill).abs() < 1e-12);
+/// ```
+#[must_use]
+pub fn timer_shares(hashes: u32, keys_per_unit: f64, ages: usize, cells: u64) -> Vec<f64> {
+    let settings = f64::from(hashes) * keys_per_unit / cells as f64;
+    let set_in_unit = -(-settings).exp_m1();
+    let share = |age| set_in_unit * (-settings * age as f64).exp();
+    (0..ages).map(share).collect()
+}
+
+/// The FPR of timers: the probability that all k timers of a key are active and at least `equal` of
+/// them have the same age. `shares` are the fractions of all timers that are active and of one age.
+///
+/// With `equal = 1` that is p^k, p being the sum of the shares. Simulations agree within 5 %, or
+/// 15 % where `equal` is above 1 and a unit has a single key.
+///
+/// Paper 001 gives (1 - e^(-k/m))^k for `equal = k`: the rate of **one** live event in a unit of
+/// its own. Every live event can be the one that set the k timers, so the rate is about that times
+/// their number.
+///
+/// The sum runs over the ages. Its state is how many of the k timers have an age so far, and
+/// whether one age has `equal` of them; all terms are positive, so that a tiny rate keeps its
+/// digits. It takes a time of k^2 for each age.
+///
+/// # Examples
+/// ```
+/// use echoless::theory::windows::{timer_shares, timers_fpr};
+/// let shares = timer_shares(4, 1.0, 5000, 30_000);
+/// let [one, all] = [1, 4].map(|equal| timers_fpr(4, equal, &shares));
+/// assert!(one > 0.05 && all < 1e-11);
+/// // 5000 live events, each with the rate of the paper.
+/// let paper = (1.0 - (-4.0_f64 / 30_000.0).exp()).powi(4);
+/// assert!(all > 1000.0 * paper && all < 5000.0 * paper);
+/// ```
+#[must_use]
+pub fn timers_fpr(hashes: u32, equal: u32, shares: &[f64]) -> f64 {
+    let (hashes, equal) = (hashes as usize, equal as usize);
+    // Entry t times t! is the probability that t given timers have an age so far, and that one age
+    // has `equal` of them (`found`) or none has (`apart`).
+    let mut apart = vec![0.0; hashes + 1];
+    let mut found = vec![0.0; hashes + 1];
+    apart[0] = 1.0;
+    for share in shares {
+        // In place: from many timers to few, each entry depends on entries of fewer timers only.
+        for timers in (1..=hashes).rev() {
+            // share^count / count!
+            let mut weight = 1.0;
+            for count in 1..=timers {
+                weight *= share / count as f64;
+                let before = timers - count;
+                found[timers] += found[before] * weight;
+                if count >= equal {
+                    found[timers] += apart[before] * weight;
+                } else {
+                    apart[timers] += apart[before] * weight;
+                }
+            }
+        }
+    }
+    let factorial: f64 = (1..=hashes).map(|factor| factor as f64).product();
+    (found[hashes] * factorial).min(1.0)
+}
+
+/// The FPR of a jumping window: the probability that the k bits of a key are set in one of the
+/// live generations, whose fills are given: 1 - (1 - p^k)(1 - p^k)...
+///
+/// The fill of a generation is that of a Bloom filter ([`bloom::fill`](super::bloom::fill)).
+/// Simulations agree within 5 %.
+///
+/// # Examples
+/// ```
+/// use echoless::theory::{bloom, windows::jumping_fpr};
+/// let one = bloom::fill(4, 1000, 20_000);
+/// let fpr = jumping_fpr(4, &[one; 9]);
+/// assert!((fpr / (9.0 * one.powi(4)) - 1.0).abs() < 0.01);
+/// ```
+#[must_use]
+pub fn jumping_fpr(hashes: u32, fills: &[f64]) -> f64 {
+    // In logarithms, so that a tiny rate keeps its digits.
+    let misses: f64 = fills
+        .iter()
+        .map(|fill| (-fill.powi(hashes as i32)).ln_1p())
+        .sum();
+    -misses.exp_m1()
+}
+
+/// The expected fills of the k + l slices at the end of a generation, newest first, after a steady
+/// stream of `keys` recorded in each generation in slices of `slice_bits`: 1 - e^(-g n / s), where
+/// slice i has taken the keys of g = min(i + 1, k) generations.
+///
+/// # Examples
+/// ```
+/// use echoless::theory::windows::age_partitioned_fills;
+/// let fills = age_partitioned_fills(2, 3, 693.1, 2000);
+/// assert_eq!(fills.len(), 5);
+/// assert!(fills[0] < 0.3 && (fills[1] - 0.5).abs() < 1e-4 && fills[1] == fills[4]);
+/// ```
+#[must_use]
+pub fn age_partitioned_fills(
+    hashes: u32,
+    generations: u32,
+    keys: f64,
+    slice_bits: u64,
+) -> Vec<f64> {
+    let filled = |slice: u32| f64::from(hashes.min(slice + 1)) * keys / slice_bits as f64;
+    let slices = 0..hashes + generations;
+    slices.map(|slice| -(-filled(slice)).exp_m1()).collect()
+}
+
+/// The FPR of age-partitioned slices of these fills: the probability that the bits of a key are set
+/// in k consecutive ones.
+///
+/// The recurrence of the source walks the slices with the length of the current run of set bits: at
+/// slice i the run grows by one with probability `fills[i]`, else it ends. Simulations agree within
+/// 5 %.
+///
+/// # Examples
+/// ```
+/// use echoless::theory::windows::age_partitioned_fpr;
+/// // Two of three slices: 1-2, 2-3 or all.
+/// assert_eq!(age_partitioned_fpr(2, &[0.5; 3]), 3.0 / 8.0);
+/// ```
+#[must_use]
+pub fn age_partitioned_fpr(hashes: u32, fills: &[f64]) -> f64 {
+    // The probability of each length of the current run, while no run was long enough.
+    let mut runs = vec![0.0; hashes as usize];
+    runs[0] = 1.0;
+    let mut fpr = 0.0;
+    for fill in fills {
+        fpr += runs[runs.len() - 1] * fill;
+        let ended: f64 = runs.iter().sum::<f64>() * (1.0 - fill);
+        for length in (1..runs.len()).rev() {
+            runs[length] = runs[length - 1] * fill;
+        }
+        runs[0] = ended;
+    }
+    fpr.min(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The rate by its definition: every assignment of ages to timers.
+    fn plain_timers_fpr(hashes: usize, equal: usize, shares: &[f64]) -> f64 {
+        let mut sum = 0.0;
+        for number in 0..shares.len().pow(hashes as u32) {
+            let ages: Vec<usize> = (0..hashes)
+                .map(|timer| number / shares.len().pow(timer as u32) % shares.len())
+                .collect();
+            let most = ages
+                .iter()
+                .map(|age| ages.iter().filter(|other| *other == age).count());
+            if most.max() >= Some(equal) {
+                sum += ages.iter().map(|age| shares[*age]).product::<f64>();
+            }
+        }
+        sum
+    }
+
+    /// The rate by its definition: every combination of set bits.
+    fn plain_age_partitioned_fpr(hashes: usize, fills: &[f64]) -> f64 {
+        let slices = fills.len();
+        let set = |bits: usize, slice: usize| bits >> slice & 1 == 1;
+        let found = |bits: &usize| {
+            (0..=slices - hashes).any(|first| (first..first + hashes).all(|i| set(*bits, i)))
+        };
+        let chance = |bits: usize| -> f64 {
+            let slices = fills.iter().enumerate();
+            slices
+                .map(|(slice, fill)| if set(bits, slice) { *fill } else { 1.0 - fill })
+                .product()
+        };
+        (0..1 << slices).filter(found).map(chance).sum()
+    }
+
+    proptest! {
+        #[test]
+        fn timers_agree_with_all_assignments(
+            hashes in 1_usize..5,
+            equal in 1_usize..5,
+            shares in prop::collection::vec(1e-9_f64..0.2, 1..5),
+        ) {
+            let equal = equal.min(hashes);
+            let expected = plain_timers_fpr(hashes, equal, &shares);
+            let fpr = timers_fpr(hashes as u32, equal as u32, &shares);
+            prop_assert!((fpr - expected).abs() <= 1e-12 * expected, "{fpr}, expected {expected}");
+        }
+
+        #[test]
+        fn age_partitioned_slices_agree_with_all_combinations(
+            hashes in 1_usize..6,
+            fills in prop::collection::vec(1e-6_f64..1.0, 5..10),
+        ) {
+            let expected = plain_age_partitioned_fpr(hashes, &fills);
+            let fpr = age_partitioned_fpr(hashes as u32, &fills);
+            prop_assert!((fpr - expected).abs() <= 1e-9 * expected, "{fpr}, expected {expected}");
+        }
+    }
+
+    #[test]
+    fn without_the_heuristic_timers_are_a_bloom_filter() {
+        for hashes in [1, 4, 16, 64] {
+            let shares = timer_shares(hashes, 7.0, 300, 1 << 16);
+            let fpr = timers_fpr(hashes, 1, &shares);
+            let expected = super::super::bloom::fpr(hashes, 2100, 1 << 16);
+            assert!(
+                (fpr / expected - 1.0).abs() < 1e-9,
+                "{fpr}, expected {expected}"
+            );
+        }
+    }
+
+    #[test]
+    fn one_event_in_each_unit_has_the_rate_of_the_paper() {
+        // A single live event, whose unit is over.
+        let shares = timer_shares(4, 1.0, 1, 10_000);
+        let paper = (1.0 - (-4.0_f64 / 10_000.0).exp()).powi(4);
+        assert!((timers_fpr(4, 4, &shares) / paper - 1.0).abs() < 1e-9);
+        // Few enough live events that hardly any timer is overwritten: their sum.
+        let shares = timer_shares(4, 1.0, 20, 1_000_000);
+        let paper = (1.0 - (-4.0_f64 / 1e6).exp()).powi(4);
+        assert!((timers_fpr(4, 4, &shares) / (20.0 * paper) - 1.0).abs() < 1e-3);
+    }
+
+    #[test]
+    fn the_rate_of_half_full_slices_is_that_of_one_to_all_runs() {
+        // l + 1 runs of k half-filled slices bound the rate.
+        for (hashes, generations) in [(4, 3), (7, 5), (10, 7), (14, 11), (18, 16)] {
+            // Half of the bits of a slice are set once it has taken k generations.
+            let keys = 1000.0 * std::f64::consts::LN_2 / f64::from(hashes);
+            let fills = age_partitioned_fills(hashes, generations, keys, 1000);
+            let fpr = age_partitioned_fpr(hashes, &fills);
+            let one = 0.5_f64.powi(hashes as i32);
+            assert!(
+                fpr > one && fpr < f64::from(generations + 1) * one,
+                "k {hashes}: {fpr}"
+            );
+        }
+    }
+}
