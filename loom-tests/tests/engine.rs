@@ -200,7 +200,7 @@ fn worker_panic_is_error() {
         let (engine, mut ports) = start(1, 1);
         let mut port = ports.remove(0);
         let mut verdicts = Verdicts::new();
-        let lost = Disconnected::Partition(0);
+        let lost = Disconnected::Panicked(0);
         port.submit(&[A, A]).unwrap();
         port.submit(&[PANICS]).unwrap();
         assert_eq!(port.drain(&mut verdicts), Ok(true), "answered before");
@@ -225,7 +225,7 @@ fn worker_panic_is_error_at_every_port() {
         || {
             let (engine, mut ports) = start(1, 2);
             let (mut second, mut first) = (ports.remove(1), ports.remove(0));
-            let lost = Disconnected::Partition(0);
+            let lost = Disconnected::Panicked(0);
             let peer = thread::spawn(move || {
                 let mut verdicts = Verdicts::new();
                 assert_eq!(second.observe(&[PANICS], &mut verdicts), Err(lost));
