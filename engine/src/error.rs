@@ -96,8 +96,8 @@ pub enum BuildError {
     },
 }
 
-/// A port or node cannot go on: another thread that it needs is gone, or the order of numbered
-/// batches is broken.
+/// A port or node cannot go on, or not before a partition is replaced: another thread that it needs
+/// is gone, its filter panicked, or the order of numbered batches is broken.
 ///
 /// # Examples
 /// ```
@@ -113,7 +113,8 @@ pub enum BuildError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Disconnected {
-    /// The filter of this partition panicked, or the thread that owns it did.
+    /// The filter of this partition panicked, or the thread that owns it did. See
+    /// [`LossPolicy`](crate::LossPolicy).
     #[error("partition {0} is lost: its owner panicked")]
     Panicked(usize),
     /// The owner of this partition is gone.

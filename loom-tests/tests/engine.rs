@@ -4,8 +4,10 @@
 #![cfg(loom)]
 
 use echoless::transport::Wait;
-use echoless::{Disconnected, Engine, KeyHash, Partitioned, Port, Verdicts};
-use echoless_loom::{Exact, PANICS, Preemptions, Sometimes, check, duplicates, expected, key};
+use echoless::{Disconnected, Engine, KeyHash, LossPolicy, Partitioned, Port, Verdicts};
+use echoless_loom::{
+    Exact, PANICS, Preemptions, Sometimes, check, duplicates, expected, key, unknown,
+};
 use loom::thread;
 
 const A: KeyHash = key(0, 1);
@@ -14,7 +16,12 @@ const HIGH: KeyHash = key(1, 1);
 
 /// An engine whose rings have room for one message.
 fn start(workers: usize, ports: usize) -> (Engine<Exact>, Vec<Port>) {
+    start_with(LossPolicy::Error, workers, ports)
+}
+
+fn start_with(policy: LossPolicy, workers: usize, ports: usize) -> (Engine<Exact>, Vec<Port>) {
     Engine::builder(Exact::partitions(workers))
+        .on_loss(policy)
         .ports(ports)
         .ring_depth(1)
         .wait(Wait::Shared)
@@ -243,4 +250,85 @@ fn worker_panic_is_error_at_every_port() {
     );
     ANSWERED.assert();
     LOST.assert();
+}
+
+#[test]
+fn lost_partition_leaves_the_other_verdicts() {
+    check(
+        "lost_partition_leaves_the_other_verdicts",
+        Preemptions::AtMost(1),
+        || {
+            let (_engine, mut ports) = start(2, 1);
+            let mut port = ports.remove(0);
+            let mut verdicts = Verdicts::new();
+            let lost = Err(Disconnected::Panicked(0));
+            assert_eq!(port.observe(&[HIGH, PANICS], &mut verdicts), lost);
+            assert!(verdicts.is_empty());
+            assert!(port.take_partial(&mut verdicts));
+            assert_eq!(duplicates(&verdicts), [false, false]);
+            assert_eq!(unknown(&verdicts), [false, true]);
+            assert_eq!(port.submit(&[HIGH]), lost);
+            assert_eq!(port.in_flight(), 0);
+        },
+    );
+}
+
+/// A batch that is submitted after the replacement is judged by the new filter, although the worker
+/// is parked and not woken by the replacement.
+#[test]
+fn replaced_partition_goes_on() {
+    for policy in [LossPolicy::Error, LossPolicy::AsDuplicate] {
+        check(
+            &format!("replaced_partition_goes_on, {policy:?}"),
+            Preemptions::AtMost(2),
+            move || {
+                let (engine, mut ports) = start_with(policy, 1, 1);
+                let mut port = ports.remove(0);
+                let mut verdicts = Verdicts::new();
+                let observed = port.observe(&[PANICS], &mut verdicts);
+                if policy == LossPolicy::Error {
+                    assert_eq!(observed, Err(Disconnected::Panicked(0)));
+                    assert!(port.take_partial(&mut verdicts));
+                } else {
+                    assert_eq!((observed, duplicates(&verdicts)), (Ok(()), vec![true]));
+                }
+                assert_eq!(unknown(&verdicts), [true]);
+                engine.replace(0, Exact::default()).unwrap();
+                port.observe(&[A, A], &mut verdicts).unwrap();
+                assert_eq!(duplicates(&verdicts), [false, true]);
+                assert_eq!(unknown(&verdicts), [false, false]);
+                assert_eq!(engine.unknown_keys(), 1);
+                assert_eq!(held(engine.shutdown().unwrap()), [A]);
+            },
+        );
+    }
+}
+
+/// A port submits a key while its partition is replaced: the key has a verdict exactly if the new
+/// filter recorded it, so over both ports one known verdict is Fresh.
+#[test]
+fn replace_while_submitting() {
+    static KNOWN: Sometimes = Sometimes::new();
+    static UNKNOWN: Sometimes = Sometimes::new();
+    check("replace_while_submitting", Preemptions::AtMost(1), || {
+        let (engine, mut ports) = start_with(LossPolicy::AsFresh, 1, 2);
+        let (mut second, mut first) = (ports.remove(1), ports.remove(0));
+        let mut verdicts = Verdicts::new();
+        first.observe(&[PANICS], &mut verdicts).unwrap();
+        let peer = thread::spawn(move || {
+            let mut verdicts = Verdicts::new();
+            second.observe(&[A], &mut verdicts).unwrap();
+            assert_eq!(duplicates(&verdicts), [false]);
+            verdicts.is_unknown(0)
+        });
+        engine.replace(0, Exact::default()).unwrap();
+        let unknown = peer.join().unwrap();
+        first.observe(&[A], &mut verdicts).unwrap();
+        assert_eq!(duplicates(&verdicts), [!unknown]);
+        assert!(!verdicts.is_unknown(0));
+        KNOWN.note(!unknown);
+        UNKNOWN.note(unknown);
+    });
+    KNOWN.assert();
+    UNKNOWN.assert();
 }
