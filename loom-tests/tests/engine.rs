@@ -310,25 +310,40 @@ fn replaced_partition_goes_on() {
 fn replace_while_submitting() {
     static KNOWN: Sometimes = Sometimes::new();
     static UNKNOWN: Sometimes = Sometimes::new();
-    check("replace_while_submitting", Preemptions::AtMost(1), || {
-        let (engine, mut ports) = start_with(LossPolicy::AsFresh, 1, 2);
-        let (mut second, mut first) = (ports.remove(1), ports.remove(0));
+    fn submit(mut port: Port) -> bool {
         let mut verdicts = Verdicts::new();
-        first.observe(&[PANICS], &mut verdicts).unwrap();
-        let peer = thread::spawn(move || {
-            let mut verdicts = Verdicts::new();
-            second.observe(&[A], &mut verdicts).unwrap();
-            assert_eq!(duplicates(&verdicts), [false]);
-            verdicts.is_unknown(0)
-        });
-        engine.replace(0, Exact::default()).unwrap();
-        let unknown = peer.join().unwrap();
-        first.observe(&[A], &mut verdicts).unwrap();
-        assert_eq!(duplicates(&verdicts), [!unknown]);
-        assert!(!verdicts.is_unknown(0));
-        KNOWN.note(!unknown);
-        UNKNOWN.note(unknown);
-    });
+        port.observe(&[A], &mut verdicts).unwrap();
+        assert_eq!(duplicates(&verdicts), [false]);
+        verdicts.is_unknown(0)
+    }
+    for replaces in ["first", "second"] {
+        check(
+            &format!("replace_while_submitting, replaced on the {replaces} thread"),
+            Preemptions::AtMost(1),
+            move || {
+                let (engine, mut ports) = start_with(LossPolicy::AsFresh, 1, 2);
+                let (second, mut first) = (ports.remove(1), ports.remove(0));
+                let mut verdicts = Verdicts::new();
+                first.observe(&[PANICS], &mut verdicts).unwrap();
+                let (unknown, _engine) = if replaces == "first" {
+                    let peer = thread::spawn(move || submit(second));
+                    engine.replace(0, Exact::default()).unwrap();
+                    (peer.join().unwrap(), engine)
+                } else {
+                    let peer = thread::spawn(move || {
+                        engine.replace(0, Exact::default()).unwrap();
+                        engine
+                    });
+                    (submit(second), peer.join().unwrap())
+                };
+                first.observe(&[A], &mut verdicts).unwrap();
+                assert_eq!(duplicates(&verdicts), [!unknown]);
+                assert!(!verdicts.is_unknown(0));
+                KNOWN.note(!unknown);
+                UNKNOWN.note(unknown);
+            },
+        );
+    }
     KNOWN.assert();
     UNKNOWN.assert();
 }

@@ -159,8 +159,8 @@ impl<F> Engine<F> {
     /// block.
     ///
     /// # Errors
-    /// [`ReplaceError`], with the filter, if there is no such partition or it is not lost. A port
-    /// that has heard of the loss can have the partition replaced at once.
+    /// [`ReplaceError`], with the filter, if there is no such partition or it is not lost. After
+    /// any port returned [`Disconnected::Panicked`](crate::Disconnected), it is lost.
     ///
     /// # Examples
     /// ```

@@ -17,11 +17,11 @@
 //!   slot is Restored: take the filter
 //! ```
 //!
-//! - A port that hears *unknown* can have the partition replaced at once: the slot is `Lost` before
-//!   the answer is pushed.
+//! - After a port received *unknown*, the partition can be replaced at once: the slot is `Lost`
+//!   before the answer is pushed.
 //! - A message that is sent after `replace` returned is judged by the new filter: the owner locks
 //!   the slot after it popped the message, so after the slot was filled. No thread has to be woken.
-//! - While no partition is lost, nobody locks the slot, and nothing shared is written. A port loads
+//! - While no partition is lost, no thread locks the slot, and nothing shared is written. A port loads
 //!   one flag for each partition and batch, and only with [`LossPolicy::Error`].
 //!
 //! A closed ring is something else: the owner is gone for good, so it is an error with every

@@ -18,7 +18,7 @@
 //! requests. In both it also runs its [`WhileWaiting`], which for a node of a mesh is its own
 //! partition server.
 //!
-//! A loss is heard in three ways: an answer says *unknown* (the partition is lost, its owner still
+//! A loss arrives in three ways: an answer says *unknown* (the partition is lost, its owner still
 //! answers); a ring is closed (the owner is gone); or the work of a node fails (the mesh cannot go
 //! on). The last two end the port: `failed` is returned by every later call, after the batches that
 //! are complete. Once a message of a batch is sent, its loss is reported with the batch and not by
