@@ -235,7 +235,8 @@ impl<F: Filter + 'static> EngineBuilder<F> {
         self
     }
 
-    /// The cores of the workers. Threads that use the ports pin themselves, with [`pin_thread`].
+    /// The cores of the workers. Threads that use the ports pin themselves, with
+    /// [`pin_thread`](super::pin_thread).
     #[must_use]
     pub fn pinning(mut self, pinning: Pinning) -> Self {
         self.pinning = pinning;
