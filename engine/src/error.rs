@@ -96,8 +96,8 @@ pub enum BuildError {
     },
 }
 
-/// A port or node cannot go on: another thread that it needs is gone, or the order of numbered
-/// batches is broken.
+/// A port or node cannot go on, or not before a partition is replaced: another thread that it needs
+/// is gone, its filter panicked, or the order of numbered batches is broken.
 ///
 /// # Examples
 /// ```
@@ -113,11 +113,15 @@ pub enum BuildError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Disconnected {
+    /// The filter of this partition panicked, or the thread that owns it did. See
+    /// [`LossPolicy`](crate::LossPolicy).
+    #[error("partition {0} is lost: its owner panicked")]
+    Panicked(usize),
     /// The owner of this partition is gone.
-    #[error("partition {0} is disconnected: its owner panicked or was shut down")]
+    #[error("partition {0} is disconnected: its owner was shut down or dropped")]
     Partition(usize),
     /// This node of a mesh is gone without finishing.
-    #[error("node {0} of the mesh is disconnected: it panicked or was dropped before it finished")]
+    #[error("node {0} of the mesh is disconnected: it failed or was dropped before it finished")]
     Peer(usize),
     /// No node submitted the batch with this number, and none can any more.
     #[error("batch {0} was never submitted: batch numbers have no gaps, and rise within each node")]

@@ -80,7 +80,10 @@ pub mod transport;
 mod verdicts;
 mod window;
 
-pub use assembly::{Engine, EngineBuilder, Mesh, MeshBuilder, Node, Pinning, Port, ShutdownError};
+pub use assembly::{
+    Engine, EngineBuilder, LossPolicy, Mesh, MeshBuilder, Node, Pinning, Port, ReplaceError,
+    ShutdownError,
+};
 pub use audit::Audit;
 pub use error::{BuildError, Disconnected, MemoryError, SpecError};
 pub use filters::adapters::region_order::RegionOrdered;

@@ -19,11 +19,11 @@ pub(crate) use std::{
     thread::{JoinHandle, yield_now},
 };
 // Standard under loom as well. No model pins threads, so none uses the channel on which pinning is
-// reported; and none uses the number of cores.
+// reported; none uses the number of cores, and none drops a worker or node while it unwinds.
 pub(crate) use std::{
     sync::PoisonError,
     sync::mpsc::{Sender, channel},
-    thread::available_parallelism,
+    thread::{available_parallelism, panicking},
 };
 
 #[cfg(not(loom))]

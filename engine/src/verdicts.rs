@@ -50,6 +50,8 @@ pub struct Verdicts {
     words: Vec<u64>,
     /// The number of verdicts.
     len: usize,
+    /// As many words as `words`, or none if every verdict is known.
+    unknown: Vec<u64>,
 }
 
 impl Verdicts {
@@ -59,6 +61,7 @@ impl Verdicts {
         Self {
             words: Vec::new(),
             len: 0,
+            unknown: Vec::new(),
         }
     }
 
@@ -67,6 +70,7 @@ impl Verdicts {
         self.words.clear();
         self.words.resize(len.div_ceil(64), 0);
         self.len = len;
+        self.unknown.clear();
     }
 
     /// The number of verdicts.
@@ -137,6 +141,49 @@ impl Verdicts {
     #[must_use]
     pub fn words(&self) -> &[u64] {
         &self.words
+    }
+
+    /// Returns `true` if key `index` has no verdict, because its [partition is
+    /// lost](crate::LossPolicy). Its bit is then what the policy says, or 0.
+    ///
+    /// # Panics
+    /// If `index` is not below [`len`](Self::len).
+    #[must_use]
+    pub fn is_unknown(&self, index: usize) -> bool {
+        assert!(index < self.len, "verdict {index} of {}", self.len);
+        self.unknown
+            .get(index / 64)
+            .is_some_and(|word| word >> (index % 64) & 1 == 1)
+    }
+
+    /// The number of keys without a verdict. Always 0 for a filter that is not in an
+    /// [`Engine`](crate::Engine) or [`Mesh`](crate::Mesh).
+    #[must_use]
+    pub fn count_unknown(&self) -> u64 {
+        self.unknown
+            .iter()
+            .map(|word| u64::from(word.count_ones()))
+            .sum()
+    }
+
+    /// A set bit for each key without a verdict, laid out as [`words`](Self::words); empty if every
+    /// verdict is known.
+    #[must_use]
+    pub fn unknown_words(&self) -> &[u64] {
+        &self.unknown
+    }
+
+    /// The bits of [`unknown_words`](Self::unknown_words), to be set.
+    pub(crate) fn unknown_words_mut(&mut self) -> &mut [u64] {
+        self.unknown.resize(self.words.len(), 0);
+        &mut self.unknown
+    }
+
+    /// Makes every key without a verdict a duplicate.
+    pub(crate) fn set_unknown_duplicate(&mut self) {
+        for (word, unknown) in self.words.iter_mut().zip(&self.unknown) {
+            *word |= unknown;
+        }
     }
 
     /// The bits, for a filter to write. The caller keeps the bits past [`len`](Self::len) zero, or

@@ -29,7 +29,7 @@ impl Filter for Exact {
     fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
         if keys.contains(&PANICS) {
             // A payload without a message: `sync::spawn` of the engine takes panics with one for
-            // failed assertions.
+            // failed assertions. No hook runs, which would use locks of the standard library.
             resume_unwind(Box::new(PANICS));
         }
         duplicates.fill(0);
@@ -70,5 +70,13 @@ pub fn expected(batches: &[&[KeyHash]]) -> Vec<Vec<bool>> {
 pub fn duplicates(verdicts: &Verdicts) -> Vec<bool> {
     (0..verdicts.len())
         .map(|index| verdicts.is_duplicate(index))
+        .collect()
+}
+
+/// Whether each key of a batch has no verdict.
+#[must_use]
+pub fn unknown(verdicts: &Verdicts) -> Vec<bool> {
+    (0..verdicts.len())
+        .map(|index| verdicts.is_unknown(index))
         .collect()
 }

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use loom::model::Builder;
 
-pub use exact::{Exact, PANICS, duplicates, expected, key};
+pub use exact::{Exact, PANICS, duplicates, expected, key, unknown};
 
 /// The limit of preemptions in one execution. A preemption switches away from a thread that could
 /// continue.

@@ -4,8 +4,10 @@
 #![cfg(loom)]
 
 use echoless::transport::Wait;
-use echoless::{Disconnected, Engine, KeyHash, Partitioned, Port, Verdicts};
-use echoless_loom::{Exact, PANICS, Preemptions, Sometimes, check, duplicates, expected, key};
+use echoless::{Disconnected, Engine, KeyHash, LossPolicy, Partitioned, Port, Verdicts};
+use echoless_loom::{
+    Exact, PANICS, Preemptions, Sometimes, check, duplicates, expected, key, unknown,
+};
 use loom::thread;
 
 const A: KeyHash = key(0, 1);
@@ -14,7 +16,12 @@ const HIGH: KeyHash = key(1, 1);
 
 /// An engine whose rings have room for one message.
 fn start(workers: usize, ports: usize) -> (Engine<Exact>, Vec<Port>) {
+    start_with(LossPolicy::Error, workers, ports)
+}
+
+fn start_with(policy: LossPolicy, workers: usize, ports: usize) -> (Engine<Exact>, Vec<Port>) {
     Engine::builder(Exact::partitions(workers))
+        .on_loss(policy)
         .ports(ports)
         .ring_depth(1)
         .wait(Wait::Shared)
@@ -200,7 +207,7 @@ fn worker_panic_is_error() {
         let (engine, mut ports) = start(1, 1);
         let mut port = ports.remove(0);
         let mut verdicts = Verdicts::new();
-        let lost = Disconnected::Partition(0);
+        let lost = Disconnected::Panicked(0);
         port.submit(&[A, A]).unwrap();
         port.submit(&[PANICS]).unwrap();
         assert_eq!(port.drain(&mut verdicts), Ok(true), "answered before");
@@ -225,7 +232,7 @@ fn worker_panic_is_error_at_every_port() {
         || {
             let (engine, mut ports) = start(1, 2);
             let (mut second, mut first) = (ports.remove(1), ports.remove(0));
-            let lost = Disconnected::Partition(0);
+            let lost = Disconnected::Panicked(0);
             let peer = thread::spawn(move || {
                 let mut verdicts = Verdicts::new();
                 assert_eq!(second.observe(&[PANICS], &mut verdicts), Err(lost));
@@ -243,4 +250,100 @@ fn worker_panic_is_error_at_every_port() {
     );
     ANSWERED.assert();
     LOST.assert();
+}
+
+#[test]
+fn lost_partition_leaves_the_other_verdicts() {
+    check(
+        "lost_partition_leaves_the_other_verdicts",
+        Preemptions::AtMost(1),
+        || {
+            let (_engine, mut ports) = start(2, 1);
+            let mut port = ports.remove(0);
+            let mut verdicts = Verdicts::new();
+            let lost = Err(Disconnected::Panicked(0));
+            assert_eq!(port.observe(&[HIGH, PANICS], &mut verdicts), lost);
+            assert!(verdicts.is_empty());
+            assert!(port.take_partial(&mut verdicts));
+            assert_eq!(duplicates(&verdicts), [false, false]);
+            assert_eq!(unknown(&verdicts), [false, true]);
+            assert_eq!(port.submit(&[HIGH]), lost);
+            assert_eq!(port.in_flight(), 0);
+        },
+    );
+}
+
+/// A batch that is submitted after the replacement is judged by the new filter, although the worker
+/// is parked and not woken by the replacement.
+#[test]
+fn replaced_partition_goes_on() {
+    for policy in [LossPolicy::Error, LossPolicy::AsDuplicate] {
+        check(
+            &format!("replaced_partition_goes_on, {policy:?}"),
+            Preemptions::AtMost(2),
+            move || {
+                let (engine, mut ports) = start_with(policy, 1, 1);
+                let mut port = ports.remove(0);
+                let mut verdicts = Verdicts::new();
+                let observed = port.observe(&[PANICS], &mut verdicts);
+                if policy == LossPolicy::Error {
+                    assert_eq!(observed, Err(Disconnected::Panicked(0)));
+                    assert!(port.take_partial(&mut verdicts));
+                } else {
+                    assert_eq!((observed, duplicates(&verdicts)), (Ok(()), vec![true]));
+                }
+                assert_eq!(unknown(&verdicts), [true]);
+                engine.replace(0, Exact::default()).unwrap();
+                port.observe(&[A, A], &mut verdicts).unwrap();
+                assert_eq!(duplicates(&verdicts), [false, true]);
+                assert_eq!(unknown(&verdicts), [false, false]);
+                assert_eq!(engine.unknown_keys(), 1);
+                assert_eq!(held(engine.shutdown().unwrap()), [A]);
+            },
+        );
+    }
+}
+
+/// A port submits a key while its partition is replaced: the key has a verdict exactly if the new
+/// filter recorded it, so over both ports one known verdict is Fresh.
+#[test]
+fn replace_while_submitting() {
+    static KNOWN: Sometimes = Sometimes::new();
+    static UNKNOWN: Sometimes = Sometimes::new();
+    fn submit(mut port: Port) -> bool {
+        let mut verdicts = Verdicts::new();
+        port.observe(&[A], &mut verdicts).unwrap();
+        assert_eq!(duplicates(&verdicts), [false]);
+        verdicts.is_unknown(0)
+    }
+    for replaces in ["first", "second"] {
+        check(
+            &format!("replace_while_submitting, replaced on the {replaces} thread"),
+            Preemptions::AtMost(1),
+            move || {
+                let (engine, mut ports) = start_with(LossPolicy::AsFresh, 1, 2);
+                let (second, mut first) = (ports.remove(1), ports.remove(0));
+                let mut verdicts = Verdicts::new();
+                first.observe(&[PANICS], &mut verdicts).unwrap();
+                let (unknown, _engine) = if replaces == "first" {
+                    let peer = thread::spawn(move || submit(second));
+                    engine.replace(0, Exact::default()).unwrap();
+                    (peer.join().unwrap(), engine)
+                } else {
+                    let peer = thread::spawn(move || {
+                        engine.replace(0, Exact::default()).unwrap();
+                        engine
+                    });
+                    (submit(second), peer.join().unwrap())
+                };
+                first.observe(&[A], &mut verdicts).unwrap();
+                assert_eq!(duplicates(&verdicts), [!unknown]);
+                assert!(!verdicts.is_unknown(0));
+                KNOWN.note(!unknown);
+                UNKNOWN.note(unknown);
+            },
+        );
+    }
+    KNOWN.assert();
+    UNKNOWN.assert();
 }

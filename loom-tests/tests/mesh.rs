@@ -2,9 +2,13 @@
 
 #![cfg(loom)]
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use echoless::transport::Wait;
-use echoless::{Disconnected, KeyHash, Mesh, Node, Verdicts};
-use echoless_loom::{Exact, Preemptions, Sometimes, check, duplicates, expected, key};
+use echoless::{Disconnected, KeyHash, LossPolicy, Mesh, Node, Verdicts};
+use echoless_loom::{
+    Exact, PANICS, Preemptions, Sometimes, check, duplicates, expected, key, unknown,
+};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
@@ -16,7 +20,12 @@ const HIGH: KeyHash = key(1, 1);
 
 /// Two nodes whose rings have room for one message.
 fn two_nodes() -> (Node<Exact>, Node<Exact>) {
+    two_nodes_with(LossPolicy::Error)
+}
+
+fn two_nodes_with(policy: LossPolicy) -> (Node<Exact>, Node<Exact>) {
     let mesh = Mesh::builder(Exact::partitions(2))
+        .on_loss(policy)
         .ring_depth(1)
         .wait(Wait::Shared)
         .build()
@@ -312,4 +321,81 @@ fn mesh_serves_until_woken() {
         let high = peer.join().unwrap();
         assert_eq!(high.0.into_iter().collect::<Vec<_>>(), [HIGH]);
     });
+}
+
+/// The first node goes on to be used after its caller caught the panic of its filter.
+#[test]
+fn mesh_caught_panic_is_error() {
+    static APPLIED: Sometimes = Sometimes::new();
+    static UNKNOWN: Sometimes = Sometimes::new();
+    check("mesh_caught_panic_is_error", Preemptions::AtMost(2), || {
+        let (mut first, mut second) = two_nodes();
+        let lost = Disconnected::Panicked(0);
+        let peer = thread::spawn(move || {
+            let mut verdicts = Verdicts::new();
+            let answer = second.observe(1, &[LOW, HIGH], &mut verdicts);
+            assert_eq!(answer, Err(lost));
+            assert!(verdicts.is_empty());
+            assert_eq!(second.submit(2, &[HIGH]), Err(lost));
+            let applied = second.take_partial(&mut verdicts) && {
+                assert!(verdicts.is_unknown(0));
+                !verdicts.is_unknown(1)
+            };
+            if applied {
+                // After batch 0, or not at all.
+                assert!(verdicts.is_duplicate(1));
+            }
+            APPLIED.note(applied);
+            UNKNOWN.note(!applied);
+            second
+        });
+        let mut verdicts = Verdicts::new();
+        let observed = catch_unwind(AssertUnwindSafe(|| {
+            first.observe(0, &[PANICS, HIGH], &mut verdicts)
+        }));
+        assert!(observed.unwrap_err().is::<KeyHash>());
+        assert_eq!(first.poll(&mut verdicts), Err(lost));
+        assert_eq!(first.serve_until(|| false), Err(lost));
+        assert!(first.take_partial(&mut verdicts));
+        assert!(verdicts.is_unknown(0));
+        let second = peer.join().unwrap();
+        assert!(first.into_filter().is_none());
+        assert!(second.into_filter().is_some());
+    });
+    APPLIED.assert();
+    UNKNOWN.assert();
+}
+
+/// The first node loses its filter and gets a new one, while its peer submits the next batch.
+#[test]
+fn mesh_goes_on_without_a_filter() {
+    static KNOWN: Sometimes = Sometimes::new();
+    static UNKNOWN: Sometimes = Sometimes::new();
+    check(
+        "mesh_goes_on_without_a_filter",
+        Preemptions::AtMost(1),
+        || {
+            let (mut first, mut second) = two_nodes_with(LossPolicy::AsFresh);
+            let peer = thread::spawn(move || {
+                let mut verdicts = Verdicts::new();
+                second.observe(1, &[LOW, HIGH], &mut verdicts).unwrap();
+                assert_eq!(duplicates(&verdicts), [false, true]);
+                assert!(!verdicts.is_unknown(1));
+                second.finish().unwrap();
+                verdicts.is_unknown(0)
+            });
+            let mut verdicts = Verdicts::new();
+            first.observe(0, &[PANICS, HIGH], &mut verdicts).unwrap();
+            assert_eq!(duplicates(&verdicts), [false, false]);
+            assert_eq!(unknown(&verdicts), [true, false]);
+            first.replace(Exact::default()).unwrap();
+            let low = first.finish().unwrap();
+            let unknown = peer.join().unwrap();
+            assert_eq!(low.0.contains(&LOW), !unknown);
+            KNOWN.note(!unknown);
+            UNKNOWN.note(unknown);
+        },
+    );
+    KNOWN.assert();
+    UNKNOWN.assert();
 }

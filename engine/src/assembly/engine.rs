@@ -1,15 +1,18 @@
 //! An engine: dedicated worker threads own the partitions, and ingest threads reach them through
 //! ports.
 
-use super::pinning::{Pinning, pin_thread};
+use super::loss::{LossPolicy, PartitionState, ReplaceError, Status, message};
+use super::owned::OwnedFilter;
+use super::pinning::Pinning;
 use super::port::Port;
 use super::rings::RingOptions;
-use super::server::{Order, PartitionServer};
-use super::shutdown::{ShutdownError, message};
+use super::server::{OnPanic, Order, PartitionServer};
+use super::shutdown::ShutdownError;
+use super::worker::{PinRequest, WorkerTask};
 use crate::error::{BuildError, SpecError};
 use crate::filters::Filter;
 use crate::partition::{Partitioned, Partitioning};
-use crate::sync::{Arc, AtomicBool, JoinHandle, Ordering, Sender, channel, spawn};
+use crate::sync::{Arc, AtomicBool, JoinHandle, Ordering, channel, spawn};
 use crate::transport::{Doorbell, Parker, Wait};
 
 /// The options of an [`Engine`]; see [`Engine::builder`].
@@ -33,6 +36,7 @@ pub struct EngineBuilder<F> {
     ports: usize,
     pinning: Pinning,
     rings: RingOptions,
+    policy: LossPolicy,
 }
 
 /// Worker threads, one for each partition of a filter.
@@ -75,8 +79,10 @@ pub struct Engine<F> {
 
 #[derive(Debug)]
 struct Worker<F> {
-    thread: JoinHandle<F>,
+    /// Returns the filter, or the message of its panic.
+    thread: JoinHandle<Result<F, String>>,
     doorbell: Doorbell,
+    state: Arc<PartitionState<F>>,
 }
 
 impl<F: Filter + 'static> Engine<F> {
@@ -89,6 +95,7 @@ impl<F: Filter + 'static> Engine<F> {
             ports: 1,
             pinning: Pinning::Unpinned,
             rings: RingOptions::default(),
+            policy: LossPolicy::default(),
         }
     }
 
@@ -106,7 +113,7 @@ impl<F: Filter + 'static> Engine<F> {
     /// ports submit.
     ///
     /// # Errors
-    /// [`ShutdownError`] if workers panicked, with the surviving partitions.
+    /// [`ShutdownError`] if partitions are lost and were not replaced, with the surviving ones.
     ///
     /// # Examples
     /// ```
@@ -127,7 +134,8 @@ impl<F: Filter + 'static> Engine<F> {
         let mut lost = Vec::new();
         for (index, worker) in std::mem::take(&mut self.workers).into_iter().enumerate() {
             match worker.thread.join() {
-                Ok(filter) => survivors.push((index, filter)),
+                Ok(Ok(filter)) => survivors.push((index, filter)),
+                Ok(Err(panic)) => lost.push((index, panic)),
                 Err(panic) => lost.push((index, message(&*panic))),
             }
         }
@@ -141,6 +149,64 @@ impl<F: Filter + 'static> Engine<F> {
 }
 
 impl<F> Engine<F> {
+    /// Gives a lost partition a new filter, while the workers run. Every batch that is submitted
+    /// after this call, by a thread that synchronized with it, is judged by the new filter.
+    ///
+    /// The partition starts with the content of `filter`, which has to be partition `partition` of
+    /// the same specification: an empty one, or one that was restored from a copy. The clock of the
+    /// stream is carried over. Ports with [`LossPolicy::Error`] accept batches again, and the report
+    /// after [`shutdown`](Self::shutdown) is that of the whole filter. Wakes no thread and does not
+    /// block.
+    ///
+    /// # Errors
+    /// [`ReplaceError`], with the filter, if there is no such partition or it is not lost. After
+    /// any port returned [`Disconnected::Panicked`](crate::Disconnected), it is lost.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::{Engine, FingerprintSpec};
+    /// let spec = FingerprintSpec::new(1 << 20);
+    /// let (engine, _ports) = Engine::builder(spec.build_partitions(2)?).build()?;
+    /// let spare = || spec.build_partitions(2).map(|halves| halves.into_parts().1.remove(1));
+    /// for (partition, filter) in engine.lost().into_iter().map(|(lost, _)| (lost, spare())) {
+    ///     engine.replace(partition, filter?)?;
+    /// }
+    /// let rejected = engine.replace(1, spare()?).unwrap_err();
+    /// assert!(rejected.to_string().starts_with("partition 1 is not lost"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn replace(&self, partition: usize, filter: F) -> Result<(), ReplaceError<F>> {
+        let rejected = |filter| ReplaceError {
+            partition,
+            partitions: self.workers.len(),
+            filter,
+        };
+        match self.workers.get(partition) {
+            Some(worker) => worker.state.restore(filter).map_err(rejected),
+            None => Err(rejected(filter)),
+        }
+    }
+
+    /// The number of each partition that is lost now, and the message of the panic, in ascending
+    /// order.
+    #[must_use]
+    pub fn lost(&self) -> Vec<(usize, String)> {
+        let workers = self.workers.iter().enumerate();
+        workers
+            .filter_map(|(index, worker)| Some((index, worker.state.loss()?)))
+            .collect()
+    }
+
+    /// The number of keys, of all ports together, that had no verdict because their partition was
+    /// lost.
+    #[must_use]
+    pub fn unknown_keys(&self) -> u64 {
+        let workers = self.workers.iter();
+        workers
+            .map(|worker| worker.state.status().unknown_keys())
+            .sum()
+    }
+
     fn stop_workers(&self) {
         // Release: pairs with the Acquire load of `stop` in `WorkerTask::work`. A worker that reads
         // true also sees every message that was enqueued before this call, by this thread or by one
@@ -169,7 +235,8 @@ impl<F: Filter + 'static> EngineBuilder<F> {
         self
     }
 
-    /// The cores of the workers. Threads that use the ports pin themselves, with [`pin_thread`].
+    /// The cores of the workers. Threads that use the ports pin themselves, with
+    /// [`pin_thread`](super::pin_thread).
     #[must_use]
     pub fn pinning(mut self, pinning: Pinning) -> Self {
         self.pinning = pinning;
@@ -185,6 +252,13 @@ impl<F: Filter + 'static> EngineBuilder<F> {
     #[must_use]
     pub const fn ring_depth(mut self, messages: usize) -> Self {
         self.rings.depth = Some(messages);
+        self
+    }
+
+    /// What ports do about keys whose partition is lost. The default is [`LossPolicy::Error`].
+    #[must_use]
+    pub const fn on_loss(mut self, policy: LossPolicy) -> Self {
+        self.policy = policy;
         self
     }
 
@@ -211,7 +285,10 @@ impl<F: Filter + 'static> EngineBuilder<F> {
         let wait = self.rings.wait_among(filters.len() + self.ports);
         let worker_parkers: Vec<Parker> = filters.iter().map(|_| Parker::new()).collect();
         let port_parkers: Vec<Parker> = (0..self.ports).map(|_| Parker::new()).collect();
-        let (port_links, server_links) = self.rings.connect(&port_parkers, &worker_parkers)?;
+        let statuses: Vec<Arc<Status>> = filters.iter().map(|_| Status::new()).collect();
+        let (port_links, server_links) =
+            self.rings
+                .connect(&port_parkers, &worker_parkers, &statuses)?;
         let stop = Arc::new(AtomicBool::new(false));
         // If a thread cannot start, the remaining workers are dropped, and dropping the engine
         // stops the running ones.
@@ -225,8 +302,10 @@ impl<F: Filter + 'static> EngineBuilder<F> {
             .into_iter()
             .zip(server_links)
             .zip(worker_parkers)
-            .zip(cores);
-        for (index, (((filter, links), parker), core)) in parts.enumerate() {
+            .zip(cores)
+            .zip(statuses);
+        for (index, ((((filter, links), parker), core), status)) in parts.enumerate() {
+            let state = PartitionState::new(status);
             let doorbell = parker.doorbell();
             let pin = core.map(|core| {
                 let (report, outcome) = channel();
@@ -234,7 +313,13 @@ impl<F: Filter + 'static> EngineBuilder<F> {
                 PinRequest { core, report }
             });
             let task = WorkerTask {
-                server: PartitionServer::new(filter, links, Order::Arrival),
+                server: PartitionServer::new(
+                    index,
+                    OwnedFilter::new(filter, Arc::clone(&state)),
+                    links,
+                    Order::Arrival,
+                    OnPanic::GoOn,
+                ),
                 parker,
                 wait,
                 pin,
@@ -248,7 +333,11 @@ impl<F: Filter + 'static> EngineBuilder<F> {
                         reason,
                     }
                 })?;
-            engine.workers.push(Worker { thread, doorbell });
+            engine.workers.push(Worker {
+                thread,
+                doorbell,
+                state,
+            });
         }
         // Only now, so that the workers pin themselves concurrently.
         for (worker, core, outcome) in pinned {
@@ -259,56 +348,16 @@ impl<F: Filter + 'static> EngineBuilder<F> {
         let ports = port_links
             .into_iter()
             .zip(port_parkers)
-            .map(|(links, parker)| Port::new(engine.partitioning.clone(), links, parker, wait))
+            .map(|(links, parker)| {
+                Port::new(
+                    engine.partitioning.clone(),
+                    links,
+                    parker,
+                    wait,
+                    self.policy,
+                )
+            })
             .collect();
         Ok((engine, ports))
-    }
-}
-
-/// The state and the loop of a worker thread.
-struct WorkerTask<F> {
-    server: PartitionServer<F>,
-    parker: Parker,
-    wait: Wait,
-    pin: Option<PinRequest>,
-    stop: Arc<AtomicBool>,
-}
-
-/// The core that a worker pins itself to, and the channel on which it reports whether it could.
-struct PinRequest {
-    core: usize,
-    report: Sender<bool>,
-}
-
-impl<F: Filter> WorkerTask<F> {
-    /// Serves until the engine sets `stop`, then answers what is still in the rings.
-    fn work(&mut self) {
-        if let Some(PinRequest { core, report }) = self.pin.take() {
-            // Fails only if the builder returned early, with another error, and dropped the
-            // receiver.
-            let _ = report.send(pin_thread(Some(core)));
-        }
-        let Self { server, stop, .. } = self;
-        loop {
-            // Acquire: pairs with the Release in `stop_workers`. Read before the rings are, so that
-            // the last pass finds every message that was enqueued before the stop.
-            if stop.load(Ordering::Acquire) {
-                // Reject new messages, or a port that never pauses would keep this loop running.
-                server.close();
-                // `Order::Arrival` has no numbers that could be missing or repeated, so there is no
-                // error to handle.
-                while server.serve() == Ok(true) {}
-                return;
-            }
-            if server.serve() != Ok(true) {
-                self.parker.wait_until(self.wait, || {
-                    server.is_ready() || stop.load(Ordering::Acquire)
-                });
-            }
-        }
-    }
-
-    fn into_filter(self) -> F {
-        self.server.into_filter()
     }
 }

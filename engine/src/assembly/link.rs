@@ -1,11 +1,13 @@
-//! The two rings between a port and one partition, from the port's side: messages out, one word of
-//! verdicts for each in return.
+//! The two rings between a port and one partition, from the port's side: messages out, one answer
+//! for each in return.
 
 use std::collections::VecDeque;
 
-use super::message::{Header, Request};
+use super::loss::Status;
+use super::message::{Answer, Header, Request};
+use crate::error::Disconnected;
 use crate::hash::KeyHash;
-use crate::sync::check;
+use crate::sync::{Arc, check};
 use crate::transport::{Consumer, PopError, Producer, PushError};
 
 /// The port's ends of the rings to and from one partition.
@@ -13,34 +15,69 @@ use crate::transport::{Consumer, PopError, Producer, PushError};
 /// ```text
 ///   port                                     partition server
 ///   requests: Producer  --- [keys] [keys] -->  requests: Consumer
-///   answers:  Consumer  <-- [bits] ----------  answers:  Producer
+///   answers:  Consumer  <-- [answer] --------  answers:  Producer
 ///   sent: [batch, batch, batch]   the batch of each request without an answer, oldest first
 /// ```
 ///
 /// The server answers requests in their order, so the next answer belongs to the front of `sent`.
+/// Once the server has closed its ends, the requests that it left without an answer are settled as
+/// unknown.
 #[derive(Debug)]
 pub(super) struct PortLink {
+    partition: usize,
+    status: Arc<Status>,
     requests: Producer<Request>,
-    answers: Consumer<u64>,
+    answers: Consumer<Answer>,
     /// The batch of each request without an answer, by the port's own count. Never longer than the
     /// capacity of `answers`, so the server can push every answer without waiting.
     sent: VecDeque<u64>,
-    /// The server is gone and an answer is missing; all answers that it pushed were popped before.
-    dead: bool,
 }
 
-/// The server closed its ends of the rings: it panicked, was shut down or was dropped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct LinkClosed;
+/// What a request came to.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Reply {
+    /// The verdict bits.
+    Known(u64),
+    /// The partition is lost; its owner says so.
+    Lost(Disconnected),
+    /// The owner is gone.
+    Closed(Disconnected),
+}
 
 impl PortLink {
-    pub(super) const fn new(requests: Producer<Request>, answers: Consumer<u64>) -> Self {
+    pub(super) const fn new(
+        partition: usize,
+        status: Arc<Status>,
+        requests: Producer<Request>,
+        answers: Consumer<Answer>,
+    ) -> Self {
         Self {
+            partition,
+            status,
             requests,
             answers,
             sent: VecDeque::new(),
-            dead: false,
         }
+    }
+
+    /// Whether the filter of the partition panicked and was not replaced.
+    pub(super) fn is_lost(&self) -> bool {
+        self.status.is_lost()
+    }
+
+    /// Why the link is closed. The owner sets the status before it closes the rings.
+    pub(super) fn closed(&self) -> Disconnected {
+        if self.is_lost() {
+            Disconnected::Panicked(self.partition)
+        } else {
+            Disconnected::Partition(self.partition)
+        }
+    }
+
+    /// Closes the port's ends. Answers in the ring can still be taken.
+    pub(super) fn close(&mut self) {
+        self.requests.close();
+        self.answers.close();
     }
 
     /// Whether the server is gone, with or without unanswered requests.
@@ -53,20 +90,15 @@ impl PortLink {
         self.sent.is_empty()
     }
 
-    /// Whether [`take_answers`](Self::take_answers) would take an answer or newly return an error.
+    /// Whether [`take_answers`](Self::take_answers) would settle a request.
     pub(super) fn has_answer(&self) -> bool {
         // Without an unanswered request, a closed ring is no event: the next send reports it.
-        !self.dead && !self.sent.is_empty() && self.answers.is_ready()
+        !self.sent.is_empty() && self.answers.is_ready()
     }
 
     /// Whether a request and later its answer have a free slot, or the link is closed.
     pub(super) fn has_room(&self) -> bool {
         self.sent.len() < self.answers.capacity() && self.requests.is_ready()
-    }
-
-    /// Whether an answer to this batch is next, and can never arrive.
-    pub(super) fn will_not_answer(&self, batch: u64) -> bool {
-        self.dead && self.sent.front() == Some(&batch)
     }
 
     /// Enqueues a request of a batch. The server may stay parked until [`notify`](Self::notify).
@@ -78,7 +110,7 @@ impl PortLink {
         header: Header,
         keys: &[KeyHash],
         batch: u64,
-    ) -> Result<(), LinkClosed> {
+    ) -> Result<(), Disconnected> {
         check!(
             self.sent.len() < self.answers.capacity(),
             "a request without room for its answer"
@@ -92,14 +124,18 @@ impl PortLink {
     ///
     /// # Errors
     /// If the server is gone.
-    pub(super) fn send(&mut self, header: Header, keys: &[KeyHash]) -> Result<(), LinkClosed> {
-        let mut slot = self.requests.vacant().map_err(|error| {
-            check!(error == PushError::Closed(()), "a request without room");
-            LinkClosed
-        })?;
-        slot.write(header, keys);
-        slot.publish_without_notify();
-        Ok(())
+    pub(super) fn send(&mut self, header: Header, keys: &[KeyHash]) -> Result<(), Disconnected> {
+        match self.requests.vacant() {
+            Ok(mut slot) => {
+                slot.write(header, keys);
+                slot.publish_without_notify();
+                Ok(())
+            }
+            Err(error) => {
+                check!(error == PushError::Closed(()), "a request without room");
+                Err(self.closed())
+            }
+        }
     }
 
     /// Wakes the server if it is parked. One call covers all messages enqueued before it, because a
@@ -108,30 +144,31 @@ impl PortLink {
         self.requests.notify();
     }
 
-    /// Pops all answers in the ring and calls `each` with the batch and the verdict bits of each.
-    ///
-    /// # Errors
-    /// If an answer is due that can never arrive. All answers that did arrive are popped first.
-    pub(super) fn take_answers(
-        &mut self,
-        mut each: impl FnMut(u64, u64),
-    ) -> Result<(), LinkClosed> {
+    /// Pops all answers in the ring and calls `each` with the batch and the reply of each. If the
+    /// server is gone, does the same for every request that it left without an answer.
+    pub(super) fn take_answers(&mut self, mut each: impl FnMut(u64, Reply)) {
         if self.sent.is_empty() {
-            return Ok(());
+            return;
         }
         for answer in self.answers.drain() {
             let batch = self.sent.pop_front();
             check!(batch.is_some(), "an answer without a request");
             if let Some(batch) = batch {
-                each(batch, answer);
+                let reply = if answer.unknown {
+                    Reply::Lost(Disconnected::Panicked(self.partition))
+                } else {
+                    Reply::Known(answer.bits)
+                };
+                each(batch, reply);
             }
         }
         // `peek` reads the tail again after it finds the ring closed, so `Closed` means that no
         // answer is left in the ring.
         if !self.sent.is_empty() && self.answers.peek(0).err() == Some(PopError::Closed) {
-            self.dead = true;
-            return Err(LinkClosed);
+            let closed = Reply::Closed(self.closed());
+            for batch in self.sent.drain(..) {
+                each(batch, closed);
+            }
         }
-        Ok(())
     }
 }

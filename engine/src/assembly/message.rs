@@ -1,4 +1,5 @@
-//! The messages on the rings: up to 64 key hashes one way, one word of verdict bits back.
+//! The messages on the rings: up to 64 key hashes one way, one word of verdict bits back, or word
+//! that there are none.
 
 use crate::hash::KeyHash;
 
@@ -24,6 +25,16 @@ pub(super) struct Request {
     /// At most [`MESSAGE_KEYS`]; the keys behind it are left over from earlier uses of the slot.
     count: usize,
     keys: [KeyHash; MESSAGE_KEYS],
+}
+
+/// What a partition server says to one request.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Answer {
+    /// Bit `i` is set if key `i` of the request is a duplicate; all zero if `unknown`.
+    pub(super) bits: u64,
+    /// The partition is lost, so there are no verdicts. No live filter holds the keys because of
+    /// this request.
+    pub(super) unknown: bool,
 }
 
 /// The role of a message in the order of batches.

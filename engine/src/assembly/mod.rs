@@ -36,20 +36,33 @@
 //!
 //! A message of a later batch stays in its ring, so a node that runs ahead is held back by its full
 //! rings.
+//!
+//! **Losses.** If the filter of a partition panics, the verdicts of all other partitions still come
+//! out. The keys of the lost one are *unknown*
+//! ([`Verdicts::is_unknown`](crate::Verdicts::is_unknown)), so a caller can submit them again once
+//! the partition is replaced ([`Engine::replace`], [`Node::replace`]). A [`LossPolicy`] says whether
+//! such a batch is an error or is judged without the partition.
 
+mod batch;
 mod engine;
 mod link;
+mod loss;
 mod mesh;
 mod message;
+mod node;
+mod owned;
 mod pinning;
 mod port;
 mod rings;
 mod routing;
 mod server;
 mod shutdown;
+mod worker;
 
 pub use engine::{Engine, EngineBuilder};
-pub use mesh::{Mesh, MeshBuilder, Node};
+pub use loss::{LossPolicy, ReplaceError};
+pub use mesh::{Mesh, MeshBuilder};
+pub use node::Node;
 pub use pinning::{Pinning, pin_thread};
 pub use port::Port;
 pub use shutdown::ShutdownError;

@@ -1,13 +1,13 @@
 //! The client half: sends a batch as messages to the partitions, and collects its verdicts in the
 //! order of the batch.
 //!
-//! Several batches can be in flight. Each counts its messages without an answer, and is complete
-//! once it was sent whole and the count is 0. Verdicts are returned in the order of submission, so
-//! a complete batch waits for older ones:
+//! Several batches can be in flight. Each counts its messages without a reply, and is settled once
+//! it was sent whole and the count is 0: every key then has a verdict or is unknown for good.
+//! Batches are returned in the order of submission, so a settled batch waits for older ones:
 //!
 //! ```text
 //!   pending:   batch 7 (2 unanswered)   batch 8 (0 unanswered)   batch 9 (being sent)
-//!              oldest = 7               complete, but not oldest
+//!              oldest = 7               settled, but not oldest
 //!   link 0, sent: [7, 9]      the next answer of a link belongs to the front of its queue
 //!   link 1, sent: [7]
 //! ```
@@ -17,29 +17,46 @@
 //! while the ring of answers has room for its answer, so answers that are not popped block further
 //! requests. In both it also runs its [`WhileWaiting`], which for a node of a mesh is its own
 //! partition server.
+//!
+//! A loss arrives in three ways: an answer says *unknown* (the partition is lost, its owner still
+//! answers); a ring is closed (the owner is gone); or the work of a node fails (the mesh cannot go
+//! on). The last two end the port: `failed` is returned by every later call, after the batches that
+//! are complete. Once a message of a batch is sent, its loss is reported with the batch and not by
+//! `submit`, so a rejected batch was not sent at all.
+
+mod exchange;
 
 use std::collections::VecDeque;
 
-use super::link::{LinkClosed, PortLink};
-use super::message::{Header, Kind, MESSAGE_KEYS};
-use super::routing::{Router, Selection};
+use super::batch::Batch;
+use super::link::PortLink;
+use super::loss::LossPolicy;
+use super::routing::Router;
 use crate::error::Disconnected;
 use crate::hash::KeyHash;
-use crate::kernels::isa::DetectedKernel;
 use crate::partition::Partitioning;
-use crate::transport::{Doorbell, Parker, Wait};
+use crate::transport::{Parker, Wait};
 use crate::verdicts::Verdicts;
+
+use exchange::Idle;
+pub(super) use exchange::{BatchNumber, WhileWaiting};
 
 /// Submits keys and returns their verdicts. Each ingest thread owns one: a port can be sent to a
 /// thread, but not shared.
 ///
 /// The buffers of batches are reused, so a port stops allocating after the first few batches.
 ///
-/// **When a partition is lost** (its worker panicked, or the engine was shut down), every later
-/// batch is rejected, including batches without keys of that partition. The verdicts of earlier
-/// batches are returned first, as far as all partitions answered them. After them, every call
-/// returns [`Disconnected`]. [`poll`](Self::poll) and [`drain`](Self::drain) check only batches in
-/// flight: while there are none and no call has returned `Disconnected` yet, they return `false`.
+/// **When a partition is lost** (its filter panicked), the [`LossPolicy`] of the engine decides.
+/// With [`LossPolicy::Error`], the default, every batch is rejected until the partition is
+/// [replaced](crate::Engine::replace), including batches without keys of that partition. The
+/// verdicts of batches in flight are returned first; for a batch with keys of the lost partition,
+/// [`poll`](Self::poll) and [`drain`](Self::drain) return [`Disconnected::Panicked`] until
+/// [`take_partial`](Self::take_partial) has returned what is known of it. With the other policies
+/// batches go on, and [`Verdicts::is_unknown`] tells which keys the policy has judged.
+///
+/// **When the engine is shut down**, batches in flight come out in the same way, with every policy,
+/// and every later call returns [`Disconnected::Partition`]. `poll` and `drain` check only batches
+/// in flight: while there are none and no call has found the engine gone yet, they return `false`.
 ///
 /// # Examples
 /// ```
@@ -61,65 +78,18 @@ pub struct Port {
     links: Vec<PortLink>,
     parker: Parker,
     wait: Wait,
-    /// Batches in flight: incomplete, or complete and not yet returned. Oldest first.
+    policy: LossPolicy,
+    /// Batches in flight: not settled, or settled and not yet returned. Oldest first.
     pending: VecDeque<Batch>,
     /// The number of the front of `pending`, by this port's own count of batches.
     oldest: u64,
     free: Vec<Batch>,
     /// The latest tick that was sent to every partition.
     clock: u64,
-    /// The first error. It ends the port, because some batch can never be complete.
-    lost: Option<Disconnected>,
-}
-
-#[derive(Debug, Default)]
-struct Batch {
-    verdicts: Verdicts,
-    /// For each link, the keys of the batch that it owns.
-    selections: Vec<Selection>,
-    /// Messages without an answer, plus one until the whole batch is sent. So a batch of which
-    /// sending failed never counts as complete.
-    unanswered: usize,
-    /// Sending failed; the rest will not be sent.
-    partially_sent: bool,
-}
-
-/// The work that a thread does while its port blocks.
-pub(super) trait WhileWaiting {
-    /// Does some work. Returns false if there was none.
-    fn work(&mut self) -> Result<bool, Disconnected>;
-    /// Whether [`work`](Self::work) would work or return an error.
-    fn has_work(&self) -> bool;
-}
-
-/// No work: the thread parks while its port blocks.
-pub(super) struct Idle;
-
-impl WhileWaiting for Idle {
-    fn work(&mut self) -> Result<bool, Disconnected> {
-        Ok(false)
-    }
-
-    fn has_work(&self) -> bool {
-        false
-    }
-}
-
-/// Whether a batch has a place in the order of all batches.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum BatchNumber {
-    /// The batch of an engine. Only partitions that own some of its keys get messages.
-    Unnumbered,
-    /// The batch of a mesh, with its number. Every partition gets a message that ends it.
-    Number(u64),
-}
-
-impl Batch {
-    /// Deposits the answer to the next message of a link into the verdicts.
-    fn deposit(&mut self, kernel: DetectedKernel, owner: usize, answer: u64) {
-        self.unanswered -= 1;
-        self.selections[owner].deposit(kernel, answer, self.verdicts.words_mut());
-    }
+    /// The first error that ends the port. A lost partition alone does not.
+    failed: Option<Disconnected>,
+    /// The links were closed from this side, after the work of the node failed.
+    gave_up: bool,
 }
 
 impl Port {
@@ -128,17 +98,20 @@ impl Port {
         links: Vec<PortLink>,
         parker: Parker,
         wait: Wait,
+        policy: LossPolicy,
     ) -> Self {
         Self {
             router: Router::new(partitioning),
             links,
             parker,
             wait,
+            policy,
             pending: VecDeque::new(),
             oldest: 0,
             free: Vec::new(),
             clock: 0,
-            lost: None,
+            failed: None,
+            gave_up: false,
         }
     }
 
@@ -149,8 +122,9 @@ impl Port {
     /// memory.
     ///
     /// # Errors
-    /// [`Disconnected`] if the owner of any partition is gone. Some of the keys may have been
-    /// recorded. All later batches are rejected.
+    /// [`Disconnected`] if the owner of any partition is gone, or a partition is lost and the
+    /// policy is [`LossPolicy::Error`]. The batch was then not sent: no key is recorded, and the
+    /// number of batches in flight is as before.
     ///
     /// # Panics
     /// If the batch has 2^32 keys or more.
@@ -191,32 +165,82 @@ impl Port {
 
     /// Writes the verdicts of the oldest batch [in flight](Self::in_flight) to `verdicts` and
     /// returns true, if they are complete. Returns false if they are not complete yet, or no batch
-    /// is in flight.
+    /// is in flight. `verdicts` is empty unless true is returned.
     ///
     /// # Errors
-    /// [`Disconnected`] if the owner of a partition is gone and they will never be complete.
+    /// [`Disconnected`] if some of them will never be complete; see
+    /// [`take_partial`](Self::take_partial). Without a batch in flight, if an owner was found gone,
+    /// or a partition is lost and the policy is [`LossPolicy::Error`].
     pub fn poll(&mut self, verdicts: &mut Verdicts) -> Result<bool, Disconnected> {
-        let collected = self.collect();
-        if self.take_complete(verdicts) {
-            return Ok(true);
-        }
-        // A lost partition is no error yet for a batch that it has answered, while the other
-        // partitions may still answer.
-        match collected {
-            Err(Disconnected::Partition(_)) if !self.oldest_cannot_complete() => Ok(false),
-            collected => collected.map(|()| false),
-        }
+        self.collect();
+        self.take_settled(verdicts)
     }
 
-    /// Whether the oldest batch lacks an answer that can never arrive.
-    fn oldest_cannot_complete(&self) -> bool {
-        self.pending
+    /// Writes what is known of the oldest batch in flight to `verdicts` and returns true, if
+    /// [`poll`](Self::poll) and [`drain`](Self::drain) return an error because some of its verdicts
+    /// will never arrive; [`Verdicts::is_unknown`] tells which. Else returns false, and `verdicts`
+    /// is empty. The next call of `poll` or `drain` goes on with the next batch.
+    ///
+    /// Every key that is not unknown is recorded and must not be submitted again, or it would be a
+    /// duplicate of itself. An unknown key is recorded in no partition that goes on, so it can be
+    /// submitted again once its partition is [replaced](crate::Engine::replace). In a mesh, an
+    /// unknown key may still be recorded by a peer.
+    ///
+    /// # Examples
+    /// The retry of a batch, half of which was lost with its partition.
+    /// ```
+    /// # use std::collections::HashSet;
+    /// use echoless::{Disconnected, Engine, Filter, KeyHash, Partitioned, Partitioning, Verdicts};
+    /// /// An exact filter, which panics as long as it is broken.
+    /// #[derive(Clone, Default)]
+    /// struct Brittle {
+    ///     keys: HashSet<KeyHash>,
+    ///     broken: bool,
+    /// }
+    /// # impl Filter for Brittle {
+    /// #     fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+    /// #         assert!(!self.broken, "a bug of this filter");
+    /// #         duplicates.fill(0);
+    /// #         for (index, key) in keys.iter().enumerate() {
+    /// #             duplicates[index / 64] |= u64::from(!self.keys.insert(*key)) << (index % 64);
+    /// #         }
+    /// #     }
+    /// #     fn contains(&self, _: KeyHash) -> bool { false }
+    /// #     fn clear(&mut self) {}
+    /// #     fn memory_bytes(&self) -> u64 { 0 }
+    /// # }
+    /// let broken = Brittle { broken: true, ..Brittle::default() };
+    /// let halves = Partitioned::new(Partitioning::new(2, 2)?, vec![Brittle::default(), broken])?;
+    /// let (engine, mut ports) = Engine::builder(halves).build()?;
+    /// let batch = [KeyHash(1), KeyHash(u64::MAX), KeyHash(2)];
+    /// let mut verdicts = Verdicts::new();
+    /// let lost = ports[0].observe(&batch, &mut verdicts).unwrap_err();
+    /// assert_eq!((lost, verdicts.len()), (Disconnected::Panicked(1), 0));
+    ///
+    /// assert!(ports[0].take_partial(&mut verdicts));
+    /// let unknown = (0..3).filter(|index| verdicts.is_unknown(*index));
+    /// let again: Vec<KeyHash> = unknown.map(|index| batch[index]).collect();
+    /// assert_eq!(again, [KeyHash(u64::MAX)]);
+    ///
+    /// engine.replace(1, Brittle::default())?;
+    /// ports[0].observe(&again, &mut verdicts)?;
+    /// assert_eq!((verdicts.count_duplicates(), verdicts.count_unknown()), (0, 0));
+    /// assert_eq!(engine.shutdown()?.filters().len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn take_partial(&mut self, verdicts: &mut Verdicts) -> bool {
+        self.collect();
+        let partial = self
+            .pending
             .front()
-            .is_none_or(|batch| batch.partially_sent)
-            || self
-                .links
-                .iter()
-                .any(|link| link.will_not_answer(self.oldest))
+            .is_some_and(|batch| batch.is_settled() && batch.error().is_some());
+        if partial {
+            // The error is the caller's to handle, so no policy judges the unknown keys.
+            self.take_oldest(LossPolicy::Error, verdicts);
+        } else {
+            verdicts.reset(0);
+        }
+        partial
     }
 
     /// How many batches were submitted and their verdicts not yet returned.
@@ -226,19 +250,22 @@ impl Port {
     }
 
     /// Blocks until the verdicts of the oldest batch in flight are complete, writes them to
-    /// `verdicts` and returns true. Returns false if no batch is in flight.
+    /// `verdicts` and returns true. Returns false if no batch is in flight. `verdicts` is empty
+    /// unless true is returned.
     ///
     /// # Errors
-    /// [`Disconnected`] if the owner of a partition is gone and they will never be complete.
+    /// As [`poll`](Self::poll). It returns an error only once every key of the batch has its verdict
+    /// or will never have one.
     pub fn drain(&mut self, verdicts: &mut Verdicts) -> Result<bool, Disconnected> {
         self.drain_while_serving(verdicts, &mut Idle)
     }
 
-    /// Submits a batch and blocks until its verdicts are complete.
+    /// Submits a batch and blocks until its verdicts are complete. `verdicts` is empty after an
+    /// error.
     ///
     /// # Errors
-    /// [`Disconnected`] if the owner of a partition is gone. Some of the keys may have been
-    /// recorded.
+    /// As [`submit`](Self::submit) and [`drain`](Self::drain). If the batch was sent, it stays in
+    /// flight for [`take_partial`](Self::take_partial).
     ///
     /// # Panics
     /// If other batches are in flight, or the batch has 2^32 keys or more.
@@ -247,6 +274,7 @@ impl Port {
         keys: &[KeyHash],
         verdicts: &mut Verdicts,
     ) -> Result<(), Disconnected> {
+        verdicts.reset(0);
         self.check_idle()?;
         self.submit(keys)?;
         self.drain(verdicts).map(|_| ())
@@ -255,240 +283,43 @@ impl Port {
     /// Checks that the next verdicts will be those of the next batch.
     ///
     /// # Errors
-    /// [`Disconnected`] if an earlier call found an owner gone.
+    /// As [`submit`](Self::submit).
     ///
     /// # Panics
     /// If batches are in flight.
-    pub(super) fn check_idle(&self) -> Result<(), Disconnected> {
-        self.check_connected()?;
-        assert_eq!(
-            self.in_flight(),
-            0,
-            "batches are in flight: drain them first"
-        );
-        Ok(())
+    pub(super) fn check_idle(&mut self) -> Result<(), Disconnected> {
+        if self.pending.is_empty() {
+            return Ok(()); // `submit` checks the partitions
+        }
+        self.check_open()?;
+        panic!("batches are in flight: drain them first");
     }
 
     /// Returns the error that ended this port, if one did.
     pub(super) fn check_connected(&self) -> Result<(), Disconnected> {
-        self.lost.map_or(Ok(()), Err)
+        self.failed.map_or(Ok(()), Err)
     }
 
-    pub(super) fn submit_while_serving(
-        &mut self,
-        number: BatchNumber,
-        tick: u64,
-        keys: &[KeyHash],
-        while_waiting: &mut impl WhileWaiting,
-    ) -> Result<(), Disconnected> {
-        assert!(
-            u32::try_from(keys.len()).is_ok(),
-            "a batch of {} keys",
-            keys.len()
-        );
+    /// Checks all partitions, including those without keys of the next batch: a port rejects every
+    /// batch while a partition is lost, unless a policy judges its keys.
+    fn check_open(&mut self) -> Result<(), Disconnected> {
         self.check_connected()?;
-        // Checks all partitions, including those without keys of this batch: a port with a lost
-        // partition rejects every batch.
-        if let Some(owner) = self.links.iter().position(PortLink::is_closed) {
-            return Err(self.mark_lost(owner));
+        if let Some(link) = self.links.iter().find(|link| link.is_closed()) {
+            let closed = link.closed();
+            self.failed = Some(closed);
+            return Err(closed);
         }
-        let mut batch = self.free.pop().unwrap_or_default();
-        batch.verdicts.reset(keys.len());
-        // The extra one is taken off below, once the whole batch is sent. Without it, a batch whose
-        // first messages are answered while the others are being sent would count as complete.
-        batch.unanswered = 1;
-        batch.partially_sent = false;
-        self.router.route(keys, &mut batch.selections);
-        self.pending.push_back(batch);
-        for owner in 0..self.links.len() {
-            let sent = self.send_keys(owner, number, tick, while_waiting);
-            if sent.is_err()
-                && let Some(batch) = self.pending.back_mut()
-            {
-                batch.partially_sent = true;
-            }
-            sent?;
-        }
-        if let Some(batch) = self.pending.back_mut() {
-            batch.unanswered -= 1;
-        }
-        self.clock = self.clock.max(tick);
-        Ok(())
+        self.check_lost()
     }
 
-    /// Sends the keys of the last pending batch that one partition owns, in messages of up to
-    /// [`MESSAGE_KEYS`] keys.
-    fn send_keys(
-        &mut self,
-        owner: usize,
-        number: BatchNumber,
-        tick: u64,
-        while_waiting: &mut impl WhileWaiting,
-    ) -> Result<(), Disconnected> {
-        let count = self.router.keys_of(owner).len();
-        let (batch_number, last) = match number {
-            BatchNumber::Number(number) => (number, Kind::LastOfBatch),
-            // A new tick goes to every partition, so that all clocks are equal in a report. An
-            // earlier one would not move the clock of the undivided filter either.
-            BatchNumber::Unnumbered if count == 0 && tick <= self.clock => return Ok(()),
-            BatchNumber::Unnumbered => (0, Kind::Part),
-        };
-        let batch = self.oldest + self.pending.len() as u64 - 1;
-        let mut first = 0;
-        loop {
-            let end = count.min(first + MESSAGE_KEYS);
-            let kind = if end == count { last } else { Kind::Part };
-            self.wait_for_room(owner, while_waiting)?;
-            let keys = &self.router.keys_of(owner)[first..end];
-            let header = Header {
-                batch_number,
-                tick,
-                kind,
-            };
-            self.links[owner]
-                .request(header, keys, batch)
-                .map_err(|LinkClosed| self.mark_lost(owner))?;
-            if let Some(batch) = self.pending.back_mut() {
-                batch.unanswered += 1;
-            }
-            first = end;
-            if end == count {
-                // One wake for all messages of the batch to this partition.
-                self.links[owner].notify();
-                return Ok(());
-            }
+    /// Checks that no partition is lost, or that a policy judges its keys.
+    fn check_lost(&self) -> Result<(), Disconnected> {
+        match self.policy {
+            LossPolicy::AsDuplicate | LossPolicy::AsFresh => Ok(()),
+            LossPolicy::Error => match self.links.iter().position(PortLink::is_lost) {
+                Some(partition) => Err(Disconnected::Panicked(partition)),
+                None => Ok(()),
+            },
         }
-    }
-
-    pub(super) fn drain_while_serving(
-        &mut self,
-        verdicts: &mut Verdicts,
-        while_waiting: &mut impl WhileWaiting,
-    ) -> Result<bool, Disconnected> {
-        while !self.pending.is_empty() {
-            if self.poll(verdicts)? {
-                return Ok(true);
-            }
-            // Park only if a whole round found neither an answer nor work.
-            if !self.work(while_waiting)? {
-                self.wait_for_answers(while_waiting, |_| false);
-            }
-        }
-        self.check_connected().map(|()| false)
-    }
-
-    /// Does some work; returns false if there was none. Keeps an error for all later calls.
-    pub(super) fn work(
-        &mut self,
-        while_waiting: &mut impl WhileWaiting,
-    ) -> Result<bool, Disconnected> {
-        let worked = while_waiting.work();
-        self.lost = self.lost.or(worked.err());
-        worked
-    }
-
-    /// Sends every partition the message that this port finishes.
-    pub(super) fn send_finish(
-        &mut self,
-        while_waiting: &mut impl WhileWaiting,
-    ) -> Result<(), Disconnected> {
-        let header = Header {
-            batch_number: 0,
-            tick: 0,
-            kind: Kind::Finish,
-        };
-        for owner in 0..self.links.len() {
-            self.wait_for_room(owner, while_waiting)?;
-            self.links[owner]
-                .send(header, &[])
-                .map_err(|LinkClosed| self.mark_lost(owner))?;
-            self.links[owner].notify();
-        }
-        Ok(())
-    }
-
-    /// Parks until an answer arrives, there is work, or the condition holds. Each of them becomes
-    /// true only in a thread that then wakes this port's doorbell, or in this thread.
-    pub(super) fn wait_for_answers(
-        &mut self,
-        while_waiting: &impl WhileWaiting,
-        mut condition: impl FnMut(&[PortLink]) -> bool,
-    ) {
-        let Self { parker, links, .. } = self;
-        parker.wait_until(self.wait, || {
-            while_waiting.has_work() || links.iter().any(PortLink::has_answer) || condition(links)
-        });
-    }
-
-    pub(super) fn links(&self) -> &[PortLink] {
-        &self.links
-    }
-
-    pub(super) fn doorbell(&self) -> Doorbell {
-        self.parker.doorbell()
-    }
-
-    /// Blocks until a request and its answer have room, or the link is closed.
-    fn wait_for_room(
-        &mut self,
-        owner: usize,
-        while_waiting: &mut impl WhileWaiting,
-    ) -> Result<(), Disconnected> {
-        if self.links[owner].has_room() {
-            return Ok(());
-        }
-        // Wake the peer first: it may be parked beside messages that were enqueued without a wake,
-        // and then never frees a slot.
-        self.links[owner].notify();
-        while !self.links[owner].has_room() {
-            self.collect()?;
-            if !self.work(while_waiting)? {
-                self.wait_for_answers(while_waiting, |links| links[owner].has_room());
-            }
-        }
-        Ok(())
-    }
-
-    /// Records that the owner of a partition is gone, unless an earlier error is recorded.
-    fn mark_lost(&mut self, owner: usize) -> Disconnected {
-        let lost = Disconnected::Partition(owner);
-        self.lost = self.lost.or(Some(lost));
-        lost
-    }
-
-    /// Pops the answers of all links, which frees slots for the servers, and deposits them in their
-    /// batches. A lost link does not keep it from the others.
-    ///
-    /// # Errors
-    /// If an owner is gone, now or in an earlier call.
-    pub(super) fn collect(&mut self) -> Result<(), Disconnected> {
-        let (pending, oldest, kernel) = (&mut self.pending, self.oldest, self.router.kernel());
-        for (owner, link) in self.links.iter_mut().enumerate() {
-            let taken = link.take_answers(|batch, answer| {
-                pending[(batch - oldest) as usize].deposit(kernel, owner, answer);
-            });
-            if taken.is_err() {
-                self.lost = self.lost.or(Some(Disconnected::Partition(owner)));
-            }
-        }
-        self.check_connected()
-    }
-
-    /// Returns the verdicts of the oldest batch if they are complete, and swaps its buffer for the
-    /// caller's.
-    fn take_complete(&mut self, verdicts: &mut Verdicts) -> bool {
-        if self
-            .pending
-            .front()
-            .is_none_or(|batch| batch.unanswered > 0)
-        {
-            return false;
-        }
-        if let Some(mut batch) = self.pending.pop_front() {
-            self.oldest += 1;
-            std::mem::swap(&mut batch.verdicts, verdicts);
-            self.free.push(batch);
-        }
-        true
     }
 }

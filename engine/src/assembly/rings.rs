@@ -2,10 +2,12 @@
 //! sides wait.
 
 use super::link::PortLink;
-use super::message::{MESSAGE_KEYS, Request};
+use super::loss::Status;
+use super::message::{Answer, MESSAGE_KEYS, Request};
 use super::server::ServerLink;
 use crate::error::{BuildError, SpecError};
 use crate::memory::check_available;
+use crate::sync::Arc;
 use crate::transport::{Parker, Wait, ring};
 
 /// The default depth of a ring in messages while there are few threads: 8 Ki keys in flight to each
@@ -47,7 +49,7 @@ impl RingOptions {
     }
 
     /// Two rings between each port and each server. Each end wakes the parker of the thread at the
-    /// other end.
+    /// other end. `statuses` are those of the servers' partitions.
     ///
     /// # Errors
     /// [`BuildError`] if the depth is not a power of two, or the machine lacks the memory for all
@@ -56,6 +58,7 @@ impl RingOptions {
         self,
         ports: &[Parker],
         servers: &[Parker],
+        statuses: &[Arc<Status>],
     ) -> Result<Connections, BuildError> {
         let depth = self.depth_among(ports.len(), servers.len());
         if !depth.is_power_of_two() {
@@ -65,21 +68,23 @@ impl RingOptions {
         // Skipped under loom: the rings of a model are tiny, and a model builds them millions of
         // times.
         if cfg!(not(loom)) {
-            let pair = ring::bytes::<Request>(depth).saturating_add(ring::bytes::<u64>(depth));
+            let pair = ring::bytes::<Request>(depth).saturating_add(ring::bytes::<Answer>(depth));
             check_available(pair.saturating_mul(ports.len() as u64 * servers.len() as u64))?;
         }
         let mut server_links: Vec<Vec<ServerLink>> = servers.iter().map(|_| Vec::new()).collect();
         let mut port_links = Vec::new();
         for port in ports {
             let mut to_servers = Vec::new();
-            for (server, to_ports) in servers.iter().zip(&mut server_links) {
+            let partitions = servers.iter().zip(statuses).zip(&mut server_links);
+            for (partition, ((server, status), to_ports)) in partitions.enumerate() {
                 let (mut requests, mut requested) = ring::bounded::<Request>(depth)?;
-                let (mut answers, mut answered) = ring::bounded::<u64>(depth)?;
+                let (mut answers, mut answered) = ring::bounded::<Answer>(depth)?;
                 requests.set_doorbell(server.doorbell());
                 answered.set_doorbell(server.doorbell());
                 requested.set_doorbell(port.doorbell());
                 answers.set_doorbell(port.doorbell());
-                to_servers.push(PortLink::new(requests, answered));
+                let status = Arc::clone(status);
+                to_servers.push(PortLink::new(partition, status, requests, answered));
                 to_ports.push(ServerLink::new(requested, answers));
             }
             port_links.push(to_servers);
@@ -118,7 +123,8 @@ mod tests {
             wait: None,
         };
         let parkers = [Parker::new(), Parker::new()];
-        let error = deep.connect(&parkers, &parkers).unwrap_err();
+        let statuses = [Status::new(), Status::new()];
+        let error = deep.connect(&parkers, &parkers, &statuses).unwrap_err();
         assert!(matches!(error, BuildError::Memory(error) if error.bytes >= 4 << 49));
     }
 }

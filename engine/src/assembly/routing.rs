@@ -232,6 +232,27 @@ impl Selection {
     }
 }
 
+impl Selection {
+    /// Whether the partition owns no key of the batch.
+    pub(super) fn is_empty(&self) -> bool {
+        self.mask.iter().all(|word| *word == 0)
+    }
+
+    /// Sets the bits of all owned keys behind the first `sent` ones: those of the messages that
+    /// were not sent.
+    #[cold]
+    pub(super) fn mark_unsent(&self, mut sent: usize, unknown: &mut [u64]) {
+        for (mask, unknown) in self.mask.iter().zip(unknown) {
+            let mut rest = *mask;
+            while sent > 0 && rest != 0 {
+                rest &= rest - 1;
+                sent -= 1;
+            }
+            *unknown |= rest;
+        }
+    }
+}
+
 struct DepositAnswer<'a, O> {
     ops: O,
     selection: &'a mut Selection,
@@ -308,6 +329,25 @@ mod tests {
                     .map(|keys| keys.iter().rev().fold(0, |bits, key| bits << 1 | key.0 & 1))
                     .collect();
                 prop_assert_eq!(verdicts, expected);
+            }
+        }
+
+        #[test]
+        fn keys_that_were_not_sent_are_marked(
+            hashes in prop::collection::vec(any::<u64>(), 0..300), count in 1usize..=12, sent in 0usize..200,
+        ) {
+            let partitioning = Partitioning::new(20, count).unwrap();
+            let keys: Vec<KeyHash> = hashes.into_iter().map(KeyHash).collect();
+            let mut selections = Vec::new();
+            Router::new(partitioning.clone()).route(&keys, &mut selections);
+            for (owner, selection) in selections.iter().enumerate() {
+                let mut unknown = vec![0; keys.len().div_ceil(64)];
+                selection.mark_unsent(sent, &mut unknown);
+                let owned = (0..keys.len()).filter(|index| partitioning.partition_of(keys[*index]) == owner);
+                let unsent: Vec<usize> = owned.skip(sent).collect();
+                for index in 0..keys.len() {
+                    prop_assert_eq!(unknown[index / 64] >> (index % 64) & 1 == 1, unsent.contains(&index));
+                }
             }
         }
 

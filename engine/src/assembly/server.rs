@@ -13,6 +13,11 @@
 //!
 //! A message with a later tick than the clock ends the pass: the keys before it are judged at the
 //! clock as it is, and the next pass begins with the new tick.
+//!
+//! A pass in which the filter panics has changed the state of the server already, and its keys have
+//! no verdicts. The server therefore either goes on without the filter, and answers every message
+//! of this and later passes with *unknown*, or fails: it closes its links and applies no further
+//! message. No panic of a filter unwinds through the server.
 
 use crate::error::Disconnected;
 use crate::filters::Filter;
@@ -20,7 +25,9 @@ use crate::hash::KeyHash;
 use crate::sync::check;
 use crate::transport::{Consumer, PopError, Producer};
 
-use super::message::{Kind, Request};
+use super::loss::PartitionState;
+use super::message::{Answer, Kind, Request};
+use super::owned::{Judged, OwnedFilter, Panic};
 
 /// The limit of messages in one pass, 4096 keys. After a pass the thread checks its stop flag, its
 /// port and the other links again.
@@ -30,16 +37,16 @@ const MESSAGES_PER_PASS: usize = 64;
 #[derive(Debug)]
 pub(super) struct ServerLink {
     requests: Consumer<Request>,
-    answers: Producer<u64>,
+    answers: Producer<Answer>,
     /// How many messages at the front of `requests` belong to the current pass. They are released
     /// only after their answers are pushed.
     gathered: usize,
     /// The answers of the current pass, in the order of the messages.
-    pass_answers: Vec<u64>,
+    pass_answers: Vec<Answer>,
 }
 
 impl ServerLink {
-    pub(super) const fn new(requests: Consumer<Request>, answers: Producer<u64>) -> Self {
+    pub(super) const fn new(requests: Consumer<Request>, answers: Producer<Answer>) -> Self {
         Self {
             requests,
             answers,
@@ -47,6 +54,21 @@ impl ServerLink {
             pass_answers: Vec::new(),
         }
     }
+
+    /// Closes the server's ends. Answers in the ring can still be taken.
+    fn close(&mut self) {
+        self.requests.close();
+        self.answers.close();
+    }
+}
+
+/// What a server does when its filter panics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OnPanic {
+    /// It answers without verdicts until the partition is replaced.
+    GoOn,
+    /// It fails, and keeps the panic for the caller to resume.
+    Fail,
 }
 
 /// The order in which a server applies the messages of several ports.
@@ -62,7 +84,15 @@ pub(super) enum Order {
 /// The owner of one partition.
 #[derive(Debug)]
 pub(super) struct PartitionServer<F> {
-    filter: F,
+    /// The first field, because it must be dropped before the links close.
+    owned: OwnedFilter<F>,
+    on_panic: OnPanic,
+    /// The panic of the filter, with [`OnPanic::Fail`].
+    panic: Option<Panic>,
+    /// The error that ended this server: its links are closed, and it applies no message.
+    failed: Option<Disconnected>,
+    /// The number of the partition.
+    partition: usize,
     links: Vec<ServerLink>,
     order: Order,
     /// With [`Order::Numbered`], the number of the batch that is due; all earlier batches are
@@ -98,9 +128,19 @@ enum Front {
 }
 
 impl<F: Filter> PartitionServer<F> {
-    pub(super) const fn new(filter: F, links: Vec<ServerLink>, order: Order) -> Self {
+    pub(super) const fn new(
+        partition: usize,
+        owned: OwnedFilter<F>,
+        links: Vec<ServerLink>,
+        order: Order,
+        on_panic: OnPanic,
+    ) -> Self {
         Self {
-            filter,
+            owned,
+            on_panic,
+            panic: None,
+            failed: None,
+            partition,
             links,
             order,
             next_batch: 0,
@@ -112,8 +152,27 @@ impl<F: Filter> PartitionServer<F> {
         }
     }
 
-    pub(super) fn into_filter(self) -> F {
-        self.filter
+    /// The filter, or the message of its panic if the partition is lost.
+    pub(super) fn into_filter(self) -> Result<F, String> {
+        self.owned.into_filter(self.tick)
+    }
+
+    /// The number of the partition.
+    pub(super) const fn partition(&self) -> usize {
+        self.partition
+    }
+
+    pub(super) fn state(&self) -> &PartitionState<F> {
+        self.owned.state()
+    }
+
+    /// The panic to resume, with [`OnPanic::Fail`].
+    pub(super) const fn take_panic(&mut self) -> Option<Panic> {
+        self.panic.take()
+    }
+
+    pub(super) const fn has_panicked(&self) -> bool {
+        self.panic.is_some()
     }
 
     /// Closes the rings to new messages. Those already in them, or being pushed at this moment, can
@@ -129,11 +188,28 @@ impl<F: Filter> PartitionServer<F> {
     ///
     /// # Errors
     /// [`Disconnected`] if, with [`Order::Numbered`], the batch that is due can never arrive, or a
-    /// number arrives again.
+    /// number arrives again; or, with [`OnPanic::Fail`], if the filter panicked. The server is then
+    /// closed, and every later call returns the same error.
     pub(super) fn serve(&mut self) -> Result<bool, Disconnected> {
+        if let Some(failed) = self.failed {
+            return Err(failed);
+        }
+        let served = self.serve_open();
+        if let Err(failed) = served {
+            self.failed = Some(failed);
+            // Peers must not wait for answers that will never be pushed, nor may a later pass mix
+            // with the messages of this one.
+            self.links.iter_mut().for_each(ServerLink::close);
+        }
+        served
+    }
+
+    fn serve_open(&mut self) -> Result<bool, Disconnected> {
         self.gather();
         let served = !self.messages.is_empty();
-        self.answer();
+        if served {
+            self.answer()?;
+        }
         let mut stalled = !served;
         for index in 0..self.links.len() {
             match (self.order, self.front(index)) {
@@ -154,6 +230,9 @@ impl<F: Filter> PartitionServer<F> {
     /// Whether [`serve`](Self::serve) would answer a message or return an error. This is the
     /// condition that the owner parks on.
     pub(super) fn is_ready(&self) -> bool {
+        if self.failed.is_some() {
+            return true;
+        }
         let mut fronts = (0..self.links.len()).map(|index| self.front(index));
         match self.order {
             Order::Arrival => fronts.any(|front| front == Front::Due),
@@ -243,18 +322,28 @@ impl<F: Filter> PartitionServer<F> {
 
     /// Probes the filter with the gathered keys, and pushes the answer to each message into its
     /// link.
-    fn answer(&mut self) {
-        if self.messages.is_empty() {
-            return;
-        }
+    ///
+    /// # Errors
+    /// If the filter panicked, with [`OnPanic::Fail`]. No answer was pushed.
+    fn answer(&mut self) -> Result<(), Disconnected> {
         self.verdicts.clear();
         self.verdicts
             .resize(self.keys.len().div_ceil(u64::BITS as usize), 0);
-        self.filter.advance_to(self.tick);
-        self.filter.observe_words(&self.keys, &mut self.verdicts);
+        let judged = self.owned.judge(self.tick, &self.keys, &mut self.verdicts);
+        let unknown = match (judged, self.on_panic) {
+            (Judged::Known, _) => false,
+            (Judged::Panicked(panic), OnPanic::Fail) => {
+                self.panic = Some(panic);
+                return Err(Disconnected::Panicked(self.partition));
+            }
+            (Judged::Panicked(_), OnPanic::GoOn) | (Judged::Lost, _) => true,
+        };
         let mut start = 0;
         for (index, count) in self.messages.drain(..) {
-            let answer = bits(&self.verdicts, start, count);
+            let answer = Answer {
+                bits: bits(&self.verdicts, start, count),
+                unknown,
+            };
             self.links[index].pass_answers.push(answer);
             start += count;
         }
@@ -266,6 +355,7 @@ impl<F: Filter> PartitionServer<F> {
             link.requests.release(link.gathered);
             link.gathered = 0;
         }
+        Ok(())
     }
 }
 

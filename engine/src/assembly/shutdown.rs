@@ -1,6 +1,5 @@
 //! The error of an engine whose workers panicked, with the partitions that survive.
 
-use std::any::Any;
 use std::error::Error;
 use std::fmt;
 
@@ -22,8 +21,8 @@ use std::fmt;
 pub struct ShutdownError<F> {
     /// The number and the filter of each partition whose worker ended normally, in ascending order.
     pub survivors: Vec<(usize, F)>,
-    /// The number of each partition whose worker panicked, and the message of the panic, in
-    /// ascending order.
+    /// The number of each partition that was lost and not replaced, and the message of the panic,
+    /// in ascending order.
     pub lost: Vec<(usize, String)>,
 }
 
@@ -31,14 +30,6 @@ impl<F> ShutdownError<F> {
     pub(super) const fn new(survivors: Vec<(usize, F)>, lost: Vec<(usize, String)>) -> Self {
         Self { survivors, lost }
     }
-}
-
-/// The message of a panic payload.
-pub(super) fn message(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("a panic without a message")
-        .to_owned()
 }
 
 impl<F> fmt::Debug for ShutdownError<F> {

@@ -25,7 +25,7 @@ fn a_worker_that_panics_is_an_error_and_not_a_hang() {
     ports[0].submit(&[BAD_KEY]).unwrap();
     assert_eq!(ports[0].drain(&mut verdicts), Ok(true));
     assert_eq!(verdicts.len(), 1);
-    let lost = Disconnected::Partition(1);
+    let lost = Disconnected::Panicked(1);
     assert_eq!(ports[0].drain(&mut verdicts), Err(lost));
     for _ in 0..3 {
         assert_eq!(ports[0].submit(&[BAD_KEY]), Err(lost));
@@ -42,7 +42,7 @@ fn a_worker_that_panics_is_an_error_and_not_a_hang() {
 #[test]
 fn a_lost_partition_is_an_error_for_ports_that_sent_it_no_keys() {
     let (engine, mut ports) = Engine::builder(fragile(2)).ports(2).build().unwrap();
-    let lost = Disconnected::Partition(1);
+    let lost = Disconnected::Panicked(1);
     let mut verdicts = Verdicts::new();
     assert_eq!(ports[0].observe(&[BAD_KEY], &mut verdicts), Err(lost));
     // The worker may still be unwinding, so the first batches may succeed; none has keys of its

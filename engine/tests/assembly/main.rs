@@ -1,8 +1,11 @@
 //! Compares engine and mesh with the undivided filter: equal verdicts for any number of threads,
 //! and errors instead of hangs.
 
+mod breakable;
 mod engine;
+mod loss;
 mod mesh;
+mod mesh_loss;
 mod streams;
 mod stub;
 mod verdicts;

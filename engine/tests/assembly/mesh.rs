@@ -41,10 +41,12 @@ fn a_node_that_panics_or_is_dropped_is_an_error_at_its_peers() {
                 Err(error) => break error,
             }
         };
-        assert!(
-            matches!(error, Disconnected::Peer(1) | Disconnected::Partition(1)),
-            "{error}"
-        );
+        let expected = if panics {
+            &[Disconnected::Panicked(1)][..]
+        } else {
+            &[Disconnected::Peer(1), Disconnected::Partition(1)]
+        };
+        assert!(expected.contains(&error), "{error}");
         assert_eq!(peer.join().is_err(), panics);
     }
 }
@@ -168,7 +170,7 @@ fn beside_one_that_panics_after_it_finished() -> (Node<Fragile>, thread::JoinHan
 #[test]
 fn a_node_that_lost_a_peer_returns_errors_instead_of_waiting() {
     let (mut first, peer) = beside_one_that_panics_after_it_finished();
-    let lost = Disconnected::Partition(1);
+    let lost = Disconnected::Panicked(1);
     let mut verdicts = Verdicts::new();
     assert_eq!(first.observe(0, &[BAD_KEY], &mut verdicts), Err(lost));
     assert_eq!(first.serve_until(|| false), Err(lost));
@@ -183,7 +185,7 @@ fn finish_is_an_error_if_a_batch_was_never_applied() {
     for _ in 0..100 {
         let (mut first, peer) = beside_one_that_panics_after_it_finished();
         first.submit(0, &[KeyHash(0), BAD_KEY]).unwrap();
-        assert_eq!(first.finish().err(), Some(Disconnected::Partition(1)));
+        assert_eq!(first.finish().err(), Some(Disconnected::Panicked(1)));
         assert!(peer.join().is_err());
     }
 }

@@ -1,0 +1,108 @@
+//! A batch in flight: the verdicts that arrived, and which keys will have none.
+
+use super::link::Reply;
+use super::loss::LossPolicy;
+use super::routing::Selection;
+use crate::error::Disconnected;
+use crate::kernels::isa::DetectedKernel;
+use crate::verdicts::Verdicts;
+
+/// One batch of a port. Its buffers are reused.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    verdicts: Verdicts,
+    /// For each link, the keys of the batch that it owns.
+    pub(super) selections: Vec<Selection>,
+    /// Messages without a reply.
+    unanswered: usize,
+    /// Every message was sent, or never will be. Until then the batch is not settled, even if all
+    /// messages so far are answered.
+    sent: bool,
+    /// Why some keys have no verdict, if that is an error.
+    error: Option<Disconnected>,
+}
+
+impl Batch {
+    pub(super) fn reset(&mut self, keys: usize) {
+        self.verdicts.reset(keys);
+        self.unanswered = 0;
+        self.sent = false;
+        self.error = None;
+    }
+
+    /// Counts a message that was sent.
+    pub(super) const fn expect_reply(&mut self) {
+        self.unanswered += 1;
+    }
+
+    /// No message follows.
+    pub(super) const fn end_sending(&mut self) {
+        self.sent = true;
+    }
+
+    /// Whether every key has a verdict or will never have one.
+    pub(super) const fn is_settled(&self) -> bool {
+        self.sent && self.unanswered == 0
+    }
+
+    /// Why the batch is an error, if it is one.
+    pub(super) const fn error(&self) -> Option<Disconnected> {
+        self.error
+    }
+
+    /// Deposits the reply to the next message of a link.
+    pub(super) fn deposit(
+        &mut self,
+        kernel: DetectedKernel,
+        owner: usize,
+        reply: Reply,
+        policy: LossPolicy,
+    ) {
+        self.unanswered -= 1;
+        match reply {
+            Reply::Known(bits) => {
+                self.selections[owner].deposit(kernel, bits, self.verdicts.words_mut());
+            }
+            Reply::Lost(lost) => {
+                self.deposit_unknown(kernel, owner, (policy == LossPolicy::Error).then_some(lost));
+            }
+            Reply::Closed(closed) => self.deposit_unknown(kernel, owner, Some(closed)),
+        }
+    }
+
+    /// The keys of the next message of a link have no verdict.
+    #[cold]
+    fn deposit_unknown(
+        &mut self,
+        kernel: DetectedKernel,
+        owner: usize,
+        error: Option<Disconnected>,
+    ) {
+        let selection = &mut self.selections[owner];
+        // A message without keys leaves nothing unknown, so it is no error of the batch.
+        if !selection.is_empty() {
+            self.error = self.error.or(error);
+            selection.deposit(kernel, u64::MAX, self.verdicts.unknown_words_mut());
+        }
+    }
+
+    /// The keys that a link owns behind the first `sent` ones were not sent.
+    #[cold]
+    pub(super) fn mark_unsent(&mut self, owner: usize, sent: usize, error: Disconnected) {
+        let selection = &self.selections[owner];
+        if !selection.is_empty() {
+            self.error = self.error.or(Some(error));
+            selection.mark_unsent(sent, self.verdicts.unknown_words_mut());
+        }
+    }
+
+    /// Exchanges the buffer of the verdicts for the caller's, after the policy has judged the keys
+    /// without a verdict.
+    pub(super) fn take_verdicts(&mut self, policy: LossPolicy, verdicts: &mut Verdicts) {
+        match policy {
+            LossPolicy::AsDuplicate => self.verdicts.set_unknown_duplicate(),
+            LossPolicy::AsFresh | LossPolicy::Error => {}
+        }
+        std::mem::swap(&mut self.verdicts, verdicts);
+    }
+}

@@ -1,0 +1,114 @@
+//! The filter of a partition in the hands of its owner: catches its panics, and takes the filter
+//! that replaces it.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::loss::{PartitionState, Status};
+use crate::filters::Filter;
+use crate::hash::KeyHash;
+use crate::sync::{Arc, panicking};
+
+/// The payload of a panic.
+pub(super) type Panic = Box<dyn Any + Send>;
+
+/// The outcome of a pass.
+#[derive(Debug)]
+pub(super) enum Judged {
+    /// Every key has its verdict.
+    Known,
+    /// The filter panicked in this pass, and the partition is lost.
+    Panicked(Panic),
+    /// The partition was lost before.
+    Lost,
+}
+
+/// The filter of a partition, or its absence.
+#[derive(Debug)]
+pub(super) struct OwnedFilter<F> {
+    /// None while the partition is lost.
+    filter: Option<F>,
+    state: Arc<PartitionState<F>>,
+    _mark: UnwindMark,
+}
+
+/// Marks the partition as lost if the thread of its owner unwinds, so that peers can tell a panic
+/// outside the filter from a drop. Must be dropped before the rings close.
+#[derive(Debug)]
+struct UnwindMark(Arc<Status>);
+
+impl Drop for UnwindMark {
+    fn drop(&mut self) {
+        if panicking() {
+            self.0.lose();
+        }
+    }
+}
+
+impl<F: Filter> OwnedFilter<F> {
+    pub(super) fn new(filter: F, state: Arc<PartitionState<F>>) -> Self {
+        Self {
+            filter: Some(filter),
+            _mark: UnwindMark(Arc::clone(state.status())),
+            state,
+        }
+    }
+
+    pub(super) fn state(&self) -> &PartitionState<F> {
+        &self.state
+    }
+
+    /// Passes keys through the filter at a tick. No verdict bit is set unless all are known.
+    pub(super) fn judge(&mut self, tick: u64, keys: &[KeyHash], verdicts: &mut [u64]) -> Judged {
+        if self.filter.is_none() {
+            self.take_restored();
+        }
+        let panic = self.filter.as_mut().map(|filter| {
+            // Unwind safe: after a panic the filter is dropped and the verdict bits are cleared.
+            catch_unwind(AssertUnwindSafe(|| {
+                filter.advance_to(tick);
+                filter.observe_words(keys, verdicts);
+            }))
+        });
+        let judged = match panic {
+            Some(Ok(())) => return Judged::Known,
+            Some(Err(panic)) => {
+                self.lose(&panic);
+                Judged::Panicked(panic)
+            }
+            None => Judged::Lost,
+        };
+        verdicts.fill(0);
+        self.state.status().count_unknown(keys.len());
+        judged
+    }
+
+    /// The filter, or the message of its panic if the partition is lost.
+    pub(super) fn into_filter(mut self, tick: u64) -> Result<F, String> {
+        if self.filter.is_none() {
+            self.take_restored();
+            if let Some(filter) = &mut self.filter {
+                // It was never used, so it is still at its own clock.
+                filter.advance_to(tick);
+            }
+        }
+        self.filter
+            .ok_or_else(|| self.state.loss().unwrap_or_default())
+    }
+
+    /// Drops the filter, which panicked.
+    #[cold]
+    fn lose(&mut self, panic: &Panic) {
+        // Before the loss is known, so that its memory is free when a new filter is built. A second
+        // panic, of the drop, adds nothing.
+        let filter = self.filter.take();
+        drop(catch_unwind(AssertUnwindSafe(|| drop(filter))));
+        self.state.lose(&**panic);
+    }
+
+    /// Takes the filter that replaces a lost one, if it is there.
+    #[cold]
+    fn take_restored(&mut self) {
+        self.filter = self.state.take_restored();
+    }
+}

@@ -1,0 +1,293 @@
+//! How a port exchanges messages with the partition servers: it sends a batch, blocks for room and
+//! for answers, collects the replies, and ends once its node cannot go on.
+
+use super::Port;
+use crate::assembly::link::{PortLink, Reply};
+use crate::assembly::loss::LossPolicy;
+use crate::assembly::message::{Header, Kind, MESSAGE_KEYS};
+use crate::error::Disconnected;
+use crate::hash::KeyHash;
+use crate::transport::Doorbell;
+use crate::verdicts::Verdicts;
+
+/// The work that a thread does while its port blocks.
+pub(in crate::assembly) trait WhileWaiting {
+    /// Does some work. Returns false if there was none.
+    fn work(&mut self) -> Result<bool, Disconnected>;
+    /// Whether [`work`](Self::work) would work or return an error.
+    fn has_work(&self) -> bool;
+    /// Whether [`work`](Self::work) has caught a panic that the caller must resume.
+    fn has_panicked(&self) -> bool;
+}
+
+/// No work: the thread parks while its port blocks.
+pub(in crate::assembly) struct Idle;
+
+impl WhileWaiting for Idle {
+    fn work(&mut self) -> Result<bool, Disconnected> {
+        Ok(false)
+    }
+
+    fn has_work(&self) -> bool {
+        false
+    }
+
+    fn has_panicked(&self) -> bool {
+        false
+    }
+}
+
+/// Whether a batch has a place in the order of all batches.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::assembly) enum BatchNumber {
+    /// The batch of an engine. Only partitions that own some of its keys get messages.
+    Unnumbered,
+    /// The batch of a mesh, with its number. Every partition gets a message that ends it.
+    Number(u64),
+}
+
+impl Port {
+    pub(in crate::assembly) fn submit_while_serving(
+        &mut self,
+        number: BatchNumber,
+        tick: u64,
+        keys: &[KeyHash],
+        while_waiting: &mut impl WhileWaiting,
+    ) -> Result<(), Disconnected> {
+        assert!(
+            u32::try_from(keys.len()).is_ok(),
+            "a batch of {} keys",
+            keys.len()
+        );
+        self.check_open()?;
+        let mut batch = self.free.pop().unwrap_or_default();
+        batch.reset(keys.len());
+        self.router.route(keys, &mut batch.selections);
+        self.pending.push_back(batch);
+        for owner in 0..self.links.len() {
+            let (sent, result) = self.send_keys(owner, number, tick, while_waiting);
+            // The other partitions still get their keys. What is lost is reported with the batch.
+            if let (Err(lost), Some(batch)) = (result, self.pending.back_mut()) {
+                self.failed = self.failed.or(Some(lost));
+                batch.mark_unsent(owner, sent, lost);
+            }
+        }
+        if let Some(batch) = self.pending.back_mut() {
+            batch.end_sending();
+        }
+        self.clock = self.clock.max(tick);
+        Ok(())
+    }
+
+    /// Sends the keys of the last pending batch that one partition owns, in messages of up to
+    /// [`MESSAGE_KEYS`] keys. Returns the number of keys that were sent, and an error if others were
+    /// not.
+    fn send_keys(
+        &mut self,
+        owner: usize,
+        number: BatchNumber,
+        tick: u64,
+        while_waiting: &mut impl WhileWaiting,
+    ) -> (usize, Result<(), Disconnected>) {
+        let count = self.router.keys_of(owner).len();
+        let (batch_number, last) = match number {
+            BatchNumber::Number(number) => (number, Kind::LastOfBatch),
+            // A new tick goes to every partition, so that all clocks are equal in a report. An
+            // earlier one would not move the clock of the undivided filter either.
+            BatchNumber::Unnumbered if count == 0 && tick <= self.clock => return (0, Ok(())),
+            BatchNumber::Unnumbered => (0, Kind::Part),
+        };
+        let batch = self.oldest + self.pending.len() as u64 - 1;
+        let mut first = 0;
+        loop {
+            let end = count.min(first + MESSAGE_KEYS);
+            let kind = if end == count { last } else { Kind::Part };
+            if let Err(lost) = self.wait_for_room(owner, while_waiting) {
+                return (first, Err(lost));
+            }
+            let keys = &self.router.keys_of(owner)[first..end];
+            let header = Header {
+                batch_number,
+                tick,
+                kind,
+            };
+            if let Err(lost) = self.links[owner].request(header, keys, batch) {
+                return (first, Err(lost));
+            }
+            if let Some(batch) = self.pending.back_mut() {
+                batch.expect_reply();
+            }
+            first = end;
+            if end == count {
+                // One wake for all messages of the batch to this partition.
+                self.links[owner].notify();
+                return (first, Ok(()));
+            }
+        }
+    }
+
+    pub(in crate::assembly) fn drain_while_serving(
+        &mut self,
+        verdicts: &mut Verdicts,
+        while_waiting: &mut impl WhileWaiting,
+    ) -> Result<bool, Disconnected> {
+        loop {
+            match self.poll(verdicts) {
+                Ok(false) if !self.pending.is_empty() => {}
+                result => return result,
+            }
+            match self.work(while_waiting) {
+                Ok(true) => {}
+                // Park only if a whole round found neither an answer nor work.
+                Ok(false) => self.wait_for_answers(while_waiting, |_| false),
+                // A panic is the outcome of this call, and leaves all batches in flight.
+                Err(lost) if while_waiting.has_panicked() => return Err(lost),
+                // The port gave up: every batch is settled now.
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Does some work; returns false if there was none. An error ends the port.
+    pub(in crate::assembly) fn work(
+        &mut self,
+        while_waiting: &mut impl WhileWaiting,
+    ) -> Result<bool, Disconnected> {
+        while_waiting.work().map_err(|lost| self.give_up(lost))
+    }
+
+    /// Ends the port, because the order of batches is broken or the partition of this node is lost:
+    /// closes all links, so that no peer waits for this node, and settles all batches. Returns the
+    /// error that ended it first.
+    #[cold]
+    fn give_up(&mut self, lost: Disconnected) -> Disconnected {
+        let lost = match lost {
+            // In a mesh, link `i` leads to node `i`.
+            Disconnected::Peer(peer) if self.links[peer].is_lost() => Disconnected::Panicked(peer),
+            lost @ (Disconnected::Peer(_)
+            | Disconnected::Panicked(_)
+            | Disconnected::Partition(_)
+            | Disconnected::MissingBatch(_)
+            | Disconnected::Repeated(_)) => lost,
+        };
+        let first = *self.failed.get_or_insert(lost);
+        if !self.gave_up {
+            self.gave_up = true;
+            self.links.iter_mut().for_each(PortLink::close);
+            // Takes the answers that are there, and settles all other requests as unknown.
+            self.collect();
+        }
+        first
+    }
+
+    /// Sends every partition the message that this port finishes.
+    pub(in crate::assembly) fn send_finish(
+        &mut self,
+        while_waiting: &mut impl WhileWaiting,
+    ) -> Result<(), Disconnected> {
+        let header = Header {
+            batch_number: 0,
+            tick: 0,
+            kind: Kind::Finish,
+        };
+        for owner in 0..self.links.len() {
+            self.wait_for_room(owner, while_waiting)?;
+            if let Err(lost) = self.links[owner].send(header, &[]) {
+                return Err(*self.failed.get_or_insert(lost));
+            }
+            self.links[owner].notify();
+        }
+        Ok(())
+    }
+
+    /// Parks until an answer arrives, there is work, or the condition holds. Each of them becomes
+    /// true only in a thread that then wakes this port's doorbell, or in this thread.
+    pub(in crate::assembly) fn wait_for_answers(
+        &mut self,
+        while_waiting: &impl WhileWaiting,
+        mut condition: impl FnMut(&[PortLink]) -> bool,
+    ) {
+        let Self { parker, links, .. } = self;
+        parker.wait_until(self.wait, || {
+            while_waiting.has_work() || links.iter().any(PortLink::has_answer) || condition(links)
+        });
+    }
+
+    pub(in crate::assembly) fn links(&self) -> &[PortLink] {
+        &self.links
+    }
+
+    pub(in crate::assembly) fn doorbell(&self) -> Doorbell {
+        self.parker.doorbell()
+    }
+
+    /// Blocks until a request and its answer have room, or the link is closed.
+    ///
+    /// # Errors
+    /// If the work failed.
+    fn wait_for_room(
+        &mut self,
+        owner: usize,
+        while_waiting: &mut impl WhileWaiting,
+    ) -> Result<(), Disconnected> {
+        if self.links[owner].has_room() {
+            return Ok(());
+        }
+        // Wake the peer first: it may be parked beside messages that were enqueued without a wake,
+        // and then never frees a slot.
+        self.links[owner].notify();
+        while !self.links[owner].has_room() {
+            self.collect();
+            if !self.work(while_waiting)? {
+                self.wait_for_answers(while_waiting, |links| links[owner].has_room());
+            }
+        }
+        Ok(())
+    }
+
+    /// Pops the answers of all links, which frees slots for the servers, and deposits them in their
+    /// batches. A lost link does not keep it from the others.
+    pub(in crate::assembly) fn collect(&mut self) {
+        let Self {
+            links,
+            pending,
+            failed,
+            ..
+        } = self;
+        let (oldest, policy, kernel) = (self.oldest, self.policy, self.router.kernel());
+        for (owner, link) in links.iter_mut().enumerate() {
+            link.take_answers(|batch, reply| {
+                if let Reply::Closed(closed) = reply {
+                    failed.get_or_insert(closed);
+                }
+                pending[(batch - oldest) as usize].deposit(kernel, owner, reply, policy);
+            });
+        }
+    }
+
+    /// The outcome of the oldest batch, if it is settled.
+    pub(super) fn take_settled(&mut self, verdicts: &mut Verdicts) -> Result<bool, Disconnected> {
+        let outcome = match self.pending.front() {
+            None => self.check_connected().and_then(|()| self.check_lost()),
+            Some(batch) if !batch.is_settled() => Ok(()),
+            Some(batch) => match batch.error() {
+                Some(error) => Err(self.failed.unwrap_or(error)),
+                None => {
+                    self.take_oldest(self.policy, verdicts);
+                    return Ok(true);
+                }
+            },
+        };
+        verdicts.reset(0);
+        outcome.map(|()| false)
+    }
+
+    /// Swaps the buffer of the oldest batch for the caller's.
+    pub(super) fn take_oldest(&mut self, policy: LossPolicy, verdicts: &mut Verdicts) {
+        if let Some(mut batch) = self.pending.pop_front() {
+            self.oldest += 1;
+            batch.take_verdicts(policy, verdicts);
+            self.free.push(batch);
+        }
+    }
+}

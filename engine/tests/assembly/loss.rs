@@ -1,0 +1,537 @@
+//! Engines whose partitions are lost: what is known comes out, retries are exact, policies judge the
+//! rest, and a replaced partition goes on.
+
+use std::collections::{HashSet, VecDeque};
+use std::error::Error;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use echoless::{
+    Disconnected, Engine, Filter, FilterSpec, KeyHash, KeyHasher, LossPolicy, Partitioned, Port,
+    Verdicts, report_of,
+};
+use proptest::prelude::*;
+
+use crate::breakable::{Breakable, Exact, Keys, breakable};
+use crate::streams::{batches, spec, stream};
+use crate::stub::{BAD_KEY, fragile};
+
+/// The keys of a batch by whether they are unknown.
+fn unknown_of(keys: &[KeyHash], verdicts: &Verdicts) -> Vec<KeyHash> {
+    assert_eq!(verdicts.len(), keys.len());
+    let unknown = (0..keys.len()).filter(|index| verdicts.is_unknown(*index));
+    unknown.map(|index| keys[index]).collect()
+}
+
+#[test]
+fn a_batch_of_a_lost_partition_returns_what_is_known() {
+    let (engine, mut ports) = Engine::builder(fragile(3)).build().unwrap();
+    let port = &mut ports[0];
+    let mut verdicts = Verdicts::new();
+    let third = u64::MAX / 3;
+    // More keys of the lost partition than a message holds.
+    let keys: Vec<KeyHash> = (0..300)
+        .map(|index| KeyHash(u64::MAX - index % 3 * third - index))
+        .collect();
+    assert_eq!(keys[0], BAD_KEY);
+    port.submit(&keys).unwrap();
+    port.submit(&[KeyHash(1)]).unwrap();
+    let lost = Disconnected::Panicked(2);
+    verdicts.reset(5);
+    assert_eq!(port.drain(&mut verdicts), Err(lost));
+    assert!(verdicts.is_empty());
+    assert!(port.take_partial(&mut verdicts));
+    for (index, key) in keys.iter().enumerate() {
+        let owner = engine.partitioning().partition_of(*key);
+        assert_eq!(verdicts.is_unknown(index), owner == 2, "key {index}");
+        assert!(!verdicts.is_duplicate(index));
+    }
+    assert_eq!(verdicts.count_unknown(), 100);
+    assert_eq!(engine.unknown_keys(), 100);
+    // The batch after it has no key of the lost partition.
+    assert_eq!(port.drain(&mut verdicts), Ok(true));
+    assert_eq!((verdicts.len(), verdicts.count_unknown()), (1, 0));
+    assert!(verdicts.unknown_words().is_empty());
+    assert!(!port.take_partial(&mut verdicts));
+    assert!(verdicts.is_empty());
+    assert_eq!(port.drain(&mut verdicts), Err(lost));
+    assert_eq!(
+        engine.lost(),
+        [(2, "this key panics on purpose".to_owned())]
+    );
+}
+
+#[test]
+fn a_rejected_batch_leaves_nothing_in_flight_and_records_nothing() {
+    let filter = Exact::partitions(2, None);
+    let keys: Vec<Keys> = filter
+        .filters()
+        .iter()
+        .map(|part| Arc::clone(&part.keys))
+        .collect();
+    let (partitioning, mut filters) = filter.into_parts();
+    filters[1].passes_left = Some(0);
+    let filter = Partitioned::new(partitioning, filters).unwrap();
+    let (engine, mut ports) = Engine::builder(filter).ports(2).build().unwrap();
+    let mut verdicts = Verdicts::new();
+    let lost = Err(Disconnected::Panicked(1));
+    assert_eq!(ports[0].observe(&[KeyHash(u64::MAX)], &mut verdicts), lost);
+    for port in &mut ports {
+        let in_flight = port.in_flight();
+        assert_eq!(port.submit(&[KeyHash(3), KeyHash(u64::MAX)]), lost);
+        assert_eq!(port.in_flight(), in_flight);
+        verdicts.reset(7);
+        assert_eq!(port.observe(&[KeyHash(3)], &mut verdicts), lost);
+        assert!(verdicts.is_empty());
+    }
+    assert!(engine.shutdown().is_err());
+    assert!(keys.iter().all(|keys| keys.lock().unwrap().is_empty()));
+}
+
+#[test]
+fn verdicts_are_empty_unless_a_batch_is_returned() {
+    let (engine, mut ports) = Engine::builder(spec().build_partitions(2).unwrap())
+        .build()
+        .unwrap();
+    let mut verdicts = Verdicts::new();
+    verdicts.reset(9);
+    assert_eq!(ports[0].poll(&mut verdicts), Ok(false));
+    assert!(verdicts.is_empty());
+    verdicts.reset(9);
+    assert_eq!(ports[0].drain(&mut verdicts), Ok(false));
+    assert!(verdicts.is_empty());
+    engine.shutdown().unwrap();
+    verdicts.reset(9);
+    let gone = ports[0].observe(&[KeyHash(1)], &mut verdicts).unwrap_err();
+    assert!(matches!(gone, Disconnected::Partition(0 | 1)), "{gone}");
+    assert!(
+        gone.to_string()
+            .ends_with("its owner was shut down or dropped")
+    );
+    assert!(verdicts.is_empty());
+    assert_eq!(ports[0].in_flight(), 0);
+}
+
+#[test]
+fn a_replacement_that_is_not_due_is_rejected_with_its_filter() {
+    let (engine, mut ports) = Engine::builder(fragile(2)).build().unwrap();
+    let spare = || fragile(2).into_parts().1.remove(1);
+    let error = engine.replace(1, spare()).unwrap_err();
+    let expected = "partition 1 is not lost: expected a partition whose filter panicked";
+    assert_eq!(error.to_string(), expected);
+    assert_eq!((error.partition, error.filter.state), (1, BAD_KEY));
+    let error: Box<dyn Error> = engine.replace(2, spare()).unwrap_err().into();
+    assert_eq!(error.to_string(), "invalid partition=2: expected 0 to 1");
+    let lost = ports[0].observe(&[BAD_KEY], &mut Verdicts::new());
+    assert_eq!(lost, Err(Disconnected::Panicked(1)));
+    engine.replace(1, spare()).unwrap();
+    assert!(engine.replace(1, spare()).is_err(), "replaced before");
+    assert!(engine.lost().is_empty());
+    assert_eq!(engine.shutdown().unwrap().filters().len(), 2);
+}
+
+#[test]
+fn a_filter_that_panics_again_is_replaced_again() {
+    let (engine, mut ports) = Engine::builder(fragile(2)).build().unwrap();
+    let mut verdicts = Verdicts::new();
+    for round in 1..=20 {
+        let lost = ports[0].observe(&[KeyHash(0), BAD_KEY], &mut verdicts);
+        assert_eq!(lost, Err(Disconnected::Panicked(1)));
+        assert!(ports[0].take_partial(&mut verdicts));
+        assert_eq!(verdicts.unknown_words(), [0b10]);
+        engine
+            .replace(1, fragile(2).into_parts().1.remove(1))
+            .unwrap();
+        ports[0]
+            .observe(&[KeyHash(0), KeyHash(u64::MAX - 1)], &mut verdicts)
+            .unwrap();
+        assert_eq!(engine.unknown_keys(), round);
+    }
+    assert!(engine.shutdown().is_ok());
+}
+
+#[test]
+fn the_report_is_of_the_whole_again() {
+    let (filter, switches) = breakable(spec().build_partitions(2).unwrap());
+    let (engine, mut ports) = Engine::builder(filter).build().unwrap();
+    let mut verdicts = Verdicts::new();
+    let keys = stream(1000, 4);
+    ports[0].observe(&keys, &mut verdicts).unwrap();
+    switches[1].store(true, Ordering::Relaxed);
+    assert!(ports[0].observe(&keys, &mut verdicts).is_err());
+    assert!(ports[0].take_partial(&mut verdicts));
+    let unknown = unknown_of(&keys, &verdicts);
+    let spare = Breakable {
+        inner: spec().build_partitions(2).unwrap().into_parts().1.remove(1),
+        switch: Arc::clone(&switches[1]),
+    };
+    engine.replace(1, spare).unwrap();
+    ports[0].observe(&unknown, &mut verdicts).unwrap();
+    let whole = engine.shutdown().unwrap();
+    let first = 2 * (keys.len() - unknown.len()) as u64;
+    let report = report_of(whole.filters());
+    assert_eq!(report.tally.observed, Some(first + unknown.len() as u64));
+    let undivided = spec().build().unwrap().report();
+    assert_eq!(report.tally.memory_bytes, undivided.tally.memory_bytes);
+}
+
+#[test]
+fn a_new_filter_is_at_the_clock_of_the_stream() {
+    let spec: FilterSpec = "stamped:window=60,memory=64KiB".parse().unwrap();
+    let (filter, switches) = breakable(spec.build_partitions(2).unwrap());
+    let (engine, mut ports) = Engine::builder(filter).build().unwrap();
+    let mut verdicts = Verdicts::new();
+    ports[0].submit_at(1000, &[KeyHash(0)]).unwrap();
+    assert_eq!(ports[0].drain(&mut verdicts), Ok(true));
+    switches[1].store(true, Ordering::Relaxed);
+    let high = [KeyHash(u64::MAX)];
+    assert!(ports[0].observe(&high, &mut verdicts).is_err());
+    assert!(ports[0].take_partial(&mut verdicts));
+    // A restored filter that saw the key just before the clock stood at 500.
+    let mut inner = spec.build_partitions(2).unwrap().into_parts().1.remove(1);
+    inner.advance_to(500);
+    inner.observe_one(high[0]);
+    let switch = Arc::clone(&switches[1]);
+    engine.replace(1, Breakable { inner, switch }).unwrap();
+    ports[0].observe(&high, &mut verdicts).unwrap();
+    assert_eq!(
+        verdicts.count_duplicates(),
+        0,
+        "the key is out of the window"
+    );
+    assert!(engine.shutdown().is_ok());
+}
+
+/// A plain set of the keys that have a verdict.
+#[derive(Default)]
+pub(crate) struct Model {
+    pub(crate) seen: HashSet<KeyHash>,
+    pub(crate) unknown: u64,
+}
+
+impl Model {
+    /// Checks the verdicts of the next batch.
+    pub(crate) fn apply(&mut self, keys: &[KeyHash], verdicts: &Verdicts, policy: LossPolicy) {
+        assert_eq!(verdicts.len(), keys.len());
+        for (index, key) in keys.iter().enumerate() {
+            let duplicate = if verdicts.is_unknown(index) {
+                self.unknown += 1;
+                policy == LossPolicy::AsDuplicate
+            } else {
+                !self.seen.insert(*key)
+            };
+            assert_eq!(verdicts.is_duplicate(index), duplicate, "key {index}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Passes gather any number of messages, so which keys are lost depends on the threads. That the
+    /// others have the right verdicts, and that every key gets one in the end, does not.
+    #[test]
+    fn known_verdicts_are_right_and_a_retry_of_the_others_completes_them(
+        count in 1u64..4000, seed: u64, workers in 1usize..6, depth in 0u32..5, size in 1usize..500,
+        in_flight in 0usize..4, passes in 0u64..12,
+    ) {
+        let keys = stream(count, seed);
+        let filter = Exact::partitions(workers, Some(passes));
+        let sets: Vec<Keys> = filter.filters().iter().map(|part| Arc::clone(&part.keys)).collect();
+        let (engine, mut ports) = Engine::builder(filter).ring_depth(1 << depth).build().unwrap();
+        let port = &mut ports[0];
+        let mut model = Model::default();
+        let mut verdicts = Verdicts::new();
+        let mut sent = VecDeque::new();
+        let mut todo: VecDeque<Vec<KeyHash>> =
+            batches(&keys, size).into_iter().map(<[KeyHash]>::to_vec).collect();
+        // Each partition is lost once at most: a rejected batch, and partial batches in flight.
+        let limit = 2 * todo.len() + workers * (in_flight + 3);
+        let mut steps = 0;
+        while !todo.is_empty() || !sent.is_empty() {
+            steps += 1;
+            prop_assert!(steps <= 2 * limit, "no progress");
+            if sent.len() <= in_flight && let Some(batch) = todo.pop_front() {
+                match port.submit(&batch) {
+                    Ok(()) => sent.push_back(batch),
+                    Err(Disconnected::Panicked(_)) => todo.push_front(batch),
+                    Err(other) => prop_assert!(false, "{}", other),
+                }
+                if sent.len() <= in_flight && !todo.is_empty() && engine.lost().is_empty() {
+                    continue;
+                }
+            }
+            let drained = port.drain(&mut verdicts);
+            match drained {
+                Ok(true) => {
+                    let batch = sent.pop_front().unwrap();
+                    prop_assert_eq!(verdicts.count_unknown(), 0);
+                    model.apply(&batch, &verdicts, LossPolicy::Error);
+                }
+                Ok(false) => prop_assert!(sent.is_empty()),
+                Err(Disconnected::Panicked(_)) => {
+                    if port.take_partial(&mut verdicts) {
+                        let batch = sent.pop_front().unwrap();
+                        model.apply(&batch, &verdicts, LossPolicy::Error);
+                        todo.push_back(unknown_of(&batch, &verdicts));
+                    }
+                    for (partition, _) in engine.lost() {
+                        let keys = Arc::clone(&sets[partition]);
+                        engine.replace(partition, Exact { keys, passes_left: None }).unwrap();
+                    }
+                }
+                Err(other) => prop_assert!(false, "{}", other),
+            }
+        }
+        prop_assert_eq!(engine.unknown_keys(), model.unknown);
+        prop_assert_eq!(model.seen, keys.iter().copied().collect::<HashSet<_>>());
+        prop_assert!(engine.shutdown().is_ok());
+    }
+
+    #[test]
+    fn policies_judge_the_keys_of_lost_partitions_and_no_others(
+        count in 1u64..4000, seed: u64, workers in 1usize..6, size in 1usize..500,
+        passes in 0u64..12, replaced_after in 0usize..20, as_duplicate: bool,
+    ) {
+        let policy = if as_duplicate { LossPolicy::AsDuplicate } else { LossPolicy::AsFresh };
+        let keys = stream(count, seed);
+        let filter = Exact::partitions(workers, Some(passes));
+        let sets: Vec<Keys> = filter.filters().iter().map(|part| Arc::clone(&part.keys)).collect();
+        let (engine, mut ports) = Engine::builder(filter).on_loss(policy).build().unwrap();
+        let mut model = Model::default();
+        let mut verdicts = Verdicts::new();
+        for (number, batch) in batches(&keys, size).into_iter().enumerate() {
+            let lost: Vec<usize> = engine.lost().into_iter().map(|(partition, _)| partition).collect();
+            ports[0].observe(batch, &mut verdicts).unwrap();
+            model.apply(batch, &verdicts, policy);
+            for (index, key) in batch.iter().enumerate() {
+                let owner = engine.partitioning().partition_of(*key);
+                prop_assert!(verdicts.is_unknown(index) || !lost.contains(&owner));
+            }
+            if number % 20 == replaced_after {
+                for (partition, _) in engine.lost() {
+                    let keys = Arc::clone(&sets[partition]);
+                    engine.replace(partition, Exact { keys, passes_left: Some(passes) }).unwrap();
+                }
+            }
+        }
+        prop_assert_eq!(engine.unknown_keys(), model.unknown);
+        let still_lost = engine.lost();
+        match engine.shutdown() {
+            Ok(_) => prop_assert!(still_lost.is_empty()),
+            Err(error) => prop_assert_eq!(error.lost, still_lost),
+        }
+    }
+}
+
+/// Partitions whose filters panic again and again, `left` times at most, and keep their keys.
+struct Losses {
+    sets: Vec<Keys>,
+    left: AtomicU64,
+}
+
+const LOSSES: u64 = 60;
+const PORTS: usize = 3;
+const WORKERS: usize = 3;
+
+impl Losses {
+    fn start(policy: LossPolicy) -> (Self, Engine<Exact>, Vec<Port>) {
+        let filter = Exact::partitions(WORKERS, Some(2));
+        let sets = filter
+            .filters()
+            .iter()
+            .map(|part| Arc::clone(&part.keys))
+            .collect();
+        let builder = Engine::builder(filter).ports(PORTS).ring_depth(2);
+        let (engine, ports) = builder.on_loss(policy).build().unwrap();
+        let left = AtomicU64::new(LOSSES);
+        (Self { sets, left }, engine, ports)
+    }
+
+    fn restored(&self, partition: usize) -> Exact {
+        let breaks = self
+            .left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                left.checked_sub(1)
+            });
+        Exact {
+            keys: Arc::clone(&self.sets[partition]),
+            passes_left: breaks.ok().map(|left| left % 7),
+        }
+    }
+}
+
+/// How often each key was fresh, and how often it had no verdict at all.
+fn sum<const N: usize>(keys: usize, ports: Vec<Vec<[u64; N]>>) -> Vec<[u64; N]> {
+    let mut total = vec![[0; N]; keys];
+    for port in ports {
+        for (total, key) in total.iter_mut().zip(port) {
+            for (total, count) in total.iter_mut().zip(key) {
+                *total += count;
+            }
+        }
+    }
+    total
+}
+
+/// Every port submits every key, and submits again what is unknown. A pass that panics records
+/// nothing, so over all ports each key is fresh exactly once if retries send the unknown only.
+#[test]
+fn of_ports_that_retry_exactly_one_gets_fresh() {
+    let (losses, engine, ports) = Losses::start(LossPolicy::Error);
+    let keys: Vec<KeyHash> = (0..6000)
+        .map(|key| KeyHasher::seeded(3).hash_u64(key))
+        .collect();
+    let chunk = 130;
+    // A loss costs a port at most one partial batch and one rejected one.
+    let limit = keys.len() / chunk + 1 + 2 * (LOSSES as usize + WORKERS);
+    let ingest = |mut port: Port| {
+        let mut fresh = vec![[0]; keys.len()];
+        let mut verdicts = Verdicts::new();
+        let mut rounds = 0;
+        for first in (0..keys.len()).step_by(chunk) {
+            let mut rest: Vec<usize> = (first..keys.len().min(first + chunk)).collect();
+            while !rest.is_empty() {
+                rounds += 1;
+                assert!(rounds <= limit, "no progress");
+                let batch: Vec<KeyHash> = rest.iter().map(|index| keys[*index]).collect();
+                let lost = port.observe(&batch, &mut verdicts).err();
+                if lost.is_none() || port.take_partial(&mut verdicts) {
+                    let mut unknown = Vec::new();
+                    for (position, index) in rest.iter().enumerate() {
+                        if verdicts.is_unknown(position) {
+                            unknown.push(*index);
+                        } else {
+                            fresh[*index][0] += u64::from(!verdicts.is_duplicate(position));
+                        }
+                    }
+                    assert_eq!(unknown.is_empty(), lost.is_none());
+                    rest = unknown;
+                }
+                match lost {
+                    None => {}
+                    Some(Disconnected::Panicked(partition)) => {
+                        // Another port may have replaced it.
+                        drop(engine.replace(partition, losses.restored(partition)));
+                    }
+                    Some(other) => panic!("{other}"),
+                }
+            }
+        }
+        fresh
+    };
+    let fresh: Vec<_> = thread::scope(|scope| {
+        let threads: Vec<_> = ports
+            .into_iter()
+            .map(|port| scope.spawn(|| ingest(port)))
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect()
+    });
+    for (index, [fresh]) in sum(keys.len(), fresh).into_iter().enumerate() {
+        assert_eq!(fresh, 1, "key {index}");
+    }
+    assert!(engine.unknown_keys() > 0);
+    assert!(
+        engine.shutdown().is_ok(),
+        "every loss was heard and replaced"
+    );
+}
+
+/// The same without retries, under the policies, while another thread replaces lost partitions.
+#[test]
+fn ports_go_on_while_partitions_are_lost_and_replaced() {
+    for policy in [LossPolicy::AsDuplicate, LossPolicy::AsFresh] {
+        let (losses, engine, ports) = Losses::start(policy);
+        let keys: Vec<KeyHash> = (0..6000)
+            .map(|key| KeyHasher::seeded(5).hash_u64(key))
+            .collect();
+        let ingest = |mut port: Port| {
+            let mut verdicts = Verdicts::new();
+            let mut counts = vec![[0, 0]; keys.len()];
+            let mut first = 0;
+            for batch in keys.chunks(97) {
+                port.observe(batch, &mut verdicts).unwrap();
+                for (position, [fresh, unknown]) in
+                    counts[first..][..batch.len()].iter_mut().enumerate()
+                {
+                    let duplicate = verdicts.is_duplicate(position);
+                    if verdicts.is_unknown(position) {
+                        *unknown += 1;
+                        assert_eq!(duplicate, policy == LossPolicy::AsDuplicate);
+                    } else {
+                        *fresh += u64::from(!duplicate);
+                    }
+                }
+                first += batch.len();
+            }
+            counts
+        };
+        let counts: Vec<_> = thread::scope(|scope| {
+            let threads: Vec<_> = ports
+                .into_iter()
+                .map(|port| scope.spawn(|| ingest(port)))
+                .collect();
+            while !threads.iter().all(thread::ScopedJoinHandle::is_finished) {
+                for (partition, _) in engine.lost() {
+                    engine
+                        .replace(partition, losses.restored(partition))
+                        .unwrap();
+                }
+                thread::yield_now();
+            }
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap())
+                .collect()
+        });
+        let mut total = 0;
+        for (index, [fresh, unknown]) in sum(keys.len(), counts).into_iter().enumerate() {
+            // A key is recorded by the first port that gets a verdict.
+            let expected = u64::from(unknown < PORTS as u64);
+            assert_eq!(fresh, expected, "key {index}");
+            total += unknown;
+        }
+        assert!(total > 0);
+        assert_eq!(engine.unknown_keys(), total);
+    }
+}
+
+/// Shutdown while partitions are lost, at any moment: no port hangs, and every batch comes out.
+#[test]
+fn shutdown_ends_although_partitions_are_lost() {
+    for round in 0..60u64 {
+        let policy = [LossPolicy::Error, LossPolicy::AsFresh][round as usize % 2];
+        let filter = Exact::partitions(WORKERS, Some(round / 8));
+        let builder = Engine::builder(filter).ports(PORTS).ring_depth(1);
+        let (engine, ports) = builder.on_loss(policy).build().unwrap();
+        let ingest = |mut port: Port| {
+            thread::spawn(move || {
+                let mut verdicts = Verdicts::new();
+                let (mut submitted, mut returned) = (0, 0);
+                while submitted < 400 && port.submit(&stream(50, submitted)).is_ok() {
+                    submitted += 1;
+                    if port.poll(&mut verdicts) == Ok(true) || port.take_partial(&mut verdicts) {
+                        returned += 1;
+                    }
+                }
+                while port.drain(&mut verdicts) == Ok(true) || port.take_partial(&mut verdicts) {
+                    assert_eq!(verdicts.len(), 50);
+                    returned += 1;
+                }
+                assert_eq!((returned, port.in_flight()), (submitted, 0));
+            })
+        };
+        let threads: Vec<_> = ports.into_iter().map(ingest).collect();
+        for _ in 0..round * 20 {
+            thread::yield_now();
+        }
+        drop(engine.shutdown());
+        for thread in threads {
+            thread.join().unwrap();
+        }
+    }
+}
