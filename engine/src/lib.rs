@@ -71,6 +71,7 @@ mod options;
 mod partition;
 mod report;
 pub mod shared;
+mod size;
 pub mod spec;
 mod sync;
 pub mod theory;

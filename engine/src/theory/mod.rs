@@ -11,9 +11,11 @@ pub mod bloom;
 pub mod buffers;
 pub mod fingerprints;
 pub mod generations;
+pub mod growth;
 mod model;
 pub mod poisson;
 pub mod rows;
+pub mod slices;
 pub mod stable;
 
 pub use model::RateModel;
