@@ -5,6 +5,7 @@
 //! that they configure.
 
 mod filter;
+mod information;
 mod serde_form;
 
 pub use crate::filters::adapters::growing::{GrowingSpec, Threshold};

@@ -5,5 +5,6 @@ mod bloom;
 mod buffers;
 mod generations;
 mod rows;
+mod slices;
 mod stable;
 mod trial;

@@ -3,6 +3,8 @@
 
 mod filter;
 mod spec;
+#[cfg(test)]
+mod tests;
 
 pub use filter::Growing;
 pub use spec::{GrowingSpec, Threshold};
