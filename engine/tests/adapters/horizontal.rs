@@ -6,9 +6,9 @@ use proptest::prelude::*;
 
 use crate::harness::{Event, PlainBloom, build, events, fail, is_duplicate, key, parse, restore};
 
-/// The slice of a key: by a hash that depends on how many adapters are further in.
-fn slice_of(key: KeyHash, inner_adapters: u64, slices: u64) -> usize {
-    KeyHash(key.remix(0x736c_6963_6573_0000 + inner_adapters)).line(slices) as usize
+/// The slice of a key: by a hash that depends on how many horizontal cuts are further in.
+fn slice_of(key: KeyHash, inner_cuts: u64, slices: u64) -> usize {
+    KeyHash(key.remix(0x736c_6963_6573_0000 + inner_cuts)).line(slices) as usize
 }
 
 const LINE_FILTERS: [&str; 8] = [

@@ -119,9 +119,9 @@ const CASES: &str = "
 nosuch:x=1/bloom | invalid adapter=nosuch: expected one of horizontal, vertical, growing
 bloom:k=2/bloom | invalid adapter=bloom: expected one of
 /bloom | missing adapter: expected a name before each /
-horizontal//bloom | invalid adapter=: expected
+horizontal//bloom | missing adapter: expected one of horizontal, vertical, growing
 horizontal:slices=8 | missing filter: expected a filter after horizontal, as in horizontal/bloom
-horizontal:slices=8/ | invalid filter=: expected one of bloom
+horizontal:slices=8/ | missing filter: expected one of bloom
 horizontal:memory=1KiB/bloom | invalid option=memory: expected one of slices, failed
 horizontal:slices=2,slices=3/bloom | invalid option=slices=3: expected each key once
 horizontal/horizontal/horizontal/horizontal/horizontal/bloom | invalid adapters=5: expected at most 4 around a filter

@@ -45,10 +45,11 @@ impl<'a> Layers<'a> {
         Some((outer.as_ref()?, Self { adapters, ..self }))
     }
 
-    /// The number of adapters: it differs from layer to layer, so nested adapters of one kind can
-    /// draw from different streams of a key hash.
-    pub(super) const fn level(self) -> u64 {
-        self.adapters.len() as u64
+    /// The number of adapters of this name: it differs from one to the next further out, so that
+    /// nested ones can draw from different streams of a key hash.
+    pub(super) fn count_of(self, name: &str) -> u64 {
+        let adapters = self.adapters.iter().flatten();
+        adapters.filter(|adapter| adapter.name() == name).count() as u64
     }
 
     /// The name of the outermost layer.

@@ -12,7 +12,7 @@ use crate::options::{Options, name_of};
 use crate::theory::RateModel;
 
 /// The first of the [`KeyHash::remix`] streams that choose the slice of a key, one stream for each
-/// level of nested adapters. No filter draws positions from them, so the keys of a slice are spread
+/// level of nested horizontal slices. No filter draws positions from them, so the keys of a slice are spread
 /// over it as all keys are over a filter.
 const SLICE_STREAMS: u64 = 0x736c_6963_6573_0000;
 
@@ -122,7 +122,7 @@ impl AdapterKind for HorizontalSpec {
             check_available(inner.memory)?;
             let slices = (0..count).map(|index| build_slice(inner, count, index));
             let chooser = Chooser::Hash {
-                stream: SLICE_STREAMS + inner.level(),
+                stream: SLICE_STREAMS + inner.count_of(Self::NAME),
                 count: u64::from(count),
             };
             (chooser, slices.collect::<Result<_, _>>()?)
