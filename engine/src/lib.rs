@@ -83,6 +83,7 @@ pub use assembly::{Engine, EngineBuilder, Mesh, MeshBuilder, Node, Pinning, Port
 pub use audit::Audit;
 pub use error::{BuildError, Disconnected, MemoryError, SpecError};
 pub use filters::adapters::region_order::RegionOrdered;
+pub use filters::adapters::slices::sliced::{SliceCounts, Sliced};
 pub use filters::lines::{FingerprintSpec, LineFilter};
 pub use filters::{Filter, Replacement, report_of};
 pub use hash::{KeyHash, KeyHasher};

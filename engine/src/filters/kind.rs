@@ -87,8 +87,8 @@ pub(crate) trait KindSpec: Copy + PartialEq + fmt::Debug {
     /// Builds the scattered form.
     fn build_scattered(&self, memory_bytes: u64, seed: u64) -> Result<Box<dyn Filter>, BuildError>;
 
-    /// Builds the scattered form as a table of cells, if it is one: a key is a duplicate if and only
-    /// if its k cells are set, and only a fresh key sets them.
+    /// Builds the scattered form as a table of cells, if it is one: a key is a duplicate if and
+    /// only if its k cells are set, and only a fresh key sets them.
     fn build_cells(&self, _memory_bytes: u64) -> Option<Result<Box<dyn CellTable>, BuildError>> {
         None
     }

@@ -81,7 +81,8 @@ impl Failures {
     /// probability of x or more successes in k trials, each with q = (1 - f/S) fill.
     ///
     /// The paper prints q^x, which is right for x = k only: it counts no choice of the x cells and
-    /// so is too low for all others.
+    /// so is too low for all others. `fill` is that of the live slices: the heuristic takes keys
+    /// for duplicates, and does not record them, before any slice fails.
     #[must_use]
     pub fn hybrid_fpr(self, hashes: u32, least: u32, fill: f64) -> f64 {
         let set = (1.0 - self.share) * fill;

@@ -93,7 +93,8 @@ proptest! {
     ) {
         let mut model = Plain::new(hashes, bytes, most, fpr, by_count);
         let spec = GrowingSpec::new(fpr).step(bytes as u64);
-        let spec = spec.threshold(if by_count { Threshold::Cardinality } else { Threshold::Density });
+        let thresholds = [Threshold::Density, Threshold::Cardinality];
+        let spec = spec.threshold(thresholds[usize::from(by_count)]);
         // A remainder of the memory is not enough for another filter.
         let memory = (bytes * most + more.min(bytes - 1)) as u64;
         let built = spec.build(BitsSpec::new(hashes as u32, Ageing::Never), memory);

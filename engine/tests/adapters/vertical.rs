@@ -139,10 +139,11 @@ proptest! {
             Policy::Duplicate | Policy::Fresh => policy,
         };
         let diced = if pieces > 1 { format!("horizontal:slices={pieces}/") } else { String::new() };
-        let text = |probe: &str| format!(
-            "vertical:slices={slices},failed={},probe={probe}/{diced}bloom:k={hashes},memory={bytes}",
-            policy.text(),
-        );
+        let bloom = format!("{diced}bloom:k={hashes},memory={bytes}");
+        let failed = policy.text();
+        let text = |probe: &str| {
+            format!("vertical:slices={slices},failed={failed},probe={probe}/{bloom}")
+        };
         let (mut parallel, mut pipelined) = (build(&text("parallel")), build(&text("pipelined")));
         let mut model = Table::new(hashes, bytes, slices, pieces);
         let (mut fresh, mut unavailable, mut most_probed) = (0, 0, 0);

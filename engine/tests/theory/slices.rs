@@ -4,55 +4,66 @@ use echoless::theory::bloom;
 use echoless::theory::slices::{
     Failures, fairness, horizontal_slices, largest_share, vertical_slices,
 };
-use echoless::{Filter, FilterSpec, KeyHash, KeyHasher};
+use echoless::{Filter, FilterSpec, KeyHash, KeyHasher, Verdict};
 
 use crate::trial::{assert_close, fresh_keys, probed_fpr};
 
 const HASHES: u32 = 8;
 const KEYS: u64 = 20_000;
-const PROBES: u64 = 200_000;
+const PROBES: u64 = 40_000;
 /// The bits of a Bloom filter of 16 KiB.
 const BITS: u64 = 1 << 17;
 
-/// Bloom filters in 40 slices, with these keys, after every fifth slice has failed.
+/// What was measured with every fifth slice failed, as a mean over the five ways to do that.
+#[derive(Default)]
+struct Measured {
+    /// The fraction of the live bits that are set.
+    fill: f64,
+    fpr: f64,
+    /// Of the keys that were inserted, those that are not found.
+    fnr: f64,
+}
+
+/// Bloom filters in 40 slices, 8 of which fail once the filter holds its keys.
 ///
 /// A vertical filter has the eight bits of a key in eight ranges of five slices each, so a fifth of
 /// each range has failed.
-fn failed(adapter: &str) -> Box<dyn Filter> {
+fn measure(adapter: &str) -> Measured {
     let text = format!("{adapter}/bloom:k={HASHES},memory=16KiB");
     let spec: FilterSpec = text.parse().expect("valid");
-    let mut filter = spec.build().expect("small");
-    for key in fresh_keys(KEYS) {
-        filter.observe_one(key);
+    let mut mean = Measured::default();
+    for first in 0..5 {
+        let mut filter = spec.build().expect("small");
+        // The hybrid heuristic takes many keys for duplicates, and does not insert them.
+        let mut inserted = Vec::new();
+        for key in fresh_keys(KEYS) {
+            if filter.observe_one(key) == Verdict::Fresh {
+                inserted.push(key);
+            }
+        }
+        let slices = filter.slices_mut().expect("sliced");
+        for slice in (first..40).step_by(5) {
+            slices.fail(&[slice]).expect("exists");
+        }
+        let missed = inserted
+            .iter()
+            .filter(|key| !filter.contains(**key))
+            .count();
+        mean.fill += filter.report().fill().expect("counted") / 0.8 / 5.0;
+        mean.fpr += probed_fpr(&*filter, PROBES) / 5.0;
+        mean.fnr += missed as f64 / inserted.len() as f64 / 5.0;
     }
-    let slices = filter.slices_mut().expect("sliced");
-    for slice in (0..40).step_by(5) {
-        slices.fail(&[slice]).expect("exists");
-    }
-    filter
+    mean
 }
 
-/// The fraction of the recorded keys that are not found.
-fn probed_fnr(filter: &dyn Filter) -> f64 {
-    let missed = fresh_keys(KEYS)
-        .filter(|key| !filter.contains(*key))
-        .count();
-    missed as f64 / KEYS as f64
-}
-
-fn check(adapter: &str, fpr: f64, fnr: f64) {
-    let filter = failed(adapter);
-    assert_close(
-        probed_fpr(&*filter, PROBES),
-        fpr,
-        0.1,
-        &format!("FPR of {adapter}"),
-    );
-    let missed = probed_fnr(&*filter);
-    if fnr == 0.0 {
-        assert_eq!(missed, 0.0, "FNR of {adapter}");
+fn check(adapter: &str, measured: &Measured, fpr: f64, fnr: f64) {
+    assert_close(measured.fpr, fpr, 0.1, &format!("FPR of {adapter}"));
+    if fnr > 0.005 {
+        assert_close(measured.fnr, fnr, 0.1, &format!("FNR of {adapter}"));
     } else {
-        assert_close(missed, fnr, 0.1, &format!("FNR of {adapter}"));
+        // A few keys: their number is mostly noise.
+        let error = (measured.fnr - fnr).abs();
+        assert!(error <= 0.5 * fnr + 1e-5, "{adapter}: FNR {}", measured.fnr);
     }
 }
 
@@ -60,57 +71,41 @@ fn check(adapter: &str, fpr: f64, fnr: f64) {
 fn horizontal_rates_with_eight_of_forty_slices_failed() {
     let failures = Failures::new(8, 40);
     let fpr = bloom::fpr(HASHES, KEYS, BITS);
-    check(
-        "horizontal:slices=40,failed=duplicate",
-        failures.horizontal_fpr(fpr),
-        0.0,
-    );
-    check(
-        "horizontal:slices=40,failed=fresh",
-        failures.horizontal_fpr_as_fresh(fpr),
-        failures.horizontal_fnr(),
-    );
+    let text = "horizontal:slices=40,failed=duplicate";
+    check(text, &measure(text), failures.horizontal_fpr(fpr), 0.0);
+    let text = "horizontal:slices=40,failed=fresh";
+    let fresh = failures.horizontal_fpr_as_fresh(fpr);
+    check(text, &measure(text), fresh, failures.horizontal_fnr());
 }
 
 #[test]
 fn vertical_rates_with_eight_of_forty_slices_failed() {
     let failures = Failures::new(8, 40);
     let fill = bloom::fill(HASHES, KEYS, BITS);
+    let text = "vertical:slices=40,failed=duplicate";
     check(
-        "vertical:slices=40,failed=duplicate",
+        text,
+        &measure(text),
         failures.vertical_fpr(HASHES, fill),
         0.0,
     );
+    let text = "vertical:slices=40,failed=fresh";
+    let fresh = failures.vertical_fpr_as_fresh(HASHES, fill);
     check(
-        "vertical:slices=40,failed=fresh",
-        failures.vertical_fpr_as_fresh(HASHES, fill),
+        text,
+        &measure(text),
+        fresh,
         failures.vertical_fnr_as_fresh(HASHES),
     );
     for least in 1..=HASHES {
-        // A rate of a few in 20,000 is noise.
         let fnr = failures.hybrid_fnr(HASHES, least);
-        if fnr > 0.01 {
-            check(
-                &format!("vertical:slices=40,failed=hybrid,least={least}"),
-                failures.hybrid_fpr(HASHES, least, fill),
-                fnr,
-            );
-            check(
-                &format!("vertical:slices=40,failed=repaired,least={least}"),
-                failures.repaired_fpr(HASHES, least, fill),
-                fnr,
-            );
-        } else {
-            for (name, fpr) in [
-                ("hybrid", failures.hybrid_fpr(HASHES, least, fill)),
-                ("repaired", failures.repaired_fpr(HASHES, least, fill)),
-            ] {
-                let text = format!("vertical:slices=40,failed={name},least={least}");
-                let filter = failed(&text);
-                assert_close(probed_fpr(&*filter, PROBES), fpr, 0.1, &text);
-                assert!((probed_fnr(&*filter) - fnr).abs() < 0.001, "{text}");
-            }
-        }
+        let text = format!("vertical:slices=40,failed=repaired,least={least}");
+        let fpr = failures.repaired_fpr(HASHES, least, fill);
+        check(&text, &measure(&text), fpr, fnr);
+        let text = format!("vertical:slices=40,failed=hybrid,least={least}");
+        let measured = measure(&text);
+        let fpr = failures.hybrid_fpr(HASHES, least, measured.fill);
+        check(&text, &measured, fpr, fnr);
     }
 }
 
@@ -132,8 +127,8 @@ fn diced_rates_are_those_of_all_pieces() {
     }
     let fill = bloom::fill(HASHES, KEYS, BITS);
     let expected = failures.vertical_fpr(HASHES, fill);
-    assert_close(probed_fpr(&*filter, PROBES), expected, 0.1, text);
-    assert_eq!(probed_fnr(&*filter), 0.0);
+    assert_close(probed_fpr(&*filter, 5 * PROBES), expected, 0.1, text);
+    assert!(fresh_keys(KEYS).all(|key| filter.contains(key)));
     // h-v: the keys of a slice have one bit in each of its eight vertical slices.
     let text = "horizontal:slices=5/vertical:slices=8/bloom:k=8,memory=16KiB";
     let mut filter = text.parse::<FilterSpec>().unwrap().build().unwrap();
@@ -143,8 +138,8 @@ fn diced_rates_are_those_of_all_pieces() {
     for piece in 0..5 {
         filter.slices_mut().unwrap().fail(&[piece, piece]).unwrap();
     }
-    assert_close(probed_fpr(&*filter, PROBES), fill.powi(7), 0.1, text);
-    assert_eq!(probed_fnr(&*filter), 0.0);
+    assert_close(probed_fpr(&*filter, 5 * PROBES), fill.powi(7), 0.1, text);
+    assert!(fresh_keys(KEYS).all(|key| filter.contains(key)));
 }
 
 #[test]

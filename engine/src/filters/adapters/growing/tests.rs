@@ -79,16 +79,18 @@ fn growing(fpr: f64, threshold: Threshold, most: usize) -> Growing {
 }
 
 /// A filter of the model: when each of its cells was set last, and its keys.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Default)]
 struct Plain {
-    set_at: [Option<u64>; CELLS as usize],
+    /// Cells that were never set are missing.
+    set_at: HashMap<usize, u64>,
     inserted: u64,
     last: u64,
 }
 
 impl Plain {
     fn is_set(&self, cell: usize, now: u64) -> bool {
-        self.set_at[cell].is_some_and(|set_at| now <= set_at + WINDOW)
+        let set_at = self.set_at.get(&cell);
+        set_at.is_some_and(|set_at| now <= set_at + WINDOW)
     }
 
     fn live(&self, now: u64) -> usize {
@@ -108,7 +110,10 @@ proptest! {
         by_count in any::<bool>(),
         fpr in 0.05_f64..0.5,
         most in 1_usize..5,
-        arrivals in prop::collection::vec((0_u64..200, prop_oneof![9 => 0_u64..3, 1 => 0_u64..100]), 0..400),
+        arrivals in prop::collection::vec(
+            (0_u64..200, prop_oneof![9 => 0_u64..3, 1 => 0_u64..100]),
+            0..400,
+        ),
     ) {
         let threshold = if by_count { Threshold::Cardinality } else { Threshold::Density };
         let mut filter = growing(fpr, threshold, most);
@@ -150,7 +155,7 @@ proptest! {
                 }
                 let newest = model.last_mut().expect("never empty");
                 for cell in cells {
-                    newest.set_at[cell] = Some(now);
+                    newest.set_at.insert(cell, now);
                 }
                 newest.inserted += 1;
                 newest.last = now;

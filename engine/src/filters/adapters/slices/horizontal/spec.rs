@@ -11,9 +11,9 @@ use crate::memory::check_available;
 use crate::options::{Options, name_of};
 use crate::theory::RateModel;
 
-/// The first of the [`KeyHash::remix`] streams that choose the slice of a key, one stream for each
-/// level of nested horizontal slices. No filter draws positions from them, so the keys of a slice are spread
-/// over it as all keys are over a filter.
+/// The first of the [`KeyHash::remix`](crate::KeyHash::remix) streams that choose the slice of a
+/// key, one stream for each level of nested horizontal slices. No filter draws positions from them,
+/// so the keys of a slice are spread over it as all keys are over a filter.
 const SLICE_STREAMS: u64 = 0x736c_6963_6573_0000;
 
 /// The verdict on a key whose slice has failed (paper 001, section 3.2).
@@ -44,7 +44,8 @@ const FAILED: [(&str, FailedKeys); 2] = [
 /// ```
 /// use echoless::{Filter, FilterSpec, KeyHash};
 /// let spec: FilterSpec = "horizontal:slices=4/rowlru:form=line,memory=1KiB".parse()?;
-/// let (mut sliced, mut whole) = (spec.build()?, "rowlru:form=line,memory=1KiB".parse::<FilterSpec>()?.build()?);
+/// let whole: FilterSpec = "rowlru:form=line,memory=1KiB".parse()?;
+/// let (mut sliced, mut whole) = (spec.build()?, whole.build()?);
 /// for key in (0..1000).map(|key| KeyHash(KeyHash(key % 300).remix(1))) {
 ///     assert_eq!(sliced.observe_one(key), whole.observe_one(key));
 /// }

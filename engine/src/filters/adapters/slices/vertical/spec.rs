@@ -27,7 +27,8 @@ pub enum MissingCells {
     Fresh,
     /// The paper's heuristic, as published: a duplicate if at least `least` live cells are set. It
     /// ignores that a live cell that is not set proves a key fresh, so with `least` below k the FPR
-    /// is higher than without failures, even if no slice has failed.
+    /// is higher than without failures, even if no slice has failed; keys taken for duplicates are
+    /// not recorded.
     Hybrid {
         /// x, 1 to k.
         least: u32,
@@ -68,7 +69,8 @@ const FAILED: [&str; 4] = ["duplicate", "fresh", "hybrid", "repaired"];
 /// # Examples
 /// ```
 /// use echoless::{Filter, FilterSpec, KeyHash, Verdict};
-/// let spec: FilterSpec = "vertical:slices=40,failed=repaired,least=3/bloom:k=8,memory=1KiB".parse()?;
+/// let text = "vertical:slices=40,failed=repaired,least=3/bloom:k=8,memory=1KiB";
+/// let spec: FilterSpec = text.parse()?;
 /// let mut filter = spec.build()?;
 /// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
 /// // Any five slices can fail, as long as three bits of the key are left.
