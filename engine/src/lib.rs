@@ -73,6 +73,7 @@ mod options;
 mod partition;
 mod report;
 pub mod shared;
+mod size;
 pub mod spec;
 mod sync;
 pub mod theory;
@@ -87,6 +88,7 @@ pub use assembly::{
 pub use audit::Audit;
 pub use error::{BuildError, Disconnected, MemoryError, SpecError};
 pub use filters::adapters::region_order::RegionOrdered;
+pub use filters::adapters::slices::sliced::{SliceCounts, Sliced};
 pub use filters::adapters::tree::{BloomTree, LevelCounts, SharedTree, TreeMode, TreeSpec};
 pub use filters::lines::{FingerprintSpec, LineFilter};
 pub use filters::{Filter, Replacement, report_of};

@@ -1,7 +1,7 @@
 //! The `key=value` options of a specification in text. A parser takes the options that it supports
 //! one by one; any option left over is an unknown key.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
@@ -140,6 +140,20 @@ impl Options {
             Some((key, _)) => Err(SpecError::new("option", key, one_of(&self.known))),
         }
     }
+}
+
+/// Writes `name:key=value,key=value`, the text that is parsed back to the options.
+pub(crate) fn write_named(
+    formatter: &mut fmt::Formatter<'_>,
+    name: &str,
+    options: &[(&'static str, String)],
+) -> fmt::Result {
+    formatter.write_str(name)?;
+    for (index, (key, value)) in options.iter().enumerate() {
+        let separator = if index == 0 { ':' } else { ',' };
+        write!(formatter, "{separator}{key}={value}")?;
+    }
+    Ok(())
 }
 
 /// The name of `value`; empty if it is not among the choices.

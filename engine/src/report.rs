@@ -34,7 +34,8 @@ impl Cells {
     }
 }
 
-/// The sum of the expected false positive rates of single lines.
+/// The sum of the expected false positive rates of single lines, or of slices that keys are spread
+/// over evenly.
 ///
 /// It counts units of 2^-64, because a sum of integers does not depend on the order of its terms. A
 /// sum of floats would differ in its last digits from one number of partitions to another.
@@ -92,6 +93,8 @@ pub struct Tally {
     /// Keys that were evicted, in a filter with a window before they expired. While this is 0, no
     /// duplicate was missed.
     pub evictions: Option<u64>,
+    /// Keys that needed a failed slice, so that a policy took part in their verdicts.
+    pub unavailable: Option<u64>,
     /// The cells, occupied and in total.
     pub cells: Option<Cells>,
     /// The expected false positive rates of the lines.
@@ -125,6 +128,7 @@ impl Add for Tally {
             observed: sum(self.observed, other.observed),
             fresh: sum(self.fresh, other.fresh),
             evictions: sum(self.evictions, other.evictions),
+            unavailable: sum(self.unavailable, other.unavailable),
             cells: both(self.cells, other.cells, |left, right| Cells {
                 occupied: left.occupied + right.occupied,
                 total: left.total + right.total,

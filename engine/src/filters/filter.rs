@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::adapters::slices::sliced::Sliced;
 use crate::hash::KeyHash;
 use crate::report::{Report, Tally};
 use crate::verdicts::{Verdict, Verdicts};
@@ -88,6 +89,16 @@ pub trait Filter: Send {
         Report::new(tally)
     }
 
+    /// The slices of the filter, if it has slices that can fail.
+    fn slices(&self) -> Option<&dyn Sliced> {
+        None
+    }
+
+    /// The slices of the filter, to fail and restore them.
+    fn slices_mut(&mut self) -> Option<&mut dyn Sliced> {
+        None
+    }
+
     /// Counters and error estimates of this filter. This may read the whole memory of the filter.
     fn report(&self) -> Report {
         self.report_on(self.tally())
@@ -166,6 +177,14 @@ impl<F: Filter + ?Sized> Filter for Box<F> {
 
     fn report_on(&self, tally: Tally) -> Report {
         (**self).report_on(tally)
+    }
+
+    fn slices(&self) -> Option<&dyn Sliced> {
+        (**self).slices()
+    }
+
+    fn slices_mut(&mut self) -> Option<&mut dyn Sliced> {
+        (**self).slices_mut()
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::Filter;
+use super::cells::CellTable;
 use super::lines::{LineAllocation, LineFilter};
 use crate::error::{BuildError, SpecError};
 use crate::options::{Options, name_of, one_of, value_of};
@@ -85,6 +86,12 @@ pub(crate) trait KindSpec: Copy + PartialEq + fmt::Debug {
 
     /// Builds the scattered form.
     fn build_scattered(&self, memory_bytes: u64, seed: u64) -> Result<Box<dyn Filter>, BuildError>;
+
+    /// Builds the scattered form as a table of cells, if it is one: a key is a duplicate if and
+    /// only if its k cells are set, and only a fresh key sets them.
+    fn build_cells(&self, _memory_bytes: u64) -> Option<Result<Box<dyn CellTable>, BuildError>> {
+        None
+    }
 
     /// The mean number of cache lines that a fresh key touches at most in the scattered form.
     fn cache_lines(&self, memory_bytes: u64) -> f64;
@@ -215,6 +222,26 @@ macro_rules! kinds {
                 match self {
                     $(Self::$kind(spec) => spec.build_scattered(memory_bytes, seed),)*
                 }
+            }
+
+            /// Builds the scattered form as a table of cells; `None` if it is none.
+            pub(crate) fn build_cells(
+                &self,
+                memory_bytes: u64,
+            ) -> Option<Result<Box<dyn CellTable>, BuildError>> {
+                match self {
+                    $(Self::$kind(spec) => spec.build_cells(memory_bytes),)*
+                }
+            }
+
+            /// The names of the filters whose defaults in this form satisfy the predicate.
+            pub(crate) fn names_of(
+                form: Form,
+                is_one: impl Fn(&Self) -> bool,
+            ) -> Vec<&'static str> {
+                let default = |name| Self::parse(name, form, &mut Options::new(Vec::new())).ok();
+                let names = Self::names();
+                names.filter(|name| default(name).is_some_and(|kind| is_one(&kind))).collect()
             }
 
             /// Builds the line form in the given lines; `None` if the kind has no line form.

@@ -12,9 +12,12 @@
 //!   mechanism ([`Filter`]), declare the file below and add the kind to the list;
 //! - a line form, write a file in `lines` with its rule and a `build` function, declare the file
 //!   below and add `build` to the list, at the kind that it is a form of;
+//! - an adapter, write a file in `adapters` with its specification (`AdapterKind`) and its
+//!   mechanism, declare the file in `adapters/mod.rs` and add the adapter to the list there;
 //! - a replacement policy for rows, write a type in `replacement.rs` and add it to the list there.
 
 pub mod adapters;
+mod cells;
 mod filter;
 mod kind;
 mod replacement;
@@ -115,6 +118,7 @@ use crate::error::{BuildError, SpecError};
 use crate::options::Options;
 use crate::theory::RateModel;
 use crate::window::Window;
+use cells::CellTable;
 use kind::{BuildLines, KindSpec, kinds, unknown_name};
 use lines::{LineAllocation, LineFilter, TimedSpec};
 use scattered::bits::BitsSpec;

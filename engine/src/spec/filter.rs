@@ -3,18 +3,17 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::size::{format_bytes, parse_bytes};
 use crate::error::{BuildError, SpecError};
+use crate::filters::adapters::layers::Layers;
 use crate::filters::adapters::tracked::{Tracked, TrackedFraction};
-use crate::filters::lines::{FingerprintSpec, LineAllocation, LineFilter, LinePlan};
+use crate::filters::adapters::{AdapterChain, AdapterSpec};
+use crate::filters::lines::{FingerprintSpec, LineFilter};
 use crate::filters::scattered::rows::{RowPolicy, RowSpec};
 use crate::filters::{Filter, FilterKind, Form};
 use crate::kernels::Kernel;
-use crate::memory::LINE_BYTES;
-use crate::options::Options;
+use crate::options::{Options, write_named};
 use crate::partition::Partitioned;
-use crate::theory::RateModel;
-use crate::window::Window;
+use crate::size::{format_bytes, parse_bytes};
 
 /// Everything that determines the verdicts of a filter: equal specifications and streams give equal
 /// verdicts.
@@ -28,8 +27,12 @@ use crate::window::Window;
 /// | `seed` | the seed of the random choices | 0 |
 /// | `tracked` | the fraction of the keys that the filter tracks, above 0 and at most 1 | 1 |
 ///
-/// In a file (serde) a specification is a table of the same keys and `filter`, or the text form as
-/// one string.
+/// Adapters stand before the filter, outermost first, each followed by `/`:
+/// `horizontal:slices=8/growing:fpr=0.01/bloom:k=8,memory=1MiB`. Memory, seed and tracked fraction
+/// are given with the filter and are those of the whole.
+///
+/// In a file (serde) a specification is a table of the same keys, `filter`, and `adapters` if there
+/// are any, or the text form as one string.
 ///
 /// # Examples
 /// ```
@@ -47,6 +50,9 @@ use crate::window::Window;
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct FilterSpec {
+    /// The adapters around the filter, outermost first. The memory, the seed and the tracked
+    /// fraction are those of the whole.
+    pub adapters: AdapterChain,
     /// The mechanism and policy.
     pub kind: FilterKind,
     /// Scattered or line.
@@ -63,12 +69,6 @@ pub struct FilterSpec {
     pub kernel: Option<Kernel>,
 }
 
-/// The most lines of a line form: 2^32, which is 256 GiB.
-///
-/// The high bits of a hash select the line. Up to this number they are at most the upper half of
-/// the hash, and positions within a line may come from the lower half (see `lines::layout`).
-const MOST_LINES: u64 = 1 << 32;
-
 impl FilterSpec {
     /// The scattered form of a filter, or the line form if there is no other; seed 0, all keys
     /// tracked, without memory.
@@ -76,6 +76,7 @@ impl FilterSpec {
     pub fn new(kind: impl Into<FilterKind>) -> Self {
         let kind = kind.into();
         Self {
+            adapters: AdapterChain::default(),
             form: kind.default_form(),
             kind,
             memory: None,
@@ -83,6 +84,27 @@ impl FilterSpec {
             tracked: TrackedFraction::ALL,
             kernel: None,
         }
+    }
+
+    /// Puts an adapter around the filter and its other adapters.
+    ///
+    /// # Errors
+    /// [`SpecError`] if it has [`MOST_ADAPTERS`](crate::spec::MOST_ADAPTERS) already.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::FilterSpec;
+    /// use echoless::spec::HorizontalSpec;
+    /// let spec: FilterSpec = "bloom:k=4".parse()?;
+    /// let text = "horizontal:slices=8,failed=duplicate/bloom:k=4";
+    /// assert_eq!(spec.inside(HorizontalSpec::new(8))?.to_string(), text);
+    /// # Ok::<(), echoless::SpecError>(())
+    /// ```
+    pub fn inside(mut self, adapter: impl Into<AdapterSpec>) -> Result<Self, SpecError> {
+        let outer = std::iter::once(adapter.into());
+        let adapters: Vec<AdapterSpec> = outer.chain(self.adapters.iter().copied()).collect();
+        self.adapters = AdapterChain::new(&adapters)?;
+        Ok(self)
     }
 
     /// Sets the form.
@@ -126,13 +148,7 @@ impl FilterSpec {
     /// [`BuildError`] if the memory is not set, a value is outside its range, or the memory cannot
     /// be allocated.
     pub fn build(&self) -> Result<Box<dyn Filter>, BuildError> {
-        let filter = match self.form {
-            Form::Scattered => self
-                .kind
-                .build_scattered(self.needed_memory()?, self.seed)?,
-            Form::Line => self.plan()?.whole(|lines| self.build_range(lines))?,
-        };
-        Ok(self.track(filter))
+        Ok(self.track(self.needed_layers()?.build()?))
     }
 
     /// Builds the filter as `count` partitions, each a contiguous range of its lines, for one owner
@@ -163,8 +179,13 @@ impl FilterSpec {
             let allowed = "line, the form that can be partitioned";
             return Err(SpecError::new("form", self.form.to_string(), allowed).into());
         }
-        self.plan()?
-            .partitions(count, |lines| Ok(self.track(self.build_range(lines)?)))
+        if !self.has_partitions() {
+            let allowed = "none, or horizontal alone, in a filter to be partitioned";
+            return Err(SpecError::new("adapters", self.adapters.to_string(), allowed).into());
+        }
+        let layers = self.needed_layers()?;
+        let build = |lines| Ok(self.track(layers.build_lines(lines)?));
+        layers.partition_plan()?.partitions(count, build)
     }
 
     /// Builds the line form of this filter and gives access to its lines. Ignores
@@ -181,8 +202,9 @@ impl FilterSpec {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn build_lines(&self) -> Result<Box<dyn LineFilter>, BuildError> {
-        self.check_all_tracked()?;
-        self.plan()?.whole(|lines| self.build_range(lines))
+        self.check_bare()?;
+        let layers = self.needed_layers()?;
+        layers.plan()?.whole(|lines| layers.build_lines(lines))
     }
 
     /// As [`build_lines`](Self::build_lines), in `count` partitions.
@@ -194,93 +216,24 @@ impl FilterSpec {
         &self,
         count: usize,
     ) -> Result<Partitioned<Box<dyn LineFilter>>, BuildError> {
-        self.check_all_tracked()?;
-        self.plan()?
-            .partitions(count, |lines| self.build_range(lines))
+        self.check_bare()?;
+        self.needed_layers()?.partitions(count)
     }
 
-    /// The mean number of cache lines that a fresh key touches at most. Keys that are not tracked
-    /// touch none and do not count in the mean.
-    ///
-    /// # Examples
-    /// ```
-    /// use echoless::FilterSpec;
-    /// let lines = |text: &str| text.parse::<FilterSpec>().map(|spec| spec.cache_lines());
-    /// assert_eq!(lines("rlbsbf:k=2,memory=1MiB"), Ok(4.0));
-    /// assert_eq!(lines("rlbsbf:k=2,form=line,memory=1MiB"), Ok(1.0));
-    /// ```
-    #[must_use]
-    pub fn cache_lines(&self) -> f64 {
-        self.kind.cache_lines(self.form, self.memory.unwrap_or(0))
-    }
-
-    /// The formula for the error rates on a uniform stream of the tracked keys, if there is one and
-    /// the memory is set.
-    #[must_use]
-    pub fn rate_model(&self) -> Option<RateModel> {
-        self.kind.rate_model(self.form, self.memory?)
-    }
-
-    /// The false positive rate that the filter never exceeds on any stream; `None` if there is no
-    /// such limit below 1, or the memory is not set.
-    ///
-    /// For fingerprints it is the number of slots searched times the probability that a fingerprint
-    /// equals that of another key, and for a buffer that guesses, the rate of its guesses. A
-    /// simulation of a million records cannot measure a rate of one in a billion, so a planner
-    /// needs this limit. In the line form it accounts for the hash bits that select the line
-    /// ([`FingerprintGeometry::full_fpr`](crate::FingerprintGeometry::full_fpr)). Exact buffers
-    /// confuse only keys of equal hashes, which do not count here.
-    ///
-    /// # Examples
-    /// ```
-    /// use echoless::FilterSpec;
-    /// let limit = |text: &str| text.parse::<FilterSpec>().unwrap().fpr_limit();
-    /// let narrow = limit("qqht:slots=16,bits=32,memory=1MiB");
-    /// assert!((narrow.unwrap() - 3.7e-9).abs() < 1e-10);
-    /// // 2^14 lines leave 50 bits of a hash, for slots of any width.
-    /// let wide = limit("qqht:slots=8,bits=64,form=line,memory=1MiB");
-    /// assert_eq!(wide, Some(8.0 / 2_f64.powi(50)));
-    /// assert_eq!(limit("lru:memory=1MiB"), Some(0.0));
-    /// assert_eq!(limit("rlbsbf:memory=1MiB"), None);
-    /// ```
-    #[must_use]
-    pub fn fpr_limit(&self) -> Option<f64> {
-        self.kind
-            .fpr_limit(self.form, self.memory?)
-            .filter(|limit| *limit < 1.0)
-    }
-
-    /// The most memory that the filter can have, in bytes, on a machine that has as much.
-    ///
-    /// # Examples
-    /// ```
-    /// use echoless::FilterSpec;
-    /// let most = |text: &str| text.parse::<FilterSpec>().map(|spec| spec.most_memory());
-    /// assert_eq!(most("rowlru:form=line"), Ok(256 << 30));
-    /// assert_eq!(most("lru"), Ok(24 * u64::from(u32::MAX)));
-    /// ```
-    #[must_use]
-    pub fn most_memory(&self) -> u64 {
-        match self.form {
-            Form::Scattered => self.kind.most_memory(),
-            Form::Line => MOST_LINES * LINE_BYTES,
+    /// The adapters and the filter under them, in so much memory.
+    pub(super) fn layers(&self, memory: u64) -> Layers<'_> {
+        Layers {
+            adapters: self.adapters.as_slice(),
+            kind: self.kind,
+            form: self.form,
+            memory,
+            seed: self.seed,
+            kernel: self.kernel,
         }
     }
 
-    /// How long the filter remembers a key, if it has a window in ticks and its parameters are
-    /// valid. ([`bdbf`](crate::spec::DecayingSpec) counts its window in records by itself.)
-    ///
-    /// # Examples
-    /// ```
-    /// use echoless::{FilterSpec, Window};
-    /// let window = |text: &str| text.parse::<FilterSpec>().unwrap().window();
-    /// assert_eq!(window("clocked:window=1000"), Some(Window::new(1000, 200)));
-    /// assert_eq!(window("stamped:window=1000"), Some(Window::new(1000, 1)));
-    /// assert_eq!(window("rowlru"), None);
-    /// ```
-    #[must_use]
-    pub fn window(&self) -> Option<Window> {
-        self.kind.window()
+    fn needed_layers(&self) -> Result<Layers<'_>, SpecError> {
+        Ok(self.layers(self.needed_memory()?))
     }
 
     fn needed_memory(&self) -> Result<u64, SpecError> {
@@ -288,48 +241,19 @@ impl FilterSpec {
         self.memory.ok_or_else(missing)
     }
 
-    fn check_all_tracked(&self) -> Result<(), SpecError> {
+    /// Checks that nothing lies between the caller and the lines.
+    fn check_bare(&self) -> Result<(), SpecError> {
+        if !self.adapters.is_empty() {
+            let allowed = "none, because access to the lines needs the filter itself";
+            let adapters = self.adapters.to_string();
+            return Err(SpecError::new("adapters", adapters, allowed));
+        }
         if self.tracked == TrackedFraction::ALL {
             return Ok(());
         }
         let asked = self.tracked.get().to_string();
         let allowed = "1, because access to the lines needs a filter that tracks all keys";
         Err(SpecError::new("tracked", asked, allowed))
-    }
-
-    /// The line form as a plan of its lines, checked against [`MOST_LINES`].
-    fn plan(&self) -> Result<LinePlan, SpecError> {
-        let memory = self.needed_memory()?;
-        let lines = memory / LINE_BYTES;
-        if !(1..=MOST_LINES).contains(&lines) {
-            let allowed = "64 B (one line) to 256 GiB (2^32 lines)";
-            return Err(SpecError::new("memory", format!("{memory} B"), allowed));
-        }
-        Ok(LinePlan {
-            lines,
-            kernel: self.kernel,
-            seed: self.seed,
-        })
-    }
-
-    fn build_range(&self, lines: LineAllocation) -> Result<Box<dyn LineFilter>, BuildError> {
-        self.kind
-            .build_lines(lines)
-            .unwrap_or_else(|| Err(self.no_line_form().into()))
-    }
-
-    /// The error about a filter without a line form. It names the filters that have one.
-    fn no_line_form(&self) -> SpecError {
-        let default = |name| Self::from_options(name, Options::parse("form=line").ok()?).ok();
-        let with_lines = FilterKind::names()
-            .filter(|name| default(name).is_some_and(|spec| spec.kind.has_line_form()));
-        let with_lines: Vec<&str> = with_lines.collect();
-        let name = self.kind.name();
-        let allowed = format!(
-            "scattered for {name}; the line form exists for {}",
-            with_lines.join(", ")
-        );
-        SpecError::new("form", "line", allowed)
     }
 
     fn track(&self, filter: Box<dyn Filter>) -> Box<dyn Filter> {
@@ -340,13 +264,22 @@ impl FilterSpec {
         }
     }
 
-    pub(super) fn from_options(name: &str, mut options: Options) -> Result<Self, SpecError> {
+    pub(super) fn from_options(
+        adapters: AdapterChain,
+        name: &str,
+        mut options: Options,
+    ) -> Result<Self, SpecError> {
+        if AdapterSpec::names().any(|adapter| adapter == name) {
+            let allowed = format!("a filter after {name}, as in {name}/bloom");
+            return Err(SpecError::missing("filter", allowed));
+        }
         let memory = options.take("memory");
         let form = match options.take("form") {
             Some(form) => form.parse()?,
             None => FilterKind::default_form_of(name),
         };
         let spec = Self {
+            adapters,
             kind: FilterKind::parse(name, form, &mut options)?,
             form,
             memory: memory.map(|text| parse_bytes(&text)).transpose()?,
@@ -378,12 +311,10 @@ impl FilterSpec {
 
 impl fmt::Display for FilterSpec {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.kind.name())?;
-        for (index, (key, value)) in self.options().iter().enumerate() {
-            let separator = if index == 0 { ':' } else { ',' };
-            write!(formatter, "{separator}{key}={value}")?;
+        if !self.adapters.is_empty() {
+            write!(formatter, "{}/", self.adapters)?;
         }
-        Ok(())
+        write_named(formatter, self.kind.name(), &self.options())
     }
 }
 
@@ -391,8 +322,14 @@ impl FromStr for FilterSpec {
     type Err = SpecError;
 
     fn from_str(text: &str) -> Result<Self, SpecError> {
-        let (name, options) = text.split_once(':').unwrap_or((text, ""));
-        Self::from_options(name.trim(), Options::parse(options)?)
+        let (adapters, filter) = text.rsplit_once('/').unwrap_or(("", text));
+        let adapters = if text.contains('/') && adapters.is_empty() {
+            return Err(SpecError::missing("adapter", "a name before each /"));
+        } else {
+            adapters.parse()?
+        };
+        let (name, options) = filter.split_once(':').unwrap_or((filter, ""));
+        Self::from_options(adapters, name.trim(), Options::parse(options)?)
     }
 }
 

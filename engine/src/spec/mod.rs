@@ -5,10 +5,15 @@
 //! that they configure.
 
 mod filter;
+mod information;
 mod serde_form;
-mod size;
 
+pub use crate::filters::adapters::growing::{GrowingSpec, Threshold};
+pub use crate::filters::adapters::slices::horizontal::{FailedKeys, HorizontalSpec};
+pub use crate::filters::adapters::slices::vertical::{MissingCells, Probing, VerticalSpec};
 pub use crate::filters::adapters::tracked::TrackedFraction;
+pub use crate::filters::adapters::tree::{TreeMode, TreeSpec};
+pub use crate::filters::adapters::{AdapterChain, AdapterSpec, MOST_ADAPTERS};
 pub use crate::filters::lines::{FingerprintSpec, TimedSpec, Timing};
 pub use crate::filters::scattered::bits::{Ageing, BitsSpec, Reservoir};
 pub use crate::filters::scattered::buffers::{Accounting, BufferSpec};
@@ -21,6 +26,6 @@ pub use crate::filters::scattered::windows::{AgePartitionedSpec, JumpingSpec, Ti
 pub use crate::filters::{FilterKind, Form, Replacement, Workload};
 pub use crate::options::Options;
 pub use crate::shared::{SharedLayout, SharedSpec};
+pub use crate::size::{format_bytes, parse_bytes};
 pub use crate::theory::fingerprints::{FingerprintGeometry, SlotWidth};
 pub use filter::FilterSpec;
-pub use size::{format_bytes, parse_bytes};

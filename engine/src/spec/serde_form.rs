@@ -1,5 +1,5 @@
-//! Specifications in files (serde): a table of `filter` and the options, or the text form as one
-//! string.
+//! Specifications in files (serde): a table of `filter`, the options and `adapters` as in the text
+//! form (`"horizontal:slices=8/growing:fpr=0.01"`), or the whole text form as one string.
 
 use std::fmt;
 
@@ -13,7 +13,12 @@ use crate::options::Options;
 impl Serialize for FilterSpec {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let options = self.options();
-        let mut map = serializer.serialize_map(Some(options.len() + 1))?;
+        let adapters = (!self.adapters.is_empty()).then(|| self.adapters.to_string());
+        let entries = options.len() + 1 + usize::from(adapters.is_some());
+        let mut map = serializer.serialize_map(Some(entries))?;
+        if let Some(adapters) = adapters {
+            map.serialize_entry("adapters", &adapters)?;
+        }
         map.serialize_entry("filter", self.kind.name())?;
         for (key, value) in options {
             // The table holds numbers as numbers, so that a file reads `k = 2` and not `k = "2"`.
@@ -49,19 +54,25 @@ impl<'de> Visitor<'de> for SpecVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<FilterSpec, A::Error> {
-        let mut name = None;
+        let (mut name, mut adapters) = (None, None);
         let mut pairs = Vec::new();
         while let Some((key, OptionText(value))) = map.next_entry::<String, OptionText>()? {
             if key == "filter" {
                 if name.replace(value).is_some() {
                     return Err(A::Error::duplicate_field("filter"));
                 }
+            } else if key == "adapters" {
+                if adapters.replace(value).is_some() {
+                    return Err(A::Error::duplicate_field("adapters"));
+                }
             } else {
                 pairs.push((key, value));
             }
         }
         let name = name.ok_or_else(|| A::Error::missing_field("filter"))?;
-        FilterSpec::from_options(&name, Options::new(pairs)).map_err(A::Error::custom)
+        let adapters = adapters.unwrap_or_default().parse();
+        let adapters = adapters.map_err(A::Error::custom)?;
+        FilterSpec::from_options(adapters, &name, Options::new(pairs)).map_err(A::Error::custom)
     }
 }
 

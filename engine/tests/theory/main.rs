@@ -5,6 +5,7 @@ mod bloom;
 mod buffers;
 mod generations;
 mod rows;
+mod slices;
 mod stable;
 mod trial;
 mod windows;

@@ -1,6 +1,7 @@
 //! A filter that tracks a fraction of the keys, chosen by hash. A memory too small for all keys
 //! then detects the duplicates of some keys well, instead of those of all keys badly.
 
+use super::slices::sliced::Sliced;
 use crate::error::SpecError;
 use crate::filters::Filter;
 use crate::hash::KeyHash;
@@ -190,6 +191,14 @@ impl Filter for Tracked {
             miss_age: None,
             ..inner
         }
+    }
+
+    fn slices(&self) -> Option<&dyn Sliced> {
+        self.inner.slices()
+    }
+
+    fn slices_mut(&mut self) -> Option<&mut dyn Sliced> {
+        self.inner.slices_mut()
     }
 }
 

@@ -134,7 +134,10 @@ impl WindowConfig {
     /// A specification in text, with the window and the refresh of the options unless it has its
     /// own.
     pub(crate) fn completed(&self, text: &str) -> String {
-        let (name, options) = text.split_once(':').unwrap_or((text, ""));
+        // The options are those of the filter, the last part after any adapters.
+        let filter = text.rfind('/').map_or(0, |slash| slash + 1);
+        let (adapters, filter) = text.split_at(filter);
+        let (name, options) = filter.split_once(':').unwrap_or((filter, ""));
         let has = |key: &str| {
             options.split(',').any(|option| {
                 option
@@ -153,7 +156,7 @@ impl WindowConfig {
                 options += &format!("{comma}{key}={value}");
             }
         }
-        format!("{name}:{options}")
+        format!("{adapters}{name}:{options}")
     }
 
     /// A number of nanoseconds or records, in seconds or records.

@@ -1,7 +1,7 @@
 //! The filter of a run: its memory, and how many threads can share it.
 
 use echoless::memory::LINE_BYTES;
-use echoless::spec::{Form, format_bytes};
+use echoless::spec::format_bytes;
 use echoless::{FilterSpec, SpecError};
 
 use super::sizing::DEFAULT_MEMORY;
@@ -21,11 +21,12 @@ pub(crate) fn with_memory(spec: FilterSpec, option: Option<u64>) -> Result<Filte
     }
 }
 
-/// The highest number of threads that can share the work: one for each line of a line filter, any
-/// number where one thread at a time uses the whole filter.
+/// The highest number of threads that can share the work: one for each line of a filter that has
+/// partitions, any number where one thread at a time uses the whole filter.
 pub(crate) fn most_threads(spec: &FilterSpec) -> u64 {
-    match spec.form {
-        Form::Line => spec.memory.map_or(1, |bytes| bytes / LINE_BYTES).max(1),
-        _ => u64::MAX,
+    if spec.has_partitions() {
+        spec.memory.map_or(1, |bytes| bytes / LINE_BYTES).max(1)
+    } else {
+        u64::MAX
     }
 }

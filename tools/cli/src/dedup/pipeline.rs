@@ -4,7 +4,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-use echoless::spec::Form;
 use echoless::{Filter, Mesh, report_of};
 
 use super::clock::{StreamClock, cut};
@@ -39,18 +38,15 @@ pub(crate) fn run(config: DedupConfig) -> Result<ExitCode, Failure> {
         return delivery.conclude(&config, passed, || filter.report(), threads);
     }
     let mut delivery;
-    let (passed, filters) = match spec.form {
-        Form::Line => {
-            let mesh = Mesh::builder(spec.build_partitions(threads)?).build()?;
-            delivery = Delivery::open(&config, began)?;
-            parallel::pass(&config, mesh.into_nodes(), cores, &mut delivery)?
-        }
+    let (passed, filters) = if spec.has_partitions() {
+        let mesh = Mesh::builder(spec.build_partitions(threads)?).build()?;
+        delivery = Delivery::open(&config, began)?;
+        parallel::pass(&config, mesh.into_nodes(), cores, &mut delivery)?
+    } else {
         // It cannot be partitioned: the threads use it in turns.
-        _ => {
-            let workers = serial_workers(spec.build()?, threads);
-            delivery = Delivery::open(&config, began)?;
-            parallel::pass(&config, workers, cores, &mut delivery)?
-        }
+        let workers = serial_workers(spec.build()?, threads);
+        delivery = Delivery::open(&config, began)?;
+        parallel::pass(&config, workers, cores, &mut delivery)?
     };
     delivery.conclude(&config, passed, || report_of(&filters), threads)
 }

@@ -257,3 +257,23 @@ fn bad_lines_and_overwritten_inputs_are_named() {
         run.error()
     );
 }
+
+#[test]
+fn adapted_filters_are_measured_like_any_other() {
+    let specs = [
+        "vertical:slices=9/bloom:k=2,memory=2KiB",
+        "bloom:k=2,memory=2KiB",
+        "horizontal:slices=4/growing:fpr=0.01/bloom:k=4,memory=64KiB",
+    ];
+    let table = json(&[&STREAM[..], &specs].concat());
+    let text = table.to_string();
+    assert!(
+        text.contains("growing:fpr=0.01,threshold=density/bloom:k=4"),
+        "{text}"
+    );
+    let filters = table["filters"].as_array().unwrap();
+    // No slice fails, so a vertical filter has the rates of the uncut one.
+    assert_eq!(filters[0]["fpr"], filters[1]["fpr"]);
+    assert!(filters[2]["fpr"].as_f64().unwrap() < 0.1);
+    assert_eq!(filters[2]["fnr"].as_f64(), Some(0.0));
+}

@@ -66,6 +66,10 @@ fn every_filter_agrees_with_the_library_on_any_number_of_threads() {
     specs.push("rlbsbf:k=2,memory=2KiB,seed=9".into());
     specs.push("rlbsbf:k=2,memory=2KiB,tracked=0.5".into());
     specs.push("qqht:form=line,memory=2KiB,tracked=0.5".into());
+    specs.push("horizontal:slices=5/rowlru:slots=8,bits=64,form=line,memory=2KiB".into());
+    specs.push("horizontal:slices=5/rlbsbf:k=2,memory=2KiB".into());
+    specs.push("horizontal:slices=2/growing:fpr=0.1/bloom:k=3,memory=2KiB,tracked=0.9".into());
+    specs.push("vertical:slices=7/horizontal:slices=3/bloom:k=3,memory=2KiB".into());
     let mut outcomes = std::collections::HashSet::new();
     for spec in &specs {
         // The window of bdbf must fit in its memory.

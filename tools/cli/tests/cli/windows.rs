@@ -55,6 +55,19 @@ fn a_key_counts_as_seen_for_the_length_of_the_window() {
     let input = "0,a\n10,a\n11,a\n11,b\n21,a\n22,a\n";
     let exact = [&EXACT[..], &["--window", "10s"]].concat();
     assert_eq!(windowed(&exact, input), "0,a\n11,a\n11,b\n22,a\n");
+    // The window is completed in the filter, not in an adapter around it.
+    let sliced = [
+        "--filter",
+        "horizontal:slices=3/stamped:bits=64",
+        "-m",
+        "1MiB",
+        "--window",
+        "10s",
+    ];
+    for threads in ["1", "2"] {
+        let sliced = [&sliced[..], &["--threads", threads]].concat();
+        assert_eq!(windowed(&sliced, input), "0,a\n11,a\n11,b\n22,a\n");
+    }
     let refresh = [&exact[..], &["--refresh"]].concat();
     assert_eq!(windowed(&refresh, "0,a\n10,a\n20,a\n31,a\n"), "0,a\n31,a\n");
 }

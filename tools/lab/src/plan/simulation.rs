@@ -75,11 +75,9 @@ impl<'a> Simulation<'a> {
 
     /// The filter in the scaled memory; the window of a decaying filter is scaled with it.
     fn spec(&self, spec: &FilterSpec) -> FilterSpec {
-        FilterSpec::new(spec.kind.scaled(self.scale))
-            .form(spec.form)
+        spec.scaled(self.scale)
             .memory(self.scaled(self.request.memory))
             .seed(spec.seed ^ self.seed)
-            .tracked(spec.tracked)
     }
 
     /// The prediction for each filter; `None` if it cannot be built in the scaled memory.

@@ -5,9 +5,12 @@ use super::shape::Shape;
 use super::shared::SharedTree;
 use crate::error::{BuildError, SpecError};
 use crate::filters::Filter;
+use crate::filters::adapters::adapter::AdapterKind;
+use crate::filters::adapters::layers::Layers;
 use crate::limits::within;
 use crate::options::{Options, name_of};
 use crate::shared::{SharedLayout, SharedSpec};
+use crate::theory::RateModel;
 
 /// What the nodes below the root hold (paper 001, section 6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -264,6 +267,12 @@ impl TreeSpec {
         Ok(SharedTree::new(self, nodes.collect::<Result<_, _>>()?))
     }
 
+    /// A node as a filter of its own: the layers under the tree, in its share of the memory.
+    fn node(self, inner: Layers<'_>) -> Option<Layers<'_>> {
+        let memory = self.node_memory(inner.memory).ok()?;
+        Some(Layers { memory, ..inner })
+    }
+
     pub(super) fn shape(self) -> Shape {
         Shape::new(self.levels, self.fanout)
     }
@@ -277,5 +286,55 @@ impl TreeSpec {
             }
             (error, _) => error,
         }
+    }
+}
+
+impl AdapterKind for TreeSpec {
+    const NAME: &'static str = Self::NAME;
+
+    fn parse(options: &mut Options) -> Result<Self, SpecError> {
+        Self::parse(options)
+    }
+
+    fn options(&self) -> Vec<(&'static str, String)> {
+        self.options()
+    }
+
+    fn build(&self, inner: Layers<'_>) -> Result<Box<dyn Filter>, BuildError> {
+        let node = |memory, seed| {
+            let node = Layers {
+                memory,
+                seed,
+                ..inner
+            };
+            node.build()
+        };
+        Ok(Box::new((*self).build(inner.memory, inner.seed, node)?))
+    }
+
+    fn cache_lines(&self, inner: Layers<'_>) -> f64 {
+        let node = self.node(inner).map_or(0.0, Layers::cache_lines);
+        (*self).cache_lines(node)
+    }
+
+    /// A tree of filters that forget nothing has the verdicts of one of its nodes.
+    fn rate_model(&self, inner: Layers<'_>) -> Option<RateModel> {
+        match self.node(inner)?.rate_model()? {
+            model @ (RateModel::Bloom { .. } | RateModel::LineBloom { .. }) => {
+                (self.topdown == 0).then_some(model)
+            }
+            RateModel::Stable { .. } => None,
+        }
+    }
+
+    /// A key that was never seen is a duplicate if one of the nodes on its way matches, at most one
+    /// in each level. Top-down testing only takes matches back.
+    fn fpr_limit(&self, inner: Layers<'_>) -> Option<f64> {
+        Some(f64::from(self.levels) * self.node(inner)?.fpr_limit()?)
+    }
+
+    fn most_memory(&self, inner: Layers<'_>) -> u64 {
+        let nodes = self.nodes().map_or(1, |nodes| nodes as u64);
+        inner.most_memory().saturating_mul(nodes)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{Ageing, BitTable, Reservoir};
 use crate::error::{BuildError, SpecError};
+use crate::filters::cells::CellTable;
 use crate::filters::filter::{observe_each, tally_of_cells};
 use crate::filters::kind::{KindSpec, unknown_name};
 use crate::filters::scattered::random::SeededRng;
@@ -168,6 +169,16 @@ impl KindSpec for BitsSpec {
 
     fn build_scattered(&self, memory_bytes: u64, seed: u64) -> Result<Box<dyn Filter>, BuildError> {
         Ok(Box::new(self.build(memory_bytes, seed)?))
+    }
+
+    fn build_cells(&self, memory_bytes: u64) -> Option<Result<Box<dyn CellTable>, BuildError>> {
+        match self.ageing {
+            Ageing::Never => {
+                let table = BitTable::new(self.hashes, memory_bytes);
+                Some(table.map(|table| Box::new(table) as Box<dyn CellTable>))
+            }
+            Ageing::Reservoir(_) | Ageing::EachFilter | Ageing::OneFilter | Ageing::ByFill => None,
+        }
     }
 
     fn cache_lines(&self, _memory_bytes: u64) -> f64 {

@@ -1,6 +1,9 @@
 //! The bits of a bit filter: k filters of s bits each, and the number of ones of each.
 
+use std::ops::Range;
+
 use crate::error::BuildError;
+use crate::filters::cells::CellTable;
 use crate::filters::scattered::storage::zeroed;
 use crate::hash::KeyHash;
 use crate::limits::{MOST_HASHES, at_least_bits, within};
@@ -152,6 +155,13 @@ impl BitTable {
         self.ones[filter] = 0;
     }
 
+    /// Clears the bits of a range over all filters.
+    pub(crate) fn clear_range(&mut self, bits: Range<u64>) {
+        for bit in bits {
+            self.clear((bit / self.size) as usize, bit % self.size);
+        }
+    }
+
     pub(crate) fn clear_all(&mut self) {
         self.words.fill(0);
         self.ones.fill(0);
@@ -159,6 +169,45 @@ impl BitTable {
 
     pub(crate) fn bytes(&self) -> u64 {
         (size_of_val(self.words.as_slice()) + size_of_val(self.ones.as_slice())) as u64
+    }
+}
+
+/// The bits as cells, numbered through all filters.
+impl CellTable for BitTable {
+    fn hashes(&self) -> usize {
+        self.filters()
+    }
+
+    fn len(&self) -> u64 {
+        self.size * self.filters() as u64
+    }
+
+    fn position(&self, key: KeyHash, index: usize) -> u64 {
+        index as u64 * self.size + Self::position(self, key, index)
+    }
+
+    fn is_set(&self, cell: u64) -> bool {
+        self.get((cell / self.size) as usize, cell % self.size)
+    }
+
+    fn set(&mut self, cell: u64) {
+        Self::set(self, (cell / self.size) as usize, cell % self.size);
+    }
+
+    fn empty(&mut self, cells: Range<u64>) {
+        self.clear_range(cells);
+    }
+
+    fn cells(&self) -> Cells {
+        Self::cells(self)
+    }
+
+    fn bytes(&self) -> u64 {
+        Self::bytes(self)
+    }
+
+    fn restart(&mut self) {
+        self.clear_all();
     }
 }
 

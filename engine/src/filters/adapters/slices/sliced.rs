@@ -1,0 +1,91 @@
+//! Slices that fail and are restored while the filter is in use, and the counters of a sliced
+//! filter.
+
+use crate::error::SpecError;
+
+/// The most slices of one cut.
+pub(crate) const MOST_SLICES: u32 = 1 << 16;
+
+/// The slices of a filter; [`Filter::slices`](crate::Filter::slices) gives access to them.
+///
+/// A slice is named by a path: `[2]` is slice 2, and in a diced filter `[2, 5]` is piece 5 of slice
+/// 2. A slice that fails loses its keys, and the policy of the filter decides the keys that need
+/// it. It is restored empty. Failing a failed slice or restoring a live one has no effect.
+///
+/// # Examples
+/// ```
+/// use echoless::{Filter, FilterSpec, KeyHash, Verdict};
+/// let spec: FilterSpec = "horizontal:slices=1,failed=duplicate/bloom:k=4,memory=1KiB".parse()?;
+/// let mut filter = spec.build()?;
+/// filter.slices_mut().unwrap().fail(&[0])?;
+/// assert_eq!(filter.observe_one(KeyHash(1)), Verdict::Duplicate);
+/// filter.slices_mut().unwrap().restore(&[0])?;
+/// assert_eq!(filter.observe_one(KeyHash(1)), Verdict::Fresh);
+/// assert_eq!(filter.slices().unwrap().counts().unavailable, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait Sliced {
+    /// S, the number of slices.
+    fn slice_count(&self) -> usize;
+
+    /// Fails a slice, or a piece of one. Its keys are lost.
+    ///
+    /// # Errors
+    /// [`SpecError`] if there is no slice of this path.
+    fn fail(&mut self, path: &[usize]) -> Result<(), SpecError>;
+
+    /// Restores a slice, empty; a slice of pieces with all of them.
+    ///
+    /// # Errors
+    /// [`SpecError`] if there is no slice of this path.
+    fn restore(&mut self, path: &[usize]) -> Result<(), SpecError>;
+
+    /// Whether a slice, or every piece of it, has failed.
+    ///
+    /// # Errors
+    /// [`SpecError`] if there is no slice of this path.
+    fn is_failed(&self, path: &[usize]) -> Result<bool, SpecError>;
+
+    /// The counters since the filter was built or cleared.
+    fn counts(&self) -> SliceCounts;
+
+    /// The number of keys that each slice was probed for, in the order of the slices; of pieces, in
+    /// the order of the slices and then of their pieces.
+    fn loads(&self) -> &[u64];
+}
+
+/// The counters of a sliced filter.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SliceCounts {
+    /// Keys observed.
+    pub observed: u64,
+    /// Slices probed, summed over the keys. Failed slices are not probed.
+    pub probed: u64,
+    /// Messages between the producer of the keys and the slices.
+    pub messages: u64,
+    /// Keys that needed a failed slice.
+    pub unavailable: u64,
+}
+
+/// Checks one step of a path.
+///
+/// # Errors
+/// [`SpecError`] if `index` is not below `count`. It names the whole path.
+pub(super) fn check_index(path: &[usize], index: usize, count: usize) -> Result<usize, SpecError> {
+    if index < count {
+        return Ok(index);
+    }
+    let allowed = format!("0 to {} in each place", count - 1);
+    Err(SpecError::new("slice", path_text(path), allowed))
+}
+
+/// The error about a path of the wrong length.
+pub(super) fn wrong_depth(path: &[usize], allowed: &str) -> SpecError {
+    SpecError::new("slice", path_text(path), allowed)
+}
+
+fn path_text(path: &[usize]) -> String {
+    let indices: Vec<String> = path.iter().map(usize::to_string).collect();
+    indices.join("/")
+}

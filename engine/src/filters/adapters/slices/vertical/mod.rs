@@ -1,0 +1,7 @@
+//! Vertical slices: ranges of one table of cells, of which a key probes up to k (paper 001,
+//! definition 2).
+
+mod filter;
+mod spec;
+
+pub use spec::{MissingCells, Probing, VerticalSpec};

@@ -1,0 +1,119 @@
+//! What a specification tells about its filter without building it.
+
+use super::filter::FilterSpec;
+use crate::theory::RateModel;
+use crate::window::Window;
+
+impl FilterSpec {
+    /// The mean number of cache lines that a fresh key touches at most. Keys that are not tracked
+    /// touch none and do not count in the mean.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::FilterSpec;
+    /// let lines = |text: &str| text.parse::<FilterSpec>().map(|spec| spec.cache_lines());
+    /// assert_eq!(lines("rlbsbf:k=2,memory=1MiB"), Ok(4.0));
+    /// assert_eq!(lines("rlbsbf:k=2,form=line,memory=1MiB"), Ok(1.0));
+    /// ```
+    #[must_use]
+    pub fn cache_lines(&self) -> f64 {
+        self.layers(self.memory.unwrap_or(0)).cache_lines()
+    }
+
+    /// The formula for the error rates on a uniform stream of the tracked keys, if there is one and
+    /// the memory is set.
+    #[must_use]
+    pub fn rate_model(&self) -> Option<RateModel> {
+        self.layers(self.memory?).rate_model()
+    }
+
+    /// The false positive rate that the filter never exceeds on any stream; `None` if there is no
+    /// such limit below 1, or the memory is not set.
+    ///
+    /// For fingerprints it is the number of slots searched times the probability that a fingerprint
+    /// equals that of another key, and for a buffer that guesses, the rate of its guesses. A
+    /// simulation of a million records cannot measure a rate of one in a billion, so a planner
+    /// needs this limit. In the line form it accounts for the hash bits that select the line
+    /// ([`FingerprintGeometry::full_fpr`](crate::FingerprintGeometry::full_fpr)). Exact buffers
+    /// confuse only keys of equal hashes, which do not count here.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::FilterSpec;
+    /// let limit = |text: &str| text.parse::<FilterSpec>().unwrap().fpr_limit();
+    /// let narrow = limit("qqht:slots=16,bits=32,memory=1MiB");
+    /// assert!((narrow.unwrap() - 3.7e-9).abs() < 1e-10);
+    /// // 2^14 lines leave 50 bits of a hash, for slots of any width.
+    /// let wide = limit("qqht:slots=8,bits=64,form=line,memory=1MiB");
+    /// assert_eq!(wide, Some(8.0 / 2_f64.powi(50)));
+    /// assert_eq!(limit("lru:memory=1MiB"), Some(0.0));
+    /// assert_eq!(limit("rlbsbf:memory=1MiB"), None);
+    /// ```
+    #[must_use]
+    pub fn fpr_limit(&self) -> Option<f64> {
+        self.layers(self.memory?).fpr_limit()
+    }
+
+    /// The most memory that the filter can have, in bytes, on a machine that has as much.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::FilterSpec;
+    /// let most = |text: &str| text.parse::<FilterSpec>().map(|spec| spec.most_memory());
+    /// assert_eq!(most("rowlru:form=line"), Ok(256 << 30));
+    /// assert_eq!(most("lru"), Ok(24 * u64::from(u32::MAX)));
+    /// ```
+    #[must_use]
+    pub fn most_memory(&self) -> u64 {
+        self.layers(0).most_memory()
+    }
+
+    /// How long the filter remembers a key, if it has a window in ticks and its parameters are
+    /// valid. ([`bdbf`](crate::spec::DecayingSpec) counts its window in records by itself.)
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::{FilterSpec, Window};
+    /// let window = |text: &str| text.parse::<FilterSpec>().unwrap().window();
+    /// assert_eq!(window("clocked:window=1000"), Some(Window::new(1000, 200)));
+    /// assert_eq!(window("stamped:window=1000"), Some(Window::new(1000, 1)));
+    /// assert_eq!(window("rowlru"), None);
+    /// ```
+    #[must_use]
+    pub fn window(&self) -> Option<Window> {
+        self.layers(0).window()
+    }
+
+    /// The same filter for a stream `scale` times shorter, in as much less memory: what counts
+    /// records or bytes shrinks. The memory itself is left as it is.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::FilterSpec;
+    /// let spec: FilterSpec = "growing:step=1MiB/bloom:k=4,memory=8MiB".parse()?;
+    /// let text = "growing:fpr=0.01,threshold=density,step=64KiB/bloom:k=4,memory=8MiB";
+    /// assert_eq!(spec.scaled(16.0).to_string(), text);
+    /// # Ok::<(), echoless::SpecError>(())
+    /// ```
+    #[must_use]
+    pub fn scaled(mut self, scale: f64) -> Self {
+        self.kind = self.kind.scaled(scale);
+        self.adapters = self.adapters.scaled(scale);
+        self
+    }
+
+    /// Whether [`build_partitions`](Self::build_partitions) can cut the filter: a line form without
+    /// adapters, or in horizontal slices, which are ranges of its lines themselves.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::FilterSpec;
+    /// let has = |text: &str| text.parse::<FilterSpec>().map(|spec| spec.has_partitions());
+    /// assert_eq!(has("horizontal:slices=8/rowlru:form=line"), Ok(true));
+    /// assert_eq!(has("horizontal:slices=8/rowlru"), Ok(false));
+    /// ```
+    #[must_use]
+    pub fn has_partitions(&self) -> bool {
+        self.layers(0).has_partitions()
+    }
+}
