@@ -3,6 +3,8 @@
 use std::ops::Range;
 
 use echoless::{KeyHash, Verdict, Verdicts};
+use echoless_packets::framing::PacketBlock;
+use echoless_packets::key::IgnoredFields;
 
 use super::fields::MissingField;
 
@@ -43,6 +45,13 @@ pub(crate) struct Chunk {
     pub(crate) hashes: Vec<KeyHash>,
     /// The indices of the records without a key hash, ascending.
     pub(crate) unkeyed: Vec<usize>,
+    /// Whether the records without a key hash are the frame of a file that every output needs: the
+    /// blocks of a capture that are no packets.
+    pub(crate) frames: bool,
+    /// The packet of every record that has a key hash, if the records are blocks of a capture.
+    pub(crate) packets: Vec<PacketBlock>,
+    /// The ignored fields of every packet, if they are reported.
+    pub(crate) ignored: Vec<IgnoredFields>,
     /// The tick of every record that has a key hash, if records have times.
     pub(crate) ticks: Vec<i64>,
     /// The records whose tick is above those of all records before them in the chunk.
@@ -67,6 +76,9 @@ pub(crate) struct Chunk {
     part: Verdicts,
     /// The verdict on every record, filled only if some records have no key hash.
     spread: Vec<u64>,
+    /// The same with the bits of the records without a key hash set, filled only for
+    /// [`frames`](Self::frames).
+    spread_framed: Vec<u64>,
 }
 
 /// The clock moves here, unless it is at this tick or beyond already.
@@ -120,6 +132,9 @@ impl Chunk {
         self.ends.clear();
         self.hashes.clear();
         self.unkeyed.clear();
+        self.frames = false;
+        self.packets.clear();
+        self.ignored.clear();
         self.ticks.clear();
         self.steps.clear();
         self.batches.clear();
@@ -268,6 +283,12 @@ impl Chunk {
                 keyed += 1;
             }
         }
+        if self.frames {
+            self.spread_framed.clone_from(&self.spread);
+            for record in &self.unkeyed {
+                self.spread_framed[record / 64] |= 1 << (record % 64);
+            }
+        }
     }
 
     /// One bit for each record, set for duplicates. [`spread_verdicts`](Self::spread_verdicts) must
@@ -277,6 +298,15 @@ impl Chunk {
             self.verdicts.words()
         } else {
             &self.spread
+        }
+    }
+
+    /// [`duplicates`](Self::duplicates), and the frame that they need around them.
+    pub(crate) fn framed_duplicates(&self) -> &[u64] {
+        if self.frames && !self.unkeyed.is_empty() {
+            &self.spread_framed
+        } else {
+            self.duplicates()
         }
     }
 }
@@ -300,7 +330,13 @@ mod tests {
             chunk.verdicts.set(key, echoless::Verdict::Duplicate);
         }
         chunk.spread_verdicts();
-        assert_eq!(chunk.duplicates(), [!1 & !(1 << 63), ((1 << 39) - 1) & !1]);
+        let words = [!1 & !(1 << 63), ((1 << 39) - 1) & !1];
+        assert_eq!(chunk.duplicates(), words);
+        assert_eq!(chunk.framed_duplicates(), words);
+        chunk.frames = true;
+        chunk.spread_verdicts();
+        assert_eq!(chunk.duplicates(), words);
+        assert_eq!(chunk.framed_duplicates(), [u64::MAX, (1 << 40) - 1]);
     }
 
     /// A chunk of `records` records of which some lack a key hash; the hash of a record is its
