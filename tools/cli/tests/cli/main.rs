@@ -12,6 +12,7 @@ mod outputs;
 mod packets;
 mod packets_editcap;
 mod packets_files;
+mod packets_generated;
 mod packets_model;
 mod packets_outputs;
 mod packets_support;

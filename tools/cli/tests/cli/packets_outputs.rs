@@ -28,13 +28,13 @@ fn mixed() -> Vec<u8> {
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1);
         let random = state >> 40;
-        let back = if random % 4 == 0 {
+        let back = if random.is_multiple_of(4) {
             random / 4 % 3000
         } else {
             0
         };
         let ttl = 64 - (random % 3) as u8;
-        let late = if random % 50 == 0 { 900 } else { 0 };
+        let late = if random.is_multiple_of(50) { 900 } else { 0 };
         let time = 1_000_000 + number * 3 - late;
         packets.push((time, with_ttl(number.saturating_sub(back), ttl)));
     }
