@@ -20,7 +20,7 @@ use crate::filters::Filter;
 use crate::hash::KeyHash;
 use crate::kernels::isa::{DetectedKernel, Kernel};
 use crate::kernels::{BatchCounts, BatchLoop, ForKernel, LineOps, LineRange, LineStep, Outcome};
-use crate::memory::{LINE_BYTES, Line, LineArray, check_available};
+use crate::memory::{LINE_BYTES, Line, LineArray, check_available, prefetch};
 use crate::partition::{Partitioned, Partitioning};
 use crate::report::{Cells, RateSum, Report, Tally};
 
@@ -216,6 +216,12 @@ impl<R: Rule> Filter for RuleLines<R> {
             for line in self.lines.iter_mut() {
                 before.expire(line, passed);
             }
+        }
+    }
+
+    fn prefetch(&self, keys: &[KeyHash]) {
+        for key in keys {
+            prefetch(&self.lines, self.range.position(*key));
         }
     }
 

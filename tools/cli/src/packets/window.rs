@@ -84,10 +84,15 @@ impl Counted {
 
 impl Filter for Counted {
     fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
-        set_bits(keys, duplicates, |key| {
+        set_bits(keys, duplicates, |key, ahead| {
+            self.filter.prefetch(ahead);
             self.count();
             self.filter.observe_one(key) == Verdict::Duplicate
         });
+    }
+
+    fn prefetch(&self, keys: &[KeyHash]) {
+        self.filter.prefetch(keys);
     }
 
     fn contains(&self, key: KeyHash) -> bool {
@@ -134,7 +139,15 @@ impl Both {
 
 impl Filter for Both {
     fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
-        set_bits(keys, duplicates, |key| self.is_duplicate(key));
+        set_bits(keys, duplicates, |key, ahead| {
+            self.prefetch(ahead);
+            self.is_duplicate(key)
+        });
+    }
+
+    fn prefetch(&self, keys: &[KeyHash]) {
+        self.time.prefetch(keys);
+        self.packets.prefetch(keys);
     }
 
     fn advance_to(&mut self, tick: u64) {
@@ -174,17 +187,22 @@ fn sum(left: Option<u64>, right: Option<u64>) -> Option<u64> {
     Some(left? + right?)
 }
 
-/// Sets the bit of every key for which `is_duplicate` holds.
+/// Sets the bit of every key for which `is_duplicate` holds. That is called for each key in order,
+/// with the keys to load for later calls: the next word's at the first key of each word.
 fn set_bits(
     keys: &[KeyHash],
     duplicates: &mut [u64],
-    mut is_duplicate: impl FnMut(KeyHash) -> bool,
+    mut is_duplicate: impl FnMut(KeyHash, &[KeyHash]) -> bool,
 ) {
     assert_eq!(duplicates.len(), keys.len().div_ceil(64));
-    for (word, keys) in duplicates.iter_mut().zip(keys.chunks(64)) {
+    let mut words = keys.chunks(64).peekable();
+    for word in duplicates {
+        let keys = words.next().unwrap_or_default();
+        let next = words.peek().copied().unwrap_or_default();
         *word = 0;
         for (bit, key) in keys.iter().enumerate() {
-            *word |= u64::from(is_duplicate(*key)) << bit;
+            let ahead = if bit == 0 { next } else { &[] };
+            *word |= u64::from(is_duplicate(*key, ahead)) << bit;
         }
     }
 }

@@ -12,6 +12,10 @@ use super::fields::MissingField;
 /// the clock.
 pub(crate) const NO_TIME: i64 = i64::MIN;
 
+/// How many keys ahead of their batch key hashes are loaded. A miss of the cache takes as long as
+/// some ten packets.
+const LOOK_AHEAD: usize = 32;
+
 /// Whole records of one input, in order, and the results of each stage.
 ///
 /// ```text
@@ -184,19 +188,26 @@ impl Chunk {
     }
 
     /// Collects the verdicts of all batches. `judge` is called for each batch in order, with its
-    /// tick, its key hashes and the memory for its verdicts.
+    /// tick, its key hashes, those that it may load ahead, and the memory for its verdicts.
+    ///
+    /// Over all batches, every key hash behind the first batch is once among those to load, some
+    /// [`LOOK_AHEAD`] keys before its own batch. A single batch has none: the filter looks ahead
+    /// in it.
     pub(crate) fn judge<E>(
         &mut self,
-        mut judge: impl FnMut(u64, &[KeyHash], &mut Verdicts) -> Result<(), E>,
+        mut judge: impl FnMut(u64, &[KeyHash], &[KeyHash], &mut Verdicts) -> Result<(), E>,
     ) -> Result<(), E> {
         if let [batch] = self.batches[..] {
-            return judge(batch.tick, &self.hashes, &mut self.verdicts);
+            return judge(batch.tick, &self.hashes, &[], &mut self.verdicts);
         }
         self.verdicts.reset(self.hashes.len());
         let mut part = std::mem::take(&mut self.part);
-        let mut start = 0;
+        let (mut start, mut loaded) = (0, 0);
         for batch in &self.batches {
-            judge(batch.tick, &self.hashes[start..batch.end], &mut part)?;
+            let load = (batch.end + LOOK_AHEAD).min(self.hashes.len());
+            let ahead = &self.hashes[loaded.max(batch.end)..load];
+            loaded = load;
+            judge(batch.tick, &self.hashes[start..batch.end], ahead, &mut part)?;
             // Batches begin at any bit of a word. Only the set bits cost anything.
             for (index, word) in part.words().iter().enumerate() {
                 let mut word = *word;
@@ -364,8 +375,8 @@ mod tests {
             ends in vec(0usize..300, 0..20),
         ) {
             let mut chunk = chunk(records, &[], &ends);
-            let mut seen = Vec::new();
-            let judged: Result<(), ()> = chunk.judge(|_, keys, verdicts| {
+            let (mut seen, mut loaded) = (Vec::new(), Vec::new());
+            let judged: Result<(), ()> = chunk.judge(|_, keys, ahead, verdicts| {
                 verdicts.reset(keys.len());
                 for (index, key) in keys.iter().enumerate() {
                     if key.0 % 3 == 0 {
@@ -373,10 +384,13 @@ mod tests {
                     }
                 }
                 seen.extend(keys.iter().map(|key| key.0 as usize));
+                loaded.extend(ahead.iter().map(|key| key.0 as usize));
                 Ok(())
             });
             prop_assert!(judged.is_ok());
             prop_assert!(seen.into_iter().eq(0..records));
+            prop_assert!(loaded.is_sorted_by(|one, next| one < next));
+            prop_assert!(loaded.iter().all(|key| *key < records));
             for record in 0..records {
                 prop_assert_eq!(chunk.verdicts.is_duplicate(record), record % 3 == 0);
             }
