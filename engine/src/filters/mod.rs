@@ -102,6 +102,7 @@ pub mod lines {
     pub(super) mod stable;
     mod stamped;
     pub(super) mod timed;
+    mod touched;
 
     pub use crate::kernels::LineRange;
     pub use filter::LineFilter;

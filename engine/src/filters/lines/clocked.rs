@@ -141,10 +141,10 @@ impl<S: Slot, P: Policy> Rule for ClockedRule<S, P> {
     }
 
     /// Dead slots keep their fingerprints: no count reaches them.
-    fn expire(self, line: &mut Line, units: u64) {
+    fn expire(self, line: &mut Line, units: u64) -> bool {
         let word = line.0[CLOCK_WORD];
         if word == 0 {
-            return;
+            return false;
         }
         let places = units.min(u64::from(COUNTS)) as u32;
         let counts = self.counts(word) << (places * COUNT_BITS) & ALL_COUNTS;
@@ -153,6 +153,7 @@ impl<S: Slot, P: Policy> Rule for ClockedRule<S, P> {
         } else {
             Self::word(self.clock.now.wrapping_add(units), counts)
         };
+        counts != 0
     }
 
     #[inline(always)]

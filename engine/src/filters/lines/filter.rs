@@ -15,6 +15,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Range;
 
+use super::touched::TouchedBlocks;
 use crate::error::BuildError;
 use crate::filters::Filter;
 use crate::hash::KeyHash;
@@ -81,14 +82,20 @@ pub(super) trait Rule: Copy + fmt::Debug + Send + 'static {
     /// or decrement counters and cannot attribute them to a key.
     const COUNTS_EVICTIONS: bool = false;
 
+    /// Whether sweeps are so frequent that they must skip lines without times.
+    const SWEEPS_OFTEN: bool = false;
+
     /// Moves the clock of the rule, if it has one. Returns how many units of it have passed if
     /// every line must [`expire`](Self::expire) them now, before its times wrap around.
     fn advance_to(&mut self, _tick: u64) -> Option<u64> {
         None
     }
 
-    /// Ages a line by units of the clock. `self` has the clock from before they passed.
-    fn expire(self, _line: &mut Line, _units: u64) {}
+    /// Ages a line by units of the clock. `self` has the clock from before they passed. Returns
+    /// whether the line holds a time afterwards; an empty line holds none.
+    fn expire(self, _line: &mut Line, _units: u64) -> bool {
+        false
+    }
 
     /// Moves the clock back to 0.
     fn restart(&mut self) {}
@@ -157,6 +164,8 @@ struct RuleLines<R> {
     /// Chosen once, when the filter is built.
     batch: Box<dyn Batch<R>>,
     counts: Counts,
+    /// The lines that a sweep must visit; all if `None`.
+    touched: Option<TouchedBlocks>,
 }
 
 /// The batch loop of a rule, compiled for one kernel.
@@ -198,6 +207,13 @@ impl<O: LineOps, R: Rule> Batch<R> for Compiled<O> {
 impl<R: Rule> Filter for RuleLines<R> {
     fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
         let (lines, range) = (&mut self.lines, self.range);
+        if R::SWEEPS_OFTEN
+            && let Some(touched) = &mut self.touched
+        {
+            for key in keys {
+                touched.touch(range.position(*key));
+            }
+        }
         let counts = (self.batch).observe(self.rule, lines, range, keys, duplicates);
         let observed = keys.len() as u64;
         self.counts.observed += observed;
@@ -210,11 +226,21 @@ impl<R: Rule> Filter for RuleLines<R> {
         let passed = self.rule.advance_to(tick);
         // Empty lines hold no times. The first tick of a stream usually lies far from 0, and a
         // sweep would touch all pages of a new filter.
-        if let Some(passed) = passed
-            && self.counts.observed > 0
-        {
-            for line in self.lines.iter_mut() {
-                before.expire(line, passed);
+        let Some(passed) = passed.filter(|_| self.counts.observed > 0) else {
+            return;
+        };
+        let lines = &mut self.lines;
+        let all = 0..lines.len();
+        let mut expire = |range: Range<usize>| {
+            lines[range].iter_mut().fold(false, |holds, line| {
+                // Every line of the range is visited.
+                before.expire(line, passed) || holds
+            })
+        };
+        match &mut self.touched {
+            Some(touched) => touched.sweep(expire),
+            None => {
+                expire(all);
             }
         }
     }
@@ -231,6 +257,9 @@ impl<R: Rule> Filter for RuleLines<R> {
 
     fn clear(&mut self) {
         self.lines.fill(Line::EMPTY);
+        if let Some(touched) = &mut self.touched {
+            touched.clear();
+        }
         self.counts = Counts::default();
         self.rule.restart();
     }
@@ -390,8 +419,10 @@ impl LineAllocation {
         rule: R,
         batch: Box<dyn Batch<R>>,
     ) -> Result<Box<dyn LineFilter>, BuildError> {
+        let lines = LineArray::zeroed(self.lines)?;
         Ok(Box::new(RuleLines {
-            lines: LineArray::zeroed(self.lines)?,
+            touched: R::SWEEPS_OFTEN.then(|| TouchedBlocks::new(lines.len())),
+            lines,
             range: self.range,
             rule,
             kernel: self.kernel.kernel(),
