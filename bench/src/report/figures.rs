@@ -27,6 +27,7 @@ pub(super) fn figures(benchmark: &str, rows: &Rows) -> Vec<Figure> {
         "peers" => by_group(rows, &["memory_mib"], speed_against_fpr),
         "scaling" => by_group(rows, &["memory_mib"], speed_by_threads),
         "paper" => by_group(rows, &setting, frontier),
+        "windows" => vec![bits_of_a_key(rows)],
         _ => Vec::new(),
     };
     figures.retain(|figure| !figure.chart.is_empty());
@@ -227,6 +228,25 @@ fn frontier(group: &str, rows: &[Row]) -> Chart {
     }
 }
 
+/// The best setting of each filter with a window.
+fn bits_of_a_key(rows: &Rows) -> Figure {
+    let point = |row: Row| Some((row.number("max_fpr")?, row.number("bits_per_key")?));
+    Figure {
+        slug: "bits".into(),
+        chart: Chart {
+            title: "Memory of a key in a window".into(),
+            x: Axis::new("bound of the false positive rate", Scale::Log10),
+            y: Axis::new("bits for each key of the window", Scale::Log2),
+            series: series(
+                rows.iter(),
+                |row| row.text("name").into(),
+                Style::Line,
+                point,
+            ),
+        },
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -292,6 +312,17 @@ mod tests {
         assert_eq!(figures[0].slug, "3-1000-60-0.5");
         assert_eq!(figures[0].chart.series[1].name, "sbf, line");
         assert_eq!(figures[0].chart.series[1].points, [(2e-2, 0.0)]);
+    }
+
+    #[test]
+    fn windows_have_a_line_for_each_filter() {
+        let figures = of(
+            "windows",
+            "name,max_fpr,bits_per_key\nclocked,1e-2,28\ngbf,1e-2,17\nclocked,1e-4,90\n",
+        );
+        let series = &figures[0].chart.series;
+        assert_eq!(series[0].points, [(1e-4, 90.0), (1e-2, 28.0)]);
+        assert_eq!(series[1].name, "gbf");
     }
 
     #[test]
