@@ -152,6 +152,22 @@ fn a_window_selects_filters_that_evict() {
     );
 }
 
+/// A filter that remembers keys beyond the window reports them as duplicates, however low its rate
+/// for keys that were never seen.
+#[test]
+fn within_bounds_a_window_selects_a_filter_that_expires_keys() {
+    let request = request(0.6, 32 << 10, bounds(0.02, 0.02)).window(3000);
+    let plan = plan(&request, &|_| ()).unwrap();
+    let first = plan.first();
+    assert!(first.spec.window().is_some(), "{}", first.spec);
+    assert!(first.rank.has_room(), "{}", first.why);
+    let rates = measured(&request, &plan);
+    assert!(rates.fpr <= 0.02 && rates.fnr <= 0.02, "{rates:?}");
+    let queue = |candidate: &&Candidate| candidate.spec.kind.name() == "rowlru";
+    let queue = plan.candidates.iter().find(queue).unwrap();
+    assert!(!queue.rank.meets_bounds(), "{}: {}", queue.spec, queue.why);
+}
+
 #[test]
 fn a_sample_is_simulated_in_proportional_memory() {
     let sample: Vec<KeyHash> = (0..RECORDS).map(|i| KeyHash(i * i % 9973)).collect();

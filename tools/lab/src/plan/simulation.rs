@@ -104,10 +104,16 @@ impl<'a> Simulation<'a> {
             .zip(buildable)
             .map(|(spec, buildable)| {
                 let score = buildable.then(|| scores.next()).flatten()?;
-                // The limit depends on the memory: use that of the request, not the scaled one.
-                Some(Prediction::counted(score, spec.fpr_limit()))
+                Some(Prediction::counted(score, self.fpr_limit(spec)))
             })
             .collect())
+    }
+
+    /// The limit of the FPR in the memory of the request, not the scaled one. It is about keys that
+    /// were never seen, so it does not hold for keys whose window is over.
+    fn fpr_limit(&self, spec: &FilterSpec) -> Option<f64> {
+        let unlimited = self.request.window.is_none();
+        unlimited.then(|| spec.fpr_limit()).flatten()
     }
 
     /// The share of arrivals that are fresh.
