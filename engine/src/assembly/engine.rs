@@ -154,9 +154,9 @@ impl<F> Engine<F> {
     ///
     /// The partition starts with the content of `filter`, which has to be partition `partition` of
     /// the same specification: an empty one, or one that was restored from a copy. The clock of the
-    /// stream is carried over. Ports with [`LossPolicy::Error`] accept batches again, and the report
-    /// after [`shutdown`](Self::shutdown) is that of the whole filter. Wakes no thread and does not
-    /// block.
+    /// stream is carried over. Ports with [`LossPolicy::Error`] accept batches again, and the
+    /// report after [`shutdown`](Self::shutdown) is that of the whole filter. Wakes no thread and
+    /// does not block.
     ///
     /// # Errors
     /// [`ReplaceError`], with the filter, if there is no such partition or it is not lost. After

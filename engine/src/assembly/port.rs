@@ -254,8 +254,8 @@ impl Port {
     /// unless true is returned.
     ///
     /// # Errors
-    /// As [`poll`](Self::poll). It returns an error only once every key of the batch has its verdict
-    /// or will never have one.
+    /// As [`poll`](Self::poll). It returns an error only once every key of the batch has its
+    /// verdict or will never have one.
     pub fn drain(&mut self, verdicts: &mut Verdicts) -> Result<bool, Disconnected> {
         self.drain_while_serving(verdicts, &mut Idle)
     }
