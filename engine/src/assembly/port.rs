@@ -292,7 +292,7 @@ impl Port {
             return Ok(()); // `submit` checks the partitions
         }
         self.check_open()?;
-        panic!("batches are in flight: drain them first");
+        panic!("batches are in flight: drain them, or take what is known of a failed one, first");
     }
 
     /// Returns the error that ended this port, if one did.

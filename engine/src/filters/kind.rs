@@ -113,6 +113,11 @@ pub(crate) trait KindSpec: Copy + PartialEq + fmt::Debug {
         None
     }
 
+    /// Whether a duplicate renews its key, so that the window counts from when it was last seen.
+    fn renews_keys(&self) -> bool {
+        false
+    }
+
     /// The same filter for a stream `scale` times shorter: what counts records shrinks.
     fn scaled(self, scale: f64) -> Self;
 
@@ -195,6 +200,14 @@ macro_rules! kinds {
             pub fn window(&self) -> Option<Window> {
                 match self {
                     $(Self::$kind(spec) => spec.window(),)*
+                }
+            }
+
+            /// Whether a duplicate renews its key, in a filter with a window in ticks.
+            #[must_use]
+            pub(crate) fn renews_keys(&self) -> bool {
+                match self {
+                    $(Self::$kind(spec) => spec.renews_keys(),)*
                 }
             }
 

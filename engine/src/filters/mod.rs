@@ -99,9 +99,11 @@ pub mod lines {
     mod queue;
     mod random;
     pub(super) mod rows;
+    mod rule;
     pub(super) mod stable;
     mod stamped;
     pub(super) mod timed;
+    mod touched;
 
     pub use crate::kernels::LineRange;
     pub use filter::LineFilter;

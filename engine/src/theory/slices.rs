@@ -91,11 +91,13 @@ impl Failures {
     }
 
     /// The FNR of the heuristic, in both forms: the probability that fewer than x cells are live,
-    /// the sum of C(k, i) (f/S)^i (1 - f/S)^(k - i) over i from k - x + 1 to k.
+    /// the sum of C(k, i) (f/S)^i (1 - f/S)^(k - i) over i from k - x + 1 to k. 1 if x is above k.
     #[must_use]
     pub fn hybrid_fnr(self, hashes: u32, least: u32) -> f64 {
         let term = |failed| term(hashes, failed, self.share, 1.0 - self.share);
-        (hashes + 1 - least..=hashes).map(term).sum()
+        ((hashes + 1).saturating_sub(least)..=hashes)
+            .map(term)
+            .sum()
     }
 
     /// The FPR of the repaired heuristic, a duplicate having all live cells set and at least x of

@@ -40,7 +40,8 @@ pub fn timer_shares(hashes: u32, keys_per_unit: f64, ages: usize, cells: u64) ->
 ///
 /// The sum runs over the ages. Its state is how many of the k timers have an age so far, and
 /// whether one age has `equal` of them; all terms are positive, so that a tiny rate keeps its
-/// digits. It takes a time of k^2 for each age.
+/// digits. It takes a time of k^2 for each age, unless `equal` is 1: then it is the k-th power of
+/// the sum of the shares.
 ///
 /// # Examples
 /// ```
@@ -54,6 +55,10 @@ pub fn timer_shares(hashes: u32, keys_per_unit: f64, ages: usize, cells: u64) ->
 /// ```
 #[must_use]
 pub fn timers_fpr(hashes: u32, equal: u32, shares: &[f64]) -> f64 {
+    if equal <= 1 {
+        // All timers are active, of any ages.
+        return shares.iter().sum::<f64>().powi(hashes as i32).min(1.0);
+    }
     let (hashes, equal) = (hashes as usize, equal as usize);
     // Entry t times t! is the probability that t given timers have an age so far, and that one age
     // has `equal` of them (`found`) or none has (`apart`).
@@ -142,6 +147,9 @@ pub fn age_partitioned_fills(
 /// ```
 #[must_use]
 pub fn age_partitioned_fpr(hashes: u32, fills: &[f64]) -> f64 {
+    if hashes == 0 {
+        return 1.0; // no slice has to be set
+    }
     // The probability of each length of the current run, while no run was long enough.
     let mut runs = vec![0.0; hashes as usize];
     runs[0] = 1.0;

@@ -168,6 +168,24 @@ fn within_bounds_a_window_selects_a_filter_that_expires_keys() {
     assert!(!queue.rank.meets_bounds(), "{}: {}", queue.spec, queue.why);
 }
 
+/// Filters that sweep their memory within a window are no candidates where that would take the
+/// whole time, and windows are not scaled down to nothing.
+#[test]
+fn a_window_of_few_records_is_planned_like_any_other() {
+    let request = request(0.5, 64 << 10, Goal::default()).window(10);
+    let plan = plan(&request, &|_| ()).unwrap();
+    let rates = plan.first().rates;
+    assert!(
+        rates.fpr < 1e-3 && rates.fnr < 1e-3,
+        "{}: {rates:?}",
+        plan.first().spec
+    );
+    assert_eq!(plan.first().spec.kind.name(), "stamped");
+    let sweeps =
+        |candidate: &Candidate| ["tbf", "gbf", "apbf"].contains(&candidate.spec.kind.name());
+    assert!(!plan.candidates.iter().any(sweeps));
+}
+
 #[test]
 fn a_sample_is_simulated_in_proportional_memory() {
     let sample: Vec<KeyHash> = (0..RECORDS).map(|i| KeyHash(i * i % 9973)).collect();

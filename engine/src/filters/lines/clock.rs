@@ -16,8 +16,9 @@
 //! added to it in 64 bits.
 //!
 //! The sweep is the price of full lines: a time of the last visit, too long to wrap, would take the
-//! place of a key in every line. An era of stamps is at least eight windows long, and one of
-//! clocked lines 2^27 units, so few streams are long enough to see the second sweep.
+//! place of a key in every line. An era of stamps is at least eight windows long, so it costs at
+//! most a pass over the memory every eight windows; where few lines hold keys, it passes over those
+//! alone (`touched`). An era of clocked lines has 2^27 units, more than most streams see.
 
 use std::mem;
 

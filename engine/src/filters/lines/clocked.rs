@@ -26,7 +26,8 @@
 use std::marker::PhantomData;
 
 use super::clock::Clock;
-use super::filter::{LineAllocation, LineFilter, Rule};
+use super::filter::{LineAllocation, LineFilter};
+use super::rule::Rule;
 use super::timed::{self, Shape};
 use crate::error::BuildError;
 use crate::filters::replacement::{Fifo, Lru, Policy};
@@ -131,6 +132,7 @@ impl<S: Slot, P: Policy> ClockedRule<S, P> {
 
 impl<S: Slot, P: Policy> Rule for ClockedRule<S, P> {
     const COUNTS_EVICTIONS: bool = true;
+    const SWEEPS: bool = true;
 
     fn advance_to(&mut self, tick: u64) -> Option<u64> {
         self.clock.advance_to(tick)

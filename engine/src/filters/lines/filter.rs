@@ -15,6 +15,8 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Range;
 
+use super::rule::{Counts, Rule};
+use super::touched::Touched;
 use crate::error::BuildError;
 use crate::filters::Filter;
 use crate::hash::KeyHash;
@@ -22,7 +24,7 @@ use crate::kernels::isa::{DetectedKernel, Kernel};
 use crate::kernels::{BatchCounts, BatchLoop, ForKernel, LineOps, LineRange, LineStep, Outcome};
 use crate::memory::{LINE_BYTES, Line, LineArray, check_available};
 use crate::partition::{Partitioned, Partitioning};
-use crate::report::{Cells, RateSum, Report, Tally};
+use crate::report::{Report, Tally};
 
 /// A filter whose state is a range of lines. Cache lines touched per key: 1.
 ///
@@ -72,81 +74,6 @@ impl fmt::Debug for dyn LineFilter {
     }
 }
 
-/// The algorithm of a line filter: when a key is a duplicate, and how it changes its line.
-///
-/// A rule must depend on nothing but itself, the key and the line. Verdicts are then the same for
-/// any partitioning and on every kernel.
-pub(super) trait Rule: Copy + fmt::Debug + Send + 'static {
-    /// Whether evictions can be counted from [`Outcome::displaced`]. Most rules clear single bits
-    /// or decrement counters and cannot attribute them to a key.
-    const COUNTS_EVICTIONS: bool = false;
-
-    /// Moves the clock of the rule, if it has one. Returns how many units of it have passed if
-    /// every line must [`expire`](Self::expire) them now, before its times wrap around.
-    fn advance_to(&mut self, _tick: u64) -> Option<u64> {
-        None
-    }
-
-    /// Ages a line by units of the clock. `self` has the clock from before they passed.
-    fn expire(self, _line: &mut Line, _units: u64) {}
-
-    /// Moves the clock back to 0.
-    fn restart(&mut self) {}
-
-    /// Probes the line for the key and inserts the key. Must be `#[inline(always)]`, because the
-    /// batch loop that it is inlined into is compiled with the features of the kernel.
-    fn visit<O: LineOps>(self, ops: O, line: &mut Line, key: KeyHash) -> Outcome;
-
-    /// Which of up to 64 visits evicted another key, one bit each, from the bits of their outcomes.
-    #[inline(always)]
-    fn evictions(_duplicates: u64, _displaced: u64) -> u64 {
-        0
-    }
-
-    /// Whether the key would be reported as a duplicate.
-    fn holds(self, line: &Line, key: KeyHash) -> bool;
-
-    /// The cells of one line, occupied and in total.
-    fn cells(self, line: &Line) -> Cells;
-
-    /// The probability that a key of this line that was never seen would be reported as a
-    /// duplicate. `lines` is the number of lines of the whole filter.
-    fn fpr(self, line: &Line, lines: u64) -> f64;
-
-    /// The cells of all lines, and the sum of their false positive rates. `total` is the number of
-    /// lines of the whole filter. Reads all lines, unless the rule can derive both from `_counts`.
-    fn count(self, lines: &[Line], total: u64, _counts: Counts) -> (Cells, Option<RateSum>) {
-        let mut cells = Cells::new(0, 0);
-        let mut rates = RateSum::default();
-        for line in lines {
-            let here = self.cells(line);
-            cells.occupied += here.occupied;
-            cells.total += here.total;
-            rates.push(self.fpr(line, total));
-        }
-        (cells, Some(rates))
-    }
-
-    /// The estimates that follow from a tally.
-    fn estimates(self, tally: Tally) -> Report {
-        Report::new(tally)
-    }
-
-    /// P, the number of cells that an update decrements.
-    fn decrements(self) -> Option<u32> {
-        None
-    }
-}
-
-/// The numbers of keys since the filter was built or cleared.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Counts {
-    pub(super) observed: u64,
-    pub(super) fresh: u64,
-    /// 0 if the rule does not count evictions.
-    pub(super) evictions: u64,
-}
-
 /// A rule on a range of lines. The batch loop alone is compiled for a kernel.
 #[derive(Debug)]
 struct RuleLines<R> {
@@ -157,6 +84,8 @@ struct RuleLines<R> {
     /// Chosen once, when the filter is built.
     batch: Box<dyn Batch<R>>,
     counts: Counts,
+    /// The lines to sweep, if the rule sweeps.
+    touched: Touched,
 }
 
 /// The batch loop of a rule, compiled for one kernel.
@@ -203,19 +132,18 @@ impl<R: Rule> Filter for RuleLines<R> {
         self.counts.observed += observed;
         self.counts.fresh += observed - counts.duplicates;
         self.counts.evictions += counts.evictions;
+        if R::SWEEPS {
+            self.touched.note(range, keys);
+        }
     }
 
     fn advance_to(&mut self, tick: u64) {
         let before = self.rule;
         let passed = self.rule.advance_to(tick);
-        // Empty lines hold no times. The first tick of a stream usually lies far from 0, and a
-        // sweep would touch all pages of a new filter.
-        if let Some(passed) = passed
-            && self.counts.observed > 0
-        {
-            for line in self.lines.iter_mut() {
-                before.expire(line, passed);
-            }
+        // Empty lines hold no times, and a sweep would touch all pages of a new filter.
+        if let Some(passed) = passed {
+            let expire = |line: &mut Line| before.expire(line, passed);
+            self.touched.sweep(&mut self.lines, expire);
         }
     }
 
@@ -226,6 +154,7 @@ impl<R: Rule> Filter for RuleLines<R> {
     fn clear(&mut self) {
         self.lines.fill(Line::EMPTY);
         self.counts = Counts::default();
+        self.touched = Touched::none();
         self.rule.restart();
     }
 
@@ -391,6 +320,7 @@ impl LineAllocation {
             kernel: self.kernel.kernel(),
             batch,
             counts: Counts::default(),
+            touched: Touched::none(),
         }))
     }
 }

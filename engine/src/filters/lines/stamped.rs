@@ -13,7 +13,8 @@
 use std::marker::PhantomData;
 
 use super::clock::Clock;
-use super::filter::{LineAllocation, LineFilter, Rule};
+use super::filter::{LineAllocation, LineFilter};
+use super::rule::Rule;
 use super::timed::{self, Shape};
 use crate::error::BuildError;
 use crate::filters::replacement::{Fifo, Lru, Policy};
@@ -95,6 +96,7 @@ impl<S: StampedSlot, P: Policy> StampedRule<S, P> {
 
 impl<S: StampedSlot, P: Policy> Rule for StampedRule<S, P> {
     const COUNTS_EVICTIONS: bool = true;
+    const SWEEPS: bool = true;
 
     fn advance_to(&mut self, tick: u64) -> Option<u64> {
         self.clock.advance_to(tick)

@@ -26,7 +26,11 @@ pub(crate) fn run(config: DedupConfig) -> Result<ExitCode, Failure> {
         source.check()?;
     }
     let spec = config.filter;
-    let most = filter::most_threads(&spec).min(sizing::most_threads(config.input_bytes));
+    let of_window = config.window.as_ref().map_or(u64::MAX, |window| {
+        sizing::most_threads_of_window(window.records_per_tick())
+    });
+    let of_input = sizing::most_threads(config.input_bytes).min(of_window);
+    let most = filter::most_threads(&spec).min(of_input);
     let threads = config.threads.count(most);
     let cores = cores(config.pin, threads)?;
     if threads == 1 {

@@ -139,6 +139,8 @@ impl GrowingSpec {
 
 impl AdapterKind for GrowingSpec {
     const NAME: &'static str = "growing";
+    /// A duplicate changes no cell.
+    const RENEWS_KEYS: bool = false;
 
     fn parse(options: &mut Options) -> Result<Self, SpecError> {
         Ok(Self {

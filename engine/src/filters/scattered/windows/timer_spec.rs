@@ -1,5 +1,6 @@
 //! The specification of the timing Bloom filter: how wide its timers are, and what they count.
 
+use super::is_worth_sweeping;
 use crate::error::{BuildError, SpecError};
 use crate::filters::kind::KindSpec;
 use crate::filters::scattered::storage::PackedCells;
@@ -168,6 +169,10 @@ impl KindSpec for TimerSpec {
         Some(self.units().ok()?.window())
     }
 
+    fn renews_keys(&self) -> bool {
+        self.refresh
+    }
+
     fn scaled(mut self, scale: f64) -> Self {
         self.window = scaled_window(self.window, scale);
         self
@@ -176,6 +181,9 @@ impl KindSpec for TimerSpec {
     /// Duplicates renew their keys, as in the line forms: for a planner, a key is a duplicate if it
     /// was last seen at most a window ago.
     fn grid(workload: &Workload) -> Vec<String> {
+        if !is_worth_sweeping(workload) {
+            return Vec::new();
+        }
         let window = workload.span;
         let mut settings = Vec::new();
         // Narrow stamps leave more of the memory to keys, at the price of a coarser window.

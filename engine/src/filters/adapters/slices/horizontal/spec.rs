@@ -96,6 +96,7 @@ impl HorizontalSpec {
 
 impl AdapterKind for HorizontalSpec {
     const NAME: &'static str = "horizontal";
+    const RENEWS_KEYS: bool = true;
 
     fn parse(options: &mut Options) -> Result<Self, SpecError> {
         Ok(Self {

@@ -139,6 +139,8 @@ impl VerticalSpec {
 
 impl AdapterKind for VerticalSpec {
     const NAME: &'static str = "vertical";
+    /// A duplicate changes no cell.
+    const RENEWS_KEYS: bool = false;
 
     fn parse(options: &mut Options) -> Result<Self, SpecError> {
         let slices = options.integer("slices", 8, 1..=MOST_SLICES)?;
