@@ -7,9 +7,10 @@
 //! **Here:** 1(a) as in the paper, and measured rates agree with equations 5 and 6. The hybrid
 //! heuristic has the paper's false negatives, but many more false positives than its printed
 //! formula q^x, q = (1 - f/S) fill, which does not count the choices of the x bits: the rate is the
-//! tail of a binomial distribution, and is high before any slice fails. Best for the sum of both
-//! rates is x = 7 here, not 3 or 4. The repaired heuristic (no live bit unset, and at least x live)
-//! is good at x = 3 and 4: a rate near that of the filter without failures, and hardly a miss.
+//! tail of a binomial distribution, and is high before any slice fails. By q^x the best is x = 3
+//! or 4, as in the paper; as measured the sum of both rates is least at x = 6. The repaired heuristic (no live bit unset, and at least x live)
+//! is good at x = 3 and 4: fewer false positives than with missing bits that count as set, and hardly
+//! a miss.
 //!
 //! **Differences:** the filter takes all distinct events first, then slices fail, then the events
 //! of all arrivals are looked up (misses, of the events that were inserted) and as many events that

@@ -23,18 +23,24 @@ use echoless_lab::parallel;
 use super::arguments::{Arguments, Part};
 use super::inputs::{Input, cells_for};
 use super::rows::Row;
+use super::slicing::{DICE, Slicing};
 use crate::failure::Failure;
 
-const HASHES: u64 = 4;
+const HASHES: u64 = DICE;
 
 /// Multiples of k, so that each bit of a key has as many slices.
 const SLICES: [u64; 7] = [4, 8, 20, 40, 60, 80, 100];
 
-const SLICINGS: [&str; 3] = ["horizontal", "vertical", "v-h"];
+/// Those whose slices count their own loads down to the last piece.
+const SLICINGS: [Slicing; 3] = [
+    Slicing::Horizontal,
+    Slicing::Vertical,
+    Slicing::VerticalHorizontal,
+];
 
 struct Setting<'a> {
     input: &'a Input,
-    slicing: &'static str,
+    slicing: Slicing,
     slices: u64,
     spec: FilterSpec,
 }
@@ -44,8 +50,12 @@ impl Setting<'_> {
     fn choices(&self) -> (f64, f64) {
         let slices = self.slices as f64;
         match self.slicing {
-            "horizontal" => (slices, 1.0),
-            _ => (slices / HASHES as f64, HASHES as f64),
+            Slicing::Horizontal => (slices, 1.0),
+            Slicing::Vertical | Slicing::VerticalHorizontal => {
+                (slices / HASHES as f64, HASHES as f64)
+            }
+            // Each horizontal slice has the load of its events, k times.
+            Slicing::HorizontalVertical => (slices / HASHES as f64, 1.0),
         }
     }
 
@@ -69,7 +79,7 @@ impl Setting<'_> {
             figure,
             stream: input.name,
             setting: "all arrivals".into(),
-            series: self.slicing.into(),
+            series: self.slicing.name().into(),
             x_name: "slices",
             x: self.slices as f64,
             measure,
@@ -100,10 +110,7 @@ pub(super) fn rows(arguments: &Arguments, inputs: &[Input]) -> Result<Vec<Row>, 
         let bytes = cells_for(input.distinct.len() as u64, HASHES as u32, 0.05) as u64 / 8;
         for slicing in SLICINGS {
             for slices in SLICES {
-                let adapters = match slicing {
-                    "v-h" => format!("vertical:slices=4/horizontal:slices={}", slices / 4),
-                    _ => format!("{slicing}:slices={slices}"),
-                };
+                let adapters = slicing.adapters(slices);
                 settings.push(Setting {
                     input,
                     slicing,

@@ -25,43 +25,28 @@ use echoless_lab::parallel;
 use super::arguments::{Arguments, Part};
 use super::inputs::{Input, cells_for};
 use super::rows::{Row, mean_while_filling};
+use super::slicing::{DICE, Slicing};
 use crate::failure::Failure;
 
-const HASHES: u32 = 4;
+const HASHES: u32 = DICE as u32;
 
 /// The rates that the paper sizes its filters for.
 const RATES: [f64; 3] = [0.02, 0.05, 0.08];
 
 const SLICES: [u64; 9] = [1, 2, 5, 10, 20, 40, 60, 80, 100];
 
-/// The slices of each horizontal slice, and the vertical slices of v-h: one for each bit of a key.
-const DICE: u64 = HASHES as u64;
-
-/// The ways to slice.
-const SLICINGS: [&str; 4] = ["horizontal", "vertical", "h-v", "v-h"];
-
 /// What one thread measures.
 struct Setting<'a> {
     input: &'a Input,
     rate: f64,
-    slicing: &'static str,
+    slicing: Slicing,
     slices: u64,
     spec: FilterSpec,
 }
 
 impl<'a> Setting<'a> {
-    fn new(
-        input: &'a Input,
-        rate: f64,
-        slicing: &'static str,
-        slices: u64,
-    ) -> Result<Self, Failure> {
-        let outer = slices / DICE;
-        let adapters = match slicing {
-            "h-v" => format!("horizontal:slices={outer}/vertical:slices={DICE}"),
-            "v-h" => format!("vertical:slices={DICE}/horizontal:slices={outer}"),
-            _ => format!("{slicing}:slices={slices}"),
-        };
+    fn new(input: &'a Input, rate: f64, slicing: Slicing, slices: u64) -> Result<Self, Failure> {
+        let adapters = slicing.adapters(slices);
         let cells = cells_for(input.distinct.len() as u64, HASHES, rate);
         let bytes = (cells / 8.0).ceil();
         Ok(Self {
@@ -76,9 +61,9 @@ impl<'a> Setting<'a> {
     /// The rate of a filter of these cells with so many keys, averaged until it has all of them.
     fn formula(&self, cells: u64) -> f64 {
         let slices = match self.slicing {
-            "horizontal" => self.slices,
-            "h-v" => self.slices / DICE,
-            _ => 1,
+            Slicing::Horizontal => self.slices,
+            Slicing::HorizontalVertical => self.slices / DICE,
+            Slicing::Vertical | Slicing::VerticalHorizontal => 1,
         };
         mean_while_filling(self.input.distinct.len() as u64, |keys| {
             if slices == 1 {
@@ -92,9 +77,9 @@ impl<'a> Setting<'a> {
     /// Equations 3 and 4, and those of the diced filters.
     fn printed(&self, cells: u64) -> f64 {
         let slices = match self.slicing {
-            "vertical" => 1.0,
-            "h-v" => (self.slices / DICE) as f64,
-            _ => self.slices as f64,
+            Slicing::Vertical => 1.0,
+            Slicing::HorizontalVertical => (self.slices / DICE) as f64,
+            Slicing::Horizontal | Slicing::VerticalHorizontal => self.slices as f64,
         };
         let k = f64::from(HASHES);
         mean_while_filling(self.input.distinct.len() as u64, |keys| {
@@ -126,7 +111,7 @@ impl<'a> Setting<'a> {
             figure: if input.is_drawn { "7(a), 7(b)" } else { "5(a)" },
             stream: input.name,
             setting: format!("Pfp {}", self.rate),
-            series: self.slicing.into(),
+            series: self.slicing.name().into(),
             x_name: "slices",
             x: self.slices as f64,
             measure: "fpr",
@@ -162,12 +147,8 @@ pub(super) fn rows(arguments: &Arguments, inputs: &[Input]) -> Result<Vec<Row>, 
     let mut settings = Vec::new();
     for input in inputs {
         for rate in RATES {
-            for slicing in SLICINGS {
-                // A diced filter has a multiple of the slices of its inner or outer cut.
-                let is_diced = slicing.contains('-');
-                let slices = SLICES
-                    .iter()
-                    .filter(|slices| !is_diced || **slices % DICE == 0);
+            for slicing in Slicing::ALL {
+                let slices = SLICES.iter().filter(|slices| slicing.divides(**slices));
                 for slices in slices {
                     settings.push(Setting::new(input, rate, slicing, *slices)?);
                 }

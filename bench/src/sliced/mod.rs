@@ -23,6 +23,7 @@ mod inputs;
 mod messages;
 mod rows;
 mod run;
+mod slicing;
 mod timers;
 mod tree;
 

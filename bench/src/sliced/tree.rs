@@ -87,24 +87,22 @@ impl Setting<'_> {
         let (levels, fanout, arrivals) = (self.levels, self.fanout, self.input.arrivals());
         let counts = || self.input.counts.iter().copied().filter(|count| *count > 0);
         let distinct = self.input.distinct.len() as f64;
-        match self.mode {
-            TreeMode::Dense => {
-                let accesses =
-                    |count: u64| count as f64 * tree::dense_accesses(levels, fanout, level, count);
-                // Every arrival before has left a copy.
-                let hits = |count: u64| {
-                    let repeats = (1..count).map(|copies| tree::hit(levels, fanout, level, copies));
-                    repeats.sum::<f64>()
-                };
-                Level {
-                    hits: counts().map(hits).sum::<f64>() / arrivals,
-                    accesses: counts().map(accesses).sum::<f64>() / arrivals,
-                }
-            }
-            _ => Level {
+        if self.mode == TreeMode::Sparse {
+            return Level {
                 hits: (1.0 - distinct / arrivals) * tree::hit(levels, fanout, level, 1),
                 accesses: tree::sparse_accesses(levels, fanout, level, distinct / arrivals),
-            },
+            };
+        }
+        let accesses =
+            |count: u64| count as f64 * tree::dense_accesses(levels, fanout, level, count);
+        // Every arrival before has left a copy.
+        let hits = |count: u64| {
+            let repeats = (1..count).map(|copies| tree::hit(levels, fanout, level, copies));
+            repeats.sum::<f64>()
+        };
+        Level {
+            hits: counts().map(hits).sum::<f64>() / arrivals,
+            accesses: counts().map(accesses).sum::<f64>() / arrivals,
         }
     }
 
@@ -184,13 +182,16 @@ impl Setting<'_> {
             let rate = |keys| tree::sparse_fpr(HASHES, keys, cells, nodes);
             mean_while_filling(distinct, rate)
         };
-        Ok(match (self.mode, topdown) {
-            (_, 0) => row.checked(single(), trials),
+        Ok(if topdown == 0 {
+            row.checked(single(), trials)
+        } else if self.mode == TreeMode::Dense {
             // A node of a dense tree holds as many events as the order of the arrivals decides.
-            (TreeMode::Dense, _) => row,
+            row
+        } else if self.input.is_drawn {
+            row.checked(sparse(), trials)
+        } else {
             // Producers of the log are not spread evenly.
-            (_, _) if self.input.is_drawn => row.checked(sparse(), trials),
-            (_, _) => row.formula(sparse()),
+            row.formula(sparse())
         })
     }
 }
