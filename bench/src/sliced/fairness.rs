@@ -9,8 +9,8 @@
 //! N^2 (Q (1 - 1/S) + 1/S), so fairness is about 1 / (1 + (S - 1) Q). Vertical slices are k
 //! groups of S/k, in each of which an event has one slice: 1 / (1 + (S/k - 1) Q). The largest
 //! share is at least that of the slice of the most frequent event, with share q:
-//! q + (1 - q)/S, or (q + (1 - q) k/S)/k for vertical slices. It is compared only under skew, where
-//! that slice is the largest.
+//! q + (1 - q)/S, or (q + (1 - q) k/S)/k for vertical slices. It is a bound, so it
+//! is shown and not compared; the paper's optimum, 1/S, is in the column of printed formulas.
 //!
 //! **Differences:** in the paper's vertical filter the k bits of a key can lie in one slice; here
 //! each has a range of its own, which is fairer, as k slices always share an event. The slices of

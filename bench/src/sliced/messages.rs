@@ -12,7 +12,8 @@
 //!
 //! **Differences:** the k bits of a key lie in k different slices here if there are as many, so the
 //! parallel mean is exactly min(S, k); in the paper's filter bits can share a slice, and its mean
-//! approaches k from below, S (1 - (1 - 1/S)^k) (the printed formula).
+//! approaches k from below: S (1 - (1 - 1/S)^k), in the column of printed formulas, although the
+//! paper states only the bound k.
 
 use echoless::theory::bloom;
 use echoless::{FilterSpec, Verdicts};

@@ -28,7 +28,7 @@ pub(super) struct Row {
     pub(super) measured: f64,
     /// The formula of the engine's theory.
     pub(super) formula: Option<f64>,
-    /// The formula as the paper prints it, where it is another one.
+    /// What the paper states, where it is another formula.
     pub(super) printed: Option<f64>,
     /// The trials behind the measured figure, if it is compared with the formula.
     pub(super) trials: Option<f64>,
