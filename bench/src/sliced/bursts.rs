@@ -7,23 +7,23 @@
 //! they stay.
 //!
 //! **Here:** the same shapes. The paper has no formula. Let n be the keys that fill a filter, L the
-//! deliveries in a tick. Filters are opened every T = n/L ticks and live for T + W, so there are
-//! 1 + W/T of them, at a phase u of a period those opened u, u + T, u + 2T ... ticks ago. One of
-//! age a holds the keys of ages a - T to a that are at most W old. By density a filter is never
-//! full, T is unbounded, if a whole window (L W keys) does not fill it: one filter. An event i with
-//! the share p_i of r arrivals in a tick is delivered every W + 1/(r p_i) ticks, so L is the sum of
-//! r p_i / (1 + r p_i W). The FPR is 1 minus the product of 1 - p^k over the filters, averaged over
-//! the phases.
+//! deliveries in a tick. Filters are opened every T = n/L ticks and live for T + W. So their mean
+//! number is 1 + W/T; at a phase u of a period they were opened u, u + T, u + 2T ... ticks ago. One
+//! of age a holds the keys of ages a - T to a that are at most W old. By density a filter is never
+//! full, T is unbounded, if a whole window (L W keys) does not fill it: one filter. An event with
+//! the share p of r arrivals in a tick is delivered every W + 1/(r p) ticks, so L is the sum of
+//! r p / (1 + r p W) over the events. The FPR is 1 minus the product of 1 - fill^k over the filters,
+//! averaged over the phases.
 //!
 //! **Differences:** figures hold for the second half of each third of the stream, when the window
 //! is full of arrivals at the new rate. The access log is short: its thirds do not fill the longest
 //! window, so it is not compared. An event is a duplicate if it was delivered at most a window
 //! before (definition 4). The rate `fpr` is that of events that never arrive, looked up in every
-//! tick. That of the arrivals (`fpr_of_arrivals`, the paper's) is higher and has no formula: an event
-//! that is taken for a duplicate is not recorded, so its next arrival is tested again, often against
-//! the same timers. By density, streams that fill a filter to within 10 % of its threshold in a
-//! window are not compared, as chance decides on a second filter. The paper leaves the size of the first filter open; here it holds
-//! 1200 events at a rate of 0.05.
+//! tick. That of the arrivals (`fpr_of_arrivals`, the paper's) is higher and has no formula: an
+//! event that is taken for a duplicate is not recorded, so its next arrival is tested again, often
+//! against the same timers. By density, streams that fill a filter to within 10 % of its threshold
+//! in a window are not compared, as chance decides on a second filter. The paper leaves the size of
+//! the first filter open; here it holds 1200 events at a rate of 0.05.
 
 use echoless::filters::adapters::growing::Growing;
 use echoless::spec::{GrowingSpec, Threshold, TimerSpec};

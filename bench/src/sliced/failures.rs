@@ -7,13 +7,13 @@
 //! **Here:** 1(a) as in the paper, and measured rates agree with equations 5 and 6. The hybrid
 //! heuristic has the paper's false negatives, but many more false positives than its printed
 //! formula q^x, q = (1 - f/S) fill, which does not count the choices of the x bits: the rate is the
-//! tail of a binomial distribution, and is high before any slice fails. By q^x the best is x = 3
-//! or 4, as in the paper; as measured the sum of both rates is least at x = 6. The repaired heuristic (no live bit unset, and at least x live)
-//! is good at x = 3 and 4: fewer false positives than with missing bits that count as set, and hardly
-//! a miss.
+//! tail of a binomial distribution, and is high before any slice fails. By q^x the best is x = 3 or
+//! 4, as in the paper; as measured the sum of both rates is least at x = 6. The repaired heuristic
+//! (no live bit unset, and at least x live) is good at x = 3 and 4: fewer false positives than with
+//! missing bits that count as set, and hardly a miss.
 //!
 //! **Differences:** the filter takes all distinct events first, then slices fail, then the events
-//! of all arrivals are looked up (misses, of the events that were inserted) and as many events that
+//! of all arrivals are looked up (misses, of the events that were inserted) and 10,000 events that
 //! never arrived. Every fifth slice fails, so that each of the eight bits of a key loses the same
 //! share of its range. The formula of the hybrid heuristic takes the measured fill of the live
 //! slices, because it depends on the events that the heuristic itself keeps out.

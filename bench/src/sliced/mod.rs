@@ -6,7 +6,7 @@
 //! | `fpr` | 5(a), 7(a), 7(b): false positives by number of slices | `fpr` |
 //! | `fairness` | 5(b), 5(c), 8: fairness of the load, the largest share | `fairness` |
 //! | `failures` | 5(d), 1(a): rates with failed slices, for each policy | `failures` |
-//! | `messages` | 7(c): slices and messages for each arrival, with and without pipelining | `messages` |
+//! | `messages` | 7(c): slices and messages for each arrival, pipelined or not | `messages` |
 //! | `timers` | 9: the equal-timers heuristic | `timers` |
 //! | `bursts` | 10, 11: filters and false positives while the rate of arrivals rises | `bursts` |
 //! | `tree` | table 1, 12: hits and accesses of each level, top-down testing | `tree` |

@@ -1,18 +1,17 @@
 //! The equal-timers heuristic with k' = 1 to 8 (figure 9).
 //!
-//! **The paper:** 8 timers. Events of which many timers are equal are nearly always true
-//! duplicates (9(a), 9(b)); more equal timers required means fewer false positives (9(c)) and more
-//! misses (9(d)). Requiring 2 equal timers for vertical and 3 for horizontal slices is a good
-//! balance.
+//! **The paper:** 8 timers. Events of which many timers are equal are nearly always true duplicates
+//! (9(a), 9(b)); more equal timers required means fewer false positives (9(c)) and more misses
+//! (9(d)). Requiring 2 equal timers for vertical and 3 for horizontal slices is a good balance.
 //!
 //! **Here:** the same shapes: k' = 2 removes most false positives and misses few duplicates, and
 //! horizontal slices need one more equal timer for the same rate. The rates of the whole filter
-//! agree with [`timers_fpr`] and [`timers_fnr`]. Those take as many keys in every tick; a horizontal
-//! slice gets a Poisson number, here 2 in the mean, and equal timers by chance come from the ticks
-//! with many. So its rates with k' >= 2 are above the formula and are not compared. The paper's
-//! formula for k' = k, (1 - e^(-k/m))^k (the printed one), is that of a single live event and too low
-//! by their number at least. Vertical slices have no rows of their own: a vertical cut of timers has
-//! the verdicts of the uncut filter.
+//! agree with [`timers_fpr`] and [`timers_fnr`]. Those take as many keys in every tick; a
+//! horizontal slice gets a Poisson number, here 2 in the mean, and equal timers by chance come from
+//! the ticks with many. So its rates with k' >= 2 are above the formula and are not compared. The
+//! paper's formula for k' = k, (1 - e^(-k/m))^k (the printed one), is that of a single live event
+//! and too low by their number at least. Vertical slices have no rows of their own: a vertical cut
+//! of timers has the verdicts of the uncut filter.
 //!
 //! **Differences:** `steady` is a stream of distinct events at a constant rate, in which all events
 //! of the window and as many unseen ones are looked up, so that formulas apply. Every event is
