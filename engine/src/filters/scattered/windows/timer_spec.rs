@@ -2,6 +2,7 @@
 
 use super::is_worth_sweeping;
 use crate::error::{BuildError, SpecError};
+use crate::filters::cells::CellTable;
 use crate::filters::kind::KindSpec;
 use crate::filters::scattered::storage::PackedCells;
 use crate::filters::units::{DEFAULT_WINDOW, LONGEST_WINDOW, Units, scaled_window};
@@ -117,6 +118,19 @@ impl TimerSpec {
         let len = PackedCells::len_within(memory_bytes, bits, hashes, reason)?;
         Ok(TimerBloom::new(PackedCells::new(len, bits)?, units, self))
     }
+
+    /// Builds the filter as a table of cells, which are set or not and have no ages.
+    fn build_table(self, memory_bytes: u64) -> Result<Box<dyn CellTable>, BuildError> {
+        if self.equal != 1 {
+            let allowed = "1 under vertical slices and growth";
+            return Err(SpecError::new("equal", self.equal.to_string(), allowed).into());
+        }
+        if self.refresh {
+            let allowed = "false under vertical slices and growth";
+            return Err(SpecError::new("refresh", "true", allowed).into());
+        }
+        Ok(Box::new(self.build(memory_bytes, 0)?))
+    }
 }
 
 impl KindSpec for TimerSpec {
@@ -151,6 +165,10 @@ impl KindSpec for TimerSpec {
 
     fn build_scattered(&self, memory_bytes: u64, seed: u64) -> Result<Box<dyn Filter>, BuildError> {
         Ok(Box::new(self.build(memory_bytes, seed)?))
+    }
+
+    fn build_cells(&self, memory_bytes: u64) -> Option<Result<Box<dyn CellTable>, BuildError>> {
+        Some(self.build_table(memory_bytes))
     }
 
     fn cache_lines(&self, _memory_bytes: u64) -> f64 {
