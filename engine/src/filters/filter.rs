@@ -66,6 +66,22 @@ pub trait Filter: Send {
     /// caller's: a second, a millisecond, the number of a record. No filter reads a system clock.
     fn advance_to(&mut self, _tick: u64) {}
 
+    /// Starts to load what the next observations of these keys touch. It is a hint without effect
+    /// on verdicts, for callers whose batches are too short for the filter to look ahead in them:
+    /// a batch has one tick, so a stream with fine ticks has batches of one key.
+    ///
+    /// Most filters ignore it. Filters of lines load one cache line for each key.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::{Filter, FingerprintSpec, KeyHash, Verdict};
+    /// let mut filter = FingerprintSpec::new(1 << 20).build()?;
+    /// filter.prefetch(&[KeyHash(17)]);
+    /// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
+    /// # Ok::<(), echoless::BuildError>(())
+    /// ```
+    fn prefetch(&self, _keys: &[KeyHash]) {}
+
     /// Whether the key would be reported as a duplicate now. Changes nothing.
     ///
     /// # Panics
@@ -157,6 +173,10 @@ impl<F: Filter + ?Sized> Filter for Box<F> {
 
     fn advance_to(&mut self, tick: u64) {
         (**self).advance_to(tick);
+    }
+
+    fn prefetch(&self, keys: &[KeyHash]) {
+        (**self).prefetch(keys);
     }
 
     fn contains(&self, key: KeyHash) -> bool {

@@ -46,6 +46,9 @@ pub(crate) enum Failure {
         number: u64,
         problem: String,
     },
+    /// A capture file that cannot be read further.
+    #[error("{name}: {problem}")]
+    Capture { name: String, problem: String },
     /// A side output whose reader closed its pipe: that output is incomplete.
     #[error("{name}: the reader closed the pipe before the output was complete")]
     CutOff { name: String },

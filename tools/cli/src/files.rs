@@ -20,6 +20,14 @@ pub(crate) enum Source {
 }
 
 impl Source {
+    /// The inputs that these paths name; standard input without a path.
+    pub(crate) fn all(paths: &[PathBuf]) -> Vec<Self> {
+        if paths.is_empty() {
+            return vec![Self::Stdin];
+        }
+        paths.iter().cloned().map(Self::from_path).collect()
+    }
+
     /// The input that `path` names on the command line.
     pub(crate) fn from_path(path: PathBuf) -> Self {
         if path.as_os_str() == "-" {

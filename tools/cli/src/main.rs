@@ -7,6 +7,7 @@
 //! writes runs of records straight from the chunk.
 
 mod args;
+mod compression;
 mod config;
 mod dedup;
 mod eval;
@@ -16,7 +17,9 @@ mod generate;
 mod lab;
 mod manual;
 mod number;
+mod packets;
 mod plan;
+mod reading;
 mod records;
 mod signals;
 mod spec_file;
@@ -38,6 +41,7 @@ fn main() -> ExitCode {
 fn run(args: Args) -> Result<ExitCode, Failure> {
     match args.command {
         Command::Dedup(args) => dedup::run(config::DedupConfig::try_from(args)?),
+        Command::Packets(args) => dedup::run(config::DedupConfig::try_from(args)?),
         Command::Gen(args) => generate::run(&config::GenConfig::try_from(args)?),
         Command::Eval(args) => eval::run(&config::EvalConfig::try_from(args)?),
         Command::Plan(args) => plan::run(&config::PlanConfig::try_from(args)?),

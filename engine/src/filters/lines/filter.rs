@@ -22,7 +22,7 @@ use crate::filters::Filter;
 use crate::hash::KeyHash;
 use crate::kernels::isa::{DetectedKernel, Kernel};
 use crate::kernels::{BatchCounts, BatchLoop, ForKernel, LineOps, LineRange, LineStep, Outcome};
-use crate::memory::{LINE_BYTES, Line, LineArray, check_available};
+use crate::memory::{LINE_BYTES, Line, LineArray, check_available, prefetch};
 use crate::partition::{Partitioned, Partitioning};
 use crate::report::{Report, Tally};
 
@@ -144,6 +144,12 @@ impl<R: Rule> Filter for RuleLines<R> {
         if let Some(passed) = passed {
             let expire = |line: &mut Line| before.expire(line, passed);
             self.touched.sweep(&mut self.lines, expire);
+        }
+    }
+
+    fn prefetch(&self, keys: &[KeyHash]) {
+        for key in keys {
+            prefetch(&self.lines, self.range.position(*key));
         }
     }
 

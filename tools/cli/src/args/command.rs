@@ -6,6 +6,7 @@ use clap_complete::Shell;
 use super::dedup::DedupArgs;
 use super::generate::GenArgs;
 use super::lab::{EvalArgs, PlanArgs};
+use super::packets::PacketArgs;
 use crate::failure::Failure;
 
 /// Duplicate detection on endless streams, at memory speed and in fixed memory
@@ -29,6 +30,8 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Pass on the first occurrence of every record, in order
     Dedup(DedupArgs),
+    /// Remove duplicate packets from capture files (pcap, pcapng)
+    Packets(PacketArgs),
     /// Write a reproducible stream of generated records
     Gen(GenArgs),
     /// Measure filters on a stream against an exact oracle

@@ -36,9 +36,9 @@ pub(crate) struct GenArgs {
     pub(crate) duplicates: String,
 
     /// Which earlier record a duplicate repeats: all equally likely (uniform), or the earliest most
-    /// often (zipf, zipf:EXPONENT)
-    #[arg(long, value_name = "NAME", default_value = "uniform")]
-    pub(crate) distribution: String,
+    /// often (zipf, zipf:EXPONENT) [default: uniform]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) distribution: Option<String>,
 
     /// Make each duplicate repeat the record exactly N records before it
     #[arg(
@@ -56,6 +56,37 @@ pub(crate) struct GenArgs {
     /// Begin with a header line (cdr only)
     #[arg(long)]
     pub(crate) header: bool,
+
+    /// Length of the frames of `packets`: 60 to 9216, or imix for 7 of 60, 4 of 590 and 1 of 1514
+    /// bytes [default: imix]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        allow_hyphen_values = true,
+        help_heading = "Packets"
+    )]
+    pub(crate) frame_bytes: Option<String>,
+
+    /// What differs in the copies of `packets`, with commas in between: ttl (one less), mac
+    /// (another pair), vlan (one more tag) [default: none]
+    #[arg(long, value_name = "FIELDS", help_heading = "Packets")]
+    pub(crate) copies: Option<String>,
+
+    /// Capture at most this many bytes of a packet
+    #[arg(long, value_name = "BYTES", help_heading = "Packets")]
+    pub(crate) snap: Option<u32>,
+
+    /// Packets in a second of their times, 1 to 1000000000 [default: 1000000]
+    #[arg(long, value_name = "N", help_heading = "Packets")]
+    pub(crate) rate: Option<u64>,
+
+    /// Write times in nanoseconds instead of microseconds
+    #[arg(long, help_heading = "Packets")]
+    pub(crate) nanoseconds: bool,
+
+    /// Write a pcapng file instead of a pcap file
+    #[arg(long, help_heading = "Packets")]
+    pub(crate) pcapng: bool,
 
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]

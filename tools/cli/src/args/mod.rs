@@ -6,8 +6,12 @@ mod dedup;
 mod format;
 mod generate;
 mod lab;
+mod packets;
+mod run;
 
 pub(crate) use command::{Args, Command, parse};
 pub(crate) use dedup::DedupArgs;
 pub(crate) use generate::GenArgs;
 pub(crate) use lab::{EvalArgs, FieldArgs, LabOutputs, PlanArgs};
+pub(crate) use packets::PacketArgs;
+pub(crate) use run::RunArgs;

@@ -1,31 +1,67 @@
 //! The configuration of `echoless dedup`.
 
-use std::num::NonZeroUsize;
 use std::path::Path;
 use std::str::FromStr;
-use std::thread::available_parallelism;
+use std::sync::Arc;
 
-use echoless::{FilterSpec, FingerprintSpec, Kernel, KeyHasher, Replacement, SpecError};
+use echoless::{FilterSpec, FingerprintSpec, Kernel, Replacement, SpecError};
 
-use super::hash_key::read_hash_key;
+use super::packets::PacketConfig;
+use super::parse_if_given;
+use super::run::RunConfig;
 use super::window::{WindowConfig, check_filter};
-use super::{parse_if_given, thread_count};
 use crate::args::DedupArgs;
 use crate::dedup::filter::with_memory;
 use crate::dedup::sizing::{DEFAULT_MEMORY, memory_for, most_distinct_records};
 use crate::failure::Failure;
-use crate::files::{Source, Target};
+use crate::files::Source;
 use crate::number::{parse_rate, parse_size};
 use crate::records::fields::{FieldList, parse_delimiter};
 use crate::records::format::{Format, SharedFormat};
 use crate::records::keys::Missing;
 use crate::spec_file::read_spec;
 
+/// The configuration of a run that removes duplicates, of records or of packets.
 #[derive(Debug)]
 pub(crate) struct DedupConfig {
     pub(crate) sources: Vec<Source>,
     /// The length of all sources, if all are regular files.
     pub(crate) input_bytes: Option<u64>,
+    pub(crate) content: Content,
+    pub(crate) filter: FilterSpec,
+    /// How long a key counts as seen; `None` is as long as the filter remembers it.
+    pub(crate) window: Option<WindowConfig>,
+    pub(crate) run: RunConfig,
+}
+
+/// What the inputs hold.
+#[derive(Debug)]
+pub(crate) enum Content {
+    Records(Arc<RecordConfig>),
+    Packets(Arc<PacketConfig>),
+}
+
+impl Content {
+    /// What one record is called, in the singular.
+    pub(crate) fn noun(&self) -> &'static str {
+        match self {
+            Self::Records(_) => "record",
+            Self::Packets(_) => "packet",
+        }
+    }
+
+    /// The format of the records; packets need none, because their reader frames them.
+    pub(crate) fn format(&self) -> Option<&SharedFormat> {
+        match self {
+            Self::Records(records) => Some(&records.format),
+            Self::Packets(_) => None,
+        }
+    }
+}
+
+/// Records, and the parts of them that are compared.
+#[derive(Debug)]
+pub(crate) struct RecordConfig {
     pub(crate) format: SharedFormat,
     /// The length of the longest record allowed, in bytes, terminator included.
     pub(crate) max_record: usize,
@@ -33,24 +69,6 @@ pub(crate) struct DedupConfig {
     /// The fields to compare; `None` compares whole records.
     pub(crate) key: Option<FieldList>,
     pub(crate) missing: Missing,
-    pub(crate) hasher: KeyHasher,
-    /// Whether the hash has a secret key.
-    pub(crate) keyed_hash: bool,
-    pub(crate) filter: FilterSpec,
-    /// How long a key counts as seen; `None` is as long as the filter remembers it.
-    pub(crate) window: Option<WindowConfig>,
-    /// Files that options are read from. Like the inputs, they must not be outputs.
-    pub(crate) settings: Vec<Source>,
-    pub(crate) output: Target,
-    pub(crate) duplicates: Option<Target>,
-    pub(crate) stats: Option<Target>,
-    pub(crate) invert: bool,
-    pub(crate) count: bool,
-    pub(crate) fail_on_duplicates: bool,
-    pub(crate) quiet: bool,
-    pub(crate) threads: Threads,
-    /// Whether each thread is pinned to a core of its own.
-    pub(crate) pin: bool,
 }
 
 impl TryFrom<DedupArgs> for DedupConfig {
@@ -76,10 +94,7 @@ impl TryFrom<DedupArgs> for DedupConfig {
         let key = key
             .map(|text| FieldList::parse(text, args.header))
             .transpose()?;
-        let mut sources: Vec<Source> = args.inputs.iter().cloned().map(Source::from_path).collect();
-        if sources.is_empty() {
-            sources.push(Source::Stdin);
-        }
+        let sources = Source::all(&args.inputs);
         let input_bytes = Source::total_len(&sources);
         let mut settings = Vec::new();
         let memory = parse_if_given("--memory", args.memory.as_deref(), parse_size)?;
@@ -91,18 +106,7 @@ impl TryFrom<DedupArgs> for DedupConfig {
             },
         };
         check_filter(window.as_ref(), &args, &filter)?;
-        let keyed_hash = args.hash_key.is_some();
-        let hasher = match args.hash_key {
-            Some(path) => {
-                let key = read_hash_key(&path)?;
-                settings.push(Source::File(path));
-                KeyHasher::keyed(key)
-            }
-            None => KeyHasher::seeded(args.seed),
-        };
-        Ok(Self {
-            sources,
-            input_bytes,
+        let records = RecordConfig {
             format,
             max_record: parse_size("--max-record", &args.max_record)?
                 .try_into()
@@ -110,23 +114,14 @@ impl TryFrom<DedupArgs> for DedupConfig {
             header: args.header,
             key,
             missing: args.missing.unwrap_or(Missing::Error),
-            hasher,
-            keyed_hash,
+        };
+        Ok(Self {
+            sources,
+            input_bytes,
+            content: Content::Records(Arc::new(records)),
             filter,
             window,
-            settings,
-            output: Target::from_path(args.output),
-            duplicates: args.duplicates.map(|path| Target::from_path(Some(path))),
-            stats: args.stats.map(|path| Target::from_path(Some(path))),
-            invert: args.invert,
-            count: args.count,
-            fail_on_duplicates: args.fail_on_duplicates,
-            quiet: args.quiet,
-            threads: match args.threads {
-                None => Threads::AllCores,
-                Some(count) => Threads::Count(thread_count(count)?),
-            },
-            pin: args.pin,
+            run: RunConfig::new(args.run, settings)?,
         })
     }
 }
@@ -196,27 +191,4 @@ fn most_keys(sources: &[Source], format: &dyn Format) -> Option<u64> {
         bytes.saturating_add(lacking),
         overhead,
     ))
-}
-
-/// The number of threads that the user asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Threads {
-    /// One for each core that this process may use.
-    AllCores,
-    Count(NonZeroUsize),
-}
-
-impl Threads {
-    /// The number of threads to start, if at most `most` of them would have work.
-    pub(crate) fn count(self, most: u64) -> usize {
-        match self {
-            Self::Count(count) => count.get(),
-            Self::AllCores => {
-                let cores = available_parallelism().map_or(1, NonZeroUsize::get);
-                cores
-                    .min(usize::try_from(most).unwrap_or(usize::MAX))
-                    .max(1)
-            }
-        }
-    }
 }

@@ -6,7 +6,11 @@ use echoless::SpecError;
 use crate::args::GenArgs;
 use crate::files::Target;
 use crate::generate::Kind;
+use crate::generate::packets::{CaptureConfig, Changes, FrameBytes};
 use crate::generate::repeats::{Repeats, SourceRule};
+
+/// How many packets later a copy follows unless an option says otherwise.
+const COPY_GAP: u64 = 100;
 
 #[derive(Debug)]
 pub(crate) struct GenConfig {
@@ -16,6 +20,7 @@ pub(crate) struct GenConfig {
     pub(crate) repeats: Repeats,
     pub(crate) record_bytes: usize,
     pub(crate) header: bool,
+    pub(crate) capture: CaptureConfig,
     pub(crate) output: Target,
 }
 
@@ -35,20 +40,63 @@ impl TryFrom<GenArgs> for GenConfig {
             let kind = kind.map_or_else(String::new, |kind| kind.get_name().to_owned());
             return Err(SpecError::new("KIND", kind, allowed));
         }
-        let rule = match args.gap {
-            Some(gap) => SourceRule::gap(gap)?,
-            None => args.distribution.parse()?,
+        let rule = match (args.gap, &args.distribution, args.kind) {
+            (Some(gap), _, _) => SourceRule::gap(gap)?,
+            (None, Some(distribution), _) => distribution.parse()?,
+            (None, None, Kind::Packets) => SourceRule::gap(COPY_GAP)?,
+            (None, None, Kind::Cdr | Kind::Keys | Kind::Lines) => SourceRule::Uniform,
         };
+        let capture = capture(&args)?;
         Ok(Self {
             kind: args.kind,
             count: args.count,
             seed: args.seed,
             repeats: Repeats::new(args.seed, parse_share(&args.duplicates)?, rule),
             record_bytes: args.record_bytes.unwrap_or(100),
-            header: args.header,
+            header: args.header || args.kind == Kind::Packets,
+            capture,
             output: Target::from_path(args.output),
         })
     }
+}
+
+/// The capture of `packets`.
+fn capture(args: &GenArgs) -> Result<CaptureConfig, SpecError> {
+    let given = [
+        ("--frame-bytes", args.frame_bytes.is_some()),
+        ("--copies", args.copies.is_some()),
+        ("--snap", args.snap.is_some()),
+        ("--rate", args.rate.is_some()),
+        ("--nanoseconds", args.nanoseconds),
+        ("--pcapng", args.pcapng),
+    ];
+    if args.kind != Kind::Packets
+        && let Some((option, _)) = given.iter().find(|(_, given)| *given)
+    {
+        let kind = args.kind.to_possible_value();
+        let kind = kind.map_or_else(String::new, |kind| kind.get_name().to_owned());
+        return Err(SpecError::new(
+            "KIND",
+            kind,
+            format!("packets with {option}"),
+        ));
+    }
+    let rate = args.rate.unwrap_or(1_000_000);
+    if !(1..=1_000_000_000).contains(&rate) {
+        return Err(SpecError::new(
+            "--rate",
+            rate.to_string(),
+            "1 to 1000000000",
+        ));
+    }
+    Ok(CaptureConfig {
+        frame_bytes: FrameBytes::parse(args.frame_bytes.as_deref().unwrap_or("imix"))?,
+        copies: Changes::parse(args.copies.as_deref().unwrap_or("none"))?,
+        snap: args.snap,
+        rate,
+        nanoseconds: args.nanoseconds,
+        pcapng: args.pcapng,
+    })
 }
 
 /// Parses the share of duplicates. Above 0.999, nearly every step back along the stream would meet

@@ -5,18 +5,21 @@ mod dedup;
 mod eval;
 mod generate;
 mod hash_key;
+mod packets;
 mod plan;
+mod run;
 mod window;
 
 use std::num::NonZeroUsize;
 
 use echoless::SpecError;
 
-pub(crate) use dedup::DedupConfig;
+pub(crate) use dedup::{Content, DedupConfig, RecordConfig};
 pub(crate) use eval::EvalConfig;
 pub(crate) use generate::GenConfig;
+pub(crate) use packets::PacketConfig;
 pub(crate) use plan::PlanConfig;
-pub(crate) use window::{Late, WindowConfig};
+pub(crate) use window::{Clock, Late, WindowConfig};
 
 /// The highest number of threads: more than most machines have cores. The rings between so many
 /// take 3.5 GB, reserved before the threads start; chunks and batches take 2 GB and more as they

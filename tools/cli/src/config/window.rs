@@ -32,13 +32,36 @@ pub(crate) struct WindowConfig {
     /// The window in ticks, rounded up: times that are `span` apart are at most so many ticks
     /// apart.
     pub(crate) ticks: u64,
-    /// Where records have their times; `None` if the clock counts records.
-    pub(crate) time: Option<TimeConfig>,
+    pub(crate) clock: Clock,
     /// A record this many ticks older than the clock is judged as any other; `late` applies to
     /// older ones.
     pub(crate) late_after: u64,
     pub(crate) late: Late,
-    refresh: bool,
+    /// Whether a duplicate renews its key.
+    pub(crate) refresh: bool,
+}
+
+/// What the clock of a window is.
+#[derive(Debug, Clone)]
+pub(crate) enum Clock {
+    /// The number of the record.
+    Records,
+    /// The largest time in a field of the records.
+    Field(TimeConfig),
+    /// The largest time of a packet.
+    Packets,
+    /// The number of the key, which the filter counts itself.
+    Keys,
+}
+
+impl Clock {
+    /// Whether the clock is a time.
+    pub(crate) const fn is_time(&self) -> bool {
+        match self {
+            Self::Field(_) | Self::Packets => true,
+            Self::Records | Self::Keys => false,
+        }
+    }
 }
 
 /// Where records have their times.
@@ -56,8 +79,8 @@ impl WindowConfig {
         };
         let span = Span::parse("--window", text)?;
         let format = args.time_format.as_deref().unwrap_or("auto");
-        let time = match (&args.time_field, span) {
-            (Some(field), Span::Time(_)) => Some(TimeConfig {
+        let clock = match (&args.time_field, span) {
+            (Some(field), Span::Time(_)) => Clock::Field(TimeConfig {
                 field: FieldList::parse_one("--time-field", field, args.header)?,
                 format: TimeFormat::parse("--time-format", format)?,
             }),
@@ -69,7 +92,7 @@ impl WindowConfig {
                 let allowed = "the field with the time of a record, since --window is a time";
                 return Err(SpecError::missing("--time-field", allowed));
             }
-            (None, Span::Records(_)) => None,
+            (None, Span::Records(_)) => Clock::Records,
         };
         let lateness = match &args.lateness {
             Some(text) => parse_time("--lateness", text)?,
@@ -81,11 +104,31 @@ impl WindowConfig {
             span,
             resolution,
             ticks: window.div_ceil(resolution),
-            time,
+            clock,
             late_after: window.saturating_add(lateness).div_ceil(resolution),
             late: args.late.unwrap_or_default(),
             refresh: args.refresh,
         }))
+    }
+
+    /// A window of packets that is as exact as the stamps of a filter allow: 2^20 ticks.
+    pub(super) fn of_packets(span: Span, refresh: bool) -> Self {
+        /// The longest window, in ticks, that stamps hold with ticks of one unit.
+        const MOST_TICKS: u64 = 1 << 20;
+        let resolution = span.resolution_of_at_most(MOST_TICKS);
+        let ticks = span.units().div_ceil(resolution);
+        Self {
+            span,
+            resolution,
+            ticks,
+            clock: match span {
+                Span::Time(_) => Clock::Packets,
+                Span::Records(_) => Clock::Keys,
+            },
+            late_after: ticks,
+            late: Late::Judge,
+            refresh,
+        }
     }
 
     /// A window of this span, with or without times, and its late records.
@@ -99,7 +142,11 @@ impl WindowConfig {
             span,
             resolution: span.resolution(),
             ticks: span.units().div_ceil(span.resolution()),
-            time: timed.then(time),
+            clock: if timed {
+                Clock::Field(time())
+            } else {
+                Clock::Records
+            },
             late_after,
             late,
             refresh: false,
@@ -159,11 +206,11 @@ impl WindowConfig {
         format!("{adapters}{name}:{options}")
     }
 
-    /// The records of a tick; `None` if ticks are times.
+    /// The records of a tick; `None` if ticks are times, or the filter counts keys by itself.
     pub(crate) fn records_per_tick(&self) -> Option<u64> {
-        match self.span {
-            Span::Time(_) => None,
-            Span::Records(_) => Some(self.resolution),
+        match self.clock {
+            Clock::Records => Some(self.resolution),
+            Clock::Field(_) | Clock::Packets | Clock::Keys => None,
         }
     }
 

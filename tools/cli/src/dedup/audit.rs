@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use echoless::{Audit, FilterSpec, KeyHash, Window};
+use echoless::{Audit, KeyHash, Window};
 
-use crate::config::WindowConfig;
+use crate::config::{Clock, Content, DedupConfig};
 use crate::records::chunk::Chunk;
 
 /// The most keys in the sample of a window, about 2 MiB with the hash table around them.
@@ -26,16 +26,29 @@ const SPARSE_HALVINGS: u32 = 4;
 #[derive(Debug)]
 pub(super) enum RunAudit {
     Unlimited(Audit),
-    Windowed(WindowAudit),
+    Windowed {
+        audit: WindowAudit,
+        /// Whether the clock of the window is the number of the key.
+        counts_keys: bool,
+        /// The number of keys so far.
+        keys: u64,
+    },
 }
 
 impl RunAudit {
-    pub(super) fn new(window: Option<&WindowConfig>, filter: &FilterSpec) -> Self {
-        match (window, filter.window()) {
-            (Some(_), Some(window)) => {
-                Self::Windowed(WindowAudit::new(window, filter.renews_keys()))
-            }
-            _ => Self::Unlimited(Audit::new()),
+    pub(super) fn new(run: &DedupConfig) -> Self {
+        let (Some(config), Some(window)) = (&run.window, run.filter.window()) else {
+            return Self::Unlimited(Audit::new());
+        };
+        let (refresh, second) = match &run.content {
+            Content::Records(_) => (run.filter.renews_keys(), None),
+            // The filters of two windows always renew their keys.
+            Content::Packets(packets) => (config.refresh, packets.second_window()),
+        };
+        Self::Windowed {
+            audit: WindowAudit::new(window, second, refresh),
+            counts_keys: matches!(config.clock, Clock::Keys),
+            keys: 0,
         }
     }
 
@@ -43,11 +56,21 @@ impl RunAudit {
     pub(super) fn observe(&mut self, chunk: &Chunk) {
         match self {
             Self::Unlimited(audit) => audit.observe(&chunk.hashes, &chunk.verdicts),
-            Self::Windowed(audit) => {
+            Self::Windowed {
+                audit,
+                counts_keys,
+                keys: observed,
+            } => {
                 let mut index = 0;
                 for (tick, keys) in chunk.batches() {
                     for key in keys {
-                        audit.observe(*key, tick, || chunk.verdicts.is_duplicate(index));
+                        *observed += 1;
+                        let tick = if *counts_keys { *observed } else { tick };
+                        let seen = Seen {
+                            tick,
+                            number: *observed,
+                        };
+                        audit.observe(*key, seen, || chunk.verdicts.is_duplicate(index));
                         index += 1;
                     }
                 }
@@ -59,7 +82,7 @@ impl RunAudit {
     pub(super) fn missed(&self) -> u64 {
         match self {
             Self::Unlimited(audit) => audit.estimated_missed_duplicates(),
-            Self::Windowed(audit) => audit.missed,
+            Self::Windowed { audit, .. } => audit.missed,
         }
     }
 
@@ -67,7 +90,7 @@ impl RunAudit {
     pub(super) fn mistaken(&self) -> u64 {
         match self {
             Self::Unlimited(audit) => audit.estimated_false_duplicates(),
-            Self::Windowed(audit) => audit.mistaken,
+            Self::Windowed { audit, .. } => audit.mistaken,
         }
     }
 
@@ -76,26 +99,36 @@ impl RunAudit {
     pub(super) fn busiest_window(&self) -> Option<u64> {
         match self {
             Self::Unlimited(_) => None,
-            Self::Windowed(audit) => Some(audit.busiest.max(audit.live())),
+            Self::Windowed { audit, .. } => Some(audit.busiest.max(audit.live())),
         }
     }
+}
+
+/// When a key was observed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Seen {
+    tick: u64,
+    /// The number of the key in the stream.
+    number: u64,
 }
 
 /// The errors of a filter with a window: duplicates inside the window reported as fresh, and keys
 /// reported as duplicates that are new or beyond window and granule. In between, both are right.
 #[derive(Debug)]
 pub(super) struct WindowAudit {
-    /// The tick from which the filter counts the age of a key.
-    sample: HashMap<KeyHash, u64>,
+    /// The moment from which the filter counts the age of a key.
+    sample: HashMap<KeyHash, Seen>,
     /// The sample is 1 key in `2^halvings`.
     halvings: u32,
     window: Window,
+    /// A window of keys that must contain the other record, too.
+    second: Option<Window>,
     /// Whether a duplicate renews its key.
     refresh: bool,
     missed: u64,
     mistaken: u64,
-    /// The tick of the last key of the sample.
-    clock: u64,
+    /// When the last key of the sample was observed.
+    clock: Seen,
     /// From this tick on, the live keys are counted again before a key is added.
     next_count: u64,
     /// The highest number of live keys counted so far.
@@ -103,48 +136,61 @@ pub(super) struct WindowAudit {
 }
 
 impl WindowAudit {
-    fn new(window: Window, refresh: bool) -> Self {
+    fn new(window: Window, second: Option<Window>, refresh: bool) -> Self {
         Self {
             sample: HashMap::new(),
             halvings: 0,
             window,
+            second,
             refresh,
             missed: 0,
             mistaken: 0,
-            clock: 0,
+            clock: Seen { tick: 0, number: 0 },
             next_count: 0,
             busiest: 0,
         }
     }
 
-    fn forgotten(&self, age: u64) -> bool {
-        age >= self.window.ticks.saturating_add(self.window.granule)
+    /// The ages at the clock of a key that was observed then, each with its window. A clock never
+    /// goes back.
+    fn ages(&self, then: Seen) -> impl Iterator<Item = (u64, Window)> + use<> {
+        let second = self
+            .second
+            .map(|window| (self.clock.number - then.number, window));
+        std::iter::once((self.clock.tick - then.tick, self.window)).chain(second)
+    }
+
+    fn inside(&self, then: Seen) -> bool {
+        self.ages(then).all(|(age, window)| age <= window.ticks)
+    }
+
+    fn forgotten(&self, then: Seen) -> bool {
+        self.ages(then)
+            .any(|(age, window)| age >= window.ticks.saturating_add(window.granule))
     }
 
     #[inline]
-    fn observe(&mut self, key: KeyHash, tick: u64, duplicate: impl FnOnce() -> bool) {
+    fn observe(&mut self, key: KeyHash, now: Seen, duplicate: impl FnOnce() -> bool) {
         if is_sampled(key, self.halvings) {
-            self.check(key, tick, duplicate());
+            self.check(key, now, duplicate());
         }
     }
 
-    fn check(&mut self, key: KeyHash, tick: u64, duplicate: bool) {
-        if tick >= self.next_count {
+    fn check(&mut self, key: KeyHash, now: Seen, duplicate: bool) {
+        if now.tick >= self.next_count {
             self.count();
-            self.next_count = tick.saturating_add((self.window.ticks / COUNTS).max(1));
+            self.next_count = now.tick.saturating_add((self.window.ticks / COUNTS).max(1));
         }
-        self.clock = tick;
+        self.clock = now;
         let weight = 1 << self.halvings;
-        // The clock never goes back.
-        let age = self.sample.get(&key).map(|last| tick - last);
-        match age {
-            Some(age) if age <= self.window.ticks && !duplicate => self.missed += weight,
-            Some(age) if self.forgotten(age) && duplicate => self.mistaken += weight,
+        match self.sample.get(&key).copied() {
+            Some(then) if self.inside(then) && !duplicate => self.missed += weight,
+            Some(then) if self.forgotten(then) && duplicate => self.mistaken += weight,
             None if duplicate => self.mistaken += weight,
-            _ => {}
+            Some(_) | None => {}
         }
         if self.refresh || !duplicate {
-            self.sample.insert(key, tick);
+            self.sample.insert(key, now);
         }
         if self.sample.len() > self.capacity() {
             self.count();
@@ -154,15 +200,15 @@ impl WindowAudit {
 
     /// The estimated number of keys inside the window.
     fn live(&self) -> u64 {
-        let inside = |last: &&u64| self.clock - **last <= self.window.ticks;
-        (self.sample.values().filter(inside).count() as u64) << self.halvings
+        let inside = self.sample.values().filter(|then| self.inside(**then));
+        (inside.count() as u64) << self.halvings
     }
 
     /// Counts the live keys and drops forgotten ones, so that the next count is short.
     fn count(&mut self) {
         self.busiest = self.busiest.max(self.live());
         let mut sample = std::mem::take(&mut self.sample);
-        sample.retain(|_, last| !self.forgotten(self.clock - *last));
+        sample.retain(|_, then| !self.forgotten(*then));
         self.sample = sample;
     }
 
@@ -203,7 +249,7 @@ mod tests {
     fn observe_all(audit: &mut WindowAudit, keys: u64, tick: u64, duplicate: bool) {
         let hasher = KeyHasher::seeded(1);
         for key in 0..keys {
-            audit.observe(hasher.hash_u64(key), tick, || duplicate);
+            audit.observe(hasher.hash_u64(key), Seen { tick, number: 0 }, || duplicate);
         }
     }
 
@@ -218,7 +264,7 @@ mod tests {
             (120, true, false, true),
             (120, false, false, false),
         ] {
-            let mut audit = WindowAudit::new(Window::new(100, 20), true);
+            let mut audit = WindowAudit::new(Window::new(100, 20), None, true);
             observe_all(&mut audit, 20_000, 7, false);
             observe_all(&mut audit, 20_000, 7 + age, duplicate);
             let expected = 19_000..21_000;
@@ -238,7 +284,7 @@ mod tests {
     #[test]
     fn the_age_counts_from_the_last_record_that_renewed_the_key() {
         for refresh in [false, true] {
-            let mut audit = WindowAudit::new(Window::new(100, 1), refresh);
+            let mut audit = WindowAudit::new(Window::new(100, 1), None, refresh);
             observe_all(&mut audit, 20_000, 0, false);
             observe_all(&mut audit, 20_000, 60, true);
             observe_all(&mut audit, 20_000, 120, false);
@@ -248,13 +294,27 @@ mod tests {
     }
 
     #[test]
+    fn a_second_window_ends_the_first() {
+        for (keys_between, missed) in [(50, true), (51, false)] {
+            let mut audit = WindowAudit::new(Window::new(100, 1), Some(Window::new(50, 1)), true);
+            for number in [0, keys_between] {
+                for key in 0..20_000 {
+                    let key = KeyHasher::seeded(1).hash_u64(key);
+                    audit.observe(key, Seen { tick: 7, number }, || false);
+                }
+            }
+            assert_eq!(audit.missed > 0, missed);
+        }
+    }
+
+    #[test]
     fn the_busiest_window_is_found_wherever_it_lies() {
         for refresh in [false, true] {
-            let mut audit = WindowAudit::new(Window::new(100, 20), refresh);
+            let mut audit = WindowAudit::new(Window::new(100, 20), None, refresh);
             let hasher = KeyHasher::seeded(5);
             let mut seen = |tick: u64, keys: std::ops::Range<u64>| {
                 for key in keys {
-                    audit.observe(hasher.hash_u64(key), tick, || false);
+                    audit.observe(hasher.hash_u64(key), Seen { tick, number: 0 }, || false);
                 }
             };
             // 1000 keys a tick make 101,000 in a window; a burst adds 300,000; then a silence.
@@ -263,7 +323,13 @@ mod tests {
             }
             seen(300, 1_000_000..1_300_000);
             seen(10_000, 0..1000);
-            let busiest = RunAudit::Windowed(audit).busiest_window().unwrap();
+            let busiest = RunAudit::Windowed {
+                audit,
+                counts_keys: false,
+                keys: 0,
+            }
+            .busiest_window()
+            .unwrap();
             assert!((380_000..420_000).contains(&busiest), "{busiest}");
         }
         assert_eq!(RunAudit::Unlimited(Audit::new()).busiest_window(), None);
@@ -271,21 +337,26 @@ mod tests {
 
     #[test]
     fn short_windows_are_counted_whole() {
-        let mut audit = WindowAudit::new(Window::new(100, 1), true);
+        let mut audit = WindowAudit::new(Window::new(100, 1), None, true);
         let hasher = KeyHasher::seeded(5);
         for tick in 0..1000 {
             for key in tick * 7..(tick + 1) * 7 {
-                audit.observe(hasher.hash_u64(key), tick, || false);
+                audit.observe(hasher.hash_u64(key), Seen { tick, number: 0 }, || false);
             }
         }
         // Ticks 0 to 100 before a key: 101 ticks.
-        let busiest = RunAudit::Windowed(audit).busiest_window().unwrap();
+        let audit = RunAudit::Windowed {
+            audit,
+            counts_keys: false,
+            keys: 0,
+        };
+        let busiest = audit.busiest_window().unwrap();
         assert!((650..=707).contains(&busiest), "{busiest}");
     }
 
     #[test]
     fn the_sample_stays_bounded_and_forgets_what_has_expired() {
-        let mut audit = WindowAudit::new(Window::new(100, 1), true);
+        let mut audit = WindowAudit::new(Window::new(100, 1), None, true);
         for tick in 0..4 {
             observe_all(&mut audit, 2_000_000, tick * 200, false);
         }

@@ -27,7 +27,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::config::{Late, WindowConfig};
+use crate::config::{Clock, Late, WindowConfig};
 use crate::records::chunk::{Batch, Chunk, NO_TIME, Problem, Step};
 
 /// The clock and the number of batches, up to some chunk of the stream.
@@ -47,12 +47,14 @@ impl StreamClock {
         self.records += chunk.records() as u64;
         chunk.first_batch = self.batches;
         chunk.clock_before = self.range.map(|(_, latest)| latest);
-        self.batches += if window.time.is_some() {
+        self.batches += if window.clock.is_time() {
             let (head, steps) = steps_beyond(chunk.clock_before, &chunk.steps, chunk.hashes.len());
             if let (Some(first), Some(last)) = (steps.first(), steps.last()) {
                 self.range = Some((self.range.map_or(first.tick, |(first, _)| first), last.tick));
             }
             u64::from(head > 0 || steps.is_empty()) + steps.len() as u64
+        } else if matches!(window.clock, Clock::Keys) {
+            1
         } else {
             let last = self.records.max(records + 1) - 1;
             last / window.resolution - records / window.resolution + 1
@@ -75,8 +77,10 @@ fn steps_beyond(clock: Option<i64>, steps: &[Step], hashes: usize) -> (usize, &[
 /// late records as configured.
 pub(super) fn cut(window: &WindowConfig, records: u64, chunk: &mut Chunk) {
     chunk.batches.clear();
-    if window.time.is_none() {
-        return cut_by_records(window.resolution, records, chunk);
+    match &window.clock {
+        Clock::Records => return cut_by_records(window.resolution, records, chunk),
+        Clock::Keys => return chunk.one_batch(chunk.first_batch),
+        Clock::Field(_) | Clock::Packets => {}
     }
     let Chunk {
         steps,

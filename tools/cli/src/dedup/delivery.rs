@@ -11,9 +11,10 @@ use super::output::Sink;
 use super::progress::Progress;
 use super::runs::Runs;
 use super::summary::{Counts, Stats};
-use crate::config::DedupConfig;
+use crate::config::{Content, DedupConfig};
 use crate::failure::{self, ENDED_BY_SIGNAL, FOUND_DUPLICATES, Failure};
 use crate::files::{Source, Target, Targets};
+use crate::packets::report::CopyReport;
 use crate::records::chunk::Chunk;
 use crate::records::position::RecordPosition;
 
@@ -24,25 +25,32 @@ pub(crate) struct Delivery {
     outputs: Outputs,
     begun: bool,
     sources: Vec<Source>,
-    position: RecordPosition,
+    /// The position in the input, for messages; packets are located by their reader.
+    position: Option<RecordPosition>,
     counts: Counts,
     audit: RunAudit,
+    /// The report on packets, if it is requested.
+    report: Option<CopyReport>,
     progress: Progress,
 }
 
 impl Delivery {
     /// Opens the outputs. Nothing is written before the first chunk arrives.
     pub(crate) fn open(config: &DedupConfig, began: Instant) -> Result<Self, Failure> {
-        let records_on_stdout = matches!(config.output, Target::Stdout) && !config.count;
+        let records_on_stdout = matches!(config.run.output, Target::Stdout) && !config.run.count;
         Ok(Self {
             began,
             outputs: Outputs::open(config)?,
             begun: false,
             sources: config.sources.clone(),
-            position: RecordPosition::new(config.format.clone()),
+            position: config.content.format().cloned().map(RecordPosition::new),
             counts: Counts::default(),
-            audit: RunAudit::new(config.window.as_ref(), &config.filter),
-            progress: Progress::new(config.input_bytes, !config.quiet, records_on_stdout),
+            audit: RunAudit::new(config),
+            report: match &config.content {
+                Content::Packets(packets) if packets.report => Some(CopyReport::new()),
+                Content::Packets(_) | Content::Records(_) => None,
+            },
+            progress: Progress::new(config.input_bytes, !config.run.quiet, records_on_stdout),
         })
     }
 
@@ -55,8 +63,13 @@ impl Delivery {
         self.begin(chunk.header.take().as_deref(), chunk.terminator)?;
         self.audit.observe(chunk);
         chunk.spread_verdicts();
-        self.counts.records += chunk.records() as u64;
-        self.counts.unkeyed += chunk.unkeyed.len() as u64;
+        if chunk.frames {
+            self.counts.records += chunk.hashes.len() as u64;
+            self.counts.frame_blocks += chunk.unkeyed.len() as u64;
+        } else {
+            self.counts.records += chunk.records() as u64;
+            self.counts.unkeyed += chunk.unkeyed.len() as u64;
+        }
         self.counts.duplicates += chunk.verdicts.count_duplicates();
         self.counts.late += chunk.late;
         if let Some(clock) = chunk.clock {
@@ -65,11 +78,16 @@ impl Delivery {
         }
         self.counts.bytes_in = chunk.read_until;
         self.outputs.write(chunk)?;
-        if let Some(fault) = chunk.fault {
-            let name = self.sources[chunk.source].name();
-            return Err(self.position.failure(chunk, fault, name));
+        if let Some(report) = &mut self.report {
+            report.observe(chunk);
         }
-        self.position.pass(chunk);
+        if let Some(position) = &mut self.position {
+            if let Some(fault) = chunk.fault {
+                let name = self.sources[chunk.source].name();
+                return Err(position.failure(chunk, fault, name));
+            }
+            position.pass(chunk);
+        }
         self.progress.set(chunk.read_until);
         Ok(())
     }
@@ -103,7 +121,7 @@ impl Delivery {
         if let Some(signal) = signal {
             return Ok(ExitCode::from(ENDED_BY_SIGNAL + signal));
         }
-        if config.fail_on_duplicates && self.counts.duplicates > 0 {
+        if config.run.fail_on_duplicates && self.counts.duplicates > 0 {
             return Ok(ExitCode::from(FOUND_DUPLICATES));
         }
         Ok(ExitCode::SUCCESS)
@@ -117,16 +135,24 @@ impl Delivery {
         report: impl FnOnce() -> Report,
         threads: usize,
     ) -> Result<(), Failure> {
-        if config.quiet && self.outputs.stats.is_none() {
+        if config.run.quiet && self.outputs.stats.is_none() {
             return Ok(());
         }
         let elapsed = self.began.elapsed();
-        let stats = Stats::new(self.counts, &self.audit, config, report(), elapsed, threads);
+        let stats = Stats::new(
+            self.counts,
+            &self.audit,
+            self.report.as_ref(),
+            config,
+            report(),
+            elapsed,
+            threads,
+        );
         if let Some(sink) = &mut self.outputs.stats {
             sink.truncate()?;
             sink.write_text(&stats.json())?;
         }
-        if !config.quiet {
+        if !config.run.quiet {
             failure::write_stderr(&stats.summary());
         }
         Ok(())
@@ -153,18 +179,20 @@ struct Outputs {
 
 impl Outputs {
     fn open(config: &DedupConfig) -> Result<Self, Failure> {
-        let mut targets = Targets::new(config.sources.iter().chain(&config.settings));
-        let records = targets.open(&config.output)?;
+        let run = &config.run;
+        let format = || config.content.format().cloned();
+        let mut targets = Targets::new(config.sources.iter().chain(&run.settings));
+        let records = targets.open(&run.output)?;
         let mut side = |target: &Target| {
             let target = targets.open(target)?;
-            Ok::<_, Failure>(Sink::side(target, config.format.clone()))
+            Ok::<_, Failure>(Sink::side(target, format()))
         };
         Ok(Self {
-            records: Sink::main(records, config.format.clone()),
-            dropped: config.duplicates.as_ref().map(&mut side).transpose()?,
-            stats: config.stats.as_ref().map(&mut side).transpose()?,
-            count: config.count,
-            invert: config.invert,
+            records: Sink::main(records, format()),
+            dropped: run.duplicates.as_ref().map(&mut side).transpose()?,
+            stats: run.stats.as_ref().map(&mut side).transpose()?,
+            count: run.count,
+            invert: run.invert,
         })
     }
 
@@ -174,10 +202,10 @@ impl Outputs {
         self.records.truncate()?;
         if let Some(dropped) = &mut self.dropped {
             dropped.truncate()?;
-            dropped.write_records(header, terminator)?;
+            dropped.write_header(header, terminator)?;
         }
         if !self.count {
-            self.records.write_records(header, terminator)?;
+            self.records.write_header(header, terminator)?;
         }
         Ok(())
     }
@@ -185,13 +213,19 @@ impl Outputs {
     /// Writes the records of a chunk. The dropped ones go first, so they are complete even if the
     /// reader of the others closes its pipe.
     fn write(&mut self, chunk: &Chunk) -> Result<(), Failure> {
-        let runs = |of_duplicates| Runs::new(chunk.duplicates(), chunk.records(), of_duplicates);
+        let duplicates = || Runs::new(chunk.framed_duplicates(), chunk.records(), true);
         if let Some(dropped) = &mut self.dropped {
-            dropped.write_runs(chunk, runs(true))?;
+            dropped.write_runs(chunk, duplicates())?;
         }
-        if !self.count {
-            self.records.write_runs(chunk, runs(self.invert))?;
+        if self.count {
+            return Ok(());
         }
+        let passed = if self.invert {
+            duplicates()
+        } else {
+            Runs::new(chunk.duplicates(), chunk.records(), false)
+        };
+        self.records.write_runs(chunk, passed)?;
         Ok(())
     }
 

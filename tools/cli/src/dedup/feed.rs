@@ -1,98 +1,83 @@
-//! The start of the data path: fills chunks in the order of the stream, removes headers, and
-//! provides the reader of keys.
+//! The start of the data path: fills chunks in the order of the stream, and provides the reader of
+//! their keys.
 
 use std::sync::Arc;
 
-use echoless::SpecError;
-
-use super::input::Input;
-use crate::config::DedupConfig;
+use super::record_feed::RecordFeed;
+use crate::config::{Content, DedupConfig};
 use crate::failure::Failure;
+use crate::packets::feed::PacketFeed;
+use crate::packets::keys::PacketKeys;
 use crate::records::chunk::Chunk;
-use crate::records::header::Header;
-use crate::records::keys::{KeyExtractor, KeyReader};
-use crate::records::position::RecordPosition;
-use crate::time::format::TimeReader;
+use crate::records::keys::KeyReader;
 
 /// Fills chunks, one after the other.
 #[derive(Debug)]
-pub(crate) struct Feed {
-    config: Arc<DedupConfig>,
-    input: Input,
-    header: Option<Header>,
-    reader: Option<KeyReader>,
+pub(crate) enum Feed {
+    Records(Box<RecordFeed>),
+    Packets(Box<PacketFeed>),
+}
+
+/// Finds the keys of a chunk and hashes them. A chunk depends on no other chunk, so clones of a
+/// reader work in parallel.
+#[derive(Debug, Clone)]
+pub(crate) enum ChunkReader {
+    Records(Box<KeyReader>),
+    Packets(PacketKeys),
+}
+
+impl ChunkReader {
+    /// Hashes the key of each record of the chunk, up to the first faulty one.
+    pub(crate) fn read(&mut self, chunk: &mut Chunk) {
+        match self {
+            Self::Records(reader) => reader.read(chunk),
+            Self::Packets(reader) => reader.read(chunk),
+        }
+    }
 }
 
 impl Feed {
     /// The stream of the inputs that the configuration names.
-    pub(crate) fn new(config: Arc<DedupConfig>) -> Self {
-        Self {
-            input: Input::new(
-                config.sources.clone(),
-                config.format.clone(),
-                config.max_record,
-            ),
-            header: config.header.then(|| Header::new(config.format.clone())),
-            reader: None,
-            config,
+    pub(crate) fn new(config: &DedupConfig) -> Self {
+        let (sources, hasher) = (config.sources.clone(), config.run.hasher.clone());
+        match &config.content {
+            Content::Records(records) => {
+                let window = config.window.clone();
+                let records = Arc::clone(records);
+                Self::Records(Box::new(RecordFeed::new(records, sources, hasher, window)))
+            }
+            Content::Packets(packets) => {
+                let keys = PacketKeys::new(packets, config.window.as_ref(), hasher);
+                Self::Packets(Box::new(PacketFeed::new(sources, keys)))
+            }
         }
     }
 
     /// Fills the chunk with the next records; returns `false` at the end of the stream. After the
     /// first chunk, [`reader`](Self::reader) returns a reader.
     pub(crate) fn next(&mut self, chunk: &mut Chunk) -> Result<bool, Failure> {
-        if !self.input.fill(chunk)? {
-            return Ok(false);
+        match self {
+            Self::Records(feed) => feed.next(chunk),
+            Self::Packets(feed) => feed.next(chunk),
         }
-        chunk.read_until = self.input.bytes();
-        if let Some(header) = &mut self.header
-            && chunk.opens_source
-        {
-            let name = |source| self.input.name(source);
-            if let Some(fault) = chunk.fault {
-                let position = RecordPosition::new(self.config.format.clone());
-                return Err(position.failure(chunk, fault, name(chunk.source)));
-            }
-            header.remove_from(chunk, name)?;
-        }
-        if self.reader.is_none() {
-            self.reader = Some(self.key_reader()?);
-            let header = self.header.as_ref().and_then(Header::record);
-            chunk.header = header.map(<[u8]>::to_vec);
-        }
-        Ok(true)
     }
 
-    /// The reader of keys. It exists once the header with the names of fields is read.
-    pub(crate) fn reader(&mut self) -> Option<&mut KeyReader> {
-        self.reader.as_mut()
+    /// A reader of keys. It exists once the header with the names of fields is read.
+    pub(crate) fn reader(&self) -> Option<ChunkReader> {
+        match self {
+            Self::Records(feed) => {
+                let reader = feed.reader()?.clone();
+                Some(ChunkReader::Records(Box::new(reader)))
+            }
+            Self::Packets(feed) => Some(ChunkReader::Packets(feed.reader().clone())),
+        }
     }
 
     /// The signal that ended the stream, if one did.
     pub(crate) fn ended_by(&self) -> Option<u8> {
-        self.input.ended_by()
-    }
-
-    fn key_reader(&self) -> Result<KeyReader, Failure> {
-        let config = &self.config;
-        let names = self.header.as_ref().map(Header::names);
-        let fields = match &config.key {
-            Some(key) => Some(key.resolve(&names.clone().unwrap_or_default())?),
-            None => None,
-        };
-        let mut extractor = KeyExtractor::new(config.hasher.clone(), fields, config.missing);
-        if let Some(window) = &config.window
-            && let Some(time) = &window.time
-        {
-            let field = time.field.resolve(&names.unwrap_or_default());
-            let field = field.map_err(|error| SpecError {
-                field: "--time-field",
-                ..error
-            })?;
-            // A time is at most `i64::MAX` long, and so is a tick of it.
-            let reader = TimeReader::new(time.format.clone(), window.resolution as i64);
-            extractor = extractor.with_time(field, reader);
+        match self {
+            Self::Records(feed) => feed.ended_by(),
+            Self::Packets(feed) => feed.ended_by(),
         }
-        Ok(KeyReader::new(config.format.clone(), extractor))
     }
 }

@@ -1,18 +1,14 @@
 //! Reads the inputs as one stream and cuts it into chunks of whole records.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Read};
 
 use crate::failure::Failure;
 use crate::files::Source;
+use crate::reading::{make_room, read};
 use crate::records::bom;
 use crate::records::chunk::{Chunk, Fault, Problem};
 use crate::records::format::{Format, LastEnd, SharedFormat};
 use crate::signals::Signals;
-
-/// The length of a chunk's buffer, unless a record is longer. The bytes and the results of all
-/// stages fit in the second-level cache.
-pub(crate) const CHUNK_BYTES: usize = 256 << 10;
 
 /// The inputs, read one after the other.
 #[derive(Debug)]
@@ -189,42 +185,4 @@ fn first_overlong(chunk: &Chunk, len: usize, format: &dyn Format, longest: usize
         }
     }
     (len - chunk.filled > longest).then_some(chunk.filled)
-}
-
-/// Keeps at least half of the buffer free after `used` bytes. The buffer grows for long records, up
-/// to `longest`, and shrinks after them.
-fn make_room(
-    bytes: &mut Vec<u8>,
-    used: usize,
-    longest: usize,
-    source: &Source,
-) -> Result<(), Failure> {
-    let mut wanted = CHUNK_BYTES;
-    while wanted / 2 < used {
-        wanted *= 2;
-    }
-    // One byte more than the longest record suffices to reject it.
-    let wanted = wanted.min(longest.saturating_add(1).max(CHUNK_BYTES));
-    if wanted > bytes.len() {
-        bytes
-            .try_reserve_exact(wanted - bytes.len())
-            .map_err(|_| Failure::file(source.name())(ErrorKind::OutOfMemory.into()))?;
-        bytes.resize(wanted, 0);
-    } else if wanted < bytes.len() && used <= CHUNK_BYTES / 2 {
-        bytes.truncate(wanted);
-        bytes.shrink_to_fit();
-    }
-    Ok(())
-}
-
-/// Blocks until the file has data and reads it; `None` if a signal arrives first.
-fn read(file: &mut File, signals: &Signals, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-    while signals.wait_for(file)? {
-        match file.read(buffer) {
-            Err(error)
-                if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
-            outcome => return outcome.map(Some),
-        }
-    }
-    Ok(None)
 }

@@ -19,6 +19,7 @@ mod parallel;
 pub(crate) mod pinning;
 mod pipeline;
 mod progress;
+mod record_feed;
 mod runs;
 pub(crate) mod sizing;
 mod summary;

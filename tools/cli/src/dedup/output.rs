@@ -6,7 +6,7 @@ use super::runs::Runs;
 use crate::failure::Failure;
 use crate::files::Opened;
 use crate::records::chunk::Chunk;
-use crate::records::format::{Format, SharedFormat};
+use crate::records::format::SharedFormat;
 
 /// The number of runs per system call. No system accepts more than 1024.
 const RUNS_AT_ONCE: usize = 512;
@@ -17,7 +17,8 @@ pub(crate) struct Sink {
     target: Opened,
     /// Whether a reader that closes the pipe is no error.
     main_stream: bool,
-    format: SharedFormat,
+    /// The format that tells whether a record has its terminator; `None` if records need none.
+    format: Option<SharedFormat>,
     /// The terminator to write before the next record, because the last one lacks its own.
     owed: Option<&'static [u8]>,
     bytes: u64,
@@ -25,7 +26,7 @@ pub(crate) struct Sink {
 
 impl Sink {
     /// A sink for the main output of records.
-    pub(crate) fn main(target: Opened, format: SharedFormat) -> Self {
+    pub(crate) fn main(target: Opened, format: Option<SharedFormat>) -> Self {
         Self {
             main_stream: target.is_stdout,
             ..Self::side(target, format)
@@ -34,7 +35,7 @@ impl Sink {
 
     /// A sink for another output. It must be complete, so a reader that closes the pipe is an
     /// error.
-    pub(crate) fn side(target: Opened, format: SharedFormat) -> Self {
+    pub(crate) fn side(target: Opened, format: Option<SharedFormat>) -> Self {
         Self {
             target,
             main_stream: false,
@@ -54,12 +55,25 @@ impl Sink {
         self.bytes
     }
 
-    /// Writes the runs of a chunk's records.
+    /// Writes the runs of a chunk's records. If the last one lacks its terminator, that of the chunk
+    /// is written before any later record.
     pub(crate) fn write_runs(&mut self, chunk: &Chunk, runs: Runs<'_>) -> Result<(), Failure> {
-        self.write_records(
-            runs.map(|records| chunk.bytes_of(records)),
-            chunk.terminator,
-        )
+        let bytes = runs.clone().map(|records| chunk.bytes_of(records));
+        let lengths = runs.flatten().map(|record| {
+            let length = chunk.ends[record] - chunk.record_start(record);
+            length as u64
+        });
+        self.write_records(bytes, lengths, chunk.terminator)
+    }
+
+    /// Writes the header of the stream, if it has one.
+    pub(crate) fn write_header(
+        &mut self,
+        header: Option<&[u8]>,
+        terminator: &'static [u8],
+    ) -> Result<(), Failure> {
+        let lengths = header.map(|header| header.len() as u64);
+        self.write_records(header, lengths, terminator)
     }
 
     /// Writes text that is not a record.
@@ -70,19 +84,19 @@ impl Sink {
             .map_err(Failure::writing(&self.target.name, self.main_stream))
     }
 
-    /// Writes runs of adjacent records. If the last one lacks its terminator, `terminator` is
-    /// written before any later record.
-    pub(crate) fn write_records<'a>(
+    /// Writes runs of adjacent records with these lengths.
+    fn write_records<'a>(
         &mut self,
-        runs: impl IntoIterator<Item = &'a [u8], IntoIter: Clone>,
+        runs: impl IntoIterator<Item = &'a [u8]>,
+        lengths: impl IntoIterator<Item = u64>,
         terminator: &'static [u8],
     ) -> Result<(), Failure> {
-        let runs = runs.into_iter();
         let before = self.bytes;
-        self.try_write(runs.clone(), terminator).map_err(|error| {
-            self.remove_partial(runs, self.bytes - before);
-            Failure::writing(&self.target.name, self.main_stream)(error)
-        })
+        self.try_write(runs.into_iter(), terminator)
+            .map_err(|error| {
+                self.remove_partial(lengths.into_iter(), self.bytes - before);
+                Failure::writing(&self.target.name, self.main_stream)(error)
+            })
     }
 
     fn try_write<'a>(
@@ -111,17 +125,18 @@ impl Sink {
                 &mut slices[..filled],
                 &mut self.bytes,
             )?;
-            let terminated = self.format.terminator_of(last).is_some();
+            let format = self.format.as_ref();
+            let terminated = format.is_none_or(|format| format.terminator_of(last).is_some());
             self.owed = (!terminated).then_some(terminator);
         }
     }
 
     /// Removes the part of a record that a failed call left at the end of a regular file, after
-    /// `written` bytes of the call's `runs`.
+    /// `written` bytes of the call's records.
     ///
     /// An error here is ignored: the caller reports the failure of the write.
-    fn remove_partial<'a>(&mut self, runs: impl Iterator<Item = &'a [u8]>, written: u64) {
-        let partial = partial_bytes(&*self.format, self.owed, runs, written);
+    fn remove_partial(&mut self, lengths: impl Iterator<Item = u64>, written: u64) {
+        let partial = partial_bytes(self.owed, lengths, written);
         let Ok(metadata) = self.target.file.metadata() else {
             return;
         };
@@ -132,32 +147,15 @@ impl Sink {
     }
 }
 
-/// The number of the `written` bytes of `runs` that belong to an incomplete record.
-fn partial_bytes<'a>(
-    format: &dyn Format,
-    owed: Option<&[u8]>,
-    runs: impl Iterator<Item = &'a [u8]>,
-    written: u64,
-) -> u64 {
+/// The number of the `written` bytes that belong to an incomplete record, or terminator.
+fn partial_bytes(owed: Option<&[u8]>, lengths: impl Iterator<Item = u64>, written: u64) -> u64 {
+    let owed = owed.map(|terminator| terminator.len() as u64);
     let mut left = written;
-    if let Some(terminator) = owed {
-        let terminator = terminator.len() as u64;
-        if left < terminator {
+    for length in owed.into_iter().chain(lengths) {
+        if left < length {
             return left;
         }
-        left -= terminator;
-    }
-    for run in runs {
-        if left < run.len() as u64 {
-            let mut ends = Vec::new();
-            format.record_ends(run, 0, &mut ends);
-            let whole = ends
-                .iter()
-                .map(|end| *end as u64)
-                .take_while(|end| *end <= left);
-            return left - whole.last().unwrap_or(0);
-        }
-        left -= run.len() as u64;
+        left -= length;
     }
     0
 }
@@ -185,15 +183,14 @@ fn write_slices(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::records::formats::lines;
 
     #[test]
     fn partial_bytes_are_those_after_the_last_whole_record() {
-        let runs: [&[u8]; 2] = [b"ab\n\ncd\n", b"e\nf"];
+        // The records of "ab\n\ncd\n" and "e\nf".
+        let lengths = [3, 1, 3, 2, 1];
         let expected = [0, 1, 2, 0, 0, 1, 2, 0, 1, 0, 0];
-        let format = lines(b',').unwrap();
         for (written, expected) in (0..).zip(expected) {
-            let partial = |owed, written| partial_bytes(&*format, owed, runs.into_iter(), written);
+            let partial = |owed, written| partial_bytes(owed, lengths.into_iter(), written);
             let owed = Some(b"\r\n".as_slice());
             assert_eq!(partial(None, written), expected, "{written}");
             assert_eq!(partial(owed, written + 2), expected, "{written}");

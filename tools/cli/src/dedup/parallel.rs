@@ -25,13 +25,12 @@ use echoless::transport::Doorbell;
 
 use super::clock::{ClockOrder, cut};
 use super::delivery::Delivery;
-use super::feed::Feed;
+use super::feed::{ChunkReader, Feed};
 use super::pinning::pin;
 use super::worker::Worker;
 use crate::config::{DedupConfig, WindowConfig};
 use crate::failure::Failure;
 use crate::records::chunk::Chunk;
-use crate::records::keys::KeyReader;
 
 /// The number of chunks a thread has submitted at a time: it reads the next ones while the verdicts
 /// of one are under way.
@@ -48,7 +47,7 @@ pub(super) type Passed<F> = (Result<Option<u8>, Failure>, Vec<F>);
 struct ChunkQueue {
     chunks: ArrayQueue<(u64, Chunk)>,
     /// Set before the first chunk is pushed.
-    reader: OnceLock<KeyReader>,
+    reader: OnceLock<ChunkReader>,
     /// The outcome of the feed; set before `ended`.
     end: Mutex<Result<Option<u8>, Failure>>,
     ended: AtomicBool,
@@ -134,7 +133,7 @@ impl DeliveryOrder<'_> {
 /// # Errors
 /// [`Failure`] if the threads cannot be set up. The outcome of the stream itself is in [`Passed`].
 pub(super) fn pass<S: Worker>(
-    config: &Arc<DedupConfig>,
+    config: &DedupConfig,
     workers: Vec<S>,
     cores: Vec<Option<usize>>,
     delivery: &mut Delivery,
@@ -153,7 +152,7 @@ pub(super) fn pass<S: Worker>(
         // Cannot fail: the channel has room for all chunks.
         let _ = recycle.try_send(Chunk::default());
     }
-    let source = Feed::new(Arc::clone(config));
+    let source = Feed::new(config);
     let feeding = Arc::clone(&queue);
     // Not joined: when the stream is abandoned, the thread may be blocked on a slow producer.
     thread::Builder::new()
@@ -209,8 +208,10 @@ fn feed(mut source: Feed, queue: &ChunkQueue, recycled: &Receiver<Chunk>) {
             Ok(false) => return queue.end(Ok(source.ended_by())),
             Err(failure) => return queue.end(Err(failure)),
         }
-        if let Some(reader) = source.reader() {
-            queue.reader.get_or_init(|| reader.clone());
+        if queue.reader.get().is_none()
+            && let Some(reader) = source.reader()
+        {
+            queue.reader.get_or_init(|| reader);
         }
         // Cannot fail: the queue has room for all chunks.
         let _ = queue.chunks.push((number, chunk));
@@ -244,7 +245,7 @@ fn run_worker<S: Worker>(
     recycle: &Sender<Chunk>,
 ) -> Result<Option<S::Filter>, Failure> {
     let queue = order.queue;
-    let mut reader: Option<KeyReader> = None;
+    let mut reader: Option<ChunkReader> = None;
     let mut submitted: VecDeque<(u64, Chunk)> = VecDeque::new();
     loop {
         if submitted.len() < IN_FLIGHT

@@ -1,10 +1,9 @@
 //! A run: feed, filter and delivery, on one thread or several.
 
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Instant;
 
-use echoless::{Filter, Mesh, report_of};
+use echoless::{BuildError, Filter, Mesh, report_of};
 
 use super::clock::{StreamClock, cut};
 use super::delivery::Delivery;
@@ -14,45 +13,72 @@ use super::parallel;
 use super::pinning::{cores, pin};
 use super::sizing;
 use super::worker::{judge, serial_workers};
-use crate::config::{DedupConfig, WindowConfig};
+use crate::config::{Content, DedupConfig, WindowConfig};
 use crate::failure::Failure;
 use crate::records::chunk::Chunk;
 
 /// Runs `echoless dedup`.
 pub(crate) fn run(config: DedupConfig) -> Result<ExitCode, Failure> {
     let began = Instant::now();
-    let config = Arc::new(config);
     for source in &config.sources {
         source.check()?;
     }
-    let spec = config.filter;
     let of_window = config.window.as_ref().map_or(u64::MAX, |window| {
         sizing::most_threads_of_window(window.records_per_tick())
     });
     let of_input = sizing::most_threads(config.input_bytes).min(of_window);
-    let most = filter::most_threads(&spec).min(of_input);
-    let threads = config.threads.count(most);
-    let cores = cores(config.pin, threads)?;
+    let threads = config
+        .run
+        .threads
+        .count(most_threads(&config).min(of_input));
+    let cores = cores(config.run.pin, threads)?;
     if threads == 1 {
-        let mut filter = spec.build()?;
+        let mut filter = whole_filter(&config)?;
         let mut delivery = Delivery::open(&config, began)?;
         pin(cores[0])?;
-        let feed = Feed::new(Arc::clone(&config));
+        let feed = Feed::new(&config);
         let passed = pass(feed, config.window.as_ref(), &mut filter, &mut delivery);
         return delivery.conclude(&config, passed, || filter.report(), threads);
     }
     let mut delivery;
-    let (passed, filters) = if spec.has_partitions() {
-        let mesh = Mesh::builder(spec.build_partitions(threads)?).build()?;
+    let (passed, filters) = if has_partitions(&config) {
+        let mesh = Mesh::builder(config.filter.build_partitions(threads)?).build()?;
         delivery = Delivery::open(&config, began)?;
         parallel::pass(&config, mesh.into_nodes(), cores, &mut delivery)?
     } else {
         // It cannot be partitioned: the threads use it in turns.
-        let workers = serial_workers(spec.build()?, threads);
+        let workers = serial_workers(whole_filter(&config)?, threads);
         delivery = Delivery::open(&config, began)?;
         parallel::pass(&config, workers, cores, &mut delivery)?
     };
     delivery.conclude(&config, passed, || report_of(&filters), threads)
+}
+
+/// Whether each thread owns a partition of the filter.
+///
+/// The batches of a window of packets are single packets. A message to every partition for each of
+/// them would cost more than the filter itself, so the threads use the whole filter in turns.
+fn has_partitions(config: &DedupConfig) -> bool {
+    match &config.content {
+        Content::Records(_) => config.filter.has_partitions(),
+        Content::Packets(_) => false,
+    }
+}
+
+/// The highest number of threads that can share the filter.
+fn most_threads(config: &DedupConfig) -> u64 {
+    match &config.content {
+        Content::Records(_) => filter::most_threads(&config.filter),
+        Content::Packets(_) => u64::MAX,
+    }
+}
+
+/// The filter as one piece.
+fn whole_filter(config: &DedupConfig) -> Result<Box<dyn Filter>, BuildError> {
+    match &config.content {
+        Content::Records(_) => config.filter.build(),
+        Content::Packets(packets) => packets.windows.build(),
+    }
 }
 
 /// Passes the whole stream through the stages on this thread. Returns the signal that ended it, if
@@ -65,8 +91,12 @@ fn pass(
 ) -> Result<Option<u8>, Failure> {
     let mut chunk = Chunk::default();
     let mut clock = StreamClock::default();
+    let mut reader = None;
     while feed.next(&mut chunk)? {
-        if let Some(reader) = feed.reader() {
+        if reader.is_none() {
+            reader = feed.reader();
+        }
+        if let Some(reader) = &mut reader {
             reader.read(&mut chunk);
         }
         if let Some(window) = window {

@@ -8,15 +8,19 @@ use echoless::{AgeUnit, Kernel, MissAge, Report};
 use serde::Serialize;
 
 use super::audit::RunAudit;
-use crate::config::{DedupConfig, WindowConfig};
+use crate::config::{Content, DedupConfig, WindowConfig};
 use crate::number::{decimal_bytes, grouped, short};
+use crate::packets::report::{CopyReport, CopyStats};
 use crate::time::calendar::rfc3339;
+use crate::time::span::Span;
 
 /// What the run counted itself; the filter's [`Report`] has the rest.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Counts {
     pub(crate) records: u64,
     pub(crate) duplicates: u64,
+    /// Blocks of a capture that are no packets.
+    pub(crate) frame_blocks: u64,
     /// Records that were passed on without being judged.
     pub(crate) unkeyed: u64,
     /// Records that were later than window and lateness allow.
@@ -32,6 +36,9 @@ pub(crate) struct Counts {
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Stats {
     version: &'static str,
+    /// What one record is called.
+    #[serde(skip)]
+    noun: &'static str,
     records: u64,
     fresh: u64,
     duplicates: u64,
@@ -85,6 +92,15 @@ pub(crate) struct Stats {
     huge_page_bytes: Option<u64>,
     slot_bits: Option<u32>,
     kernel: Option<&'static str>,
+    /// Blocks of a capture that are no packets; absent for records.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    frame_blocks: Option<u64>,
+    /// The window of packets beside one of time; absent without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    window_packets: Option<u64>,
+    /// Where duplicates come from; absent without `--report`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    copies: Option<CopyStats>,
 }
 
 impl Stats {
@@ -93,6 +109,7 @@ impl Stats {
     pub(crate) fn new(
         counts: Counts,
         audit: &RunAudit,
+        copies: Option<&CopyReport>,
         config: &DedupConfig,
         report: Report,
         elapsed: Duration,
@@ -101,10 +118,15 @@ impl Stats {
         let window = config.window.as_ref();
         let busiest = audit.busiest_window().map(|keys| Busiest { keys, report });
         let clock = counts.clock.zip(window);
+        let (frame_blocks, second) = match &config.content {
+            Content::Records(_) => (None, None),
+            Content::Packets(packets) => (Some(counts.frame_blocks), packets.second),
+        };
         let seconds =
             |tick: i64, window: &WindowConfig| tick as f64 * window.in_units(window.resolution);
         Self {
             version: env!("CARGO_PKG_VERSION"),
+            noun: config.content.noun(),
             records: counts.records,
             fresh: counts.records - counts.duplicates - counts.unkeyed,
             duplicates: counts.duplicates,
@@ -113,11 +135,15 @@ impl Stats {
             bytes_out: counts.bytes_out,
             seconds: elapsed.as_secs_f64(),
             threads,
-            hash: if config.keyed_hash { "keyed" } else { "seeded" },
-            filter: config.filter.to_string(),
+            hash: if config.run.keyed_hash {
+                "keyed"
+            } else {
+                "seeded"
+            },
+            filter: filter_text(config),
             window: window.map(|window| window.in_units(window.span.units())),
             granule: window.map(|window| window.in_units(window.granule(&config.filter))),
-            window_unit: window.map(|window| window.span.unit()),
+            window_unit: window.map(|window| unit_of(window, config)),
             clock_from: clock.map(|((from, _), window)| seconds(from, window)),
             clock_to: clock.map(|((_, to), window)| seconds(to, window)),
             late: window.map(|_| counts.late),
@@ -142,6 +168,9 @@ impl Stats {
             huge_page_bytes: report.tally.huge_page_bytes,
             slot_bits: report.slot_bits,
             kernel: report.kernel.map(Kernel::name),
+            frame_blocks,
+            window_packets: second,
+            copies: copies.map(CopyReport::stats),
         }
     }
 
@@ -161,7 +190,7 @@ impl Stats {
         };
         let mut records = format!(
             "{} ({}) in {:.2} s: {} fresh, {} ({:.2} %)",
-            counted(self.records, "record"),
+            counted(self.records, self.noun),
             decimal_bytes(self.bytes_in as f64),
             self.seconds,
             grouped(self.fresh),
@@ -186,6 +215,9 @@ impl Stats {
         if let Some(busiest) = self.busiest_line() {
             line(busiest);
         }
+        if let Some(copies) = &self.copies {
+            copies.lines().into_iter().for_each(line);
+        }
         text
     }
 
@@ -203,7 +235,8 @@ impl Stats {
             let expected = short(expected);
             let _ = write!(
                 text,
-                "; {expected} fresh records expected to be mistaken for duplicates"
+                "; {expected} fresh {}s expected to be mistaken for duplicates",
+                self.noun
             );
         }
         text
@@ -254,7 +287,10 @@ impl Stats {
             }
             _ => format!(
                 "estimated from a sample of the keys: {missed}{judged} missed, {} mistaken for duplicates",
-                counted(self.estimated_false_duplicates, "fresh record"),
+                counted(
+                    self.estimated_false_duplicates,
+                    &format!("fresh {}", self.noun)
+                ),
             ),
         }
     }
@@ -295,7 +331,7 @@ fn window_line(
     config: &DedupConfig,
     expired: Option<u64>,
 ) -> String {
-    let unit = window.span.unit();
+    let unit = unit_of(window, config);
     let length = |units| match window.in_units(units) {
         whole if whole.fract() == 0.0 => grouped(whole as u64),
         length => short(length),
@@ -305,6 +341,11 @@ fn window_line(
         length(window.span.units()),
         length(window.granule(&config.filter)),
     );
+    if let Content::Packets(packets) = &config.content
+        && let Some(second) = packets.second
+    {
+        let _ = write!(text, ", and of {} packets", grouped(second));
+    }
     if let Some((from, to)) = counts.clock {
         let time = |tick: i64| rfc3339(tick.saturating_mul(window.resolution as i64));
         let _ = write!(text, "; clock from {} to {}", time(from), time(to));
@@ -313,9 +354,30 @@ fn window_line(
         let _ = write!(text, "; {} expired", counted(expired, "key"));
     }
     if counts.late > 0 {
-        let _ = write!(text, "; {} too late", counted(counts.late, "record"));
+        let _ = write!(
+            text,
+            "; {} too late",
+            counted(counts.late, config.content.noun())
+        );
     }
     text
+}
+
+/// The unit of the lengths of a window.
+fn unit_of(window: &WindowConfig, config: &DedupConfig) -> &'static str {
+    match (window.span, &config.content) {
+        (Span::Time(_), _) => "seconds",
+        (Span::Records(_), Content::Records(_)) => "records",
+        (Span::Records(_), Content::Packets(_)) => "packets",
+    }
+}
+
+/// The specification of the filter, or of both filters of two windows.
+fn filter_text(config: &DedupConfig) -> String {
+    match &config.content {
+        Content::Records(_) => config.filter.to_string(),
+        Content::Packets(packets) => packets.windows.to_string(),
+    }
 }
 
 /// What an age counts, in the words of this command.

@@ -54,7 +54,7 @@ impl<F: Filter> Worker for Node<F> {
         chunk: &mut Chunk,
         is_next: impl FnMut() -> bool,
     ) -> Result<(), Disconnected> {
-        chunk.judge(|_, _, verdicts| self.drain(verdicts).map(|_| ()))?;
+        chunk.judge(|_, _, _, verdicts| self.drain(verdicts).map(|_| ()))?;
         self.serve_until(is_next)
     }
 
@@ -73,7 +73,8 @@ impl<F: Filter> Worker for Node<F> {
 
 /// Passes the batches of a chunk through a filter.
 pub(super) fn judge(filter: &mut impl Filter, chunk: &mut Chunk) {
-    let judged: Result<(), Infallible> = chunk.judge(|tick, keys, verdicts| {
+    let judged: Result<(), Infallible> = chunk.judge(|tick, keys, ahead, verdicts| {
+        filter.prefetch(ahead);
         filter.advance_to(tick);
         filter.observe(keys, verdicts);
         Ok(())

@@ -73,7 +73,7 @@ impl Record for Cdr {
         out.extend_from_slice(line.as_bytes());
     }
 
-    fn header(&self) -> &'static [u8] {
+    fn header(&self) -> &[u8] {
         HEADER
     }
 }

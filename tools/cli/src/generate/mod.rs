@@ -7,6 +7,7 @@ mod cdr;
 mod keys;
 mod line;
 mod lines;
+pub(crate) mod packets;
 pub(crate) mod repeats;
 mod zipf;
 
@@ -31,6 +32,9 @@ pub(crate) enum Kind {
     Keys,
     /// Lines of random printable text
     Lines,
+    /// A capture of UDP packets (pcap or pcapng), whose duplicates are copies 100 packets later
+    /// unless --gap or --distribution is given
+    Packets,
 }
 
 /// The number of bytes per system call.
@@ -41,8 +45,13 @@ trait Record {
     /// Appends the record to `out`.
     fn append(&self, position: u64, out: &mut Vec<u8>);
 
+    /// Appends the record at `position`, which repeats the one at `first` unless they are equal.
+    fn append_repeat(&self, _position: u64, first: u64, out: &mut Vec<u8>) {
+        self.append(first, out);
+    }
+
     /// The header of a stream of such records.
-    fn header(&self) -> &'static [u8] {
+    fn header(&self) -> &[u8] {
         b""
     }
 }
@@ -73,6 +82,7 @@ pub(crate) fn run(config: &GenConfig) -> Result<ExitCode, Failure> {
             config,
             &lines::Lines::new(config.seed, config.record_bytes, config.count)?,
         ),
+        Kind::Packets => write(config, &packets::Packets::new(config.seed, config.capture)),
     }
 }
 
@@ -87,7 +97,8 @@ fn write(config: &GenConfig, record: &impl Record) -> Result<ExitCode, Failure> 
     let mut positions = 0..config.count;
     loop {
         for position in positions.by_ref() {
-            record.append(config.repeats.first_position(position), &mut batch);
+            let first = config.repeats.first_position(position);
+            record.append_repeat(position, first, &mut batch);
             if batch.len() >= BATCH_BYTES {
                 break;
             }

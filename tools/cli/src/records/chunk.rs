@@ -3,12 +3,18 @@
 use std::ops::Range;
 
 use echoless::{KeyHash, Verdict, Verdicts};
+use echoless_packets::framing::PacketBlock;
+use echoless_packets::key::IgnoredFields;
 
 use super::fields::MissingField;
 
 /// The tick of a record without a time: it is earlier than every other, so the record is judged at
 /// the clock.
 pub(crate) const NO_TIME: i64 = i64::MIN;
+
+/// How many keys ahead of their batch key hashes are loaded. A miss of the cache takes as long as
+/// some ten packets.
+const LOOK_AHEAD: usize = 32;
 
 /// Whole records of one input, in order, and the results of each stage.
 ///
@@ -43,6 +49,13 @@ pub(crate) struct Chunk {
     pub(crate) hashes: Vec<KeyHash>,
     /// The indices of the records without a key hash, ascending.
     pub(crate) unkeyed: Vec<usize>,
+    /// Whether the records without a key hash are the frame of a file that every output needs: the
+    /// blocks of a capture that are no packets.
+    pub(crate) frames: bool,
+    /// The packet of every record that has a key hash, if the records are blocks of a capture.
+    pub(crate) packets: Vec<PacketBlock>,
+    /// The ignored fields of every packet, if they are reported.
+    pub(crate) ignored: Vec<IgnoredFields>,
     /// The tick of every record that has a key hash, if records have times.
     pub(crate) ticks: Vec<i64>,
     /// The records whose tick is above those of all records before them in the chunk.
@@ -67,6 +80,9 @@ pub(crate) struct Chunk {
     part: Verdicts,
     /// The verdict on every record, filled only if some records have no key hash.
     spread: Vec<u64>,
+    /// The same with the bits of the records without a key hash set, filled only for
+    /// [`frames`](Self::frames).
+    spread_framed: Vec<u64>,
 }
 
 /// The clock moves here, unless it is at this tick or beyond already.
@@ -120,6 +136,9 @@ impl Chunk {
         self.ends.clear();
         self.hashes.clear();
         self.unkeyed.clear();
+        self.frames = false;
+        self.packets.clear();
+        self.ignored.clear();
         self.ticks.clear();
         self.steps.clear();
         self.batches.clear();
@@ -169,19 +188,26 @@ impl Chunk {
     }
 
     /// Collects the verdicts of all batches. `judge` is called for each batch in order, with its
-    /// tick, its key hashes and the memory for its verdicts.
+    /// tick, its key hashes, those that it may load ahead, and the memory for its verdicts.
+    ///
+    /// Over all batches, every key hash behind the first batch is once among those to load, some
+    /// [`LOOK_AHEAD`] keys before its own batch. A single batch has none: the filter looks ahead
+    /// in it.
     pub(crate) fn judge<E>(
         &mut self,
-        mut judge: impl FnMut(u64, &[KeyHash], &mut Verdicts) -> Result<(), E>,
+        mut judge: impl FnMut(u64, &[KeyHash], &[KeyHash], &mut Verdicts) -> Result<(), E>,
     ) -> Result<(), E> {
         if let [batch] = self.batches[..] {
-            return judge(batch.tick, &self.hashes, &mut self.verdicts);
+            return judge(batch.tick, &self.hashes, &[], &mut self.verdicts);
         }
         self.verdicts.reset(self.hashes.len());
         let mut part = std::mem::take(&mut self.part);
-        let mut start = 0;
+        let (mut start, mut loaded) = (0, 0);
         for batch in &self.batches {
-            judge(batch.tick, &self.hashes[start..batch.end], &mut part)?;
+            let load = (batch.end + LOOK_AHEAD).min(self.hashes.len());
+            let ahead = &self.hashes[loaded.max(batch.end)..load];
+            loaded = load;
+            judge(batch.tick, &self.hashes[start..batch.end], ahead, &mut part)?;
             // Batches begin at any bit of a word. Only the set bits cost anything.
             for (index, word) in part.words().iter().enumerate() {
                 let mut word = *word;
@@ -268,6 +294,12 @@ impl Chunk {
                 keyed += 1;
             }
         }
+        if self.frames {
+            self.spread_framed.clone_from(&self.spread);
+            for record in &self.unkeyed {
+                self.spread_framed[record / 64] |= 1 << (record % 64);
+            }
+        }
     }
 
     /// One bit for each record, set for duplicates. [`spread_verdicts`](Self::spread_verdicts) must
@@ -277,6 +309,15 @@ impl Chunk {
             self.verdicts.words()
         } else {
             &self.spread
+        }
+    }
+
+    /// [`duplicates`](Self::duplicates), and the frame that they need around them.
+    pub(crate) fn framed_duplicates(&self) -> &[u64] {
+        if self.frames && !self.unkeyed.is_empty() {
+            &self.spread_framed
+        } else {
+            self.duplicates()
         }
     }
 }
@@ -300,7 +341,13 @@ mod tests {
             chunk.verdicts.set(key, echoless::Verdict::Duplicate);
         }
         chunk.spread_verdicts();
-        assert_eq!(chunk.duplicates(), [!1 & !(1 << 63), ((1 << 39) - 1) & !1]);
+        let words = [!1 & !(1 << 63), ((1 << 39) - 1) & !1];
+        assert_eq!(chunk.duplicates(), words);
+        assert_eq!(chunk.framed_duplicates(), words);
+        chunk.frames = true;
+        chunk.spread_verdicts();
+        assert_eq!(chunk.duplicates(), words);
+        assert_eq!(chunk.framed_duplicates(), [u64::MAX, (1 << 40) - 1]);
     }
 
     /// A chunk of `records` records of which some lack a key hash; the hash of a record is its
@@ -328,8 +375,8 @@ mod tests {
             ends in vec(0usize..300, 0..20),
         ) {
             let mut chunk = chunk(records, &[], &ends);
-            let mut seen = Vec::new();
-            let judged: Result<(), ()> = chunk.judge(|_, keys, verdicts| {
+            let (mut seen, mut loaded) = (Vec::new(), Vec::new());
+            let judged: Result<(), ()> = chunk.judge(|_, keys, ahead, verdicts| {
                 verdicts.reset(keys.len());
                 for (index, key) in keys.iter().enumerate() {
                     if key.0 % 3 == 0 {
@@ -337,10 +384,13 @@ mod tests {
                     }
                 }
                 seen.extend(keys.iter().map(|key| key.0 as usize));
+                loaded.extend(ahead.iter().map(|key| key.0 as usize));
                 Ok(())
             });
             prop_assert!(judged.is_ok());
             prop_assert!(seen.into_iter().eq(0..records));
+            prop_assert!(loaded.is_sorted_by(|one, next| one < next));
+            prop_assert!(loaded.iter().all(|key| *key < records));
             for record in 0..records {
                 prop_assert_eq!(chunk.verdicts.is_duplicate(record), record % 3 == 0);
             }

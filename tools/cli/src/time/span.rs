@@ -50,14 +50,6 @@ impl Span {
         }
     }
 
-    /// The unit of lengths in reports.
-    pub(crate) const fn unit(self) -> &'static str {
-        match self {
-            Self::Time(_) => "seconds",
-            Self::Records(_) => "records",
-        }
-    }
-
     /// The length of a tick of a window this long, in nanoseconds or records.
     pub(crate) const fn resolution(self) -> u64 {
         let longest = self.units() / LEAST_TICKS;
@@ -69,6 +61,24 @@ impl Span {
             0..2 => power,
             2..5 => power * 2,
             _ => power * 5,
+        }
+    }
+
+    /// The shortest tick, in nanoseconds or records, with which the span has at most `most` ticks:
+    /// 1, 2 or 5 times a power of ten.
+    pub(crate) fn resolution_of_at_most(self, most: u64) -> u64 {
+        let shortest = self.units().div_ceil(most);
+        let mut power = 1_u64;
+        loop {
+            for digit in [1, 2, 5] {
+                // A span has at most 2^64 units, so the product cannot overflow before it is long
+                // enough.
+                let tick = power * digit;
+                if tick >= shortest {
+                    return tick;
+                }
+            }
+            power *= 10;
         }
     }
 }
@@ -160,6 +170,22 @@ mod tests {
         ] {
             let span = Span::parse("--window", text).unwrap();
             assert_eq!(span.resolution(), resolution, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_shortest_ticks_of_a_window_are_bounded_in_number() {
+        for (span, resolution) in [
+            (Span::Time(1), 1),
+            (Span::Time(1 << 20), 1),
+            (Span::Time((1 << 20) + 1), 2),
+            (Span::Time(100_000_000), 100),
+            (Span::Time(1_000_000_000), 1000),
+            (Span::Time(30_000_000_000), 50_000),
+            (Span::Records(1_000_000), 1),
+            (Span::Records(u64::MAX), 20_000_000_000_000),
+        ] {
+            assert_eq!(span.resolution_of_at_most(1 << 20), resolution, "{span:?}");
         }
     }
 

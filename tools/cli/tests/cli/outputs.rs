@@ -199,5 +199,9 @@ fn help_version_completions_and_manual() {
         assert!(!text.contains('\x1b'), "colours: {args:?}");
     }
     let run = echoless(&["man", "dedupe"], b"");
-    assert!(run.error().contains("dedup, gen"), "{}", run.error());
+    assert!(
+        run.error().contains("dedup, packets, gen"),
+        "{}",
+        run.error()
+    );
 }

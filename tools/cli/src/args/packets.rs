@@ -1,0 +1,121 @@
+//! The options of `echoless packets`.
+
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+
+use super::run::RunArgs;
+
+/// Remove duplicate packets from capture files (pcap, pcapng)
+///
+/// A packet is dropped if an equal one lies inside the window before it. Kept packets, and all
+/// blocks that are no packets, are copied unchanged. gzip and zstd are recognised by content.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct PacketArgs {
+    /// Capture files to read as one stream; `-` or no file means standard input. Several pcap files
+    /// must have equal headers; pcapng files may differ
+    #[arg(value_name = "FILE")]
+    pub(crate) inputs: Vec<PathBuf>,
+
+    /// A packet is a duplicate only of one captured at most this long before: 100ms, 1s, 500us.
+    /// The clock is the latest time so far: a packet with an earlier time, or without one, is
+    /// judged at the clock [default: 100ms, without --window-packets]
+    #[arg(
+        long,
+        value_name = "TIME",
+        allow_hyphen_values = true,
+        help_heading = "Window"
+    )]
+    pub(crate) window: Option<String>,
+
+    /// A packet is a duplicate only of one of the N packets before it. With --window, both windows
+    /// must contain the other packet
+    #[arg(
+        long,
+        value_name = "N",
+        allow_hyphen_values = true,
+        help_heading = "Window"
+    )]
+    pub(crate) window_packets: Option<String>,
+
+    /// The window counts from the last copy that was kept. Without this option a dropped copy
+    /// renews it
+    #[arg(long, help_heading = "Window")]
+    pub(crate) no_refresh: bool,
+
+    /// Layer that the comparison begins at: link, network, transport or payload. A packet without
+    /// this layer is compared from the link layer on
+    #[arg(
+        long,
+        value_name = "LAYER",
+        default_value = "network",
+        allow_hyphen_values = true,
+        help_heading = "Key"
+    )]
+    pub(crate) from: String,
+
+    /// Fields that may differ between copies, with commas between them: mac, vlan, mpls, pppoe,
+    /// padding, tos, ttl, ip-id, ip-checksum, ip-options, flow-label, transport-checksum, tcp-seq,
+    /// tcp-ack, tcp-window, tcp-options, checksum (both checksums); or none
+    #[arg(
+        long,
+        value_name = "FIELDS",
+        default_value = "ttl,checksum",
+        allow_hyphen_values = true,
+        help_heading = "Key"
+    )]
+    pub(crate) ignore: String,
+
+    /// Compare the innermost packet of tunnels (IP in IP, GRE, ERSPAN, VXLAN, Geneve, GTP-U)
+    #[arg(long, help_heading = "Key")]
+    pub(crate) inner: bool,
+
+    /// Compare at most N bytes of the payload; its length is compared in any case
+    #[arg(
+        long,
+        value_name = "N",
+        allow_hyphen_values = true,
+        help_heading = "Key"
+    )]
+    pub(crate) payload_bytes: Option<String>,
+
+    /// Compare at most the first N bytes from the layer on, so that copies captured with different
+    /// snap lengths are equal; 40 or more, and no more than every capture has
+    #[arg(
+        long,
+        value_name = "N",
+        allow_hyphen_values = true,
+        help_heading = "Key"
+    )]
+    pub(crate) snap_safe: Option<String>,
+
+    /// What copies must have in common besides the packet: none, interface or vlan
+    #[arg(
+        long,
+        value_name = "GROUP",
+        default_value = "none",
+        allow_hyphen_values = true,
+        help_heading = "Key"
+    )]
+    pub(crate) group: String,
+
+    /// Memory of the filter: 64k, 256MiB, 2G (powers of 1024) or 500MB (powers of 1000) [default:
+    /// 256MiB, enough for 100 ms of the smallest packets at 10 Gbit/s; less for short files and
+    /// windows of few packets]
+    #[arg(
+        short,
+        long,
+        value_name = "SIZE",
+        allow_hyphen_values = true,
+        help_heading = "Filter"
+    )]
+    pub(crate) memory: Option<String>,
+
+    /// Report the distances of duplicates, their interfaces, and which ignored fields differ; on
+    /// standard error and in --stats
+    #[arg(long, help_heading = "Output")]
+    pub(crate) report: bool,
+
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}

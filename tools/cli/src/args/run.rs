@@ -1,0 +1,71 @@
+//! The options that every command that removes duplicates has: key hash, threads and outputs.
+
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+
+/// The key hash, the threads and the outputs of a run. A packet is the record of a capture file.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RunArgs {
+    /// Seed of the key hash. The hash is fast and not secret: anyone who can choose records can
+    /// craft some that are dropped as duplicates
+    #[arg(
+        long,
+        default_value_t = 0,
+        allow_hyphen_values = true,
+        help_heading = "Hash"
+    )]
+    pub(crate) seed: u64,
+
+    /// Hash with the secret key in this file (32 hexadecimal digits), which prevents crafted
+    /// records; slower
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "seed",
+        help_heading = "Hash"
+    )]
+    pub(crate) hash_key: Option<PathBuf>,
+
+    /// Number of threads; the output is the same for any number [default: one for each core, and at
+    /// most one for each 4 MiB of files]
+    #[arg(long, value_name = "N", help_heading = "Threads")]
+    pub(crate) threads: Option<u64>,
+
+    /// Pin each thread to a core of its own; an error if there are more threads than cores
+    #[arg(long, help_heading = "Threads")]
+    pub(crate) pin: bool,
+
+    /// Write the records to this file instead of standard output
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Write the dropped records (the duplicates) to this file
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "invert",
+        help_heading = "Output"
+    )]
+    pub(crate) duplicates: Option<PathBuf>,
+
+    /// Pass on the duplicates instead of the first occurrences
+    #[arg(long, help_heading = "Output")]
+    pub(crate) invert: bool,
+
+    /// Write only the number of records that would be written
+    #[arg(long, help_heading = "Output")]
+    pub(crate) count: bool,
+
+    /// Exit with code 1 if there was a duplicate
+    #[arg(long, help_heading = "Output")]
+    pub(crate) fail_on_duplicates: bool,
+
+    /// Write statistics of the run to this file, as JSON
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) stats: Option<PathBuf>,
+
+    /// Write neither summary nor progress, only errors
+    #[arg(short, long, help_heading = "Output")]
+    pub(crate) quiet: bool,
+}

@@ -1,0 +1,212 @@
+//! The configuration of `echoless packets`.
+
+use std::sync::Arc;
+
+use echoless::memory::LINE_BYTES;
+use echoless::spec::Form;
+use echoless::{FilterSpec, FingerprintGeometry, SlotWidth, SpecError, Window};
+use echoless_packets::key::{Field, KeyError, KeyOptions, KeyReader};
+
+use super::dedup::{Content, DedupConfig};
+use super::parse_if_given;
+use super::run::RunConfig;
+use super::window::WindowConfig;
+use crate::args::PacketArgs;
+use crate::compression::is_compressed;
+use crate::dedup::sizing::{DEFAULT_MEMORY, memory_for, most_distinct_records};
+use crate::failure::Failure;
+use crate::files::Source;
+use crate::number::parse_size;
+use crate::packets::window::{BothSpec, Windows};
+use crate::time::span::{Span, parse_time};
+
+/// The window without an option, in nanoseconds: 100 ms.
+const DEFAULT_WINDOW: u64 = 100_000_000;
+
+/// The least bytes of a packet in a file: the header of its block in a pcap file.
+const LEAST_BLOCK: u64 = 16;
+
+/// Packets, the parts of them that are compared, and their windows.
+#[derive(Debug)]
+pub(crate) struct PacketConfig {
+    pub(crate) keys: KeyReader,
+    pub(crate) windows: Windows,
+    /// The window of packets beside one of time.
+    pub(crate) second: Option<u64>,
+    pub(crate) report: bool,
+}
+
+impl PacketConfig {
+    /// The window of packets that must contain a copy beside the window of time.
+    pub(crate) fn second_window(&self) -> Option<Window> {
+        match &self.windows {
+            Windows::Time(_) | Windows::Packets(_) => None,
+            Windows::Both(both) => both.packets.window(),
+        }
+    }
+}
+
+impl TryFrom<PacketArgs> for DedupConfig {
+    type Error = Failure;
+
+    fn try_from(args: PacketArgs) -> Result<Self, Failure> {
+        let refresh = !args.no_refresh;
+        let time = parse_if_given("--window", args.window.as_deref(), parse_window)?;
+        let count = args.window_packets.as_deref();
+        let count = parse_if_given("--window-packets", count, parse_count)?;
+        let window = |span| WindowConfig::of_packets(span, refresh);
+        let (first, second) = match (time, count) {
+            (None, None) => (window(Span::Time(DEFAULT_WINDOW)), None),
+            (Some(time), None) => (window(Span::Time(time)), None),
+            (None, Some(count)) => (window(Span::Records(count)), None),
+            (Some(time), Some(count)) => {
+                (window(Span::Time(time)), Some(window(Span::Records(count))))
+            }
+        };
+        let keys = key_reader(&args)?;
+        let sources = Source::all(&args.inputs);
+        let input_bytes = Source::total_len(&sources);
+        let memory = match parse_if_given("--memory", args.memory.as_deref(), parse_size)? {
+            Some(memory) => memory,
+            None => default_memory(&sources, count),
+        };
+        let (filter, windows) = match &second {
+            None => {
+                let filter = filter(&first, memory)?;
+                let windows = match first.span {
+                    Span::Time(_) => Windows::Time(filter),
+                    Span::Records(_) => Windows::Packets(filter),
+                };
+                (filter, windows)
+            }
+            Some(second) => {
+                // One of them is as likely to be the tighter window as the other.
+                let half = |window: &WindowConfig| {
+                    let renewing = WindowConfig {
+                        refresh: true,
+                        ..window.clone()
+                    };
+                    filter(&renewing, memory / 2)
+                };
+                let time = half(&first)?;
+                let windows = Windows::Both(Box::new(BothSpec {
+                    time,
+                    packets: half(second)?,
+                    refresh,
+                }));
+                (time, windows)
+            }
+        };
+        let packets = PacketConfig {
+            keys,
+            windows,
+            second: second.map(|window| window.span.units()),
+            report: args.report,
+        };
+        Ok(Self {
+            sources,
+            input_bytes,
+            content: Content::Packets(Arc::new(packets)),
+            filter,
+            window: Some(first),
+            run: RunConfig::new(args.run, Vec::new())?,
+        })
+    }
+}
+
+/// The exact filter of a window: 40 bits of fingerprint and 24 bits of time for each key.
+///
+/// A fresh packet is taken for a duplicate if one of the live keys of its line, at most 8, has its
+/// fingerprint: less than `8 / 2^40`, or 7e-12. Of 10^9 packets, fewer than 0.008 are.
+fn filter(window: &WindowConfig, memory: u64) -> Result<FilterSpec, SpecError> {
+    let spec: FilterSpec = window.completed("stamped:bits=64").parse()?;
+    Ok(spec.form(Form::Line).memory(memory))
+}
+
+/// The memory without `-m`: 256 MiB, or less if fewer packets can be in the window.
+///
+/// 100 ms of the smallest packets at 10 Gbit/s are 1.5 million. They put 0.36 keys into a line of
+/// 8 slots on average, and none is evicted.
+fn default_memory(sources: &[Source], window_packets: Option<u64>) -> u64 {
+    let lines = DEFAULT_MEMORY / LINE_BYTES;
+    let shape = FingerprintGeometry::new(lines, SlotWidth::Bits64);
+    let bytes = known_bytes(sources);
+    let in_files = bytes.map(|bytes| most_distinct_records(bytes, LEAST_BLOCK));
+    let bounds = [
+        in_files,
+        window_packets.map(|packets| packets.saturating_add(1)),
+    ];
+    let keys = bounds.into_iter().flatten().min();
+    keys.map_or(DEFAULT_MEMORY, |keys| memory_for(keys, shape))
+}
+
+/// The length of all files, if it is known and bounds the number of packets.
+fn known_bytes(sources: &[Source]) -> Option<u64> {
+    let bounds = |source: &Source| match source {
+        // Nothing may be read from it before the run.
+        Source::Stdin => false,
+        // Files of `/proc` have a length of 0 and content all the same.
+        Source::File(path) => source.len() != Some(0) && !is_compressed(path),
+    };
+    Source::total_len(sources).filter(|_| sources.iter().all(bounds))
+}
+
+/// Parses `--window`: a time above 0.
+fn parse_window(option: &'static str, text: &str) -> Result<u64, SpecError> {
+    let time = parse_time(option, text).ok().filter(|time| *time > 0);
+    time.ok_or_else(|| {
+        let allowed = "a time such as 100ms, 500us or 2s (ns, m, h and d too); a number of packets is --window-packets";
+        SpecError::new(option, text, allowed)
+    })
+}
+
+/// Parses `--window-packets`: a number of packets, 1 or more.
+fn parse_count(option: &'static str, text: &str) -> Result<u64, SpecError> {
+    let count = text
+        .parse()
+        .ok()
+        .filter(|count| (1..=u64::MAX >> 1).contains(count));
+    count.ok_or_else(|| {
+        let allowed = "a number of packets, 1 to 2^63 - 1; a time is --window";
+        SpecError::new(option, text, allowed)
+    })
+}
+
+fn key_reader(args: &PacketArgs) -> Result<KeyReader, SpecError> {
+    let mut ignore: echoless_packets::key::FieldSet = args.ignore.parse().map_err(rejected)?;
+    if args.inner {
+        ignore = ignore.with(Field::Tunnel);
+    }
+    let number = |option, text: Option<&str>| parse_if_given(option, text, parse_length);
+    let options = KeyOptions {
+        from: args.from.parse().map_err(rejected)?,
+        ignore,
+        payload_bytes: number("--payload-bytes", args.payload_bytes.as_deref())?,
+        snap_safe: number("--snap-safe", args.snap_safe.as_deref())?,
+        group: args.group.parse().map_err(rejected)?,
+    };
+    KeyReader::new(options).map_err(rejected)
+}
+
+/// Parses a number of bytes of a packet.
+fn parse_length(option: &'static str, text: &str) -> Result<u32, SpecError> {
+    let allowed = "a number of bytes, 0 to 4294967295";
+    text.parse()
+        .map_err(|_| SpecError::new(option, text, allowed))
+}
+
+/// The options of a key as they are named on the command line.
+const KEY_OPTIONS: [(&str, &str); 5] = [
+    ("from", "--from"),
+    ("ignore", "--ignore"),
+    ("payload_bytes", "--payload-bytes"),
+    ("snap_safe", "--snap-safe"),
+    ("group", "--group"),
+];
+
+/// A rejected option, named as on the command line.
+fn rejected(error: KeyError) -> SpecError {
+    let found = KEY_OPTIONS.iter().find(|(name, _)| *name == error.option);
+    let option = found.map_or(error.option, |(_, option)| option);
+    SpecError::new(option, error.value, error.allowed)
+}

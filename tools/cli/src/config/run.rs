@@ -1,0 +1,87 @@
+//! What every run that removes duplicates has: key hash, threads and outputs.
+
+use std::num::NonZeroUsize;
+use std::thread::available_parallelism;
+
+use echoless::KeyHasher;
+
+use super::hash_key::read_hash_key;
+use super::thread_count;
+use crate::args::RunArgs;
+use crate::failure::Failure;
+use crate::files::{Source, Target};
+
+/// The key hash, the threads and the outputs of a run.
+#[derive(Debug)]
+pub(crate) struct RunConfig {
+    pub(crate) hasher: KeyHasher,
+    /// Whether the hash has a secret key.
+    pub(crate) keyed_hash: bool,
+    /// Files that options are read from. Like the inputs, they must not be outputs.
+    pub(crate) settings: Vec<Source>,
+    pub(crate) output: Target,
+    pub(crate) duplicates: Option<Target>,
+    pub(crate) stats: Option<Target>,
+    pub(crate) invert: bool,
+    pub(crate) count: bool,
+    pub(crate) fail_on_duplicates: bool,
+    pub(crate) quiet: bool,
+    pub(crate) threads: Threads,
+    /// Whether each thread is pinned to a core of its own.
+    pub(crate) pin: bool,
+}
+
+impl RunConfig {
+    /// Checks the options. `settings` are the files that other options are read from.
+    pub(super) fn new(args: RunArgs, mut settings: Vec<Source>) -> Result<Self, Failure> {
+        let keyed_hash = args.hash_key.is_some();
+        let hasher = match args.hash_key {
+            Some(path) => {
+                let key = read_hash_key(&path)?;
+                settings.push(Source::File(path));
+                KeyHasher::keyed(key)
+            }
+            None => KeyHasher::seeded(args.seed),
+        };
+        Ok(Self {
+            hasher,
+            keyed_hash,
+            settings,
+            output: Target::from_path(args.output),
+            duplicates: args.duplicates.map(|path| Target::from_path(Some(path))),
+            stats: args.stats.map(|path| Target::from_path(Some(path))),
+            invert: args.invert,
+            count: args.count,
+            fail_on_duplicates: args.fail_on_duplicates,
+            quiet: args.quiet,
+            threads: match args.threads {
+                None => Threads::AllCores,
+                Some(count) => Threads::Count(thread_count(count)?),
+            },
+            pin: args.pin,
+        })
+    }
+}
+
+/// The number of threads that the user asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Threads {
+    /// One for each core that this process may use.
+    AllCores,
+    Count(NonZeroUsize),
+}
+
+impl Threads {
+    /// The number of threads to start, if at most `most` of them would have work.
+    pub(crate) fn count(self, most: u64) -> usize {
+        match self {
+            Self::Count(count) => count.get(),
+            Self::AllCores => {
+                let cores = available_parallelism().map_or(1, NonZeroUsize::get);
+                cores
+                    .min(usize::try_from(most).unwrap_or(usize::MAX))
+                    .max(1)
+            }
+        }
+    }
+}

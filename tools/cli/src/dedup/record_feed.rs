@@ -1,0 +1,104 @@
+//! Fills chunks with records, removes headers, and makes the reader of keys once the header is read.
+
+use std::sync::Arc;
+
+use echoless::{KeyHasher, SpecError};
+
+use super::input::Input;
+use crate::config::{Clock, RecordConfig, WindowConfig};
+use crate::failure::Failure;
+use crate::files::Source;
+use crate::records::chunk::Chunk;
+use crate::records::header::Header;
+use crate::records::keys::{KeyExtractor, KeyReader};
+use crate::records::position::RecordPosition;
+use crate::time::format::TimeReader;
+
+/// Fills chunks, one after the other.
+#[derive(Debug)]
+pub(crate) struct RecordFeed {
+    config: Arc<RecordConfig>,
+    hasher: KeyHasher,
+    window: Option<WindowConfig>,
+    input: Input,
+    header: Option<Header>,
+    reader: Option<KeyReader>,
+}
+
+impl RecordFeed {
+    /// The stream of these inputs.
+    pub(crate) fn new(
+        config: Arc<RecordConfig>,
+        sources: Vec<Source>,
+        hasher: KeyHasher,
+        window: Option<WindowConfig>,
+    ) -> Self {
+        let format = &config.format;
+        Self {
+            input: Input::new(sources, format.clone(), config.max_record),
+            header: config.header.then(|| Header::new(format.clone())),
+            reader: None,
+            config,
+            hasher,
+            window,
+        }
+    }
+
+    /// Fills the chunk with the next records; returns `false` at the end of the stream. After the
+    /// first chunk, [`reader`](Self::reader) returns a reader.
+    pub(crate) fn next(&mut self, chunk: &mut Chunk) -> Result<bool, Failure> {
+        if !self.input.fill(chunk)? {
+            return Ok(false);
+        }
+        chunk.read_until = self.input.bytes();
+        if let Some(header) = &mut self.header
+            && chunk.opens_source
+        {
+            let name = |source| self.input.name(source);
+            if let Some(fault) = chunk.fault {
+                let position = RecordPosition::new(self.config.format.clone());
+                return Err(position.failure(chunk, fault, name(chunk.source)));
+            }
+            header.remove_from(chunk, name)?;
+        }
+        if self.reader.is_none() {
+            self.reader = Some(self.key_reader()?);
+            let header = self.header.as_ref().and_then(Header::record);
+            chunk.header = header.map(<[u8]>::to_vec);
+        }
+        Ok(true)
+    }
+
+    /// The reader of keys. It exists once the header with the names of fields is read.
+    pub(crate) const fn reader(&self) -> Option<&KeyReader> {
+        self.reader.as_ref()
+    }
+
+    /// The signal that ended the stream, if one did.
+    pub(crate) fn ended_by(&self) -> Option<u8> {
+        self.input.ended_by()
+    }
+
+    fn key_reader(&self) -> Result<KeyReader, Failure> {
+        let config = &self.config;
+        let names = self.header.as_ref().map(Header::names);
+        let fields = match &config.key {
+            Some(key) => Some(key.resolve(&names.clone().unwrap_or_default())?),
+            None => None,
+        };
+        let mut extractor = KeyExtractor::new(self.hasher.clone(), fields, config.missing);
+        if let Some(window) = &self.window
+            && let Clock::Field(time) = &window.clock
+        {
+            let field = time.field.resolve(&names.unwrap_or_default());
+            let field = field.map_err(|error| SpecError {
+                field: "--time-field",
+                ..error
+            })?;
+            // A time is at most `i64::MAX` long, and so is a tick of it.
+            let reader = TimeReader::new(time.format.clone(), window.resolution as i64);
+            extractor = extractor.with_time(field, reader);
+        }
+        Ok(KeyReader::new(config.format.clone(), extractor))
+    }
+}

@@ -1,0 +1,250 @@
+//! Reads capture files as one stream and cuts it into chunks of whole blocks.
+//!
+//! The header of a pcap file is the header of the stream. A copy of several files has one, so all
+//! of them must have the same bytes there. A pcapng file consists of sections that describe
+//! themselves, so files with different interfaces and byte orders may follow each other.
+
+use std::sync::Arc;
+
+use echoless_packets::framing::{BlockKind, DEFAULT_MAX_BLOCK, FrameError, Framer, Next};
+
+use super::keys::PacketKeys;
+use crate::compression::PlainBytes;
+use crate::failure::Failure;
+use crate::files::Source;
+use crate::reading::make_room;
+use crate::records::chunk::Chunk;
+use crate::signals::Signals;
+
+/// The first bytes of a pcapng file, in either byte order.
+const PCAPNG: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
+
+/// Fills chunks with the blocks of capture files, one file after the other.
+#[derive(Debug)]
+pub(crate) struct PacketFeed {
+    sources: Vec<Source>,
+    /// The index of the current file.
+    at: usize,
+    capture: Option<Capture>,
+    /// The start of a block whose end is not read yet.
+    tail: Vec<u8>,
+    /// How the first file begins.
+    begin: Option<Begin>,
+    /// The sections of the stream so far; a pcap file is one.
+    sections: u32,
+    /// The bytes of the files before the current one.
+    bytes_before: u64,
+    /// The error that ends the stream after the blocks in front of it.
+    failure: Option<Failure>,
+    /// Installed once a file is open. Before, a signal ends the process: opening a named pipe may
+    /// block, and nothing would interrupt it.
+    signals: Option<Arc<Signals>>,
+    keys: PacketKeys,
+}
+
+/// A file that is being read.
+#[derive(Debug)]
+struct Capture {
+    bytes: PlainBytes,
+    framer: Framer,
+    /// The sections of the stream before this file.
+    first_section: u32,
+}
+
+/// How a capture file begins.
+#[derive(Debug, PartialEq, Eq)]
+enum Begin {
+    /// The file header.
+    Pcap(Vec<u8>),
+    Pcapng,
+}
+
+impl PacketFeed {
+    /// The stream of these files.
+    pub(crate) fn new(sources: Vec<Source>, keys: PacketKeys) -> Self {
+        Self {
+            sources,
+            at: 0,
+            capture: None,
+            tail: Vec::new(),
+            begin: None,
+            sections: 0,
+            bytes_before: 0,
+            failure: None,
+            signals: None,
+            keys,
+        }
+    }
+
+    /// The reader of keys.
+    pub(crate) const fn reader(&self) -> &PacketKeys {
+        &self.keys
+    }
+
+    /// The signal that ended the stream, if one did.
+    pub(crate) fn ended_by(&self) -> Option<u8> {
+        self.signals.as_ref()?.caught()
+    }
+
+    /// Fills the chunk with the next whole blocks of one file. Returns `false` at the end of the
+    /// last file, or if a signal ends the stream; an incomplete last block is then dropped.
+    ///
+    /// It returns as soon as a read contains the end of a block, so the packets of a slow capture
+    /// do not wait for a full buffer.
+    ///
+    /// # Errors
+    /// [`Failure`] if a file cannot be read, or is no capture file, or ends inside a block. The
+    /// blocks before the error are returned first.
+    pub(crate) fn next(&mut self, chunk: &mut Chunk) -> Result<bool, Failure> {
+        chunk.clear();
+        chunk.frames = true;
+        chunk.terminator = b"";
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
+        }
+        while let Some(source) = self.sources.get(self.at).cloned() {
+            chunk.source = self.at;
+            let mut capture = match self.capture.take() {
+                Some(capture) => capture,
+                None => self.open(&source)?,
+            };
+            let mut len = self.tail.len();
+            make_room(&mut chunk.bytes, len, DEFAULT_MAX_BLOCK, &source)?;
+            chunk.bytes[..len].copy_from_slice(&self.tail);
+            self.tail.clear();
+            let at_end = loop {
+                let read = capture.bytes.read(&mut chunk.bytes[len..]);
+                let Some(read) = read.map_err(Failure::file(source.name()))? else {
+                    return Ok(false);
+                };
+                len += read;
+                chunk.read_until = self.bytes_before + capture.bytes.file_bytes();
+                let at_end = read == 0;
+                if let Err(failure) = self.frame(&mut capture, chunk, len, at_end) {
+                    if chunk.filled == 0 {
+                        return Err(failure);
+                    }
+                    self.failure = Some(failure);
+                    return Ok(true);
+                }
+                if at_end || chunk.filled > 0 {
+                    break at_end;
+                }
+                make_room(&mut chunk.bytes, len, DEFAULT_MAX_BLOCK, &source)?;
+            };
+            if at_end {
+                self.bytes_before += capture.bytes.file_bytes();
+                self.at += 1;
+            } else {
+                self.tail.extend_from_slice(&chunk.bytes[chunk.filled..len]);
+                self.capture = Some(capture);
+            }
+            if chunk.filled > 0 {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn open(&mut self, source: &Source) -> Result<Capture, Failure> {
+        let file = source.open()?;
+        let signals = match &self.signals {
+            Some(signals) => Arc::clone(signals),
+            None => {
+                let signals = Signals::catch().map_err(Failure::file("signals"))?;
+                Arc::clone(self.signals.insert(Arc::new(signals)))
+            }
+        };
+        let bytes = PlainBytes::open(file, signals).map_err(Failure::file(source.name()))?;
+        Ok(Capture {
+            bytes,
+            framer: Framer::new(),
+            first_section: self.sections,
+        })
+    }
+
+    /// Appends the blocks of `chunk.bytes[..len]` to the chunk. `at_end` says that the file ends
+    /// there.
+    fn frame(
+        &mut self,
+        capture: &mut Capture,
+        chunk: &mut Chunk,
+        len: usize,
+        at_end: bool,
+    ) -> Result<(), Failure> {
+        let Capture {
+            framer,
+            first_section,
+            ..
+        } = capture;
+        loop {
+            let opens_file = framer.offset() == 0;
+            let next = framer.next_block(&chunk.bytes[..len], chunk.filled, at_end);
+            let (range, kind) = match next.map_err(|error| self.framing(&error))? {
+                Next::Block { range, kind } => (range, kind),
+                Next::NeedMore(_) | Next::End => return Ok(()),
+            };
+            if opens_file {
+                self.begin(chunk, range.end)?;
+            }
+            chunk.filled = range.end;
+            match kind {
+                BlockKind::Packet(mut packet) => {
+                    // A framer numbers the sections of its own file.
+                    let section = packet.interface.section.saturating_add(*first_section);
+                    packet.interface.section = section;
+                    chunk.packets.push(packet);
+                }
+                BlockKind::Header => {
+                    self.sections = self.sections.saturating_add(1);
+                    if chunk.start == range.end {
+                        // The header of a pcap file is no block of the stream.
+                        continue;
+                    }
+                    chunk.unkeyed.push(chunk.ends.len());
+                }
+                BlockKind::Interface(_) | BlockKind::Other(_) => {
+                    chunk.unkeyed.push(chunk.ends.len());
+                }
+            }
+            chunk.ends.push(range.end);
+        }
+    }
+
+    /// Takes the header of a pcap file, which is `chunk.bytes[..end]`, off the chunk.
+    ///
+    /// # Errors
+    /// [`Failure`] if this file cannot follow the first one.
+    fn begin(&mut self, chunk: &mut Chunk, end: usize) -> Result<(), Failure> {
+        chunk.opens_source = true;
+        let header = &chunk.bytes[..end];
+        let begin = if header.starts_with(&PCAPNG) {
+            Begin::Pcapng
+        } else {
+            chunk.start = end;
+            Begin::Pcap(header.to_vec())
+        };
+        match &self.begin {
+            None => {
+                chunk.header = (chunk.start > 0).then(|| header.to_vec());
+                self.begin = Some(begin);
+                Ok(())
+            }
+            Some(first) if *first == begin => Ok(()),
+            Some(_) => Err(Failure::Capture {
+                name: self.sources[self.at].name(),
+                problem: format!(
+                    "begins unlike {}: expected equal headers of pcap files, or only pcapng files",
+                    self.sources[0].name()
+                ),
+            }),
+        }
+    }
+
+    fn framing(&self, error: &FrameError) -> Failure {
+        Failure::Capture {
+            name: self.sources[self.at].name(),
+            problem: error.to_string(),
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! From the packets of a chunk to key hashes and ticks.
+
+use std::sync::Arc;
+
+use echoless::KeyHasher;
+
+use crate::config::{PacketConfig, WindowConfig};
+use crate::records::chunk::{Chunk, NO_TIME, Step};
+
+/// Hashes the keys of the packets of chunks. A chunk depends on no other chunk, so clones work in
+/// parallel.
+#[derive(Debug, Clone)]
+pub(crate) struct PacketKeys {
+    config: Arc<PacketConfig>,
+    hasher: KeyHasher,
+    /// The length of a tick in nanoseconds, if the window is a time.
+    resolution: Option<i64>,
+    /// The encoded headers of the current packet.
+    scratch: Vec<u8>,
+}
+
+impl PacketKeys {
+    pub(crate) fn new(
+        config: &Arc<PacketConfig>,
+        window: Option<&WindowConfig>,
+        hasher: KeyHasher,
+    ) -> Self {
+        let timed = window.filter(|window| window.clock.is_time());
+        Self {
+            config: Arc::clone(config),
+            hasher,
+            // A time is at most `i64::MAX` long, and so is a tick of it.
+            resolution: timed.map(|window| window.resolution as i64),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Hashes the key of every packet of the chunk.
+    pub(crate) fn read(&mut self, chunk: &mut Chunk) {
+        let bytes = &chunk.bytes[..chunk.filled];
+        let keys = &self.config.keys;
+        for block in &chunk.packets {
+            let packet = block.packet(bytes);
+            let key = keys.key(&packet, &mut self.scratch);
+            let hash = self.hasher.hash_fields(key.parts().map(Some));
+            chunk.hashes.push(hash);
+            if self.config.report {
+                chunk.ignored.push(keys.ignored_fields(&packet));
+            }
+        }
+        if let Some(resolution) = self.resolution {
+            let mut latest = NO_TIME;
+            for (from, block) in chunk.packets.iter().enumerate() {
+                let tick = block
+                    .timestamp
+                    .map_or(NO_TIME, |time| time.div_euclid(resolution));
+                if tick > latest {
+                    latest = tick;
+                    chunk.steps.push(Step { from, tick });
+                }
+                chunk.ticks.push(tick);
+            }
+        }
+    }
+}

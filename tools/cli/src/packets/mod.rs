@@ -1,0 +1,17 @@
+//! From a capture file to key hashes: the counterpart of [`records`](crate::records) for packets.
+//!
+//! The path of a packet is that of a record, with three parts of its own:
+//!
+//! 1. [`feed`] frames the blocks of a file, because framing needs state from block to block; it
+//!    leaves the place of each packet in the chunk. Blocks that are no packets are records without
+//!    a key, and every output gets them.
+//! 2. [`keys`] turns the packets of a chunk into key hashes and ticks, in parallel.
+//! 3. [`window`] is the filter: an exact window of time, of packets, or both.
+//!
+//! Chunks, threads, verdicts, outputs, summary and exit codes are those of
+//! [`dedup`](crate::dedup). [`report`] follows the duplicates in the order of the stream.
+
+pub(crate) mod feed;
+pub(crate) mod keys;
+pub(crate) mod report;
+pub(crate) mod window;

@@ -1,0 +1,245 @@
+//! Threads, statistics, report and exit codes of `echoless packets`.
+
+use std::fs;
+
+use echoless_packets::LinkType;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::packets_support::{frame, numbered, packets, pcap, pcapng, with_ttl};
+use crate::run::{echoless, file};
+
+/// The statistics of a run.
+fn stats(args: &[&str], capture: &[u8]) -> Value {
+    let directory = tempfile::tempdir().unwrap();
+    let name = file(directory.path(), "stats", b"");
+    let mut all = vec!["--stats", &name];
+    all.extend_from_slice(args);
+    packets(&all, capture).bytes();
+    serde_json::from_slice(&fs::read(&name).unwrap()).unwrap()
+}
+
+/// A capture of several chunks with copies at many distances, in both directions of time.
+fn mixed() -> Vec<u8> {
+    let mut packets = Vec::new();
+    let mut state = 1_u64;
+    for number in 0..30_000_u64 {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        let random = state >> 40;
+        let back = if random.is_multiple_of(4) {
+            random / 4 % 3000
+        } else {
+            0
+        };
+        let ttl = 64 - (random % 3) as u8;
+        let late = if random.is_multiple_of(50) { 900 } else { 0 };
+        let time = 1_000_000 + number * 3 - late;
+        packets.push((time, with_ttl(number.saturating_sub(back), ttl)));
+    }
+    pcap(&packets)
+}
+
+#[test]
+fn the_output_is_the_same_for_any_number_of_threads() {
+    let capture = mixed();
+    let directory = tempfile::tempdir().unwrap();
+    let dropped = file(directory.path(), "dropped", b"");
+    let stats = file(directory.path(), "stats", b"");
+    let sha256 = |bytes: &[u8]| Sha256::digest(bytes).to_vec();
+    for windows in [
+        &["--window", "3ms"][..],
+        &["--window-packets", "1000", "--no-refresh"],
+        &["--window", "4ms", "--window-packets", "900"],
+        &["--window", "4ms", "--window-packets", "900", "--no-refresh"],
+    ] {
+        let mut outcomes = Vec::new();
+        for threads in ["1", "2", "3", "8"] {
+            let mut args = vec!["--report", "--threads", threads];
+            args.extend(["--duplicates", &dropped, "--stats", &stats]);
+            args.extend_from_slice(windows);
+            let kept = packets(&args, &capture).bytes();
+            assert!(kept.len() > capture.len() / 2 && kept.len() < capture.len());
+            let mut stats: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
+            for varies in ["seconds", "threads", "huge_page_bytes"] {
+                stats[varies] = Value::Null;
+            }
+            outcomes.push((sha256(&kept), sha256(&fs::read(&dropped).unwrap()), stats));
+        }
+        for outcome in &outcomes[1..] {
+            assert_eq!(*outcome, outcomes[0], "{windows:?}");
+        }
+    }
+}
+
+#[test]
+fn statistics_of_a_run() {
+    let capture = numbered(&[1, 2, 1, 3, 1]);
+    let both = stats(&["--window", "1s", "--window-packets", "2"], &capture);
+    assert_eq!(both["records"], 5);
+    assert_eq!(both["fresh"], 3);
+    assert_eq!(both["duplicates"], 2);
+    assert_eq!(both["window"], 1.0);
+    assert_eq!(both["granule"], 1e-6);
+    assert_eq!(both["window_unit"], "seconds");
+    assert_eq!(both["window_packets"], 2);
+    assert_eq!(both["evictions"], 0);
+    assert_eq!(both["memory_bytes"], 64 << 10);
+    assert_eq!(both["slot_bits"], 64);
+    let filter = both["filter"].as_str().unwrap();
+    assert_eq!(filter.matches("stamped:").count(), 2, "{filter}");
+    let counted = stats(&["--window-packets", "2"], &capture);
+    assert_eq!(counted["window"], 2.0);
+    assert_eq!(counted["granule"], 1.0);
+    assert_eq!(counted["window_unit"], "packets");
+    assert_eq!(counted["window_packets"], Value::Null);
+    assert_eq!(counted["clock_from"], Value::Null);
+    let records = echoless(&["packets"], &capture);
+    assert_eq!(records.code, 0);
+    let summary = records.stderr;
+    assert!(summary.contains("5 packets (354 B) in "), "{summary}");
+    assert!(
+        summary.contains("3 fresh, 2 duplicates (40.00 %)"),
+        "{summary}"
+    );
+    assert!(
+        summary.contains("no evictions: no duplicate inside the window was missed"),
+        "{summary}"
+    );
+}
+
+#[test]
+fn packets_that_are_late_are_counted() {
+    let times = [1_000_000, 2_000_000, 1_800_000, 1_900_000];
+    let packets: Vec<_> = times.iter().map(|time| (*time, frame(*time))).collect();
+    assert_eq!(stats(&[], &pcap(&packets))["late"], 1);
+}
+
+#[test]
+fn evictions_are_reported_with_the_memory_that_is_enough() {
+    let numbers: Vec<u64> = (0..40_000).chain(0..40_000).collect();
+    let capture = numbered(&numbers);
+    for windows in [
+        &["--window-packets", "40000"][..],
+        &["--window", "1s"],
+        &["--window", "1s", "--window-packets", "40000"],
+    ] {
+        let small = stats(windows, &capture);
+        assert!(small["evictions"].as_u64().unwrap() > 10_000, "{windows:?}");
+        assert!(small["estimated_missed_duplicates"].as_u64().unwrap() > 10_000);
+        assert_eq!(small["estimated_false_duplicates"], 0);
+        let keys = small["busiest_window_keys"].as_u64().unwrap();
+        assert!((30_000..50_000).contains(&keys), "{windows:?}: {keys}");
+        let enough = small["busiest_window_memory_bytes"].as_u64().unwrap();
+        let mut args = vec!["packets", "-q", "--count", "--invert", "-m"];
+        let enough = (2 * enough).to_string();
+        args.push(&enough);
+        args.extend_from_slice(windows);
+        let found: u64 = echoless(&args, &capture).text().trim().parse().unwrap();
+        assert!(found > 39_900, "{windows:?}: {found}");
+    }
+}
+
+#[test]
+fn the_report_tells_where_duplicates_come_from() {
+    let mut file = pcapng(false);
+    file.interface(LinkType::ETHERNET, 0, &[(9, &[9])]);
+    let len = frame(1).len() as u32;
+    for (interface, time, frame) in [
+        (0, 1_000, with_ttl(1, 64)),
+        // 500 ns later on another interface, behind a router.
+        (1, 1_500, with_ttl(1, 63)),
+        (0, 2_000, with_ttl(2, 64)),
+        (0, 2_500, with_ttl(3, 64)),
+        (0, 3_000, with_ttl(4, 64)),
+        // A copy 4 packets back, which is identical to what it copies.
+        (1, 12_500, with_ttl(1, 63)),
+    ] {
+        file.packet(interface, time, &frame, len);
+    }
+    file.simple_packet(&with_ttl(1, 63), len);
+    let file = file.into_bytes();
+    let report = stats(&["--report"], &file)["copies"].clone();
+    let expected = json!({
+        "distance_packets": [
+            { "at_most": 1, "duplicates": 2 },
+            { "at_most": 4, "duplicates": 1 },
+        ],
+        "distance_seconds": [
+            { "at_most": 1e-6, "duplicates": 1 },
+            { "at_most": 2e-5, "duplicates": 1 },
+        ],
+        "without_time": 1,
+        "interfaces": [
+            { "original": "0.0", "copy": "0.1", "duplicates": 1 },
+            { "original": "0.1", "copy": "0.0", "duplicates": 1 },
+            { "original": "0.1", "copy": "0.1", "duplicates": 1 },
+        ],
+        "other_interfaces": 0,
+        "differing_fields": [
+            { "field": "ttl", "duplicates": 1 },
+            { "field": "ip-checksum", "duplicates": 1 },
+        ],
+        "identical": 2,
+        "unknown": 0,
+    });
+    assert_eq!(report, expected);
+    assert_eq!(stats(&[], &file)["copies"], Value::Null);
+    let summary = echoless(&["packets", "--report"], &file).stderr;
+    for line in [
+        "duplicates by distance in packets: to 1: 2; to 4: 1",
+        "duplicates by distance in time: to 1 us: 1; to 20 us: 1; without time: 1",
+        "duplicates by interfaces (section.number): 0.0 to 0.1: 1; 0.1 to 0.0: 1; 0.1 to 0.1: 1",
+        "duplicates by differing fields: ttl: 1; ip-checksum: 1; none: 2",
+    ] {
+        assert!(summary.contains(line), "{summary}");
+    }
+    let none = echoless(&["packets", "--report"], &numbered(&[1])).stderr;
+    assert!(
+        none.contains("duplicates by differing fields: none"),
+        "{none}"
+    );
+}
+
+#[test]
+fn exit_codes() {
+    let copies = numbered(&[1, 1]);
+    let fresh = numbered(&[1, 2]);
+    assert_eq!(packets(&[], &copies).code, 0);
+    assert_eq!(packets(&["--fail-on-duplicates"], &copies).code, 1);
+    assert_eq!(packets(&["--fail-on-duplicates"], &fresh).code, 0);
+    assert_eq!(packets(&["--fail-on-duplicates"], b"").code, 2);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_completes_the_run() {
+    use std::io::{Read, Write};
+    use std::process::Command;
+
+    use crate::run::command;
+
+    let capture = numbered(&[1, 1, 2]);
+    let cut = &capture[..capture.len() - 5];
+    let expected = numbered(&[1]);
+    for threads in ["1", "2"] {
+        let args = ["packets", "-m", "64k", "--threads", threads];
+        let mut child = command(&args).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let mut stdout = child.stdout.take().unwrap();
+        stdin.write_all(cut).unwrap();
+        let mut kept = vec![0; expected.len()];
+        stdout.read_exact(&mut kept).unwrap();
+        let id = child.id().to_string();
+        let sent = Command::new("kill").args(["-INT", &id]).status().unwrap();
+        assert!(sent.success());
+        stdout.read_to_end(&mut kept).unwrap();
+        let output = child.wait_with_output().unwrap();
+        drop(stdin);
+        assert_eq!(kept, expected);
+        assert_eq!(output.status.code(), Some(130));
+        let summary = String::from_utf8(output.stderr).unwrap();
+        assert!(summary.contains("2 packets"), "{summary}");
+    }
+}
