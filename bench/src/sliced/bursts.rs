@@ -12,7 +12,7 @@
 //! of age a holds the keys of ages a - T to a that are at most W old. By density a filter is never
 //! full, T is unbounded, if a whole window (L W keys) does not fill it: one filter. An event with
 //! the share p of r arrivals in a tick is delivered every W + 1/(r p) ticks, so L is the sum of
-//! r p / (1 + r p W) over the events. The FPR is 1 minus the product of 1 - fill^k over the filters,
+//! r p / (1 + r p W) over the events. The FPR is 1 minus the product of 1 - fill^k of all filters,
 //! averaged over the phases.
 //!
 //! **Differences:** figures hold for the second half of each third of the stream, when the window
