@@ -212,3 +212,16 @@ fn the_default_window_is_100_ms_unless_one_is_given() {
         assert_eq!(run.text(), kept, "{args:?} {distance}");
     }
 }
+
+#[test]
+fn long_silences_between_packets() {
+    // Each pair of copies is a second behind the one before: many windows, so the stamps of the
+    // filter wrap around again and again.
+    let pairs = (0..20_000_u64).flat_map(|pair| {
+        let time = pair * 1_000_000;
+        [(time, frame(pair % 7)), (time + 50_000, frame(pair % 7))]
+    });
+    let capture = crate::packets_support::pcap(&pairs.collect::<Vec<_>>());
+    let args = ["--count", "--invert", "-m", "64MiB"];
+    assert_eq!(packets(&args, &capture).text(), "20000\n");
+}
