@@ -13,6 +13,7 @@ pub mod peers;
 pub mod record;
 pub mod report;
 pub mod scaling;
+pub mod sliced;
 pub mod streams;
 pub mod table;
 pub mod tools;

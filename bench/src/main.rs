@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use echoless_bench::{limit, paper, peers, report, scaling, tools, windows};
+use echoless_bench::{limit, paper, peers, report, scaling, sliced, tools, windows};
 
 #[derive(Parser)]
 #[command(about = "Benchmarks of echoless; each checks its counts and fails on unexpected ones")]
@@ -21,6 +21,8 @@ enum Command {
     Paper(paper::Arguments),
     /// Run the planner's first choice in the settings of a paper, against the paper's best filter.
     PaperPlan(paper::PlanArguments),
+    /// Re-do the experiments of paper 001: slices, equal timers, growth in bursts and trees.
+    Sliced(sliced::Arguments),
     /// Measure one thread against several: engine, mesh and the shared filter.
     Scaling(scaling::Arguments),
     /// Measure other structures on the same keys, in the same memory, on one core.
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
         Command::Limit(arguments) => limit::run(&arguments),
         Command::Paper(arguments) => paper::run(&arguments),
         Command::PaperPlan(arguments) => paper::run_plan(&arguments),
+        Command::Sliced(arguments) => sliced::run(&arguments),
         Command::Scaling(arguments) => scaling::run(&arguments),
         Command::Peers(arguments) => peers::run(&arguments),
         Command::Tools(arguments) => tools::run(&arguments),

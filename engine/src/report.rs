@@ -91,7 +91,9 @@ pub struct Tally {
     /// The number of keys reported as fresh.
     pub fresh: Option<u64>,
     /// Keys that were evicted, in a filter with a window before they expired. While this is 0, no
-    /// duplicate was missed.
+    /// duplicate of a recorded key was missed. In a filter with a window whose duplicates do not
+    /// renew their keys, a new key that was mistaken for another one is not recorded, and is
+    /// missed once the other one has expired.
     pub evictions: Option<u64>,
     /// Keys that needed a failed slice, so that a policy took part in their verdicts.
     pub unavailable: Option<u64>,

@@ -27,6 +27,12 @@ pub(super) fn figures(benchmark: &str, rows: &Rows) -> Vec<Figure> {
         "peers" => by_group(rows, &["memory_mib"], speed_against_fpr),
         "scaling" => by_group(rows, &["memory_mib"], speed_by_threads),
         "paper" => by_group(rows, &setting, frontier),
+        "windows" => vec![bits_of_a_key(rows)],
+        "sliced" => by_group(
+            rows,
+            &["part", "measure", "stream", "setting", "x_name"],
+            with_formula,
+        ),
         _ => Vec::new(),
     };
     figures.retain(|figure| !figure.chart.is_empty());
@@ -60,6 +66,8 @@ fn by_group(rows: &Rows, columns: &[&str], figure: fn(&str, &[Row]) -> Chart) ->
                     "memory_mib" => format!("{value} MiB"),
                     "distinct_percent" => format!("{value} % distinct"),
                     "stream_len" => format!("{value} keys"),
+                    "x_name" => format!("by {value}"),
+                    "part" | "measure" | "stream" | "setting" => (*value).to_owned(),
                     column => format!("{column} {value}"),
                 })
                 .collect();
@@ -227,6 +235,48 @@ fn frontier(group: &str, rows: &[Row]) -> Chart {
     }
 }
 
+/// The best setting of each filter with a window.
+fn bits_of_a_key(rows: &Rows) -> Figure {
+    let point = |row: Row| Some((row.number("max_fpr")?, row.number("bits_per_key")?));
+    Figure {
+        slug: "bits".into(),
+        chart: Chart {
+            title: "Memory of a key in a window".into(),
+            x: Axis::new("bound of the false positive rate", Scale::Log10),
+            y: Axis::new("bits for each key of the window", Scale::Log2),
+            series: series(
+                rows.iter(),
+                |row| row.text("name").into(),
+                Style::Line,
+                point,
+            ),
+        },
+    }
+}
+
+/// Measured figures as lines, the values of their formulas as points.
+fn with_formula(group: &str, rows: &[Row]) -> Chart {
+    let first = |column| rows.first().map_or("", |row| row.text(column));
+    let measured = series(
+        rows.iter().copied(),
+        |row| row.text("series").to_owned(),
+        Style::Line,
+        |row| Some((row.number("x")?, row.number("measured")?)),
+    );
+    let formulas = series(
+        rows.iter().copied(),
+        |row| format!("{}, formula", row.text("series")),
+        Style::Points,
+        |row| Some((row.number("x")?, row.number("formula")?)),
+    );
+    Chart {
+        title: group.to_owned(),
+        x: Axis::new(first("x_name").replace('_', " "), Scale::Linear),
+        y: Axis::new(first("measure").replace('_', " "), Scale::Linear),
+        series: measured.into_iter().chain(formulas).collect(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -292,6 +342,41 @@ mod tests {
         assert_eq!(figures[0].slug, "3-1000-60-0.5");
         assert_eq!(figures[0].chart.series[1].name, "sbf, line");
         assert_eq!(figures[0].chart.series[1].points, [(2e-2, 0.0)]);
+    }
+
+    #[test]
+    fn windows_have_a_line_for_each_filter() {
+        let figures = of(
+            "windows",
+            "name,max_fpr,bits_per_key\nclocked,1e-2,28\ngbf,1e-2,17\nclocked,1e-4,90\n",
+        );
+        let series = &figures[0].chart.series;
+        assert_eq!(series[0].points, [(1e-4, 90.0), (1e-2, 28.0)]);
+        assert_eq!(series[1].name, "gbf");
+    }
+
+    #[test]
+    fn formulas_are_points_beside_the_measured_lines() {
+        let figures = of(
+            "sliced",
+            "part,stream,setting,series,x_name,x,measure,measured,formula\n\
+             fpr,zipf,Pfp 0.05,h-v,slices,20,fpr,0.02,0.021\n\
+             fpr,zipf,Pfp 0.05,h-v,slices,4,fpr,0.01,0.011\n\
+             tree,zipf,5 levels,dense,level,0,hits,0.3,\n",
+        );
+        assert_eq!(figures.len(), 2);
+        assert_eq!(figures[0].slug, "fpr-fpr-zipf-pfp-0.05-slices");
+        assert_eq!(
+            figures[0].chart.title,
+            "fpr, fpr, zipf, Pfp 0.05, by slices"
+        );
+        let series = &figures[0].chart.series;
+        assert_eq!(series[0].points, [(4.0, 0.01), (20.0, 0.02)]);
+        assert_eq!(series[1].name, "h-v, formula");
+        assert_eq!(series[1].style, Style::Points);
+        assert_eq!(series[1].points, [(20.0, 0.021), (4.0, 0.011)]);
+        assert_eq!(figures[1].chart.series.len(), 1);
+        assert_eq!(figures[1].chart.y.label, "hits");
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! The most keys of a window that each filter remembers within bounds of its error rates.
 
-use std::collections::BTreeMap;
-
 use clap::Args;
 use echoless::FilterSpec;
 use echoless::spec::{FilterKind, Workload};
@@ -59,55 +57,66 @@ impl Arguments {
             .filter(|spec| spec.build().is_ok())
             .collect()
     }
-
-    /// Keys to look up for each rate: a hundred errors at the lowest bound.
-    fn probes(&self) -> u64 {
-        let lowest = self.fpr.iter().copied().fold(self.misses, f64::min);
-        (100.0 / lowest).ceil() as u64
-    }
 }
 
-/// A filter, and the rates at the loads that were tried.
-struct Trials {
-    spec: FilterSpec,
-    probes: u64,
-    rates: BTreeMap<u64, Rates>,
+/// Errors that are expected at a bound: enough for a relative deviation of a tenth.
+const ERRORS: f64 = 100.0;
+
+/// The most keys a tick at which both rates keep their bounds, to 2 %, and below `high`; `None` if
+/// there are none.
+fn densest(
+    spec: &FilterSpec,
+    fpr: f64,
+    misses: f64,
+    mut high: u64,
+) -> Result<Option<(u64, Rates)>, Failure> {
+    let probes = (ERRORS / fpr.min(misses)).ceil() as u64;
+    // A load that any filter worth a row keeps.
+    let mut low = memory_bits(spec) / 2000 / TICKS;
+    let mut best = None;
+    while high > low && high - low > (low / 50).max(1) {
+        let middle = if low == 0 {
+            high / 2
+        } else {
+            ((low * high) as f64).sqrt() as u64
+        };
+        let middle = middle.clamp(low + 1, high - 1);
+        let rates = load::rates(spec, middle, probes)?;
+        if rates.fpr <= fpr && rates.misses <= misses {
+            low = middle;
+            best = Some((middle, rates));
+        } else {
+            high = middle;
+        }
+    }
+    Ok(best)
 }
 
-impl Trials {
-    fn rates(&mut self, keys_per_tick: u64) -> Result<Rates, Failure> {
-        if let Some(rates) = self.rates.get(&keys_per_tick) {
-            return Ok(*rates);
-        }
-        let rates = load::rates(&self.spec, keys_per_tick, self.probes)?;
-        self.rates.insert(keys_per_tick, rates);
-        Ok(rates)
-    }
+fn memory_bits(spec: &FilterSpec) -> u64 {
+    spec.memory.unwrap_or(0) * 8
+}
 
-    /// The most keys a tick at which both rates keep their bounds, to 2 %; `None` if there are
-    /// none.
-    fn densest(&mut self, fpr: f64, misses: f64) -> Result<Option<(u64, Rates)>, Failure> {
-        let bits = self.spec.memory.unwrap_or(0) * 8;
-        // Loads that no filter keeps, and that any filter worth a row keeps.
-        let (mut high, mut low) = ((bits / 4 / TICKS).max(2), bits / 2000 / TICKS);
-        let mut best = None;
-        while high - low > (low / 50).max(1) {
-            let middle = if low == 0 {
-                high / 2
-            } else {
-                ((low * high) as f64).sqrt() as u64
-            };
-            let middle = middle.clamp(low + 1, high - 1);
-            let rates = self.rates(middle)?;
-            if rates.fpr <= fpr && rates.misses <= misses {
-                low = middle;
-                best = Some((middle, rates));
-            } else {
-                high = middle;
-            }
-        }
-        Ok(best)
+/// The rows of a filter: one for each bound of the false positive rate that it keeps.
+fn rows(spec: &FilterSpec, arguments: &Arguments) -> Result<Vec<Row>, Failure> {
+    let mut bounds = arguments.fpr.clone();
+    bounds.sort_by(|a, b| b.total_cmp(a));
+    // Four bits for a key are too few for any filter with a window.
+    let mut high = (memory_bits(spec) / 4 / TICKS).max(2);
+    let mut rows = Vec::new();
+    for max_fpr in bounds {
+        let Some((keys_per_tick, rates)) = densest(spec, max_fpr, arguments.misses, high)? else {
+            break;
+        };
+        // A lower bound allows no higher load.
+        high = keys_per_tick + 1 + keys_per_tick / 50;
+        rows.push(Row {
+            spec: *spec,
+            max_fpr,
+            keys: keys_per_tick * TICKS,
+            rates,
+        });
     }
+    Ok(rows)
 }
 
 /// One row of the table.
@@ -120,7 +129,7 @@ struct Row {
 
 impl Row {
     fn bits_per_key(&self) -> f64 {
-        (self.spec.memory.unwrap_or(0) * 8) as f64 / self.keys as f64
+        memory_bits(&self.spec) as f64 / self.keys as f64
     }
 
     fn cells(&self) -> Vec<Cell> {
@@ -164,28 +173,11 @@ const COLUMNS: [&str; 11] = [
 /// If a bound is out of range, a filter cannot be built, or a file cannot be written.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.check()?;
-    let probes = arguments.probes();
     let threads = std::thread::available_parallelism()?;
-    let candidates = arguments.candidates();
-    let measured = parallel::map(&candidates, threads, |spec| {
-        let mut trials = Trials {
-            spec: *spec,
-            probes,
-            rates: BTreeMap::new(),
-        };
-        let rows = arguments.fpr.iter().map(|max_fpr| {
-            let found = trials.densest(*max_fpr, arguments.misses);
-            let found = found.map_err(|error| error.to_string())?;
-            Ok(found.map(|(keys_per_tick, rates)| Row {
-                spec: *spec,
-                max_fpr: *max_fpr,
-                keys: keys_per_tick * TICKS,
-                rates,
-            }))
-        });
-        rows.collect::<Result<Vec<Option<Row>>, String>>()
+    let measured = parallel::map(&arguments.candidates(), threads, |spec| {
+        rows(spec, arguments).map_err(|error| format!("{spec}: {error}"))
     })?;
-    let mut rows: Vec<Row> = measured.into_iter().flatten().flatten().collect();
+    let mut rows: Vec<Row> = measured.into_iter().flatten().collect();
     rows.sort_by(|a, b| {
         let name = |row: &Row| row.spec.kind.name();
         (b.max_fpr.total_cmp(&a.max_fpr))
@@ -201,4 +193,38 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         table.push(row.cells());
     }
     table.publish(&arguments.outputs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lower_bound_allows_fewer_keys() {
+        let arguments = Arguments {
+            memory_kib: 64,
+            fpr: vec![1e-3, 2e-2],
+            misses: 1e-2,
+            only: Vec::new(),
+            all: true,
+            outputs: Outputs::default(),
+        };
+        let specs = arguments.candidates();
+        let clocked = specs
+            .iter()
+            .find(|spec| spec.to_string().contains("bits=16"));
+        let rows = rows(clocked.expect("a candidate"), &arguments).unwrap();
+        // Misses limit the load at both bounds; 28 slots of 16 bits in a line.
+        let bits: Vec<f64> = rows.iter().map(Row::bits_per_key).collect();
+        assert_eq!(bits.len(), 2);
+        assert!(
+            bits.iter().all(|bits| (18.3..32.0).contains(bits)),
+            "{bits:?}"
+        );
+        let jumping = specs.iter().find(|spec| spec.kind.name() == "gbf");
+        let rows = super::rows(jumping.expect("a candidate"), &arguments).unwrap();
+        assert!(rows.len() < 2 || rows[1].bits_per_key() > rows[0].bits_per_key());
+        let rows = rows.iter().all(|row| row.rates.fpr <= row.max_fpr);
+        assert!(rows);
+    }
 }

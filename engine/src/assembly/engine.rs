@@ -154,9 +154,11 @@ impl<F> Engine<F> {
     ///
     /// The partition starts with the content of `filter`, which has to be partition `partition` of
     /// the same specification: an empty one, or one that was restored from a copy. The clock of the
-    /// stream is carried over. Ports with [`LossPolicy::Error`] accept batches again, and the report
-    /// after [`shutdown`](Self::shutdown) is that of the whole filter. Wakes no thread and does not
-    /// block.
+    /// stream is carried over. Ports with [`LossPolicy::Error`] accept batches again, and the
+    /// filters that [`shutdown`](Self::shutdown) returns are all partitions again. Their report
+    /// knows nothing of the keys that the lost filter had recorded: it counts them neither as
+    /// observed nor as evictions, so duplicates of them are missed although it says that nothing
+    /// was evicted. Wakes no thread and does not block.
     ///
     /// # Errors
     /// [`ReplaceError`], with the filter, if there is no such partition or it is not lost. After

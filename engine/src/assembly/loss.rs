@@ -21,8 +21,8 @@
 //!   before the answer is pushed.
 //! - A message that is sent after `replace` returned is judged by the new filter: the owner locks
 //!   the slot after it popped the message, so after the slot was filled. No thread has to be woken.
-//! - While no partition is lost, no thread locks the slot, and nothing shared is written. A port loads
-//!   one flag for each partition and batch, and only with [`LossPolicy::Error`].
+//! - While no partition is lost, no thread locks the slot, and nothing shared is written. A port
+//!   loads one flag for each partition and batch, and only with [`LossPolicy::Error`].
 //!
 //! A closed ring is something else: the owner is gone for good, so it is an error with every
 //! policy.

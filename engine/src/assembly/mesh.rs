@@ -103,8 +103,8 @@ impl<F: Filter> MeshBuilder<F> {
     }
 
     /// What happens if the filter of a partition panics. The default is [`LossPolicy::Error`]: the
-    /// panic goes on in the thread of the node, and the mesh ends. With the other policies, the node
-    /// catches the panic and goes on without its filter.
+    /// panic goes on in the thread of the node, and the mesh ends. With the other policies, the
+    /// node catches the panic and goes on without its filter.
     #[must_use]
     pub const fn on_loss(mut self, policy: LossPolicy) -> Self {
         self.policy = policy;

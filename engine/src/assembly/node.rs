@@ -19,10 +19,10 @@ use crate::verdicts::Verdicts;
 /// equal those of the undivided filter. Peers block until a node calls one of its methods again;
 /// while it waits for something else, it can serve them in [`serve_until`](Self::serve_until).
 ///
-/// **If the filter of a node panics**, the [`LossPolicy`](crate::LossPolicy) of the mesh decides. With
-/// [`LossPolicy::Error`](crate::LossPolicy::Error), the default, the call in which it panicked closes the links of the node
-/// and resumes the panic. If the caller catches it, every later call returns
-/// [`Disconnected::Panicked`], as at the peers, which return what is complete or
+/// **If the filter of a node panics**, the [`LossPolicy`](crate::LossPolicy) of the mesh decides.
+/// With [`LossPolicy::Error`](crate::LossPolicy::Error), the default, the call in which it panicked
+/// closes the links of the node and resumes the panic. If the caller catches it, every later call
+/// returns [`Disconnected::Panicked`], as at the peers, which return what is complete or
 /// [partial](Self::take_partial) first. With the other policies, the node goes on without its
 /// filter until the partition is [replaced](Self::replace). A node that is dropped before it
 /// finished ends the mesh with every policy, because the numbers of its batches are missing.
@@ -91,8 +91,8 @@ impl<F: Filter> Node<F> {
     /// [`Disconnected`] if a peer is gone without [`finish`](Self::finish), the number that is due
     /// was skipped, or a number was used twice; every later call then returns an error as well. The
     /// batch was not sent. A loss that is found while the batch is sent is returned by
-    /// [`drain`](Self::drain) or [`poll`](Self::poll) instead. A number that is not greater than the
-    /// last one of this node is [`Disconnected::Repeated`], too, but that call has no effect.
+    /// [`drain`](Self::drain) or [`poll`](Self::poll) instead. A number that is not greater than
+    /// the last one of this node is [`Disconnected::Repeated`], too, but that call has no effect.
     ///
     /// # Panics
     /// If the batch has 2^32 keys or more. Resumes a panic of the filter, with
@@ -286,8 +286,8 @@ impl<F: Filter> Node<F> {
     /// Verdicts that were not returned before are dropped.
     ///
     /// # Errors
-    /// As [`submit`](Self::submit); [`Disconnected::Panicked`] if the partition of this node is lost
-    /// and was not replaced.
+    /// As [`submit`](Self::submit); [`Disconnected::Panicked`] if the partition of this node is
+    /// lost and was not replaced.
     pub fn finish(mut self) -> Result<F, Disconnected> {
         self.port.check_connected()?;
         let sent = self.port.send_finish(&mut self.server);
@@ -327,8 +327,8 @@ impl<F: Filter> Node<F> {
     }
 
     /// Gives the partition of this node a new filter, after the old one panicked. The policy of the
-    /// mesh must be other than [`LossPolicy::Error`](crate::LossPolicy::Error). As [`Engine::replace`](crate::Engine::replace)
-    /// otherwise.
+    /// mesh must be other than [`LossPolicy::Error`](crate::LossPolicy::Error). As
+    /// [`Engine::replace`](crate::Engine::replace) otherwise.
     ///
     /// # Errors
     /// [`ReplaceError`], with the filter, if the partition is not lost, or the node cannot go on.

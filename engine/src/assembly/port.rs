@@ -254,8 +254,8 @@ impl Port {
     /// unless true is returned.
     ///
     /// # Errors
-    /// As [`poll`](Self::poll). It returns an error only once every key of the batch has its verdict
-    /// or will never have one.
+    /// As [`poll`](Self::poll). It returns an error only once every key of the batch has its
+    /// verdict or will never have one.
     pub fn drain(&mut self, verdicts: &mut Verdicts) -> Result<bool, Disconnected> {
         self.drain_while_serving(verdicts, &mut Idle)
     }
@@ -292,7 +292,7 @@ impl Port {
             return Ok(()); // `submit` checks the partitions
         }
         self.check_open()?;
-        panic!("batches are in flight: drain them first");
+        panic!("batches are in flight: drain them, or take what is known of a failed one, first");
     }
 
     /// Returns the error that ended this port, if one did.

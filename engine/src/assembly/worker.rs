@@ -31,8 +31,8 @@ impl<F: Filter> WorkerTask<F> {
         }
         let Self { server, stop, .. } = self;
         loop {
-            // Acquire: pairs with the Release in `Engine::stop_workers`. Read before the rings are, so that
-            // the last pass finds every message that was enqueued before the stop.
+            // Acquire: pairs with the Release in `Engine::stop_workers`. Read before the rings are,
+            // so that the last pass finds every message that was enqueued before the stop.
             if stop.load(Ordering::Acquire) {
                 // Reject new messages, or a port that never pauses would keep this loop running.
                 server.close();

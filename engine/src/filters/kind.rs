@@ -66,8 +66,8 @@ impl Workload {
 /// The specification of a kind of filters: its own parameters, without memory and seed.
 ///
 /// All methods are required, so a new kind cannot forget one, except for what only some kinds have:
-/// a bound on the memory, a window, no scattered form. [`FilterKind`](super::FilterKind) is the list
-/// of the types that implement this.
+/// a bound on the memory, a window, no scattered form. [`FilterKind`](super::FilterKind) is the
+/// list of the types that implement this.
 pub(crate) trait KindSpec: Copy + PartialEq + fmt::Debug {
     /// Every name that [`parse`](Self::parse) takes.
     const NAMES: &'static [&'static str];
@@ -111,6 +111,11 @@ pub(crate) trait KindSpec: Copy + PartialEq + fmt::Debug {
     /// valid.
     fn window(&self) -> Option<Window> {
         None
+    }
+
+    /// Whether a duplicate renews its key, so that the window counts from when it was last seen.
+    fn renews_keys(&self) -> bool {
+        false
     }
 
     /// The same filter for a stream `scale` times shorter: what counts records shrinks.
@@ -195,6 +200,14 @@ macro_rules! kinds {
             pub fn window(&self) -> Option<Window> {
                 match self {
                     $(Self::$kind(spec) => spec.window(),)*
+                }
+            }
+
+            /// Whether a duplicate renews its key, in a filter with a window in ticks.
+            #[must_use]
+            pub(crate) fn renews_keys(&self) -> bool {
+                match self {
+                    $(Self::$kind(spec) => spec.renews_keys(),)*
                 }
             }
 

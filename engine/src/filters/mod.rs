@@ -85,8 +85,8 @@ pub mod lines {
     //! line, and the count is part of the content that the next draw depends on. The other rules
     //! have no count, so keys that recur and undo each other can stay missed. Measured for BSBF,
     //! these are at most 2 keys in 1000 with up to 4 filters in a line and 1 in 100 with 8, where a
-    //! scattered filter misses none. FP-SBF in its repaired form misses as often as in its scattered form, but the same
-    //! keys up to twice as often.
+    //! scattered filter misses none. FP-SBF in its repaired form misses as often as in its
+    //! scattered form, but the same keys up to twice as often.
 
     mod ageing;
     pub(super) mod bits;
@@ -99,6 +99,7 @@ pub mod lines {
     mod queue;
     mod random;
     pub(super) mod rows;
+    mod rule;
     pub(super) mod stable;
     mod stamped;
     pub(super) mod timed;

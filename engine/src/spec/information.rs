@@ -1,6 +1,7 @@
 //! What a specification tells about its filter without building it.
 
 use super::filter::FilterSpec;
+use crate::filters::adapters::AdapterSpec;
 use crate::theory::RateModel;
 use crate::window::Window;
 
@@ -82,6 +83,23 @@ impl FilterSpec {
     #[must_use]
     pub fn window(&self) -> Option<Window> {
         self.layers(0).window()
+    }
+
+    /// Whether a duplicate renews its key, in a filter with a [`window`](Self::window): the window
+    /// then counts from when the key was last seen, else from when it was recorded.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::FilterSpec;
+    /// let renews = |text: &str| text.parse::<FilterSpec>().map(|spec| spec.renews_keys());
+    /// assert_eq!(renews("clocked:refresh=true"), Ok(true));
+    /// assert_eq!(renews("clocked:refresh=false"), Ok(false));
+    /// // A duplicate changes no node of a tree.
+    /// assert_eq!(renews("tree:levels=2/clocked:refresh=true"), Ok(false));
+    /// ```
+    #[must_use]
+    pub fn renews_keys(&self) -> bool {
+        self.kind.renews_keys() && self.adapters.iter().all(AdapterSpec::renews_keys)
     }
 
     /// The same filter for a stream `scale` times shorter, in as much less memory: what counts

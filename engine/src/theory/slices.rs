@@ -1,6 +1,8 @@
 //! Sliced filters (paper 001, sections 3.2 and 3.3): error rates while slices have failed, slices
 //! for a fault tolerance, and the balance of load.
 
+use super::poisson;
+
 /// f failed slices of S. A key needs one horizontal slice, or k vertical ones that fail
 /// independently: exact if the keys are spread over all slices, and for a table in which cell i of
 /// every key has a range of its own, if the same share of each range has failed.
@@ -91,11 +93,13 @@ impl Failures {
     }
 
     /// The FNR of the heuristic, in both forms: the probability that fewer than x cells are live,
-    /// the sum of C(k, i) (f/S)^i (1 - f/S)^(k - i) over i from k - x + 1 to k.
+    /// the sum of C(k, i) (f/S)^i (1 - f/S)^(k - i) over i from k - x + 1 to k. 1 if x is above k.
     #[must_use]
     pub fn hybrid_fnr(self, hashes: u32, least: u32) -> f64 {
         let term = |failed| term(hashes, failed, self.share, 1.0 - self.share);
-        (hashes + 1 - least..=hashes).map(term).sum()
+        ((hashes + 1).saturating_sub(least)..=hashes)
+            .map(term)
+            .sum()
     }
 
     /// The FPR of the repaired heuristic, a duplicate having all live cells set and at least x of
@@ -117,6 +121,28 @@ fn term(count: u32, successes: u32, success: f64, failure: f64) -> f64 {
         .map(|index| f64::from(count - index) / f64::from(index + 1))
         .product();
     choices * success.powi(successes as i32) * failure.powi((count - successes) as i32)
+}
+
+/// The FPR of horizontal slices once `keys` distinct keys are in S = `slices` Bloom filters of
+/// `bits`/S bits, k each in ranges of their own: that of a slice, averaged over the Poisson number
+/// of keys in it. It grows with S, because slices fill unevenly.
+///
+/// The paper's equation 4 takes n/S keys in every slice, which hides this: by it the FPR is that of
+/// the undivided filter up to terms of S/m. Simulations agree within 5 %.
+///
+/// # Examples
+/// ```
+/// use echoless::theory::{bloom, slices::horizontal_fpr};
+/// let whole = bloom::fpr(4, 5000, 40_000);
+/// let [few, many] = [10, 100].map(|slices| horizontal_fpr(4, 5000, 40_000, slices));
+/// assert!(few < 1.02 * whole && many > 1.05 * whole);
+/// ```
+#[must_use]
+pub fn horizontal_fpr(hashes: u32, keys: u64, bits: u64, slices: u64) -> f64 {
+    let ln_unset = (-f64::from(hashes) * slices as f64 / bits as f64).ln_1p();
+    poisson::mean_of(keys as f64 / slices as f64, |keys| {
+        (-(ln_unset * keys as f64).exp_m1()).powi(hashes as i32)
+    })
 }
 
 /// `S_f` of horizontal slices: the fewest slices so that with f of them failed, and their keys

@@ -258,3 +258,38 @@ fn what_a_specification_tells_of_slices_is_that_of_the_filter() {
         window
     );
 }
+
+#[test]
+fn a_slice_of_pieces_has_failed_with_all_of_them_and_is_restored_with_all() {
+    for text in [
+        "horizontal:slices=2/vertical:slices=3/bloom:k=4,memory=2KiB",
+        "horizontal:slices=2/horizontal:slices=3/bloom:k=4,memory=2KiB",
+        "vertical:slices=2/horizontal:slices=3/bloom:k=4,memory=2KiB",
+    ] {
+        let mut filter = build(text);
+        let is_failed = |filter: &mut dyn echoless::Filter, path: &[usize]| {
+            filter.slices().unwrap().is_failed(path).unwrap()
+        };
+        for piece in 0..3 {
+            assert!(!is_failed(&mut *filter, &[1]), "{text}");
+            fail(&mut *filter, &[1, piece]).unwrap();
+        }
+        assert!(is_failed(&mut *filter, &[1]), "{text}");
+        assert!(!is_failed(&mut *filter, &[0]), "{text}");
+        restore(&mut *filter, &[1]).unwrap();
+        assert!(
+            (0..3).all(|piece| !is_failed(&mut *filter, &[1, piece])),
+            "{text}"
+        );
+        fail(&mut *filter, &[1]).unwrap();
+        assert!(
+            (0..3).all(|piece| is_failed(&mut *filter, &[1, piece])),
+            "{text}"
+        );
+        restore(&mut *filter, &[1]).unwrap();
+        assert!(
+            (0..3).all(|piece| !is_failed(&mut *filter, &[1, piece])),
+            "{text}"
+        );
+    }
+}

@@ -6,3 +6,4 @@ mod harness;
 mod horizontal;
 mod text;
 mod vertical;
+mod windows;

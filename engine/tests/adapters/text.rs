@@ -19,6 +19,8 @@ const EXAMPLES: &[&str] = &[
     "growing:fpr=0.05,threshold=cardinality/bloom:k=3",
     "growing:fpr=0.2,threshold=density,step=64B/bloom:k=3",
     "horizontal:slices=2,failed=fresh/growing:fpr=0.2,threshold=density,step=64B/bloom:k=3",
+    "growing:fpr=0.2,threshold=density,step=64B/tbf:window=600,k=3,equal=1,refresh=false",
+    "vertical:slices=9,failed=fresh,probe=parallel/tbf:window=600,k=3,equal=1,refresh=false,bits=6",
     "tree:levels=3,fanout=2,mode=sparse,topdown=1/bloom:k=2",
     "tree:levels=2,fanout=3,mode=dense,topdown=0/rowlru:slots=8,bits=64,rows=packed,form=line",
     "horizontal:slices=2,failed=fresh/tree:levels=2,fanout=2,mode=sparse,topdown=0/bloom:k=3",
@@ -142,7 +144,7 @@ vertical:slices=9/bloom:k=1,memory=1B | invalid slices=9: expected 1 to 8 (one c
 vertical:slices=4/horizontal:slices=3/bloom:k=1,memory=1B | invalid slices=4 of 3 pieces: expected 1 to 8 (one cell
 vertical:slices=4/horizontal:slices=0/bloom:k=1,memory=1B | invalid slices=0: expected 1 to 65536
 vertical:slices=4/horizontal:failed=fresh/bloom:memory=1KiB | invalid failed=fresh: expected duplicate inside vertical slices
-vertical/lru:memory=1KiB | invalid vertical=lru: expected one of bloom, whose keys have cells in one table
+vertical/lru:memory=1KiB | invalid vertical=lru: expected one of bloom, tbf, whose keys have cells in one table
 vertical/rlbsbf:memory=1KiB | invalid vertical=rlbsbf: expected one of bloom
 vertical/growing/bloom:memory=1KiB | invalid vertical=growing: expected one of bloom
 vertical/vertical/bloom:memory=1KiB | invalid vertical=vertical: expected one of bloom
@@ -173,6 +175,11 @@ growing/sbf:memory=1KiB | invalid growing=sbf: expected one of bloom
 growing/clocked:window=9,memory=1KiB | invalid form=line: expected scattered under growing
 growing/horizontal/bloom:memory=1KiB | invalid growing=horizontal: expected one of bloom
 growing/growing/bloom:memory=1KiB | invalid growing=growing: expected one of bloom
+growing/gbf:memory=1KiB | invalid growing=gbf: expected one of bloom, tbf
+growing/tbf:equal=2,memory=1KiB | invalid equal=2: expected 1 under vertical slices and growth
+vertical/tbf:refresh=true,memory=1KiB | invalid refresh=true: expected false under vertical slices and growth
+growing/tbf:k=0,memory=1KiB | invalid k=0: expected 1 to 64
+growing/tbf:window=9,memory=8B | invalid memory=1 B: expected at least 16 B (k timers and a word)
 ";
 
 #[test]

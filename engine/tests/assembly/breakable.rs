@@ -1,4 +1,5 @@
-//! Filters that panic on demand: an exact one whose content survives it, and a wrapper of any other.
+//! Filters that panic on demand: an exact one whose content survives it, and a wrapper of any
+//! other.
 
 use std::collections::HashSet;
 use std::panic::resume_unwind;

@@ -4,6 +4,7 @@
 mod breakable;
 mod engine;
 mod loss;
+mod loss_stress;
 mod mesh;
 mod mesh_loss;
 mod streams;

@@ -27,7 +27,8 @@ fn second_panics(policy: LossPolicy) -> (Node<Exact>, Node<Exact>) {
     (nodes.pop().unwrap(), second)
 }
 
-/// A node is used after the caller caught the panic of its filter, so it is neither dropped nor idle.
+/// A node is used after the caller caught the panic of its filter, so it is neither dropped nor
+/// idle.
 #[test]
 fn a_caught_panic_leaves_a_lost_node_and_errors_at_its_peers() {
     for _ in 0..50 {

@@ -2,7 +2,7 @@
 
 use echoless::theory::bloom;
 use echoless::theory::slices::{
-    Failures, fairness, horizontal_slices, largest_share, vertical_slices,
+    Failures, fairness, horizontal_fpr, horizontal_slices, largest_share, vertical_slices,
 };
 use echoless::{Filter, FilterSpec, KeyHash, KeyHasher, Verdict};
 
@@ -196,4 +196,25 @@ fn vertical_slices_balance_skewed_streams_better() {
     assert_eq!(vertical.iter().sum::<u64>(), 4 * zipf.len() as u64);
     assert!(fairness(&vertical) > fairness(&horizontal) + 0.1);
     assert!(largest_share(&vertical) < largest_share(&horizontal) - 0.05);
+}
+
+#[test]
+fn horizontal_slices_have_the_fpr_of_uneven_ones() {
+    for slices in [1, 10, 100] {
+        let text = format!("horizontal:slices={slices}/bloom:k=4,memory=8000B");
+        let spec: FilterSpec = text.parse().expect("valid");
+        let mut fpr = 0.0;
+        // The slices fill differently with each choice of keys.
+        for run in 0..20 {
+            let hasher = KeyHasher::seeded(run);
+            let mut filter = spec.build().expect("small");
+            for number in 0..8000 {
+                filter.observe_one(hasher.hash_u64(number));
+            }
+            let probes = 8000..28_000_u64;
+            let wrong = probes.filter(|number| filter.contains(hasher.hash_u64(*number)));
+            fpr += wrong.count() as f64 / 20_000.0 / 20.0;
+        }
+        assert_close(fpr, horizontal_fpr(4, 8000, 64_000, slices), 0.05, &text);
+    }
 }

@@ -5,9 +5,9 @@
 
 use echoless::theory::bloom;
 use echoless::theory::windows::{
-    age_partitioned_fills, age_partitioned_fpr, jumping_fpr, timer_shares, timers_fpr,
+    age_partitioned_fills, age_partitioned_fpr, jumping_fpr, timer_shares, timers_fnr, timers_fpr,
 };
-use echoless::{Filter, FilterSpec};
+use echoless::{Filter, FilterSpec, KeyHash};
 
 use crate::trial::{assert_close, fresh_keys, probed_fpr};
 
@@ -50,6 +50,43 @@ fn timers_have_the_computed_fpr() {
         // 60,000 bytes and a word.
         let shares = timer_shares(hashes, keys as f64, window as usize + 1, 40_000);
         check(&*filter, timers_fpr(hashes, equal, &shares), &text);
+    }
+}
+
+#[test]
+fn equal_timers_miss_as_many_keys_as_computed() {
+    for (hashes, equal, keys) in [(8, 8, 10), (8, 5, 30), (4, 2, 60), (4, 4, 5)] {
+        let text =
+            format!("tbf:window=100,k={hashes},equal={equal},refresh=true,bits=12,memory=15008");
+        // 15,000 bytes and a word.
+        let cells = 10_000;
+        let (mut missed, mut expected) = (0, 0.0);
+        for first in 0..40 {
+            // 500 units, and no key in common with another run.
+            let recorded: Vec<KeyHash> = fresh_keys((first + 1) * 500 * keys)
+                .skip((first * 500 * keys) as usize)
+                .collect();
+            let mut filter = text
+                .parse::<FilterSpec>()
+                .expect("valid")
+                .build()
+                .expect("small");
+            for (unit, unit_keys) in (0..).zip(recorded.chunks(keys as usize)) {
+                filter.advance_to(unit);
+                for key in unit_keys {
+                    filter.observe_one(*key);
+                }
+            }
+            for (age, unit_keys) in recorded.rchunks(keys as usize).take(101).enumerate() {
+                missed += unit_keys
+                    .iter()
+                    .filter(|key| !filter.contains(**key))
+                    .count();
+                expected += timers_fnr(hashes, equal, keys as f64, age, cells) * keys as f64;
+            }
+        }
+        assert!(expected > 400.0, "{text}: {expected} misses are too few");
+        assert_close(missed as f64, expected, 0.05, &text);
     }
 }
 

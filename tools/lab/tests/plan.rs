@@ -152,6 +152,40 @@ fn a_window_selects_filters_that_evict() {
     );
 }
 
+/// A filter that remembers keys beyond the window reports them as duplicates, however low its rate
+/// for keys that were never seen.
+#[test]
+fn within_bounds_a_window_selects_a_filter_that_expires_keys() {
+    let request = request(0.6, 32 << 10, bounds(0.02, 0.02)).window(3000);
+    let plan = plan(&request, &|_| ()).unwrap();
+    let first = plan.first();
+    assert!(first.spec.window().is_some(), "{}", first.spec);
+    assert!(first.rank.has_room(), "{}", first.why);
+    let rates = measured(&request, &plan);
+    assert!(rates.fpr <= 0.02 && rates.fnr <= 0.02, "{rates:?}");
+    let queue = |candidate: &&Candidate| candidate.spec.kind.name() == "rowlru";
+    let queue = plan.candidates.iter().find(queue).unwrap();
+    assert!(!queue.rank.meets_bounds(), "{}: {}", queue.spec, queue.why);
+}
+
+/// Filters that sweep their memory within a window are no candidates where that would take the
+/// whole time, and windows are not scaled down to nothing.
+#[test]
+fn a_window_of_few_records_is_planned_like_any_other() {
+    let request = request(0.5, 64 << 10, Goal::default()).window(10);
+    let plan = plan(&request, &|_| ()).unwrap();
+    let rates = plan.first().rates;
+    assert!(
+        rates.fpr < 1e-3 && rates.fnr < 1e-3,
+        "{}: {rates:?}",
+        plan.first().spec
+    );
+    assert_eq!(plan.first().spec.kind.name(), "stamped");
+    let sweeps =
+        |candidate: &Candidate| ["tbf", "gbf", "apbf"].contains(&candidate.spec.kind.name());
+    assert!(!plan.candidates.iter().any(sweeps));
+}
+
 #[test]
 fn a_sample_is_simulated_in_proportional_memory() {
     let sample: Vec<KeyHash> = (0..RECORDS).map(|i| KeyHash(i * i % 9973)).collect();

@@ -80,8 +80,8 @@ impl Port {
     }
 
     /// Sends the keys of the last pending batch that one partition owns, in messages of up to
-    /// [`MESSAGE_KEYS`] keys. Returns the number of keys that were sent, and an error if others were
-    /// not.
+    /// [`MESSAGE_KEYS`] keys. Returns the number of keys that were sent, and an error if others
+    /// were not.
     fn send_keys(
         &mut self,
         owner: usize,

@@ -16,6 +16,9 @@ pub(crate) trait AdapterKind: Copy + PartialEq + fmt::Debug {
     /// The name in text.
     const NAME: &'static str;
 
+    /// Whether a duplicate renews its key if it does so in the filter under the adapter.
+    const RENEWS_KEYS: bool;
+
     /// Takes the options of the adapter from `options`.
     fn parse(options: &mut Options) -> Result<Self, SpecError>;
 
@@ -94,6 +97,13 @@ macro_rules! adapters {
             pub const fn name(&self) -> &'static str {
                 match self {
                     $(Self::$adapter(_) => <$spec as AdapterKind>::NAME,)*
+                }
+            }
+
+            /// Whether a duplicate renews its key if it does so in the filter under the adapter.
+            pub(crate) const fn renews_keys(&self) -> bool {
+                match self {
+                    $(Self::$adapter(_) => <$spec as AdapterKind>::RENEWS_KEYS,)*
                 }
             }
 

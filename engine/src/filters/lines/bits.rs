@@ -5,9 +5,10 @@ use super::ageing::{
     Arrival, ByFill, COUNTED_LINE_BITS, Counted, EachFilter, LineAgeing, MOST_ARRIVALS, Never,
     OneFilter,
 };
-use super::filter::{LineAllocation, LineFilter, Rule};
+use super::filter::{LineAllocation, LineFilter};
 use super::layout::{BitLayout, Fixed, Ranges, WholeWords, ones};
 use super::random::Salt;
+use super::rule::Rule;
 use crate::error::{BuildError, SpecError};
 use crate::filters::scattered::bits::{Ageing, BitsSpec, Reservoir};
 use crate::hash::KeyHash;

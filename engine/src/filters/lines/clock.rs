@@ -16,9 +16,9 @@
 //! added to it in 64 bits.
 //!
 //! The sweep is the price of full lines: a time of the last visit, too long to wrap, would take the
-//! place of a key in every line. An era of clocked lines has 2^27 units, so few streams are long
-//! enough to see the second sweep. An era of stamps may be as short as eight windows, so a sweep
-//! visits only the lines that hold keys (`touched.rs`): it costs no more than the keys before it.
+//! place of a key in every line. An era of stamps is at least eight windows long, so it costs at
+//! most a pass over the memory every eight windows; where few lines hold keys, it passes over those
+//! alone (`touched`). An era of clocked lines has 2^27 units, more than most streams see.
 
 use std::mem;
 

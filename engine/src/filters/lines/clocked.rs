@@ -26,7 +26,8 @@
 use std::marker::PhantomData;
 
 use super::clock::Clock;
-use super::filter::{LineAllocation, LineFilter, Rule};
+use super::filter::{LineAllocation, LineFilter};
+use super::rule::Rule;
 use super::timed::{self, Shape};
 use crate::error::BuildError;
 use crate::filters::replacement::{Fifo, Lru, Policy};
@@ -131,6 +132,7 @@ impl<S: Slot, P: Policy> ClockedRule<S, P> {
 
 impl<S: Slot, P: Policy> Rule for ClockedRule<S, P> {
     const COUNTS_EVICTIONS: bool = true;
+    const SWEEPS: bool = true;
 
     fn advance_to(&mut self, tick: u64) -> Option<u64> {
         self.clock.advance_to(tick)
@@ -141,10 +143,10 @@ impl<S: Slot, P: Policy> Rule for ClockedRule<S, P> {
     }
 
     /// Dead slots keep their fingerprints: no count reaches them.
-    fn expire(self, line: &mut Line, units: u64) -> bool {
+    fn expire(self, line: &mut Line, units: u64) {
         let word = line.0[CLOCK_WORD];
         if word == 0 {
-            return false;
+            return;
         }
         let places = units.min(u64::from(COUNTS)) as u32;
         let counts = self.counts(word) << (places * COUNT_BITS) & ALL_COUNTS;
@@ -153,7 +155,6 @@ impl<S: Slot, P: Policy> Rule for ClockedRule<S, P> {
         } else {
             Self::word(self.clock.now.wrapping_add(units), counts)
         };
-        counts != 0
     }
 
     #[inline(always)]

@@ -15,7 +15,8 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use super::touched::TouchedBlocks;
+use super::rule::{Counts, Rule};
+use super::touched::Touched;
 use crate::error::BuildError;
 use crate::filters::Filter;
 use crate::hash::KeyHash;
@@ -23,7 +24,7 @@ use crate::kernels::isa::{DetectedKernel, Kernel};
 use crate::kernels::{BatchCounts, BatchLoop, ForKernel, LineOps, LineRange, LineStep, Outcome};
 use crate::memory::{LINE_BYTES, Line, LineArray, check_available, prefetch};
 use crate::partition::{Partitioned, Partitioning};
-use crate::report::{Cells, RateSum, Report, Tally};
+use crate::report::{Report, Tally};
 
 /// A filter whose state is a range of lines. Cache lines touched per key: 1.
 ///
@@ -73,87 +74,6 @@ impl fmt::Debug for dyn LineFilter {
     }
 }
 
-/// The algorithm of a line filter: when a key is a duplicate, and how it changes its line.
-///
-/// A rule must depend on nothing but itself, the key and the line. Verdicts are then the same for
-/// any partitioning and on every kernel.
-pub(super) trait Rule: Copy + fmt::Debug + Send + 'static {
-    /// Whether evictions can be counted from [`Outcome::displaced`]. Most rules clear single bits
-    /// or decrement counters and cannot attribute them to a key.
-    const COUNTS_EVICTIONS: bool = false;
-
-    /// Whether sweeps are so frequent that they must skip lines without times.
-    const SWEEPS_OFTEN: bool = false;
-
-    /// Moves the clock of the rule, if it has one. Returns how many units of it have passed if
-    /// every line must [`expire`](Self::expire) them now, before its times wrap around.
-    fn advance_to(&mut self, _tick: u64) -> Option<u64> {
-        None
-    }
-
-    /// Ages a line by units of the clock. `self` has the clock from before they passed. Returns
-    /// whether the line holds a time afterwards; an empty line holds none.
-    fn expire(self, _line: &mut Line, _units: u64) -> bool {
-        false
-    }
-
-    /// Moves the clock back to 0.
-    fn restart(&mut self) {}
-
-    /// Probes the line for the key and inserts the key. Must be `#[inline(always)]`, because the
-    /// batch loop that it is inlined into is compiled with the features of the kernel.
-    fn visit<O: LineOps>(self, ops: O, line: &mut Line, key: KeyHash) -> Outcome;
-
-    /// Which of up to 64 visits evicted another key, one bit each, from the bits of their outcomes.
-    #[inline(always)]
-    fn evictions(_duplicates: u64, _displaced: u64) -> u64 {
-        0
-    }
-
-    /// Whether the key would be reported as a duplicate.
-    fn holds(self, line: &Line, key: KeyHash) -> bool;
-
-    /// The cells of one line, occupied and in total.
-    fn cells(self, line: &Line) -> Cells;
-
-    /// The probability that a key of this line that was never seen would be reported as a
-    /// duplicate. `lines` is the number of lines of the whole filter.
-    fn fpr(self, line: &Line, lines: u64) -> f64;
-
-    /// The cells of all lines, and the sum of their false positive rates. `total` is the number of
-    /// lines of the whole filter. Reads all lines, unless the rule can derive both from `_counts`.
-    fn count(self, lines: &[Line], total: u64, _counts: Counts) -> (Cells, Option<RateSum>) {
-        let mut cells = Cells::new(0, 0);
-        let mut rates = RateSum::default();
-        for line in lines {
-            let here = self.cells(line);
-            cells.occupied += here.occupied;
-            cells.total += here.total;
-            rates.push(self.fpr(line, total));
-        }
-        (cells, Some(rates))
-    }
-
-    /// The estimates that follow from a tally.
-    fn estimates(self, tally: Tally) -> Report {
-        Report::new(tally)
-    }
-
-    /// P, the number of cells that an update decrements.
-    fn decrements(self) -> Option<u32> {
-        None
-    }
-}
-
-/// The numbers of keys since the filter was built or cleared.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Counts {
-    pub(super) observed: u64,
-    pub(super) fresh: u64,
-    /// 0 if the rule does not count evictions.
-    pub(super) evictions: u64,
-}
-
 /// A rule on a range of lines. The batch loop alone is compiled for a kernel.
 #[derive(Debug)]
 struct RuleLines<R> {
@@ -164,8 +84,8 @@ struct RuleLines<R> {
     /// Chosen once, when the filter is built.
     batch: Box<dyn Batch<R>>,
     counts: Counts,
-    /// The lines that a sweep must visit; all if `None`.
-    touched: Option<TouchedBlocks>,
+    /// The lines to sweep, if the rule sweeps.
+    touched: Touched,
 }
 
 /// The batch loop of a rule, compiled for one kernel.
@@ -207,41 +127,23 @@ impl<O: LineOps, R: Rule> Batch<R> for Compiled<O> {
 impl<R: Rule> Filter for RuleLines<R> {
     fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
         let (lines, range) = (&mut self.lines, self.range);
-        if R::SWEEPS_OFTEN
-            && let Some(touched) = &mut self.touched
-        {
-            for key in keys {
-                touched.touch(range.position(*key));
-            }
-        }
         let counts = (self.batch).observe(self.rule, lines, range, keys, duplicates);
         let observed = keys.len() as u64;
         self.counts.observed += observed;
         self.counts.fresh += observed - counts.duplicates;
         self.counts.evictions += counts.evictions;
+        if R::SWEEPS {
+            self.touched.note(range, keys);
+        }
     }
 
     fn advance_to(&mut self, tick: u64) {
         let before = self.rule;
         let passed = self.rule.advance_to(tick);
-        // Empty lines hold no times. The first tick of a stream usually lies far from 0, and a
-        // sweep would touch all pages of a new filter.
-        let Some(passed) = passed.filter(|_| self.counts.observed > 0) else {
-            return;
-        };
-        let lines = &mut self.lines;
-        let all = 0..lines.len();
-        let mut expire = |range: Range<usize>| {
-            lines[range].iter_mut().fold(false, |holds, line| {
-                // Every line of the range is visited.
-                before.expire(line, passed) || holds
-            })
-        };
-        match &mut self.touched {
-            Some(touched) => touched.sweep(expire),
-            None => {
-                expire(all);
-            }
+        // Empty lines hold no times, and a sweep would touch all pages of a new filter.
+        if let Some(passed) = passed {
+            let expire = |line: &mut Line| before.expire(line, passed);
+            self.touched.sweep(&mut self.lines, expire);
         }
     }
 
@@ -257,10 +159,8 @@ impl<R: Rule> Filter for RuleLines<R> {
 
     fn clear(&mut self) {
         self.lines.fill(Line::EMPTY);
-        if let Some(touched) = &mut self.touched {
-            touched.clear();
-        }
         self.counts = Counts::default();
+        self.touched = Touched::none();
         self.rule.restart();
     }
 
@@ -419,15 +319,14 @@ impl LineAllocation {
         rule: R,
         batch: Box<dyn Batch<R>>,
     ) -> Result<Box<dyn LineFilter>, BuildError> {
-        let lines = LineArray::zeroed(self.lines)?;
         Ok(Box::new(RuleLines {
-            touched: R::SWEEPS_OFTEN.then(|| TouchedBlocks::new(lines.len())),
-            lines,
+            lines: LineArray::zeroed(self.lines)?,
             range: self.range,
             rule,
             kernel: self.kernel.kernel(),
             batch,
             counts: Counts::default(),
+            touched: Touched::none(),
         }))
     }
 }

@@ -1,8 +1,9 @@
 //! The fingerprint stable Bloom filter in a line: 64 cells of 8 bits or 32 of 16, each a counter
 //! and a fingerprint.
 
-use super::filter::{LineAllocation, LineFilter, Rule};
+use super::filter::{LineAllocation, LineFilter};
 use super::random::{Draw, Salt, piece};
+use super::rule::Rule;
 use crate::error::{BuildError, SpecError};
 use crate::filters::scattered::cells::FingerprintStableSpec;
 use crate::hash::KeyHash;

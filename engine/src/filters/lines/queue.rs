@@ -18,7 +18,8 @@
 
 use std::marker::PhantomData;
 
-use super::filter::{Counts, LineAllocation, LineFilter, Rule};
+use super::filter::{LineAllocation, LineFilter};
+use super::rule::{Counts, Rule};
 use crate::error::BuildError;
 use crate::filters::replacement::{ForPolicy, Policy, Replacement};
 use crate::hash::KeyHash;

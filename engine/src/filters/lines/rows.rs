@@ -2,9 +2,10 @@
 
 use std::marker::PhantomData;
 
-use super::filter::{LineAllocation, LineFilter, Rule};
+use super::filter::{LineAllocation, LineFilter};
 use super::queue;
 use super::random::Salt;
+use super::rule::Rule;
 use crate::error::{BuildError, SpecError};
 use crate::filters::scattered::rows::{RowEncoding, RowPolicy, RowSpec};
 use crate::hash::KeyHash;

@@ -13,7 +13,8 @@
 use std::marker::PhantomData;
 
 use super::clock::Clock;
-use super::filter::{LineAllocation, LineFilter, Rule};
+use super::filter::{LineAllocation, LineFilter};
+use super::rule::Rule;
 use super::timed::{self, Shape};
 use crate::error::BuildError;
 use crate::filters::replacement::{Fifo, Lru, Policy};
@@ -95,7 +96,7 @@ impl<S: StampedSlot, P: Policy> StampedRule<S, P> {
 
 impl<S: StampedSlot, P: Policy> Rule for StampedRule<S, P> {
     const COUNTS_EVICTIONS: bool = true;
-    const SWEEPS_OFTEN: bool = true;
+    const SWEEPS: bool = true;
 
     fn advance_to(&mut self, tick: u64) -> Option<u64> {
         self.clock.advance_to(tick)
@@ -105,17 +106,14 @@ impl<S: StampedSlot, P: Policy> Rule for StampedRule<S, P> {
         self.clock.restart();
     }
 
-    fn expire(self, line: &mut Line, units: u64) -> bool {
-        let mut holds = false;
+    fn expire(self, line: &mut Line, units: u64) {
         for slot in S::slots_mut(line) {
             let age = slot.age_at(self.clock.now).saturating_add(units);
             // Only what changes is written: a page that holds no keys stays untouched.
             if slot.word() != 0 && age > self.clock.units.alive {
                 *slot = S::zeroed();
             }
-            holds |= slot.word() != 0;
         }
-        holds
     }
 
     #[inline(always)]

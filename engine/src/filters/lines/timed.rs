@@ -247,6 +247,10 @@ impl KindSpec for TimedSpec {
         Some(self.units().ok()?.window())
     }
 
+    fn renews_keys(&self) -> bool {
+        self.refresh
+    }
+
     fn scaled(mut self, scale: f64) -> Self {
         self.window = scaled_window(self.window, scale);
         self

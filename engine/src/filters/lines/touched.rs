@@ -1,99 +1,111 @@
-//! Which lines a sweep must visit: those that were touched since they were last found empty.
+//! Which lines may hold keys, as long as they are few: the sweep of a new era then passes over
+//! these lines instead of the whole memory.
 //!
-//! A sweep of all lines costs as much as clearing the filter. A stream with few keys in the time of
-//! a sweep touches few lines, and a stream with long silences sweeps at almost every key, so a
-//! sweep must cost no more than the keys since the last one.
+//! A stream with long silences, such as a few records a day under a window of seconds, enters a new
+//! era with every record. A sweep of 256 MiB for each would take tens of milliseconds.
 
-use std::ops::Range;
+use crate::hash::KeyHash;
+use crate::kernels::LineRange;
+use crate::memory::Line;
 
-/// The lines that share a bit: a block of 512 bytes. One bit for each line would make the bits
-/// themselves a part of the filter's working set.
-const BLOCK: usize = 8;
+/// The most lines that are noted one by one.
+const MOST: usize = 1024;
 
-/// One bit for each block of lines, set if one of its lines may hold a key. The bits take 1/4096 of
-/// the memory of the lines.
+/// The lines that may hold keys.
 #[derive(Debug)]
-pub(super) struct TouchedBlocks {
-    words: Vec<u64>,
-    lines: usize,
+pub(super) enum Touched {
+    /// At most these, by their position; a line can be in it twice.
+    Few(Vec<usize>),
+    /// Any line.
+    Many,
 }
 
-impl TouchedBlocks {
-    /// For so many lines, none of which was touched.
-    pub(super) fn new(lines: usize) -> Self {
-        Self {
-            words: vec![0; lines.div_ceil(64 * BLOCK)],
-            lines,
+impl Touched {
+    /// No line.
+    pub(super) const fn none() -> Self {
+        Self::Few(Vec::new())
+    }
+
+    /// Notes the lines of a batch of keys.
+    #[inline]
+    pub(super) fn note(&mut self, range: LineRange, keys: &[KeyHash]) {
+        let Self::Few(lines) = self else { return };
+        if lines.len() + keys.len() <= MOST {
+            lines.extend(keys.iter().map(|key| range.position(*key)));
+        } else {
+            *self = Self::Many;
         }
     }
 
-    /// Marks the block of a line as touched.
-    ///
-    /// # Panics
-    /// If the line is far past the last one.
-    #[inline(always)]
-    pub(super) fn touch(&mut self, line: usize) {
-        let block = line / BLOCK;
-        self.words[block / 64] |= 1 << (block % 64);
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.words.fill(0);
-    }
-
-    /// Calls `sweep` with the lines of each touched block. If it returns `false`, none of them
-    /// holds a key any more, and the block counts as untouched.
-    pub(super) fn sweep(&mut self, mut sweep: impl FnMut(Range<usize>) -> bool) {
-        for (index, word) in self.words.iter_mut().enumerate() {
-            let mut touched = *word;
-            while touched != 0 {
-                let bit = touched.trailing_zeros();
-                touched &= touched - 1;
-                let start = (index * 64 + bit as usize) * BLOCK;
-                if !sweep(start..self.lines.min(start + BLOCK)) {
-                    *word &= !(1 << bit);
+    /// Applies `expire` to every line that may hold keys, and notes those that are not empty
+    /// afterwards.
+    pub(super) fn sweep(&mut self, lines: &mut [Line], mut expire: impl FnMut(&mut Line)) {
+        if let Self::Few(few) = self {
+            few.sort_unstable();
+            few.dedup();
+            few.retain(|position| {
+                let line = &mut lines[*position];
+                expire(line);
+                *line != Line::EMPTY
+            });
+            return;
+        }
+        let mut left = Self::none();
+        for (position, line) in lines.iter_mut().enumerate() {
+            expire(line);
+            if *line != Line::EMPTY
+                && let Self::Few(few) = &mut left
+            {
+                few.push(position);
+                if few.len() > MOST {
+                    left = Self::Many;
                 }
             }
         }
+        *self = left;
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
-    use proptest::collection::vec;
-    use proptest::prelude::*;
-
     use super::*;
 
-    proptest! {
-        #[test]
-        fn a_sweep_visits_the_blocks_of_touched_lines(
-            lines in 1_usize..3000,
-            rounds in vec(vec(0_usize..3000, 0..40), 1..5),
-            kept in any::<[bool; 4]>(),
-        ) {
-            let mut blocks = TouchedBlocks::new(lines);
-            let mut expected = BTreeSet::new();
-            for round in rounds {
-                for line in round.into_iter().filter(|line| *line < lines) {
-                    blocks.touch(line);
-                    expected.insert(line / BLOCK);
-                }
-                let mut found = BTreeSet::new();
-                let keeps = |block: &usize| kept[block % 4];
-                blocks.sweep(|range| {
-                    let block = range.start / BLOCK;
-                    assert_eq!(range, block * BLOCK..lines.min(block * BLOCK + BLOCK));
-                    assert!(found.insert(block));
-                    keeps(&block)
-                });
-                prop_assert_eq!(&found, &expected);
-                expected.retain(keeps);
-            }
-            blocks.clear();
-            blocks.sweep(|_| unreachable!("no block is touched"));
+    fn lines_of(touched: &Touched) -> Option<&[usize]> {
+        match touched {
+            Touched::Few(lines) => Some(lines),
+            Touched::Many => None,
         }
+    }
+
+    #[test]
+    fn few_lines_are_swept_alone_and_many_all() {
+        let mut lines = vec![Line([1; 8]); 4096];
+        let range = LineRange {
+            total: 4096,
+            first: 0,
+        };
+        let mut touched = Touched::none();
+        let keys: Vec<KeyHash> = (0..600).map(|key| KeyHash(KeyHash(key).remix(1))).collect();
+        touched.note(range, &keys);
+        let mut swept = 0;
+        touched.sweep(&mut lines, |_| swept += 1);
+        // They still hold something, so they stay noted, each once.
+        let noted = lines_of(&touched).unwrap().len();
+        assert!(swept == noted && noted <= 600, "{swept} {noted}");
+        touched.note(range, &keys);
+        assert_eq!(lines_of(&touched), None);
+        let mut swept = 0;
+        touched.sweep(&mut lines, |line| {
+            swept += 1;
+            *line = if swept == 18 { *line } else { Line::EMPTY };
+        });
+        assert_eq!((swept, lines_of(&touched)), (4096, Some(&[17][..])));
+        touched.sweep(&mut lines, |line| *line = Line::EMPTY);
+        assert_eq!(lines_of(&touched), Some(&[][..]));
+        // More than a thousand lines that hold keys are not noted one by one.
+        lines.fill(Line([1; 8]));
+        touched = Touched::Many;
+        touched.sweep(&mut lines, |_| ());
+        assert_eq!(lines_of(&touched), None);
     }
 }

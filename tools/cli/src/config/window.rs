@@ -1,8 +1,8 @@
 //! `--window` and the options that go with it.
 
 use clap::ValueEnum;
-use echoless::spec::{FilterKind, Form};
-use echoless::{FilterSpec, SpecError};
+use echoless::spec::Form;
+use echoless::{BuildError, FilterSpec, SpecError};
 
 use crate::args::DedupArgs;
 use crate::dedup::sizing::DEFAULT_MEMORY;
@@ -206,23 +206,19 @@ impl WindowConfig {
         format!("{adapters}{name}:{options}")
     }
 
+    /// The records of a tick; `None` if ticks are times, or the filter counts keys by itself.
+    pub(crate) fn records_per_tick(&self) -> Option<u64> {
+        match self.clock {
+            Clock::Records => Some(self.resolution),
+            Clock::Field(_) | Clock::Packets | Clock::Keys => None,
+        }
+    }
+
     /// A number of nanoseconds or records, in seconds or records.
     pub(crate) fn in_units(&self, units: u64) -> f64 {
         match self.span {
             Span::Time(_) => units as f64 / 1e9,
             Span::Records(_) => units as f64,
-        }
-    }
-
-    /// Whether a duplicate renews its key in this filter.
-    pub(crate) fn renews_keys(&self, filter: &FilterSpec) -> bool {
-        // The specification may be given in full, so it decides, and not the option.
-        match &filter.kind {
-            FilterKind::Timed(spec) => spec.refresh,
-            FilterKind::Timers(spec) => spec.refresh,
-            FilterKind::Jumping(spec) => spec.refresh,
-            FilterKind::AgePartitioned(spec) => spec.refresh,
-            _ => self.refresh,
         }
     }
 
@@ -257,6 +253,10 @@ pub(crate) fn check_filter(
             Err(SpecError::missing("--window", allowed))
         }
         (Some(_), None) => {
+            // A filter whose parameters are invalid has no window: building it names them.
+            if let Err(BuildError::Spec(error)) = filter.build() {
+                return Err(error);
+            }
             let asked = args.filter.clone().unwrap_or_default();
             let allowed = "a filter with a window in ticks (clocked, stamped, tbf, gbf, apbf) beside --window";
             Err(SpecError::new("--filter", asked, allowed))
@@ -269,6 +269,11 @@ pub(crate) fn check_filter(
                 args.window.as_deref().unwrap_or_default()
             );
             Err(SpecError::new("--filter", asked, allowed))
+        }
+        // The specification may be given in full, so it decides, and not the option.
+        (Some(_), Some(_)) if args.refresh && !filter.renews_keys() => {
+            let allowed = "no --refresh, since duplicates do not renew their keys in this filter";
+            Err(SpecError::new("--filter", filter.to_string(), allowed))
         }
         (Some(_), Some(_)) => Ok(()),
     }

@@ -10,12 +10,16 @@ use crate::records::chunk::Chunk;
 /// The most keys in the sample of a window, about 2 MiB with the hash table around them.
 const CAPACITY: usize = 1 << 16;
 
+/// The most keys in a sample of more than 1 key in 16. Short windows are thus sampled whole, for a
+/// sample of few keys says little about the busiest window; longer ones soon cost little.
+const WHOLE_CAPACITY: usize = 1 << 13;
+
 /// How often the live keys are counted in the time of a window. The count before a burst ends is at
 /// most an eighth of a window old, and counting costs less than keeping the sample.
 const COUNTS: u64 = 8;
 
-/// The halvings of the first sample: 1 key in 16.
-const FIRST_HALVINGS: u32 = 4;
+/// The halvings of a sample of 1 key in 16.
+const SPARSE_HALVINGS: u32 = 4;
 
 /// The estimates of a run. It observes the verdicts in the order of the stream, so its estimates do
 /// not depend on the number of threads.
@@ -37,7 +41,7 @@ impl RunAudit {
             return Self::Unlimited(Audit::new());
         };
         let (refresh, second) = match &run.content {
-            Content::Records(_) => (config.renews_keys(&run.filter), None),
+            Content::Records(_) => (run.filter.renews_keys(), None),
             // The filters of two windows always renew their keys.
             Content::Packets(packets) => (config.refresh, packets.second_window()),
         };
@@ -135,7 +139,7 @@ impl WindowAudit {
     fn new(window: Window, second: Option<Window>, refresh: bool) -> Self {
         Self {
             sample: HashMap::new(),
-            halvings: FIRST_HALVINGS,
+            halvings: 0,
             window,
             second,
             refresh,
@@ -188,7 +192,7 @@ impl WindowAudit {
         if self.refresh || !duplicate {
             self.sample.insert(key, now);
         }
-        if self.sample.len() > CAPACITY {
+        if self.sample.len() > self.capacity() {
             self.count();
             self.shrink();
         }
@@ -208,9 +212,17 @@ impl WindowAudit {
         self.sample = sample;
     }
 
+    const fn capacity(&self) -> usize {
+        if self.halvings < SPARSE_HALVINGS {
+            WHOLE_CAPACITY
+        } else {
+            CAPACITY
+        }
+    }
+
     /// Halves the key space until the sample is well below its capacity.
     fn shrink(&mut self) {
-        while self.sample.len() > CAPACITY / 2 {
+        while self.sample.len() > self.capacity() / 2 {
             self.halvings += 1;
             let halvings = self.halvings;
             self.sample.retain(|key, _| is_sampled(*key, halvings));
@@ -224,7 +236,8 @@ impl WindowAudit {
 const fn is_sampled(key: KeyHash, halvings: u32) -> bool {
     // The multiplier is 2^64 divided by the golden ratio: the high bits of the product depend on
     // all bits of the hash, so the sample is independent of lines and fingerprints.
-    key.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - halvings) == 0
+    // One more shift in two steps, as a shift by 64 is undefined.
+    key.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (63 - halvings) >> 1 == 0
 }
 
 #[cfg(test)]
@@ -320,6 +333,25 @@ mod tests {
             assert!((380_000..420_000).contains(&busiest), "{busiest}");
         }
         assert_eq!(RunAudit::Unlimited(Audit::new()).busiest_window(), None);
+    }
+
+    #[test]
+    fn short_windows_are_counted_whole() {
+        let mut audit = WindowAudit::new(Window::new(100, 1), None, true);
+        let hasher = KeyHasher::seeded(5);
+        for tick in 0..1000 {
+            for key in tick * 7..(tick + 1) * 7 {
+                audit.observe(hasher.hash_u64(key), Seen { tick, number: 0 }, || false);
+            }
+        }
+        // Ticks 0 to 100 before a key: 101 ticks.
+        let audit = RunAudit::Windowed {
+            audit,
+            counts_keys: false,
+            keys: 0,
+        };
+        let busiest = audit.busiest_window().unwrap();
+        assert!((650..=707).contains(&busiest), "{busiest}");
     }
 
     #[test]

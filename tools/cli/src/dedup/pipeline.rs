@@ -23,8 +23,14 @@ pub(crate) fn run(config: DedupConfig) -> Result<ExitCode, Failure> {
     for source in &config.sources {
         source.check()?;
     }
-    let most = most_threads(&config).min(sizing::most_threads(config.input_bytes));
-    let threads = config.run.threads.count(most);
+    let of_window = config.window.as_ref().map_or(u64::MAX, |window| {
+        sizing::most_threads_of_window(window.records_per_tick())
+    });
+    let of_input = sizing::most_threads(config.input_bytes).min(of_window);
+    let threads = config
+        .run
+        .threads
+        .count(most_threads(&config).min(of_input));
     let cores = cores(config.run.pin, threads)?;
     if threads == 1 {
         let mut filter = whole_filter(&config)?;

@@ -31,6 +31,13 @@ pub(crate) fn most_threads(input_bytes: Option<u64>) -> u64 {
     input_bytes.map_or(u64::MAX, |bytes| bytes.div_ceil(BYTES_PER_THREAD).max(1))
 }
 
+/// The highest number of threads worth starting for a window of records, which has so many records
+/// in a tick; `None` if ticks are times. Threads exchange the keys of each tick in messages of up
+/// to 64 keys: with fewer keys, one thread is faster than two.
+pub(crate) fn most_threads_of_window(records_per_tick: Option<u64>) -> u64 {
+    records_per_tick.map_or(u64::MAX, |records| (records / 64).max(1))
+}
+
 /// The memory of a filter of this shape for an input with at most so many distinct keys: that of
 /// the shape, or less.
 pub(crate) fn memory_for(keys: u64, shape: FingerprintGeometry) -> u64 {
@@ -112,6 +119,9 @@ mod tests {
         assert_eq!(most_threads(Some((4 << 20) + 1)), 2);
         assert_eq!(most_threads(Some(u64::MAX)), 1 << 42);
         assert_eq!(most_threads(None), u64::MAX);
+        assert_eq!(most_threads_of_window(None), u64::MAX);
+        assert_eq!(most_threads_of_window(Some(1)), 1);
+        assert_eq!(most_threads_of_window(Some(500)), 7);
     }
 
     #[test]

@@ -70,6 +70,9 @@ pub(crate) struct Stats {
     /// The age in the busiest window, in `window_unit`, from which on more than 1 duplicate in 1000
     /// is missed.
     busiest_window_miss_age: Option<f64>,
+    /// Whether duplicates renew their keys, if there is a window.
+    #[serde(skip)]
+    renews_keys: bool,
     /// The window in words.
     #[serde(skip)]
     window_line: Option<String>,
@@ -150,6 +153,7 @@ impl Stats {
             busiest_window_miss_age: window.zip(busiest).and_then(|(window, busiest)| {
                 Some(window.in_units(window.span.units()) * busiest.miss_share()?)
             }),
+            renews_keys: config.filter.renews_keys(),
             window_line: window.map(|window| window_line(window, counts, config, report.expired)),
             evictions: report.tally.evictions,
             expected_false_duplicates: report.expected_false_duplicates,
@@ -267,7 +271,13 @@ impl Stats {
         });
         match (self.evictions, age) {
             (Some(0), Some(age)) => {
-                format!("no evictions: no duplicate{judged} was missed (once full, {age})")
+                // A mistaken record is not recorded, and the record that it was taken for expires.
+                let unless = if self.window.is_some() && !self.renews_keys {
+                    ", unless its first record was itself mistaken for a duplicate"
+                } else {
+                    ""
+                };
+                format!("no evictions: no duplicate{judged} was missed{unless} (once full, {age})")
             }
             (Some(evictions), Some(age)) => {
                 let evictions = counted(evictions, "eviction");

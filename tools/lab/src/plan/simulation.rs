@@ -16,6 +16,10 @@ use crate::stream::Stream;
 /// the scaling to hold.
 const LEAST_MEMORY: u64 = 8 << 10;
 
+/// The shortest simulated window in records. A window of a few records has the granules of its
+/// filters rounded to whole records, and the scaling does not hold.
+const LEAST_WINDOW: u64 = 256;
+
 /// Specifications in one pass over the stream, which share its draws and its oracle. Passes run on
 /// different threads.
 const GROUP: usize = 8;
@@ -32,7 +36,8 @@ pub(super) struct Simulation<'a> {
 
 impl<'a> Simulation<'a> {
     /// A simulation of about `records` records. It is longer if the memory would be smaller than
-    /// [`LEAST_MEMORY`], but at most eight times as long: then it covers the start of the stream.
+    /// [`LEAST_MEMORY`] or the window shorter than [`LEAST_WINDOW`], but at most eight times as
+    /// long: then it covers the start of the stream.
     pub(super) fn new(request: &'a PlanRequest, records: u64, seed: u64) -> Result<Self, LabError> {
         let (memory, stream) = (request.memory, &request.stream);
         if stream.is_recorded() {
@@ -47,7 +52,11 @@ impl<'a> Simulation<'a> {
         let share = (records as f64 / stream.records() as f64).min(1.0);
         // Memory comes in whole cache lines.
         let rounded = (memory as f64 * share / 64.0).round() as u64 * 64;
-        let scaled = rounded.max(LEAST_MEMORY).min(memory);
+        // The memory in which the window is long enough.
+        let of_window = request.window.map_or(0, |window| {
+            (u128::from(memory) * u128::from(LEAST_WINDOW) / u128::from(window.max(1))) as u64
+        });
+        let scaled = rounded.max(LEAST_MEMORY).max(of_window).min(memory);
         let scale = memory as f64 / scaled as f64;
         let len = (stream.records() as f64 / scale).round().max(1.0) as u64;
         let universe = (stream.universe() as f64 / scale).round().max(1.0) as u64;
@@ -104,10 +113,16 @@ impl<'a> Simulation<'a> {
             .zip(buildable)
             .map(|(spec, buildable)| {
                 let score = buildable.then(|| scores.next()).flatten()?;
-                // The limit depends on the memory: use that of the request, not the scaled one.
-                Some(Prediction::counted(score, spec.fpr_limit()))
+                Some(Prediction::counted(score, self.fpr_limit(spec)))
             })
             .collect())
+    }
+
+    /// The limit of the FPR in the memory of the request, not the scaled one. It is about keys that
+    /// were never seen, so it does not hold for keys whose window is over.
+    fn fpr_limit(&self, spec: &FilterSpec) -> Option<f64> {
+        let unlimited = self.request.window.is_none();
+        unlimited.then(|| spec.fpr_limit()).flatten()
     }
 
     /// The share of arrivals that are fresh.

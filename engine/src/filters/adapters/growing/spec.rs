@@ -36,6 +36,10 @@ const THRESHOLDS: [(&str, Threshold); 2] = [
 
 /// The parameters of a growing filter, except its memory.
 ///
+/// The filters are [Bloom filters](crate::spec::BitsSpec), or
+/// [timing Bloom filters](crate::spec::TimerSpec) for a window: then the number of filters follows
+/// the number of keys in the window (section 5).
+///
 /// # Examples
 /// ```
 /// use echoless::spec::{Ageing, BitsSpec, GrowingSpec};
@@ -139,6 +143,8 @@ impl GrowingSpec {
 
 impl AdapterKind for GrowingSpec {
     const NAME: &'static str = "growing";
+    /// A duplicate changes no cell.
+    const RENEWS_KEYS: bool = false;
 
     fn parse(options: &mut Options) -> Result<Self, SpecError> {
         Ok(Self {

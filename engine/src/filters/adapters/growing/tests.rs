@@ -1,5 +1,5 @@
-//! Growth under a window, with tables of plain timers: the engine's own tables of cells without a
-//! clock are tested from outside.
+//! Growth under a window, with tables of plain timers, whose memory can be made to run out. The
+//! engine's own tables of cells are tested from outside.
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -291,6 +291,8 @@ impl TreeSpec {
 
 impl AdapterKind for TreeSpec {
     const NAME: &'static str = Self::NAME;
+    /// A duplicate that is found on the way up changes no node.
+    const RENEWS_KEYS: bool = false;
 
     fn parse(options: &mut Options) -> Result<Self, SpecError> {
         Self::parse(options)

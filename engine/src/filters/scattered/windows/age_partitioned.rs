@@ -1,5 +1,6 @@
 //! The age-partitioned Bloom filter: slices that move from young to old.
 
+use super::is_worth_sweeping;
 use crate::error::{BuildError, SpecError};
 use crate::filters::filter::{observe_each, tally_of_cells};
 use crate::filters::kind::KindSpec;
@@ -298,12 +299,19 @@ impl KindSpec for AgePartitionedSpec {
         Some(self.units().ok()?.window())
     }
 
+    fn renews_keys(&self) -> bool {
+        self.refresh
+    }
+
     fn scaled(mut self, scale: f64) -> Self {
         self.window = scaled_window(self.window, scale);
         self
     }
 
     fn grid(workload: &Workload) -> Vec<String> {
+        if !is_worth_sweeping(workload) {
+            return Vec::new();
+        }
         // More generations make the window more exact; each needs a slice.
         let text = |k, l| format!("apbf:window={},k={k},l={l},refresh=true", workload.span);
         let settings = |l| [2, 4, 6, 8, 10, 14].map(|k| text(k, l));

@@ -1,6 +1,7 @@
 //! The jumping window: the bits of several Bloom filters side by side, one for each part of the
 //! window.
 
+use super::is_worth_sweeping;
 use crate::error::{BuildError, SpecError};
 use crate::filters::filter::{observe_each, tally_of_cells};
 use crate::filters::kind::KindSpec;
@@ -310,12 +311,19 @@ impl KindSpec for JumpingSpec {
         Some(self.units().ok()?.window())
     }
 
+    fn renews_keys(&self) -> bool {
+        self.refresh
+    }
+
     fn scaled(mut self, scale: f64) -> Self {
         self.window = scaled_window(self.window, scale);
         self
     }
 
     fn grid(workload: &Workload) -> Vec<String> {
+        if !is_worth_sweeping(workload) {
+            return Vec::new();
+        }
         let text = |k, q| format!("gbf:window={},k={k},q={q},refresh=true", workload.span);
         let settings = |q| [2, 3, 4, 6, 8].map(|k| text(k, q));
         [2, 4, 8, 16].into_iter().flat_map(settings).collect()

@@ -3,7 +3,7 @@
 //!
 //! | filter | a key is recorded in | it expires as | granule of the window W |
 //! |---|---|---|---|
-//! | `tbf` | k cells of wrapped time stamps | the stamps grow old | a tick, or more in narrow cells |
+//! | `tbf` | k cells of wrapped time stamps | the stamps grow old | a tick; more if cells are narrow |
 //! | `gbf` | k bits of the newest of Q+1 Bloom filters | its Bloom filter is emptied | W/Q |
 //! | `apbf` | a bit in each of the newest k of k+l slices | the slices move on | W/l |
 //!
@@ -22,3 +22,12 @@ pub use age_partitioned::{AgePartitionedBloom, AgePartitionedSpec};
 pub use jumping::{JumpingBloom, JumpingSpec};
 pub use timer_spec::TimerSpec;
 pub use timers::TimerBloom;
+
+use crate::filters::Workload;
+
+/// Whether a planner tries filters that clear expired cells as time passes: in the time of a
+/// window they sweep their whole memory. With more than 512 bits for each record of the window, the
+/// sweeps would take nearly all time, and filters of one line have room for every key.
+fn is_worth_sweeping(workload: &Workload) -> bool {
+    workload.memory_bytes / 64 <= workload.span
+}

@@ -1,6 +1,8 @@
 //! The specification of the timing Bloom filter: how wide its timers are, and what they count.
 
+use super::is_worth_sweeping;
 use crate::error::{BuildError, SpecError};
+use crate::filters::cells::CellTable;
 use crate::filters::kind::KindSpec;
 use crate::filters::scattered::storage::PackedCells;
 use crate::filters::units::{DEFAULT_WINDOW, LONGEST_WINDOW, Units, scaled_window};
@@ -116,6 +118,19 @@ impl TimerSpec {
         let len = PackedCells::len_within(memory_bytes, bits, hashes, reason)?;
         Ok(TimerBloom::new(PackedCells::new(len, bits)?, units, self))
     }
+
+    /// Builds the filter as a table of cells, which are set or not and have no ages.
+    fn build_table(self, memory_bytes: u64) -> Result<Box<dyn CellTable>, BuildError> {
+        if self.equal != 1 {
+            let allowed = "1 under vertical slices and growth";
+            return Err(SpecError::new("equal", self.equal.to_string(), allowed).into());
+        }
+        if self.refresh {
+            let allowed = "false under vertical slices and growth";
+            return Err(SpecError::new("refresh", "true", allowed).into());
+        }
+        Ok(Box::new(self.build(memory_bytes, 0)?))
+    }
 }
 
 impl KindSpec for TimerSpec {
@@ -152,6 +167,10 @@ impl KindSpec for TimerSpec {
         Ok(Box::new(self.build(memory_bytes, seed)?))
     }
 
+    fn build_cells(&self, memory_bytes: u64) -> Option<Result<Box<dyn CellTable>, BuildError>> {
+        Some(self.build_table(memory_bytes))
+    }
+
     fn cache_lines(&self, _memory_bytes: u64) -> f64 {
         f64::from(self.hashes)
     }
@@ -168,6 +187,10 @@ impl KindSpec for TimerSpec {
         Some(self.units().ok()?.window())
     }
 
+    fn renews_keys(&self) -> bool {
+        self.refresh
+    }
+
     fn scaled(mut self, scale: f64) -> Self {
         self.window = scaled_window(self.window, scale);
         self
@@ -176,6 +199,9 @@ impl KindSpec for TimerSpec {
     /// Duplicates renew their keys, as in the line forms: for a planner, a key is a duplicate if it
     /// was last seen at most a window ago.
     fn grid(workload: &Workload) -> Vec<String> {
+        if !is_worth_sweeping(workload) {
+            return Vec::new();
+        }
         let window = workload.span;
         let mut settings = Vec::new();
         // Narrow stamps leave more of the memory to keys, at the price of a coarser window.

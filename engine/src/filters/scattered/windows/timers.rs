@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::filters::Filter;
+use crate::filters::cells::CellTable;
 use crate::filters::filter::{observe_each, tally_of_cells};
 use crate::filters::scattered::storage::PackedCells;
 use crate::filters::units::Units;
@@ -102,12 +103,18 @@ impl TimerBloom {
         (cell != 0).then(|| stamp + wrap - cell)
     }
 
-    /// The cell of one of the key's timers; `None` if the timer is not active.
+    /// The stamp in a cell; `None` if the timer is not active. `stamp` is that of the current unit.
     #[inline(always)]
-    fn active(&self, stamp: u32, key: KeyHash, hash: u32) -> Option<u32> {
-        let cell = self.cells.get(self.cells.position(key, hash));
+    fn active_at(&self, stamp: u32, position: u64) -> Option<u32> {
+        let cell = self.cells.get(position);
         let age = self.age(stamp, cell)?;
         (age <= self.units.alive).then_some(cell)
+    }
+
+    /// The stamp of one of the key's timers; `None` if the timer is not active.
+    #[inline(always)]
+    fn active(&self, stamp: u32, key: KeyHash, hash: u32) -> Option<u32> {
+        self.active_at(stamp, self.cells.position(key, hash))
     }
 
     /// Empties the cells of a range that will be older than the window once `passed` more units
@@ -232,5 +239,55 @@ impl Filter for TimerBloom {
             window: Some(self.units.window()),
             ..Report::new(tally)
         }
+    }
+}
+
+/// A cell is set while its timer is active. What reads the cells one by one sees no ages, so the
+/// specification allows neither equal timers nor `refresh` here.
+impl CellTable for TimerBloom {
+    fn hashes(&self) -> usize {
+        self.spec.hashes as usize
+    }
+
+    fn len(&self) -> u64 {
+        self.cells.len()
+    }
+
+    fn position(&self, key: KeyHash, index: usize) -> u64 {
+        self.cells.position(key, index as u32)
+    }
+
+    fn is_set(&self, cell: u64) -> bool {
+        self.active_at(self.stamp(), cell).is_some()
+    }
+
+    fn set(&mut self, cell: u64) {
+        let stamp = self.stamp();
+        self.cells.set(cell, stamp);
+    }
+
+    fn empty(&mut self, cells: Range<u64>) {
+        for cell in cells {
+            self.cells.set(cell, 0);
+        }
+    }
+
+    /// The number of active timers. Reads every cell.
+    fn cells(&self) -> Cells {
+        let stamp = self.stamp();
+        let active = (0..self.cells.len()).filter(|cell| self.active_at(stamp, *cell).is_some());
+        Cells::new(active.count() as u64, self.cells.len())
+    }
+
+    fn bytes(&self) -> u64 {
+        self.cells.bytes()
+    }
+
+    fn advance_to(&mut self, tick: u64) {
+        Filter::advance_to(self, tick);
+    }
+
+    fn restart(&mut self) {
+        Filter::clear(self);
     }
 }

@@ -175,20 +175,32 @@ impl Sliced for Horizontal {
         }
         if self.failed[slice] {
             self.failed[slice] = false;
-            // It was cleared, and its clock with it.
+            // It was cleared, its pieces were restored, and its clock went back.
             self.slices[slice].advance_to(self.tick);
+        } else if let Some(nested) = self.slices[slice].slices_mut() {
+            for piece in 0..nested.slice_count() {
+                nested.restore(&[piece])?;
+            }
         }
         Ok(())
     }
 
     fn is_failed(&self, path: &[usize]) -> Result<bool, SpecError> {
         let (slice, rest) = self.step(path)?;
-        if rest.is_empty() {
-            return Ok(self.failed[slice]);
-        }
-        let error = || wrong_depth(path, "one index, as the slices are not cut further");
-        let nested = self.slices[slice].slices().ok_or_else(error)?;
-        Ok(nested.is_failed(rest)? || self.failed[slice])
+        let nested = self.slices[slice].slices();
+        let failed = match (nested, rest) {
+            (None, []) => false,
+            (None, _) => {
+                let allowed = "one index, as the slices are not cut further";
+                return Err(wrong_depth(path, allowed));
+            }
+            (Some(nested), []) => {
+                let mut pieces = (0..nested.slice_count()).map(|piece| nested.is_failed(&[piece]));
+                pieces.try_fold(true, |all, piece| piece.map(|failed| all && failed))?
+            }
+            (Some(nested), rest) => nested.is_failed(rest)?,
+        };
+        Ok(failed || self.failed[slice])
     }
 
     fn counts(&self) -> SliceCounts {

@@ -36,7 +36,7 @@ const FAILED: [(&str, FailedKeys); 2] = [
 /// The parameters of horizontal slices.
 ///
 /// The slices of a line filter are ranges of its lines
-/// ([`Partitioning`]), and its verdicts are those of the undivided filter
+/// ([`Partitioning`](crate::Partitioning)), and its verdicts are those of the undivided filter
 /// while no slice has failed. For all other filters, S filters of M/S bytes are built, and a hash
 /// that is independent of their positions chooses among them.
 ///
@@ -96,6 +96,7 @@ impl HorizontalSpec {
 
 impl AdapterKind for HorizontalSpec {
     const NAME: &'static str = "horizontal";
+    const RENEWS_KEYS: bool = true;
 
     fn parse(options: &mut Options) -> Result<Self, SpecError> {
         Ok(Self {

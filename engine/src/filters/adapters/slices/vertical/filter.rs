@@ -10,7 +10,8 @@ use crate::filters::adapters::slices::sliced::{SliceCounts, Sliced, check_index,
 use crate::filters::cells::CellTable;
 use crate::filters::filter::observe_each;
 use crate::hash::KeyHash;
-use crate::report::Tally;
+use crate::report::{Report, Tally};
+use crate::window::Window;
 
 /// A piece that a key has cells in.
 #[derive(Debug, Clone, Copy)]
@@ -26,6 +27,8 @@ pub(super) struct Vertical {
     table: Box<dyn CellTable>,
     cut: Cut,
     spec: VerticalSpec,
+    /// How long the cells of a key stay set, if they expire.
+    window: Option<Window>,
     /// For each piece, whether it has failed.
     failed: Vec<bool>,
     counts: SliceCounts,
@@ -53,12 +56,18 @@ struct Seen {
 }
 
 impl Vertical {
-    pub(super) fn new(table: Box<dyn CellTable>, cut: Cut, spec: VerticalSpec) -> Self {
+    pub(super) fn new(
+        table: Box<dyn CellTable>,
+        cut: Cut,
+        spec: VerticalSpec,
+        window: Option<Window>,
+    ) -> Self {
         let pieces = cut.slices() * cut.pieces();
         Self {
             table,
             cut,
             spec,
+            window,
             failed: vec![false; pieces],
             counts: SliceCounts::default(),
             fresh: 0,
@@ -268,6 +277,13 @@ impl Filter for Vertical {
             cells: Some(self.table.cells()),
             unavailable: Some(self.counts.unavailable),
             ..Tally::new(self.memory_bytes())
+        }
+    }
+
+    fn report_on(&self, tally: Tally) -> Report {
+        Report {
+            window: self.window,
+            ..Report::new(tally)
         }
     }
 

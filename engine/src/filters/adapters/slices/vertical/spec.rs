@@ -64,7 +64,8 @@ const FAILED: [&str; 4] = ["duplicate", "fresh", "hybrid", "repaired"];
 ///
 /// While no slice has failed, the verdicts are those of the table itself, except with
 /// [`MissingCells::Hybrid`]. The bits of a key in a [Bloom filter](crate::spec::BitsSpec) lie in k
-/// ranges of M/k bits, one in each.
+/// ranges of M/k bits, one in each; the timers of a key under
+/// [`TimerSpec`](crate::spec::TimerSpec) lie anywhere in the table.
 ///
 /// # Examples
 /// ```
@@ -139,6 +140,8 @@ impl VerticalSpec {
 
 impl AdapterKind for VerticalSpec {
     const NAME: &'static str = "vertical";
+    /// A duplicate changes no cell.
+    const RENEWS_KEYS: bool = false;
 
     fn parse(options: &mut Options) -> Result<Self, SpecError> {
         let slices = options.integer("slices", 8, 1..=MOST_SLICES)?;
@@ -199,7 +202,7 @@ impl AdapterKind for VerticalSpec {
             }
         }
         let cut = Cut::new(table.len(), self.slices, pieces);
-        Ok(Box::new(Vertical::new(table, cut, *self)))
+        Ok(Box::new(Vertical::new(table, cut, *self, inner.window())))
     }
 
     fn cache_lines(&self, inner: Layers<'_>) -> f64 {

@@ -1,0 +1,86 @@
+//! What a line filter does with the line of a key. To add a line form, implement [`Rule`].
+
+use std::fmt;
+
+use crate::hash::KeyHash;
+use crate::kernels::{LineOps, Outcome};
+use crate::memory::Line;
+use crate::report::{Cells, RateSum, Report, Tally};
+
+/// The algorithm of a line filter: when a key is a duplicate, and how it changes its line.
+///
+/// A rule must depend on nothing but itself, the key and the line. Verdicts are then the same for
+/// any partitioning and on every kernel.
+pub(super) trait Rule: Copy + fmt::Debug + Send + 'static {
+    /// Whether evictions can be counted from [`Outcome::displaced`]. Most rules clear single bits
+    /// or decrement counters and cannot attribute them to a key.
+    const COUNTS_EVICTIONS: bool = false;
+
+    /// Whether [`advance_to`](Self::advance_to) can ask for a sweep.
+    const SWEEPS: bool = false;
+
+    /// Moves the clock of the rule, if it has one. Returns how many units of it have passed if
+    /// every line must [`expire`](Self::expire) them now, before its times wrap around.
+    fn advance_to(&mut self, _tick: u64) -> Option<u64> {
+        None
+    }
+
+    /// Ages a line by units of the clock. `self` has the clock from before they passed.
+    fn expire(self, _line: &mut Line, _units: u64) {}
+
+    /// Moves the clock back to 0.
+    fn restart(&mut self) {}
+
+    /// Probes the line for the key and inserts the key. Must be `#[inline(always)]`, because the
+    /// batch loop that it is inlined into is compiled with the features of the kernel.
+    fn visit<O: LineOps>(self, ops: O, line: &mut Line, key: KeyHash) -> Outcome;
+
+    /// Which of up to 64 visits evicted another key, one bit each, from the bits of their outcomes.
+    #[inline(always)]
+    fn evictions(_duplicates: u64, _displaced: u64) -> u64 {
+        0
+    }
+
+    /// Whether the key would be reported as a duplicate.
+    fn holds(self, line: &Line, key: KeyHash) -> bool;
+
+    /// The cells of one line, occupied and in total.
+    fn cells(self, line: &Line) -> Cells;
+
+    /// The probability that a key of this line that was never seen would be reported as a
+    /// duplicate. `lines` is the number of lines of the whole filter.
+    fn fpr(self, line: &Line, lines: u64) -> f64;
+
+    /// The cells of all lines, and the sum of their false positive rates. `total` is the number of
+    /// lines of the whole filter. Reads all lines, unless the rule can derive both from `_counts`.
+    fn count(self, lines: &[Line], total: u64, _counts: Counts) -> (Cells, Option<RateSum>) {
+        let mut cells = Cells::new(0, 0);
+        let mut rates = RateSum::default();
+        for line in lines {
+            let here = self.cells(line);
+            cells.occupied += here.occupied;
+            cells.total += here.total;
+            rates.push(self.fpr(line, total));
+        }
+        (cells, Some(rates))
+    }
+
+    /// The estimates that follow from a tally.
+    fn estimates(self, tally: Tally) -> Report {
+        Report::new(tally)
+    }
+
+    /// P, the number of cells that an update decrements.
+    fn decrements(self) -> Option<u32> {
+        None
+    }
+}
+
+/// The numbers of keys since the filter was built or cleared.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Counts {
+    pub(super) observed: u64,
+    pub(super) fresh: u64,
+    /// 0 if the rule does not count evictions.
+    pub(super) evictions: u64,
+}
