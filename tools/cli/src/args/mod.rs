@@ -9,5 +9,6 @@ mod lab;
 
 pub(crate) use command::{Args, Command, parse};
 pub(crate) use dedup::DedupArgs;
+pub(crate) use format::FormatUse;
 pub(crate) use generate::GenArgs;
 pub(crate) use lab::{EvalArgs, FieldArgs, LabOutputs, PlanArgs};

@@ -107,6 +107,12 @@ pub(crate) enum Problem {
     Malformed(&'static str),
     /// The record is longer than this many bytes.
     TooLong(usize),
+    /// The input ends inside the record: after `has` of its bytes, where it needs more. `needs` is
+    /// `None` if the bytes do not tell the length of the record.
+    CutShort {
+        has: usize,
+        needs: Option<u64>,
+    },
 }
 
 impl Chunk {

@@ -68,6 +68,13 @@ impl FieldList {
         }
     }
 
+    /// The fields with these numbers, from 0.
+    pub(crate) fn numbered(numbers: RangeInclusive<usize>) -> Self {
+        Self {
+            items: vec![Item::Numbers(numbers)],
+        }
+    }
+
     /// Replaces the names by their positions in the header.
     pub(crate) fn resolve(&self, header: &[Vec<u8>]) -> Result<FieldSet, SpecError> {
         let mut ranges = Vec::new();
@@ -169,6 +176,11 @@ impl FieldSet {
             }
         }
         Ok(())
+    }
+
+    /// Whether the set has the field with this number, from 0.
+    pub(crate) fn contains(&self, field: usize) -> bool {
+        self.ranges.iter().any(|range| range.contains(&field))
     }
 
     /// The number of fields in the set from number `field` on. Of an open range only the fields

@@ -13,6 +13,7 @@
 //! keep branches out of the loops: `read` is compiled once per format for that purpose.
 
 pub(crate) mod bom;
+pub(crate) mod byte_ranges;
 pub(crate) mod chunk;
 pub(crate) mod fields;
 pub(crate) mod format;
