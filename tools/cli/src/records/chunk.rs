@@ -5,6 +5,7 @@ use std::ops::Range;
 use echoless::{KeyHash, Verdict, Verdicts};
 
 use super::fields::MissingField;
+use super::json::scan::Invalid;
 
 /// The tick of a record without a time: it is earlier than every other, so the record is judged at
 /// the clock.
@@ -105,6 +106,8 @@ pub(crate) enum Problem {
     Late,
     /// The bytes are not a record of the format, for this reason.
     Malformed(&'static str),
+    /// The record is not JSON.
+    Json(Invalid),
     /// The record is longer than this many bytes.
     TooLong(usize),
     /// The input ends inside the record: after `has` of its bytes, where it needs more. `needs` is

@@ -183,6 +183,12 @@ impl FieldSet {
         self.ranges.iter().any(|range| range.contains(&field))
     }
 
+    /// Whether the set has every field below this number.
+    pub(crate) fn contains_all(&self, fields: usize) -> bool {
+        let first = self.ranges.first();
+        fields == 0 || first.is_some_and(|range| *range.start() == 0 && *range.end() >= fields - 1)
+    }
+
     /// The number of fields in the set from number `field` on. Of an open range only the fields
     /// that a record must have count.
     pub(crate) fn count_from(&self, field: usize) -> usize {

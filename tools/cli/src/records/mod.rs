@@ -19,6 +19,7 @@ pub(crate) mod fields;
 pub(crate) mod format;
 pub(crate) mod formats;
 pub(crate) mod header;
+mod json;
 pub(crate) mod keys;
 pub(crate) mod position;
 pub(crate) mod quoting;

@@ -47,6 +47,11 @@ impl RecordPosition {
         let before = self.units_before(chunk, fault.record, start);
         let problem = match fault.problem {
             Problem::Malformed(problem) => problem.into(),
+            Problem::Json(invalid) => format!(
+                "invalid JSON at column {}: {}",
+                invalid.at + 1,
+                invalid.problem
+            ),
             Problem::TooLong(longest) => format!(
                 "the record that begins here is longer than {} (--max-record)",
                 binary_bytes(longest as f64)

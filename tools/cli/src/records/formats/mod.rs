@@ -3,6 +3,7 @@
 
 mod csv;
 mod fixed;
+mod jsonl;
 mod prefixed;
 mod terminated;
 #[cfg(test)]
@@ -17,10 +18,11 @@ pub(crate) use terminated::lines;
 pub(crate) static OPTIONS: [FormatOption; 3] = [terminated::NULL, terminated::CRLF, csv::CSV];
 
 /// The values of `--format`. `--help` shows them in this order.
-pub(crate) static NAMES: [FormatName; 5] = [
+pub(crate) static NAMES: [FormatName; 6] = [
     terminated::LINES,
     csv::NAMED_CSV,
     terminated::TSV,
+    jsonl::JSONL,
     fixed::FIXED,
     prefixed::PREFIXED,
 ];

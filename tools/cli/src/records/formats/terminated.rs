@@ -18,7 +18,7 @@ use crate::records::terminators::{CR, LF, LastTerminator, append_ends};
 /// # Errors
 /// [`SpecError`] if the delimiter is LF.
 pub(crate) fn lines(delimiter: u8) -> Result<SharedFormat, SpecError> {
-    Ok(Arc::new(Terminated::<LF, false>::new(delimiter)?))
+    Ok(Arc::new(Lf::new(delimiter)?))
 }
 
 pub(super) const LINES: FormatName = FormatName {
@@ -62,6 +62,9 @@ pub(super) const CRLF: FormatOption = FormatOption {
     needs_delimiter: false,
     build: |_, delimiter| Ok(Arc::new(CrLf::new(delimiter)?)),
 };
+
+/// Lines that end at LF.
+pub(super) type Lf = Terminated<LF, false>;
 
 /// Lines that end at LF, or at CR and LF. A lone CR is content.
 pub(super) type CrLf = Terminated<LF, true>;
