@@ -110,8 +110,8 @@ pub(crate) enum Problem {
     Json(Invalid),
     /// The record is longer than this many bytes.
     TooLong(usize),
-    /// The input ends inside the record: after `has` of its bytes, where it needs more. `needs` is
-    /// `None` if the bytes do not tell the length of the record.
+    /// The input ends inside the record: after `has` of its bytes, where it has `needs`, or
+    /// inside the length at its start, which then is not known.
     CutShort {
         has: usize,
         needs: Option<u64>,

@@ -57,11 +57,12 @@ impl RecordPosition {
                 binary_bytes(longest as f64)
             ),
             Problem::CutShort { has, needs } => {
-                let length = needs.map_or("more".into(), |needs| needs.to_string());
+                let part = match needs {
+                    Some(needs) => format!("after {has} of {needs} bytes"),
+                    None => "inside the length".into(),
+                };
                 let offset = bytes + start as u64;
-                format!(
-                    "the input ends after {has} of {length} bytes of the record at byte offset {offset}"
-                )
+                format!("the input ends {part} of the record at byte offset {offset}")
             }
             Problem::LacksTime(lacking) => format!(
                 "{}, the time, is missing{} (--missing skip or empty allows that)",

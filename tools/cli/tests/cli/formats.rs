@@ -244,7 +244,7 @@ fn cut_and_overlong_records_are_errors() {
     for (input, message) in [
         (
             &b"\0\x01a\0"[..],
-            "ends after 1 of more bytes of the record at byte offset 3",
+            "ends inside the length of the record at byte offset 3",
         ),
         (
             b"\0\x01a\0\x05bc",
