@@ -10,8 +10,9 @@ use super::terminated::Lf;
 use crate::records::chunk::Problem;
 use crate::records::fields::{FieldSet, MissingField};
 use crate::records::format::{Format, FormatBuild, FormatName, LastEnd, SelectedFormat};
+use crate::records::json::find::Node;
 use crate::records::json::path::{Path, parse_paths};
-use crate::records::json::scan::{Node, Scan};
+use crate::records::json::scan::Scan;
 use crate::records::json::value::{canonical, plain};
 use crate::records::split::FieldBytes;
 

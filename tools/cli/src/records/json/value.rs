@@ -21,15 +21,12 @@
 //! form as they are written, and are not copied.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 
 use memchr::memchr;
 
+use super::number::{append_number, is_canonical_integer};
 use super::scan::{Invalid, Scan, Stop};
 use crate::records::split::FieldBytes;
-
-/// The number of digits of the largest exponent that is compared.
-const EXPONENT_DIGITS: usize = 18;
 
 /// The canonical form of the value at `start..end` of a record that [`Scan::find`] accepts.
 /// `scratch` gets it where the record does not have it.
@@ -58,7 +55,7 @@ pub(crate) fn canonical(
             if is_canonical_integer(text) {
                 return Ok(FieldBytes::Record { start, end });
             }
-            number(text, scratch).ok_or_else(|| too_large(start))?;
+            append_number(text, scratch).ok_or_else(|| too_large(start))?;
         }
         [b'[' | b'{', ..] => {
             let mut scan = Scan::new(record);
@@ -146,68 +143,6 @@ fn push_code_point(point: u32, out: &mut Vec<u8>) {
     }
 }
 
-/// Whether a number is an integer that neither ends with 0 nor is one.
-#[inline]
-fn is_canonical_integer(text: &[u8]) -> bool {
-    let digits = text.strip_prefix(b"-").unwrap_or(text);
-    digits.iter().all(u8::is_ascii_digit) && !digits.ends_with(b"0")
-}
-
-/// Appends the canonical form of a number; `None` if its exponent has too many digits.
-fn number(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
-    let (sign, text) = match text {
-        [b'-', text @ ..] => (&b"-"[..], text),
-        _ => (&b""[..], text),
-    };
-    let mantissa_len = memchr::memchr2(b'e', b'E', text).unwrap_or(text.len());
-    let (mantissa, exponent) = (&text[..mantissa_len], text.get(mantissa_len + 1..));
-    let point = memchr(b'.', mantissa);
-    let (whole, fraction) = match point {
-        Some(point) => (&mantissa[..point], &mantissa[point + 1..]),
-        None => (mantissa, &b""[..]),
-    };
-    let assembled = out.len();
-    out.extend_from_slice(sign);
-    let digits = out.len();
-    for byte in whole.iter().chain(fraction) {
-        if out.len() > digits || *byte != b'0' {
-            out.push(*byte);
-        }
-    }
-    if out.len() == digits {
-        out.truncate(assembled);
-        out.push(b'0');
-        return Some(());
-    }
-    let zeros = out.iter().rev().take_while(|byte| **byte == b'0').count();
-    out.truncate(out.len() - zeros);
-    // A record is shorter than 2^62 bytes, and so are these lengths.
-    let shift = zeros as i64 - fraction.len() as i64;
-    let exponent = exponent.map_or(Some(0), parse_exponent)? + shift;
-    if exponent != 0 {
-        // Writing to a vector cannot fail.
-        let _ = write!(out, "e{exponent}");
-    }
-    Some(())
-}
-
-/// An exponent with its sign; `None` if it has too many digits.
-fn parse_exponent(text: &[u8]) -> Option<i64> {
-    let (negative, digits) = match text {
-        [b'-', digits @ ..] => (true, digits),
-        [b'+', digits @ ..] => (false, digits),
-        digits => (false, digits),
-    };
-    let zeros = digits.iter().take_while(|byte| **byte == b'0').count();
-    let digits = &digits[zeros..];
-    if digits.len() > EXPONENT_DIGITS {
-        return None;
-    }
-    let value = |value, digit: &u8| value * 10 + i64::from(digit - b'0');
-    let exponent = digits.iter().fold(0, value);
-    Some(if negative { -exponent } else { exponent })
-}
-
 fn too_large(at: usize) -> Invalid {
     Invalid {
         at,
@@ -271,7 +206,7 @@ fn append(scan: &mut Scan<'_>, record: &[u8], at: usize, out: &mut Vec<u8>) -> R
         }
         b'-' | b'0'..=b'9' => {
             let end = scan.number(at)?;
-            number(&record[at..end], out).ok_or(Stop)?;
+            append_number(&record[at..end], out).ok_or(Stop)?;
             out.push(b',');
             end
         }
@@ -290,10 +225,10 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::Value;
 
-    use super::super::scan::Node;
-    use super::super::scan::tests::text;
     use super::*;
+    use crate::records::json::find::Node;
     use crate::records::json::path::parse_paths;
+    use crate::records::json::tests::text;
 
     /// The canonical form of the whole text.
     fn form(text: &str) -> Result<Vec<u8>, Invalid> {
