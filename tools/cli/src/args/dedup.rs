@@ -36,7 +36,8 @@ pub(crate) struct DedupArgs {
     #[arg(long, help_heading = "Records")]
     pub(crate) header: bool,
 
-    /// Compare only these fields: numbers from 1, ranges (2,5-7,9-) or names in the header
+    /// Compare only these fields: numbers from 1, ranges (2,5-7,9-) or names in the header; in some
+    /// formats paths or byte ranges (see --format)
     #[arg(
         short,
         long,
@@ -71,8 +72,8 @@ pub(crate) struct DedupArgs {
     )]
     pub(crate) window: Option<String>,
 
-    /// Field with the time of a record, a number from 1 or a name in the header; required if the
-    /// window is a time
+    /// Field with the time of a record, a number from 1 or a name in the header (or what --key takes
+    /// in the format); required if the window is a time
     #[arg(
         long,
         value_name = "FIELD",

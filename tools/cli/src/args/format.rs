@@ -1,34 +1,147 @@
-//! The options that select a record format, made from the list of formats.
+//! The options that select a record format, made from the lists of formats.
+
+use std::fmt::Write;
 
 use clap::error::Error;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use echoless::SpecError;
 
-use crate::records::format::{FormatOption, SharedFormat};
-use crate::records::formats::{OPTIONS, lines};
+use crate::records::fields::{FieldList, parse_delimiter};
+use crate::records::format::{
+    ChosenFields, FormatBuild, FormatName, FormatOption, SelectedFormat, SharedFormat,
+};
+use crate::records::formats::{NAMES, OPTIONS, lines};
 
-/// The format that the command line selects; `None` is plain lines.
+const FORMAT: &str = "format";
+
+/// The format that the command line selects.
 #[derive(Debug)]
 pub(crate) struct FormatArgs {
-    selected: Option<(&'static FormatOption, String)>,
+    /// The option that selects a format; `None` is plain lines.
+    option: Option<(&'static FormatOption, String)>,
+    /// The value of `--format`.
+    named: Option<String>,
+}
+
+/// The options that say how a format is read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FormatUse<'a> {
+    pub(crate) fields: ChosenFields<'a>,
+    pub(crate) delimiter: Option<&'a str>,
+    pub(crate) header: bool,
 }
 
 impl FormatArgs {
-    /// Whether the field delimiter affects where records end.
-    pub(crate) fn needs_delimiter(&self) -> bool {
-        (self.selected.as_ref()).is_some_and(|(option, _)| option.needs_delimiter)
-    }
-
-    /// Builds the format.
+    /// Builds the format and parses the fields of its records.
     ///
     /// # Errors
-    /// [`SpecError`] if the format reserves the delimiter, or its option's value is invalid.
-    pub(crate) fn build(&self, delimiter: u8) -> Result<SharedFormat, SpecError> {
-        match &self.selected {
-            Some((option, value)) => (option.build)(value, delimiter),
-            None => lines(delimiter),
+    /// [`SpecError`] if the options contradict each other, or the value of one is invalid.
+    pub(crate) fn select(&self, given: FormatUse<'_>) -> Result<SelectedFormat, SpecError> {
+        let Some(text) = &self.named else {
+            return self.delimited(self.option.as_ref().map(|(option, _)| *option), given);
+        };
+        let (name, value) = find_name(text)?;
+        if let Some((option, _)) = &self.option
+            && !name.options.contains(&option.long)
+        {
+            let allowed = format!("a format that --{} does not contradict", option.long);
+            return Err(SpecError::new("--format", text, allowed));
+        }
+        match &name.build {
+            FormatBuild::Delimited { option, delimiter } => {
+                if let (Some(delimiter), Some(typed)) = (delimiter, given.delimiter)
+                    && parse_delimiter(Some(typed))? != *delimiter
+                {
+                    let allowed = format!("no other delimiter than that of --format {text}");
+                    return Err(SpecError::new("--delimiter", typed, allowed));
+                }
+                let option = option.or(self.option.as_ref().map(|(option, _)| *option));
+                match delimiter {
+                    None => self.delimited(option, given),
+                    Some(delimiter) => parse_fields(self.build(option, *delimiter)?, given),
+                }
+            }
+            FormatBuild::OwnFields(build) => {
+                if let Some(delimiter) = given.delimiter {
+                    let allowed = format!("no delimiter with --format {text}");
+                    return Err(SpecError::new("--delimiter", delimiter, allowed));
+                }
+                if given.header {
+                    let allowed = format!("no header with --format {text}");
+                    return Err(SpecError::new("--header", "true", allowed));
+                }
+                build(value, &given.fields)
+            }
         }
     }
+
+    /// A format with fields between delimiters: that of the option.
+    fn delimited(
+        &self,
+        option: Option<&'static FormatOption>,
+        given: FormatUse<'_>,
+    ) -> Result<SelectedFormat, SpecError> {
+        let has_fields = given.fields.key.is_some() || given.fields.time.is_some();
+        if let Some(delimiter) = given.delimiter
+            && !has_fields
+            && !option.is_some_and(|option| option.needs_delimiter)
+        {
+            let allowed = "no delimiter without --key, --time-field or --csv";
+            return Err(SpecError::new("--delimiter", delimiter, allowed));
+        }
+        let delimiter = parse_delimiter(given.delimiter)?;
+        parse_fields(self.build(option, delimiter)?, given)
+    }
+
+    fn build(
+        &self,
+        option: Option<&'static FormatOption>,
+        delimiter: u8,
+    ) -> Result<SharedFormat, SpecError> {
+        let value = self.option.as_ref().map_or("", |(_, value)| value);
+        option.map_or_else(
+            || lines(delimiter),
+            |option| (option.build)(value, delimiter),
+        )
+    }
+}
+
+/// Parses the fields of a format whose fields are between delimiters.
+fn parse_fields(format: SharedFormat, given: FormatUse<'_>) -> Result<SelectedFormat, SpecError> {
+    let key = given
+        .fields
+        .key
+        .map(|text| FieldList::parse(text, given.header));
+    let one = |text| FieldList::parse_one("--time-field", text, given.header);
+    Ok(SelectedFormat {
+        format,
+        key: key.transpose()?,
+        time: given.fields.time.map(one).transpose()?,
+    })
+}
+
+/// The format with the name in a value of `--format`, and what follows the colon, if it has one.
+fn find_name(text: &str) -> Result<(&'static FormatName, &str), SpecError> {
+    let (name, value) = match text.split_once(':') {
+        Some((name, value)) => (name, Some(value)),
+        None => (text, None),
+    };
+    let fits = |format: &&FormatName| {
+        format.name == name && format.value_name.is_some() == value.is_some()
+    };
+    match NAMES.iter().find(fits) {
+        Some(format) => Ok((format, value.unwrap_or_default())),
+        None => {
+            let allowed: Vec<String> = NAMES.iter().map(usage).collect();
+            Err(SpecError::new("--format", text, allowed.join(", ")))
+        }
+    }
+}
+
+/// How a name is written with its value.
+fn usage(format: &FormatName) -> String {
+    let value = format.value_name.map(|value| format!(":{value}"));
+    format!("{}{}", format.name, value.unwrap_or_default())
 }
 
 impl Args for FormatArgs {
@@ -36,6 +149,7 @@ impl Args for FormatArgs {
         OPTIONS
             .iter()
             .fold(command, |command, option| command.arg(arg(option)))
+            .arg(format_arg())
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -56,7 +170,8 @@ impl FromArgMatches for FormatArgs {
         let implied = |long| given.iter().any(|(other, _)| other.implies.contains(&long));
         let selected = given.iter().find(|(option, _)| !implied(option.long));
         Ok(Self {
-            selected: selected.cloned(),
+            option: selected.cloned(),
+            named: matches.get_one::<String>(FORMAT).cloned(),
         })
     }
 
@@ -83,4 +198,18 @@ fn arg(option: &'static FormatOption) -> Arg {
         Some(name) => arg.value_name(name).allow_hyphen_values(true),
         None => arg.action(ArgAction::SetTrue),
     }
+}
+
+fn format_arg() -> Arg {
+    let mut help = String::from("Records are of this format:");
+    for format in &NAMES {
+        // Writing to a string cannot fail.
+        let _ = write!(help, "\n- {}: {}", usage(format), format.help);
+    }
+    Arg::new(FORMAT)
+        .long(FORMAT)
+        .value_name("FORMAT")
+        .help(help)
+        .help_heading("Records")
+        .allow_hyphen_values(true)
 }

@@ -11,6 +11,7 @@ mod run;
 
 pub(crate) use command::{Args, Command, parse};
 pub(crate) use dedup::DedupArgs;
+pub(crate) use format::FormatUse;
 pub(crate) use generate::GenArgs;
 pub(crate) use lab::{EvalArgs, FieldArgs, LabOutputs, PlanArgs};
 pub(crate) use packets::PacketArgs;

@@ -10,14 +10,14 @@ use super::packets::PacketConfig;
 use super::parse_if_given;
 use super::run::RunConfig;
 use super::window::{WindowConfig, check_filter};
-use crate::args::DedupArgs;
+use crate::args::{DedupArgs, FormatUse};
 use crate::dedup::filter::with_memory;
 use crate::dedup::sizing::{DEFAULT_MEMORY, memory_for, most_distinct_records};
 use crate::failure::Failure;
 use crate::files::Source;
 use crate::number::{parse_rate, parse_size};
-use crate::records::fields::{FieldList, parse_delimiter};
-use crate::records::format::{Format, SharedFormat};
+use crate::records::fields::FieldList;
+use crate::records::format::{ChosenFields, Format, SelectedFormat, SharedFormat};
 use crate::records::keys::Missing;
 use crate::spec_file::read_spec;
 
@@ -75,25 +75,19 @@ impl TryFrom<DedupArgs> for DedupConfig {
     type Error = Failure;
 
     fn try_from(args: DedupArgs) -> Result<Self, Failure> {
-        let has_fields = args.key.is_some() || args.time_field.is_some();
-        if let Some(delimiter) = &args.delimiter
-            && !has_fields
-            && !args.format.needs_delimiter()
-        {
-            let allowed = "no delimiter without --key, --time-field or --csv";
-            return Err(SpecError::new("--delimiter", delimiter, allowed).into());
-        }
-        if args.missing.is_some() && !has_fields {
+        if args.missing.is_some() && args.key.is_none() && args.time_field.is_none() {
             let allowed = "--key or --time-field beside --missing";
             return Err(SpecError::missing("--key", allowed).into());
         }
-        let window = WindowConfig::from_args(&args)?;
-        let delimiter = parse_delimiter(args.delimiter.as_deref())?;
-        let format = args.format.build(delimiter)?;
-        let key = args.key.as_deref();
-        let key = key
-            .map(|text| FieldList::parse(text, args.header))
-            .transpose()?;
+        let SelectedFormat { format, key, time } = args.format.select(FormatUse {
+            fields: ChosenFields {
+                key: args.key.as_deref(),
+                time: args.time_field.as_deref(),
+            },
+            delimiter: args.delimiter.as_deref(),
+            header: args.header,
+        })?;
+        let window = WindowConfig::from_args(&args, time)?;
         let sources = Source::all(&args.inputs);
         let input_bytes = Source::total_len(&sources);
         let mut settings = Vec::new();

@@ -72,19 +72,24 @@ pub(crate) struct TimeConfig {
 }
 
 impl WindowConfig {
-    /// The window that the options ask for, if they ask for one.
-    pub(crate) fn from_args(args: &DedupArgs) -> Result<Option<Self>, SpecError> {
+    /// The window that the options ask for, if they ask for one. `time` is the field of
+    /// `--time-field`.
+    pub(crate) fn from_args(
+        args: &DedupArgs,
+        time: Option<FieldList>,
+    ) -> Result<Option<Self>, SpecError> {
         let Some(text) = &args.window else {
             return Ok(None);
         };
         let span = Span::parse("--window", text)?;
         let format = args.time_format.as_deref().unwrap_or("auto");
-        let clock = match (&args.time_field, span) {
+        let clock = match (time, span) {
             (Some(field), Span::Time(_)) => Clock::Field(TimeConfig {
-                field: FieldList::parse_one("--time-field", field, args.header)?,
+                field,
                 format: TimeFormat::parse("--time-format", format)?,
             }),
-            (Some(field), Span::Records(_)) => {
+            (Some(_), Span::Records(_)) => {
+                let field = args.time_field.as_deref().unwrap_or_default();
                 let allowed = "no field of times, since --window counts records";
                 return Err(SpecError::new("--time-field", field, allowed));
             }

@@ -72,8 +72,8 @@ impl Input {
     /// last input, or if a signal ends the stream; an incomplete last record is then dropped.
     ///
     /// It returns as soon as a read contains the end of a record, so the records of a slow producer
-    /// do not wait for a full buffer. An input that ends inside a quoted field, or a record that is
-    /// too long, yields a chunk without records and with a fault.
+    /// do not wait for a full buffer. An input that ends inside a quoted field or a record with
+    /// a length, or a record that is too long, yields a chunk without records and with a fault.
     pub(crate) fn fill(&mut self, chunk: &mut Chunk) -> Result<bool, Failure> {
         chunk.clear();
         while let Some(source) = self.sources.get(self.at) {
@@ -112,7 +112,7 @@ impl Input {
                 if read == 0 {
                     break true;
                 }
-                if self.opens_source {
+                if self.opens_source && self.format.is_text() {
                     match bom::end(&chunk.bytes[..len]) {
                         Some(end) => chunk.mark = end,
                         None => continue,
@@ -131,18 +131,15 @@ impl Input {
                 make_room(&mut chunk.bytes, len, self.longest, source)?;
             };
 
-            let malformed = (self.last_end.problem_at_end()).filter(|_| at_end);
-            if at_end && malformed.is_none() {
+            let problem = (self.last_end.problem_at_end()).filter(|_| at_end);
+            if at_end && problem.is_none() {
                 chunk.filled = len;
             }
             if let Some(start) = first_overlong(chunk, len, &*self.format, self.longest) {
                 chunk.filled = start;
                 self.overlong = true;
             } else if at_end {
-                chunk.fault = malformed.map(|problem| Fault {
-                    record: 0,
-                    problem: Problem::Malformed(problem),
-                });
+                chunk.fault = problem.map(|problem| Fault { record: 0, problem });
                 self.file = None;
                 self.at += 1;
                 self.opens_source = true;

@@ -7,6 +7,7 @@ use echoless_packets::framing::PacketBlock;
 use echoless_packets::key::IgnoredFields;
 
 use super::fields::MissingField;
+use super::json::scan::Invalid;
 
 /// The tick of a record without a time: it is earlier than every other, so the record is judged at
 /// the clock.
@@ -121,8 +122,16 @@ pub(crate) enum Problem {
     Late,
     /// The bytes are not a record of the format, for this reason.
     Malformed(&'static str),
+    /// The record is not JSON.
+    Json(Invalid),
     /// The record is longer than this many bytes.
     TooLong(usize),
+    /// The input ends inside the record: after `has` of its bytes, where it has `needs`, or
+    /// inside the length at its start, which then is not known.
+    CutShort {
+        has: usize,
+        needs: Option<u64>,
+    },
 }
 
 impl Chunk {

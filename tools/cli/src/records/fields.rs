@@ -68,6 +68,13 @@ impl FieldList {
         }
     }
 
+    /// The fields with these numbers, from 0.
+    pub(crate) fn numbered(numbers: RangeInclusive<usize>) -> Self {
+        Self {
+            items: vec![Item::Numbers(numbers)],
+        }
+    }
+
     /// Replaces the names by their positions in the header.
     pub(crate) fn resolve(&self, header: &[Vec<u8>]) -> Result<FieldSet, SpecError> {
         let mut ranges = Vec::new();
@@ -169,6 +176,17 @@ impl FieldSet {
             }
         }
         Ok(())
+    }
+
+    /// Whether the set has the field with this number, from 0.
+    pub(crate) fn contains(&self, field: usize) -> bool {
+        self.ranges.iter().any(|range| range.contains(&field))
+    }
+
+    /// Whether the set has every field below this number.
+    pub(crate) fn contains_all(&self, fields: usize) -> bool {
+        let first = self.ranges.first();
+        fields == 0 || first.is_some_and(|range| *range.start() == 0 && *range.end() >= fields - 1)
     }
 
     /// The number of fields in the set from number `field` on. Of an open range only the fields

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use echoless::SpecError;
 
-use super::chunk::Chunk;
-use super::fields::{FieldSet, MissingField};
+use super::chunk::{Chunk, Problem};
+use super::fields::{FieldList, FieldSet};
 use super::keys::{KeyExtractor, read_records};
 use super::split::FieldBytes;
 
@@ -37,14 +37,17 @@ pub(crate) trait Format: Debug + Send + Sync {
     /// not one piece of the content is assembled in `scratch`.
     ///
     /// # Errors
-    /// [`MissingField`] if the record ends before the last of them.
+    /// [`Problem::Lacks`] if the record lacks one of them. `chosen` then holds the fields before
+    /// it; a format whose records may have fields after a missing one appends all, with
+    /// [`FieldBytes::Absent`] for each missing one. Any other [`Problem`] if the content cannot be
+    /// read.
     fn select(
         &self,
         fields: &FieldSet,
         content: &[u8],
         scratch: &mut Vec<u8>,
         chosen: &mut Vec<FieldBytes>,
-    ) -> Result<(), MissingField>;
+    ) -> Result<(), Problem>;
 
     /// The terminator of the last of these records, `None` if that one is not terminated.
     ///
@@ -56,6 +59,22 @@ pub(crate) trait Format: Debug + Send + Sync {
 
     /// What error messages count to locate a record: lines, or records where these are not lines.
     fn unit(&self) -> &'static str;
+
+    /// Whether records are text, so that a byte order mark at the start of an input is one.
+    fn is_text(&self) -> bool {
+        true
+    }
+
+    /// The name of a field, numbered from 0, in error messages.
+    fn field_name(&self, field: usize) -> String {
+        format!("field {}", field + 1)
+    }
+
+    /// What an error message says of a record that lacks a field: `fields` is the number in
+    /// [`MissingField`](super::fields::MissingField).
+    fn extent(&self, fields: usize) -> String {
+        format!(": the record has {fields}")
+    }
 
     /// The number of lines in `bytes`, in a format whose records may span several; `None` if the
     /// number of records locates a record.
@@ -92,7 +111,7 @@ pub(crate) trait LastEnd: Debug + Send {
     fn find(&mut self, bytes: &[u8], from: usize) -> Option<usize>;
 
     /// What is wrong with the last record if the input ends with the buffer.
-    fn problem_at_end(&self) -> Option<&'static str> {
+    fn problem_at_end(&self) -> Option<Problem> {
         None
     }
 
@@ -117,13 +136,69 @@ pub(crate) struct FormatOption {
     pub(crate) build: fn(&str, u8) -> Result<SharedFormat, SpecError>,
 }
 
+/// How `--format` names a format.
+#[derive(Debug)]
+pub(crate) struct FormatName {
+    pub(crate) name: &'static str,
+    /// The name of the value that follows the name and a colon; `None` if there is none.
+    pub(crate) value_name: Option<&'static str>,
+    pub(crate) help: &'static str,
+    /// The options that may be given as well; all others conflict with the name.
+    pub(crate) options: &'static [&'static str],
+    pub(crate) build: FormatBuild,
+}
+
+/// How a named format is made.
+#[derive(Debug)]
+pub(crate) enum FormatBuild {
+    /// Fields between delimiters: the format of the option, plain lines without one.
+    Delimited {
+        option: Option<&'static FormatOption>,
+        /// The delimiter, if the name determines it.
+        delimiter: Option<u8>,
+    },
+    /// Fields of the format's own, made from the value after the colon and the chosen fields.
+    OwnFields(fn(&str, &ChosenFields<'_>) -> Result<SelectedFormat, SpecError>),
+}
+
+/// The fields that the options name, as typed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ChosenFields<'a> {
+    /// The value of `--key`.
+    pub(crate) key: Option<&'a str>,
+    /// The value of `--time-field`.
+    pub(crate) time: Option<&'a str>,
+}
+
+/// A format, and the fields of its records that the options name.
+#[derive(Debug)]
+pub(crate) struct SelectedFormat {
+    pub(crate) format: SharedFormat,
+    /// The fields to compare; `None` compares whole records.
+    pub(crate) key: Option<FieldList>,
+    /// The field of the time.
+    pub(crate) time: Option<FieldList>,
+}
+
+impl SelectedFormat {
+    /// A format that numbers its own fields: `keys` fields of the key from 0 on, none to compare
+    /// whole records, and then the field of the time, if there is one.
+    pub(crate) fn numbered(format: SharedFormat, keys: usize, time: bool) -> Self {
+        Self {
+            format,
+            key: (keys > 0).then(|| FieldList::numbered(0..=keys - 1)),
+            time: time.then(|| FieldList::numbered(keys..=keys)),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
     use super::*;
-    use crate::records::formats::tests::{CSV, all};
+    use crate::records::formats::tests::{CSV, Example, all, delimited};
 
     fn ends(format: &dyn Format, bytes: &[u8]) -> Vec<usize> {
         let mut ends = Vec::new();
@@ -177,7 +252,7 @@ mod tests {
     proptest! {
         #[test]
         fn record_ends_equal_the_model(bytes in bytes()) {
-            for (name, format) in all() {
+            for (name, format) in delimited() {
                 let terminator = format.default_terminator().last().copied().unwrap();
                 let expected = model(name == CSV, terminator, &bytes);
                 prop_assert_eq!(ends(&*format, &bytes), expected, "{}", name);
@@ -189,7 +264,7 @@ mod tests {
             bytes in bytes(),
             sizes in vec(prop_oneof![1usize..20, 1usize..300], 1..50),
         ) {
-            for (name, format) in all() {
+            for Example { name, format, .. } in all() {
                 let mut last_end = format.last_end();
                 let (mut scanned, mut last) = (0, 0);
                 for size in sizes.iter().cycle().take(bytes.len()) {
@@ -208,7 +283,7 @@ mod tests {
 
         #[test]
         fn the_first_end_is_the_first_of_all(bytes in bytes()) {
-            for (name, format) in all() {
+            for Example { name, format, .. } in all() {
                 let first = ends(&*format, &bytes).first().copied().unwrap_or(0);
                 prop_assert_eq!(format.first_end(&bytes), first, "{}", name);
             }
@@ -219,7 +294,7 @@ mod tests {
             content in vec(prop::sample::select(b"ab,,\"\r\0\xff".to_vec()), 0..100),
         ) {
             let split: Vec<Vec<u8>> = content.split(|byte| *byte == b',').map(<[u8]>::to_vec).collect();
-            for (name, format) in all().into_iter().filter(|(name, _)| *name != CSV) {
+            for (name, format) in delimited().into_iter().filter(|(name, _)| *name != CSV) {
                 prop_assert_eq!(format.all_fields(&content), split.clone(), "{}", name);
             }
         }
@@ -235,10 +310,10 @@ mod tests {
             ("csv", b"a\r\n", b"a"),
             ("null", b"a\n\0", b"a\n"),
         ] {
-            let (_, format) = all().into_iter().find(|(it, _)| *it == name).unwrap();
+            let (_, format) = delimited().into_iter().find(|(it, _)| *it == name).unwrap();
             assert_eq!(format.content(record), content, "{name}");
         }
-        for (name, format) in all() {
+        for (name, format) in delimited() {
             let terminator = format.default_terminator();
             assert_eq!(format.content(b"a"), b"a", "{name}");
             assert_eq!(format.content(terminator), b"", "{name}");

@@ -105,8 +105,8 @@ impl KeyExtractor {
                 let Some(fields) = fields else {
                     unreachable!("a joint set is that of the key");
                 };
-                let lacking = self.select(format, fields, content).err();
-                let found = self.chosen.get(rank).copied();
+                let lacking = lacking_field(self.select(format, fields, content))?;
+                let found = present(self.chosen.get(rank));
                 let tick = read_tick(reader, number, found, content, &self.scratch, lacking);
                 if let Some(lacking) = lacking {
                     let missing = fields.count_from(lacking.field);
@@ -118,8 +118,7 @@ impl KeyExtractor {
                             Problem::Lacks(lacking)
                         });
                     }
-                    let empty = FieldBytes::Record { start: 0, end: 0 };
-                    self.chosen.resize(self.chosen.len() + missing, empty);
+                    self.chosen.resize(fields.count_from(0), FieldBytes::Absent);
                 }
                 if !in_key {
                     self.chosen.remove(rank);
@@ -127,8 +126,8 @@ impl KeyExtractor {
                 (tick, self.hash(content))
             }
             TimePlace::Apart(field) => {
-                let lacking = self.select(format, field, content).err();
-                let found = self.chosen.first().copied();
+                let lacking = lacking_field(self.select(format, field, content))?;
+                let found = present(self.chosen.first());
                 let tick = read_tick(reader, number, found, content, &self.scratch, lacking);
                 let hash = match fields {
                     Some(fields) => self.key(format, fields, content)?,
@@ -151,7 +150,7 @@ impl KeyExtractor {
         format: &F,
         fields: &FieldSet,
         content: &[u8],
-    ) -> Result<(), MissingField> {
+    ) -> Result<(), Problem> {
         self.chosen.clear();
         self.scratch.clear();
         format.select(fields, content, &mut self.scratch, &mut self.chosen)
@@ -174,12 +173,10 @@ impl KeyExtractor {
     ) -> Result<KeyHash, Problem> {
         match self.select(format, fields, content) {
             Ok(()) => {}
-            Err(lacking) if self.missing == Missing::Empty => {
-                let empty = FieldBytes::Record { start: 0, end: 0 };
-                let all = self.chosen.len() + fields.count_from(lacking.field);
-                self.chosen.resize(all, empty);
+            Err(Problem::Lacks(_)) if self.missing == Missing::Empty => {
+                self.chosen.resize(fields.count_from(0), FieldBytes::Absent);
             }
-            Err(lacking) => return Err(Problem::Lacks(lacking)),
+            Err(problem) => return Err(problem),
         }
         Ok(self.hash(content))
     }
@@ -202,6 +199,22 @@ enum TimePlace {
     Joint { rank: usize, in_key: bool },
     /// In a pass of its own: the key is the whole record, or has an open range.
     Apart(FieldSet),
+}
+
+/// The field that a record lacks, if that is all that is wrong with it.
+#[inline]
+fn lacking_field(selected: Result<(), Problem>) -> Result<Option<MissingField>, Problem> {
+    match selected {
+        Ok(()) => Ok(None),
+        Err(Problem::Lacks(lacking)) => Ok(Some(lacking)),
+        Err(problem) => Err(problem),
+    }
+}
+
+/// The selected field, unless the record lacks it.
+#[inline]
+fn present(field: Option<&FieldBytes>) -> Option<FieldBytes> {
+    field.copied().filter(|field| *field != FieldBytes::Absent)
 }
 
 /// The tick in the selected field with this number, `found` unless the record lacks it.

@@ -4,20 +4,24 @@
 //! # How to add a record format
 //!
 //! 1. Write `formats/NAME.rs`: a type that implements [`Format`](format::Format), and a constant
-//!    [`FormatOption`](format::FormatOption) with its command line option and constructor.
-//! 2. In `formats/mod.rs`, add the `mod` line and the constant to [`OPTIONS`](formats::OPTIONS).
+//!    [`FormatName`](format::FormatName) with its name for `--format` and its constructor.
+//! 2. In `formats/mod.rs`, add the `mod` line and the constant to [`NAMES`](formats::NAMES).
+//! 3. In `formats/tests.rs`, add records of it to the samples.
 //!
 //! Nothing else names a format. The command line, its conflicts and `--help` are made from the
-//! list, and the tests of `format.rs` run over it. The building blocks are [`terminators`] (records
-//! that end at a byte), [`quoting`] (RFC 4180) and [`split`] (fields). Scan a chunk in one call and
+//! lists, and the tests of `format.rs` and `formats/tests.rs` run over them. The building blocks
+//! are [`terminators`] (records that end at a byte), [`quoting`] (RFC 4180), [`split`] (fields),
+//! [`byte_ranges`] and [`json`]. Scan a chunk in one call and
 //! keep branches out of the loops: `read` is compiled once per format for that purpose.
 
 pub(crate) mod bom;
+pub(crate) mod byte_ranges;
 pub(crate) mod chunk;
 pub(crate) mod fields;
 pub(crate) mod format;
 pub(crate) mod formats;
 pub(crate) mod header;
+mod json;
 pub(crate) mod keys;
 pub(crate) mod position;
 pub(crate) mod quoting;

@@ -6,11 +6,12 @@ use super::fields::{FieldSet, MissingField};
 use super::quoting::QUOTE;
 
 /// Where the value of a field is: in the record, or, if it is not one piece of it, in the scratch
-/// memory.
+/// memory. A missing field has no bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FieldBytes {
     Record { start: usize, end: usize },
     Scratch { start: usize, end: usize },
+    Absent,
 }
 
 impl FieldBytes {
@@ -19,6 +20,7 @@ impl FieldBytes {
         match *self {
             Self::Record { start, end } => &record[start..end],
             Self::Scratch { start, end } => &scratch[start..end],
+            Self::Absent => &[],
         }
     }
 }

@@ -3,6 +3,7 @@
 mod bad_input;
 mod eval;
 mod filters;
+mod formats;
 mod generated;
 mod hash_key;
 mod keys;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use memchr::{memchr, memchr_iter};
 
 use super::terminated::CrLf;
-use crate::records::chunk::Chunk;
-use crate::records::fields::{FieldSet, MissingField, check_delimiter};
-use crate::records::format::{Format, FormatOption, LastEnd};
+use crate::records::chunk::{Chunk, Problem};
+use crate::records::fields::{FieldSet, check_delimiter};
+use crate::records::format::{Format, FormatBuild, FormatName, FormatOption, LastEnd};
 use crate::records::keys::{KeyExtractor, read_records};
 use crate::records::quoting::{QUOTE, Quoting};
 use crate::records::split::{FieldBytes, QuotedFields};
@@ -27,6 +27,17 @@ pub(super) const CSV: FormatOption = FormatOption {
             delimiter,
             unquoted,
         }))
+    },
+};
+
+pub(super) const NAMED_CSV: FormatName = FormatName {
+    name: "csv",
+    value_name: None,
+    help: "as with --csv",
+    options: &["csv", "crlf"],
+    build: FormatBuild::Delimited {
+        option: Some(&CSV),
+        delimiter: None,
     },
 };
 
@@ -64,9 +75,9 @@ impl Format for Csv {
         content: &[u8],
         scratch: &mut Vec<u8>,
         chosen: &mut Vec<FieldBytes>,
-    ) -> Result<(), MissingField> {
+    ) -> Result<(), Problem> {
         let all = QuotedFields::new(content, self.delimiter, scratch);
-        fields.select(all, |field| chosen.push(field))
+        (fields.select(all, |field| chosen.push(field))).map_err(Problem::Lacks)
     }
 
     fn terminator_of(&self, records: &[u8]) -> Option<&'static [u8]> {
@@ -109,8 +120,8 @@ impl LastEnd for LastQuotedEnd {
         last
     }
 
-    fn problem_at_end(&self) -> Option<&'static str> {
-        let open = "a quoted field that begins in this record does not end";
+    fn problem_at_end(&self) -> Option<Problem> {
+        let open = Problem::Malformed("a quoted field that begins in this record does not end");
         (self.quoting == Quoting::Inside).then_some(open)
     }
 

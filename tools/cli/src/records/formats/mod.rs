@@ -1,13 +1,28 @@
-//! The record formats, one file per family, and the list of those that the command line can select.
+//! The record formats, one file per family, and the lists of those that the command line can
+//! select.
 
 mod csv;
+mod fixed;
+mod jsonl;
+mod prefixed;
 mod terminated;
 #[cfg(test)]
 pub(super) mod tests;
 
-use super::format::FormatOption;
+use super::format::{FormatName, FormatOption};
 
 pub(crate) use terminated::lines;
 
-/// The formats besides plain lines, which need no option. `--help` shows them in this order.
+/// The formats with an option of their own, besides plain lines, which need none. `--help` shows
+/// them in this order.
 pub(crate) static OPTIONS: [FormatOption; 3] = [terminated::NULL, terminated::CRLF, csv::CSV];
+
+/// The values of `--format`. `--help` shows them in this order.
+pub(crate) static NAMES: [FormatName; 6] = [
+    terminated::LINES,
+    csv::NAMED_CSV,
+    terminated::TSV,
+    jsonl::JSONL,
+    fixed::FIXED,
+    prefixed::PREFIXED,
+];

@@ -5,8 +5,11 @@ use std::sync::Arc;
 
 use echoless::SpecError;
 
-use crate::records::fields::{FieldSet, MissingField, check_delimiter};
-use crate::records::format::{Format, FormatOption, LastEnd, SharedFormat};
+use crate::records::chunk::Problem;
+use crate::records::fields::{FieldSet, check_delimiter};
+use crate::records::format::{
+    Format, FormatBuild, FormatName, FormatOption, LastEnd, SharedFormat,
+};
 use crate::records::split::{FieldBytes, select_plain};
 use crate::records::terminators::{CR, LF, LastTerminator, append_ends};
 
@@ -15,8 +18,30 @@ use crate::records::terminators::{CR, LF, LastTerminator, append_ends};
 /// # Errors
 /// [`SpecError`] if the delimiter is LF.
 pub(crate) fn lines(delimiter: u8) -> Result<SharedFormat, SpecError> {
-    Ok(Arc::new(Terminated::<LF, false>::new(delimiter)?))
+    Ok(Arc::new(Lf::new(delimiter)?))
 }
+
+pub(super) const LINES: FormatName = FormatName {
+    name: "lines",
+    value_name: None,
+    help: "lines, as without this option",
+    options: &["crlf"],
+    build: FormatBuild::Delimited {
+        option: None,
+        delimiter: None,
+    },
+};
+
+pub(super) const TSV: FormatName = FormatName {
+    name: "tsv",
+    value_name: None,
+    help: "lines of fields between tabs, without quotes",
+    options: &["crlf"],
+    build: FormatBuild::Delimited {
+        option: None,
+        delimiter: Some(b'\t'),
+    },
+};
 
 pub(super) const NULL: FormatOption = FormatOption {
     long: "null",
@@ -37,6 +62,9 @@ pub(super) const CRLF: FormatOption = FormatOption {
     needs_delimiter: false,
     build: |_, delimiter| Ok(Arc::new(CrLf::new(delimiter)?)),
 };
+
+/// Lines that end at LF.
+pub(super) type Lf = Terminated<LF, false>;
 
 /// Lines that end at LF, or at CR and LF. A lone CR is content.
 pub(super) type CrLf = Terminated<LF, true>;
@@ -81,8 +109,8 @@ impl<const END: u8, const AFTER_CR: bool> Format for Terminated<END, AFTER_CR> {
         content: &[u8],
         _scratch: &mut Vec<u8>,
         chosen: &mut Vec<FieldBytes>,
-    ) -> Result<(), MissingField> {
-        select_plain(fields, content, self.delimiter, chosen)
+    ) -> Result<(), Problem> {
+        select_plain(fields, content, self.delimiter, chosen).map_err(Problem::Lacks)
     }
 
     fn terminator_of(&self, records: &[u8]) -> Option<&'static [u8]> {

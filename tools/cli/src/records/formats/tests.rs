@@ -1,18 +1,182 @@
-//! Every format by name, for the tests that all of them pass, and what the list of options
-//! promises.
+//! Every format with records of it, the tests that all of them pass, and what the lists promise.
 
-use super::{OPTIONS, lines};
-use crate::records::format::SharedFormat;
+use std::ops::Range;
+
+use echoless::KeyHasher;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::{NAMES, OPTIONS, lines};
+use crate::records::chunk::{Chunk, Fault};
+use crate::records::fields::{FieldList, FieldSet};
+use crate::records::format::{ChosenFields, FormatBuild, SelectedFormat, SharedFormat};
+use crate::records::keys::{KeyExtractor, KeyReader, Missing};
 
 /// The name of the only format with quotes.
 pub(crate) const CSV: &str = "csv";
 
-/// Every format, with `,` between fields.
-pub(crate) fn all() -> Vec<(&'static str, SharedFormat)> {
+/// Every format with fields between delimiters, with `,` as delimiter.
+pub(crate) fn delimited() -> Vec<(&'static str, SharedFormat)> {
     let plain = ("lf", lines(b',').unwrap());
     let options = OPTIONS.iter();
     let built = options.map(|option| (option.long, (option.build)("", b',').unwrap()));
     std::iter::once(plain).chain(built).collect()
+}
+
+/// A format, a key of two fields and records that have both.
+pub(crate) struct Example {
+    pub(crate) name: String,
+    pub(crate) format: SharedFormat,
+    key: FieldSet,
+    record: fn(u32) -> Vec<u8>,
+}
+
+impl Example {
+    fn new(name: &str, selected: SelectedFormat, record: fn(u32) -> Vec<u8>) -> Self {
+        Self {
+            name: name.into(),
+            format: selected.format,
+            key: selected.key.unwrap().resolve(&[]).unwrap(),
+            record,
+        }
+    }
+
+    /// Records whose keys are these numbers, and the end of each.
+    fn sample(&self, keys: &[u32]) -> (Vec<u8>, Vec<usize>) {
+        let mut bytes = Vec::new();
+        let mut ends = Vec::new();
+        for key in keys {
+            bytes.extend((self.record)(*key));
+            ends.push(bytes.len());
+        }
+        (bytes, ends)
+    }
+
+    /// Reads records, whole or not, as one chunk.
+    fn read(&self, bytes: &[u8], missing: Missing) -> Chunk {
+        let hasher = KeyHasher::seeded(0);
+        let extractor = KeyExtractor::new(hasher, Some(self.key.clone()), missing);
+        let mut chunk = Chunk::default();
+        chunk.bytes.extend_from_slice(bytes);
+        chunk.filled = bytes.len();
+        KeyReader::new(self.format.clone(), extractor).read(&mut chunk);
+        chunk
+    }
+}
+
+/// Every format: those with an option, and those with a name.
+pub(crate) fn all() -> Vec<Example> {
+    let between = |format| SelectedFormat {
+        format,
+        key: Some(FieldList::numbered(0..=1)),
+        time: None,
+    };
+    let mut all = Vec::new();
+    for (name, format) in delimited() {
+        let record: fn(u32) -> Vec<u8> = match name {
+            "null" => |key| format!("{key},\n{}\0", key % 3).into_bytes(),
+            "crlf" => |key| format!("{key},{}\r\n", key % 3).into_bytes(),
+            CSV => |key| format!("\"{key}\n\",\"{}\"\"\"\r\n", key % 3).into_bytes(),
+            _ => |key| format!("{key},{}\n", key % 3).into_bytes(),
+        };
+        all.push(Example::new(name, between(format), record));
+    }
+    for (name, value, key, record) in named_samples() {
+        let name = NAMES.iter().find(|format| format.name == name).unwrap();
+        let selected = match &name.build {
+            FormatBuild::Delimited { option, delimiter } => {
+                let delimiter = delimiter.unwrap_or(b',');
+                between(match option {
+                    Some(option) => (option.build)("", delimiter).unwrap(),
+                    None => lines(delimiter).unwrap(),
+                })
+            }
+            FormatBuild::OwnFields(build) => {
+                let key = Some(key);
+                build(value, &ChosenFields { key, time: None }).unwrap()
+            }
+        };
+        all.push(Example::new(
+            &format!("{}:{value}", name.name),
+            selected,
+            record,
+        ));
+    }
+    all
+}
+
+type Sample = (&'static str, &'static str, &'static str, fn(u32) -> Vec<u8>);
+
+/// For each name a value, a key, and the record with the key of this number.
+fn named_samples() -> Vec<Sample> {
+    /// Up to 200 bytes, so that varints have one byte or two.
+    fn payload(key: u32) -> Vec<u8> {
+        let mut payload = key.to_be_bytes().to_vec();
+        payload.extend((0..=key % 197).map(|byte| byte as u8));
+        payload
+    }
+    fn prefixed(length: fn(usize) -> Vec<u8>, key: u32) -> Vec<u8> {
+        let payload = payload(key);
+        [length(payload.len()), payload].concat()
+    }
+    vec![
+        ("lines", "", "", |key| {
+            format!("{key},{}\n", key % 3).into_bytes()
+        }),
+        ("csv", "", "", |key| {
+            format!("\"{key}\",{}\n", key % 3).into_bytes()
+        }),
+        ("tsv", "", "", |key| {
+            format!("{key}\t\"{}\n", key % 3).into_bytes()
+        }),
+        ("jsonl", "", "id,user.name", |key| {
+            let name = ["\"x\"", "\"\\u00e9\"", "{\"b\":[1.0,null],\"a\":0}"][key as usize % 3];
+            format!("{{\"user\": {{\"name\": {name}}}, \"id\": 1{key}0, \"more\": [true]}}\n")
+                .into_bytes()
+        }),
+        ("fixed", "7", "0-1,4-", |key| {
+            let key = key.to_le_bytes();
+            [&key[..2], b"\0\n", &key[2..], b"\xef"].concat()
+        }),
+        ("prefixed", "u8", "0-1,3-", |key| {
+            prefixed(|length| vec![length as u8], key)
+        }),
+        ("prefixed", "u16be", "0-1,3-", |key| {
+            prefixed(|length| (length as u16).to_be_bytes().to_vec(), key)
+        }),
+        ("prefixed", "u16le", "0-1,3-", |key| {
+            prefixed(|length| (length as u16).to_le_bytes().to_vec(), key)
+        }),
+        ("prefixed", "u32be", "0-1,3-", |key| {
+            prefixed(|length| (length as u32).to_be_bytes().to_vec(), key)
+        }),
+        ("prefixed", "u32le", "0-1,3-", |key| {
+            prefixed(|length| (length as u32).to_le_bytes().to_vec(), key)
+        }),
+        ("prefixed", "varint", "0-1,3-", |key| {
+            let varint = |length: usize| match length {
+                0..128 => vec![length as u8],
+                _ => vec![length as u8 | 0x80, (length >> 7) as u8],
+            };
+            prefixed(varint, key)
+        }),
+    ]
+}
+
+#[test]
+fn every_name_has_a_sample() {
+    for format in &NAMES {
+        let has_sample = |(name, value, ..): &Sample| {
+            *name == format.name && value.is_empty() == format.value_name.is_none()
+        };
+        assert!(named_samples().iter().any(has_sample), "{}", format.name);
+        for option in format.options {
+            assert!(
+                OPTIONS.iter().any(|other| other.long == *option),
+                "{option}"
+            );
+        }
+    }
 }
 
 #[test]
@@ -36,6 +200,107 @@ fn implied_options_exist() {
     for option in &OPTIONS {
         for implied in option.implies {
             assert!(OPTIONS.iter().any(|other| other.long == *implied));
+        }
+    }
+}
+
+#[test]
+fn samples_cut_at_every_byte() {
+    for example in all() {
+        let (bytes, ends) = example.sample(&[0, 5, 196, 70_000]);
+        for cut in 0..=bytes.len() {
+            let mut last_end = example.format.last_end();
+            let whole = last_end.find(&bytes[..cut], 0).unwrap_or(0);
+            let expected = ends.iter().rev().find(|end| **end <= cut);
+            assert_eq!(whole, *expected.unwrap_or(&0), "{}, {cut}", example.name);
+            // Text may end without its terminator, but not inside of a quoted field.
+            let problem = last_end.problem_at_end();
+            if example.format.default_terminator().is_empty() {
+                assert_eq!(problem.is_some(), whole < cut, "{}, {cut}", example.name);
+            }
+            let chunk = example.read(&bytes[..whole], Missing::Error);
+            assert_eq!(chunk.fault, None, "{}, {cut}", example.name);
+            assert_eq!(
+                chunk.ends,
+                ends[..chunk.ends.len()],
+                "{}, {cut}",
+                example.name
+            );
+            assert_eq!(
+                chunk.hashes.len(),
+                chunk.ends.len(),
+                "{}, {cut}",
+                example.name
+            );
+        }
+    }
+}
+
+#[test]
+fn records_have_the_hash_of_their_key_only_if_the_keys_are_equal() {
+    for example in all() {
+        let keys: Vec<u32> = (0..300).chain(0..300).collect();
+        let chunk = example.read(&example.sample(&keys).0, Missing::Error);
+        for first in 0..300 {
+            assert_eq!(
+                chunk.hashes[first],
+                chunk.hashes[first + 300],
+                "{}",
+                example.name
+            );
+        }
+        let mut distinct = chunk.hashes[..300].to_vec();
+        distinct.sort_unstable_by_key(|hash| hash.0);
+        distinct.dedup();
+        assert_eq!(distinct.len(), 300, "{}", example.name);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// However the stream is cut into chunks of whole records, the keys are the same.
+    #[test]
+    fn hashes_do_not_depend_on_chunks(
+        keys in vec(0u32..100_000, 1..40),
+        cuts in vec(any::<prop::sample::Index>(), 0..6),
+    ) {
+        for example in all() {
+            let (bytes, ends) = example.sample(&keys);
+            let mut at: Vec<usize> = cuts.iter().map(|cut| ends[cut.index(ends.len())]).collect();
+            at.extend([0, bytes.len()]);
+            at.sort_unstable();
+            let chunks = at.windows(2).map(|cut| Range { start: cut[0], end: cut[1] });
+            let hashes: Vec<_> = chunks
+                .flat_map(|range| example.read(&bytes[range], Missing::Error).hashes)
+                .collect();
+            prop_assert_eq!(hashes, example.read(&bytes, Missing::Error).hashes, "{}", example.name);
+        }
+    }
+
+    /// A chunk of any bytes has records, one after the other, up to its end or its fault.
+    #[test]
+    fn mutated_records_are_read_without_panic(
+        keys in vec(0u32..1000, 1..6),
+        changes in vec((any::<prop::sample::Index>(), any::<u8>()), 0..8),
+    ) {
+        for example in all() {
+            let (mut bytes, _) = example.sample(&keys);
+            for (at, byte) in &changes {
+                let at = at.index(bytes.len());
+                bytes[at] = *byte;
+            }
+            for missing in [Missing::Error, Missing::Skip, Missing::Empty] {
+                let chunk = example.read(&bytes, missing);
+                prop_assert!(chunk.ends.is_sorted_by(|one, next| one < next), "{}", example.name);
+                prop_assert_eq!(chunk.ends.last(), Some(&bytes.len()), "{}", example.name);
+                let read = match chunk.fault {
+                    Some(Fault { record, .. }) => record,
+                    None => chunk.ends.len(),
+                };
+                prop_assert_eq!(chunk.records(), read, "{}", example.name);
+                prop_assert!(missing != Missing::Skip || chunk.fault.is_none());
+            }
         }
     }
 }

@@ -1,0 +1,291 @@
+//! Finds the values on the paths of the key in one pass over a JSON text, which it checks as a
+//! whole.
+
+use super::path::{Path, Step};
+use super::scan::{DEEPEST, Invalid, Scan, Stop};
+use super::value::unescape;
+use crate::records::split::FieldBytes;
+
+/// The steps of all paths from one value on, joined where the paths agree.
+#[derive(Debug, Default)]
+pub(crate) struct Node {
+    /// The fields whose value this is.
+    fields: Vec<usize>,
+    /// The fields whose values are this one or in it.
+    below: Vec<usize>,
+    members: Vec<(Vec<u8>, Node)>,
+    elements: Vec<(usize, Node)>,
+}
+
+impl Node {
+    /// Joins paths; field number `i` is the value on path number `i`.
+    pub(crate) fn join<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Self {
+        let mut root = Self::default();
+        for (field, path) in paths.into_iter().enumerate() {
+            let mut node = &mut root;
+            node.below.push(field);
+            for step in &path.steps {
+                node = match step {
+                    Step::Member(name) => child(&mut node.members, name),
+                    Step::Element(index) => child(&mut node.elements, index),
+                };
+                node.below.push(field);
+            }
+            node.fields.push(field);
+        }
+        root
+    }
+
+    /// Forgets the values that an earlier member with the same name had.
+    fn forget(&self, found: &mut [FieldBytes]) {
+        for field in &self.below {
+            found[*field] = FieldBytes::Absent;
+        }
+    }
+}
+
+fn child<'a, K: Clone + PartialEq>(children: &'a mut Vec<(K, Node)>, step: &K) -> &'a mut Node {
+    let at = children.iter().position(|(other, _)| other == step);
+    let at = at.unwrap_or_else(|| {
+        children.push((step.clone(), Node::default()));
+        children.len() - 1
+    });
+    &mut children[at].1
+}
+
+impl Scan<'_> {
+    /// Checks that the text is one value, and stores where the values of the fields are. A field
+    /// without value stays as it is.
+    ///
+    /// # Errors
+    /// [`Invalid`] if the text is not JSON, or nested more than [`DEEPEST`] deep.
+    #[inline]
+    pub(crate) fn find(mut self, root: &Node, found: &mut [FieldBytes]) -> Result<(), Invalid> {
+        let start = self.space(0);
+        let end = self.value(root, start, DEEPEST, found);
+        match end.map(|end| self.space(end)) {
+            Ok(end) if end == self.bytes.len() => self.check_utf8(),
+            Ok(end) => Err(Invalid {
+                at: end,
+                problem: "expected the end of the record after its value",
+            }),
+            Err(Stop) => Err(self.invalid.unwrap_or(Invalid {
+                at: start,
+                problem: "expected a value",
+            })),
+        }
+    }
+
+    /// Checks the encoding of a text whose syntax is valid.
+    #[inline]
+    fn check_utf8(&self) -> Result<(), Invalid> {
+        if !self.beyond_ascii {
+            return Ok(());
+        }
+        match std::str::from_utf8(self.bytes) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(Invalid {
+                at: error.valid_up_to(),
+                problem: "invalid UTF-8",
+            }),
+        }
+    }
+
+    /// Scans the value at `at`, with the fields of `node`, and returns its end. `room` more
+    /// containers may be open in it.
+    fn value(
+        &mut self,
+        node: &Node,
+        at: usize,
+        room: u32,
+        found: &mut [FieldBytes],
+    ) -> Result<usize, Stop> {
+        let end = match self.peek(at) {
+            b'{' if !node.members.is_empty() => self.object(node, at, room, found)?,
+            b'[' if !node.elements.is_empty() => self.array(node, at, room, found)?,
+            _ => self.skip(at, room)?,
+        };
+        for field in &node.fields {
+            found[*field] = FieldBytes::Record { start: at, end };
+        }
+        Ok(end)
+    }
+
+    fn object(
+        &mut self,
+        node: &Node,
+        at: usize,
+        room: u32,
+        found: &mut [FieldBytes],
+    ) -> Result<usize, Stop> {
+        let room = self.enter(at, room)?;
+        let mut at = self.space(at + 1);
+        if self.peek(at) == b'}' {
+            return Ok(at + 1);
+        }
+        loop {
+            self.escapes = false;
+            let start = at + 1;
+            let end = self.name(at)?;
+            let child = if self.escapes {
+                let mut name = Vec::new();
+                unescape(&self.bytes[start..end - 1], &mut name);
+                member(node, &name)
+            } else {
+                member(node, &self.bytes[start..end - 1])
+            };
+            at = self.colon(end)?;
+            at = match child {
+                // Most members are scalars off the paths.
+                None => match self.peek(at) {
+                    b'"' => self.string(at + 1)?,
+                    b'-' | b'0'..=b'9' => self.number(at)?,
+                    _ => self.skip(at, room)?,
+                },
+                Some(child) => {
+                    // The last of several members with one name counts.
+                    child.forget(found);
+                    self.value(child, at, room, found)?
+                }
+            };
+            at = self.space(at);
+            match self.peek(at) {
+                b',' => at = self.space(at + 1),
+                b'}' => return Ok(at + 1),
+                _ => return self.fail(at, "expected `,` or `}`"),
+            }
+        }
+    }
+
+    fn array(
+        &mut self,
+        node: &Node,
+        at: usize,
+        room: u32,
+        found: &mut [FieldBytes],
+    ) -> Result<usize, Stop> {
+        let room = self.enter(at, room)?;
+        let mut at = self.space(at + 1);
+        if self.peek(at) == b']' {
+            return Ok(at + 1);
+        }
+        for index in 0.. {
+            let child = node.elements.iter().find(|(wanted, _)| *wanted == index);
+            at = match child {
+                None => self.skip(at, room)?,
+                Some((_, child)) => self.value(child, at, room, found)?,
+            };
+            at = self.space(at);
+            match self.peek(at) {
+                b',' => at = self.space(at + 1),
+                b']' => break,
+                _ => return self.fail(at, "expected `,` or `]`"),
+            }
+        }
+        Ok(at + 1)
+    }
+}
+
+/// The node of the member with this name.
+#[inline(always)]
+fn member<'a>(node: &'a Node, name: &[u8]) -> Option<&'a Node> {
+    // Most names differ in length or in the last byte, which spares a call to compare them.
+    let is_name = |(wanted, _): &&(Vec<u8>, Node)| {
+        wanted.len() == name.len() && wanted.last() == name.last() && wanted == name
+    };
+    let found = node.members.iter().find(is_name);
+    found.map(|(_, child)| child)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    use super::*;
+    use crate::records::json::path::parse_paths;
+    use crate::records::json::tests::text;
+
+    /// The text of the value on each path.
+    fn find<'a>(paths: &str, text: &'a str) -> Vec<Option<&'a str>> {
+        let paths = parse_paths("--key", paths).unwrap();
+        let mut found = vec![FieldBytes::Absent; paths.len()];
+        let scan = Scan::new(text.as_bytes());
+        scan.find(&Node::join(&paths), &mut found).unwrap();
+        let value = |field: &FieldBytes| match *field {
+            FieldBytes::Record { start, end } => Some(&text[start..end]),
+            FieldBytes::Absent => None,
+            FieldBytes::Scratch { .. } => panic!("a scan copies nothing"),
+        };
+        found.iter().map(value).collect()
+    }
+
+    /// The value on a path, as serde_json understands the text.
+    fn walk<'a>(value: &'a Value, steps: &[Step]) -> Option<&'a Value> {
+        steps.iter().try_fold(value, |value, step| match step {
+            Step::Member(name) => value.as_object()?.get(std::str::from_utf8(name).unwrap()),
+            Step::Element(index) => value.as_array()?.get(*index),
+        })
+    }
+
+    #[test]
+    fn values_on_paths() {
+        let text = r#"{"id": 7, "user": {"name": "x", "tags": ["p", "q", {"z": [1]}]}, "n": null}"#;
+        assert_eq!(find("id", text), [Some("7")]);
+        assert_eq!(find("user.tags[1],n", text), [Some("null"), Some("\"q\"")]);
+        assert_eq!(find("user.tags[2].z[0]", text), [Some("1")]);
+        assert_eq!(find("user.tags[3],x,id.y,n[0],user[0]", text), [None; 5]);
+        assert_eq!(find(".,user.name", text), [Some(text), Some("\"x\"")]);
+        assert_eq!(
+            find("user,user.name", r#" {"user":{"name":1}} "#),
+            [Some(r#"{"name":1}"#), Some("1")]
+        );
+    }
+
+    #[test]
+    fn the_last_member_with_a_name_counts() {
+        assert_eq!(find("a", r#"{"a":1,"a":2}"#), [Some("2")]);
+        assert_eq!(find("a", r#"{"a":1,"\u0061":2}"#), [Some("2")]);
+        assert_eq!(
+            find("a.b,a.c", r#"{"a":{"b":1},"a":{"c":2}}"#),
+            [None, Some("2")]
+        );
+        assert_eq!(find("a.b", r#"{"a":{"b":1},"a":3}"#), [None]);
+    }
+
+    #[test]
+    fn nesting_has_a_limit_on_and_off_the_paths() {
+        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        let deepest = DEEPEST as usize;
+        assert_eq!(find(".", &nested(deepest)).len(), 1);
+        let within = |depth| format!("{{\"a\":{{\"b\":{}}}}}", nested(depth));
+        assert!(find("a.b[0]", &within(deepest - 2))[0].is_some());
+        let paths = parse_paths("--key", "a.b[0]").unwrap();
+        let text = within(deepest - 1);
+        let found = &mut [FieldBytes::Absent];
+        let scan = Scan::new(text.as_bytes());
+        assert!(scan.find(&Node::join(&paths), found).is_err());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn values_on_paths_equal_those_of_serde_json(text in text()) {
+            let paths = parse_paths("--key", r#"a,b,a.b,"a.b",a[0],[1],[1].a,"",a.a,é,[0][0]"#).unwrap();
+            let mut found = vec![FieldBytes::Absent; paths.len()];
+            let scan = Scan::new(text.as_bytes());
+            prop_assert_eq!(scan.find(&Node::join(&paths), &mut found), Ok(()));
+            let whole: Value = serde_json::from_str(&text).unwrap();
+            for (path, field) in paths.iter().zip(found) {
+                let found: Option<Value> = match field {
+                    FieldBytes::Record { start, end } => {
+                        Some(serde_json::from_str(&text[start..end]).unwrap())
+                    }
+                    FieldBytes::Scratch { .. } | FieldBytes::Absent => None,
+                };
+                prop_assert_eq!(found.as_ref(), walk(&whole, &path.steps), "{}", path.text);
+            }
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Paths to values in JSON: `user.name`, `items[0]`, `"a.b".c`, and `.` for the whole record.
+
+use echoless::SpecError;
+
+use super::scan::{DEEPEST, Scan};
+use super::value::unescape;
+
+/// A step from a value to one in it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Step {
+    /// To the member with this name, without escapes.
+    Member(Vec<u8>),
+    /// To the element with this index, from 0.
+    Element(usize),
+}
+
+/// A path, and how it was typed.
+#[derive(Debug, Clone)]
+pub(crate) struct Path {
+    pub(super) steps: Vec<Step>,
+    pub(crate) text: String,
+}
+
+/// Parses a list of paths for the option `option`: in the order of their steps, each once.
+///
+/// # Errors
+/// [`SpecError`] if the text is not a list of paths.
+pub(crate) fn parse_paths(option: &'static str, text: &str) -> Result<Vec<Path>, SpecError> {
+    let mut parser = Parser {
+        option,
+        text,
+        at: 0,
+    };
+    let mut paths = vec![parser.path()?];
+    while parser.skip(b',') {
+        paths.push(parser.path()?);
+    }
+    if parser.at < text.len() {
+        return Err(parser.invalid());
+    }
+    paths.sort_by(|one, other| one.steps.cmp(&other.steps));
+    paths.dedup_by(|one, other| one.steps == other.steps);
+    Ok(paths)
+}
+
+struct Parser<'a> {
+    option: &'static str,
+    text: &'a str,
+    at: usize,
+}
+
+impl Parser<'_> {
+    fn path(&mut self) -> Result<Path, SpecError> {
+        let start = self.at;
+        let mut steps = Vec::new();
+        let whole = self.skip(b'.');
+        if !whole {
+            if self.peek() != Some(b'[') {
+                steps.push(self.name()?);
+            }
+            loop {
+                if self.skip(b'.') {
+                    steps.push(self.name()?);
+                } else if self.skip(b'[') {
+                    steps.push(self.index()?);
+                } else {
+                    break;
+                }
+            }
+        }
+        if steps.len() >= DEEPEST as usize || !matches!(self.peek(), None | Some(b',')) {
+            return Err(self.invalid());
+        }
+        Ok(Path {
+            steps,
+            text: self.text[start..self.at].into(),
+        })
+    }
+
+    fn name(&mut self) -> Result<Step, SpecError> {
+        if self.skip(b'"') {
+            let mut scan = Scan::new(self.text.as_bytes());
+            let start = self.at;
+            self.at = scan.string(start).map_err(|_| self.invalid())?;
+            let mut name = Vec::new();
+            unescape(&self.text.as_bytes()[start..self.at - 1], &mut name);
+            return Ok(Step::Member(name));
+        }
+        let name = self.take_until(b".,[]\"");
+        if name.is_empty() {
+            return Err(self.invalid());
+        }
+        Ok(Step::Member(name.into()))
+    }
+
+    fn index(&mut self) -> Result<Step, SpecError> {
+        let digits = self.take_until(b"]");
+        let numeric = digits.bytes().all(|byte| byte.is_ascii_digit());
+        match digits.parse() {
+            Ok(index) if numeric && self.skip(b']') => Ok(Step::Element(index)),
+            Ok(_) | Err(_) => Err(self.invalid()),
+        }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn skip(&mut self, byte: u8) -> bool {
+        let found = self.peek() == Some(byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// The text up to one of these bytes, all of which are ASCII.
+    fn take_until(&mut self, ends: &[u8]) -> String {
+        let rest = &self.text[self.at..];
+        let len = rest.bytes().position(|byte| ends.contains(&byte));
+        let taken = &rest[..len.unwrap_or(rest.len())];
+        self.at += taken.len();
+        taken.into()
+    }
+
+    fn invalid(&self) -> SpecError {
+        let allowed = "paths such as id,user.name,items[0], names with . , [ ] or \" as JSON strings (\"a.b\".c), or . for the whole record";
+        SpecError::new(self.option, format!("`{}`", self.text), allowed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steps(text: &str) -> Vec<Vec<Step>> {
+        let paths = parse_paths("--key", text).unwrap();
+        paths.into_iter().map(|path| path.steps).collect()
+    }
+
+    fn member(name: &str) -> Step {
+        Step::Member(name.as_bytes().to_vec())
+    }
+
+    #[test]
+    fn names_and_indices() {
+        assert_eq!(steps("id"), [[member("id")]]);
+        assert_eq!(steps("user.name"), [[member("user"), member("name")]]);
+        assert_eq!(
+            steps("a[0][12].b"),
+            [[
+                member("a"),
+                Step::Element(0),
+                Step::Element(12),
+                member("b")
+            ]]
+        );
+        assert_eq!(steps("[3].x y-z"), [[Step::Element(3), member("x y-z")]]);
+        assert_eq!(steps("."), [[]]);
+        assert_eq!(steps("0"), [[member("0")]]);
+    }
+
+    #[test]
+    fn quoted_names_hold_any_character() {
+        assert_eq!(steps(r#""a.b".c"#), [[member("a.b"), member("c")]]);
+        assert_eq!(steps(r#""\u0041,[\"]""#), [[member("A,[\"]")]]);
+        assert_eq!(steps(r#"a."""#), [[member("a"), member("")]]);
+        assert_eq!(steps("größe"), [[member("größe")]]);
+    }
+
+    #[test]
+    fn order_and_repeats_do_not_matter() {
+        assert_eq!(steps(r#"b,a,"b",a"#), [[member("a")], [member("b")]]);
+        assert_eq!(steps("b,a"), steps("a,b"));
+    }
+
+    #[test]
+    fn other_text_is_invalid() {
+        for text in [
+            "",
+            ",",
+            "a,",
+            "a..b",
+            "a.",
+            ".a",
+            "..",
+            "a[",
+            "a[]",
+            "a[-1]",
+            "a[+1]",
+            "a[1",
+            "a]",
+            "a[0]b",
+            "a\"b\"",
+            "\"a",
+            "\"a\"b",
+            "\"\\x\"",
+            "a[99999999999999999999]",
+            "[0]]",
+        ] {
+            let error = parse_paths("--time-field", text).unwrap_err();
+            assert_eq!(error.field, "--time-field", "{text}");
+        }
+        let deep = vec!["a"; DEEPEST as usize].join(".");
+        assert!(parse_paths("--key", &deep).is_err());
+        assert!(parse_paths("--key", &deep[2..]).is_ok());
+    }
+}

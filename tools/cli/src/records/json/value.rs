@@ -1,0 +1,409 @@
+//! The canonical form of a JSON value: equal bytes exactly if the values are equal.
+//!
+//! - Strings are equal if their characters are, however they are escaped. A lone surrogate
+//!   (`\ud800`) is a character of its own.
+//! - Numbers are equal if their mathematical values are: `1`, `1.0` and `10e-1`, but no two
+//!   different integers, however long. `-0` is `0`.
+//! - Arrays are equal if their elements are, in order.
+//! - Objects are equal if the same names have equal values; of several members with one name the
+//!   last counts.
+//! - Values of different types differ.
+//!
+//! | value | canonical form |
+//! |---|---|
+//! | string | `"`, the characters in UTF-8, `"`; in arrays and objects `"`, the length in 8 bytes, the characters |
+//! | number | sign, digits without zeros at either end, `e` and the exponent unless it is 0; in arrays and objects `,` follows |
+//! | `true`, `false`, `null` | as written |
+//! | array | `[`, the elements, `]` |
+//! | object | `{`, each member as the string of its name and its value, sorted by name, `}` |
+//!
+//! The common values, strings without escapes and integers that do not end with 0, are in canonical
+//! form as they are written, and are not copied.
+
+use std::collections::BTreeMap;
+
+use memchr::memchr;
+
+use super::number::{append_number, is_canonical_integer};
+use super::scan::{Invalid, Scan, Stop};
+use crate::records::split::FieldBytes;
+
+/// The canonical form of the value at `start..end` of a record that [`Scan::find`] accepts.
+/// `scratch` gets it where the record does not have it.
+///
+/// # Errors
+/// [`Invalid`] if the exponent of a number has more than 18 digits.
+#[inline]
+pub(crate) fn canonical(
+    record: &[u8],
+    start: usize,
+    end: usize,
+    scratch: &mut Vec<u8>,
+) -> Result<FieldBytes, Invalid> {
+    let text = &record[start..end];
+    let assembled = scratch.len();
+    match text {
+        [b'"', content @ .., b'"'] => {
+            if memchr(b'\\', content).is_none() {
+                return Ok(FieldBytes::Record { start, end });
+            }
+            scratch.push(b'"');
+            unescape(content, scratch);
+            scratch.push(b'"');
+        }
+        [b'-' | b'0'..=b'9', ..] => {
+            if is_canonical_integer(text) {
+                return Ok(FieldBytes::Record { start, end });
+            }
+            append_number(text, scratch).ok_or_else(|| too_large(start))?;
+        }
+        [b'[' | b'{', ..] => {
+            let mut scan = Scan::new(record);
+            append(&mut scan, record, start, scratch).map_err(|Stop| too_large(start))?;
+        }
+        _ => return Ok(FieldBytes::Record { start, end }),
+    }
+    Ok(FieldBytes::Scratch {
+        start: assembled,
+        end: scratch.len(),
+    })
+}
+
+/// The value at `start..end` as plain text: the characters of a string, any other value as it is
+/// written.
+pub(crate) fn plain(record: &[u8], start: usize, end: usize, scratch: &mut Vec<u8>) -> FieldBytes {
+    match &record[start..end] {
+        [b'"', content @ .., b'"'] => {
+            let assembled = scratch.len();
+            unescape(content, scratch);
+            FieldBytes::Scratch {
+                start: assembled,
+                end: scratch.len(),
+            }
+        }
+        _ => FieldBytes::Record { start, end },
+    }
+}
+
+/// Appends the characters of a valid string, given without its quotes.
+///
+/// A lone surrogate is encoded like any other code point of three bytes (WTF-8), which no valid
+/// UTF-8 contains.
+pub(crate) fn unescape(content: &[u8], out: &mut Vec<u8>) {
+    let mut rest = content;
+    while let Some(at) = memchr(b'\\', rest) {
+        out.extend_from_slice(&rest[..at]);
+        let (escaped, after) = match rest.get(at + 1) {
+            Some(b'u') => {
+                let (high, after) = (unit(&rest[at + 2..]), &rest[at + 6..]);
+                let low = after.strip_prefix(b"\\u").map(unit);
+                match (high, low) {
+                    (0xd800..=0xdbff, Some(low @ 0xdc00..=0xdfff)) => (
+                        0x10000 + ((high - 0xd800) << 10 | (low - 0xdc00)),
+                        &after[6..],
+                    ),
+                    _ => (high, after),
+                }
+            }
+            Some(byte) => {
+                let escaped = match byte {
+                    b'b' => 0x08,
+                    b'f' => 0x0c,
+                    b'n' => b'\n',
+                    b'r' => b'\r',
+                    b't' => b'\t',
+                    other => *other,
+                };
+                (escaped.into(), &rest[at + 2..])
+            }
+            None => return,
+        };
+        push_code_point(escaped, out);
+        rest = after;
+    }
+    out.extend_from_slice(rest);
+}
+
+/// The UTF-16 code unit in the four hexadecimal digits at the start of `digits`.
+fn unit(digits: &[u8]) -> u32 {
+    let value = |digit: &u8| char::from(*digit).to_digit(16).unwrap_or(0);
+    digits
+        .iter()
+        .take(4)
+        .fold(0, |unit, digit| unit << 4 | value(digit))
+}
+
+/// Appends a code point in UTF-8, surrogates included.
+fn push_code_point(point: u32, out: &mut Vec<u8>) {
+    if let Some(character) = char::from_u32(point) {
+        out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+    } else {
+        let continuation = |shift: u32| 0x80 | (point >> shift & 0x3f) as u8;
+        out.extend_from_slice(&[0xe0 | (point >> 12) as u8, continuation(6), continuation(0)]);
+    }
+}
+
+fn too_large(at: usize) -> Invalid {
+    Invalid {
+        at,
+        problem: "the exponent of a number in this value has more than 18 digits",
+    }
+}
+
+/// Appends the canonical form of the valid value at `at`, inside an array or object, and returns
+/// its end.
+fn append(scan: &mut Scan<'_>, record: &[u8], at: usize, out: &mut Vec<u8>) -> Result<usize, Stop> {
+    let end = match scan.peek(at) {
+        b'[' => {
+            out.push(b'[');
+            let mut at = scan.space(at + 1);
+            while scan.peek(at) != b']' {
+                at = append(scan, record, at, out)?;
+                at = scan.space(at);
+                if scan.peek(at) == b',' {
+                    at = scan.space(at + 1);
+                }
+            }
+            out.push(b']');
+            at + 1
+        }
+        b'{' => {
+            // Sorted by name; a later member replaces an earlier one.
+            let mut members = BTreeMap::new();
+            let mut at = scan.space(at + 1);
+            while scan.peek(at) != b'}' {
+                let end = scan.name(at)?;
+                let mut name = Vec::new();
+                unescape(&record[at + 1..end - 1], &mut name);
+                let mut value = Vec::new();
+                at = scan.colon(end)?;
+                at = append(scan, record, at, &mut value)?;
+                at = scan.space(at);
+                members.insert(name, value);
+                if scan.peek(at) == b',' {
+                    at = scan.space(at + 1);
+                }
+            }
+            out.push(b'{');
+            for (name, value) in members {
+                out.push(b'"');
+                out.extend_from_slice(&(name.len() as u64).to_le_bytes());
+                out.extend_from_slice(&name);
+                out.extend_from_slice(&value);
+            }
+            out.push(b'}');
+            at + 1
+        }
+        b'"' => {
+            let end = scan.string(at + 1)?;
+            out.push(b'"');
+            let length = out.len();
+            out.extend_from_slice(&[0; 8]);
+            unescape(&record[at + 1..end - 1], out);
+            let bytes = (out.len() - length - 8) as u64;
+            out[length..length + 8].copy_from_slice(&bytes.to_le_bytes());
+            end
+        }
+        b'-' | b'0'..=b'9' => {
+            let end = scan.number(at)?;
+            append_number(&record[at..end], out).ok_or(Stop)?;
+            out.push(b',');
+            end
+        }
+        _ => {
+            let end = scan.skip(at, 0)?;
+            out.extend_from_slice(&record[at..end]);
+            end
+        }
+    };
+    Ok(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    use super::*;
+    use crate::records::json::find::Node;
+    use crate::records::json::path::parse_paths;
+    use crate::records::json::tests::text;
+
+    /// The canonical form of the whole text.
+    fn form(text: &str) -> Result<Vec<u8>, Invalid> {
+        let root = Node::join(&parse_paths("--key", ".").unwrap());
+        let mut found = [FieldBytes::Absent];
+        Scan::new(text.as_bytes()).find(&root, &mut found)?;
+        let FieldBytes::Record { start, end } = found[0] else {
+            panic!("the whole text is a value");
+        };
+        let mut scratch = b"before".to_vec();
+        let field = canonical(text.as_bytes(), start, end, &mut scratch)?;
+        Ok(field.bytes(text.as_bytes(), &scratch).to_vec())
+    }
+
+    fn all_equal(texts: &[&str]) {
+        for text in texts {
+            assert_eq!(form(text), form(texts[0]), "{text} and {}", texts[0]);
+        }
+    }
+
+    fn all_different(texts: &[&str]) {
+        for (index, one) in texts.iter().enumerate() {
+            for other in &texts[..index] {
+                assert_ne!(
+                    form(one).unwrap(),
+                    form(other).unwrap(),
+                    "{one} and {other}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_are_equal_by_value() {
+        all_equal(&["1", "1.0", "1e0", "10e-1", "0.1E+1", "1.000", "1e00", " 1 "]);
+        all_equal(&["0", "-0", "0.0", "-0e5", "0e99999999999999999999"]);
+        all_equal(&["100", "1e2", "1E+02", "1000e-1", "0.1e3"]);
+        all_equal(&["-0.05", "-5e-2", "-0.050"]);
+        all_equal(&["1e400", "10e399", "0.1e401"]);
+        all_different(&[
+            "0", "1", "-1", "10", "0.1", "1e400", "1e401", "11", "101", "1e-1000",
+        ]);
+        // Both are 2^53 as floating point numbers.
+        all_different(&["9007199254740992", "9007199254740993"]);
+        let long = "1234567890".repeat(20);
+        all_different(&[&long, &format!("{long}1"), &format!("{long}.1")]);
+    }
+
+    #[test]
+    fn exponents_have_18_digits() {
+        assert!(form("1e999999999999999999").is_ok());
+        assert!(form("1e-0000999999999999999999").is_ok());
+        for text in ["1e1000000000000000000", "[1e-1000000000000000000]"] {
+            assert!(form(text).unwrap_err().problem.contains("18 digits"));
+        }
+    }
+
+    #[test]
+    fn types_differ() {
+        all_different(&[
+            "1",
+            r#""1""#,
+            "null",
+            r#""null""#,
+            r#""""#,
+            "true",
+            "false",
+            "[]",
+            "{}",
+            "[1]",
+            r#"["1"]"#,
+            "[null]",
+            "[[]]",
+            "[{}]",
+            "[1,1]",
+            "[11]",
+            r#"{"":null}"#,
+            r#"["1,1"]"#,
+            r#"["1","1"]"#,
+            r#"{"a":[]}"#,
+            r#"{"a":{}}"#,
+            "[0]",
+            "[[],[]]",
+            "[[[]]]",
+        ]);
+    }
+
+    #[test]
+    fn strings_are_equal_by_characters() {
+        all_equal(&[r#""A""#, r#""\u0041""#]);
+        all_equal(&[r#""é""#, r#""\u00e9""#, r#""\u00E9""#]);
+        all_equal(&[r#""😀""#, r#""\ud83d\ude00""#, r#""\uD83D\uDE00""#]);
+        all_equal(&[r#""/\"\\""#, r#""\/\u0022\u005c""#]);
+        all_equal(&[r#""\b\f\n\r\t""#, r#""\u0008\u000c\u000a\u000d\u0009""#]);
+        all_different(&[
+            r#""A""#,
+            r#""a""#,
+            r#""\\u0041""#,
+            r#""é""#,
+            r#""e\u0301""#,
+            r#""\ud83d""#,
+            r#""\ude00""#,
+            r#""\ude00\ud83d""#,
+            r#""\ud83d\ude00""#,
+            r#""\ud83d\ud83d\ude00""#,
+            r#""\ufffd""#,
+            r#""\ud83dx""#,
+            r#""A\u0000""#,
+        ]);
+    }
+
+    #[test]
+    fn order_and_space_do_not_matter_in_objects() {
+        all_equal(&[
+            r#"{"a":1,"b":[2,{"c":null}]}"#,
+            r#"{ "b" : [ 2.0 , { "\u0063" : null } ] , "a" : 1e0 }"#,
+            r#"{"a":{"x":[]},"b":[2,{"c":null}],"a":1}"#,
+        ]);
+        all_different(&[
+            r#"{"a":1,"b":2}"#,
+            r#"{"a":2,"b":1}"#,
+            r#"{"a":1}"#,
+            r#"{"a":1,"b":null}"#,
+            r#"{"a":{"b":1}}"#,
+            r#"["a",1,"b",2]"#,
+            r#"{"ab":1}"#,
+            "[1,2]",
+            "[2,1]",
+        ]);
+    }
+
+    /// Numbers as floating point numbers, without the sign of zero.
+    fn with_plain_numbers(value: Value) -> Value {
+        match value {
+            Value::Number(number) => (number.as_f64().unwrap() + 0.0).into(),
+            Value::Array(elements) => elements.into_iter().map(with_plain_numbers).collect(),
+            Value::Object(members) => members
+                .into_iter()
+                .map(|(name, value)| (name, with_plain_numbers(value)))
+                .collect(),
+            scalar @ (Value::Null | Value::Bool(_) | Value::String(_)) => scalar,
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        /// Equal key, equal value: the numbers of these texts are exact in floating point.
+        #[test]
+        fn forms_are_equal_exactly_if_values_of_serde_json_are(texts in vec(text(), 2..4)) {
+            let values: Vec<(&String, Value)> = texts
+                .iter()
+                .filter_map(|text| Some((text, serde_json::from_str(text).ok()?)))
+                .map(|(text, value)| (text, with_plain_numbers(value)))
+                .collect();
+            for (one, value) in &values {
+                for (other, other_value) in &values {
+                    let equal = form(one).unwrap() == form(other).unwrap();
+                    prop_assert_eq!(equal, value == other_value, "{} and {}", one, other);
+                }
+            }
+        }
+
+        #[test]
+        fn strings_equal_those_of_serde_json(
+            characters in vec(prop::sample::select(vec![
+                "a", "é", "😀", "\\n", "\\\"", "\\\\", "\\/", "\\u0041", "\\u00e9", "\\ud83d\\ude00",
+                "\\u20ac", "\\u0000",
+            ]), 0..40),
+        ) {
+            let text = format!("\"{}\"", characters.concat());
+            let mut out = Vec::new();
+            unescape(&text.as_bytes()[1..text.len() - 1], &mut out);
+            let expected: String = serde_json::from_str(&text).unwrap();
+            prop_assert_eq!(out, expected.into_bytes());
+        }
+    }
+}
