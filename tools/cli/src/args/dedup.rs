@@ -72,8 +72,8 @@ pub(crate) struct DedupArgs {
     )]
     pub(crate) window: Option<String>,
 
-    /// Field with the time of a record, a number from 1 or a name in the header (or what --key takes
-    /// in the format); required if the window is a time
+    /// Field with the time of a record, a number from 1 or a name in the header (or what --key
+    /// takes in the format); required if the window is a time
     #[arg(
         long,
         value_name = "FIELD",

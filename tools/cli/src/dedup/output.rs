@@ -55,8 +55,8 @@ impl Sink {
         self.bytes
     }
 
-    /// Writes the runs of a chunk's records. If the last one lacks its terminator, that of the chunk
-    /// is written before any later record.
+    /// Writes the runs of a chunk's records. If the last one lacks its terminator, that of the
+    /// chunk is written before any later record.
     pub(crate) fn write_runs(&mut self, chunk: &Chunk, runs: Runs<'_>) -> Result<(), Failure> {
         let bytes = runs.clone().map(|records| chunk.bytes_of(records));
         let lengths = runs.flatten().map(|record| {

@@ -1,4 +1,5 @@
-//! Fills chunks with records, removes headers, and makes the reader of keys once the header is read.
+//! Fills chunks with records, removes headers, and makes the reader of keys once the header is
+//! read.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The packets that `editcap` keeps, where its rule can be expressed: it compares whole frames, with
-//! the N - 1 packets before, or with those inside a time.
+//! The packets that `editcap` keeps, where its rule can be expressed: it compares whole frames,
+//! with the N - 1 packets before, or with those inside a time.
 
 use std::process::Command;
 

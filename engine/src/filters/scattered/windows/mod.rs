@@ -3,7 +3,7 @@
 //!
 //! | filter | a key is recorded in | it expires as | granule of the window W |
 //! |---|---|---|---|
-//! | `tbf` | k cells of wrapped time stamps | the stamps grow old | a tick; more if cells are narrow |
+//! | `tbf` | k cells of wrapped time stamps | the stamps grow old | a tick, or more |
 //! | `gbf` | k bits of the newest of Q+1 Bloom filters | its Bloom filter is emptied | W/Q |
 //! | `apbf` | a bit in each of the newest k of k+l slices | the slices move on | W/l |
 //!

@@ -3,8 +3,8 @@
 //!
 //! [`path`] parses the paths of the key, [`find`] finds the values on them by the tokens of
 //! [`scan`], [`value`] turns each into bytes that are equal exactly if the values are, with
-//! [`number`] for numbers. A parser of whole values would allocate for every member; of most members
-//! only the syntax matters here.
+//! [`number`] for numbers. A parser of whole values would allocate for every member; of most
+//! members only the syntax matters here.
 
 pub(super) mod find;
 mod number;

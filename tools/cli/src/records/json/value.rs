@@ -11,11 +11,14 @@
 //!
 //! | value | canonical form |
 //! |---|---|
-//! | string | `"`, the characters in UTF-8, `"`; in arrays and objects `"`, the length in 8 bytes, the characters |
-//! | number | sign, digits without zeros at either end, `e` and the exponent unless it is 0; in arrays and objects `,` follows |
+//! | string | `"`, the characters in UTF-8, `"` |
+//! | number | sign, digits without zeros at either end, `e` and the exponent unless it is 0 |
 //! | `true`, `false`, `null` | as written |
 //! | array | `[`, the elements, `]` |
 //! | object | `{`, each member as the string of its name and its value, sorted by name, `}` |
+//!
+//! In arrays and objects, a string is `"`, its length in 8 bytes and its characters, and a number is
+//! followed by `,`.
 //!
 //! The common values, strings without escapes and integers that do not end with 0, are in canonical
 //! form as they are written, and are not copied.
