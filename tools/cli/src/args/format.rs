@@ -202,7 +202,7 @@ fn arg(option: &'static FormatOption) -> Arg {
 
 fn format_arg() -> Arg {
     let mut help = String::from("Records are of this format:");
-    for format in &NAMES {
+    for format in NAMES {
         // Writing to a string cannot fail.
         let _ = write!(help, "\n- {}: {}", usage(format), format.help);
     }

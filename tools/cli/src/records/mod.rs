@@ -11,9 +11,10 @@
 //! Nothing else names a format. The command line, its conflicts and `--help` are made from the
 //! lists, and the tests of `format.rs` and `formats/tests.rs` run over them. The building blocks
 //! are [`terminators`] (records that end at a byte), [`quoting`] (RFC 4180), [`split`] (fields),
-//! [`byte_ranges`] and [`json`]. Scan a chunk in one call and
-//! keep branches out of the loops: `read` is compiled once per format for that purpose.
+//! [`binary`] (byte ranges, no terminators) and [`json`]. Scan a chunk in one call and keep branches
+//! out of the loops: `read` is compiled once per format for that purpose.
 
+mod binary;
 pub(crate) mod bom;
 pub(crate) mod byte_ranges;
 pub(crate) mod chunk;

@@ -1,13 +1,10 @@
 //! Binary records of one length.
 
-use std::sync::Arc;
-
 use crate::number::parse_size;
+use crate::records::binary::{BinaryFraming, binary};
 use crate::records::byte_ranges::ByteRanges;
 use crate::records::chunk::Problem;
-use crate::records::fields::FieldSet;
-use crate::records::format::{Format, FormatBuild, FormatName, LastEnd, SelectedFormat};
-use crate::records::split::FieldBytes;
+use crate::records::format::{FormatBuild, FormatName, LastEnd};
 
 pub(super) const FIXED: FormatName = FormatName {
     name: "fixed",
@@ -18,13 +15,7 @@ pub(super) const FIXED: FormatName = FormatName {
         let length = parse_size("--format fixed", value)?;
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         let ranges = ByteRanges::parse(fields, Some(length))?;
-        let keys = ranges.keys();
-        let format = Arc::new(Fixed { length, ranges });
-        Ok(SelectedFormat::numbered(
-            format,
-            keys,
-            fields.time.is_some(),
-        ))
+        Ok(binary(Fixed { length }, ranges, fields))
     }),
 };
 
@@ -32,10 +23,9 @@ pub(super) const FIXED: FormatName = FormatName {
 #[derive(Debug)]
 struct Fixed {
     length: usize,
-    ranges: ByteRanges,
 }
 
-impl Format for Fixed {
+impl BinaryFraming for Fixed {
     #[inline(always)]
     fn content<'a>(&self, record: &'a [u8]) -> &'a [u8] {
         record
@@ -56,39 +46,8 @@ impl Format for Fixed {
         })
     }
 
-    #[inline(always)]
-    fn select(
-        &self,
-        fields: &FieldSet,
-        content: &[u8],
-        _scratch: &mut Vec<u8>,
-        chosen: &mut Vec<FieldBytes>,
-    ) -> Result<(), Problem> {
-        self.ranges.select(fields, content, chosen)
-    }
-
-    fn terminator_of(&self, _records: &[u8]) -> Option<&'static [u8]> {
-        Some(b"")
-    }
-
-    fn default_terminator(&self) -> &'static [u8] {
-        b""
-    }
-
-    fn unit(&self) -> &'static str {
-        "record"
-    }
-
-    fn is_text(&self) -> bool {
-        false
-    }
-
-    fn field_name(&self, field: usize) -> String {
-        self.ranges.name(field)
-    }
-
-    fn extent(&self, fields: usize) -> String {
-        format!(": the record has {fields} bytes")
+    fn extent(&self, bytes: usize) -> String {
+        format!(": the record has {bytes} bytes")
     }
 }
 

@@ -15,10 +15,10 @@ pub(crate) use terminated::lines;
 
 /// The formats with an option of their own, besides plain lines, which need none. `--help` shows
 /// them in this order.
-pub(crate) static OPTIONS: [FormatOption; 3] = [terminated::NULL, terminated::CRLF, csv::CSV];
+pub(crate) static OPTIONS: &[FormatOption] = &[terminated::NULL, terminated::CRLF, csv::CSV];
 
 /// The values of `--format`. `--help` shows them in this order.
-pub(crate) static NAMES: [FormatName; 6] = [
+pub(crate) static NAMES: &[FormatName] = &[
     terminated::LINES,
     csv::NAMED_CSV,
     terminated::TSV,

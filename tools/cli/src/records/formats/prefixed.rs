@@ -5,17 +5,13 @@
 //! ```
 
 use std::fmt::Debug;
-use std::sync::Arc;
 
 use echoless::SpecError;
 
+use crate::records::binary::{BinaryFraming, binary};
 use crate::records::byte_ranges::ByteRanges;
 use crate::records::chunk::Problem;
-use crate::records::fields::FieldSet;
-use crate::records::format::{
-    Format, FormatBuild, FormatName, LastEnd, SelectedFormat, SharedFormat,
-};
-use crate::records::split::FieldBytes;
+use crate::records::format::{FormatBuild, FormatName, LastEnd};
 
 pub(super) const PREFIXED: FormatName = FormatName {
     name: "prefixed",
@@ -24,24 +20,18 @@ pub(super) const PREFIXED: FormatName = FormatName {
     options: &[],
     build: FormatBuild::OwnFields(|value, fields| {
         let ranges = ByteRanges::parse(fields, None)?;
-        let keys = ranges.keys();
-        let format: SharedFormat = match value {
-            "u8" => Arc::new(Prefixed(Integer::<1, true>, ranges)),
-            "u16be" => Arc::new(Prefixed(Integer::<2, true>, ranges)),
-            "u16le" => Arc::new(Prefixed(Integer::<2, false>, ranges)),
-            "u32be" => Arc::new(Prefixed(Integer::<4, true>, ranges)),
-            "u32le" => Arc::new(Prefixed(Integer::<4, false>, ranges)),
-            "varint" => Arc::new(Prefixed(Varint, ranges)),
+        Ok(match value {
+            "u8" => binary(Prefixed(Integer::<1, true>), ranges, fields),
+            "u16be" => binary(Prefixed(Integer::<2, true>), ranges, fields),
+            "u16le" => binary(Prefixed(Integer::<2, false>), ranges, fields),
+            "u32be" => binary(Prefixed(Integer::<4, true>), ranges, fields),
+            "u32le" => binary(Prefixed(Integer::<4, false>), ranges, fields),
+            "varint" => binary(Prefixed(Varint), ranges, fields),
             _ => {
                 let allowed = "u8, u16be, u16le, u32be, u32le or varint";
                 return Err(SpecError::new("--format prefixed", value, allowed));
             }
-        };
-        Ok(SelectedFormat::numbered(
-            format,
-            keys,
-            fields.time.is_some(),
-        ))
+        })
     }),
 };
 
@@ -110,11 +100,11 @@ impl Length for Varint {
     }
 }
 
-/// Records whose length is written in this way, and the ranges of their payloads.
+/// Records whose length is written in this way.
 #[derive(Debug)]
-struct Prefixed<L>(L, ByteRanges);
+struct Prefixed<L>(L);
 
-impl<L: Length> Format for Prefixed<L> {
+impl<L: Length> BinaryFraming for Prefixed<L> {
     #[inline(always)]
     fn content<'a>(&self, record: &'a [u8]) -> &'a [u8] {
         match self.0.read(record) {
@@ -140,39 +130,8 @@ impl<L: Length> Format for Prefixed<L> {
         })
     }
 
-    #[inline(always)]
-    fn select(
-        &self,
-        fields: &FieldSet,
-        content: &[u8],
-        _scratch: &mut Vec<u8>,
-        chosen: &mut Vec<FieldBytes>,
-    ) -> Result<(), Problem> {
-        self.1.select(fields, content, chosen)
-    }
-
-    fn terminator_of(&self, _records: &[u8]) -> Option<&'static [u8]> {
-        Some(b"")
-    }
-
-    fn default_terminator(&self) -> &'static [u8] {
-        b""
-    }
-
-    fn unit(&self) -> &'static str {
-        "record"
-    }
-
-    fn is_text(&self) -> bool {
-        false
-    }
-
-    fn field_name(&self, field: usize) -> String {
-        self.1.name(field)
-    }
-
-    fn extent(&self, fields: usize) -> String {
-        format!(": the record has {fields} bytes after its length")
+    fn extent(&self, bytes: usize) -> String {
+        format!(": the record has {bytes} bytes after its length")
     }
 }
 
@@ -237,6 +196,7 @@ impl<L: Length> LastEnd for LastWhole<L> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::records::format::ChosenFields;
 
     #[test]
     fn integers_have_either_byte_order() {
@@ -278,8 +238,8 @@ mod tests {
     fn a_length_beyond_memory_ends_no_record() {
         let most = [&[0xff; 9][..], &[1, b'x']].concat();
         assert_eq!(whole_end(Varint, &most, 0), None);
-        let SelectedFormat { format, .. } =
-            SelectedFormat::numbered(Arc::new(Prefixed(Varint, ByteRanges::default())), 0, false);
+        let fields = ChosenFields::default();
+        let format = binary(Prefixed(Varint), ByteRanges::default(), &fields).format;
         let mut last_end = format.last_end();
         assert_eq!(last_end.find(&most, 0), None);
         let needs = Some(u64::MAX);

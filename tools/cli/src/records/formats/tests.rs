@@ -165,7 +165,7 @@ fn named_samples() -> Vec<Sample> {
 
 #[test]
 fn every_name_has_a_sample() {
-    for format in &NAMES {
+    for format in NAMES {
         let has_sample = |(name, value, ..): &Sample| {
             *name == format.name && value.is_empty() == format.value_name.is_none()
         };
@@ -197,7 +197,7 @@ fn delimiters_that_end_or_quote_records_are_rejected() {
 
 #[test]
 fn implied_options_exist() {
-    for option in &OPTIONS {
+    for option in OPTIONS {
         for implied in option.implies {
             assert!(OPTIONS.iter().any(|other| other.long == *implied));
         }

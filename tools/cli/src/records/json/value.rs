@@ -17,8 +17,8 @@
 //! | array | `[`, the elements, `]` |
 //! | object | `{`, each member as the string of its name and its value, sorted by name, `}` |
 //!
-//! In arrays and objects, a string is `"`, its length in 8 bytes and its characters, and a number is
-//! followed by `,`.
+//! In arrays and objects, a string is `"`, its length in 8 bytes and its characters, and a number
+//! is followed by `,`.
 //!
 //! The common values, strings without escapes and integers that do not end with 0, are in canonical
 //! form as they are written, and are not copied.
