@@ -1,4 +1,4 @@
-//! The shared tree: of all producers that observe a key exactly one gets Fresh, at whatever leaves,
+//! The shared tree: of all producers that observe a key exactly one gets Fresh, at any leaves,
 //! and a Duplicate never comes before it.
 
 #![cfg(loom)]

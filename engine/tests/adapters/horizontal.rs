@@ -55,7 +55,7 @@ proptest! {
         expected.tally.huge_page_bytes = None;
         prop_assert_eq!(report.tally.unavailable.take(), Some(0));
         prop_assert_eq!(report, expected);
-        // Its partitions are those of the undivided filter, whatever the number of slices.
+        // Its partitions are those of the undivided filter, for any number of slices.
         let mut partitions = spec.build_partitions(parts).unwrap();
         let mut whole = build(&text);
         for key in keys {

@@ -249,7 +249,7 @@ fn messages_and_probes_are_counted_for_both_modes() {
     assert_eq!(counts("parallel", "duplicate", 1), ((3, 9), (3, 6)));
     // A missing bit makes the key fresh before any slice is asked; its other bits are set.
     assert_eq!(counts("pipelined", "fresh", 1), ((0, 3), (0, 3)));
-    // Without a live slice there is nobody to ask.
+    // Without a live slice, no slice is probed.
     assert_eq!(counts("parallel", "duplicate", 4), ((0, 0), (0, 0)));
     // Two set bits are enough for this heuristic, and three that are left unset are too many.
     let hybrid = counts("pipelined", "hybrid,least=2", 0);

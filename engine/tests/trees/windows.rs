@@ -14,7 +14,7 @@ fn key_hash(key: u64) -> KeyHash {
 
 proptest! {
     /// Stamped lines are exact to the tick, and so few keys fill no line. The keys expire in all
-    /// nodes at once, whatever the producers, and whether or not the filter would renew them.
+    /// nodes at once, for any producers, and whether or not the filter would renew them.
     #[test]
     fn a_key_expires_a_window_after_it_was_fresh(
         spec in specs(),

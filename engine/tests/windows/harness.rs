@@ -1,5 +1,7 @@
-//! Shared by the models of timed lines: their kinds, and streams whose clocks wrap around in them.
+//! Shared by the tests of windows: the promise of a window, the kinds of timed lines, and streams
+//! whose clocks wrap around in them.
 
+use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
 use echoless::FilterSpec;
@@ -83,4 +85,33 @@ pub(crate) fn streams(
 ) -> impl Strategy<Value = Vec<Arrival>> {
     // Half of the wraps are eras, so that odd numbers of eras are jumped over, too.
     arrivals(window, kind.wrap(window) / 2, keys, count)
+}
+
+/// Asserts what a window promises of the verdicts on a stream in which no key is taken for another
+/// and no key is evicted.
+pub(crate) fn assert_promise(
+    spec: &FilterSpec,
+    refresh: bool,
+    stream: &[Arrival],
+    verdicts: &[bool],
+) -> Result<(), TestCaseError> {
+    let promised = spec.window().expect("timed");
+    // For each key, the tick from which its age counts.
+    let mut times = HashMap::new();
+    let mut clock = 0;
+    for (arrival, duplicate) in stream.iter().zip(verdicts) {
+        clock = clock.max(arrival.tick);
+        let age = times.get(&arrival.key).map(|time| clock - time);
+        match age {
+            Some(age) if age <= promised.ticks => {
+                prop_assert!(*duplicate, "{} at age {}", spec, age);
+            }
+            Some(age) if age < promised.ticks + promised.granule => {}
+            _ => prop_assert!(!*duplicate, "{} at age {:?}", spec, age),
+        }
+        if refresh || !*duplicate {
+            times.insert(arrival.key, clock);
+        }
+    }
+    Ok(())
 }

@@ -1,10 +1,8 @@
 //! What [`Window`](echoless::Window) promises, with a map of keys to times.
 
-use std::collections::HashMap;
-
 use proptest::prelude::*;
 
-use crate::harness::{Kind, kinds, observe, streams, windows};
+use crate::harness::{Kind, assert_promise, kinds, observe, streams, windows};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
@@ -23,21 +21,7 @@ proptest! {
         prop_assert_eq!(promised.ticks, window);
         let mut filter = spec.build().expect("valid");
         let verdicts = observe(&mut *filter, &stream);
-        // For each key, the tick from which its age counts.
-        let mut times = HashMap::new();
-        let mut clock = 0;
-        for (arrival, duplicate) in stream.iter().zip(verdicts) {
-            clock = clock.max(arrival.tick);
-            let age = times.get(&arrival.key).map(|time| clock - time);
-            match age {
-                Some(age) if age <= window => prop_assert!(duplicate, "{} at age {}", spec, age),
-                Some(age) if age < window + promised.granule => {}
-                _ => prop_assert!(!duplicate, "{} at age {:?}", spec, age),
-            }
-            if refresh || !duplicate {
-                times.insert(arrival.key, clock);
-            }
-        }
+        assert_promise(&spec, refresh, &stream, &verdicts)?;
         prop_assert_eq!(filter.report().tally.evictions, Some(0));
         prop_assert_eq!(filter.report().window, Some(promised));
     }

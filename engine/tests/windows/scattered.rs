@@ -7,6 +7,7 @@ use echoless::{Filter, FilterSpec, KeyHasher};
 use proptest::prelude::*;
 
 use crate::arrivals::{Arrival, arrivals, observe};
+use crate::harness::assert_promise;
 
 /// A published form without its window, and the units of time after which its state repeats.
 #[derive(Debug, Clone, Copy)]
@@ -70,21 +71,7 @@ proptest! {
         prop_assert!(filter.memory_bytes() <= 1 << 16);
         prop_assert_eq!(filter.report().window, Some(promised));
         let verdicts = observe(&mut *filter, &stream);
-        // For each key, the tick from which its age counts.
-        let mut times = HashMap::new();
-        let mut clock = 0;
-        for (arrival, duplicate) in stream.iter().zip(verdicts) {
-            clock = clock.max(arrival.tick);
-            let age = times.get(&arrival.key).map(|time| clock - time);
-            match age {
-                Some(age) if age <= window => prop_assert!(duplicate, "{} at age {}", spec, age),
-                Some(age) if age < window + promised.granule => {}
-                _ => prop_assert!(!duplicate, "{} at age {:?}", spec, age),
-            }
-            if refresh || !duplicate {
-                times.insert(arrival.key, clock);
-            }
-        }
+        assert_promise(&spec, refresh, &stream, &verdicts)?;
     }
 
     /// A key that is taken for others is not recorded, unless duplicates are.
