@@ -3,7 +3,7 @@
 /// One header. Lengths and the number of what follows are computed by
 /// [`Stack::bytes`](super::Stack::bytes).
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the fields have the names of the standards")]
+#[expect(missing_docs, reason = "the fields have the names of the standards")]
 pub enum Header {
     Ethernet {
         destination: [u8; 6],
@@ -99,7 +99,7 @@ pub enum Header {
 
 /// An IPv4 header.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the fields have the names of the standard")]
+#[expect(missing_docs, reason = "the fields have the names of the standard")]
 pub struct Ipv4 {
     pub tos: u8,
     pub id: u16,
@@ -118,7 +118,7 @@ pub struct Ipv4 {
 
 /// An IPv6 header.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the fields have the names of the standard")]
+#[expect(missing_docs, reason = "the fields have the names of the standard")]
 pub struct Ipv6 {
     pub class: u8,
     pub flow_label: u32,
@@ -135,7 +135,7 @@ pub struct Ipv6 {
 
 /// A TCP header.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the fields have the names of the standard")]
+#[expect(missing_docs, reason = "the fields have the names of the standard")]
 pub struct Tcp {
     pub source: u16,
     pub destination: u16,
@@ -150,8 +150,8 @@ pub struct Tcp {
 }
 
 /// Headers with fixed values, to start from.
-#[allow(missing_docs, reason = "one constructor for each header")]
 impl Header {
+    /// Ethernet between two locally administered addresses.
     #[must_use]
     pub fn ethernet() -> Self {
         Self::Ethernet {
@@ -160,6 +160,7 @@ impl Header {
         }
     }
 
+    /// A customer tag (802.1Q) of this VLAN, priority 0.
     #[must_use]
     pub fn vlan(id: u16) -> Self {
         Self::Vlan {
@@ -168,6 +169,7 @@ impl Header {
         }
     }
 
+    /// A label with the time to live 64.
     #[must_use]
     pub fn mpls(label: u32) -> Self {
         Self::Mpls {
@@ -177,6 +179,7 @@ impl Header {
         }
     }
 
+    /// IPv4 from 10.0.0.1 to 10.0.0.2, not fragmented, without options.
     #[must_use]
     pub fn ipv4() -> Self {
         Self::Ipv4(Ipv4 {
@@ -192,6 +195,7 @@ impl Header {
         })
     }
 
+    /// IPv6 without extension headers.
     #[must_use]
     pub fn ipv6() -> Self {
         Self::Ipv6(Ipv6 {
@@ -206,6 +210,7 @@ impl Header {
         })
     }
 
+    /// A segment with payload from port 40000 to 443, without options.
     #[must_use]
     pub fn tcp() -> Self {
         Self::Tcp(Tcp {
@@ -221,6 +226,7 @@ impl Header {
         })
     }
 
+    /// A datagram from port 40000 to 53.
     #[must_use]
     pub fn udp() -> Self {
         Self::Udp {
@@ -230,6 +236,7 @@ impl Header {
         }
     }
 
+    /// GRE without optional fields.
     #[must_use]
     pub fn gre() -> Self {
         Self::Gre {
@@ -239,11 +246,13 @@ impl Header {
         }
     }
 
+    /// VXLAN of this network.
     #[must_use]
     pub fn vxlan(vni: u32) -> Self {
         Self::Vxlan { vni }
     }
 
+    /// Geneve of this network, without options.
     #[must_use]
     pub fn geneve(vni: u32) -> Self {
         Self::Geneve {
@@ -252,6 +261,7 @@ impl Header {
         }
     }
 
+    /// A GTP-U packet of this tunnel, without optional fields.
     #[must_use]
     pub fn gtp_u(teid: u32) -> Self {
         Self::GtpU {
