@@ -66,9 +66,59 @@ pub trait Filter: Send {
     /// caller's: a second, a millisecond, the number of a record. No filter reads a system clock.
     fn advance_to(&mut self, _tick: u64) {}
 
+    /// Probes and inserts each key in order at its own tick: the verdicts are those of
+    /// [`advance_to`](Self::advance_to) and [`observe_words`](Self::observe_words) for one key after
+    /// the other. Writes `duplicates` as `observe_words` does.
+    ///
+    /// `ticks` has the tick of every key. A tick before the clock leaves the clock as it is, so the
+    /// ticks need not be sorted. Afterwards the clock is at the latest of them.
+    ///
+    /// A stream with fine ticks has few keys of one tick, and a filter can only look ahead in the
+    /// batch that it gets. Filters of lines look ahead across ticks; other filters get a batch for
+    /// each run of equal ticks.
+    ///
+    /// # Panics
+    /// As `observe_words`, and if `ticks` is not as long as `keys`.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::{Filter, FilterSpec, KeyHash};
+    /// let spec: FilterSpec = "stamped:window=10,memory=1MiB".parse()?;
+    /// let mut filter = spec.build()?;
+    /// let mut duplicates = [0];
+    /// filter.observe_words_at(&[KeyHash(17); 4], &[5, 15, 15, 26], &mut duplicates);
+    /// // The last one comes 11 ticks after the one before it.
+    /// assert_eq!(duplicates, [0b0110]);
+    /// # Ok::<(), echoless::BuildError>(())
+    /// ```
+    fn observe_words_at(&mut self, keys: &[KeyHash], ticks: &[u64], duplicates: &mut [u64]) {
+        check_ticks(keys, ticks);
+        check_length(keys, duplicates);
+        duplicates.fill(0);
+        let mut part = Vec::new();
+        let mut from = 0;
+        for ticks in ticks.chunk_by(|one, next| one == next) {
+            let end = from + ticks.len();
+            part.resize(ticks.len().div_ceil(64), 0);
+            self.advance_to(ticks[0]);
+            self.observe_words(&keys[from..end], &mut part);
+            // A run begins at any bit of a word. Only the set bits cost anything.
+            for (number, mut word) in part.drain(..).enumerate() {
+                while word != 0 {
+                    let index = from + 64 * number + word.trailing_zeros() as usize;
+                    if index < end {
+                        duplicates[index / 64] |= 1 << (index % 64);
+                    }
+                    word &= word - 1;
+                }
+            }
+            from = end;
+        }
+    }
+
     /// Starts to load what the next observations of these keys touch. It is a hint without effect
-    /// on verdicts, for callers whose batches are too short for the filter to look ahead in them:
-    /// a batch has one tick, so a stream with fine ticks has batches of one key.
+    /// on verdicts, for callers whose batches are too short for the filter to look ahead in them,
+    /// such as one that asks two filters for each key.
     ///
     /// Most filters ignore it. Filters of lines load one cache line for each key.
     ///
@@ -127,6 +177,17 @@ pub trait Filter: Send {
         verdicts.clear_tail();
     }
 
+    /// Probes and inserts the keys of a batch in order, each [at its own
+    /// tick](Self::observe_words_at). Resizes `verdicts` to the batch.
+    ///
+    /// # Panics
+    /// If `ticks` is not as long as `keys`.
+    fn observe_at(&mut self, keys: &[KeyHash], ticks: &[u64], verdicts: &mut Verdicts) {
+        verdicts.reset(keys.len());
+        self.observe_words_at(keys, ticks, verdicts.words_mut());
+        verdicts.clear_tail();
+    }
+
     /// Probes and inserts one key.
     fn observe_one(&mut self, key: KeyHash) -> Verdict {
         let mut word = [0];
@@ -173,6 +234,10 @@ impl<F: Filter + ?Sized> Filter for Box<F> {
 
     fn advance_to(&mut self, tick: u64) {
         (**self).advance_to(tick);
+    }
+
+    fn observe_words_at(&mut self, keys: &[KeyHash], ticks: &[u64], duplicates: &mut [u64]) {
+        (**self).observe_words_at(keys, ticks, duplicates);
     }
 
     fn prefetch(&self, keys: &[KeyHash]) {
@@ -242,6 +307,12 @@ pub(super) fn tally_of_cells(memory_bytes: u64, cells: crate::report::Cells) -> 
         cells: Some(cells),
         ..Tally::new(memory_bytes)
     }
+}
+
+/// Panics unless every key has a tick.
+#[inline(always)]
+pub(super) fn check_ticks(keys: &[KeyHash], ticks: &[u64]) {
+    assert_eq!(ticks.len(), keys.len(), "one tick for each key");
 }
 
 /// Panics unless `duplicates` has one bit for each key and no whole word more.

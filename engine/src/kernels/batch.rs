@@ -35,11 +35,12 @@ const KNOWN: usize = 4;
 
 /// The step of a filter: its work on the one line of a key.
 pub(crate) trait LineStep {
-    /// Probes the line for the key and updates it.
+    /// Probes the line for the key and updates it. The batch loop calls it once for each key, in
+    /// order, so a step may go through a list of its own alongside the keys.
     ///
     /// Must be `#[inline(always)]`, or it could not be inlined into the loop, which is compiled for
     /// the kernel's features.
-    fn visit(&self, line: &mut Line, key: KeyHash) -> Outcome;
+    fn visit(&mut self, line: &mut Line, key: KeyHash) -> Outcome;
 
     /// Which of up to 64 visits evicted another key, one bit each, from the bits of their outcomes.
     fn evictions(duplicates: u64, displaced: u64) -> u64;
@@ -175,7 +176,7 @@ impl<S: LineStep> BatchLoop<'_, S> {
             range,
             keys,
             duplicates,
-            step,
+            mut step,
         } = self;
         let position = |positions: &[u32; BLOCK], keys: &[KeyHash], index: usize| {
             if IN_VECTORS {
@@ -267,7 +268,7 @@ mod tests {
     struct Counting;
 
     impl LineStep for Counting {
-        fn visit(&self, line: &mut Line, _: KeyHash) -> Outcome {
+        fn visit(&mut self, line: &mut Line, _: KeyHash) -> Outcome {
             line.0[0] += 1;
             Outcome {
                 duplicate: line.0[0] > 1,

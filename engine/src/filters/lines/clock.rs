@@ -1,12 +1,12 @@
 //! The clock of a timed line filter: a tick of the caller in units that the lines can hold.
 //!
-//! Lines have few bits for a time, so their times wrap around. Two halves of the wrap are two
-//! **eras**:
+//! Lines have few bits for a time, so their times wrap around. A wrap without a window is an
+//! **era**:
 //!
 //! ```text
-//! units   0            2^b           2^(b+1)       3 * 2^b
-//!         |--- era 0 ---|--- era 1 ---|--- era 2 ---|      times in lines: b + 1 bits
-//!                       ^ sweep       ^ sweep
+//! units   0           E          2E          3E        times in lines: b bits
+//!         |-- era 0 --|-- era 1 --|-- era 2 --|         E = 2^b - window - 1
+//!                     ^ sweep     ^ sweep
 //! ```
 //!
 //! On the first tick of an era, every line forgets what has expired. A time in a line therefore
@@ -16,11 +16,9 @@
 //! added to it in 64 bits.
 //!
 //! The sweep is the price of full lines: a time of the last visit, too long to wrap, would take the
-//! place of a key in every line. An era of stamps is at least eight windows long, so it costs at
-//! most a pass over the memory every eight windows; where few lines hold keys, it passes over those
-//! alone (`touched`). An era of clocked lines has 2^27 units, more than most streams see.
-
-use std::mem;
+//! place of a key in every line. An era of stamps is at least 14 windows long, so it costs at most
+//! a pass over the memory every 14 windows; where few lines hold keys, it passes over those alone
+//! (`touched`). An era of clocked lines has nearly 2^28 units, more than most streams see.
 
 use crate::filters::units::Units;
 
@@ -30,37 +28,59 @@ pub(super) struct Clock {
     pub(super) units: Units,
     /// The number of the current unit.
     pub(super) now: u64,
-    /// An era has 2^this units.
-    era_bits: u32,
+    /// The units of an era.
+    era: u64,
+    /// The first tick of the next unit: an earlier one needs no division.
+    next: u64,
+    /// The first tick of the next era; `u64::MAX` if no tick is in it.
+    next_era: u64,
 }
 
 impl Clock {
     /// A clock at tick 0, for lines that keep times of `time_bits` bits.
     pub(super) const fn new(units: Units, time_bits: u32) -> Self {
         debug_assert!(units.alive < 1 << (time_bits - 1));
+        let era = (1 << time_bits) - units.alive - 1;
         Self {
             units,
             now: 0,
-            era_bits: time_bits - 1,
+            era,
+            next: units.first_tick(1),
+            next_era: units.first_tick(era),
         }
     }
 
     /// Moves to a later tick. Returns the units that passed if this is a new era.
     pub(super) const fn advance_to(&mut self, tick: u64) -> Option<u64> {
-        let now = self.units.number(tick);
-        if now <= self.now {
+        if tick < self.next_era {
+            self.follow(tick);
             return None;
         }
-        let before = mem::replace(&mut self.now, now);
-        if now >> self.era_bits == before >> self.era_bits {
-            None
-        } else {
-            Some(now - before)
+        let before = self.now;
+        self.follow(tick);
+        let era = self.now / self.era + 1;
+        self.next_era = self.units.first_tick(era.saturating_mul(self.era));
+        Some(self.now - before)
+    }
+
+    /// Moves to a later tick, which the caller knows to be in the [same era](Self::next_era).
+    #[inline(always)]
+    pub(super) const fn follow(&mut self, tick: u64) {
+        if tick >= self.next {
+            self.now = self.units.number(tick);
+            self.next = self.units.first_tick(self.now.saturating_add(1));
         }
+    }
+
+    /// The first tick of the next era; `u64::MAX` if no tick is in it.
+    pub(super) const fn next_era(&self) -> u64 {
+        self.next_era
     }
 
     pub(super) const fn restart(&mut self) {
         self.now = 0;
+        self.next = self.units.first_tick(1);
+        self.next_era = self.units.first_tick(self.era);
     }
 }
 
@@ -68,16 +88,38 @@ impl Clock {
 mod tests {
     use super::*;
 
+    /// Units of 10 ticks, 5 of which are the window; eras of 10 units.
+    fn clock() -> Clock {
+        Clock::new(Units::new(50, 5), 4)
+    }
+
     #[test]
     fn the_clock_reports_eras_and_never_goes_back() {
-        let mut clock = Clock::new(Units::new(50, 5), 4);
-        assert_eq!(clock.advance_to(79), None);
-        assert_eq!(clock.now, 7);
-        assert_eq!(clock.advance_to(80), Some(1));
+        let mut clock = clock();
+        assert_eq!(clock.advance_to(99), None);
+        assert_eq!(clock.now, 9);
+        assert_eq!(clock.advance_to(100), Some(1));
         assert_eq!(clock.advance_to(12), None);
-        assert_eq!(clock.now, 8);
-        assert_eq!(clock.advance_to(u64::MAX), Some(u64::MAX / 10 - 8));
+        assert_eq!(clock.now, 10);
+        assert_eq!(clock.advance_to(u64::MAX), Some(u64::MAX / 10 - 10));
         clock.restart();
-        assert_eq!(clock.now, 0);
+        assert_eq!((clock.now, clock.advance_to(99)), (0, None));
+    }
+
+    #[test]
+    fn an_era_ends_where_the_next_one_is_reported() {
+        let mut clock = clock();
+        assert_eq!(clock.next_era(), 100);
+        clock.follow(99);
+        assert_eq!((clock.now, clock.next_era()), (9, 100));
+        clock.follow(60);
+        assert_eq!(clock.now, 9);
+        assert_eq!(clock.advance_to(100), Some(1));
+        assert_eq!(clock.next_era(), 200);
+        clock.advance_to(u64::MAX);
+        assert_eq!((clock.now, clock.next_era()), (u64::MAX / 10, u64::MAX));
+        clock.restart();
+        clock.follow(10);
+        assert_eq!((clock.now, clock.next_era()), (1, 100));
     }
 }

@@ -132,10 +132,19 @@ impl<S: Slot, P: Policy> ClockedRule<S, P> {
 
 impl<S: Slot, P: Policy> Rule for ClockedRule<S, P> {
     const COUNTS_EVICTIONS: bool = true;
-    const SWEEPS: bool = true;
+    const HAS_CLOCK: bool = true;
 
     fn advance_to(&mut self, tick: u64) -> Option<u64> {
         self.clock.advance_to(tick)
+    }
+
+    #[inline(always)]
+    fn follow(&mut self, tick: u64) {
+        self.clock.follow(tick);
+    }
+
+    fn next_era(&self) -> u64 {
+        self.clock.next_era()
     }
 
     fn restart(&mut self) {

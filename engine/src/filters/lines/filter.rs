@@ -14,11 +14,13 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Range;
+use std::slice;
 
 use super::rule::{Counts, Rule};
 use super::touched::Touched;
 use crate::error::BuildError;
 use crate::filters::Filter;
+use crate::filters::filter::{check_length, check_ticks};
 use crate::hash::KeyHash;
 use crate::kernels::isa::{DetectedKernel, Kernel};
 use crate::kernels::{BatchCounts, BatchLoop, ForKernel, LineOps, LineRange, LineStep, Outcome};
@@ -98,6 +100,17 @@ trait Batch<R>: fmt::Debug + Send {
         keys: &[KeyHash],
         duplicates: &mut [u64],
     ) -> BatchCounts;
+
+    /// The same with a tick for each key, all of them in one era of the rule.
+    fn observe_at(
+        &self,
+        rule: R,
+        lines: &mut [Line],
+        range: LineRange,
+        keys: &[KeyHash],
+        ticks: &[u64],
+        duplicates: &mut [u64],
+    ) -> BatchCounts;
 }
 
 /// The token of the kernel, which proves that this CPU has its instructions.
@@ -122,18 +135,89 @@ impl<O: LineOps, R: Rule> Batch<R> for Compiled<O> {
             step: Step { ops, rule },
         })
     }
+
+    fn observe_at(
+        &self,
+        rule: R,
+        lines: &mut [Line],
+        range: LineRange,
+        keys: &[KeyHash],
+        ticks: &[u64],
+        duplicates: &mut [u64],
+    ) -> BatchCounts {
+        if !R::HAS_CLOCK {
+            // No second loop is compiled for these rules.
+            return self.observe(rule, lines, range, keys, duplicates);
+        }
+        let ops = self.0;
+        ops.run(BatchLoop {
+            lines,
+            range,
+            keys,
+            duplicates,
+            step: TickedStep {
+                step: Step { ops, rule },
+                ticks: ticks.iter(),
+            },
+        })
+    }
+}
+
+impl<R: Rule> RuleLines<R> {
+    /// Counts a batch, and notes its lines if they may be swept.
+    fn count(&mut self, keys: &[KeyHash], counts: BatchCounts) {
+        let observed = keys.len() as u64;
+        self.counts.observed += observed;
+        self.counts.fresh += observed - counts.duplicates;
+        self.counts.evictions += counts.evictions;
+        if R::HAS_CLOCK {
+            self.touched.note(self.range, keys);
+        }
+    }
+
+    /// Observes keys at ticks of the current era of the clock, or before it.
+    fn observe_in_era(&mut self, keys: &[KeyHash], ticks: &[u64], duplicates: &mut [u64]) {
+        let (lines, range) = (&mut self.lines, self.range);
+        let counts = (self.batch).observe_at(self.rule, lines, range, keys, ticks, duplicates);
+        self.count(keys, counts);
+        // The loop moved a copy of the clock, which ended at the latest tick.
+        self.rule.follow(ticks.iter().copied().max().unwrap_or(0));
+    }
 }
 
 impl<R: Rule> Filter for RuleLines<R> {
     fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
         let (lines, range) = (&mut self.lines, self.range);
         let counts = (self.batch).observe(self.rule, lines, range, keys, duplicates);
-        let observed = keys.len() as u64;
-        self.counts.observed += observed;
-        self.counts.fresh += observed - counts.duplicates;
-        self.counts.evictions += counts.evictions;
-        if R::SWEEPS {
-            self.touched.note(range, keys);
+        self.count(keys, counts);
+    }
+
+    /// Whole words of keys are one batch up to the next sweep. The keys of the word in which the
+    /// clock enters a new era are observed one by one.
+    fn observe_words_at(&mut self, keys: &[KeyHash], ticks: &[u64], duplicates: &mut [u64]) {
+        check_ticks(keys, ticks);
+        check_length(keys, duplicates);
+        let mut from = 0;
+        while from < keys.len() {
+            self.advance_to(ticks[from]);
+            let era = self.rule.next_era();
+            let in_era = ticks[from..].iter().position(|tick| *tick >= era);
+            let end = in_era.map_or(keys.len(), |count| from + count / 64 * 64);
+            if end > from {
+                let words = &mut duplicates[from / 64..end.div_ceil(64)];
+                self.observe_in_era(&keys[from..end], &ticks[from..end], words);
+                from = end;
+                continue;
+            }
+            let end = keys.len().min(from + 64);
+            let mut word = 0;
+            for at in from..end {
+                self.advance_to(ticks[at]);
+                let duplicate = self.observe_one(keys[at]).is_duplicate();
+                word |= u64::from(duplicate) << (at - from);
+            }
+            duplicates[from / 64] = word;
+            from = end;
         }
     }
 
@@ -217,8 +301,30 @@ struct Step<O, R> {
 
 impl<O: LineOps, R: Rule> LineStep for Step<O, R> {
     #[inline(always)]
-    fn visit(&self, line: &mut Line, key: KeyHash) -> Outcome {
+    fn visit(&mut self, line: &mut Line, key: KeyHash) -> Outcome {
         self.rule.visit(self.ops, line, key)
+    }
+
+    #[inline(always)]
+    fn evictions(duplicates: u64, displaced: u64) -> u64 {
+        R::evictions(duplicates, displaced)
+    }
+}
+
+/// A step that moves the clock of its rule to the tick of each key.
+struct TickedStep<'a, O, R> {
+    step: Step<O, R>,
+    /// The ticks of the keys that are not visited yet.
+    ticks: slice::Iter<'a, u64>,
+}
+
+impl<O: LineOps, R: Rule> LineStep for TickedStep<'_, O, R> {
+    #[inline(always)]
+    fn visit(&mut self, line: &mut Line, key: KeyHash) -> Outcome {
+        if let Some(tick) = self.ticks.next() {
+            self.step.rule.follow(*tick);
+        }
+        self.step.visit(line, key)
     }
 
     #[inline(always)]

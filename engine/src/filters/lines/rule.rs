@@ -16,13 +16,24 @@ pub(super) trait Rule: Copy + fmt::Debug + Send + 'static {
     /// or decrement counters and cannot attribute them to a key.
     const COUNTS_EVICTIONS: bool = false;
 
-    /// Whether [`advance_to`](Self::advance_to) can ask for a sweep.
-    const SWEEPS: bool = false;
+    /// Whether the rule has a clock: verdicts depend on the ticks of keys, and
+    /// [`advance_to`](Self::advance_to) can ask for a sweep.
+    const HAS_CLOCK: bool = false;
 
     /// Moves the clock of the rule, if it has one. Returns how many units of it have passed if
     /// every line must [`expire`](Self::expire) them now, before its times wrap around.
     fn advance_to(&mut self, _tick: u64) -> Option<u64> {
         None
+    }
+
+    /// Moves the clock of the rule to a tick before [`next_era`](Self::next_era), so that no line
+    /// expires. Must be `#[inline(always)]`, as [`visit`](Self::visit).
+    #[inline(always)]
+    fn follow(&mut self, _tick: u64) {}
+
+    /// The first tick at which [`advance_to`](Self::advance_to) can ask for a sweep.
+    fn next_era(&self) -> u64 {
+        u64::MAX
     }
 
     /// Ages a line by units of the clock. `self` has the clock from before they passed.

@@ -30,7 +30,7 @@ pub(super) trait StampedSlot: Slot {
     const STAMP_BITS: u32;
     /// The bits of the fingerprint.
     const FINGERPRINT_BITS: u32 = 8 * Self::BYTES as u32 - Self::STAMP_BITS;
-    /// The most units of a window. An era has eight times as many, so that sweeps are rare.
+    /// The most units of a window. An era has more than 14 times as many, so that sweeps are rare.
     const MOST_ALIVE: u64 = 1 << (Self::STAMP_BITS - 4);
 
     /// The fingerprint of a key, never 0, with a stamp of the current unit.
@@ -96,10 +96,19 @@ impl<S: StampedSlot, P: Policy> StampedRule<S, P> {
 
 impl<S: StampedSlot, P: Policy> Rule for StampedRule<S, P> {
     const COUNTS_EVICTIONS: bool = true;
-    const SWEEPS: bool = true;
+    const HAS_CLOCK: bool = true;
 
     fn advance_to(&mut self, tick: u64) -> Option<u64> {
         self.clock.advance_to(tick)
+    }
+
+    #[inline(always)]
+    fn follow(&mut self, tick: u64) {
+        self.clock.follow(tick);
+    }
+
+    fn next_era(&self) -> u64 {
+        self.clock.next_era()
     }
 
     fn restart(&mut self) {
@@ -107,12 +116,16 @@ impl<S: StampedSlot, P: Policy> Rule for StampedRule<S, P> {
     }
 
     fn expire(self, line: &mut Line, units: u64) {
-        for slot in S::slots_mut(line) {
+        let mut kept = *line;
+        for slot in S::slots_mut(&mut kept) {
+            // In a full filter no branch would predict which keys have expired.
             let age = slot.age_at(self.clock.now).saturating_add(units);
-            // Only what changes is written: a page that holds no keys stays untouched.
-            if slot.word() != 0 && age > self.clock.units.alive {
-                *slot = S::zeroed();
-            }
+            let live = age <= self.clock.units.alive;
+            *slot = if live { *slot } else { S::zeroed() };
+        }
+        // Only what changes is written: a page that holds no keys stays untouched.
+        if kept.differs_from(line) {
+            *line = kept;
         }
     }
 

@@ -37,7 +37,7 @@ impl Touched {
         }
     }
 
-    /// Applies `expire` to every line that may hold keys, and notes those that are not empty
+    /// Applies `expire` to every line that holds keys, and notes those that are not empty
     /// afterwards.
     pub(super) fn sweep(&mut self, lines: &mut [Line], mut expire: impl FnMut(&mut Line)) {
         if let Self::Few(few) = self {
@@ -52,9 +52,12 @@ impl Touched {
         }
         let mut left = Self::none();
         for (position, line) in lines.iter_mut().enumerate() {
+            if !line.differs_from(&Line::EMPTY) {
+                continue;
+            }
             expire(line);
-            if *line != Line::EMPTY
-                && let Self::Few(few) = &mut left
+            if let Self::Few(few) = &mut left
+                && line.differs_from(&Line::EMPTY)
             {
                 few.push(position);
                 if few.len() > MOST {

@@ -17,7 +17,7 @@ use crate::dedup::sizing::{DEFAULT_MEMORY, memory_for, most_distinct_records};
 use crate::failure::Failure;
 use crate::files::Source;
 use crate::number::parse_size;
-use crate::packets::window::{BothSpec, Windows};
+use crate::packets::window::{BothSpec, CountedSpec, Windows};
 use crate::time::span::{Span, parse_time};
 
 /// The window without an option, in nanoseconds: 100 ms.
@@ -41,7 +41,7 @@ impl PacketConfig {
     pub(crate) fn second_window(&self) -> Option<Window> {
         match &self.windows {
             Windows::Time(_) | Windows::Packets(_) => None,
-            Windows::Both(both) => both.packets.window(),
+            Windows::Both(both) => both.packets.filter.window(),
         }
     }
 }
@@ -75,7 +75,10 @@ impl TryFrom<PacketArgs> for DedupConfig {
                 let filter = filter(&first, memory)?;
                 let windows = match first.span {
                     Span::Time(_) => Windows::Time(filter),
-                    Span::Records(_) => Windows::Packets(filter),
+                    Span::Records(_) => Windows::Packets(CountedSpec {
+                        filter,
+                        resolution: first.resolution,
+                    }),
                 };
                 (filter, windows)
             }
@@ -91,7 +94,10 @@ impl TryFrom<PacketArgs> for DedupConfig {
                 let time = half(&first)?;
                 let windows = Windows::Both(Box::new(BothSpec {
                     time,
-                    packets: half(second)?,
+                    packets: CountedSpec {
+                        filter: half(second)?,
+                        resolution: second.resolution,
+                    },
                     refresh,
                 }));
                 (time, windows)

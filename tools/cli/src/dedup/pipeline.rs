@@ -12,7 +12,7 @@ use super::filter;
 use super::parallel;
 use super::pinning::{cores, pin};
 use super::sizing;
-use super::worker::{judge, serial_workers};
+use super::worker::serial_workers;
 use crate::config::{Content, DedupConfig, WindowConfig};
 use crate::failure::Failure;
 use crate::records::chunk::Chunk;
@@ -105,7 +105,7 @@ fn pass(
         } else {
             chunk.one_batch(0);
         }
-        judge(filter, &mut chunk);
+        chunk.judge(filter);
         delivery.deliver(&mut chunk)?;
     }
     Ok(feed.ended_by())

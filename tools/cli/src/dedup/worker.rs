@@ -4,7 +4,6 @@
 //! Either way the filter handles chunks in the order of their numbers, so the verdicts are those of
 //! one thread.
 
-use std::convert::Infallible;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
@@ -54,7 +53,7 @@ impl<F: Filter> Worker for Node<F> {
         chunk: &mut Chunk,
         is_next: impl FnMut() -> bool,
     ) -> Result<(), Disconnected> {
-        chunk.judge(|_, _, _, verdicts| self.drain(verdicts).map(|_| ()))?;
+        chunk.collect(|verdicts| self.drain(verdicts).map(|_| ()))?;
         self.serve_until(is_next)
     }
 
@@ -69,17 +68,6 @@ impl<F: Filter> Worker for Node<F> {
     fn finish(self) -> Result<Option<F>, Disconnected> {
         Self::finish(self).map(Some)
     }
-}
-
-/// Passes the batches of a chunk through a filter.
-pub(super) fn judge(filter: &mut impl Filter, chunk: &mut Chunk) {
-    let judged: Result<(), Infallible> = chunk.judge(|tick, keys, ahead, verdicts| {
-        filter.prefetch(ahead);
-        filter.advance_to(tick);
-        filter.observe(keys, verdicts);
-        Ok(())
-    });
-    judged.unwrap_or_else(|never| match never {});
 }
 
 /// One of several threads that share a filter. The one whose chunk is next uses the filter while
@@ -130,7 +118,7 @@ impl<F: Filter> Worker for SerialWorker<F> {
         self.wait_until(is_next)?;
         // Never blocks: the other threads lock only in their turns.
         let mut filter = (self.shared.filter.lock()).unwrap_or_else(PoisonError::into_inner);
-        judge(&mut *filter, chunk);
+        chunk.judge(&mut *filter);
         Ok(())
     }
 

@@ -1,7 +1,8 @@
 //! The window of a stream of packets: of time, of a number of packets, or both at once.
 //!
-//! A window of N packets counts the keys that it observes: the number of a key is its tick, so a
-//! whole chunk is one batch.
+//! A window of N packets counts the keys that it observes: the number of a key, or of a few keys if
+//! N is beyond what stamps can tell apart, is its tick. A batch has a tick for every key, so a whole
+//! chunk is one batch.
 //!
 //! Both windows together are two filters. A packet is a duplicate if an equal one lies in both
 //! windows, and that one may as well be the last equal one: it is the youngest on both clocks.
@@ -13,24 +14,32 @@
 
 use std::fmt;
 
-use echoless::{BuildError, Filter, FilterSpec, KeyHash, Report, Tally, Verdict};
+use echoless::{BuildError, Filter, FilterSpec, KeyHash, Report, Tally};
 
 /// The windows of a run and the filters that remember their keys.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Windows {
     /// The ticks are those of the batches.
     Time(FilterSpec),
-    /// The ticks are the numbers of the packets.
-    Packets(FilterSpec),
+    /// The filter counts its packets.
+    Packets(CountedSpec),
     Both(Box<BothSpec>),
+}
+
+/// A window of packets.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct CountedSpec {
+    pub(crate) filter: FilterSpec,
+    /// The packets of a tick, 1 or more.
+    pub(crate) resolution: u64,
 }
 
 /// Two windows at once.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct BothSpec {
-    /// In this filter and the other one a duplicate renews its key.
+    /// In this filter and that of `packets` a duplicate renews its key.
     pub(crate) time: FilterSpec,
-    pub(crate) packets: FilterSpec,
+    pub(crate) packets: CountedSpec,
     /// Whether a duplicate renews its key.
     pub(crate) refresh: bool,
 }
@@ -39,8 +48,9 @@ pub(crate) struct BothSpec {
 impl fmt::Display for Windows {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Time(filter) | Self::Packets(filter) => filter.fmt(formatter),
-            Self::Both(both) => write!(formatter, "{} and {}", both.time, both.packets),
+            Self::Time(filter) => filter.fmt(formatter),
+            Self::Packets(packets) => packets.filter.fmt(formatter),
+            Self::Both(both) => write!(formatter, "{} and {}", both.time, both.packets.filter),
         }
     }
 }
@@ -50,45 +60,59 @@ impl Windows {
     pub(crate) fn build(&self) -> Result<Box<dyn Filter>, BuildError> {
         Ok(match self {
             Self::Time(time) => time.build()?,
-            Self::Packets(packets) => Box::new(Counted::new(packets.build()?)),
+            Self::Packets(packets) => Box::new(Counted::build(packets)?),
             Self::Both(both) => Box::new(Both {
                 time: both.time.build()?,
-                packets: Counted::new(both.packets.build()?),
+                packets: Counted::build(&both.packets)?,
                 refresh: both.refresh,
+                in_packets: Vec::new(),
             }),
         })
     }
 }
 
-/// A filter whose clock is the number of the key.
+/// A filter whose clock counts the keys that it observes.
 struct Counted {
     filter: Box<dyn Filter>,
+    /// The keys of a tick.
+    resolution: u64,
     observed: u64,
+    /// The ticks of a batch.
+    ticks: Vec<u64>,
 }
 
 impl Counted {
-    fn new(filter: Box<dyn Filter>) -> Self {
-        Self {
-            filter,
+    fn build(spec: &CountedSpec) -> Result<Self, BuildError> {
+        Ok(Self {
+            filter: spec.filter.build()?,
+            resolution: spec.resolution,
             observed: 0,
-        }
+            ticks: Vec::new(),
+        })
+    }
+
+    /// Counts a key. Returns its tick: 1 for the first one.
+    #[inline]
+    fn count(&mut self) -> u64 {
+        let tick = self.observed / self.resolution + 1;
+        self.observed += 1;
+        tick
     }
 
     /// Moves the clock to the next key.
-    #[inline]
-    fn count(&mut self) {
-        self.observed += 1;
-        self.filter.advance_to(self.observed);
+    fn advance(&mut self) {
+        let tick = self.count();
+        self.filter.advance_to(tick);
     }
 }
 
 impl Filter for Counted {
     fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
-        set_bits(keys, duplicates, |key, ahead| {
-            self.filter.prefetch(ahead);
-            self.count();
-            self.filter.observe_one(key) == Verdict::Duplicate
-        });
+        let mut ticks = std::mem::take(&mut self.ticks);
+        ticks.clear();
+        ticks.extend(keys.iter().map(|_| self.count()));
+        self.filter.observe_words_at(keys, &ticks, duplicates);
+        self.ticks = ticks;
     }
 
     fn prefetch(&self, keys: &[KeyHash]) {
@@ -122,27 +146,59 @@ struct Both {
     time: Box<dyn Filter>,
     packets: Counted,
     refresh: bool,
+    /// The verdicts of the window of packets on a batch.
+    in_packets: Vec<u64>,
 }
 
 impl Both {
+    /// Leaves in `duplicates`, which has the verdicts of the window of time, those of both.
+    fn intersect(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+        self.in_packets.clear();
+        self.in_packets.resize(duplicates.len(), 0);
+        self.packets.observe_words(keys, &mut self.in_packets);
+        for (word, other) in duplicates.iter_mut().zip(&self.in_packets) {
+            *word &= other;
+        }
+    }
+
+    /// The verdict without refresh: both filters are asked before either records the key.
     fn is_duplicate(&mut self, key: KeyHash) -> bool {
-        self.packets.count();
+        self.packets.advance();
         let packets = &mut self.packets.filter;
-        if !self.refresh && self.time.contains(key) && packets.contains(key) {
+        if self.time.contains(key) && packets.contains(key) {
             return true;
         }
-        let in_time = self.time.observe_one(key) == Verdict::Duplicate;
-        let in_packets = packets.observe_one(key) == Verdict::Duplicate;
-        in_time && in_packets
+        self.time.observe_one(key);
+        packets.observe_one(key);
+        false
     }
 }
 
 impl Filter for Both {
     fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
-        set_bits(keys, duplicates, |key, ahead| {
-            self.prefetch(ahead);
-            self.is_duplicate(key)
-        });
+        if self.refresh {
+            self.time.observe_words(keys, duplicates);
+            self.intersect(keys, duplicates);
+        } else {
+            set_bits(keys, duplicates, |index, ahead| {
+                self.prefetch(ahead);
+                self.is_duplicate(keys[index])
+            });
+        }
+    }
+
+    fn observe_words_at(&mut self, keys: &[KeyHash], ticks: &[u64], duplicates: &mut [u64]) {
+        if self.refresh {
+            self.time.observe_words_at(keys, ticks, duplicates);
+            self.intersect(keys, duplicates);
+        } else {
+            assert_eq!(ticks.len(), keys.len());
+            set_bits(keys, duplicates, |index, ahead| {
+                self.prefetch(ahead);
+                self.time.advance_to(ticks[index]);
+                self.is_duplicate(keys[index])
+            });
+        }
     }
 
     fn prefetch(&self, keys: &[KeyHash]) {
@@ -187,22 +243,22 @@ fn sum(left: Option<u64>, right: Option<u64>) -> Option<u64> {
     Some(left? + right?)
 }
 
-/// Sets the bit of every key for which `is_duplicate` holds. That is called for each key in order,
-/// with the keys to load for later calls: the next word's at the first key of each word.
+/// Sets the bit of every key for which `is_duplicate` holds. That is called for the index of each
+/// key in order, with the keys to load for later calls: the next word's at the first key of each
+/// word.
 fn set_bits(
     keys: &[KeyHash],
     duplicates: &mut [u64],
-    mut is_duplicate: impl FnMut(KeyHash, &[KeyHash]) -> bool,
+    mut is_duplicate: impl FnMut(usize, &[KeyHash]) -> bool,
 ) {
     assert_eq!(duplicates.len(), keys.len().div_ceil(64));
-    let mut words = keys.chunks(64).peekable();
-    for word in duplicates {
-        let keys = words.next().unwrap_or_default();
-        let next = words.peek().copied().unwrap_or_default();
+    for (number, word) in duplicates.iter_mut().enumerate() {
+        let end = keys.len().min(64 * number + 64);
+        let next = &keys[end..keys.len().min(end + 64)];
         *word = 0;
-        for (bit, key) in keys.iter().enumerate() {
-            let ahead = if bit == 0 { next } else { &[] };
-            *word |= u64::from(is_duplicate(*key, ahead)) << bit;
+        for index in 64 * number..end {
+            let ahead = if index % 64 == 0 { next } else { &[] };
+            *word |= u64::from(is_duplicate(index, ahead)) << (index % 64);
         }
     }
 }
@@ -216,6 +272,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    fn counted(window: u64, resolution: u64, refresh: bool) -> CountedSpec {
+        CountedSpec {
+            filter: spec(window.div_ceil(resolution), refresh),
+            resolution,
+        }
+    }
 
     fn spec(window: u64, refresh: bool) -> FilterSpec {
         let text = format!("stamped:window={window},refresh={refresh},form=line,memory=64KiB");
@@ -233,10 +296,10 @@ mod tests {
             lengths in vec(1_usize..20, 1..5),
         ) {
             let windows = match time {
-                None => Windows::Packets(spec(packets, refresh)),
+                None => Windows::Packets(counted(packets, 1, refresh)),
                 Some(time) => Windows::Both(Box::new(BothSpec {
                     time: spec(time, true),
-                    packets: spec(packets, true),
+                    packets: counted(packets, 1, true),
                     refresh,
                 })),
             };
@@ -279,7 +342,7 @@ mod tests {
     fn both_filters_are_reported_as_one() {
         let windows = Windows::Both(Box::new(BothSpec {
             time: spec(10, true),
-            packets: spec(20, true),
+            packets: counted(20, 1, true),
             refresh: true,
         }));
         let filter = windows.build().unwrap();

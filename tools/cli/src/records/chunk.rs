@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use echoless::{KeyHash, Verdict, Verdicts};
+use echoless::{Filter, KeyHash, Verdict, Verdicts};
 use echoless_packets::framing::PacketBlock;
 use echoless_packets::key::IgnoredFields;
 
@@ -12,10 +12,6 @@ use super::json::scan::Invalid;
 /// The tick of a record without a time: it is earlier than every other, so the record is judged at
 /// the clock.
 pub(crate) const NO_TIME: i64 = i64::MIN;
-
-/// How many keys ahead of their batch key hashes are loaded. A miss of the cache takes as long as
-/// some ten packets.
-const LOOK_AHEAD: usize = 32;
 
 /// Whole records of one input, in order, and the results of each stage.
 ///
@@ -65,6 +61,8 @@ pub(crate) struct Chunk {
     pub(crate) batches: Vec<Batch>,
     /// The number of the first of them in the stream.
     pub(crate) first_batch: u64,
+    /// The tick of the batch of every key hash, filled where a filter gets all batches at once.
+    batch_ticks: Vec<u64>,
     /// The clock before the chunk; `None` before the first record with a time.
     pub(crate) clock_before: Option<i64>,
     /// The first tick of the stream, if the clock has moved by the end of the chunk.
@@ -196,27 +194,44 @@ impl Chunk {
         })
     }
 
-    /// Collects the verdicts of all batches. `judge` is called for each batch in order, with its
-    /// tick, its key hashes, those that it may load ahead, and the memory for its verdicts.
-    ///
-    /// Over all batches, every key hash behind the first batch is once among those to load, some
-    /// [`LOOK_AHEAD`] keys before its own batch. A single batch has none: the filter looks ahead
-    /// in it.
-    pub(crate) fn judge<E>(
+    /// Passes the key hashes through a filter, which stores their verdicts.
+    pub(crate) fn judge(&mut self, filter: &mut impl Filter) {
+        let Self {
+            hashes,
+            batches,
+            batch_ticks,
+            verdicts,
+            ..
+        } = self;
+        let last = batches.last().map_or(0, |batch| batch.tick);
+        if batches.len() > 1 {
+            batch_ticks.clear();
+            for batch in batches {
+                batch_ticks.resize(batch.end, batch.tick);
+            }
+            filter.observe_at(hashes, batch_ticks, verdicts);
+            // The records of the last batches may all lack a key.
+            filter.advance_to(last);
+        } else {
+            filter.advance_to(last);
+            filter.observe(hashes, verdicts);
+        }
+    }
+
+    /// Collects the verdicts of all batches. `drain` is called for each batch in order, with the
+    /// memory for its verdicts.
+    pub(crate) fn collect<E>(
         &mut self,
-        mut judge: impl FnMut(u64, &[KeyHash], &[KeyHash], &mut Verdicts) -> Result<(), E>,
+        mut drain: impl FnMut(&mut Verdicts) -> Result<(), E>,
     ) -> Result<(), E> {
-        if let [batch] = self.batches[..] {
-            return judge(batch.tick, &self.hashes, &[], &mut self.verdicts);
+        if self.batches.len() == 1 {
+            return drain(&mut self.verdicts);
         }
         self.verdicts.reset(self.hashes.len());
         let mut part = std::mem::take(&mut self.part);
-        let (mut start, mut loaded) = (0, 0);
+        let mut start = 0;
         for batch in &self.batches {
-            let load = (batch.end + LOOK_AHEAD).min(self.hashes.len());
-            let ahead = &self.hashes[loaded.max(batch.end)..load];
-            loaded = load;
-            judge(batch.tick, &self.hashes[start..batch.end], ahead, &mut part)?;
+            drain(&mut part)?;
             // Batches begin at any bit of a word. Only the set bits cost anything.
             for (index, word) in part.words().iter().enumerate() {
                 let mut word = *word;
@@ -377,33 +392,87 @@ mod tests {
         }
     }
 
+    /// Records every key with the clock that it is observed at; every third key is a duplicate.
+    #[derive(Default)]
+    struct Recorder {
+        clock: u64,
+        observed: Vec<(u64, u64)>,
+    }
+
+    impl Filter for Recorder {
+        fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+            duplicates.fill(0);
+            for (index, key) in keys.iter().enumerate() {
+                self.observed.push((self.clock, key.0));
+                duplicates[index / 64] |= u64::from(key.0 % 3 == 0) << (index % 64);
+            }
+        }
+
+        fn advance_to(&mut self, tick: u64) {
+            self.clock = self.clock.max(tick);
+        }
+
+        fn contains(&self, _key: KeyHash) -> bool {
+            false
+        }
+
+        fn clear(&mut self) {}
+
+        fn memory_bytes(&self) -> u64 {
+            0
+        }
+    }
+
     proptest! {
         #[test]
-        fn batches_are_judged_in_order_and_their_verdicts_joined(
+        fn the_verdicts_of_batches_are_joined_in_order(
             records in 0usize..300,
             ends in vec(0usize..300, 0..20),
         ) {
             let mut chunk = chunk(records, &[], &ends);
-            let (mut seen, mut loaded) = (Vec::new(), Vec::new());
-            let judged: Result<(), ()> = chunk.judge(|_, keys, ahead, verdicts| {
+            let sent: Vec<Vec<KeyHash>> = chunk.batches().map(|(_, keys)| keys.to_vec()).collect();
+            let mut sent = sent.into_iter();
+            let collected: Result<(), ()> = chunk.collect(|verdicts| {
+                let keys = sent.next().ok_or(())?;
                 verdicts.reset(keys.len());
                 for (index, key) in keys.iter().enumerate() {
                     if key.0 % 3 == 0 {
                         verdicts.set(index, Verdict::Duplicate);
                     }
                 }
-                seen.extend(keys.iter().map(|key| key.0 as usize));
-                loaded.extend(ahead.iter().map(|key| key.0 as usize));
                 Ok(())
             });
-            prop_assert!(judged.is_ok());
-            prop_assert!(seen.into_iter().eq(0..records));
-            prop_assert!(loaded.is_sorted_by(|one, next| one < next));
-            prop_assert!(loaded.iter().all(|key| *key < records));
+            prop_assert!(collected.is_ok() && sent.next().is_none());
             for record in 0..records {
                 prop_assert_eq!(chunk.verdicts.is_duplicate(record), record % 3 == 0);
             }
             prop_assert_eq!(chunk.batches().map(|(_, keys)| keys.len()).sum::<usize>(), records);
+        }
+
+        #[test]
+        fn a_filter_gets_every_key_at_the_tick_of_its_batch(
+            records in 0usize..300,
+            cuts in vec((0usize..300, 1u64..4), 0..20),
+        ) {
+            let ends: Vec<usize> = cuts.iter().map(|(end, _)| *end).collect();
+            let mut chunk = chunk(records, &[], &ends);
+            let mut clock = 0;
+            for (batch, (_, step)) in chunk.batches.iter_mut().zip(cuts.iter().cycle()) {
+                clock += step;
+                batch.tick = clock;
+            }
+            let expected: Vec<(u64, u64)> = chunk
+                .batches()
+                .flat_map(|(tick, keys)| keys.iter().map(move |key| (tick, key.0)))
+                .collect();
+            let last = chunk.batches.last().map(|batch| batch.tick);
+            let mut filter = Recorder::default();
+            chunk.judge(&mut filter);
+            prop_assert_eq!(filter.observed, expected);
+            prop_assert_eq!(Some(filter.clock), last);
+            for record in 0..records {
+                prop_assert_eq!(chunk.verdicts.is_duplicate(record), record % 3 == 0);
+            }
         }
 
         #[test]
