@@ -42,7 +42,9 @@ impl PacketKeys {
         for block in &chunk.packets {
             let packet = block.packet(bytes);
             let key = keys.key(&packet, &mut self.scratch);
-            let hash = self.hasher.hash_fields(key.parts().map(Some));
+            // The head holds the lengths of the other parts, so an empty one adds nothing.
+            let parts = key.parts().into_iter().filter(|part| !part.is_empty());
+            let hash = self.hasher.hash_fields(parts.map(Some));
             chunk.hashes.push(hash);
             if self.config.report {
                 chunk.ignored.push(keys.ignored_fields(&packet));

@@ -58,6 +58,7 @@ impl PacketBlock {
     /// # Panics
     /// If `buffer` is shorter than the buffer in which the block was found.
     #[must_use]
+    #[inline]
     pub fn packet<'a>(&self, buffer: &'a [u8]) -> Packet<'a> {
         Packet {
             interface: self.interface,

@@ -11,6 +11,7 @@ pub(super) enum ByteOrder {
 
 /// All functions panic if the number is not inside `bytes`: blocks are whole when they are read.
 impl ByteOrder {
+    #[inline]
     pub(super) fn u16(self, bytes: &[u8], at: usize) -> u16 {
         let raw = array(bytes, at);
         match self {
@@ -19,6 +20,7 @@ impl ByteOrder {
         }
     }
 
+    #[inline]
     pub(super) fn u32(self, bytes: &[u8], at: usize) -> u32 {
         let raw = array(bytes, at);
         match self {
@@ -27,6 +29,7 @@ impl ByteOrder {
         }
     }
 
+    #[inline]
     pub(super) fn i64(self, bytes: &[u8], at: usize) -> i64 {
         let raw = array(bytes, at);
         match self {
@@ -36,6 +39,7 @@ impl ByteOrder {
     }
 
     /// Two 32-bit halves, the high one first: how pcapng stores times in either byte order.
+    #[inline]
     pub(super) fn halves(self, bytes: &[u8], at: usize) -> u64 {
         u64::from(self.u32(bytes, at)) << 32 | u64::from(self.u32(bytes, at + 4))
     }

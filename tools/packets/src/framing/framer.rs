@@ -83,6 +83,7 @@ impl Framer {
 
     /// The bytes of the file before the next block.
     #[must_use]
+    #[inline]
     pub fn offset(&self) -> u64 {
         self.offset
     }
@@ -104,6 +105,7 @@ impl Framer {
     ///
     /// # Panics
     /// If `at` is greater than the length of the buffer.
+    #[inline]
     pub fn next_block(&mut self, buffer: &[u8], at: usize, last: bool) -> Result<Next, FrameError> {
         let input = &buffer[at..];
         if input.is_empty() && last && !matches!(self.state, State::Start) {
@@ -132,6 +134,7 @@ impl Framer {
         }
     }
 
+    #[inline]
     fn read(&mut self, input: &[u8]) -> Result<Read, FrameError> {
         let (offset, max) = (self.offset, self.max_block);
         match &mut self.state {
@@ -142,6 +145,7 @@ impl Framer {
     }
 
     /// Recognises the file and reads its first header.
+    #[cold]
     fn read_start(&mut self, input: &[u8]) -> Result<Read, FrameError> {
         if input.len() < MAGIC_LEN {
             return Ok(Read::Needs(MAGIC_LEN));

@@ -48,6 +48,7 @@ impl PcapngFile {
     }
 
     /// Reads the block at the beginning of `input`. The state changes only if it is whole and good.
+    #[inline]
     pub(super) fn read_block(&mut self, input: &[u8], max: usize) -> Result<Read, InvalidField> {
         if input.len() < AROUND {
             return Ok(Read::Needs(AROUND));
@@ -95,6 +96,7 @@ impl PcapngFile {
         Ok(BlockKind::Header)
     }
 
+    #[inline]
     fn read_body(&mut self, block_type: u32, body: &[u8]) -> Result<BlockKind, InvalidField> {
         let order = self.order;
         match block_type {
@@ -126,6 +128,7 @@ impl PcapngFile {
 
     /// A packet block with interface, time and both lengths: in an enhanced and in an obsolete
     /// block they are at the same places.
+    #[inline]
     fn timed_packet(&self, index: u32, body: &[u8]) -> Result<BlockKind, InvalidField> {
         let order = self.order;
         let interface = self.interface(index)?;

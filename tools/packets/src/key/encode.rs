@@ -6,53 +6,78 @@ use super::visit::{Sink, Tag};
 /// The length field of an item.
 const LEN: usize = 4;
 
-/// Appends items to a buffer. Ignored fields leave no trace, nor do items whose owner is ignored.
+/// The most bytes of items that are not bytes of headers: the tags and lengths of at most 20 items
+/// (link, EtherType, 8 shims, 2 of IP, 2 of the transport, group, payload, trailer), and at most 16
+/// bytes in each.
+const OVERHEAD: usize = 20 * (1 + LEN + 16);
+
+/// Writes items into a buffer. Ignored fields leave no trace, nor do items whose owner is ignored.
 pub(super) struct Encoder<'a> {
-    out: &'a mut Vec<u8>,
+    out: &'a mut [u8],
+    /// The end of what is written.
+    at: usize,
     ignore: FieldSet,
     /// Where the bytes of the current item begin; `None` if it is ignored.
     item: Option<usize>,
 }
 
 impl<'a> Encoder<'a> {
-    pub(super) fn new(out: &'a mut Vec<u8>, ignore: FieldSet) -> Self {
+    /// An encoder for headers of `header_bytes` bytes. The buffer grows if they may not fit, so
+    /// that no write has to make room.
+    #[inline]
+    pub(super) fn new(out: &'a mut Vec<u8>, header_bytes: usize, ignore: FieldSet) -> Self {
+        let room = header_bytes + OVERHEAD;
+        if out.len() < room {
+            out.resize(room, 0);
+        }
         Self {
             out,
+            at: 0,
             ignore,
             item: None,
         }
     }
 
     /// Writes the length of the current item.
-    pub(super) fn close(&mut self) {
+    #[inline(always)]
+    fn close(&mut self) {
         if let Some(start) = self.item.take() {
             // Headers are inside one packet, whose length has 32 bits.
-            let len = (self.out.len() - start) as u32;
+            let len = (self.at - start) as u32;
             self.out[start - LEN..start].copy_from_slice(&len.to_le_bytes());
         }
+    }
+
+    /// Closes the last item. Returns all items.
+    #[inline(always)]
+    pub(super) fn finish(mut self) -> &'a [u8] {
+        self.close();
+        &self.out[..self.at]
     }
 }
 
 impl Sink for Encoder<'_> {
-    #[inline]
+    #[inline(always)]
     fn item(&mut self, tag: Tag, owner: Option<Field>) {
         self.close();
         if owner.is_some_and(|field| self.ignore.contains(field)) {
             return;
         }
-        self.out.push(tag as u8);
-        self.out.extend_from_slice(&[0; LEN]);
-        self.item = Some(self.out.len());
+        self.out[self.at] = tag as u8;
+        self.at += 1 + LEN;
+        self.item = Some(self.at);
     }
 
-    #[inline]
+    #[inline(always)]
     fn fixed(&mut self, bytes: &[u8]) {
         if self.item.is_some() {
-            self.out.extend_from_slice(bytes);
+            let end = self.at + bytes.len();
+            self.out[self.at..end].copy_from_slice(bytes);
+            self.at = end;
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn field(&mut self, field: Field, bytes: &[u8]) {
         if !self.ignore.contains(field) {
             self.fixed(bytes);

@@ -99,13 +99,13 @@ impl KeyReader {
         &self.options
     }
 
-    /// The key of a packet. The headers are encoded in `scratch`, which is cleared first; payload
+    /// The key of a packet. The headers are encoded in `scratch`, whose content is lost; payload
     /// and trailer stay where they are. Reads the cache lines of the headers only.
     #[must_use]
     pub fn key<'a>(&self, packet: &Packet<'a>, scratch: &'a mut Vec<u8>) -> Key<'a> {
-        scratch.clear();
         let selection = Selection::new(packet, &self.options);
-        let mut encoder = Encoder::new(scratch, self.options.ignore);
+        let header_bytes = selection.layers.payload.start;
+        let mut encoder = Encoder::new(scratch, header_bytes, self.options.ignore);
         self.group(packet, &selection, &mut encoder);
         visit::headers(&selection, selection.from, &mut encoder);
 
@@ -125,9 +125,8 @@ impl KeyReader {
         } else {
             &[]
         };
-        encoder.close();
         Key {
-            head: scratch,
+            head: encoder.finish(),
             payload,
             trailer,
             conditions: selection.conditions,
@@ -160,6 +159,7 @@ impl KeyReader {
         self.options.ignore.union(self.options.from.fields_before())
     }
 
+    #[inline(always)]
     fn group(&self, packet: &Packet<'_>, selection: &Selection<'_>, sink: &mut impl Sink) {
         match self.options.group {
             Group::None => {}
@@ -170,7 +170,7 @@ impl KeyReader {
             }
             Group::Vlan => {
                 sink.item(Tag::Group, None);
-                for shim in selection.outermost_shims.as_slice() {
+                for shim in selection.outermost_shims.iter(selection.bytes) {
                     if shim.kind == ShimKind::Vlan {
                         let tag = [
                             selection.bytes[shim.start()],
@@ -186,6 +186,7 @@ impl KeyReader {
 }
 
 /// The captured length of a part that is compared, and its length on the wire.
+#[inline(always)]
 fn lengths(part: &[u8], span: &Span, sink: &mut impl Sink) {
     // Packets are shorter than 4 GiB: their lengths have 32 bits in every capture file.
     sink.fixed(&(part.len() as u32).to_le_bytes());

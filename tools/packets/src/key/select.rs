@@ -39,32 +39,38 @@ pub(super) struct Selection<'a> {
 }
 
 impl<'a> Selection<'a> {
+    #[inline(always)]
     pub(super) fn new(packet: &Packet<'a>, options: &KeyOptions) -> Self {
         let mut selection = Self::of_captured(packet, packet.bytes, options);
-        let truncated = selection.conditions.truncated;
         if let Some(snap) = options.snap_safe {
-            let snap = snap as usize;
-            // The headers are read again as if nothing more had been captured, so that copies with
-            // different snap lengths are read alike. If the cut hides the layer that the limit
-            // counts from, the packet begins earlier and is cut again.
-            loop {
-                let limit = selection.start() + snap;
-                if limit >= selection.bytes.len() {
-                    break;
-                }
-                let cut = &selection.bytes[..limit];
-                selection = Self::of_captured(packet, cut, options);
-            }
-            let wire_end = selection.wire_end();
-            let end = selection.bytes.len().min(wire_end);
-            selection.conditions.short = end < wire_end.min(selection.start() + snap);
+            selection.cut(packet, options, snap as usize);
         }
-        // What the option cuts was captured.
-        selection.conditions.truncated = truncated;
         selection
     }
 
+    /// Selects again with at most `snap` bytes of the compared layers.
+    #[inline(never)]
+    fn cut(&mut self, packet: &Packet<'a>, options: &KeyOptions, snap: usize) {
+        let truncated = self.conditions.truncated;
+        // The headers are read again as if nothing more had been captured, so that copies with
+        // different snap lengths are read alike. If the cut hides the layer that the limit
+        // counts from, the packet begins earlier and is cut again.
+        loop {
+            let limit = self.start() + snap;
+            if limit >= self.bytes.len() {
+                break;
+            }
+            *self = Self::of_captured(packet, &self.bytes[..limit], options);
+        }
+        let wire_end = self.wire_end();
+        let end = self.bytes.len().min(wire_end);
+        self.conditions.short = end < wire_end.min(self.start() + snap);
+        // What the option cuts was captured.
+        self.conditions.truncated = truncated;
+    }
+
     /// Selects in `bytes`, as many as the capture shall have.
+    #[inline(always)]
     fn of_captured(packet: &Packet<'a>, bytes: &'a [u8], options: &KeyOptions) -> Self {
         let mut layers = Layers::outermost(&Packet {
             bytes,

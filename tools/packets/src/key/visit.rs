@@ -47,7 +47,7 @@ pub(super) trait Sink {
 }
 
 /// Visits the headers from the layer `from` on; not payload and trailer.
-#[inline]
+#[inline(always)]
 pub(super) fn headers(selection: &Selection<'_>, from: From, sink: &mut impl Sink) {
     let (layers, bytes) = (&selection.layers, selection.bytes);
     if from == From::Link {
@@ -71,12 +71,12 @@ fn link(layers: &Layers, bytes: &[u8], sink: &mut impl Sink) {
         sink.fixed(&header.kind.0.to_be_bytes());
         link_header(header, &bytes[header.start..header.end], sink);
     }
-    for shim in layers.shims.as_slice() {
-        visit_shim(shim, layers, bytes, sink);
+    for shim in layers.shims.iter(bytes) {
+        visit_shim(&shim, layers, bytes, sink);
     }
     // Of an unknown link header everything is payload.
     let unknown = layers.link.is_some_and(|link| link.end == link.start);
-    if !unknown || layers.network.is_some() || !layers.shims.as_slice().is_empty() {
+    if !unknown || layers.network.is_some() || !layers.shims.is_empty() {
         sink.item(Tag::EtherType, None);
         sink.fixed(&layers.ethertype.to_be_bytes());
     }
@@ -135,8 +135,9 @@ fn visit_shim(shim: &Shim, layers: &Layers, bytes: &[u8], sink: &mut impl Sink) 
     }
 }
 
+#[inline(always)]
 fn ipv4(ip: &Network, bytes: &[u8], sink: &mut impl Sink) {
-    let header = &bytes[ip.start..ip.end];
+    let (header, options) = bytes[ip.start..ip.end].split_at(20);
     sink.item(Tag::Ipv4, None);
     // Flags and fragment offset come first: they tell whether the identification is compared.
     sink.fixed(&header[6..8]);
@@ -150,30 +151,33 @@ fn ipv4(ip: &Network, bytes: &[u8], sink: &mut impl Sink) {
     sink.field(Field::IpChecksum, &header[10..12]);
     sink.fixed(&header[9..10]);
     sink.fixed(&header[12..20]);
-    if header.len() > 20 {
+    if !options.is_empty() {
         sink.item(Tag::IpOptions, Some(Field::IpOptions));
-        sink.fixed(&header[20..]);
+        sink.fixed(options);
     }
 }
 
+#[inline(always)]
 fn ipv6(ip: &Network, bytes: &[u8], sink: &mut impl Sink) {
-    let header = &bytes[ip.start..ip.end];
+    let (header, extensions) = bytes[ip.start..ip.end].split_at(40);
     sink.item(Tag::Ipv6, None);
     sink.field(Field::Tos, &[header[0] << 4 | header[1] >> 4]);
     sink.field(Field::FlowLabel, &[header[1] & 0x0f, header[2], header[3]]);
     sink.field(Field::Ttl, &header[7..8]);
     sink.fixed(&header[6..7]);
-    sink.fixed(&header[8..40]);
-    if header.len() > 40 {
+    sink.fixed(&header[8..]);
+    if !extensions.is_empty() {
         sink.item(Tag::Extensions, None);
-        sink.fixed(&header[40..]);
+        sink.fixed(extensions);
     }
 }
 
+#[inline(always)]
 fn transport(transport: &Transport, bytes: &[u8], sink: &mut impl Sink) {
     let header = &bytes[transport.start..transport.end];
     match transport.kind {
         TransportKind::Tcp => {
+            let (header, options) = header.split_at(20);
             sink.item(Tag::Tcp, None);
             sink.fixed(&header[..4]);
             sink.field(Field::TcpSeq, &header[4..8]);
@@ -183,15 +187,16 @@ fn transport(transport: &Transport, bytes: &[u8], sink: &mut impl Sink) {
             sink.field(Field::TcpWindow, &header[14..16]);
             sink.field(Field::TransportChecksum, &header[16..18]);
             sink.fixed(&header[18..20]);
-            if header.len() > 20 {
+            if !options.is_empty() {
                 sink.item(Tag::TcpOptions, Some(Field::TcpOptions));
-                sink.fixed(&header[20..]);
+                sink.fixed(options);
             }
         }
         TransportKind::Udp => {
             sink.item(Tag::Udp, None);
-            sink.fixed(&header[..6]);
-            sink.field(Field::TransportChecksum, &header[6..8]);
+            let (ports_and_length, checksum) = header.split_at(6);
+            sink.fixed(ports_and_length);
+            sink.field(Field::TransportChecksum, checksum);
         }
         TransportKind::Sctp => {
             sink.item(Tag::Sctp, None);

@@ -35,6 +35,7 @@ pub(super) struct LinkContent {
 }
 
 /// Reads the link header of kind `kind` at `start`.
+#[inline(always)]
 pub(super) fn read(bytes: &[u8], start: usize, kind: LinkType) -> LinkContent {
     let rest = &bytes[start..];
     // The length of the header, the offset of what follows, and where its EtherType is found.
@@ -65,6 +66,7 @@ pub(super) fn read(bytes: &[u8], start: usize, kind: LinkType) -> LinkContent {
 }
 
 /// The IP version that the first nibble names.
+#[inline]
 pub(super) fn version(bytes: &[u8]) -> Option<IpVersion> {
     match bytes.first()? >> 4 {
         4 => Some(IpVersion::V4),

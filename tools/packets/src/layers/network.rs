@@ -26,6 +26,7 @@ pub enum IpVersion {
 impl IpVersion {
     /// The EtherType that announces it.
     #[must_use]
+    #[inline]
     pub fn ethertype(self) -> u16 {
         match self {
             Self::V4 => 0x0800,
@@ -35,6 +36,7 @@ impl IpVersion {
 
     /// The version that an EtherType announces.
     #[must_use]
+    #[inline]
     pub fn from_ethertype(ethertype: u16) -> Option<Self> {
         [Self::V4, Self::V6]
             .into_iter()
@@ -43,6 +45,7 @@ impl IpVersion {
 
     /// The length of the header without options and extension headers, in bytes.
     #[must_use]
+    #[inline]
     pub fn fixed_len(self) -> usize {
         match self {
             Self::V4 => IPV4_LEN,
@@ -87,6 +90,7 @@ pub(super) enum IpFault {
 }
 
 /// Reads the IP header at `start`. The frame ends at `wire_end` on the wire.
+#[inline(always)]
 pub(super) fn read(
     bytes: &[u8],
     start: usize,
@@ -113,6 +117,7 @@ pub(super) fn read(
     Ok(network)
 }
 
+#[inline(always)]
 fn read_v4(header: &[u8], start: usize) -> Result<Network, IpFault> {
     let header_len = usize::from(header[0] & 0x0f) * 4;
     let total = usize::from(u16::from_be_bytes(array(header, 2)));

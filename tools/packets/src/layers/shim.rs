@@ -6,7 +6,7 @@ use super::link::version;
 use super::network::IpVersion;
 
 /// More nested shims than this are malformed.
-const MAX_SHIMS: usize = 8;
+const MAX_SHIMS: u8 = 8;
 
 const MPLS_LABEL_LEN: usize = 4;
 const PPPOE_LEN: usize = 6;
@@ -35,48 +35,71 @@ pub struct Shim {
     pub kind: ShimKind,
     /// The EtherType that announces it.
     pub ethertype: u16,
-    /// Offsets have 32 bits, as the length of a packet has: the list is copied for each packet.
-    start: u32,
-    end: u32,
+    start: usize,
+    end: usize,
 }
 
 impl Shim {
     /// The offset of its first byte.
     #[must_use]
     pub fn start(&self) -> usize {
-        self.start as usize
+        self.start
     }
 
     /// The offset behind it.
     #[must_use]
     pub fn end(&self) -> usize {
-        self.end as usize
+        self.end
     }
 }
 
-/// The shims of a frame, outermost first.
+/// The shims of a frame, at most 8. They are read again where they are visited: most frames have
+/// none, and a list would be moved with the layers of every packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shims {
-    list: [Shim; MAX_SHIMS],
-    len: usize,
+    /// The offset of the first one, and the EtherType that announces it.
+    start: usize,
+    ethertype: u16,
+    len: u8,
 }
 
 impl Shims {
     /// No shims.
     pub(super) const NONE: Self = Self {
-        list: [Shim {
-            kind: ShimKind::Vlan,
-            ethertype: 0,
-            start: 0,
-            end: 0,
-        }; MAX_SHIMS],
+        start: 0,
+        ethertype: 0,
         len: 0,
     };
 
-    /// The shims as a slice.
+    /// The number of shims.
     #[must_use]
-    pub fn as_slice(&self) -> &[Shim] {
-        &self.list[..self.len]
+    #[inline]
+    pub fn len(&self) -> usize {
+        usize::from(self.len)
+    }
+
+    /// Whether the frame has none.
+    #[must_use]
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The shims, outermost first. `bytes` are those that the layers were read from.
+    pub fn iter<'a>(&self, bytes: &'a [u8]) -> impl Iterator<Item = Shim> + use<'a> {
+        let (mut at, mut ethertype) = (self.start, self.ethertype);
+        (0..self.len).map_while(move |_| {
+            let kind = announced(ethertype)?;
+            let (end, next, next_type) = shim_end(bytes, at, kind)?;
+            let shim = Shim {
+                kind,
+                ethertype,
+                start: at,
+                end,
+            };
+            (at, ethertype) = (next, next_type);
+            Some(shim)
+        })
     }
 }
 
@@ -93,28 +116,26 @@ pub(super) struct ShimContent {
 }
 
 /// Reads the shims in front of the content at `at`, which `ethertype` announces.
+#[inline(always)]
 pub(super) fn read(bytes: &[u8], at: usize, ethertype: u16, wire_end: usize) -> ShimContent {
     let mut content = ShimContent {
-        shims: Shims::NONE,
+        shims: Shims {
+            start: at,
+            ethertype,
+            len: 0,
+        },
         at,
         ethertype,
         wire_end,
         incomplete: false,
     };
     while let Some(kind) = announced(content.ethertype) {
-        let Shims { list, len } = &mut content.shims;
         let parsed = shim_end(bytes, content.at, kind);
-        let (Some((end, next, next_type)), Some(free)) = (parsed, list.get_mut(*len)) else {
+        let Some((_, next, next_type)) = parsed.filter(|_| content.shims.len < MAX_SHIMS) else {
             content.incomplete = true;
             break;
         };
-        *free = Shim {
-            kind,
-            ethertype: content.ethertype,
-            start: content.at as u32,
-            end: end as u32,
-        };
-        *len += 1;
+        content.shims.len += 1;
         if kind == ShimKind::Pppoe
             && let Some(length) = be16(bytes, content.at + 4)
         {
@@ -127,6 +148,7 @@ pub(super) fn read(bytes: &[u8], at: usize, ethertype: u16, wire_end: usize) -> 
     content
 }
 
+#[inline]
 fn announced(ethertype: u16) -> Option<ShimKind> {
     match ethertype {
         ETHERTYPE_MPLS | ETHERTYPE_MPLS_MULTICAST => Some(ShimKind::Mpls),

@@ -24,18 +24,21 @@ pub struct Span {
 impl Span {
     /// The number of bytes on the wire.
     #[must_use]
+    #[inline]
     pub fn wire_len(&self) -> usize {
         self.wire_end - self.start
     }
 
     /// The captured bytes, of the packet that the span was found in. Empty if none was captured.
     #[must_use]
+    #[inline]
     pub fn bytes<'a>(&self, packet: &'a [u8]) -> &'a [u8] {
         packet.get(self.start..self.end).unwrap_or_default()
     }
 
     /// The number of captured bytes.
     #[must_use]
+    #[inline]
     pub fn captured_len(&self) -> usize {
         self.end - self.start
     }
@@ -92,6 +95,7 @@ pub struct Layers {
 impl Layers {
     /// The layers of a packet in front of any tunnel.
     #[must_use]
+    #[inline(always)]
     pub fn outermost(packet: &Packet<'_>) -> Self {
         let captured = packet.bytes.len();
         // An original length below the captured one contradicts the capture.
@@ -106,6 +110,7 @@ impl Layers {
     ///
     /// `None` if there is no tunnel, or if no packet can be read in it.
     #[must_use]
+    #[inline(never)]
     pub fn inner(&self, bytes: &[u8]) -> Option<Self> {
         let captured = bytes.get(..self.payload.end)?;
         let tunnel = tunnel::content(self, captured)?;
@@ -123,6 +128,10 @@ impl Layers {
     }
 
     /// Reads the layers from `start` to the end of `bytes`; the frame ends at `wire_end`.
+    ///
+    /// Inlined with all that it calls: the layers of a packet then stay in registers, while a call
+    /// would return them through memory.
+    #[inline(always)]
     fn read(bytes: &[u8], start: usize, wire_end: usize, entry: Entry, level: usize) -> Self {
         let frame = Span {
             start,
@@ -176,6 +185,7 @@ impl Layers {
     }
 
     /// Sets the IP header, and with it the end of the payload; reads what the packet carries.
+    #[inline(always)]
     fn set_network(&mut self, bytes: &[u8], network: Network) {
         let end = network.wire_end.min(bytes.len());
         let frame_wire_end = self.payload.wire_end;

@@ -40,6 +40,7 @@ pub struct Transport {
 
 /// Reads the header at `start`. Returns it, and whether it is of a known kind but does not fit in
 /// `bytes` or contradicts itself.
+#[inline(always)]
 pub(super) fn read(bytes: &[u8], start: usize, protocol: u8) -> (Transport, bool) {
     let header = bytes.get(start..).unwrap_or_default();
     let (kind, len) = match protocol {

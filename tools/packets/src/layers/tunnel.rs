@@ -91,7 +91,7 @@ pub(super) fn content(layers: &Layers, bytes: &[u8]) -> Option<Content> {
 /// Without a control word the content of a label cannot be known, so it counts only if IP is in it.
 fn pseudowire(layers: &Layers, bytes: &[u8]) -> Option<Content> {
     let at = layers.payload.start;
-    let last = layers.shims.as_slice().last()?;
+    let last = layers.shims.iter(bytes).last()?;
     if layers.network.is_some() || last.kind != ShimKind::Mpls || bytes.get(at)? >> 4 != 0 {
         return None;
     }

@@ -169,7 +169,7 @@ fn too_many_shims_are_malformed() {
     let deep = Stack::new([&headers[..], &[Header::ipv4(), Header::udp()]].concat());
     let (layers, _) = after(&deep, |_| {});
     assert!(!layers.malformed && layers.network.is_some());
-    assert_eq!(layers.shims.as_slice().len(), 8);
+    assert_eq!(layers.shims.len(), 8);
     headers.push(Header::vlan(9));
     let deeper = Stack::new([&headers[..], &[Header::ipv4(), Header::udp()]].concat());
     let (layers, _) = after(&deeper, |_| {});

@@ -117,8 +117,7 @@ fn vlan_tags_as_etherparse_reads_them() {
     let layers = Layers::outermost(&stack.packet(&bytes));
     let own: Vec<u16> = layers
         .shims
-        .as_slice()
-        .iter()
+        .iter(&bytes)
         .filter(|shim| shim.kind == ShimKind::Vlan)
         .map(|shim| u16::from_be_bytes([bytes[shim.start()], bytes[shim.start() + 1]]) & 0xfff)
         .collect();
