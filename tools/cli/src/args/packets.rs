@@ -116,6 +116,12 @@ pub(crate) struct PacketArgs {
     #[arg(long, help_heading = "Output")]
     pub(crate) report: bool,
 
+    /// Write every packet, and mark duplicates with the comment `echoless: duplicate` instead of
+    /// dropping them. For pcapng files without simple packet blocks: only there a packet can have
+    /// a comment
+    #[arg(long, conflicts_with_all = ["invert", "count"], help_heading = "Output")]
+    pub(crate) tag: bool,
+
     #[command(flatten)]
     pub(crate) run: RunArgs,
 }

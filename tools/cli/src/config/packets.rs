@@ -34,6 +34,8 @@ pub(crate) struct PacketConfig {
     /// The window of packets beside one of time.
     pub(crate) second: Option<u64>,
     pub(crate) report: bool,
+    /// Whether duplicates are marked instead of dropped.
+    pub(crate) tag: bool,
 }
 
 impl PacketConfig {
@@ -108,6 +110,7 @@ impl TryFrom<PacketArgs> for DedupConfig {
             windows,
             second: second.map(|window| window.span.units()),
             report: args.report,
+            tag: args.tag,
         };
         Ok(Self {
             sources,

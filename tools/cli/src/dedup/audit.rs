@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use echoless::{Audit, KeyHash, Window};
 
 use crate::config::{Clock, Content, DedupConfig};
+use crate::packets::window::numbered_tick;
 use crate::records::chunk::Chunk;
 
 /// The most keys in the sample of a window, about 2 MiB with the hash table around them.
@@ -12,7 +13,7 @@ const CAPACITY: usize = 1 << 16;
 
 /// The most keys in a sample of more than 1 key in 16. Short windows are thus sampled whole, for a
 /// sample of few keys says little about the busiest window; longer ones soon cost little.
-const WHOLE_CAPACITY: usize = 1 << 13;
+const WHOLE_CAPACITY: usize = 1 << 11;
 
 /// How often the live keys are counted in the time of a window. The count before a burst ends is at
 /// most an eighth of a window old, and counting costs less than keeping the sample.
@@ -30,6 +31,8 @@ pub(super) enum RunAudit {
         audit: WindowAudit,
         /// Whether the clock of the window is the number of the key.
         counts_keys: bool,
+        /// The keys of a tick of a window of keys.
+        keys_per_tick: u64,
         /// The number of keys so far.
         keys: u64,
     },
@@ -40,14 +43,18 @@ impl RunAudit {
         let (Some(config), Some(window)) = (&run.window, run.filter.window()) else {
             return Self::Unlimited(Audit::new());
         };
-        let (refresh, second) = match &run.content {
-            Content::Records(_) => (run.filter.renews_keys(), None),
+        let (refresh, second, keys_per_tick) = match &run.content {
+            Content::Records(_) => (run.filter.renews_keys(), None, 1),
             // The filters of two windows always renew their keys.
-            Content::Packets(packets) => (config.refresh, packets.second_window()),
+            Content::Packets(packets) => {
+                let second = packets.second_window();
+                (config.refresh, second, packets.windows.packets_per_tick())
+            }
         };
         Self::Windowed {
             audit: WindowAudit::new(window, second, refresh),
             counts_keys: matches!(config.clock, Clock::Keys),
+            keys_per_tick,
             keys: 0,
         }
     }
@@ -59,21 +66,28 @@ impl RunAudit {
             Self::Windowed {
                 audit,
                 counts_keys,
+                keys_per_tick,
                 keys: observed,
             } => {
-                let mut index = 0;
-                for (tick, keys) in chunk.batches() {
-                    for key in keys {
-                        *observed += 1;
-                        let tick = if *counts_keys { *observed } else { tick };
-                        let seen = Seen {
-                            tick,
-                            number: *observed,
-                        };
-                        audit.observe(*key, seen, || chunk.verdicts.is_duplicate(index));
-                        index += 1;
-                    }
+                let mut batches = chunk.batches.iter();
+                let mut batch = batches.next();
+                for (index, key) in chunk.hashes.iter().enumerate() {
+                    // Few keys are in the sample: only they need their batch.
+                    let seen = || {
+                        while batch.is_some_and(|batch| batch.end <= index) {
+                            batch = batches.next();
+                        }
+                        let number = numbered_tick(*observed + index as u64, *keys_per_tick);
+                        Seen {
+                            tick: batch
+                                .filter(|_| !*counts_keys)
+                                .map_or(number, |batch| batch.tick),
+                            number,
+                        }
+                    };
+                    audit.observe(*key, seen, || chunk.verdicts.is_duplicate(index));
                 }
+                *observed += chunk.hashes.len() as u64;
             }
         }
     }
@@ -108,7 +122,7 @@ impl RunAudit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Seen {
     tick: u64,
-    /// The number of the key in the stream.
+    /// The same by the number of the key in the stream.
     number: u64,
 }
 
@@ -170,9 +184,14 @@ impl WindowAudit {
     }
 
     #[inline]
-    fn observe(&mut self, key: KeyHash, now: Seen, duplicate: impl FnOnce() -> bool) {
+    fn observe(
+        &mut self,
+        key: KeyHash,
+        now: impl FnOnce() -> Seen,
+        duplicate: impl FnOnce() -> bool,
+    ) {
         if is_sampled(key, self.halvings) {
-            self.check(key, now, duplicate());
+            self.check(key, now(), duplicate());
         }
     }
 
@@ -206,10 +225,14 @@ impl WindowAudit {
 
     /// Counts the live keys and drops forgotten ones, so that the next count is short.
     fn count(&mut self) {
-        self.busiest = self.busiest.max(self.live());
         let mut sample = std::mem::take(&mut self.sample);
-        sample.retain(|_, then| !self.forgotten(*then));
+        let mut inside = 0_u64;
+        sample.retain(|_, then| {
+            inside += u64::from(self.inside(*then));
+            !self.forgotten(*then)
+        });
         self.sample = sample;
+        self.busiest = self.busiest.max(inside << self.halvings);
     }
 
     const fn capacity(&self) -> usize {
@@ -249,7 +272,11 @@ mod tests {
     fn observe_all(audit: &mut WindowAudit, keys: u64, tick: u64, duplicate: bool) {
         let hasher = KeyHasher::seeded(1);
         for key in 0..keys {
-            audit.observe(hasher.hash_u64(key), Seen { tick, number: 0 }, || duplicate);
+            audit.observe(
+                hasher.hash_u64(key),
+                || Seen { tick, number: 0 },
+                || duplicate,
+            );
         }
     }
 
@@ -300,7 +327,7 @@ mod tests {
             for number in [0, keys_between] {
                 for key in 0..20_000 {
                     let key = KeyHasher::seeded(1).hash_u64(key);
-                    audit.observe(key, Seen { tick: 7, number }, || false);
+                    audit.observe(key, || Seen { tick: 7, number }, || false);
                 }
             }
             assert_eq!(audit.missed > 0, missed);
@@ -314,7 +341,7 @@ mod tests {
             let hasher = KeyHasher::seeded(5);
             let mut seen = |tick: u64, keys: std::ops::Range<u64>| {
                 for key in keys {
-                    audit.observe(hasher.hash_u64(key), Seen { tick, number: 0 }, || false);
+                    audit.observe(hasher.hash_u64(key), || Seen { tick, number: 0 }, || false);
                 }
             };
             // 1000 keys a tick make 101,000 in a window; a burst adds 300,000; then a silence.
@@ -326,6 +353,7 @@ mod tests {
             let busiest = RunAudit::Windowed {
                 audit,
                 counts_keys: false,
+                keys_per_tick: 1,
                 keys: 0,
             }
             .busiest_window()
@@ -341,13 +369,14 @@ mod tests {
         let hasher = KeyHasher::seeded(5);
         for tick in 0..1000 {
             for key in tick * 7..(tick + 1) * 7 {
-                audit.observe(hasher.hash_u64(key), Seen { tick, number: 0 }, || false);
+                audit.observe(hasher.hash_u64(key), || Seen { tick, number: 0 }, || false);
             }
         }
         // Ticks 0 to 100 before a key: 101 ticks.
         let audit = RunAudit::Windowed {
             audit,
             counts_keys: false,
+            keys_per_tick: 1,
             keys: 0,
         };
         let busiest = audit.busiest_window().unwrap();

@@ -15,6 +15,7 @@ use crate::config::{Content, DedupConfig};
 use crate::failure::{self, ENDED_BY_SIGNAL, FOUND_DUPLICATES, Failure};
 use crate::files::{Source, Target, Targets};
 use crate::packets::report::CopyReport;
+use crate::packets::tag::Tagged;
 use crate::records::chunk::Chunk;
 use crate::records::position::RecordPosition;
 
@@ -175,6 +176,8 @@ struct Outputs {
     stats: Option<Sink>,
     count: bool,
     invert: bool,
+    /// The blocks of a chunk, if duplicates are marked instead of dropped.
+    tagged: Option<Tagged>,
 }
 
 impl Outputs {
@@ -193,6 +196,10 @@ impl Outputs {
             stats: run.stats.as_ref().map(&mut side).transpose()?,
             count: run.count,
             invert: run.invert,
+            tagged: match &config.content {
+                Content::Packets(packets) if packets.tag => Some(Tagged::default()),
+                Content::Packets(_) | Content::Records(_) => None,
+            },
         })
     }
 
@@ -219,6 +226,12 @@ impl Outputs {
         }
         if self.count {
             return Ok(());
+        }
+        if let Some(tagged) = &mut self.tagged {
+            tagged.fill(chunk);
+            let lengths = tagged.lengths.iter().copied();
+            let blocks = (!tagged.bytes.is_empty()).then_some(&tagged.bytes[..]);
+            return (self.records).write_records(blocks, lengths, chunk.terminator);
         }
         let passed = if self.invert {
             duplicates()

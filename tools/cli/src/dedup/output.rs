@@ -85,7 +85,7 @@ impl Sink {
     }
 
     /// Writes runs of adjacent records with these lengths.
-    fn write_records<'a>(
+    pub(crate) fn write_records<'a>(
         &mut self,
         runs: impl IntoIterator<Item = &'a [u8]>,
         lengths: impl IntoIterator<Item = u64>,

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use echoless_packets::framing::{BlockKind, DEFAULT_MAX_BLOCK, FrameError, Framer, Next};
 
 use super::keys::PacketKeys;
+use super::tag::has_options;
 use crate::compression::PlainBytes;
 use crate::failure::Failure;
 use crate::files::Source;
@@ -190,6 +191,10 @@ impl PacketFeed {
             chunk.filled = range.end;
             match kind {
                 BlockKind::Packet(mut packet) => {
+                    if self.keys.tags() && !has_options(&chunk.bytes[range.clone()]) {
+                        chunk.filled = range.start;
+                        return Err(self.untaggable("a simple packet block"));
+                    }
                     // A framer numbers the sections of its own file.
                     let section = packet.interface.section.saturating_add(*first_section);
                     packet.interface.section = section;
@@ -218,6 +223,9 @@ impl PacketFeed {
     fn begin(&mut self, chunk: &mut Chunk, end: usize) -> Result<(), Failure> {
         chunk.opens_source = true;
         let header = &chunk.bytes[..end];
+        if self.keys.tags() && !header.starts_with(&PCAPNG) {
+            return Err(self.untaggable("a pcap file"));
+        }
         let begin = if header.starts_with(&PCAPNG) {
             Begin::Pcapng
         } else {
@@ -238,6 +246,17 @@ impl PacketFeed {
                     self.sources[0].name()
                 ),
             }),
+        }
+    }
+
+    /// The error of an input whose packets cannot have comments.
+    fn untaggable(&self, found: &str) -> Failure {
+        Failure::Capture {
+            name: self.sources[self.at].name(),
+            problem: format!(
+                "invalid --tag with {found}: expected pcapng files with enhanced packet blocks, \
+                 the only packets that can have a comment"
+            ),
         }
     }
 

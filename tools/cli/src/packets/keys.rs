@@ -35,6 +35,11 @@ impl PacketKeys {
         }
     }
 
+    /// Whether duplicates are marked instead of dropped.
+    pub(super) fn tags(&self) -> bool {
+        self.config.tag
+    }
+
     /// Hashes the key of every packet of the chunk.
     pub(crate) fn read(&mut self, chunk: &mut Chunk) {
         let bytes = &chunk.bytes[..chunk.filled];

@@ -9,9 +9,11 @@
 //! 3. [`window`] is the filter: an exact window of time, of packets, or both.
 //!
 //! Chunks, threads, verdicts, outputs, summary and exit codes are those of
-//! [`dedup`](crate::dedup). [`report`] follows the duplicates in the order of the stream.
+//! [`dedup`](crate::dedup). [`report`] follows the duplicates in the order of the stream, and
+//! [`tag`] marks them instead of dropping them.
 
 pub(crate) mod feed;
 pub(crate) mod keys;
 pub(crate) mod report;
+pub(crate) mod tag;
 pub(crate) mod window;

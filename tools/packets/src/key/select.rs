@@ -24,6 +24,16 @@ pub struct Conditions {
     pub inner: bool,
 }
 
+/// The layers of the packet that is in all tunnels. Takes the value, as
+/// [`cut`](Selection::cut) does.
+#[inline(never)]
+fn innermost(mut layers: Layers, bytes: &[u8]) -> Layers {
+    while let Some(inner) = layers.inner(bytes) {
+        layers = inner;
+    }
+    layers
+}
+
 /// The part of a packet that its key compares.
 #[derive(Debug)]
 pub(super) struct Selection<'a> {
@@ -41,16 +51,17 @@ pub(super) struct Selection<'a> {
 impl<'a> Selection<'a> {
     #[inline(always)]
     pub(super) fn new(packet: &Packet<'a>, options: &KeyOptions) -> Self {
-        let mut selection = Self::of_captured(packet, packet.bytes, options);
+        let selection = Self::of_captured(packet, packet.bytes, options);
         if let Some(snap) = options.snap_safe {
-            selection.cut(packet, options, snap as usize);
+            return selection.cut(packet, options, snap as usize);
         }
         selection
     }
 
-    /// Selects again with at most `snap` bytes of the compared layers.
+    /// Selects again with at most `snap` bytes of the compared layers. Takes the value: if the
+    /// caller had to lend it, it could not keep it in registers.
     #[inline(never)]
-    fn cut(&mut self, packet: &Packet<'a>, options: &KeyOptions, snap: usize) {
+    fn cut(mut self, packet: &Packet<'a>, options: &KeyOptions, snap: usize) -> Self {
         let truncated = self.conditions.truncated;
         // The headers are read again as if nothing more had been captured, so that copies with
         // different snap lengths are read alike. If the cut hides the layer that the limit
@@ -60,13 +71,14 @@ impl<'a> Selection<'a> {
             if limit >= self.bytes.len() {
                 break;
             }
-            *self = Self::of_captured(packet, &self.bytes[..limit], options);
+            self = Self::of_captured(packet, &self.bytes[..limit], options);
         }
         let wire_end = self.wire_end();
         let end = self.bytes.len().min(wire_end);
         self.conditions.short = end < wire_end.min(self.start() + snap);
         // What the option cuts was captured.
         self.conditions.truncated = truncated;
+        self
     }
 
     /// Selects in `bytes`, as many as the capture shall have.
@@ -80,9 +92,7 @@ impl<'a> Selection<'a> {
         let outermost_shims = layers.shims;
         let outermost_start = layers.start;
         if options.ignore.contains(Field::Tunnel) {
-            while let Some(inner) = layers.inner(bytes) {
-                layers = inner;
-            }
+            layers = innermost(layers, bytes);
         }
         let has_layer = match options.from {
             From::Link => true,

@@ -65,6 +65,7 @@ pub(super) fn headers(selection: &Selection<'_>, from: From, sink: &mut impl Sin
     }
 }
 
+#[inline(always)]
 fn link(layers: &Layers, bytes: &[u8], sink: &mut impl Sink) {
     if let Some(header) = &layers.link {
         sink.item(Tag::Link, None);
@@ -72,7 +73,7 @@ fn link(layers: &Layers, bytes: &[u8], sink: &mut impl Sink) {
         link_header(header, &bytes[header.start..header.end], sink);
     }
     for shim in layers.shims.iter(bytes) {
-        visit_shim(&shim, layers, bytes, sink);
+        visit_shim(&shim, layers.network.map(|ip| ip.wire_end), bytes, sink);
     }
     // Of an unknown link header everything is payload.
     let unknown = layers.link.is_some_and(|link| link.end == link.start);
@@ -82,6 +83,7 @@ fn link(layers: &Layers, bytes: &[u8], sink: &mut impl Sink) {
     }
 }
 
+#[inline(always)]
 fn link_header(link: &LinkHeader, header: &[u8], sink: &mut impl Sink) {
     match (link.kind, header.len()) {
         (LinkType::ETHERNET, ETHERNET_LEN) => sink.field(Field::Mac, header),
@@ -101,7 +103,7 @@ fn link_header(link: &LinkHeader, header: &[u8], sink: &mut impl Sink) {
     }
 }
 
-fn visit_shim(shim: &Shim, layers: &Layers, bytes: &[u8], sink: &mut impl Sink) {
+fn visit_shim(shim: &Shim, ip_wire_end: Option<usize>, bytes: &[u8], sink: &mut impl Sink) {
     let header = &bytes[shim.start()..shim.end()];
     match shim.kind {
         ShimKind::Vlan => {
@@ -122,11 +124,11 @@ fn visit_shim(shim: &Shim, layers: &Layers, bytes: &[u8], sink: &mut impl Sink) 
             sink.fixed(&header[..4]);
             sink.fixed(&header[6..]);
             let length = [header[4], header[5]];
-            match &layers.network {
+            match ip_wire_end {
                 // The length itself would reveal ignored options of the headers behind it.
-                Some(ip) => {
+                Some(wire_end) => {
                     let end = shim.start() + 6 + usize::from(u16::from_be_bytes(length));
-                    let excess = end.wrapping_sub(ip.wire_end) as u32;
+                    let excess = end.wrapping_sub(wire_end) as u32;
                     sink.fixed(&excess.to_le_bytes());
                 }
                 None => sink.fixed(&length),
