@@ -13,4 +13,5 @@ mod properties;
 mod real_data;
 mod snap;
 mod support;
+mod tshark;
 mod tunnels;
