@@ -290,3 +290,58 @@ fn time_text(seconds: f64) -> String {
     let (name, unit) = units.iter().find(whole).unwrap_or(&("ns", 1));
     format!("{} {name}", nanoseconds / unit)
 }
+
+#[cfg(test)]
+mod tests {
+    use echoless::Verdict;
+    use echoless_packets::key::{KeyOptions, KeyReader};
+    use echoless_packets::synth::{Header, Stack};
+
+    use super::*;
+
+    #[test]
+    fn memory_is_bounded_by_keys_and_pairs() {
+        let stack = Stack::new(vec![Header::ethernet(), Header::ipv4(), Header::udp()]);
+        let bytes = stack.bytes(b"");
+        let packet = stack.packet(&bytes);
+        let reader = KeyReader::new(KeyOptions::default()).unwrap();
+        let ignored = reader.ignored_fields(&packet);
+        let mut report = CopyReport::new();
+        let mut chunk = Chunk::default();
+        let (mut number, mut duplicates) = (0_u64, 0);
+        while number < 3 * CAPACITY as u64 {
+            chunk.clear();
+            chunk.verdicts.reset(1000);
+            for index in 0..1000 {
+                // Every third packet repeats the one before it, on another pair of interfaces.
+                let copy = number % 3 == 2;
+                chunk.hashes.push(KeyHash(number - u64::from(copy)));
+                chunk.ignored.push(ignored);
+                chunk.packets.push(echoless_packets::framing::PacketBlock {
+                    interface: InterfaceId {
+                        section: 0,
+                        index: (number % 5000) as u32,
+                    },
+                    link: packet.link,
+                    data: 0..bytes.len(),
+                    original_len: packet.original_len,
+                    timestamp: None,
+                });
+                if copy {
+                    chunk.verdicts.set(index, Verdict::Duplicate);
+                    duplicates += 1;
+                }
+                number += 1;
+            }
+            report.observe(&chunk);
+            assert!(report.last.len() <= CAPACITY);
+            assert!(report.order.len() <= 2 * CAPACITY);
+            assert!(report.by_interfaces.len() <= MOST_PAIRS);
+        }
+        // Beyond the bounds everything is still counted.
+        let by_pair: u64 = report.by_interfaces.values().sum();
+        assert_eq!(by_pair + report.other_interfaces, duplicates);
+        assert_eq!((report.without_time, report.unknown), (duplicates, 0));
+        assert!(report.last.len() > CAPACITY - 1000 && report.by_interfaces.len() == MOST_PAIRS);
+    }
+}

@@ -17,6 +17,8 @@ mod packets_generated;
 mod packets_model;
 mod packets_outputs;
 mod packets_support;
+mod packets_tag;
+mod packets_tshark;
 mod plan;
 mod real_data;
 mod records;

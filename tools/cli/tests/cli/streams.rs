@@ -59,6 +59,7 @@ fn a_reader_that_closes_the_pipe_ends_the_run_quietly() {
     for args in [
         &["dedup", "-q", "-m", "64k"][..],
         &["gen", "keys", "-n", "100000000"],
+        &["gen", "packets", "-n", "100000000"],
     ] {
         let mut child = command(args).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
@@ -78,6 +79,24 @@ fn a_reader_that_closes_the_pipe_ends_the_run_quietly() {
         assert_eq!(output.status.code(), Some(0), "{args:?}");
         assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{args:?}");
     }
+}
+
+#[test]
+fn a_reader_of_packets_that_closes_the_pipe_ends_the_run_quietly() {
+    let mut generator = command(&["gen", "packets", "-n", "100000000"])
+        .spawn()
+        .unwrap();
+    let mut child = command(&["packets", "-q", "-m", "1MiB"]);
+    child.stdin(generator.stdout.take().unwrap());
+    let mut child = child.spawn().unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    let mut some = [0; 1000];
+    stdout.read_exact(&mut some).unwrap();
+    drop(stdout);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert_eq!(generator.wait().unwrap().code(), Some(0));
 }
 
 #[test]

@@ -103,11 +103,34 @@ impl KeyReader {
     /// and trailer stay where they are. Reads the cache lines of the headers only.
     #[must_use]
     pub fn key<'a>(&self, packet: &Packet<'a>, scratch: &'a mut Vec<u8>) -> Key<'a> {
-        let selection = Selection::new(packet, &self.options);
+        if Selection::is_outermost(&self.options) {
+            self.encode(
+                packet,
+                &Selection::outermost(packet, &self.options),
+                scratch,
+            )
+        } else {
+            self.key_of_part(packet, scratch)
+        }
+    }
+
+    /// The key of the innermost packet, or of the first bytes.
+    #[inline(never)]
+    fn key_of_part<'a>(&self, packet: &Packet<'a>, scratch: &'a mut Vec<u8>) -> Key<'a> {
+        self.encode(packet, &Selection::new(packet, &self.options), scratch)
+    }
+
+    #[inline(always)]
+    fn encode<'a>(
+        &self,
+        packet: &Packet<'a>,
+        selection: &Selection<'a>,
+        scratch: &'a mut Vec<u8>,
+    ) -> Key<'a> {
         let header_bytes = selection.layers.payload.start;
         let mut encoder = Encoder::new(scratch, header_bytes, self.options.ignore);
-        self.group(packet, &selection, &mut encoder);
-        visit::headers(&selection, selection.from, &mut encoder);
+        self.group(packet, selection, &mut encoder);
+        visit::headers(selection, selection.from, &mut encoder);
 
         let payload = selection.layers.payload.bytes(selection.bytes);
         let payload = &payload[..payload.len().min(self.payload_limit)];

@@ -140,6 +140,7 @@ fn read_v4(header: &[u8], start: usize) -> Result<Network, IpFault> {
     })
 }
 
+#[inline(always)]
 fn read_v6(header: &[u8], start: usize) -> Result<Network, IpFault> {
     let payload = usize::from(u16::from_be_bytes(array(header, 4)));
     let total = IPV6_LEN + payload;
