@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
-use echoless::FilterSpec;
+use echoless::{Filter, FilterSpec, KeyHash, Verdicts};
 use proptest::prelude::*;
 
 use crate::arrivals::arrivals;
@@ -83,8 +83,21 @@ pub(crate) fn streams(
     keys: RangeInclusive<u64>,
     count: usize,
 ) -> impl Strategy<Value = Vec<Arrival>> {
-    // Half of the wraps are eras, so that odd numbers of eras are jumped over, too.
+    // Jumps of half wraps and whole ones: into the next era, over eras, and to equal times in lines.
     arrivals(window, kind.wrap(window) / 2, keys, count)
+}
+
+/// The verdicts on a stream, observed in batches of `length` keys with their own ticks.
+pub(crate) fn observe_at(filter: &mut dyn Filter, stream: &[Arrival], length: usize) -> Vec<bool> {
+    let mut verdicts = Verdicts::new();
+    let mut all = Vec::new();
+    for batch in stream.chunks(length) {
+        let keys: Vec<KeyHash> = batch.iter().map(|arrival| arrival.key).collect();
+        let ticks: Vec<u64> = batch.iter().map(|arrival| arrival.tick).collect();
+        filter.observe_at(&keys, &ticks, &mut verdicts);
+        all.extend((0..keys.len()).map(|index| verdicts.is_duplicate(index)));
+    }
+    all
 }
 
 /// Asserts what a window promises of the verdicts on a stream in which no key is taken for another

@@ -3,7 +3,7 @@
 use echoless::report_of;
 use proptest::prelude::*;
 
-use crate::harness::{Arrival, Kind, kinds, observe, streams, windows};
+use crate::harness::{Arrival, Kind, kinds, observe, observe_at, streams, windows};
 use crate::kernels::kernels;
 
 /// Lines that are lists of keys with the units of their times, newest first.
@@ -84,6 +84,7 @@ proptest! {
         ),
         refresh: bool,
         parts in 1_usize..6,
+        batch in prop_oneof![1_usize..200, Just(800)],
     ) {
         let spec = kind.spec(window, refresh, lines);
         let mut model = Lists::new(kind, window, refresh, lines);
@@ -106,6 +107,11 @@ proptest! {
             bytes.push(filter.lines().to_vec());
             filter.clear();
             prop_assert_eq!(&observe(&mut *filter, &stream), &expected, "{} cleared", spec);
+            // Keys with their own ticks, in batches that eras begin anywhere in.
+            let mut ticked = spec.kernel(kernel).build_lines().expect("valid");
+            prop_assert_eq!(&observe_at(&mut *ticked, &stream, batch), &expected, "{} at", spec);
+            prop_assert!(ticked.lines() == filter.lines(), "{} at", spec);
+            prop_assert_eq!(ticked.report().tally, filter.report().tally, "{} at", spec);
             report.kernel = None;
             reports.push(report);
         }

@@ -7,7 +7,7 @@ use echoless::{Filter, FilterSpec, KeyHasher};
 use proptest::prelude::*;
 
 use crate::arrivals::{Arrival, arrivals, observe};
-use crate::harness::assert_promise;
+use crate::harness::{assert_promise, observe_at};
 
 /// A published form without its window, and the units of time after which its state repeats.
 #[derive(Debug, Clone, Copy)]
@@ -72,6 +72,8 @@ proptest! {
         prop_assert_eq!(filter.report().window, Some(promised));
         let verdicts = observe(&mut *filter, &stream);
         assert_promise(&spec, refresh, &stream, &verdicts)?;
+        filter.clear();
+        prop_assert_eq!(observe_at(&mut *filter, &stream, 77), verdicts, "{}", spec);
     }
 
     /// A key that is taken for others is not recorded, unless duplicates are.

@@ -117,10 +117,25 @@ impl WindowConfig {
     }
 
     /// A window of packets that is as exact as the stamps of a filter allow: 2^20 ticks.
+    ///
+    /// Ticks of time may be longer, up to a microsecond, the unit of most captures, where some
+    /// 50,000 of them or more make up the window: a filter with fewer ticks in a window is swept
+    /// less often.
     pub(super) fn of_packets(span: Span, refresh: bool) -> Self {
         /// The longest window, in ticks, that stamps hold with ticks of one unit.
         const MOST_TICKS: u64 = 1 << 20;
-        let resolution = span.resolution_of_at_most(MOST_TICKS);
+        /// The most ticks of a window whose ticks are below a microsecond.
+        const ENOUGH_TICKS: u64 = 1 << 17;
+        const MICROSECOND: u64 = 1000;
+        let shortest = span.resolution_of_at_most(MOST_TICKS);
+        let resolution = match span {
+            Span::Time(_) => {
+                let enough = span.resolution_of_at_most(ENOUGH_TICKS);
+                // Both are 1, 2 or 5 times a power of ten, so a microsecond has whole ticks.
+                shortest.max(enough.min(MICROSECOND))
+            }
+            Span::Records(_) => shortest,
+        };
         let ticks = span.units().div_ceil(resolution);
         Self {
             span,
@@ -281,5 +296,31 @@ pub(crate) fn check_filter(
             Err(SpecError::new("--filter", filter.to_string(), allowed))
         }
         (Some(_), Some(_)) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_of_packets_are_exact_to_a_microsecond_up_to_a_second() {
+        for (nanoseconds, resolution) in [
+            (1, 1),
+            (500_000, 5),
+            (10_500_000, 100),
+            (100_000_000, 1000),
+            (1_000_000_000, 1000),
+            (2_000_000_000, 2000),
+            (3_600_000_000_000, 5_000_000),
+        ] {
+            let window = WindowConfig::of_packets(Span::Time(nanoseconds), true);
+            assert_eq!(window.resolution, resolution, "{nanoseconds}");
+            assert!(window.ticks <= 1 << 20);
+        }
+        for (packets, resolution) in [(20_000, 1), (1 << 20, 1), (3_000_000, 5)] {
+            let window = WindowConfig::of_packets(Span::Records(packets), true);
+            assert_eq!(window.resolution, resolution, "{packets}");
+        }
     }
 }

@@ -56,8 +56,9 @@ pub(crate) fn run(config: DedupConfig) -> Result<ExitCode, Failure> {
 
 /// Whether each thread owns a partition of the filter.
 ///
-/// The batches of a window of packets are single packets. A message to every partition for each of
-/// them would cost more than the filter itself, so the threads use the whole filter in turns.
+/// The packets of a window have ticks of their own, and a message has one tick. A message to every
+/// partition for each packet would cost more than the filter itself, so the threads use the whole
+/// filter in turns.
 fn has_partitions(config: &DedupConfig) -> bool {
     match &config.content {
         Content::Records(_) => config.filter.has_partitions(),

@@ -313,14 +313,16 @@ mod tests {
             stream in vec((0_u64..12, 0_u64..4), 0..300),
             time in prop::option::of(1_u64..40),
             packets in 1_u64..40,
+            resolution in prop_oneof![Just(1_u64), 2_u64..4],
             refresh: bool,
             lengths in vec(1_usize..20, 1..5),
+            one_tick: bool,
         ) {
             let windows = match time {
-                None => Windows::Packets(counted(packets, 1, refresh)),
+                None => Windows::Packets(counted(packets, resolution, refresh)),
                 Some(time) => Windows::Both(Box::new(BothSpec {
                     time: spec(time, true),
-                    packets: counted(packets, 1, true),
+                    packets: counted(packets, resolution, true),
                     refresh,
                 })),
             };
@@ -328,25 +330,40 @@ mod tests {
             let hasher = KeyHasher::seeded(3);
             let (mut found, mut expected) = (Vec::new(), Vec::new());
             let mut last: HashMap<u64, (u64, u64)> = HashMap::new();
-            let (mut clock, mut number) = (1, 0);
+            let (mut clock, mut number) = (1, 0_u64);
             let mut rest = &stream[..];
             for length in lengths.iter().cycle() {
                 if rest.is_empty() {
                     break;
                 }
-                // A batch has one tick.
                 let (batch, after) = rest.split_at((*length).min(rest.len()));
                 rest = after;
-                clock += batch[0].1;
-                filter.advance_to(clock);
                 let keys: Vec<KeyHash> = batch.iter().map(|(key, _)| hasher.hash_u64(*key)).collect();
                 let mut words = vec![u64::MAX; keys.len().div_ceil(64)];
-                filter.observe_words(&keys, &mut words);
+                // A batch has one tick, or every key its own.
+                clock += if one_tick { batch[0].1 } else { 0 };
+                let ticks: Vec<u64> = batch
+                    .iter()
+                    .map(|(_, step)| {
+                        clock += if one_tick { 0 } else { *step };
+                        clock
+                    })
+                    .collect();
+                if one_tick {
+                    filter.advance_to(clock);
+                    filter.observe_words(&keys, &mut words);
+                } else {
+                    filter.observe_words_at(&keys, &ticks, &mut words);
+                }
                 for (index, (key, _)) in batch.iter().enumerate() {
                     number += 1;
+                    let clock = ticks[index];
                     found.push(words[index / 64] >> (index % 64) & 1 == 1);
                     let duplicate = last.get(key).is_some_and(|(tick, at)| {
-                        number - at <= packets && time.is_none_or(|time| clock - tick <= time)
+                        let ticks = (number - 1) / resolution - (at - 1) / resolution;
+                        // At least the packets that were asked for.
+                        assert!(number - at > packets || ticks <= packets.div_ceil(resolution));
+                        ticks <= packets.div_ceil(resolution) && time.is_none_or(|time| clock - tick <= time)
                     });
                     expected.push(duplicate);
                     if refresh || !duplicate {

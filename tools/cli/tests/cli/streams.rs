@@ -86,9 +86,11 @@ fn a_reader_of_packets_that_closes_the_pipe_ends_the_run_quietly() {
     let mut generator = command(&["gen", "packets", "-n", "100000000"])
         .spawn()
         .unwrap();
-    let mut child = command(&["packets", "-q", "-m", "1MiB"]);
-    child.stdin(generator.stdout.take().unwrap());
-    let mut child = child.spawn().unwrap();
+    let mut packets = command(&["packets", "-q", "-m", "1MiB"]);
+    packets.stdin(generator.stdout.take().unwrap());
+    let mut child = packets.spawn().unwrap();
+    // The command still has the end of the pipe that the generator's packets are read from.
+    drop(packets);
     let mut stdout = child.stdout.take().unwrap();
     let mut some = [0; 1000];
     stdout.read_exact(&mut some).unwrap();
