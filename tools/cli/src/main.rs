@@ -40,7 +40,7 @@ fn main() -> ExitCode {
 
 fn run(args: Args) -> Result<ExitCode, Failure> {
     match args.command {
-        Command::Dedup(args) => dedup::run(config::DedupConfig::try_from(args)?),
+        Command::Dedup(args) => dedup::run(config::DedupConfig::try_from(*args)?),
         Command::Packets(args) => dedup::run(config::DedupConfig::try_from(args)?),
         Command::Gen(args) => generate::run(&config::GenConfig::try_from(args)?),
         Command::Eval(args) => eval::run(&config::EvalConfig::try_from(args)?),

@@ -29,7 +29,7 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Pass on the first occurrence of every record, in order
-    Dedup(DedupArgs),
+    Dedup(Box<DedupArgs>),
     /// Remove duplicate packets from capture files (pcap, pcapng)
     Packets(PacketArgs),
     /// Write a reproducible stream of generated records
