@@ -1,5 +1,6 @@
 //! The options that every command that removes duplicates has: key hash, threads and outputs.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
@@ -48,6 +49,22 @@ pub(crate) struct RunArgs {
         help_heading = "Output"
     )]
     pub(crate) duplicates: Option<PathBuf>,
+
+    /// Write where each dropped record was (input, record number, byte offset) as JSON lines, to this
+    /// file or next to that of --duplicates, as FILE.jsonl
+    #[arg(
+        long,
+        value_name = "FILE",
+        num_args = 0..=1,
+        require_equals = true,
+        conflicts_with = "invert",
+        help_heading = "Output"
+    )]
+    pub(crate) explain: Option<Option<PathBuf>>,
+
+    /// Read at most this many bytes at once: tests show that outputs do not depend on it
+    #[arg(long, value_name = "N", hide = true, default_value_t = NonZeroUsize::MAX)]
+    pub(crate) read_bytes: NonZeroUsize,
 
     /// Pass on the duplicates instead of the first occurrences
     #[arg(long, help_heading = "Output")]

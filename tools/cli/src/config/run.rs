@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::thread::available_parallelism;
 
-use echoless::KeyHasher;
+use echoless::{KeyHasher, SpecError};
 
 use super::hash_key::read_hash_key;
 use super::thread_count;
@@ -21,11 +21,15 @@ pub(crate) struct RunConfig {
     pub(crate) settings: Vec<Source>,
     pub(crate) output: Target,
     pub(crate) duplicates: Option<Target>,
+    /// Gets the places of the dropped records.
+    pub(crate) explain: Option<Target>,
     pub(crate) stats: Option<Target>,
     pub(crate) invert: bool,
     pub(crate) count: bool,
     pub(crate) fail_on_duplicates: bool,
     pub(crate) quiet: bool,
+    /// The most bytes of a read.
+    pub(crate) read_bytes: NonZeroUsize,
     pub(crate) threads: Threads,
     /// Whether each thread is pinned to a core of its own.
     pub(crate) pin: bool,
@@ -43,17 +47,29 @@ impl RunConfig {
             }
             None => KeyHasher::seeded(args.seed),
         };
+        let duplicates = args.duplicates.map(|path| Target::from_path(Some(path)));
+        let explain = match (args.explain, &duplicates) {
+            (None, _) => None,
+            (Some(Some(path)), _) => Some(Target::from_path(Some(path))),
+            (Some(None), Some(duplicates)) => Some(duplicates.places("--explain")?),
+            (Some(None), None) => {
+                let allowed = "--explain=FILE, or --duplicates FILE beside --explain";
+                return Err(SpecError::missing("--explain", allowed).into());
+            }
+        };
         Ok(Self {
             hasher,
             keyed_hash,
             settings,
             output: Target::from_path(args.output),
-            duplicates: args.duplicates.map(|path| Target::from_path(Some(path))),
+            duplicates,
+            explain,
             stats: args.stats.map(|path| Target::from_path(Some(path))),
             invert: args.invert,
             count: args.count,
             fail_on_duplicates: args.fail_on_duplicates,
             quiet: args.quiet,
+            read_bytes: args.read_bytes,
             threads: match args.threads {
                 None => Threads::AllCores,
                 Some(count) => Threads::Count(thread_count(count)?),

@@ -26,14 +26,6 @@ const BEHIND: usize = 4;
 /// The types of packet blocks that can have options: obsolete and enhanced.
 const WITH_OPTIONS: [u32; 2] = [2, 6];
 
-/// The blocks of a chunk with their comments, in memory that is recycled.
-#[derive(Debug, Default)]
-pub(crate) struct Tagged {
-    pub(crate) bytes: Vec<u8>,
-    /// The length of every block.
-    pub(crate) lengths: Vec<u64>,
-}
-
 /// Whether a pcapng packet block can have a comment: simple packet blocks have no options.
 pub(crate) fn has_options(block: &[u8]) -> bool {
     let first = block.first_chunk().copied().unwrap_or_default();
@@ -41,30 +33,26 @@ pub(crate) fn has_options(block: &[u8]) -> bool {
         || WITH_OPTIONS.contains(&u32::from_be_bytes(first))
 }
 
-impl Tagged {
-    /// Replaces the content by the blocks of a chunk whose verdicts are spread over its blocks.
-    pub(crate) fn fill(&mut self, chunk: &Chunk) {
-        self.bytes.clear();
-        self.lengths.clear();
-        let mut packets = chunk.packets.iter();
-        let mut unkeyed = chunk.unkeyed.iter().copied().peekable();
-        let duplicates = chunk.duplicates();
-        for record in 0..chunk.records() {
-            let before = self.bytes.len();
-            let block = chunk.bytes_of(record..record + 1);
-            let packet = match unkeyed.next_if_eq(&record) {
-                Some(_) => None,
-                None => packets.next(),
-            };
-            match packet {
-                Some(packet) if duplicates[record / 64] >> (record % 64) & 1 == 1 => {
-                    let data_end = packet.data.end - chunk.record_start(record);
-                    append_tagged(&mut self.bytes, block, data_end);
-                }
-                Some(_) | None => self.bytes.extend_from_slice(block),
+/// Appends the blocks of a chunk whose verdicts are spread over them, and the length of each.
+pub(crate) fn append_blocks(chunk: &Chunk, out: &mut Vec<u8>, lengths: &mut Vec<u64>) {
+    let mut packets = chunk.packets.iter();
+    let mut unkeyed = chunk.unkeyed.iter().copied().peekable();
+    let duplicates = chunk.duplicates();
+    for record in 0..chunk.records() {
+        let before = out.len();
+        let block = chunk.bytes_of(record..record + 1);
+        let packet = match unkeyed.next_if_eq(&record) {
+            Some(_) => None,
+            None => packets.next(),
+        };
+        match packet {
+            Some(packet) if duplicates[record / 64] >> (record % 64) & 1 == 1 => {
+                let data_end = packet.data.end - chunk.record_start(record);
+                append_tagged(out, block, data_end);
             }
-            self.lengths.push((self.bytes.len() - before) as u64);
+            Some(_) | None => out.extend_from_slice(block),
         }
+        lengths.push((out.len() - before) as u64);
     }
 }
 
