@@ -49,6 +49,16 @@ pub(crate) struct RunArgs {
     )]
     pub(crate) duplicates: Option<PathBuf>,
 
+    /// Compress the records and --duplicates: zstd, gzip, lz4, xz or bzip2, with a level if wanted
+    /// (zstd:1 to 22, gzip:0 to 9, xz:0 to 9, bzip2:1 to 9)
+    #[arg(
+        long,
+        value_name = "CODEC[:LEVEL]",
+        allow_hyphen_values = true,
+        help_heading = "Output"
+    )]
+    pub(crate) compress: Option<String>,
+
     /// Pass on the duplicates instead of the first occurrences
     #[arg(long, help_heading = "Output")]
     pub(crate) invert: bool,

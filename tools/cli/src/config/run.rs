@@ -6,8 +6,9 @@ use std::thread::available_parallelism;
 use echoless::KeyHasher;
 
 use super::hash_key::read_hash_key;
-use super::thread_count;
+use super::{parse_if_given, thread_count};
 use crate::args::RunArgs;
+use crate::compression::codec::Compression;
 use crate::failure::Failure;
 use crate::files::{Source, Target};
 
@@ -22,6 +23,8 @@ pub(crate) struct RunConfig {
     pub(crate) output: Target,
     pub(crate) duplicates: Option<Target>,
     pub(crate) stats: Option<Target>,
+    /// How the outputs of records are compressed.
+    pub(crate) compress: Option<Compression>,
     pub(crate) invert: bool,
     pub(crate) count: bool,
     pub(crate) fail_on_duplicates: bool,
@@ -50,6 +53,7 @@ impl RunConfig {
             output: Target::from_path(args.output),
             duplicates: args.duplicates.map(|path| Target::from_path(Some(path))),
             stats: args.stats.map(|path| Target::from_path(Some(path))),
+            compress: parse_if_given("--compress", args.compress.as_deref(), Compression::parse)?,
             invert: args.invert,
             count: args.count,
             fail_on_duplicates: args.fail_on_duplicates,

@@ -7,6 +7,8 @@ use std::time::Instant;
 use echoless::Report;
 
 use super::audit::RunAudit;
+use super::compressed::CompressedOutput;
+use super::feed::StreamEnd;
 use super::output::Sink;
 use super::progress::Progress;
 use super::runs::Runs;
@@ -98,18 +100,22 @@ impl Delivery {
         self.outputs.finish(&self.counts)
     }
 
-    /// Reports on the run and returns its exit code. `passed` is the outcome of the stream, with
-    /// the signal that ended it, if one did.
+    /// Reports on the run and returns its exit code. `passed` is the outcome of the stream.
     pub(crate) fn conclude(
         mut self,
         config: &DedupConfig,
-        passed: Result<Option<u8>, Failure>,
+        passed: Result<StreamEnd, Failure>,
         report: impl FnOnce() -> Report,
         threads: usize,
     ) -> Result<ExitCode, Failure> {
-        let passed = passed.and_then(|signal| self.finish().map(|()| signal));
-        let signal = match passed {
-            Ok(signal) => signal,
+        let passed = passed.and_then(|end| self.finish().map(|()| end));
+        // Compressed outputs end properly even if the run failed.
+        let closed = self.outputs.close();
+        let signal = match passed.and_then(|end| closed.map(|()| end)) {
+            Ok(end) => {
+                self.counts.bytes_in = end.bytes_read;
+                end.signal
+            }
             // A reader such as `head` that closes the pipe ends the stream early; the report goes
             // elsewhere and is still written.
             Err(Failure::ReaderGone) => None,
@@ -182,14 +188,20 @@ impl Outputs {
         let run = &config.run;
         let format = || config.content.format().cloned();
         let mut targets = Targets::new(config.sources.iter().chain(&run.settings));
+        // Only regular files never pause.
+        let prompt = config.input_bytes.is_none();
+        let compressed = || Some(CompressedOutput::new(run.compress?, prompt));
         let records = targets.open(&run.output)?;
         let mut side = |target: &Target| {
             let target = targets.open(target)?;
             Ok::<_, Failure>(Sink::side(target, format()))
         };
+        let dropped = run.duplicates.as_ref().map(&mut side).transpose()?;
         Ok(Self {
-            records: Sink::main(records, format()),
-            dropped: run.duplicates.as_ref().map(&mut side).transpose()?,
+            // A count is no record.
+            records: Sink::main(records, format())
+                .compressed(compressed().filter(|_| !run.count)),
+            dropped: dropped.map(|sink| sink.compressed(compressed())),
             stats: run.stats.as_ref().map(&mut side).transpose()?,
             count: run.count,
             invert: run.invert,
@@ -227,6 +239,12 @@ impl Outputs {
         };
         self.records.write_runs(chunk, passed)?;
         Ok(())
+    }
+
+    /// Completes the outputs of records. All are completed even if one fails.
+    fn close(&mut self) -> Result<(), Failure> {
+        let dropped = self.dropped.as_mut().map_or(Ok(()), Sink::close);
+        self.records.close().and(dropped)
     }
 
     /// Writes the count, if it replaces the records.

@@ -1,10 +1,11 @@
 //! Reads the inputs as one stream and cuts it into chunks of whole records.
 
-use std::fs::File;
+use std::sync::Arc;
 
+use crate::compression::reader::PlainBytes;
 use crate::failure::Failure;
 use crate::files::Source;
-use crate::reading::{make_room, read};
+use crate::reading::make_room;
 use crate::records::bom;
 use crate::records::chunk::{Chunk, Fault, Problem};
 use crate::records::format::{Format, LastEnd, SharedFormat};
@@ -16,7 +17,9 @@ pub(crate) struct Input {
     sources: Vec<Source>,
     /// The index of the current source.
     at: usize,
-    file: Option<File>,
+    file: Option<PlainBytes>,
+    /// Whether compressed inputs are read as they are.
+    as_they_are: bool,
     /// The start of a record whose end is not read yet.
     tail: Vec<u8>,
     format: SharedFormat,
@@ -28,19 +31,26 @@ pub(crate) struct Input {
     /// The terminator of the last record that had one.
     terminator: &'static [u8],
     opens_source: bool,
-    bytes: u64,
+    /// The bytes of the inputs before the current one.
+    bytes_before: u64,
     /// Installed once an input is open. Before, a signal ends the process: opening a named pipe may
     /// block, and nothing would interrupt it.
-    signals: Option<Signals>,
+    signals: Option<Arc<Signals>>,
 }
 
 impl Input {
     /// A stream of these inputs, whose records may have at most `longest` bytes.
-    pub(crate) fn new(sources: Vec<Source>, format: SharedFormat, longest: usize) -> Self {
+    pub(crate) fn new(
+        sources: Vec<Source>,
+        as_they_are: bool,
+        format: SharedFormat,
+        longest: usize,
+    ) -> Self {
         Self {
             sources,
             at: 0,
             file: None,
+            as_they_are,
             tail: Vec::new(),
             longest,
             overlong: false,
@@ -48,7 +58,7 @@ impl Input {
             terminator: format.default_terminator(),
             format,
             opens_source: true,
-            bytes: 0,
+            bytes_before: 0,
             signals: None,
         }
     }
@@ -63,9 +73,9 @@ impl Input {
         self.sources[source].name()
     }
 
-    /// The number of bytes read so far.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
+    /// The bytes of the inputs that were read so far, compressed as they are.
+    pub(crate) fn bytes_read(&self) -> u64 {
+        self.bytes_before + self.file.as_ref().map_or(0, PlainBytes::file_bytes)
     }
 
     /// Fills the chunk with the next whole records of one input. Returns `false` at the end of the
@@ -89,11 +99,17 @@ impl Input {
             }
             let file = match &mut self.file {
                 Some(file) => file,
-                closed => closed.insert(source.open()?),
-            };
-            let signals = match &mut self.signals {
-                Some(signals) => signals,
-                none => none.insert(Signals::catch().map_err(Failure::file("signals"))?),
+                closed => {
+                    let file = source.open()?;
+                    let signals = match &self.signals {
+                        Some(signals) => Arc::clone(signals),
+                        None => {
+                            let signals = Signals::catch().map_err(Failure::file("signals"))?;
+                            Arc::clone(self.signals.insert(Arc::new(signals)))
+                        }
+                    };
+                    closed.insert(PlainBytes::new(file, self.as_they_are, Some(signals)))
+                }
             };
 
             let mut len = self.tail.len();
@@ -102,12 +118,10 @@ impl Input {
             chunk.bytes[..len].copy_from_slice(&self.tail);
             self.tail.clear();
             let at_end = loop {
-                let read = read(file, signals, &mut chunk.bytes[len..])
-                    .map_err(Failure::file(source.name()))?;
-                let Some(read) = read else {
+                let read = file.read(&mut chunk.bytes[len..]);
+                let Some(read) = read.map_err(Failure::file(source.name()))? else {
                     return Ok(false);
                 };
-                self.bytes += read as u64;
                 len += read;
                 if read == 0 {
                     break true;
@@ -140,6 +154,7 @@ impl Input {
                 self.overlong = true;
             } else if at_end {
                 chunk.fault = problem.map(|problem| Fault { record: 0, problem });
+                self.bytes_before += file.file_bytes();
                 self.file = None;
                 self.at += 1;
                 self.opens_source = true;

@@ -10,6 +10,7 @@
 
 mod audit;
 mod clock;
+mod compressed;
 mod delivery;
 mod feed;
 pub(crate) mod filter;

@@ -7,7 +7,7 @@ use echoless::{BuildError, Filter, Mesh, report_of};
 
 use super::clock::{StreamClock, cut};
 use super::delivery::Delivery;
-use super::feed::Feed;
+use super::feed::{Feed, StreamEnd};
 use super::filter;
 use super::parallel;
 use super::pinning::{cores, pin};
@@ -26,7 +26,7 @@ pub(crate) fn run(config: DedupConfig) -> Result<ExitCode, Failure> {
     let of_window = config.window.as_ref().map_or(u64::MAX, |window| {
         sizing::most_threads_of_window(window.records_per_tick())
     });
-    let of_input = sizing::most_threads(config.input_bytes).min(of_window);
+    let of_input = sizing::most_threads(config.plain_bytes).min(of_window);
     let threads = config
         .run
         .threads
@@ -81,14 +81,13 @@ fn whole_filter(config: &DedupConfig) -> Result<Box<dyn Filter>, BuildError> {
     }
 }
 
-/// Passes the whole stream through the stages on this thread. Returns the signal that ended it, if
-/// one did.
+/// Passes the whole stream through the stages on this thread. Returns how it ended.
 fn pass(
     mut feed: Feed,
     window: Option<&WindowConfig>,
     filter: &mut impl Filter,
     delivery: &mut Delivery,
-) -> Result<Option<u8>, Failure> {
+) -> Result<StreamEnd, Failure> {
     let mut chunk = Chunk::default();
     let mut clock = StreamClock::default();
     let mut reader = None;
@@ -108,5 +107,5 @@ fn pass(
         judge(filter, &mut chunk);
         delivery.deliver(&mut chunk)?;
     }
-    Ok(feed.ended_by())
+    Ok(feed.end())
 }
