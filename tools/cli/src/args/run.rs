@@ -27,6 +27,11 @@ pub(crate) struct RunArgs {
     )]
     pub(crate) hash_key: Option<PathBuf>,
 
+    /// Skip files whose content an earlier run with this list has read. Hashes all inputs first, and
+    /// adds them to the list after a run that ended well
+    #[arg(long, value_name = "LIST", help_heading = "Input")]
+    pub(crate) skip_seen_files: Option<PathBuf>,
+
     /// Number of threads; the output is the same for any number [default: one for each core, and at
     /// most one for each 4 MiB of files]
     #[arg(long, value_name = "N", help_heading = "Threads")]

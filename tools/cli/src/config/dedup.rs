@@ -12,6 +12,7 @@ use super::run::RunConfig;
 use super::window::{WindowConfig, check_filter};
 use crate::args::{DedupArgs, FormatUse};
 use crate::compression::length::plain_len;
+use crate::dedup::SeenFiles;
 use crate::dedup::filter::with_memory;
 use crate::dedup::sizing::{DEFAULT_MEMORY, memory_for, most_distinct_records};
 use crate::failure::Failure;
@@ -35,6 +36,8 @@ pub(crate) struct DedupConfig {
     /// How long a key counts as seen; `None` is as long as the filter remembers it.
     pub(crate) window: Option<WindowConfig>,
     pub(crate) run: RunConfig,
+    /// The files that are not read again; read when the run begins.
+    pub(crate) seen: Option<SeenFiles>,
 }
 
 /// What the inputs hold.
@@ -127,6 +130,7 @@ impl TryFrom<DedupArgs> for DedupConfig {
             filter,
             window,
             run: RunConfig::new(args.run, settings)?,
+            seen: None,
         })
     }
 }

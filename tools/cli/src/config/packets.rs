@@ -112,6 +112,7 @@ impl TryFrom<PacketArgs> for DedupConfig {
             filter,
             window: Some(first),
             run: RunConfig::new(args.run, Vec::new())?,
+            seen: None,
         })
     }
 }

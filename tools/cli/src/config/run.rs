@@ -1,6 +1,7 @@
 //! What every run that removes duplicates has: key hash, threads and outputs.
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::thread::available_parallelism;
 
 use echoless::KeyHasher;
@@ -20,6 +21,8 @@ pub(crate) struct RunConfig {
     pub(crate) keyed_hash: bool,
     /// Files that options are read from. Like the inputs, they must not be outputs.
     pub(crate) settings: Vec<Source>,
+    /// The list of files that are not read again.
+    pub(crate) skip_seen_files: Option<PathBuf>,
     pub(crate) output: Target,
     pub(crate) duplicates: Option<Target>,
     pub(crate) stats: Option<Target>,
@@ -46,10 +49,14 @@ impl RunConfig {
             }
             None => KeyHasher::seeded(args.seed),
         };
+        if let Some(path) = &args.skip_seen_files {
+            settings.push(Source::File(path.clone()));
+        }
         Ok(Self {
             hasher,
             keyed_hash,
             settings,
+            skip_seen_files: args.skip_seen_files,
             output: Target::from_path(args.output),
             duplicates: args.duplicates.map(|path| Target::from_path(Some(path))),
             stats: args.stats.map(|path| Target::from_path(Some(path))),

@@ -111,19 +111,22 @@ impl Delivery {
         let passed = passed.and_then(|end| self.finish().map(|()| end));
         // Compressed outputs end properly even if the run failed.
         let closed = self.outputs.close();
-        let signal = match passed.and_then(|end| closed.map(|()| end)) {
+        let (signal, whole) = match passed.and_then(|end| closed.map(|()| end)) {
             Ok(end) => {
                 self.counts.bytes_in = end.bytes_read;
-                end.signal
+                (end.signal, end.signal.is_none())
             }
             // A reader such as `head` that closes the pipe ends the stream early; the report goes
             // elsewhere and is still written.
-            Err(Failure::ReaderGone) => None,
+            Err(Failure::ReaderGone) => (None, false),
             Err(failure) => return Err(failure),
         };
         self.progress.end();
         self.counts.bytes_out = self.outputs.records.bytes();
         self.write_report(config, report, threads)?;
+        if let Some(seen) = config.seen.as_ref().filter(|_| whole) {
+            seen.commit()?;
+        }
         if let Some(signal) = signal {
             return Ok(ExitCode::from(ENDED_BY_SIGNAL + signal));
         }

@@ -22,8 +22,10 @@ mod pipeline;
 mod progress;
 mod record_feed;
 mod runs;
+mod seen_files;
 pub(crate) mod sizing;
 mod summary;
 mod worker;
 
 pub(crate) use pipeline::run;
+pub(crate) use seen_files::SeenFiles;

@@ -11,6 +11,7 @@ use super::feed::{Feed, StreamEnd};
 use super::filter;
 use super::parallel;
 use super::pinning::{cores, pin};
+use super::seen_files::SeenFiles;
 use super::sizing;
 use super::worker::{judge, serial_workers};
 use crate::config::{Content, DedupConfig, WindowConfig};
@@ -18,11 +19,12 @@ use crate::failure::Failure;
 use crate::records::chunk::Chunk;
 
 /// Runs `echoless dedup`.
-pub(crate) fn run(config: DedupConfig) -> Result<ExitCode, Failure> {
+pub(crate) fn run(mut config: DedupConfig) -> Result<ExitCode, Failure> {
     let began = Instant::now();
     for source in &config.sources {
         source.check()?;
     }
+    skip_seen(&mut config)?;
     let of_window = config.window.as_ref().map_or(u64::MAX, |window| {
         sizing::most_threads_of_window(window.records_per_tick())
     });
@@ -52,6 +54,22 @@ pub(crate) fn run(config: DedupConfig) -> Result<ExitCode, Failure> {
         parallel::pass(&config, workers, cores, &mut delivery)?
     };
     delivery.conclude(&config, passed, || report_of(&filters), threads)
+}
+
+/// Removes the inputs that an earlier run has read, if that is requested.
+fn skip_seen(config: &mut DedupConfig) -> Result<(), Failure> {
+    let Some(path) = &config.run.skip_seen_files else {
+        return Ok(());
+    };
+    let mut seen = SeenFiles::open(path)?;
+    seen.remove_seen(&mut config.sources, config.run.quiet)?;
+    // They are not read, and must not be overwritten all the same.
+    config.run.settings.extend_from_slice(seen.skipped());
+    for length in [&mut config.input_bytes, &mut config.plain_bytes] {
+        *length = length.map(|bytes| bytes.saturating_sub(seen.skipped_bytes()));
+    }
+    config.seen = Some(seen);
+    Ok(())
 }
 
 /// Whether each thread owns a partition of the filter.

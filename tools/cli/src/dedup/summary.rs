@@ -98,6 +98,12 @@ pub(crate) struct Stats {
     /// The window of packets beside one of time; absent without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     window_packets: Option<u64>,
+    /// The inputs that were skipped; absent without `--skip-seen-files`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    skipped_files: Option<usize>,
+    /// The inputs that were read.
+    #[serde(skip)]
+    read_files: usize,
     /// Where duplicates come from; absent without `--report`.
     #[serde(skip_serializing_if = "Option::is_none")]
     copies: Option<CopyStats>,
@@ -170,6 +176,8 @@ impl Stats {
             kernel: report.kernel.map(Kernel::name),
             frame_blocks,
             window_packets: second,
+            skipped_files: config.seen.as_ref().map(|seen| seen.skipped().len()),
+            read_files: config.sources.len(),
             copies: copies.map(CopyReport::stats),
         }
     }
@@ -201,6 +209,10 @@ impl Stats {
             let _ = write!(records, ", {} passed unjudged", grouped(self.unkeyed));
         }
         line(records);
+        if let Some(skipped) = self.skipped_files.filter(|skipped| *skipped > 0) {
+            let all = counted((skipped + self.read_files) as u64, "file");
+            line(format!("{skipped} of {all} skipped: their content was seen before"));
+        }
         let judged = match (self.window, self.unkeyed) {
             (None, 0) => "",
             (None, _) => " of the judged records",
