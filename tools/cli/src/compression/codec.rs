@@ -51,7 +51,10 @@ impl Codec {
             Self::Xz => &[&[0xfd, b'7', b'z', b'X', b'Z', 0]],
             // `BZh9` alone may be text. The digits of pi begin a block, those of its square root
             // the end of an empty file. The digit between is the level.
-            Self::Bzip2 => &[b"BZh?\x31\x41\x59\x26\x53\x59", b"BZh?\x17\x72\x45\x38\x50\x90"],
+            Self::Bzip2 => &[
+                b"BZh?\x31\x41\x59\x26\x53\x59",
+                b"BZh?\x17\x72\x45\x38\x50\x90",
+            ],
         }
     }
 
@@ -170,7 +173,8 @@ mod tests {
 
     #[test]
     fn levels_are_those_of_the_codec() {
-        let parse = |text| Compression::parse("--compress", text).map_err(|error| error.to_string());
+        let parse =
+            |text| Compression::parse("--compress", text).map_err(|error| error.to_string());
         for (text, codec, level) in [
             ("zstd", Codec::Zstd, 3),
             ("zstd:22", Codec::Zstd, 22),
@@ -182,7 +186,10 @@ mod tests {
             assert_eq!(parse(text), Ok(Compression { codec, level }));
         }
         for (text, allowed) in [
-            ("zip", "zstd, gzip, lz4, xz, bzip2, or one of them with :LEVEL"),
+            (
+                "zip",
+                "zstd, gzip, lz4, xz, bzip2, or one of them with :LEVEL",
+            ),
             ("zstd:0", "zstd:1 to zstd:22"),
             ("zstd:23", "zstd:1 to zstd:22"),
             ("gzip:10", "gzip:0 to gzip:9"),

@@ -185,7 +185,7 @@ fn compress(shared: &Shared, mut encoder: Encoder<CountedFile>) -> io::Result<()
         }
         rest.extend_from_slice(bytes);
         taken.clear();
-        if finished || due {
+        if (finished || due) && !rest.is_empty() {
             encoder.write_all(&rest)?;
             rest.clear();
         }

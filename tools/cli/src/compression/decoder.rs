@@ -240,9 +240,11 @@ impl<F: Frame, R: Read> Read for Frames<F, R> {
 }
 
 /// The frames of an lz4 file. The decoder of the crate reads only when it has nothing decoded, but
-/// takes a file that is cut between two blocks for one that has ended.
+/// takes a file that is cut between two blocks for one that has ended, and its buffers fit only
+/// frames with blocks of one size: each frame has a decoder of its own.
 struct Lz4<R: Read> {
-    decoder: Lz4Decoder<Counted<R>>,
+    /// `None` only while it is replaced.
+    decoder: Option<Lz4Decoder<Counted<R>>>,
     /// Whether the last frame has ended.
     between: bool,
 }
@@ -265,12 +267,13 @@ impl<R: Read> Read for Counted<R> {
 
 impl<R: Read> Lz4<R> {
     fn new(file: BufReader<R>) -> Self {
+        let file = Counted {
+            file,
+            bytes: 0,
+            ended: false,
+        };
         Self {
-            decoder: Lz4Decoder::new(Counted {
-                file,
-                bytes: 0,
-                ended: false,
-            }),
+            decoder: Some(Lz4Decoder::new(file)),
             between: false,
         }
     }
@@ -278,22 +281,25 @@ impl<R: Read> Lz4<R> {
 
 impl<R: Read> Read for Lz4<R> {
     fn read(&mut self, output: &mut [u8]) -> io::Result<usize> {
-        loop {
-            let before = self.decoder.get_ref().bytes;
-            match self.decoder.read(output)? {
-                0 => {}
-                read => {
-                    self.between = false;
-                    return Ok(read);
-                }
+        while let Some(decoder) = &mut self.decoder {
+            let before = decoder.get_ref().bytes;
+            let read = decoder.read(output)?;
+            if read > 0 {
+                self.between = false;
+                return Ok(read);
             }
             // Nothing was decoded: a frame has ended, or the file.
-            let file = self.decoder.get_ref();
+            let file = decoder.get_ref();
             match (file.ended, self.between && file.bytes == before) {
-                (false, _) => self.between = true,
+                (false, _) => {
+                    self.between = true;
+                    let file = self.decoder.take().map(Lz4Decoder::into_inner);
+                    self.decoder = file.map(Lz4Decoder::new);
+                }
                 (true, true) => return Ok(0),
                 (true, false) => return Err(ErrorKind::UnexpectedEof.into()),
             }
         }
+        Ok(0)
     }
 }

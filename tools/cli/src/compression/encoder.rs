@@ -64,7 +64,11 @@ impl<W: Write> Encoder<W> {
             Self::Gzip(encoder) => encoder.flush(),
             Self::Zstd(encoder) => encoder.flush(),
             Self::Lz4(encoder) => encoder.flush(),
-            Self::Xz(encoder) => encoder.flush(),
+            Self::Xz(encoder) => {
+                encoder.flush()?;
+                // The crate writes the end of the flushed block only with its next call.
+                encoder.flush()
+            }
             Self::Bzip2(encoder) => encoder.end_stream(),
         }
     }

@@ -202,8 +202,7 @@ impl Outputs {
         let dropped = run.duplicates.as_ref().map(&mut side).transpose()?;
         Ok(Self {
             // A count is no record.
-            records: Sink::main(records, format())
-                .compressed(compressed().filter(|_| !run.count)),
+            records: Sink::main(records, format()).compressed(compressed().filter(|_| !run.count)),
             dropped: dropped.map(|sink| sink.compressed(compressed())),
             stats: run.stats.as_ref().map(&mut side).transpose()?,
             count: run.count,

@@ -178,7 +178,10 @@ impl SeenFiles {
     fn open_regular(&self, source: &Source) -> Result<File, Failure> {
         let regular = matches!(source, Source::File(_)) && source.len().is_some();
         if !regular {
-            let allowed = format!("inputs that are regular files, and {} is none", source.name());
+            let allowed = format!(
+                "inputs that are regular files, and {} is none",
+                source.name()
+            );
             let list = self.path.display().to_string();
             return Err(SpecError::new("--skip-seen-files", list, allowed).into());
         }

@@ -211,7 +211,9 @@ impl Stats {
         line(records);
         if let Some(skipped) = self.skipped_files.filter(|skipped| *skipped > 0) {
             let all = counted((skipped + self.read_files) as u64, "file");
-            line(format!("{skipped} of {all} skipped: their content was seen before"));
+            line(format!(
+                "{skipped} of {all} skipped: their content was seen before"
+            ));
         }
         let judged = match (self.window, self.unkeyed) {
             (None, 0) => "",

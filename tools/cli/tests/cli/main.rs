@@ -1,6 +1,9 @@
 //! The command as its users run it: bytes in, bytes out, messages and exit codes.
 
 mod bad_input;
+mod codecs;
+mod compressed_inputs;
+mod compressed_outputs;
 mod eval;
 mod filters;
 mod formats;
@@ -21,6 +24,7 @@ mod plan;
 mod real_data;
 mod records;
 mod run;
+mod seen_files;
 #[cfg(unix)]
 mod signals;
 mod streams;
