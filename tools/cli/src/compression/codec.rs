@@ -200,7 +200,7 @@ mod tests {
         ] {
             assert_eq!(
                 parse(text),
-                Err(format!("invalid --compress {text}: expected {allowed}"))
+                Err(format!("invalid --compress={text}: expected {allowed}"))
             );
         }
     }

@@ -134,8 +134,8 @@ fn compressed_files_are_recognised_by_content() {
 fn cut_compressed_files_keep_the_packets_before_the_cut() {
     let numbers: Vec<u64> = (0..20_000).collect();
     let capture = numbered(&numbers);
-    // bzip2 loses the whole block that is cut, which is all of this capture.
-    for name in ["gzip", "zstd", "lz4", "xz"] {
+    // The other codecs lose the block that is cut, which may be all of this capture.
+    for name in ["gzip", "zstd", "xz"] {
         let compressed = compress(name, &capture);
         let cut = &compressed[..compressed.len() * 3 / 4];
         let run = packets(&["-m", "4MiB"], cut);

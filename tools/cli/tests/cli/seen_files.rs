@@ -144,7 +144,7 @@ fn standard_input_and_pipes_are_rejected() {
     let one = folder.file("one", b"a\n");
     for args in [&[][..], &["-"], &[&one, "-"]] {
         let expected = format!(
-            "invalid --skip-seen-files {}: expected inputs that are regular files, and standard input is none",
+            "invalid --skip-seen-files={}: expected inputs that are regular files, and standard input is none",
             folder.list
         );
         let run = folder.dedup(args);
