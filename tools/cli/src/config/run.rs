@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::thread::available_parallelism;
 
-use echoless::KeyHasher;
+use echoless::{KeyHasher, SpecError};
 
 use super::hash_key::read_hash_key;
 use super::{parse_if_given, thread_count};
@@ -25,6 +25,8 @@ pub(crate) struct RunConfig {
     pub(crate) skip_seen_files: Option<PathBuf>,
     pub(crate) output: Target,
     pub(crate) duplicates: Option<Target>,
+    /// Gets the places of the dropped records.
+    pub(crate) explain: Option<Target>,
     pub(crate) stats: Option<Target>,
     /// How the outputs of records are compressed.
     pub(crate) compress: Option<Compression>,
@@ -52,13 +54,24 @@ impl RunConfig {
         if let Some(path) = &args.skip_seen_files {
             settings.push(Source::File(path.clone()));
         }
+        let duplicates = args.duplicates.map(|path| Target::from_path(Some(path)));
+        let explain = match (args.explain, &duplicates) {
+            (None, _) => None,
+            (Some(Some(path)), _) => Some(Target::from_path(Some(path))),
+            (Some(None), Some(duplicates)) => Some(duplicates.places("--explain")?),
+            (Some(None), None) => {
+                let allowed = "--explain=FILE, or --duplicates FILE beside --explain";
+                return Err(SpecError::missing("--explain", allowed).into());
+            }
+        };
         Ok(Self {
             hasher,
             keyed_hash,
             settings,
             skip_seen_files: args.skip_seen_files,
             output: Target::from_path(args.output),
-            duplicates: args.duplicates.map(|path| Target::from_path(Some(path))),
+            duplicates,
+            explain,
             stats: args.stats.map(|path| Target::from_path(Some(path))),
             compress: parse_if_given("--compress", args.compress.as_deref(), Compression::parse)?,
             invert: args.invert,

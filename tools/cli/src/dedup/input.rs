@@ -25,6 +25,8 @@ pub(crate) struct Input {
     format: SharedFormat,
     /// The length of the longest record allowed, in bytes.
     longest: usize,
+    /// Whether an incomplete record at the end of an input is set aside.
+    rejects: bool,
     /// Whether the next record is longer than that.
     overlong: bool,
     last_end: Box<dyn LastEnd>,
@@ -39,12 +41,15 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    /// A stream of these inputs, whose records may have at most `longest` bytes.
+    /// A stream of these inputs, whose records may have at most `longest` bytes. With `as_they_are`,
+    /// compressed inputs are not decompressed. With `rejects`, an incomplete record at the end of an
+    /// input does not end the stream.
     pub(crate) fn new(
         sources: Vec<Source>,
         as_they_are: bool,
         format: SharedFormat,
         longest: usize,
+        rejects: bool,
     ) -> Self {
         Self {
             sources,
@@ -53,6 +58,7 @@ impl Input {
             as_they_are,
             tail: Vec::new(),
             longest,
+            rejects,
             overlong: false,
             last_end: format.last_end(),
             terminator: format.default_terminator(),
@@ -84,6 +90,7 @@ impl Input {
     /// It returns as soon as a read contains the end of a record, so the records of a slow producer
     /// do not wait for a full buffer. An input that ends inside a quoted field or a record with
     /// a length, or a record that is too long, yields a chunk without records and with a fault.
+    /// If faulty records are set aside, the former is a chunk of that record alone.
     pub(crate) fn fill(&mut self, chunk: &mut Chunk) -> Result<bool, Failure> {
         chunk.clear();
         while let Some(source) = self.sources.get(self.at) {
@@ -146,14 +153,18 @@ impl Input {
             };
 
             let problem = (self.last_end.problem_at_end()).filter(|_| at_end);
-            if at_end && problem.is_none() {
+            if at_end && (problem.is_none() || self.rejects) {
                 chunk.filled = len;
             }
             if let Some(start) = first_overlong(chunk, len, &*self.format, self.longest) {
                 chunk.filled = start;
                 self.overlong = true;
             } else if at_end {
-                chunk.fault = problem.map(|problem| Fault { record: 0, problem });
+                if self.rejects {
+                    chunk.incomplete = problem;
+                } else {
+                    chunk.fault = problem.map(|problem| Fault { record: 0, problem });
+                }
                 self.bytes_before += file.file_bytes();
                 self.file = None;
                 self.at += 1;

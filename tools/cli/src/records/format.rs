@@ -14,6 +14,7 @@ use super::chunk::{Chunk, Problem};
 use super::fields::{FieldList, FieldSet};
 use super::keys::{KeyExtractor, read_records};
 use super::split::FieldBytes;
+use super::tag::TagPlace;
 
 /// A format that the stages of a run share.
 pub(crate) type SharedFormat = Arc<dyn Format>;
@@ -79,6 +80,11 @@ pub(crate) trait Format: Debug + Send + Sync {
     /// The number of lines in `bytes`, in a format whose records may span several; `None` if the
     /// number of records locates a record.
     fn lines_in(&self, _bytes: &[u8]) -> Option<u64> {
+        None
+    }
+
+    /// Where a record has room for a verdict; `None` if it has none.
+    fn tag_place(&self) -> Option<TagPlace> {
         None
     }
 

@@ -23,11 +23,13 @@ mod packets_support;
 mod plan;
 mod real_data;
 mod records;
+mod rejects;
 mod run;
 mod seen_files;
 #[cfg(unix)]
 mod signals;
 mod streams;
+mod tags;
 mod threads;
 mod window_summary;
 mod windows;
