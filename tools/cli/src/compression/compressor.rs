@@ -246,3 +246,40 @@ impl Write for CountedFile {
         self.file.flush()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::codec::Codec;
+    use super::*;
+
+    /// What the file holds after these bytes, written in slices of at most `step` bytes.
+    fn compressed(codec: Codec, bytes: &[u8], step: usize) -> Vec<u8> {
+        let compression = Compression::parse("--compress", codec.name()).unwrap();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let mut compressor = Compressor::start(file.reopen().unwrap(), compression, false).unwrap();
+        let slices: Vec<IoSlice<'_>> = bytes.chunks(step).map(IoSlice::new).collect();
+        for slices in slices.chunks(3) {
+            compressor.write_slices(slices).unwrap();
+        }
+        compressor.finish().unwrap();
+        let written = std::fs::read(file.path()).unwrap();
+        assert_eq!(compressor.written(), written.len() as u64);
+        written
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(8))]
+
+        #[test]
+        fn the_lengths_of_writes_do_not_matter(seed: u64, len in 0..700_000_usize, step in 1000..300_000_usize) {
+            let byte = |at: usize| (seed.wrapping_mul(at as u64 / 3) >> 60) as u8;
+            let bytes: Vec<u8> = (0..len).map(byte).collect();
+            for codec in [Codec::Zstd, Codec::Gzip, Codec::Lz4] {
+                let expected = compressed(codec, &bytes, BLOCK_BYTES);
+                prop_assert!(compressed(codec, &bytes, step) == expected, "{:?}", codec);
+            }
+        }
+    }
+}

@@ -303,3 +303,103 @@ impl<R: Read> Read for Lz4<R> {
         Ok(0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::super::codec::Compression;
+    use super::super::encoder::Encoder;
+    use super::*;
+
+    /// Frames of these parts, one after the other, each flushed in its middle.
+    fn frames(codec: Codec, parts: &[Vec<u8>]) -> Vec<u8> {
+        let compression = Compression::parse("--compress", codec.name()).unwrap();
+        parts.iter().fold(Vec::new(), |frames, part| {
+            let mut encoder = Encoder::new(compression, frames).unwrap();
+            let (start, end) = part.split_at(part.len() / 2);
+            encoder.write_all(start).unwrap();
+            encoder.flush().unwrap();
+            encoder.write_all(end).unwrap();
+            encoder.finish().unwrap()
+        })
+    }
+
+    /// A file whose reads return at most so many bytes.
+    struct Short(io::Cursor<Vec<u8>>, usize);
+
+    impl Read for Short {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let most = buffer.len().min(self.1);
+            self.0.read(&mut buffer[..most])
+        }
+    }
+
+    /// The plain bytes, read so many at a time, and the error behind them.
+    fn decoded(codec: Codec, file: Vec<u8>, at_once: usize) -> (Vec<u8>, Option<ErrorKind>) {
+        let mut decoder = decoder(codec, Short(io::Cursor::new(file), at_once)).unwrap();
+        let (mut plain, mut buffer) = (Vec::new(), vec![0; at_once]);
+        loop {
+            match decoder.read(&mut buffer) {
+                Ok(0) => return (plain, None),
+                Ok(read) => plain.extend_from_slice(&buffer[..read]),
+                Err(error) => return (plain, Some(error.kind())),
+            }
+        }
+    }
+
+    /// Some parts that compress, and some that do not.
+    fn parts() -> impl Strategy<Value = Vec<Vec<u8>>> {
+        let repeated = (any::<u8>(), 0..5000_usize).prop_map(|(byte, len)| vec![byte; len]);
+        vec(prop_oneof![vec(any::<u8>(), 0..500), repeated], 1..4)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        #[test]
+        fn frames_are_decoded_whatever_the_lengths_of_the_reads(
+            parts in parts(),
+            at_once in 1..3000_usize,
+        ) {
+            for codec in Codec::ALL {
+                let (plain, error) = decoded(codec, frames(codec, &parts), at_once);
+                prop_assert_eq!((plain, error), (parts.concat(), None), "{:?}", codec);
+            }
+        }
+
+        #[test]
+        fn a_cut_anywhere_is_found(part in vec(any::<u8>(), 1..500), cut: prop::sample::Index) {
+            for codec in Codec::ALL {
+                let mut file = frames(codec, std::slice::from_ref(&part));
+                // An empty file is not compressed, and a second frame may be missing as a whole.
+                let one_frame = codec != Codec::Bzip2;
+                let cut = 1 + cut.index(file.len() - 1);
+                file.truncate(cut);
+                let (plain, error) = decoded(codec, file, 64);
+                prop_assert!(part.starts_with(&plain));
+                if one_frame {
+                    prop_assert_eq!(error, Some(ErrorKind::UnexpectedEof), "{:?} {}", codec, cut);
+                }
+            }
+        }
+
+        #[test]
+        fn damage_never_ends_in_a_loop_or_a_panic(
+            parts in parts(),
+            flips in vec((any::<prop::sample::Index>(), 1..=255_u8), 1..4),
+        ) {
+            for codec in Codec::ALL {
+                let mut file = frames(codec, &parts);
+                for (at, flip) in &flips {
+                    let at = at.index(file.len());
+                    file[at] ^= flip;
+                }
+                let (plain, error) = decoded(codec, file, 1000);
+                // A few bytes of a header may differ without any harm.
+                prop_assert!(error.is_some() || plain.len() <= parts.concat().len() * 2);
+            }
+        }
+    }
+}
