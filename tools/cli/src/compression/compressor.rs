@@ -273,7 +273,11 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(8))]
 
         #[test]
-        fn the_lengths_of_writes_do_not_matter(seed: u64, len in 0..700_000_usize, step in 1000..300_000_usize) {
+        fn the_lengths_of_writes_do_not_matter(
+            seed: u64,
+            len in 0..700_000_usize,
+            step in 1000..300_000_usize,
+        ) {
             let byte = |at: usize| (seed.wrapping_mul(at as u64 / 3) >> 60) as u8;
             let bytes: Vec<u8> = (0..len).map(byte).collect();
             for codec in [Codec::Zstd, Codec::Gzip, Codec::Lz4] {

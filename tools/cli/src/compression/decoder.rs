@@ -7,10 +7,10 @@
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 
 use liblzma::stream::{Action, Status as XzStatus, Stream as XzStream};
-use lz4_flex::frame::FrameDecoder as Lz4Decoder;
 use zstd::stream::raw::{Decoder as ZstdDecoder, InBuffer, Operation, OutBuffer};
 
 use super::codec::Codec;
+use super::lz4::Lz4;
 
 /// The bytes that are read from a file at once.
 const READ_BYTES: usize = 128 << 10;
@@ -236,71 +236,6 @@ impl<F: Frame, R: Read> Read for Frames<F, R> {
                 return Ok(step.produced);
             }
         }
-    }
-}
-
-/// The frames of an lz4 file. The decoder of the crate reads only when it has nothing decoded, but
-/// takes a file that is cut between two blocks for one that has ended, and its buffers fit only
-/// frames with blocks of one size: each frame has a decoder of its own.
-struct Lz4<R: Read> {
-    /// `None` only while it is replaced.
-    decoder: Option<Lz4Decoder<Counted<R>>>,
-    /// Whether the last frame has ended.
-    between: bool,
-}
-
-/// A file, the number of bytes read from it, and whether it has ended.
-struct Counted<R: Read> {
-    file: BufReader<R>,
-    bytes: u64,
-    ended: bool,
-}
-
-impl<R: Read> Read for Counted<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read(buffer)?;
-        self.bytes += read as u64;
-        self.ended |= read == 0;
-        Ok(read)
-    }
-}
-
-impl<R: Read> Lz4<R> {
-    fn new(file: BufReader<R>) -> Self {
-        let file = Counted {
-            file,
-            bytes: 0,
-            ended: false,
-        };
-        Self {
-            decoder: Some(Lz4Decoder::new(file)),
-            between: false,
-        }
-    }
-}
-
-impl<R: Read> Read for Lz4<R> {
-    fn read(&mut self, output: &mut [u8]) -> io::Result<usize> {
-        while let Some(decoder) = &mut self.decoder {
-            let before = decoder.get_ref().bytes;
-            let read = decoder.read(output)?;
-            if read > 0 {
-                self.between = false;
-                return Ok(read);
-            }
-            // Nothing was decoded: a frame has ended, or the file.
-            let file = decoder.get_ref();
-            match (file.ended, self.between && file.bytes == before) {
-                (false, _) => {
-                    self.between = true;
-                    let file = self.decoder.take().map(Lz4Decoder::into_inner);
-                    self.decoder = file.map(Lz4Decoder::new);
-                }
-                (true, true) => return Ok(0),
-                (true, false) => return Err(ErrorKind::UnexpectedEof.into()),
-            }
-        }
-        Ok(0)
     }
 }
 

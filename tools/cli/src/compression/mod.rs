@@ -10,4 +10,5 @@ mod decoder;
 mod decompressor;
 mod encoder;
 pub(crate) mod length;
+mod lz4;
 pub(crate) mod reader;

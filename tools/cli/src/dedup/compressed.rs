@@ -1,5 +1,5 @@
-//! The compressed form of an output: a frame that begins when the output is truncated and ends after
-//! the last record that was written, also if the run fails.
+//! The compressed form of an output: a frame that begins when the output is truncated and ends
+//! after the last record that was written, also if the run fails.
 
 use std::fs::File;
 use std::io::{self, IoSlice};
@@ -34,7 +34,7 @@ impl CompressedOutput {
         Ok(())
     }
 
-    /// Writes all slices, or fails and has written none of them for sure.
+    /// Writes all slices.
     ///
     /// # Errors
     /// The error of an earlier write to the file, or of a frame that was not begun.
