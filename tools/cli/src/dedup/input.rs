@@ -1,5 +1,6 @@
 //! Reads the inputs as one stream and cuts it into chunks of whole records.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use crate::compression::reader::PlainBytes;
@@ -27,6 +28,8 @@ pub(crate) struct Input {
     longest: usize,
     /// Whether an incomplete record at the end of an input is set aside.
     rejects: bool,
+    /// The most bytes of a read.
+    most: NonZeroUsize,
     /// Whether the next record is longer than that.
     overlong: bool,
     last_end: Box<dyn LastEnd>,
@@ -43,13 +46,14 @@ pub(crate) struct Input {
 impl Input {
     /// A stream of these inputs, whose records may have at most `longest` bytes. With `as_they_are`,
     /// compressed inputs are not decompressed. With `rejects`, an incomplete record at the end of an
-    /// input does not end the stream.
+    /// input does not end the stream. A read has at most `most` bytes.
     pub(crate) fn new(
         sources: Vec<Source>,
         as_they_are: bool,
         format: SharedFormat,
         longest: usize,
         rejects: bool,
+        most: NonZeroUsize,
     ) -> Self {
         Self {
             sources,
@@ -59,6 +63,7 @@ impl Input {
             tail: Vec::new(),
             longest,
             rejects,
+            most,
             overlong: false,
             last_end: format.last_end(),
             terminator: format.default_terminator(),
@@ -125,7 +130,9 @@ impl Input {
             chunk.bytes[..len].copy_from_slice(&self.tail);
             self.tail.clear();
             let at_end = loop {
-                let read = file.read(&mut chunk.bytes[len..]);
+                let room = &mut chunk.bytes[len..];
+                let most = self.most.get().min(room.len());
+                let read = file.read(&mut room[..most]);
                 let Some(read) = read.map_err(Failure::file(source.name()))? else {
                     return Ok(false);
                 };
