@@ -37,13 +37,15 @@ pub(crate) fn make_room(
     Ok(())
 }
 
-/// Blocks until the file has data and reads it; `None` if a signal arrives first.
+/// Blocks until the file has data and reads it; `None` if a signal arrives first. Without
+/// `signals`, none is waited for.
 pub(crate) fn read(
     file: &mut File,
-    signals: &Signals,
+    signals: Option<&Signals>,
     buffer: &mut [u8],
 ) -> io::Result<Option<usize>> {
-    while signals.wait_for(file)? {
+    let ready = |file: &File| signals.map_or(Ok(true), |signals| signals.wait_for(file));
+    while ready(file)? {
         match file.read(buffer) {
             Err(error)
                 if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}

@@ -18,6 +18,11 @@ pub(crate) struct DedupArgs {
     #[arg(value_name = "FILE")]
     pub(crate) inputs: Vec<PathBuf>,
 
+    /// Read compressed files as they are. Without this option, files that begin like gzip, zstd,
+    /// lz4, xz or bzip2 are decompressed; binary records may begin so by chance
+    #[arg(long, help_heading = "Records")]
+    pub(crate) no_decompress: bool,
+
     #[command(flatten)]
     pub(crate) format: FormatArgs,
 

@@ -28,6 +28,11 @@ pub(crate) struct RunArgs {
     )]
     pub(crate) hash_key: Option<PathBuf>,
 
+    /// Skip files whose content an earlier run with this list has read. Hashes all inputs first, and
+    /// adds them to the list after a run that ended well
+    #[arg(long, value_name = "LIST", help_heading = "Input")]
+    pub(crate) skip_seen_files: Option<PathBuf>,
+
     /// Number of threads; the output is the same for any number [default: one for each core, and at
     /// most one for each 4 MiB of files]
     #[arg(long, value_name = "N", help_heading = "Threads")]
@@ -49,6 +54,16 @@ pub(crate) struct RunArgs {
         help_heading = "Output"
     )]
     pub(crate) duplicates: Option<PathBuf>,
+
+    /// Compress the records and --duplicates: zstd, gzip, lz4, xz or bzip2, with a level if wanted
+    /// (zstd:1 to 22, gzip:0 to 9, xz:0 to 9, bzip2:1 to 9)
+    #[arg(
+        long,
+        value_name = "CODEC[:LEVEL]",
+        allow_hyphen_values = true,
+        help_heading = "Output"
+    )]
+    pub(crate) compress: Option<String>,
 
     /// Write where each dropped record was (input, record number, byte offset) as JSON lines, to this
     /// file or next to that of --duplicates, as FILE.jsonl

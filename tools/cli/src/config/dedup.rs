@@ -11,6 +11,8 @@ use super::parse_if_given;
 use super::run::RunConfig;
 use super::window::{WindowConfig, check_filter};
 use crate::args::{DedupArgs, FormatUse};
+use crate::compression::length::plain_len;
+use crate::dedup::SeenFiles;
 use crate::dedup::filter::with_memory;
 use crate::dedup::sizing::{DEFAULT_MEMORY, memory_for, most_distinct_records};
 use crate::failure::Failure;
@@ -28,11 +30,15 @@ pub(crate) struct DedupConfig {
     pub(crate) sources: Vec<Source>,
     /// The length of all sources, if all are regular files.
     pub(crate) input_bytes: Option<u64>,
+    /// The same if none is compressed.
+    pub(crate) plain_bytes: Option<u64>,
     pub(crate) content: Content,
     pub(crate) filter: FilterSpec,
     /// How long a key counts as seen; `None` is as long as the filter remembers it.
     pub(crate) window: Option<WindowConfig>,
     pub(crate) run: RunConfig,
+    /// The files that are not read again; read when the run begins.
+    pub(crate) seen: Option<SeenFiles>,
 }
 
 /// What the inputs hold.
@@ -64,6 +70,8 @@ impl Content {
 #[derive(Debug)]
 pub(crate) struct RecordConfig {
     pub(crate) format: SharedFormat,
+    /// Whether compressed inputs are read as they are.
+    pub(crate) as_they_are: bool,
     /// The length of the longest record allowed, in bytes, terminator included.
     pub(crate) max_record: usize,
     pub(crate) header: bool,
@@ -105,13 +113,17 @@ impl TryFrom<DedupArgs> for DedupConfig {
         let window = WindowConfig::from_args(&args, time)?;
         let sources = Source::all(&args.inputs);
         let input_bytes = Source::total_len(&sources);
+        let plain_bytes = plain_len(&sources, args.no_decompress);
         let mut settings = Vec::new();
         let memory = parse_if_given("--memory", args.memory.as_deref(), parse_size)?;
         let filter = match &args.filter {
             Some(name) => named_filter(name, window.as_ref(), memory, &mut settings)?,
             None => match &window {
                 Some(window) => window.default_filter(&args.fpr, memory)?,
-                None => default_filter(&args, memory, &sources, &*format)?,
+                None => {
+                    let keys = plain_bytes.and_then(|bytes| most_keys(&sources, bytes, &*format));
+                    default_filter(&args, memory, keys)?
+                }
             },
         };
         check_filter(window.as_ref(), &args, &filter)?;
@@ -126,6 +138,7 @@ impl TryFrom<DedupArgs> for DedupConfig {
         let records = RecordConfig {
             tagger,
             format,
+            as_they_are: args.no_decompress,
             max_record: parse_size("--max-record", &args.max_record)?
                 .try_into()
                 .unwrap_or(usize::MAX),
@@ -138,10 +151,12 @@ impl TryFrom<DedupArgs> for DedupConfig {
         Ok(Self {
             sources,
             input_bytes,
+            plain_bytes,
             content: Content::Records(Arc::new(records)),
             filter,
             window,
             run: RunConfig::new(args.run, settings)?,
+            seen: None,
         })
     }
 }
@@ -195,12 +210,11 @@ fn named_filter(
     Ok(with_memory(spec, memory)?)
 }
 
-/// The filter of a run without `--filter`. Without `-m`, short inputs get a small one.
+/// The filter of a run without `--filter`. Without `-m`, inputs with few `keys` get a small one.
 fn default_filter(
     args: &DedupArgs,
     memory: Option<u64>,
-    sources: &[Source],
-    format: &dyn Format,
+    keys: Option<u64>,
 ) -> Result<FilterSpec, SpecError> {
     let replacement = Replacement::from_str(&args.replacement)?;
     let kernel = match args.kernel.as_str() {
@@ -218,7 +232,7 @@ fn default_filter(
     // Distinct keys do not bound how many fingerprints a policy stores that records duplicates.
     if memory.is_none()
         && !replacement.records_duplicates()
-        && let Some(keys) = most_keys(sources, format)
+        && let Some(keys) = keys
     {
         // The width is that of the default memory, so the length of the input does not change it.
         let shape = chosen.geometry()?;
@@ -227,13 +241,12 @@ fn default_filter(
     FilterSpec::try_from(&chosen)
 }
 
-/// The highest number of distinct keys in these inputs, if their lengths are known.
-fn most_keys(sources: &[Source], format: &dyn Format) -> Option<u64> {
+/// The highest number of distinct keys in these inputs of so many plain bytes.
+fn most_keys(sources: &[Source], bytes: u64, format: &dyn Format) -> Option<u64> {
     // Files of `/proc` have a length of 0 and content all the same.
     if sources.iter().any(|source| source.len() == Some(0)) {
         return None;
     }
-    let bytes = Source::total_len(sources)?;
     let overhead = u64::from(!format.default_terminator().is_empty());
     // The last record of an input may lack its terminator.
     let lacking = overhead * sources.len() as u64;

@@ -12,7 +12,7 @@ use super::parse_if_given;
 use super::run::RunConfig;
 use super::window::WindowConfig;
 use crate::args::PacketArgs;
-use crate::compression::is_compressed;
+use crate::compression::length::plain_len;
 use crate::dedup::sizing::{DEFAULT_MEMORY, memory_for, most_distinct_records};
 use crate::failure::Failure;
 use crate::files::Source;
@@ -68,9 +68,10 @@ impl TryFrom<PacketArgs> for DedupConfig {
         let keys = key_reader(&args)?;
         let sources = Source::all(&args.inputs);
         let input_bytes = Source::total_len(&sources);
+        let plain_bytes = plain_len(&sources, false);
         let memory = match parse_if_given("--memory", args.memory.as_deref(), parse_size)? {
             Some(memory) => memory,
-            None => default_memory(&sources, count),
+            None => default_memory(&sources, plain_bytes, count),
         };
         let (filter, windows) = match &second {
             None => {
@@ -115,10 +116,12 @@ impl TryFrom<PacketArgs> for DedupConfig {
         Ok(Self {
             sources,
             input_bytes,
+            plain_bytes,
             content: Content::Packets(Arc::new(packets)),
             filter,
             window: Some(first),
             run: RunConfig::new(args.run, Vec::new())?,
+            seen: None,
         })
     }
 }
@@ -136,10 +139,16 @@ fn filter(window: &WindowConfig, memory: u64) -> Result<FilterSpec, SpecError> {
 ///
 /// 100 ms of the smallest packets at 10 Gbit/s are 1.5 million. They put 0.36 keys into a line of
 /// 8 slots on average, and none is evicted.
-fn default_memory(sources: &[Source], window_packets: Option<u64>) -> u64 {
+fn default_memory(
+    sources: &[Source],
+    plain_bytes: Option<u64>,
+    window_packets: Option<u64>,
+) -> u64 {
     let lines = DEFAULT_MEMORY / LINE_BYTES;
     let shape = FingerprintGeometry::new(lines, SlotWidth::Bits64);
-    let bytes = known_bytes(sources);
+    // Files of `/proc` have a length of 0 and content all the same.
+    let empty = sources.iter().any(|source| source.len() == Some(0));
+    let bytes = plain_bytes.filter(|_| !empty);
     let in_files = bytes.map(|bytes| most_distinct_records(bytes, LEAST_BLOCK));
     let bounds = [
         in_files,
@@ -147,17 +156,6 @@ fn default_memory(sources: &[Source], window_packets: Option<u64>) -> u64 {
     ];
     let keys = bounds.into_iter().flatten().min();
     keys.map_or(DEFAULT_MEMORY, |keys| memory_for(keys, shape))
-}
-
-/// The length of all files, if it is known and bounds the number of packets.
-fn known_bytes(sources: &[Source]) -> Option<u64> {
-    let bounds = |source: &Source| match source {
-        // Nothing may be read from it before the run.
-        Source::Stdin => false,
-        // Files of `/proc` have a length of 0 and content all the same.
-        Source::File(path) => source.len() != Some(0) && !is_compressed(path),
-    };
-    Source::total_len(sources).filter(|_| sources.iter().all(bounds))
 }
 
 /// Parses `--window`: a time above 0.

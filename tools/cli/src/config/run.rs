@@ -1,13 +1,15 @@
 //! What every run that removes duplicates has: key hash, threads and outputs.
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::thread::available_parallelism;
 
 use echoless::{KeyHasher, SpecError};
 
 use super::hash_key::read_hash_key;
-use super::thread_count;
+use super::{parse_if_given, thread_count};
 use crate::args::RunArgs;
+use crate::compression::codec::Compression;
 use crate::failure::Failure;
 use crate::files::{Source, Target};
 
@@ -19,11 +21,15 @@ pub(crate) struct RunConfig {
     pub(crate) keyed_hash: bool,
     /// Files that options are read from. Like the inputs, they must not be outputs.
     pub(crate) settings: Vec<Source>,
+    /// The list of files that are not read again.
+    pub(crate) skip_seen_files: Option<PathBuf>,
     pub(crate) output: Target,
     pub(crate) duplicates: Option<Target>,
     /// Gets the places of the dropped records.
     pub(crate) explain: Option<Target>,
     pub(crate) stats: Option<Target>,
+    /// How the outputs of records are compressed.
+    pub(crate) compress: Option<Compression>,
     pub(crate) invert: bool,
     pub(crate) count: bool,
     pub(crate) fail_on_duplicates: bool,
@@ -47,6 +53,9 @@ impl RunConfig {
             }
             None => KeyHasher::seeded(args.seed),
         };
+        if let Some(path) = &args.skip_seen_files {
+            settings.push(Source::File(path.clone()));
+        }
         let duplicates = args.duplicates.map(|path| Target::from_path(Some(path)));
         let explain = match (args.explain, &duplicates) {
             (None, _) => None,
@@ -61,10 +70,12 @@ impl RunConfig {
             hasher,
             keyed_hash,
             settings,
+            skip_seen_files: args.skip_seen_files,
             output: Target::from_path(args.output),
             duplicates,
             explain,
             stats: args.stats.map(|path| Target::from_path(Some(path))),
+            compress: parse_if_given("--compress", args.compress.as_deref(), Compression::parse)?,
             invert: args.invert,
             count: args.count,
             fail_on_duplicates: args.fail_on_duplicates,

@@ -7,6 +7,7 @@ use std::time::Instant;
 use echoless::Report;
 
 use super::audit::RunAudit;
+use super::feed::StreamEnd;
 use super::outputs::Outputs;
 use super::progress::Progress;
 use super::summary::{Counts, Stats};
@@ -103,26 +104,33 @@ impl Delivery {
         self.outputs.finish(&self.counts)
     }
 
-    /// Reports on the run and returns its exit code. `passed` is the outcome of the stream, with
-    /// the signal that ended it, if one did.
+    /// Reports on the run and returns its exit code. `passed` is the outcome of the stream.
     pub(crate) fn conclude(
         mut self,
         config: &DedupConfig,
-        passed: Result<Option<u8>, Failure>,
+        passed: Result<StreamEnd, Failure>,
         report: impl FnOnce() -> Report,
         threads: usize,
     ) -> Result<ExitCode, Failure> {
-        let passed = passed.and_then(|signal| self.finish().map(|()| signal));
-        let signal = match passed {
-            Ok(signal) => signal,
+        let passed = passed.and_then(|end| self.finish().map(|()| end));
+        // Compressed outputs end properly even if the run failed.
+        let closed = self.outputs.close();
+        let (signal, whole) = match passed.and_then(|end| closed.map(|()| end)) {
+            Ok(end) => {
+                self.counts.bytes_in = end.bytes_read;
+                (end.signal, end.signal.is_none())
+            }
             // A reader such as `head` that closes the pipe ends the stream early; the report goes
             // elsewhere and is still written.
-            Err(Failure::ReaderGone) => None,
+            Err(Failure::ReaderGone) => (None, false),
             Err(failure) => return Err(failure),
         };
         self.progress.end();
         self.counts.bytes_out = self.outputs.bytes();
         self.write_report(config, report, threads)?;
+        if let Some(seen) = config.seen.as_ref().filter(|_| whole) {
+            seen.commit()?;
+        }
         if let Some(signal) = signal {
             return Ok(ExitCode::from(ENDED_BY_SIGNAL + signal));
         }

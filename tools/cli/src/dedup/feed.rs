@@ -11,6 +11,15 @@ use crate::packets::keys::PacketKeys;
 use crate::records::chunk::Chunk;
 use crate::records::keys::KeyReader;
 
+/// How a stream ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct StreamEnd {
+    /// The signal that ended it, if one did.
+    pub(crate) signal: Option<u8>,
+    /// The bytes of the inputs that were read, compressed as they are.
+    pub(crate) bytes_read: u64,
+}
+
 /// Fills chunks, one after the other.
 #[derive(Debug)]
 pub(crate) enum Feed {
@@ -76,11 +85,12 @@ impl Feed {
         }
     }
 
-    /// The signal that ended the stream, if one did.
-    pub(crate) fn ended_by(&self) -> Option<u8> {
-        match self {
-            Self::Records(feed) => feed.ended_by(),
-            Self::Packets(feed) => feed.ended_by(),
-        }
+    /// How the stream ended, once it has.
+    pub(crate) fn end(&self) -> StreamEnd {
+        let (signal, bytes_read) = match self {
+            Self::Records(feed) => (feed.ended_by(), feed.bytes_read()),
+            Self::Packets(feed) => (feed.ended_by(), feed.bytes_read()),
+        };
+        StreamEnd { signal, bytes_read }
     }
 }

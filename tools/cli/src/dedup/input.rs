@@ -1,11 +1,12 @@
 //! Reads the inputs as one stream and cuts it into chunks of whole records.
 
-use std::fs::File;
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
+use crate::compression::reader::PlainBytes;
 use crate::failure::Failure;
 use crate::files::Source;
-use crate::reading::{make_room, read};
+use crate::reading::make_room;
 use crate::records::bom;
 use crate::records::chunk::{Chunk, Fault, Problem};
 use crate::records::format::{Format, LastEnd, SharedFormat};
@@ -17,7 +18,9 @@ pub(crate) struct Input {
     sources: Vec<Source>,
     /// The index of the current source.
     at: usize,
-    file: Option<File>,
+    file: Option<PlainBytes>,
+    /// Whether compressed inputs are read as they are.
+    as_they_are: bool,
     /// The start of a record whose end is not read yet.
     tail: Vec<u8>,
     format: SharedFormat,
@@ -33,18 +36,20 @@ pub(crate) struct Input {
     /// The terminator of the last record that had one.
     terminator: &'static [u8],
     opens_source: bool,
-    bytes: u64,
+    /// The bytes of the inputs before the current one.
+    bytes_before: u64,
     /// Installed once an input is open. Before, a signal ends the process: opening a named pipe may
     /// block, and nothing would interrupt it.
-    signals: Option<Signals>,
+    signals: Option<Arc<Signals>>,
 }
 
 impl Input {
-    /// A stream of these inputs, whose records may have at most `longest` bytes. With `rejects`, an
-    /// incomplete record at the end of an input does not end the stream. A read has at most `most`
-    /// bytes.
+    /// A stream of these inputs, whose records may have at most `longest` bytes. With `as_they_are`,
+    /// compressed inputs are not decompressed. With `rejects`, an incomplete record at the end of an
+    /// input does not end the stream. A read has at most `most` bytes.
     pub(crate) fn new(
         sources: Vec<Source>,
+        as_they_are: bool,
         format: SharedFormat,
         longest: usize,
         rejects: bool,
@@ -54,6 +59,7 @@ impl Input {
             sources,
             at: 0,
             file: None,
+            as_they_are,
             tail: Vec::new(),
             longest,
             rejects,
@@ -63,7 +69,7 @@ impl Input {
             terminator: format.default_terminator(),
             format,
             opens_source: true,
-            bytes: 0,
+            bytes_before: 0,
             signals: None,
         }
     }
@@ -78,9 +84,9 @@ impl Input {
         self.sources[source].name()
     }
 
-    /// The number of bytes read so far.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
+    /// The bytes of the inputs that were read so far, compressed as they are.
+    pub(crate) fn bytes_read(&self) -> u64 {
+        self.bytes_before + self.file.as_ref().map_or(0, PlainBytes::file_bytes)
     }
 
     /// Fills the chunk with the next whole records of one input. Returns `false` at the end of the
@@ -105,11 +111,17 @@ impl Input {
             }
             let file = match &mut self.file {
                 Some(file) => file,
-                closed => closed.insert(source.open()?),
-            };
-            let signals = match &mut self.signals {
-                Some(signals) => signals,
-                none => none.insert(Signals::catch().map_err(Failure::file("signals"))?),
+                closed => {
+                    let file = source.open()?;
+                    let signals = match &self.signals {
+                        Some(signals) => Arc::clone(signals),
+                        None => {
+                            let signals = Signals::catch().map_err(Failure::file("signals"))?;
+                            Arc::clone(self.signals.insert(Arc::new(signals)))
+                        }
+                    };
+                    closed.insert(PlainBytes::new(file, self.as_they_are, Some(signals)))
+                }
             };
 
             let mut len = self.tail.len();
@@ -120,12 +132,10 @@ impl Input {
             let at_end = loop {
                 let room = &mut chunk.bytes[len..];
                 let most = self.most.get().min(room.len());
-                let read =
-                    read(file, signals, &mut room[..most]).map_err(Failure::file(source.name()))?;
-                let Some(read) = read else {
+                let read = file.read(&mut room[..most]);
+                let Some(read) = read.map_err(Failure::file(source.name()))? else {
                     return Ok(false);
                 };
-                self.bytes += read as u64;
                 len += read;
                 if read == 0 {
                     break true;
@@ -162,6 +172,7 @@ impl Input {
                 } else {
                     chunk.fault = problem.map(|problem| Fault { record: 0, problem });
                 }
+                self.bytes_before += file.file_bytes();
                 self.file = None;
                 self.at += 1;
                 self.opens_source = true;

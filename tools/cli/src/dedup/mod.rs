@@ -10,6 +10,7 @@
 
 mod audit;
 mod clock;
+mod compressed;
 mod delivery;
 mod feed;
 pub(crate) mod filter;
@@ -23,8 +24,10 @@ mod places;
 mod progress;
 mod record_feed;
 mod runs;
+mod seen_files;
 pub(crate) mod sizing;
 mod summary;
 mod worker;
 
 pub(crate) use pipeline::run;
+pub(crate) use seen_files::SeenFiles;

@@ -2,6 +2,7 @@
 
 use std::io::{self, ErrorKind, IoSlice, Seek, Write};
 
+use super::compressed::CompressedOutput;
 use super::runs::Runs;
 use crate::failure::Failure;
 use crate::files::Opened;
@@ -22,6 +23,7 @@ pub(crate) struct Sink {
     /// The terminator to write before the next record, because the last one lacks its own.
     owed: Option<&'static [u8]>,
     bytes: u64,
+    compressed: Option<CompressedOutput>,
 }
 
 impl Sink {
@@ -42,17 +44,39 @@ impl Sink {
             format,
             owed: None,
             bytes: 0,
+            compressed: None,
         }
+    }
+
+    /// This sink with compressed records, if `compressed` is given.
+    pub(crate) fn compressed(self, compressed: Option<CompressedOutput>) -> Self {
+        Self { compressed, ..self }
     }
 
     /// Truncates the file. Call it only once nothing can reject the run any more.
     pub(crate) fn truncate(&mut self) -> Result<(), Failure> {
-        self.target.truncate()
+        self.target.truncate()?;
+        match &mut self.compressed {
+            Some(compressed) => compressed
+                .begin(&self.target.file)
+                .map_err(Failure::file(self.target.name.as_str())),
+            None => Ok(()),
+        }
     }
 
-    /// The number of bytes of records written, headers included.
+    /// Completes a compressed file after the last record that was written.
+    pub(crate) fn close(&mut self) -> Result<(), Failure> {
+        let closed = self.compressed.as_mut().map(CompressedOutput::finish);
+        closed
+            .unwrap_or(Ok(()))
+            .map_err(Failure::writing(&self.target.name, self.main_stream))
+    }
+
+    /// The number of bytes of records written, headers included, compressed as they are in the
+    /// file. A compressed file has all of them once it is closed.
     pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
+        let compressed = self.compressed.as_ref();
+        compressed.map_or(self.bytes, CompressedOutput::written)
     }
 
     /// Writes the runs of a chunk's records. If the last one lacks its terminator, that of the
@@ -142,11 +166,11 @@ impl Sink {
             let Some(last) = last else {
                 return Ok(());
             };
-            write_slices(
-                &mut self.target.file,
-                &mut slices[..filled],
-                &mut self.bytes,
-            )?;
+            let slices = &mut slices[..filled];
+            match &mut self.compressed {
+                Some(compressed) => compressed.write_slices(slices)?,
+                None => write_slices(&mut self.target.file, slices, &mut self.bytes)?,
+            }
             let format = self.format.as_ref();
             let terminated = format.is_none_or(|format| format.terminator_of(last).is_some());
             self.owed = (!terminated).then_some(terminator);
@@ -154,10 +178,13 @@ impl Sink {
     }
 
     /// Removes the part of a record that a failed call left at the end of a regular file, after
-    /// `written` bytes of the call's records.
+    /// `written` bytes of the call's records. A compressed file cannot be repaired: it stays cut.
     ///
     /// An error here is ignored: the caller reports the failure of the write.
     fn remove_partial(&mut self, lengths: impl Iterator<Item = u64>, written: u64) {
+        if self.compressed.is_some() {
+            return;
+        }
         let partial = partial_bytes(self.owed, lengths, written);
         let Ok(metadata) = self.target.file.metadata() else {
             return;

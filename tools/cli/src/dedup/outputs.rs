@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::compressed::CompressedOutput;
 use super::output::Sink;
 use super::places::PlacesFile;
 use super::runs::Runs;
@@ -108,6 +109,9 @@ impl Outputs {
         let side = |opened: Opened| Sink::side(opened, format());
         let text = |opened: Opened| Sink::side(opened, None);
         let mut optional = |target: &Option<Target>| target.as_ref().map(&mut open).transpose();
+        // Only regular files never pause.
+        let prompt = config.input_bytes.is_none();
+        let compressed = || Some(CompressedOutput::new(run.compress?, prompt));
         let dropped = optional(&run.duplicates)?.map(side);
         let explained = optional(&run.explain)?.map(text).map(PlacesFile::new);
         let stats = optional(&run.stats)?.map(text);
@@ -126,14 +130,20 @@ impl Outputs {
             }
             Content::Packets(_) => (None, None),
         };
+        let passed = Passed::new(config);
+        let compressed_records = match passed {
+            // A count is no record.
+            Passed::CountOfFresh | Passed::CountOfDuplicates => None,
+            Passed::Fresh | Passed::Duplicates | Passed::All | Passed::Tagged(_) => compressed(),
+        };
         Ok(Self {
-            records: Sink::main(records, format()),
-            dropped,
+            records: Sink::main(records, format()).compressed(compressed_records),
+            dropped: dropped.map(|sink| sink.compressed(compressed())),
             explained,
             rejects,
             tags,
             stats,
-            passed: Passed::new(config),
+            passed,
             assembled: Vec::new(),
             lengths: Vec::new(),
             withheld: Vec::new(),
@@ -244,6 +254,12 @@ impl Outputs {
                 (self.records).write_assembled(&self.assembled, lengths, chunk.terminator)
             }
         }
+    }
+
+    /// Completes the compressed outputs. All are completed even if one fails.
+    pub(super) fn close(&mut self) -> Result<(), Failure> {
+        let dropped = self.dropped.as_mut().map_or(Ok(()), Sink::close);
+        self.records.close().and(dropped)
     }
 
     /// Writes the count, if it replaces the records.

@@ -25,7 +25,7 @@ use echoless::transport::Doorbell;
 
 use super::clock::{ClockOrder, cut};
 use super::delivery::Delivery;
-use super::feed::{ChunkReader, Feed};
+use super::feed::{ChunkReader, Feed, StreamEnd};
 use super::pinning::pin;
 use super::worker::Worker;
 use crate::config::{DedupConfig, WindowConfig};
@@ -39,9 +39,8 @@ const IN_FLIGHT: usize = 6;
 /// The number of chunks per thread: those in flight, one being read, one in the queue.
 const CHUNKS_PER_WORKER: usize = IN_FLIGHT + 2;
 
-/// The outcome of the stream, with the signal that ended it, if one did; and the parts of the
-/// filter.
-pub(super) type Passed<F> = (Result<Option<u8>, Failure>, Vec<F>);
+/// The outcome of the stream, and the parts of the filter.
+pub(super) type Passed<F> = (Result<StreamEnd, Failure>, Vec<F>);
 
 /// The state that the feed and the workers share.
 struct ChunkQueue {
@@ -49,7 +48,7 @@ struct ChunkQueue {
     /// Set before the first chunk is pushed.
     reader: OnceLock<ChunkReader>,
     /// The outcome of the feed; set before `ended`.
-    end: Mutex<Result<Option<u8>, Failure>>,
+    end: Mutex<Result<StreamEnd, Failure>>,
     ended: AtomicBool,
     /// Set when delivery fails: the remaining chunks are dropped.
     stopped: AtomicBool,
@@ -72,7 +71,7 @@ impl ChunkQueue {
     }
 
     /// Records the outcome of the feed. Only the first call counts.
-    fn end(&self, outcome: Result<Option<u8>, Failure>) {
+    fn end(&self, outcome: Result<StreamEnd, Failure>) {
         // Relaxed: only the feed thread stores and loads here.
         if self.ended.load(Ordering::Relaxed) {
             return;
@@ -142,7 +141,7 @@ pub(super) fn pass<S: Worker>(
     let queue = Arc::new(ChunkQueue {
         chunks: ArrayQueue::new(threads * CHUNKS_PER_WORKER),
         reader: OnceLock::new(),
-        end: Mutex::new(Ok(None)),
+        end: Mutex::new(Ok(StreamEnd::default())),
         ended: AtomicBool::new(false),
         stopped: AtomicBool::new(false),
         workers: workers.iter().map(Worker::doorbell).collect(),
@@ -192,7 +191,7 @@ pub(super) fn pass<S: Worker>(
     })?;
     let passed = match lock(&order.failure).take() {
         Some(failure) => Err(failure),
-        None => std::mem::replace(&mut *lock(&queue.end), Ok(None)),
+        None => std::mem::replace(&mut *lock(&queue.end), Ok(StreamEnd::default())),
     };
     Ok((passed, filters.into_iter().flatten().collect()))
 }
@@ -205,7 +204,7 @@ fn feed(mut source: Feed, queue: &ChunkQueue, recycled: &Receiver<Chunk>) {
     while let Ok(mut chunk) = recycled.recv() {
         match source.next(&mut chunk) {
             Ok(true) => {}
-            Ok(false) => return queue.end(Ok(source.ended_by())),
+            Ok(false) => return queue.end(Ok(source.end())),
             Err(failure) => return queue.end(Err(failure)),
         }
         if queue.reader.get().is_none()
@@ -221,7 +220,7 @@ fn feed(mut source: Feed, queue: &ChunkQueue, recycled: &Receiver<Chunk>) {
             break;
         }
     }
-    queue.end(Ok(None));
+    queue.end(Ok(source.end()));
 }
 
 /// Ends the stream with an error if the feed thread panics. Otherwise the workers would wait for
@@ -329,7 +328,7 @@ mod tests {
         let queue = ChunkQueue {
             chunks: ArrayQueue::new(1),
             reader: OnceLock::new(),
-            end: Mutex::new(Ok(None)),
+            end: Mutex::new(Ok(StreamEnd::default())),
             ended: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
             workers: Vec::new(),
@@ -344,7 +343,7 @@ mod tests {
         });
         assert!(panicked && queue.is_exhausted());
         // A later outcome does not replace the first.
-        queue.end(Ok(None));
+        queue.end(Ok(StreamEnd::default()));
         assert!(matches!(*lock(&queue.end), Err(Failure::Feed)));
     }
 }

@@ -7,10 +7,11 @@ use echoless::{BuildError, Filter, Mesh, report_of};
 
 use super::clock::{StreamClock, cut};
 use super::delivery::Delivery;
-use super::feed::Feed;
+use super::feed::{Feed, StreamEnd};
 use super::filter;
 use super::parallel;
 use super::pinning::{cores, pin};
+use super::seen_files::SeenFiles;
 use super::sizing;
 use super::worker::serial_workers;
 use crate::config::{Content, DedupConfig, WindowConfig};
@@ -18,15 +19,16 @@ use crate::failure::Failure;
 use crate::records::chunk::Chunk;
 
 /// Runs `echoless dedup`.
-pub(crate) fn run(config: DedupConfig) -> Result<ExitCode, Failure> {
+pub(crate) fn run(mut config: DedupConfig) -> Result<ExitCode, Failure> {
     let began = Instant::now();
     for source in &config.sources {
         source.check()?;
     }
+    skip_seen(&mut config)?;
     let of_window = config.window.as_ref().map_or(u64::MAX, |window| {
         sizing::most_threads_of_window(window.records_per_tick())
     });
-    let of_input = sizing::most_threads(config.input_bytes).min(of_window);
+    let of_input = sizing::most_threads(config.plain_bytes).min(of_window);
     let threads = config
         .run
         .threads
@@ -52,6 +54,22 @@ pub(crate) fn run(config: DedupConfig) -> Result<ExitCode, Failure> {
         parallel::pass(&config, workers, cores, &mut delivery)?
     };
     delivery.conclude(&config, passed, || report_of(&filters), threads)
+}
+
+/// Removes the inputs that an earlier run has read, if that is requested.
+fn skip_seen(config: &mut DedupConfig) -> Result<(), Failure> {
+    let Some(path) = &config.run.skip_seen_files else {
+        return Ok(());
+    };
+    let mut seen = SeenFiles::open(path)?;
+    seen.remove_seen(&mut config.sources, config.run.quiet)?;
+    // They are not read, and must not be overwritten all the same.
+    config.run.settings.extend_from_slice(seen.skipped());
+    for length in [&mut config.input_bytes, &mut config.plain_bytes] {
+        *length = length.map(|bytes| bytes.saturating_sub(seen.skipped_bytes()));
+    }
+    config.seen = Some(seen);
+    Ok(())
 }
 
 /// Whether each thread owns a partition of the filter.
@@ -82,14 +100,13 @@ fn whole_filter(config: &DedupConfig) -> Result<Box<dyn Filter>, BuildError> {
     }
 }
 
-/// Passes the whole stream through the stages on this thread. Returns the signal that ended it, if
-/// one did.
+/// Passes the whole stream through the stages on this thread. Returns how it ended.
 fn pass(
     mut feed: Feed,
     window: Option<&WindowConfig>,
     filter: &mut impl Filter,
     delivery: &mut Delivery,
-) -> Result<Option<u8>, Failure> {
+) -> Result<StreamEnd, Failure> {
     let mut chunk = Chunk::default();
     let mut clock = StreamClock::default();
     let mut reader = None;
@@ -109,5 +126,5 @@ fn pass(
         chunk.judge(filter);
         delivery.deliver(&mut chunk)?;
     }
-    Ok(feed.ended_by())
+    Ok(feed.end())
 }

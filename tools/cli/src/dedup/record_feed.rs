@@ -40,6 +40,7 @@ impl RecordFeed {
         Self {
             input: Input::new(
                 sources,
+                config.as_they_are,
                 format.clone(),
                 config.max_record,
                 config.rejects,
@@ -59,7 +60,7 @@ impl RecordFeed {
         if !self.input.fill(chunk)? {
             return Ok(false);
         }
-        chunk.read_until = self.input.bytes();
+        chunk.read_until = self.input.bytes_read();
         if let Some(header) = &mut self.header
             && chunk.opens_source
         {
@@ -83,6 +84,11 @@ impl RecordFeed {
     /// The reader of keys. It exists once the header with the names of fields is read.
     pub(crate) const fn reader(&self) -> Option<&KeyReader> {
         self.reader.as_ref()
+    }
+
+    /// The bytes of the inputs that were read so far, compressed as they are.
+    pub(crate) fn bytes_read(&self) -> u64 {
+        self.input.bytes_read()
     }
 
     /// The signal that ended the stream, if one did.

@@ -102,6 +102,12 @@ pub(crate) struct Stats {
     /// The window of packets beside one of time; absent without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     window_packets: Option<u64>,
+    /// The inputs that were skipped; absent without `--skip-seen-files`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    skipped_files: Option<usize>,
+    /// The inputs that were read.
+    #[serde(skip)]
+    read_files: usize,
     /// Where duplicates come from; absent without `--report`.
     #[serde(skip_serializing_if = "Option::is_none")]
     copies: Option<CopyStats>,
@@ -175,6 +181,8 @@ impl Stats {
             kernel: report.kernel.map(Kernel::name),
             frame_blocks,
             window_packets: second,
+            skipped_files: config.seen.as_ref().map(|seen| seen.skipped().len()),
+            read_files: config.sources.len(),
             copies: copies.map(CopyReport::stats),
         }
     }
@@ -209,6 +217,12 @@ impl Stats {
             let _ = write!(records, ", {} rejected", grouped(self.rejected));
         }
         line(records);
+        if let Some(skipped) = self.skipped_files.filter(|skipped| *skipped > 0) {
+            let all = counted((skipped + self.read_files) as u64, "file");
+            line(format!(
+                "{skipped} of {all} skipped: their content was seen before"
+            ));
+        }
         let judged = match (self.window, self.unkeyed + self.rejected) {
             (None, 0) => "",
             (None, _) => " of the judged records",

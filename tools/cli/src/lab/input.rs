@@ -7,6 +7,7 @@ use echoless::{KeyHash, KeyHasher, SpecError};
 use echoless_lab::stream::Stream;
 
 use crate::args::FieldArgs;
+use crate::compression::reader::PlainBytes;
 use crate::failure::Failure;
 use crate::files::Source;
 use crate::records::chunk::Chunk;
@@ -82,7 +83,8 @@ impl LineFile {
     /// key.
     fn read(&self) -> Result<Stream, Failure> {
         self.source.check()?;
-        let mut file = BufReader::new(self.source.open()?);
+        let file = PlainBytes::new(self.source.open()?, false, None);
+        let mut file = BufReader::new(file);
         let failed = || Failure::file(self.source.name());
         let fields = self.key.as_ref().map(|key| key.resolve(&[])).transpose()?;
         let extractor = KeyExtractor::new(KeyHasher::seeded(0), fields, Missing::Error);

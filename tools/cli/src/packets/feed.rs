@@ -11,7 +11,7 @@ use echoless_packets::framing::{BlockKind, DEFAULT_MAX_BLOCK, FrameError, Framer
 
 use super::keys::PacketKeys;
 use super::tag::has_options;
-use crate::compression::PlainBytes;
+use crate::compression::reader::PlainBytes;
 use crate::failure::Failure;
 use crate::files::Source;
 use crate::reading::make_room;
@@ -86,6 +86,12 @@ impl PacketFeed {
         &self.keys
     }
 
+    /// The bytes of the files that were read so far, compressed as they are.
+    pub(crate) fn bytes_read(&self) -> u64 {
+        let current = self.capture.as_ref();
+        self.bytes_before + current.map_or(0, |capture| capture.bytes.file_bytes())
+    }
+
     /// The signal that ended the stream, if one did.
     pub(crate) fn ended_by(&self) -> Option<u8> {
         self.signals.as_ref()?.caught()
@@ -122,6 +128,7 @@ impl PacketFeed {
                 let most = self.most.get().min(room.len());
                 let read = capture.bytes.read(&mut room[..most]);
                 let Some(read) = read.map_err(Failure::file(source.name()))? else {
+                    self.capture = Some(capture);
                     return Ok(false);
                 };
                 len += read;
@@ -162,9 +169,8 @@ impl PacketFeed {
                 Arc::clone(self.signals.insert(Arc::new(signals)))
             }
         };
-        let bytes = PlainBytes::open(file, signals).map_err(Failure::file(source.name()))?;
         Ok(Capture {
-            bytes,
+            bytes: PlainBytes::new(file, false, Some(signals)),
             framer: Framer::new(),
             first_section: self.sections,
         })

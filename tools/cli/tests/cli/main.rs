@@ -1,6 +1,9 @@
 //! The command as its users run it: bytes in, bytes out, messages and exit codes.
 
 mod bad_input;
+mod codecs;
+mod compressed_inputs;
+mod compressed_outputs;
 mod eval;
 mod filters;
 mod formats;
@@ -24,6 +27,7 @@ mod real_data;
 mod records;
 mod rejects;
 mod run;
+mod seen_files;
 #[cfg(unix)]
 mod signals;
 mod streams;

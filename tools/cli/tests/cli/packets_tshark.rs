@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::packets_files::gzip;
+use crate::codecs::compress;
 use crate::packets_support::packets;
 use crate::run::{echoless, file};
 
@@ -67,7 +67,7 @@ fn kept_and_dropped_packets_are_files_that_both_read() {
     ] {
         let directory = tempfile::tempdir().unwrap();
         let capture = generate(args);
-        let compressed = gzip(&capture);
+        let compressed = compress("gzip", &capture);
         for input in [&capture, &compressed] {
             let input = file(directory.path(), "input", input);
             let kept = file(directory.path(), "kept", b"");

@@ -1,0 +1,213 @@
+//! Decompression on a thread of its own, so that it overlaps with what is done to the plain bytes.
+//!
+//! ```text
+//! file -> decoder -> blocks -> reader
+//!            ^                   |
+//!            +- recycled blocks -+
+//! ```
+//!
+//! A block is passed on as soon as the decoder returns something, full or not: the data of a slow
+//! producer does not wait for a full block.
+
+use std::fs::File;
+use std::io::{self, Cursor, ErrorKind, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+
+use super::codec::Codec;
+use super::decoder::decoder;
+use crate::reading::{CHUNK_BYTES, read};
+use crate::signals::Signals;
+
+/// The number of blocks: one is read, one waits, one is filled.
+const BLOCKS: usize = 3;
+
+/// The thread that decompresses, seen from the thread that reads.
+#[derive(Debug)]
+pub(super) struct Decompressor {
+    codec: Codec,
+    filled: Receiver<Block>,
+    recycle: Sender<Block>,
+    /// The block that is being read.
+    block: Block,
+    /// The bytes of the block that were read.
+    taken: usize,
+    /// The number of plain bytes that were read.
+    offset: u64,
+}
+
+/// Plain bytes.
+#[derive(Debug)]
+struct Block {
+    /// The buffer; its length is its capacity.
+    bytes: Vec<u8>,
+    filled: usize,
+    /// The bytes of the file that were read by then.
+    file_bytes: u64,
+    /// What follows the bytes: more of them, or an end.
+    end: Option<End>,
+}
+
+/// How a file ends.
+#[derive(Debug)]
+enum End {
+    File,
+    Signal,
+    Error(io::Error),
+}
+
+impl Decompressor {
+    /// Starts to decompress a file that begins with `first`; these bytes are read already.
+    pub(super) fn start(
+        codec: Codec,
+        first: Vec<u8>,
+        file: File,
+        signals: Option<Arc<Signals>>,
+    ) -> io::Result<Self> {
+        let counts = Arc::new(Counts {
+            bytes: AtomicU64::new(first.len() as u64),
+            ended_by_signal: AtomicBool::new(false),
+        });
+        let watched = Watched {
+            file,
+            signals,
+            counts: Arc::clone(&counts),
+        };
+        let decoder = decoder(codec, Cursor::new(first).chain(watched))?;
+        let (send, filled) = bounded(BLOCKS);
+        let (recycle, recycled) = bounded(BLOCKS);
+        for _ in 1..BLOCKS {
+            // Cannot fail: the channel has room for all blocks.
+            let _ = recycle.try_send(Block::default());
+        }
+        // Not joined: when the stream is abandoned, the thread may be blocked on a slow producer.
+        thread::Builder::new()
+            .name("echoless-unzip".into())
+            .spawn(move || decompress(decoder, &counts, &recycled, &send))?;
+        Ok(Self {
+            codec,
+            filled,
+            recycle,
+            block: Block::default(),
+            taken: 0,
+            offset: 0,
+        })
+    }
+
+    /// The bytes of the file that were read when the bytes returned last were decoded.
+    pub(super) fn file_bytes(&self) -> u64 {
+        self.block.file_bytes
+    }
+
+    /// Blocks until there are plain bytes and returns some of them, 0 at the end; `None` if a
+    /// signal ended the file.
+    pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        while self.taken == self.block.filled {
+            match self.block.end.take() {
+                None => {}
+                Some(End::File) => {
+                    self.block.end = Some(End::File);
+                    return Ok(Some(0));
+                }
+                Some(End::Signal) => {
+                    self.block.end = Some(End::Signal);
+                    return Ok(None);
+                }
+                Some(End::Error(error)) => return Err(self.explained(&error)),
+            }
+            let next = self.filled.recv().map_err(|_| {
+                io::Error::other("internal error: the thread that decompresses has panicked")
+            })?;
+            self.taken = 0;
+            // Fails only after the thread has ended.
+            let _ = self.recycle.send(std::mem::replace(&mut self.block, next));
+        }
+        let plain = &self.block.bytes[self.taken..self.block.filled];
+        let read = plain.len().min(buffer.len());
+        buffer[..read].copy_from_slice(&plain[..read]);
+        self.taken += read;
+        self.offset += read as u64;
+        Ok(Some(read))
+    }
+
+    /// The error of the decoder, with the position up to which its output is good.
+    fn explained(&self, error: &io::Error) -> io::Error {
+        let problem = format!(
+            "the {} data is cut or damaged after byte {} of the decompressed file: {error}",
+            self.codec.name(),
+            self.offset
+        );
+        io::Error::new(error.kind(), problem)
+    }
+}
+
+impl Default for Block {
+    fn default() -> Self {
+        Self {
+            bytes: vec![0; CHUNK_BYTES],
+            filled: 0,
+            file_bytes: 0,
+            end: None,
+        }
+    }
+}
+
+/// Fills blocks until the file ends or nobody reads it any more.
+fn decompress(
+    mut decoder: Box<dyn Read + Send>,
+    counts: &Counts,
+    recycled: &Receiver<Block>,
+    send: &Sender<Block>,
+) {
+    while let Ok(mut block) = recycled.recv() {
+        (block.filled, block.end) = loop {
+            match decoder.read(&mut block.bytes) {
+                Ok(0) => break (0, Some(End::File)),
+                Ok(read) => break (read, None),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => break (0, Some(End::Error(error))),
+            }
+        };
+        // Relaxed: only this thread counts.
+        block.file_bytes = counts.bytes.load(Ordering::Relaxed);
+        if block.end.is_some() && counts.ended_by_signal.load(Ordering::Relaxed) {
+            // A decoder takes the end of its input by a signal for a cut file.
+            block.end = Some(End::Signal);
+        }
+        let ends = block.end.is_some();
+        if send.send(block).is_err() || ends {
+            return;
+        }
+    }
+}
+
+/// What a decoder hides from its caller. One thread uses it.
+#[derive(Debug)]
+struct Counts {
+    /// The bytes of the file that were read.
+    bytes: AtomicU64,
+    ended_by_signal: AtomicBool,
+}
+
+/// A file that ends where a signal arrives.
+#[derive(Debug)]
+struct Watched {
+    file: File,
+    signals: Option<Arc<Signals>>,
+    counts: Arc<Counts>,
+}
+
+impl Read for Watched {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = read(&mut self.file, self.signals.as_deref(), buffer)?;
+        let counts = &self.counts;
+        // Relaxed: the thread that reads the file is the one that asks.
+        (counts.ended_by_signal).store(read.is_none(), Ordering::Relaxed);
+        let read = read.unwrap_or(0);
+        counts.bytes.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
+}

@@ -1,0 +1,14 @@
+//! Compressed inputs and outputs: gzip, zstd, lz4, bzip2 and xz.
+//!
+//! An input is compressed if it begins with the signature of a [`codec`]. The [`reader`] returns
+//! plain bytes either way; decompression runs on a thread of its own ([`decompressor`]), and so
+//! does the compression of an output ([`compressor`]).
+
+pub(crate) mod codec;
+pub(crate) mod compressor;
+mod decoder;
+mod decompressor;
+mod encoder;
+pub(crate) mod length;
+mod lz4;
+pub(crate) mod reader;

@@ -1,0 +1,171 @@
+//! An input as plain bytes: compressed data is recognised by its first bytes and decompressed.
+//!
+//! A plain file is read straight into the buffer of the caller, as without this reader.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use super::codec::{Codec, Detected, LONGEST_SIGNATURE};
+use super::decompressor::Decompressor;
+use crate::reading::read;
+use crate::signals::Signals;
+
+/// The plain bytes of a file, read until a signal arrives.
+#[derive(Debug)]
+pub(crate) struct PlainBytes {
+    state: State,
+    signals: Option<Arc<Signals>>,
+    /// The bytes read from the file, if it is plain.
+    plain_bytes: u64,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Nothing was read yet.
+    Unread(File),
+    Plain {
+        file: File,
+        /// Bytes read in order to decide, beyond the buffer of the first call.
+        ahead: Vec<u8>,
+    },
+    Compressed(Decompressor),
+    /// Decompression could not be started.
+    Failed,
+}
+
+impl PlainBytes {
+    /// A file; nothing is read yet. With `as_it_is`, the file is taken for plain. Without
+    /// `signals`, none ends the reading.
+    pub(crate) fn new(file: File, as_it_is: bool, signals: Option<Arc<Signals>>) -> Self {
+        Self {
+            state: if as_it_is {
+                let ahead = Vec::new();
+                State::Plain { file, ahead }
+            } else {
+                State::Unread(file)
+            },
+            signals,
+            plain_bytes: 0,
+        }
+    }
+
+    /// The number of bytes of the file that were read so far, compressed as they are.
+    pub(crate) fn file_bytes(&self) -> u64 {
+        match &self.state {
+            State::Unread(_) | State::Plain { .. } | State::Failed => self.plain_bytes,
+            State::Compressed(decompressor) => decompressor.file_bytes(),
+        }
+    }
+
+    /// Blocks until there is data and reads it, 0 bytes at the end; `None` if a signal arrives
+    /// first.
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        match &mut self.state {
+            State::Unread(_) => self.read_first(buffer),
+            State::Plain { ahead, .. } if !ahead.is_empty() => {
+                let len = ahead.len().min(buffer.len());
+                buffer[..len].copy_from_slice(&ahead[..len]);
+                ahead.drain(..len);
+                Ok(Some(len))
+            }
+            State::Plain { file, .. } => {
+                let read = read(file, self.signals.as_deref(), buffer)?;
+                self.plain_bytes += read.unwrap_or(0) as u64;
+                Ok(read)
+            }
+            State::Compressed(decompressor) => decompressor.read(buffer),
+            State::Failed => Ok(Some(0)),
+        }
+    }
+
+    /// The first read. It ends as soon as the bytes decide how the file is compressed: a slow
+    /// producer may have sent no more.
+    fn read_first(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        let State::Unread(mut file) = std::mem::replace(&mut self.state, State::Failed) else {
+            return Ok(Some(0));
+        };
+        let (mut len, mut ahead) = (0, Vec::new());
+        let detected = loop {
+            let mut more = [0; LONGEST_SIGNATURE];
+            // A buffer shorter than a signature is full before its bytes decide.
+            let full = len == buffer.len();
+            let room = if full { &mut more } else { &mut buffer[len..] };
+            let Some(read) = read(&mut file, self.signals.as_deref(), room)? else {
+                self.state = State::Plain { file, ahead };
+                return Ok(None);
+            };
+            if full {
+                ahead.extend_from_slice(&more[..read]);
+            } else {
+                len += read;
+            }
+            let decided = if ahead.is_empty() {
+                Codec::detect(&buffer[..len])
+            } else {
+                Codec::detect(&[&buffer[..len], &ahead].concat())
+            };
+            match decided {
+                Detected::Undecided if read > 0 => {}
+                decided => break decided,
+            }
+        };
+        match detected {
+            Detected::Plain | Detected::Undecided => {
+                self.plain_bytes = (len + ahead.len()) as u64;
+                self.state = State::Plain { file, ahead };
+                Ok(Some(len))
+            }
+            Detected::Compressed(codec) => {
+                let first = [&buffer[..len], &ahead].concat();
+                let signals = self.signals.clone();
+                let decompressor = Decompressor::start(codec, first, file, signals)?;
+                self.state = State::Compressed(decompressor);
+                self.read(buffer)
+            }
+        }
+    }
+}
+
+impl Read for PlainBytes {
+    /// A signal ends the file.
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        Ok(Self::read(self, buffer)?.unwrap_or(0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn the_length_of_the_buffer_does_not_matter() {
+        let gzip = |bytes: &[u8]| {
+            let mut encoder =
+                flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(6));
+            encoder.write_all(bytes).unwrap();
+            encoder.finish().unwrap()
+        };
+        for (content, plain) in [
+            (&b""[..], &b""[..]),
+            (b"B", b"B"),
+            (b"BZh91AY&S", b"BZh91AY&S"),
+            (b"BZh91AY&s and more", b"BZh91AY&s and more"),
+            (&gzip(b"some text"), b"some text"),
+        ] {
+            let path = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(path.path(), content).unwrap();
+            for len in 1..=20 {
+                let mut bytes = PlainBytes::new(path.reopen().unwrap(), false, None);
+                let (mut found, mut buffer) = (Vec::new(), vec![0; len]);
+                while let read @ 1.. = Read::read(&mut bytes, &mut buffer).unwrap() {
+                    found.extend_from_slice(&buffer[..read]);
+                }
+                assert_eq!((len, found.as_slice()), (len, plain));
+                assert_eq!(bytes.file_bytes(), content.len() as u64);
+            }
+        }
+    }
+}

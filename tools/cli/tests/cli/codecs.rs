@@ -1,0 +1,143 @@
+//! The codecs as their crates have them, to make inputs and to read outputs.
+
+use std::io::{self, Cursor, Read, Write};
+
+use bzip2::read::MultiBzDecoder;
+use bzip2::write::BzEncoder;
+use flate2::read::MultiGzDecoder;
+use flate2::write::GzEncoder;
+use liblzma::read::XzDecoder;
+use liblzma::write::XzEncoder;
+use lz4_flex::frame::{FrameDecoder, FrameEncoder, FrameInfo};
+
+/// All codecs by name.
+pub(crate) const CODECS: [&str; 5] = ["zstd", "gzip", "lz4", "xz", "bzip2"];
+
+/// An encoder whose output can be taken bit by bit.
+pub(crate) enum Encoder {
+    Zstd(zstd::stream::write::Encoder<'static, Vec<u8>>),
+    Gzip(GzEncoder<Vec<u8>>),
+    Lz4(FrameEncoder<Vec<u8>>),
+    Xz(XzEncoder<Vec<u8>>),
+    /// Only the end of a stream makes all of it decodable.
+    Bzip2(Vec<u8>),
+}
+
+impl Encoder {
+    pub(crate) fn new(codec: &str) -> Self {
+        match codec {
+            "zstd" => {
+                let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 3).unwrap();
+                encoder.include_checksum(true).unwrap();
+                Self::Zstd(encoder)
+            }
+            "gzip" => Self::Gzip(GzEncoder::new(Vec::new(), flate2::Compression::new(6))),
+            "lz4" => {
+                let info = FrameInfo::new().content_checksum(true);
+                Self::Lz4(FrameEncoder::with_frame_info(info, Vec::new()))
+            }
+            "xz" => Self::Xz(XzEncoder::new(Vec::new(), 1)),
+            "bzip2" => Self::Bzip2(Vec::new()),
+            other => unreachable!("{other} is no codec"),
+        }
+    }
+
+    /// Everything written since the last call, so that it can be decoded.
+    pub(crate) fn part(&mut self, bytes: &[u8]) -> Vec<u8> {
+        match self {
+            Self::Zstd(encoder) => {
+                encoder.write_all(bytes).unwrap();
+                encoder.flush().unwrap();
+                std::mem::take(encoder.get_mut())
+            }
+            Self::Gzip(encoder) => {
+                encoder.write_all(bytes).unwrap();
+                encoder.flush().unwrap();
+                std::mem::take(encoder.get_mut())
+            }
+            Self::Lz4(encoder) => {
+                encoder.write_all(bytes).unwrap();
+                encoder.flush().unwrap();
+                std::mem::take(encoder.get_mut())
+            }
+            Self::Xz(encoder) => {
+                encoder.write_all(bytes).unwrap();
+                encoder.flush().unwrap();
+                // The end of the block is written with the next call.
+                encoder.flush().unwrap();
+                std::mem::take(encoder.get_mut())
+            }
+            Self::Bzip2(output) => {
+                let level = bzip2::Compression::best();
+                let mut encoder = BzEncoder::new(std::mem::take(output), level);
+                encoder.write_all(bytes).unwrap();
+                encoder.finish().unwrap()
+            }
+        }
+    }
+
+    fn finish(self) -> Vec<u8> {
+        match self {
+            Self::Zstd(encoder) => encoder.finish().unwrap(),
+            Self::Gzip(encoder) => encoder.finish().unwrap(),
+            Self::Lz4(encoder) => encoder.finish().unwrap(),
+            Self::Xz(encoder) => encoder.finish().unwrap(),
+            Self::Bzip2(output) => output,
+        }
+    }
+}
+
+/// The bytes as one frame, with a checksum.
+pub(crate) fn compress(codec: &str, bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = Encoder::new(codec);
+    let mut frame = encoder.part(bytes);
+    frame.extend(encoder.finish());
+    frame
+}
+
+/// A decoder of all frames of a file.
+pub(crate) fn decoder<'a>(codec: &str, file: impl Read + 'a) -> Box<dyn Read + 'a> {
+    match codec {
+        "zstd" => Box::new(zstd::stream::read::Decoder::new(file).unwrap()),
+        "gzip" => Box::new(MultiGzDecoder::new(file)),
+        "lz4" => Box::new(FrameDecoder::new(file)),
+        "xz" => Box::new(XzDecoder::new_multi_decoder(file)),
+        "bzip2" => Box::new(MultiBzDecoder::new(file)),
+        other => unreachable!("{other} is no codec"),
+    }
+}
+
+/// The plain bytes of a file that must not be cut.
+#[track_caller]
+pub(crate) fn decompress(codec: &str, file: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::new();
+    decoder(codec, file).read_to_end(&mut plain).unwrap();
+    if codec == "lz4" {
+        // The decoder of the crate accepts a cut between blocks; an end mark of 0 and the
+        // checksum of the content end a frame.
+        assert_eq!(file[file.len() - 8..file.len() - 4], [0; 4]);
+    }
+    plain
+}
+
+/// A producer that hands out its parts one by one, each when it is asked to.
+pub(crate) struct Parts {
+    encoder: Encoder,
+}
+
+impl Parts {
+    pub(crate) fn new(codec: &str) -> Self {
+        Self {
+            encoder: Encoder::new(codec),
+        }
+    }
+
+    pub(crate) fn send(&mut self, pipe: &mut impl Write, plain: &[u8]) -> io::Result<()> {
+        io::copy(&mut Cursor::new(self.encoder.part(plain)), pipe)?;
+        pipe.flush()
+    }
+
+    pub(crate) fn end(self, pipe: &mut impl Write) -> io::Result<()> {
+        pipe.write_all(&self.encoder.finish())
+    }
+}

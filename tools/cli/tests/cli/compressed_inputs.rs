@@ -1,0 +1,285 @@
+//! Compressed inputs: every codec reads like the plain file, and damage ends in one line.
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::codecs::{CODECS, Parts, compress};
+use crate::run::{Run, command, dedup, echoless, file, run};
+
+/// Lines that fill several chunks, a third of them repeats.
+fn lines() -> Vec<u8> {
+    let line = |index: u64| {
+        let id = if index % 3 == 1 { index / 7 } else { index };
+        format!("{id},{:x}\n", id.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    };
+    (0..60_000)
+        .flat_map(|index| line(index).into_bytes())
+        .collect()
+}
+
+/// Records of 12 bytes, a third of them repeats.
+fn binary() -> Vec<u8> {
+    let record = |index: u64| {
+        let id = if index % 3 == 1 { index / 7 } else { index };
+        let mut record = id
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            .to_le_bytes()
+            .to_vec();
+        record.extend((id as u32).to_be_bytes());
+        record
+    };
+    (0..100_000).flat_map(record).collect()
+}
+
+#[test]
+fn every_codec_reads_like_the_plain_file() {
+    let directory = tempfile::tempdir().unwrap();
+    for (format, plain) in [("lines", lines()), ("fixed:12", binary())] {
+        let expected = dedup(&["--format", format], &plain).bytes();
+        assert!(expected.len() > plain.len() / 2 && expected.len() < plain.len());
+        let middle = plain.len() / 2 + 5;
+        for codec in CODECS {
+            // Frames may follow each other, and end anywhere in a record.
+            let parts = [&plain[..middle], b"", &plain[middle..]];
+            let parts = parts.map(|part| compress(codec, part)).concat();
+            let path = file(directory.path(), codec, &parts);
+            for threads in ["1", "2", "3", "8"] {
+                let args = ["--format", format, "--threads", threads, &path];
+                assert!(dedup(&args, b"").bytes() == expected, "{codec} {threads}");
+            }
+            let run = dedup(&["--format", format], &compress(codec, &plain));
+            assert!(run.bytes() == expected, "{codec}");
+        }
+    }
+}
+
+#[test]
+fn plain_and_compressed_inputs_are_one_stream() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut args = vec!["--header".to_owned(), "-k".into(), "id".into()];
+    for (index, codec) in CODECS.into_iter().enumerate() {
+        let text = format!("id,name\n{index},a\n0,b\n");
+        let name = format!("{codec}-file");
+        args.push(file(
+            directory.path(),
+            &name,
+            &compress(codec, text.as_bytes()),
+        ));
+        args.push(file(directory.path(), &format!("{index}"), text.as_bytes()));
+    }
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let expected = "id,name\n0,a\n1,a\n2,a\n3,a\n4,a\n";
+    assert_eq!(dedup(&args, b"").text(), expected);
+}
+
+#[test]
+fn an_empty_file_stays_empty_and_zeros_may_pad_gzip_and_xz() {
+    for codec in CODECS {
+        assert_eq!(dedup(&[], &compress(codec, b"")).text(), "", "{codec}");
+    }
+    for codec in ["gzip", "xz"] {
+        let padded = [
+            &compress(codec, b"a\n"),
+            &[0; 512][..],
+            &compress(codec, b"a\nb\n"),
+            &[0; 8],
+        ];
+        assert_eq!(dedup(&[], &padded.concat()).text(), "a\nb\n", "{codec}");
+    }
+}
+
+#[test]
+fn a_regular_file_as_standard_input() {
+    let directory = tempfile::tempdir().unwrap();
+    for codec in CODECS {
+        let path = file(directory.path(), "input", &compress(codec, b"a\na\nb\n"));
+        let mut command = command(&["dedup", "-q"]);
+        command.stdin(Stdio::from(File::open(path).unwrap()));
+        assert_eq!(run(command).text(), "a\nb\n", "{codec}");
+    }
+}
+
+/// Runs on a damaged file: one line that names codec and position, and whole records before it, the
+/// first ones of `whole`.
+#[track_caller]
+fn assert_damaged(codec: &str, damaged: &[u8], whole: Option<&[u8]>) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = file(directory.path(), "damaged", damaged);
+    let mut outputs = Vec::new();
+    for threads in ["1", "3"] {
+        let run = dedup(&["--threads", threads, &path], b"");
+        let line = run.error();
+        let start = format!("{path}: the {codec} data is cut or damaged after byte ");
+        let rest = line
+            .strip_prefix(&start)
+            .unwrap_or_else(|| panic!("{line}"));
+        let (position, rest) = rest.split_once(' ').unwrap();
+        let position: usize = position.parse().unwrap();
+        assert!(rest.starts_with("of the decompressed file: "), "{line}");
+        assert!(position >= run.stdout.len(), "{line}");
+        if let Some(whole) = whole {
+            assert!(whole.starts_with(&run.stdout));
+        }
+        assert!(run.stdout.is_empty() || run.stdout.ends_with(b"\n"));
+        outputs.push(run.stdout);
+    }
+    assert!(outputs[0] == outputs[1]);
+}
+
+#[test]
+fn a_cut_or_damaged_file_ends_in_one_line() {
+    let plain: Vec<u8> = (0..60_000u64)
+        .flat_map(|id| format!("{:x}\n", id.wrapping_mul(0x9e37_79b9_7f4a_7c15)).into_bytes())
+        .collect();
+    for codec in CODECS {
+        let whole = compress(codec, &plain);
+        for cut in [
+            11,
+            whole.len() / 3,
+            whole.len() / 2,
+            whole.len() - 5,
+            whole.len() - 1,
+        ] {
+            assert_damaged(codec, &whole[..cut], Some(&plain));
+        }
+        // A second frame that is cut is no end of the file.
+        let second = [&whole[..], &whole[..whole.len() / 2]].concat();
+        assert_damaged(codec, &second, Some(&plain));
+        for flipped in [whole.len() / 3, whole.len() / 2, whole.len() - 6] {
+            let mut damaged = whole.clone();
+            damaged[flipped] ^= 0x55;
+            // The checksum comes after the data, so wrong records may be passed on before.
+            assert_damaged(codec, &damaged, None);
+        }
+        let followed = [&whole[..], b"something else"].concat();
+        assert_damaged(codec, &followed, Some(&plain));
+    }
+}
+
+#[test]
+fn most_of_a_cut_file_is_read() {
+    let plain = lines();
+    for codec in CODECS {
+        let whole = compress(codec, &plain);
+        let run = dedup(&[], &whole[..whole.len() - 3]);
+        assert!(run.error().contains(codec), "{}", run.error());
+        let expected = dedup(&[], &plain).bytes();
+        // Up to a block of bzip2, of 900 kB, is lost with its end.
+        let lost = if codec == "bzip2" { 900_000 } else { 0 };
+        assert!(run.stdout.len() + lost >= expected.len(), "{codec}");
+    }
+}
+
+#[test]
+fn data_of_a_slow_producer_is_passed_on_at_once() {
+    for codec in CODECS {
+        for threads in ["1", "2"] {
+            let args = ["dedup", "-q", "-m", "64k", "--threads", threads];
+            let mut child = command(&args).spawn().unwrap();
+            let mut stdin = child.stdin.take().unwrap();
+            let mut stdout = child.stdout.take().unwrap();
+            let mut parts = Parts::new(codec);
+            // The second part is several times the buffer of a decoder, and compresses well.
+            let long = "y".repeat(700_000) + "\n" + &"z".repeat(300_000) + "\n";
+            for sent in ["a\n", &long, "c\nd\n"] {
+                parts.send(&mut stdin, sent.as_bytes()).unwrap();
+                let mut output = vec![0; sent.len()];
+                // Blocks for ever if decompressed data is held back.
+                stdout.read_exact(&mut output).unwrap();
+                assert!(output == sent.as_bytes(), "{codec}");
+            }
+            parts.end(&mut stdin).unwrap();
+            drop(stdin);
+            assert_eq!(stdout.read(&mut [0]).unwrap(), 0);
+            assert!(child.wait().unwrap().success());
+        }
+    }
+}
+
+#[test]
+fn text_that_begins_like_a_signature_is_not_waited_for() {
+    let mut child = command(&["dedup", "-q", "-m", "64k"]).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    for sent in ["BZ\n", "BZh9\n"] {
+        stdin.write_all(sent.as_bytes()).unwrap();
+        let mut output = vec![0; sent.len()];
+        stdout.read_exact(&mut output).unwrap();
+        assert_eq!(output, sent.as_bytes());
+    }
+    drop(stdin);
+    assert!(child.wait().unwrap().success());
+    for whole in ["BZh91AY&S", "B", ""] {
+        assert_eq!(dedup(&[], whole.as_bytes()).text(), whole);
+    }
+}
+
+#[test]
+fn no_decompress_reads_records_as_they_are() {
+    // Records of 4 bytes, the first of them the signature of zstd.
+    let records = b"\x28\xb5\x2f\xfdabcdabcd";
+    let run = dedup(&["--format", "fixed:4"], records);
+    let line = run.error();
+    assert!(line.starts_with("standard input: the zstd data is cut or damaged after byte 0 "));
+    let args = ["--format", "fixed:4", "--no-decompress"];
+    assert_eq!(dedup(&args, records).bytes(), b"\x28\xb5\x2f\xfdabcd");
+    let directory = tempfile::tempdir().unwrap();
+    for codec in CODECS {
+        let compressed = compress(codec, &lines());
+        let records = format!("fixed:{}", compressed.len());
+        let path = file(directory.path(), "twice", &compressed.repeat(2));
+        let args = ["--format", &records, "--no-decompress", &path];
+        assert!(dedup(&args, b"").bytes() == compressed, "{codec}");
+    }
+}
+
+#[test]
+fn statistics_count_the_bytes_of_the_files_and_their_length_bounds_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let stats = file(directory.path(), "stats", b"");
+    // A small file of many records: sized by its length the filter would be too small.
+    let plain: Vec<u8> = (0..40_000)
+        .flat_map(|id| format!("{id:08}\n").into_bytes())
+        .collect();
+    for codec in CODECS {
+        let compressed = compress(codec, &plain);
+        let path = file(directory.path(), "input", &compressed);
+        for (threads, memory) in [("1", None), ("2", Some("1MiB"))] {
+            let mut args = vec!["dedup", "-q", "--stats", &stats, "--threads", threads];
+            args.extend(memory.into_iter().flat_map(|memory| ["-m", memory]));
+            args.push(&path);
+            assert!(echoless(&args, b"").bytes() == plain, "{codec}");
+            let stats: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
+            assert_eq!(stats["bytes_in"], compressed.len());
+            assert_eq!(stats["bytes_out"], plain.len());
+            if memory.is_none() {
+                assert_eq!(stats["memory_bytes"], 256 << 20);
+            }
+        }
+    }
+}
+
+#[test]
+fn eval_reads_compressed_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let plain = lines();
+    let run = |content: &[u8]| {
+        let path = file(directory.path(), "input", content);
+        let args = ["eval", "-q", "--input", &path, "bloom:k=2,memory=2KiB"];
+        echoless(&args, b"")
+    };
+    // The line of the stream: its records and how many of them are distinct.
+    let stream = |run: Run| run.text().lines().nth(1).map(str::to_owned);
+    let expected = stream(run(&plain)).unwrap();
+    assert!(expected.starts_with("60,000 records: "), "{expected}");
+    for codec in CODECS {
+        let found = stream(run(&compress(codec, &plain)));
+        assert_eq!(found.as_ref(), Some(&expected), "{codec}");
+    }
+    let cut = compress("gzip", &plain);
+    let run = run(&cut[..cut.len() / 2]);
+    assert!((run.error()).contains("the gzip data is cut or damaged after byte "));
+}
