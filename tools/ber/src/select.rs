@@ -282,6 +282,7 @@ impl Selection {
         &self,
         content: &[u8],
         at: usize,
+        among: u64,
         scratch: &mut Vec<u8>,
         found: &mut [P],
     ) -> Result<Option<usize>, Invalid> {
@@ -301,7 +302,7 @@ impl Selection {
                 .walk(content, at, 1, &mut All { field, scratch })?;
             found[field] = P::in_scratch(start..scratch.len());
         }
-        let mut required = self.required;
+        let mut required = self.required & among;
         while required != 0 {
             let field = required.trailing_zeros() as usize;
             required &= required - 1;
@@ -377,6 +378,25 @@ impl Selector {
         scratch: &mut Vec<u8>,
         found: &mut [P],
     ) -> Result<Option<usize>, Invalid> {
+        self.select_among(record, u64::MAX, scratch, found)
+    }
+
+    /// [`select`](Self::select) that returns the first required field of those whose bits are set
+    /// in `among`.
+    ///
+    /// # Errors
+    /// As [`select`](Self::select).
+    ///
+    /// # Panics
+    /// As [`select`](Self::select).
+    #[inline]
+    pub fn select_among<P: Place>(
+        &self,
+        record: &[u8],
+        among: u64,
+        scratch: &mut Vec<u8>,
+        found: &mut [P],
+    ) -> Result<Option<usize>, Invalid> {
         let element = read_element(record, 0, 0)?;
         if element.end != record.len() {
             return Err(Invalid {
@@ -390,10 +410,10 @@ impl Selector {
             .find(|(of, _)| *of == tag)
             .map_or(&self.other, |(_, selection)| selection);
         if !element.header.constructed {
-            let lacking = (selection.required != 0).then_some(selection.required.trailing_zeros());
-            return Ok(lacking.map(|field| field as usize));
+            let required = selection.required & among;
+            return Ok((required != 0).then_some(required.trailing_zeros() as usize));
         }
         let content = &record[..element.content_end];
-        selection.select(content, element.header.content, scratch, found)
+        selection.select(content, element.header.content, among, scratch, found)
     }
 }

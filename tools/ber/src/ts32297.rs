@@ -46,7 +46,6 @@ pub struct CdrHeader {
     pub len: usize,
     /// The octets of the record after it.
     pub cdr: usize,
-    is_ber: bool,
 }
 
 /// The length of the file header that `bytes` begin with.
@@ -78,7 +77,7 @@ pub fn file_header_len(bytes: &[u8]) -> Result<Read<usize>, Invalid> {
 /// Reads the header of a call record.
 ///
 /// # Errors
-/// [`Invalid`] if it announces a record without octets.
+/// [`Invalid`] if it announces a record without octets, or one in another encoding than BER.
 #[inline]
 pub fn cdr_header(bytes: &[u8]) -> Result<Read<CdrHeader>, Invalid> {
     let Some([high, low, release, format]) = bytes.first_chunk::<4>() else {
@@ -89,10 +88,13 @@ pub fn cdr_header(bytes: &[u8]) -> Result<Read<CdrHeader>, Invalid> {
         let problem = "the CDR length is 0";
         return Err(Invalid { at: 0, problem });
     }
+    if format >> 5 != BER {
+        let problem = "the data record format in the CDR header is not 1, BER";
+        return Err(Invalid { at: 3, problem });
+    }
     let header = CdrHeader {
         len: 4 + usize::from(release >> 5 == RELEASE_FOLLOWS),
         cdr,
-        is_ber: format >> 5 == BER,
     };
     Ok(if bytes.len() < header.len {
         Read::Incomplete
@@ -105,11 +107,6 @@ impl CdrHeader {
     /// The octets of header and record.
     pub fn total(&self) -> usize {
         self.len + self.cdr
-    }
-
-    /// Whether the record is in BER, and not in one of the packed or the XML encodings.
-    pub fn is_ber(&self) -> bool {
-        self.is_ber
     }
 }
 
@@ -138,11 +135,14 @@ mod tests {
 
     #[test]
     fn cdr_headers_have_an_octet_more_from_release_10_on() {
-        let header = |len, cdr, is_ber| Ok(Read::Whole(CdrHeader { len, cdr, is_ber }));
-        assert_eq!(cdr_header(b"\x01\x02\x67\x26"), header(4, 0x102, true));
+        let header = |len, cdr| Ok(Read::Whole(CdrHeader { len, cdr }));
+        assert_eq!(cdr_header(b"\x01\x02\x67\x26"), header(4, 0x102));
         assert_eq!(cdr_header(b"\x01\x02\xe7\x26"), Ok(Read::Incomplete));
-        assert_eq!(cdr_header(b"\x01\x02\xe7\x26\x05"), header(5, 0x102, true));
-        assert_eq!(cdr_header(b"\0\x01\x67\x86"), header(4, 1, false));
+        assert_eq!(cdr_header(b"\x01\x02\xe7\x26\x05"), header(5, 0x102));
+        assert_eq!(
+            cdr_header(b"\0\x01\x67\x86").map_err(|error| error.at),
+            Err(3)
+        );
         assert_eq!(cdr_header(b"\0\x01\x67"), Ok(Read::Incomplete));
         assert!(cdr_header(b"\0\0\x67\x26").is_err());
     }

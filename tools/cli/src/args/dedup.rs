@@ -36,6 +36,11 @@ pub(crate) struct DedupArgs {
     #[arg(long, help_heading = "Records")]
     pub(crate) header: bool,
 
+    /// Rewrite the file header of TS 32.297 at the end of the run, with the length and the number of
+    /// records of the output; outputs must be regular files (-o FILE)
+    #[arg(long, help_heading = "Records")]
+    pub(crate) fix_header: bool,
+
     /// Compare only these fields: numbers from 1, ranges (2,5-7,9-) or names in the header; in some
     /// formats paths or byte ranges (see --format)
     #[arg(

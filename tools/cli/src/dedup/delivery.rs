@@ -31,6 +31,7 @@ pub(crate) struct Delivery {
     audit: RunAudit,
     /// The report on packets, if it is requested.
     report: Option<CopyReport>,
+    fixes_header: bool,
     progress: Progress,
 }
 
@@ -38,9 +39,18 @@ impl Delivery {
     /// Opens the outputs. Nothing is written before the first chunk arrives.
     pub(crate) fn open(config: &DedupConfig, began: Instant) -> Result<Self, Failure> {
         let records_on_stdout = matches!(config.run.output, Target::Stdout) && !config.run.count;
+        let fixes_header = match &config.content {
+            Content::Records(records) => records.fix_header,
+            Content::Packets(_) => false,
+        };
+        let outputs = Outputs::open(config)?;
+        if fixes_header {
+            outputs.check_rewritable()?;
+        }
         Ok(Self {
             began,
-            outputs: Outputs::open(config)?,
+            outputs,
+            fixes_header,
             begun: false,
             sources: config.sources.clone(),
             position: config.content.format().cloned().map(RecordPosition::new),
@@ -95,7 +105,11 @@ impl Delivery {
     /// Writes the output that depends on the whole stream.
     pub(crate) fn finish(&mut self) -> Result<(), Failure> {
         self.begin(None, b"")?;
-        self.outputs.finish(&self.counts)
+        self.outputs.finish(&self.counts)?;
+        if self.fixes_header {
+            self.outputs.fix_headers(&self.counts)?;
+        }
+        Ok(())
     }
 
     /// Reports on the run and returns its exit code. `passed` is the outcome of the stream, with
@@ -227,6 +241,26 @@ impl Outputs {
         };
         self.records.write_runs(chunk, passed)?;
         Ok(())
+    }
+
+    /// Checks that file headers can be rewritten in all outputs of records.
+    fn check_rewritable(&self) -> Result<(), Failure> {
+        self.records.check_rewritable()?;
+        self.dropped.as_ref().map_or(Ok(()), Sink::check_rewritable)
+    }
+
+    /// Rewrites the file headers for the records that were written.
+    fn fix_headers(&mut self, counts: &Counts) -> Result<(), Failure> {
+        let passed = if self.invert {
+            counts.duplicates
+        } else {
+            counts.records - counts.duplicates
+        };
+        self.records.fix_header(passed)?;
+        match &mut self.dropped {
+            Some(dropped) => dropped.fix_header(counts.duplicates),
+            None => Ok(()),
+        }
     }
 
     /// Writes the count, if it replaces the records.

@@ -125,6 +125,9 @@ impl Input {
                     chunk.filled = chunk.mark + end;
                     break false;
                 }
+                if self.last_end.is_malformed() {
+                    break true;
+                }
                 if len > self.longest {
                     break false;
                 }
@@ -172,8 +175,10 @@ fn first_overlong(chunk: &Chunk, len: usize, format: &dyn Format, longest: usize
     // A chunk is rarely longer than the longest record allowed; only then search its records.
     if chunk.filled > longest {
         let mut ends = Vec::new();
-        format.record_ends(&chunk.bytes[..chunk.filled], chunk.mark, &mut ends);
-        let mut start = 0;
+        let bytes = &chunk.bytes[..chunk.filled];
+        let header = (chunk.opens_source).then(|| format.file_header_end(bytes));
+        let mut start = header.flatten().unwrap_or(0);
+        format.record_ends(bytes, start.max(chunk.mark), &mut ends);
         for end in ends {
             if end - start > longest {
                 return Some(start);

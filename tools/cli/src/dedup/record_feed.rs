@@ -37,7 +37,8 @@ impl RecordFeed {
         let format = &config.format;
         Self {
             input: Input::new(sources, format.clone(), config.max_record),
-            header: config.header.then(|| Header::new(format.clone())),
+            header: (config.header || format.has_file_header())
+                .then(|| Header::new(format.clone())),
             reader: None,
             config,
             hasher,

@@ -98,6 +98,9 @@ pub(crate) struct Stats {
     /// The window of packets beside one of time; absent without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     window_packets: Option<u64>,
+    /// Whether the file header in the output is that of an input with other records.
+    #[serde(skip)]
+    has_stale_header: bool,
     /// Where duplicates come from; absent without `--report`.
     #[serde(skip_serializing_if = "Option::is_none")]
     copies: Option<CopyStats>,
@@ -170,6 +173,14 @@ impl Stats {
             kernel: report.kernel.map(Kernel::name),
             frame_blocks,
             window_packets: second,
+            has_stale_header: match &config.content {
+                Content::Records(records) => {
+                    let is_copy = counts.bytes_in == counts.bytes_out && config.sources.len() == 1;
+                    let is_fixed = records.fix_header || config.run.count;
+                    records.format.has_file_header() && !is_copy && !is_fixed
+                }
+                Content::Packets(_) => false,
+            },
             copies: copies.map(CopyReport::stats),
         }
     }
@@ -207,6 +218,13 @@ impl Stats {
             (Some(_), 0) => " inside the window",
             (Some(_), _) => " of the judged records inside the window",
         };
+        if self.has_stale_header {
+            line(
+                "the file header is a copy: its file length and number of records are wrong \
+                 (--fix-header corrects them)"
+                    .into(),
+            );
+        }
         line(self.filter_line());
         if let Some(window) = &self.window_line {
             line(window.clone());

@@ -122,6 +122,11 @@ pub(crate) enum Problem {
     Late,
     /// The bytes are not a record of the format, for this reason.
     Malformed(&'static str),
+    /// The bytes at this offset in the record are not of the format, for this reason.
+    MalformedAt {
+        at: usize,
+        problem: &'static str,
+    },
     /// The record is not JSON.
     Json(Invalid),
     /// The record is longer than this many bytes.

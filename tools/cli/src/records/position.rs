@@ -47,6 +47,10 @@ impl RecordPosition {
         let before = self.units_before(chunk, fault.record, start);
         let problem = match fault.problem {
             Problem::Malformed(problem) => problem.into(),
+            Problem::MalformedAt { at, problem } => {
+                let offset = bytes + start as u64;
+                format!("{problem}: byte {at} of the record at byte offset {offset}")
+            }
             Problem::Json(invalid) => format!(
                 "invalid JSON at column {}: {}",
                 invalid.at + 1,
@@ -93,8 +97,8 @@ impl RecordPosition {
 
     /// Lines or records before record number `records` of a chunk, which begins at byte `end`.
     fn units_before(&self, chunk: &Chunk, records: usize, end: usize) -> u64 {
-        // A header is a record, though not one of `chunk.ends`.
-        let header = chunk.start > 0;
+        // A header is a record, though not one of `chunk.ends`; that of a file is none.
+        let header = chunk.start > 0 && !self.format.has_file_header();
         (self.format)
             .lines_in(&chunk.bytes[..end])
             .unwrap_or(records as u64 + u64::from(header))

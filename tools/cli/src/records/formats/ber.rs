@@ -73,7 +73,11 @@ fn build(value: &str, fields: &ChosenFields<'_>) -> Result<SelectedFormat, Failu
 }
 
 fn field_error(error: FieldError) -> Failure {
-    let option = if error.is_time { "--time-field" } else { "--key" };
+    let option = if error.is_time {
+        "--time-field"
+    } else {
+        "--key"
+    };
     SpecError::new(option, format!("`{}`", error.text), error.allowed).into()
 }
 
@@ -96,10 +100,9 @@ impl Place for FieldBytes {
     }
 }
 
-/// The problem of a record whose element begins `offset` bytes after its start.
-fn malformed(invalid: Invalid, offset: usize) -> Problem {
+fn malformed(invalid: Invalid) -> Problem {
     Problem::MalformedAt {
-        at: offset + invalid.at,
+        at: invalid.at,
         problem: invalid.problem,
     }
 }
@@ -149,26 +152,24 @@ impl<F: Framing> Format for Ber<F> {
     ) -> Result<(), Problem> {
         let all = self.selector.fields();
         chosen.resize(all, FieldBytes::Absent);
-        // A record of filler alone has no fields.
-        let mut lacking = if content.is_empty() {
-            Some(0)
+        let is_complete = fields.contains_all(all);
+        let among = if is_complete {
+            u64::MAX
         } else {
-            let found = self.selector.select(content, scratch, chosen);
-            found.map_err(|invalid| malformed(invalid, 0))?
+            let among = (0..all).filter(|field| fields.contains(*field));
+            among.fold(0, |bits, field| bits | 1 << field)
+        };
+        let lacking = if content.is_empty() {
+            // Filler alone, which has no fields.
+            Some(among.trailing_zeros() as usize)
+        } else {
+            let found = self.selector.select_among(content, among, scratch, chosen);
+            found.map_err(malformed)?
         };
         // The options select all fields, so there is rarely one to remove.
-        if !fields.contains_all(all) {
+        if !is_complete {
             let mut field = 0..;
             chosen.retain(|_| field.next().is_some_and(|field| fields.contains(field)));
-            if lacking.is_some_and(|field| !fields.contains(field)) {
-                lacking = (0..all)
-                    .filter(|field| fields.contains(*field))
-                    .zip(chosen.iter())
-                    .find(|(field, found)| {
-                        **found == FieldBytes::Absent && self.selector.is_required(content, *field)
-                    })
-                    .map(|(field, _)| field);
-            }
         }
         lacking.map_or(Ok(()), |field| {
             Err(Problem::Lacks(MissingField { field, fields: all }))
@@ -260,7 +261,7 @@ impl LastEnd for LastElement {
 
     fn problem_at_end(&self) -> Option<Problem> {
         if let Some(invalid) = self.invalid {
-            return Some(malformed(invalid, 0));
+            return Some(malformed(invalid));
         }
         let needs = match self.scan.lack(self.rest) {
             Lack::Nothing => return None,
@@ -374,7 +375,7 @@ impl LastEnd for LastCdr {
 
     fn problem_at_end(&self) -> Option<Problem> {
         if let Some(invalid) = self.invalid {
-            return Some(malformed(invalid, 0));
+            return Some(malformed(invalid));
         }
         (self.rest > 0).then_some(Problem::CutShort {
             has: self.rest,

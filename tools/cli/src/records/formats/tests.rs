@@ -70,6 +70,7 @@ pub(crate) fn all() -> Vec<Example> {
         format,
         key: Some(FieldList::numbered(0..=1)),
         time: None,
+        files: Vec::new(),
     };
     let mut all = Vec::new();
     for (name, format) in delimited() {
