@@ -88,8 +88,8 @@ pub(crate) struct DedupArgs {
     )]
     pub(crate) time_field: Option<String>,
 
-    /// How times are written: numbers of s, ms, us or ns since 1970, rfc3339, a strftime format
-    /// (%Y-%m-%d %H:%M:%S), or auto for all but the latter [default: auto]
+    /// How times are written: numbers of s, ms, us or ns since 1970, rfc3339, bcd (call records), a
+    /// strftime format (%Y-%m-%d %H:%M:%S), or auto for numbers and rfc3339 [default: auto]
     #[arg(
         long,
         value_name = "FORMAT",
