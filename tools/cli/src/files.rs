@@ -8,6 +8,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use echoless::SpecError;
 use same_file::Handle;
 
 use crate::failure::Failure;
@@ -115,6 +116,21 @@ impl Target {
         match path {
             Some(path) if path.as_os_str() != "-" => Self::File(path),
             _ => Self::Stdout,
+        }
+    }
+
+    /// The file next to this one that says where its records were: its name with `.jsonl` after it.
+    ///
+    /// # Errors
+    /// [`SpecError`] of `option` if this is a standard stream.
+    pub(crate) fn places(&self, option: &'static str) -> Result<Self, SpecError> {
+        match self {
+            Self::Stdout => Err(SpecError::new(option, "-", "the name of a file")),
+            Self::File(path) => {
+                let mut name = path.clone().into_os_string();
+                name.push(".jsonl");
+                Ok(Self::File(name.into()))
+            }
         }
     }
 

@@ -1,51 +1,7 @@
-//! The `echoless` command: removes duplicate records from streams in fixed memory, generates test
-//! streams, measures filters and selects one.
-//!
-//! The path of a record: `dedup::input` cuts the stream into chunks of whole records, a
-//! [record format](records::format) finds the records of a chunk, `records::keys` hashes their
-//! keys, the filter of `dedup::filter` returns a verdict for each hash, and `dedup::output`
-//! writes runs of records straight from the chunk.
-
-mod args;
-mod compression;
-mod config;
-mod dedup;
-mod eval;
-mod failure;
-mod files;
-mod generate;
-mod lab;
-mod manual;
-mod number;
-mod packets;
-mod plan;
-mod reading;
-mod records;
-mod signals;
-mod spec_file;
-mod time;
+//! The `echoless` command; see the library of this package.
 
 use std::process::ExitCode;
 
-use args::{Args, Command};
-use failure::Failure;
-
 fn main() -> ExitCode {
-    match args::parse() {
-        Ok(Some(args)) => failure::report(run(args)),
-        Ok(None) => ExitCode::SUCCESS,
-        Err(failure) => failure::report(Err(failure)),
-    }
-}
-
-fn run(args: Args) -> Result<ExitCode, Failure> {
-    match args.command {
-        Command::Dedup(args) => dedup::run(config::DedupConfig::try_from(args)?),
-        Command::Packets(args) => dedup::run(config::DedupConfig::try_from(args)?),
-        Command::Gen(args) => generate::run(&config::GenConfig::try_from(args)?),
-        Command::Eval(args) => eval::run(&config::EvalConfig::try_from(args)?),
-        Command::Plan(args) => plan::run(&config::PlanConfig::try_from(args)?),
-        Command::Completions { shell } => manual::completions(shell),
-        Command::Man { command } => manual::page(command.as_deref()),
-    }
+    echoless_cli::main()
 }

@@ -11,8 +11,8 @@ pub(crate) use system::Signals;
 #[cfg(unix)]
 mod system {
     use std::os::unix::net::UnixStream;
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::{Arc, OnceLock};
 
     use rustix::event::{PollFd, PollFlags, poll};
     use signal_hook::consts::{SIGINT, SIGTERM};
@@ -20,18 +20,53 @@ mod system {
 
     use super::{File, io};
 
-    /// The handlers of the signals. A second signal of the same kind ends the process at once, as
-    /// if it were not caught.
+    /// Access to the handlers of the signals, which stay for the rest of the process. A second
+    /// signal of the same kind ends the process at once, as if it were not caught.
+    #[derive(Debug, Clone, Copy)]
+    pub(crate) struct Signals(&'static Handlers);
+
     #[derive(Debug)]
-    pub(crate) struct Signals {
+    struct Handlers {
         caught: [(i32, Arc<AtomicBool>); 2],
         /// Becomes readable, and stays so, when a signal arrives.
         wakeup: UnixStream,
     }
 
     impl Signals {
-        /// Installs the handlers.
+        /// Installs the handlers, unless they are there.
         pub(crate) fn catch() -> io::Result<Self> {
+            static HANDLERS: OnceLock<io::Result<Handlers>> = OnceLock::new();
+            match HANDLERS.get_or_init(Handlers::install) {
+                Ok(handlers) => Ok(Self(handlers)),
+                Err(error) => Err(error.kind().into()),
+            }
+        }
+
+        /// The number of the signal that arrived, if one did.
+        pub(crate) fn caught(&self) -> Option<u8> {
+            // Relaxed: the flag is all that the handler publishes.
+            let arrived = |(_, flag): &&(i32, Arc<AtomicBool>)| flag.load(Ordering::Relaxed);
+            let (signal, _) = self.0.caught.iter().find(arrived)?;
+            u8::try_from(*signal).ok()
+        }
+
+        /// Waits until `file` has data or ends; returns `false` if a signal arrives.
+        pub(crate) fn wait_for(&self, file: &File) -> io::Result<bool> {
+            let mut both = [
+                PollFd::new(file, PollFlags::IN),
+                PollFd::new(&self.0.wakeup, PollFlags::IN),
+            ];
+            while let Err(error) = poll(&mut both, None) {
+                if error != rustix::io::Errno::INTR {
+                    return Err(error.into());
+                }
+            }
+            Ok(both[1].revents().is_empty())
+        }
+    }
+
+    impl Handlers {
+        fn install() -> io::Result<Self> {
             let (wakeup, sender) = UnixStream::pair()?;
             let caught = [SIGINT, SIGTERM].map(|signal| (signal, Arc::default()));
             for (signal, arrived) in &caught {
@@ -43,28 +78,6 @@ mod system {
             }
             Ok(Self { caught, wakeup })
         }
-
-        /// The number of the signal that arrived, if one did.
-        pub(crate) fn caught(&self) -> Option<u8> {
-            // Relaxed: the flag is all that the handler publishes.
-            let arrived = |(_, flag): &&(i32, Arc<AtomicBool>)| flag.load(Ordering::Relaxed);
-            let (signal, _) = self.caught.iter().find(arrived)?;
-            u8::try_from(*signal).ok()
-        }
-
-        /// Waits until `file` has data or ends; returns `false` if a signal arrives.
-        pub(crate) fn wait_for(&self, file: &File) -> io::Result<bool> {
-            let mut both = [
-                PollFd::new(file, PollFlags::IN),
-                PollFd::new(&self.wakeup, PollFlags::IN),
-            ];
-            while let Err(error) = poll(&mut both, None) {
-                if error != rustix::io::Errno::INTR {
-                    return Err(error.into());
-                }
-            }
-            Ok(both[1].revents().is_empty())
-        }
     }
 }
 
@@ -73,7 +86,7 @@ mod system {
     use super::{File, io};
 
     /// Signals are not caught on this system.
-    #[derive(Debug)]
+    #[derive(Debug, Clone, Copy)]
     pub(crate) struct Signals;
 
     impl Signals {

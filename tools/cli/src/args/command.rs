@@ -1,5 +1,7 @@
 //! The command as a whole: its subcommands, and the parser's messages on one line.
 
+use std::iter;
+
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
@@ -29,7 +31,7 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Pass on the first occurrence of every record, in order
-    Dedup(DedupArgs),
+    Dedup(Box<DedupArgs>),
     /// Remove duplicate packets from capture files (pcap, pcapng)
     Packets(PacketArgs),
     /// Write a reproducible stream of generated records
@@ -62,6 +64,15 @@ pub(crate) fn parse() -> Result<Option<Args>, Failure> {
     }
     error.print().map_err(Failure::writing_stdout)?;
     Ok(None)
+}
+
+/// Parses arguments that begin with the name of a subcommand.
+///
+/// # Errors
+/// [`Failure::Usage`] if the parser rejects them, or if they only ask for help.
+pub(crate) fn parse_from(arguments: &[&str]) -> Result<Args, Failure> {
+    let all = iter::once("echoless").chain(arguments.iter().copied());
+    Args::try_parse_from(all).map_err(|error| Failure::Usage(one_line(&error.to_string())))
 }
 
 /// A parser's message without its usage section, on one line.

@@ -41,6 +41,11 @@ pub(crate) struct DedupArgs {
     #[arg(long, help_heading = "Records")]
     pub(crate) fix_header: bool,
 
+    /// Set faulty records aside instead of ending the run: write them to this file as they came,
+    /// and to FILE.jsonl where each was and what is wrong with it
+    #[arg(long, value_name = "FILE", help_heading = "Records")]
+    pub(crate) rejects: Option<PathBuf>,
+
     /// Compare only these fields: numbers from 1, ranges (2,5-7,9-) or names in the header; in some
     /// formats paths or byte ranges (see --format)
     #[arg(
@@ -160,6 +165,29 @@ pub(crate) struct DedupArgs {
     /// Instruction set of the filter; all give the same result
     #[arg(long, default_value = "auto", value_parser = PossibleValuesParser::new(kernels()), help_heading = "Filter")]
     pub(crate) kernel: String,
+
+    /// Pass every record on, with its verdict: fresh, duplicate, or unjudged if it lacks the key;
+    /// as a last field, or as a member of JSON [name: verdict]
+    #[arg(
+        long,
+        value_name = "NAME",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "verdict",
+        conflicts_with_all = ["invert", "count"],
+        allow_hyphen_values = true,
+        help_heading = "Output"
+    )]
+    pub(crate) tag: Option<String>,
+
+    /// Pass every record on as it came, and write its verdict to this file, a line for each
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["tag", "invert", "count"],
+        help_heading = "Output"
+    )]
+    pub(crate) tag_file: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) run: RunArgs,

@@ -30,6 +30,8 @@ pub(crate) struct FormatUse<'a> {
     pub(crate) fields: ChosenFields<'a>,
     pub(crate) delimiter: Option<&'a str>,
     pub(crate) header: bool,
+    /// Whether records get a field of their own for the verdict.
+    pub(crate) tag: bool,
 }
 
 impl FormatArgs {
@@ -84,12 +86,13 @@ impl FormatArgs {
         option: Option<&'static FormatOption>,
         given: FormatUse<'_>,
     ) -> Result<SelectedFormat, SpecError> {
-        let has_fields = given.fields.key.is_some() || given.fields.time.is_some();
+        let FormatUse { fields, tag, .. } = given;
+        let has_fields = fields.key.is_some() || fields.time.is_some() || tag;
         if let Some(delimiter) = given.delimiter
             && !has_fields
             && !option.is_some_and(|option| option.needs_delimiter)
         {
-            let allowed = "no delimiter without --key, --time-field or --csv";
+            let allowed = "no delimiter without --key, --time-field, --tag or --csv";
             return Err(SpecError::new("--delimiter", delimiter, allowed));
         }
         let delimiter = parse_delimiter(given.delimiter)?;

@@ -9,7 +9,7 @@ mod lab;
 mod packets;
 mod run;
 
-pub(crate) use command::{Args, Command, parse};
+pub(crate) use command::{Args, Command, parse, parse_from};
 pub(crate) use dedup::DedupArgs;
 pub(crate) use format::FormatUse;
 pub(crate) use generate::GenArgs;

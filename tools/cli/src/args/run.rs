@@ -49,6 +49,18 @@ pub(crate) struct RunArgs {
     )]
     pub(crate) duplicates: Option<PathBuf>,
 
+    /// Write where each dropped record was (input, record number, byte offset) as JSON lines, to this
+    /// file or next to that of --duplicates, as FILE.jsonl
+    #[arg(
+        long,
+        value_name = "FILE",
+        num_args = 0..=1,
+        require_equals = true,
+        conflicts_with = "invert",
+        help_heading = "Output"
+    )]
+    pub(crate) explain: Option<Option<PathBuf>>,
+
     /// Pass on the duplicates instead of the first occurrences
     #[arg(long, help_heading = "Output")]
     pub(crate) invert: bool,

@@ -1,6 +1,6 @@
 //! The configuration of `echoless dedup`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -14,11 +14,12 @@ use crate::args::{DedupArgs, FormatUse};
 use crate::dedup::filter::with_memory;
 use crate::dedup::sizing::{DEFAULT_MEMORY, memory_for, most_distinct_records};
 use crate::failure::Failure;
-use crate::files::Source;
+use crate::files::{Source, Target};
 use crate::number::{parse_rate, parse_size};
 use crate::records::fields::FieldList;
 use crate::records::format::{ChosenFields, Format, SelectedFormat, SharedFormat};
 use crate::records::keys::Missing;
+use crate::records::tag::Tagger;
 use crate::spec_file::read_spec;
 
 /// The configuration of a run that removes duplicates, of records or of packets.
@@ -71,6 +72,19 @@ pub(crate) struct RecordConfig {
     pub(crate) missing: Missing,
     /// Whether the file header is rewritten for the records that were written.
     pub(crate) fix_header: bool,
+    /// Whether faulty records are set aside; otherwise the first one ends the run.
+    pub(crate) rejects: bool,
+    /// Writes verdicts into the records, which all pass.
+    pub(crate) tagger: Option<Arc<Tagger>>,
+    pub(crate) outputs: RecordOutputs,
+}
+
+/// The outputs that only records have.
+#[derive(Debug)]
+pub(crate) struct RecordOutputs {
+    pub(crate) rejects: Option<RejectTargets>,
+    /// Gets the verdicts on all records, which then all pass.
+    pub(crate) tag_file: Option<Target>,
 }
 
 impl TryFrom<DedupArgs> for DedupConfig {
@@ -89,6 +103,7 @@ impl TryFrom<DedupArgs> for DedupConfig {
             },
             delimiter: args.delimiter.as_deref(),
             header: args.header,
+            tag: args.tag.is_some(),
         })?;
         if args.missing.is_some() && key.is_none() && time.is_none() {
             let allowed = "--key or --time-field beside --missing";
@@ -110,7 +125,16 @@ impl TryFrom<DedupArgs> for DedupConfig {
             },
         };
         check_filter(window.as_ref(), &args, &filter)?;
+        let tagger = match args.tag {
+            Some(name) => Some(Arc::new(tagger(&format, name, args.rejects.is_some())?)),
+            None => None,
+        };
+        let outputs = RecordOutputs {
+            rejects: args.rejects.map(RejectTargets::new).transpose()?,
+            tag_file: args.tag_file.map(|path| Target::from_path(Some(path))),
+        };
         let records = RecordConfig {
+            tagger,
             format,
             max_record: parse_size("--max-record", &args.max_record)?
                 .try_into()
@@ -119,6 +143,8 @@ impl TryFrom<DedupArgs> for DedupConfig {
             key,
             missing: args.missing.unwrap_or(Missing::Error),
             fix_header: args.fix_header,
+            rejects: outputs.rejects.is_some(),
+            outputs,
         };
         Ok(Self {
             sources,
@@ -142,6 +168,36 @@ fn check_fix_header(format: &dyn Format, args: &DedupArgs) -> Result<(), SpecErr
         return Err(invalid("an output of records, not --count"));
     }
     Ok(())
+}
+
+/// The outputs of faulty records.
+#[derive(Debug)]
+pub(crate) struct RejectTargets {
+    pub(crate) records: Target,
+    /// A file next to that of the records, for their places.
+    pub(crate) places: Target,
+}
+
+impl RejectTargets {
+    fn new(path: PathBuf) -> Result<Self, SpecError> {
+        let records = Target::from_path(Some(path));
+        let places = records.places("--rejects")?;
+        Ok(Self { records, places })
+    }
+}
+
+/// Writes the verdicts of `--tag`.
+fn tagger(format: &SharedFormat, name: String, rejects: bool) -> Result<Tagger, SpecError> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+    if name.is_empty() || !name.bytes().all(is_plain) {
+        let allowed = "a name of letters, digits, `_`, `-` and `.`";
+        return Err(SpecError::new("--tag", name, allowed));
+    }
+    let Some(place) = format.tag_place() else {
+        let allowed = "fields with delimiters, or JSON lines; --tag-file FILE with any format";
+        return Err(SpecError::new("--tag", name, allowed));
+    };
+    Ok(Tagger::new(format.clone(), place, name, rejects))
 }
 
 /// The filter that `--filter` names. If that is a file, it is added to the run's `settings`.

@@ -19,7 +19,8 @@ pub(crate) enum Late {
     Judge,
     /// Pass the record on without a verdict
     Pass,
-    /// End the run with an error that names the file and the line
+    /// End the run with an error that names the file and the line; with --rejects, set the record
+    /// aside
     Reject,
 }
 
@@ -37,6 +38,8 @@ pub(crate) struct WindowConfig {
     /// older ones.
     pub(crate) late_after: u64,
     pub(crate) late: Late,
+    /// Whether a rejected late record is set aside; otherwise it ends the run.
+    pub(crate) rejects: bool,
     /// Whether a duplicate renews its key.
     pub(crate) refresh: bool,
 }
@@ -112,6 +115,7 @@ impl WindowConfig {
             clock,
             late_after: window.saturating_add(lateness).div_ceil(resolution),
             late: args.late.unwrap_or_default(),
+            rejects: args.rejects.is_some(),
             refresh: args.refresh,
         }))
     }
@@ -132,6 +136,7 @@ impl WindowConfig {
             },
             late_after: ticks,
             late: Late::Judge,
+            rejects: false,
             refresh,
         }
     }
@@ -154,6 +159,7 @@ impl WindowConfig {
             },
             late_after,
             late,
+            rejects: false,
             refresh: false,
         }
     }

@@ -148,6 +148,7 @@ fn treat_late(window: &WindowConfig, chunk: &mut Chunk) {
     match (window.late, late.first()) {
         (Late::Judge, _) | (_, None) => {}
         (Late::Pass, _) => chunk.remove_hashes(&late),
+        (Late::Reject, _) if window.rejects => chunk.reject(&late, Problem::Late),
         (Late::Reject, Some(first)) => chunk.fail_at(*first, Problem::Late),
     }
 }

@@ -7,16 +7,15 @@ use std::time::Instant;
 use echoless::Report;
 
 use super::audit::RunAudit;
-use super::output::Sink;
+use super::outputs::Outputs;
 use super::progress::Progress;
-use super::runs::Runs;
 use super::summary::{Counts, Stats};
 use crate::config::{Content, DedupConfig};
 use crate::failure::{self, ENDED_BY_SIGNAL, FOUND_DUPLICATES, Failure};
-use crate::files::{Source, Target, Targets};
+use crate::files::{Source, Target};
 use crate::packets::report::CopyReport;
 use crate::records::chunk::Chunk;
-use crate::records::position::RecordPosition;
+use crate::records::position::{InputPosition, RecordPosition};
 
 /// Writes and counts chunks that have verdicts.
 #[derive(Debug)]
@@ -25,7 +24,9 @@ pub(crate) struct Delivery {
     outputs: Outputs,
     begun: bool,
     sources: Vec<Source>,
-    /// The position in the input, for messages; packets are located by their reader.
+    /// What is done of the current input.
+    done: InputPosition,
+    /// What messages say of records; packets are located by their reader.
     position: Option<RecordPosition>,
     counts: Counts,
     audit: RunAudit,
@@ -53,6 +54,7 @@ impl Delivery {
             fixes_header,
             begun: false,
             sources: config.sources.clone(),
+            done: InputPosition::default(),
             position: config.content.format().cloned().map(RecordPosition::new),
             counts: Counts::default(),
             audit: RunAudit::new(config),
@@ -78,7 +80,9 @@ impl Delivery {
             self.counts.frame_blocks += chunk.unkeyed.len() as u64;
         } else {
             self.counts.records += chunk.records() as u64;
-            self.counts.unkeyed += chunk.unkeyed.len() as u64;
+            let rejected = chunk.rejected.len() as u64;
+            self.counts.rejected += rejected;
+            self.counts.unkeyed += chunk.unkeyed.len() as u64 - rejected;
         }
         self.counts.duplicates += chunk.verdicts.count_duplicates();
         self.counts.late += chunk.late;
@@ -87,17 +91,18 @@ impl Delivery {
             self.counts.clock = Some((first, clock));
         }
         self.counts.bytes_in = chunk.read_until;
-        self.outputs.write(chunk)?;
+        let input = || self.sources[chunk.source].name();
+        (self.outputs).write(chunk, input, self.done, self.position.as_ref())?;
         if let Some(report) = &mut self.report {
             report.observe(chunk);
         }
         if let Some(position) = &mut self.position {
             if let Some(fault) = chunk.fault {
-                let name = self.sources[chunk.source].name();
-                return Err(position.failure(chunk, fault, name));
+                return Err(position.failure(chunk, fault, input(), self.done));
             }
             position.pass(chunk);
         }
+        self.done.pass(chunk);
         self.progress.set(chunk.read_until);
         Ok(())
     }
@@ -130,7 +135,7 @@ impl Delivery {
             Err(failure) => return Err(failure),
         };
         self.progress.end();
-        self.counts.bytes_out = self.outputs.records.bytes();
+        self.counts.bytes_out = self.outputs.bytes();
         self.write_report(config, report, threads)?;
         if let Some(signal) = signal {
             return Ok(ExitCode::from(ENDED_BY_SIGNAL + signal));
@@ -164,7 +169,7 @@ impl Delivery {
         );
         if let Some(sink) = &mut self.outputs.stats {
             sink.truncate()?;
-            sink.write_text(&stats.json())?;
+            sink.write_bytes(stats.json().as_bytes())?;
         }
         if !config.run.quiet {
             failure::write_stderr(&stats.summary());
@@ -178,101 +183,5 @@ impl Delivery {
             self.outputs.begin(header, terminator)?;
         }
         Ok(())
-    }
-}
-
-/// Where records, dropped records and statistics go.
-#[derive(Debug)]
-struct Outputs {
-    records: Sink,
-    dropped: Option<Sink>,
-    stats: Option<Sink>,
-    count: bool,
-    invert: bool,
-}
-
-impl Outputs {
-    fn open(config: &DedupConfig) -> Result<Self, Failure> {
-        let run = &config.run;
-        let format = || config.content.format().cloned();
-        let mut targets = Targets::new(config.sources.iter().chain(&run.settings));
-        let records = targets.open(&run.output)?;
-        let mut side = |target: &Target| {
-            let target = targets.open(target)?;
-            Ok::<_, Failure>(Sink::side(target, format()))
-        };
-        Ok(Self {
-            records: Sink::main(records, format()),
-            dropped: run.duplicates.as_ref().map(&mut side).transpose()?,
-            stats: run.stats.as_ref().map(&mut side).transpose()?,
-            count: run.count,
-            invert: run.invert,
-        })
-    }
-
-    /// Truncates the files for records and writes the header to each output of records: later
-    /// commands can select fields of any of them by name.
-    fn begin(&mut self, header: Option<&[u8]>, terminator: &'static [u8]) -> Result<(), Failure> {
-        self.records.truncate()?;
-        if let Some(dropped) = &mut self.dropped {
-            dropped.truncate()?;
-            dropped.write_header(header, terminator)?;
-        }
-        if !self.count {
-            self.records.write_header(header, terminator)?;
-        }
-        Ok(())
-    }
-
-    /// Writes the records of a chunk. The dropped ones go first, so they are complete even if the
-    /// reader of the others closes its pipe.
-    fn write(&mut self, chunk: &Chunk) -> Result<(), Failure> {
-        let duplicates = || Runs::new(chunk.framed_duplicates(), chunk.records(), true);
-        if let Some(dropped) = &mut self.dropped {
-            dropped.write_runs(chunk, duplicates())?;
-        }
-        if self.count {
-            return Ok(());
-        }
-        let passed = if self.invert {
-            duplicates()
-        } else {
-            Runs::new(chunk.duplicates(), chunk.records(), false)
-        };
-        self.records.write_runs(chunk, passed)?;
-        Ok(())
-    }
-
-    /// Checks that file headers can be rewritten in all outputs of records.
-    fn check_rewritable(&self) -> Result<(), Failure> {
-        self.records.check_rewritable()?;
-        self.dropped.as_ref().map_or(Ok(()), Sink::check_rewritable)
-    }
-
-    /// Rewrites the file headers for the records that were written.
-    fn fix_headers(&mut self, counts: &Counts) -> Result<(), Failure> {
-        let passed = if self.invert {
-            counts.duplicates
-        } else {
-            counts.records - counts.duplicates
-        };
-        self.records.fix_header(passed)?;
-        match &mut self.dropped {
-            Some(dropped) => dropped.fix_header(counts.duplicates),
-            None => Ok(()),
-        }
-    }
-
-    /// Writes the count, if it replaces the records.
-    fn finish(&mut self, counts: &Counts) -> Result<(), Failure> {
-        if !self.count {
-            return Ok(());
-        }
-        let passed = if self.invert {
-            counts.duplicates
-        } else {
-            counts.records - counts.duplicates
-        };
-        self.records.write_text(&format!("{passed}\n"))
     }
 }

@@ -22,6 +22,8 @@ pub(crate) struct Input {
     format: SharedFormat,
     /// The length of the longest record allowed, in bytes.
     longest: usize,
+    /// Whether an incomplete record at the end of an input is set aside.
+    rejects: bool,
     /// Whether the next record is longer than that.
     overlong: bool,
     last_end: Box<dyn LastEnd>,
@@ -35,14 +37,21 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    /// A stream of these inputs, whose records may have at most `longest` bytes.
-    pub(crate) fn new(sources: Vec<Source>, format: SharedFormat, longest: usize) -> Self {
+    /// A stream of these inputs, whose records may have at most `longest` bytes. With `rejects`, an
+    /// incomplete record at the end of an input does not end the stream.
+    pub(crate) fn new(
+        sources: Vec<Source>,
+        format: SharedFormat,
+        longest: usize,
+        rejects: bool,
+    ) -> Self {
         Self {
             sources,
             at: 0,
             file: None,
             tail: Vec::new(),
             longest,
+            rejects,
             overlong: false,
             last_end: format.last_end(),
             terminator: format.default_terminator(),
@@ -74,6 +83,7 @@ impl Input {
     /// It returns as soon as a read contains the end of a record, so the records of a slow producer
     /// do not wait for a full buffer. An input that ends inside a quoted field or a record with
     /// a length, or a record that is too long, yields a chunk without records and with a fault.
+    /// If faulty records are set aside, the former is a chunk of that record alone.
     pub(crate) fn fill(&mut self, chunk: &mut Chunk) -> Result<bool, Failure> {
         chunk.clear();
         while let Some(source) = self.sources.get(self.at) {
@@ -135,14 +145,20 @@ impl Input {
             };
 
             let problem = (self.last_end.problem_at_end()).filter(|_| at_end);
-            if at_end && problem.is_none() {
+            // Where a malformed record ends is unknown, so it cannot be set aside.
+            let sets_aside = self.rejects && !self.last_end.is_malformed();
+            if at_end && (problem.is_none() || sets_aside) {
                 chunk.filled = len;
             }
             if let Some(start) = first_overlong(chunk, len, &*self.format, self.longest) {
                 chunk.filled = start;
                 self.overlong = true;
             } else if at_end {
-                chunk.fault = problem.map(|problem| Fault { record: 0, problem });
+                if sets_aside {
+                    chunk.incomplete = problem;
+                } else {
+                    chunk.fault = problem.map(|problem| Fault { record: 0, problem });
+                }
                 self.file = None;
                 self.at += 1;
                 self.opens_source = true;

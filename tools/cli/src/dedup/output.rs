@@ -114,11 +114,33 @@ impl Sink {
         written.map_err(Failure::file(name.as_str()))
     }
 
-    /// Writes text that is not a record.
-    pub(crate) fn write_text(&mut self, text: &str) -> Result<(), Failure> {
+    /// Writes some of a chunk's records, ascending.
+    pub(crate) fn write_each(
+        &mut self,
+        chunk: &Chunk,
+        records: impl Iterator<Item = usize> + Clone,
+    ) -> Result<(), Failure> {
+        let bytes = |record| chunk.bytes_of(record..record + 1);
+        let lengths = records.clone().map(|record| bytes(record).len() as u64);
+        self.write_records(records.clone().map(bytes), lengths, chunk.terminator)
+    }
+
+    /// Writes adjacent records with these lengths.
+    pub(crate) fn write_assembled(
+        &mut self,
+        records: &[u8],
+        lengths: impl Iterator<Item = u64>,
+        terminator: &'static [u8],
+    ) -> Result<(), Failure> {
+        let runs = (!records.is_empty()).then_some(records);
+        self.write_records(runs, lengths, terminator)
+    }
+
+    /// Writes bytes that are no record.
+    pub(crate) fn write_bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         self.target
             .file
-            .write_all(text.as_bytes())
+            .write_all(bytes)
             .map_err(Failure::writing(&self.target.name, self.main_stream))
     }
 

@@ -9,10 +9,10 @@ use super::input::Input;
 use crate::config::{Clock, RecordConfig, WindowConfig};
 use crate::failure::Failure;
 use crate::files::Source;
-use crate::records::chunk::Chunk;
+use crate::records::chunk::{Chunk, Fault};
 use crate::records::header::Header;
 use crate::records::keys::{KeyExtractor, KeyReader};
-use crate::records::position::RecordPosition;
+use crate::records::position::{InputPosition, RecordPosition};
 use crate::time::format::TimeReader;
 
 /// Fills chunks, one after the other.
@@ -36,7 +36,7 @@ impl RecordFeed {
     ) -> Self {
         let format = &config.format;
         Self {
-            input: Input::new(sources, format.clone(), config.max_record),
+            input: Input::new(sources, format.clone(), config.max_record, config.rejects),
             header: (config.header || format.has_file_header())
                 .then(|| Header::new(format.clone())),
             reader: None,
@@ -57,9 +57,11 @@ impl RecordFeed {
             && chunk.opens_source
         {
             let name = |source| self.input.name(source);
-            if let Some(fault) = chunk.fault {
+            let incomplete = chunk.incomplete.map(|problem| Fault { record: 0, problem });
+            if let Some(fault) = chunk.fault.or(incomplete) {
                 let position = RecordPosition::new(self.config.format.clone());
-                return Err(position.failure(chunk, fault, name(chunk.source)));
+                let done = InputPosition::default();
+                return Err(position.failure(chunk, fault, name(chunk.source), done));
             }
             header.remove_from(chunk, name)?;
         }
@@ -88,7 +90,8 @@ impl RecordFeed {
             Some(key) => Some(key.resolve(&names.clone().unwrap_or_default())?),
             None => None,
         };
-        let mut extractor = KeyExtractor::new(self.hasher.clone(), fields, config.missing);
+        let mut extractor = KeyExtractor::new(self.hasher.clone(), fields, config.missing)
+            .with_rejects(config.rejects);
         if let Some(window) = &self.window
             && let Clock::Field(time) = &window.clock
         {
@@ -101,6 +104,7 @@ impl RecordFeed {
             let reader = TimeReader::new(time.format.clone(), window.resolution as i64);
             extractor = extractor.with_time(field, reader);
         }
-        Ok(KeyReader::new(config.format.clone(), extractor))
+        let reader = KeyReader::new(config.format.clone(), extractor);
+        Ok(reader.with_tagger(config.tagger.clone()))
     }
 }

@@ -23,6 +23,8 @@ pub(crate) struct Counts {
     pub(crate) frame_blocks: u64,
     /// Records that were passed on without being judged.
     pub(crate) unkeyed: u64,
+    /// Faulty records that were set aside.
+    pub(crate) rejected: u64,
     /// Records that were later than window and lateness allow.
     pub(crate) late: u64,
     /// The first tick and the last of the clock, if records have times.
@@ -44,6 +46,8 @@ pub(crate) struct Stats {
     duplicates: u64,
     /// Records that lack a field of the key and passed unjudged.
     unkeyed: u64,
+    /// Faulty records that were set aside.
+    rejected: u64,
     bytes_in: u64,
     bytes_out: u64,
     seconds: f64,
@@ -131,9 +135,10 @@ impl Stats {
             version: env!("CARGO_PKG_VERSION"),
             noun: config.content.noun(),
             records: counts.records,
-            fresh: counts.records - counts.duplicates - counts.unkeyed,
+            fresh: counts.records - counts.duplicates - counts.unkeyed - counts.rejected,
             duplicates: counts.duplicates,
             unkeyed: counts.unkeyed,
+            rejected: counts.rejected,
             bytes_in: counts.bytes_in,
             bytes_out: counts.bytes_out,
             seconds: elapsed.as_secs_f64(),
@@ -211,8 +216,11 @@ impl Stats {
         if self.unkeyed > 0 {
             let _ = write!(records, ", {} passed unjudged", grouped(self.unkeyed));
         }
+        if self.rejected > 0 {
+            let _ = write!(records, ", {} rejected", grouped(self.rejected));
+        }
         line(records);
-        let judged = match (self.window, self.unkeyed) {
+        let judged = match (self.window, self.unkeyed + self.rejected) {
             (None, 0) => "",
             (None, _) => " of the judged records",
             (Some(_), 0) => " inside the window",

@@ -14,7 +14,7 @@ use crate::records::fields::{FieldList, parse_delimiter};
 use crate::records::format::SharedFormat;
 use crate::records::formats::lines;
 use crate::records::keys::{KeyExtractor, KeyReader, Missing};
-use crate::records::position::RecordPosition;
+use crate::records::position::{InputPosition, RecordPosition};
 
 /// The number of bytes per read, apart from the rest of a line.
 const READ_BYTES: u64 = 1 << 20;
@@ -88,6 +88,7 @@ impl LineFile {
         let extractor = KeyExtractor::new(KeyHasher::seeded(0), fields, Missing::Error);
         let mut reader = KeyReader::new(self.format.clone(), extractor);
         let mut position = RecordPosition::new(self.format.clone());
+        let mut done = InputPosition::default();
         let mut chunk = Chunk::default();
         let mut hashes: Vec<KeyHash> = Vec::new();
         loop {
@@ -102,9 +103,10 @@ impl LineFile {
             }
             reader.read(&mut chunk);
             if let Some(fault) = chunk.fault {
-                return Err(position.failure(&chunk, fault, self.source.name()));
+                return Err(position.failure(&chunk, fault, self.source.name(), done));
             }
             position.pass(&chunk);
+            done.pass(&chunk);
             hashes.extend_from_slice(&chunk.hashes);
         }
     }

@@ -33,6 +33,8 @@ pub(crate) struct Chunk {
     pub(crate) mark: usize,
     /// The start of the first record, after a header.
     pub(crate) start: usize,
+    /// Whether the header before the first record is that of the file, which is no record.
+    pub(crate) has_file_header: bool,
     /// The index of the input that the records are from.
     pub(crate) source: usize,
     /// Whether the input begins here.
@@ -75,6 +77,10 @@ pub(crate) struct Chunk {
     pub(crate) late: u64,
     /// The first faulty record; records after it are not read.
     pub(crate) fault: Option<Fault>,
+    /// The faulty records that are set aside, ascending; they are among those without a key hash.
+    pub(crate) rejected: Vec<Fault>,
+    /// What is wrong with the one record of the chunk: its input ends inside it. It is set aside.
+    pub(crate) incomplete: Option<Problem>,
     /// The verdict on every key hash.
     pub(crate) verdicts: Verdicts,
     /// The verdicts on the keys of one batch, while they are collected.
@@ -84,6 +90,9 @@ pub(crate) struct Chunk {
     /// The same with the bits of the records without a key hash set, filled only for
     /// [`frames`](Self::frames).
     spread_framed: Vec<u64>,
+    /// The verdict on every record with the bits of the rejected ones set, filled only if there are
+    /// some.
+    spread_withheld: Vec<u64>,
 }
 
 /// The clock moves here, unless it is at this tick or beyond already.
@@ -104,7 +113,7 @@ pub(crate) struct Batch {
     pub(crate) end: usize,
 }
 
-/// A record that ends the run.
+/// A record that ends the run or is set aside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) record: usize,
@@ -145,6 +154,7 @@ impl Chunk {
         self.filled = 0;
         self.mark = 0;
         self.start = 0;
+        self.has_file_header = false;
         self.opens_source = false;
         self.header = None;
         self.ends.clear();
@@ -158,6 +168,8 @@ impl Chunk {
         self.batches.clear();
         self.late = 0;
         self.fault = None;
+        self.rejected.clear();
+        self.incomplete = None;
         self.verdicts.reset(0);
     }
 
@@ -268,20 +280,82 @@ impl Chunk {
             }
         }
         self.hashes.truncate(kept);
+        let mut rest = removed.iter().copied().peekable();
+        let mut hash = 0..;
+        self.ticks.retain(|_| {
+            hash.next()
+                .is_none_or(|hash| rest.next_if_eq(&hash).is_none())
+        });
+        self.find_steps();
         for batch in &mut self.batches {
             batch.end -= removed.partition_point(|hash| *hash < batch.end);
+        }
+    }
+
+    /// Finds the steps from the ticks.
+    fn find_steps(&mut self) {
+        self.steps.clear();
+        let mut latest = NO_TIME;
+        for (from, &tick) in self.ticks.iter().enumerate() {
+            if tick > latest {
+                latest = tick;
+                self.steps.push(Step { from, tick });
+            }
         }
     }
 
     /// Ends the records before the one with this key hash, which is faulty.
     pub(crate) fn fail_at(&mut self, hash: usize, problem: Problem) {
         let record = self.record_of(hash);
-        self.unkeyed.retain(|unkeyed| *unkeyed < record);
-        self.hashes.truncate(hash);
+        self.end_at(Fault { record, problem });
+    }
+
+    /// Ends the records before this one.
+    pub(crate) fn end_at(&mut self, fault: Fault) {
+        self.unkeyed.retain(|unkeyed| *unkeyed < fault.record);
+        let hashes = fault.record - self.unkeyed.len();
+        self.hashes.truncate(hashes);
+        self.ticks.truncate(hashes);
+        self.steps.retain(|step| step.from < hashes);
         for batch in &mut self.batches {
-            batch.end = batch.end.min(hash);
+            batch.end = batch.end.min(hashes);
         }
-        self.fault = Some(Fault { record, problem });
+        self.fault = Some(fault);
+    }
+
+    /// Sets aside the records with these key hashes, ascending, all for the same reason.
+    pub(crate) fn reject(&mut self, hashes: &[usize], problem: Problem) {
+        let fault = |hash: &usize| Fault {
+            record: self.record_of(*hash),
+            problem,
+        };
+        let faults: Vec<Fault> = hashes.iter().map(fault).collect();
+        self.note_rejected(&faults);
+        self.remove_hashes(hashes);
+    }
+
+    /// Sets aside these records, ascending, with and without key hash. The chunk is not cut into
+    /// batches yet.
+    pub(crate) fn reject_records(&mut self, faults: &[Fault]) {
+        let keyed = faults.iter().filter_map(|fault| {
+            let before = self.unkeyed.binary_search(&fault.record).err()?;
+            Some(fault.record - before)
+        });
+        let hashes: Vec<usize> = keyed.collect();
+        self.note_rejected(faults);
+        self.remove_hashes(&hashes);
+    }
+
+    fn note_rejected(&mut self, faults: &[Fault]) {
+        self.rejected.extend(faults);
+        self.rejected.sort_unstable_by_key(|fault| fault.record);
+    }
+
+    /// Makes the chunk one record without a key hash, of which the input lacks the end.
+    pub(crate) fn reject_incomplete(&mut self, problem: Problem) {
+        self.ends.push(self.filled);
+        self.unkeyed.push(0);
+        self.rejected.push(Fault { record: 0, problem });
     }
 
     /// Expands the verdicts on key hashes into verdicts on records. A record without a key is not a
@@ -314,6 +388,12 @@ impl Chunk {
                 self.spread_framed[record / 64] |= 1 << (record % 64);
             }
         }
+        if !self.rejected.is_empty() {
+            self.spread_withheld.clone_from(&self.spread);
+            for fault in &self.rejected {
+                self.spread_withheld[fault.record / 64] |= 1 << (fault.record % 64);
+            }
+        }
     }
 
     /// One bit for each record, set for duplicates. [`spread_verdicts`](Self::spread_verdicts) must
@@ -323,6 +403,15 @@ impl Chunk {
             self.verdicts.words()
         } else {
             &self.spread
+        }
+    }
+
+    /// [`duplicates`](Self::duplicates) and the rejected records: what the main output does not get.
+    pub(crate) fn withheld(&self) -> &[u64] {
+        if self.rejected.is_empty() {
+            self.duplicates()
+        } else {
+            &self.spread_withheld
         }
     }
 

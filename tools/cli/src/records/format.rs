@@ -15,6 +15,7 @@ use super::chunk::{Chunk, Problem};
 use super::fields::{FieldList, FieldSet};
 use super::keys::{KeyExtractor, read_records};
 use super::split::FieldBytes;
+use super::tag::TagPlace;
 use crate::failure::Failure;
 
 /// A format that the stages of a run share.
@@ -93,6 +94,11 @@ pub(crate) trait Format: Debug + Send + Sync {
     /// Whether files of the format begin with a file header.
     fn has_file_header(&self) -> bool {
         self.file_header_end(&[]).is_some()
+    }
+
+    /// Where a record has room for a verdict; `None` if it has none.
+    fn tag_place(&self) -> Option<TagPlace> {
+        None
     }
 
     /// Finds the records of a chunk and hashes the key of each.

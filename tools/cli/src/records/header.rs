@@ -32,16 +32,10 @@ impl Header {
         name: impl Fn(usize) -> String,
     ) -> Result<(), Failure> {
         let bytes = &chunk.bytes[..chunk.filled];
-        let is_file_header = match self.format.file_header_end(bytes) {
-            Some(end) => {
-                chunk.start = end;
-                true
-            }
-            None => {
-                chunk.start = chunk.mark + self.format.first_end(&bytes[chunk.mark..]);
-                false
-            }
-        };
+        let file_header = self.format.file_header_end(bytes);
+        chunk.has_file_header = file_header.is_some();
+        chunk.start =
+            file_header.unwrap_or_else(|| chunk.mark + self.format.first_end(&bytes[chunk.mark..]));
         let record = &bytes[..chunk.start];
         match &self.record {
             None => {
@@ -49,7 +43,7 @@ impl Header {
                 Ok(())
             }
             // It is about the file, not about the fields, so each file has another one.
-            Some(_) if is_file_header => Ok(()),
+            Some(_) if chunk.has_file_header => Ok(()),
             Some(first) if self.content(first) == self.content(record) => Ok(()),
             Some(_) => Err(Failure::Data {
                 name: name(chunk.source),

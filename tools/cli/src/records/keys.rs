@@ -1,5 +1,7 @@
 //! From the records of a chunk to key hashes.
 
+use std::sync::Arc;
+
 use clap::ValueEnum;
 use echoless::{KeyHash, KeyHasher};
 
@@ -7,6 +9,7 @@ use super::chunk::{Chunk, Fault, NO_TIME, Problem, Step};
 use super::fields::{FieldSet, MissingField};
 use super::format::{Format, SharedFormat};
 use super::split::FieldBytes;
+use super::tag::Tagger;
 use crate::time::format::TimeReader;
 
 /// What to do with a record that lacks a field of the key, or a readable time.
@@ -26,16 +29,34 @@ pub(crate) enum Missing {
 pub(crate) struct KeyReader {
     format: SharedFormat,
     extractor: KeyExtractor,
+    /// Checks that records have room for a tag.
+    tagger: Option<Arc<Tagger>>,
 }
 
 impl KeyReader {
     pub(crate) fn new(format: SharedFormat, extractor: KeyExtractor) -> Self {
-        Self { format, extractor }
+        Self {
+            format,
+            extractor,
+            tagger: None,
+        }
+    }
+
+    /// Checks that records have room for the tags of this tagger, if there is one.
+    pub(crate) fn with_tagger(mut self, tagger: Option<Arc<Tagger>>) -> Self {
+        self.tagger = tagger;
+        self
     }
 
     /// Finds the records of the chunk and hashes the key of each, up to the first faulty record.
     pub(crate) fn read(&mut self, chunk: &mut Chunk) {
-        self.format.read(&mut self.extractor, chunk);
+        match chunk.incomplete {
+            Some(problem) => chunk.reject_incomplete(problem),
+            None => self.format.read(&mut self.extractor, chunk),
+        }
+        if let Some(tagger) = &self.tagger {
+            tagger.check(chunk);
+        }
     }
 }
 
@@ -46,6 +67,8 @@ pub(crate) struct KeyExtractor {
     /// The fields of the key; `None` if the whole record is the key.
     fields: Option<FieldSet>,
     missing: Missing,
+    /// Whether faulty records are set aside; otherwise the first one ends the run.
+    rejects: bool,
     /// Where records have their times, if they have any.
     time: Option<TimeExtractor>,
     /// The fields of the current record that are in the key.
@@ -60,9 +83,34 @@ impl KeyExtractor {
             hasher,
             fields,
             missing,
+            rejects: false,
             time: None,
             chosen: Vec::new(),
             scratch: Vec::new(),
+        }
+    }
+
+    /// Sets faulty records aside.
+    pub(crate) fn with_rejects(mut self, rejects: bool) -> Self {
+        self.rejects = rejects;
+        self
+    }
+
+    /// What happens to a record with this problem.
+    fn fate(&self, problem: Problem) -> Fate {
+        let lacks = match problem {
+            Problem::Lacks(_) | Problem::LacksTime(_) | Problem::NoTime(_) => true,
+            Problem::Late
+            | Problem::Malformed(_)
+            | Problem::MalformedAt { .. }
+            | Problem::Json(_)
+            | Problem::TooLong(_)
+            | Problem::CutShort { .. } => false,
+        };
+        match (self.missing, self.rejects) {
+            (Missing::Skip, rejects) if lacks || !rejects => Fate::Passed,
+            (_, true) => Fate::Rejected,
+            (_, false) => Fate::EndsRun,
         }
     }
 
@@ -182,6 +230,16 @@ impl KeyExtractor {
     }
 }
 
+/// What happens to a faulty record.
+#[derive(Debug, Clone, Copy)]
+enum Fate {
+    /// It passes without a verdict.
+    Passed,
+    /// It is set aside.
+    Rejected,
+    EndsRun,
+}
+
 /// Reads the time of a record.
 #[derive(Debug, Clone)]
 struct TimeExtractor {
@@ -282,11 +340,17 @@ fn hash_timed<F: Format + ?Sized>(
                 chunk.hashes.push(hash);
                 chunk.ticks.push(tick);
             }
-            Err(_) if extractor.missing == Missing::Skip => chunk.unkeyed.push(record),
-            Err(problem) => {
-                chunk.fault = Some(Fault { record, problem });
-                return;
-            }
+            Err(problem) => match extractor.fate(problem) {
+                Fate::Passed => chunk.unkeyed.push(record),
+                Fate::Rejected => {
+                    chunk.unkeyed.push(record);
+                    chunk.rejected.push(Fault { record, problem });
+                }
+                Fate::EndsRun => {
+                    chunk.fault = Some(Fault { record, problem });
+                    return;
+                }
+            },
         }
     }
 }
@@ -313,11 +377,17 @@ fn hash_fields<F: Format + ?Sized>(
         start = end;
         match extractor.key(format, fields, content) {
             Ok(hash) => chunk.hashes.push(hash),
-            Err(_) if extractor.missing == Missing::Skip => chunk.unkeyed.push(record),
-            Err(problem) => {
-                chunk.fault = Some(Fault { record, problem });
-                return;
-            }
+            Err(problem) => match extractor.fate(problem) {
+                Fate::Passed => chunk.unkeyed.push(record),
+                Fate::Rejected => {
+                    chunk.unkeyed.push(record);
+                    chunk.rejected.push(Fault { record, problem });
+                }
+                Fate::EndsRun => {
+                    chunk.fault = Some(Fault { record, problem });
+                    return;
+                }
+            },
         }
     }
 }

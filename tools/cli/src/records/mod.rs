@@ -27,4 +27,5 @@ pub(crate) mod keys;
 pub(crate) mod position;
 pub(crate) mod quoting;
 pub(crate) mod split;
+pub(crate) mod tag;
 pub(crate) mod terminators;

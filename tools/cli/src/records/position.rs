@@ -1,54 +1,121 @@
-//! Where in an input a record is, for error messages: its line, counted only as far as they need
-//! it.
+//! Where in an input a record is: its number and its bytes, and for error messages its line, which
+//! is counted only as far as they need it.
 
 use super::chunk::{Chunk, Fault, Problem};
 use super::format::SharedFormat;
 use crate::failure::Failure;
 use crate::number::binary_bytes;
 
-/// The position up to which the stream is done.
+/// What is done of the current input.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct InputPosition {
+    /// Records, the header among them; packets of a capture.
+    records: u64,
+    bytes: u64,
+}
+
+/// The place of a record in its input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The number of the record, from 1 on. A header is a record; a block of a capture that is no
+    /// packet is none.
+    pub(crate) number: u64,
+    /// The bytes of the input before the record, after decompression.
+    pub(crate) offset: u64,
+    /// The number of its bytes.
+    pub(crate) bytes: u64,
+}
+
+impl InputPosition {
+    /// Counts a whole chunk as done.
+    pub(crate) fn pass(&mut self, chunk: &Chunk) {
+        *self = Self {
+            records: self.number(chunk, chunk.ends.len()) - 1,
+            bytes: self.at(chunk).bytes + chunk.filled as u64,
+        };
+    }
+
+    /// The place of a record of the next chunk.
+    pub(crate) fn place(self, chunk: &Chunk, record: usize) -> Place {
+        let start = chunk.record_start(record);
+        let end = chunk.ends.get(record).map_or(chunk.filled, |end| *end);
+        Place {
+            number: self.number(chunk, record),
+            offset: self.at(chunk).bytes + start as u64,
+            bytes: (end - start) as u64,
+        }
+    }
+
+    /// What is done of the input of the next chunk.
+    fn at(self, chunk: &Chunk) -> Self {
+        if chunk.opens_source {
+            Self::default()
+        } else {
+            self
+        }
+    }
+
+    fn number(self, chunk: &Chunk, record: usize) -> u64 {
+        let before = if chunk.frames {
+            record - chunk.unkeyed.partition_point(|unkeyed| *unkeyed < record)
+        } else {
+            // A header is not one of `chunk.ends`; that of a file is no record.
+            record + usize::from(chunk.start > 0 && !chunk.has_file_header)
+        };
+        self.at(chunk).records + before as u64 + 1
+    }
+}
+
+/// What error messages say of a record.
 #[derive(Debug)]
 pub(crate) struct RecordPosition {
     format: SharedFormat,
-    /// Lines or records of the current input that are done.
-    passed: u64,
-    /// Bytes of the current input that are done.
-    bytes: u64,
+    /// Lines of the current input that are done, in a format that counts lines.
+    lines: u64,
 }
 
 impl RecordPosition {
     /// The start of a stream.
     pub(crate) fn new(format: SharedFormat) -> Self {
-        Self {
-            format,
-            passed: 0,
-            bytes: 0,
-        }
+        Self { format, lines: 0 }
     }
 
     /// Counts a whole chunk as done.
     pub(crate) fn pass(&mut self, chunk: &Chunk) {
-        if chunk.opens_source {
-            self.passed = 0;
-            self.bytes = 0;
-        }
-        self.bytes += chunk.filled as u64;
-        self.passed += self.units_before(chunk, chunk.ends.len(), chunk.filled);
+        let before = self.lines_before(chunk);
+        let lines = self.format.lines_in(&chunk.bytes[..chunk.filled]);
+        self.lines = before + lines.unwrap_or(0);
     }
 
-    /// The error for a faulty record of the input `name`.
-    pub(crate) fn failure(&self, chunk: &Chunk, fault: Fault, name: String) -> Failure {
-        let (passed, bytes) = if chunk.opens_source {
-            (0, 0)
-        } else {
-            (self.passed, self.bytes)
-        };
-        let start = chunk.record_start(fault.record);
-        let before = self.units_before(chunk, fault.record, start);
-        let problem = match fault.problem {
+    /// The error for a faulty record of the input `name`, which is done as far as `done` says.
+    pub(crate) fn failure(
+        &self,
+        chunk: &Chunk,
+        fault: Fault,
+        name: String,
+        done: InputPosition,
+    ) -> Failure {
+        let place = done.place(chunk, fault.record);
+        let mut problem = self.reason(fault.problem, place);
+        if let Some(hint) = hint(fault.problem) {
+            problem = format!("{problem} ({hint} allows that)");
+        }
+        let before = &chunk.bytes[..chunk.record_start(fault.record)];
+        let lines = self.format.lines_in(before);
+        Failure::Data {
+            name,
+            unit: self.format.unit(),
+            number: lines.map_or(place.number, |lines| self.lines_before(chunk) + lines + 1),
+            problem,
+        }
+    }
+
+    /// What is wrong with a record.
+    pub(crate) fn reason(&self, problem: Problem, place: Place) -> String {
+        match problem {
             Problem::Malformed(problem) => problem.into(),
             Problem::MalformedAt { at, problem } => {
-                let offset = bytes + start as u64;
+                let offset = place.offset;
                 format!("{problem}: byte {at} of the record at byte offset {offset}")
             }
             Problem::Json(invalid) => format!(
@@ -65,42 +132,43 @@ impl RecordPosition {
                     Some(needs) => format!("after {has} of {needs} bytes"),
                     None => "inside the length".into(),
                 };
-                let offset = bytes + start as u64;
+                let offset = place.offset;
                 format!("the input ends {part} of the record at byte offset {offset}")
             }
             Problem::LacksTime(lacking) => format!(
-                "{}, the time, is missing{} (--missing skip or empty allows that)",
+                "{}, the time, is missing{}",
                 self.format.field_name(lacking.field),
                 self.format.extent(lacking.fields)
             ),
             Problem::NoTime(field) => format!(
-                "{} is not a time of --time-format (--missing skip or empty allows that)",
+                "{} is not a time of --time-format",
                 self.format.field_name(field)
             ),
-            Problem::Late => {
-                "the record is later than window and lateness allow (--late judge or pass allows that)"
-                    .into()
-            }
+            Problem::Late => "the record is later than window and lateness allow".into(),
             Problem::Lacks(lacking) => format!(
-                "{} of the key is missing{} (--missing skip or empty allows that)",
+                "{} of the key is missing{}",
                 self.format.field_name(lacking.field),
                 self.format.extent(lacking.fields)
             ),
-        };
-        Failure::Data {
-            name,
-            unit: self.format.unit(),
-            number: passed + before + 1,
-            problem,
         }
     }
 
-    /// Lines or records before record number `records` of a chunk, which begins at byte `end`.
-    fn units_before(&self, chunk: &Chunk, records: usize, end: usize) -> u64 {
-        // A header is a record, though not one of `chunk.ends`; that of a file is none.
-        let header = chunk.start > 0 && !self.format.has_file_header();
-        (self.format)
-            .lines_in(&chunk.bytes[..end])
-            .unwrap_or(records as u64 + u64::from(header))
+    fn lines_before(&self, chunk: &Chunk) -> u64 {
+        if chunk.opens_source { 0 } else { self.lines }
+    }
+}
+
+/// The options with which a record with this problem is not an error.
+const fn hint(problem: Problem) -> Option<&'static str> {
+    match problem {
+        Problem::Lacks(_) | Problem::LacksTime(_) | Problem::NoTime(_) => {
+            Some("--missing skip or empty")
+        }
+        Problem::Late => Some("--late judge or pass"),
+        Problem::Malformed(_)
+        | Problem::MalformedAt { .. }
+        | Problem::Json(_)
+        | Problem::TooLong(_)
+        | Problem::CutShort { .. } => None,
     }
 }

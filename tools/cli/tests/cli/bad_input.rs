@@ -18,7 +18,7 @@ fn invalid_options_of_dedup() {
         "-k 1 -d ,; | invalid --delimiter=,;: expected one byte",
         "-k 1 -d \\x0a | invalid --delimiter=`\\n`: expected a byte that",
         "--csv -d \" | invalid --delimiter=`\\\"`: expected",
-        "-d ; | invalid --delimiter=;: expected no delimiter without --key, --time-field or --csv",
+        "-d ; | invalid --delimiter=;: expected no delimiter without --key, --time-field, --tag or --csv",
         "-m 12Q | invalid --memory=12Q: expected a whole number with",
         "-m 0 | invalid --memory=0: expected 1 byte or more",
         "-m -1G | invalid --memory=-1G: expected",

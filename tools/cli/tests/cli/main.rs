@@ -22,10 +22,12 @@ mod packets_support;
 mod plan;
 mod real_data;
 mod records;
+mod rejects;
 mod run;
 #[cfg(unix)]
 mod signals;
 mod streams;
+mod tags;
 mod threads;
 mod window_summary;
 mod windows;

@@ -11,6 +11,7 @@ use crate::records::format::{Format, FormatBuild, FormatName, FormatOption, Last
 use crate::records::keys::{KeyExtractor, read_records};
 use crate::records::quoting::{QUOTE, Quoting};
 use crate::records::split::{FieldBytes, QuotedFields};
+use crate::records::tag::TagPlace;
 use crate::records::terminators::{LF, append_last};
 
 pub(super) const CSV: FormatOption = FormatOption {
@@ -86,6 +87,10 @@ impl Format for Csv {
 
     fn default_terminator(&self) -> &'static [u8] {
         b"\n"
+    }
+
+    fn tag_place(&self) -> Option<TagPlace> {
+        Some(TagPlace::Field(self.delimiter))
     }
 
     fn unit(&self) -> &'static str {

@@ -15,6 +15,7 @@ use crate::records::json::path::{Path, parse_paths};
 use crate::records::json::scan::Scan;
 use crate::records::json::value::{canonical, plain};
 use crate::records::split::FieldBytes;
+use crate::records::tag::TagPlace;
 
 pub(super) const JSONL: FormatName = FormatName {
     name: "jsonl",
@@ -113,6 +114,10 @@ impl Format for JsonLines {
 
     fn default_terminator(&self) -> &'static [u8] {
         self.lines.default_terminator()
+    }
+
+    fn tag_place(&self) -> Option<TagPlace> {
+        Some(TagPlace::Member)
     }
 
     fn unit(&self) -> &'static str {

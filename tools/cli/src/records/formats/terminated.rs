@@ -11,6 +11,7 @@ use crate::records::format::{
     Format, FormatBuild, FormatName, FormatOption, LastEnd, SharedFormat,
 };
 use crate::records::split::{FieldBytes, select_plain};
+use crate::records::tag::TagPlace;
 use crate::records::terminators::{CR, LF, LastTerminator, append_ends};
 
 /// Lines: a CR before the LF is content like any other byte.
@@ -123,6 +124,10 @@ impl<const END: u8, const AFTER_CR: bool> Format for Terminated<END, AFTER_CR> {
 
     fn default_terminator(&self) -> &'static [u8] {
         if AFTER_CR { &[CR, END] } else { &[END] }
+    }
+
+    fn tag_place(&self) -> Option<TagPlace> {
+        Some(TagPlace::Field(self.delimiter))
     }
 
     fn unit(&self) -> &'static str {

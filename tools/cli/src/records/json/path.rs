@@ -21,6 +21,16 @@ pub(crate) struct Path {
     pub(crate) text: String,
 }
 
+impl Path {
+    /// The path to a member of the whole record.
+    pub(crate) fn member(name: &str) -> Self {
+        Self {
+            steps: vec![Step::Member(name.as_bytes().to_vec())],
+            text: name.into(),
+        }
+    }
+}
+
 /// Parses a list of paths for the option `option`: in the order of their steps, each once.
 ///
 /// # Errors

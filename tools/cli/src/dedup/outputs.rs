@@ -1,0 +1,275 @@
+//! Where the records of a run go: passed, dropped and rejected ones, their verdicts and places, and
+//! the statistics.
+
+use std::sync::Arc;
+
+use super::output::Sink;
+use super::places::PlacesFile;
+use super::runs::Runs;
+use super::summary::Counts;
+use crate::config::{Content, DedupConfig};
+use crate::failure::Failure;
+use crate::files::{Opened, Target, Targets};
+use crate::records::chunk::Chunk;
+use crate::records::position::{InputPosition, RecordPosition};
+use crate::records::tag::{Tag, Tagger};
+
+/// The outputs of a run.
+#[derive(Debug)]
+pub(super) struct Outputs {
+    records: Sink,
+    dropped: Option<Sink>,
+    /// The places of the dropped records.
+    explained: Option<PlacesFile>,
+    rejects: Option<Rejects>,
+    /// The verdict on each record.
+    tags: Option<Sink>,
+    pub(super) stats: Option<Sink>,
+    passed: Passed,
+    /// The bytes of the tags, or of the tagged records, of the current chunk.
+    assembled: Vec<u8>,
+    /// The lengths of the tagged records.
+    lengths: Vec<u64>,
+    /// A bit for each record of the current chunk, set for the rejected ones.
+    withheld: Vec<u64>,
+}
+
+/// What the main output gets.
+#[derive(Debug)]
+enum Passed {
+    /// The records that are no duplicates.
+    Fresh,
+    Duplicates,
+    /// All records as they came; their verdicts go elsewhere.
+    All,
+    Tagged(Arc<Tagger>),
+    /// The number of the records that are no duplicates.
+    CountOfFresh,
+    CountOfDuplicates,
+}
+
+impl Passed {
+    fn new(config: &DedupConfig) -> Self {
+        let (tagger, tag_file) = match &config.content {
+            Content::Records(records) => (records.tagger.clone(), &records.outputs.tag_file),
+            Content::Packets(_) => (None, &None),
+        };
+        if let Some(tagger) = tagger {
+            return Self::Tagged(tagger);
+        }
+        match (tag_file, config.run.count, config.run.invert) {
+            (Some(_), _, _) => Self::All,
+            (None, true, true) => Self::CountOfDuplicates,
+            (None, true, false) => Self::CountOfFresh,
+            (None, false, true) => Self::Duplicates,
+            (None, false, false) => Self::Fresh,
+        }
+    }
+}
+
+/// Where faulty records go.
+#[derive(Debug)]
+struct Rejects {
+    records: Sink,
+    places: PlacesFile,
+}
+
+impl Rejects {
+    fn write(
+        &mut self,
+        chunk: &Chunk,
+        input: &str,
+        done: InputPosition,
+        position: &RecordPosition,
+    ) -> Result<(), Failure> {
+        for fault in &chunk.rejected {
+            let place = done.place(chunk, fault.record);
+            let reason = position.reason(fault.problem, place);
+            self.places.add(input, place, Some(&reason));
+        }
+        let records = chunk.rejected.iter().map(|fault| fault.record);
+        self.records.write_each(chunk, records)?;
+        self.places.write()
+    }
+}
+
+impl Outputs {
+    /// Opens the outputs. Nothing is written or truncated yet.
+    pub(super) fn open(config: &DedupConfig) -> Result<Self, Failure> {
+        let run = &config.run;
+        let format = || config.content.format().cloned();
+        let mut targets = Targets::new(config.sources.iter().chain(&run.settings));
+        let records = targets.open(&run.output)?;
+        let mut open = |target: &Target| targets.open(target);
+        let side = |opened: Opened| Sink::side(opened, format());
+        let text = |opened: Opened| Sink::side(opened, None);
+        let mut optional = |target: &Option<Target>| target.as_ref().map(&mut open).transpose();
+        let dropped = optional(&run.duplicates)?.map(side);
+        let explained = optional(&run.explain)?.map(text).map(PlacesFile::new);
+        let stats = optional(&run.stats)?.map(text);
+        let (rejects, tags) = match &config.content {
+            Content::Records(content) => {
+                let outputs = &content.outputs;
+                let rejects = match &outputs.rejects {
+                    None => None,
+                    Some(rejects) => Some(Rejects {
+                        records: side(open(&rejects.records)?),
+                        places: PlacesFile::new(text(open(&rejects.places)?)),
+                    }),
+                };
+                let tags = outputs.tag_file.as_ref().map(open).transpose()?;
+                (rejects, tags.map(text))
+            }
+            Content::Packets(_) => (None, None),
+        };
+        Ok(Self {
+            records: Sink::main(records, format()),
+            dropped,
+            explained,
+            rejects,
+            tags,
+            stats,
+            passed: Passed::new(config),
+            assembled: Vec::new(),
+            lengths: Vec::new(),
+            withheld: Vec::new(),
+        })
+    }
+
+    /// The number of bytes of the main output.
+    pub(super) fn bytes(&self) -> u64 {
+        self.records.bytes()
+    }
+
+    /// Truncates the files and writes the header to each output of records: later commands can
+    /// select fields of any of them by name.
+    pub(super) fn begin(
+        &mut self,
+        header: Option<&[u8]>,
+        terminator: &'static [u8],
+    ) -> Result<(), Failure> {
+        self.records.truncate()?;
+        if let Some(places) = &mut self.explained {
+            places.truncate()?;
+        }
+        if let Some(tags) = &mut self.tags {
+            tags.truncate()?;
+        }
+        if let Some(dropped) = &mut self.dropped {
+            dropped.truncate()?;
+            dropped.write_header(header, terminator)?;
+        }
+        if let Some(rejects) = &mut self.rejects {
+            rejects.places.truncate()?;
+            rejects.records.truncate()?;
+            rejects.records.write_header(header, terminator)?;
+        }
+        match &self.passed {
+            Passed::CountOfFresh | Passed::CountOfDuplicates => Ok(()),
+            Passed::Tagged(tagger) => {
+                let header = header.map(|header| tagger.header(header));
+                self.records.write_header(header.as_deref(), terminator)
+            }
+            Passed::Fresh | Passed::Duplicates | Passed::All => {
+                self.records.write_header(header, terminator)
+            }
+        }
+    }
+
+    /// Writes the records of a chunk with verdicts, which is from this input. The main output comes
+    /// last, so the others are complete even if its reader closes the pipe.
+    pub(super) fn write(
+        &mut self,
+        chunk: &Chunk,
+        input: impl Fn() -> String,
+        done: InputPosition,
+        position: Option<&RecordPosition>,
+    ) -> Result<(), Failure> {
+        let duplicates = || Runs::new(chunk.framed_duplicates(), chunk.records(), true);
+        if let Some(dropped) = &mut self.dropped {
+            dropped.write_runs(chunk, duplicates())?;
+        }
+        if let Some(places) = &mut self.explained {
+            let input = input();
+            for record in Runs::new(chunk.duplicates(), chunk.records(), true).flatten() {
+                places.add(&input, done.place(chunk, record), None);
+            }
+            places.write()?;
+        }
+        if let (Some(rejects), Some(position)) = (&mut self.rejects, position)
+            && !chunk.rejected.is_empty()
+        {
+            rejects.write(chunk, &input(), done, position)?;
+        }
+        if let Some(tags) = &mut self.tags {
+            self.assembled.clear();
+            for (_, tag) in Tag::all(chunk) {
+                self.assembled.extend_from_slice(tag.name().as_bytes());
+                self.assembled.push(b'\n');
+            }
+            tags.write_bytes(&self.assembled)?;
+        }
+        match &self.passed {
+            Passed::CountOfFresh | Passed::CountOfDuplicates => Ok(()),
+            Passed::Duplicates => self.records.write_runs(chunk, duplicates()),
+            Passed::Fresh => {
+                let fresh = Runs::new(chunk.withheld(), chunk.records(), false);
+                self.records.write_runs(chunk, fresh)
+            }
+            Passed::All => {
+                self.withheld.clear();
+                self.withheld.resize(chunk.records().div_ceil(64), 0);
+                for fault in &chunk.rejected {
+                    self.withheld[fault.record / 64] |= 1 << (fault.record % 64);
+                }
+                let all = Runs::new(&self.withheld, chunk.records(), false);
+                self.records.write_runs(chunk, all)
+            }
+            Passed::Tagged(tagger) => {
+                self.assembled.clear();
+                self.lengths.clear();
+                tagger.tag(chunk, &mut self.assembled, &mut self.lengths);
+                let lengths = self.lengths.iter().copied();
+                (self.records).write_assembled(&self.assembled, lengths, chunk.terminator)
+            }
+        }
+    }
+
+    /// Checks that file headers can be rewritten in all outputs of records.
+    pub(super) fn check_rewritable(&self) -> Result<(), Failure> {
+        let rejects = self.rejects.as_ref().map(|rejects| &rejects.records);
+        let sinks = [Some(&self.records), self.dropped.as_ref(), rejects];
+        sinks
+            .into_iter()
+            .flatten()
+            .try_for_each(Sink::check_rewritable)
+    }
+
+    /// Rewrites the file headers for the records that were written.
+    pub(super) fn fix_headers(&mut self, counts: &Counts) -> Result<(), Failure> {
+        let passed = match self.passed {
+            Passed::Fresh => counts.records - counts.duplicates - counts.rejected,
+            Passed::Duplicates => counts.duplicates,
+            Passed::All | Passed::Tagged(_) => counts.records - counts.rejected,
+            Passed::CountOfFresh | Passed::CountOfDuplicates => return Ok(()),
+        };
+        self.records.fix_header(passed)?;
+        if let Some(dropped) = &mut self.dropped {
+            dropped.fix_header(counts.duplicates)?;
+        }
+        if let Some(rejects) = &mut self.rejects {
+            rejects.records.fix_header(counts.rejected)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the count, if it replaces the records.
+    pub(super) fn finish(&mut self, counts: &Counts) -> Result<(), Failure> {
+        let count = match self.passed {
+            Passed::CountOfFresh => counts.records - counts.duplicates - counts.rejected,
+            Passed::CountOfDuplicates => counts.duplicates,
+            Passed::Fresh | Passed::Duplicates | Passed::All | Passed::Tagged(_) => return Ok(()),
+        };
+        self.records.write_bytes(format!("{count}\n").as_bytes())
+    }
+}

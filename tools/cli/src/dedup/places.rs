@@ -1,0 +1,62 @@
+//! Side files that say where records are: a line of JSON for each.
+
+use serde::Serialize;
+
+use super::output::Sink;
+use crate::failure::Failure;
+use crate::records::position::Place;
+
+/// A file with the places of some records of the stream.
+#[derive(Debug)]
+pub(super) struct PlacesFile {
+    sink: Sink,
+    /// The lines of the current chunk.
+    lines: Vec<u8>,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    input: &'a str,
+    record: u64,
+    offset: u64,
+    bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+}
+
+impl PlacesFile {
+    pub(super) fn new(sink: Sink) -> Self {
+        Self {
+            sink,
+            lines: Vec::new(),
+        }
+    }
+
+    /// Truncates the file. Call it only once nothing can reject the run any more.
+    pub(super) fn truncate(&mut self) -> Result<(), Failure> {
+        self.sink.truncate()
+    }
+
+    /// Adds the place of a record of this input, and why it is listed.
+    pub(super) fn add(&mut self, input: &str, place: Place, reason: Option<&str>) {
+        let line = Line {
+            input,
+            record: place.number,
+            offset: place.offset,
+            bytes: place.bytes,
+            reason,
+        };
+        let written = serde_json::to_writer(&mut self.lines, &line);
+        written.unwrap_or_else(|error| {
+            unreachable!("numbers and text are always JSON, and memory takes all: {error}")
+        });
+        self.lines.push(b'\n');
+    }
+
+    /// Writes the lines that were added.
+    pub(super) fn write(&mut self) -> Result<(), Failure> {
+        let written = self.sink.write_bytes(&self.lines);
+        self.lines.clear();
+        written
+    }
+}

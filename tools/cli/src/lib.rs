@@ -1,0 +1,76 @@
+//! The `echoless` command: removes duplicate records from streams in fixed memory, generates test
+//! streams, measures filters and selects one.
+//!
+//! The path of a record: `dedup::input` cuts the stream into chunks of whole records, a
+//! [record format](records::format) finds the records of a chunk, `records::keys` hashes their
+//! keys, the filter of `dedup::filter` returns a verdict for each hash, and `dedup::output`
+//! writes runs of records straight from the chunk.
+//!
+//! The command is a library with a short `main.rs`, so that fuzz targets and tests can run it inside
+//! their process. It has no other interface: programs use the library `echoless`.
+
+mod args;
+mod compression;
+mod config;
+mod dedup;
+mod eval;
+mod failure;
+mod files;
+mod generate;
+mod lab;
+mod manual;
+mod number;
+mod packets;
+mod plan;
+mod reading;
+mod records;
+mod signals;
+mod spec_file;
+mod time;
+
+use std::process::ExitCode;
+
+use args::{Args, Command};
+use failure::Failure;
+
+/// Runs the command of this process, as its arguments say, and reports how it ended.
+#[must_use]
+pub fn main() -> ExitCode {
+    match args::parse() {
+        Ok(Some(args)) => failure::report(run(args)),
+        Ok(None) => ExitCode::SUCCESS,
+        Err(failure) => failure::report(Err(failure)),
+    }
+}
+
+/// Runs a command inside this process, for tests that run it very often. `arguments` begin with the
+/// name of the subcommand.
+///
+/// # Errors
+/// The line that the command would write before it exits with code 2.
+///
+/// # Examples
+/// ```
+/// let error = echoless_cli::run_in_process(&["dedup", "-m", "0"]).unwrap_err();
+/// assert_eq!(error, "invalid --memory=0: expected 1 byte or more");
+/// ```
+#[doc(hidden)]
+pub fn run_in_process(arguments: &[&str]) -> Result<(), String> {
+    let args = args::parse_from(arguments).map_err(|failure| failure.to_string())?;
+    match run(args) {
+        Ok(_) | Err(Failure::ReaderGone) => Ok(()),
+        Err(failure) => Err(failure.to_string()),
+    }
+}
+
+fn run(args: Args) -> Result<ExitCode, Failure> {
+    match args.command {
+        Command::Dedup(args) => dedup::run(config::DedupConfig::try_from(*args)?),
+        Command::Packets(args) => dedup::run(config::DedupConfig::try_from(args)?),
+        Command::Gen(args) => generate::run(&config::GenConfig::try_from(args)?),
+        Command::Eval(args) => eval::run(&config::EvalConfig::try_from(args)?),
+        Command::Plan(args) => plan::run(&config::PlanConfig::try_from(args)?),
+        Command::Completions { shell } => manual::completions(shell),
+        Command::Man { command } => manual::page(command.as_deref()),
+    }
+}

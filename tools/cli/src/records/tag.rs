@@ -1,0 +1,171 @@
+//! Verdicts inside records: a last field, or a member of an object.
+
+use super::chunk::{Chunk, Fault, Problem};
+use super::format::SharedFormat;
+use super::json::find::Node;
+use super::json::path::Path;
+use super::json::scan::Scan;
+use super::split::FieldBytes;
+
+/// What `--tag` says of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tag {
+    Fresh,
+    Duplicate,
+    /// The record lacks its key and passed without a verdict.
+    Unjudged,
+}
+
+impl Tag {
+    /// The word in the output.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Fresh => "fresh",
+            Self::Duplicate => "duplicate",
+            Self::Unjudged => "unjudged",
+        }
+    }
+
+    /// The tags of the records of a chunk with verdicts that are not rejected, with their indices.
+    pub(crate) fn all(chunk: &Chunk) -> impl Iterator<Item = (usize, Self)> {
+        let duplicates = chunk.duplicates();
+        let mut unkeyed = chunk.unkeyed.iter().copied().peekable();
+        let mut rejected = chunk.rejected.iter().map(|fault| fault.record).peekable();
+        (0..chunk.records()).filter_map(move |record| {
+            let lacks_key = unkeyed.next_if_eq(&record).is_some();
+            if rejected.next_if_eq(&record).is_some() {
+                return None;
+            }
+            let tag = if lacks_key {
+                Self::Unjudged
+            } else if duplicates[record / 64] >> (record % 64) & 1 == 1 {
+                Self::Duplicate
+            } else {
+                Self::Fresh
+            };
+            Some((record, tag))
+        })
+    }
+}
+
+/// Where a format has room for a verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TagPlace {
+    /// A last field behind this delimiter.
+    Field(u8),
+    /// The last member of a JSON object.
+    Member,
+}
+
+/// Writes records with their tags.
+#[derive(Debug)]
+pub(crate) struct Tagger {
+    format: SharedFormat,
+    place: TagPlace,
+    /// The name of the field or member.
+    name: String,
+    /// The member of that name, for a search.
+    member: Node,
+    rejects: bool,
+}
+
+impl Tagger {
+    /// A tagger of records of this format. With `rejects`, records without room for a tag are set
+    /// aside.
+    pub(crate) fn new(format: SharedFormat, place: TagPlace, name: String, rejects: bool) -> Self {
+        Self {
+            format,
+            place,
+            member: Node::join([&Path::member(&name)]),
+            name,
+            rejects,
+        }
+    }
+
+    /// Takes the records out of a chunk that have no room for a tag, or ends it before the first
+    /// one.
+    pub(crate) fn check(&self, chunk: &mut Chunk) {
+        if self.place != TagPlace::Member {
+            return;
+        }
+        let mut rejected = chunk.rejected.iter().map(|fault| fault.record).peekable();
+        let records = (0..chunk.records()).filter(|at| rejected.next_if_eq(at).is_none());
+        let fault = |record: usize| {
+            let checked = self.check_member(self.content(chunk, record));
+            checked.err().map(|problem| Fault { record, problem })
+        };
+        let faults: Vec<Fault> = records.filter_map(fault).collect();
+        if self.rejects {
+            chunk.reject_records(&faults);
+        } else if let Some(first) = faults.first() {
+            chunk.end_at(*first);
+        }
+    }
+
+    /// Checks that a record is an object without a member of the tag's name.
+    fn check_member(&self, content: &[u8]) -> Result<(), Problem> {
+        let mut found = [FieldBytes::Absent];
+        let scanned = Scan::new(content).find(&self.member, &mut found);
+        scanned.map_err(Problem::Json)?;
+        if !content.trim_ascii_start().starts_with(b"{") {
+            return Err(Problem::Malformed(
+                "the value is no object, so it has no room for the member of --tag",
+            ));
+        }
+        match found {
+            [FieldBytes::Absent] => Ok(()),
+            _ => Err(Problem::Malformed(
+                "the object has a member with the name of --tag (--tag=NAME takes another)",
+            )),
+        }
+    }
+
+    /// The header with the name of the tag, if the records are fields behind a header.
+    pub(crate) fn header(&self, header: &[u8]) -> Vec<u8> {
+        let mut tagged = Vec::new();
+        self.append(header, &self.name, &mut tagged);
+        tagged
+    }
+
+    /// Appends the records of a chunk with their tags to `tagged`, and the length of each to
+    /// `lengths`.
+    pub(crate) fn tag(&self, chunk: &Chunk, tagged: &mut Vec<u8>, lengths: &mut Vec<u64>) {
+        for (record, tag) in Tag::all(chunk) {
+            let before = tagged.len();
+            self.append(chunk.bytes_of(record..record + 1), tag.name(), tagged);
+            lengths.push((tagged.len() - before) as u64);
+        }
+    }
+
+    /// The content of a record without a byte order mark.
+    fn content<'a>(&self, chunk: &'a Chunk, record: usize) -> &'a [u8] {
+        let start = chunk.record_start(record).max(chunk.mark);
+        self.format.content(&chunk.bytes[start..chunk.ends[record]])
+    }
+
+    fn append(&self, record: &[u8], tag: &str, tagged: &mut Vec<u8>) {
+        let content = self.format.content(record);
+        let terminator = &record[content.len()..];
+        match self.place {
+            TagPlace::Field(delimiter) => {
+                tagged.extend_from_slice(content);
+                tagged.push(delimiter);
+                tagged.extend_from_slice(tag.as_bytes());
+            }
+            TagPlace::Member => {
+                // `check` has seen to it that the record is an object.
+                let object = content.trim_ascii_end();
+                let open = object.strip_suffix(b"}").unwrap_or(object);
+                tagged.extend_from_slice(open);
+                if !open.trim_ascii_end().ends_with(b"{") {
+                    tagged.push(b',');
+                }
+                for piece in ["\"", &self.name, "\":\"", tag, "\""] {
+                    tagged.extend_from_slice(piece.as_bytes());
+                }
+                tagged.extend_from_slice(&content[open.len()..]);
+            }
+        }
+        tagged.extend_from_slice(terminator);
+    }
+}
