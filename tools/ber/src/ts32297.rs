@@ -21,6 +21,10 @@ use crate::error::Invalid;
 /// The octets of the file header up to the lost CDR indicator: every release has them.
 pub const MIN_FILE_HEADER: usize = 48;
 
+/// The octets of a file header whose routeing filter and private extension are as long as their
+/// lengths of 16 bits allow, with two octets for releases.
+pub const MAX_FILE_HEADER: usize = MIN_FILE_HEADER + 2 * (2 + u16::MAX as usize) + 2;
+
 /// The offset of the number of CDRs.
 const CDR_COUNT: usize = 18;
 
@@ -51,7 +55,8 @@ pub struct CdrHeader {
 /// The length of the file header that `bytes` begin with.
 ///
 /// # Errors
-/// [`Invalid`] if the header would be shorter than [`MIN_FILE_HEADER`].
+/// [`Invalid`] if the header would be shorter than [`MIN_FILE_HEADER`] or longer than
+/// [`MAX_FILE_HEADER`].
 ///
 /// # Examples
 /// ```
@@ -66,10 +71,10 @@ pub fn file_header_len(bytes: &[u8]) -> Result<Read<usize>, Invalid> {
         return Ok(Read::Incomplete);
     };
     match u32::from_be_bytes([*a, *b, *c, *d]) as usize {
-        len @ MIN_FILE_HEADER.. => Ok(Read::Whole(len)),
+        len @ MIN_FILE_HEADER..=MAX_FILE_HEADER => Ok(Read::Whole(len)),
         _ => Err(Invalid {
             at: 4,
-            problem: "the length of the file header is below 48: not a file of TS 32.297",
+            problem: "the length of the file header is not 48 to 131124, as in files of TS 32.297",
         }),
     }
 }
@@ -132,6 +137,15 @@ pub fn counts(file_length: u64, records: u64) -> Option<[(usize, [u8; 4]); 2]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn file_headers_have_a_least_and_a_greatest_length() {
+        for (len, is_valid) in [(47, false), (48, true), (131_124, true), (131_125, false)] {
+            let bytes = [[0; 4], u32::to_be_bytes(len)].concat();
+            let expected = is_valid.then_some(Read::Whole(len as usize));
+            assert_eq!(file_header_len(&bytes).ok(), expected, "{len}");
+        }
+    }
 
     #[test]
     fn cdr_headers_have_an_octet_more_from_release_10_on() {

@@ -193,6 +193,29 @@ fn malformed_records_end_the_run_with_their_position() {
 }
 
 #[test]
+fn faulty_records_are_set_aside_where_their_end_is_known() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = file(directory.path(), "rejects", b"");
+    let args = ["--format", "ber", "-k", "0x80", "--rejects", &path];
+    let (one, two) = (record(0xa0, 1, b"x"), record(0xa0, 2, b"y"));
+    let faulty = b"\xa0\x05\x80\x04abc\xff\xff";
+    let kept = dedup(&args, &[&one[..], faulty, &two].concat()).bytes();
+    assert_eq!(kept, [&one[..], &two].concat());
+    assert_eq!(std::fs::read(&path).unwrap(), faulty);
+    let place = std::fs::read_to_string(format!("{path}.jsonl")).unwrap();
+    assert!(
+        place.contains("an element is longer than the value around it"),
+        "{place}"
+    );
+    let run = dedup(&args, &[&one[..], b"\xa0\xff", &two].concat());
+    assert!(
+        run.error()
+            .contains("record 2: a length begins with the reserved byte 0xFF")
+    );
+    assert_eq!(run.stdout, one);
+}
+
+#[test]
 fn contradictions_are_errors() {
     let run = |args: &[&str]| echoless(&[&["dedup"], args].concat(), b"");
     let cases = [
@@ -201,7 +224,7 @@ fn contradictions_are_errors() {
         "--format ber -k recordType | invalid --key=`recordType`: expected tags",
         "--format ber:3gpp -k recordtype | invalid --key=`recordtype`: expected tags",
         "--format ber -k 0x80 --window 1s --time-field 0x8080 | invalid --time-field=`0x8080`",
-        "--format ber: | invalid --format=ber:: expected",
+        "--format ber: | invalid --format ber=: expected 3gpp or profile=FILE.toml",
         "--format ber:4gpp | invalid --format ber=4gpp: expected 3gpp or profile=FILE.toml, and ts32297",
         "--format ber:3gpp,3gpp | invalid --format ber=3gpp,3gpp: expected",
         "--format ber:profile=missing.toml | missing.toml: No such file",

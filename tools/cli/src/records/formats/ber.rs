@@ -38,7 +38,10 @@ pub(super) const BER_WITH: FormatName = FormatName {
     value_name: Some("OPTIONS"),
     help: "the same with, separated by commas, named fields and keys: 3gpp for TS 32.298, profile=FILE.toml for others; and ts32297 for files with the headers of TS 32.297",
     options: &[],
-    build: FormatBuild::OwnFields(build),
+    build: FormatBuild::OwnFields(|value, fields| match value {
+        "" => Err(SpecError::new("--format ber", value, OPTIONS).into()),
+        _ => build(value, fields),
+    }),
 };
 
 const OPTIONS: &str = "3gpp or profile=FILE.toml, and ts32297, separated by a comma";
