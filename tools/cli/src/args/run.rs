@@ -1,5 +1,6 @@
 //! The options that every command that removes duplicates has: key hash, threads and outputs.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
@@ -60,6 +61,10 @@ pub(crate) struct RunArgs {
         help_heading = "Output"
     )]
     pub(crate) explain: Option<Option<PathBuf>>,
+
+    /// Read at most this many bytes at once: tests show that outputs do not depend on it
+    #[arg(long, value_name = "N", hide = true, default_value_t = NonZeroUsize::MAX)]
+    pub(crate) read_bytes: NonZeroUsize,
 
     /// Pass on the duplicates instead of the first occurrences
     #[arg(long, help_heading = "Output")]

@@ -28,6 +28,8 @@ pub(crate) struct RunConfig {
     pub(crate) count: bool,
     pub(crate) fail_on_duplicates: bool,
     pub(crate) quiet: bool,
+    /// The most bytes of a read.
+    pub(crate) read_bytes: NonZeroUsize,
     pub(crate) threads: Threads,
     /// Whether each thread is pinned to a core of its own.
     pub(crate) pin: bool,
@@ -67,6 +69,7 @@ impl RunConfig {
             count: args.count,
             fail_on_duplicates: args.fail_on_duplicates,
             quiet: args.quiet,
+            read_bytes: args.read_bytes,
             threads: match args.threads {
                 None => Threads::AllCores,
                 Some(count) => Threads::Count(thread_count(count)?),

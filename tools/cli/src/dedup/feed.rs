@@ -40,15 +40,18 @@ impl Feed {
     /// The stream of the inputs that the configuration names.
     pub(crate) fn new(config: &DedupConfig) -> Self {
         let (sources, hasher) = (config.sources.clone(), config.run.hasher.clone());
+        let most = config.run.read_bytes;
         match &config.content {
             Content::Records(records) => {
                 let window = config.window.clone();
                 let records = Arc::clone(records);
-                Self::Records(Box::new(RecordFeed::new(records, sources, hasher, window)))
+                Self::Records(Box::new(RecordFeed::new(
+                    records, sources, hasher, window, most,
+                )))
             }
             Content::Packets(packets) => {
                 let keys = PacketKeys::new(packets, config.window.as_ref(), hasher);
-                Self::Packets(Box::new(PacketFeed::new(sources, keys)))
+                Self::Packets(Box::new(PacketFeed::new(sources, keys, most)))
             }
         }
     }

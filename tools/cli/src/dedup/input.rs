@@ -1,6 +1,7 @@
 //! Reads the inputs as one stream and cuts it into chunks of whole records.
 
 use std::fs::File;
+use std::num::NonZeroUsize;
 
 use crate::failure::Failure;
 use crate::files::Source;
@@ -24,6 +25,8 @@ pub(crate) struct Input {
     longest: usize,
     /// Whether an incomplete record at the end of an input is set aside.
     rejects: bool,
+    /// The most bytes of a read.
+    most: NonZeroUsize,
     /// Whether the next record is longer than that.
     overlong: bool,
     last_end: Box<dyn LastEnd>,
@@ -38,12 +41,14 @@ pub(crate) struct Input {
 
 impl Input {
     /// A stream of these inputs, whose records may have at most `longest` bytes. With `rejects`, an
-    /// incomplete record at the end of an input does not end the stream.
+    /// incomplete record at the end of an input does not end the stream. A read has at most `most`
+    /// bytes.
     pub(crate) fn new(
         sources: Vec<Source>,
         format: SharedFormat,
         longest: usize,
         rejects: bool,
+        most: NonZeroUsize,
     ) -> Self {
         Self {
             sources,
@@ -52,6 +57,7 @@ impl Input {
             tail: Vec::new(),
             longest,
             rejects,
+            most,
             overlong: false,
             last_end: format.last_end(),
             terminator: format.default_terminator(),
@@ -112,8 +118,10 @@ impl Input {
             chunk.bytes[..len].copy_from_slice(&self.tail);
             self.tail.clear();
             let at_end = loop {
-                let read = read(file, signals, &mut chunk.bytes[len..])
-                    .map_err(Failure::file(source.name()))?;
+                let room = &mut chunk.bytes[len..];
+                let most = self.most.get().min(room.len());
+                let read =
+                    read(file, signals, &mut room[..most]).map_err(Failure::file(source.name()))?;
                 let Some(read) = read else {
                     return Ok(false);
                 };

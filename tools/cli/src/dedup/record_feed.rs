@@ -1,6 +1,7 @@
 //! Fills chunks with records, removes headers, and makes the reader of keys once the header is
 //! read.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use echoless::{KeyHasher, SpecError};
@@ -33,10 +34,17 @@ impl RecordFeed {
         sources: Vec<Source>,
         hasher: KeyHasher,
         window: Option<WindowConfig>,
+        read_bytes: NonZeroUsize,
     ) -> Self {
         let format = &config.format;
         Self {
-            input: Input::new(sources, format.clone(), config.max_record, config.rejects),
+            input: Input::new(
+                sources,
+                format.clone(),
+                config.max_record,
+                config.rejects,
+                read_bytes,
+            ),
             header: (config.header || format.has_file_header())
                 .then(|| Header::new(format.clone())),
             reader: None,

@@ -4,6 +4,7 @@
 //! of them must have the same bytes there. A pcapng file consists of sections that describe
 //! themselves, so files with different interfaces and byte orders may follow each other.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use echoless_packets::framing::{BlockKind, DEFAULT_MAX_BLOCK, FrameError, Framer, Next};
@@ -40,6 +41,8 @@ pub(crate) struct PacketFeed {
     /// block, and nothing would interrupt it.
     signals: Option<Arc<Signals>>,
     keys: PacketKeys,
+    /// The most bytes of a read.
+    most: NonZeroUsize,
 }
 
 /// A file that is being read.
@@ -60,8 +63,8 @@ enum Begin {
 }
 
 impl PacketFeed {
-    /// The stream of these files.
-    pub(crate) fn new(sources: Vec<Source>, keys: PacketKeys) -> Self {
+    /// The stream of these files. A read has at most `most` bytes.
+    pub(crate) fn new(sources: Vec<Source>, keys: PacketKeys, most: NonZeroUsize) -> Self {
         Self {
             sources,
             at: 0,
@@ -73,6 +76,7 @@ impl PacketFeed {
             failure: None,
             signals: None,
             keys,
+            most,
         }
     }
 
@@ -113,7 +117,9 @@ impl PacketFeed {
             chunk.bytes[..len].copy_from_slice(&self.tail);
             self.tail.clear();
             let at_end = loop {
-                let read = capture.bytes.read(&mut chunk.bytes[len..]);
+                let room = &mut chunk.bytes[len..];
+                let most = self.most.get().min(room.len());
+                let read = capture.bytes.read(&mut room[..most]);
                 let Some(read) = read.map_err(Failure::file(source.name()))? else {
                     return Ok(false);
                 };

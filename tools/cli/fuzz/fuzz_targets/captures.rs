@@ -1,0 +1,25 @@
+//! `echoless packets` on any bytes: the first byte selects the options, the second the length of
+//! reads.
+#![no_main]
+
+#[path = "../../tests/mutations/cases.rs"]
+#[allow(dead_code, reason = "the target uses one of the lists")]
+mod cases;
+#[path = "../../tests/mutations/checks.rs"]
+#[allow(dead_code, reason = "the target uses one of the checks")]
+mod checks;
+
+use checks::Runs;
+use libfuzzer_sys::fuzz_target;
+
+thread_local! {
+    static RUNS: Runs = Runs::new();
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let [selected, piece, bytes @ ..] = bytes else {
+        return;
+    };
+    let (args, _) = cases::CAPTURES[usize::from(*selected) % cases::CAPTURES.len()];
+    RUNS.with(|runs| runs.check_packets(args, bytes, usize::from(*piece)));
+});

@@ -1,0 +1,184 @@
+//! What must hold for any bytes: no panic, every record in exactly one output, and the same outputs
+//! however the bytes arrive. The fuzz targets share this file.
+
+use std::cell::Cell;
+use std::fs;
+use std::path::Path;
+
+use echoless_cli::run_in_process;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The files of runs, reused from one to the next.
+pub(crate) struct Runs {
+    directory: TempDir,
+    pub(crate) happened: Cell<Happened>,
+}
+
+/// What happened in checked runs, so that tests can see that everything did.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Happened {
+    pub(crate) kept: usize,
+    pub(crate) dropped: usize,
+    pub(crate) rejected: usize,
+    pub(crate) failed: usize,
+}
+
+/// The outcome of a run: its outputs and its error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Outcome {
+    kept: Vec<u8>,
+    dropped: Vec<u8>,
+    rejected: Vec<u8>,
+    /// Where the dropped and rejected records are in the input.
+    places: Vec<(usize, usize)>,
+    error: Option<String>,
+}
+
+impl Runs {
+    pub(crate) fn new() -> Self {
+        // Files in memory, where the system has them: a million runs would wear out a disk.
+        let memory = Path::new("/dev/shm");
+        let directory = if memory.is_dir() {
+            tempfile::tempdir_in(memory)
+        } else {
+            tempfile::tempdir()
+        };
+        Self {
+            directory: directory.unwrap(),
+            happened: Cell::default(),
+        }
+    }
+
+    /// Checks `echoless dedup` with these arguments on these bytes, read at once and in pieces of
+    /// `piece` bytes.
+    pub(crate) fn check_records(&self, args: &str, bytes: &[u8], piece: usize) {
+        let args: Vec<&str> = args.split_whitespace().collect();
+        let fixed = ["dedup", "-m", "64k", "--max-record", "4k", "--rejects"];
+        self.check(
+            &[&fixed[..], &[&self.path("rejected")], &args].concat(),
+            bytes,
+            piece,
+        );
+    }
+
+    /// Checks `echoless packets` with these arguments on these bytes.
+    pub(crate) fn check_packets(&self, args: &str, bytes: &[u8], piece: usize) {
+        let args: Vec<&str> = args.split_whitespace().collect();
+        self.check(
+            &[&["packets", "-m", "64k"], &args[..]].concat(),
+            bytes,
+            piece,
+        );
+    }
+
+    fn check(&self, args: &[&str], bytes: &[u8], piece: usize) {
+        let input = self.path("input");
+        fs::write(&input, bytes).unwrap();
+        let piece = piece.max(1).to_string();
+        let whole = self.run(args, &[]);
+        let pieces = self.run(args, &["--read-bytes", &piece]);
+        assert_eq!(
+            whole,
+            pieces,
+            "{args:?} in pieces of {piece} bytes: {}",
+            shown(bytes)
+        );
+        whole.check(args, bytes);
+        let mut happened = self.happened.get();
+        happened.kept += usize::from(!whole.kept.is_empty());
+        happened.dropped += usize::from(!whole.dropped.is_empty());
+        happened.rejected += usize::from(!whole.rejected.is_empty());
+        happened.failed += usize::from(whole.error.is_some());
+        self.happened.set(happened);
+    }
+
+    fn run(&self, args: &[&str], more: &[&str]) -> Outcome {
+        let [input, kept, dropped] = ["input", "kept", "dropped"].map(|name| self.path(name));
+        let outputs = ["-q", "--threads", "1", "--explain", "-o", &kept];
+        let files = ["--duplicates", &dropped, &input];
+        let result = run_in_process(&[args, &outputs, more, &files].concat());
+        let read = |name| fs::read(self.path(name)).unwrap_or_default();
+        let mut places = places(&read("dropped.jsonl"));
+        places.extend(places_of_rejects(&read("rejected.jsonl")));
+        places.sort_unstable();
+        let outcome = Outcome {
+            kept: read("kept"),
+            dropped: read("dropped"),
+            rejected: read("rejected"),
+            places,
+            error: result.err(),
+        };
+        for output in [
+            "kept",
+            "dropped",
+            "dropped.jsonl",
+            "rejected",
+            "rejected.jsonl",
+        ] {
+            let _ = fs::remove_file(self.path(output));
+        }
+        outcome
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.directory.path().join(name).to_str().unwrap().into()
+    }
+}
+
+impl Outcome {
+    /// The kept records are the input without the dropped and the rejected ones, up to an error.
+    fn check(&self, args: &[&str], bytes: &[u8]) {
+        let mut rest = Vec::new();
+        let mut at = 0;
+        for (start, length) in &self.places {
+            assert!(at <= *start, "{args:?}: places overlap: {}", shown(bytes));
+            rest.extend_from_slice(&bytes[at..*start]);
+            at = start + length;
+        }
+        rest.extend_from_slice(&bytes[at..]);
+        let removed: usize = self.places.iter().map(|(_, length)| length).sum();
+        match &self.error {
+            None => assert!(rest == self.kept, "{args:?}: {}", shown(bytes)),
+            Some(error) => {
+                assert!(rest.starts_with(&self.kept), "{args:?}: {}", shown(bytes));
+                assert!(!error.contains('\n'), "{args:?}: {error}");
+            }
+        }
+        if args[0] == "dedup" {
+            let listed = self.dropped.len() + self.rejected.len();
+            assert_eq!(listed, removed, "{args:?}: {}", shown(bytes));
+        }
+    }
+}
+
+fn places(lines: &[u8]) -> Vec<(usize, usize)> {
+    let lines = lines
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty());
+    let place = |line: &[u8]| {
+        let place: Value = serde_json::from_slice(line).unwrap();
+        let number = |name: &str| usize::try_from(place[name].as_u64().unwrap()).unwrap();
+        assert!(number("record") > 0);
+        (number("offset"), number("bytes"))
+    };
+    lines.map(place).collect()
+}
+
+/// The places of rejected records, each with a reason of one line.
+fn places_of_rejects(lines: &[u8]) -> Vec<(usize, usize)> {
+    for line in lines
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty())
+    {
+        let place: Value = serde_json::from_slice(line).unwrap();
+        let reason = place["reason"].as_str().unwrap();
+        assert!(!reason.is_empty() && !reason.contains('\n'), "{reason}");
+    }
+    places(lines)
+}
+
+/// Bytes in messages.
+fn shown(bytes: &[u8]) -> String {
+    bytes.escape_ascii().to_string()
+}
