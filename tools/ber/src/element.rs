@@ -110,6 +110,16 @@ pub(crate) fn read_header(bytes: &[u8], at: usize) -> Result<Header, NoHeader> {
     read_long_header(bytes, at)
 }
 
+/// The tag number, below 31, and the length in all, of an element with one identifier octet and one
+/// length octet.
+#[inline(always)]
+pub(crate) fn short_element(bytes: &[u8]) -> Option<(u32, usize)> {
+    let [first, length] = bytes.first_chunk::<2>()?;
+    let number = first & LONG_NUMBER;
+    (number != LONG_NUMBER && *length < INDEFINITE)
+        .then_some((u32::from(number), 2 + usize::from(*length)))
+}
+
 fn read_long_header(bytes: &[u8], at: usize) -> Result<Header, NoHeader> {
     let constructed = bytes.get(at).is_some_and(|first| first & CONSTRUCTED != 0);
     let (tag, length_at) = read_tag(bytes, at)?;

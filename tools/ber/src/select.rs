@@ -11,7 +11,7 @@
 use std::ops::Range;
 
 use crate::canonical::{Element, read_element};
-use crate::element::{MAX_DEPTH, Tag};
+use crate::element::{MAX_DEPTH, Tag, short_element};
 use crate::error::Invalid;
 use crate::fields::{FieldError, FieldSpec, TypeFields, type_fields};
 use crate::profile::Profile;
@@ -165,6 +165,14 @@ impl Node {
         visitor: &mut V,
     ) -> Result<(), Invalid> {
         while at < bytes.len() {
+            // Most elements are short and no field: skip them on their first two octets.
+            if let Some((tag, end)) = short_element(&bytes[at..])
+                && self.tags >> tag & 1 == 0
+                && end <= bytes.len() - at
+            {
+                at += end;
+                continue;
+            }
             let element = read_element(bytes, at, depth)?;
             if let Some(entry) = self.entry(element.header.tag) {
                 for field in &entry.fields {

@@ -157,7 +157,7 @@ fn faulty_files_end_the_run() {
     let mut packed = good.clone();
     packed[52 + 3] = 0x46;
     let mut short = good.clone();
-    // The record says that it is one byte longer than its element.
+    // The element ends a byte before the record does.
     short[52 + 5] -= 1;
     for (input, message) in [
         (
@@ -190,7 +190,7 @@ fn faulty_files_end_the_run() {
         ),
         (
             &short,
-            "record 1: an element is longer than the value around it",
+            "record 1: bytes follow the value of the record: byte 6 of the record at byte offset 52",
         ),
     ] {
         let run = dedup(&ARGS, input);
