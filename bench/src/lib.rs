@@ -6,6 +6,7 @@
 mod check;
 pub mod clock;
 pub mod failure;
+pub mod formats;
 pub mod limit;
 pub mod machine;
 pub mod paper;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use echoless_bench::{limit, paper, peers, report, scaling, sliced, tools, windows};
+use echoless_bench::{formats, limit, paper, peers, report, scaling, sliced, tools, windows};
 
 #[derive(Parser)]
 #[command(about = "Benchmarks of echoless; each checks its counts and fails on unexpected ones")]
@@ -29,6 +29,8 @@ enum Command {
     Peers(peers::Arguments),
     /// Measure the command against sort, awk and other tools on generated files.
     Tools(tools::Arguments),
+    /// Measure the formats of the command, packets among them.
+    Formats(formats::Arguments),
     /// Find the bits that a remembered key costs in each filter with a window.
     Windows(windows::Arguments),
     /// Compare the error rates of the parts of a long stream, in line filters with a window.
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
         Command::Scaling(arguments) => scaling::run(&arguments),
         Command::Peers(arguments) => peers::run(&arguments),
         Command::Tools(arguments) => tools::run(&arguments),
+        Command::Formats(arguments) => formats::run(&arguments),
         Command::Windows(arguments) => windows::run(&arguments),
         Command::WindowDrift(arguments) => windows::run_drift(&arguments),
         Command::Report(arguments) => report::run(&arguments),

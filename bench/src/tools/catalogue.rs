@@ -101,7 +101,7 @@ pub(super) fn catalogue(
 }
 
 /// The program of this name, in the folder of installed tools or on the search path.
-fn find(name: &str, installed: &Path) -> Option<PathBuf> {
+pub(crate) fn find(name: &str, installed: &Path) -> Option<PathBuf> {
     let name = format!("{name}{}", env::consts::EXE_SUFFIX);
     let path = env::var_os("PATH").unwrap_or_default();
     let folders = std::iter::once(installed.to_owned()).chain(env::split_paths(&path));
@@ -114,7 +114,7 @@ fn find(name: &str, installed: &Path) -> Option<PathBuf> {
 ///
 /// # Errors
 /// If it cannot be built.
-pub(super) fn echoless() -> Result<PathBuf, Failure> {
+pub(crate) fn echoless() -> Result<PathBuf, Failure> {
     let name = format!("echoless{}", env::consts::EXE_SUFFIX);
     let beside = env::current_exe()?.with_file_name(name);
     if !beside.is_file() {

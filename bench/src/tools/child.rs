@@ -11,22 +11,22 @@ use crate::failure::Failure;
 
 /// The resources of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Usage {
+pub(crate) struct Usage {
     /// CPU time of all threads, in user and kernel mode.
-    pub(super) cpu_seconds: f64,
+    pub(crate) cpu_seconds: f64,
     /// The part of it in kernel mode.
-    pub(super) system_seconds: f64,
-    pub(super) wall_seconds: f64,
+    pub(crate) system_seconds: f64,
+    pub(crate) wall_seconds: f64,
     /// The maximum of the resident memory. It starts at that of this process, which the child
     /// inherits.
-    pub(super) peak_bytes: u64,
+    pub(crate) peak_bytes: u64,
 }
 
 /// Runs the command with these files as standard input and output, or the null device without one.
 ///
 /// # Errors
 /// If a file cannot be opened, the program cannot be started, or it fails.
-pub(super) fn run(
+pub(crate) fn run(
     command: &mut Command,
     input: Option<&Path>,
     output: Option<&Path>,

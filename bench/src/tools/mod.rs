@@ -11,4 +11,6 @@ mod child;
 mod digest;
 mod measure;
 
+pub(crate) use catalogue::{echoless, find};
+pub(crate) use child::{Usage, run as run_child};
 pub use measure::{Arguments, run};
