@@ -73,6 +73,21 @@ pub(super) const INPUTS: &[Input] = &[
         )],
     },
     Input {
+        name: "call records, BER",
+        source: Source::Generator("cdr --format ber --duplicates 0.2"),
+        record_bytes: 170,
+        cases: &[
+            case(
+                "ber",
+                "dedup -q --threads 1 --format ber -k 0x81,0xAC/0x81? {input} -o {output}",
+            ),
+            case(
+                "ber:3gpp",
+                "dedup -q --threads 1 --format ber:3gpp {input} -o {output}",
+            ),
+        ],
+    },
+    Input {
         name: "JSON lines",
         source: Source::Json,
         record_bytes: 230,

@@ -46,7 +46,7 @@ pub(crate) enum Failure {
         number: u64,
         problem: String,
     },
-    /// A capture file that cannot be read further.
+    /// A capture file that cannot be read further, or a file header that cannot be written.
     #[error("{name}: {problem}")]
     Capture { name: String, problem: String },
     /// A side output whose reader closed its pipe: that output is incomplete.

@@ -1,9 +1,10 @@
-//! Filters from TOML files.
+//! Filters and profiles of call records from TOML files.
 
 use std::fs;
 use std::path::Path;
 
 use echoless::FilterSpec;
+use echoless_ber::Profile;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -23,6 +24,11 @@ pub(crate) fn read_specs(path: &Path) -> Result<Vec<FilterSpec>, Failure> {
 
 /// Reads the only filter of a file: `filter = "rlbsbf"`, and its options on lines of their own.
 pub(crate) fn read_spec(path: &Path) -> Result<FilterSpec, Failure> {
+    read(path)
+}
+
+/// Reads the names of the fields of call records.
+pub(crate) fn read_profile(path: &Path) -> Result<Profile, Failure> {
     read(path)
 }
 

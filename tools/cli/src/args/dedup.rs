@@ -41,6 +41,11 @@ pub(crate) struct DedupArgs {
     #[arg(long, help_heading = "Records")]
     pub(crate) header: bool,
 
+    /// Rewrite the file header of TS 32.297 at the end of the run, with the length and the number of
+    /// records of the output; outputs must be regular files (-o FILE)
+    #[arg(long, help_heading = "Records")]
+    pub(crate) fix_header: bool,
+
     /// Set faulty records aside instead of ending the run: write them to this file as they came,
     /// and to FILE.jsonl where each was and what is wrong with it
     #[arg(long, value_name = "FILE", help_heading = "Records")]
@@ -93,8 +98,8 @@ pub(crate) struct DedupArgs {
     )]
     pub(crate) time_field: Option<String>,
 
-    /// How times are written: numbers of s, ms, us or ns since 1970, rfc3339, a strftime format
-    /// (%Y-%m-%d %H:%M:%S), or auto for all but the latter [default: auto]
+    /// How times are written: numbers of s, ms, us or ns since 1970, rfc3339, bcd (call records), a
+    /// strftime format (%Y-%m-%d %H:%M:%S), or auto for numbers and rfc3339 [default: auto]
     #[arg(
         long,
         value_name = "FORMAT",

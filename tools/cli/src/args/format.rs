@@ -6,6 +6,7 @@ use clap::error::Error;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use echoless::SpecError;
 
+use crate::failure::Failure;
 use crate::records::fields::{FieldList, parse_delimiter};
 use crate::records::format::{
     ChosenFields, FormatBuild, FormatName, FormatOption, SelectedFormat, SharedFormat,
@@ -37,17 +38,19 @@ impl FormatArgs {
     /// Builds the format and parses the fields of its records.
     ///
     /// # Errors
-    /// [`SpecError`] if the options contradict each other, or the value of one is invalid.
-    pub(crate) fn select(&self, given: FormatUse<'_>) -> Result<SelectedFormat, SpecError> {
+    /// [`Failure`] if the options contradict each other, the value of one is invalid, or a file
+    /// that one names cannot be read.
+    pub(crate) fn select(&self, given: FormatUse<'_>) -> Result<SelectedFormat, Failure> {
         let Some(text) = &self.named else {
-            return self.delimited(self.option.as_ref().map(|(option, _)| *option), given);
+            let option = self.option.as_ref().map(|(option, _)| *option);
+            return Ok(self.delimited(option, given)?);
         };
         let (name, value) = find_name(text)?;
         if let Some((option, _)) = &self.option
             && !name.options.contains(&option.long)
         {
             let allowed = format!("a format that --{} does not contradict", option.long);
-            return Err(SpecError::new("--format", text, allowed));
+            return Err(SpecError::new("--format", text, allowed).into());
         }
         match &name.build {
             FormatBuild::Delimited { option, delimiter } => {
@@ -55,22 +58,22 @@ impl FormatArgs {
                     && parse_delimiter(Some(typed))? != *delimiter
                 {
                     let allowed = format!("no other delimiter than that of --format {text}");
-                    return Err(SpecError::new("--delimiter", typed, allowed));
+                    return Err(SpecError::new("--delimiter", typed, allowed).into());
                 }
                 let option = option.or(self.option.as_ref().map(|(option, _)| *option));
-                match delimiter {
-                    None => self.delimited(option, given),
-                    Some(delimiter) => parse_fields(self.build(option, *delimiter)?, given),
-                }
+                Ok(match delimiter {
+                    None => self.delimited(option, given)?,
+                    Some(delimiter) => parse_fields(self.build(option, *delimiter)?, given)?,
+                })
             }
             FormatBuild::OwnFields(build) => {
                 if let Some(delimiter) = given.delimiter {
                     let allowed = format!("no delimiter with --format {text}");
-                    return Err(SpecError::new("--delimiter", delimiter, allowed));
+                    return Err(SpecError::new("--delimiter", delimiter, allowed).into());
                 }
                 if given.header {
                     let allowed = format!("no header with --format {text}");
-                    return Err(SpecError::new("--header", "true", allowed));
+                    return Err(SpecError::new("--header", "true", allowed).into());
                 }
                 build(value, &given.fields)
             }
@@ -120,6 +123,7 @@ fn parse_fields(format: SharedFormat, given: FormatUse<'_>) -> Result<SelectedFo
         format,
         key: key.transpose()?,
         time: given.fields.time.map(one).transpose()?,
+        files: Vec::new(),
     })
 }
 

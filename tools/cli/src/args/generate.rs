@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args as ClapArgs;
 
 use crate::generate::Kind;
+use crate::generate::cdr::CdrFormat;
 
 /// Write a reproducible stream of generated records
 #[derive(Debug, ClapArgs)]
@@ -53,7 +54,11 @@ pub(crate) struct GenArgs {
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true)]
     pub(crate) record_bytes: Option<usize>,
 
-    /// Begin with a header line (cdr only)
+    /// How the records of `cdr` are written [default: csv]
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<CdrFormat>,
+
+    /// Begin with a header line (cdr in csv only)
     #[arg(long)]
     pub(crate) header: bool,
 

@@ -78,6 +78,8 @@ pub(crate) struct RecordConfig {
     /// The fields to compare; `None` compares whole records.
     pub(crate) key: Option<FieldList>,
     pub(crate) missing: Missing,
+    /// Whether the file header is rewritten for the records that were written.
+    pub(crate) fix_header: bool,
     /// Whether faulty records are set aside; otherwise the first one ends the run.
     pub(crate) rejects: bool,
     /// Writes verdicts into the records, which all pass.
@@ -97,11 +99,12 @@ impl TryFrom<DedupArgs> for DedupConfig {
     type Error = Failure;
 
     fn try_from(args: DedupArgs) -> Result<Self, Failure> {
-        if args.missing.is_some() && args.key.is_none() && args.time_field.is_none() {
-            let allowed = "--key or --time-field beside --missing";
-            return Err(SpecError::missing("--key", allowed).into());
-        }
-        let SelectedFormat { format, key, time } = args.format.select(FormatUse {
+        let SelectedFormat {
+            format,
+            key,
+            time,
+            files,
+        } = args.format.select(FormatUse {
             fields: ChosenFields {
                 key: args.key.as_deref(),
                 time: args.time_field.as_deref(),
@@ -110,11 +113,18 @@ impl TryFrom<DedupArgs> for DedupConfig {
             header: args.header,
             tag: args.tag.is_some(),
         })?;
+        if args.missing.is_some() && key.is_none() && time.is_none() {
+            let allowed = "--key or --time-field beside --missing";
+            return Err(SpecError::missing("--key", allowed).into());
+        }
+        if args.fix_header {
+            check_fix_header(&*format, &args)?;
+        }
         let window = WindowConfig::from_args(&args, time)?;
         let sources = Source::all(&args.inputs);
         let input_bytes = Source::total_len(&sources);
         let plain_bytes = plain_len(&sources, args.no_decompress);
-        let mut settings = Vec::new();
+        let mut settings: Vec<Source> = files.into_iter().map(Source::File).collect();
         let memory = parse_if_given("--memory", args.memory.as_deref(), parse_size)?;
         let filter = match &args.filter {
             Some(name) => named_filter(name, window.as_ref(), memory, &mut settings)?,
@@ -145,6 +155,7 @@ impl TryFrom<DedupArgs> for DedupConfig {
             header: args.header,
             key,
             missing: args.missing.unwrap_or(Missing::Error),
+            fix_header: args.fix_header,
             rejects: outputs.rejects.is_some(),
             outputs,
         };
@@ -159,6 +170,22 @@ impl TryFrom<DedupArgs> for DedupConfig {
             seen: None,
         })
     }
+}
+
+/// Checks that the outputs have file headers, and can be rewritten at the end of the run. That they
+/// are regular files is checked once they are open.
+fn check_fix_header(format: &dyn Format, args: &DedupArgs) -> Result<(), SpecError> {
+    let invalid = |allowed| SpecError::new("--fix-header", "true", allowed);
+    if !format.has_file_header() {
+        return Err(invalid("a format with file headers, --format ber:ts32297"));
+    }
+    if args.run.count {
+        return Err(invalid("an output of records, not --count"));
+    }
+    if args.run.compress.is_some() {
+        return Err(invalid("outputs that are not compressed"));
+    }
+    Ok(())
 }
 
 /// The outputs of faulty records.

@@ -6,6 +6,7 @@ use echoless::SpecError;
 use crate::args::GenArgs;
 use crate::files::Target;
 use crate::generate::Kind;
+use crate::generate::cdr::CdrFormat;
 use crate::generate::packets::{CaptureConfig, Changes, FrameBytes};
 use crate::generate::repeats::{Repeats, SourceRule};
 
@@ -18,6 +19,7 @@ pub(crate) struct GenConfig {
     pub(crate) count: u64,
     pub(crate) seed: u64,
     pub(crate) repeats: Repeats,
+    pub(crate) cdr_format: CdrFormat,
     pub(crate) record_bytes: usize,
     pub(crate) header: bool,
     pub(crate) capture: CaptureConfig,
@@ -34,11 +36,21 @@ impl TryFrom<GenArgs> for GenConfig {
             let allowed = "no length except for `lines`";
             return Err(SpecError::new("--record-bytes", bytes.to_string(), allowed));
         }
-        if args.header && args.kind != Kind::Cdr {
-            let allowed = "cdr with --header, whose records have fields";
-            let kind = args.kind.to_possible_value();
-            let kind = kind.map_or_else(String::new, |kind| kind.get_name().to_owned());
-            return Err(SpecError::new("KIND", kind, allowed));
+        let only_cdr = [
+            (args.header, "cdr with --header, whose records have fields"),
+            (args.format.is_some(), "cdr with --format"),
+        ];
+        for (given, allowed) in only_cdr {
+            if given && args.kind != Kind::Cdr {
+                let kind = args.kind.to_possible_value();
+                let kind = kind.map_or_else(String::new, |kind| kind.get_name().to_owned());
+                return Err(SpecError::new("KIND", kind, allowed));
+            }
+        }
+        let cdr_format = args.format.unwrap_or_default();
+        if args.header && cdr_format == CdrFormat::Ber {
+            let allowed = "no header with --format ber";
+            return Err(SpecError::new("--header", "true", allowed));
         }
         let rule = match (args.gap, &args.distribution, args.kind) {
             (Some(gap), _, _) => SourceRule::gap(gap)?,
@@ -52,6 +64,7 @@ impl TryFrom<GenArgs> for GenConfig {
             count: args.count,
             seed: args.seed,
             repeats: Repeats::new(args.seed, parse_share(&args.duplicates)?, rule),
+            cdr_format,
             record_bytes: args.record_bytes.unwrap_or(100),
             header: args.header || args.kind == Kind::Packets,
             capture,

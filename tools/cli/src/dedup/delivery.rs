@@ -33,6 +33,7 @@ pub(crate) struct Delivery {
     audit: RunAudit,
     /// The report on packets, if it is requested.
     report: Option<CopyReport>,
+    fixes_header: bool,
     progress: Progress,
 }
 
@@ -40,9 +41,18 @@ impl Delivery {
     /// Opens the outputs. Nothing is written before the first chunk arrives.
     pub(crate) fn open(config: &DedupConfig, began: Instant) -> Result<Self, Failure> {
         let records_on_stdout = matches!(config.run.output, Target::Stdout) && !config.run.count;
+        let fixes_header = match &config.content {
+            Content::Records(records) => records.fix_header,
+            Content::Packets(_) => false,
+        };
+        let outputs = Outputs::open(config)?;
+        if fixes_header {
+            outputs.check_rewritable()?;
+        }
         Ok(Self {
             began,
-            outputs: Outputs::open(config)?,
+            outputs,
+            fixes_header,
             begun: false,
             sources: config.sources.clone(),
             done: InputPosition::default(),
@@ -101,7 +111,11 @@ impl Delivery {
     /// Writes the output that depends on the whole stream.
     pub(crate) fn finish(&mut self) -> Result<(), Failure> {
         self.begin(None, b"")?;
-        self.outputs.finish(&self.counts)
+        self.outputs.finish(&self.counts)?;
+        if self.fixes_header {
+            self.outputs.fix_headers(&self.counts)?;
+        }
+        Ok(())
     }
 
     /// Reports on the run and returns its exit code. `passed` is the outcome of the stream.

@@ -153,6 +153,9 @@ impl Input {
                     chunk.filled = chunk.mark + end;
                     break false;
                 }
+                if self.last_end.is_malformed() {
+                    break true;
+                }
                 if len > self.longest {
                     break false;
                 }
@@ -160,14 +163,16 @@ impl Input {
             };
 
             let problem = (self.last_end.problem_at_end()).filter(|_| at_end);
-            if at_end && (problem.is_none() || self.rejects) {
+            // Where a malformed record ends is unknown, so it cannot be set aside.
+            let sets_aside = self.rejects && !self.last_end.is_malformed();
+            if at_end && (problem.is_none() || sets_aside) {
                 chunk.filled = len;
             }
             if let Some(start) = first_overlong(chunk, len, &*self.format, self.longest) {
                 chunk.filled = start;
                 self.overlong = true;
             } else if at_end {
-                if self.rejects {
+                if sets_aside {
                     chunk.incomplete = problem;
                 } else {
                     chunk.fault = problem.map(|problem| Fault { record: 0, problem });
@@ -205,8 +210,10 @@ fn first_overlong(chunk: &Chunk, len: usize, format: &dyn Format, longest: usize
     // A chunk is rarely longer than the longest record allowed; only then search its records.
     if chunk.filled > longest {
         let mut ends = Vec::new();
-        format.record_ends(&chunk.bytes[..chunk.filled], chunk.mark, &mut ends);
-        let mut start = 0;
+        let bytes = &chunk.bytes[..chunk.filled];
+        let header = (chunk.opens_source).then(|| format.file_header_end(bytes));
+        let mut start = header.flatten().unwrap_or(0);
+        format.record_ends(bytes, start.max(chunk.mark), &mut ends);
         for end in ends {
             if end - start > longest {
                 return Some(start);

@@ -1,6 +1,9 @@
 //! Writes runs of records straight from a chunk, many per system call.
 
-use std::io::{self, ErrorKind, IoSlice, Seek, Write};
+use std::io::{self, ErrorKind, IoSlice, Seek, SeekFrom, Write};
+
+use echoless::SpecError;
+use echoless_ber::ts32297;
 
 use super::compressed::CompressedOutput;
 use super::runs::Runs;
@@ -98,6 +101,41 @@ impl Sink {
     ) -> Result<(), Failure> {
         let lengths = header.map(|header| header.len() as u64);
         self.write_records(header, lengths, terminator)
+    }
+
+    /// Checks that [`fix_header`](Self::fix_header) can rewrite the output.
+    pub(crate) fn check_rewritable(&self) -> Result<(), Failure> {
+        let metadata = self.target.file.metadata();
+        let is_file = metadata.is_ok_and(|metadata| metadata.is_file());
+        if is_file && !self.target.is_stdout {
+            return Ok(());
+        }
+        let allowed = "regular files as outputs, such as -o FILE";
+        Err(SpecError::new("--fix-header", &self.target.name, allowed).into())
+    }
+
+    /// Rewrites the length of the file and the number of records in the file header of TS 32.297,
+    /// if anything was written.
+    pub(crate) fn fix_header(&mut self, records: u64) -> Result<(), Failure> {
+        if self.bytes == 0 {
+            return Ok(());
+        }
+        let name = &self.target.name;
+        let Some(counts) = ts32297::counts(self.bytes, records) else {
+            return Err(Failure::Capture {
+                name: name.clone(),
+                problem: format!(
+                    "the length of {} bytes does not fit in the 32 bits of the file header",
+                    self.bytes
+                ),
+            });
+        };
+        let file = &mut self.target.file;
+        let written = counts.iter().try_for_each(|(offset, octets)| {
+            file.seek(SeekFrom::Start(*offset as u64))?;
+            file.write_all(octets)
+        });
+        written.map_err(Failure::file(name.as_str()))
     }
 
     /// Writes some of a chunk's records, ascending.

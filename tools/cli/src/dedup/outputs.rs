@@ -134,7 +134,11 @@ impl Outputs {
         let compressed_records = match passed {
             // A count is no record.
             Passed::CountOfFresh | Passed::CountOfDuplicates => None,
-            Passed::Fresh | Passed::Duplicates | Passed::All | Passed::Tagged(_) => compressed(),
+            Passed::Fresh
+            | Passed::Duplicates
+            | Passed::All
+            | Passed::Tagged(_)
+            | Passed::TaggedPackets => compressed(),
         };
         Ok(Self {
             records: Sink::main(records, format()).compressed(compressed_records),
@@ -260,6 +264,36 @@ impl Outputs {
     pub(super) fn close(&mut self) -> Result<(), Failure> {
         let dropped = self.dropped.as_mut().map_or(Ok(()), Sink::close);
         self.records.close().and(dropped)
+    }
+
+    /// Checks that file headers can be rewritten in all outputs of records.
+    pub(super) fn check_rewritable(&self) -> Result<(), Failure> {
+        let rejects = self.rejects.as_ref().map(|rejects| &rejects.records);
+        let sinks = [Some(&self.records), self.dropped.as_ref(), rejects];
+        sinks
+            .into_iter()
+            .flatten()
+            .try_for_each(Sink::check_rewritable)
+    }
+
+    /// Rewrites the file headers for the records that were written.
+    pub(super) fn fix_headers(&mut self, counts: &Counts) -> Result<(), Failure> {
+        let passed = match self.passed {
+            Passed::Fresh => counts.records - counts.duplicates - counts.rejected,
+            Passed::Duplicates => counts.duplicates,
+            Passed::All | Passed::Tagged(_) | Passed::TaggedPackets => {
+                counts.records - counts.rejected
+            }
+            Passed::CountOfFresh | Passed::CountOfDuplicates => return Ok(()),
+        };
+        self.records.fix_header(passed)?;
+        if let Some(dropped) = &mut self.dropped {
+            dropped.fix_header(counts.duplicates)?;
+        }
+        if let Some(rejects) = &mut self.rejects {
+            rejects.records.fix_header(counts.rejected)?;
+        }
+        Ok(())
     }
 
     /// Writes the count, if it replaces the records.

@@ -46,7 +46,8 @@ impl RecordFeed {
                 config.rejects,
                 read_bytes,
             ),
-            header: config.header.then(|| Header::new(format.clone())),
+            header: (config.header || format.has_file_header())
+                .then(|| Header::new(format.clone())),
             reader: None,
             config,
             hasher,

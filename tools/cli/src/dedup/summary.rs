@@ -108,6 +108,9 @@ pub(crate) struct Stats {
     /// The inputs that were read.
     #[serde(skip)]
     read_files: usize,
+    /// Whether the file header in the output is that of an input with other records.
+    #[serde(skip)]
+    has_stale_header: bool,
     /// Where duplicates come from; absent without `--report`.
     #[serde(skip_serializing_if = "Option::is_none")]
     copies: Option<CopyStats>,
@@ -183,6 +186,18 @@ impl Stats {
             window_packets: second,
             skipped_files: config.seen.as_ref().map(|seen| seen.skipped().len()),
             read_files: config.sources.len(),
+            has_stale_header: match &config.content {
+                Content::Records(records) => {
+                    let all_pass = match records.outputs.tag_file {
+                        Some(_) => true,
+                        None => counts.duplicates == 0 && !config.run.invert,
+                    };
+                    let is_copy = all_pass && counts.rejected == 0 && config.sources.len() == 1;
+                    let is_fixed = records.fix_header || config.run.count;
+                    records.format.has_file_header() && !is_copy && !is_fixed
+                }
+                Content::Packets(_) => false,
+            },
             copies: copies.map(CopyReport::stats),
         }
     }
@@ -229,6 +244,13 @@ impl Stats {
             (Some(_), 0) => " inside the window",
             (Some(_), _) => " of the judged records inside the window",
         };
+        if self.has_stale_header {
+            line(
+                "the file header is a copy: its file length and number of records are wrong \
+                 (--fix-header corrects them)"
+                    .into(),
+            );
+        }
         line(self.filter_line());
         if let Some(window) = &self.window_line {
             line(window.clone());

@@ -3,7 +3,8 @@
 //! A record is a function of the seed and of the position at which it first appears. A duplicate is
 //! generated again instead of being stored, so streams of any length take fixed memory.
 
-mod cdr;
+pub(crate) mod cdr;
+mod cdr_ber;
 mod keys;
 mod line;
 mod lines;
@@ -26,7 +27,7 @@ use crate::files::Targets;
 /// The kinds of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Kind {
-    /// Call records: CSV lines of about 100 bytes
+    /// Call records: CSV lines of about 100 bytes, or BER
     Cdr,
     /// 64-bit keys, 16 hexadecimal digits a line
     Keys,
@@ -76,7 +77,7 @@ fn below(bits: u64, bound: u64) -> u64 {
 /// Runs `echoless gen`.
 pub(crate) fn run(config: &GenConfig) -> Result<ExitCode, Failure> {
     match config.kind {
-        Kind::Cdr => write(config, &cdr::Cdr::new(config.seed)),
+        Kind::Cdr => write(config, &cdr::Cdr::new(config.seed, config.cdr_format)),
         Kind::Keys => write(config, &keys::Keys::new(config.seed)),
         Kind::Lines => write(
             config,

@@ -29,6 +29,8 @@ pub(crate) struct Chunk {
     pub(crate) mark: usize,
     /// The start of the first record, after a header.
     pub(crate) start: usize,
+    /// Whether the header before the first record is that of the file, which is no record.
+    pub(crate) has_file_header: bool,
     /// The index of the input that the records are from.
     pub(crate) source: usize,
     /// Whether the input begins here.
@@ -127,6 +129,11 @@ pub(crate) enum Problem {
     Late,
     /// The bytes are not a record of the format, for this reason.
     Malformed(&'static str),
+    /// The bytes at this offset in the record are not of the format, for this reason.
+    MalformedAt {
+        at: usize,
+        problem: &'static str,
+    },
     /// The record is not JSON.
     Json(Invalid),
     /// The record is longer than this many bytes.
@@ -145,6 +152,7 @@ impl Chunk {
         self.filled = 0;
         self.mark = 0;
         self.start = 0;
+        self.has_file_header = false;
         self.opens_source = false;
         self.header = None;
         self.ends.clear();

@@ -6,6 +6,7 @@
 //! a growing buffer, [`Format::record_ends`] finds all records of a chunk.
 
 use std::fmt::Debug;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use echoless::SpecError;
@@ -15,6 +16,7 @@ use super::fields::{FieldList, FieldSet};
 use super::keys::{KeyExtractor, read_records};
 use super::split::FieldBytes;
 use super::tag::TagPlace;
+use crate::failure::Failure;
 
 /// A format that the stages of a run share.
 pub(crate) type SharedFormat = Arc<dyn Format>;
@@ -83,6 +85,17 @@ pub(crate) trait Format: Debug + Send + Sync {
         None
     }
 
+    /// The end of the file header that an input begins with, `None` if files of the format have
+    /// none. That of the first input is copied to the outputs, and those of others are dropped.
+    fn file_header_end(&self, _bytes: &[u8]) -> Option<usize> {
+        None
+    }
+
+    /// Whether files of the format begin with a file header.
+    fn has_file_header(&self) -> bool {
+        self.file_header_end(&[]).is_some()
+    }
+
     /// Where a record has room for a verdict; `None` if it has none.
     fn tag_place(&self) -> Option<TagPlace> {
         None
@@ -119,6 +132,12 @@ pub(crate) trait LastEnd: Debug + Send {
     /// What is wrong with the last record if the input ends with the buffer.
     fn problem_at_end(&self) -> Option<Problem> {
         None
+    }
+
+    /// Whether the last record can be no record, whatever follows:
+    /// [`problem_at_end`](Self::problem_at_end) then tells why.
+    fn is_malformed(&self) -> bool {
+        false
     }
 
     /// Starts over with a new buffer.
@@ -164,7 +183,7 @@ pub(crate) enum FormatBuild {
         delimiter: Option<u8>,
     },
     /// Fields of the format's own, made from the value after the colon and the chosen fields.
-    OwnFields(fn(&str, &ChosenFields<'_>) -> Result<SelectedFormat, SpecError>),
+    OwnFields(fn(&str, &ChosenFields<'_>) -> Result<SelectedFormat, Failure>),
 }
 
 /// The fields that the options name, as typed.
@@ -184,6 +203,8 @@ pub(crate) struct SelectedFormat {
     pub(crate) key: Option<FieldList>,
     /// The field of the time.
     pub(crate) time: Option<FieldList>,
+    /// The files that the format was read from. Like the inputs, they must not be outputs.
+    pub(crate) files: Vec<PathBuf>,
 }
 
 impl SelectedFormat {
@@ -194,6 +215,7 @@ impl SelectedFormat {
             format,
             key: (keys > 0).then(|| FieldList::numbered(0..=keys - 1)),
             time: time.then(|| FieldList::numbered(keys..=keys)),
+            files: Vec::new(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The header of the stream: the first record of the first input. It is copied to the outputs;
-//! equal headers of later inputs are dropped.
+//! equal headers of later inputs are dropped. The file header of a format, which has no names, is
+//! copied in the same way.
 
 use super::bom;
 use super::chunk::Chunk;
@@ -31,13 +32,18 @@ impl Header {
         name: impl Fn(usize) -> String,
     ) -> Result<(), Failure> {
         let bytes = &chunk.bytes[..chunk.filled];
-        chunk.start = chunk.mark + self.format.first_end(&bytes[chunk.mark..]);
+        let file_header = self.format.file_header_end(bytes);
+        chunk.has_file_header = file_header.is_some();
+        chunk.start =
+            file_header.unwrap_or_else(|| chunk.mark + self.format.first_end(&bytes[chunk.mark..]));
         let record = &bytes[..chunk.start];
         match &self.record {
             None => {
                 self.record = Some(record.to_vec());
                 Ok(())
             }
+            // It is about the file, not about the fields, so each file has another one.
+            Some(_) if chunk.has_file_header => Ok(()),
             Some(first) if self.content(first) == self.content(record) => Ok(()),
             Some(_) => Err(Failure::Data {
                 name: name(chunk.source),
@@ -56,6 +62,7 @@ impl Header {
     /// The names of the fields; none before the header is read.
     pub(crate) fn names(&self) -> Vec<Vec<u8>> {
         let record = self.record.as_deref();
+        let record = record.filter(|_| !self.format.has_file_header());
         record.map_or(Vec::new(), |record| {
             self.format.all_fields(self.content(record))
         })

@@ -102,6 +102,7 @@ impl KeyExtractor {
             Problem::Lacks(_) | Problem::LacksTime(_) | Problem::NoTime(_) => true,
             Problem::Late
             | Problem::Malformed(_)
+            | Problem::MalformedAt { .. }
             | Problem::Json(_)
             | Problem::TooLong(_)
             | Problem::CutShort { .. } => false,

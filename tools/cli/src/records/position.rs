@@ -59,8 +59,8 @@ impl InputPosition {
         let before = if chunk.frames {
             record - chunk.unkeyed.partition_point(|unkeyed| *unkeyed < record)
         } else {
-            // A header is not one of `chunk.ends`.
-            record + usize::from(chunk.start > 0)
+            // A header is not one of `chunk.ends`; that of a file is no record.
+            record + usize::from(chunk.start > 0 && !chunk.has_file_header)
         };
         self.at(chunk).records + before as u64 + 1
     }
@@ -114,6 +114,10 @@ impl RecordPosition {
     pub(crate) fn reason(&self, problem: Problem, place: Place) -> String {
         match problem {
             Problem::Malformed(problem) => problem.into(),
+            Problem::MalformedAt { at, problem } => {
+                let offset = place.offset;
+                format!("{problem}: byte {at} of the record at byte offset {offset}")
+            }
             Problem::Json(invalid) => format!(
                 "invalid JSON at column {}: {}",
                 invalid.at + 1,
@@ -162,6 +166,7 @@ const fn hint(problem: Problem) -> Option<&'static str> {
         }
         Problem::Late => Some("--late judge or pass"),
         Problem::Malformed(_)
+        | Problem::MalformedAt { .. }
         | Problem::Json(_)
         | Problem::TooLong(_)
         | Problem::CutShort { .. } => None,

@@ -2,6 +2,7 @@
 
 use echoless::SpecError;
 
+use super::bcd;
 use super::calendar::{Rfc3339, Strftime};
 use super::decimal::{self, Unit};
 
@@ -12,6 +13,8 @@ pub(crate) enum TimeFormat {
     Auto,
     Number(Unit),
     Rfc3339,
+    /// The time stamp of 3GPP TS 32.298.
+    Bcd,
     Strftime(Strftime),
 }
 
@@ -25,6 +28,7 @@ impl TimeFormat {
             "us" => Self::Number(Unit::Microseconds),
             "ns" => Self::Number(Unit::Nanoseconds),
             "rfc3339" => Self::Rfc3339,
+            "bcd" => Self::Bcd,
             _ => Self::Strftime(Strftime::new(field, text)?),
         })
     }
@@ -62,9 +66,7 @@ impl TimeReader {
         {
             return Some(*tick);
         }
-        let tick = self
-            .nanoseconds(text.trim_ascii())?
-            .div_euclid(self.resolution);
+        let tick = self.nanoseconds(text)?.div_euclid(self.resolution);
         let last = self.last.get_or_insert_default();
         last.0.clear();
         last.0.extend_from_slice(text);
@@ -72,8 +74,11 @@ impl TimeReader {
         Some(tick)
     }
 
-    fn nanoseconds(&mut self, text: &[u8]) -> Option<i64> {
+    fn nanoseconds(&mut self, bytes: &[u8]) -> Option<i64> {
+        let text = bytes.trim_ascii();
         match &self.format {
+            // Its bytes are no text: some of its digits look like blanks.
+            TimeFormat::Bcd => bcd::parse(bytes),
             TimeFormat::Auto => decimal::parse(text, None).or_else(|| self.rfc3339.parse(text)),
             TimeFormat::Number(unit) => decimal::parse(text, Some(*unit)),
             TimeFormat::Rfc3339 => self.rfc3339.parse(text),

@@ -1,5 +1,6 @@
 //! Event times: durations of options, times in records, and the ticks that a filter counts.
 
+mod bcd;
 pub(crate) mod calendar;
 pub(crate) mod decimal;
 pub(crate) mod format;

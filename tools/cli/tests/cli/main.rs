@@ -1,6 +1,8 @@
 //! The command as its users run it: bytes in, bytes out, messages and exit codes.
 
 mod bad_input;
+mod ber;
+mod ber_files;
 mod codecs;
 mod compressed_inputs;
 mod compressed_outputs;

@@ -85,7 +85,7 @@ fn feed(mut child: Child, input: &[u8]) -> Output {
 /// Divides `records` into first occurrences and repeats.
 pub(crate) fn split_seen<K: Eq + std::hash::Hash>(
     records: &[&[u8]],
-    key: impl Fn(&[u8]) -> K,
+    mut key: impl FnMut(&[u8]) -> K,
 ) -> (Vec<u8>, Vec<u8>) {
     let mut seen = HashSet::new();
     let (mut fresh, mut duplicates) = (Vec::new(), Vec::new());

@@ -16,6 +16,11 @@ const JSON: &[u8] = br#"{"id":1,"t":"2025-01-01T00:00:00Z","l":[1,{"a":null}]}
 {"id":1,"t":1735689608}
 "#;
 
+/// Filler, and records of definite and of indefinite length with tags of one byte and two.
+const CALLS: &[u8] = b"\0\xff\xa0\x08\x80\x01\x07\xa3\x03\x81\x01x\xff\xff\
+    \xa1\x80\x80\x01\x07\xa3\x80\x81\x81\x01x\0\0\0\0\0\
+    \xbf\x4f\x03\x80\x01\x08\xa0\x03\x80\x01\x08";
+
 const fn case(args: &'static str, input: &'static [u8]) -> Case {
     Case { args, input }
 }
@@ -55,6 +60,13 @@ pub(crate) const RECORDS: &[Case] = &[
         b"\x03\0\0\0abc\0\0\0\0\x03\0\0\0xbc",
     ),
     case("--format prefixed:varint", b"\x03abc\x83\0abc\0\x01x"),
+    case("--format ber", CALLS),
+    case("--format ber -k 0x80,0xA3/0x81?", CALLS),
+    case("--format ber:3gpp -k recordType,0xA3 --missing skip", CALLS),
+    case(
+        "--format ber -k 0x80? --window 10s --time-field 0x82 --time-format bcd --missing empty",
+        b"\xa0\x0e\x80\x01\x07\x82\x09\x25\x01\x01\0\0\0+\0\0\xa0\x03\x80\x01\x07\xff\xff",
+    ),
 ];
 
 /// Options for captures, and the options of `gen packets` that make an input for them.

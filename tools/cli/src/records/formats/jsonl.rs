@@ -29,7 +29,7 @@ pub(super) const JSONL: FormatName = FormatName {
         if let Some(text) = fields.time {
             let time = parse_paths("--time-field", text)?;
             if time.len() > 1 {
-                return Err(SpecError::new("--time-field", text, "one path"));
+                return Err(SpecError::new("--time-field", text, "one path").into());
             }
             paths.extend(time);
         }

@@ -1,6 +1,7 @@
 //! The record formats, one file per family, and the lists of those that the command line can
 //! select.
 
+mod ber;
 mod csv;
 mod fixed;
 mod jsonl;
@@ -25,4 +26,6 @@ pub(crate) static NAMES: &[FormatName] = &[
     jsonl::JSONL,
     fixed::FIXED,
     prefixed::PREFIXED,
+    ber::BER,
+    ber::BER_WITH,
 ];

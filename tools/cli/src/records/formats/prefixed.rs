@@ -29,7 +29,7 @@ pub(super) const PREFIXED: FormatName = FormatName {
             "varint" => binary(Prefixed(Varint), ranges, fields),
             _ => {
                 let allowed = "u8, u16be, u16le, u32be, u32le or varint";
-                return Err(SpecError::new("--format prefixed", value, allowed));
+                return Err(SpecError::new("--format prefixed", value, allowed).into());
             }
         })
     }),

@@ -1,0 +1,7 @@
+//! Framing and fields of records: against a plain model of BER trees, against the decoder of
+//! another crate, and on damaged bytes.
+
+mod framing;
+mod oracle;
+mod select;
+mod support;

@@ -1,0 +1,396 @@
+//! Call records in BER: `--format ber`, and the files of 3GPP TS 32.297 that hold them.
+//!
+//! Fields are the values on tag paths, or on the names that a profile gives to them. Without any,
+//! records are compared by their bytes, and only their framing is read.
+
+use std::fmt::Debug;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use echoless::SpecError;
+use echoless_ber::ts32297::{Read, cdr_header, file_header_len};
+use echoless_ber::{
+    FieldError, Invalid, Lack, Place, Profile, RecordScan, Selector, TS32298, element, record_ends,
+};
+
+use crate::failure::Failure;
+use crate::records::chunk::Problem;
+use crate::records::fields::{FieldSet, MissingField};
+use crate::records::format::{
+    ChosenFields, Format, FormatBuild, FormatName, LastEnd, SelectedFormat,
+};
+use crate::records::split::FieldBytes;
+use crate::spec_file::read_profile;
+
+const HELP: &str = "BER call records; --key takes tag paths (0x80,0xA3/0x81), a question mark behind one allows it to be missing";
+
+pub(super) const BER: FormatName = FormatName {
+    name: "ber",
+    value_name: None,
+    help: HELP,
+    options: &[],
+    build: FormatBuild::OwnFields(build),
+};
+
+pub(super) const BER_WITH: FormatName = FormatName {
+    name: "ber",
+    value_name: Some("OPTIONS"),
+    help: "the same with, separated by commas, named fields and keys: 3gpp for TS 32.298, profile=FILE.toml for others; and ts32297 for files with the headers of TS 32.297",
+    options: &[],
+    build: FormatBuild::OwnFields(|value, fields| match value {
+        "" => Err(SpecError::new("--format ber", value, OPTIONS).into()),
+        _ => build(value, fields),
+    }),
+};
+
+const OPTIONS: &str = "3gpp or profile=FILE.toml, and ts32297, separated by a comma";
+
+fn build(value: &str, fields: &ChosenFields<'_>) -> Result<SelectedFormat, Failure> {
+    let mut profile: Option<Profile> = None;
+    let mut files = Vec::new();
+    let mut in_files = false;
+    for option in value.split(',').filter(|_| !value.is_empty()) {
+        match (option, option.strip_prefix("profile=")) {
+            ("ts32297", _) if !in_files => in_files = true,
+            (TS32298, _) if profile.is_none() => profile = Some(Profile::ts32298().clone()),
+            (_, Some(path)) if profile.is_none() => {
+                let path = PathBuf::from(path);
+                profile = Some(read_profile(&path)?);
+                files.push(path);
+            }
+            _ => return Err(SpecError::new("--format ber", value, OPTIONS).into()),
+        }
+    }
+    let selector = Selector::new(profile.as_ref(), fields.key, fields.time).map_err(field_error)?;
+    let keys = selector.keys();
+    let time = fields.time.is_some();
+    let selected = if in_files {
+        let framing = Ts32297;
+        SelectedFormat::numbered(Arc::new(Ber { selector, framing }), keys, time)
+    } else {
+        let framing = Elements;
+        SelectedFormat::numbered(Arc::new(Ber { selector, framing }), keys, time)
+    };
+    Ok(SelectedFormat { files, ..selected })
+}
+
+fn field_error(error: FieldError) -> Failure {
+    let option = if error.is_time {
+        "--time-field"
+    } else {
+        "--key"
+    };
+    SpecError::new(option, format!("`{}`", error.text), error.allowed).into()
+}
+
+impl Place for FieldBytes {
+    const ABSENT: Self = Self::Absent;
+
+    #[inline(always)]
+    fn in_record(Range { start, end }: Range<usize>) -> Self {
+        Self::Record { start, end }
+    }
+
+    #[inline(always)]
+    fn in_scratch(Range { start, end }: Range<usize>) -> Self {
+        Self::Scratch { start, end }
+    }
+
+    #[inline(always)]
+    fn is_absent(&self) -> bool {
+        *self == Self::Absent
+    }
+}
+
+fn malformed(invalid: Invalid) -> Problem {
+    Problem::MalformedAt {
+        at: invalid.at,
+        problem: invalid.problem,
+    }
+}
+
+/// Where records end, and which part of one is its element.
+trait Framing: Debug + Send + Sync + 'static {
+    /// The element of a record.
+    fn element(&self, record: &[u8]) -> Range<usize>;
+
+    /// See [`Format::record_ends`].
+    fn record_ends(&self, bytes: &[u8], start: usize, ends: &mut Vec<usize>);
+
+    /// See [`Format::last_end`].
+    fn last_end(&self) -> Box<dyn LastEnd>;
+
+    /// See [`Format::file_header_end`].
+    fn file_header_end(&self, bytes: &[u8]) -> Option<usize>;
+}
+
+#[derive(Debug)]
+struct Ber<F> {
+    selector: Selector,
+    framing: F,
+}
+
+impl<F: Framing> Format for Ber<F> {
+    #[inline(always)]
+    fn content<'a>(&self, record: &'a [u8]) -> &'a [u8] {
+        &record[self.framing.element(record)]
+    }
+
+    fn record_ends(&self, bytes: &[u8], start: usize, ends: &mut Vec<usize>) {
+        self.framing.record_ends(bytes, start, ends);
+    }
+
+    fn last_end(&self) -> Box<dyn LastEnd> {
+        self.framing.last_end()
+    }
+
+    #[inline(always)]
+    fn select(
+        &self,
+        fields: &FieldSet,
+        content: &[u8],
+        scratch: &mut Vec<u8>,
+        chosen: &mut Vec<FieldBytes>,
+    ) -> Result<(), Problem> {
+        let all = self.selector.fields();
+        chosen.resize(all, FieldBytes::Absent);
+        let is_complete = fields.contains_all(all);
+        let among = if is_complete {
+            u64::MAX
+        } else {
+            let among = (0..all).filter(|field| fields.contains(*field));
+            among.fold(0, |bits, field| bits | 1 << field)
+        };
+        let lacking = if content.is_empty() {
+            // Filler alone, which has no fields.
+            Some(among.trailing_zeros() as usize)
+        } else {
+            let found = self.selector.select_among(content, among, scratch, chosen);
+            found.map_err(malformed)?
+        };
+        // The options select all fields, so there is rarely one to remove.
+        if !is_complete {
+            let mut field = 0..;
+            chosen.retain(|_| field.next().is_some_and(|field| fields.contains(field)));
+        }
+        lacking.map_or(Ok(()), |field| {
+            Err(Problem::Lacks(MissingField { field, fields: all }))
+        })
+    }
+
+    fn terminator_of(&self, _records: &[u8]) -> Option<&'static [u8]> {
+        Some(b"")
+    }
+
+    fn default_terminator(&self) -> &'static [u8] {
+        b""
+    }
+
+    fn unit(&self) -> &'static str {
+        "record"
+    }
+
+    fn is_text(&self) -> bool {
+        false
+    }
+
+    fn field_name(&self, field: usize) -> String {
+        format!("`{}`", self.selector.name(field))
+    }
+
+    fn extent(&self, _fields: usize) -> String {
+        String::new()
+    }
+
+    fn file_header_end(&self, bytes: &[u8]) -> Option<usize> {
+        self.framing.file_header_end(bytes)
+    }
+}
+
+/// Elements one after the other, with filler between them.
+#[derive(Debug)]
+struct Elements;
+
+impl Framing for Elements {
+    #[inline(always)]
+    fn element(&self, record: &[u8]) -> Range<usize> {
+        element(record)
+    }
+
+    fn record_ends(&self, bytes: &[u8], start: usize, ends: &mut Vec<usize>) {
+        record_ends(bytes, start, ends);
+    }
+
+    fn last_end(&self) -> Box<dyn LastEnd> {
+        Box::<LastElement>::default()
+    }
+
+    fn file_header_end(&self, _bytes: &[u8]) -> Option<usize> {
+        None
+    }
+}
+
+/// Filler belongs to the record before it, so a record ends where the next one begins, or the
+/// input.
+#[derive(Debug, Default)]
+struct LastElement {
+    scan: RecordScan,
+    /// The number of bytes from the start of the record that is scanned to the end of the buffer.
+    rest: usize,
+    invalid: Option<Invalid>,
+}
+
+impl LastEnd for LastElement {
+    fn find(&mut self, bytes: &[u8], from: usize) -> Option<usize> {
+        let start = from - self.rest;
+        let mut at = start;
+        loop {
+            match self.scan.end(bytes, at) {
+                Ok(Some(end)) => {
+                    at = end;
+                    self.scan = RecordScan::default();
+                }
+                Ok(None) => break,
+                Err(invalid) => {
+                    self.invalid = Some(invalid);
+                    break;
+                }
+            }
+        }
+        self.rest = bytes.len() - at;
+        (at > start).then_some(at)
+    }
+
+    fn problem_at_end(&self) -> Option<Problem> {
+        if let Some(invalid) = self.invalid {
+            return Some(malformed(invalid));
+        }
+        let needs = match self.scan.lack(self.rest) {
+            Lack::Nothing => return None,
+            Lack::Bytes(needs) => Some(needs),
+            Lack::Header => None,
+            Lack::EndOfContents => {
+                return Some(Problem::MalformedAt {
+                    at: self.rest,
+                    problem: "the input ends before the end-of-contents of the record",
+                });
+            }
+        };
+        let has = self.rest;
+        Some(Problem::CutShort { has, needs })
+    }
+
+    fn is_malformed(&self) -> bool {
+        self.invalid.is_some()
+    }
+
+    fn reset(&mut self) {
+        *self = Self::default();
+    }
+}
+
+/// Records with their length in a header of their own, behind the header of the file.
+#[derive(Debug)]
+struct Ts32297;
+
+/// The length of the record at the start of `bytes`, CDR header included.
+fn cdr_len(bytes: &[u8]) -> Result<Read<usize>, Invalid> {
+    Ok(match cdr_header(bytes)? {
+        Read::Whole(header) => Read::Whole(header.total()),
+        Read::Incomplete => Read::Incomplete,
+    })
+}
+
+impl Framing for Ts32297 {
+    #[inline(always)]
+    fn element(&self, record: &[u8]) -> Range<usize> {
+        match cdr_header(record) {
+            Ok(Read::Whole(header)) => header.len..record.len(),
+            // No chunk has such a record.
+            Ok(Read::Incomplete) | Err(_) => 0..record.len(),
+        }
+    }
+
+    fn record_ends(&self, bytes: &[u8], start: usize, ends: &mut Vec<usize>) {
+        let mut at = start;
+        while at < bytes.len() {
+            at = match cdr_len(&bytes[at..]) {
+                Ok(Read::Whole(len)) => bytes.len().min(at + len),
+                Ok(Read::Incomplete) | Err(_) => bytes.len(),
+            };
+            ends.push(at);
+        }
+    }
+
+    fn last_end(&self) -> Box<dyn LastEnd> {
+        Box::new(LastCdr::default())
+    }
+
+    fn file_header_end(&self, bytes: &[u8]) -> Option<usize> {
+        match file_header_len(bytes) {
+            Ok(Read::Whole(len)) => Some(len.min(bytes.len())),
+            // No chunk has such a header.
+            Ok(Read::Incomplete) | Err(_) => Some(bytes.len()),
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct LastCdr {
+    /// Whether the file header is behind.
+    in_records: bool,
+    /// The number of bytes between the last end and the end of the buffer.
+    rest: usize,
+    /// The length that they would have as a whole header or record, if it is known.
+    needs: Option<usize>,
+    invalid: Option<Invalid>,
+}
+
+impl LastEnd for LastCdr {
+    fn find(&mut self, bytes: &[u8], from: usize) -> Option<usize> {
+        let start = from - self.rest;
+        let mut at = start;
+        self.needs = None;
+        while at < bytes.len() && self.invalid.is_none() {
+            let rest = &bytes[at..];
+            let len = if self.in_records {
+                cdr_len(rest)
+            } else {
+                file_header_len(rest)
+            };
+            match len {
+                Ok(Read::Whole(len)) if len <= rest.len() => {
+                    at += len;
+                    self.in_records = true;
+                }
+                Ok(Read::Whole(len)) => {
+                    self.needs = Some(len);
+                    break;
+                }
+                Ok(Read::Incomplete) => break,
+                Err(invalid) => self.invalid = Some(invalid),
+            }
+        }
+        self.rest = bytes.len() - at;
+        (at > start).then_some(at)
+    }
+
+    fn problem_at_end(&self) -> Option<Problem> {
+        if let Some(invalid) = self.invalid {
+            return Some(malformed(invalid));
+        }
+        (self.rest > 0).then_some(Problem::CutShort {
+            has: self.rest,
+            needs: self.needs.map(|needs| needs as u64),
+        })
+    }
+
+    fn is_malformed(&self) -> bool {
+        self.invalid.is_some()
+    }
+
+    fn reset(&mut self) {
+        *self = Self::default();
+    }
+}

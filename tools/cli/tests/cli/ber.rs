@@ -1,0 +1,435 @@
+//! `--format ber`: call records in BER, their fields, and what is wrong with faulty ones.
+
+use echoless_ber::synth::Writer;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use crate::run::{assert_errors, dedup, echoless, file, split_seen};
+
+const KEY: [&str; 4] = ["--format", "ber", "-k", "0x80,0xA3/0x81"];
+
+/// `[tag] { [0] number, [3] { [1] text } }`.
+fn record(tag: u8, number: u8, text: &[u8]) -> Vec<u8> {
+    let mut record = Vec::new();
+    Writer::new(&mut record).constructed(&[tag], |fields| {
+        fields.primitive(&[0x80], &[number]);
+        fields.constructed(&[0xa3], |inner| inner.primitive(&[0x81], text));
+    });
+    record
+}
+
+/// The same with indefinite lengths and a length octet too many.
+fn loose_record(tag: u8, number: u8, text: &[u8]) -> Vec<u8> {
+    let mut record = Vec::new();
+    Writer::new(&mut record).indefinite(&[tag], |fields| {
+        fields.indefinite(&[0xa3], |inner| inner.primitive(&[0x81], text));
+        // The identifier octet, and a length of 1 in two octets: 0x81 is written as if of the tag.
+        fields.primitive(&[0x80, 0x81], &[number]);
+    });
+    record
+}
+
+#[test]
+fn values_are_compared_whatever_their_encoding_and_type_of_record() {
+    let first = record(0xa0, 7, b"abc");
+    for other in [record(0xa1, 7, b"abc"), loose_record(0xb4, 7, b"abc")] {
+        let input = [&first[..], &other, &record(0xa0, 7, b"abd"), &other].concat();
+        let expected = [&first[..], &record(0xa0, 7, b"abd")].concat();
+        assert_eq!(dedup(&KEY, &input).bytes(), expected);
+    }
+    // Without a key, the bytes are compared, and only they.
+    let input = [record(0xa0, 7, b"abc"), loose_record(0xa0, 7, b"abc")].concat();
+    assert_eq!(dedup(&["--format", "ber"], &input).bytes(), input);
+    let input = [&input[..], &input].concat();
+    assert_eq!(
+        dedup(&["--format", "ber"], &input).bytes(),
+        input[..input.len() / 2]
+    );
+}
+
+#[test]
+fn filler_belongs_to_the_record_before_it() {
+    let (one, two) = (record(0xa0, 1, b"x"), loose_record(0xbf, 2, b"y"));
+    let two = [b"\xbf\x4f", &two[1..]].concat();
+    let with_filler = [
+        b"\0\xff\0",
+        &one[..],
+        b"\xff\xff",
+        &two,
+        &[0; 37],
+        &one,
+        b"\xff",
+        &two,
+    ]
+    .concat();
+    let kept = [b"\0\xff\0", &one[..], b"\xff\xff", &two, &[0; 37]].concat();
+    let dropped = [&one[..], b"\xff", &two].concat();
+    for args in [&KEY[..], &["--format", "ber"]] {
+        assert_eq!(dedup(args, &with_filler).bytes(), kept);
+        let inverted = [args, &["--invert"]].concat();
+        assert_eq!(dedup(&inverted, &with_filler).bytes(), dropped);
+        assert_eq!(dedup(args, &kept).bytes(), kept);
+    }
+    // Filler alone is a record without fields.
+    assert_eq!(dedup(&["--format", "ber"], &[0; 9]).bytes(), [0; 9]);
+    assert!(
+        dedup(&KEY, &[0xff; 9])
+            .error()
+            .contains("record 1: `0x80` of the key is missing")
+    );
+}
+
+#[test]
+fn all_values_on_a_path_are_compared() {
+    let list = |items: &[&[u8]]| {
+        let mut record = Vec::new();
+        Writer::new(&mut record).constructed(&[0xa0], |fields| {
+            fields.constructed(&[0xa5], |list| {
+                items.iter().for_each(|item| list.primitive(&[0x04], item));
+            });
+        });
+        record
+    };
+    let records = [
+        list(&[b"a", b"b"]),
+        list(&[b"b", b"a"]),
+        list(&[b"ab"]),
+        list(&[b"a", b"", b"b"]),
+        list(&[b""]),
+        list(&[]),
+    ];
+    let input = [&records.concat()[..], &records.concat()].concat();
+    let args = ["--format", "ber", "-k", "0xA5/0x04?"];
+    assert_eq!(dedup(&args, &input).bytes(), records.concat());
+}
+
+#[test]
+fn missing_fields_are_treated_as_configured() {
+    let whole = record(0xa0, 1, b"x");
+    let without = b"\xa0\x03\x80\x01\x01".to_vec();
+    let empty = record(0xa0, 1, b"");
+    let input = [&whole[..], &without, &empty, &without].concat();
+    let run = dedup(&KEY, &input);
+    assert_eq!(
+        run.error(),
+        "standard input, record 2: `0xA3/0x81` of the key is missing (--missing skip or empty allows that)"
+    );
+    assert_eq!(run.stdout, whole);
+    let missing = |how| dedup(&[&KEY[..], &["--missing", how]].concat(), &input).bytes();
+    assert_eq!(missing("skip"), input);
+    assert_eq!(missing("empty"), input[..input.len() - without.len()]);
+    // A field that may be missing is as an empty one for `--missing`, and no value equals it.
+    let optional = dedup(&["--format", "ber", "-k", "0x80,0xA3/0x81?"], &input).bytes();
+    assert_eq!(optional, input[..input.len() - without.len()]);
+}
+
+#[test]
+fn malformed_records_end_the_run_with_their_position() {
+    let good = record(0xa0, 1, b"x");
+    let deep = b"\xa0\x80".repeat(33);
+    for (bad, message) in [
+        (
+            &b"\xa0\xff\x01"[..],
+            "a length begins with the reserved byte 0xFF: byte 0 of the record at byte offset 10",
+        ),
+        (
+            b"\x80\x80",
+            "a primitive value of indefinite length: byte 0 of the record at byte offset 10",
+        ),
+        (
+            &deep,
+            "nested deeper than 32 levels: byte 64 of the record at byte offset 10",
+        ),
+        (
+            b"\xa0\x05\x80\x04abc\xa0\0",
+            "an element is longer than the value around it: byte 2 of the record at byte offset 10",
+        ),
+        (
+            b"\xa0\x03\x80\x01x\x01",
+            "the input ends inside the length of the record at byte offset 15",
+        ),
+        (
+            b"\xa0\x09\x80\x01x",
+            "the input ends after 5 of 11 bytes of the record at byte offset 10",
+        ),
+        (
+            b"\xa0\x80\x80\x01x\0",
+            "the input ends before the end-of-contents of the record: byte 6 of the record at byte offset 10",
+        ),
+    ] {
+        let input = [&good[..], bad].concat();
+        let run = dedup(&["--format", "ber", "-k", "0x80"], &input);
+        let record = if message.ends_with("15") { 3 } else { 2 };
+        assert_eq!(
+            run.error(),
+            format!("standard input, record {record}: {message}")
+        );
+        assert!(run.stdout.starts_with(&good));
+    }
+    // A broken length is an error where it is, not at the end of the input, whatever `--missing` says.
+    let input = [&good[..], b"\xa0\xff", &vec![b'x'; 1 << 20]].concat();
+    for missing in ["error", "skip", "empty"] {
+        let run = dedup(&[&KEY[..], &["--missing", missing]].concat(), &input);
+        assert!(
+            run.error().contains("record 2: a length begins with"),
+            "{missing}"
+        );
+        assert_eq!(run.stdout, good);
+    }
+    // A record that cannot be read inside passes with `--missing skip`.
+    let input = [&good[..], b"\xa0\x05\x80\x04abc\xa0\0\xff", &good].concat();
+    let skip = dedup(
+        &["--format", "ber", "-k", "0x80?", "--missing", "skip"],
+        &input,
+    );
+    assert_eq!(skip.bytes(), input[..input.len() - good.len()]);
+    let limit = ["--format", "ber", "--max-record", "300000"];
+    let long = [&good[..], b"\xa0\x84\xff\xff\xff\xff", &vec![b'x'; 1 << 20]].concat();
+    assert!(
+        dedup(&limit, &long)
+            .error()
+            .contains("record 2: the record that begins here is longer")
+    );
+}
+
+#[test]
+fn faulty_records_are_set_aside_where_their_end_is_known() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = file(directory.path(), "rejects", b"");
+    let args = ["--format", "ber", "-k", "0x80", "--rejects", &path];
+    let (one, two) = (record(0xa0, 1, b"x"), record(0xa0, 2, b"y"));
+    let faulty = b"\xa0\x05\x80\x04abc\xff\xff";
+    let kept = dedup(&args, &[&one[..], faulty, &two].concat()).bytes();
+    assert_eq!(kept, [&one[..], &two].concat());
+    assert_eq!(std::fs::read(&path).unwrap(), faulty);
+    let place = std::fs::read_to_string(format!("{path}.jsonl")).unwrap();
+    assert!(
+        place.contains("an element is longer than the value around it"),
+        "{place}"
+    );
+    let run = dedup(&args, &[&one[..], b"\xa0\xff", &two].concat());
+    assert!(
+        run.error()
+            .contains("record 2: a length begins with the reserved byte 0xFF")
+    );
+    assert_eq!(run.stdout, one);
+}
+
+#[test]
+fn contradictions_are_errors() {
+    let run = |args: &[&str]| echoless(&[&["dedup"], args].concat(), b"");
+    let cases = [
+        "--format ber -k 80 | invalid --key=`80`: expected tags in hexadecimal identifier bytes",
+        "--format ber -k 0x80,0x8 | invalid --key=`0x8`: expected tags",
+        "--format ber -k recordType | invalid --key=`recordType`: expected tags",
+        "--format ber:3gpp -k recordtype | invalid --key=`recordtype`: expected tags",
+        "--format ber -k 0x80 --window 1s --time-field 0x8080 | invalid --time-field=`0x8080`",
+        "--format ber: | missing --format ber: expected 3gpp or profile=FILE.toml",
+        "--format ber:4gpp | invalid --format ber=4gpp: expected 3gpp or profile=FILE.toml, and ts32297",
+        "--format ber:3gpp,3gpp | invalid --format ber=3gpp,3gpp: expected",
+        "--format ber:profile=missing.toml | missing.toml: No such file",
+        "--format ber --header | expected no header with --format ber",
+        "--format ber --csv | --csv does not contradict",
+        "--format ber --missing skip | --key or --time-field beside --missing",
+        "--fix-header | invalid --fix-header=true: expected a format with file headers",
+        "--format ber:3gpp --fix-header | expected a format with file headers, --format ber:ts32297",
+        "--format ber:ts32297 --fix-header --count | expected an output of records, not --count",
+        "--format ber:ts32297 --fix-header | invalid --fix-header=standard output: expected regular files",
+    ];
+    assert_errors(run, &cases);
+}
+
+const GENERATE: [&str; 6] = ["gen", "cdr", "--format", "ber", "--duplicates", "0.3"];
+
+#[test]
+fn generated_records_have_the_keys_of_the_delimited_ones() {
+    let ber = echoless(&[&GENERATE[..], &["-n", "20000"]].concat(), b"").bytes();
+    let csv = echoless(&["gen", "cdr", "--duplicates", "0.3", "-n", "20000"], b"").bytes();
+    assert!((100..300).contains(&(ber.len() / 20_000)), "{}", ber.len());
+    let count = |args: &[&str], input: &[u8]| dedup(&[args, &["--count"]].concat(), input).text();
+    let expected = count(&[], &csv);
+    for args in [
+        &["--format", "ber:3gpp"][..],
+        &["--format", "ber"],
+        &[
+            "--format",
+            "ber:3gpp",
+            "-k",
+            "0x80,servedIMSI,callReference?,messageReference?,originationTime?",
+        ],
+    ] {
+        assert_eq!(count(args, &ber), expected, "{args:?}");
+    }
+    // All calls of a subscriber have one identity, whatever the record.
+    let imsi: u32 = count(&["--format", "ber:3gpp", "-k", "servedIMSI"], &ber)
+        .trim()
+        .parse()
+        .unwrap();
+    assert!(imsi < expected.trim().parse().unwrap());
+    let fresh = dedup(&["--format", "ber:3gpp"], &ber).bytes();
+    assert_eq!(dedup(&["--format", "ber:3gpp"], &fresh).bytes(), fresh);
+    let error = echoless(&["gen", "keys", "--format", "ber"], b"");
+    assert!(error.error().contains("cdr with --format"));
+    let error = echoless(&["gen", "cdr", "--format", "ber", "--header"], b"");
+    assert!(error.error().contains("no header with --format ber"));
+}
+
+#[test]
+fn times_of_call_records_are_a_clock() {
+    let ber = echoless(
+        &[&GENERATE[..], &["-n", "20000", "--gap", "2000"]].concat(),
+        b"",
+    )
+    .bytes();
+    let count = |window, field| {
+        let format = [
+            "--format",
+            "ber:3gpp",
+            "--time-format",
+            "bcd",
+            "--missing",
+            "empty",
+            "--count",
+        ];
+        let args = [&format[..], &["--window", window, "--time-field", field]].concat();
+        dedup(&args, &ber).text().trim().parse::<u32>().unwrap()
+    };
+    // There are 500 records in a second, so that each repeat comes 4 seconds later, with the same
+    // time: the clock is that of the records between them.
+    let (all, half) = (count("60s", "seizureTime"), count("1s", "seizureTime"));
+    assert!(all < 15_000, "{all}");
+    assert!(half > 18_000, "{half}");
+    let run = dedup(
+        &[
+            "--format",
+            "ber",
+            "--window",
+            "1s",
+            "--time-field",
+            "0x80",
+            "--time-format",
+            "bcd",
+        ],
+        &record(0xa0, 1, b"x"),
+    );
+    assert!(
+        run.error()
+            .contains("`0x80` is not a time of --time-format")
+    );
+}
+
+#[test]
+fn profiles_name_fields_and_keys() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = "[records.one]\ntag = \"0xA0\"\nkey = [\"number\", \"text?\"]\n\
+                [records.one.fields]\nnumber = \"0x80\"\ntext = \"0xA3/0x81\"\n\
+                [records.other]\ntag = \"0xA1\"\nkey = [\"text\"]\n\
+                fields = { text = \"0xA3/0x81\" }\n";
+    let path = file(directory.path(), "calls.toml", text.as_bytes());
+    let format = format!("ber:profile={path}");
+    let records = [
+        record(0xa0, 1, b"x"),
+        record(0xa0, 2, b"x"),
+        b"\xa0\x03\x80\x01\x01".to_vec(),
+        record(0xa1, 1, b"y"),
+        record(0xa1, 2, b"y"),
+    ];
+    let input = [&records.concat()[..], &records.concat()].concat();
+    let own = dedup(&["--format", &format], &input).bytes();
+    assert_eq!(own, records[..4].concat());
+    let named = dedup(&["--format", &format, "-k", "text?"], &input).bytes();
+    assert_eq!(named, [&records[0][..], &records[2], &records[3]].concat());
+    // A type without the field lacks it, and so does one that the profile does not know.
+    let run = dedup(&["--format", &format, "-k", "number"], &records[3]);
+    assert!(
+        run.error()
+            .contains("record 1: `number` of the key is missing")
+    );
+    let run = dedup(&["--format", &format], &record(0xa2, 1, b"x"));
+    assert!(
+        run.error()
+            .contains("record 1: `number` or `text` of the key is missing")
+    );
+    let skip = ["--format", &format, "--missing", "skip"];
+    assert_eq!(
+        dedup(&skip, &record(0xa2, 1, b"x")).bytes(),
+        record(0xa2, 1, b"x")
+    );
+    // It must not be overwritten.
+    let run = dedup(&["--format", &format, "-o", &path], &input);
+    assert!(run.error().contains("is also an input"));
+    let broken = file(
+        directory.path(),
+        "broken.toml",
+        text.replace("0xA3", "A3").as_bytes(),
+    );
+    let run = dedup(&["--format", &format!("ber:profile={broken}")], b"");
+    assert!(
+        run.error()
+            .contains("broken.toml, line 6: `A3/0x81` is no path"),
+        "{}",
+        run.error()
+    );
+}
+
+#[test]
+fn any_number_of_threads_gives_the_same_bytes_and_errors() {
+    let ber = echoless(&[&GENERATE[..], &["-n", "60000"]].concat(), b"").bytes();
+    let filled = [&[0xff; 70_000][..], &ber, &[0; 70_000], &ber].concat();
+    let broken = [&ber[..], b"\xa0\xff", &ber].concat();
+    for args in [&["--format", "ber"][..], &["--format", "ber:3gpp"]] {
+        let run = |threads, input: &[u8]| {
+            // Too little memory for all keys, so that another order of the records shows.
+            let all = [&["dedup", "-q", "-m", "64k", "--threads", threads], args].concat();
+            let run = echoless(&all, input);
+            (run.stdout, run.stderr, run.code)
+        };
+        for input in [&ber[..], &ber[..ber.len() - 1], &filled, &broken] {
+            let expected = run("1", input);
+            for threads in ["2", "3", "8"] {
+                assert!(
+                    run(threads, input) == expected,
+                    "{args:?}, {threads} threads"
+                );
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    /// The records that are kept are the first ones of their keys, with the filler behind them.
+    #[test]
+    fn output_equals_a_set_of_records(
+        records in vec((0xa0_u8..0xa2, 0_u8..3, 0_usize..3, any::<bool>(), vec(prop::sample::select(vec![0, 0xff]), 0..3)), 0..60),
+    ) {
+        let texts: [&[u8]; 3] = [b"", b"a", &[b'x'; 300]];
+        let encoded: Vec<(Vec<u8>, (u8, usize))> = records
+            .iter()
+            .map(|(tag, number, text, loose, filler)| {
+                let encode = if *loose { loose_record } else { record };
+                let bytes = [&encode(*tag, *number, texts[*text])[..], filler].concat();
+                (bytes, (*number, *text))
+            })
+            .collect();
+        let bytes: Vec<&[u8]> = encoded.iter().map(|(bytes, _)| &bytes[..]).collect();
+        let mut keys = encoded.iter().map(|(_, key)| *key);
+        let (fresh, duplicates) = split_seen(&bytes, |_| keys.next());
+        prop_assert_eq!(dedup(&KEY, &bytes.concat()).bytes(), fresh);
+        let inverted = [&KEY[..], &["--invert"]].concat();
+        prop_assert_eq!(dedup(&inverted, &bytes.concat()).bytes(), duplicates);
+    }
+
+    /// Any bytes give one error at most, and bytes of the input.
+    #[test]
+    fn any_bytes_are_read(
+        bytes in vec(prop_oneof![Just(0xa0), Just(0x80), Just(0), 0_u8..6, any::<u8>()], 0..200),
+    ) {
+        let run = dedup(&["--format", "ber", "-k", "0x80?,0xA0/0x80?"], &bytes);
+        prop_assert!(run.code == 0 || run.code == 2);
+        prop_assert_eq!(run.stderr.matches('\n').count(), usize::from(run.code == 2));
+        let mut rest = bytes.iter();
+        prop_assert!(run.stdout.iter().all(|byte| rest.any(|other| other == byte)));
+    }
+}

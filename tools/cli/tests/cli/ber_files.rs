@@ -1,0 +1,218 @@
+//! `--format ber:ts32297`: files with the headers of 3GPP TS 32.297.
+
+use std::fs;
+use std::path::Path;
+
+use echoless_ber::synth::{append_cdr, file_header};
+
+use crate::run::{dedup, echoless, file};
+
+const ARGS: [&str; 4] = ["--format", "ber:ts32297", "-k", "0x80"];
+
+/// A record with this key, and its CDR header.
+fn cdr(key: u8) -> Vec<u8> {
+    let mut cdr = Vec::new();
+    append_cdr(&[0xa0, 5, 0x80, 3, key, key, key], &mut cdr);
+    cdr
+}
+
+/// A file of records with these keys.
+fn call_file(keys: &[u8], sequence: u32) -> Vec<u8> {
+    let records: Vec<u8> = keys.iter().flat_map(|key| cdr(*key)).collect();
+    [
+        file_header(records.len() as u32, keys.len() as u32, sequence),
+        records,
+    ]
+    .concat()
+}
+
+/// A file with the header of another, as it is.
+fn with_header_of(header: &[u8], keys: &[u8]) -> Vec<u8> {
+    let records: Vec<u8> = keys.iter().flat_map(|key| cdr(*key)).collect();
+    [&header[..52], &records].concat()
+}
+
+#[test]
+fn headers_are_passed_on() {
+    let unique = call_file(&[1, 2, 3], 9);
+    assert_eq!(dedup(&ARGS, &unique).bytes(), unique);
+    assert_eq!(dedup(&["--format", "ber:ts32297"], &unique).bytes(), unique);
+    let empty = call_file(&[], 9);
+    assert_eq!(dedup(&ARGS, &empty).bytes(), empty);
+    assert_eq!(dedup(&ARGS, b"").bytes(), b"");
+    let repeated = call_file(&[1, 2, 1, 3, 2], 9);
+    let kept = with_header_of(&repeated, &[1, 2, 3]);
+    assert_eq!(dedup(&ARGS, &repeated).bytes(), kept);
+    // The CDR header is no part of what is compared: here, its release is another one, with an
+    // octet more.
+    let mut other = call_file(&[1, 1], 9);
+    let last = other.len() - 7;
+    other[last - 2] |= 0xe0;
+    other.insert(last, 3);
+    for args in [&ARGS[..], &ARGS[..2]] {
+        assert_eq!(dedup(args, &other).bytes(), other[..last - 4]);
+    }
+}
+
+#[test]
+fn several_files_have_the_header_of_the_first() {
+    let directory = tempfile::tempdir().unwrap();
+    let one = call_file(&[1, 2], 1);
+    let paths = [
+        file(directory.path(), "one", &one),
+        file(directory.path(), "nothing", b""),
+        file(directory.path(), "two", &call_file(&[2, 3], 2)),
+        file(directory.path(), "three", &call_file(&[3, 4], 3)),
+    ];
+    let expected = with_header_of(&one, &[1, 2, 3, 4]);
+    for threads in ["1", "3"] {
+        let mut args = [&ARGS[..], &["--threads", threads]].concat();
+        args.extend(paths.iter().map(String::as_str));
+        assert_eq!(dedup(&args, b"").bytes(), expected);
+    }
+}
+
+fn fixed(directory: &Path, input: &[u8], more: &[&str]) -> (Vec<u8>, Vec<u8>) {
+    let (kept, dropped) = (directory.join("kept"), directory.join("dropped"));
+    let names = [kept.to_str().unwrap(), dropped.to_str().unwrap()];
+    let files = ["--fix-header", "-o", names[0], "--duplicates", names[1]];
+    dedup(&[&ARGS[..], &files, more].concat(), input).text();
+    (fs::read(&kept).unwrap(), fs::read(&dropped).unwrap())
+}
+
+#[test]
+fn fixed_headers_have_the_length_and_count_of_the_output() {
+    let directory = tempfile::tempdir().unwrap();
+    let input = call_file(&[1, 2, 1, 3, 2], 9);
+    let expected = (call_file(&[1, 2, 3], 9), call_file(&[1, 2], 9));
+    for threads in ["1", "2", "8"] {
+        assert_eq!(
+            fixed(directory.path(), &input, &["--threads", threads]),
+            expected
+        );
+    }
+    // An old, longer output leaves nothing behind.
+    let shorter = call_file(&[1], 4);
+    assert_eq!(
+        fixed(directory.path(), &shorter, &[]),
+        (shorter, call_file(&[], 4))
+    );
+    // A fixed file is fixed to itself.
+    assert_eq!(fixed(directory.path(), &expected.0, &[]).0, expected.0);
+    assert_eq!(fixed(directory.path(), b"", &[]), (Vec::new(), Vec::new()));
+    let inverted = directory.path().join("inverted");
+    let name = inverted.to_str().unwrap();
+    let args = [&ARGS[..], &["--fix-header", "--invert", "-o", name]].concat();
+    dedup(&args, &input).text();
+    assert_eq!(fs::read(&inverted).unwrap(), expected.1);
+}
+
+#[test]
+fn wrong_headers_are_announced() {
+    let summary = |keys: &[u8], more: &[&str]| {
+        let args = [&["dedup", "-m", "1MiB"], &ARGS[..], more].concat();
+        let run = echoless(&args, &call_file(keys, 1));
+        assert_eq!(run.code, 0);
+        run.stderr.contains("the file header is a copy: its file length and number of records are wrong (--fix-header corrects them)")
+    };
+    assert!(summary(&[1, 1], &[]));
+    assert!(!summary(&[1, 2], &[]));
+    assert!(!summary(&[1, 1], &["--count"]));
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("out");
+    assert!(!summary(
+        &[1, 1],
+        &["--fix-header", "-o", path.to_str().unwrap()]
+    ));
+    assert!(summary(&[1, 1], &["-o", path.to_str().unwrap()]));
+}
+
+#[cfg(unix)]
+#[test]
+fn only_regular_files_are_fixed() {
+    let args = [&ARGS[..], &["--fix-header"]].concat();
+    let error = "expected regular files as outputs, such as -o FILE";
+    assert!(dedup(&args, b"").error().contains(error));
+    let device = [&args[..], &["-o", "/dev/null"]].concat();
+    assert!(
+        dedup(&device, b"")
+            .error()
+            .contains("invalid --fix-header=/dev/null: expected regular")
+    );
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("out");
+    let side = [
+        &args[..],
+        &["-o", path.to_str().unwrap(), "--duplicates", "/dev/null"],
+    ]
+    .concat();
+    assert!(dedup(&side, b"").error().contains(error));
+}
+
+#[test]
+fn faulty_files_end_the_run() {
+    let good = call_file(&[1, 2], 1);
+    let mut no_length = good.clone();
+    no_length[52..54].copy_from_slice(&[0, 0]);
+    let mut packed = good.clone();
+    packed[52 + 3] = 0x46;
+    let mut short = good.clone();
+    // The element ends a byte before the record does.
+    short[52 + 5] -= 1;
+    for (input, message) in [
+        (
+            &good[..good.len() - 1],
+            "record 2: the input ends after 10 of 11 bytes of the record at byte offset 63",
+        ),
+        (
+            &good[..good.len() - 9],
+            "record 2: the input ends inside the length of the record at byte offset 63",
+        ),
+        (
+            &good[..20],
+            "record 1: the input ends after 20 of 52 bytes of the record at byte offset 0",
+        ),
+        (
+            &good[..7],
+            "record 1: the input ends inside the length of the record at byte offset 0",
+        ),
+        (
+            &good[52..],
+            "record 1: the length of the file header is not 48 to 131124, as in files of TS 32.297: byte 4 of",
+        ),
+        (
+            &no_length,
+            "record 1: the CDR length is 0: byte 0 of the record at byte offset 52",
+        ),
+        (
+            &packed,
+            "record 1: the data record format in the CDR header is not 1, BER: byte 3 of the record",
+        ),
+        (
+            &short,
+            "record 1: bytes follow the value of the record: byte 6 of the record at byte offset 52",
+        ),
+    ] {
+        let run = dedup(&ARGS, input);
+        assert!(
+            run.error()
+                .starts_with(&format!("standard input, {message}")),
+            "{}",
+            run.error()
+        );
+    }
+    // Every cut is an error, or the end of a record.
+    for cut in 1..good.len() {
+        let run = dedup(&ARGS, &good[..cut]);
+        assert_eq!(run.code == 0, [52, 63].contains(&cut), "{cut}");
+    }
+    let limited = [&ARGS[..], &["--max-record", "11"]].concat();
+    assert_eq!(dedup(&limited, &good).bytes(), good);
+    let limited = [&ARGS[..], &["--max-record", "10"]].concat();
+    let run = dedup(&limited, &good);
+    assert!(
+        run.error()
+            .contains("record 1: the record that begins here is longer than 10 B")
+    );
+    assert_eq!(run.stdout, good[..52]);
+}
