@@ -111,7 +111,7 @@ fn own_fields(packet: &Packet<'_>) -> Vec<String> {
             match ip.version {
                 IpVersion::V4 => {
                     let address =
-                        |at: usize| Ipv4Addr::from_octets(*header[at..].first_chunk().unwrap());
+                        |at: usize| Ipv4Addr::from(*header[at..].first_chunk::<4>().unwrap());
                     push("ip.src", address(12).to_string());
                     push("ip.dst", address(16).to_string());
                     push("ip.proto", ip.protocol.to_string());
@@ -120,7 +120,7 @@ fn own_fields(packet: &Packet<'_>) -> Vec<String> {
                 }
                 IpVersion::V6 => {
                     let address =
-                        |at: usize| Ipv6Addr::from_octets(*header[at..].first_chunk().unwrap());
+                        |at: usize| Ipv6Addr::from(*header[at..].first_chunk::<16>().unwrap());
                     push("ipv6.src", address(8).to_string());
                     push("ipv6.dst", address(24).to_string());
                     push("ipv6.hlim", header[7].to_string());
