@@ -98,7 +98,7 @@ pub(super) fn serial_workers<F: Filter>(filter: F, count: usize) -> Vec<SerialWo
         number,
         shared: Arc::clone(&shared),
         parker,
-        wait: Wait::auto(count),
+        wait: Wait::auto(count + 1),
     };
     parkers.into_iter().enumerate().map(worker).collect()
 }
