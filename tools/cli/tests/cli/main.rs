@@ -1,5 +1,6 @@
 //! The command as its users run it: bytes in, bytes out, messages and exit codes.
 
+mod arrivals;
 mod bad_input;
 mod ber;
 mod ber_files;

@@ -1,0 +1,153 @@
+//! However an input arrives, byte by byte or in blocks, and whatever the number of threads, every
+//! format has the same outputs.
+
+use std::fs;
+
+use sha2::{Digest, Sha256};
+
+use crate::run::{echoless, file};
+
+/// The payload of record number `index`: a key of eight digits that repeats, and text.
+fn payload(index: u32) -> String {
+    let key = index * 7919 % 1500;
+    format!("{key:08}{}", "x".repeat(index as usize % 23))
+}
+
+/// An input of a format: `record` appends record number `index`.
+fn input(records: u32, record: impl Fn(u32, &str, &mut Vec<u8>)) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for index in 0..records {
+        record(index, &payload(index), &mut bytes);
+    }
+    bytes
+}
+
+/// What `echoless gen` writes with these arguments.
+fn generated(args: &str) -> Vec<u8> {
+    let words: Vec<&str> = args.split(' ').collect();
+    echoless(&[&["gen"], &words[..]].concat(), b"").bytes()
+}
+
+/// The options of a run, without its files, and an input, for every format.
+fn formats() -> Vec<(&'static str, Vec<u8>)> {
+    let framed = |length: fn(usize) -> Vec<u8>| {
+        input(2500, |_, payload, bytes| {
+            bytes.extend(length(payload.len()));
+            bytes.extend(payload.bytes());
+        })
+    };
+    let lines = |end: &'static str| {
+        input(2500, move |_, payload, bytes| {
+            let (key, rest) = payload.split_at(8);
+            bytes.extend(format!("{rest},{key}{end}").bytes());
+        })
+    };
+    let tabs = input(2500, |_, payload, bytes| {
+        let (key, rest) = payload.split_at(8);
+        bytes.extend(format!("{key}\t{rest}\n").bytes());
+    });
+    let quoted = input(2500, |index, payload, bytes| {
+        let (key, rest) = payload.split_at(8);
+        let quote = if index % 3 == 0 { "\"" } else { "" };
+        bytes.extend(format!("\"{rest}\n\"\"\",{quote}{key}{quote}\r\n").bytes());
+    });
+    let json = input(2500, |index, payload, bytes| {
+        let (key, rest) = payload.split_at(8);
+        let id = key.parse::<u32>().unwrap();
+        bytes.extend(
+            format!("{{\"t\":\"{rest}\\u0041\",\"k\":{{\"id\":{id}.0}},\"n\":{index}}}\n").bytes(),
+        );
+    });
+    let fixed = input(2500, |_, payload, bytes| {
+        bytes.extend(payload.as_bytes()[..8].iter().chain(b"...."));
+    });
+    let captures = "packets -n 1200 --duplicates 0.4 --gap 20 --frame-bytes 60";
+    vec![
+        ("dedup -k 2", lines("\n")),
+        ("dedup -k 2 --crlf", lines("\r\n")),
+        ("dedup -z -k 2", lines("\0")),
+        ("dedup --csv -k 2", quoted),
+        ("dedup --format tsv -k 1", tabs),
+        ("dedup --format jsonl -k k.id", json),
+        ("dedup --format fixed:12 -k 0-7", fixed),
+        (
+            "dedup --format prefixed:u8 -k 0-7",
+            framed(|length| vec![length as u8]),
+        ),
+        (
+            "dedup --format prefixed:u16be -k 0-7",
+            framed(|length| (length as u16).to_be_bytes().to_vec()),
+        ),
+        (
+            "dedup --format prefixed:u16le -k 0-7",
+            framed(|length| (length as u16).to_le_bytes().to_vec()),
+        ),
+        (
+            "dedup --format prefixed:u32be -k 0-7",
+            framed(|length| (length as u32).to_be_bytes().to_vec()),
+        ),
+        (
+            "dedup --format prefixed:u32le -k 0-7",
+            framed(|length| (length as u32).to_le_bytes().to_vec()),
+        ),
+        (
+            "dedup --format prefixed:varint -k 0-7",
+            framed(|length| vec![length as u8 | 0x80, 0]),
+        ),
+        (
+            "dedup --format ber -k 0x80,0x81",
+            generated("cdr --format ber -n 600 --duplicates 0.4"),
+        ),
+        ("packets", generated(captures)),
+        (
+            "packets --window-packets 20 --from link --ignore none",
+            generated(&format!("{captures} --pcapng")),
+        ),
+    ]
+}
+
+/// The digests of the kept and the dropped records, and of the places of the latter.
+fn digests(args: &str, more: &str, input: &str, directory: &std::path::Path) -> [String; 3] {
+    let dropped = file(directory, "dropped", b"");
+    let words: Vec<&str> = args.split(' ').chain(more.split(' ')).collect();
+    let side = [
+        "-q",
+        "-m",
+        "64k",
+        "--duplicates",
+        &dropped,
+        "--explain",
+        input,
+    ];
+    let kept = echoless(&[&words[..], &side].concat(), b"").bytes();
+    let outputs = [
+        kept,
+        fs::read(&dropped).unwrap(),
+        fs::read(format!("{dropped}.jsonl")).unwrap(),
+    ];
+    assert!(
+        outputs.iter().all(|bytes| !bytes.is_empty()),
+        "{args}: {words:?}"
+    );
+    outputs.map(|bytes| format!("{:x?}", Sha256::digest(bytes)))
+}
+
+#[test]
+fn neither_reads_nor_threads_change_a_byte() {
+    let directory = tempfile::tempdir().unwrap();
+    for (args, bytes) in formats() {
+        let path = file(directory.path(), "input", &bytes);
+        let digests = |more: &str| digests(args, more, &path, directory.path());
+        let expected = digests("--threads 1");
+        for reads in ["1", "7", "1000"] {
+            let more = format!("--threads 1 --read-bytes {reads}");
+            assert_eq!(digests(&more), expected, "{args} {more}");
+        }
+        for threads in ["2", "3", "8"] {
+            for reads in ["61", "5000"] {
+                let more = format!("--threads {threads} --read-bytes {reads}");
+                assert_eq!(digests(&more), expected, "{args} {more}");
+            }
+        }
+    }
+}
