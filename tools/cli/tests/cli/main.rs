@@ -14,6 +14,8 @@ mod generated;
 mod hash_key;
 mod keys;
 mod leaving;
+#[cfg(target_os = "linux")]
+mod memory;
 mod named_filters;
 mod outputs;
 mod packets;

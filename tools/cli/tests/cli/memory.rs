@@ -1,0 +1,77 @@
+//! Memory is bounded whatever the input holds: an address space of fixed size is enough for records
+//! without an end.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::thread;
+
+/// The address space of a run: more than it has before it reads anything, and less than the input.
+const LIMIT_KIB: &str = "130000";
+
+/// The length of the input in MiB.
+const INPUT_MIB: usize = 150;
+
+/// Runs the command with a limited address space on `start` and endless bytes after it. Returns its
+/// exit code and its message.
+fn endless(args: &str, start: &[u8], filler: u8) -> (Option<i32>, String) {
+    let script = format!("ulimit -v {LIMIT_KIB} && exec \"$0\" {args}");
+    let mut child = Command::new("sh")
+        .args(["-c", &script, env!("CARGO_BIN_EXE_echoless")])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    let start = start.to_vec();
+    let writing = thread::spawn(move || {
+        let block = vec![filler; 1 << 20];
+        // Writing fails when the command ends.
+        let _ = pipe.write_all(&start);
+        for _ in 0..INPUT_MIB {
+            if pipe.write_all(&block).is_err() {
+                break;
+            }
+        }
+    });
+    let output = child.wait_with_output().unwrap();
+    writing.join().unwrap();
+    (
+        output.status.code(),
+        String::from_utf8(output.stderr).unwrap(),
+    )
+}
+
+#[test]
+fn records_without_an_end_take_no_more_memory_than_max_record() {
+    let fixed = "--threads 1 -q -m 64k --max-record 1MiB";
+    for (args, start, filler) in [
+        ("dedup", &b"ab"[..], b'x'),
+        ("dedup -z -k 1", b"ab", b'x'),
+        ("dedup --csv -k 2", b"a,\"", b'\n'),
+        ("dedup --format jsonl -k a", b"{\"a\":\"", b'x'),
+        ("dedup --format prefixed:u32be", b"\xff\xff\xff\xff", 0),
+        ("dedup --format prefixed:varint", b"\xff\xff\xff\xff\x7f", 1),
+        ("dedup --format ber", b"\xa0\x84\xff\xff\xff\xff", 5),
+        ("dedup --format ber -k 0x80", b"\xa0\x80", 5),
+    ] {
+        let (code, message) = endless(&format!("{args} {fixed}"), start, filler);
+        let expected = "longer than 1 MiB (--max-record)";
+        assert!(
+            code == Some(2) && message.contains(expected),
+            "{args}: {code:?} {message}"
+        );
+    }
+}
+
+#[test]
+fn long_inputs_of_short_records_take_no_memory() {
+    let fixed = "--threads 1 -q -m 64k";
+    for (args, start, filler) in [
+        ("dedup", &b""[..], b'\n'),
+        ("dedup --format fixed:1", b"", b'x'),
+    ] {
+        let (code, message) = endless(&format!("{args} {fixed}"), start, filler);
+        assert_eq!((code, message.as_str()), (Some(0), ""), "{args}");
+    }
+}
