@@ -12,6 +12,7 @@ use echoless::SpecError;
 use same_file::Handle;
 
 use crate::failure::Failure;
+use crate::writing::OutputFile;
 
 /// An input.
 #[derive(Debug, Clone)]
@@ -74,6 +75,15 @@ impl Source {
             Self::File(path) => File::open(path),
         };
         opened.map_err(Failure::file(self.name()))
+    }
+
+    /// [Opens](Self::open) the input without waiting for the writer of a named pipe. The caller
+    /// must wait for data before each read, or it takes a pipe without a writer for an empty file.
+    pub(crate) fn open_at_once(&self) -> Result<File, Failure> {
+        match self {
+            Self::Stdin => self.open(),
+            Self::File(path) => open_without_waiting(path).map_err(Failure::file(self.name())),
+        }
     }
 
     /// The length in bytes, if the input is a regular file.
@@ -147,7 +157,7 @@ impl Target {
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) name: String,
-    pub(crate) file: File,
+    pub(crate) file: OutputFile,
     /// Whether this is standard output, under any name.
     pub(crate) is_stdout: bool,
     /// Whether the file still has its old content.
@@ -222,7 +232,7 @@ impl Targets {
         self.stdout_taken |= is_dash;
         Ok(Opened {
             name: target.name(),
-            file,
+            file: OutputFile::new(file),
             is_stdout,
             holds_old: regular && !is_stdout,
         })
@@ -244,6 +254,24 @@ fn open_without_truncating(path: &Path) -> io::Result<File> {
         .create(true)
         .truncate(false)
         .open(path)
+}
+
+#[cfg(unix)]
+fn open_without_waiting(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+
+    let mut options = OpenOptions::new();
+    options.read(true);
+    // Other files are opened as always: some devices behave differently with the flag.
+    if fs::metadata(path)?.file_type().is_fifo() {
+        options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32);
+    }
+    options.open(path)
+}
+
+#[cfg(not(unix))]
+fn open_without_waiting(path: &Path) -> io::Result<File> {
+    File::open(path)
 }
 
 #[cfg(unix)]

@@ -27,6 +27,7 @@ mod records;
 mod signals;
 mod spec_file;
 mod time;
+mod writing;
 
 use std::process::ExitCode;
 

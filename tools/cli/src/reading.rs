@@ -41,7 +41,7 @@ pub(crate) fn make_room(
 /// `signals`, none is waited for.
 pub(crate) fn read(
     file: &mut File,
-    signals: Option<&Signals>,
+    signals: Option<Signals>,
     buffer: &mut [u8],
 ) -> io::Result<Option<usize>> {
     let ready = |file: &File| signals.map_or(Ok(true), |signals| signals.wait_for(file));

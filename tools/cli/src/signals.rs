@@ -1,4 +1,5 @@
-//! SIGINT and SIGTERM end the stream after the data read so far, and the run completes normally.
+//! SIGINT, SIGTERM and SIGHUP end the stream after the data read so far, and the run completes
+//! normally. One that this process was started to ignore, as `nohup` does, stays ignored.
 //!
 //! A reader waits for its file and for a signal at once. That also makes it wait for a non-blocking
 //! file.
@@ -10,12 +11,13 @@ pub(crate) use system::Signals;
 
 #[cfg(unix)]
 mod system {
+    use std::fs;
     use std::os::unix::net::UnixStream;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::{Arc, OnceLock};
 
     use rustix::event::{PollFd, PollFlags, poll};
-    use signal_hook::consts::{SIGINT, SIGTERM};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
     use signal_hook::{flag, low_level};
 
     use super::{File, io};
@@ -27,7 +29,7 @@ mod system {
 
     #[derive(Debug)]
     struct Handlers {
-        caught: [(i32, Arc<AtomicBool>); 2],
+        caught: Vec<(i32, Arc<AtomicBool>)>,
         /// Becomes readable, and stays so, when a signal arrives.
         wakeup: UnixStream,
     }
@@ -65,10 +67,26 @@ mod system {
         }
     }
 
+    /// The signals that this process was started to ignore, one bit each from signal 1 on; none where
+    /// the system does not tell.
+    fn ignored_signals() -> u64 {
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+        mask.map_or(0, |mask| u64::from_str_radix(mask.trim(), 16).unwrap_or(0))
+    }
+
     impl Handlers {
         fn install() -> io::Result<Self> {
             let (wakeup, sender) = UnixStream::pair()?;
-            let caught = [SIGINT, SIGTERM].map(|signal| (signal, Arc::default()));
+            let ignored = ignored_signals();
+            let ends = [SIGINT, SIGTERM, SIGHUP].into_iter();
+            let caught: Vec<_> = ends
+                .filter(|signal| ignored >> (signal - 1) & 1 == 0)
+                .map(|signal| (signal, Arc::default()))
+                .collect();
+            // With a handler, the write beyond a limit on file lengths fails instead, and the
+            // run ends with an error after whole records.
+            flag::register(SIGXFSZ, Arc::default())?;
             for (signal, arrived) in &caught {
                 // Handlers run in the order of registration: at the first signal the flag is not
                 // set yet, so the default action is skipped.

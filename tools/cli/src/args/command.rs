@@ -20,7 +20,7 @@ use crate::failure::Failure;
     arg_required_else_help = false
 )]
 #[command(
-    after_help = "Exit codes: 0 success, 1 duplicates were found and --fail-on-duplicates was given, 2 the run failed, 130 or 143 SIGINT or SIGTERM ended the stream."
+    after_help = "Exit codes: 0 success, 1 duplicates were found and --fail-on-duplicates was given, 2 the run failed, 129, 130 or 143 SIGHUP, SIGINT or SIGTERM ended the stream."
 )]
 pub(crate) struct Args {
     #[command(subcommand)]

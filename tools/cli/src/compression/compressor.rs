@@ -8,7 +8,6 @@
 //! compressed to the same bytes. Only a prompt compressor departs from that. It is for inputs that
 //! may pause: no byte waits longer than [`LONGEST_WAIT`] before the encoder is flushed.
 
-use std::fs::File;
 use std::io::{self, ErrorKind, IoSlice, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -17,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use super::codec::Compression;
 use super::encoder::Encoder;
+use crate::writing::OutputFile;
 
 /// The number of bytes that are encoded at once.
 const BLOCK_BYTES: usize = 128 << 10;
@@ -69,7 +69,11 @@ impl Shared {
 
 impl Compressor {
     /// Begins a frame at the end of the file.
-    pub(crate) fn start(file: File, compression: Compression, prompt: bool) -> io::Result<Self> {
+    pub(crate) fn start(
+        file: OutputFile,
+        compression: Compression,
+        prompt: bool,
+    ) -> io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let counted = CountedFile {
             file,
@@ -231,7 +235,7 @@ fn take(shared: &Shared, taken: &mut Vec<u8>) -> (bool, bool) {
 /// A file that counts the bytes written to it.
 #[derive(Debug)]
 struct CountedFile {
-    file: File,
+    file: OutputFile,
     shared: Arc<Shared>,
 }
 
@@ -258,7 +262,8 @@ mod tests {
     fn compressed(codec: Codec, bytes: &[u8], step: usize) -> Vec<u8> {
         let compression = Compression::parse("--compress", codec.name()).unwrap();
         let file = tempfile::NamedTempFile::new().unwrap();
-        let mut compressor = Compressor::start(file.reopen().unwrap(), compression, false).unwrap();
+        let mut compressor =
+            Compressor::start(OutputFile::new(file.reopen().unwrap()), compression, false).unwrap();
         let slices: Vec<IoSlice<'_>> = bytes.chunks(step).map(IoSlice::new).collect();
         for slices in slices.chunks(3) {
             compressor.write_slices(slices).unwrap();

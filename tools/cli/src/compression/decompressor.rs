@@ -65,7 +65,7 @@ impl Decompressor {
         codec: Codec,
         first: Vec<u8>,
         file: File,
-        signals: Option<Arc<Signals>>,
+        signals: Option<Signals>,
     ) -> io::Result<Self> {
         let counts = Arc::new(Counts {
             bytes: AtomicU64::new(first.len() as u64),
@@ -196,13 +196,13 @@ struct Counts {
 #[derive(Debug)]
 struct Watched {
     file: File,
-    signals: Option<Arc<Signals>>,
+    signals: Option<Signals>,
     counts: Arc<Counts>,
 }
 
 impl Read for Watched {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = read(&mut self.file, self.signals.as_deref(), buffer)?;
+        let read = read(&mut self.file, self.signals, buffer)?;
         let counts = &self.counts;
         // Relaxed: the thread that reads the file is the one that asks.
         (counts.ended_by_signal).store(read.is_none(), Ordering::Relaxed);

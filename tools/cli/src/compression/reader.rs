@@ -4,7 +4,6 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::sync::Arc;
 
 use super::codec::{Codec, Detected, LONGEST_SIGNATURE};
 use super::decompressor::Decompressor;
@@ -15,7 +14,7 @@ use crate::signals::Signals;
 #[derive(Debug)]
 pub(crate) struct PlainBytes {
     state: State,
-    signals: Option<Arc<Signals>>,
+    signals: Option<Signals>,
     /// The bytes read from the file, if it is plain.
     plain_bytes: u64,
 }
@@ -37,7 +36,7 @@ enum State {
 impl PlainBytes {
     /// A file; nothing is read yet. With `as_it_is`, the file is taken for plain. Without
     /// `signals`, none ends the reading.
-    pub(crate) fn new(file: File, as_it_is: bool, signals: Option<Arc<Signals>>) -> Self {
+    pub(crate) fn new(file: File, as_it_is: bool, signals: Option<Signals>) -> Self {
         Self {
             state: if as_it_is {
                 let ahead = Vec::new();
@@ -70,7 +69,7 @@ impl PlainBytes {
                 Ok(Some(len))
             }
             State::Plain { file, .. } => {
-                let read = read(file, self.signals.as_deref(), buffer)?;
+                let read = read(file, self.signals, buffer)?;
                 self.plain_bytes += read.unwrap_or(0) as u64;
                 Ok(read)
             }
@@ -91,7 +90,7 @@ impl PlainBytes {
             // A buffer shorter than a signature is full before its bytes decide.
             let full = len == buffer.len();
             let room = if full { &mut more } else { &mut buffer[len..] };
-            let Some(read) = read(&mut file, self.signals.as_deref(), room)? else {
+            let Some(read) = read(&mut file, self.signals, room)? else {
                 self.state = State::Plain { file, ahead };
                 return Ok(None);
             };
@@ -118,7 +117,7 @@ impl PlainBytes {
             }
             Detected::Compressed(codec) => {
                 let first = [&buffer[..len], &ahead].concat();
-                let signals = self.signals.clone();
+                let signals = self.signals;
                 let decompressor = Decompressor::start(codec, first, file, signals)?;
                 self.state = State::Compressed(decompressor);
                 self.read(buffer)

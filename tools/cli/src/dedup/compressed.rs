@@ -1,11 +1,11 @@
 //! The compressed form of an output: a frame that begins when the output is truncated and ends
 //! after the last record that was written, also if the run fails.
 
-use std::fs::File;
 use std::io::{self, IoSlice};
 
 use crate::compression::codec::Compression;
 use crate::compression::compressor::Compressor;
+use crate::writing::OutputFile;
 
 /// How an output is compressed, and its compressor once there may be one.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl CompressedOutput {
     }
 
     /// Begins the frame.
-    pub(super) fn begin(&mut self, file: &File) -> io::Result<()> {
+    pub(super) fn begin(&mut self, file: &OutputFile) -> io::Result<()> {
         let compressor = Compressor::start(file.try_clone()?, self.compression, self.prompt)?;
         self.compressor = Some(compressor);
         Ok(())

@@ -1,7 +1,6 @@
 //! Reads the inputs as one stream and cuts it into chunks of whole records.
 
 use std::num::NonZeroUsize;
-use std::sync::Arc;
 
 use crate::compression::reader::PlainBytes;
 use crate::failure::Failure;
@@ -38,9 +37,8 @@ pub(crate) struct Input {
     opens_source: bool,
     /// The bytes of the inputs before the current one.
     bytes_before: u64,
-    /// Installed once an input is open. Before, a signal ends the process: opening a named pipe may
-    /// block, and nothing would interrupt it.
-    signals: Option<Arc<Signals>>,
+    /// Set once the first input is opened.
+    signals: Option<Signals>,
 }
 
 impl Input {
@@ -112,14 +110,9 @@ impl Input {
             let file = match &mut self.file {
                 Some(file) => file,
                 closed => {
-                    let file = source.open()?;
-                    let signals = match &self.signals {
-                        Some(signals) => Arc::clone(signals),
-                        None => {
-                            let signals = Signals::catch().map_err(Failure::file("signals"))?;
-                            Arc::clone(self.signals.insert(Arc::new(signals)))
-                        }
-                    };
+                    let file = source.open_at_once()?;
+                    let signals = Signals::catch().map_err(Failure::file("signals"))?;
+                    self.signals = Some(signals);
                     closed.insert(PlainBytes::new(file, self.as_they_are, Some(signals)))
                 }
             };

@@ -5,7 +5,6 @@
 //! themselves, so files with different interfaces and byte orders may follow each other.
 
 use std::num::NonZeroUsize;
-use std::sync::Arc;
 
 use echoless_packets::framing::{BlockKind, DEFAULT_MAX_BLOCK, FrameError, Framer, Next};
 
@@ -38,9 +37,8 @@ pub(crate) struct PacketFeed {
     bytes_before: u64,
     /// The error that ends the stream after the blocks in front of it.
     failure: Option<Failure>,
-    /// Installed once a file is open. Before, a signal ends the process: opening a named pipe may
-    /// block, and nothing would interrupt it.
-    signals: Option<Arc<Signals>>,
+    /// Set once the first input is opened.
+    signals: Option<Signals>,
     keys: PacketKeys,
     /// The most bytes of a read.
     most: NonZeroUsize,
@@ -161,14 +159,9 @@ impl PacketFeed {
     }
 
     fn open(&mut self, source: &Source) -> Result<Capture, Failure> {
-        let file = source.open()?;
-        let signals = match &self.signals {
-            Some(signals) => Arc::clone(signals),
-            None => {
-                let signals = Signals::catch().map_err(Failure::file("signals"))?;
-                Arc::clone(self.signals.insert(Arc::new(signals)))
-            }
-        };
+        let file = source.open_at_once()?;
+        let signals = Signals::catch().map_err(Failure::file("signals"))?;
+        self.signals = Some(signals);
         Ok(Capture {
             bytes: PlainBytes::new(file, false, Some(signals)),
             framer: Framer::new(),

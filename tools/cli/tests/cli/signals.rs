@@ -6,7 +6,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
-use crate::run::{command, file};
+use crate::run::{command, dedup, file};
 
 fn send(child: &Child, signal: &str) {
     let id = child.id().to_string();
@@ -34,7 +34,7 @@ fn end_by(signal: &str, args: &[&str], input: &str, answer: &str) -> (Vec<u8>, O
 fn after_a_signal_the_run_completes() {
     let directory = tempfile::tempdir().unwrap();
     let stats = file(directory.path(), "stats", b"");
-    for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
+    for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
         let args = [
             "dedup",
             "-m",
@@ -84,6 +84,86 @@ fn a_signal_ends_a_count() {
         (output.status.code(), output.stdout),
         (Some(130), b"2\n".to_vec())
     );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_that_was_ignored_before_stays_ignored() {
+    let script = "trap '' HUP; exec \"$0\" dedup -q -m 64k";
+    let mut child = Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_echoless")])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    for record in [b"a\n", b"b\n"] {
+        stdin.write_all(record).unwrap();
+        let mut output_bytes = [0; 2];
+        stdout.read_exact(&mut output_bytes).unwrap();
+        assert_eq!(&output_bytes, record);
+        send(&child, "-HUP");
+    }
+    drop(stdin);
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn a_signal_ends_the_wait_for_the_writer_of_a_pipe() {
+    let directory = tempfile::tempdir().unwrap();
+    let pipe = directory.path().join("pipe").to_str().unwrap().to_owned();
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    if !made.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: mkfifo is missing");
+        return;
+    }
+    // The record of the first input says that the second is open.
+    let first = file(directory.path(), "first", b"a\na\n");
+    let mut child = command(&["dedup", "-q", "-m", "64k", &first, &pipe])
+        .spawn()
+        .unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    stdout.read_exact(&mut [0; 2]).unwrap();
+    send(&child, "-INT");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+
+    // A pipe whose writer comes late is read.
+    let mut child = command(&["dedup", "-q", "-m", "64k", &first, &pipe])
+        .spawn()
+        .unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    stdout.read_exact(&mut [0; 2]).unwrap();
+    fs::write(&pipe, "a\nb\n").unwrap();
+    let mut rest = String::new();
+    stdout.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "b\n");
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn a_non_blocking_output_is_waited_for() {
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixStream;
+
+    let lines: String = (0..200_000).map(|number| format!("{number}\n")).collect();
+    for compress in [&[][..], &["--compress", "gzip:1"]] {
+        let (mut here, there) = UnixStream::pair().unwrap();
+        there.set_nonblocking(true).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let input = file(directory.path(), "input", lines.as_bytes());
+        let args = [&["dedup", "-q", "-m", "8MiB", &input][..], compress].concat();
+        let mut command = command(&args);
+        command.stdout(Stdio::from(OwnedFd::from(there)));
+        let mut child = command.spawn().unwrap();
+        drop(command);
+        let mut output_bytes = Vec::new();
+        here.read_to_end(&mut output_bytes).unwrap();
+        assert!(child.wait().unwrap().success());
+        let plain = dedup(&[], &output_bytes).bytes();
+        assert!(plain == lines.as_bytes());
+    }
 }
 
 #[test]
