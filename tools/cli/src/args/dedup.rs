@@ -9,7 +9,7 @@ use echoless::{Kernel, Replacement};
 use super::format::FormatArgs;
 use super::run::RunArgs;
 use crate::config::Late;
-use crate::records::keys::Missing;
+use crate::records::keys::{BlankLines, Missing};
 
 /// Pass on the first occurrence of every record, in order
 #[derive(Debug, ClapArgs)]
@@ -71,6 +71,10 @@ pub(crate) struct DedupArgs {
         help_heading = "Key"
     )]
     pub(crate) delimiter: Option<String>,
+
+    /// How to treat a blank line of CSV, with --key or --time-field [default: skip]
+    #[arg(long, value_enum, help_heading = "Key")]
+    pub(crate) blank_lines: Option<BlankLines>,
 
     /// How to treat a record that lacks a field of the key, or a readable time [default: error]
     #[arg(long, value_enum, help_heading = "Key")]

@@ -20,7 +20,7 @@ use crate::files::{Source, Target};
 use crate::number::{parse_rate, parse_size};
 use crate::records::fields::FieldList;
 use crate::records::format::{ChosenFields, Format, SelectedFormat, SharedFormat};
-use crate::records::keys::Missing;
+use crate::records::keys::{BlankLines, Missing};
 use crate::records::tag::Tagger;
 use crate::spec_file::read_spec;
 
@@ -78,6 +78,8 @@ pub(crate) struct RecordConfig {
     /// The fields to compare; `None` compares whole records.
     pub(crate) key: Option<FieldList>,
     pub(crate) missing: Missing,
+    /// Blank lines are records like any other in formats without quotes.
+    pub(crate) blank_lines: BlankLines,
     /// Whether the file header is rewritten for the records that were written.
     pub(crate) fix_header: bool,
     /// Whether faulty records are set aside; otherwise the first one ends the run.
@@ -137,6 +139,15 @@ impl TryFrom<DedupArgs> for DedupConfig {
             },
         };
         check_filter(window.as_ref(), &args, &filter)?;
+        let blank_lines = match (args.blank_lines, format.skips_blank_lines()) {
+            (None, false) => BlankLines::Keep,
+            (None, true) => BlankLines::default(),
+            (Some(blank_lines), true) => blank_lines,
+            (Some(_), false) => {
+                let allowed = "--csv beside --blank-lines";
+                return Err(SpecError::missing("--csv", allowed).into());
+            }
+        };
         let tagger = match args.tag {
             Some(name) => Some(Arc::new(tagger(&format, name, args.rejects.is_some())?)),
             None => None,
@@ -155,6 +166,7 @@ impl TryFrom<DedupArgs> for DedupConfig {
             header: args.header,
             key,
             missing: args.missing.unwrap_or(Missing::Error),
+            blank_lines,
             fix_header: args.fix_header,
             rejects: outputs.rejects.is_some(),
             outputs,

@@ -105,7 +105,8 @@ impl RecordFeed {
             None => None,
         };
         let mut extractor = KeyExtractor::new(self.hasher.clone(), fields, config.missing)
-            .with_rejects(config.rejects);
+            .with_rejects(config.rejects)
+            .with_blank_lines(config.blank_lines);
         if let Some(window) = &self.window
             && let Clock::Field(time) = &window.clock
         {

@@ -96,6 +96,11 @@ pub(crate) trait Format: Debug + Send + Sync {
         self.file_header_end(&[]).is_some()
     }
 
+    /// Whether readers of the format skip blank lines, if records are fields.
+    fn skips_blank_lines(&self) -> bool {
+        false
+    }
+
     /// Where a record has room for a verdict; `None` if it has none.
     fn tag_place(&self) -> Option<TagPlace> {
         None

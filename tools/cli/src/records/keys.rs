@@ -23,6 +23,18 @@ pub(crate) enum Missing {
     Empty,
 }
 
+/// What to do with a blank line of CSV, if the key is some fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum BlankLines {
+    /// Pass the line on without a verdict: it is no record
+    #[default]
+    Skip,
+    /// Treat it as a faulty record
+    Error,
+    /// Treat it as a record with one empty field
+    Keep,
+}
+
 /// Finds the records of chunks and hashes their keys. A chunk depends on no other chunk, so clones
 /// of a reader work in parallel.
 #[derive(Debug, Clone)]
@@ -69,6 +81,8 @@ pub(crate) struct KeyExtractor {
     missing: Missing,
     /// Whether faulty records are set aside; otherwise the first one ends the run.
     rejects: bool,
+    /// What to do with blank lines.
+    blank_lines: BlankLines,
     /// Where records have their times, if they have any.
     time: Option<TimeExtractor>,
     /// The fields of the current record that are in the key.
@@ -84,6 +98,7 @@ impl KeyExtractor {
             fields,
             missing,
             rejects: false,
+            blank_lines: BlankLines::Keep,
             time: None,
             chosen: Vec::new(),
             scratch: Vec::new(),
@@ -94,6 +109,35 @@ impl KeyExtractor {
     pub(crate) fn with_rejects(mut self, rejects: bool) -> Self {
         self.rejects = rejects;
         self
+    }
+
+    /// Treats blank lines in this way, if the key is some fields or records have times.
+    pub(crate) fn with_blank_lines(mut self, blank_lines: BlankLines) -> Self {
+        self.blank_lines = blank_lines;
+        self
+    }
+
+    /// What happens to a record with this content because it is blank.
+    #[inline]
+    fn blank_fate_of(&self, content: &[u8]) -> Option<(Fate, Problem)> {
+        if content.is_empty() {
+            self.blank_fate()
+        } else {
+            None
+        }
+    }
+
+    /// What happens to a blank line; `None` if it is a record like any other.
+    #[cold]
+    fn blank_fate(&self) -> Option<(Fate, Problem)> {
+        let problem =
+            Problem::Malformed("the line is blank (--blank-lines skip or keep allows that)");
+        match self.blank_lines {
+            BlankLines::Keep => None,
+            BlankLines::Skip => Some((Fate::Passed, problem)),
+            BlankLines::Error if self.rejects => Some((Fate::Rejected, problem)),
+            BlankLines::Error => Some((Fate::EndsRun, problem)),
+        }
     }
 
     /// What happens to a record with this problem.
@@ -325,12 +369,18 @@ fn hash_timed<F: Format + ?Sized>(
 ) {
     let mut start = chunk.start;
     let mut latest = NO_TIME;
-    for (record, &end) in chunk.ends.iter().enumerate() {
+    for record in 0..chunk.ends.len() {
+        let end = chunk.ends[record];
         let bytes = &chunk.bytes[start..end];
         // A byte order mark is part of the record, but of no field.
         let content = format.content(&chunk.bytes[start.max(chunk.mark)..end]);
         start = end;
-        match extractor.timed_key(format, fields, time, bytes, content) {
+        let judged = match extractor.blank_fate_of(content) {
+            Some(blank) => Err(blank),
+            None => (extractor.timed_key(format, fields, time, bytes, content))
+                .map_err(|problem| (extractor.fate(problem), problem)),
+        };
+        match judged {
             Ok((tick, hash)) => {
                 if tick > latest {
                     latest = tick;
@@ -340,17 +390,11 @@ fn hash_timed<F: Format + ?Sized>(
                 chunk.hashes.push(hash);
                 chunk.ticks.push(tick);
             }
-            Err(problem) => match extractor.fate(problem) {
-                Fate::Passed => chunk.unkeyed.push(record),
-                Fate::Rejected => {
-                    chunk.unkeyed.push(record);
-                    chunk.rejected.push(Fault { record, problem });
-                }
-                Fate::EndsRun => {
-                    chunk.fault = Some(Fault { record, problem });
+            Err((fate, problem)) => {
+                if !set_aside(chunk, record, fate, problem) {
                     return;
                 }
-            },
+            }
         }
     }
 }
@@ -372,22 +416,37 @@ fn hash_fields<F: Format + ?Sized>(
     chunk: &mut Chunk,
 ) {
     let mut start = chunk.start.max(chunk.mark);
-    for (record, &end) in chunk.ends.iter().enumerate() {
+    for record in 0..chunk.ends.len() {
+        let end = chunk.ends[record];
         let content = format.content(&chunk.bytes[start..end]);
         start = end;
-        match extractor.key(format, fields, content) {
+        let judged = match extractor.blank_fate_of(content) {
+            Some(blank) => Err(blank),
+            None => (extractor.key(format, fields, content))
+                .map_err(|problem| (extractor.fate(problem), problem)),
+        };
+        match judged {
             Ok(hash) => chunk.hashes.push(hash),
-            Err(problem) => match extractor.fate(problem) {
-                Fate::Passed => chunk.unkeyed.push(record),
-                Fate::Rejected => {
-                    chunk.unkeyed.push(record);
-                    chunk.rejected.push(Fault { record, problem });
-                }
-                Fate::EndsRun => {
-                    chunk.fault = Some(Fault { record, problem });
+            Err((fate, problem)) => {
+                if !set_aside(chunk, record, fate, problem) {
                     return;
                 }
-            },
+            }
         }
     }
+}
+
+/// Notes a record without a verdict. Returns whether the records after it are read.
+#[cold]
+fn set_aside(chunk: &mut Chunk, record: usize, fate: Fate, problem: Problem) -> bool {
+    let fault = Fault { record, problem };
+    match fate {
+        Fate::Passed => chunk.unkeyed.push(record),
+        Fate::Rejected => {
+            chunk.unkeyed.push(record);
+            chunk.rejected.push(fault);
+        }
+        Fate::EndsRun => chunk.fault = Some(fault),
+    }
+    !matches!(fate, Fate::EndsRun)
 }

@@ -253,3 +253,34 @@ proptest! {
         prop_assert_eq!(run.bytes(), fresh);
     }
 }
+
+#[test]
+fn blank_lines_of_csv_are_no_records() {
+    let input = b"1,a\n\n2,a\r\n\r\n\"\",b\n,c\n";
+    let csv = ["--csv", "-k", "1"];
+    assert_eq!(dedup(&csv, input).text(), "1,a\n\n2,a\r\n\r\n\"\",b\n");
+    let second = ["--csv", "-k", "2"];
+    assert_eq!(dedup(&second, input).text(), "1,a\n\n\r\n\"\",b\n,c\n");
+    let window = ["--window", "10s", "--time-field", "1", "-k", "2"];
+    let timed = [&["--csv"], &window[..]].concat();
+    assert_eq!(dedup(&timed, b"1,a\n\n2,a\n\n").text(), "1,a\n\n\n");
+
+    let error = [&second[..], &["--blank-lines", "error"]].concat();
+    let ended = dedup(&error, input);
+    assert_eq!(
+        ended.error(),
+        "standard input, line 2: the line is blank (--blank-lines skip or keep allows that)"
+    );
+    assert_eq!(ended.stdout, b"1,a\n");
+    let keep = [&csv[..], &["--blank-lines", "keep"]].concat();
+    assert_eq!(dedup(&keep, input).text(), "1,a\n\n2,a\r\n");
+    let keep = [&second[..], &["--blank-lines", "keep"]].concat();
+    let lacks = "line 2: field 2 of the key is missing: the record has 1";
+    assert!(dedup(&keep, input).error().contains(lacks));
+
+    // Without a key, and in other formats, a blank line is a record.
+    assert_eq!(dedup(&["--csv"], b"\na\n\n").text(), "\na\n");
+    assert!(dedup(&["-k", "2"], b"\n").error().contains("line 1"));
+    let lines = dedup(&["-k", "1", "--blank-lines", "skip"], b"");
+    assert!(lines.error().contains("--csv beside --blank-lines"));
+}

@@ -89,6 +89,10 @@ impl Format for Csv {
         b"\n"
     }
 
+    fn skips_blank_lines(&self) -> bool {
+        true
+    }
+
     fn tag_place(&self) -> Option<TagPlace> {
         Some(TagPlace::Field(self.delimiter))
     }
