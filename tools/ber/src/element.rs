@@ -127,6 +127,12 @@ fn read_long_header(bytes: &[u8], at: usize) -> Result<Header, NoHeader> {
     if length == Length::Indefinite && !constructed {
         return Err(NoHeader::Invalid("a primitive value of indefinite length"));
     }
+    // X.690, 8.1.5: two zero octets and nothing else.
+    if (tag.class, tag.number) == (0, 0) && length == Length::Definite(0) {
+        return Err(NoHeader::Invalid(
+            "an end-of-contents that is not two zero octets",
+        ));
+    }
     Ok(Header {
         tag,
         constructed,

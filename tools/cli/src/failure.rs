@@ -89,6 +89,19 @@ impl Failure {
     }
 }
 
+/// The first of two outcomes that failed. A reader that left is no failure of ours, so any other
+/// failure comes before it.
+pub(crate) fn graver<T>(
+    first: Result<T, Failure>,
+    second: Result<(), Failure>,
+) -> Result<T, Failure> {
+    match (first, second) {
+        (Ok(value), Ok(())) => Ok(value),
+        (Ok(_) | Err(Failure::ReaderGone), Err(failure)) => Err(failure),
+        (Err(failure), _) => Err(failure),
+    }
+}
+
 /// Reports the outcome of a run and returns its exit code.
 pub(crate) fn report(outcome: Result<ExitCode, Failure>) -> ExitCode {
     match outcome {

@@ -132,10 +132,14 @@ impl Target {
     /// The file next to this one that says where its records were: its name with `.jsonl` after it.
     ///
     /// # Errors
-    /// [`SpecError`] of `option` if this is a standard stream.
+    /// [`SpecError`] of `option` if this is a standard stream or a device.
     pub(crate) fn places(&self, option: &'static str) -> Result<Self, SpecError> {
         match self {
             Self::Stdout => Err(SpecError::new(option, "-", "the name of a file")),
+            Self::File(path) if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) => {
+                let path = path.display().to_string();
+                Err(SpecError::new(option, path, "the name of a file"))
+            }
             Self::File(path) => {
                 let mut name = path.clone().into_os_string();
                 name.push(".jsonl");
@@ -213,10 +217,11 @@ impl Targets {
                 file = standard_output()?;
                 is_stdout = true;
             }
-            let regular = file.metadata()?.is_file();
-            Ok((file, regular, handle))
+            let metadata = file.metadata()?;
+            Ok((file, metadata, handle))
         });
-        let (file, regular, handle) = checked.map_err(Failure::file(target.name()))?;
+        let (file, metadata, handle) = checked.map_err(Failure::file(target.name()))?;
+        let regular = metadata.is_file();
         let same = |other| Failure::SameFile {
             name: target.name(),
             other,
@@ -225,7 +230,8 @@ impl Targets {
             return Err(same("an input"));
         }
         let is_dash = matches!(target, Target::Stdout);
-        if regular && self.written.contains(&handle) || is_dash && self.stdout_taken {
+        let mixes = regular || is_pipe(&metadata);
+        if mixes && self.written.contains(&handle) || is_dash && self.stdout_taken {
             return Err(same("another output"));
         }
         self.written.push(handle);
@@ -254,6 +260,18 @@ fn open_without_truncating(path: &Path) -> io::Result<File> {
         .create(true)
         .truncate(false)
         .open(path)
+}
+
+/// Whether what two outputs write would be mixed by a reader.
+#[cfg(unix)]
+fn is_pipe(metadata: &fs::Metadata) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    metadata.file_type().is_fifo() || metadata.file_type().is_socket()
+}
+
+#[cfg(not(unix))]
+fn is_pipe(_: &fs::Metadata) -> bool {
+    false
 }
 
 #[cfg(unix)]

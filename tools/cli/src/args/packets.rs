@@ -102,7 +102,7 @@ pub(crate) struct PacketArgs {
 
     /// Memory of the filter: 64k, 256MiB, 2G (powers of 1024) or 500MB (powers of 1000) [default:
     /// 256MiB, enough for 100 ms of the smallest packets at 10 Gbit/s; less for short files and
-    /// windows of few packets]
+    /// short windows]
     #[arg(
         short,
         long,

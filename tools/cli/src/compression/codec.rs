@@ -61,7 +61,13 @@ impl Codec {
     /// Tells from the first bytes of an input how it is compressed. At the end of the input,
     /// undecided means plain.
     pub(crate) fn detect(first: &[u8]) -> Detected {
-        let mut detected = Detected::Plain;
+        let mut detected = match first {
+            // A frame that decoders skip. zstd files of some programs begin with one; in lz4 files
+            // it is rare.
+            [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => return Detected::Compressed(Self::Zstd),
+            [0x50..=0x5f] | [0x50..=0x5f, 0x2a] | [0x50..=0x5f, 0x2a, 0x4d] => Detected::Undecided,
+            _ => Detected::Plain,
+        };
         for codec in Self::ALL {
             for signature in codec.signatures() {
                 let fits = |(byte, expected): (&u8, &u8)| match expected {

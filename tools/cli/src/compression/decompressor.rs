@@ -135,6 +135,12 @@ impl Decompressor {
 
     /// The error of the decoder, with the position up to which its output is good.
     fn explained(&self, error: &io::Error) -> io::Error {
+        // The limit of the decoder, and of the zstd tool without options.
+        if self.codec == Codec::Zstd && error.to_string().contains("too much memory") {
+            let problem = "the zstd data has a window of more than 128 MiB: decompress it with \
+                           zstd -d --long=31";
+            return io::Error::new(error.kind(), problem);
+        }
         let problem = format!(
             "the {} data is cut or damaged after byte {} of the decompressed file: {error}",
             self.codec.name(),

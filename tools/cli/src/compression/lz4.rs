@@ -6,7 +6,7 @@
 
 use std::io::{self, BufReader, ErrorKind, Read};
 
-use lz4_flex::frame::FrameDecoder;
+use lz4_flex::frame::{self, FrameDecoder};
 
 /// The frames of an lz4 file, one after the other.
 pub(super) struct Lz4<R: Read> {
@@ -47,11 +47,43 @@ impl<R: Read> Lz4<R> {
     }
 }
 
+impl<R: Read> Lz4<R> {
+    /// Skips the content of a frame whose header the decoder has read.
+    fn skip(&mut self, bytes: u64) -> io::Result<()> {
+        if let Some(decoder) = self.decoder.take() {
+            let mut file = decoder.into_inner();
+            if io::copy(&mut (&mut file).take(bytes), &mut io::sink())? < bytes {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+            self.decoder = Some(FrameDecoder::new(file));
+            self.between = true;
+        }
+        Ok(())
+    }
+}
+
+/// The length of a frame that decoders skip, if the error says that there is one.
+fn skippable(error: &io::Error) -> Option<u64> {
+    match error.get_ref()?.downcast_ref()? {
+        frame::Error::SkippableFrame(bytes) => Some(u64::from(*bytes)),
+        _ => None,
+    }
+}
+
 impl<R: Read> Read for Lz4<R> {
     fn read(&mut self, output: &mut [u8]) -> io::Result<usize> {
         while let Some(decoder) = &mut self.decoder {
             let before = decoder.get_ref().bytes;
-            let read = decoder.read(output)?;
+            let read = match decoder.read(output) {
+                Err(error) => match skippable(&error) {
+                    Some(bytes) => {
+                        self.skip(bytes)?;
+                        continue;
+                    }
+                    None => return Err(error),
+                },
+                Ok(read) => read,
+            };
             if read > 0 {
                 self.between = false;
                 return Ok(read);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use echoless::memory::LINE_BYTES;
-use echoless::spec::Form;
+use echoless::spec::{Form, format_bytes};
 use echoless::{FilterSpec, FingerprintGeometry, SlotWidth, SpecError, Window};
 use echoless_packets::key::{Field, KeyError, KeyOptions, KeyReader};
 
@@ -25,6 +25,11 @@ const DEFAULT_WINDOW: u64 = 100_000_000;
 
 /// The least bytes of a packet in a file: the header of its block in a pcap file.
 const LEAST_BLOCK: u64 = 16;
+
+/// The least time between packets in nanoseconds, rounded down: 64 bytes, a preamble and a gap at
+/// 100 Gbit/s. Short windows then need little memory, which matters because a filter with fine ticks
+/// is swept often.
+const LEAST_INTERVAL: u64 = 6;
 
 /// Packets, the parts of them that are compared, and their windows.
 #[derive(Debug)]
@@ -71,8 +76,13 @@ impl TryFrom<PacketArgs> for DedupConfig {
         let plain_bytes = plain_len(&sources, false);
         let memory = match parse_if_given("--memory", args.memory.as_deref(), parse_size)? {
             Some(memory) => memory,
-            None => default_memory(&sources, plain_bytes, count),
+            None => default_memory(&sources, plain_bytes, time, count),
         };
+        let least = 2 * LINE_BYTES;
+        if second.is_some() && memory < least {
+            let allowed = format!("{least} B or more with two windows");
+            return Err(SpecError::new("--memory", format_bytes(memory), allowed).into());
+        }
         let (filter, windows) = match &second {
             None => {
                 let filter = filter(&first, memory)?;
@@ -129,19 +139,23 @@ impl TryFrom<PacketArgs> for DedupConfig {
 /// The exact filter of a window: 40 bits of fingerprint and 24 bits of time for each key.
 ///
 /// A fresh packet is taken for a duplicate if one of the live keys of its line, at most 8, has its
-/// fingerprint: less than `8 / 2^40`, or 7e-12. Of 10^9 packets, fewer than 0.008 are.
+/// fingerprint: less than `8 / 2^40`, or 7e-12, in memory up to 1 GiB. Of 10^9 packets, fewer than
+/// 0.008 are. In more memory the line is selected by bits of the fingerprint, and each doubling
+/// doubles the probability.
 fn filter(window: &WindowConfig, memory: u64) -> Result<FilterSpec, SpecError> {
     let spec: FilterSpec = window.completed("stamped:bits=64").parse()?;
     Ok(spec.form(Form::Line).memory(memory))
 }
 
-/// The memory without `-m`: 256 MiB, or less if fewer packets can be in the window.
+/// The memory without `-m`: 256 MiB, or less if fewer packets can be in the window, at most one in
+/// [`LEAST_INTERVAL`].
 ///
 /// 100 ms of the smallest packets at 10 Gbit/s are 1.5 million. They put 0.36 keys into a line of
 /// 8 slots on average, and none is evicted.
 fn default_memory(
     sources: &[Source],
     plain_bytes: Option<u64>,
+    window_time: Option<u64>,
     window_packets: Option<u64>,
 ) -> u64 {
     let lines = DEFAULT_MEMORY / LINE_BYTES;
@@ -152,6 +166,7 @@ fn default_memory(
     let in_files = bytes.map(|bytes| most_distinct_records(bytes, LEAST_BLOCK));
     let bounds = [
         in_files,
+        window_time.map(|time| time / LEAST_INTERVAL + 1),
         window_packets.map(|packets| packets.saturating_add(1)),
     ];
     let keys = bounds.into_iter().flatten().min();

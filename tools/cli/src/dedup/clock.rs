@@ -95,7 +95,8 @@ pub(super) fn cut(window: &WindowConfig, records: u64, chunk: &mut Chunk) {
     let since_first = |tick: i64| (tick.wrapping_sub(*first_tick) as u64).saturating_add(1);
     if head > 0 || steps.is_empty() {
         batches.push(Batch {
-            tick: clock_before.map_or(0, since_first),
+            // Records before the first time are as old as the first record with one.
+            tick: clock_before.map_or(1, since_first),
             end: head,
         });
     }
@@ -284,7 +285,8 @@ mod tests {
                         let since = i128::from(latest) - i128::from(*first) + 1;
                         u64::try_from(since).unwrap_or(u64::MAX)
                     }
-                    _ => 0,
+                    // Before the first time, records are as old as the first with one.
+                    _ => 1,
                 });
             }
             prop_assert_eq!(pass(&window, &stream, &lengths), (expected, late));

@@ -12,7 +12,7 @@ use super::outputs::Outputs;
 use super::progress::Progress;
 use super::summary::{Counts, Stats};
 use crate::config::{Content, DedupConfig};
-use crate::failure::{self, ENDED_BY_SIGNAL, FOUND_DUPLICATES, Failure};
+use crate::failure::{self, ENDED_BY_SIGNAL, FOUND_DUPLICATES, Failure, graver};
 use crate::files::{Source, Target};
 use crate::packets::report::CopyReport;
 use crate::records::chunk::Chunk;
@@ -129,7 +129,7 @@ impl Delivery {
         let passed = passed.and_then(|end| self.finish().map(|()| end));
         // Compressed outputs end properly even if the run failed.
         let closed = self.outputs.close();
-        let (signal, whole) = match passed.and_then(|end| closed.map(|()| end)) {
+        let (signal, whole) = match graver(passed, closed) {
             Ok(end) => {
                 self.counts.bytes_in = end.bytes_read;
                 (end.signal, end.signal.is_none())

@@ -9,7 +9,7 @@ use super::places::PlacesFile;
 use super::runs::Runs;
 use super::summary::Counts;
 use crate::config::{Content, DedupConfig};
-use crate::failure::Failure;
+use crate::failure::{Failure, graver};
 use crate::files::{Opened, Target, Targets};
 use crate::packets::tag::append_blocks;
 use crate::records::chunk::Chunk;
@@ -92,9 +92,9 @@ impl Rejects {
             let reason = position.reason(fault.problem, place);
             self.places.add(input, place, Some(&reason));
         }
+        self.places.write()?;
         let records = chunk.rejected.iter().map(|fault| fault.record);
-        self.records.write_each(chunk, records)?;
-        self.places.write()
+        self.records.write_each(chunk, records)
     }
 }
 
@@ -221,11 +221,13 @@ impl Outputs {
         }
         if let Some(tags) = &mut self.tags {
             self.assembled.clear();
+            self.lengths.clear();
             for (_, tag) in Tag::all(chunk) {
                 self.assembled.extend_from_slice(tag.name().as_bytes());
                 self.assembled.push(b'\n');
+                self.lengths.push(tag.name().len() as u64 + 1);
             }
-            tags.write_bytes(&self.assembled)?;
+            tags.write_assembled(&self.assembled, self.lengths.iter().copied(), b"")?;
         }
         match &self.passed {
             Passed::CountOfFresh | Passed::CountOfDuplicates => Ok(()),
@@ -263,7 +265,7 @@ impl Outputs {
     /// Completes the compressed outputs. All are completed even if one fails.
     pub(super) fn close(&mut self) -> Result<(), Failure> {
         let dropped = self.dropped.as_mut().map_or(Ok(()), Sink::close);
-        self.records.close().and(dropped)
+        graver(self.records.close(), dropped)
     }
 
     /// Checks that file headers can be rewritten in all outputs of records.

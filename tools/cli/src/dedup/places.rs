@@ -12,6 +12,8 @@ pub(super) struct PlacesFile {
     sink: Sink,
     /// The lines of the current chunk.
     lines: Vec<u8>,
+    /// The length of each.
+    lengths: Vec<u64>,
 }
 
 #[derive(Serialize)]
@@ -29,6 +31,7 @@ impl PlacesFile {
         Self {
             sink,
             lines: Vec::new(),
+            lengths: Vec::new(),
         }
     }
 
@@ -46,17 +49,21 @@ impl PlacesFile {
             bytes: place.bytes,
             reason,
         };
+        let before = self.lines.len();
         let written = serde_json::to_writer(&mut self.lines, &line);
         written.unwrap_or_else(|error| {
             unreachable!("numbers and text are always JSON, and memory takes all: {error}")
         });
         self.lines.push(b'\n');
+        self.lengths.push((self.lines.len() - before) as u64);
     }
 
     /// Writes the lines that were added.
     pub(super) fn write(&mut self) -> Result<(), Failure> {
-        let written = self.sink.write_bytes(&self.lines);
+        let lengths = self.lengths.iter().copied();
+        let written = self.sink.write_assembled(&self.lines, lengths, b"");
         self.lines.clear();
+        self.lengths.clear();
         written
     }
 }

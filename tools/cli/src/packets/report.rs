@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::number::grouped;
 use crate::records::chunk::Chunk;
 
-/// The most keys in the table, about 250 bytes each.
+/// The most keys in the table. A report takes some 150 MB with so many.
 const CAPACITY: usize = 1 << 18;
 
 /// The most pairs of interfaces that are counted apart.
@@ -107,7 +107,16 @@ impl CopyReport {
 
     /// Keeps the table and the queue within their bounds.
     fn forget(&mut self) {
-        while self.last.len() > CAPACITY || self.order.len() > 2 * CAPACITY {
+        // A key that is seen often leaves an entry each time. They must not push out other keys.
+        if self.order.len() > 2 * CAPACITY {
+            let last = &self.last;
+            let is_last = |(key, number): &(KeyHash, u64)| {
+                last.get(key)
+                    .is_some_and(|original| original.number == *number)
+            };
+            self.order.retain(is_last);
+        }
+        while self.last.len() > CAPACITY {
             let Some((key, number)) = self.order.pop_front() else {
                 return;
             };

@@ -249,15 +249,22 @@ impl Filter for Both {
     }
 
     /// The report of the filter of time, whose false duplicates bound those of both, with the
-    /// memory and the evictions of both.
+    /// memory of both and the evictions that both filters have.
     fn report_on(&self, tally: Tally) -> Report {
         let mut report = self.time.report_on(tally);
         let packets = self.packets.tally();
         report.tally.memory_bytes += packets.memory_bytes;
-        report.tally.evictions = sum(report.tally.evictions, packets.evictions);
+        // Both have the same lines and the same order of keys in them. So a filter that loses a key
+        // inside both windows has met more keys inside both than its line holds, and the other one
+        // loses it, too. Only what both have lost can be missed.
+        report.tally.evictions = least(report.tally.evictions, packets.evictions);
         report.tally.huge_page_bytes = sum(report.tally.huge_page_bytes, packets.huge_page_bytes);
         report
     }
+}
+
+fn least(left: Option<u64>, right: Option<u64>) -> Option<u64> {
+    Some(left?.min(right?))
 }
 
 fn sum(left: Option<u64>, right: Option<u64>) -> Option<u64> {

@@ -10,8 +10,10 @@ use super::fields::{FieldSet, MissingField};
 use super::format::ChosenFields;
 use super::split::FieldBytes;
 
-/// The ranges of the key, disjoint and ascending, and then that of the time, if there is one. Each
-/// is one field.
+/// The ranges of the key, ascending, and then that of the time, if there is one. Each is one field.
+///
+/// If all records have the same length, no range can be missing, and ranges that meet are one: the
+/// key is the same bytes in fewer fields.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ByteRanges {
     ranges: Vec<ByteRange>,
@@ -25,7 +27,7 @@ struct ByteRange {
     start: usize,
     /// The end of the range; `None` is that of the record.
     end: Option<usize>,
-    /// The number of bytes that a record must have. Merging an open range with others loses it.
+    /// The number of bytes that a record must have.
     required: usize,
 }
 
@@ -43,7 +45,11 @@ impl ByteRanges {
         for text in fields.key.iter().flat_map(|key| key.split(',')) {
             ranges.push(ByteRange::parse("--key", text, longest)?);
         }
-        let mut ranges = merge(ranges);
+        ranges.sort_unstable();
+        ranges.dedup();
+        if longest.is_some() {
+            ranges = merge(ranges);
+        }
         let keys = ranges.len();
         if let Some(text) = fields.time {
             ranges.push(ByteRange::parse("--time-field", text, longest)?);
@@ -138,9 +144,8 @@ impl ByteRange {
     }
 }
 
-/// The same bytes in disjoint ascending ranges that do not meet.
-fn merge(mut ranges: Vec<ByteRange>) -> Vec<ByteRange> {
-    ranges.sort_unstable();
+/// The bytes of ascending ranges in disjoint ones that do not meet.
+fn merge(ranges: Vec<ByteRange>) -> Vec<ByteRange> {
     let mut merged: Vec<ByteRange> = Vec::new();
     for range in ranges {
         match merged.last_mut() {
@@ -178,8 +183,9 @@ mod tests {
         let ranges = parse("2-3,0,5-", Some(8)).unwrap();
         let expected = vec![b"a".to_vec(), b"cd".to_vec(), b"fgh".to_vec()];
         assert_eq!(selected(&ranges, b"abcdefgh"), (expected, Ok(())));
-        assert_eq!(parse("0-3,2-5,6", None), parse("0-6", None));
-        assert_ne!(parse("0-3,5", None), parse("0-5", None));
+        assert_eq!(parse("0-3,2-5,6", Some(8)), parse("0-6", Some(8)));
+        assert_ne!(parse("0-3,5", Some(8)), parse("0-5", Some(8)));
+        assert_eq!(parse("4-,0-1,4-", None), parse("0-1,4-", None));
     }
 
     #[test]
@@ -201,10 +207,14 @@ mod tests {
         let ranges = parse("2-", None).unwrap();
         assert_eq!(selected(&ranges, b"abc").1, Ok(()));
         assert!(selected(&ranges, b"ab").1.is_err());
-        // The merged range must have the bytes that both had to have.
-        let ranges = parse("0-5,2-", None).unwrap();
-        assert!(selected(&ranges, b"abcde").1.is_err());
-        assert_eq!(selected(&ranges, b"abcdefg").0, [b"abcdefg".to_vec()]);
+        // Of ranges that meet, one may be missing and the other not.
+        let ranges = parse("0-3,4-", None).unwrap();
+        let (fields, outcome) = selected(&ranges, b"abcd");
+        assert_eq!(fields, [b"abcd".to_vec(), Vec::new()]);
+        assert!(matches!(
+            outcome,
+            Err(Problem::Lacks(MissingField { field: 1, .. }))
+        ));
     }
 
     #[test]

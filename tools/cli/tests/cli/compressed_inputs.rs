@@ -283,3 +283,49 @@ fn eval_reads_compressed_files() {
     let run = run(&cut[..cut.len() / 2]);
     assert!((run.error()).contains("the gzip data is cut or damaged after byte "));
 }
+
+/// A frame that decoders skip: zstd and lz4 share its form.
+fn skipped_frame(content: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(content.len()).unwrap().to_le_bytes();
+    [&[0x5a, 0x2a, 0x4d, 0x18][..], &length, content].concat()
+}
+
+#[test]
+fn frames_that_decoders_skip_hold_no_records() {
+    let lines = lines();
+    let (first, second) = lines.split_at(lines.len() / 2);
+    let skipped = skipped_frame(b"not a record\n");
+    let zstd = [
+        &skipped[..],
+        &compress("zstd", first),
+        &skipped,
+        &compress("zstd", second),
+    ];
+    let lz4 = [
+        &compress("lz4", first),
+        &skipped[..],
+        &skipped,
+        &compress("lz4", second),
+        &skipped,
+    ];
+    let expected = dedup(&[], &lines).bytes();
+    for frames in [zstd.concat(), lz4.concat()] {
+        assert!(dedup(&[], &frames).bytes() == expected);
+        // The last of them is cut.
+        let cut = dedup(&[], &frames[..frames.len() - 1]);
+        assert!(cut.error().contains("is cut or damaged"), "{}", cut.error());
+    }
+    // A `P` may begin text as well.
+    assert_eq!(dedup(&[], b"P").text(), "P");
+    assert_eq!(dedup(&[], b"P*M\nP*M\n").text(), "P*M\n");
+}
+
+#[test]
+fn a_window_beyond_the_limit_of_zstd_is_named() {
+    use zstd::zstd_safe::CParameter;
+    let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 1).unwrap();
+    encoder.set_parameter(CParameter::WindowLog(28)).unwrap();
+    std::io::Write::write_all(&mut encoder, b"a\n").unwrap();
+    let run = dedup(&[], &encoder.finish().unwrap());
+    assert!(run.error().contains("zstd -d --long=31"), "{}", run.error());
+}

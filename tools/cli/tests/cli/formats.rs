@@ -429,3 +429,17 @@ proptest! {
         prop_assert_eq!(run.stderr.matches('\n').count(), usize::from(!whole));
     }
 }
+
+#[test]
+fn byte_ranges_that_meet_are_missing_one_by_one() {
+    let keys = ["--format", "prefixed:u8", "-k", "0-3,4-"];
+    let input = b"\x04abcd\x04wxyz\x04abcd\x05abcde";
+    let empty = [&keys[..], &["--missing", "empty"]].concat();
+    assert_eq!(dedup(&empty, input).bytes(), b"\x04abcd\x04wxyz\x05abcde");
+    let error = dedup(&keys, input);
+    assert!(
+        error.error().contains("byte range 4- of the key"),
+        "{}",
+        error.error()
+    );
+}

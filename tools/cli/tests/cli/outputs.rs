@@ -205,3 +205,47 @@ fn help_version_completions_and_manual() {
         run.error()
     );
 }
+
+#[cfg(unix)]
+#[test]
+fn two_outputs_on_one_pipe_are_rejected() {
+    let run = dedup(&["--duplicates", "/dev/stdout"], INPUT);
+    assert_eq!(run.error(), "/dev/stdout: is also another output");
+    let run = dedup(&["-o", "/dev/null", "--duplicates", "/dev/null"], INPUT);
+    assert_eq!(run.text(), "");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_side_output_is_an_error_even_if_the_reader_left() {
+    use std::io::Read;
+
+    let directory = tempfile::tempdir().unwrap();
+    let lines: String = (0..400_000)
+        .map(|index| format!("{}\n", index / 2))
+        .collect();
+    let input = file(directory.path(), "input", lines.as_bytes());
+    for codec in ["zstd", "gzip", "lz4", "xz:0", "bzip2"] {
+        let args = [
+            "dedup",
+            "-q",
+            "--compress",
+            codec,
+            "--duplicates",
+            "/dev/full",
+            &input,
+        ];
+        let mut child = crate::run::command(&args).spawn().unwrap();
+        let mut stdout = child.stdout.take().unwrap();
+        // The pipe is closed whether or not anything came.
+        let _ = stdout.read(&mut [0; 10]).unwrap();
+        drop(stdout);
+        let output = child.wait_with_output().unwrap();
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{codec}: {message}");
+        assert!(
+            message.starts_with("echoless: /dev/full: "),
+            "{codec}: {message}"
+        );
+    }
+}

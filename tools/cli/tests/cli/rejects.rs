@@ -354,6 +354,7 @@ fn bad_combinations() {
         |args| dedup(args, b""),
         &[
             "--rejects - | expected the name of a file",
+            "--rejects /dev/null | expected the name of a file",
             "--explain | --explain=FILE, or --duplicates FILE beside --explain",
             "--explain --duplicates - | expected the name of a file",
             "--explain --invert --duplicates x | cannot be used with",
