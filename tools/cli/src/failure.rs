@@ -16,6 +16,9 @@ pub(crate) const ENDED_BY_SIGNAL: u8 = 128;
 /// The exit code of a run that failed.
 const FAILED: u8 = 2;
 
+/// The most characters of a message.
+const LONGEST_MESSAGE: usize = 4000;
+
 /// The error that ended a run.
 #[derive(Debug, Error)]
 pub(crate) enum Failure {
@@ -108,10 +111,31 @@ pub(crate) fn report(outcome: Result<ExitCode, Failure>) -> ExitCode {
         Ok(code) => code,
         Err(Failure::ReaderGone) => ExitCode::SUCCESS,
         Err(failure) => {
-            write_stderr(&format!("echoless: {failure}\n"));
+            write_stderr(&format!("echoless: {}\n", one_line(&failure.to_string())));
             ExitCode::from(FAILED)
         }
     }
+}
+
+/// A message on one line: control characters, which names of files and values may hold, are written
+/// as escapes, and a very long one loses its middle.
+fn one_line(message: &str) -> String {
+    let mut line = String::with_capacity(message.len());
+    for character in message.chars() {
+        if character.is_control() {
+            line.extend(character.escape_default());
+        } else {
+            line.push(character);
+        }
+    }
+    let characters = line.chars().count();
+    if characters <= LONGEST_MESSAGE {
+        return line;
+    }
+    let half = LONGEST_MESSAGE / 2;
+    let start: String = line.chars().take(half).collect();
+    let end: String = line.chars().skip(characters - half).collect();
+    format!("{start} .. {end}")
 }
 
 /// Writes to standard error. Errors are ignored: there is no other place to report them.

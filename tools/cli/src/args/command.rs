@@ -17,7 +17,8 @@ use crate::failure::Failure;
     name = "echoless",
     version,
     propagate_version = true,
-    arg_required_else_help = false
+    arg_required_else_help = false,
+    args_override_self = true
 )]
 #[command(
     after_help = "Exit codes: 0 success, 1 duplicates were found and --fail-on-duplicates was given, 2 the run failed, 129, 130 or 143 SIGHUP, SIGINT or SIGTERM ended the stream."

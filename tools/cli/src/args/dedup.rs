@@ -9,7 +9,7 @@ use echoless::{Kernel, Replacement};
 use super::format::FormatArgs;
 use super::run::RunArgs;
 use crate::config::Late;
-use crate::records::keys::{BlankLines, Missing};
+use crate::records::fault::{BlankLines, Missing};
 
 /// Pass on the first occurrence of every record, in order
 #[derive(Debug, ClapArgs)]

@@ -18,9 +18,9 @@ use crate::dedup::sizing::{DEFAULT_MEMORY, memory_for, most_distinct_records};
 use crate::failure::Failure;
 use crate::files::{Source, Target};
 use crate::number::{parse_rate, parse_size};
+use crate::records::fault::{BlankLines, FaultPolicy, Missing};
 use crate::records::fields::FieldList;
 use crate::records::format::{ChosenFields, Format, SelectedFormat, SharedFormat};
-use crate::records::keys::{BlankLines, Missing};
 use crate::records::tag::Tagger;
 use crate::spec_file::read_spec;
 
@@ -77,13 +77,9 @@ pub(crate) struct RecordConfig {
     pub(crate) header: bool,
     /// The fields to compare; `None` compares whole records.
     pub(crate) key: Option<FieldList>,
-    pub(crate) missing: Missing,
-    /// Blank lines are records like any other in formats without quotes.
-    pub(crate) blank_lines: BlankLines,
+    pub(crate) faults: FaultPolicy,
     /// Whether the file header is rewritten for the records that were written.
     pub(crate) fix_header: bool,
-    /// Whether faulty records are set aside; otherwise the first one ends the run.
-    pub(crate) rejects: bool,
     /// Writes verdicts into the records, which all pass.
     pub(crate) tagger: Option<Arc<Tagger>>,
     pub(crate) outputs: RecordOutputs,
@@ -165,10 +161,12 @@ impl TryFrom<DedupArgs> for DedupConfig {
                 .unwrap_or(usize::MAX),
             header: args.header,
             key,
-            missing: args.missing.unwrap_or(Missing::Error),
-            blank_lines,
+            faults: FaultPolicy {
+                missing: args.missing.unwrap_or(Missing::Error),
+                blank_lines,
+                rejects: outputs.rejects.is_some(),
+            },
             fix_header: args.fix_header,
-            rejects: outputs.rejects.is_some(),
             outputs,
         };
         Ok(Self {

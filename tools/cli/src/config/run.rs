@@ -99,16 +99,18 @@ pub(crate) enum Threads {
 }
 
 impl Threads {
-    /// The number of threads to start, if at most `most` of them would have work.
-    pub(crate) fn count(self, most: u64) -> usize {
-        match self {
-            Self::Count(count) => count.get(),
+    /// The number of threads to start, if at most `useful` of them can have work and more than
+    /// `worthwhile` gain nothing.
+    pub(crate) fn count(self, useful: u64, worthwhile: u64) -> usize {
+        let (wanted, most) = match self {
+            Self::Count(count) => (count.get(), useful),
             Self::AllCores => {
                 let cores = available_parallelism().map_or(1, NonZeroUsize::get);
-                cores
-                    .min(usize::try_from(most).unwrap_or(usize::MAX))
-                    .max(1)
+                (cores, useful.min(worthwhile))
             }
-        }
+        };
+        wanted
+            .min(usize::try_from(most).unwrap_or(usize::MAX))
+            .max(1)
     }
 }

@@ -28,7 +28,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::config::{Clock, Late, WindowConfig};
-use crate::records::chunk::{Batch, Chunk, NO_TIME, Problem, Step};
+use crate::records::chunk::{Batch, Chunk, NO_TIME, Step};
+use crate::records::fault::Problem;
 
 /// The clock and the number of batches, up to some chunk of the stream.
 #[derive(Debug, Default)]

@@ -7,7 +7,8 @@ use crate::failure::Failure;
 use crate::files::Source;
 use crate::reading::make_room;
 use crate::records::bom;
-use crate::records::chunk::{Chunk, Fault, Problem};
+use crate::records::chunk::Chunk;
+use crate::records::fault::{Fault, Problem};
 use crate::records::format::{Format, LastEnd, SharedFormat};
 use crate::signals::Signals;
 

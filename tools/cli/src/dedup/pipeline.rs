@@ -28,11 +28,9 @@ pub(crate) fn run(mut config: DedupConfig) -> Result<ExitCode, Failure> {
     let of_window = config.window.as_ref().map_or(u64::MAX, |window| {
         sizing::most_threads_of_window(window.records_per_tick())
     });
-    let of_input = sizing::most_threads(config.plain_bytes).min(of_window);
-    let threads = config
-        .run
-        .threads
-        .count(most_threads(&config).min(of_input));
+    let worthwhile = sizing::worthwhile_threads(config.plain_bytes).min(of_window);
+    let useful = sizing::useful_threads(config.plain_bytes).min(most_threads(&config));
+    let threads = config.run.threads.count(useful, worthwhile);
     let cores = cores(config.run.pin, threads)?;
     if threads == 1 {
         let mut filter = whole_filter(&config)?;

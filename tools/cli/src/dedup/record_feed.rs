@@ -10,7 +10,8 @@ use super::input::Input;
 use crate::config::{Clock, RecordConfig, WindowConfig};
 use crate::failure::Failure;
 use crate::files::Source;
-use crate::records::chunk::{Chunk, Fault};
+use crate::records::chunk::Chunk;
+use crate::records::fault::Fault;
 use crate::records::header::Header;
 use crate::records::keys::{KeyExtractor, KeyReader};
 use crate::records::position::{InputPosition, RecordPosition};
@@ -43,7 +44,7 @@ impl RecordFeed {
                 config.as_they_are,
                 format.clone(),
                 config.max_record,
-                config.rejects,
+                config.faults.rejects,
                 read_bytes,
             ),
             header: (config.header || format.has_file_header())
@@ -104,9 +105,7 @@ impl RecordFeed {
             Some(key) => Some(key.resolve(&names.clone().unwrap_or_default())?),
             None => None,
         };
-        let mut extractor = KeyExtractor::new(self.hasher.clone(), fields, config.missing)
-            .with_rejects(config.rejects)
-            .with_blank_lines(config.blank_lines);
+        let mut extractor = KeyExtractor::new(self.hasher.clone(), fields, config.faults);
         if let Some(window) = &self.window
             && let Clock::Field(time) = &window.clock
         {

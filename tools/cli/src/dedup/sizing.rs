@@ -26,9 +26,18 @@ const EVICTION_PROBABILITY: f64 = 1e-6;
 /// than two for files of 4 MB and less.
 const BYTES_PER_THREAD: u64 = 4 << 20;
 
+/// The length of input below which a thread has next to nothing to do.
+const LEAST_BYTES_PER_THREAD: u64 = 4 << 10;
+
 /// The highest number of threads worth starting for an input of this length.
-pub(crate) fn most_threads(input_bytes: Option<u64>) -> u64 {
+pub(crate) fn worthwhile_threads(input_bytes: Option<u64>) -> u64 {
     input_bytes.map_or(u64::MAX, |bytes| bytes.div_ceil(BYTES_PER_THREAD).max(1))
+}
+
+/// The highest number of threads that an input of this length can keep busy at all.
+pub(crate) fn useful_threads(input_bytes: Option<u64>) -> u64 {
+    let threads = |bytes: u64| bytes.div_ceil(LEAST_BYTES_PER_THREAD).max(1);
+    input_bytes.map_or(u64::MAX, threads)
 }
 
 /// The highest number of threads worth starting for a window of records, which has so many records
@@ -114,11 +123,14 @@ mod tests {
 
     #[test]
     fn short_inputs_get_one_thread_and_unknown_lengths_do_not_limit_threads() {
-        assert_eq!(most_threads(Some(0)), 1);
-        assert_eq!(most_threads(Some(4 << 20)), 1);
-        assert_eq!(most_threads(Some((4 << 20) + 1)), 2);
-        assert_eq!(most_threads(Some(u64::MAX)), 1 << 42);
-        assert_eq!(most_threads(None), u64::MAX);
+        assert_eq!(worthwhile_threads(Some(0)), 1);
+        assert_eq!(worthwhile_threads(Some(4 << 20)), 1);
+        assert_eq!(worthwhile_threads(Some((4 << 20) + 1)), 2);
+        assert_eq!(worthwhile_threads(Some(u64::MAX)), 1 << 42);
+        assert_eq!(worthwhile_threads(None), u64::MAX);
+        assert_eq!(useful_threads(Some(0)), 1);
+        assert_eq!(useful_threads(Some((4 << 10) + 1)), 2);
+        assert_eq!(useful_threads(None), u64::MAX);
         assert_eq!(most_threads_of_window(None), u64::MAX);
         assert_eq!(most_threads_of_window(Some(1)), 1);
         assert_eq!(most_threads_of_window(Some(500)), 7);

@@ -11,10 +11,11 @@ use crate::compression::reader::PlainBytes;
 use crate::failure::Failure;
 use crate::files::Source;
 use crate::records::chunk::Chunk;
+use crate::records::fault::FaultPolicy;
 use crate::records::fields::{FieldList, parse_delimiter};
 use crate::records::format::SharedFormat;
 use crate::records::formats::lines;
-use crate::records::keys::{KeyExtractor, KeyReader, Missing};
+use crate::records::keys::{KeyExtractor, KeyReader};
 use crate::records::position::{InputPosition, RecordPosition};
 
 /// The number of bytes per read, apart from the rest of a line.
@@ -87,7 +88,7 @@ impl LineFile {
         let mut file = BufReader::new(file);
         let failed = || Failure::file(self.source.name());
         let fields = self.key.as_ref().map(|key| key.resolve(&[])).transpose()?;
-        let extractor = KeyExtractor::new(KeyHasher::seeded(0), fields, Missing::Error);
+        let extractor = KeyExtractor::new(KeyHasher::seeded(0), fields, FaultPolicy::STRICT);
         let mut reader = KeyReader::new(self.format.clone(), extractor);
         let mut position = RecordPosition::new(self.format.clone());
         let mut done = InputPosition::default();

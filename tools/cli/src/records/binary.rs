@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use super::byte_ranges::ByteRanges;
-use super::chunk::Problem;
+use super::fault::Problem;
 use super::fields::FieldSet;
 use super::format::{ChosenFields, Format, LastEnd, SelectedFormat};
 use super::split::FieldBytes;

@@ -5,7 +5,7 @@
 
 use echoless::SpecError;
 
-use super::chunk::Problem;
+use super::fault::Problem;
 use super::fields::{FieldSet, MissingField};
 use super::format::ChosenFields;
 use super::split::FieldBytes;

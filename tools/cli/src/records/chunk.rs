@@ -1,13 +1,15 @@
 //! A chunk: whole records of the stream and the results of each stage, in memory that is recycled.
 
+mod rejection;
+mod spread;
+
 use std::ops::Range;
 
 use echoless::{Filter, KeyHash, Verdict, Verdicts};
 use echoless_packets::framing::PacketBlock;
 use echoless_packets::key::IgnoredFields;
 
-use super::fields::MissingField;
-use super::json::scan::Invalid;
+use super::fault::{Fault, Problem};
 
 /// The tick of a record without a time: it is earlier than every other, so the record is judged at
 /// the clock.
@@ -109,41 +111,6 @@ pub(crate) struct Batch {
     pub(crate) tick: u64,
     /// The index after the last key hash.
     pub(crate) end: usize,
-}
-
-/// A record that ends the run or is set aside.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Fault {
-    pub(crate) record: usize,
-    pub(crate) problem: Problem,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Problem {
-    Lacks(MissingField),
-    /// The record lacks the field of its time.
-    LacksTime(MissingField),
-    /// The field of the time, numbered from 0, holds none that can be read.
-    NoTime(usize),
-    /// The record is later than the window and the lateness allow.
-    Late,
-    /// The bytes are not a record of the format, for this reason.
-    Malformed(&'static str),
-    /// The bytes at this offset in the record are not of the format, for this reason.
-    MalformedAt {
-        at: usize,
-        problem: &'static str,
-    },
-    /// The record is not JSON.
-    Json(Invalid),
-    /// The record is longer than this many bytes.
-    TooLong(usize),
-    /// The input ends inside the record: after `has` of its bytes, where it has `needs`, or
-    /// inside the length at its start, which then is not known.
-    CutShort {
-        has: usize,
-        needs: Option<u64>,
-    },
 }
 
 impl Chunk {
@@ -263,214 +230,18 @@ impl Chunk {
         self.part = part;
         Ok(())
     }
-
-    /// The index of the record with this key hash.
-    pub(crate) fn record_of(&self, hash: usize) -> usize {
-        // Each record without a key hash that is not behind it moves it by one. There are `i` of
-        // them before record `unkeyed[i]`, so that one has `unkeyed[i] - i` hashes before it.
-        let (mut low, mut high) = (0, self.unkeyed.len());
-        while low < high {
-            let middle = usize::midpoint(low, high);
-            if self.unkeyed[middle] - middle <= hash {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        hash + low
-    }
-
-    /// Takes the key hashes with these indices, ascending, from their records, which then pass
-    /// without a verdict.
-    pub(crate) fn remove_hashes(&mut self, removed: &[usize]) {
-        let records: Vec<usize> = removed.iter().map(|hash| self.record_of(*hash)).collect();
-        self.unkeyed.extend(records);
-        self.unkeyed.sort_unstable();
-        let mut rest = removed.iter().copied().peekable();
-        let mut kept = 0;
-        for hash in 0..self.hashes.len() {
-            if rest.next_if_eq(&hash).is_none() {
-                self.hashes[kept] = self.hashes[hash];
-                kept += 1;
-            }
-        }
-        self.hashes.truncate(kept);
-        let mut rest = removed.iter().copied().peekable();
-        let mut hash = 0..;
-        self.ticks.retain(|_| {
-            hash.next()
-                .is_none_or(|hash| rest.next_if_eq(&hash).is_none())
-        });
-        self.find_steps();
-        for batch in &mut self.batches {
-            batch.end -= removed.partition_point(|hash| *hash < batch.end);
-        }
-    }
-
-    /// Finds the steps from the ticks.
-    fn find_steps(&mut self) {
-        self.steps.clear();
-        let mut latest = NO_TIME;
-        for (from, &tick) in self.ticks.iter().enumerate() {
-            if tick > latest {
-                latest = tick;
-                self.steps.push(Step { from, tick });
-            }
-        }
-    }
-
-    /// Ends the records before the one with this key hash, which is faulty.
-    pub(crate) fn fail_at(&mut self, hash: usize, problem: Problem) {
-        let record = self.record_of(hash);
-        self.end_at(Fault { record, problem });
-    }
-
-    /// Ends the records before this one.
-    pub(crate) fn end_at(&mut self, fault: Fault) {
-        self.unkeyed.retain(|unkeyed| *unkeyed < fault.record);
-        let hashes = fault.record - self.unkeyed.len();
-        self.hashes.truncate(hashes);
-        self.ticks.truncate(hashes);
-        self.steps.retain(|step| step.from < hashes);
-        for batch in &mut self.batches {
-            batch.end = batch.end.min(hashes);
-        }
-        self.fault = Some(fault);
-    }
-
-    /// Sets aside the records with these key hashes, ascending, all for the same reason.
-    pub(crate) fn reject(&mut self, hashes: &[usize], problem: Problem) {
-        let fault = |hash: &usize| Fault {
-            record: self.record_of(*hash),
-            problem,
-        };
-        let faults: Vec<Fault> = hashes.iter().map(fault).collect();
-        self.note_rejected(&faults);
-        self.remove_hashes(hashes);
-    }
-
-    /// Sets aside these records, ascending, with and without key hash. The chunk is not cut into
-    /// batches yet.
-    pub(crate) fn reject_records(&mut self, faults: &[Fault]) {
-        let keyed = faults.iter().filter_map(|fault| {
-            let before = self.unkeyed.binary_search(&fault.record).err()?;
-            Some(fault.record - before)
-        });
-        let hashes: Vec<usize> = keyed.collect();
-        self.note_rejected(faults);
-        self.remove_hashes(&hashes);
-    }
-
-    fn note_rejected(&mut self, faults: &[Fault]) {
-        self.rejected.extend(faults);
-        self.rejected.sort_unstable_by_key(|fault| fault.record);
-    }
-
-    /// Makes the chunk one record without a key hash, of which the input lacks the end.
-    pub(crate) fn reject_incomplete(&mut self, problem: Problem) {
-        self.ends.push(self.filled);
-        self.unkeyed.push(0);
-        self.rejected.push(Fault { record: 0, problem });
-    }
-
-    /// Expands the verdicts on key hashes into verdicts on records. A record without a key is not a
-    /// duplicate.
-    ///
-    /// ```text
-    /// verdicts of the hashes   1 0 1 1
-    /// records                  k k - k k      - lacks its key
-    /// spread                   1 0 0 1 1
-    /// ```
-    pub(crate) fn spread_verdicts(&mut self) {
-        if self.unkeyed.is_empty() {
-            return;
-        }
-        let records = self.records();
-        self.spread.clear();
-        self.spread.resize(records.div_ceil(64), 0);
-        let mut unkeyed = self.unkeyed.iter().copied().peekable();
-        let mut keyed = 0;
-        for record in 0..records {
-            if unkeyed.next_if_eq(&record).is_none() {
-                let duplicate = u64::from(self.verdicts.is_duplicate(keyed));
-                self.spread[record / 64] |= duplicate << (record % 64);
-                keyed += 1;
-            }
-        }
-        if self.frames {
-            self.spread_framed.clone_from(&self.spread);
-            for record in &self.unkeyed {
-                self.spread_framed[record / 64] |= 1 << (record % 64);
-            }
-        }
-        if !self.rejected.is_empty() {
-            self.spread_withheld.clone_from(&self.spread);
-            for fault in &self.rejected {
-                self.spread_withheld[fault.record / 64] |= 1 << (fault.record % 64);
-            }
-        }
-    }
-
-    /// One bit for each record, set for duplicates. [`spread_verdicts`](Self::spread_verdicts) must
-    /// be called before.
-    pub(crate) fn duplicates(&self) -> &[u64] {
-        if self.unkeyed.is_empty() {
-            self.verdicts.words()
-        } else {
-            &self.spread
-        }
-    }
-
-    /// [`duplicates`](Self::duplicates) and the rejected records: what the main output does not get.
-    pub(crate) fn withheld(&self) -> &[u64] {
-        if self.rejected.is_empty() {
-            self.duplicates()
-        } else {
-            &self.spread_withheld
-        }
-    }
-
-    /// [`duplicates`](Self::duplicates), and the frame that they need around them.
-    pub(crate) fn framed_duplicates(&self) -> &[u64] {
-        if self.frames && !self.unkeyed.is_empty() {
-            &self.spread_framed
-        } else {
-            self.duplicates()
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use proptest::collection::{btree_set, vec};
+    use proptest::collection::vec;
     use proptest::prelude::*;
 
     use super::*;
 
-    #[test]
-    fn records_without_a_key_are_not_duplicates() {
-        let mut chunk = Chunk {
-            hashes: vec![KeyHash(0); 100],
-            unkeyed: vec![0, 63, 64, 103],
-            ..Chunk::default()
-        };
-        chunk.verdicts.reset(100);
-        for key in 0..100 {
-            chunk.verdicts.set(key, echoless::Verdict::Duplicate);
-        }
-        chunk.spread_verdicts();
-        let words = [!1 & !(1 << 63), ((1 << 39) - 1) & !1];
-        assert_eq!(chunk.duplicates(), words);
-        assert_eq!(chunk.framed_duplicates(), words);
-        chunk.frames = true;
-        chunk.spread_verdicts();
-        assert_eq!(chunk.duplicates(), words);
-        assert_eq!(chunk.framed_duplicates(), [u64::MAX, (1 << 40) - 1]);
-    }
-
     /// A chunk of `records` records of which some lack a key hash; the hash of a record is its
     /// index.
-    fn chunk(records: usize, unkeyed: &[usize], ends: &[usize]) -> Chunk {
+    pub(super) fn chunk(records: usize, unkeyed: &[usize], ends: &[usize]) -> Chunk {
         let keyed = (0..records).filter(|record| !unkeyed.contains(record));
         let hashes: Vec<KeyHash> = keyed.map(|record| KeyHash(record as u64)).collect();
         let mut batches: Vec<Batch> = (ends.iter().map(|end| end % (hashes.len() + 1)))
@@ -567,49 +338,6 @@ mod tests {
             for record in 0..records {
                 prop_assert_eq!(chunk.verdicts.is_duplicate(record), record % 3 == 0);
             }
-        }
-
-        #[test]
-        fn removed_hashes_leave_their_records_unkeyed(
-            records in 1usize..100,
-            unkeyed in btree_set(0usize..100, 0..30),
-            removed in btree_set(0usize..100, 0..30),
-            ends in vec(0usize..100, 0..5),
-        ) {
-            let unkeyed: Vec<usize> = unkeyed.into_iter().filter(|at| *at < records).collect();
-            let mut chunk = chunk(records, &unkeyed, &ends);
-            let keyed: Vec<usize> = chunk.hashes.iter().map(|key| key.0 as usize).collect();
-            for (hash, record) in keyed.iter().enumerate() {
-                prop_assert_eq!(chunk.record_of(hash), *record);
-            }
-            let removed: Vec<usize> = removed.into_iter().filter(|at| *at < keyed.len()).collect();
-            let before: Vec<Vec<KeyHash>> = chunk.batches().map(|(_, keys)| keys.to_vec()).collect();
-            chunk.remove_hashes(&removed);
-            let gone: Vec<usize> = removed.iter().map(|hash| keyed[*hash]).collect();
-            let is_gone = |record: &usize| unkeyed.contains(record) || gone.contains(record);
-            let expected: Vec<usize> = (0..records).filter(is_gone).collect();
-            prop_assert_eq!(&chunk.unkeyed, &expected);
-            for (after, before) in chunk.batches().zip(before) {
-                let kept = before.into_iter().filter(|key| !gone.contains(&(key.0 as usize)));
-                prop_assert_eq!(after.1, kept.collect::<Vec<_>>());
-            }
-        }
-
-        #[test]
-        fn a_fault_ends_hashes_and_batches(
-            records in 1usize..100,
-            unkeyed in btree_set(1usize..100, 0..30),
-            fault in 0usize..100,
-            ends in vec(0usize..100, 0..5),
-        ) {
-            let unkeyed: Vec<usize> = unkeyed.into_iter().filter(|at| *at < records).collect();
-            let mut chunk = chunk(records, &unkeyed, &ends);
-            let fault = fault % chunk.hashes.len();
-            let record = chunk.hashes[fault].0 as usize;
-            chunk.fail_at(fault, Problem::Late);
-            prop_assert_eq!(chunk.fault.map(|fault| fault.record), Some(record));
-            prop_assert_eq!(chunk.records(), record);
-            prop_assert_eq!(chunk.batches().map(|(_, keys)| keys.len()).sum::<usize>(), fault);
         }
     }
 }

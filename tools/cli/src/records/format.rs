@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 use echoless::SpecError;
 
-use super::chunk::{Chunk, Problem};
+use super::chunk::Chunk;
+use super::fault::Problem;
 use super::fields::{FieldList, FieldSet};
 use super::keys::{KeyExtractor, read_records};
 use super::split::FieldBytes;

@@ -2,38 +2,15 @@
 
 use std::sync::Arc;
 
-use clap::ValueEnum;
 use echoless::{KeyHash, KeyHasher};
 
-use super::chunk::{Chunk, Fault, NO_TIME, Problem, Step};
+use super::chunk::{Chunk, NO_TIME, Step};
+use super::fault::{FaultPolicy, Missing, Problem};
 use super::fields::{FieldSet, MissingField};
 use super::format::{Format, SharedFormat};
 use super::split::FieldBytes;
 use super::tag::Tagger;
 use crate::time::format::TimeReader;
-
-/// What to do with a record that lacks a field of the key, or a readable time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Missing {
-    /// End the run with an error that names the file and the line
-    Error,
-    /// Pass the record on without a verdict
-    Skip,
-    /// Treat a missing field as an empty one, and judge a record without a time at the clock
-    Empty,
-}
-
-/// What to do with a blank line of CSV, if the key is some fields.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum BlankLines {
-    /// Pass the line on without a verdict: it is no record
-    #[default]
-    Skip,
-    /// Treat it as a faulty record
-    Error,
-    /// Treat it as a record with one empty field
-    Keep,
-}
 
 /// Finds the records of chunks and hashes their keys. A chunk depends on no other chunk, so clones
 /// of a reader work in parallel.
@@ -78,11 +55,7 @@ pub(crate) struct KeyExtractor {
     hasher: KeyHasher,
     /// The fields of the key; `None` if the whole record is the key.
     fields: Option<FieldSet>,
-    missing: Missing,
-    /// Whether faulty records are set aside; otherwise the first one ends the run.
-    rejects: bool,
-    /// What to do with blank lines.
-    blank_lines: BlankLines,
+    faults: FaultPolicy,
     /// Where records have their times, if they have any.
     time: Option<TimeExtractor>,
     /// The fields of the current record that are in the key.
@@ -92,69 +65,14 @@ pub(crate) struct KeyExtractor {
 }
 
 impl KeyExtractor {
-    pub(crate) fn new(hasher: KeyHasher, fields: Option<FieldSet>, missing: Missing) -> Self {
+    pub(crate) fn new(hasher: KeyHasher, fields: Option<FieldSet>, faults: FaultPolicy) -> Self {
         Self {
             hasher,
             fields,
-            missing,
-            rejects: false,
-            blank_lines: BlankLines::Keep,
+            faults,
             time: None,
             chosen: Vec::new(),
             scratch: Vec::new(),
-        }
-    }
-
-    /// Sets faulty records aside.
-    pub(crate) fn with_rejects(mut self, rejects: bool) -> Self {
-        self.rejects = rejects;
-        self
-    }
-
-    /// Treats blank lines in this way, if the key is some fields or records have times.
-    pub(crate) fn with_blank_lines(mut self, blank_lines: BlankLines) -> Self {
-        self.blank_lines = blank_lines;
-        self
-    }
-
-    /// What happens to a record with this content because it is blank.
-    #[inline]
-    fn blank_fate_of(&self, content: &[u8]) -> Option<(Fate, Problem)> {
-        if content.is_empty() {
-            self.blank_fate()
-        } else {
-            None
-        }
-    }
-
-    /// What happens to a blank line; `None` if it is a record like any other.
-    #[cold]
-    fn blank_fate(&self) -> Option<(Fate, Problem)> {
-        let problem =
-            Problem::Malformed("the line is blank (--blank-lines skip or keep allows that)");
-        match self.blank_lines {
-            BlankLines::Keep => None,
-            BlankLines::Skip => Some((Fate::Passed, problem)),
-            BlankLines::Error if self.rejects => Some((Fate::Rejected, problem)),
-            BlankLines::Error => Some((Fate::EndsRun, problem)),
-        }
-    }
-
-    /// What happens to a record with this problem.
-    fn fate(&self, problem: Problem) -> Fate {
-        let lacks = match problem {
-            Problem::Lacks(_) | Problem::LacksTime(_) | Problem::NoTime(_) => true,
-            Problem::Late
-            | Problem::Malformed(_)
-            | Problem::MalformedAt { .. }
-            | Problem::Json(_)
-            | Problem::TooLong(_)
-            | Problem::CutShort { .. } => false,
-        };
-        match (self.missing, self.rejects) {
-            (Missing::Skip, rejects) if lacks || !rejects => Fate::Passed,
-            (_, true) => Fate::Rejected,
-            (_, false) => Fate::EndsRun,
         }
     }
 
@@ -203,7 +121,7 @@ impl KeyExtractor {
                 if let Some(lacking) = lacking {
                     let missing = fields.count_from(lacking.field);
                     let only_time = found.is_none() && !in_key && missing == 1;
-                    if !only_time && self.missing != Missing::Empty {
+                    if !only_time && self.faults.missing != Missing::Empty {
                         return Err(if lacking.field == number {
                             Problem::LacksTime(lacking)
                         } else {
@@ -230,7 +148,7 @@ impl KeyExtractor {
         };
         match tick {
             Ok(tick) => Ok((tick, hash)),
-            Err(_) if self.missing == Missing::Empty => Ok((NO_TIME, hash)),
+            Err(_) if self.faults.missing == Missing::Empty => Ok((NO_TIME, hash)),
             Err(problem) => Err(problem),
         }
     }
@@ -265,23 +183,13 @@ impl KeyExtractor {
     ) -> Result<KeyHash, Problem> {
         match self.select(format, fields, content) {
             Ok(()) => {}
-            Err(Problem::Lacks(_)) if self.missing == Missing::Empty => {
+            Err(Problem::Lacks(_)) if self.faults.missing == Missing::Empty => {
                 self.chosen.resize(fields.count_from(0), FieldBytes::Absent);
             }
             Err(problem) => return Err(problem),
         }
         Ok(self.hash(content))
     }
-}
-
-/// What happens to a faulty record.
-#[derive(Debug, Clone, Copy)]
-enum Fate {
-    /// It passes without a verdict.
-    Passed,
-    /// It is set aside.
-    Rejected,
-    EndsRun,
 }
 
 /// Reads the time of a record.
@@ -375,10 +283,10 @@ fn hash_timed<F: Format + ?Sized>(
         // A byte order mark is part of the record, but of no field.
         let content = format.content(&chunk.bytes[start.max(chunk.mark)..end]);
         start = end;
-        let judged = match extractor.blank_fate_of(content) {
+        let judged = match extractor.faults.blank_line(content) {
             Some(blank) => Err(blank),
             None => (extractor.timed_key(format, fields, time, bytes, content))
-                .map_err(|problem| (extractor.fate(problem), problem)),
+                .map_err(|problem| (extractor.faults.fate(problem), problem)),
         };
         match judged {
             Ok((tick, hash)) => {
@@ -391,7 +299,7 @@ fn hash_timed<F: Format + ?Sized>(
                 chunk.ticks.push(tick);
             }
             Err((fate, problem)) => {
-                if !set_aside(chunk, record, fate, problem) {
+                if !chunk.set_aside(record, fate, problem) {
                     return;
                 }
             }
@@ -420,33 +328,18 @@ fn hash_fields<F: Format + ?Sized>(
         let end = chunk.ends[record];
         let content = format.content(&chunk.bytes[start..end]);
         start = end;
-        let judged = match extractor.blank_fate_of(content) {
+        let judged = match extractor.faults.blank_line(content) {
             Some(blank) => Err(blank),
             None => (extractor.key(format, fields, content))
-                .map_err(|problem| (extractor.fate(problem), problem)),
+                .map_err(|problem| (extractor.faults.fate(problem), problem)),
         };
         match judged {
             Ok(hash) => chunk.hashes.push(hash),
             Err((fate, problem)) => {
-                if !set_aside(chunk, record, fate, problem) {
+                if !chunk.set_aside(record, fate, problem) {
                     return;
                 }
             }
         }
     }
-}
-
-/// Notes a record without a verdict. Returns whether the records after it are read.
-#[cold]
-fn set_aside(chunk: &mut Chunk, record: usize, fate: Fate, problem: Problem) -> bool {
-    let fault = Fault { record, problem };
-    match fate {
-        Fate::Passed => chunk.unkeyed.push(record),
-        Fate::Rejected => {
-            chunk.unkeyed.push(record);
-            chunk.rejected.push(fault);
-        }
-        Fate::EndsRun => chunk.fault = Some(fault),
-    }
-    !matches!(fate, Fate::EndsRun)
 }

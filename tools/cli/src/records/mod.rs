@@ -6,7 +6,8 @@
 //! 1. Write `formats/NAME.rs`: a type that implements [`Format`](format::Format), and a constant
 //!    [`FormatName`](format::FormatName) with its name for `--format` and its constructor.
 //! 2. In `formats/mod.rs`, add the `mod` line and the constant to [`NAMES`](formats::NAMES).
-//! 3. In `formats/tests.rs`, add records of it to the samples.
+//! 3. In `formats/tests.rs`, add records of it to the samples; add a case to `tests/mutations/cases.rs`
+//!    and one to `tests/cli/arrivals.rs`.
 //!
 //! Nothing else names a format. The command line, its conflicts and `--help` are made from the
 //! lists, and the tests of `format.rs` and `formats/tests.rs` run over them. The building blocks
@@ -18,6 +19,7 @@ mod binary;
 pub(crate) mod bom;
 pub(crate) mod byte_ranges;
 pub(crate) mod chunk;
+pub(crate) mod fault;
 pub(crate) mod fields;
 pub(crate) mod format;
 pub(crate) mod formats;

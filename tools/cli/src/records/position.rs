@@ -1,7 +1,8 @@
 //! Where in an input a record is: its number and its bytes, and for error messages its line, which
 //! is counted only as far as they need it.
 
-use super::chunk::{Chunk, Fault, Problem};
+use super::chunk::Chunk;
+use super::fault::{Fault, Problem};
 use super::format::SharedFormat;
 use crate::failure::Failure;
 use crate::number::binary_bytes;

@@ -1,6 +1,7 @@
 //! Verdicts inside records: a last field, or a member of an object.
 
-use super::chunk::{Chunk, Fault, Problem};
+use super::chunk::Chunk;
+use super::fault::{Fault, Problem};
 use super::format::SharedFormat;
 use super::json::find::Node;
 use super::json::path::Path;

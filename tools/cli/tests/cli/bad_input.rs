@@ -261,3 +261,41 @@ fn a_disk_that_fills_up_leaves_whole_records() {
         assert!(lines.as_bytes().starts_with(&written));
     }
 }
+
+#[test]
+fn control_characters_in_messages_are_escaped() {
+    let run = dedup(&["no\nsuch\tfile\x1b[2J"], b"");
+    assert!(
+        run.error().starts_with("no\\nsuch\\tfile\\u{1b}[2J: "),
+        "{}",
+        run.error()
+    );
+    let long = "x".repeat(100_000);
+    let run = dedup(&["--key", &long, "--time-field", &long], b"");
+    assert!(run.error().len() < 5000, "{}", run.error().len());
+}
+
+#[test]
+fn a_repeated_option_counts_as_its_last_value() {
+    assert_eq!(
+        dedup(&["-k", "2", "-k", "1"], b"a,1\na,2\n").text(),
+        "a,1\n"
+    );
+    assert_eq!(dedup(&["-q", "-q"], b"a\n").text(), "a\n");
+}
+
+#[test]
+fn a_memory_beyond_all_memories_is_an_error() {
+    let args = [
+        "plan",
+        "-q",
+        "-m",
+        "18446744073709551615",
+        "-n",
+        "10k",
+        "--distinct",
+        "0.5",
+    ];
+    let run = echoless(&args, b"");
+    assert!(run.error().contains("memory"), "{}", run.error());
+}

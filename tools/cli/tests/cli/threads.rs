@@ -206,16 +206,23 @@ fn invalid_numbers_of_threads_are_rejected() {
             format!("invalid --threads={count}: expected 1 to 1024")
         );
     }
-    let run = echoless(&["dedup", "-m", "64", "--threads", "2"], b"");
-    assert!(
-        run.error().contains("1 to 1 (one line each)"),
-        "{}",
-        run.stderr
-    );
     let lines = ["-m", "64", "--filter", "bloom:form=line"];
-    let run = echoless(&[&["dedup", "--threads", "2"][..], &lines].concat(), b"");
-    assert!(run.error().contains("1 to 1 (one line each)"));
-    // By default, no more threads start than there are lines.
-    let run = echoless(&[&["dedup", "-q"][..], &lines].concat(), b"a\na\n");
-    assert_eq!(run.bytes(), b"a\n");
+    // No more threads start than there are lines.
+    for threads in [&[][..], &["--threads", "2"]] {
+        let run = echoless(&[&["dedup", "-q"][..], &lines, threads].concat(), b"a\na\n");
+        assert_eq!(run.bytes(), b"a\n");
+    }
+}
+
+#[test]
+fn no_more_threads_start_than_can_have_work() {
+    // A filter of one line has one partition.
+    check(&["-m", "64"], &b"a\nb\na\n".repeat(1000));
+    let directory = tempfile::tempdir().unwrap();
+    let input = file(directory.path(), "input", b"a\na\n");
+    let stats = file(directory.path(), "stats", b"");
+    let run = dedup(&["--threads", "1024", "--stats", &stats, &input], b"");
+    assert_eq!(run.text(), "a\n");
+    let stats: Value = serde_json::from_slice(&std::fs::read(stats).unwrap()).unwrap();
+    assert_eq!(stats["threads"], 1);
 }

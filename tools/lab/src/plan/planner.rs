@@ -58,6 +58,11 @@ const TRACKED_OF_A_KIND: usize = 2;
 /// ```
 pub fn plan(request: &PlanRequest, progress: &(dyn Fn(u64) + Sync)) -> Result<Plan, LabError> {
     request.goal.check()?;
+    let most = u64::MAX / 8;
+    if request.memory > most {
+        let allowed = format!("at most {}", format_bytes(most));
+        return Err(SpecError::new("memory", format_bytes(request.memory), allowed).into());
+    }
     let mut planner = Planner::new(request, progress)?;
     planner.coarse()?;
     planner.track()?;

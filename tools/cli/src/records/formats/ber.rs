@@ -15,7 +15,7 @@ use echoless_ber::{
 };
 
 use crate::failure::Failure;
-use crate::records::chunk::Problem;
+use crate::records::fault::Problem;
 use crate::records::fields::{FieldSet, MissingField};
 use crate::records::format::{
     ChosenFields, Format, FormatBuild, FormatName, LastEnd, SelectedFormat,

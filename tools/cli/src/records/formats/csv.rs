@@ -5,7 +5,8 @@ use std::sync::Arc;
 use memchr::{memchr, memchr_iter};
 
 use super::terminated::CrLf;
-use crate::records::chunk::{Chunk, Problem};
+use crate::records::chunk::Chunk;
+use crate::records::fault::Problem;
 use crate::records::fields::{FieldSet, check_delimiter};
 use crate::records::format::{Format, FormatBuild, FormatName, FormatOption, LastEnd};
 use crate::records::keys::{KeyExtractor, read_records};

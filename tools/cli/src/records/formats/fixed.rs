@@ -3,7 +3,7 @@
 use crate::number::parse_size;
 use crate::records::binary::{BinaryFraming, binary};
 use crate::records::byte_ranges::ByteRanges;
-use crate::records::chunk::Problem;
+use crate::records::fault::Problem;
 use crate::records::format::{FormatBuild, FormatName, LastEnd};
 
 pub(super) const FIXED: FormatName = FormatName {

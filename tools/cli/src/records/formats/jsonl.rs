@@ -7,7 +7,7 @@ use std::sync::Arc;
 use echoless::SpecError;
 
 use super::terminated::Lf;
-use crate::records::chunk::Problem;
+use crate::records::fault::Problem;
 use crate::records::fields::{FieldSet, MissingField};
 use crate::records::format::{Format, FormatBuild, FormatName, LastEnd, SelectedFormat};
 use crate::records::json::find::Node;

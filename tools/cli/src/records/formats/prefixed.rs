@@ -10,7 +10,7 @@ use echoless::SpecError;
 
 use crate::records::binary::{BinaryFraming, binary};
 use crate::records::byte_ranges::ByteRanges;
-use crate::records::chunk::Problem;
+use crate::records::fault::Problem;
 use crate::records::format::{FormatBuild, FormatName, LastEnd};
 
 pub(super) const PREFIXED: FormatName = FormatName {

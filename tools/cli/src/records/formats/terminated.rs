@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use echoless::SpecError;
 
-use crate::records::chunk::Problem;
+use crate::records::fault::Problem;
 use crate::records::fields::{FieldSet, check_delimiter};
 use crate::records::format::{
     Format, FormatBuild, FormatName, FormatOption, LastEnd, SharedFormat,

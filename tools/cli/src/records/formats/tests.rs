@@ -8,10 +8,11 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::{NAMES, OPTIONS, lines};
-use crate::records::chunk::{Chunk, Fault};
+use crate::records::chunk::Chunk;
+use crate::records::fault::{Fault, FaultPolicy, Missing};
 use crate::records::fields::{FieldList, FieldSet};
 use crate::records::format::{ChosenFields, FormatBuild, SelectedFormat, SharedFormat};
-use crate::records::keys::{KeyExtractor, KeyReader, Missing};
+use crate::records::keys::{KeyExtractor, KeyReader};
 
 /// The name of the only format with quotes.
 pub(crate) const CSV: &str = "csv";
@@ -59,7 +60,11 @@ impl Example {
     /// Reads records, whole or not, as one chunk.
     fn read(&self, bytes: &[u8], missing: Missing) -> Chunk {
         let hasher = KeyHasher::seeded(0);
-        let extractor = KeyExtractor::new(hasher, Some(self.key.clone()), missing);
+        let faults = FaultPolicy {
+            missing,
+            ..FaultPolicy::STRICT
+        };
+        let extractor = KeyExtractor::new(hasher, Some(self.key.clone()), faults);
         let mut chunk = Chunk::default();
         chunk.bytes.extend_from_slice(bytes);
         chunk.filled = bytes.len();

@@ -1,0 +1,190 @@
+//! Records that leave the path of keys: set aside, passed without a verdict, or ending the run.
+
+use super::{Chunk, NO_TIME, Step};
+use crate::records::fault::{Fate, Fault, Problem};
+
+impl Chunk {
+    /// Notes a record without a verdict. Returns whether the records after it are read.
+    #[cold]
+    pub(in crate::records) fn set_aside(
+        &mut self,
+        record: usize,
+        fate: Fate,
+        problem: Problem,
+    ) -> bool {
+        let fault = Fault { record, problem };
+        match fate {
+            Fate::Passed => self.unkeyed.push(record),
+            Fate::Rejected => {
+                self.unkeyed.push(record);
+                self.rejected.push(fault);
+            }
+            Fate::EndsRun => self.fault = Some(fault),
+        }
+        fate != Fate::EndsRun
+    }
+
+    /// The index of the record with this key hash.
+    pub(crate) fn record_of(&self, hash: usize) -> usize {
+        // Each record without a key hash that is not behind it moves it by one. There are `i` of
+        // them before record `unkeyed[i]`, so that one has `unkeyed[i] - i` hashes before it.
+        let (mut low, mut high) = (0, self.unkeyed.len());
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            if self.unkeyed[middle] - middle <= hash {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        hash + low
+    }
+
+    /// Takes the key hashes with these indices, ascending, from their records, which then pass
+    /// without a verdict.
+    pub(crate) fn remove_hashes(&mut self, removed: &[usize]) {
+        let records: Vec<usize> = removed.iter().map(|hash| self.record_of(*hash)).collect();
+        self.unkeyed.extend(records);
+        self.unkeyed.sort_unstable();
+        let mut rest = removed.iter().copied().peekable();
+        let mut kept = 0;
+        for hash in 0..self.hashes.len() {
+            if rest.next_if_eq(&hash).is_none() {
+                self.hashes[kept] = self.hashes[hash];
+                kept += 1;
+            }
+        }
+        self.hashes.truncate(kept);
+        let mut rest = removed.iter().copied().peekable();
+        let mut hash = 0..;
+        self.ticks.retain(|_| {
+            hash.next()
+                .is_none_or(|hash| rest.next_if_eq(&hash).is_none())
+        });
+        self.find_steps();
+        for batch in &mut self.batches {
+            batch.end -= removed.partition_point(|hash| *hash < batch.end);
+        }
+    }
+
+    /// Finds the steps from the ticks.
+    fn find_steps(&mut self) {
+        self.steps.clear();
+        let mut latest = NO_TIME;
+        for (from, &tick) in self.ticks.iter().enumerate() {
+            if tick > latest {
+                latest = tick;
+                self.steps.push(Step { from, tick });
+            }
+        }
+    }
+
+    /// Ends the records before the one with this key hash, which is faulty.
+    pub(crate) fn fail_at(&mut self, hash: usize, problem: Problem) {
+        let record = self.record_of(hash);
+        self.end_at(Fault { record, problem });
+    }
+
+    /// Ends the records before this one.
+    pub(crate) fn end_at(&mut self, fault: Fault) {
+        self.unkeyed.retain(|unkeyed| *unkeyed < fault.record);
+        let hashes = fault.record - self.unkeyed.len();
+        self.hashes.truncate(hashes);
+        self.ticks.truncate(hashes);
+        self.steps.retain(|step| step.from < hashes);
+        for batch in &mut self.batches {
+            batch.end = batch.end.min(hashes);
+        }
+        self.fault = Some(fault);
+    }
+
+    /// Sets aside the records with these key hashes, ascending, all for the same reason.
+    pub(crate) fn reject(&mut self, hashes: &[usize], problem: Problem) {
+        let fault = |hash: &usize| Fault {
+            record: self.record_of(*hash),
+            problem,
+        };
+        let faults: Vec<Fault> = hashes.iter().map(fault).collect();
+        self.note_rejected(&faults);
+        self.remove_hashes(hashes);
+    }
+
+    /// Sets aside these records, ascending, with and without key hash. The chunk is not cut into
+    /// batches yet.
+    pub(crate) fn reject_records(&mut self, faults: &[Fault]) {
+        let keyed = faults.iter().filter_map(|fault| {
+            let before = self.unkeyed.binary_search(&fault.record).err()?;
+            Some(fault.record - before)
+        });
+        let hashes: Vec<usize> = keyed.collect();
+        self.note_rejected(faults);
+        self.remove_hashes(&hashes);
+    }
+
+    fn note_rejected(&mut self, faults: &[Fault]) {
+        self.rejected.extend(faults);
+        self.rejected.sort_unstable_by_key(|fault| fault.record);
+    }
+
+    /// Makes the chunk one record without a key hash, of which the input lacks the end.
+    pub(crate) fn reject_incomplete(&mut self, problem: Problem) {
+        self.ends.push(self.filled);
+        self.unkeyed.push(0);
+        self.rejected.push(Fault { record: 0, problem });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use echoless::KeyHash;
+    use proptest::collection::{btree_set, vec};
+    use proptest::prelude::*;
+
+    use super::super::tests::chunk;
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn removed_hashes_leave_their_records_unkeyed(
+            records in 1usize..100,
+            unkeyed in btree_set(0usize..100, 0..30),
+            removed in btree_set(0usize..100, 0..30),
+            ends in vec(0usize..100, 0..5),
+        ) {
+            let unkeyed: Vec<usize> = unkeyed.into_iter().filter(|at| *at < records).collect();
+            let mut chunk = chunk(records, &unkeyed, &ends);
+            let keyed: Vec<usize> = chunk.hashes.iter().map(|key| key.0 as usize).collect();
+            for (hash, record) in keyed.iter().enumerate() {
+                prop_assert_eq!(chunk.record_of(hash), *record);
+            }
+            let removed: Vec<usize> = removed.into_iter().filter(|at| *at < keyed.len()).collect();
+            let before: Vec<Vec<KeyHash>> = chunk.batches().map(|(_, keys)| keys.to_vec()).collect();
+            chunk.remove_hashes(&removed);
+            let gone: Vec<usize> = removed.iter().map(|hash| keyed[*hash]).collect();
+            let is_gone = |record: &usize| unkeyed.contains(record) || gone.contains(record);
+            let expected: Vec<usize> = (0..records).filter(is_gone).collect();
+            prop_assert_eq!(&chunk.unkeyed, &expected);
+            for (after, before) in chunk.batches().zip(before) {
+                let kept = before.into_iter().filter(|key| !gone.contains(&(key.0 as usize)));
+                prop_assert_eq!(after.1, kept.collect::<Vec<_>>());
+            }
+        }
+
+        #[test]
+        fn a_fault_ends_hashes_and_batches(
+            records in 1usize..100,
+            unkeyed in btree_set(1usize..100, 0..30),
+            fault in 0usize..100,
+            ends in vec(0usize..100, 0..5),
+        ) {
+            let unkeyed: Vec<usize> = unkeyed.into_iter().filter(|at| *at < records).collect();
+            let mut chunk = chunk(records, &unkeyed, &ends);
+            let fault = fault % chunk.hashes.len();
+            let record = chunk.hashes[fault].0 as usize;
+            chunk.fail_at(fault, Problem::Late);
+            prop_assert_eq!(chunk.fault.map(|fault| fault.record), Some(record));
+            prop_assert_eq!(chunk.records(), record);
+            prop_assert_eq!(chunk.batches().map(|(_, keys)| keys.len()).sum::<usize>(), fault);
+        }
+    }
+}
