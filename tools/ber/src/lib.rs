@@ -33,4 +33,4 @@ pub use fields::FieldError;
 pub use framing::{Lack, RecordScan, element, record_ends};
 pub use path::{PathError, TagPath};
 pub use profile::{Profile, RecordType, TS32298, TS32298_TEXT};
-pub use select::{MAX_FIELDS, Place, Selector};
+pub use select::{Location, MAX_FIELDS, Selector};

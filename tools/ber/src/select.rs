@@ -20,7 +20,7 @@ use crate::profile::Profile;
 pub const MAX_FIELDS: usize = 64;
 
 /// Where the bytes of a field are, in the words of the caller.
-pub trait Place: Copy {
+pub trait Location: Copy {
     /// The record has no such value.
     const ABSENT: Self;
 
@@ -40,7 +40,7 @@ pub trait Place: Copy {
 /// ```
 /// use std::ops::Range;
 ///
-/// use echoless_ber::{Place, Selector};
+/// use echoless_ber::{Location, Selector};
 ///
 /// #[derive(Clone, Copy)]
 /// enum Bytes {
@@ -49,7 +49,7 @@ pub trait Place: Copy {
 ///     Scratch(usize, usize),
 /// }
 ///
-/// impl Place for Bytes {
+/// impl Location for Bytes {
 ///     const ABSENT: Self = Self::Absent;
 ///
 ///     fn in_record(range: Range<usize>) -> Self {
@@ -213,7 +213,7 @@ struct First<'a, P> {
     repeated: u64,
 }
 
-impl<P: Place> Visitor for First<'_, P> {
+impl<P: Location> Visitor for First<'_, P> {
     #[inline]
     fn visit(
         &mut self,
@@ -286,7 +286,7 @@ impl Selection {
         selection
     }
 
-    fn select<P: Place>(
+    fn select<P: Location>(
         &self,
         content: &[u8],
         at: usize,
@@ -380,7 +380,7 @@ impl Selector {
     /// # Panics
     /// If `found` has fewer places.
     #[inline]
-    pub fn select<P: Place>(
+    pub fn select<P: Location>(
         &self,
         record: &[u8],
         scratch: &mut Vec<u8>,
@@ -398,7 +398,7 @@ impl Selector {
     /// # Panics
     /// As [`select`](Self::select).
     #[inline]
-    pub fn select_among<P: Place>(
+    pub fn select_among<P: Location>(
         &self,
         record: &[u8],
         among: u64,

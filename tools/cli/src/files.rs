@@ -123,17 +123,14 @@ pub(crate) enum Target {
 impl Target {
     /// The output that an optional path names on the command line.
     pub(crate) fn from_path(path: Option<PathBuf>) -> Self {
-        match path {
-            Some(path) if path.as_os_str() != "-" => Self::File(path),
-            _ => Self::Stdout,
-        }
+        path.map_or(Self::Stdout, Self::from)
     }
 
     /// The file next to this one that says where its records were: its name with `.jsonl` after it.
     ///
     /// # Errors
     /// [`SpecError`] of `option` if this is a standard stream or a device.
-    pub(crate) fn places(&self, option: &'static str) -> Result<Self, SpecError> {
+    pub(crate) fn positions(&self, option: &'static str) -> Result<Self, SpecError> {
         match self {
             Self::Stdout => Err(SpecError::new(option, "-", "the name of a file")),
             Self::File(path) if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) => {
@@ -153,6 +150,17 @@ impl Target {
         match self {
             Self::Stdout => "standard output".into(),
             Self::File(path) => path.display().to_string(),
+        }
+    }
+}
+
+/// The output that a path names on the command line.
+impl From<PathBuf> for Target {
+    fn from(path: PathBuf) -> Self {
+        if path.as_os_str() == "-" {
+            Self::Stdout
+        } else {
+            Self::File(path)
         }
     }
 }

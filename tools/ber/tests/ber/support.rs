@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use echoless_ber::{Invalid, Place, Selector};
+use echoless_ber::{Invalid, Location, Selector};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -181,7 +181,7 @@ pub(crate) enum Bytes {
     Scratch(usize, usize),
 }
 
-impl Place for Bytes {
+impl Location for Bytes {
     const ABSENT: Self = Self::Absent;
 
     fn in_record(range: Range<usize>) -> Self {

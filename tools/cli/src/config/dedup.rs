@@ -150,7 +150,7 @@ impl TryFrom<DedupArgs> for DedupConfig {
         };
         let outputs = RecordOutputs {
             rejects: args.rejects.map(RejectTargets::new).transpose()?,
-            tag_file: args.tag_file.map(|path| Target::from_path(Some(path))),
+            tag_file: args.tag_file.map(Target::from),
         };
         let records = RecordConfig {
             tagger,
@@ -202,15 +202,15 @@ fn check_fix_header(format: &dyn Format, args: &DedupArgs) -> Result<(), SpecErr
 #[derive(Debug)]
 pub(crate) struct RejectTargets {
     pub(crate) records: Target,
-    /// A file next to that of the records, for their places.
-    pub(crate) places: Target,
+    /// A file next to that of the records, for their positions.
+    pub(crate) positions: Target,
 }
 
 impl RejectTargets {
     fn new(path: PathBuf) -> Result<Self, SpecError> {
-        let records = Target::from_path(Some(path));
-        let places = records.places("--rejects")?;
-        Ok(Self { records, places })
+        let records = Target::from(path);
+        let positions = records.positions("--rejects")?;
+        Ok(Self { records, positions })
     }
 }
 
@@ -221,11 +221,11 @@ fn tagger(format: &SharedFormat, name: String, rejects: bool) -> Result<Tagger, 
         let allowed = "a name of letters, digits, `_`, `-` and `.`";
         return Err(SpecError::new("--tag", name, allowed));
     }
-    let Some(place) = format.tag_place() else {
+    let Some(style) = format.tag_style() else {
         let allowed = "fields with delimiters, or JSON lines; --tag-file FILE with any format";
         return Err(SpecError::new("--tag", name, allowed));
     };
-    Ok(Tagger::new(format.clone(), place, name, rejects))
+    Ok(Tagger::new(format.clone(), style, name, rejects))
 }
 
 /// The filter that `--filter` names. If that is a file, it is added to the run's `settings`.

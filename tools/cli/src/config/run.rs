@@ -25,7 +25,7 @@ pub(crate) struct RunConfig {
     pub(crate) skip_seen_files: Option<PathBuf>,
     pub(crate) output: Target,
     pub(crate) duplicates: Option<Target>,
-    /// Gets the places of the dropped records.
+    /// Gets the positions of the dropped records.
     pub(crate) explain: Option<Target>,
     pub(crate) stats: Option<Target>,
     /// How the outputs of records are compressed.
@@ -56,11 +56,11 @@ impl RunConfig {
         if let Some(path) = &args.skip_seen_files {
             settings.push(Source::File(path.clone()));
         }
-        let duplicates = args.duplicates.map(|path| Target::from_path(Some(path)));
+        let duplicates = args.duplicates.map(Target::from);
         let explain = match (args.explain, &duplicates) {
             (None, _) => None,
-            (Some(Some(path)), _) => Some(Target::from_path(Some(path))),
-            (Some(None), Some(duplicates)) => Some(duplicates.places("--explain")?),
+            (Some(Some(path)), _) => Some(Target::from(path)),
+            (Some(None), Some(duplicates)) => Some(duplicates.positions("--explain")?),
             (Some(None), None) => {
                 let allowed = "--explain=FILE, or --duplicates FILE beside --explain";
                 return Err(SpecError::missing("--explain", allowed).into());
@@ -74,7 +74,7 @@ impl RunConfig {
             output: Target::from_path(args.output),
             duplicates,
             explain,
-            stats: args.stats.map(|path| Target::from_path(Some(path))),
+            stats: args.stats.map(Target::from),
             compress: parse_if_given("--compress", args.compress.as_deref(), Compression::parse)?,
             invert: args.invert,
             count: args.count,

@@ -16,7 +16,7 @@ use crate::failure::{self, ENDED_BY_SIGNAL, FOUND_DUPLICATES, Failure, graver};
 use crate::files::{Source, Target};
 use crate::packets::report::CopyReport;
 use crate::records::chunk::Chunk;
-use crate::records::position::{InputPosition, RecordPosition};
+use crate::records::position::{FaultReporter, InputPosition};
 
 /// Writes and counts chunks that have verdicts.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub(crate) struct Delivery {
     /// What is done of the current input.
     done: InputPosition,
     /// What messages say of records; packets are located by their reader.
-    position: Option<RecordPosition>,
+    reporter: Option<FaultReporter>,
     counts: Counts,
     audit: RunAudit,
     /// The report on packets, if it is requested.
@@ -56,7 +56,7 @@ impl Delivery {
             begun: false,
             sources: config.sources.clone(),
             done: InputPosition::default(),
-            position: config.content.format().cloned().map(RecordPosition::new),
+            reporter: config.content.format().cloned().map(FaultReporter::new),
             counts: Counts::default(),
             audit: RunAudit::new(config),
             report: match &config.content {
@@ -93,15 +93,15 @@ impl Delivery {
         }
         self.counts.bytes_in = chunk.read_until;
         let input = || self.sources[chunk.source].name();
-        (self.outputs).write(chunk, input, self.done, self.position.as_ref())?;
+        (self.outputs).write(chunk, input, self.done, self.reporter.as_ref())?;
         if let Some(report) = &mut self.report {
             report.observe(chunk);
         }
-        if let Some(position) = &mut self.position {
+        if let Some(reporter) = &mut self.reporter {
             if let Some(fault) = chunk.fault {
-                return Err(position.failure(chunk, fault, input(), self.done));
+                return Err(reporter.failure(chunk, fault, input(), self.done));
             }
-            position.pass(chunk);
+            reporter.pass(chunk);
         }
         self.done.pass(chunk);
         self.progress.set(chunk.read_until);

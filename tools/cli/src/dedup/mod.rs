@@ -20,7 +20,7 @@ mod outputs;
 mod parallel;
 pub(crate) mod pinning;
 mod pipeline;
-mod places;
+mod positions;
 mod progress;
 mod record_feed;
 mod runs;

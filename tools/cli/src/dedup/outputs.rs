@@ -1,11 +1,11 @@
-//! Where the records of a run go: passed, dropped and rejected ones, their verdicts and places, and
-//! the statistics.
+//! Where the records of a run go: passed, dropped and rejected ones, their verdicts and positions,
+//! and the statistics.
 
 use std::sync::Arc;
 
 use super::compressed::CompressedOutput;
 use super::output::Sink;
-use super::places::PlacesFile;
+use super::positions::PositionsFile;
 use super::runs::Runs;
 use super::summary::Counts;
 use crate::config::{Content, DedupConfig};
@@ -13,7 +13,7 @@ use crate::failure::{Failure, graver};
 use crate::files::{Opened, Target, Targets};
 use crate::packets::tag::append_blocks;
 use crate::records::chunk::Chunk;
-use crate::records::position::{InputPosition, RecordPosition};
+use crate::records::position::{FaultReporter, InputPosition};
 use crate::records::tag::{Tag, Tagger};
 
 /// The outputs of a run.
@@ -21,8 +21,8 @@ use crate::records::tag::{Tag, Tagger};
 pub(super) struct Outputs {
     records: Sink,
     dropped: Option<Sink>,
-    /// The places of the dropped records.
-    explained: Option<PlacesFile>,
+    /// The positions of the dropped records.
+    explained: Option<PositionsFile>,
     rejects: Option<Rejects>,
     /// The verdict on each record.
     tags: Option<Sink>,
@@ -76,7 +76,7 @@ impl Passed {
 #[derive(Debug)]
 struct Rejects {
     records: Sink,
-    places: PlacesFile,
+    positions: PositionsFile,
 }
 
 impl Rejects {
@@ -85,14 +85,14 @@ impl Rejects {
         chunk: &Chunk,
         input: &str,
         done: InputPosition,
-        position: &RecordPosition,
+        reporter: &FaultReporter,
     ) -> Result<(), Failure> {
         for fault in &chunk.rejected {
-            let place = done.place(chunk, fault.record);
-            let reason = position.reason(fault.problem, place);
-            self.places.add(input, place, Some(&reason));
+            let position = done.position_of(chunk, fault.record);
+            let reason = reporter.reason(fault.problem, position);
+            self.positions.add(input, position, Some(&reason));
         }
-        self.places.write()?;
+        self.positions.write()?;
         let records = chunk.rejected.iter().map(|fault| fault.record);
         self.records.write_each(chunk, records)
     }
@@ -113,7 +113,7 @@ impl Outputs {
         let prompt = config.input_bytes.is_none();
         let compressed = || Some(CompressedOutput::new(run.compress?, prompt));
         let dropped = optional(&run.duplicates)?.map(side);
-        let explained = optional(&run.explain)?.map(text).map(PlacesFile::new);
+        let explained = optional(&run.explain)?.map(text).map(PositionsFile::new);
         let stats = optional(&run.stats)?.map(text);
         let (rejects, tags) = match &config.content {
             Content::Records(content) => {
@@ -122,7 +122,7 @@ impl Outputs {
                     None => None,
                     Some(rejects) => Some(Rejects {
                         records: side(open(&rejects.records)?),
-                        places: PlacesFile::new(text(open(&rejects.places)?)),
+                        positions: PositionsFile::new(text(open(&rejects.positions)?)),
                     }),
                 };
                 let tags = outputs.tag_file.as_ref().map(open).transpose()?;
@@ -167,8 +167,8 @@ impl Outputs {
         terminator: &'static [u8],
     ) -> Result<(), Failure> {
         self.records.truncate()?;
-        if let Some(places) = &mut self.explained {
-            places.truncate()?;
+        if let Some(positions) = &mut self.explained {
+            positions.truncate()?;
         }
         if let Some(tags) = &mut self.tags {
             tags.truncate()?;
@@ -178,7 +178,7 @@ impl Outputs {
             dropped.write_header(header, terminator)?;
         }
         if let Some(rejects) = &mut self.rejects {
-            rejects.places.truncate()?;
+            rejects.positions.truncate()?;
             rejects.records.truncate()?;
             rejects.records.write_header(header, terminator)?;
         }
@@ -201,23 +201,23 @@ impl Outputs {
         chunk: &Chunk,
         input: impl Fn() -> String,
         done: InputPosition,
-        position: Option<&RecordPosition>,
+        reporter: Option<&FaultReporter>,
     ) -> Result<(), Failure> {
         let duplicates = || Runs::new(chunk.framed_duplicates(), chunk.records(), true);
         if let Some(dropped) = &mut self.dropped {
             dropped.write_runs(chunk, duplicates())?;
         }
-        if let Some(places) = &mut self.explained {
+        if let Some(positions) = &mut self.explained {
             let input = input();
             for record in Runs::new(chunk.duplicates(), chunk.records(), true).flatten() {
-                places.add(&input, done.place(chunk, record), None);
+                positions.add(&input, done.position_of(chunk, record), None);
             }
-            places.write()?;
+            positions.write()?;
         }
-        if let (Some(rejects), Some(position)) = (&mut self.rejects, position)
+        if let (Some(rejects), Some(reporter)) = (&mut self.rejects, reporter)
             && !chunk.rejected.is_empty()
         {
-            rejects.write(chunk, &input(), done, position)?;
+            rejects.write(chunk, &input(), done, reporter)?;
         }
         if let Some(tags) = &mut self.tags {
             self.assembled.clear();

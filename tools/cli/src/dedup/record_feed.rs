@@ -14,7 +14,7 @@ use crate::records::chunk::Chunk;
 use crate::records::fault::Fault;
 use crate::records::header::Header;
 use crate::records::keys::{KeyExtractor, KeyReader};
-use crate::records::position::{InputPosition, RecordPosition};
+use crate::records::position::{FaultReporter, InputPosition};
 use crate::time::format::TimeReader;
 
 /// Fills chunks, one after the other.
@@ -69,9 +69,9 @@ impl RecordFeed {
             let name = |source| self.input.name(source);
             let incomplete = chunk.incomplete.map(|problem| Fault { record: 0, problem });
             if let Some(fault) = chunk.fault.or(incomplete) {
-                let position = RecordPosition::new(self.config.format.clone());
+                let reporter = FaultReporter::new(self.config.format.clone());
                 let done = InputPosition::default();
-                return Err(position.failure(chunk, fault, name(chunk.source), done));
+                return Err(reporter.failure(chunk, fault, name(chunk.source), done));
             }
             header.remove_from(chunk, name)?;
         }

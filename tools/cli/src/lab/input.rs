@@ -16,7 +16,7 @@ use crate::records::fields::{FieldList, parse_delimiter};
 use crate::records::format::SharedFormat;
 use crate::records::formats::lines;
 use crate::records::keys::{KeyExtractor, KeyReader};
-use crate::records::position::{InputPosition, RecordPosition};
+use crate::records::position::{FaultReporter, InputPosition};
 
 /// The number of bytes per read, apart from the rest of a line.
 const READ_BYTES: u64 = 1 << 20;
@@ -90,7 +90,7 @@ impl LineFile {
         let fields = self.key.as_ref().map(|key| key.resolve(&[])).transpose()?;
         let extractor = KeyExtractor::new(KeyHasher::seeded(0), fields, FaultPolicy::STRICT);
         let mut reader = KeyReader::new(self.format.clone(), extractor);
-        let mut position = RecordPosition::new(self.format.clone());
+        let mut reporter = FaultReporter::new(self.format.clone());
         let mut done = InputPosition::default();
         let mut chunk = Chunk::default();
         let mut hashes: Vec<KeyHash> = Vec::new();
@@ -106,9 +106,9 @@ impl LineFile {
             }
             reader.read(&mut chunk);
             if let Some(fault) = chunk.fault {
-                return Err(position.failure(&chunk, fault, self.source.name(), done));
+                return Err(reporter.failure(&chunk, fault, self.source.name(), done));
             }
-            position.pass(&chunk);
+            reporter.pass(&chunk);
             done.pass(&chunk);
             hashes.extend_from_slice(&chunk.hashes);
         }

@@ -21,7 +21,7 @@ pub(crate) struct LabOutput {
 
 impl From<LabOutputs> for LabOutput {
     fn from(args: LabOutputs) -> Self {
-        let target = |path| Target::from_path(Some(path));
+        let target = Target::from;
         Self {
             csv: args.csv.map(target),
             json: args.json.map(target),

@@ -16,7 +16,7 @@ use super::fault::Problem;
 use super::fields::{FieldList, FieldSet};
 use super::keys::{KeyExtractor, read_records};
 use super::split::FieldBytes;
-use super::tag::TagPlace;
+use super::tag::TagStyle;
 use crate::failure::Failure;
 
 /// A format that the stages of a run share.
@@ -102,8 +102,8 @@ pub(crate) trait Format: Debug + Send + Sync {
         false
     }
 
-    /// Where a record has room for a verdict; `None` if it has none.
-    fn tag_place(&self) -> Option<TagPlace> {
+    /// How a verdict is written into a record; `None` if it has no room for one.
+    fn tag_style(&self) -> Option<TagStyle> {
         None
     }
 

@@ -15,9 +15,9 @@ pub(crate) struct InputPosition {
     bytes: u64,
 }
 
-/// The place of a record in its input.
+/// The position of a record in its input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct RecordPosition {
     /// The number of the record, from 1 on. A header is a record; a block of a capture that is no
     /// packet is none.
     pub(crate) number: u64,
@@ -36,11 +36,11 @@ impl InputPosition {
         };
     }
 
-    /// The place of a record of the next chunk.
-    pub(crate) fn place(self, chunk: &Chunk, record: usize) -> Place {
+    /// The position of a record of the next chunk.
+    pub(crate) fn position_of(self, chunk: &Chunk, record: usize) -> RecordPosition {
         let start = chunk.record_start(record);
         let end = chunk.ends.get(record).map_or(chunk.filled, |end| *end);
-        Place {
+        RecordPosition {
             number: self.number(chunk, record),
             offset: self.at(chunk).bytes + start as u64,
             bytes: (end - start) as u64,
@@ -69,13 +69,13 @@ impl InputPosition {
 
 /// What error messages say of a record.
 #[derive(Debug)]
-pub(crate) struct RecordPosition {
+pub(crate) struct FaultReporter {
     format: SharedFormat,
     /// Lines of the current input that are done, in a format that counts lines.
     lines: u64,
 }
 
-impl RecordPosition {
+impl FaultReporter {
     /// The start of a stream.
     pub(crate) fn new(format: SharedFormat) -> Self {
         Self { format, lines: 0 }
@@ -96,8 +96,8 @@ impl RecordPosition {
         name: String,
         done: InputPosition,
     ) -> Failure {
-        let place = done.place(chunk, fault.record);
-        let mut problem = self.reason(fault.problem, place);
+        let position = done.position_of(chunk, fault.record);
+        let mut problem = self.reason(fault.problem, position);
         if let Some(hint) = hint(fault.problem) {
             problem = format!("{problem} ({hint} allows that)");
         }
@@ -106,17 +106,19 @@ impl RecordPosition {
         Failure::Data {
             name,
             unit: self.format.unit(),
-            number: lines.map_or(place.number, |lines| self.lines_before(chunk) + lines + 1),
+            number: lines.map_or(position.number, |lines| {
+                self.lines_before(chunk) + lines + 1
+            }),
             problem,
         }
     }
 
     /// What is wrong with a record.
-    pub(crate) fn reason(&self, problem: Problem, place: Place) -> String {
+    pub(crate) fn reason(&self, problem: Problem, position: RecordPosition) -> String {
         match problem {
             Problem::Malformed(problem) => problem.into(),
             Problem::MalformedAt { at, problem } => {
-                let offset = place.offset;
+                let offset = position.offset;
                 format!("{problem}: byte {at} of the record at byte offset {offset}")
             }
             Problem::Json(invalid) => format!(
@@ -133,7 +135,7 @@ impl RecordPosition {
                     Some(needs) => format!("after {has} of {needs} bytes"),
                     None => "inside the length".into(),
                 };
-                let offset = place.offset;
+                let offset = position.offset;
                 format!("the input ends {part} of the record at byte offset {offset}")
             }
             Problem::LacksTime(lacking) => format!(

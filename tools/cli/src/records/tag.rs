@@ -49,9 +49,9 @@ impl Tag {
     }
 }
 
-/// Where a format has room for a verdict.
+/// How a format writes a verdict into a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TagPlace {
+pub(crate) enum TagStyle {
     /// A last field behind this delimiter.
     Field(u8),
     /// The last member of a JSON object.
@@ -62,7 +62,7 @@ pub(crate) enum TagPlace {
 #[derive(Debug)]
 pub(crate) struct Tagger {
     format: SharedFormat,
-    place: TagPlace,
+    style: TagStyle,
     /// The name of the field or member.
     name: String,
     /// The member of that name, for a search.
@@ -73,10 +73,10 @@ pub(crate) struct Tagger {
 impl Tagger {
     /// A tagger of records of this format. With `rejects`, records without room for a tag are set
     /// aside.
-    pub(crate) fn new(format: SharedFormat, place: TagPlace, name: String, rejects: bool) -> Self {
+    pub(crate) fn new(format: SharedFormat, style: TagStyle, name: String, rejects: bool) -> Self {
         Self {
             format,
-            place,
+            style,
             member: Node::join([&Path::member(&name)]),
             name,
             rejects,
@@ -86,7 +86,7 @@ impl Tagger {
     /// Takes the records out of a chunk that have no room for a tag, or ends it before the first
     /// one.
     pub(crate) fn check(&self, chunk: &mut Chunk) {
-        if self.place != TagPlace::Member {
+        if self.style != TagStyle::Member {
             return;
         }
         let mut rejected = chunk.rejected.iter().map(|fault| fault.record).peekable();
@@ -147,13 +147,13 @@ impl Tagger {
     fn append(&self, record: &[u8], tag: &str, tagged: &mut Vec<u8>) {
         let content = self.format.content(record);
         let terminator = &record[content.len()..];
-        match self.place {
-            TagPlace::Field(delimiter) => {
+        match self.style {
+            TagStyle::Field(delimiter) => {
                 tagged.extend_from_slice(content);
                 tagged.push(delimiter);
                 tagged.extend_from_slice(tag.as_bytes());
             }
-            TagPlace::Member => {
+            TagStyle::Member => {
                 // `check` has seen to it that the record is an object.
                 let object = content.trim_ascii_end();
                 let open = object.strip_suffix(b"}").unwrap_or(object);

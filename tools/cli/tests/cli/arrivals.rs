@@ -106,7 +106,7 @@ fn formats() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// The digests of the kept and the dropped records, and of the places of the latter.
+/// The digests of the kept and the dropped records, and of the positions of the latter.
 fn digests(args: &str, more: &str, input: &str, directory: &std::path::Path) -> [String; 3] {
     let dropped = file(directory, "dropped", b"");
     let words: Vec<&str> = args.split(' ').chain(more.split(' ')).collect();

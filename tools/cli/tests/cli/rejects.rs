@@ -1,4 +1,4 @@
-//! Faulty records that are set aside, and the places of dropped ones.
+//! Faulty records that are set aside, and the positions of dropped ones.
 
 use std::fs;
 use std::path::Path;
@@ -27,8 +27,8 @@ impl Files {
         String::from_utf8_lossy(&fs::read(self.path(name)).unwrap()).into_owned()
     }
 
-    /// The lines of a file of places.
-    fn places(&self, name: &str) -> Vec<Value> {
+    /// The lines of a file of positions.
+    fn positions(&self, name: &str) -> Vec<Value> {
         let text = self.text(name);
         text.lines()
             .map(|line| serde_json::from_str(line).unwrap())
@@ -36,19 +36,19 @@ impl Files {
     }
 }
 
-/// Runs with `--rejects` and checks that the places are those of the rejected bytes in `input`.
+/// Runs with `--rejects` and checks that the positions are those of the rejected bytes in `input`.
 #[track_caller]
 fn rejecting(files: &Files, args: &[&str], input: &[u8]) -> (Run, Vec<String>) {
     let bad = files.path("bad");
     let run = dedup(&[args, &["--rejects", &bad]].concat(), input);
     let mut listed = Vec::new();
     let mut reasons = Vec::new();
-    for place in files.places("bad.jsonl") {
-        assert_eq!(place["input"], "standard input");
-        let at = |name: &str| usize::try_from(place[name].as_u64().unwrap()).unwrap();
+    for position in files.positions("bad.jsonl") {
+        assert_eq!(position["input"], "standard input");
+        let at = |name: &str| usize::try_from(position[name].as_u64().unwrap()).unwrap();
         let (offset, bytes) = (at("offset"), at("bytes"));
         listed.extend(&input[offset..offset + bytes]);
-        let reason = place["reason"].as_str().unwrap();
+        let reason = position["reason"].as_str().unwrap();
         reasons.push(format!("{}: {reason}", at("record")));
     }
     let written = fs::read(&bad).unwrap();
@@ -79,8 +79,8 @@ fn records_without_a_key_are_rejected() {
     );
     assert_eq!(run.text(), "1,a\n3,a\n4,b\n");
     assert_eq!(files.text("bad"), "1,a\n2\n\n");
-    let numbers: Vec<u64> = (files.places("bad.jsonl").iter())
-        .map(|place| place["record"].as_u64().unwrap())
+    let numbers: Vec<u64> = (files.positions("bad.jsonl").iter())
+        .map(|position| position["record"].as_u64().unwrap())
         .collect();
     assert_eq!(numbers, [2, 4]);
     // Records that --missing allows are not faulty.
@@ -152,14 +152,14 @@ fn the_incomplete_end_of_an_input_is_rejected_and_the_next_input_follows() {
         ];
         assert_eq!(dedup(&args, b"").bytes(), kept, "{format}");
         assert_eq!(fs::read(&bad).unwrap(), rejected, "{format}");
-        let [place] = &files.places("bad.jsonl")[..] else {
-            panic!("{format}: one place");
+        let [position] = &files.positions("bad.jsonl")[..] else {
+            panic!("{format}: one position");
         };
-        assert_eq!(place["input"], inputs[0].as_str());
-        assert_eq!(place["offset"], cut.len() - rejected.len());
+        assert_eq!(position["input"], inputs[0].as_str());
+        assert_eq!(position["offset"], cut.len() - rejected.len());
         assert!(
-            place["reason"].as_str().unwrap().contains(reason),
-            "{format}: {place}"
+            position["reason"].as_str().unwrap().contains(reason),
+            "{format}: {position}"
         );
         // Without --rejects it ends the run.
         let ended = dedup(&["--format", format, &inputs[0], &inputs[1]], b"");
@@ -232,7 +232,7 @@ fn the_counts_of_rejected_records_are_told() {
 }
 
 #[test]
-fn places_of_dropped_records() {
+fn positions_of_dropped_records() {
     let files = Files::new();
     let directory = files.directory.path();
     let one = file(directory, "one", b"id,name\n1,\"a\nb\"\n1,x\n");
@@ -246,16 +246,16 @@ fn places_of_dropped_records() {
         json!({"input": one, "record": 3, "offset": 16, "bytes": 4}),
         json!({"input": two, "record": 3, "offset": 12, "bytes": 4}),
     ];
-    assert_eq!(files.places("dropped.jsonl"), expected);
+    assert_eq!(files.positions("dropped.jsonl"), expected);
     // The file may have a name of its own, and needs no file of duplicates.
     let option = format!("--explain={}", files.path("why"));
     let run = dedup(&[&args[..4], &[&option, &one, &two]].concat(), b"");
     assert_eq!(run.code, 0);
-    assert_eq!(files.places("why"), expected);
+    assert_eq!(files.positions("why"), expected);
 }
 
 #[test]
-fn places_lead_to_the_records_on_any_number_of_threads() {
+fn positions_lead_to_the_records_on_any_number_of_threads() {
     let files = Files::new();
     let mut input = Vec::new();
     for index in 0_u32..200_000 {
@@ -287,12 +287,12 @@ fn places_lead_to_the_records_on_any_number_of_threads() {
         );
     }
     for (records, count) in [("bad", 200), ("dropped", 199_800 - 100_003)] {
-        let places = files.places(&format!("{records}.jsonl"));
-        assert_eq!(places.len(), count);
+        let positions = files.positions(&format!("{records}.jsonl"));
+        assert_eq!(positions.len(), count);
         let lines: Vec<&[u8]> = input.split_inclusive(|byte| *byte == b'\n').collect();
-        let found: Vec<u8> = (places.iter())
-            .flat_map(|place| {
-                let at = |name: &str| usize::try_from(place[name].as_u64().unwrap()).unwrap();
+        let found: Vec<u8> = (positions.iter())
+            .flat_map(|position| {
+                let at = |name: &str| usize::try_from(position[name].as_u64().unwrap()).unwrap();
                 let bytes = &input[at("offset")..at("offset") + at("bytes")];
                 assert_eq!(bytes, lines[at("record") - 1]);
                 bytes
@@ -304,7 +304,7 @@ fn places_lead_to_the_records_on_any_number_of_threads() {
 }
 
 #[test]
-fn places_of_dropped_packets() {
+fn positions_of_dropped_packets() {
     let files = Files::new();
     let capture = files.path("capture");
     let args = [
@@ -333,18 +333,21 @@ fn places_of_dropped_packets() {
     let run = echoless(&args, b"");
     assert_eq!(run.code, 0, "{}", run.stderr);
     let bytes = fs::read(Path::new(&capture)).unwrap();
-    let places = files.places("dropped.jsonl");
-    assert!(!places.is_empty());
-    let at = |place: &Value, name: &str| usize::try_from(place[name].as_u64().unwrap()).unwrap();
-    let packets: Vec<u8> = (places.iter())
-        .flat_map(|place| &bytes[at(place, "offset")..at(place, "offset") + at(place, "bytes")])
+    let positions = files.positions("dropped.jsonl");
+    assert!(!positions.is_empty());
+    let at =
+        |position: &Value, name: &str| usize::try_from(position[name].as_u64().unwrap()).unwrap();
+    let packets: Vec<u8> = (positions.iter())
+        .flat_map(|position| {
+            &bytes[at(position, "offset")..at(position, "offset") + at(position, "bytes")]
+        })
         .copied()
         .collect();
     assert!(fs::read(dropped).unwrap().ends_with(&packets));
     assert!(
-        places
+        positions
             .iter()
-            .all(|place| (1..=500).contains(&at(place, "record")))
+            .all(|position| (1..=500).contains(&at(position, "record")))
     );
 }
 
@@ -358,7 +361,7 @@ fn bad_combinations() {
             "--explain | --explain=FILE, or --duplicates FILE beside --explain",
             "--explain --duplicates - | expected the name of a file",
             "--explain --invert --duplicates x | cannot be used with",
-            "--rejects /no/such/place | /no/such/place",
+            "--rejects /no/such/position | /no/such/position",
         ],
     );
 }

@@ -31,7 +31,7 @@ struct Outcome {
     dropped: Vec<u8>,
     rejected: Vec<u8>,
     /// Where the dropped and rejected records are in the input.
-    places: Vec<(usize, usize)>,
+    positions: Vec<(usize, usize)>,
     error: Option<String>,
 }
 
@@ -99,14 +99,14 @@ impl Runs {
         let files = ["--duplicates", &dropped, &input];
         let result = run_in_process(&[args, &outputs, more, &files].concat());
         let read = |name| fs::read(self.path(name)).unwrap_or_default();
-        let mut places = places(&read("dropped.jsonl"));
-        places.extend(places_of_rejects(&read("rejected.jsonl")));
-        places.sort_unstable();
+        let mut positions = positions(&read("dropped.jsonl"));
+        positions.extend(positions_of_rejects(&read("rejected.jsonl")));
+        positions.sort_unstable();
         let outcome = Outcome {
             kept: read("kept"),
             dropped: read("dropped"),
             rejected: read("rejected"),
-            places,
+            positions,
             error: result.err(),
         };
         for output in [
@@ -131,13 +131,17 @@ impl Outcome {
     fn check(&self, args: &[&str], bytes: &[u8]) {
         let mut rest = Vec::new();
         let mut at = 0;
-        for (start, length) in &self.places {
-            assert!(at <= *start, "{args:?}: places overlap: {}", shown(bytes));
+        for (start, length) in &self.positions {
+            assert!(
+                at <= *start,
+                "{args:?}: positions overlap: {}",
+                shown(bytes)
+            );
             rest.extend_from_slice(&bytes[at..*start]);
             at = start + length;
         }
         rest.extend_from_slice(&bytes[at..]);
-        let removed: usize = self.places.iter().map(|(_, length)| length).sum();
+        let removed: usize = self.positions.iter().map(|(_, length)| length).sum();
         match &self.error {
             None => assert!(rest == self.kept, "{args:?}: {}", shown(bytes)),
             Some(error) => {
@@ -152,30 +156,30 @@ impl Outcome {
     }
 }
 
-fn places(lines: &[u8]) -> Vec<(usize, usize)> {
+fn positions(lines: &[u8]) -> Vec<(usize, usize)> {
     let lines = lines
         .split(|byte| *byte == b'\n')
         .filter(|line| !line.is_empty());
-    let place = |line: &[u8]| {
-        let place: Value = serde_json::from_slice(line).unwrap();
-        let number = |name: &str| usize::try_from(place[name].as_u64().unwrap()).unwrap();
+    let position = |line: &[u8]| {
+        let position: Value = serde_json::from_slice(line).unwrap();
+        let number = |name: &str| usize::try_from(position[name].as_u64().unwrap()).unwrap();
         assert!(number("record") > 0);
         (number("offset"), number("bytes"))
     };
-    lines.map(place).collect()
+    lines.map(position).collect()
 }
 
-/// The places of rejected records, each with a reason of one line.
-fn places_of_rejects(lines: &[u8]) -> Vec<(usize, usize)> {
+/// The positions of rejected records, each with a reason of one line.
+fn positions_of_rejects(lines: &[u8]) -> Vec<(usize, usize)> {
     for line in lines
         .split(|byte| *byte == b'\n')
         .filter(|line| !line.is_empty())
     {
-        let place: Value = serde_json::from_slice(line).unwrap();
-        let reason = place["reason"].as_str().unwrap();
+        let position: Value = serde_json::from_slice(line).unwrap();
+        let reason = position["reason"].as_str().unwrap();
         assert!(!reason.is_empty() && !reason.contains('\n'), "{reason}");
     }
-    places(lines)
+    positions(lines)
 }
 
 /// Bytes in messages.

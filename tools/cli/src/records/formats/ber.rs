@@ -11,7 +11,8 @@ use std::sync::Arc;
 use echoless::SpecError;
 use echoless_ber::ts32297::{Read, cdr_header, file_header_len};
 use echoless_ber::{
-    FieldError, Invalid, Lack, Place, Profile, RecordScan, Selector, TS32298, element, record_ends,
+    FieldError, Invalid, Lack, Location, Profile, RecordScan, Selector, TS32298, element,
+    record_ends,
 };
 
 use crate::failure::Failure;
@@ -84,7 +85,7 @@ fn field_error(error: FieldError) -> Failure {
     SpecError::new(option, format!("`{}`", error.text), error.allowed).into()
 }
 
-impl Place for FieldBytes {
+impl Location for FieldBytes {
     const ABSENT: Self = Self::Absent;
 
     #[inline(always)]

@@ -12,7 +12,7 @@ use crate::records::format::{Format, FormatBuild, FormatName, FormatOption, Last
 use crate::records::keys::{KeyExtractor, read_records};
 use crate::records::quoting::{QUOTE, Quoting};
 use crate::records::split::{FieldBytes, QuotedFields};
-use crate::records::tag::TagPlace;
+use crate::records::tag::TagStyle;
 use crate::records::terminators::{LF, append_last};
 
 pub(super) const CSV: FormatOption = FormatOption {
@@ -94,8 +94,8 @@ impl Format for Csv {
         true
     }
 
-    fn tag_place(&self) -> Option<TagPlace> {
-        Some(TagPlace::Field(self.delimiter))
+    fn tag_style(&self) -> Option<TagStyle> {
+        Some(TagStyle::Field(self.delimiter))
     }
 
     fn unit(&self) -> &'static str {

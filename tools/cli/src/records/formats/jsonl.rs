@@ -15,7 +15,7 @@ use crate::records::json::path::{Path, parse_paths};
 use crate::records::json::scan::Scan;
 use crate::records::json::value::{canonical, plain};
 use crate::records::split::FieldBytes;
-use crate::records::tag::TagPlace;
+use crate::records::tag::TagStyle;
 
 pub(super) const JSONL: FormatName = FormatName {
     name: "jsonl",
@@ -116,8 +116,8 @@ impl Format for JsonLines {
         self.lines.default_terminator()
     }
 
-    fn tag_place(&self) -> Option<TagPlace> {
-        Some(TagPlace::Member)
+    fn tag_style(&self) -> Option<TagStyle> {
+        Some(TagStyle::Member)
     }
 
     fn unit(&self) -> &'static str {

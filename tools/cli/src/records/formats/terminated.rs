@@ -11,7 +11,7 @@ use crate::records::format::{
     Format, FormatBuild, FormatName, FormatOption, LastEnd, SharedFormat,
 };
 use crate::records::split::{FieldBytes, select_plain};
-use crate::records::tag::TagPlace;
+use crate::records::tag::TagStyle;
 use crate::records::terminators::{CR, LF, LastTerminator, append_ends};
 
 /// Lines: a CR before the LF is content like any other byte.
@@ -126,8 +126,8 @@ impl<const END: u8, const AFTER_CR: bool> Format for Terminated<END, AFTER_CR> {
         if AFTER_CR { &[CR, END] } else { &[END] }
     }
 
-    fn tag_place(&self) -> Option<TagPlace> {
-        Some(TagPlace::Field(self.delimiter))
+    fn tag_style(&self) -> Option<TagStyle> {
+        Some(TagStyle::Field(self.delimiter))
     }
 
     fn unit(&self) -> &'static str {

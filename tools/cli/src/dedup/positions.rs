@@ -4,11 +4,11 @@ use serde::Serialize;
 
 use super::output::Sink;
 use crate::failure::Failure;
-use crate::records::position::Place;
+use crate::records::position::RecordPosition;
 
-/// A file with the places of some records of the stream.
+/// A file with the positions of some records of the stream.
 #[derive(Debug)]
-pub(super) struct PlacesFile {
+pub(super) struct PositionsFile {
     sink: Sink,
     /// The lines of the current chunk.
     lines: Vec<u8>,
@@ -26,7 +26,7 @@ struct Line<'a> {
     reason: Option<&'a str>,
 }
 
-impl PlacesFile {
+impl PositionsFile {
     pub(super) fn new(sink: Sink) -> Self {
         Self {
             sink,
@@ -40,13 +40,13 @@ impl PlacesFile {
         self.sink.truncate()
     }
 
-    /// Adds the place of a record of this input, and why it is listed.
-    pub(super) fn add(&mut self, input: &str, place: Place, reason: Option<&str>) {
+    /// Adds the position of a record of this input, and why it is listed.
+    pub(super) fn add(&mut self, input: &str, position: RecordPosition, reason: Option<&str>) {
         let line = Line {
             input,
-            record: place.number,
-            offset: place.offset,
-            bytes: place.bytes,
+            record: position.number,
+            offset: position.offset,
+            bytes: position.bytes,
             reason,
         };
         let before = self.lines.len();
