@@ -98,9 +98,9 @@ fn generate(echoless: &Path, source: Source, records: u64, file: &Path) -> Resul
     }
 }
 
-/// Runs the cases in turns, so that a busy period of the machine affects all of them. The outputs of
-/// the first round, which is not timed, are compared; the others are discarded, as the kernel's part
-/// of writing is the same for all programs.
+/// Runs the cases in turns, so that a busy period of the machine affects all of them. The outputs
+/// of the first round, which is not timed, are compared; the others are discarded, as the kernel's
+/// part of writing is the same for all programs.
 fn measure(
     input: &Input,
     rounds: usize,

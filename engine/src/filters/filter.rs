@@ -67,8 +67,8 @@ pub trait Filter: Send {
     fn advance_to(&mut self, _tick: u64) {}
 
     /// Probes and inserts each key in order at its own tick: the verdicts are those of
-    /// [`advance_to`](Self::advance_to) and [`observe_words`](Self::observe_words) for one key after
-    /// the other. Writes `duplicates` as `observe_words` does.
+    /// [`advance_to`](Self::advance_to) and [`observe_words`](Self::observe_words) for one key
+    /// after the other. Writes `duplicates` as `observe_words` does.
     ///
     /// `ticks` has the tick of every key. A tick before the clock leaves the clock as it is, so the
     /// ticks need not be sorted. Afterwards the clock is at the latest of them.

@@ -83,7 +83,8 @@ pub(crate) fn streams(
     keys: RangeInclusive<u64>,
     count: usize,
 ) -> impl Strategy<Value = Vec<Arrival>> {
-    // Jumps of half wraps and whole ones: into the next era, over eras, and to equal times in lines.
+    // Jumps of half wraps and whole ones: into the next era, over eras, and to equal times in
+    // lines.
     arrivals(window, kind.wrap(window) / 2, keys, count)
 }
 

@@ -1,9 +1,9 @@
 //! Where records end: top-level elements, and the filler between them.
 //!
-//! Filler is any run of 0x00 and 0xFF bytes where a tag would begin. It belongs to the record before
-//! it, and at the beginning of a stream to the first record. So every byte belongs to one record,
-//! whatever the blocks are in which the bytes arrive, and a record ends only where another one, or
-//! nothing, follows.
+//! Filler is any run of 0x00 and 0xFF bytes where a tag would begin. It belongs to the record
+//! before it, and at the beginning of a stream to the first record. So every byte belongs to one
+//! record, however the bytes were cut into blocks, and a record ends only where another
+//! one, or nothing, follows.
 //!
 //! ```text
 //! | filler | element | filler | element | element | filler |

@@ -13,8 +13,8 @@
 //! 26 and more, up to the header's length
 //! ```
 //!
-//! Both lengths in the file header include it. The fixed fields were compared with the file codec of
-//! `sigscale/cgf`, and the lengths and the header of a CDR also with the writer of
+//! Both lengths in the file header include it. The fixed fields were compared with the file
+//! codec of `sigscale/cgf`, and the lengths and the header of a CDR also with the writer of
 //! `acassen/gtp-guard`. Neither covers every release.
 
 use crate::error::Invalid;

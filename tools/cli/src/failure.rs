@@ -117,17 +117,22 @@ pub(crate) fn report(outcome: Result<ExitCode, Failure>) -> ExitCode {
     }
 }
 
-/// A message on one line: control characters, which names of files and values may hold, are written
-/// as escapes, and a very long one loses its middle.
-fn one_line(message: &str) -> String {
-    let mut line = String::with_capacity(message.len());
-    for character in message.chars() {
+/// The text with escapes in place of control characters, which names of files may hold.
+pub(crate) fn without_controls(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for character in text.chars() {
         if character.is_control() {
-            line.extend(character.escape_default());
+            plain.extend(character.escape_default());
         } else {
-            line.push(character);
+            plain.push(character);
         }
     }
+    plain
+}
+
+/// A message on one line. A very long one loses its middle.
+fn one_line(message: &str) -> String {
+    let line = without_controls(message);
     let characters = line.chars().count();
     if characters <= LONGEST_MESSAGE {
         return line;

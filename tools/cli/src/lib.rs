@@ -6,8 +6,8 @@
 //! keys, the filter of `dedup::filter` returns a verdict for each hash, and `dedup::output`
 //! writes runs of records straight from the chunk.
 //!
-//! The command is a library with a short `main.rs`, so that fuzz targets and tests can run it inside
-//! their process. It has no other interface: programs use the library `echoless`.
+//! The command is a library with a short `main.rs`, so that fuzz targets and tests can run it
+//! inside their process. It has no other interface: programs use the library `echoless`.
 
 mod args;
 mod compression;

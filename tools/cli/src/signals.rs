@@ -67,8 +67,8 @@ mod system {
         }
     }
 
-    /// The signals that this process was started to ignore, one bit each from signal 1 on; none where
-    /// the system does not tell.
+    /// The signals that this process was started to ignore, one bit each from signal 1 on; none
+    /// where the system does not tell.
     fn ignored_signals() -> u64 {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

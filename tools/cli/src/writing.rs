@@ -1,5 +1,5 @@
-//! Writes that wait: a file that another process made non-blocking, as a pipe to a busy terminal may
-//! be, takes bytes as soon as it has room.
+//! Writes that wait: a file that another process made non-blocking, as a pipe to a busy terminal
+//! may be, takes bytes as soon as it has room.
 
 use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, IoSlice, Seek, SeekFrom, Write};

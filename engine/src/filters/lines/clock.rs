@@ -52,18 +52,18 @@ impl Clock {
 
     /// Moves to a later tick. Returns the units that passed if this is a new era.
     pub(super) const fn advance_to(&mut self, tick: u64) -> Option<u64> {
-        if tick < self.next_era {
-            self.follow(tick);
-            return None;
-        }
         let before = self.now;
         self.follow(tick);
+        // At the last of all ticks no era follows, and the clock may stand there already.
+        if tick < self.next_era || self.now == before {
+            return None;
+        }
         let era = self.now / self.era + 1;
         self.next_era = self.units.first_tick(era.saturating_mul(self.era));
         Some(self.now - before)
     }
 
-    /// Moves to a later tick, which the caller knows to be in the [same era](Self::next_era).
+    /// Moves to a later tick, which must be in the [same era](Self::next_era).
     #[inline(always)]
     pub(super) const fn follow(&mut self, tick: u64) {
         if tick >= self.next {
@@ -102,6 +102,7 @@ mod tests {
         assert_eq!(clock.advance_to(12), None);
         assert_eq!(clock.now, 10);
         assert_eq!(clock.advance_to(u64::MAX), Some(u64::MAX / 10 - 10));
+        assert_eq!(clock.advance_to(u64::MAX), None);
         clock.restart();
         assert_eq!((clock.now, clock.advance_to(99)), (0, None));
     }

@@ -41,8 +41,8 @@ pub(crate) struct DedupArgs {
     #[arg(long, help_heading = "Records")]
     pub(crate) header: bool,
 
-    /// Rewrite the file header of TS 32.297 at the end of the run, with the length and the number of
-    /// records of the output; outputs must be regular files (-o FILE)
+    /// Rewrite the file header of TS 32.297 at the end of the run, with the length and the number
+    /// of records of the output; outputs must be regular files (-o FILE)
     #[arg(long, help_heading = "Records")]
     pub(crate) fix_header: bool,
 

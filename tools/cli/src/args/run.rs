@@ -28,14 +28,14 @@ pub(crate) struct RunArgs {
     )]
     pub(crate) hash_key: Option<PathBuf>,
 
-    /// Skip files whose content an earlier run with this list has read. Hashes all inputs first, and
-    /// adds them to the list after a run that ended well
+    /// Skip files whose content an earlier run with this list has read. Hashes all inputs first,
+    /// and adds them to the list after a run that ended well
     #[arg(long, value_name = "LIST", help_heading = "Input")]
     pub(crate) skip_seen_files: Option<PathBuf>,
 
     /// Number of threads; the output is the same for any number [default: one for each core, and at
-    /// most one for each 4 MiB of files; in any case at most one for each line of the filter and each
-    /// 4 KiB of files]
+    /// most one for each 4 MiB of files; in any case at most one for each line of the filter and
+    /// each 4 KiB of files]
     #[arg(long, value_name = "N", help_heading = "Threads")]
     pub(crate) threads: Option<u64>,
 
@@ -66,8 +66,8 @@ pub(crate) struct RunArgs {
     )]
     pub(crate) compress: Option<String>,
 
-    /// Write where each dropped record was (input, record number, byte offset) as JSON lines, to this
-    /// file or next to that of --duplicates, as FILE.jsonl
+    /// Write where each dropped record was (input, record number, byte offset) as JSON lines, to
+    /// this file or next to that of --duplicates, as FILE.jsonl
     #[arg(
         long,
         value_name = "FILE",

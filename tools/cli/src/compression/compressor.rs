@@ -4,7 +4,7 @@
 //! writer -> pending bytes -> encoder, block by block -> file
 //! ```
 //!
-//! The encoder gets blocks of one size, whatever the sizes of the writes: the same bytes are
+//! The encoder gets blocks of one size for writes of any size: the same bytes are
 //! compressed to the same bytes. Only a prompt compressor departs from that. It is for inputs that
 //! may pause: no byte waits longer than [`LONGEST_WAIT`] before the encoder is flushed.
 

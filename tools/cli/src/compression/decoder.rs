@@ -294,7 +294,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(32))]
 
         #[test]
-        fn frames_are_decoded_whatever_the_lengths_of_the_reads(
+        fn frames_are_decoded_with_reads_of_any_length(
             parts in parts(),
             at_once in 1..3000_usize,
         ) {

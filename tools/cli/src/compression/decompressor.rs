@@ -161,7 +161,7 @@ impl Default for Block {
     }
 }
 
-/// Fills blocks until the file ends or nobody reads it any more.
+/// Fills blocks until the file ends or the reader is dropped.
 fn decompress(
     mut decoder: Box<dyn Read + Send>,
     counts: &Counts,

@@ -1,8 +1,8 @@
 //! The decoder of lz4 frames.
 //!
 //! That of the crate returns what it has decoded before it reads more, but it takes a file that is
-//! cut between two blocks for one that has ended, and its buffers fit only frames with blocks of one
-//! size. So each frame gets a decoder of its own, and the end of the file is checked.
+//! cut between two blocks for one that has ended, and its buffers fit only frames with blocks of
+//! one size. So each frame gets a decoder of its own, and the end of the file is checked.
 
 use std::io::{self, BufReader, ErrorKind, Read};
 

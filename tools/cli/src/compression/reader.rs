@@ -34,7 +34,7 @@ enum State {
 }
 
 impl PlainBytes {
-    /// A file; nothing is read yet. With `as_it_is`, the file is taken for plain. Without
+    /// A file; nothing is read yet. With `as_it_is`, the file is read as plain bytes. Without
     /// `signals`, none ends the reading.
     pub(crate) fn new(file: File, as_it_is: bool, signals: Option<Signals>) -> Self {
         Self {

@@ -27,8 +27,8 @@ const DEFAULT_WINDOW: u64 = 100_000_000;
 const LEAST_BLOCK: u64 = 16;
 
 /// The least time between packets in nanoseconds, rounded down: 64 bytes, a preamble and a gap at
-/// 100 Gbit/s. Short windows then need little memory, which matters because a filter with fine ticks
-/// is swept often.
+/// 100 Gbit/s. Short windows then need little memory, which matters because a filter with fine
+/// ticks is swept often.
 const LEAST_INTERVAL: u64 = 6;
 
 /// Packets, the parts of them that are compared, and their windows.
@@ -138,7 +138,7 @@ impl TryFrom<PacketArgs> for DedupConfig {
 
 /// The exact filter of a window: 40 bits of fingerprint and 24 bits of time for each key.
 ///
-/// A fresh packet is taken for a duplicate if one of the live keys of its line, at most 8, has its
+/// A fresh packet is reported as a duplicate if one of the live keys of its line, at most 8, has its
 /// fingerprint: less than `8 / 2^40`, or 7e-12, in memory up to 1 GiB. Of 10^9 packets, fewer than
 /// 0.008 are. In more memory the line is selected by bits of the fingerprint, and each doubling
 /// doubles the probability.

@@ -43,9 +43,9 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    /// A stream of these inputs, whose records may have at most `longest` bytes. With `as_they_are`,
-    /// compressed inputs are not decompressed. With `rejects`, an incomplete record at the end of an
-    /// input does not end the stream. A read has at most `most` bytes.
+    /// A stream of these inputs, whose records may have at most `longest` bytes. With
+    /// `as_they_are`, compressed inputs are not decompressed. With `rejects`, an incomplete record
+    /// at the end of an input does not end the stream. A read has at most `most` bytes.
     pub(crate) fn new(
         sources: Vec<Source>,
         as_they_are: bool,

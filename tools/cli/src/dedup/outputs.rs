@@ -70,6 +70,27 @@ impl Passed {
             (None, false, false) => Self::Fresh,
         }
     }
+
+    /// The number of records of the main output.
+    const fn records(&self, counts: &Counts) -> u64 {
+        match self {
+            Self::Fresh | Self::CountOfFresh => {
+                counts.records - counts.duplicates - counts.rejected
+            }
+            Self::Duplicates | Self::CountOfDuplicates => counts.duplicates,
+            Self::All | Self::Tagged(_) | Self::TaggedPackets => counts.records - counts.rejected,
+        }
+    }
+
+    /// Whether a number replaces the records.
+    const fn is_count(&self) -> bool {
+        match self {
+            Self::CountOfFresh | Self::CountOfDuplicates => true,
+            Self::Fresh | Self::Duplicates | Self::All | Self::Tagged(_) | Self::TaggedPackets => {
+                false
+            }
+        }
+    }
 }
 
 /// Where faulty records go.
@@ -131,14 +152,11 @@ impl Outputs {
             Content::Packets(_) => (None, None),
         };
         let passed = Passed::new(config);
-        let compressed_records = match passed {
-            // A count is no record.
-            Passed::CountOfFresh | Passed::CountOfDuplicates => None,
-            Passed::Fresh
-            | Passed::Duplicates
-            | Passed::All
-            | Passed::Tagged(_)
-            | Passed::TaggedPackets => compressed(),
+        // A count is no record.
+        let compressed_records = if passed.is_count() {
+            None
+        } else {
+            compressed()
         };
         Ok(Self {
             records: Sink::main(records, format()).compressed(compressed_records),
@@ -246,20 +264,26 @@ impl Outputs {
                 self.records.write_runs(chunk, all)
             }
             Passed::Tagged(tagger) => {
-                self.assembled.clear();
-                self.lengths.clear();
-                tagger.tag(chunk, &mut self.assembled, &mut self.lengths);
-                let lengths = self.lengths.iter().copied();
-                (self.records).write_assembled(&self.assembled, lengths, chunk.terminator)
+                let tagger = Arc::clone(tagger);
+                self.write_tagged(chunk, |bytes, lengths| tagger.tag(chunk, bytes, lengths))
             }
             Passed::TaggedPackets => {
-                self.assembled.clear();
-                self.lengths.clear();
-                append_blocks(chunk, &mut self.assembled, &mut self.lengths);
-                let lengths = self.lengths.iter().copied();
-                (self.records).write_assembled(&self.assembled, lengths, chunk.terminator)
+                self.write_tagged(chunk, |bytes, lengths| append_blocks(chunk, bytes, lengths))
             }
         }
+    }
+
+    /// Writes the records that `append` makes of the chunk's, with the length of each.
+    fn write_tagged(
+        &mut self,
+        chunk: &Chunk,
+        append: impl FnOnce(&mut Vec<u8>, &mut Vec<u64>),
+    ) -> Result<(), Failure> {
+        self.assembled.clear();
+        self.lengths.clear();
+        append(&mut self.assembled, &mut self.lengths);
+        let lengths = self.lengths.iter().copied();
+        (self.records).write_assembled(&self.assembled, lengths, chunk.terminator)
     }
 
     /// Completes the compressed outputs. All are completed even if one fails.
@@ -280,15 +304,7 @@ impl Outputs {
 
     /// Rewrites the file headers for the records that were written.
     pub(super) fn fix_headers(&mut self, counts: &Counts) -> Result<(), Failure> {
-        let passed = match self.passed {
-            Passed::Fresh => counts.records - counts.duplicates - counts.rejected,
-            Passed::Duplicates => counts.duplicates,
-            Passed::All | Passed::Tagged(_) | Passed::TaggedPackets => {
-                counts.records - counts.rejected
-            }
-            Passed::CountOfFresh | Passed::CountOfDuplicates => return Ok(()),
-        };
-        self.records.fix_header(passed)?;
+        self.records.fix_header(self.passed.records(counts))?;
         if let Some(dropped) = &mut self.dropped {
             dropped.fix_header(counts.duplicates)?;
         }
@@ -300,15 +316,10 @@ impl Outputs {
 
     /// Writes the count, if it replaces the records.
     pub(super) fn finish(&mut self, counts: &Counts) -> Result<(), Failure> {
-        let count = match self.passed {
-            Passed::CountOfFresh => counts.records - counts.duplicates - counts.rejected,
-            Passed::CountOfDuplicates => counts.duplicates,
-            Passed::Fresh
-            | Passed::Duplicates
-            | Passed::All
-            | Passed::Tagged(_)
-            | Passed::TaggedPackets => return Ok(()),
-        };
+        if !self.passed.is_count() {
+            return Ok(());
+        }
+        let count = self.passed.records(counts);
         self.records.write_bytes(format!("{count}\n").as_bytes())
     }
 }

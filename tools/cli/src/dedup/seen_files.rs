@@ -7,7 +7,7 @@
 //! af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262 0 empty.csv
 //! ```
 //!
-//! BLAKE3 is a cryptographic hash: nobody can craft a file that is skipped in place of another,
+//! BLAKE3 is a cryptographic hash: no file can be crafted that is skipped in place of another,
 //! which would lose all of its records. It hashes faster than disks read.
 //!
 //! All inputs are hashed before the first record is judged. A file that changes in between is
@@ -23,7 +23,7 @@ use blake3::{Hash, Hasher};
 use echoless::SpecError;
 
 use super::progress::Progress;
-use crate::failure::{Failure, write_stderr};
+use crate::failure::{Failure, without_controls, write_stderr};
 use crate::files::Source;
 
 /// The bytes that are hashed at once.
@@ -125,7 +125,7 @@ impl SeenFiles {
                 progress.set(hashed);
             }
             let content = (hasher.finalize(), hashed - before);
-            let name = escaped(&source.name());
+            let name = without_controls(&source.name());
             if let Some(seen) = self.names.get(&content) {
                 if !quiet {
                     let line = format!("echoless: {name}: skipped, seen before as {seen}\n");
@@ -214,16 +214,6 @@ fn parse(line: &str) -> Option<(Content, &str)> {
     Some(((Hash::from_hex(hash).ok()?, length.parse().ok()?), name))
 }
 
-/// A name on one line.
-fn escaped(name: &str) -> String {
-    let escape = |c: char| {
-        let control = c.is_control().then(|| c.escape_default());
-        let plain = control.is_none().then_some(c);
-        control.into_iter().flatten().chain(plain)
-    };
-    name.chars().flat_map(escape).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -234,7 +224,7 @@ mod tests {
         #[test]
         fn lines_are_parsed_as_they_are_written(bytes: Vec<u8>, length: u64, name in "(?s).+") {
             let content = (blake3::hash(&bytes), length);
-            let name = escaped(&name);
+            let name = without_controls(&name);
             let line = line_of(content, &name);
             prop_assert_eq!(line.matches('\n').count(), 1);
             prop_assert_eq!(parse(&line), Some((content, name.as_str())));

@@ -1,8 +1,8 @@
 //! The window of a stream of packets: of time, of a number of packets, or both at once.
 //!
 //! A window of N packets counts the keys that it observes: the number of a key, or of a few keys if
-//! N is beyond what stamps can tell apart, is its tick. A batch has a tick for every key, so a whole
-//! chunk is one batch.
+//! N is beyond what stamps can tell apart, is its tick. A batch has a tick for every key, so a
+//! whole chunk is one batch.
 //!
 //! Both windows together are two filters. A packet is a duplicate if an equal one lies in both
 //! windows, and that one may as well be the last equal one: it is the youngest on both clocks.

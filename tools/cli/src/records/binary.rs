@@ -1,13 +1,11 @@
-//! What binary formats have in common: no terminators, no text, and fields that are byte ranges.
-//! They differ in where records end, which is their [`BinaryFraming`].
+//! What binary formats have in common: no terminators, and no text. They differ in where records
+//! end, which is their [`BinaryFraming`], and in what a field is, which is their [`BinaryFields`].
 
 use std::fmt::Debug;
-use std::sync::Arc;
 
-use super::byte_ranges::ByteRanges;
 use super::fault::Problem;
 use super::fields::FieldSet;
-use super::format::{ChosenFields, Format, LastEnd, SelectedFormat};
+use super::format::{Format, LastEnd};
 use super::split::FieldBytes;
 
 /// Where binary records end, and which part of one is its content; see [`Format`].
@@ -22,28 +20,37 @@ pub(super) trait BinaryFraming: Debug + Send + Sync + 'static {
     fn last_end(&self) -> Box<dyn LastEnd>;
 
     /// See [`Format::extent`].
-    fn extent(&self, bytes: usize) -> String;
+    fn extent(&self, fields: usize) -> String;
+
+    /// See [`Format::file_header_end`].
+    fn file_header_end(&self, _bytes: &[u8]) -> Option<usize> {
+        None
+    }
+}
+
+/// The fields of binary records; see [`Format`].
+pub(super) trait BinaryFields: Debug + Send + Sync + 'static {
+    /// See [`Format::select`].
+    fn select(
+        &self,
+        fields: &FieldSet,
+        content: &[u8],
+        scratch: &mut Vec<u8>,
+        chosen: &mut Vec<FieldBytes>,
+    ) -> Result<(), Problem>;
+
+    /// See [`Format::field_name`].
+    fn name(&self, field: usize) -> String;
 }
 
 /// A format of binary records.
 #[derive(Debug)]
-struct Binary<F> {
-    framing: F,
-    ranges: ByteRanges,
+pub(super) struct Binary<R, F> {
+    pub(super) framing: R,
+    pub(super) fields: F,
 }
 
-/// The format of this framing whose fields are `ranges`, which were parsed from `fields`.
-pub(super) fn binary<F: BinaryFraming>(
-    framing: F,
-    ranges: ByteRanges,
-    fields: &ChosenFields<'_>,
-) -> SelectedFormat {
-    let keys = ranges.keys();
-    let format = Arc::new(Binary { framing, ranges });
-    SelectedFormat::numbered(format, keys, fields.time.is_some())
-}
-
-impl<F: BinaryFraming> Format for Binary<F> {
+impl<R: BinaryFraming, F: BinaryFields> Format for Binary<R, F> {
     #[inline(always)]
     fn content<'a>(&self, record: &'a [u8]) -> &'a [u8] {
         self.framing.content(record)
@@ -62,10 +69,10 @@ impl<F: BinaryFraming> Format for Binary<F> {
         &self,
         fields: &FieldSet,
         content: &[u8],
-        _scratch: &mut Vec<u8>,
+        scratch: &mut Vec<u8>,
         chosen: &mut Vec<FieldBytes>,
     ) -> Result<(), Problem> {
-        self.ranges.select(fields, content, chosen)
+        self.fields.select(fields, content, scratch, chosen)
     }
 
     fn terminator_of(&self, _records: &[u8]) -> Option<&'static [u8]> {
@@ -85,10 +92,14 @@ impl<F: BinaryFraming> Format for Binary<F> {
     }
 
     fn field_name(&self, field: usize) -> String {
-        self.ranges.name(field)
+        self.fields.name(field)
     }
 
     fn extent(&self, fields: usize) -> String {
         self.framing.extent(fields)
+    }
+
+    fn file_header_end(&self, bytes: &[u8]) -> Option<usize> {
+        self.framing.file_header_end(bytes)
     }
 }

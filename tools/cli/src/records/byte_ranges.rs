@@ -3,11 +3,14 @@
 //! Bytes are numbered from 0 and both ends of a range belong to it, as in `Range: bytes=0-15` of
 //! HTTP. Fields between delimiters are numbered from 1.
 
+use std::sync::Arc;
+
 use echoless::SpecError;
 
+use super::binary::{Binary, BinaryFields, BinaryFraming};
 use super::fault::Problem;
 use super::fields::{FieldSet, MissingField};
-use super::format::ChosenFields;
+use super::format::{ChosenFields, SelectedFormat};
 use super::split::FieldBytes;
 
 /// The ranges of the key, ascending, and then that of the time, if there is one. Each is one field.
@@ -57,20 +60,25 @@ impl ByteRanges {
         Ok(Self { ranges, keys })
     }
 
-    /// The number of ranges of the key.
-    pub(super) fn keys(&self) -> usize {
-        self.keys
+    /// The format of this framing with these fields.
+    pub(super) fn format(self, framing: impl BinaryFraming) -> SelectedFormat {
+        let (keys, time) = (self.keys, self.ranges.len() > self.keys);
+        let fields = self;
+        SelectedFormat::numbered(Arc::new(Binary { framing, fields }), keys, time)
     }
+}
 
+impl BinaryFields for ByteRanges {
     /// Appends those ranges of a record's content that are in `fields`.
     ///
     /// # Errors
     /// [`Problem::Lacks`] if the content ends before one of them does.
     #[inline(always)]
-    pub(super) fn select(
+    fn select(
         &self,
         fields: &FieldSet,
         content: &[u8],
+        _scratch: &mut Vec<u8>,
         chosen: &mut Vec<FieldBytes>,
     ) -> Result<(), Problem> {
         let mut lacking = None;
@@ -90,8 +98,7 @@ impl ByteRanges {
         lacking.map_or(Ok(()), |lacking| Err(Problem::Lacks(lacking)))
     }
 
-    /// The name of a range in error messages.
-    pub(super) fn name(&self, field: usize) -> String {
+    fn name(&self, field: usize) -> String {
         match self.ranges[field] {
             ByteRange {
                 start, end: None, ..
@@ -173,7 +180,7 @@ mod tests {
 
     fn selected(ranges: &ByteRanges, content: &[u8]) -> (Vec<Vec<u8>>, Result<(), Problem>) {
         let mut chosen = Vec::new();
-        let outcome = ranges.select(&FieldSet::all(), content, &mut chosen);
+        let outcome = ranges.select(&FieldSet::all(), content, &mut Vec::new(), &mut chosen);
         let bytes = |field: &FieldBytes| field.bytes(content, &[]).to_vec();
         (chosen.iter().map(bytes).collect(), outcome)
     }

@@ -1,4 +1,4 @@
-//! What is wrong with a record, and what becomes of it.
+//! What can be wrong with a record, and the policy that decides what happens to it.
 
 use clap::ValueEnum;
 
@@ -63,7 +63,7 @@ pub(crate) enum BlankLines {
     Keep,
 }
 
-/// What becomes of faulty records.
+/// What happens to faulty records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FaultPolicy {
     pub(crate) missing: Missing,

@@ -189,6 +189,16 @@ impl FieldSet {
         fields == 0 || first.is_some_and(|range| *range.start() == 0 && *range.end() >= fields - 1)
     }
 
+    /// Removes from `chosen`, which has all of `fields` fields, those that are not in the set.
+    #[inline]
+    pub(crate) fn retain<T>(&self, fields: usize, chosen: &mut Vec<T>) {
+        // The options mostly select all fields.
+        if !self.contains_all(fields) {
+            let mut field = 0..;
+            chosen.retain(|_| field.next().is_some_and(|field| self.contains(field)));
+        }
+    }
+
     /// The number of fields in the set from number `field` on. Of an open range only the fields
     /// that a record must have count.
     pub(crate) fn count_from(&self, field: usize) -> usize {

@@ -140,7 +140,7 @@ pub(crate) trait LastEnd: Debug + Send {
         None
     }
 
-    /// Whether the last record can be no record, whatever follows:
+    /// Whether no bytes that follow can make the last record valid:
     /// [`problem_at_end`](Self::problem_at_end) then tells why.
     fn is_malformed(&self) -> bool {
         false

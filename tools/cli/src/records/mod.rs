@@ -6,14 +6,14 @@
 //! 1. Write `formats/NAME.rs`: a type that implements [`Format`](format::Format), and a constant
 //!    [`FormatName`](format::FormatName) with its name for `--format` and its constructor.
 //! 2. In `formats/mod.rs`, add the `mod` line and the constant to [`NAMES`](formats::NAMES).
-//! 3. In `formats/tests.rs`, add records of it to the samples; add a case to `tests/mutations/cases.rs`
-//!    and one to `tests/cli/arrivals.rs`.
+//! 3. Add records of it to the samples in `formats/tests.rs`, and a case to
+//!    `tests/mutations/cases.rs` and to `tests/cli/arrivals.rs`.
 //!
 //! Nothing else names a format. The command line, its conflicts and `--help` are made from the
 //! lists, and the tests of `format.rs` and `formats/tests.rs` run over them. The building blocks
 //! are [`terminators`] (records that end at a byte), [`quoting`] (RFC 4180), [`split`] (fields),
-//! [`binary`] (byte ranges, no terminators) and [`json`]. Scan a chunk in one call and keep branches
-//! out of the loops: `read` is compiled once per format for that purpose.
+//! [`binary`] (byte ranges, no terminators) and [`json`]. Scan a chunk in one call and keep
+//! branches out of the loops: `read` is compiled once per format for that purpose.
 
 mod binary;
 pub(crate) mod bom;

@@ -1,4 +1,5 @@
-//! The time stamp of call records (3GPP TS 32.298, `TimeStamp`): nine bytes, local time and its offset.
+//! The time stamp of call records (3GPP TS 32.298, `TimeStamp`): nine bytes, local time and its
+//! offset.
 //!
 //! ```text
 //! YY MM DD hh mm ss S hh mm     two decimal digits in a byte, S is + or - in ASCII

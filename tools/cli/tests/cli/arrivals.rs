@@ -1,5 +1,5 @@
-//! However an input arrives, byte by byte or in blocks, and whatever the number of threads, every
-//! format has the same outputs.
+//! Neither the lengths of reads, from a byte to a block, nor the number of threads change the
+//! outputs of any format.
 
 use std::fs;
 

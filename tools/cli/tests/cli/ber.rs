@@ -30,7 +30,7 @@ fn loose_record(tag: u8, number: u8, text: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn values_are_compared_whatever_their_encoding_and_type_of_record() {
+fn encoding_and_type_of_record_do_not_count_in_values() {
     let first = record(0xa0, 7, b"abc");
     for other in [record(0xa1, 7, b"abc"), loose_record(0xb4, 7, b"abc")] {
         let input = [&first[..], &other, &record(0xa0, 7, b"abd"), &other].concat();
@@ -166,7 +166,8 @@ fn malformed_records_end_the_run_with_their_position() {
         );
         assert!(run.stdout.starts_with(&good));
     }
-    // A broken length is an error where it is, not at the end of the input, whatever `--missing` says.
+    // A broken length is an error where it is, not at the end of the input, under every
+    // `--missing`.
     let input = [&good[..], b"\xa0\xff", &vec![b'x'; 1 << 20]].concat();
     for missing in ["error", "skip", "empty"] {
         let run = dedup(&[&KEY[..], &["--missing", missing]].concat(), &input);
@@ -260,7 +261,7 @@ fn generated_records_have_the_keys_of_the_delimited_ones() {
     ] {
         assert_eq!(count(args, &ber), expected, "{args:?}");
     }
-    // All calls of a subscriber have one identity, whatever the record.
+    // All calls of a subscriber have one identity, in records of any type.
     let imsi: u32 = count(&["--format", "ber:3gpp", "-k", "servedIMSI"], &ber)
         .trim()
         .parse()

@@ -1,4 +1,4 @@
-//! `--compress`: outputs decompress to the plain output, whatever ends the run.
+//! `--compress`: outputs decompress to the plain output, also after runs that fail.
 
 use std::fs;
 use std::io::{Read, Write};

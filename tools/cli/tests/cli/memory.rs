@@ -1,4 +1,4 @@
-//! Memory is bounded whatever the input holds: an address space of fixed size is enough for records
+//! Memory is bounded for any input: an address space of fixed size is enough for records
 //! without an end.
 
 use std::io::Write;

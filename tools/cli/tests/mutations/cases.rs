@@ -1,5 +1,7 @@
 //! Ways to run the command, and valid inputs of them. The fuzz targets share this file.
 
+use echoless_cli::run_in_process;
+
 /// Options, with blanks in between, and a valid input of a run with them.
 pub(crate) struct Case {
     pub(crate) args: &'static str,
@@ -82,3 +84,14 @@ pub(crate) const CAPTURES: &[(&str, &str)] = &[
         "--pcapng --snap 50",
     ),
 ];
+
+/// A capture that `gen packets` writes with these options.
+pub(crate) fn capture(options: &str) -> Vec<u8> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("capture");
+    let fixed = "gen packets -n 8 --duplicates 0.4 --gap 2 --frame-bytes 60";
+    let words = fixed.split_whitespace().chain(options.split_whitespace());
+    let generate: Vec<&str> = words.chain(["-o", path.to_str().unwrap()]).collect();
+    run_in_process(&generate).unwrap();
+    std::fs::read(path).unwrap()
+}

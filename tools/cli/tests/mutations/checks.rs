@@ -1,8 +1,8 @@
 //! What must hold for any bytes: no panic, every record in exactly one output, and the same outputs
 //! however the bytes arrive. The fuzz targets share this file.
 
-use std::cell::Cell;
 use std::fs;
+use std::ops::AddAssign;
 use std::path::Path;
 
 use echoless_cli::run_in_process;
@@ -12,7 +12,6 @@ use tempfile::TempDir;
 /// The files of runs, reused from one to the next.
 pub(crate) struct Runs {
     directory: TempDir,
-    pub(crate) happened: Cell<Happened>,
 }
 
 /// What happened in checked runs, so that tests can see that everything did.
@@ -22,6 +21,15 @@ pub(crate) struct Happened {
     pub(crate) dropped: usize,
     pub(crate) rejected: usize,
     pub(crate) failed: usize,
+}
+
+impl AddAssign for Happened {
+    fn add_assign(&mut self, other: Self) {
+        self.kept += other.kept;
+        self.dropped += other.dropped;
+        self.rejected += other.rejected;
+        self.failed += other.failed;
+    }
 }
 
 /// The outcome of a run: its outputs and its error.
@@ -46,33 +54,32 @@ impl Runs {
         };
         Self {
             directory: directory.unwrap(),
-            happened: Cell::default(),
         }
     }
 
     /// Checks `echoless dedup` with these arguments on these bytes, read at once and in pieces of
     /// `piece` bytes.
-    pub(crate) fn check_records(&self, args: &str, bytes: &[u8], piece: usize) {
+    pub(crate) fn check_records(&self, args: &str, bytes: &[u8], piece: usize) -> Happened {
         let args: Vec<&str> = args.split_whitespace().collect();
         let fixed = ["dedup", "-m", "64k", "--max-record", "4k", "--rejects"];
         self.check(
             &[&fixed[..], &[&self.path("rejected")], &args].concat(),
             bytes,
             piece,
-        );
+        )
     }
 
     /// Checks `echoless packets` with these arguments on these bytes.
-    pub(crate) fn check_packets(&self, args: &str, bytes: &[u8], piece: usize) {
+    pub(crate) fn check_packets(&self, args: &str, bytes: &[u8], piece: usize) -> Happened {
         let args: Vec<&str> = args.split_whitespace().collect();
         self.check(
             &[&["packets", "-m", "64k"], &args[..]].concat(),
             bytes,
             piece,
-        );
+        )
     }
 
-    fn check(&self, args: &[&str], bytes: &[u8], piece: usize) {
+    fn check(&self, args: &[&str], bytes: &[u8], piece: usize) -> Happened {
         let input = self.path("input");
         fs::write(&input, bytes).unwrap();
         let piece = piece.max(1).to_string();
@@ -85,12 +92,12 @@ impl Runs {
             shown(bytes)
         );
         whole.check(args, bytes);
-        let mut happened = self.happened.get();
-        happened.kept += usize::from(!whole.kept.is_empty());
-        happened.dropped += usize::from(!whole.dropped.is_empty());
-        happened.rejected += usize::from(!whole.rejected.is_empty());
-        happened.failed += usize::from(whole.error.is_some());
-        self.happened.set(happened);
+        Happened {
+            kept: usize::from(!whole.kept.is_empty()),
+            dropped: usize::from(!whole.dropped.is_empty()),
+            rejected: usize::from(!whole.rejected.is_empty()),
+            failed: usize::from(whole.error.is_some()),
+        }
     }
 
     fn run(&self, args: &[&str], more: &[&str]) -> Outcome {

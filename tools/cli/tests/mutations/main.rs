@@ -5,11 +5,8 @@ mod cases;
 mod checks;
 mod mutate;
 
-use std::fs;
-
 use cases::{CAPTURES, RECORDS};
 use checks::{Happened, Runs};
-use echoless_cli::run_in_process;
 use mutate::Mutator;
 
 /// The number of random inputs of each case.
@@ -20,15 +17,7 @@ fn mutations() -> usize {
 
 /// The options of each case of captures, and a capture for it.
 fn captures() -> impl Iterator<Item = (&'static str, Vec<u8>)> {
-    CAPTURES.iter().map(|(args, options)| {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("capture");
-        let fixed = "gen packets -n 8 --duplicates 0.4 --gap 2 --frame-bytes 60";
-        let words = fixed.split_whitespace().chain(options.split_whitespace());
-        let generate: Vec<&str> = words.chain(["-o", path.to_str().unwrap()]).collect();
-        run_in_process(&generate).unwrap();
-        (*args, fs::read(path).unwrap())
-    })
+    (CAPTURES.iter()).map(|(args, options)| (*args, cases::capture(options)))
 }
 
 #[test]
@@ -54,11 +43,12 @@ fn captures_cut_at_every_byte() {
 #[test]
 fn records_changed_at_random() {
     let runs = Runs::new();
+    let mut happened = Happened::default();
     for (seed, case) in (0..).zip(RECORDS) {
         let mut mutator = Mutator::new(seed);
         for _ in 0..mutations() {
             let bytes = mutator.mutate(case.input);
-            runs.check_records(case.args, &bytes, mutator.below(60));
+            happened += runs.check_records(case.args, &bytes, mutator.below(60));
         }
     }
     let Happened {
@@ -66,7 +56,7 @@ fn records_changed_at_random() {
         dropped,
         rejected,
         failed: _,
-    } = runs.happened.get();
+    } = happened;
     let all = [kept, dropped, rejected];
     assert!(all.iter().all(|number| *number > mutations()), "{all:?}");
 }
@@ -74,11 +64,12 @@ fn records_changed_at_random() {
 #[test]
 fn captures_changed_at_random() {
     let runs = Runs::new();
+    let mut happened = Happened::default();
     for (seed, (args, capture)) in (0..).zip(captures()) {
         let mut mutator = Mutator::new(seed);
         for _ in 0..mutations() {
             let bytes = mutator.mutate(&capture);
-            runs.check_packets(args, &bytes, mutator.below(300));
+            happened += runs.check_packets(args, &bytes, mutator.below(300));
         }
     }
     let Happened {
@@ -86,7 +77,7 @@ fn captures_changed_at_random() {
         dropped,
         rejected: _,
         failed,
-    } = runs.happened.get();
+    } = happened;
     let all = [kept, dropped, failed];
     assert!(
         all.iter().all(|number| *number > mutations() / 4),

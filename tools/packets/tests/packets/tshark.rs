@@ -35,7 +35,7 @@ fn has_tshark() -> bool {
     found
 }
 
-/// Makes a header one that `tshark` reads the same way whatever was drawn: options that move
+/// Makes a header one that `tshark` reads the same way for every draw: options that move
 /// addresses, errors that quote a packet, and ports of other protocols would add fields.
 fn plain(header: &mut Header) {
     match header {

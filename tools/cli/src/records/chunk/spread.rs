@@ -51,7 +51,8 @@ impl Chunk {
         }
     }
 
-    /// [`duplicates`](Self::duplicates) and the rejected records: what the main output does not get.
+    /// [`duplicates`](Self::duplicates) and the rejected records: what is kept out of the
+    /// main output.
     pub(crate) fn withheld(&self) -> &[u64] {
         if self.rejected.is_empty() {
             self.duplicates()

@@ -3,7 +3,6 @@
 //! Fields are the values on tag paths, or on the names that a profile gives to them. Without any,
 //! records are compared by their bytes, and only their framing is read.
 
-use std::fmt::Debug;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,11 +15,10 @@ use echoless_ber::{
 };
 
 use crate::failure::Failure;
+use crate::records::binary::{Binary, BinaryFields, BinaryFraming};
 use crate::records::fault::Problem;
 use crate::records::fields::{FieldSet, MissingField};
-use crate::records::format::{
-    ChosenFields, Format, FormatBuild, FormatName, LastEnd, SelectedFormat,
-};
+use crate::records::format::{ChosenFields, FormatBuild, FormatName, LastEnd, SelectedFormat};
 use crate::records::split::FieldBytes;
 use crate::spec_file::read_profile;
 
@@ -66,12 +64,13 @@ fn build(value: &str, fields: &ChosenFields<'_>) -> Result<SelectedFormat, Failu
     let selector = Selector::new(profile.as_ref(), fields.key, fields.time).map_err(field_error)?;
     let keys = selector.keys();
     let time = fields.time.is_some();
+    let fields = selector;
     let selected = if in_files {
         let framing = Ts32297;
-        SelectedFormat::numbered(Arc::new(Ber { selector, framing }), keys, time)
+        SelectedFormat::numbered(Arc::new(Binary { framing, fields }), keys, time)
     } else {
         let framing = Elements;
-        SelectedFormat::numbered(Arc::new(Ber { selector, framing }), keys, time)
+        SelectedFormat::numbered(Arc::new(Binary { framing, fields }), keys, time)
     };
     Ok(SelectedFormat { files, ..selected })
 }
@@ -111,41 +110,8 @@ fn malformed(invalid: Invalid) -> Problem {
     }
 }
 
-/// Where records end, and which part of one is its element.
-trait Framing: Debug + Send + Sync + 'static {
-    /// The element of a record.
-    fn element(&self, record: &[u8]) -> Range<usize>;
-
-    /// See [`Format::record_ends`].
-    fn record_ends(&self, bytes: &[u8], start: usize, ends: &mut Vec<usize>);
-
-    /// See [`Format::last_end`].
-    fn last_end(&self) -> Box<dyn LastEnd>;
-
-    /// See [`Format::file_header_end`].
-    fn file_header_end(&self, bytes: &[u8]) -> Option<usize>;
-}
-
-#[derive(Debug)]
-struct Ber<F> {
-    selector: Selector,
-    framing: F,
-}
-
-impl<F: Framing> Format for Ber<F> {
-    #[inline(always)]
-    fn content<'a>(&self, record: &'a [u8]) -> &'a [u8] {
-        &record[self.framing.element(record)]
-    }
-
-    fn record_ends(&self, bytes: &[u8], start: usize, ends: &mut Vec<usize>) {
-        self.framing.record_ends(bytes, start, ends);
-    }
-
-    fn last_end(&self) -> Box<dyn LastEnd> {
-        self.framing.last_end()
-    }
-
+/// The values on the tag paths.
+impl BinaryFields for Selector {
     #[inline(always)]
     fn select(
         &self,
@@ -154,10 +120,9 @@ impl<F: Framing> Format for Ber<F> {
         scratch: &mut Vec<u8>,
         chosen: &mut Vec<FieldBytes>,
     ) -> Result<(), Problem> {
-        let all = self.selector.fields();
+        let all = self.fields();
         chosen.resize(all, FieldBytes::Absent);
-        let is_complete = fields.contains_all(all);
-        let among = if is_complete {
+        let among = if fields.contains_all(all) {
             u64::MAX
         } else {
             let among = (0..all).filter(|field| fields.contains(*field));
@@ -167,45 +132,17 @@ impl<F: Framing> Format for Ber<F> {
             // Filler alone, which has no fields.
             Some(among.trailing_zeros() as usize)
         } else {
-            let found = self.selector.select_among(content, among, scratch, chosen);
+            let found = self.select_among(content, among, scratch, chosen);
             found.map_err(malformed)?
         };
-        // The options select all fields, so there is rarely one to remove.
-        if !is_complete {
-            let mut field = 0..;
-            chosen.retain(|_| field.next().is_some_and(|field| fields.contains(field)));
-        }
+        fields.retain(all, chosen);
         lacking.map_or(Ok(()), |field| {
             Err(Problem::Lacks(MissingField { field, fields: all }))
         })
     }
 
-    fn terminator_of(&self, _records: &[u8]) -> Option<&'static [u8]> {
-        Some(b"")
-    }
-
-    fn default_terminator(&self) -> &'static [u8] {
-        b""
-    }
-
-    fn unit(&self) -> &'static str {
-        "record"
-    }
-
-    fn is_text(&self) -> bool {
-        false
-    }
-
-    fn field_name(&self, field: usize) -> String {
-        format!("`{}`", self.selector.name(field))
-    }
-
-    fn extent(&self, _fields: usize) -> String {
-        String::new()
-    }
-
-    fn file_header_end(&self, bytes: &[u8]) -> Option<usize> {
-        self.framing.file_header_end(bytes)
+    fn name(&self, field: usize) -> String {
+        format!("`{}`", Selector::name(self, field))
     }
 }
 
@@ -213,10 +150,10 @@ impl<F: Framing> Format for Ber<F> {
 #[derive(Debug)]
 struct Elements;
 
-impl Framing for Elements {
+impl BinaryFraming for Elements {
     #[inline(always)]
-    fn element(&self, record: &[u8]) -> Range<usize> {
-        element(record)
+    fn content<'a>(&self, record: &'a [u8]) -> &'a [u8] {
+        &record[element(record)]
     }
 
     fn record_ends(&self, bytes: &[u8], start: usize, ends: &mut Vec<usize>) {
@@ -227,8 +164,8 @@ impl Framing for Elements {
         Box::<LastElement>::default()
     }
 
-    fn file_header_end(&self, _bytes: &[u8]) -> Option<usize> {
-        None
+    fn extent(&self, _fields: usize) -> String {
+        String::new()
     }
 }
 
@@ -303,14 +240,18 @@ fn cdr_len(bytes: &[u8]) -> Result<Read<usize>, Invalid> {
     })
 }
 
-impl Framing for Ts32297 {
+impl BinaryFraming for Ts32297 {
     #[inline(always)]
-    fn element(&self, record: &[u8]) -> Range<usize> {
+    fn content<'a>(&self, record: &'a [u8]) -> &'a [u8] {
         match cdr_header(record) {
-            Ok(Read::Whole(header)) => header.len..record.len(),
+            Ok(Read::Whole(header)) => &record[header.len..],
             // No chunk has such a record.
-            Ok(Read::Incomplete) | Err(_) => 0..record.len(),
+            Ok(Read::Incomplete) | Err(_) => record,
         }
+    }
+
+    fn extent(&self, _fields: usize) -> String {
+        String::new()
     }
 
     fn record_ends(&self, bytes: &[u8], start: usize, ends: &mut Vec<usize>) {

@@ -1,7 +1,7 @@
 //! Binary records of one length.
 
 use crate::number::parse_size;
-use crate::records::binary::{BinaryFraming, binary};
+use crate::records::binary::BinaryFraming;
 use crate::records::byte_ranges::ByteRanges;
 use crate::records::fault::Problem;
 use crate::records::format::{FormatBuild, FormatName, LastEnd};
@@ -15,7 +15,7 @@ pub(super) const FIXED: FormatName = FormatName {
         let length = parse_size("--format fixed", value)?;
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         let ranges = ByteRanges::parse(fields, Some(length))?;
-        Ok(binary(Fixed { length }, ranges, fields))
+        Ok(ranges.format(Fixed { length }))
     }),
 };
 

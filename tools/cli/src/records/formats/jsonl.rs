@@ -100,11 +100,7 @@ impl Format for JsonLines {
                 }
             };
         }
-        // The options select all fields, so there is rarely one to remove.
-        if !fields.contains_all(self.paths.len()) {
-            let mut field = 0..;
-            chosen.retain(|_| field.next().is_some_and(|field| fields.contains(field)));
-        }
+        fields.retain(self.paths.len(), chosen);
         lacking.map_or(Ok(()), |lacking| Err(Problem::Lacks(lacking)))
     }
 

@@ -8,7 +8,7 @@ use std::fmt::Debug;
 
 use echoless::SpecError;
 
-use crate::records::binary::{BinaryFraming, binary};
+use crate::records::binary::BinaryFraming;
 use crate::records::byte_ranges::ByteRanges;
 use crate::records::fault::Problem;
 use crate::records::format::{FormatBuild, FormatName, LastEnd};
@@ -21,12 +21,12 @@ pub(super) const PREFIXED: FormatName = FormatName {
     build: FormatBuild::OwnFields(|value, fields| {
         let ranges = ByteRanges::parse(fields, None)?;
         Ok(match value {
-            "u8" => binary(Prefixed(Integer::<1, true>), ranges, fields),
-            "u16be" => binary(Prefixed(Integer::<2, true>), ranges, fields),
-            "u16le" => binary(Prefixed(Integer::<2, false>), ranges, fields),
-            "u32be" => binary(Prefixed(Integer::<4, true>), ranges, fields),
-            "u32le" => binary(Prefixed(Integer::<4, false>), ranges, fields),
-            "varint" => binary(Prefixed(Varint), ranges, fields),
+            "u8" => ranges.format(Prefixed(Integer::<1, true>)),
+            "u16be" => ranges.format(Prefixed(Integer::<2, true>)),
+            "u16le" => ranges.format(Prefixed(Integer::<2, false>)),
+            "u32be" => ranges.format(Prefixed(Integer::<4, true>)),
+            "u32le" => ranges.format(Prefixed(Integer::<4, false>)),
+            "varint" => ranges.format(Prefixed(Varint)),
             _ => {
                 let allowed = "u8, u16be, u16le, u32be, u32le or varint";
                 return Err(SpecError::new("--format prefixed", value, allowed).into());
@@ -196,7 +196,6 @@ impl<L: Length> LastEnd for LastWhole<L> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::records::format::ChosenFields;
 
     #[test]
     fn integers_have_either_byte_order() {
@@ -238,8 +237,7 @@ mod tests {
     fn a_length_beyond_memory_ends_no_record() {
         let most = [&[0xff; 9][..], &[1, b'x']].concat();
         assert_eq!(whole_end(Varint, &most, 0), None);
-        let fields = ChosenFields::default();
-        let format = binary(Prefixed(Varint), ByteRanges::default(), &fields).format;
+        let format = ByteRanges::default().format(Prefixed(Varint)).format;
         let mut last_end = format.last_end();
         assert_eq!(last_end.find(&most, 0), None);
         let needs = Some(u64::MAX);
