@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use echoless::SpecError;
 use same_file::Handle;
+use tempfile::NamedTempFile;
 
 use crate::failure::Failure;
 use crate::writing::OutputFile;
@@ -177,6 +178,11 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
+    /// Whether another file can take the place of this one.
+    pub(crate) const fn is_replaceable(&self) -> bool {
+        self.holds_old
+    }
+
     /// Removes the content of the file from before the run.
     pub(crate) fn truncate(&mut self) -> Result<(), Failure> {
         if self.holds_old {
@@ -251,6 +257,17 @@ impl Targets {
             holds_old: regular && !is_stdout,
         })
     }
+}
+
+/// A file beside this regular one, with its permissions and other content. Persisted under the
+/// same name it replaces it in one step: readers see the old content or the new one.
+pub(crate) fn replacement(path: &Path, content: &[u8]) -> io::Result<NamedTempFile> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut next = NamedTempFile::new_in(folder)?;
+    next.write_all(content)?;
+    let permissions = fs::metadata(path)?.permissions();
+    next.as_file().set_permissions(permissions)?;
+    Ok(next)
 }
 
 /// Writes to standard output.

@@ -7,10 +7,11 @@ use std::time::Instant;
 use echoless::Report;
 
 use super::audit::RunAudit;
+use super::ending::Ending;
 use super::feed::StreamEnd;
 use super::outputs::Outputs;
 use super::progress::Progress;
-use super::summary::{Counts, Stats};
+use super::stats::{Counts, Observed, Stats};
 use crate::config::{Content, DedupConfig};
 use crate::failure::{self, ENDED_BY_SIGNAL, FOUND_DUPLICATES, Failure, graver};
 use crate::files::{Source, Target};
@@ -35,11 +36,17 @@ pub(crate) struct Delivery {
     report: Option<CopyReport>,
     fixes_header: bool,
     progress: Progress,
+    /// The first statistics, until nothing can reject the run any more.
+    first_stats: Option<Stats>,
 }
 
 impl Delivery {
     /// Opens the outputs. Nothing is written before the first chunk arrives.
-    pub(crate) fn open(config: &DedupConfig, began: Instant) -> Result<Self, Failure> {
+    pub(crate) fn open(
+        config: &DedupConfig,
+        began: Instant,
+        threads: usize,
+    ) -> Result<Self, Failure> {
         let records_on_stdout = matches!(config.run.output, Target::Stdout) && !config.run.count;
         let fixes_header = match &config.content {
             Content::Records(records) => records.fix_header,
@@ -49,16 +56,29 @@ impl Delivery {
         if fixes_header {
             outputs.check_rewritable()?;
         }
+        let replaceable = outputs.stats.as_ref().filter(|file| file.is_replaceable());
+        let audit = RunAudit::new(config);
+        let first_stats = replaceable.map(|_| {
+            let observed = Observed {
+                counts: Counts::default(),
+                audit: &audit,
+                copies: None,
+                elapsed: began.elapsed(),
+                threads,
+            };
+            Stats::new(config, observed, Report::default(), Ending::RUNNING)
+        });
         Ok(Self {
             began,
             outputs,
+            first_stats,
             fixes_header,
             begun: false,
             sources: config.sources.clone(),
             done: InputPosition::default(),
             reporter: config.content.format().cloned().map(FaultReporter::new),
             counts: Counts::default(),
-            audit: RunAudit::new(config),
+            audit,
             report: match &config.content {
                 Content::Packets(packets) if packets.report => Some(CopyReport::new()),
                 Content::Packets(_) | Content::Records(_) => None,
@@ -129,21 +149,28 @@ impl Delivery {
         let passed = passed.and_then(|end| self.finish().map(|()| end));
         // Compressed outputs end properly even if the run failed.
         let closed = self.outputs.close();
-        let (signal, whole) = match graver(passed, closed) {
+        self.counts.bytes_out = self.outputs.bytes();
+        let (signal, ending) = match graver(passed, closed) {
             Ok(end) => {
                 self.counts.bytes_in = end.bytes_read;
-                (end.signal, end.signal.is_none())
+                let ending = match end.signal {
+                    Some(_) => Ending::SIGNAL,
+                    None => Ending::END_OF_INPUT,
+                };
+                (end.signal, ending)
             }
             // A reader such as `head` that closes the pipe ends the stream early; the report goes
             // elsewhere and is still written.
-            Err(Failure::ReaderGone) => (None, false),
-            Err(failure) => return Err(failure),
+            Err(Failure::ReaderGone) => (None, Ending::READER_LEFT),
+            Err(failure) => return Err(self.fail(config, failure, report, threads)),
         };
         self.progress.end();
-        self.counts.bytes_out = self.outputs.bytes();
-        self.write_report(config, report, threads)?;
+        let whole = ending == Ending::END_OF_INPUT;
+        let filter = self.write_report(config, report, threads, ending)?;
         if let Some(seen) = config.seen.as_ref().filter(|_| whole) {
-            seen.commit()?;
+            let report = || filter.unwrap_or_default();
+            seen.commit()
+                .map_err(|failure| self.fail(config, failure, report, threads))?;
         }
         if let Some(signal) = signal {
             return Ok(ExitCode::from(ENDED_BY_SIGNAL + signal));
@@ -154,6 +181,24 @@ impl Delivery {
         Ok(ExitCode::SUCCESS)
     }
 
+    /// The statistics of the run so far, with this report of the filter.
+    pub(crate) fn stats(
+        &self,
+        config: &DedupConfig,
+        report: Report,
+        threads: usize,
+        ending: Ending,
+    ) -> Stats {
+        let observed = Observed {
+            counts: self.counts,
+            audit: &self.audit,
+            copies: self.report.as_ref(),
+            elapsed: self.began.elapsed(),
+            threads,
+        };
+        Stats::new(config, observed, report, ending)
+    }
+
     /// Writes the summary and the statistics, if either is requested. The filter reports only
     /// then, since that may read all of its memory.
     fn write_report(
@@ -161,34 +206,47 @@ impl Delivery {
         config: &DedupConfig,
         report: impl FnOnce() -> Report,
         threads: usize,
-    ) -> Result<(), Failure> {
+        ending: Ending,
+    ) -> Result<Option<Report>, Failure> {
         if config.run.quiet && self.outputs.stats.is_none() {
-            return Ok(());
+            return Ok(None);
         }
-        let elapsed = self.began.elapsed();
-        let stats = Stats::new(
-            self.counts,
-            &self.audit,
-            self.report.as_ref(),
-            config,
-            report(),
-            elapsed,
-            threads,
-        );
-        if let Some(sink) = &mut self.outputs.stats {
-            sink.truncate()?;
-            sink.write_bytes(stats.json().as_bytes())?;
+        let report = report();
+        let stats = self.stats(config, report, threads, ending);
+        if let Some(file) = &mut self.outputs.stats {
+            file.write(&stats)?;
         }
         if !config.run.quiet {
-            failure::write_stderr(&stats.summary());
+            failure::write_stderr(&stats.summary(config));
         }
-        Ok(())
+        Ok(Some(report))
+    }
+
+    /// Writes the statistics of a run that failed. Returns the failure, also if they cannot be
+    /// written.
+    fn fail(
+        &mut self,
+        config: &DedupConfig,
+        failure: Failure,
+        report: impl FnOnce() -> Report,
+        threads: usize,
+    ) -> Failure {
+        if self.outputs.stats.is_some() {
+            let stats = self.stats(config, report(), threads, Ending::failed(&failure));
+            if let Some(file) = &mut self.outputs.stats {
+                let _ = file.write(&stats);
+            }
+        }
+        failure
     }
 
     fn begin(&mut self, header: Option<&[u8]>, terminator: &'static [u8]) -> Result<(), Failure> {
         if !self.begun {
             self.begun = true;
             self.outputs.begin(header, terminator)?;
+            if let (Some(file), Some(stats)) = (&mut self.outputs.stats, self.first_stats.take()) {
+                file.write(&stats)?;
+            }
         }
         Ok(())
     }

@@ -9,9 +9,11 @@
 //! order of the stream, on one thread ([`pipeline`]) or several ([`parallel`]).
 
 mod audit;
+mod busiest;
 mod clock;
 mod compressed;
 mod delivery;
+mod ending;
 mod feed;
 pub(crate) mod filter;
 mod input;
@@ -26,7 +28,10 @@ mod record_feed;
 mod runs;
 mod seen_files;
 pub(crate) mod sizing;
+mod stats;
+mod stats_file;
 mod summary;
+mod window_audit;
 mod worker;
 
 pub(crate) use pipeline::run;

@@ -24,7 +24,7 @@ use echoless::SpecError;
 
 use super::progress::Progress;
 use crate::failure::{Failure, without_controls, write_stderr};
-use crate::files::Source;
+use crate::files::{Source, replacement};
 
 /// The bytes that are hashed at once.
 const READ_BYTES: usize = 1 << 20;
@@ -162,11 +162,7 @@ impl SeenFiles {
             return Ok(());
         }
         let replace = || {
-            let folder = self.path.parent().unwrap_or(Path::new("."));
-            let mut next = tempfile::NamedTempFile::new_in(folder)?;
-            next.write_all(self.lines.as_bytes())?;
-            let permissions = fs::metadata(&self.path)?.permissions();
-            next.as_file().set_permissions(permissions)?;
+            let next = replacement(&self.path, self.lines.as_bytes())?;
             next.as_file().sync_all()?;
             next.persist(&self.path)?;
             Ok(())
