@@ -205,8 +205,9 @@ pub struct Report {
     /// The probability that a key that was never seen would be reported as a duplicate now. It is
     /// an upper bound for filters that can store several copies of a fingerprint in a row.
     pub expected_fpr: Option<f64>,
-    /// The expected number of keys so far that were reported as duplicates but never seen before.
-    /// It is an upper bound where `expected_fpr` is one.
+    /// An upper bound of the expected number of keys so far that were reported as duplicates but
+    /// never seen before: it takes all keys reported as fresh for keys that were never seen, though
+    /// some are missed duplicates.
     pub expected_false_duplicates: Option<f64>,
     /// The age at which 1 duplicate in 1000 is missed. `None` for QQHTD, whose misses depend on how
     /// often the other keys repeat.

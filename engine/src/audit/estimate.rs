@@ -190,12 +190,12 @@ impl ErrorCounts {
     #[must_use]
     pub fn estimates(&self, report: Option<&Report>) -> ErrorEstimates {
         let expected = report.and_then(|report| report.expected_false_duplicates);
-        let likely = expected.map_or(u64::MAX, most_events);
-        let least = self.mistaken.observed;
-        let false_duplicates = self
-            .mistaken
-            .estimate()
-            .within(least, likely.max(least).min(self.duplicates));
+        let limited = |expected: Option<f64>| {
+            let likely = expected.map_or(u64::MAX, most_events);
+            let least = self.mistaken.observed;
+            (self.mistaken.estimate()).within(least, likely.max(least).min(self.duplicates))
+        };
+        let false_duplicates = limited(expected);
         let least = self.surely_missed + self.missed.observed + self.missed_unrecorded.observed;
         let sampled = self.missed.and(self.missed_unrecorded).estimate();
         let mut missed = Estimate {
@@ -213,11 +213,18 @@ impl ErrorCounts {
             Some(0) => 0,
             Some(evictions) => evictions.saturating_add(false_duplicates.high),
         };
+        let missed = missed.within(least, evicted.min(self.fresh));
+        // The filter takes every fresh verdict for a key that it has never seen. Those that were
+        // certainly missed duplicates were none: their part is taken out. They come late, when the
+        // filter is fuller and the rate higher than on average, so what remains is still a bound.
+        let new = (self.fresh - missed.low) as f64 / self.fresh.max(1) as f64;
+        let expected = expected.map(|expected| expected * new);
         ErrorEstimates {
             fresh: self.fresh,
             duplicates: self.duplicates,
-            missed_duplicates: missed.within(least, evicted.min(self.fresh)),
-            false_duplicates,
+            missed_duplicates: missed,
+            false_duplicates: limited(expected),
+            most_false_duplicates: expected,
         }
     }
 }
@@ -240,7 +247,7 @@ fn most_events(mean: f64) -> u64 {
 }
 
 /// The estimated errors of a filter so far.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct ErrorEstimates {
     /// The number of `Fresh` verdicts.
@@ -251,6 +258,9 @@ pub struct ErrorEstimates {
     pub missed_duplicates: Estimate,
     /// Fresh keys that the filter reported as duplicates. Keys of equal hash count as one key.
     pub false_duplicates: Estimate,
+    /// An upper bound of the expected number of these, from the fill of the filter; `None` if it
+    /// does not report one.
+    pub most_false_duplicates: Option<f64>,
 }
 
 impl ErrorEstimates {

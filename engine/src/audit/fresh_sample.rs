@@ -238,7 +238,7 @@ impl<M> FreshSample<M> {
                 if held.repeats {
                     // Its last verdict is sampled like any other.
                     held.repeats = false;
-                    held.priority = key.remix(u64::from(self.halvings)).0;
+                    held.priority = key.remix(u64::from(self.halvings));
                 }
                 held.priority & mask == 0
             });

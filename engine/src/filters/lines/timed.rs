@@ -179,7 +179,7 @@ impl Shape {
 /// with the traffic.
 pub(super) fn estimates<P: Policy>(tally: Tally, shape: Shape, window: Window) -> Report {
     let lines = tally.memory_bytes / LINE_BYTES;
-    let age = fingerprints::miss_age_keys(lines, shape.slots);
+    let age = fingerprints::miss_age_keys(lines, shape.slots, shape.fingerprint_bits);
     Report {
         slot_bits: Some(shape.slot_bits),
         miss_age: P::AGE_ORIGIN.map(|since| MissAge::new(age, since)),

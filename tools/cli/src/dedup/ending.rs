@@ -16,20 +16,17 @@ pub(crate) struct Ending {
 
 impl Ending {
     /// The run goes on, or was killed since.
-    pub(crate) const RUNNING: Self = Self::incomplete("running");
+    pub(crate) const RUNNING: Self = Self::new(false, "running");
     /// A signal ended the input.
-    pub(crate) const SIGNAL: Self = Self::incomplete("signal");
+    pub(crate) const SIGNAL: Self = Self::new(false, "signal");
     /// The reader of the main output left.
-    pub(crate) const READER_LEFT: Self = Self::incomplete("reader left");
+    pub(crate) const READER_LEFT: Self = Self::new(false, "reader left");
     /// Everything was read and written.
-    pub(crate) const END_OF_INPUT: Self = Self {
-        complete: true,
-        ..Self::incomplete("end of input")
-    };
+    pub(crate) const END_OF_INPUT: Self = Self::new(true, "end of input");
 
-    const fn incomplete(reason: &'static str) -> Self {
+    const fn new(complete: bool, reason: &'static str) -> Self {
         Self {
-            complete: false,
+            complete,
             reason,
             error: None,
         }
@@ -39,7 +36,7 @@ impl Ending {
     pub(crate) fn failed(failure: &Failure) -> Self {
         Self {
             error: Some(one_line(&failure.to_string())),
-            ..Self::incomplete("error")
+            ..Self::new(false, "error")
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
-use echoless::{BuildError, Filter, LineFilter, Mesh, Node, Report, report_of};
+use echoless::{BuildError, Filter, Mesh, Node, Report, report_of};
 
 use super::clock::{StreamClock, cut};
 use super::delivery::Delivery;
@@ -39,7 +39,7 @@ enum Stages {
     /// One thread has all of it.
     Single(Box<dyn Filter>),
     /// Each thread owns a partition.
-    Partitions(Vec<Node<Box<dyn LineFilter>>>),
+    Partitions(Vec<Node<Box<dyn Filter>>>),
     /// It cannot be partitioned: the threads use it in turns.
     Serial(Vec<SerialWorker<Box<dyn Filter>>>),
 }

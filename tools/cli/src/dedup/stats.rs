@@ -200,7 +200,7 @@ impl Stats {
             }),
             renews_keys: config.filter.renews_keys(),
             evictions: report.tally.evictions,
-            expected_false_duplicates_high: expected_false_duplicates(&report, &errors),
+            expected_false_duplicates_high: errors.most_false_duplicates,
             estimated_false_duplicates: known(errors.false_duplicates),
             estimated_false_duplicates_low: errors.false_duplicates.low,
             estimated_false_duplicates_high: errors.false_duplicates.high,
@@ -254,17 +254,6 @@ impl Stats {
 /// The estimate, unless it says nothing.
 fn known(estimate: Estimate) -> Option<u64> {
     (!estimate.is_unknown()).then_some(estimate.value)
-}
-
-/// The expected number of false duplicates, at most.
-///
-/// The filter takes every fresh verdict for a key that it has never seen. Those that were certainly
-/// missed duplicates were none: their part is taken out. They come late, when the filter is fuller
-/// and the rate higher than on average, so what remains is still a bound.
-fn expected_false_duplicates(report: &Report, errors: &ErrorEstimates) -> Option<f64> {
-    let new = errors.fresh - errors.missed_duplicates.low;
-    let fraction = new as f64 / errors.fresh.max(1) as f64;
-    Some(report.expected_false_duplicates? * fraction)
 }
 
 /// The moment from which an age counts, in words that follow it.
