@@ -3,8 +3,10 @@
 use crate::report::Report;
 use crate::theory::gamma;
 
-/// The probability that the truth is beyond one of the two bounds, for each of them.
-const BEYOND: f64 = 0.025;
+/// The probability that the truth is beyond one of the two bounds, for each of them. Both hold with
+/// 98 %: the 95 % that are promised leave room for what the model neglects, such as weights that
+/// depend on the stream.
+const BEYOND: f64 = 0.01;
 
 /// An estimated number with bounds that hold on at least 95 of 100 streams.
 ///
@@ -291,16 +293,16 @@ mod tests {
     fn equal_weights_have_the_bounds_of_garwood() {
         let mut events = WeightedCount::new(1 << 20);
         assert_eq!(events.estimate().low, 0);
-        // A Poisson mean of 3.69 gives no event with a probability of 0.025.
-        assert!((3_868_000..3_868_200).contains(&events.estimate().high));
+        // A Poisson mean of ln(100) = 4.605 gives no event with a probability of 0.01.
+        assert!((4_828_800..4_829_000).contains(&events.estimate().high));
         for _ in 0..10 {
             events.add();
         }
         let estimate = events.estimate();
         assert_eq!(estimate.value, 10 << 20);
         let unit = (1 << 20) as f64;
-        assert!((estimate.low as f64 / unit - 4.795).abs() < 0.001);
-        assert!((estimate.high as f64 / unit - 18.390).abs() < 0.001);
+        assert!((estimate.low as f64 / unit - 4.130).abs() < 0.001);
+        assert!((estimate.high as f64 / unit - 20.145).abs() < 0.001);
     }
 
     #[test]
@@ -313,7 +315,7 @@ mod tests {
         events.set_weight(2);
         let estimate = events.estimate();
         assert_eq!((estimate.value, estimate.low), (3, 3));
-        assert!((7..12).contains(&estimate.high), "{estimate:?}");
+        assert!((7..14).contains(&estimate.high), "{estimate:?}");
     }
 
     #[test]
@@ -322,7 +324,7 @@ mod tests {
         counts.missed.set_weight(64);
         counts.mistaken.set_weight(64);
         let unlimited = counts.estimates(None);
-        assert_eq!(unlimited.missed_duplicates.high, 236);
+        assert_eq!(unlimited.missed_duplicates.high, 295);
         assert!(unlimited.missed_duplicates.is_unknown());
         let mut tally = Tally::new(64);
         let high = |tally, expected| {
@@ -334,14 +336,14 @@ mod tests {
                 estimates.false_duplicates.high,
             )
         };
-        assert_eq!(high(tally, None), (236, 236));
-        assert_eq!(high(tally, Some(1e-6)), (236, 0));
+        assert_eq!(high(tally, None), (295, 295));
+        assert_eq!(high(tally, Some(1e-6)), (295, 0));
         tally.evictions = Some(10);
         assert_eq!(high(tally, Some(1e-6)), (10, 0));
-        // P(X > 2) is 0.0144 for a mean of 0.5, P(X > 1) is 0.09.
-        assert_eq!(high(tally, Some(0.5)), (12, 2));
+        // P(X > 3) is 0.0018 for a mean of 0.5, P(X > 2) is 0.0144.
+        assert_eq!(high(tally, Some(0.5)), (13, 3));
         tally.evictions = Some(0);
-        assert_eq!(high(tally, None), (0, 236));
+        assert_eq!(high(tally, None), (0, 295));
     }
 
     #[test]

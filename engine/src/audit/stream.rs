@@ -13,6 +13,9 @@ const CAPACITY: usize = 1 << 16;
 /// The halvings of the first sample: 1 key in 16, so that a stream of few keys costs little.
 const FIRST_HALVINGS: u32 = 4;
 
+/// The weight from which on few words have a chosen verdict.
+const SPARSE: u64 = 16;
+
 /// Estimates of the errors of a filter, with bounds, in fixed memory.
 ///
 /// The estimates depend on the sequence of keys and verdicts, not on how it is cut into batches.
@@ -82,26 +85,55 @@ impl Audit {
             let number = u64::from(fresh.count_ones());
             self.fresh += number;
             self.duplicates += keys.len() as u64 - number;
-            if !self.followed.pass(number) {
+            if self.followed.pass(number) {
+                self.check_concerned(keys, fresh, u64::MAX);
+            } else if self.followed.weight() < SPARSE {
                 for (index, key) in keys.iter().enumerate() {
                     let fresh = fresh >> index & 1 == 1;
                     let chosen = fresh && self.followed.choose();
                     self.check(*key, fresh, chosen);
                 }
-                continue;
+            } else {
+                self.check_with_chosen(keys, fresh);
             }
-            // No verdict is chosen, so no key is added to those that are held. All keys are looked
-            // up before any is checked, because branches on so many could not be predicted.
-            let mut concerned = 0;
-            for (index, key) in keys.iter().enumerate() {
-                let held = u64::from(self.followed.may_hold(*key)) & (fresh >> index);
-                concerned |= (u64::from(self.is_sampled(*key)) | held) << index;
+        }
+    }
+
+    /// Checks the verdicts of a word up to the chosen one, that one, and so on.
+    #[cold]
+    fn check_with_chosen(&mut self, keys: &[KeyHash], fresh: u64) {
+        let mut left = u64::MAX;
+        loop {
+            let before = self.followed.before_chosen(fresh & left);
+            self.check_concerned(keys, fresh, left & before);
+            left &= !before;
+            if fresh & left == 0 {
+                return;
             }
-            while concerned != 0 {
-                let index = concerned.trailing_zeros();
-                concerned &= concerned - 1;
-                self.check(keys[index as usize], fresh >> index & 1 == 1, false);
-            }
+            let index = (fresh & left).trailing_zeros();
+            let chosen = self.followed.choose();
+            self.check(keys[index as usize], true, chosen);
+            left &= !(u64::MAX >> (63 - index));
+        }
+    }
+
+    /// Checks the verdicts of `part` of a word, none of which is chosen, so that no key is added to
+    /// those that are held.
+    ///
+    /// All keys are looked up before any is checked: branches on so many could not be predicted.
+    #[inline]
+    fn check_concerned(&mut self, keys: &[KeyHash], fresh: u64, part: u64) {
+        let (mut sampled, mut held) = (0, 0);
+        // From the last key to the first, so that the bits move by one place only.
+        for key in keys.iter().rev() {
+            sampled = sampled << 1 | u64::from(self.is_sampled(*key));
+            held = held << 1 | u64::from(self.followed.may_hold(*key));
+        }
+        let mut concerned = (sampled | held & fresh) & part;
+        while concerned != 0 {
+            let index = concerned.trailing_zeros();
+            concerned &= concerned - 1;
+            self.check(keys[index as usize], fresh >> index & 1 == 1, false);
         }
     }
 
@@ -128,7 +160,7 @@ impl Audit {
         // The multiplier is 2^64 divided by the golden ratio. The high bits of the product depend
         // on all bits of the hash, so the sample is independent of lines (high bits of the hash)
         // and of fingerprints (low bits).
-        key.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - self.halvings) == 0
+        key.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) < 1 << (64 - self.halvings)
     }
 
     fn check(&mut self, key: KeyHash, fresh: bool, chosen: bool) {

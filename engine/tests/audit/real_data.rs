@@ -29,7 +29,7 @@ fn bounds_hold_on_a_real_log() {
                 let spec = format!("{filter},form=line,memory={memory}B");
                 // Five times over, so that the log is long compared with the samples.
                 let stream = keys.iter().cycle().take(5 * keys.len()).copied();
-                let (errors, _, truth) = run(&spec, stream);
+                let (errors, _, truth) = run(&spec, memory, stream);
                 runs += 2;
                 held += u64::from(holds(errors.missed_duplicates, truth.missed));
                 held += u64::from(holds(errors.false_duplicates, truth.mistaken));
