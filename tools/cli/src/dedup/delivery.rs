@@ -162,15 +162,14 @@ impl Delivery {
             // A reader such as `head` that closes the pipe ends the stream early; the report goes
             // elsewhere and is still written.
             Err(Failure::ReaderGone) => (None, Ending::READER_LEFT),
-            Err(failure) => return Err(self.fail(config, failure, report, threads)),
+            Err(failure) => return Err(self.fail(config, failure, threads)),
         };
         self.progress.end();
         let whole = ending == Ending::END_OF_INPUT;
-        let filter = self.write_report(config, report, threads, ending)?;
+        self.write_report(config, report, threads, ending)?;
         if let Some(seen) = config.seen.as_ref().filter(|_| whole) {
-            let report = || filter.unwrap_or_default();
             seen.commit()
-                .map_err(|failure| self.fail(config, failure, report, threads))?;
+                .map_err(|failure| self.fail(config, failure, threads))?;
         }
         if let Some(signal) = signal {
             return Ok(ExitCode::from(ENDED_BY_SIGNAL + signal));
@@ -207,32 +206,29 @@ impl Delivery {
         report: impl FnOnce() -> Report,
         threads: usize,
         ending: Ending,
-    ) -> Result<Option<Report>, Failure> {
+    ) -> Result<(), Failure> {
         if config.run.quiet && self.outputs.stats.is_none() {
-            return Ok(None);
+            return Ok(());
         }
-        let report = report();
-        let stats = self.stats(config, report, threads, ending);
+        let stats = self.stats(config, report(), threads, ending);
         if let Some(file) = &mut self.outputs.stats {
             file.write(&stats)?;
         }
         if !config.run.quiet {
             failure::write_stderr(&stats.summary(config));
         }
-        Ok(Some(report))
+        Ok(())
     }
 
     /// Writes the statistics of a run that failed. Returns the failure, also if they cannot be
     /// written.
-    fn fail(
-        &mut self,
-        config: &DedupConfig,
-        failure: Failure,
-        report: impl FnOnce() -> Report,
-        threads: usize,
-    ) -> Failure {
+    ///
+    /// The filter does not report: it may have got keys of records that were not written, how many
+    /// depends on the threads.
+    fn fail(&mut self, config: &DedupConfig, failure: Failure, threads: usize) -> Failure {
         if self.outputs.stats.is_some() {
-            let stats = self.stats(config, report(), threads, Ending::failed(&failure));
+            let ending = Ending::failed(&failure);
+            let stats = self.stats(config, Report::default(), threads, ending);
             if let Some(file) = &mut self.outputs.stats {
                 let _ = file.write(&stats);
             }
