@@ -38,7 +38,7 @@ const SPARSE: u64 = 16;
 /// audit.observe(&keys, &verdicts);
 /// let missed = audit.estimates(None).missed_duplicates;
 /// assert!(missed.low <= 100_000 && 100_000 <= missed.high);
-/// assert!(missed.high - missed.low < 10_000);
+/// assert!(missed.high - missed.low < 20_000);
 /// ```
 #[derive(Debug, Clone)]
 pub struct Audit {
@@ -235,7 +235,7 @@ mod tests {
         audit.observe(&keys, &verdicts);
         let missed = audit.estimates(None).missed_duplicates;
         assert!(holds(missed, distinct), "{missed:?}");
-        assert!(missed.high - missed.low < distinct / 10, "{missed:?}");
+        assert!(missed.high - missed.low < distinct / 5, "{missed:?}");
     }
 
     #[test]

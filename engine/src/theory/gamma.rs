@@ -115,7 +115,10 @@ mod tests {
             (100.0, Some(81.363_966), 121.627_011),
         ] {
             let close = |computed: f64, expected: f64| {
-                assert!((computed / expected - 1.0).abs() < 1e-6, "{computed}, {expected}");
+                assert!(
+                    (computed / expected - 1.0).abs() < 1e-6,
+                    "{computed}, {expected}"
+                );
             };
             close(quantile(events + 1.0, 0.975), high);
             if let Some(low) = low {

@@ -77,7 +77,9 @@ fn missed_at_the_age(spec: &FilterSpec, keys: &[u64], since: AgeOrigin) -> (f64,
         let hashes: Vec<_> = keys.iter().map(|key| hasher.hash_u64(*key)).collect();
         let mut filter = spec.build().unwrap();
         filter.observe(&hashes, &mut verdicts);
-        let fresh = tested.iter().filter(|index| !verdicts.is_duplicate(**index));
+        let fresh = tested
+            .iter()
+            .filter(|index| !verdicts.is_duplicate(**index));
         missed += fresh.count() as u64;
     }
     let tested = tested.len() as u64 * SEEDS;
@@ -129,9 +131,15 @@ fn one_duplicate_in_a_thousand_is_missed_at_the_age_since_last_seen() {
         let age = spec.build().unwrap().report().miss_age.unwrap().age;
         for (name, keys) in streams().into_iter().chain(streams_of_age(age)) {
             let (missed, tested) = missed_at_the_age(&spec, &keys, AgeOrigin::LastSeen);
-            println!("{filter}, {name}: {:.2} in 1000 of {tested} missed", missed * 1000.0);
+            println!(
+                "{filter}, {name}: {:.2} in 1000 of {tested} missed",
+                missed * 1000.0
+            );
             assert!(tested > 10_000, "{filter}, {name}: {tested}");
-            assert!((0.5e-3..2e-3).contains(&missed), "{filter}, {name}: {missed}");
+            assert!(
+                (0.5e-3..2e-3).contains(&missed),
+                "{filter}, {name}: {missed}"
+            );
         }
     }
 }
@@ -151,8 +159,12 @@ fn fifo_counts_from_when_a_key_was_recorded_and_qqhtd_has_no_age() {
     }
     assert_eq!(report("qqhtd:slots=16,bits=32,form=line"), None);
     // On a skewed stream FIFO breaks the promise since last seen, which LRU keeps.
-    let keys: Vec<u64> = Stream::new(1, Shape::zipf(60_000, 1.0)).take(120_000).collect();
-    let spec: FilterSpec = "qqht:slots=16,bits=32,form=line,memory=32KiB".parse().unwrap();
+    let keys: Vec<u64> = Stream::new(1, Shape::zipf(60_000, 1.0))
+        .take(120_000)
+        .collect();
+    let spec: FilterSpec = "qqht:slots=16,bits=32,form=line,memory=32KiB"
+        .parse()
+        .unwrap();
     let (missed, _) = missed_at_the_age(&spec, &keys, AgeOrigin::Recorded);
     assert!(missed > 0.05, "{missed}");
 }

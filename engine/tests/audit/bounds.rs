@@ -36,7 +36,11 @@ pub(crate) struct Truth {
 }
 
 /// What a run says about itself, and the truth.
-pub(crate) fn run(spec: &str, seed: u64, keys: impl Iterator<Item = u64>) -> (ErrorEstimates, Report, Truth) {
+pub(crate) fn run(
+    spec: &str,
+    seed: u64,
+    keys: impl Iterator<Item = u64>,
+) -> (ErrorEstimates, Report, Truth) {
     let spec: FilterSpec = spec.parse().unwrap();
     let mut filter = spec.build().unwrap();
     let (mut audit, mut truth) = (Audit::new(), Truth::default());
@@ -85,9 +89,9 @@ fn bounds_hold_on_at_least_95_of_100_streams() {
             expect("mistaken", holds(errors.false_duplicates, truth.mistaken));
             if truth.duplicates > 0 {
                 let fnr = truth.missed as f64 / truth.duplicates as f64;
-                let held = errors.fnr().is_some_and(|[_, low, high]| {
-                    low <= fnr + 1e-9 && fnr <= high + 1e-9
-                });
+                let held = errors
+                    .fnr()
+                    .is_some_and(|[_, low, high]| low <= fnr + 1e-9 && fnr <= high + 1e-9);
                 expect("fnr", held);
             }
             if let Some(most) = errors.most_false_duplicates {
@@ -108,7 +112,10 @@ fn bounds_hold_on_at_least_95_of_100_streams() {
         }
     }
     let most = failures.values().max().copied().unwrap_or(0);
-    println!("bounds hold on at least {} of 100 streams: {failures:?}", 100 - most);
+    println!(
+        "bounds hold on at least {} of 100 streams: {failures:?}",
+        100 - most
+    );
     println!("{unknown} of {} estimates unknown", 12 * STREAMS);
     assert!(most <= 5, "{failures:?}");
 }
@@ -120,7 +127,11 @@ fn expected_false_duplicates_are_near_the_truth_where_few_are_missed() {
     let (errors, _, truth) = run("rowlru:slots=32,bits=16,form=line,memory=64KiB", 0, keys);
     let most = errors.most_false_duplicates.unwrap();
     let ratio = most / truth.mistaken as f64;
-    assert!((0.8..1.25).contains(&ratio), "{most} for {}", truth.mistaken);
+    assert!(
+        (0.8..1.25).contains(&ratio),
+        "{most} for {}",
+        truth.mistaken
+    );
     // A quarter of the fresh verdicts are on keys that were never seen: the bound says so.
     let keys = (0..400_000_u64).map(|number| number % 100_000);
     let (errors, report, truth) = run("rowlru:slots=32,bits=16,form=line,memory=64KiB", 0, keys);
@@ -139,6 +150,9 @@ fn a_few_hot_keys_are_not_reported_as_no_misses() {
     });
     let (errors, _, truth) = run("rowlru:form=line,slots=16,bits=32,memory=256B", 0, keys);
     let missed = errors.missed_duplicates;
-    assert!(truth.missed > 19_000 && holds(missed, truth.missed), "{missed:?}");
+    assert!(
+        truth.missed > 19_000 && holds(missed, truth.missed),
+        "{missed:?}"
+    );
     assert!(missed.high - missed.low < truth.missed, "{missed:?}");
 }

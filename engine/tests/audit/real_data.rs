@@ -25,7 +25,11 @@ fn bounds_hold_on_a_real_log() {
         assert!(keys.len() > 1000);
         let (mut held, mut runs) = (0, 0);
         for memory in [64, 128, 512, 2048, 8192] {
-            for filter in ["rowlru:slots=16,bits=32", "rlbsbf:k=2", "qqhtd:slots=64,bits=8"] {
+            for filter in [
+                "rowlru:slots=16,bits=32",
+                "rlbsbf:k=2",
+                "qqhtd:slots=64,bits=8",
+            ] {
                 let spec = format!("{filter},form=line,memory={memory}B");
                 // Five times over, so that the log is long compared with the samples.
                 let stream = keys.iter().cycle().take(5 * keys.len()).copied();

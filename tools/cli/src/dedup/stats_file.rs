@@ -34,9 +34,7 @@ impl StatsFile {
         match target {
             Target::File(path) if opened.is_replaceable() => {
                 // A link stays one, to the file with the statistics.
-                let path = path
-                    .canonicalize()
-                    .map_err(Failure::file(target.name()))?;
+                let path = path.canonicalize().map_err(Failure::file(target.name()))?;
                 Ok(Self::Regular(path))
             }
             Target::File(_) | Target::Stdout => Ok(Self::Stream(Sink::side(opened, None))),
@@ -58,8 +56,9 @@ impl StatsFile {
     pub(super) fn write(&mut self, stats: &Stats) -> Result<(), Failure> {
         let json = stats.json();
         match self {
-            Self::Regular(path) => replace(path, json.as_bytes())
-                .map_err(Failure::file(path.display().to_string())),
+            Self::Regular(path) => {
+                replace(path, json.as_bytes()).map_err(Failure::file(path.display().to_string()))
+            }
             Self::Stream(sink) => sink.write_bytes(json.as_bytes()),
         }
     }
@@ -118,7 +117,11 @@ fn is_used_otherwise(config: &DedupConfig, target: &Target) -> bool {
         return false;
     };
     let run = &config.run;
-    let mut others = vec![Some(&run.output), run.duplicates.as_ref(), run.explain.as_ref()];
+    let mut others = vec![
+        Some(&run.output),
+        run.duplicates.as_ref(),
+        run.explain.as_ref(),
+    ];
     if let Content::Records(records) = &config.content {
         let outputs = &records.outputs;
         others.push(outputs.tag_file.as_ref());
@@ -126,10 +129,13 @@ fn is_used_otherwise(config: &DedupConfig, target: &Target) -> bool {
             others.extend([Some(&rejects.records), Some(&rejects.positions)]);
         }
     }
-    let others = others.into_iter().flatten().filter_map(|other| match other {
-        Target::File(path) => Some(path),
-        Target::Stdout => None,
-    });
+    let others = others
+        .into_iter()
+        .flatten()
+        .filter_map(|other| match other {
+            Target::File(path) => Some(path),
+            Target::Stdout => None,
+        });
     let inputs = config.sources.iter().filter_map(|source| match source {
         Source::File(path) => Some(path),
         Source::Stdin => None,

@@ -183,7 +183,10 @@ fn in_words(estimate: Estimate, thing: &str, happened: &str) -> String {
     if estimate.is_exact() {
         format!("{} {} {happened}", grouped(value), things(value))
     } else if estimate.is_unknown() {
-        format!("unknown how many {} were {happened}, at most {high}", things(0))
+        format!(
+            "unknown how many {} were {happened}, at most {high}",
+            things(0)
+        )
     } else if says_much(estimate) {
         let value = grouped(value);
         format!("about {value} ({low} to {high}) {} {happened}", things(0))
@@ -218,11 +221,7 @@ impl Stats {
             let _ = write!(text, "; {} expired", counted(expired, "key"));
         }
         if let Some(late @ 1..) = self.late {
-            let _ = write!(
-                text,
-                "; {} too late",
-                counted(late, config.content.noun())
-            );
+            let _ = write!(text, "; {} too late", counted(late, config.content.noun()));
         }
         text
     }

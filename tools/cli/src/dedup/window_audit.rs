@@ -239,7 +239,6 @@ const fn is_sampled(key: KeyHash, halvings: u32) -> bool {
     key.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (63 - halvings) >> 1 == 0
 }
 
-
 #[cfg(test)]
 mod tests {
     use echoless::KeyHasher;
@@ -356,7 +355,10 @@ mod tests {
         assert_eq!((missed_by(&audit), audit.mistaken.estimate().value), (0, 0));
         observe_all(&mut audit, 2_000_000, 700, false);
         let missed = audit.counts().estimates(None).missed_duplicates;
-        assert!(missed.low <= 2_000_000 && 2_000_000 <= missed.high, "{missed:?}");
+        assert!(
+            missed.low <= 2_000_000 && 2_000_000 <= missed.high,
+            "{missed:?}"
+        );
         assert!(missed.high - missed.low < 400_000, "{missed:?}");
     }
 }

@@ -77,7 +77,11 @@ fn a_failed_run_replaces_the_statistics_of_the_one_before() {
         (&["/no/such/file"], "/no/such/file: No such file", 0),
     ] {
         for threads in ["1", "3"] {
-            fs::write(&stats, "statistics of yesterday, of a run that was complete").unwrap();
+            fs::write(
+                &stats,
+                "statistics of yesterday, of a run that was complete",
+            )
+            .unwrap();
             let args = [args, &["--threads", threads, "--stats", &stats]].concat();
             let run = dedup(&args, b"1,a\n2\n");
             let error = run.error();
@@ -121,7 +125,10 @@ fn statistics_replace_the_file_and_keep_links_and_permissions() {
     symlink("stats", &link).unwrap();
     fs::set_permissions(&stats, fs::Permissions::from_mode(0o640)).unwrap();
     let mut reader = File::open(&stats).unwrap();
-    assert_eq!(dedup(&["--stats", link.to_str().unwrap()], b"a\n").text(), "a\n");
+    assert_eq!(
+        dedup(&["--stats", link.to_str().unwrap()], b"a\n").text(),
+        "a\n"
+    );
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     let mode = fs::metadata(&stats).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o640);
