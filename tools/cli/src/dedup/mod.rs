@@ -32,6 +32,8 @@ mod stats;
 mod stats_file;
 mod summary;
 mod window_audit;
+#[cfg(test)]
+mod window_bounds;
 mod worker;
 
 pub(crate) use pipeline::run;
