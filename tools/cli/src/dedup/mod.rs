@@ -26,6 +26,7 @@ mod record_feed;
 mod runs;
 mod seen_files;
 pub(crate) mod sizing;
+mod stock;
 mod summary;
 mod worker;
 
