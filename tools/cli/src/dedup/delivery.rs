@@ -38,6 +38,7 @@ pub(crate) struct Delivery {
     progress: Progress,
     /// The first statistics, until nothing can reject the run any more.
     first_stats: Option<Stats>,
+    quiet: bool,
 }
 
 impl Delivery {
@@ -84,6 +85,7 @@ impl Delivery {
                 Content::Packets(_) | Content::Records(_) => None,
             },
             progress: Progress::new(config.input_bytes, !config.run.quiet, records_on_stdout),
+            quiet: config.run.quiet,
         })
     }
 
@@ -121,7 +123,10 @@ impl Delivery {
             if let Some(fault) = chunk.fault {
                 return Err(reporter.failure(chunk, fault, input(), self.done));
             }
-            reporter.pass(chunk);
+            let stray = reporter.pass(chunk, || self.sources[chunk.source].name());
+            if let Some(warning) = stray.filter(|_| !self.quiet) {
+                failure::warn(&warning);
+            }
         }
         self.done.pass(chunk);
         self.progress.set(chunk.read_until);

@@ -30,6 +30,7 @@ mod seen_files;
 pub(crate) mod sizing;
 mod stats;
 mod stats_file;
+mod stock;
 mod summary;
 mod window_audit;
 #[cfg(test)]

@@ -19,6 +19,7 @@ use super::stats::{Counts, Observed, Stats};
 use crate::config::{Content, DedupConfig};
 use crate::failure::Failure;
 use crate::files::{Opened, Source, Target, Targets, replacement};
+use crate::writing::OutputFile;
 
 /// The output of the statistics.
 #[derive(Debug)]
@@ -59,7 +60,10 @@ impl StatsFile {
             Self::Regular(path) => {
                 replace(path, json.as_bytes()).map_err(Failure::file(path.display().to_string()))
             }
-            Self::Stream(sink) => sink.write_bytes(json.as_bytes()),
+            Self::Stream(sink) => {
+                sink.write_bytes(json.as_bytes())?;
+                sink.close()
+            }
         }
     }
 }
@@ -67,7 +71,7 @@ impl StatsFile {
 /// Replaces the content of a regular file, in one step unless its folder is read-only.
 fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     match replacement(path, content) {
-        Ok(next) => Ok(next.persist(path).map(drop)?),
+        Ok(next) => OutputFile::new(next.persist(path)?).close(),
         Err(error) if error.kind() == ErrorKind::PermissionDenied => fs::write(path, content),
         Err(error) => Err(error),
     }
@@ -83,6 +87,7 @@ pub(super) fn write_failed(config: &DedupConfig, failure: &Failure, began: Insta
         Failure::Usage(_) | Failure::Option(_) | Failure::Filter(_) => true,
         Failure::SameFile { .. } => true,
         Failure::Lab(_)
+        | Failure::Memory(_)
         | Failure::File { .. }
         | Failure::Data { .. }
         | Failure::Capture { .. }
