@@ -24,8 +24,13 @@ use crate::writing::OutputFile;
 /// The output of the statistics.
 #[derive(Debug)]
 pub(super) enum StatsFile {
-    /// A regular file, by its name without links.
-    Regular(PathBuf),
+    /// A regular file.
+    Regular {
+        /// Its path without links.
+        path: PathBuf,
+        /// Its name in messages.
+        name: String,
+    },
     /// Anything else.
     Stream(Sink),
 }
@@ -35,8 +40,9 @@ impl StatsFile {
         match target {
             Target::File(path) if opened.is_replaceable() => {
                 // A link stays one, to the file with the statistics.
-                let path = path.canonicalize().map_err(Failure::file(target.name()))?;
-                Ok(Self::Regular(path))
+                let name = target.name();
+                let path = path.canonicalize().map_err(Failure::file(name.as_str()))?;
+                Ok(Self::Regular { path, name })
             }
             Target::File(_) | Target::Stdout => Ok(Self::Stream(Sink::side(opened, None))),
         }
@@ -45,7 +51,7 @@ impl StatsFile {
     /// Whether the statistics replace earlier ones, rather than follow them.
     pub(super) const fn is_replaceable(&self) -> bool {
         match self {
-            Self::Regular(_) => true,
+            Self::Regular { .. } => true,
             Self::Stream(_) => false,
         }
     }
@@ -57,8 +63,8 @@ impl StatsFile {
     pub(super) fn write(&mut self, stats: &Stats) -> Result<(), Failure> {
         let json = stats.json();
         match self {
-            Self::Regular(path) => {
-                replace(path, json.as_bytes()).map_err(Failure::file(path.display().to_string()))
+            Self::Regular { path, name } => {
+                replace(path, json.as_bytes()).map_err(Failure::file(name.as_str()))
             }
             Self::Stream(sink) => {
                 sink.write_bytes(json.as_bytes())?;
@@ -68,12 +74,15 @@ impl StatsFile {
     }
 }
 
-/// Replaces the content of a regular file, in one step unless its folder is read-only.
+/// Replaces the content of a regular file, in one step unless its folder is read-only. Writes
+/// another one if the file was removed meanwhile.
 fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     match replacement(path, content) {
         Ok(next) => OutputFile::new(next.persist(path)?).close(),
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => fs::write(path, content),
-        Err(error) => Err(error),
+        Err(error) => match error.kind() {
+            ErrorKind::PermissionDenied | ErrorKind::NotFound => fs::write(path, content),
+            _ => Err(error),
+        },
     }
 }
 
