@@ -106,7 +106,15 @@ fn one_line(message: &str) -> String {
         .map(|paragraph| paragraph.split_whitespace().collect::<Vec<_>>().join(" "))
         .collect();
     let message = paragraphs.join("; ");
-    message.strip_prefix("error: ").unwrap_or(&message).into()
+    let message = message.strip_prefix("error: ").unwrap_or(&message);
+    // The parser advises `-- -x`, which is no value of the option before it.
+    match message.split_once("; tip: to pass '") {
+        Some((problem, tip)) if tip.contains("' as a value, use '-- ") => {
+            let name = tip.split('\'').next().unwrap_or_default();
+            format!("{problem}; tip: for a file of this name, use './{name}'")
+        }
+        _ => message.into(),
+    }
 }
 
 #[cfg(test)]
@@ -140,5 +148,10 @@ mod tests {
         );
         assert!(line.contains("'--memory'"), "{line}");
         assert!(!line.contains('\n') && !line.contains("Usage"), "{line}");
+        let error = Args::try_parse_from(["echoless", "dedup", "-o", "-x"]).unwrap_err();
+        assert_eq!(
+            one_line(&error.to_string()),
+            "unexpected argument '-x' found; tip: for a file of this name, use './-x'"
+        );
     }
 }

@@ -57,10 +57,10 @@ fn invalid_options_of_gen() {
     let cases = [
         " | <KIND>",
         "words | possible values: cdr, keys, lines",
-        "keys -n -1 | invalid value '-1' for '--count",
+        "keys -n -1 | invalid --count=-1: expected a whole number",
         "keys --seed -1 | invalid value '-1' for '--seed",
         "keys --gap -1 | invalid value '-1' for '--gap",
-        "lines --record-bytes -1 | invalid value '-1' for '--record-bytes",
+        "lines --record-bytes -1 | invalid --record-bytes=-1: expected a whole number",
         "keys --duplicates 1 | invalid --duplicates=1: expected a share from 0 to 0.999",
         "keys --duplicates -0.1 | invalid --duplicates=-0.1: expected",
         "keys --distribution normal | invalid --distribution=normal: expected",
