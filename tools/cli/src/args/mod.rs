@@ -7,9 +7,11 @@ mod format;
 mod generate;
 mod lab;
 mod packets;
+mod refused;
 mod run;
+mod variable;
 
-pub(crate) use command::{Args, Command, parse, parse_from};
+pub(crate) use command::{Args, Command, Parsed, parse, parse_from};
 pub(crate) use dedup::DedupArgs;
 pub(crate) use format::FormatUse;
 pub(crate) use generate::GenArgs;

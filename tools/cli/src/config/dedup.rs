@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use echoless::{FilterSpec, FingerprintSpec, Kernel, Replacement, SpecError};
 
+use super::inputs::{all_sources, in_place};
 use super::packets::PacketConfig;
 use super::parse_if_given;
 use super::run::RunConfig;
@@ -27,7 +28,11 @@ use crate::spec_file::read_spec;
 /// The configuration of a run that removes duplicates, of records or of packets.
 #[derive(Debug)]
 pub(crate) struct DedupConfig {
+    /// The inputs in the order in which they are read: first those whose records only count as
+    /// seen, then those whose records are written.
     pub(crate) sources: Vec<Source>,
+    /// The number of the former.
+    pub(crate) known: usize,
     /// The length of all sources, if all are regular files.
     pub(crate) input_bytes: Option<u64>,
     /// The same if none is compressed.
@@ -46,6 +51,13 @@ pub(crate) struct DedupConfig {
 pub(crate) enum Content {
     Records(Arc<RecordConfig>),
     Packets(Arc<PacketConfig>),
+}
+
+impl DedupConfig {
+    /// The inputs whose records are written.
+    pub(crate) fn inputs(&self) -> &[Source] {
+        &self.sources[self.known..]
+    }
 }
 
 impl Content {
@@ -91,12 +103,15 @@ pub(crate) struct RecordOutputs {
     pub(crate) rejects: Option<RejectTargets>,
     /// Gets the verdicts on all records, which then all pass.
     pub(crate) tag_file: Option<Target>,
+    /// Whether one record of each key that occurs again is written.
+    pub(crate) repeated: bool,
 }
 
 impl TryFrom<DedupArgs> for DedupConfig {
     type Error = Failure;
 
     fn try_from(args: DedupArgs) -> Result<Self, Failure> {
+        args.refused.check()?;
         let SelectedFormat {
             format,
             key,
@@ -119,7 +134,8 @@ impl TryFrom<DedupArgs> for DedupConfig {
             check_fix_header(&*format, &args)?;
         }
         let window = WindowConfig::from_args(&args, time)?;
-        let sources = Source::all(&args.inputs);
+        let sources = all_sources(&args.known, &args.inputs)?;
+        let known = args.known.len();
         let input_bytes = Source::total_len(&sources);
         let plain_bytes = plain_len(&sources, args.no_decompress);
         let mut settings: Vec<Source> = files.into_iter().map(Source::File).collect();
@@ -151,6 +167,7 @@ impl TryFrom<DedupArgs> for DedupConfig {
         let outputs = RecordOutputs {
             rejects: args.rejects.map(RejectTargets::new).transpose()?,
             tag_file: args.tag_file.map(Target::from),
+            repeated: args.repeated,
         };
         let records = RecordConfig {
             tagger,
@@ -169,14 +186,19 @@ impl TryFrom<DedupArgs> for DedupConfig {
             fix_header: args.fix_header,
             outputs,
         };
+        let mut run = RunConfig::new(args.run, settings)?;
+        if args.in_place {
+            run.output = in_place(&sources, known, records.as_they_are, run.compress)?;
+        }
         Ok(Self {
             sources,
+            known,
             input_bytes,
             plain_bytes,
             content: Content::Records(Arc::new(records)),
             filter,
             window,
-            run: RunConfig::new(args.run, settings)?,
+            run,
             seen: None,
         })
     }

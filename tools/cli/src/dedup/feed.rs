@@ -16,7 +16,7 @@ use crate::records::keys::KeyReader;
 pub(crate) struct StreamEnd {
     /// The signal that ended it, if one did.
     pub(crate) signal: Option<u8>,
-    /// The bytes of the inputs that were read, compressed as they are.
+    /// The bytes of the inputs that were read, compressed as they are, without the known inputs.
     pub(crate) bytes_read: u64,
 }
 
@@ -55,7 +55,12 @@ impl Feed {
                 let window = config.window.clone();
                 let records = Arc::clone(records);
                 Self::Records(Box::new(RecordFeed::new(
-                    records, sources, hasher, window, most,
+                    records,
+                    sources,
+                    config.known,
+                    hasher,
+                    window,
+                    most,
                 )))
             }
             Content::Packets(packets) => {

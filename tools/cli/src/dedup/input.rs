@@ -16,6 +16,8 @@ use crate::signals::Signals;
 #[derive(Debug)]
 pub(crate) struct Input {
     sources: Vec<Source>,
+    /// The number of the first of them that are known: their records are not written.
+    known: usize,
     /// The index of the current source.
     at: usize,
     file: Option<PlainBytes>,
@@ -36,18 +38,21 @@ pub(crate) struct Input {
     /// The terminator of the last record that had one.
     terminator: &'static [u8],
     opens_source: bool,
-    /// The bytes of the inputs before the current one.
+    /// The bytes of the inputs before the current one, and of the known ones among them.
     bytes_before: u64,
+    known_bytes: u64,
     /// Set once the first input is opened.
     signals: Option<Signals>,
 }
 
 impl Input {
-    /// A stream of these inputs, whose records may have at most `longest` bytes. With
+    /// A stream of these inputs, of which the first `known` ones are known. Records may have at most
+    /// `longest` bytes. With
     /// `as_they_are`, compressed inputs are not decompressed. With `rejects`, an incomplete record
     /// at the end of an input does not end the stream. A read has at most `most` bytes.
     pub(crate) fn new(
         sources: Vec<Source>,
+        known: usize,
         as_they_are: bool,
         format: SharedFormat,
         longest: usize,
@@ -56,6 +61,7 @@ impl Input {
     ) -> Self {
         Self {
             sources,
+            known,
             at: 0,
             file: None,
             as_they_are,
@@ -69,6 +75,7 @@ impl Input {
             format,
             opens_source: true,
             bytes_before: 0,
+            known_bytes: 0,
             signals: None,
         }
     }
@@ -86,6 +93,14 @@ impl Input {
     /// The bytes of the inputs that were read so far, compressed as they are.
     pub(crate) fn bytes_read(&self) -> u64 {
         self.bytes_before + self.file.as_ref().map_or(0, PlainBytes::file_bytes)
+    }
+
+    /// [`bytes_read`](Self::bytes_read) without those of the known inputs.
+    pub(crate) fn input_bytes_read(&self) -> u64 {
+        if self.at < self.known {
+            return 0;
+        }
+        self.bytes_read() - self.known_bytes
     }
 
     /// Fills the chunk with the next whole records of one input. Returns `false` at the end of the
@@ -174,6 +189,9 @@ impl Input {
                 self.bytes_before += file.file_bytes();
                 self.file = None;
                 self.at += 1;
+                if self.at == self.known {
+                    self.known_bytes = self.bytes_before;
+                }
                 self.opens_source = true;
                 self.last_end.reset();
             } else {

@@ -23,6 +23,7 @@ mod pipeline;
 mod positions;
 mod progress;
 mod record_feed;
+mod repeated;
 mod runs;
 mod seen_files;
 pub(crate) mod sizing;

@@ -24,15 +24,20 @@ pub(crate) struct RecordFeed {
     hasher: KeyHasher,
     window: Option<WindowConfig>,
     input: Input,
+    /// The number of known inputs.
+    known: usize,
     header: Option<Header>,
+    /// Whether a chunk took the header of the outputs along.
+    header_sent: bool,
     reader: Option<KeyReader>,
 }
 
 impl RecordFeed {
-    /// The stream of these inputs.
+    /// The stream of these inputs, of which the first `known` ones are known.
     pub(crate) fn new(
         config: Arc<RecordConfig>,
         sources: Vec<Source>,
+        known: usize,
         hasher: KeyHasher,
         window: Option<WindowConfig>,
         read_bytes: NonZeroUsize,
@@ -41,12 +46,15 @@ impl RecordFeed {
         Self {
             input: Input::new(
                 sources,
+                known,
                 config.as_they_are,
                 format.clone(),
                 config.max_record,
                 config.faults.rejects,
                 read_bytes,
             ),
+            known,
+            header_sent: false,
             header: (config.header || format.has_file_header())
                 .then(|| Header::new(format.clone())),
             reader: None,
@@ -63,6 +71,7 @@ impl RecordFeed {
             return Ok(false);
         }
         chunk.read_until = self.input.bytes_read();
+        chunk.input_until = self.input.input_bytes_read();
         if let Some(header) = &mut self.header
             && chunk.opens_source
         {
@@ -77,8 +86,12 @@ impl RecordFeed {
         }
         if self.reader.is_none() {
             self.reader = Some(self.key_reader()?);
-            let header = self.header.as_ref().and_then(Header::record);
-            chunk.header = header.map(<[u8]>::to_vec);
+        }
+        // The outputs get the header of the first input that is written, in its own spelling.
+        if !self.header_sent && chunk.source >= self.known {
+            self.header_sent = true;
+            let own = || chunk.bytes[..chunk.start].to_vec();
+            chunk.header = self.header.as_ref().map(|_| own());
         }
         Ok(true)
     }
@@ -88,9 +101,10 @@ impl RecordFeed {
         self.reader.as_ref()
     }
 
-    /// The bytes of the inputs that were read so far, compressed as they are.
+    /// The bytes of the inputs that were read so far, compressed as they are, without the known
+    /// inputs.
     pub(crate) fn bytes_read(&self) -> u64 {
-        self.input.bytes_read()
+        self.input.input_bytes_read()
     }
 
     /// The signal that ended the stream, if one did.

@@ -229,6 +229,7 @@ fn a_disk_that_fills_up_leaves_whole_records() {
     let output = directory.path().join("output").to_str().unwrap().to_owned();
     for to_stdout in [false, true] {
         let mut command = Command::new("sh");
+        command.env_remove("ECHOLESS_OPTS");
         // 64 blocks are 32 or 64 KiB, which is not a multiple of 100 bytes.
         let script = "trap '' XFSZ; ulimit -f 64 || exit 77; exec \"$@\"";
         let mut args = vec![

@@ -7,12 +7,15 @@ mod ber_files;
 mod codecs;
 mod compressed_inputs;
 mod compressed_outputs;
+mod defaults;
 mod eval;
 mod filters;
 mod formats;
 mod generated;
 mod hash_key;
+mod in_place;
 mod keys;
+mod known;
 mod leaving;
 #[cfg(target_os = "linux")]
 mod memory;
@@ -30,7 +33,9 @@ mod packets_tshark;
 mod plan;
 mod real_data;
 mod records;
+mod refused;
 mod rejects;
+mod repeated;
 mod run;
 mod seen_files;
 #[cfg(unix)]

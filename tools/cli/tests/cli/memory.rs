@@ -16,6 +16,7 @@ const INPUT_MIB: usize = 150;
 fn endless(args: &str, start: &[u8], filler: u8) -> (Option<i32>, String) {
     let script = format!("ulimit -v {LIMIT_KIB} && exec \"$0\" {args}");
     let mut child = Command::new("sh")
+        .env_remove("ECHOLESS_OPTS")
         .args(["-c", &script, env!("CARGO_BIN_EXE_echoless")])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
