@@ -7,6 +7,7 @@ mod generate;
 mod hash_key;
 mod packets;
 mod plan;
+mod records;
 mod run;
 mod window;
 
@@ -19,6 +20,7 @@ pub(crate) use eval::EvalConfig;
 pub(crate) use generate::GenConfig;
 pub(crate) use packets::PacketConfig;
 pub(crate) use plan::PlanConfig;
+pub(crate) use records::RecordReading;
 pub(crate) use window::{Clock, Late, WindowConfig};
 
 /// The highest number of threads: more than most machines have cores. The rings between so many

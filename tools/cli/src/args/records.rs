@@ -1,0 +1,96 @@
+//! The options that say what a record is and what its key, the same wherever records are read.
+
+use clap::{Args as ClapArgs, ValueEnum};
+
+use super::format::FormatArgs;
+use crate::records::fault::{BlankLines, Missing};
+
+/// The options of records and their keys.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RecordArgs {
+    /// Read compressed files as they are. Without this option, files that begin like gzip, zstd,
+    /// lz4, xz or bzip2 are decompressed; binary records may begin so by chance
+    #[arg(long, help_heading = "Records")]
+    pub(crate) no_decompress: bool,
+
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+
+    /// Longest record allowed, terminator included; limits the memory that a stray quote or a
+    /// missing terminator can take [default: 64MiB]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        allow_hyphen_values = true,
+        help_heading = "Records"
+    )]
+    pub(crate) max_record: Option<String>,
+
+    /// Treat the first record as a header: copy it to the outputs, if there are any, and allow its
+    /// names in --key
+    #[arg(long, help_heading = "Records")]
+    pub(crate) header: bool,
+
+    /// Compare only these fields: numbers from 1, ranges (2,5-7,9-) or names in the header; in some
+    /// formats paths or byte ranges (see --format)
+    #[arg(
+        short,
+        long,
+        value_name = "FIELDS",
+        allow_hyphen_values = true,
+        help_heading = "Key"
+    )]
+    pub(crate) key: Option<String>,
+
+    /// Byte between fields: a character, \t or tab, or \xHH for any byte [default: ,]
+    #[arg(
+        short,
+        long,
+        value_name = "BYTE",
+        allow_hyphen_values = true,
+        help_heading = "Key"
+    )]
+    pub(crate) delimiter: Option<String>,
+
+    /// How to treat a blank line of CSV, if fields are selected [default: skip]
+    #[arg(long, value_enum, help_heading = "Key")]
+    pub(crate) blank_lines: Option<BlankLines>,
+
+    /// How to treat a record that lacks a field of the key, or a readable time [default: error]
+    #[arg(long, value_enum, help_heading = "Key")]
+    pub(crate) missing: Option<Missing>,
+}
+
+impl RecordArgs {
+    /// The options that were given, each with its value if it takes one: a command line that reads
+    /// the same records.
+    pub(crate) fn given(&self) -> Vec<(String, Option<String>)> {
+        let flags = [
+            ("--no-decompress", self.no_decompress),
+            ("--header", self.header),
+        ];
+        let values = [
+            ("--max-record", self.max_record.clone()),
+            ("--key", self.key.clone()),
+            ("--delimiter", self.delimiter.clone()),
+            ("--blank-lines", self.blank_lines.and_then(name)),
+            ("--missing", self.missing.and_then(name)),
+        ];
+        let flags = flags.into_iter().filter(|(_, given)| *given);
+        let flags = flags.map(|(option, _)| (option, None));
+        let values = values.into_iter().filter(|(_, value)| value.is_some());
+        let mut given = self.format.given();
+        given.extend(
+            flags
+                .chain(values)
+                .map(|(option, value)| (option.to_owned(), value)),
+        );
+        given
+    }
+}
+
+/// A value as it is typed.
+fn name(value: impl ValueEnum) -> Option<String> {
+    let value = value.to_possible_value()?;
+    Some(value.get_name().to_owned())
+}

@@ -1,0 +1,133 @@
+//! The configuration of reading: what a record is, what its key, and which faults it may have.
+
+use std::path::PathBuf;
+
+use echoless::SpecError;
+
+use super::parse_if_given;
+use crate::args::{FormatUse, RecordArgs};
+use crate::failure::Failure;
+use crate::lab::input::RecordFile;
+use crate::number::parse_size;
+use crate::records::fault::{BlankLines, FaultPolicy, Missing};
+use crate::records::fields::FieldList;
+use crate::records::format::{ChosenFields, SelectedFormat, SharedFormat};
+
+/// The longest record unless the options set another length.
+const MAX_RECORD: u64 = 64 << 20;
+
+/// Records, and the parts of them that are compared.
+#[derive(Debug)]
+pub(crate) struct RecordReading {
+    pub(crate) format: SharedFormat,
+    /// Whether compressed inputs are read as they are.
+    pub(crate) as_they_are: bool,
+    /// The length of the longest record allowed, in bytes, terminator included.
+    pub(crate) max_record: usize,
+    pub(crate) header: bool,
+    /// The fields to compare; `None` compares whole records.
+    pub(crate) key: Option<FieldList>,
+    pub(crate) faults: FaultPolicy,
+}
+
+/// What other options require of the records.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct RecordUse<'a> {
+    /// The field with the time, as typed.
+    pub(super) time: Option<&'a str>,
+    /// Whether verdicts are written into the records.
+    pub(super) tag: bool,
+    /// Whether faulty records are set aside.
+    pub(super) rejects: bool,
+}
+
+/// The checked options of records.
+#[derive(Debug)]
+pub(super) struct CheckedRecords {
+    pub(super) reading: RecordReading,
+    /// The field with the time.
+    pub(super) time: Option<FieldList>,
+    /// The files that options were read from. Like the inputs, they must not be outputs.
+    pub(super) files: Vec<PathBuf>,
+}
+
+impl CheckedRecords {
+    /// Checks the options of records.
+    ///
+    /// # Errors
+    /// [`Failure`] if the options contradict each other, the value of one is invalid, or a file
+    /// that one names cannot be read.
+    pub(super) fn new(args: &RecordArgs, required: RecordUse<'_>) -> Result<Self, Failure> {
+        let SelectedFormat {
+            format,
+            key,
+            time,
+            files,
+        } = args.format.select(FormatUse {
+            fields: ChosenFields {
+                key: args.key.as_deref(),
+                time: required.time,
+            },
+            delimiter: args.delimiter.as_deref(),
+            header: args.header,
+            tag: required.tag,
+        })?;
+        if args.missing.is_some() && key.is_none() && time.is_none() {
+            let allowed = "--key or --time-field beside --missing";
+            return Err(SpecError::missing("--key", allowed).into());
+        }
+        let blank_lines = match (args.blank_lines, format.skips_blank_lines()) {
+            (None, false) => BlankLines::Keep,
+            (None, true) => BlankLines::default(),
+            (Some(blank_lines), true) => blank_lines,
+            (Some(_), false) => {
+                let allowed = "--csv beside --blank-lines";
+                return Err(SpecError::missing("--csv", allowed).into());
+            }
+        };
+        let max_record = parse_if_given("--max-record", args.max_record.as_deref(), parse_size)?;
+        let reading = RecordReading {
+            format,
+            as_they_are: args.no_decompress,
+            max_record: max_record
+                .unwrap_or(MAX_RECORD)
+                .try_into()
+                .unwrap_or(usize::MAX),
+            header: args.header,
+            key,
+            faults: FaultPolicy {
+                missing: args.missing.unwrap_or(Missing::Error),
+                blank_lines,
+                rejects: required.rejects,
+            },
+        };
+        Ok(Self {
+            reading,
+            time,
+            files,
+        })
+    }
+}
+
+/// The file of records that `option` names, as `echoless dedup` would read it; `None` without a
+/// path.
+///
+/// # Errors
+/// [`Failure`] as for [`CheckedRecords::new`], or if options of records are given without a path.
+pub(super) fn record_file(
+    option: &'static str,
+    path: Option<PathBuf>,
+    args: &RecordArgs,
+) -> Result<Option<RecordFile>, Failure> {
+    let Some(path) = path else {
+        return match args.given().first() {
+            Some((given, _)) => {
+                let allowed = format!("{option} FILE beside {given}");
+                Err(SpecError::missing(option, allowed).into())
+            }
+            None => Ok(None),
+        };
+    };
+    let records = CheckedRecords::new(args, RecordUse::default())?;
+    Ok(Some(RecordFile::new(path, records.reading, records.files)))
+}
