@@ -1,7 +1,7 @@
 //! The `echoless` command: removes duplicate records from streams in fixed memory, generates test
 //! streams, measures filters and selects one.
 //!
-//! The path of a record: `dedup::input` cuts the stream into chunks of whole records, a
+//! The path of a record: `records::input` cuts the stream into chunks of whole records, a
 //! record format (`records::format`) finds the records of a chunk, `records::keys` hashes their
 //! keys, the filter of `dedup::filter` returns a verdict for each hash, and `dedup::output`
 //! writes runs of records straight from the chunk.

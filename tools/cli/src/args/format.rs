@@ -85,6 +85,17 @@ impl FormatArgs {
         }
     }
 
+    /// The options that were given, each with its value if it takes one.
+    pub(crate) fn given(&self) -> Vec<(String, Option<String>)> {
+        let option = self.option.as_ref().map(|(option, value)| {
+            let value = option.value_name.map(|_| value.clone());
+            (format!("--{}", option.long), value)
+        });
+        let named = self.named.as_ref();
+        let named = named.map(|format| ("--format".to_owned(), Some(format.clone())));
+        option.into_iter().chain(named).collect()
+    }
+
     /// A format with fields between delimiters: that of the option.
     fn delimited(
         &self,

@@ -118,7 +118,11 @@ mod tests {
     #[test]
     fn only_dedup_reads_the_variable_and_empty_is_nothing() {
         for (typed, value, defaults) in [
-            (&["echoless", "dedup", "f"][..], "-q -m '1 G'", &["-q", "-m", "1 G"][..]),
+            (
+                &["echoless", "dedup", "f"][..],
+                "-q -m '1 G'",
+                &["-q", "-m", "1 G"][..],
+            ),
             (&["echoless", "dedup"], "", &[]),
             (&["echoless", "dedup"], " \t ", &[]),
             (&["echoless", "plan"], "-q '", &[]),
@@ -131,7 +135,15 @@ mod tests {
 
     #[test]
     fn values_that_are_no_options_are_refused() {
-        for value in ["-q 'x", "a", "-q -", "--", "-m 1G f", "-m 1G -- -q", "-k 1 2"] {
+        for value in [
+            "-q 'x",
+            "a",
+            "-q -",
+            "--",
+            "-m 1G f",
+            "-m 1G -- -q",
+            "-k 1 2",
+        ] {
             let error = line(&["echoless", "dedup"], value).unwrap_err();
             assert!(error.starts_with("invalid ECHOLESS_OPTS="), "{error}");
         }

@@ -9,9 +9,10 @@ use echoless::{FilterSpec, FingerprintSpec, Kernel, Replacement, SpecError};
 use super::inputs::{all_sources, in_place};
 use super::packets::PacketConfig;
 use super::parse_if_given;
+use super::records::{CheckedRecords, RecordReading, RecordUse};
 use super::run::RunConfig;
 use super::window::{WindowConfig, check_filter};
-use crate::args::{DedupArgs, FormatUse};
+use crate::args::DedupArgs;
 use crate::compression::length::plain_len;
 use crate::dedup::SeenFiles;
 use crate::dedup::filter::with_memory;
@@ -19,9 +20,7 @@ use crate::dedup::sizing::{DEFAULT_MEMORY, memory_for, most_distinct_records};
 use crate::failure::Failure;
 use crate::files::{Source, Target};
 use crate::number::{parse_rate, parse_size};
-use crate::records::fault::{BlankLines, FaultPolicy, Missing};
-use crate::records::fields::FieldList;
-use crate::records::format::{ChosenFields, Format, SelectedFormat, SharedFormat};
+use crate::records::format::{Format, SharedFormat};
 use crate::records::tag::Tagger;
 use crate::spec_file::read_spec;
 
@@ -72,24 +71,16 @@ impl Content {
     /// The format of the records; packets need none, because their reader frames them.
     pub(crate) fn format(&self) -> Option<&SharedFormat> {
         match self {
-            Self::Records(records) => Some(&records.format),
+            Self::Records(records) => Some(&records.reading.format),
             Self::Packets(_) => None,
         }
     }
 }
 
-/// Records, and the parts of them that are compared.
+/// Records, how they are read, and what only this subcommand does with them.
 #[derive(Debug)]
 pub(crate) struct RecordConfig {
-    pub(crate) format: SharedFormat,
-    /// Whether compressed inputs are read as they are.
-    pub(crate) as_they_are: bool,
-    /// The length of the longest record allowed, in bytes, terminator included.
-    pub(crate) max_record: usize,
-    pub(crate) header: bool,
-    /// The fields to compare; `None` compares whole records.
-    pub(crate) key: Option<FieldList>,
-    pub(crate) faults: FaultPolicy,
+    pub(crate) reading: Arc<RecordReading>,
     /// Whether the file header is rewritten for the records that were written.
     pub(crate) fix_header: bool,
     /// Writes verdicts into the records, which all pass.
@@ -112,32 +103,27 @@ impl TryFrom<DedupArgs> for DedupConfig {
 
     fn try_from(args: DedupArgs) -> Result<Self, Failure> {
         args.refused.check()?;
-        let SelectedFormat {
-            format,
-            key,
+        let CheckedRecords {
+            reading,
             time,
             files,
-        } = args.format.select(FormatUse {
-            fields: ChosenFields {
-                key: args.key.as_deref(),
+        } = CheckedRecords::new(
+            &args.records,
+            RecordUse {
                 time: args.time_field.as_deref(),
+                tag: args.tag.is_some(),
+                rejects: args.rejects.is_some(),
             },
-            delimiter: args.delimiter.as_deref(),
-            header: args.header,
-            tag: args.tag.is_some(),
-        })?;
-        if args.missing.is_some() && key.is_none() && time.is_none() {
-            let allowed = "--key or --time-field beside --missing";
-            return Err(SpecError::missing("--key", allowed).into());
-        }
+        )?;
+        let format = &reading.format;
         if args.fix_header {
-            check_fix_header(&*format, &args)?;
+            check_fix_header(&**format, &args)?;
         }
         let window = WindowConfig::from_args(&args, time)?;
         let sources = all_sources(&args.known, &args.inputs)?;
         let known = args.known.len();
         let input_bytes = Source::total_len(&sources);
-        let plain_bytes = plain_len(&sources, args.no_decompress);
+        let plain_bytes = plain_len(&sources, reading.as_they_are);
         let mut settings: Vec<Source> = files.into_iter().map(Source::File).collect();
         let memory = parse_if_given("--memory", args.memory.as_deref(), parse_size)?;
         let filter = match &args.filter {
@@ -145,23 +131,14 @@ impl TryFrom<DedupArgs> for DedupConfig {
             None => match &window {
                 Some(window) => window.default_filter(&args.fpr, memory)?,
                 None => {
-                    let keys = plain_bytes.and_then(|bytes| most_keys(&sources, bytes, &*format));
+                    let keys = plain_bytes.and_then(|bytes| most_keys(&sources, bytes, &**format));
                     default_filter(&args, memory, keys)?
                 }
             },
         };
         check_filter(window.as_ref(), &args, &filter)?;
-        let blank_lines = match (args.blank_lines, format.skips_blank_lines()) {
-            (None, false) => BlankLines::Keep,
-            (None, true) => BlankLines::default(),
-            (Some(blank_lines), true) => blank_lines,
-            (Some(_), false) => {
-                let allowed = "--csv beside --blank-lines";
-                return Err(SpecError::missing("--csv", allowed).into());
-            }
-        };
         let tagger = match args.tag {
-            Some(name) => Some(Arc::new(tagger(&format, name, args.rejects.is_some())?)),
+            Some(name) => Some(Arc::new(tagger(format, name, args.rejects.is_some())?)),
             None => None,
         };
         let outputs = RecordOutputs {
@@ -170,25 +147,14 @@ impl TryFrom<DedupArgs> for DedupConfig {
             repeated: args.repeated,
         };
         let records = RecordConfig {
-            tagger,
-            format,
-            as_they_are: args.no_decompress,
-            max_record: parse_size("--max-record", &args.max_record)?
-                .try_into()
-                .unwrap_or(usize::MAX),
-            header: args.header,
-            key,
-            faults: FaultPolicy {
-                missing: args.missing.unwrap_or(Missing::Error),
-                blank_lines,
-                rejects: outputs.rejects.is_some(),
-            },
+            reading: Arc::new(reading),
             fix_header: args.fix_header,
+            tagger,
             outputs,
         };
         let mut run = RunConfig::new(args.run, settings)?;
         if args.in_place {
-            run.output = in_place(&sources, known, records.as_they_are, run.compress)?;
+            run.output = in_place(&sources, known, records.reading.as_they_are, run.compress)?;
         }
         Ok(Self {
             sources,

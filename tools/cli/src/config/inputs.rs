@@ -40,9 +40,8 @@ pub(super) fn in_place(
     as_they_are: bool,
     compress: Option<Compression>,
 ) -> Result<Target, Failure> {
-    let invalid = |asked: String, allowed: &str| {
-        Failure::from(SpecError::new("--in-place", asked, allowed))
-    };
+    let invalid =
+        |asked: String, allowed: &str| Failure::from(SpecError::new("--in-place", asked, allowed));
     let (known, inputs) = sources.split_at(known);
     let [input] = inputs else {
         let asked = format!("{} inputs", inputs.len());
@@ -68,7 +67,10 @@ pub(super) fn in_place(
         (codec, compress) if codec == compress => Ok(Target::Replaced(path.clone())),
         (Some(codec), _) => {
             let codec = codec.name();
-            let allowed = format!("--compress {codec} beside --in-place, as {} is", input.name());
+            let allowed = format!(
+                "--compress {codec} beside --in-place, as {} is",
+                input.name()
+            );
             Err(SpecError::missing("--compress", allowed).into())
         }
         (None, _) => {

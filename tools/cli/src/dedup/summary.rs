@@ -221,7 +221,7 @@ impl Stats {
                     };
                     let is_copy = all_pass && counts.rejected == 0 && config.inputs().len() == 1;
                     let is_fixed = records.fix_header || config.run.count;
-                    records.format.has_file_header() && !is_copy && !is_fixed
+                    records.reading.format.has_file_header() && !is_copy && !is_fixed
                 }
                 Content::Packets(_) => false,
             },

@@ -27,15 +27,6 @@ impl Compared {
         *self == Self::default()
     }
 
-    /// Whether only a part of a key is compared.
-    pub(crate) fn is_part(&self) -> bool {
-        let whole = Self {
-            ignore_case: self.ignore_case,
-            ..Self::default()
-        };
-        *self != whole
-    }
-
     /// Appends what is compared of a key.
     pub(super) fn append(&self, key: &[u8], compared: &mut Vec<u8>) {
         let before = compared.len();
@@ -121,7 +112,12 @@ mod tests {
     fn chars(bytes: &[u8]) -> Vec<Vec<u8>> {
         let mut chars = Vec::new();
         for chunk in bytes.utf8_chunks() {
-            chars.extend(chunk.valid().chars().map(|char| char.to_string().into_bytes()));
+            chars.extend(
+                chunk
+                    .valid()
+                    .chars()
+                    .map(|char| char.to_string().into_bytes()),
+            );
             chars.extend(chunk.invalid().iter().map(|byte| vec![*byte]));
         }
         chars
@@ -139,7 +135,10 @@ mod tests {
             }
         }
         let most = options.max_chars.map_or(usize::MAX, |most| most as usize);
-        let kept = chars(&rest).into_iter().skip(options.skip_chars as usize).take(most);
+        let kept = chars(&rest)
+            .into_iter()
+            .skip(options.skip_chars as usize)
+            .take(most);
         let mut part = kept.collect::<Vec<_>>().concat();
         if options.ignore_case {
             for byte in &mut part {
@@ -156,21 +155,81 @@ mod tests {
         let all = Compared::default();
         for (options, key, expected) in [
             (all, &b" aB "[..], &b" aB "[..]),
-            (Compared { ignore_case: true, ..all }, b"aB\xc3\x84", b"ab\xc3\x84"),
-            (Compared { skip_fields: 2, ..all }, b"  ab\tcd  ef", b"  ef"),
-            (Compared { skip_fields: 9, ..all }, b"a b", b""),
-            (Compared { skip_chars: 1, ..all }, b"\xc3\x84b", b"b"),
-            (Compared { skip_chars: 1, ..all }, b"\xc3b", b"b"),
-            (Compared { skip_chars: u64::MAX, ..all }, b"ab", b""),
-            (Compared { max_chars: Some(0), ..all }, b"ab", b""),
-            (Compared { max_chars: Some(2), ..all }, "äöü".as_bytes(), "äö".as_bytes()),
+            (
+                Compared {
+                    ignore_case: true,
+                    ..all
+                },
+                b"aB\xc3\x84",
+                b"ab\xc3\x84",
+            ),
+            (
+                Compared {
+                    skip_fields: 2,
+                    ..all
+                },
+                b"  ab\tcd  ef",
+                b"  ef",
+            ),
+            (
+                Compared {
+                    skip_fields: 9,
+                    ..all
+                },
+                b"a b",
+                b"",
+            ),
+            (
+                Compared {
+                    skip_chars: 1,
+                    ..all
+                },
+                b"\xc3\x84b",
+                b"b",
+            ),
+            (
+                Compared {
+                    skip_chars: 1,
+                    ..all
+                },
+                b"\xc3b",
+                b"b",
+            ),
+            (
+                Compared {
+                    skip_chars: u64::MAX,
+                    ..all
+                },
+                b"ab",
+                b"",
+            ),
+            (
+                Compared {
+                    max_chars: Some(0),
+                    ..all
+                },
+                b"ab",
+                b"",
+            ),
+            (
+                Compared {
+                    max_chars: Some(2),
+                    ..all
+                },
+                "äöü".as_bytes(),
+                "äö".as_bytes(),
+            ),
         ] {
             assert_eq!(compared(options, key), expected, "{options:?}");
         }
-        assert!(all.is_all() && !all.is_part());
-        let folded = Compared { ignore_case: true, ..all };
-        assert!(!folded.is_all() && !folded.is_part());
-        assert!(Compared { max_chars: Some(0), ..all }.is_part());
+        assert!(all.is_all());
+        assert!(
+            !Compared {
+                max_chars: Some(0),
+                ..all
+            }
+            .is_all()
+        );
     }
 
     proptest! {

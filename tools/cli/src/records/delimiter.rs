@@ -91,6 +91,17 @@ impl Delimiter {
     }
 }
 
+/// A value of `--delimiter` in text, which means the same.
+pub(crate) fn as_text(typed: &OsStr) -> String {
+    let escaped = || {
+        bytes_of(typed)
+            .iter()
+            .map(|byte| format!("\\x{byte:02x}"))
+            .collect()
+    };
+    typed.to_str().map_or_else(escaped, str::to_owned)
+}
+
 /// Replaces escapes; `None` if a backslash begins none.
 fn unescape(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut plain = Vec::new();
@@ -169,6 +180,10 @@ mod tests {
         for bytes in [&b"\xff"[..], b"\xa7\xa7"] {
             let parsed = Delimiter::parse(OsStr::from_bytes(bytes)).unwrap();
             assert_eq!(parsed.written(), bytes);
+            assert_eq!(
+                parse(&as_text(OsStr::from_bytes(bytes))).as_deref(),
+                Some(bytes)
+            );
         }
     }
 
@@ -184,7 +199,9 @@ mod tests {
             assert_eq!(delimiter.check(b"\n").is_ok(), fits, "{delimiter:?}");
         }
         assert_eq!(Delimiter::default().one_byte("--csv"), Ok(b','));
-        let error = Delimiter::Sequence(b"||".into()).one_byte("--csv").unwrap_err();
+        let error = Delimiter::Sequence(b"||".into())
+            .one_byte("--csv")
+            .unwrap_err();
         assert_eq!((error.field, error.asked.as_str()), ("--delimiter", "||"));
         let error = Delimiter::Blanks.one_byte("--csv").unwrap_err();
         assert_eq!(error.field, "--whitespace");

@@ -356,11 +356,7 @@ fn hash_timed<F: Format + ?Sized>(
     }
 }
 
-fn hash_records<F: Format + ?Sized>(
-    format: &F,
-    extractor: &mut KeyExtractor,
-    chunk: &mut Chunk,
-) {
+fn hash_records<F: Format + ?Sized>(format: &F, extractor: &mut KeyExtractor, chunk: &mut Chunk) {
     let mut start = chunk.start;
     let contents = chunk.ends.iter().map(|&end| {
         let record = &chunk.bytes[start..end];
@@ -368,10 +364,14 @@ fn hash_records<F: Format + ?Sized>(
         format.content(record)
     });
     if extractor.compared.is_some() {
-        chunk.hashes.extend(contents.map(|content| extractor.whole(content)));
+        chunk
+            .hashes
+            .extend(contents.map(|content| extractor.whole(content)));
     } else {
         let hasher = &extractor.hasher;
-        chunk.hashes.extend(contents.map(|content| hasher.hash(content)));
+        chunk
+            .hashes
+            .extend(contents.map(|content| hasher.hash(content)));
     }
 }
 

@@ -27,37 +27,75 @@ fn options_of_the_variable_come_before_the_typed_ones() {
         assert_eq!(run.text(), expected, "{options} {args:?}");
     }
     // Quiet by default: neither summary nor progress.
-    assert_eq!(with_options("-q -m 64k", &["dedup"], b"a\na\n").text(), "a\n");
+    assert_eq!(
+        with_options("-q -m 64k", &["dedup"], b"a\na\n").text(),
+        "a\n"
+    );
 }
 
 #[test]
 fn other_subcommands_do_not_read_it() {
     let options = "--no-such-option 'an open quote";
     let run = with_options(options, &["gen", "keys", "-n", "1", "-q"], b"");
-    assert_eq!(run.code, with_options("", &["gen", "keys", "-n", "1", "-q"], b"").code);
-    assert!(with_options(options, &["--help"], b"").text().contains("dedup"));
+    assert_eq!(
+        run.code,
+        with_options("", &["gen", "keys", "-n", "1", "-q"], b"").code
+    );
+    assert!(
+        with_options(options, &["--help"], b"")
+            .text()
+            .contains("dedup")
+    );
     let run = with_options(options, &["dedup"], b"");
-    assert!(run.error().starts_with("invalid ECHOLESS_OPTS="), "{}", run.error());
+    assert!(
+        run.error().starts_with("invalid ECHOLESS_OPTS="),
+        "{}",
+        run.error()
+    );
 }
 
 #[test]
 fn errors_name_the_variable_if_it_is_the_cause() {
     for (options, args, expected) in [
-        ("--memry 1G", &[][..], "ECHOLESS_OPTS: unexpected argument '--memry' found"),
+        (
+            "--memry 1G",
+            &[][..],
+            "ECHOLESS_OPTS: unexpected argument '--memry' found",
+        ),
         ("-m 0", &[], "ECHOLESS_OPTS: invalid --memory=0: expected"),
         ("--tag", &["--invert"], "ECHOLESS_OPTS: the argument"),
         ("-k 0", &["-d", ";"], "ECHOLESS_OPTS: invalid --key="),
         // Also without the variable.
-        ("-q", &["--memry", "1G"], "unexpected argument '--memry' found"),
+        (
+            "-q",
+            &["--memry", "1G"],
+            "unexpected argument '--memry' found",
+        ),
         ("-q", &["-m", "0"], "invalid --memory=0: expected"),
         ("-m 0", &["-m", "1X"], "invalid --memory=1X"),
-        ("file", &[], "invalid ECHOLESS_OPTS=file: expected options only"),
-        ("-q -- -k", &[], "invalid ECHOLESS_OPTS=-q -- -k: expected options only"),
-        ("-k '1", &[], "invalid ECHOLESS_OPTS=-k '1: expected options in UTF-8"),
+        (
+            "file",
+            &[],
+            "invalid ECHOLESS_OPTS=file: expected options only",
+        ),
+        (
+            "-q -- -k",
+            &[],
+            "invalid ECHOLESS_OPTS=-q -- -k: expected options only",
+        ),
+        (
+            "-k '1",
+            &[],
+            "invalid ECHOLESS_OPTS=-k '1: expected options in UTF-8",
+        ),
     ] {
         let args = [&["dedup"], args].concat();
         let run = with_options(options, &args, b"a\n");
-        assert!(run.error().starts_with(expected), "{options}: {}", run.error());
+        assert!(
+            run.error().starts_with(expected),
+            "{options}: {}",
+            run.error()
+        );
     }
 }
 
@@ -70,5 +108,9 @@ fn other_bytes_than_text_are_refused() {
     let mut command = command(&QUIET);
     command.env("ECHOLESS_OPTS", OsStr::from_bytes(b"-d \xff"));
     let run = run_on(command, b"");
-    assert!(run.error().contains("expected options in UTF-8"), "{}", run.error());
+    assert!(
+        run.error().contains("expected options in UTF-8"),
+        "{}",
+        run.error()
+    );
 }

@@ -63,10 +63,7 @@ fn each_known_file_has_its_header() {
     let known = file(directory.path(), "known", b"id,v\r\n1,a\r\n");
     let args = ["--header", "-k", "id", "--crlf", "--known", &known];
     // The header is written as the input has it.
-    assert_eq!(
-        dedup(&args, b"id,v\n1,b\n2,b\n").text(),
-        "id,v\n2,b\n"
-    );
+    assert_eq!(dedup(&args, b"id,v\n1,b\n2,b\n").text(), "id,v\n2,b\n");
     assert_eq!(dedup(&args, b"").text(), "");
     let other = file(directory.path(), "other", b"v,id\na,1\n");
     let args = ["--header", "-k", "id", "--known", &other];
@@ -81,7 +78,10 @@ fn positions_are_those_of_the_inputs() {
     let input = file(directory.path(), "input", b"x\nb\nx\n");
     let explain = directory.path().join("why").to_str().unwrap().to_owned();
     let option = format!("--explain={explain}");
-    assert_eq!(dedup(&[&option, "--known", &known, &input], b"").text(), "x\n");
+    assert_eq!(
+        dedup(&[&option, "--known", &known, &input], b"").text(),
+        "x\n"
+    );
     let name = serde_json::to_string(&input).unwrap();
     assert_eq!(
         fs::read_to_string(&explain).unwrap(),
@@ -106,12 +106,27 @@ fn faulty_known_records_end_the_run_or_are_counted() {
 
     let rejects = directory.path().join("bad").to_str().unwrap().to_owned();
     let stats = directory.path().join("stats").to_str().unwrap().to_owned();
-    let args = ["-k", "2", "--known", &known, "--rejects", &rejects, "--stats", &stats];
+    let args = [
+        "-k",
+        "2",
+        "--known",
+        &known,
+        "--rejects",
+        &rejects,
+        "--stats",
+        &stats,
+    ];
     assert_eq!(dedup(&args, b"4,c\n5\n6,d\n").text(), "6,d\n");
     assert_eq!(fs::read(&rejects).unwrap(), b"5\n");
     let found: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
-    assert_eq!((&found["known"], &found["known_unjudged"]), (&3.into(), &1.into()));
-    assert_eq!((&found["records"], &found["rejected"]), (&3.into(), &1.into()));
+    assert_eq!(
+        (&found["known"], &found["known_unjudged"]),
+        (&3.into(), &1.into())
+    );
+    assert_eq!(
+        (&found["records"], &found["rejected"]),
+        (&3.into(), &1.into())
+    );
 }
 
 #[test]
@@ -119,14 +134,29 @@ fn times_of_known_records_count() {
     let directory = tempfile::tempdir().unwrap();
     let known = file(directory.path(), "known", b"0,a\n100,b\n");
     let args = [
-        "-k", "2", "--time-field", "1", "--window", "10s", "--filter", "stamped:bits=64",
-        "--known", &known,
+        "-k",
+        "2",
+        "--time-field",
+        "1",
+        "--window",
+        "10s",
+        "--filter",
+        "stamped:bits=64",
+        "--known",
+        &known,
     ];
     assert_eq!(dedup(&args, b"105,b\n105,a\n").text(), "105,a\n");
     // In a window of records, known records count as records.
     let known = file(directory.path(), "many", b"a\nb\nc\nd\n");
     for (window, expected) in [("3", "a\n"), ("4", "")] {
-        let args = ["--window", window, "--filter", "stamped:bits=64", "--known", &known];
+        let args = [
+            "--window",
+            window,
+            "--filter",
+            "stamped:bits=64",
+            "--known",
+            &known,
+        ];
         assert_eq!(dedup(&args, b"a\n").text(), expected, "{window}");
     }
 }
@@ -167,7 +197,12 @@ fn known_files_are_read_again_by_every_run() {
 #[test]
 fn compressed_known_files_are_decompressed() {
     let directory = tempfile::tempdir().unwrap();
-    let known = directory.path().join("known.gz").to_str().unwrap().to_owned();
+    let known = directory
+        .path()
+        .join("known.gz")
+        .to_str()
+        .unwrap()
+        .to_owned();
     let packed = dedup(&["--compress", "gzip", "-o", &known], b"a\nb\n");
     assert_eq!(packed.text(), "");
     assert_eq!(dedup(&["--known", &known], b"b\nc\n").text(), "c\n");

@@ -5,6 +5,7 @@ mod bad_input;
 mod ber;
 mod ber_files;
 mod codecs;
+mod comparisons;
 mod compressed_inputs;
 mod compressed_outputs;
 mod defaults;

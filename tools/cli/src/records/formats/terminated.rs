@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use echoless::SpecError;
 
-use crate::records::fault::Problem;
 use crate::records::delimiter::Delimiter;
+use crate::records::fault::Problem;
 use crate::records::fields::FieldSet;
 use crate::records::format::{
     Format, FormatBuild, FormatName, FormatOption, LastEnd, SharedFormat,
@@ -65,6 +65,9 @@ pub(super) const CRLF: FormatOption = FormatOption {
     build: |_, delimiter| terminated::<LF, true>(delimiter),
 };
 
+/// Lines that end at LF, with fields between bytes.
+pub(super) type Lf = Terminated<LF, false, u8>;
+
 /// Lines that end at LF, or at CR and LF, with fields between bytes. A lone CR is content.
 pub(super) type CrLf = Terminated<LF, true, u8>;
 
@@ -101,7 +104,7 @@ impl<const END: u8, const AFTER_CR: bool, S> Terminated<END, AFTER_CR, S> {
     }
 }
 
-impl CrLf {
+impl<const END: u8, const AFTER_CR: bool> Terminated<END, AFTER_CR, u8> {
     /// Fields between bytes of this value.
     pub(super) fn with_byte(byte: u8) -> Result<Self, SpecError> {
         Self::new(byte, &Delimiter::Byte(byte))

@@ -222,7 +222,8 @@ fn delimiters_that_end_or_quote_records_are_rejected() {
         ("csv", b"\n\r\"", b"\0;"),
     ] {
         let option = OPTIONS.iter().find(|option| option.long == name).unwrap();
-        let is_rejected = |delimiter: &u8| (option.build)("", &Delimiter::Byte(*delimiter)).is_err();
+        let is_rejected =
+            |delimiter: &u8| (option.build)("", &Delimiter::Byte(*delimiter)).is_err();
         assert!(rejected.iter().all(is_rejected), "{name}");
         assert!(!accepted.iter().any(is_rejected), "{name}");
     }

@@ -6,23 +6,27 @@ use std::sync::Arc;
 
 use echoless::{KeyHasher, SpecError};
 
+use super::chunk::Chunk;
+use super::fault::Fault;
+use super::fields::FieldList;
+use super::header::Header;
 use super::input::Input;
-use crate::config::{Clock, RecordConfig, WindowConfig};
+use super::keys::{KeyExtractor, KeyReader};
+use super::position::{FaultReporter, InputPosition};
+use super::tag::Tagger;
+use crate::config::RecordReading;
 use crate::failure::Failure;
 use crate::files::Source;
-use crate::records::chunk::Chunk;
-use crate::records::fault::Fault;
-use crate::records::header::Header;
-use crate::records::keys::{KeyExtractor, KeyReader};
-use crate::records::position::{FaultReporter, InputPosition};
 use crate::time::format::TimeReader;
 
 /// Fills chunks, one after the other.
 #[derive(Debug)]
 pub(crate) struct RecordFeed {
-    config: Arc<RecordConfig>,
+    reading: Arc<RecordReading>,
     hasher: KeyHasher,
-    window: Option<WindowConfig>,
+    /// The field with the time of a record, and its reader.
+    time: Option<(FieldList, TimeReader)>,
+    tagger: Option<Arc<Tagger>>,
     input: Input,
     /// The number of known inputs.
     known: usize,
@@ -33,35 +37,51 @@ pub(crate) struct RecordFeed {
 }
 
 impl RecordFeed {
-    /// The stream of these inputs, of which the first `known` ones are known.
+    /// The stream of these inputs. A read has at most `most` bytes.
     pub(crate) fn new(
-        config: Arc<RecordConfig>,
+        reading: Arc<RecordReading>,
         sources: Vec<Source>,
-        known: usize,
         hasher: KeyHasher,
-        window: Option<WindowConfig>,
-        read_bytes: NonZeroUsize,
+        most: NonZeroUsize,
     ) -> Self {
-        let format = &config.format;
+        let format = &reading.format;
+        let has_header = reading.header || format.has_file_header();
         Self {
-            input: Input::new(
-                sources,
-                known,
-                config.as_they_are,
-                format.clone(),
-                config.max_record,
-                config.faults.rejects,
-                read_bytes,
-            ),
-            known,
+            input: Input::new(sources, &reading, most),
+            known: 0,
+            header: has_header.then(|| Header::new(format.clone())),
             header_sent: false,
-            header: (config.header || format.has_file_header())
-                .then(|| Header::new(format.clone())),
             reader: None,
-            config,
+            reading,
             hasher,
-            window,
+            time: None,
+            tagger: None,
         }
+    }
+
+    /// Counts the first `known` inputs as known: the outputs get nothing of them.
+    pub(crate) fn with_known(mut self, known: usize) -> Self {
+        self.known = known;
+        self.input = self.input.with_known(known);
+        self
+    }
+
+    /// Reads the time of each record, too, if a field has it.
+    pub(crate) fn with_time(mut self, time: Option<(FieldList, TimeReader)>) -> Self {
+        self.time = time;
+        self
+    }
+
+    /// Checks that records have room for the tags of this tagger, if there is one.
+    pub(crate) fn with_tagger(mut self, tagger: Option<Arc<Tagger>>) -> Self {
+        self.tagger = tagger;
+        self
+    }
+
+    /// Leaves signals to the system, so that they end the process and not the stream.
+    pub(crate) fn leaving_signals(mut self) -> Self {
+        self.input = self.input.leaving_signals();
+        self
     }
 
     /// Fills the chunk with the next records; returns `false` at the end of the stream. After the
@@ -78,7 +98,7 @@ impl RecordFeed {
             let name = |source| self.input.name(source);
             let incomplete = chunk.incomplete.map(|problem| Fault { record: 0, problem });
             if let Some(fault) = chunk.fault.or(incomplete) {
-                let reporter = FaultReporter::new(self.config.format.clone());
+                let reporter = FaultReporter::new(self.reading.format.clone());
                 let done = InputPosition::default();
                 return Err(reporter.failure(chunk, fault, name(chunk.source), done));
             }
@@ -113,26 +133,22 @@ impl RecordFeed {
     }
 
     fn key_reader(&self) -> Result<KeyReader, Failure> {
-        let config = &self.config;
-        let names = self.header.as_ref().map(Header::names);
-        let fields = match &config.key {
-            Some(key) => Some(key.resolve(&names.clone().unwrap_or_default())?),
+        let reading = &self.reading;
+        let names = self.header.as_ref().map(Header::names).unwrap_or_default();
+        let fields = match &reading.key {
+            Some(key) => Some(key.resolve(&names)?),
             None => None,
         };
-        let mut extractor = KeyExtractor::new(self.hasher.clone(), fields, config.faults);
-        if let Some(window) = &self.window
-            && let Clock::Field(time) = &window.clock
-        {
-            let field = time.field.resolve(&names.unwrap_or_default());
-            let field = field.map_err(|error| SpecError {
+        let mut extractor = KeyExtractor::new(self.hasher.clone(), fields, reading.faults)
+            .comparing(reading.compared);
+        if let Some((field, reader)) = &self.time {
+            let field = field.resolve(&names).map_err(|error| SpecError {
                 field: "--time-field",
                 ..error
             })?;
-            // A time is at most `i64::MAX` long, and so is a tick of it.
-            let reader = TimeReader::new(time.format.clone(), window.resolution as i64);
-            extractor = extractor.with_time(field, reader);
+            extractor = extractor.with_time(field, reader.clone());
         }
-        let reader = KeyReader::new(config.format.clone(), extractor);
-        Ok(reader.with_tagger(config.tagger.clone()))
+        let reader = KeyReader::new(reading.format.clone(), extractor);
+        Ok(reader.with_tagger(self.tagger.clone()))
     }
 }
