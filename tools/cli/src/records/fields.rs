@@ -382,20 +382,4 @@ mod tests {
         let unknown = resolve("caller").unwrap_err().to_string();
         assert!(unknown.contains("id, start-time"), "{unknown}");
     }
-
-    #[test]
-    fn delimiters() {
-        assert_eq!(parse_delimiter(None), Ok(b','));
-        assert_eq!(parse_delimiter(Some(";")), Ok(b';'));
-        assert_eq!(parse_delimiter(Some("\\t")), Ok(b'\t'));
-        assert_eq!(parse_delimiter(Some("tab")), Ok(b'\t'));
-        assert_eq!(parse_delimiter(Some("\\x1f")), Ok(0x1f));
-        assert_eq!(parse_delimiter(Some("\\xA7")), Ok(0xa7));
-        for text in "ab é \\x \\xa \\xag \\x+1 \\xabc \\n"
-            .split(' ')
-            .chain([""])
-        {
-            assert!(parse_delimiter(Some(text)).is_err(), "{text}");
-        }
-    }
 }

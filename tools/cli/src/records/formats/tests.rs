@@ -227,8 +227,8 @@ fn delimiters_that_end_or_quote_records_are_rejected() {
         assert!(rejected.iter().all(is_rejected), "{name}");
         assert!(!accepted.iter().any(is_rejected), "{name}");
     }
-    assert!(lines(b'\n').is_err());
-    assert!(lines(b'\r').is_ok());
+    assert!(lines(&Delimiter::Byte(b'\n')).is_err());
+    assert!(lines(&Delimiter::Byte(b'\r')).is_ok());
 }
 
 #[test]
