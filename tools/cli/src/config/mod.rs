@@ -15,7 +15,7 @@ use std::num::NonZeroUsize;
 
 use echoless::SpecError;
 
-pub(crate) use dedup::{Content, DedupConfig, RecordConfig};
+pub(crate) use dedup::{Content, DedupConfig};
 pub(crate) use eval::EvalConfig;
 pub(crate) use generate::GenConfig;
 pub(crate) use packets::PacketConfig;

@@ -170,7 +170,10 @@ fn a_file_is_a_stream_of_its_lines_or_fields() {
     let by_field = score(&["-k", "2", "-d", ";"]);
     assert_eq!(by_field["distinct"], keys.len());
     assert_eq!(by_field["duplicates"], 5000 - keys.len());
-    let run = echoless(&["eval", "--input", "-", spec, "--to-json", "-"], b"a\nb\na");
+    let run = echoless(
+        &["eval", "--input", "-", spec, "--to-json", "-"],
+        b"a\nb\na",
+    );
     let all: Value = serde_json::from_str(&run.text()).unwrap();
     assert_eq!(all["filters"][0]["score"]["duplicates"], 1);
 }
@@ -190,7 +193,12 @@ fn a_file_is_read_as_by_dedup() {
     for (path, options, fresh, duplicates) in [
         (&csv, &["--csv", "--header"][..], 4, 0),
         (&csv, &[&csv_key[..], &["--missing", "skip"]].concat(), 1, 1),
-        (&csv, &[&csv_key[..], &["--missing", "empty"]].concat(), 2, 1),
+        (
+            &csv,
+            &[&csv_key[..], &["--missing", "empty"]].concat(),
+            2,
+            1,
+        ),
         (&jsonl, &["--format", "jsonl", "-k", "id"], 2, 1),
         (&fixed, &["--format", "fixed:2", "-k", "0"], 2, 1),
         (&gzip, &[], 2, 1),
@@ -213,9 +221,15 @@ fn a_file_is_read_as_by_dedup() {
         (&csv, &["--header", "-k", "name"]),
     ] {
         let dedup = ["dedup", "-q", "-o", "/dev/null", path];
-        let expected = echoless(&[&dedup, options].concat(), b"").error().to_owned();
+        let expected = echoless(&[&dedup, options].concat(), b"")
+            .error()
+            .to_owned();
         let args = ["-m", "64k", "lru", "--input", path];
-        assert_eq!(eval(&[&args, options].concat()).error(), expected, "{options:?}");
+        assert_eq!(
+            eval(&[&args, options].concat()).error(),
+            expected,
+            "{options:?}"
+        );
         let args = ["plan", "-q", "-m", "64k", "--sample", path];
         let plan = echoless(&[&args, options].concat(), b"");
         assert_eq!(plan.error(), expected, "{options:?}");

@@ -21,7 +21,14 @@ fn the_recommended_filter_meets_the_bounds() {
     let stream = "uniform:records=25k,distinct=0.6";
     let run = echoless(
         &[
-            "eval", spec, "--stream", stream, "--seed", "99", "--to-json", "-",
+            "eval",
+            spec,
+            "--stream",
+            stream,
+            "--seed",
+            "99",
+            "--to-json",
+            "-",
         ],
         b"",
     );
