@@ -44,7 +44,7 @@ pub(crate) struct EvalArgs {
     pub(crate) input: Option<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) records: RecordArgs,
+    pub(crate) file: RecordArgs,
 
     /// Count only repeats within N records as duplicates
     #[arg(long, value_name = "N", help_heading = "Stream")]
@@ -116,7 +116,7 @@ pub(crate) struct PlanArgs {
     pub(crate) sample: Option<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) reading: RecordArgs,
+    pub(crate) file: RecordArgs,
 
     /// Count only repeats within N records as duplicates, in an endless stream
     #[arg(

@@ -48,7 +48,7 @@ impl TryFrom<EvalArgs> for EvalConfig {
         }
         Ok(Self {
             specs,
-            input: match record_file("--input", args.input, &args.records)? {
+            input: match record_file("--input", args.input, &args.file)? {
                 Some(file) => Input::File(file),
                 None => Input::Generated(args.stream.parse()?),
             },

@@ -66,7 +66,7 @@ impl TryFrom<PlanArgs> for PlanConfig {
     fn try_from(args: PlanArgs) -> Result<Self, Failure> {
         let records = parse_if_given("--records", args.records.as_deref(), parse_count)?;
         let distinct = parse_if_given("--distinct", args.distinct.as_deref(), parse_number)?;
-        let file = record_file("--sample", args.sample, &args.reading)?;
+        let file = record_file("--sample", args.sample, &args.file)?;
         let input = match (file, records, distinct) {
             (Some(file), ..) => Input::File(file),
             (None, Some(records), Some(share)) => {
@@ -115,7 +115,7 @@ impl TryFrom<PlanArgs> for PlanConfig {
             measure: args.measure,
             all: args.all,
             spec_only: args.spec_only,
-            record_options: record_options(&args.reading),
+            record_options: record_options(&args.file),
             outputs: args.outputs.into(),
         })
     }

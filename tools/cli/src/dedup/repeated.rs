@@ -64,7 +64,7 @@ impl Repeated {
 mod tests {
     use std::collections::HashSet;
 
-    use echoless::KeyHasher;
+    use echoless::{FingerprintSpec, KeyHasher};
     use proptest::collection::vec;
     use proptest::prelude::*;
 
@@ -76,7 +76,7 @@ mod tests {
             stream in vec(prop::option::weighted(0.9, 0_u64..40), 0..400),
             lengths in vec(1_usize..100, 1..8),
         ) {
-            let spec: FilterSpec = "fingerprint:bits=64,form=line,memory=64k".parse().unwrap();
+            let spec = FilterSpec::try_from(&FingerprintSpec::new(64 << 10)).unwrap();
             let mut first = spec.build().unwrap();
             let mut repeated = Repeated::new(&spec).unwrap();
             let hasher = KeyHasher::seeded(3);

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::{NAMES, OPTIONS, lines};
 use crate::records::chunk::Chunk;
 use crate::records::delimiter::Delimiter;
-use crate::records::fault::{Fault, FaultPolicy, Missing};
+use crate::records::fault::{BlankLines, Fault, FaultPolicy, Missing};
 use crate::records::fields::{FieldList, FieldSet};
 use crate::records::format::{ChosenFields, FormatBuild, SelectedFormat, SharedFormat};
 use crate::records::keys::{KeyExtractor, KeyReader};
@@ -64,7 +64,8 @@ impl Example {
         let hasher = KeyHasher::seeded(0);
         let faults = FaultPolicy {
             missing,
-            ..FaultPolicy::STRICT
+            blank_lines: BlankLines::Keep,
+            rejects: false,
         };
         let extractor = KeyExtractor::new(hasher, Some(self.key.clone()), faults);
         let mut chunk = Chunk::default();
