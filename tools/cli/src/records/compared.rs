@@ -142,7 +142,7 @@ mod tests {
         let mut part = kept.collect::<Vec<_>>().concat();
         if options.ignore_case {
             for byte in &mut part {
-                if (b'A'..=b'Z').contains(byte) {
+                if byte.is_ascii_uppercase() {
                     *byte += 32;
                 }
             }
