@@ -13,9 +13,6 @@ use crate::config::Late;
 
 /// Pass on the first occurrence of every record, in order
 #[derive(Debug, ClapArgs)]
-#[command(
-    after_help = "ECHOLESS_OPTS has default options, split into words as a shell does; typed options come after them. Exit codes: as for echoless."
-)]
 pub(crate) struct DedupArgs {
     /// Files to read as one stream; `-` or no file means standard input
     #[arg(value_name = "FILE")]

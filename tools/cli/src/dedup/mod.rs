@@ -25,6 +25,7 @@ mod repeated;
 mod runs;
 mod seen_files;
 pub(crate) mod sizing;
+mod stock;
 mod summary;
 mod worker;
 

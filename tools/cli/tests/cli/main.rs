@@ -10,12 +10,15 @@ mod compressed_inputs;
 mod compressed_outputs;
 mod defaults;
 mod eval;
+mod examples;
 mod filters;
 mod formats;
 mod generated;
 mod hash_key;
 mod in_place;
 mod keys;
+#[cfg(unix)]
+mod kills;
 mod known;
 mod leaving;
 #[cfg(target_os = "linux")]
