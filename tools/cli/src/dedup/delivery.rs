@@ -13,7 +13,7 @@ use super::progress::Progress;
 use super::repeated::Repeated;
 use super::summary::{Counts, Stats};
 use crate::config::{Content, DedupConfig};
-use crate::failure::{self, ENDED_BY_SIGNAL, FOUND_DUPLICATES, Failure, graver, without_controls};
+use crate::failure::{self, ENDED_BY_SIGNAL, FOUND_DUPLICATES, Failure, graver};
 use crate::files::{Source, Target};
 use crate::packets::report::CopyReport;
 use crate::records::chunk::Chunk;
@@ -175,15 +175,14 @@ impl Delivery {
             Err(failure) => return Err(failure),
         };
         self.progress.end();
+        self.counts.bytes_out = self.outputs.bytes();
+        self.write_report(config, report, threads)?;
+        // Last, because a run that fails leaves the input as it was.
         if whole {
             self.outputs.commit()?;
         } else if let Some(name) = self.outputs.uncommitted() {
-            let name = without_controls(name);
-            let line = format!("echoless: {name}: left as it was, as a signal ended the run\n");
-            failure::write_stderr(&line);
+            failure::warn(&format!("{name}: left as it was, as a signal ended the run"));
         }
-        self.counts.bytes_out = self.outputs.bytes();
-        self.write_report(config, report, threads)?;
         if let Some(seen) = config.seen.as_ref().filter(|_| whole) {
             seen.commit()?;
         }
