@@ -11,6 +11,7 @@ use super::examples;
 use super::generate::GenArgs;
 use super::lab::{EvalArgs, PlanArgs};
 use super::packets::PacketArgs;
+use super::variable::CommandLine;
 use crate::descriptors::check_stdout;
 use crate::failure::Failure;
 
@@ -71,15 +72,26 @@ const SUBCOMMANDS: [&str; 7] = [
     "man",
 ];
 
-/// Parses the command line. If it only asks for help or the version, writes that and returns
-/// `None`.
-pub(crate) fn parse() -> Result<Option<Args>, Failure> {
-    let error = match Args::try_parse() {
-        Ok(args) => return Ok(Some(args)),
+/// The parsed command line of this process.
+#[derive(Debug)]
+pub(crate) struct Parsed {
+    pub(crate) args: Args,
+    /// What was parsed, for messages about options.
+    pub(crate) line: CommandLine,
+}
+
+/// Parses the command line, with the options of `ECHOLESS_OPTS`. If it only asks for help or the
+/// version, writes that and returns `None`.
+pub(crate) fn parse() -> Result<Option<Parsed>, Failure> {
+    let line = CommandLine::of_process()?;
+    let error = match line.parse() {
+        Ok(args) => return Ok(Some(Parsed { args, line })),
         Err(error) => error,
     };
     if error.use_stderr() {
-        return Err(Failure::Usage(one_line(&error.to_string())));
+        let message = |error: &clap::Error| one_line(&error.to_string());
+        let alone = |typed: Result<Args, clap::Error>| typed.err().as_ref().map(message);
+        return Err(Failure::Usage(line.explain(message(&error), alone)));
     }
     check_stdout()
         .and_then(|()| error.print())
