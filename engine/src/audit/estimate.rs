@@ -129,6 +129,16 @@ impl WeightedCount {
         .within(self.observed, u64::MAX)
     }
 
+    /// The events since an earlier state of this count.
+    fn since(self, earlier: Self) -> Self {
+        Self {
+            observed: self.observed - earlier.observed,
+            sum: self.sum - earlier.sum,
+            variance: self.variance - earlier.variance,
+            weight: self.weight,
+        }
+    }
+
     /// The events of both counts.
     fn and(self, other: Self) -> Self {
         Self {
@@ -179,6 +189,22 @@ impl ErrorCounts {
             missed: WeightedCount::new(1),
             missed_unrecorded: WeightedCount::new(1),
             mistaken: WeightedCount::new(1),
+        }
+    }
+
+    /// What was found since an earlier state of the same audit.
+    ///
+    /// # Panics
+    /// If `earlier` has more errors.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            fresh: self.fresh - earlier.fresh,
+            duplicates: self.duplicates - earlier.duplicates,
+            surely_missed: self.surely_missed - earlier.surely_missed,
+            missed: self.missed.since(earlier.missed),
+            missed_unrecorded: self.missed_unrecorded.since(earlier.missed_unrecorded),
+            mistaken: self.mistaken.since(earlier.mistaken),
         }
     }
 
@@ -346,6 +372,22 @@ mod tests {
         assert_eq!(high(tally, Some(0.5)), (13, 3));
         tally.evictions = Some(0);
         assert_eq!(high(tally, None), (0, 337));
+    }
+
+    #[test]
+    fn parts_of_a_stream_have_their_own_errors() {
+        let mut early = ErrorCounts::new(100, 10);
+        early.missed.add();
+        early.missed.set_weight(4);
+        let mut late = early;
+        (late.fresh, late.duplicates) = (300, 40);
+        for _ in 0..20 {
+            late.missed.add();
+        }
+        let part = late.since(&early);
+        assert_eq!((part.fresh, part.duplicates), (200, 30));
+        assert_eq!(part.missed.estimate().value, 80);
+        assert_eq!(early.since(&early).missed.estimate().value, 0);
     }
 
     #[test]

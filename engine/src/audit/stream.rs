@@ -141,12 +141,19 @@ impl Audit {
     /// the estimates; see [`ErrorCounts::estimates`].
     #[must_use]
     pub fn estimates(&self, report: Option<&Report>) -> ErrorEstimates {
+        self.counts().estimates(report)
+    }
+
+    /// The errors found so far. To estimate those of a part of the stream, subtract the counts at
+    /// its beginning with [`ErrorCounts::since`].
+    #[must_use]
+    pub fn counts(&self) -> ErrorCounts {
         let mut counts = ErrorCounts::new(self.fresh, self.duplicates);
         counts.surely_missed = self.followed.surely_missed();
         counts.missed = self.followed.missed();
         counts.missed_unrecorded = self.missed_unrecorded;
         counts.mistaken = self.mistaken;
-        counts.estimates(report)
+        counts
     }
 
     /// The fraction of the key space that the sample of the keys covers now.

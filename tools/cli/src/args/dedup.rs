@@ -6,10 +6,10 @@ use clap::Args as ClapArgs;
 use clap::builder::PossibleValuesParser;
 use echoless::{Kernel, Replacement};
 
-use super::format::FormatArgs;
+use super::records::RecordArgs;
+use super::refused::RefusedArgs;
 use super::run::RunArgs;
 use crate::config::Late;
-use crate::records::fault::{BlankLines, Missing};
 
 /// Pass on the first occurrence of every record, in order
 #[derive(Debug, ClapArgs)]
@@ -18,28 +18,8 @@ pub(crate) struct DedupArgs {
     #[arg(value_name = "FILE")]
     pub(crate) inputs: Vec<PathBuf>,
 
-    /// Read compressed files as they are. Without this option, files that begin like gzip, zstd,
-    /// lz4, xz or bzip2 are decompressed; binary records may begin so by chance
-    #[arg(long, help_heading = "Records")]
-    pub(crate) no_decompress: bool,
-
     #[command(flatten)]
-    pub(crate) format: FormatArgs,
-
-    /// Longest record allowed, terminator included; limits the memory that a stray quote or a
-    /// missing terminator can take
-    #[arg(
-        long,
-        value_name = "SIZE",
-        default_value = "64MiB",
-        allow_hyphen_values = true,
-        help_heading = "Records"
-    )]
-    pub(crate) max_record: String,
-
-    /// Treat the first record as a header: copy it to the outputs, and allow its names in --key
-    #[arg(long, help_heading = "Records")]
-    pub(crate) header: bool,
+    pub(crate) records: RecordArgs,
 
     /// Rewrite the file header of TS 32.297 at the end of the run, with the length and the number
     /// of records of the output; outputs must be regular files (-o FILE)
@@ -50,35 +30,6 @@ pub(crate) struct DedupArgs {
     /// and to FILE.jsonl where each was and what is wrong with it
     #[arg(long, value_name = "FILE", help_heading = "Records")]
     pub(crate) rejects: Option<PathBuf>,
-
-    /// Compare only these fields: numbers from 1, ranges (2,5-7,9-) or names in the header; in some
-    /// formats paths or byte ranges (see --format)
-    #[arg(
-        short,
-        long,
-        value_name = "FIELDS",
-        allow_hyphen_values = true,
-        help_heading = "Key"
-    )]
-    pub(crate) key: Option<String>,
-
-    /// Byte between fields: a character, \t or tab, or \xHH for any byte [default: ,]
-    #[arg(
-        short,
-        long,
-        value_name = "BYTE",
-        allow_hyphen_values = true,
-        help_heading = "Key"
-    )]
-    pub(crate) delimiter: Option<String>,
-
-    /// How to treat a blank line of CSV, with --key or --time-field [default: skip]
-    #[arg(long, value_enum, help_heading = "Key")]
-    pub(crate) blank_lines: Option<BlankLines>,
-
-    /// How to treat a record that lacks a field of the key, or a readable time [default: error]
-    #[arg(long, value_enum, help_heading = "Key")]
-    pub(crate) missing: Option<Missing>,
 
     /// A record is a duplicate only of one at most this long before: a time (500ms, 90s, 10m, 36h,
     /// 30d) or a number of records (1000000)
@@ -199,8 +150,34 @@ pub(crate) struct DedupArgs {
     )]
     pub(crate) tag_file: Option<PathBuf>,
 
+    /// Write one record for each key that occurs again, its first duplicate, as uniq -d does. Takes
+    /// the memory of the filter twice
+    #[arg(
+        long,
+        conflicts_with_all = ["invert", "tag", "tag_file"],
+        help_heading = "Output"
+    )]
+    pub(crate) repeated: bool,
+
+    /// Replace the one input file by its records that would be written, once all of them are: a run
+    /// that fails or is interrupted leaves it as it was
+    #[arg(
+        long,
+        conflicts_with_all = ["output", "count", "skip_seen_files"],
+        help_heading = "Output"
+    )]
+    pub(crate) in_place: bool,
+
     #[command(flatten)]
     pub(crate) run: RunArgs,
+
+    /// Read this file first: its records count as seen, and none of them is written. May be given
+    /// several times
+    #[arg(long, value_name = "FILE", help_heading = "Input")]
+    pub(crate) known: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) refused: RefusedArgs,
 }
 
 /// The values of `--kernel`.

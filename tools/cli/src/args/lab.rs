@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 
+use super::records::RecordArgs;
+
 /// Measure filters on a stream against an exact oracle
 #[derive(Debug, ClapArgs)]
 pub(crate) struct EvalArgs {
@@ -37,12 +39,12 @@ pub(crate) struct EvalArgs {
     )]
     pub(crate) stream: String,
 
-    /// Use the lines of this file as the stream; `-` means standard input
+    /// Use the records of this file as the stream; `-` means standard input
     #[arg(long, value_name = "FILE", help_heading = "Stream")]
     pub(crate) input: Option<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) fields: FieldArgs,
+    pub(crate) file: RecordArgs,
 
     /// Count only repeats within N records as duplicates
     #[arg(long, value_name = "N", help_heading = "Stream")]
@@ -65,41 +67,16 @@ pub(crate) struct EvalArgs {
     pub(crate) plots: Option<PathBuf>,
 }
 
-/// The options that select the key in the lines of a file.
-#[derive(Debug, ClapArgs)]
-pub(crate) struct FieldArgs {
-    /// Compare only these fields: numbers from 1 and ranges (2,5-7,9-)
-    #[arg(
-        short,
-        long,
-        value_name = "FIELDS",
-        allow_hyphen_values = true,
-        help_heading = "Stream"
-    )]
-    pub(crate) key: Option<String>,
-
-    /// Byte between fields: a character, \t or tab, or \xHH for any byte [default: ,]
-    #[arg(
-        short,
-        long,
-        value_name = "BYTE",
-        requires = "key",
-        allow_hyphen_values = true,
-        help_heading = "Stream"
-    )]
-    pub(crate) delimiter: Option<String>,
-}
-
 /// The options for outputs besides standard output.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct LabOutputs {
     /// Write the rows to this file, as CSV; `-` replaces the text on standard output
     #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) csv: Option<PathBuf>,
+    pub(crate) to_csv: Option<PathBuf>,
 
     /// Write everything to this file, as JSON; `-` replaces the text on standard output
     #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) json: Option<PathBuf>,
+    pub(crate) to_json: Option<PathBuf>,
 
     /// Write no progress, only results and errors
     #[arg(short, long, help_heading = "Output")]
@@ -134,12 +111,12 @@ pub(crate) struct PlanArgs {
     )]
     pub(crate) distinct: Option<String>,
 
-    /// File whose lines are like the stream, in place of --distinct; `-` means standard input
+    /// File whose records are like the stream, in place of --distinct; `-` means standard input
     #[arg(long, value_name = "FILE", help_heading = "Stream")]
     pub(crate) sample: Option<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) fields: FieldArgs,
+    pub(crate) file: RecordArgs,
 
     /// Count only repeats within N records as duplicates, in an endless stream
     #[arg(

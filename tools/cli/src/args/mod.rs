@@ -8,12 +8,16 @@ mod format;
 mod generate;
 mod lab;
 mod packets;
+mod records;
+mod refused;
 mod run;
+mod variable;
 
-pub(crate) use command::{Args, Command, parse, parse_from};
+pub(crate) use command::{Args, Command, Parsed, parse, parse_from};
 pub(crate) use dedup::DedupArgs;
 pub(crate) use format::FormatUse;
 pub(crate) use generate::GenArgs;
-pub(crate) use lab::{EvalArgs, FieldArgs, LabOutputs, PlanArgs};
+pub(crate) use lab::{EvalArgs, LabOutputs, PlanArgs};
 pub(crate) use packets::PacketArgs;
+pub(crate) use records::RecordArgs;
 pub(crate) use run::RunArgs;

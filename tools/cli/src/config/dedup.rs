@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use echoless::{FilterSpec, FingerprintSpec, Kernel, Replacement, SpecError};
 
+use super::inputs::{all_sources, in_place};
 use super::packets::PacketConfig;
 use super::parse_if_given;
+use super::records::{CheckedRecords, RecordReading, RecordUse};
 use super::run::RunConfig;
 use super::window::{WindowConfig, check_filter};
-use crate::args::{DedupArgs, FormatUse};
+use crate::args::DedupArgs;
 use crate::compression::length::plain_len;
 use crate::dedup::SeenFiles;
 use crate::dedup::filter::with_memory;
@@ -18,16 +20,18 @@ use crate::dedup::sizing::{default_memory, memory_for, most_distinct_records};
 use crate::failure::Failure;
 use crate::files::{Source, Target};
 use crate::number::{parse_rate, parse_size};
-use crate::records::fault::{BlankLines, FaultPolicy, Missing};
-use crate::records::fields::FieldList;
-use crate::records::format::{ChosenFields, Format, SelectedFormat, SharedFormat};
+use crate::records::format::{Format, SharedFormat};
 use crate::records::tag::Tagger;
 use crate::spec_file::read_spec;
 
 /// The configuration of a run that removes duplicates, of records or of packets.
 #[derive(Debug)]
 pub(crate) struct DedupConfig {
+    /// The inputs in the order in which they are read: first those whose records only count as
+    /// seen, then those whose records are written.
     pub(crate) sources: Vec<Source>,
+    /// The number of the former.
+    pub(crate) known: usize,
     /// The length of all sources, if all are regular files.
     pub(crate) input_bytes: Option<u64>,
     /// The same if none is compressed.
@@ -48,6 +52,13 @@ pub(crate) enum Content {
     Packets(Arc<PacketConfig>),
 }
 
+impl DedupConfig {
+    /// The inputs whose records are written.
+    pub(crate) fn inputs(&self) -> &[Source] {
+        &self.sources[self.known..]
+    }
+}
+
 impl Content {
     /// What one record is called, in the singular.
     pub(crate) fn noun(&self) -> &'static str {
@@ -60,24 +71,16 @@ impl Content {
     /// The format of the records; packets need none, because their reader frames them.
     pub(crate) fn format(&self) -> Option<&SharedFormat> {
         match self {
-            Self::Records(records) => Some(&records.format),
+            Self::Records(records) => Some(&records.reading.format),
             Self::Packets(_) => None,
         }
     }
 }
 
-/// Records, and the parts of them that are compared.
+/// Records, how they are read, and what only this subcommand does with them.
 #[derive(Debug)]
 pub(crate) struct RecordConfig {
-    pub(crate) format: SharedFormat,
-    /// Whether compressed inputs are read as they are.
-    pub(crate) as_they_are: bool,
-    /// The length of the longest record allowed, in bytes, terminator included.
-    pub(crate) max_record: usize,
-    pub(crate) header: bool,
-    /// The fields to compare; `None` compares whole records.
-    pub(crate) key: Option<FieldList>,
-    pub(crate) faults: FaultPolicy,
+    pub(crate) reading: Arc<RecordReading>,
     /// Whether the file header is rewritten for the records that were written.
     pub(crate) fix_header: bool,
     /// Writes verdicts into the records, which all pass.
@@ -91,37 +94,36 @@ pub(crate) struct RecordOutputs {
     pub(crate) rejects: Option<RejectTargets>,
     /// Gets the verdicts on all records, which then all pass.
     pub(crate) tag_file: Option<Target>,
+    /// Whether one record of each key that occurs again is written.
+    pub(crate) repeated: bool,
 }
 
 impl TryFrom<DedupArgs> for DedupConfig {
     type Error = Failure;
 
     fn try_from(args: DedupArgs) -> Result<Self, Failure> {
-        let SelectedFormat {
-            format,
-            key,
+        args.refused.check()?;
+        let CheckedRecords {
+            reading,
             time,
             files,
-        } = args.format.select(FormatUse {
-            fields: ChosenFields {
-                key: args.key.as_deref(),
+        } = CheckedRecords::new(
+            &args.records,
+            RecordUse {
                 time: args.time_field.as_deref(),
+                tag: args.tag.is_some(),
+                rejects: args.rejects.is_some(),
             },
-            delimiter: args.delimiter.as_deref(),
-            header: args.header,
-            tag: args.tag.is_some(),
-        })?;
-        if args.missing.is_some() && key.is_none() && time.is_none() {
-            let allowed = "--key or --time-field beside --missing";
-            return Err(SpecError::missing("--key", allowed).into());
-        }
+        )?;
+        let format = &reading.format;
         if args.fix_header {
-            check_fix_header(&*format, &args)?;
+            check_fix_header(&**format, &args)?;
         }
         let window = WindowConfig::from_args(&args, time)?;
-        let sources = Source::all(&args.inputs);
+        let sources = all_sources(&args.known, &args.inputs)?;
+        let known = args.known.len();
         let input_bytes = Source::total_len(&sources);
-        let plain_bytes = plain_len(&sources, args.no_decompress);
+        let plain_bytes = plain_len(&sources, reading.as_they_are);
         let mut settings: Vec<Source> = files.into_iter().map(Source::File).collect();
         let memory = parse_if_given("--memory", args.memory.as_deref(), parse_size)?;
         let filter = match &args.filter {
@@ -129,54 +131,40 @@ impl TryFrom<DedupArgs> for DedupConfig {
             None => match &window {
                 Some(window) => window.default_filter(&args.fpr, memory)?,
                 None => {
-                    let keys = plain_bytes.and_then(|bytes| most_keys(&sources, bytes, &*format));
+                    let keys = plain_bytes.and_then(|bytes| most_keys(&sources, bytes, &**format));
                     default_filter(&args, memory, keys)?
                 }
             },
         };
         check_filter(window.as_ref(), &args, &filter)?;
-        let blank_lines = match (args.blank_lines, format.skips_blank_lines()) {
-            (None, false) => BlankLines::Keep,
-            (None, true) => BlankLines::default(),
-            (Some(blank_lines), true) => blank_lines,
-            (Some(_), false) => {
-                let allowed = "--csv beside --blank-lines";
-                return Err(SpecError::missing("--csv", allowed).into());
-            }
-        };
         let tagger = match args.tag {
-            Some(name) => Some(Arc::new(tagger(&format, name, args.rejects.is_some())?)),
+            Some(name) => Some(Arc::new(tagger(format, name, args.rejects.is_some())?)),
             None => None,
         };
         let outputs = RecordOutputs {
             rejects: args.rejects.map(RejectTargets::new).transpose()?,
             tag_file: args.tag_file.map(Target::from),
+            repeated: args.repeated,
         };
         let records = RecordConfig {
-            tagger,
-            format,
-            as_they_are: args.no_decompress,
-            max_record: parse_size("--max-record", &args.max_record)?
-                .try_into()
-                .unwrap_or(usize::MAX),
-            header: args.header,
-            key,
-            faults: FaultPolicy {
-                missing: args.missing.unwrap_or(Missing::Error),
-                blank_lines,
-                rejects: outputs.rejects.is_some(),
-            },
+            reading: Arc::new(reading),
             fix_header: args.fix_header,
+            tagger,
             outputs,
         };
+        let mut run = RunConfig::new(args.run, settings)?;
+        if args.in_place {
+            run.output = in_place(&sources, known, records.reading.as_they_are, run.compress)?;
+        }
         Ok(Self {
             sources,
+            known,
             input_bytes,
             plain_bytes,
             content: Content::Records(Arc::new(records)),
             filter,
             window,
-            run: RunConfig::new(args.run, settings)?,
+            run,
             seen: None,
         })
     }

@@ -6,9 +6,10 @@ use echoless::{FilterSpec, SpecError};
 use echoless_lab::stream::parse_count;
 
 use super::parse_if_given;
+use super::records::record_file;
 use crate::args::EvalArgs;
 use crate::failure::Failure;
-use crate::lab::input::{Input, LineFile};
+use crate::lab::input::Input;
 use crate::lab::output::LabOutput;
 use crate::number::parse_size;
 use crate::spec_file::read_specs;
@@ -47,7 +48,7 @@ impl TryFrom<EvalArgs> for EvalConfig {
         }
         Ok(Self {
             specs,
-            input: match LineFile::from_args(args.input, args.fields, "--input")? {
+            input: match record_file("--input", args.input, &args.file)? {
                 Some(file) => Input::File(file),
                 None => Input::Generated(args.stream.parse()?),
             },

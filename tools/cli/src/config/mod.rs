@@ -5,8 +5,10 @@ mod dedup;
 mod eval;
 mod generate;
 mod hash_key;
+mod inputs;
 mod packets;
 mod plan;
+mod records;
 mod run;
 mod window;
 
@@ -14,11 +16,12 @@ use std::num::NonZeroUsize;
 
 use echoless::SpecError;
 
-pub(crate) use dedup::{Content, DedupConfig, RecordConfig};
+pub(crate) use dedup::{Content, DedupConfig};
 pub(crate) use eval::EvalConfig;
 pub(crate) use generate::GenConfig;
 pub(crate) use packets::PacketConfig;
 pub(crate) use plan::PlanConfig;
+pub(crate) use records::RecordReading;
 pub(crate) use window::{Clock, Late, WindowConfig};
 
 /// The highest number of threads: more than most machines have cores. The rings between so many

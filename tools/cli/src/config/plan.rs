@@ -7,10 +7,11 @@ use echoless::SpecError;
 use echoless_lab::plan::{self, Costs, Goal, Plan, PlanRequest};
 use echoless_lab::stream::{Stream, parse_count};
 
+use super::records::record_file;
 use super::{parse_if_given, thread_count};
-use crate::args::{FieldArgs, PlanArgs};
+use crate::args::{PlanArgs, RecordArgs};
 use crate::failure::Failure;
-use crate::lab::input::{Input, LineFile};
+use crate::lab::input::Input;
 use crate::lab::output::{LabOutput, Progress};
 use crate::number::parse_size;
 
@@ -27,8 +28,8 @@ pub(crate) struct PlanConfig {
     pub(crate) measure: bool,
     pub(crate) all: bool,
     pub(crate) spec_only: bool,
-    /// The options of `echoless dedup` that select the same key.
-    pub(crate) key_options: String,
+    /// The options of `echoless dedup` that read the same records.
+    pub(crate) record_options: String,
     pub(crate) outputs: LabOutput,
 }
 
@@ -65,8 +66,7 @@ impl TryFrom<PlanArgs> for PlanConfig {
     fn try_from(args: PlanArgs) -> Result<Self, Failure> {
         let records = parse_if_given("--records", args.records.as_deref(), parse_count)?;
         let distinct = parse_if_given("--distinct", args.distinct.as_deref(), parse_number)?;
-        let key_options = key_options(&args.fields);
-        let file = LineFile::from_args(args.sample, args.fields, "--sample")?;
+        let file = record_file("--sample", args.sample, &args.file)?;
         let input = match (file, records, distinct) {
             (Some(file), ..) => Input::File(file),
             (None, Some(records), Some(share)) => {
@@ -115,19 +115,19 @@ impl TryFrom<PlanArgs> for PlanConfig {
             measure: args.measure,
             all: args.all,
             spec_only: args.spec_only,
-            key_options,
+            record_options: record_options(&args.file),
             outputs: args.outputs.into(),
         })
     }
 }
 
-/// The options that select the same key in `echoless dedup`, quoted for a shell.
-fn key_options(fields: &FieldArgs) -> String {
-    let quoted = |option: &str, value: &Option<String>| {
-        let quote = |text: &String| format!(" {option} '{}'", text.replace('\'', r"'\''"));
-        value.as_ref().map(quote).unwrap_or_default()
+/// The options that read the same records in `echoless dedup`, quoted for a shell.
+fn record_options(args: &RecordArgs) -> String {
+    let quote = |text: String| format!(" '{}'", text.replace('\'', r"'\''"));
+    let quoted = |(option, value): (String, Option<String>)| {
+        format!(" {option}{}", value.map(quote).unwrap_or_default())
     };
-    quoted("-k", &fields.key) + &quoted("-d", &fields.delimiter)
+    args.given().into_iter().map(quoted).collect()
 }
 
 /// Parses a number that may have a fraction, for the option `field`.

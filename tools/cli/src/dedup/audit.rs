@@ -1,8 +1,7 @@
 //! The audit of a run: estimates of its errors, with and without a window, in the order of the
 //! stream.
 
-use echoless::Report;
-use echoless::audit::{Audit, ErrorEstimates};
+use echoless::audit::{Audit, ErrorCounts};
 
 use super::window_audit::{Seen, WindowAudit};
 use crate::config::{Clock, Content, DedupConfig};
@@ -79,11 +78,11 @@ impl RunAudit {
         }
     }
 
-    /// The estimated errors, within the limits that the report of the filter sets.
-    pub(super) fn estimates(&self, report: &Report) -> ErrorEstimates {
+    /// The errors found so far.
+    pub(super) fn counts(&self) -> ErrorCounts {
         match self {
-            Self::Unlimited(audit) => audit.estimates(Some(report)),
-            Self::Windowed { audit, .. } => audit.counts().estimates(Some(report)),
+            Self::Unlimited(audit) => audit.counts(),
+            Self::Windowed { audit, .. } => audit.counts(),
         }
     }
 

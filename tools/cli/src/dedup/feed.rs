@@ -3,20 +3,22 @@
 
 use std::sync::Arc;
 
-use super::record_feed::RecordFeed;
-use crate::config::{Content, DedupConfig};
+use crate::config::{Clock, Content, DedupConfig, WindowConfig};
 use crate::failure::Failure;
 use crate::packets::feed::PacketFeed;
 use crate::packets::keys::PacketKeys;
 use crate::records::chunk::Chunk;
+use crate::records::feed::RecordFeed;
+use crate::records::fields::FieldList;
 use crate::records::keys::KeyReader;
+use crate::time::format::TimeReader;
 
 /// How a stream ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct StreamEnd {
     /// The signal that ended it, if one did.
     pub(crate) signal: Option<u8>,
-    /// The bytes of the inputs that were read, compressed as they are.
+    /// The bytes of the inputs that were read, compressed as they are, without the known inputs.
     pub(crate) bytes_read: u64,
 }
 
@@ -52,11 +54,12 @@ impl Feed {
         let most = config.run.read_bytes;
         match &config.content {
             Content::Records(records) => {
-                let window = config.window.clone();
-                let records = Arc::clone(records);
-                Self::Records(Box::new(RecordFeed::new(
-                    records, sources, hasher, window, most,
-                )))
+                let reading = Arc::clone(&records.reading);
+                let feed = RecordFeed::new(reading, sources, hasher, most)
+                    .with_known(config.known)
+                    .with_time(config.window.as_ref().and_then(time_of_records))
+                    .with_tagger(records.tagger.clone());
+                Self::Records(Box::new(feed))
             }
             Content::Packets(packets) => {
                 let keys = PacketKeys::new(packets, config.window.as_ref(), hasher);
@@ -92,5 +95,17 @@ impl Feed {
             Self::Packets(feed) => (feed.ended_by(), feed.bytes_read()),
         };
         StreamEnd { signal, bytes_read }
+    }
+}
+
+/// The field with the time of a record, and its reader, if the window is a time.
+fn time_of_records(window: &WindowConfig) -> Option<(FieldList, TimeReader)> {
+    match &window.clock {
+        Clock::Field(time) => {
+            // A time is at most `i64::MAX` long, and so is a tick of it.
+            let reader = TimeReader::new(time.format.clone(), window.resolution as i64);
+            Some((time.field.clone(), reader))
+        }
+        Clock::Records | Clock::Packets | Clock::Keys => None,
     }
 }

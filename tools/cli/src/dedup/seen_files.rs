@@ -16,7 +16,7 @@
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use blake3::{Hash, Hasher};
@@ -24,7 +24,8 @@ use echoless::SpecError;
 
 use super::progress::Progress;
 use crate::failure::{Failure, without_controls, write_stderr};
-use crate::files::{Source, replacement};
+use crate::files::Source;
+use crate::replacing::Replacement;
 
 /// The bytes that are hashed at once.
 const READ_BYTES: usize = 1 << 20;
@@ -162,10 +163,9 @@ impl SeenFiles {
             return Ok(());
         }
         let replace = || {
-            let next = replacement(&self.path, self.lines.as_bytes())?;
-            next.as_file().sync_all()?;
-            next.persist(&self.path)?;
-            Ok(())
+            let next = Replacement::begin(&self.path)?;
+            next.file()?.write_all(self.lines.as_bytes())?;
+            next.commit()
         };
         replace().map_err(Failure::file(self.path.display().to_string()))
     }

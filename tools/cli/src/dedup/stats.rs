@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use echoless::audit::{ErrorEstimates, Estimate};
+use echoless::audit::{ErrorCounts, ErrorEstimates, Estimate};
 use echoless::{AgeOrigin, Kernel, MissAge, Report};
 use serde::Serialize;
 
@@ -21,6 +21,14 @@ const SCHEMA_VERSION: u32 = 1;
 pub(crate) struct Counts {
     pub(crate) records: u64,
     pub(crate) duplicates: u64,
+    /// The duplicates that are the first of their keys, with `--repeated`.
+    pub(crate) repeated: u64,
+    /// Records of known inputs, and those of them that have no verdict. No other number counts
+    /// them.
+    pub(crate) known: u64,
+    pub(crate) known_unjudged: u64,
+    /// The errors found among the known records.
+    pub(crate) known_errors: Option<ErrorCounts>,
     /// Blocks of a capture that are no packets.
     pub(crate) frame_blocks: u64,
     /// Records that were passed on without being judged.
@@ -64,6 +72,15 @@ pub(crate) struct Stats {
     pub(super) unkeyed: u64,
     /// Faulty records that were set aside.
     pub(super) rejected: u64,
+    /// The records of known inputs, and those of them that have no verdict; absent without
+    /// `--known`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) known: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) known_unjudged: Option<u64>,
+    /// The keys that occurred again; absent without `--repeated`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) repeated: Option<u64>,
     pub(super) bytes_in: u64,
     pub(super) bytes_out: u64,
     pub(super) seconds: f64,
@@ -154,7 +171,14 @@ impl Stats {
         ending: Ending,
     ) -> Self {
         let Observed { counts, audit, .. } = observed;
-        let errors = audit.estimates(&report);
+        let repeats = match &config.content {
+            Content::Records(records) => records.outputs.repeated,
+            Content::Packets(_) => false,
+        };
+        let has_known = config.known > 0;
+        let found = audit.counts();
+        let found = (counts.known_errors).map_or(found, |known| found.since(&known));
+        let errors = found.estimates(Some(&report));
         let fnr = errors.fnr();
         let window = config.window.as_ref();
         let busiest = audit.busiest_window().map(|keys| Busiest { keys, report });
@@ -175,6 +199,9 @@ impl Stats {
             duplicates: counts.duplicates,
             unkeyed: counts.unkeyed,
             rejected: counts.rejected,
+            known: has_known.then_some(counts.known),
+            known_unjudged: has_known.then_some(counts.known_unjudged),
+            repeated: repeats.then_some(counts.repeated),
             bytes_in: counts.bytes_in,
             bytes_out: counts.bytes_out,
             seconds: observed.elapsed.as_secs_f64(),
@@ -225,16 +252,16 @@ impl Stats {
             frame_blocks,
             window_packets: second,
             skipped_files: config.seen.as_ref().map(|seen| seen.skipped().len()),
-            read_files: config.sources.len(),
+            read_files: config.inputs().len(),
             has_stale_header: match &config.content {
                 Content::Records(records) => {
                     let all_pass = match records.outputs.tag_file {
                         Some(_) => true,
-                        None => counts.duplicates == 0 && !config.run.invert,
+                        None => counts.duplicates == 0 && !config.run.invert && !repeats,
                     };
-                    let is_copy = all_pass && counts.rejected == 0 && config.sources.len() == 1;
+                    let is_copy = all_pass && counts.rejected == 0 && config.inputs().len() == 1;
                     let is_fixed = records.fix_header || config.run.count;
-                    records.format.has_file_header() && !is_copy && !is_fixed
+                    records.reading.format.has_file_header() && !is_copy && !is_fixed
                 }
                 Content::Packets(_) => false,
             },

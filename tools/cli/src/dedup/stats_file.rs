@@ -5,7 +5,7 @@
 //! gets the final ones only.
 
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -18,8 +18,8 @@ use super::output::Sink;
 use super::stats::{Counts, Observed, Stats};
 use crate::config::{Content, DedupConfig};
 use crate::failure::Failure;
-use crate::files::{Opened, Source, Target, Targets, replacement};
-use crate::writing::OutputFile;
+use crate::files::{Opened, Source, Target, Targets};
+use crate::replacing::Replacement;
 
 /// The output of the statistics.
 #[derive(Debug)]
@@ -77,8 +77,11 @@ impl StatsFile {
 /// Replaces the content of a regular file, in one step unless its folder is read-only. Writes
 /// another one if the file was removed meanwhile.
 fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    match replacement(path, content) {
-        Ok(next) => OutputFile::new(next.persist(path)?).close(),
+    match Replacement::begin(path) {
+        Ok(next) => {
+            next.file()?.write_all(content)?;
+            next.commit()
+        }
         Err(error) => match error.kind() {
             ErrorKind::PermissionDenied | ErrorKind::NotFound => fs::write(path, content),
             _ => Err(error),

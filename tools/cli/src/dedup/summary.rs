@@ -32,6 +32,15 @@ impl Stats {
         if self.rejected > 0 {
             let _ = write!(records, ", {} rejected", grouped(self.rejected));
         }
+        if let Some(repeated) = self.repeated {
+            let _ = write!(records, ", {} with duplicates", counted(repeated, "key"));
+        }
+        if let Some(known) = self.known {
+            let _ = write!(records, "; {} known", counted(known, self.noun));
+            if let Some(unjudged) = self.known_unjudged.filter(|unjudged| *unjudged > 0) {
+                let _ = write!(records, ", {} of them unjudged", grouped(unjudged));
+            }
+        }
         line(records);
         if let Some(skipped) = self.skipped_files.filter(|skipped| *skipped > 0) {
             let all = counted((skipped + self.read_files) as u64, "file");

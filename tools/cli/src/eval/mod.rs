@@ -15,7 +15,7 @@ use report::EvalReport;
 
 /// Runs `echoless eval`.
 pub(crate) fn run(config: &EvalConfig) -> Result<ExitCode, Failure> {
-    let mut targets = LabTargets::open(&config.outputs, config.input.source())?;
+    let mut targets = LabTargets::open(&config.outputs, config.input.files())?;
     if let Some(folder) = &config.plots {
         let name = folder.display().to_string();
         fs::create_dir_all(folder).map_err(Failure::file(name))?;

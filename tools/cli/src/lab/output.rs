@@ -23,8 +23,8 @@ impl From<LabOutputs> for LabOutput {
     fn from(args: LabOutputs) -> Self {
         let target = Target::from;
         Self {
-            csv: args.csv.map(target),
-            json: args.json.map(target),
+            csv: args.to_csv.map(target),
+            json: args.to_json.map(target),
             quiet: args.quiet,
         }
     }
@@ -45,10 +45,9 @@ pub(crate) struct LabTargets {
 }
 
 impl LabTargets {
-    /// Opens the outputs. None of them may be the input.
-    pub(crate) fn open(output: &LabOutput, source: Option<&Source>) -> Result<Self, Failure> {
-        let sources: Vec<Source> = source.into_iter().cloned().collect();
-        let mut targets = Targets::new(&sources);
+    /// Opens the outputs. None of them may be one of the files that are read.
+    pub(crate) fn open(output: &LabOutput, sources: &[Source]) -> Result<Self, Failure> {
+        let mut targets = Targets::new(sources);
         let mut open = |target: &Target| targets.open(target);
         Ok(Self {
             csv: output.csv.as_ref().map(&mut open).transpose()?,

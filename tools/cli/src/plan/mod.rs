@@ -14,7 +14,7 @@ use report::{PlanReport, Row};
 
 /// Runs `echoless plan`.
 pub(crate) fn run(config: &PlanConfig) -> Result<ExitCode, Failure> {
-    let mut targets = LabTargets::open(&config.outputs, config.input.source())?;
+    let mut targets = LabTargets::open(&config.outputs, config.input.files())?;
     let progress = Progress::new(None, config.outputs.quiet);
     let (request, plan) = config.plan(&progress)?;
     drop(progress);
@@ -38,7 +38,7 @@ pub(crate) fn run(config: &PlanConfig) -> Result<ExitCode, Failure> {
     targets.write(&PlanReport {
         request: &request,
         rows: &rows,
-        key_options: &config.key_options,
+        record_options: &config.record_options,
     })?;
     Ok(ExitCode::SUCCESS)
 }

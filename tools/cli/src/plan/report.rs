@@ -19,8 +19,8 @@ pub(crate) struct Row<'a> {
 pub(crate) struct PlanReport<'a> {
     pub(crate) request: &'a PlanRequest,
     pub(crate) rows: &'a [Row<'a>],
-    /// The options that select the key, quoted for a shell.
-    pub(crate) key_options: &'a str,
+    /// The options that read the records, quoted for a shell.
+    pub(crate) record_options: &'a str,
 }
 
 impl PlanReport<'_> {
@@ -36,7 +36,7 @@ impl PlanReport<'_> {
         };
         format!(
             "echoless dedup{window} --filter '{filter}'{}",
-            self.key_options
+            self.record_options
         )
     }
 }

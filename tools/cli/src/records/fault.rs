@@ -84,13 +84,6 @@ pub(super) enum Fate {
 }
 
 impl FaultPolicy {
-    /// Ends the run at the first faulty record.
-    pub(crate) const STRICT: Self = Self {
-        missing: Missing::Error,
-        blank_lines: BlankLines::Keep,
-        rejects: false,
-    };
-
     /// What happens to a record with this problem.
     #[cold]
     pub(super) fn fate(&self, problem: Problem) -> Fate {

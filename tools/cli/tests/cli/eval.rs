@@ -14,7 +14,7 @@ fn eval(args: &[&str]) -> Run {
 }
 
 fn json(args: &[&str]) -> Value {
-    let run = eval(&[args, &["--json", "-"]].concat());
+    let run = eval(&[args, &["--to-json", "-"]].concat());
     serde_json::from_str(&run.text()).unwrap()
 }
 
@@ -74,9 +74,9 @@ fn json_and_csv_hold_the_same_numbers() {
         "qqht:slots=4,bits=8,memory=2KiB",
         "--points",
         "4",
-        "--csv",
+        "--to-csv",
         &csv,
-        "--json",
+        "--to-json",
         &json,
     ];
     let text = eval(&[&STREAM[..], &args].concat()).text();
@@ -170,9 +170,70 @@ fn a_file_is_a_stream_of_its_lines_or_fields() {
     let by_field = score(&["-k", "2", "-d", ";"]);
     assert_eq!(by_field["distinct"], keys.len());
     assert_eq!(by_field["duplicates"], 5000 - keys.len());
-    let run = echoless(&["eval", "--input", "-", spec, "--json", "-"], b"a\nb\na");
+    let run = echoless(
+        &["eval", "--input", "-", spec, "--to-json", "-"],
+        b"a\nb\na",
+    );
     let all: Value = serde_json::from_str(&run.text()).unwrap();
     assert_eq!(all["filters"][0]["score"]["duplicates"], 1);
+}
+
+/// The records of a file are those of `dedup`, whatever its format, and so are the errors.
+#[test]
+fn a_file_is_read_as_by_dedup() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, content: &[u8]| file(directory.path(), name, content);
+    let csv = write("csv", b"\xef\xbb\xbfid,text\n1,\"a\nb\"\n\n2,\"a\nb\"\n3\n");
+    let jsonl = write("jsonl", b"{\"id\":1}\n{\"id\":1.0}\n{\"id\":\"1\"}\n");
+    let fixed = write("fixed", b"a1b2a3");
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(6));
+    std::io::Write::write_all(&mut encoder, b"a\nb\na\n").unwrap();
+    let gzip = write("gzip", &encoder.finish().unwrap());
+    let csv_key = ["--csv", "--header", "-k", "text"];
+    for (path, options, fresh, duplicates) in [
+        (&csv, &["--csv", "--header"][..], 4, 0),
+        (&csv, &[&csv_key[..], &["--missing", "skip"]].concat(), 1, 1),
+        (
+            &csv,
+            &[&csv_key[..], &["--missing", "empty"]].concat(),
+            2,
+            1,
+        ),
+        (&jsonl, &["--format", "jsonl", "-k", "id"], 2, 1),
+        (&fixed, &["--format", "fixed:2", "-k", "0"], 2, 1),
+        (&gzip, &[], 2, 1),
+        (&gzip, &["--no-decompress"], 1, 0),
+    ] {
+        let score = json(&[&["--input", path, "lru:memory=64KiB"], options].concat());
+        let score = &score["filters"][0]["score"];
+        let counts = (score["distinct"].as_u64(), score["duplicates"].as_u64());
+        assert_eq!(counts, (Some(fresh), Some(duplicates)), "{options:?}");
+        let args = ["dedup", "-q", "--stats", "-", "-o", "/dev/null", path];
+        let run = echoless(&[&args, options].concat(), b"");
+        let stats: Value = serde_json::from_str(&run.text()).unwrap();
+        assert_eq!(stats["duplicates"].as_u64(), counts.1, "{options:?}");
+    }
+    for (path, options) in [
+        (&csv, &csv_key[..]),
+        (&jsonl, &["--format", "jsonl", "-k", "name"]),
+        (&csv, &["--max-record", "4"]),
+        (&fixed, &["--format", "fixed:4"]),
+        (&csv, &["--header", "-k", "name"]),
+    ] {
+        let dedup = ["dedup", "-q", "-o", "/dev/null", path];
+        let expected = echoless(&[&dedup, options].concat(), b"")
+            .error()
+            .to_owned();
+        let args = ["-m", "64k", "lru", "--input", path];
+        assert_eq!(
+            eval(&[&args, options].concat()).error(),
+            expected,
+            "{options:?}"
+        );
+        let args = ["plan", "-q", "-m", "64k", "--sample", path];
+        let plan = echoless(&[&args, options].concat(), b"");
+        assert_eq!(plan.error(), expected, "{options:?}");
+    }
 }
 
 #[test]
@@ -205,13 +266,18 @@ fn invalid_arguments_and_files_are_rejected() {
         "bloom -m 1k --stream lines | invalid stream=lines: expected",
         "bloom -m 1k --window 0 | invalid --window=0: expected",
         "bloom -m 1k --points 0 | invalid --points=0: expected",
-        "bloom -m 1k -k 2 | invalid --key=2: expected no key without --input",
-        "bloom -m 1k -d ; | --key",
+        "bloom -m 1k -k 2 | missing --input: expected --input FILE beside --key",
+        "bloom -m 1k -d ; | missing --input: expected --input FILE beside --delimiter",
+        "bloom -m 1k --csv | missing --input: expected --input FILE beside --csv",
+        "bloom -m 1k --max-record 5 | missing --input: expected --input FILE beside --max-record",
+        "bloom -m 1k --input x -d ; | invalid --delimiter=;: expected no delimiter without --key",
+        "bloom -m 1k --input x --missing skip | missing --key: expected",
+        "bloom -m 1k --input x --format nothing | invalid --format=nothing: expected lines",
         "bloom -m 1k --input x --stream uniform | --stream",
         "bloom -m 1k --input /no/such/file | /no/such/file: No such file",
         "bloom -m 1k --specs /no/such/file | /no/such/file: No such file",
-        "bloom -m 1k --csv /no/such/file | /no/such/file: No such file",
-        "bloom -m 1k --csv - --json - | is also another output",
+        "bloom -m 1k --to-csv /no/such/file | /no/such/file: No such file",
+        "bloom -m 1k --to-csv - --to-json - | is also another output",
         "bloom -m 1k --stream uniform:records=5G,universe=10 | the exact oracle: invalid records=5000000000",
     ];
     assert_errors(eval, &cases);
@@ -246,7 +312,7 @@ fn bad_lines_and_overwritten_inputs_are_named() {
     let run = eval(&["bloom", "-m", "1k", "--input", &path, "-k", "2"]);
     let expected = format!("{path}, line 2: field 2 of the key is missing");
     assert!(run.error().starts_with(&expected), "{}", run.error());
-    let run = eval(&["bloom", "-m", "1k", "--input", &path, "--csv", &path]);
+    let run = eval(&["bloom", "-m", "1k", "--input", &path, "--to-csv", &path]);
     assert_eq!(run.error(), format!("{path}: is also an input"));
     assert_eq!(fs::read(&path).unwrap(), b"a,b\nc\n");
     let empty = file(directory.path(), "empty", b"");

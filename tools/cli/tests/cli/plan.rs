@@ -21,7 +21,14 @@ fn the_recommended_filter_meets_the_bounds() {
     let stream = "uniform:records=25k,distinct=0.6";
     let run = echoless(
         &[
-            "eval", spec, "--stream", stream, "--seed", "99", "--json", "-",
+            "eval",
+            spec,
+            "--stream",
+            stream,
+            "--seed",
+            "99",
+            "--to-json",
+            "-",
         ],
         b"",
     );
@@ -69,10 +76,11 @@ fn the_command_of_the_plan_runs() {
     let mut lines = text.lines();
     let spec = lines.next().unwrap().strip_prefix("use ").unwrap();
     let command = lines.next().unwrap().trim();
-    let typed = format!(r"echoless dedup --filter '{spec}' -k '2' -d ''\'''");
+    let typed = format!(r"echoless dedup --filter '{spec}' --key '2' --delimiter ''\'''");
     assert_eq!(command, typed);
     let script = command.replacen("echoless", "\"$0\"", 1) + " --count -q \"$1\"";
     let mut shell = std::process::Command::new("sh");
+    shell.env_remove("ECHOLESS_OPTS");
     shell.args(["-c", &script, env!("CARGO_BIN_EXE_echoless"), &path]);
     let output = shell.output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
@@ -86,7 +94,7 @@ fn the_command_of_the_plan_runs() {
 #[test]
 fn json_and_csv_hold_the_ranking() {
     let json = |args: &[&str]| -> Value {
-        let run = plan(&[&SHORT[..], args, &["--json", "-"]].concat());
+        let run = plan(&[&SHORT[..], args, &["--to-json", "-"]].concat());
         serde_json::from_str(&run.text()).unwrap()
     };
     let costs = json(&["--cost-fpr", "1", "--cost-fnr", "50"]);
@@ -98,7 +106,7 @@ fn json_and_csv_hold_the_ranking() {
     assert_eq!(choices[0]["meets_bounds"], true);
     assert_eq!(choices[0]["spec"]["filter"], "bloom");
     assert!(choices.iter().any(|choice| choice["basis"] == "simulation"));
-    let run = plan(&[&SHORT[..], &["--max-fnr", "0", "--all", "--csv", "-"]].concat());
+    let run = plan(&[&SHORT[..], &["--max-fnr", "0", "--all", "--to-csv", "-"]].concat());
     let text = run.text();
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
@@ -127,14 +135,14 @@ fn a_sample_or_a_window_changes_the_recommendation() {
         "0.05",
         "--max-fnr",
         "0.02",
-        "--json",
+        "--to-json",
         "-",
     ];
     let sampled: Value = serde_json::from_str(&plan(&args).text()).unwrap();
     let first = &sampled["candidates"][0];
     assert_eq!(first["basis"], "simulation");
     assert_eq!(first["meets_bounds"], true, "{first}");
-    let args = [&SHORT[..], &["--window", "500", "--json", "-"]].concat();
+    let args = [&SHORT[..], &["--window", "500", "--to-json", "-"]].concat();
     let windowed: Value = serde_json::from_str(&plan(&args).text()).unwrap();
     let first = &windowed["candidates"][0];
     // A filter that never forgets reports old records as duplicates.
@@ -178,7 +186,7 @@ fn without_a_memory_the_least_sufficient_one_is_found() {
         "0.1",
     ];
     let found: Value =
-        serde_json::from_str(&plan(&[&args[..], &["--json", "-"]].concat()).text()).unwrap();
+        serde_json::from_str(&plan(&[&args[..], &["--to-json", "-"]].concat()).text()).unwrap();
     assert_eq!(found["candidates"][0]["meets_bounds"], true);
     let bits_per_key = found["memory_bytes"].as_f64().unwrap() * 8.0 / 15_000.0;
     // The limit is 2.5 bits a key, and a Bloom filter that never forgets is within twice that.
@@ -187,7 +195,7 @@ fn without_a_memory_the_least_sufficient_one_is_found() {
 
 #[test]
 fn measured_speed_is_shown() {
-    let args = [&SHORT[..], &["--measure", "--json", "-"]].concat();
+    let args = [&SHORT[..], &["--measure", "--to-json", "-"]].concat();
     let measured: Value = serde_json::from_str(&plan(&args).text()).unwrap();
     let choices = measured["candidates"].as_array().unwrap();
     assert!(
@@ -209,7 +217,7 @@ fn invalid_arguments_are_rejected() {
         "-m 1M -n 1M --distinct 1 | invalid distinct=1: expected",
         "-m 1M -n 1M --distinct half | invalid --distinct=half: expected",
         "-m 1M -n 1M --distinct 0.5 --sample x | --sample",
-        "-m 1M -n 1M --distinct 0.5 -k 1 | invalid --key=1: expected no key without --sample",
+        "-m 1M -n 1M --distinct 0.5 -k 1 | missing --sample: expected --sample FILE beside --key",
         "-m 1M --sample /no/such/file | /no/such/file: No such file",
         "-m 1M -n 1M --distinct 0.5 --window x | invalid --window=x: expected",
         "-m 1M -n 1M --distinct 0.5 --max-fpr 2 | invalid max-fpr=2: expected",
@@ -218,7 +226,7 @@ fn invalid_arguments_are_rejected() {
         "-m 1M -n 1M --distinct 0.5 --cost-fpr -1 --cost-fnr 1 | invalid cost-fpr=-1: expected",
         "-m 1M -n 1M --distinct 0.5 -t 0 | invalid --threads=0: expected",
         "-m 1M -n 1M --distinct 0.5 --spec-only --all | --all",
-        "-m 1M -n 1M --distinct 0.5 --csv /no/such/file | /no/such/file: No such file",
+        "-m 1M -n 1M --distinct 0.5 --to-csv /no/such/file | /no/such/file: No such file",
     ];
     assert_errors(plan, &cases);
 }

@@ -2,20 +2,23 @@
 
 use std::num::NonZeroUsize;
 
+use super::bom;
+use super::chunk::Chunk;
+use super::fault::{Fault, Problem};
+use super::format::{Format, LastEnd, SharedFormat};
 use crate::compression::reader::PlainBytes;
+use crate::config::RecordReading;
 use crate::failure::Failure;
 use crate::files::Source;
 use crate::reading::{make_room, next_room};
-use crate::records::bom;
-use crate::records::chunk::Chunk;
-use crate::records::fault::{Fault, Problem};
-use crate::records::format::{Format, LastEnd, SharedFormat};
 use crate::signals::Signals;
 
 /// The inputs, read one after the other.
 #[derive(Debug)]
 pub(crate) struct Input {
     sources: Vec<Source>,
+    /// The number of the first of them that are known: their records are not written.
+    known: usize,
     /// The index of the current source.
     at: usize,
     file: Option<PlainBytes>,
@@ -36,32 +39,29 @@ pub(crate) struct Input {
     /// The terminator of the last record that had one.
     terminator: &'static [u8],
     opens_source: bool,
-    /// The bytes of the inputs before the current one.
+    /// The bytes of the inputs before the current one, and of the known ones among them.
     bytes_before: u64,
-    /// Set once the first input is opened.
+    known_bytes: u64,
+    /// Whether a signal ends the stream.
+    catches_signals: bool,
+    /// Set once the first input is opened, if signals are caught.
     signals: Option<Signals>,
 }
 
 impl Input {
-    /// A stream of these inputs, whose records may have at most `longest` bytes. With
-    /// `as_they_are`, compressed inputs are not decompressed. With `rejects`, an incomplete record
-    /// at the end of an input does not end the stream. A read has at most `most` bytes.
-    pub(crate) fn new(
-        sources: Vec<Source>,
-        as_they_are: bool,
-        format: SharedFormat,
-        longest: usize,
-        rejects: bool,
-        most: NonZeroUsize,
-    ) -> Self {
+    /// A stream of these inputs. If faulty records are set aside, an incomplete record at the end
+    /// of an input does not end the stream. A read has at most `most` bytes.
+    pub(crate) fn new(sources: Vec<Source>, reading: &RecordReading, most: NonZeroUsize) -> Self {
+        let format = reading.format.clone();
         Self {
             sources,
+            known: 0,
             at: 0,
             file: None,
-            as_they_are,
+            as_they_are: reading.as_they_are,
             tail: Vec::new(),
-            longest,
-            rejects,
+            longest: reading.max_record,
+            rejects: reading.faults.rejects,
             most,
             overlong: false,
             last_end: format.last_end(),
@@ -69,8 +69,22 @@ impl Input {
             format,
             opens_source: true,
             bytes_before: 0,
+            known_bytes: 0,
+            catches_signals: true,
             signals: None,
         }
+    }
+
+    /// Counts the first `known` inputs as known.
+    pub(crate) fn with_known(mut self, known: usize) -> Self {
+        self.known = known;
+        self
+    }
+
+    /// Leaves signals to the system, so that they end the process and not the stream.
+    pub(crate) fn leaving_signals(mut self) -> Self {
+        self.catches_signals = false;
+        self
     }
 
     /// The signal that ended the stream, if one did.
@@ -86,6 +100,14 @@ impl Input {
     /// The bytes of the inputs that were read so far, compressed as they are.
     pub(crate) fn bytes_read(&self) -> u64 {
         self.bytes_before + self.file.as_ref().map_or(0, PlainBytes::file_bytes)
+    }
+
+    /// [`bytes_read`](Self::bytes_read) without those of the known inputs.
+    pub(crate) fn input_bytes_read(&self) -> u64 {
+        if self.at < self.known {
+            return 0;
+        }
+        self.bytes_read() - self.known_bytes
     }
 
     /// Fills the chunk with the next whole records of one input. Returns `false` at the end of the
@@ -111,10 +133,14 @@ impl Input {
             let file = match &mut self.file {
                 Some(file) => file,
                 closed => {
-                    let file = source.open_at_once()?;
-                    let signals = Signals::catch().map_err(Failure::file("signals"))?;
-                    self.signals = Some(signals);
-                    closed.insert(PlainBytes::new(file, self.as_they_are, Some(signals)))
+                    let file = if self.catches_signals {
+                        let file = source.open_at_once()?;
+                        self.signals = Some(Signals::catch().map_err(Failure::file("signals"))?);
+                        file
+                    } else {
+                        source.open()?
+                    };
+                    closed.insert(PlainBytes::new(file, self.as_they_are, self.signals))
                 }
             };
 
@@ -172,6 +198,9 @@ impl Input {
                 self.bytes_before += file.file_bytes();
                 self.file = None;
                 self.at += 1;
+                if self.at == self.known {
+                    self.known_bytes = self.bytes_before;
+                }
                 self.opens_source = true;
                 self.last_end.reset();
             } else {

@@ -1,0 +1,128 @@
+//! The options that say what a record is and what its key, the same wherever records are read.
+
+use std::ffi::OsString;
+
+use clap::{Args as ClapArgs, ValueEnum};
+
+use super::format::FormatArgs;
+use crate::records::delimiter::as_text;
+use crate::records::fault::{BlankLines, Missing};
+
+/// The options of records and their keys.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RecordArgs {
+    /// Read compressed files as they are. Without this option, files that begin like gzip, zstd,
+    /// lz4, xz or bzip2 are decompressed; binary records may begin so by chance
+    #[arg(long, help_heading = "Records")]
+    pub(crate) no_decompress: bool,
+
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+
+    /// Longest record allowed, terminator included; limits the memory that a stray quote or a
+    /// missing terminator can take [default: 64MiB]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        allow_hyphen_values = true,
+        help_heading = "Records"
+    )]
+    pub(crate) max_record: Option<String>,
+
+    /// Treat the first record as a header: copy it to the outputs, if there are any, and allow its
+    /// names in --key
+    #[arg(long, help_heading = "Records")]
+    pub(crate) header: bool,
+
+    /// Compare only these fields: numbers from 1, ranges (2,5-7,9-) or names in the header; in some
+    /// formats paths or byte ranges (see --format)
+    #[arg(
+        short,
+        long,
+        value_name = "FIELDS",
+        allow_hyphen_values = true,
+        help_heading = "Key"
+    )]
+    pub(crate) key: Option<String>,
+
+    /// Bytes between fields, one or more: as they are, \t or tab, or \xHH for any byte [default: ,]
+    #[arg(
+        short,
+        long,
+        value_name = "BYTES",
+        allow_hyphen_values = true,
+        help_heading = "Key"
+    )]
+    pub(crate) delimiter: Option<OsString>,
+
+    /// Fields are separated by runs of spaces and tabs, as in awk; those at the ends of a record
+    /// separate nothing
+    #[arg(short, long, conflicts_with = "delimiter", help_heading = "Key")]
+    pub(crate) whitespace: bool,
+
+    /// Compare the letters A to Z like a to z; no others, in any language
+    #[arg(short, long, help_heading = "Key")]
+    pub(crate) ignore_case: bool,
+
+    /// Compare records without their first N fields, as uniq -f: a field is a run of spaces and
+    /// tabs, and what follows up to the next of them
+    #[arg(long, value_name = "N", conflicts_with = "key", help_heading = "Key")]
+    pub(crate) skip_fields: Option<u64>,
+
+    /// Compare records without their first N characters, as uniq -s: code points of UTF-8, or bytes
+    /// that belong to none; after --skip-fields
+    #[arg(long, value_name = "N", conflicts_with = "key", help_heading = "Key")]
+    pub(crate) skip_chars: Option<u64>,
+
+    /// Compare at most N characters of a record, as uniq -w; after those that are skipped
+    #[arg(long, value_name = "N", conflicts_with = "key", help_heading = "Key")]
+    pub(crate) max_chars: Option<u64>,
+
+    /// How to treat a blank line of CSV, if fields are selected [default: skip]
+    #[arg(long, value_enum, help_heading = "Key")]
+    pub(crate) blank_lines: Option<BlankLines>,
+
+    /// How to treat a record that lacks a field of the key, or a readable time [default: error]
+    #[arg(long, value_enum, help_heading = "Key")]
+    pub(crate) missing: Option<Missing>,
+}
+
+impl RecordArgs {
+    /// The options that were given, each with its value if it takes one: a command line that reads
+    /// the same records.
+    pub(crate) fn given(&self) -> Vec<(String, Option<String>)> {
+        let flags = [
+            ("--no-decompress", self.no_decompress),
+            ("--header", self.header),
+            ("--whitespace", self.whitespace),
+            ("--ignore-case", self.ignore_case),
+        ];
+        let number = |number: Option<u64>| number.map(|number| number.to_string());
+        let values = [
+            ("--max-record", self.max_record.clone()),
+            ("--key", self.key.clone()),
+            ("--delimiter", self.delimiter.as_deref().map(as_text)),
+            ("--skip-fields", number(self.skip_fields)),
+            ("--skip-chars", number(self.skip_chars)),
+            ("--max-chars", number(self.max_chars)),
+            ("--blank-lines", self.blank_lines.and_then(name)),
+            ("--missing", self.missing.and_then(name)),
+        ];
+        let flags = flags.into_iter().filter(|(_, given)| *given);
+        let flags = flags.map(|(option, _)| (option, None));
+        let values = values.into_iter().filter(|(_, value)| value.is_some());
+        let mut given = self.format.given();
+        given.extend(
+            flags
+                .chain(values)
+                .map(|(option, value)| (option.to_owned(), value)),
+        );
+        given
+    }
+}
+
+/// A value as it is typed.
+fn name(value: impl ValueEnum) -> Option<String> {
+    let value = value.to_possible_value()?;
+    Some(value.get_name().to_owned())
+}
