@@ -181,7 +181,9 @@ impl Delivery {
         if whole {
             self.outputs.commit()?;
         } else if let Some(name) = self.outputs.uncommitted() {
-            failure::warn(&format!("{name}: left as it was, as a signal ended the run"));
+            failure::warn(&format!(
+                "{name}: left as it was, as a signal ended the run"
+            ));
         }
         if let Some(seen) = config.seen.as_ref().filter(|_| whole) {
             seen.commit()?;
