@@ -9,9 +9,11 @@
 //! order of the stream, on one thread ([`pipeline`]) or several ([`parallel`]).
 
 mod audit;
+mod busiest;
 mod clock;
 mod compressed;
 mod delivery;
+mod ending;
 mod feed;
 pub(crate) mod filter;
 mod output;
@@ -25,8 +27,13 @@ mod repeated;
 mod runs;
 mod seen_files;
 pub(crate) mod sizing;
+mod stats;
+mod stats_file;
 mod stock;
 mod summary;
+mod window_audit;
+#[cfg(test)]
+mod window_bounds;
 mod worker;
 
 pub(crate) use pipeline::run;

@@ -51,6 +51,10 @@ fn after_a_signal_the_run_completes() {
         assert!(summary.contains("3 records"), "{summary}");
         let stats: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
         assert_eq!(stats["duplicates"], 1);
+        assert_eq!(
+            (&stats["complete"], &stats["reason"]),
+            (&false.into(), &"signal".into())
+        );
     }
 }
 
