@@ -102,6 +102,29 @@ impl FilterSpec {
         self.kind.renews_keys() && self.adapters.iter().all(AdapterSpec::renews_keys)
     }
 
+    /// Whether the error rates settle, below 1, on an endless stream of which some records are
+    /// always fresh. A filter that does not settle is for streams of known length: its false
+    /// positives or its misses increase until they are all that it reports.
+    ///
+    /// Bloom filters fill up, and so do RSBF and BSBFSD (paper 000), although they clear bits, and
+    /// ageing filters with one hash; FP-SBF with `refill=xor` (paper 003) loses its fingerprints.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::FilterSpec;
+    /// let settles = |text: &str| text.parse::<FilterSpec>().map(|spec| spec.settles());
+    /// assert_eq!(settles("rlbsbf:k=2"), Ok(true));
+    /// assert_eq!(settles("bsbfsd:k=2"), Ok(false));
+    /// assert_eq!(settles("bloom:k=2"), Ok(false));
+    /// // It drops its oldest filter.
+    /// assert_eq!(settles("growing/bloom:k=2"), Ok(true));
+    /// ```
+    #[must_use]
+    pub fn settles(&self) -> bool {
+        let drops_oldest = |adapter: &AdapterSpec| matches!(adapter, AdapterSpec::Growing(_));
+        self.kind.settles() || self.adapters.iter().any(drops_oldest)
+    }
+
     /// The same filter for a stream `scale` times shorter, in as much less memory: what counts
     /// records or bytes shrinks. The memory itself is left as it is.
     ///

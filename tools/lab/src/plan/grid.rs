@@ -13,7 +13,8 @@ const ENOUGH_MEMORY: u64 = 64 << 10;
 
 /// Every specification of the grid that can be built in the memory of the request, with all keys
 /// tracked. Filters with a window in ticks are candidates for a request with a window only: they
-/// spend memory on times.
+/// spend memory on times. Such a request is for an endless stream, so filters whose rates drift
+/// without end are none.
 pub(super) fn grid(request: &PlanRequest) -> Vec<FilterSpec> {
     let span = request.window.unwrap_or(request.records);
     let texts = FilterKind::grid(&Workload::new(request.memory, span));
@@ -22,7 +23,10 @@ pub(super) fn grid(request: &PlanRequest) -> Vec<FilterSpec> {
         .filter_map(|text| text.parse::<FilterSpec>().ok());
     specs
         .flat_map(|spec| Form::ALL.iter().map(move |form| spec.form(*form)))
-        .filter(|spec| request.window.is_some() || spec.window().is_none())
+        .filter(|spec| match request.window {
+            None => spec.window().is_none(),
+            Some(_) => spec.settles(),
+        })
         .filter(|spec| request.memory <= spec.most_memory())
         .filter(|spec| {
             let tried = spec.memory(request.memory.min(ENOUGH_MEMORY));

@@ -202,6 +202,14 @@ impl KindSpec for BitsSpec {
         None
     }
 
+    fn settles(&self) -> bool {
+        match self.ageing {
+            Ageing::Never | Ageing::OneFilter | Ageing::Reservoir(_) => false,
+            // A fresh key sets its one bit for certain, and clears less than one bit of those set.
+            Ageing::EachFilter | Ageing::ByFill => self.hashes > 1,
+        }
+    }
+
     fn scaled(self, _scale: f64) -> Self {
         self
     }
