@@ -28,7 +28,11 @@ fn late_rates(spec: &FilterSpec) -> [Rates; 2] {
         let newest = record / 2;
         let repeats = record % 2 == 1;
         let age = draws.next_u64() % REACH;
-        let key = if repeats { newest.saturating_sub(age) } else { newest };
+        let key = if repeats {
+            newest.saturating_sub(age)
+        } else {
+            newest
+        };
         filter.advance_to(record + 1);
         let duplicate = filter.observe_one(hasher.hash_u64(key)) == Verdict::Duplicate;
         if record >= LAST / 2 {
@@ -85,6 +89,6 @@ fn filters_drift_if_and_only_if_they_say_so() {
     }
     for name in ["rlbsbf", "qqhtd", "rowlru", "clocked"] {
         let mut of_name = specs.iter().filter(|spec| spec.kind.name() == name);
-        assert!(of_name.any(|spec| spec.settles()), "{name}");
+        assert!(of_name.any(FilterSpec::settles), "{name}");
     }
 }

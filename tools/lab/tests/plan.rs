@@ -91,7 +91,11 @@ fn a_bound_too_low_to_simulate_is_kept() {
     // memory would show half of it or less.
     let request = request(0.6, 256 << 10, goal);
     let plan = plan(&request, &|_| ()).unwrap();
-    assert!(plan.first().predicted.rates.fpr <= 1e-15, "{}", plan.first().spec);
+    assert!(
+        plan.first().predicted.rates.fpr <= 1e-15,
+        "{}",
+        plan.first().spec
+    );
     let wide = plan.candidates.iter().filter(|candidate| {
         candidate.spec.form == Form::Line && candidate.spec.to_string().contains("bits=64")
     });
@@ -195,7 +199,10 @@ fn a_sample_is_simulated_in_proportional_memory() {
     let plan = plan(&request, &|_| ()).unwrap();
     let shrunk = request.clone().records(RECORDS).memory(8 << 10);
     let smaller = echoless_lab::plan::plan(&shrunk, &|_| ()).unwrap();
-    assert_eq!(plan.first().predicted.rates, smaller.first().predicted.rates);
+    assert_eq!(
+        plan.first().predicted.rates,
+        smaller.first().predicted.rates
+    );
     assert_eq!(plan.first().spec.memory, Some(80 << 10));
 }
 

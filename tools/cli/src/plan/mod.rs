@@ -24,7 +24,9 @@ pub(crate) fn run(config: &PlanConfig) -> Result<ExitCode, Failure> {
             let allowed = "bounds that some filter is shown to meet";
             let nearest = plan.first();
             let nearest = format!("the nearest is {}, {}", nearest.spec, nearest.why);
-            return Err(SpecError::new("--spec-only", "true", format!("{allowed}; {nearest}")).into());
+            return Err(
+                SpecError::new("--spec-only", "true", format!("{allowed}; {nearest}")).into(),
+            );
         };
         write_stdout(format!("{}\n", best.spec).as_bytes())?;
         return Ok(ExitCode::SUCCESS);

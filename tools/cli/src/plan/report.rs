@@ -49,8 +49,7 @@ fn without_option(spec: &str, key: &str) -> String {
     format!("{name}:{}", others.join(","))
 }
 
-const CSV_HEADER: &str =
-    "rank,spec,fpr,fpr_low,fpr_high,fnr,fnr_low,fnr_high,shown,basis,simulated_records,lines_per_key,ns_per_key,meets_bounds,why\n";
+const CSV_HEADER: &str = "rank,spec,fpr,fpr_low,fpr_high,fnr,fnr_low,fnr_high,shown,basis,simulated_records,lines_per_key,ns_per_key,meets_bounds,why\n";
 
 fn basis(candidate: &Candidate) -> (&'static str, Option<u64>) {
     match candidate.basis {
@@ -111,8 +110,16 @@ impl LabReport for PlanReport<'_> {
             let candidate = row.candidate;
             let mut cells = vec![
                 candidate.spec.to_string(),
-                rate(candidate, candidate.predicted.rates.fpr, candidate.predicted.fpr),
-                rate(candidate, candidate.predicted.rates.fnr, candidate.predicted.fnr),
+                rate(
+                    candidate,
+                    candidate.predicted.rates.fpr,
+                    candidate.predicted.fpr,
+                ),
+                rate(
+                    candidate,
+                    candidate.predicted.rates.fnr,
+                    candidate.predicted.fnr,
+                ),
                 format!("{:.1}", candidate.lines),
             ];
             cells.extend(row.nanoseconds.map(|time| format!("{time:.1}")));

@@ -9,15 +9,18 @@
 use std::time::Duration;
 
 use echoless::FilterSpec;
+use echoless::theory::RateModel;
 
 use super::request::PlanRequest;
 
 /// Nanoseconds for a key that touches no line: the draw, the hash, the exact oracle, the score.
-const KEY: f64 = 25.0;
+const KEY: f64 = 40.0;
 /// Nanoseconds for each cache line that a key touches.
-const LINE: f64 = 12.0;
+const LINE: f64 = 15.0;
+/// Nanoseconds for each cell that a key lowers.
+const LOWERED_CELL: f64 = 5.0;
 /// Nanoseconds for a key that is a tick of its own.
-const TICK: f64 = 60.0;
+const TICK: f64 = 80.0;
 /// Nanoseconds for each byte of a filter: its pages are cleared, and its fill is counted.
 const BYTE: f64 = 0.4;
 
@@ -64,7 +67,11 @@ pub(super) const ENOUGH_BYTES: u64 = 64;
 /// The nominal nanoseconds of a simulated record in this filter.
 fn cost(spec: &FilterSpec, bytes_per_record: f64) -> f64 {
     let tick = if spec.window().is_some() { TICK } else { 0.0 };
-    KEY + LINE * spec.cache_lines() + tick + BYTE * bytes_per_record
+    let lowered = match spec.rate_model() {
+        Some(RateModel::Stable { decrements, .. }) => decrements as f64,
+        Some(RateModel::Bloom { .. } | RateModel::LineBloom { .. }) | None => 0.0,
+    };
+    KEY + LINE * spec.cache_lines() + LOWERED_CELL * lowered + tick + BYTE * bytes_per_record
 }
 
 /// The records of each simulation of these filters, so that all take the stage's share of the

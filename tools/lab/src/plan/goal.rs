@@ -277,7 +277,11 @@ impl Goal {
             over.push(if rate > bound {
                 format!("{name} {} over {}", percent(rate), percent(bound))
             } else if high < 1.0 {
-                format!("{name} shown below {}, not {}", percent(high), percent(bound))
+                format!(
+                    "{name} shown below {}, not {}",
+                    percent(high),
+                    percent(bound)
+                )
             } else {
                 format!("{name} not shown")
             });

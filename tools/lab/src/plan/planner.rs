@@ -228,7 +228,10 @@ impl<'a> Planner<'a> {
                 add(candidate);
             }
         }
-        self.candidates.iter().take(REFINED_FIRST).for_each(&mut add);
+        self.candidates
+            .iter()
+            .take(REFINED_FIRST)
+            .for_each(&mut add);
         let mut hopeful: Vec<&Candidate> = self.candidates.iter().collect();
         hopeful.sort_by(|one, two| one.hope.compare(&two.hope));
         hopeful.into_iter().take(REFINED_FIRST).for_each(add);

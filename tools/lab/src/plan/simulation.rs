@@ -78,7 +78,7 @@ struct Measured {
 }
 
 impl<'a> Simulation<'a> {
-    /// A simulation of at most `records` records. It does not [cover](Self::covers) the stream if
+    /// A simulation of at most `records` records. It does not cover the stream if
     /// so few records would need less than [`LEAST_MEMORY`], or a window that is too short.
     pub(super) fn new(request: &'a PlanRequest, records: u64, seed: u64) -> Result<Self, LabError> {
         match (request.window, request.stream.is_recorded()) {
@@ -148,8 +148,8 @@ impl<'a> Simulation<'a> {
         }
         let share = (most as f64 / records).max(least).min(1.0);
         let thin = stream.thinned(share, seed)?;
-        let (part, covers) = thin.first(most);
         let scale = whole * records / thin.records() as f64;
+        let (part, covers) = thin.first(most);
         // The share of the records that is left is not exactly that of the keys.
         let simulation = Self::scaled(request, part, scale, seed);
         let window = simulation.window.unwrap_or(0);
@@ -182,11 +182,6 @@ impl<'a> Simulation<'a> {
     /// The number of records of all runs.
     pub(super) const fn records(&self) -> u64 {
         self.stream.records() * self.runs
-    }
-
-    /// Whether the simulation is long enough for the request.
-    pub(super) const fn covers(&self) -> bool {
-        self.covers
     }
 
     fn options(&self, run: u64) -> EvalOptions {
@@ -263,9 +258,8 @@ impl<'a> Simulation<'a> {
         let (Some(_), [.., half, third, last]) = (self.window, &evaluation.points[..]) else {
             return steady;
         };
-        let rises = |rate: fn(&Score) -> Interval| {
-            rate(&last.recent).low > rate(&third.recent).high
-        };
+        let rises =
+            |rate: fn(&Score) -> Interval| rate(&last.recent).low > rate(&third.recent).high;
         // A filter that expires keys has been through several windows. Another one was full if
         // more fresh keys than any filter can hold, one for every two bits, arrived before.
         let bits = 8 * evaluation.memory_bytes;

@@ -390,7 +390,10 @@ mod tests {
         assert_eq!(stream.thinned(1.0, 3).unwrap(), stream);
         assert!(stream.thinned(0.0, 3).is_err());
         let (part, is_all) = stream.clone().first(100);
-        assert_eq!((all(&part, 1), is_all), (all(&stream, 1)[..100].to_vec(), false));
+        assert_eq!(
+            (all(&part, 1), is_all),
+            (all(&stream, 1)[..100].to_vec(), false)
+        );
         assert_eq!(stream.clone().first(60_000), (stream, true));
     }
 
