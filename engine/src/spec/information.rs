@@ -102,12 +102,13 @@ impl FilterSpec {
         self.kind.renews_keys() && self.adapters.iter().all(AdapterSpec::renews_keys)
     }
 
-    /// Whether the error rates settle, below 1, on an endless stream of which some records are
-    /// always fresh. A filter that does not settle is for streams of known length: its false
-    /// positives or its misses increase until they are all that it reports.
+    /// Whether the error rates settle on an endless stream of which some records are always fresh.
+    /// The rates of a filter that does not settle drift until they add up to 1: its verdicts are
+    /// those of a coin, and it is for streams of known length.
     ///
-    /// Bloom filters fill up, and so do RSBF and BSBFSD (paper 000), although they clear bits, and
-    /// ageing filters with one hash; FP-SBF with `refill=xor` (paper 003) loses its fingerprints.
+    /// Bloom filters fill up, and so do BSBFSD (paper 000), although it clears bits, and ageing
+    /// filters with one hash; RSBF with `as=tabled` inserts ever fewer keys; FP-SBF with
+    /// `refill=xor` (paper 003) loses its fingerprints.
     ///
     /// # Examples
     /// ```

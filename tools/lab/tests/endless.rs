@@ -1,6 +1,8 @@
 //! Which filters drift on an endless stream: what a specification says of itself is what a
 //! simulation shows.
 
+use std::ops::Range;
+
 use echoless::spec::{FilterKind, Form, Workload};
 use echoless::{FilterSpec, KeyHasher, Verdict};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -12,19 +14,24 @@ const MEMORY: u64 = 1 << 10;
 /// Half the records are fresh keys, the others repeat one of the last 64 fresh ones.
 const REACH: u64 = 64;
 
-/// Records of the last part that is measured; the part before it is half as long.
-const LAST: u64 = 1 << 18;
+const RECORDS: u64 = 1 << 19;
+
+/// Two parts of the stream, near its end. RSBF has reached its last phase before them.
+const PARTS: [Range<u64>; 2] = [
+    RECORDS / 8 * 5..RECORDS / 16 * 13,
+    RECORDS / 16 * 13..RECORDS,
+];
 
 /// FPR and FNR.
 type Rates = [f64; 2];
 
-/// The rates in records 2^17 to 2^18, and 2^18 to 2^19.
+/// The rates in each part.
 fn late_rates(spec: &FilterSpec) -> [Rates; 2] {
     let mut filter = spec.build().unwrap();
     let hasher = KeyHasher::seeded(5);
     let mut draws = Xoshiro256PlusPlus::seed_from_u64(6);
     let mut wrong = [[0_u64; 2]; 2];
-    for record in 0..2 * LAST {
+    for record in 0..RECORDS {
         let newest = record / 2;
         let repeats = record % 2 == 1;
         let age = draws.next_u64() % REACH;
@@ -35,15 +42,14 @@ fn late_rates(spec: &FilterSpec) -> [Rates; 2] {
         };
         filter.advance_to(record + 1);
         let duplicate = filter.observe_one(hasher.hash_u64(key)) == Verdict::Duplicate;
-        if record >= LAST / 2 {
-            let part = usize::from(record >= LAST);
-            wrong[part][usize::from(repeats)] += u64::from(duplicate != repeats);
+        for (part, counts) in PARTS.iter().zip(&mut wrong) {
+            if part.contains(&record) {
+                counts[usize::from(repeats)] += u64::from(duplicate != repeats);
+            }
         }
     }
-    let rates = |part: usize, kind_records: u64| {
-        wrong[part].map(|count| count as f64 / kind_records as f64)
-    };
-    [rates(0, LAST / 4), rates(1, LAST / 2)]
+    let records = ((PARTS[0].end - PARTS[0].start) / 2) as f64;
+    wrong.map(|counts| counts.map(|count| count as f64 / records))
 }
 
 fn candidates() -> Vec<FilterSpec> {
@@ -64,12 +70,13 @@ fn filters_drift_if_and_only_if_they_say_so() {
     let mut failures = Vec::new();
     for spec in &specs {
         let [before, last] = late_rates(spec);
-        let worst = last[0].max(last[1]);
+        let sum = last[0] + last[1];
         let change = (last[0] - before[0]).abs().max((last[1] - before[1]).abs());
+        // A coin that answers "duplicate" in a part p of all cases has FPR p and FNR 1 - p.
         let as_said = if spec.settles() {
-            change < 0.02 && worst < 0.98
+            change < 0.02 && sum < 0.98
         } else {
-            worst > 0.9
+            sum > 0.95
         };
         if !as_said {
             failures.push(format!(
@@ -83,7 +90,7 @@ fn filters_drift_if_and_only_if_they_say_so() {
     for name in FilterKind::names() {
         assert!(specs.iter().any(|spec| spec.kind.name() == name), "{name}");
     }
-    for name in ["bloom", "rsbf", "bsbfsd"] {
+    for name in ["bloom", "bsbfsd"] {
         let mut of_name = specs.iter().filter(|spec| spec.kind.name() == name);
         assert!(of_name.all(|spec| !spec.settles()), "{name}");
     }

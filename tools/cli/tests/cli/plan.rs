@@ -277,7 +277,7 @@ fn nothing_is_recommended_that_is_not_shown() {
     ];
     for (window, drifting) in [(&[][..], true), (&["--window", "1k"], false)] {
         let text = plan(&[&args[..], window].concat()).text();
-        for name in ["bloom", "rsbf", "bsbfsd", "refill=xor"] {
+        for name in ["bloom", "as=tabled", "bsbfsd", "refill=xor"] {
             assert_eq!(text.contains(name), drifting, "{name}: {text}");
         }
     }

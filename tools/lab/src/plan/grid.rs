@@ -75,8 +75,12 @@ mod tests {
                     // Those that sweep their memory need a window of a record for each 64 bytes.
                     let sweeps = ["tbf", "gbf", "apbf"].contains(&name);
                     let least = if sweeps { Some(16_384) } else { Some(0) };
-                    let expected =
-                        default.build().is_ok() && (window >= least || default.window().is_none());
+                    let settles = default.settles() || name == "fpsbf";
+                    let offered = match window {
+                        None => default.window().is_none(),
+                        Some(_) => settles && (window >= least || default.window().is_none()),
+                    };
+                    let expected = default.build().is_ok() && offered;
                     let found = specs.iter().find(of_family).is_some();
                     assert_eq!(found, expected, "{name} {form} {window:?}");
                 }

@@ -204,7 +204,11 @@ impl KindSpec for BitsSpec {
 
     fn settles(&self) -> bool {
         match self.ageing {
-            Ageing::Never | Ageing::OneFilter | Ageing::Reservoir(_) => false,
+            Ageing::Never | Ageing::OneFilter => false,
+            // Keys are inserted ever more rarely, so the filter is that of an old part.
+            Ageing::Reservoir(Reservoir::Tabled) => false,
+            // Once the probability is down to the threshold, every fresh key is inserted again.
+            Ageing::Reservoir(Reservoir::Described { threshold }) => threshold > 0.0,
             // A fresh key sets its one bit for certain, and clears less than one bit of those set.
             Ageing::EachFilter | Ageing::ByFill => self.hashes > 1,
         }
