@@ -15,12 +15,17 @@
 
 #![allow(unsafe_code)] // views of an anonymous mapping as lines or atomic words, and prefetches
 
+mod available;
+
 use std::ops::{Deref, DerefMut};
 
 use memmap2::{MmapMut, MmapRaw};
 
 use crate::error::MemoryError;
 use crate::sync::AtomicU64;
+
+pub use available::available;
+pub(crate) use available::check_available;
 
 /// The size of a cache line in bytes.
 pub const LINE_BYTES: u64 = 64;
@@ -238,84 +243,6 @@ pub fn prefetch<T>(items: &[T], position: usize) {
     let _ = item;
 }
 
-/// Rejects an allocation that exceeds the available memory. Linux overcommits and would kill the
-/// process later; fail now instead.
-///
-/// # Errors
-/// [`MemoryError`] if fewer than `bytes` bytes are available.
-pub(crate) fn check_available(bytes: u64) -> Result<(), MemoryError> {
-    match available_memory() {
-        Some(available) if bytes > available => Err(MemoryError {
-            bytes,
-            reason: format!("{available} bytes are available"),
-        }),
-        _ => Ok(()),
-    }
-}
-
-/// The available memory in bytes: what the kernel can provide without swapping, or less if a
-/// control group of this process has less left. `None` if the system does not report it.
-fn available_memory() -> Option<u64> {
-    let meminfo = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let available = kibibytes(&meminfo, "MemAvailable:")? * 1024;
-    let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let left = groups.lines().filter_map(left_in_group).min();
-    Some(left.map_or(available, |left| left.min(available)))
-}
-
-/// The memory that a control group has left, in bytes, from its line in `/proc/self/cgroup`: a
-/// group of version 2 (`0::/path`) or the memory group of version 1. Limits of its parent groups
-/// are ignored.
-fn left_in_group(line: &str) -> Option<u64> {
-    let mut parts = line.splitn(3, ':');
-    let (number, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
-    let (root, limit, used) = if number == "0" && controllers.is_empty() {
-        ("/sys/fs/cgroup", "memory.max", "memory.current")
-    } else if controllers.split(',').any(|name| name == "memory") {
-        (
-            "/sys/fs/cgroup/memory",
-            "memory.limit_in_bytes",
-            "memory.usage_in_bytes",
-        )
-    } else {
-        return None;
-    };
-    // In a container the path of the group may not be visible; the root is then the group itself.
-    [format!("{root}{path}"), root.to_owned()]
-        .iter()
-        .find_map(|group| {
-            let text = |file: &str| std::fs::read_to_string(format!("{group}/{file}")).ok();
-            let number = |file: &str| -> Option<u64> { text(file)?.trim().parse().ok() };
-            let cached = cached_files(&text("memory.stat").unwrap_or_default());
-            Some(number(limit)?.saturating_sub(number(used)?.saturating_sub(cached)))
-        })
-}
-
-/// The page cache of a control group in bytes, from its `memory.stat`. It counts as used, but the
-/// kernel reclaims it when memory is needed.
-fn cached_files(stat: &str) -> u64 {
-    let value = |names: [&str; 2]| -> Option<u64> {
-        stat.lines().find_map(|line| {
-            let (name, value) = line.split_once(' ')?;
-            names.contains(&name).then(|| value.trim().parse().ok())?
-        })
-    };
-    // The totals of version 1 include child groups, as the plain numbers of version 2 do.
-    let active = value(["active_file", "total_active_file"]).unwrap_or(0);
-    active + value(["inactive_file", "total_inactive_file"]).unwrap_or(0)
-}
-
-/// The number of KiB on the line of a `/proc` file that starts with `label`.
-fn kibibytes(text: &str, label: &str) -> Option<u64> {
-    text.lines()
-        .find_map(|line| line.strip_prefix(label))?
-        .trim()
-        .strip_suffix("kB")?
-        .trim()
-        .parse()
-        .ok()
-}
-
 /// The `AnonHugePages` of the mapping that contains `address`, in bytes, from the text of `smaps`.
 fn huge_bytes_at(smaps: &str, address: u64) -> Option<u64> {
     let contains = |line: &str| {
@@ -362,14 +289,6 @@ mod tests {
             assert_eq!(error.bytes, lines.saturating_mul(64));
             assert!(error.to_string().contains(&error.bytes.to_string()));
         }
-    }
-
-    #[test]
-    fn page_cache_counts_as_available() {
-        let stat = "anon 7\nfile 50\nactive_file 20\ninactive_file 30\nslab 9\n";
-        assert_eq!(cached_files(stat), 50);
-        assert_eq!(cached_files("total_inactive_file 30\nrss 1\n"), 30);
-        assert_eq!(cached_files(""), 0);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use echoless::{BuildError, Disconnected, SpecError};
+use echoless::{BuildError, Disconnected, MemoryError, SpecError};
 use echoless_lab::LabError;
 use thiserror::Error;
 
@@ -30,7 +30,10 @@ pub(crate) enum Failure {
     Option(#[from] SpecError),
     /// A filter that cannot be built.
     #[error(transparent)]
-    Filter(#[from] BuildError),
+    Filter(BuildError),
+    /// A filter that is larger than the memory.
+    #[error("{0} (-m SIZE sets the memory of the filter)")]
+    Memory(MemoryError),
     /// A measurement or a plan that failed.
     #[error(transparent)]
     Lab(#[from] LabError),
@@ -64,6 +67,15 @@ pub(crate) enum Failure {
     /// The reader of standard output closed the pipe, as `head` does. Not reported as an error.
     #[error("the reader of standard output closed the pipe")]
     ReaderGone,
+}
+
+impl From<BuildError> for Failure {
+    fn from(error: BuildError) -> Self {
+        match error {
+            BuildError::Memory(error) => Self::Memory(error),
+            other => Self::Filter(other),
+        }
+    }
 }
 
 impl Failure {
@@ -141,6 +153,11 @@ fn one_line(message: &str) -> String {
     let start: String = line.chars().take(half).collect();
     let end: String = line.chars().skip(characters - half).collect();
     format!("{start} .. {end}")
+}
+
+/// Writes a line to standard error about input that is read all the same.
+pub(crate) fn warn(message: &str) {
+    write_stderr(&format!("echoless: {}\n", one_line(message)));
 }
 
 /// Writes to standard error. Errors are ignored: there is no other place to report them.

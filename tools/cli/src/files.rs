@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use echoless::SpecError;
 use same_file::Handle;
 
+use crate::descriptors::{check_stdin, check_stdout};
 use crate::failure::Failure;
 use crate::writing::OutputFile;
 
@@ -71,7 +72,7 @@ impl Source {
     /// Opens the input.
     pub(crate) fn open(&self) -> Result<File, Failure> {
         let opened = match self {
-            Self::Stdin => standard_input(),
+            Self::Stdin => check_stdin().and_then(|()| standard_input()),
             Self::File(path) => File::open(path),
         };
         opened.map_err(Failure::file(self.name()))
@@ -214,7 +215,7 @@ impl Targets {
     pub(crate) fn open(&mut self, target: &Target) -> Result<Opened, Failure> {
         let mut is_stdout = matches!(target, Target::Stdout);
         let file = match target {
-            Target::Stdout => standard_output(),
+            Target::Stdout => check_stdout().and_then(|()| standard_output()),
             // The file may turn out to be an input below, so it must not be truncated here.
             Target::File(path) => open_without_truncating(path),
         };
@@ -256,8 +257,8 @@ impl Targets {
 /// Writes to standard output.
 pub(crate) fn write_stdout(text: &[u8]) -> Result<(), Failure> {
     let mut output = io::stdout().lock();
-    output
-        .write_all(text)
+    check_stdout()
+        .and_then(|()| output.write_all(text))
         .and_then(|()| output.flush())
         .map_err(Failure::writing_stdout)
 }

@@ -13,6 +13,7 @@ mod args;
 mod compression;
 mod config;
 mod dedup;
+mod descriptors;
 mod eval;
 mod failure;
 mod files;

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
+use std::num::NonZeroUsize;
 
 use crate::failure::Failure;
 use crate::files::Source;
@@ -35,6 +36,15 @@ pub(crate) fn make_room(
         bytes.shrink_to_fit();
     }
     Ok(())
+}
+
+/// The part of a chunk's buffer that the next read fills, after `used` bytes. It has at most `most`
+/// bytes, and no more than a buffer has without a long record: otherwise the read that finds the
+/// end of a long record would bring as many bytes of short ones.
+pub(crate) fn next_room(bytes: &mut [u8], used: usize, most: NonZeroUsize) -> &mut [u8] {
+    let room = &mut bytes[used..];
+    let most = most.get().min(CHUNK_BYTES).min(room.len());
+    &mut room[..most]
 }
 
 /// Blocks until the file has data and reads it; `None` if a signal arrives first. Without

@@ -1,44 +1,63 @@
-//! Writes that wait: a file that another process made non-blocking, as a pipe to a busy terminal
-//! may be, takes bytes as soon as it has room.
+//! Outputs that lose nothing silently: writes wait where another process made the file non-blocking,
+//! as a pipe to a busy terminal may be, and errors at closing are reported.
 
 use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, IoSlice, Seek, SeekFrom, Write};
 
-/// A file that is written to.
+/// A file that is written to, until it is closed.
 #[derive(Debug)]
-pub(crate) struct OutputFile(File);
+pub(crate) struct OutputFile(Option<File>);
 
 impl OutputFile {
     pub(crate) const fn new(file: File) -> Self {
-        Self(file)
+        Self(Some(file))
+    }
+
+    /// Closes the file. Some systems report only here that bytes were not stored: network file
+    /// systems, or those with a quota. Does nothing if the file is closed.
+    ///
+    /// A file that is dropped is closed without a report.
+    pub(crate) fn close(&mut self) -> io::Result<()> {
+        self.0.take().map_or(Ok(()), close)
     }
 
     /// Another handle of the file, with the same position.
     pub(crate) fn try_clone(&self) -> io::Result<Self> {
-        self.0.try_clone().map(Self)
+        self.file()?.try_clone().map(Self::new)
     }
 
     pub(crate) fn metadata(&self) -> io::Result<Metadata> {
-        self.0.metadata()
+        self.file()?.metadata()
     }
 
     /// Cuts the file, or extends it with zeros.
     pub(crate) fn set_len(&self, len: u64) -> io::Result<()> {
-        self.0.set_len(len)
+        self.file()?.set_len(len)
     }
 
-    /// Repeats a write until the file has room for at least one byte.
+    fn file(&self) -> io::Result<&File> {
+        self.0.as_ref().ok_or_else(closed)
+    }
+
+    /// Repeats a write until the file has room for at least one byte. Encoders take an interruption
+    /// for a failure.
     fn patiently(
         &mut self,
         mut write: impl FnMut(&mut File) -> io::Result<usize>,
     ) -> io::Result<usize> {
+        let file = self.0.as_mut().ok_or_else(closed)?;
         loop {
-            match write(&mut self.0) {
-                Err(error) if error.kind() == ErrorKind::WouldBlock => wait_for_room(&self.0)?,
+            match write(file) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => wait_for_room(file)?,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 outcome => return outcome,
             }
         }
     }
+}
+
+fn closed() -> io::Error {
+    io::Error::other("internal error: the file is closed")
 }
 
 impl Write for OutputFile {
@@ -51,14 +70,28 @@ impl Write for OutputFile {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
+        self.0.as_mut().map_or(Ok(()), File::flush)
     }
 }
 
 impl Seek for OutputFile {
     fn seek(&mut self, position: SeekFrom) -> io::Result<u64> {
-        self.0.seek(position)
+        self.0.as_mut().ok_or_else(closed)?.seek(position)
     }
+}
+
+#[cfg(unix)]
+fn close(file: File) -> io::Result<()> {
+    match nix::unistd::close(file) {
+        // The descriptor is free all the same.
+        Ok(()) | Err(nix::errno::Errno::EINTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(not(unix))]
+fn close(_: File) -> io::Result<()> {
+    Ok(())
 }
 
 /// Waits until the file has room, or its reader is gone.

@@ -2,13 +2,16 @@
 
 use std::iter;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
 use super::dedup::DedupArgs;
+use super::examples;
 use super::generate::GenArgs;
 use super::lab::{EvalArgs, PlanArgs};
 use super::packets::PacketArgs;
+use crate::descriptors::check_stdout;
 use crate::failure::Failure;
 
 /// Duplicate detection on endless streams, at memory speed and in fixed memory
@@ -20,9 +23,7 @@ use crate::failure::Failure;
     arg_required_else_help = false,
     args_override_self = true
 )]
-#[command(
-    after_help = "Exit codes: 0 success, 1 duplicates were found and --fail-on-duplicates was given, 2 the run failed, 129, 130 or 143 SIGHUP, SIGINT or SIGTERM ended the stream."
-)]
+#[command(after_help = examples::EXIT_CODES)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -32,14 +33,19 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Pass on the first occurrence of every record, in order
+    #[command(after_help = examples::DEDUP)]
     Dedup(Box<DedupArgs>),
     /// Remove duplicate packets from capture files (pcap, pcapng)
+    #[command(after_help = examples::PACKETS)]
     Packets(PacketArgs),
     /// Write a reproducible stream of generated records
+    #[command(after_help = examples::GEN)]
     Gen(GenArgs),
     /// Measure filters on a stream against an exact oracle
+    #[command(after_help = examples::EVAL)]
     Eval(EvalArgs),
     /// Rank all filters for a stream and a memory, and recommend one
+    #[command(after_help = examples::PLAN)]
     Plan(PlanArgs),
     /// Write the completions of a shell
     Completions {
@@ -49,9 +55,21 @@ pub(crate) enum Command {
     /// Write a manual page (roff)
     Man {
         /// The subcommand to describe; without it, the command as a whole
+        #[arg(value_parser = PossibleValuesParser::new(SUBCOMMANDS), hide_possible_values = true)]
         command: Option<String>,
     },
 }
+
+/// The names of the subcommands.
+const SUBCOMMANDS: [&str; 7] = [
+    "dedup",
+    "packets",
+    "gen",
+    "eval",
+    "plan",
+    "completions",
+    "man",
+];
 
 /// Parses the command line. If it only asks for help or the version, writes that and returns
 /// `None`.
@@ -63,7 +81,9 @@ pub(crate) fn parse() -> Result<Option<Args>, Failure> {
     if error.use_stderr() {
         return Err(Failure::Usage(one_line(&error.to_string())));
     }
-    error.print().map_err(Failure::writing_stdout)?;
+    check_stdout()
+        .and_then(|()| error.print())
+        .map_err(Failure::writing_stdout)?;
     Ok(None)
 }
 
@@ -98,6 +118,16 @@ mod tests {
     #[test]
     fn definitions_are_consistent() {
         Args::command().debug_assert();
+    }
+
+    #[test]
+    fn all_subcommands_have_a_manual_page() {
+        let command = Args::command();
+        let names: Vec<&str> = command
+            .get_subcommands()
+            .map(clap::Command::get_name)
+            .collect();
+        assert_eq!(names, SUBCOMMANDS);
     }
 
     #[test]

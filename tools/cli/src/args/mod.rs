@@ -3,6 +3,7 @@
 
 mod command;
 mod dedup;
+mod examples;
 mod format;
 mod generate;
 mod lab;

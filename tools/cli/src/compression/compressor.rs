@@ -194,7 +194,7 @@ fn compress(shared: &Shared, mut encoder: Encoder<CountedFile>) -> io::Result<()
             rest.clear();
         }
         if finished {
-            return encoder.finish().map(drop);
+            return encoder.finish()?.file.close();
         }
         if due {
             encoder.flush()?;

@@ -15,7 +15,7 @@ use crate::args::DedupArgs;
 use crate::compression::length::plain_len;
 use crate::dedup::SeenFiles;
 use crate::dedup::filter::with_memory;
-use crate::dedup::sizing::{DEFAULT_MEMORY, memory_for, most_distinct_records};
+use crate::dedup::sizing::{default_memory, memory_for, most_distinct_records};
 use crate::failure::Failure;
 use crate::files::{Source, Target};
 use crate::number::{parse_rate, parse_size};
@@ -226,7 +226,7 @@ fn default_filter(
     };
     let max_fpr = parse_rate("--fpr", &args.fpr)?;
     let spec = |memory: Option<u64>| {
-        let spec = FingerprintSpec::new(memory.unwrap_or(DEFAULT_MEMORY))
+        let spec = FingerprintSpec::new(memory.unwrap_or_else(default_memory))
             .max_fpr(max_fpr)
             .replacement(replacement);
         kernel.map_or(spec.clone(), |kernel| spec.kernel(kernel))

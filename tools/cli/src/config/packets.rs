@@ -13,7 +13,7 @@ use super::run::RunConfig;
 use super::window::WindowConfig;
 use crate::args::PacketArgs;
 use crate::compression::length::plain_len;
-use crate::dedup::sizing::{DEFAULT_MEMORY, memory_for, most_distinct_records};
+use crate::dedup::sizing::{default_memory, memory_for, most_distinct_records};
 use crate::failure::Failure;
 use crate::files::Source;
 use crate::number::parse_size;
@@ -76,7 +76,7 @@ impl TryFrom<PacketArgs> for DedupConfig {
         let plain_bytes = plain_len(&sources, false);
         let memory = match parse_if_given("--memory", args.memory.as_deref(), parse_size)? {
             Some(memory) => memory,
-            None => default_memory(&sources, plain_bytes, time, count),
+            None => memory_of_window(&sources, plain_bytes, time, count),
         };
         let least = 2 * LINE_BYTES;
         if second.is_some() && memory < least {
@@ -152,13 +152,13 @@ fn filter(window: &WindowConfig, memory: u64) -> Result<FilterSpec, SpecError> {
 ///
 /// 100 ms of the smallest packets at 10 Gbit/s are 1.5 million. They put 0.36 keys into a line of
 /// 8 slots on average, and none is evicted.
-fn default_memory(
+fn memory_of_window(
     sources: &[Source],
     plain_bytes: Option<u64>,
     window_time: Option<u64>,
     window_packets: Option<u64>,
 ) -> u64 {
-    let lines = DEFAULT_MEMORY / LINE_BYTES;
+    let lines = default_memory() / LINE_BYTES;
     let shape = FingerprintGeometry::new(lines, SlotWidth::Bits64);
     // Files of `/proc` have a length of 0 and content all the same.
     let empty = sources.iter().any(|source| source.len() == Some(0));
@@ -170,7 +170,7 @@ fn default_memory(
         window_packets.map(|packets| packets.saturating_add(1)),
     ];
     let keys = bounds.into_iter().flatten().min();
-    keys.map_or(DEFAULT_MEMORY, |keys| memory_for(keys, shape))
+    keys.map_or(default_memory(), |keys| memory_for(keys, shape))
 }
 
 /// Parses `--window`: a time above 0.

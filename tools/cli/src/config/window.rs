@@ -5,7 +5,7 @@ use echoless::spec::Form;
 use echoless::{BuildError, FilterSpec, SpecError};
 
 use crate::args::DedupArgs;
-use crate::dedup::sizing::DEFAULT_MEMORY;
+use crate::dedup::sizing::default_memory;
 use crate::number::parse_rate;
 use crate::records::fields::FieldList;
 use crate::time::format::TimeFormat;
@@ -187,7 +187,7 @@ impl WindowConfig {
         memory: Option<u64>,
     ) -> Result<FilterSpec, SpecError> {
         let max_fpr = parse_rate("--fpr", fpr)?;
-        let memory = memory.unwrap_or(DEFAULT_MEMORY);
+        let memory = memory.unwrap_or_else(default_memory);
         let mut lowest = 1.0;
         for bits in [16, 32, 64] {
             let text = self.completed(&format!("clocked:bits={bits}"));

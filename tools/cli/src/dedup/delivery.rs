@@ -35,6 +35,7 @@ pub(crate) struct Delivery {
     report: Option<CopyReport>,
     fixes_header: bool,
     progress: Progress,
+    quiet: bool,
 }
 
 impl Delivery {
@@ -64,6 +65,7 @@ impl Delivery {
                 Content::Packets(_) | Content::Records(_) => None,
             },
             progress: Progress::new(config.input_bytes, !config.run.quiet, records_on_stdout),
+            quiet: config.run.quiet,
         })
     }
 
@@ -101,7 +103,10 @@ impl Delivery {
             if let Some(fault) = chunk.fault {
                 return Err(reporter.failure(chunk, fault, input(), self.done));
             }
-            reporter.pass(chunk);
+            let stray = reporter.pass(chunk, || self.sources[chunk.source].name());
+            if let Some(warning) = stray.filter(|_| !self.quiet) {
+                failure::warn(&warning);
+            }
         }
         self.done.pass(chunk);
         self.progress.set(chunk.read_until);
@@ -178,6 +183,7 @@ impl Delivery {
         if let Some(sink) = &mut self.outputs.stats {
             sink.truncate()?;
             sink.write_bytes(stats.json().as_bytes())?;
+            sink.close()?;
         }
         if !config.run.quiet {
             failure::write_stderr(&stats.summary());

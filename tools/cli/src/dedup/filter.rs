@@ -4,7 +4,7 @@ use echoless::memory::LINE_BYTES;
 use echoless::spec::format_bytes;
 use echoless::{FilterSpec, SpecError};
 
-use super::sizing::DEFAULT_MEMORY;
+use super::sizing::default_memory;
 
 /// The filter with the memory of `-m`, or that of its specification, or the default.
 ///
@@ -17,7 +17,7 @@ pub(crate) fn with_memory(spec: FilterSpec, option: Option<u64>) -> Result<Filte
             Err(SpecError::new("--memory", format_bytes(asked), allowed))
         }
         (Some(_), _) => Ok(spec),
-        (None, asked) => Ok(spec.memory(asked.unwrap_or(DEFAULT_MEMORY))),
+        (None, asked) => Ok(spec.memory(asked.unwrap_or_else(default_memory))),
     }
 }
 

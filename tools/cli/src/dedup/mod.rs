@@ -24,6 +24,7 @@ mod progress;
 mod runs;
 mod seen_files;
 pub(crate) mod sizing;
+mod stock;
 mod summary;
 mod worker;
 

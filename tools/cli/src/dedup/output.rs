@@ -67,11 +67,13 @@ impl Sink {
         }
     }
 
-    /// Completes a compressed file after the last record that was written.
+    /// Completes a compressed file after the last record that was written, and closes the file.
     pub(crate) fn close(&mut self) -> Result<(), Failure> {
-        let closed = self.compressed.as_mut().map(CompressedOutput::finish);
-        closed
-            .unwrap_or(Ok(()))
+        let compressed = self.compressed.as_mut().map(CompressedOutput::finish);
+        let completed = compressed.unwrap_or(Ok(()));
+        let closed = self.target.file.close();
+        completed
+            .and(closed)
             .map_err(Failure::writing(&self.target.name, self.main_stream))
     }
 

@@ -286,10 +286,21 @@ impl Outputs {
         (self.records).write_assembled(&self.assembled, lengths, chunk.terminator)
     }
 
-    /// Completes the compressed outputs. All are completed even if one fails.
+    /// Completes and closes all outputs but the statistics, even if one fails.
     pub(super) fn close(&mut self) -> Result<(), Failure> {
-        let dropped = self.dropped.as_mut().map_or(Ok(()), Sink::close);
-        graver(self.records.close(), dropped)
+        let mut closed = self.records.close();
+        let sinks = [&mut self.dropped, &mut self.tags];
+        for sink in sinks.into_iter().flatten() {
+            closed = graver(closed, sink.close());
+        }
+        if let Some(rejects) = &mut self.rejects {
+            closed = graver(closed, rejects.records.close());
+            closed = graver(closed, rejects.positions.close());
+        }
+        if let Some(positions) = &mut self.explained {
+            closed = graver(closed, positions.close());
+        }
+        closed
     }
 
     /// Checks that file headers can be rewritten in all outputs of records.

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
-use crossbeam_channel::{Receiver, Sender};
+use crossbeam_channel::Sender;
 use crossbeam_queue::ArrayQueue;
 use echoless::transport::Doorbell;
 
@@ -27,6 +27,7 @@ use super::clock::{ClockOrder, cut};
 use super::delivery::Delivery;
 use super::feed::{ChunkReader, Feed, StreamEnd};
 use super::pinning::pin;
+use super::stock::ChunkStock;
 use super::worker::Worker;
 use crate::config::{DedupConfig, WindowConfig};
 use crate::failure::Failure;
@@ -147,16 +148,13 @@ pub(super) fn pass<S: Worker>(
         workers: workers.iter().map(Worker::doorbell).collect(),
     });
     let (recycle, recycled) = crossbeam_channel::bounded(threads * CHUNKS_PER_WORKER);
-    for _ in 0..threads * CHUNKS_PER_WORKER {
-        // Cannot fail: the channel has room for all chunks.
-        let _ = recycle.try_send(Chunk::default());
-    }
+    let stock = ChunkStock::new(threads * CHUNKS_PER_WORKER, recycled);
     let source = Feed::new(config);
     let feeding = Arc::clone(&queue);
     // Not joined: when the stream is abandoned, the thread may be blocked on a slow producer.
     thread::Builder::new()
         .name("echoless-feed".into())
-        .spawn(move || feed(source, &feeding, &recycled))
+        .spawn(move || feed(source, &feeding, stock))
         .map_err(Failure::file("a thread"))?;
     let clock = ClockOrder::new();
     let timing = config.window.as_ref().map(|window| (window, &clock));
@@ -197,11 +195,10 @@ pub(super) fn pass<S: Worker>(
 }
 
 /// Fills chunks until the stream ends, fails, or is stopped.
-fn feed(mut source: Feed, queue: &ChunkQueue, recycled: &Receiver<Chunk>) {
+fn feed(mut source: Feed, queue: &ChunkQueue, mut stock: ChunkStock) {
     let _unwinding = EndsWhenPanicking(queue);
     let mut number = 0;
-    // The workers keep their ends of the channel until the stream ends.
-    while let Ok(mut chunk) = recycled.recv() {
+    while let Some(mut chunk) = stock.take() {
         match source.next(&mut chunk) {
             Ok(true) => {}
             Ok(false) => return queue.end(Ok(source.end())),
@@ -212,6 +209,7 @@ fn feed(mut source: Feed, queue: &ChunkQueue, recycled: &Receiver<Chunk>) {
         {
             queue.reader.get_or_init(|| reader);
         }
+        stock.note_sent(&chunk);
         // Cannot fail: the queue has room for all chunks.
         let _ = queue.chunks.push((number, chunk));
         number += 1;

@@ -40,6 +40,11 @@ impl PositionsFile {
         self.sink.truncate()
     }
 
+    /// Closes the file.
+    pub(super) fn close(&mut self) -> Result<(), Failure> {
+        self.sink.close()
+    }
+
     /// Adds the position of a record of this input, and why it is listed.
     pub(super) fn add(&mut self, input: &str, position: RecordPosition, reason: Option<&str>) {
         let line = Line {

@@ -7,11 +7,14 @@
 //! with records of 100 bytes, an eviction is less probable by a factor of `2^80`. An input that
 //! grows while it is read may exceed the bound: its evictions are counted and reported as always.
 
-use echoless::FingerprintGeometry;
-use echoless::memory::LINE_BYTES;
+use std::sync::OnceLock;
 
-/// The memory of a filter where the length of the input does not limit it, in bytes.
-pub(crate) const DEFAULT_MEMORY: u64 = 256 << 20;
+use echoless::FingerprintGeometry;
+use echoless::memory::{LINE_BYTES, available};
+
+/// The memory of a filter where neither the length of the input nor the memory of the machine
+/// limits it, in bytes.
+pub(crate) const MOST_DEFAULT_MEMORY: u64 = 256 << 20;
 
 /// The least memory, in bytes: a line for each of the 1024 threads that `--threads` allows.
 const LEAST_MEMORY: u64 = 64 << 10;
@@ -28,6 +31,26 @@ const BYTES_PER_THREAD: u64 = 4 << 20;
 
 /// The length of input below which a thread has next to nothing to do.
 const LEAST_BYTES_PER_THREAD: u64 = 4 << 10;
+
+/// The memory of a filter where the length of the input does not limit it, in bytes:
+/// [`MOST_DEFAULT_MEMORY`], or in a process with less than twice of that available the largest
+/// power of two that leaves as much again for everything else.
+///
+/// It is read once, so that all parts of a run agree.
+pub(crate) fn default_memory() -> u64 {
+    static MEMORY: OnceLock<u64> = OnceLock::new();
+    *MEMORY.get_or_init(|| default_of(available()))
+}
+
+fn default_of(available: Option<u64>) -> u64 {
+    let half = available.map_or(u64::MAX, |bytes| bytes / 2);
+    if half >= MOST_DEFAULT_MEMORY {
+        return MOST_DEFAULT_MEMORY;
+    }
+    half.checked_ilog2()
+        .map_or(0, |log| 1 << log)
+        .max(LEAST_MEMORY)
+}
 
 /// The highest number of threads worth starting for an input of this length.
 pub(crate) fn worthwhile_threads(input_bytes: Option<u64>) -> u64 {
@@ -100,7 +123,7 @@ mod tests {
     use super::*;
 
     fn shape(width: SlotWidth) -> FingerprintGeometry {
-        let lines = DEFAULT_MEMORY / LINE_BYTES;
+        let lines = MOST_DEFAULT_MEMORY / LINE_BYTES;
         FingerprintGeometry::new(lines, width)
     }
 
@@ -112,13 +135,22 @@ mod tests {
     }
 
     #[test]
+    fn a_small_machine_leaves_half_of_its_memory() {
+        assert_eq!(default_of(None), MOST_DEFAULT_MEMORY);
+        assert_eq!(default_of(Some(512 << 20)), MOST_DEFAULT_MEMORY);
+        assert_eq!(default_of(Some((512 << 20) - 1)), 128 << 20);
+        assert_eq!(default_of(Some(128_000_000)), 32 << 20);
+        assert_eq!(default_of(Some(0)), LEAST_MEMORY);
+    }
+
+    #[test]
     fn short_inputs_get_little_memory_and_long_ones_the_default() {
         let memory = |keys| memory_for(keys, shape(SlotWidth::Bits32));
         assert_eq!(memory(0), LEAST_MEMORY);
         assert_eq!(memory(1), LEAST_MEMORY);
         assert!(memory(most_distinct_records(1_000_000, 1)) < 12 << 20);
-        assert_eq!(memory(10_000_000), DEFAULT_MEMORY);
-        assert_eq!(memory(u64::MAX), DEFAULT_MEMORY);
+        assert_eq!(memory(10_000_000), MOST_DEFAULT_MEMORY);
+        assert_eq!(memory(u64::MAX), MOST_DEFAULT_MEMORY);
     }
 
     #[test]
@@ -166,9 +198,9 @@ mod tests {
             let keys = keys >> shift;
             for width in SlotWidth::ALL {
                 let memory = memory_for(keys, shape(*width));
-                prop_assert!((LEAST_MEMORY..=DEFAULT_MEMORY).contains(&memory));
+                prop_assert!((LEAST_MEMORY..=MOST_DEFAULT_MEMORY).contains(&memory));
                 prop_assert!(memory_for(keys / 2, shape(*width)) <= memory);
-                if memory < DEFAULT_MEMORY {
+                if memory < MOST_DEFAULT_MEMORY {
                     let probability = eviction_probability(keys, memory, *width);
                     prop_assert!(probability <= EVICTION_PROBABILITY * 1.001, "{}", probability);
                 }

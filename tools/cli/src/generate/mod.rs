@@ -96,6 +96,7 @@ fn write(config: &GenConfig, record: &impl Record) -> Result<ExitCode, Failure> 
         batch.extend_from_slice(record.header());
     }
     let mut positions = 0..config.count;
+    let failed = || Failure::writing(&output.name, output.is_stdout);
     loop {
         for position in positions.by_ref() {
             let first = config.repeats.first_position(position);
@@ -105,12 +106,10 @@ fn write(config: &GenConfig, record: &impl Record) -> Result<ExitCode, Failure> 
             }
         }
         if batch.is_empty() {
+            output.file.close().map_err(failed())?;
             return Ok(ExitCode::SUCCESS);
         }
-        output
-            .file
-            .write_all(&batch)
-            .map_err(Failure::writing(&output.name, output.is_stdout))?;
+        output.file.write_all(&batch).map_err(failed())?;
         batch.clear();
     }
 }

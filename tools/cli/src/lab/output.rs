@@ -75,7 +75,8 @@ impl LabTargets {
 fn write(target: &mut Opened, text: &str) -> Result<(), Failure> {
     target.truncate()?;
     let written = target.file.write_all(text.as_bytes());
-    written.map_err(Failure::writing(&target.name, target.is_stdout))
+    let closed = written.and_then(|()| target.file.close());
+    closed.map_err(Failure::writing(&target.name, target.is_stdout))
 }
 
 /// A specification as a CSV field. It has commas and no quotes.

@@ -13,7 +13,7 @@ use super::tag::has_options;
 use crate::compression::reader::PlainBytes;
 use crate::failure::Failure;
 use crate::files::Source;
-use crate::reading::make_room;
+use crate::reading::{make_room, next_room};
 use crate::records::chunk::Chunk;
 use crate::signals::Signals;
 
@@ -122,9 +122,8 @@ impl PacketFeed {
             chunk.bytes[..len].copy_from_slice(&self.tail);
             self.tail.clear();
             let at_end = loop {
-                let room = &mut chunk.bytes[len..];
-                let most = self.most.get().min(room.len());
-                let read = capture.bytes.read(&mut room[..most]);
+                let room = next_room(&mut chunk.bytes, len, self.most);
+                let read = capture.bytes.read(room);
                 let Some(read) = read.map_err(Failure::file(source.name()))? else {
                     self.capture = Some(capture);
                     return Ok(false);

@@ -10,6 +10,7 @@ use echoless_packets::framing::PacketBlock;
 use echoless_packets::key::IgnoredFields;
 
 use super::fault::{Fault, Problem};
+use crate::reading::CHUNK_BYTES;
 
 /// The tick of a record without a time: it is earlier than every other, so the record is judged at
 /// the clock.
@@ -136,6 +137,12 @@ impl Chunk {
         self.rejected.clear();
         self.incomplete = None;
         self.verdicts.reset(0);
+    }
+
+    /// Gives back the memory that only long records need.
+    pub(crate) fn shrink(&mut self) {
+        self.bytes.truncate(CHUNK_BYTES);
+        self.bytes.shrink_to(CHUNK_BYTES);
     }
 
     /// The number of records before the fault, with and without key hash.

@@ -107,6 +107,12 @@ pub(crate) trait Format: Debug + Send + Sync {
         None
     }
 
+    /// The offset of the first quote in a record that opens a field so long that it probably
+    /// swallowed records, because a quote is missing or one too many.
+    fn swallowing_quote(&self, _record: &[u8]) -> Option<usize> {
+        None
+    }
+
     /// Finds the records of a chunk and hashes the key of each.
     fn read(&self, extractor: &mut KeyExtractor, chunk: &mut Chunk) {
         read_records(self, extractor, chunk);

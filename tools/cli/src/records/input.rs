@@ -10,7 +10,7 @@ use crate::compression::reader::PlainBytes;
 use crate::config::RecordReading;
 use crate::failure::Failure;
 use crate::files::Source;
-use crate::reading::make_room;
+use crate::reading::{make_room, next_room};
 use crate::signals::Signals;
 
 /// The inputs, read one after the other.
@@ -131,9 +131,7 @@ impl Input {
             chunk.bytes[..len].copy_from_slice(&self.tail);
             self.tail.clear();
             let at_end = loop {
-                let room = &mut chunk.bytes[len..];
-                let most = self.most.get().min(room.len());
-                let read = file.read(&mut room[..most]);
+                let read = file.read(next_room(&mut chunk.bytes, len, self.most));
                 let Some(read) = read.map_err(Failure::file(source.name()))? else {
                     return Ok(false);
                 };

@@ -10,6 +10,7 @@ use super::fields::{FieldSet, MissingField};
 use super::format::{Format, SharedFormat};
 use super::split::FieldBytes;
 use super::tag::Tagger;
+use crate::reading::CHUNK_BYTES;
 use crate::time::format::TimeReader;
 
 /// Finds the records of chunks and hashes their keys. A chunk depends on no other chunk, so clones
@@ -266,6 +267,9 @@ pub(super) fn read_records<F: Format + ?Sized>(
         hash_records(format, &extractor.hasher, chunk);
     }
     extractor.fields = fields;
+    // A long record may have made them long.
+    extractor.scratch.shrink_to(CHUNK_BYTES);
+    extractor.chosen.shrink_to(CHUNK_BYTES);
 }
 
 fn hash_timed<F: Format + ?Sized>(

@@ -5,7 +5,7 @@ use super::chunk::Chunk;
 use super::fault::{Fault, Problem};
 use super::format::SharedFormat;
 use crate::failure::Failure;
-use crate::number::binary_bytes;
+use crate::number::{binary_bytes, grouped};
 
 /// What is done of the current input.
 #[derive(Debug, Clone, Copy, Default)]
@@ -73,19 +73,45 @@ pub(crate) struct FaultReporter {
     format: SharedFormat,
     /// Lines of the current input that are done, in a format that counts lines.
     lines: u64,
+    /// Whether a quote that swallows records was reported.
+    warned: bool,
 }
 
 impl FaultReporter {
     /// The start of a stream.
     pub(crate) fn new(format: SharedFormat) -> Self {
-        Self { format, lines: 0 }
+        Self {
+            format,
+            lines: 0,
+            warned: false,
+        }
     }
 
-    /// Counts a whole chunk as done.
-    pub(crate) fn pass(&mut self, chunk: &Chunk) {
+    /// Counts a whole chunk of the input `name` as done. Returns a warning, at most one in a stream,
+    /// if a quote seems to have swallowed records.
+    pub(crate) fn pass(&mut self, chunk: &Chunk, name: impl FnOnce() -> String) -> Option<String> {
         let before = self.lines_before(chunk);
         let lines = self.format.lines_in(&chunk.bytes[..chunk.filled]);
         self.lines = before + lines.unwrap_or(0);
+        // As many lines as records: no record holds a newline.
+        let inner = lines?.saturating_sub(chunk.ends.len() as u64);
+        if inner == 0 || self.warned {
+            return None;
+        }
+        let record = |index| chunk.bytes_of(index..index + 1);
+        let stray = |index| Some((index, self.format.swallowing_quote(record(index))?));
+        let (index, quote) = (0..chunk.ends.len()).find_map(stray)?;
+        self.warned = true;
+        let above = &chunk.bytes[..chunk.record_start(index) + quote];
+        let line = before + self.format.lines_in(above)? + 1;
+        let of_record = self.format.lines_in(record(index))?;
+        Some(format!(
+            "{}, line {line}: a quote opens a field here whose record has {} lines and {} bytes: \
+             is a quote missing, or one too many?",
+            name(),
+            grouped(of_record),
+            grouped(record(index).len() as u64)
+        ))
     }
 
     /// The error for a faulty record of the input `name`, which is done as far as `done` says.

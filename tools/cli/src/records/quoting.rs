@@ -14,6 +14,8 @@
 //!
 //! A block with a stray quote is scanned byte by byte.
 
+use std::ops::Range;
+
 use memchr::{memchr, memchr2};
 
 use super::terminators::{BLOCK, LF, occurrences};
@@ -139,6 +141,34 @@ fn starts_field(bytes: &[u8], at: usize, delimiter: u8) -> bool {
         .is_none_or(|before| bytes[before] == delimiter || bytes[before] == LF)
 }
 
+/// The content of each quoted field of a record, between its quotes; to the end of the record if it
+/// ends inside quotes.
+pub(super) fn quoted_fields(record: &[u8], delimiter: u8) -> Vec<Range<usize>> {
+    let mut fields = Vec::new();
+    let mut at = 0;
+    while let Some(found) = memchr(QUOTE, &record[at..]) {
+        let quote = at + found;
+        at = quote + 1;
+        if !starts_field(record, quote, delimiter) {
+            continue;
+        }
+        let end = loop {
+            let Some(found) = memchr(QUOTE, &record[at..]) else {
+                at = record.len();
+                break at;
+            };
+            let next = at + found;
+            at = next + 1;
+            if record.get(at) != Some(&QUOTE) {
+                break next;
+            }
+            at += 1;
+        };
+        fields.push(quote + 1..end);
+    }
+    fields
+}
+
 /// Prefix parity: bit `i` is the parity of bits `0..=i`.
 #[inline(always)]
 const fn parity(bits: u64) -> u64 {
@@ -148,4 +178,23 @@ const fn parity(bits: u64) -> u64 {
     let bits = bits ^ bits << 8;
     let bits = bits ^ bits << 16;
     bits ^ bits << 32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quoted_fields_begin_at_field_starts_and_end_at_single_quotes() {
+        for (record, expected) in [
+            ("", vec![]),
+            ("a,b\"c\",d\n", vec![]),
+            ("\"a\"\n", vec!["a"]),
+            ("\"\",\"a\"\"b\"x\"y,\"c\nd", vec!["", "a\"\"b", "c\nd"]),
+        ] {
+            let fields = quoted_fields(record.as_bytes(), b',');
+            let fields: Vec<&str> = fields.into_iter().map(|field| &record[field]).collect();
+            assert_eq!(fields, expected, "{record}");
+        }
+    }
 }

@@ -299,3 +299,33 @@ fn a_memory_beyond_all_memories_is_an_error() {
     let run = echoless(&args, b"");
     assert!(run.error().contains("memory"), "{}", run.error());
 }
+
+#[test]
+fn a_quote_that_swallows_records_is_named_once() {
+    let swallowed = "b,2\n".repeat(1100);
+    let input = format!("id,n\na,1\n\"x\",\"{swallowed}\",3\nc,\"{swallowed}\"\n");
+    let run = dedup(&["--csv", "-k", "1"], input.as_bytes());
+    assert_eq!(run.text(), input, "-q says nothing");
+    let run = echoless(
+        &["dedup", "-m", "64k", "--csv", "-k", "1"],
+        input.as_bytes(),
+    );
+    let warnings: Vec<&str> = run
+        .stderr
+        .lines()
+        .filter(|line| line.contains("quote"))
+        .collect();
+    assert_eq!(
+        warnings,
+        [
+            "echoless: standard input, line 3: a quote opens a field here whose record has 1,101 lines \
+          and 4,409 bytes: is a quote missing, or one too many?"
+        ]
+    );
+    let short = format!("a,\"{}\"\n", "\n".repeat(1000));
+    let run = echoless(
+        &["dedup", "-m", "64k", "--csv", "-k", "1"],
+        short.as_bytes(),
+    );
+    assert!(!run.stderr.contains("quote"), "{}", run.stderr);
+}

@@ -8,11 +8,14 @@ mod codecs;
 mod compressed_inputs;
 mod compressed_outputs;
 mod eval;
+mod examples;
 mod filters;
 mod formats;
 mod generated;
 mod hash_key;
 mod keys;
+#[cfg(unix)]
+mod kills;
 mod leaving;
 #[cfg(target_os = "linux")]
 mod memory;

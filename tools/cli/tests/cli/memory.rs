@@ -14,7 +14,23 @@ const INPUT_MIB: usize = 150;
 /// Runs the command with a limited address space on `start` and endless bytes after it. Returns its
 /// exit code and its message.
 fn endless(args: &str, start: &[u8], filler: u8) -> (Option<i32>, String) {
-    let script = format!("ulimit -v {LIMIT_KIB} && exec \"$0\" {args}");
+    let block = vec![filler; 1 << 20];
+    let blocks = std::iter::repeat_n(block, INPUT_MIB);
+    limited(
+        LIMIT_KIB,
+        args,
+        std::iter::once(start.to_vec()).chain(blocks),
+    )
+}
+
+/// Runs the command with an address space of so many KiB on these bytes. Returns its exit code and
+/// its message.
+fn limited(
+    limit: &str,
+    args: &str,
+    input: impl Iterator<Item = Vec<u8>> + Send + 'static,
+) -> (Option<i32>, String) {
+    let script = format!("ulimit -v {limit} && exec \"$0\" {args}");
     let mut child = Command::new("sh")
         .args(["-c", &script, env!("CARGO_BIN_EXE_echoless")])
         .stdin(Stdio::piped())
@@ -23,12 +39,9 @@ fn endless(args: &str, start: &[u8], filler: u8) -> (Option<i32>, String) {
         .spawn()
         .unwrap();
     let mut pipe = child.stdin.take().unwrap();
-    let start = start.to_vec();
     let writing = thread::spawn(move || {
-        let block = vec![filler; 1 << 20];
-        // Writing fails when the command ends.
-        let _ = pipe.write_all(&start);
-        for _ in 0..INPUT_MIB {
+        for block in input {
+            // Writing fails when the command ends.
             if pipe.write_all(&block).is_err() {
                 break;
             }
@@ -74,4 +87,43 @@ fn long_inputs_of_short_records_take_no_memory() {
         let (code, message) = endless(&format!("{args} {fixed}"), start, filler);
         assert_eq!((code, message.as_str()), (Some(0), ""), "{args}");
     }
+}
+
+#[test]
+fn long_records_take_the_memory_of_a_few_on_any_number_of_threads() {
+    // Each of the chunks of two threads would hold a record: more than twice the address space.
+    let record = |number: u8| {
+        let mut record = vec![b'a' + number; 24 << 20];
+        record.push(b'\n');
+        record
+    };
+    for threads in [1, 2] {
+        let args = format!("dedup -q -m 64k --threads {threads}");
+        let ended = limited("400000", &args, (0..20).map(record));
+        assert_eq!(ended, (Some(0), String::new()), "{threads} threads");
+    }
+}
+
+#[test]
+fn short_records_after_a_long_one_take_little_memory() {
+    let long = [vec![b'x'; 24 << 20], vec![b'\n']].concat();
+    let short = std::iter::repeat_n(vec![b'\n'; 1 << 20], INPUT_MIB);
+    let ended = limited(
+        "250000",
+        "dedup -q -m 64k --threads 1",
+        std::iter::once(long).chain(short),
+    );
+    assert_eq!(ended, (Some(0), String::new()));
+}
+
+#[test]
+fn the_default_memory_fits_into_the_limit_of_the_process() {
+    let input = || std::iter::once(b"a\nb\na\n".to_vec());
+    let (code, summary) = limited(LIMIT_KIB, "dedup --threads 1", input());
+    assert_eq!(code, Some(0), "{summary}");
+    assert!(summary.contains("1 duplicate"), "{summary}");
+    // What was asked for is refused, and the message names the option.
+    let (code, message) = limited(LIMIT_KIB, "dedup --threads 1 -m 256MiB", input());
+    assert_eq!(code, Some(2), "{message}");
+    assert!(message.contains("bytes are available (-m "), "{message}");
 }

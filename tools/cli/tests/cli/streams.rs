@@ -163,3 +163,28 @@ fn a_file_as_standard_input() {
     command.stdin(Stdio::from(File::open(path).unwrap()));
     assert_eq!(run(command).text(), "a\nb\n");
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn closed_standard_streams_are_errors_and_not_empty_files() {
+    let shell = |redirection: &str, args: &str| {
+        let script = format!("\"$0\" {args} {redirection}");
+        let output = std::process::Command::new("sh")
+            .args(["-c", &script, env!("CARGO_BIN_EXE_echoless")])
+            .stdin(std::process::Stdio::null())
+            .output()
+            .unwrap();
+        (
+            output.status.code(),
+            String::from_utf8(output.stderr).unwrap(),
+        )
+    };
+    let closed = |stream: &str| (Some(2), format!("echoless: {stream}: it is closed\n"));
+    assert_eq!(shell(">&-", "dedup -q -m 64k"), closed("standard output"));
+    assert_eq!(shell(">&-", "gen cdr -n 1"), closed("standard output"));
+    assert_eq!(shell(">&-", "--help"), closed("standard output"));
+    assert_eq!(shell("<&-", "dedup -q -m 64k"), closed("standard input"));
+    // A stream that is not used may be closed.
+    let unused = shell(">&- <&-", "dedup -q -m 64k -o /dev/null /dev/null");
+    assert_eq!(unused, (Some(0), String::new()));
+}

@@ -10,7 +10,7 @@ use crate::records::fault::Problem;
 use crate::records::fields::{FieldSet, check_delimiter};
 use crate::records::format::{Format, FormatBuild, FormatName, FormatOption, LastEnd};
 use crate::records::keys::{KeyExtractor, read_records};
-use crate::records::quoting::{QUOTE, Quoting};
+use crate::records::quoting::{QUOTE, Quoting, quoted_fields};
 use crate::records::split::{FieldBytes, QuotedFields};
 use crate::records::tag::TagStyle;
 use crate::records::terminators::{LF, append_last};
@@ -42,6 +42,12 @@ pub(super) const NAMED_CSV: FormatName = FormatName {
         delimiter: None,
     },
 };
+
+/// A quoted field with more lines has probably swallowed records.
+const LONG_FIELD_LINES: usize = 1000;
+
+/// So has one with more bytes.
+const LONG_FIELD_BYTES: usize = 1_000_000;
 
 /// Lines with or without CR, except that a newline inside a quoted field ends no record.
 #[derive(Debug)]
@@ -96,6 +102,17 @@ impl Format for Csv {
 
     fn tag_style(&self) -> Option<TagStyle> {
         Some(TagStyle::Field(self.delimiter))
+    }
+
+    fn swallowing_quote(&self, record: &[u8]) -> Option<usize> {
+        let is_long = |field: &[u8]| {
+            field.len() > LONG_FIELD_BYTES || memchr_iter(LF, field).count() > LONG_FIELD_LINES
+        };
+        let fields = quoted_fields(record, self.delimiter);
+        (fields
+            .into_iter()
+            .find(|field| is_long(&record[field.clone()])))
+        .map(|field| field.start)
     }
 
     fn unit(&self) -> &'static str {

@@ -1,0 +1,42 @@
+//! What the help of each subcommand ends with: examples, and the exit codes.
+
+/// Of the command as a whole.
+pub(super) const EXIT_CODES: &str = "Exit codes: 0 success, 1 duplicates were found and --fail-on-duplicates was given, 2 the run failed, 129, 130 or 143 SIGHUP, SIGINT or SIGTERM ended the stream.";
+
+pub(super) const DEDUP: &str = "\
+Examples:
+  echoless dedup access.log > fresh.log
+  echoless dedup --csv --header -k caller,start_time -o fresh.csv --duplicates dropped.csv calls.csv
+  echoless dedup --csv --header --window 10m --time-field start_time -k caller,callee -o fresh.csv calls.csv
+  echoless dedup --format jsonl -k id,user.name events.jsonl > fresh.jsonl
+
+Exit codes: 0 success, 1 duplicates were found and --fail-on-duplicates was given, 2 the run failed (a wrong option or record, a full disk), 129, 130 or 143 SIGHUP, SIGINT or SIGTERM ended the stream after whole records.";
+
+pub(super) const PACKETS: &str = "\
+Examples:
+  echoless packets mirror.pcap -o clean.pcap
+  echoless packets --window 50ms --ignore ttl,mac,checksum --report mirror.pcap -o clean.pcap
+
+Exit codes: as those of dedup, see echoless dedup --help.";
+
+pub(super) const GEN: &str = "\
+Examples:
+  echoless gen cdr -n 1000 --duplicates 0.2 --header -o calls.csv
+  echoless gen lines -n 1000 --record-bytes 64 --distribution zipf --duplicates 0.5 > lines.txt
+  echoless gen packets -n 1000 --duplicates 0.1 --copies ttl -o mirror.pcap
+
+Exit codes: 0 success, 2 the run failed.";
+
+pub(super) const EVAL: &str = "\
+Examples:
+  echoless eval rlbsbf:k=2,memory=16KiB rowlru:memory=16KiB --stream uniform:records=100k,distinct=0.6
+  echoless eval rowlru:memory=16KiB --input access.log --csv -
+
+Exit codes: 0 success, 2 the run failed.";
+
+pub(super) const PLAN: &str = "\
+Examples:
+  echoless plan -m 64KiB -n 100k --distinct 0.6
+  echoless plan -m 64KiB --sample access.log --max-fpr 0.001 --spec-only
+
+Exit codes: 0 success, 2 the run failed.";

@@ -1,0 +1,240 @@
+//! Every call that reads, writes or closes a file fails once, or does only a part: nothing may be
+//! lost silently, and what was written before a failure must be whole records.
+//!
+//! A small library, preloaded, makes the n-th call fail, for every n of a run. It is compiled with
+//! `cc`; without a C compiler the tests skip, and say so.
+
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+/// Numbers of errors: an interrupted call, a device that fails, a full one.
+const EINTR: &str = "4";
+const EIO: &str = "5";
+const ENOSPC: &str = "28";
+
+/// The records of a run: some repeat, some lack the second field.
+fn records() -> Vec<u8> {
+    let record = |number: usize| match number % 7 {
+        0 => format!("{number}\n"),
+        repeated => format!("{repeated},cell{}\n", number % 5),
+    };
+    (0..400)
+        .flat_map(|number| record(number).into_bytes())
+        .collect()
+}
+
+/// The options of each run. `{}` stands for the folder of its outputs.
+const RUNS: [&[&str]; 8] = [
+    &["-o", "{}/out"],
+    &[
+        "--threads",
+        "2",
+        "--read-bytes",
+        "700",
+        "-o",
+        "{}/out",
+        "--duplicates",
+        "{}/dropped",
+    ],
+    &[
+        "-k",
+        "2",
+        "--rejects",
+        "{}/rejects",
+        "-o",
+        "{}/out",
+        "--explain={}/explained",
+    ],
+    &[
+        "--compress",
+        "gzip",
+        "-o",
+        "{}/out.gz",
+        "--duplicates",
+        "{}/dropped.gz",
+    ],
+    &[
+        "--compress",
+        "zstd",
+        "--read-bytes",
+        "300",
+        "-o",
+        "{}/out.zst",
+    ],
+    &["--tag", "-o", "{}/out", "--header"],
+    &["--tag-file", "{}/tags", "-o", "{}/out"],
+    &["--count", "-o", "{}/out"],
+];
+
+/// The folder with the library and the input; `None` without a C compiler.
+struct Faults {
+    folder: TempDir,
+}
+
+impl Faults {
+    fn new() -> Option<Self> {
+        let folder = TempDir::new().unwrap();
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/faults/shim.c");
+        let mut compiler = Command::new("cc");
+        compiler.args(["-shared", "-fPIC", "-O1", "-o"]);
+        compiler.arg(folder.path().join("shim.so")).arg(source);
+        match compiler.output() {
+            Ok(output) => assert!(output.status.success(), "{output:?}"),
+            Err(error) => {
+                eprintln!("skipped: cc cannot be run: {error}");
+                return None;
+            }
+        }
+        fs::write(folder.path().join("input"), records()).unwrap();
+        Some(Self { folder })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Runs the command with these options and a fault. Returns what it wrote, and whether the
+    /// fault happened.
+    fn run(&self, options: &[&str], fault: &str) -> (Output, Files, bool) {
+        let outputs = self.path("outputs");
+        let _ = fs::remove_dir_all(&outputs);
+        fs::create_dir(&outputs).unwrap();
+        let mark = self.path("mark");
+        let _ = fs::remove_file(&mark);
+        let folder = outputs.to_str().unwrap();
+        let options = options.iter().map(|option| option.replace("{}", folder));
+        let output = Command::new(env!("CARGO_BIN_EXE_echoless"))
+            .args(["dedup", "-q", "-m", "64k"])
+            .args(options)
+            .arg(self.path("input"))
+            .env("LD_PRELOAD", self.path("shim.so"))
+            .env("FAULT", fault)
+            .env("FAULT_MARK", &mark)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        (output, Files::read(&outputs), mark.exists())
+    }
+
+    /// Makes every call of a kind fail in turn, and checks how the run ends. `survives` says that
+    /// the run must not notice. Returns the number of runs that the fault met.
+    fn check(&self, options: &[&str], call: &str, how: &str, survives: bool) -> usize {
+        let (output, expected, _) = self.run(options, "");
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        for number in 1.. {
+            let fault = format!("{call}:{number}:{how}");
+            let (output, files, happened) = self.run(options, &fault);
+            let told = format!("{options:?} {fault}: {output:?}");
+            match output.status.code() {
+                Some(0) => assert!(files.0 == expected.0, "lost silently: {told}"),
+                Some(2) => {
+                    assert!(!survives, "{told}");
+                    let message = String::from_utf8_lossy(&output.stderr);
+                    assert_eq!(message.matches('\n').count(), 1, "{told}");
+                    files.check_whole_records(&expected, &told);
+                }
+                _ => panic!("{told}"),
+            }
+            if !happened {
+                return number - 1;
+            }
+        }
+        unreachable!("a run makes finitely many calls");
+    }
+}
+
+/// The name and the content of each output.
+struct Files(Vec<(String, Vec<u8>)>);
+
+impl Files {
+    fn read(folder: &Path) -> Self {
+        let mut files: Vec<_> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| {
+                let entry = entry.unwrap();
+                let name = entry.file_name().into_string().unwrap();
+                (name, fs::read(entry.path()).unwrap())
+            })
+            .collect();
+        files.sort();
+        Self(files)
+    }
+
+    /// Checks that each file has some whole records of the expected one, from its start on.
+    fn check_whole_records(&self, expected: &Self, told: &str) {
+        for (name, content) in &self.0 {
+            if name.ends_with(".gz") || name.ends_with(".zst") {
+                continue; // cut, and decoders say so
+            }
+            let (_, whole) = expected.0.iter().find(|(other, _)| other == name).unwrap();
+            assert!(whole.starts_with(content), "{name}: {told}");
+            assert!(
+                content.is_empty() || content.ends_with(b"\n"),
+                "half a record in {name}: {told}"
+            );
+        }
+    }
+}
+
+/// Runs every set of options with each of these faults.
+fn check_all(call: &str, faults: &[(&str, bool)]) {
+    let Some(bench) = Faults::new() else {
+        return;
+    };
+    for options in RUNS {
+        for (how, survives) in faults {
+            let met = bench.check(options, call, how, *survives);
+            assert!(met > 0, "{options:?}: no {call} was met");
+        }
+    }
+}
+
+#[test]
+fn reads_that_fail_or_are_cut_short() {
+    check_all("read", &[(EIO, false), (EINTR, true), ("short", true)]);
+}
+
+#[test]
+fn writes_that_fail_or_are_cut_short() {
+    check_all(
+        "write",
+        &[
+            (EIO, false),
+            (ENOSPC, false),
+            (EINTR, true),
+            ("short", true),
+        ],
+    );
+}
+
+#[test]
+fn errors_at_closing() {
+    check_all("close", &[(EIO, false)]);
+}
+
+#[test]
+fn an_error_at_closing_an_output_is_reported() {
+    let Some(bench) = Faults::new() else {
+        return;
+    };
+    // Which call closes the output depends on what else is opened; one of them does.
+    for options in RUNS {
+        let reported = (1..200).map(|number| bench.run(options, &format!("close:{number}:{EIO}")));
+        let messages: Vec<String> = reported
+            .take_while(|(_, _, happened)| *happened)
+            .filter(|(output, ..)| output.status.code() == Some(2))
+            .map(|(output, ..)| String::from_utf8(output.stderr).unwrap())
+            .collect();
+        for option in options.iter().filter(|option| option.contains("{}/")) {
+            let name = option.rsplit('/').next().unwrap();
+            let named =
+                |message: &String| message.contains(&format!("/{name}: Input/output error"));
+            assert!(messages.iter().any(named), "{option}: {messages:?}");
+        }
+    }
+}
