@@ -30,7 +30,7 @@ Exit codes: 0 success, 2 the run failed.";
 pub(super) const EVAL: &str = "\
 Examples:
   echoless eval rlbsbf:k=2,memory=16KiB rowlru:memory=16KiB --stream uniform:records=100k,distinct=0.6
-  echoless eval rowlru:memory=16KiB --input access.log --csv -
+  echoless eval rowlru:memory=16KiB --input access.log --to-csv -
 
 Exit codes: 0 success, 2 the run failed.";
 

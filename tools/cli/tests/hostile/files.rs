@@ -101,7 +101,7 @@ const WRITES: [&[&str]; 10] = [
         "bloom:k=4,memory=64",
         "--stream",
         "uniform:records=500,distinct=0.6",
-        "--csv",
+        "--to-csv",
     ],
     &[
         "eval",

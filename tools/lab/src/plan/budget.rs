@@ -47,6 +47,15 @@ impl Stage {
         }
     }
 
+    /// The records up to which a short stream is repeated. The first stages only sort out.
+    pub(super) const fn repeated_records(self) -> u64 {
+        match self {
+            Self::Coarse | Self::Track => 1,
+            Self::Refine => 1 << 14,
+            Self::Confirm => 1 << 18,
+        }
+    }
+
     /// The most records that a simulation of this stage can use.
     pub(super) const fn most_records(self) -> u64 {
         match self {

@@ -128,6 +128,7 @@ impl<'a> Planner<'a> {
             Stage::Refine | Stage::Confirm => self.request.seed.wrapping_add(stage.most_records()),
         };
         let simulation = Simulation::new(self.request, most, seed)?;
+        let simulation = simulation.repeated(stage.repeated_records().min(most));
         let records = simulation.records();
         let predictions = simulation.predict(specs, self.progress)?;
         let candidate = |(spec, predicted): (&FilterSpec, Option<Prediction>)| {

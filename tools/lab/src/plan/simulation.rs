@@ -106,7 +106,6 @@ impl<'a> Simulation<'a> {
         let universe = (stream.universe() as f64 / scale).round().max(1.0) as u64;
         let len = whole.min(most);
         Ok(Self {
-            runs: (most / len).clamp(1, MOST_RUNS),
             // Rounding the memory can lengthen the stream by some records.
             covers: len + len / 64 >= whole,
             ..Self::scaled(request, Stream::uniform(len, universe)?, scale, seed)
@@ -177,6 +176,14 @@ impl<'a> Simulation<'a> {
             covers: true,
             seed,
         }
+    }
+
+    /// Runs a short stream with several seeds, up to `records` records in all.
+    pub(super) fn repeated(mut self, records: u64) -> Self {
+        if self.window.is_none() && !self.request.stream.is_recorded() {
+            self.runs = (records / self.stream.records()).clamp(1, MOST_RUNS);
+        }
+        self
     }
 
     /// The number of records of all runs.
