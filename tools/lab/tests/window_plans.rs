@@ -45,7 +45,7 @@ fn every_recommendation_meets_its_goal_on_fresh_streams() {
         let request = PlanRequest::new(Stream::uniform(100_000, universe).unwrap(), memory)
             .window(window)
             .goal(goal)
-            .budget(Duration::from_millis(1500))
+            .budget(Duration::from_millis(700))
             .threads(NonZeroUsize::new(2).unwrap())
             .seed(11);
         let plan = plan(&request, &|_| ()).unwrap();
