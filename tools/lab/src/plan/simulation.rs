@@ -55,7 +55,7 @@ const QUARTERS: u64 = 4;
 pub(super) struct Simulation<'a> {
     request: &'a PlanRequest,
     stream: Stream,
-    /// The memory of the request divided by that of the simulation, before the latter is capped.
+    /// The distances of the request divided by those of the simulation.
     scale: f64,
     /// The simulated memory in bytes.
     memory: u64,
@@ -146,11 +146,15 @@ impl<'a> Simulation<'a> {
             least = least.max(WINDOW_UNIT as f64 / window as f64);
         }
         let share = (most as f64 / records).max(least).min(1.0);
-        let thin = stream.thinned(share, seed)?;
+        // If a few keys have all the records, none of them may be left.
+        let thin = stream.thinned(share, seed);
+        let thin = thin.unwrap_or_else(|_| stream.clone());
+        // Frequent keys may be in the part or not, so its share of the records, which distances
+        // are scaled with, is not that of the keys, which fill the memory.
         let scale = whole * records / thin.records() as f64;
+        let of_keys = whole * stream.universe() as f64 / thin.universe() as f64;
         let (part, covers) = thin.first(most);
-        // The share of the records that is left is not exactly that of the keys.
-        let simulation = Self::scaled(request, part, scale, seed);
+        let simulation = Self::with_scales(request, part, scale, of_keys, seed);
         let window = simulation.window.unwrap_or(0);
         Ok(Self {
             covers: covers && simulation.stream.records() / 2 >= window,
@@ -160,9 +164,21 @@ impl<'a> Simulation<'a> {
 
     /// This stream in the memory and with the window of the request at this scale.
     fn scaled(request: &'a PlanRequest, stream: Stream, scale: f64, seed: u64) -> Self {
-        let scaled = |count: u64| (count as f64 / scale).round().max(1.0) as u64;
-        let window = request.window.map(scaled);
-        let memory = scaled(request.memory);
+        Self::with_scales(request, stream, scale, scale, seed)
+    }
+
+    /// This stream with the window of the request at this scale, and the memory at that of the
+    /// keys.
+    fn with_scales(
+        request: &'a PlanRequest,
+        stream: Stream,
+        scale: f64,
+        of_keys: f64,
+        seed: u64,
+    ) -> Self {
+        let scaled = |count: u64, scale: f64| (count as f64 / scale).round().max(1.0) as u64;
+        let window = request.window.map(|window| scaled(window, scale));
+        let memory = scaled(request.memory, of_keys);
         let enough = ENOUGH_BYTES * window.unwrap_or(stream.records());
         let most = enough.max(LEAST_MEMORY).min(request.memory);
         Self {
