@@ -156,8 +156,10 @@ impl<'a> Simulation<'a> {
         let (part, covers) = thin.first(most);
         let simulation = Self::with_scales(request, part, scale, of_keys, seed);
         let window = simulation.window.unwrap_or(0);
+        let least = LEAST_MEMORY.min(request.memory) / 2;
+        let fits = simulation.stream.records() / 2 >= window && simulation.memory >= least;
         Ok(Self {
-            covers: covers && simulation.stream.records() / 2 >= window,
+            covers: covers && fits,
             ..simulation
         })
     }
