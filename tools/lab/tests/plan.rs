@@ -187,7 +187,8 @@ fn a_window_of_few_records_is_planned_like_any_other() {
         "{}: {rates:?}",
         plan.first().spec
     );
-    assert_eq!(plan.first().spec.kind.name(), "stamped");
+    let spec = plan.first().spec;
+    assert_eq!(spec.window().map(|own| own.ticks), Some(10), "{spec}");
     let sweeps =
         |candidate: &Candidate| ["tbf", "gbf", "apbf"].contains(&candidate.spec.kind.name());
     assert!(!plan.candidates.iter().any(sweeps));
