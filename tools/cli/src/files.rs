@@ -13,6 +13,7 @@ use same_file::Handle;
 
 use crate::descriptors::{check_stdin, check_stdout};
 use crate::failure::Failure;
+use crate::replacing::Replacement;
 use crate::writing::OutputFile;
 
 /// An input.
@@ -119,6 +120,8 @@ impl Source {
 pub(crate) enum Target {
     Stdout,
     File(PathBuf),
+    /// A file that is read, and replaced once the run has ended well.
+    Replaced(PathBuf),
 }
 
 impl Target {
@@ -138,7 +141,7 @@ impl Target {
                 let path = path.display().to_string();
                 Err(SpecError::new(option, path, "the name of a file"))
             }
-            Self::File(path) => {
+            Self::File(path) | Self::Replaced(path) => {
                 let mut name = path.clone().into_os_string();
                 name.push(".jsonl");
                 Ok(Self::File(name.into()))
@@ -150,7 +153,7 @@ impl Target {
     pub(crate) fn name(&self) -> String {
         match self {
             Self::Stdout => "standard output".into(),
-            Self::File(path) => path.display().to_string(),
+            Self::File(path) | Self::Replaced(path) => path.display().to_string(),
         }
     }
 }
@@ -175,6 +178,8 @@ pub(crate) struct Opened {
     pub(crate) is_stdout: bool,
     /// Whether the file still has its old content.
     holds_old: bool,
+    /// Puts the file in the place of another one.
+    replacement: Option<Replacement>,
 }
 
 impl Opened {
@@ -187,6 +192,19 @@ impl Opened {
                 .map_err(Failure::file(self.name.as_str()))?;
         }
         Ok(())
+    }
+
+    /// Puts the file, which is complete, in the place of the one that it replaces, if it does.
+    pub(crate) fn commit(&mut self) -> Result<(), Failure> {
+        let commit = self.replacement.take().map(Replacement::commit);
+        commit
+            .unwrap_or(Ok(()))
+            .map_err(Failure::file(self.name.as_str()))
+    }
+
+    /// Whether the file replaces another one that is still in its place.
+    pub(crate) const fn is_uncommitted(&self) -> bool {
+        self.replacement.is_some()
     }
 }
 
@@ -214,10 +232,14 @@ impl Targets {
     /// Opens a target.
     pub(crate) fn open(&mut self, target: &Target) -> Result<Opened, Failure> {
         let mut is_stdout = matches!(target, Target::Stdout);
+        let mut replacement = None;
         let file = match target {
             Target::Stdout => check_stdout().and_then(|()| standard_output()),
             // The file may turn out to be an input below, so it must not be truncated here.
             Target::File(path) => open_without_truncating(path),
+            Target::Replaced(path) => {
+                Replacement::begin(path).and_then(|begun| replacement.insert(begun).file())
+            }
         };
         let checked = file.and_then(|mut file| {
             let handle = Handle::from_file(file.try_clone()?)?;
@@ -250,6 +272,7 @@ impl Targets {
             file: OutputFile::new(file),
             is_stdout,
             holds_old: regular && !is_stdout,
+            replacement,
         })
     }
 }

@@ -25,6 +25,7 @@ mod packets;
 mod plan;
 mod reading;
 mod records;
+mod replacing;
 mod signals;
 mod spec_file;
 mod time;
@@ -32,14 +33,14 @@ mod writing;
 
 use std::process::ExitCode;
 
-use args::{Args, Command};
+use args::{Args, Command, Parsed};
 use failure::Failure;
 
 /// Runs the command of this process, as its arguments say, and reports how it ended.
 #[must_use]
 pub fn main() -> ExitCode {
     match args::parse() {
-        Ok(Some(args)) => failure::report(run(args)),
+        Ok(Some(parsed)) => failure::report(run_parsed(parsed)),
         Ok(None) => ExitCode::SUCCESS,
         Err(failure) => failure::report(Err(failure)),
     }
@@ -63,6 +64,26 @@ pub fn run_in_process(arguments: &[&str]) -> Result<(), String> {
         Ok(_) | Err(Failure::ReaderGone) => Ok(()),
         Err(failure) => Err(failure.to_string()),
     }
+}
+
+/// Runs the command of this process. A message about an option that `ECHOLESS_OPTS` holds names the
+/// variable.
+fn run_parsed(parsed: Parsed) -> Result<ExitCode, Failure> {
+    let Parsed { args, line } = parsed;
+    let Command::Dedup(dedup) = args.command else {
+        return run(args);
+    };
+    let config = config::DedupConfig::try_from(*dedup).map_err(|failure| {
+        let typed_alone = |typed: Result<Args, clap::Error>| {
+            let Ok(Command::Dedup(dedup)) = typed.map(|args| args.command) else {
+                return None;
+            };
+            let failure = config::DedupConfig::try_from(*dedup).err();
+            failure.map(|failure| failure.to_string())
+        };
+        Failure::Usage(line.explain(failure.to_string(), typed_alone))
+    })?;
+    dedup::run(config)
 }
 
 fn run(args: Args) -> Result<ExitCode, Failure> {

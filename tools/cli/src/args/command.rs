@@ -11,6 +11,7 @@ use super::examples;
 use super::generate::GenArgs;
 use super::lab::{EvalArgs, PlanArgs};
 use super::packets::PacketArgs;
+use super::variable::CommandLine;
 use crate::descriptors::check_stdout;
 use crate::failure::Failure;
 
@@ -71,15 +72,26 @@ const SUBCOMMANDS: [&str; 7] = [
     "man",
 ];
 
-/// Parses the command line. If it only asks for help or the version, writes that and returns
-/// `None`.
-pub(crate) fn parse() -> Result<Option<Args>, Failure> {
-    let error = match Args::try_parse() {
-        Ok(args) => return Ok(Some(args)),
+/// The parsed command line of this process.
+#[derive(Debug)]
+pub(crate) struct Parsed {
+    pub(crate) args: Args,
+    /// What was parsed, for messages about options.
+    pub(crate) line: CommandLine,
+}
+
+/// Parses the command line, with the options of `ECHOLESS_OPTS`. If it only asks for help or the
+/// version, writes that and returns `None`.
+pub(crate) fn parse() -> Result<Option<Parsed>, Failure> {
+    let line = CommandLine::of_process()?;
+    let error = match line.parse() {
+        Ok(args) => return Ok(Some(Parsed { args, line })),
         Err(error) => error,
     };
     if error.use_stderr() {
-        return Err(Failure::Usage(one_line(&error.to_string())));
+        let message = |error: &clap::Error| one_line(&error.to_string());
+        let alone = |typed: Result<Args, clap::Error>| typed.err().as_ref().map(message);
+        return Err(Failure::Usage(line.explain(message(&error), alone)));
     }
     check_stdout()
         .and_then(|()| error.print())
@@ -106,7 +118,15 @@ fn one_line(message: &str) -> String {
         .map(|paragraph| paragraph.split_whitespace().collect::<Vec<_>>().join(" "))
         .collect();
     let message = paragraphs.join("; ");
-    message.strip_prefix("error: ").unwrap_or(&message).into()
+    let message = message.strip_prefix("error: ").unwrap_or(&message);
+    // The parser advises `-- -x`, which is no value of the option before it.
+    match message.split_once("; tip: to pass '") {
+        Some((problem, tip)) if tip.contains("' as a value, use '-- ") => {
+            let name = tip.split('\'').next().unwrap_or_default();
+            format!("{problem}; tip: for a file of this name, use './{name}'")
+        }
+        _ => message.into(),
+    }
 }
 
 #[cfg(test)]
@@ -140,5 +160,10 @@ mod tests {
         );
         assert!(line.contains("'--memory'"), "{line}");
         assert!(!line.contains('\n') && !line.contains("Usage"), "{line}");
+        let error = Args::try_parse_from(["echoless", "dedup", "-o", "-x"]).unwrap_err();
+        assert_eq!(
+            one_line(&error.to_string()),
+            "unexpected argument '-x' found; tip: for a file of this name, use './-x'"
+        );
     }
 }

@@ -7,6 +7,7 @@ use clap::builder::PossibleValuesParser;
 use echoless::{Kernel, Replacement};
 
 use super::records::RecordArgs;
+use super::refused::RefusedArgs;
 use super::run::RunArgs;
 use crate::config::Late;
 
@@ -149,8 +150,34 @@ pub(crate) struct DedupArgs {
     )]
     pub(crate) tag_file: Option<PathBuf>,
 
+    /// Write one record for each key that occurs again, its first duplicate, as uniq -d does. Takes
+    /// the memory of the filter twice
+    #[arg(
+        long,
+        conflicts_with_all = ["invert", "tag", "tag_file"],
+        help_heading = "Output"
+    )]
+    pub(crate) repeated: bool,
+
+    /// Replace the one input file by its records that would be written, once all of them are: a run
+    /// that fails or is interrupted leaves it as it was
+    #[arg(
+        long,
+        conflicts_with_all = ["output", "count", "skip_seen_files"],
+        help_heading = "Output"
+    )]
+    pub(crate) in_place: bool,
+
     #[command(flatten)]
     pub(crate) run: RunArgs,
+
+    /// Read this file first: its records count as seen, and none of them is written. May be given
+    /// several times
+    #[arg(long, value_name = "FILE", help_heading = "Input")]
+    pub(crate) known: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) refused: RefusedArgs,
 }
 
 /// The values of `--kernel`.

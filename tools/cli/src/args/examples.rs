@@ -9,6 +9,9 @@ Examples:
   echoless dedup --csv --header -k caller,start_time -o fresh.csv --duplicates dropped.csv calls.csv
   echoless dedup --csv --header --window 10m --time-field start_time -k caller,callee -o fresh.csv calls.csv
   echoless dedup --format jsonl -k id,user.name events.jsonl > fresh.jsonl
+  echoless dedup --known yesterday.log today.log > new.log
+
+ECHOLESS_OPTS has default options, split into words as a shell does; typed ones come after them.
 
 Exit codes: 0 success, 1 duplicates were found and --fail-on-duplicates was given, 2 the run failed (a wrong option or record, a full disk), 129, 130 or 143 SIGHUP, SIGINT or SIGTERM ended the stream after whole records.";
 

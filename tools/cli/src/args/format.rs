@@ -7,7 +7,8 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use echoless::SpecError;
 
 use crate::failure::Failure;
-use crate::records::fields::{FieldList, parse_delimiter};
+use crate::records::delimiter::Delimiter;
+use crate::records::fields::FieldList;
 use crate::records::format::{
     ChosenFields, FormatBuild, FormatName, FormatOption, SelectedFormat, SharedFormat,
 };
@@ -28,7 +29,8 @@ pub(crate) struct FormatArgs {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FormatUse<'a> {
     pub(crate) fields: ChosenFields<'a>,
-    pub(crate) delimiter: Option<&'a str>,
+    /// That of `--delimiter` or `--whitespace`.
+    pub(crate) delimiter: Option<&'a Delimiter>,
     pub(crate) header: bool,
     /// Whether records get a field of their own for the verdict.
     pub(crate) tag: bool,
@@ -55,21 +57,24 @@ impl FormatArgs {
         match &name.build {
             FormatBuild::Delimited { option, delimiter } => {
                 if let (Some(delimiter), Some(typed)) = (delimiter, given.delimiter)
-                    && parse_delimiter(Some(typed))? != *delimiter
+                    && *typed != Delimiter::Byte(*delimiter)
                 {
                     let allowed = format!("no other delimiter than that of --format {text}");
-                    return Err(SpecError::new("--delimiter", typed, allowed).into());
+                    return Err(typed.invalid(allowed).into());
                 }
                 let option = option.or(self.option.as_ref().map(|(option, _)| *option));
                 Ok(match delimiter {
                     None => self.delimited(option, given)?,
-                    Some(delimiter) => parse_fields(self.build(option, *delimiter)?, given)?,
+                    Some(delimiter) => {
+                        let delimiter = Delimiter::Byte(*delimiter);
+                        parse_fields(self.build(option, &delimiter)?, given)?
+                    }
                 })
             }
             FormatBuild::OwnFields(build) => {
                 if let Some(delimiter) = given.delimiter {
                     let allowed = format!("no delimiter with --format {text}");
-                    return Err(SpecError::new("--delimiter", delimiter, allowed).into());
+                    return Err(delimiter.invalid(allowed).into());
                 }
                 if given.header {
                     let allowed = format!("no header with --format {text}");
@@ -104,16 +109,16 @@ impl FormatArgs {
             && !option.is_some_and(|option| option.needs_delimiter)
         {
             let allowed = "no delimiter without --key, --time-field, --tag or --csv";
-            return Err(SpecError::new("--delimiter", delimiter, allowed));
+            return Err(delimiter.invalid(allowed));
         }
-        let delimiter = parse_delimiter(given.delimiter)?;
-        parse_fields(self.build(option, delimiter)?, given)
+        let delimiter = given.delimiter.cloned().unwrap_or_default();
+        parse_fields(self.build(option, &delimiter)?, given)
     }
 
     fn build(
         &self,
         option: Option<&'static FormatOption>,
-        delimiter: u8,
+        delimiter: &Delimiter,
     ) -> Result<SharedFormat, SpecError> {
         let value = self.option.as_ref().map_or("", |(_, value)| value);
         option.map_or_else(

@@ -14,14 +14,15 @@ pub(crate) struct GenArgs {
     #[arg(value_enum)]
     pub(crate) kind: Kind,
 
-    /// Number of records
+    /// Number of records: 1000, 10k, 1M (powers of 1000)
     #[arg(
         short = 'n',
         long,
-        default_value_t = 1_000_000,
+        value_name = "N",
+        default_value = "1M",
         allow_hyphen_values = true
     )]
-    pub(crate) count: u64,
+    pub(crate) count: String,
 
     /// Seed of the stream; equal seeds and options give equal bytes
     #[arg(long, default_value_t = 0, allow_hyphen_values = true)]
@@ -50,9 +51,9 @@ pub(crate) struct GenArgs {
     )]
     pub(crate) gap: Option<u64>,
 
-    /// Length of the records of `lines`, newline included [default: 100]
-    #[arg(long, value_name = "BYTES", allow_hyphen_values = true)]
-    pub(crate) record_bytes: Option<usize>,
+    /// Length of the records of `lines`, newline included: 64, 1k [default: 100]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
+    pub(crate) record_bytes: Option<String>,
 
     /// How the records of `cdr` are written [default: csv]
     #[arg(long, value_enum)]

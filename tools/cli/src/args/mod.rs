@@ -9,9 +9,11 @@ mod generate;
 mod lab;
 mod packets;
 mod records;
+mod refused;
 mod run;
+mod variable;
 
-pub(crate) use command::{Args, Command, parse, parse_from};
+pub(crate) use command::{Args, Command, Parsed, parse, parse_from};
 pub(crate) use dedup::DedupArgs;
 pub(crate) use format::FormatUse;
 pub(crate) use generate::GenArgs;

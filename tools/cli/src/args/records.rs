@@ -1,8 +1,11 @@
 //! The options that say what a record is and what its key, the same wherever records are read.
 
+use std::ffi::OsString;
+
 use clap::{Args as ClapArgs, ValueEnum};
 
 use super::format::FormatArgs;
+use crate::records::delimiter::as_text;
 use crate::records::fault::{BlankLines, Missing};
 
 /// The options of records and their keys.
@@ -42,15 +45,38 @@ pub(crate) struct RecordArgs {
     )]
     pub(crate) key: Option<String>,
 
-    /// Byte between fields: a character, \t or tab, or \xHH for any byte [default: ,]
+    /// Bytes between fields, one or more: as they are, \t or tab, or \xHH for any byte [default: ,]
     #[arg(
         short,
         long,
-        value_name = "BYTE",
+        value_name = "BYTES",
         allow_hyphen_values = true,
         help_heading = "Key"
     )]
-    pub(crate) delimiter: Option<String>,
+    pub(crate) delimiter: Option<OsString>,
+
+    /// Fields are separated by runs of spaces and tabs, as in awk; those at the ends of a record
+    /// separate nothing
+    #[arg(short, long, conflicts_with = "delimiter", help_heading = "Key")]
+    pub(crate) whitespace: bool,
+
+    /// Compare the letters A to Z like a to z; no others, in any language
+    #[arg(short, long, help_heading = "Key")]
+    pub(crate) ignore_case: bool,
+
+    /// Compare records without their first N fields, as uniq -f: a field is a run of spaces and
+    /// tabs, and what follows up to the next of them
+    #[arg(long, value_name = "N", conflicts_with = "key", help_heading = "Key")]
+    pub(crate) skip_fields: Option<u64>,
+
+    /// Compare records without their first N characters, as uniq -s: code points of UTF-8, or bytes
+    /// that belong to none; after --skip-fields
+    #[arg(long, value_name = "N", conflicts_with = "key", help_heading = "Key")]
+    pub(crate) skip_chars: Option<u64>,
+
+    /// Compare at most N characters of a record, as uniq -w; after those that are skipped
+    #[arg(long, value_name = "N", conflicts_with = "key", help_heading = "Key")]
+    pub(crate) max_chars: Option<u64>,
 
     /// How to treat a blank line of CSV, if fields are selected [default: skip]
     #[arg(long, value_enum, help_heading = "Key")]
@@ -68,11 +94,17 @@ impl RecordArgs {
         let flags = [
             ("--no-decompress", self.no_decompress),
             ("--header", self.header),
+            ("--whitespace", self.whitespace),
+            ("--ignore-case", self.ignore_case),
         ];
+        let number = |number: Option<u64>| number.map(|number| number.to_string());
         let values = [
             ("--max-record", self.max_record.clone()),
             ("--key", self.key.clone()),
-            ("--delimiter", self.delimiter.clone()),
+            ("--delimiter", self.delimiter.as_deref().map(as_text)),
+            ("--skip-fields", number(self.skip_fields)),
+            ("--skip-chars", number(self.skip_chars)),
+            ("--max-chars", number(self.max_chars)),
             ("--blank-lines", self.blank_lines.and_then(name)),
             ("--missing", self.missing.and_then(name)),
         ];

@@ -10,18 +10,18 @@ use crate::files::Source;
 /// are compressed, or no regular files. With `as_they_are`, the inputs are not decompressed.
 pub(crate) fn plain_len(sources: &[Source], as_they_are: bool) -> Option<u64> {
     let total = Source::total_len(sources)?;
-    let all_plain = as_they_are || !sources.iter().any(is_compressed);
+    let all_plain = as_they_are || !sources.iter().any(|source| codec_of(source).is_some());
     all_plain.then_some(total)
 }
 
-/// Whether a regular file begins like a compressed one. A file that cannot be read does not:
+/// The codec that a regular file begins like, if it does. A file that cannot be read has none:
 /// opening it reports the error.
-fn is_compressed(source: &Source) -> bool {
-    let Ok(mut file) = source.open() else {
-        return false;
-    };
-    let first = first_bytes(&mut file);
-    first.is_ok_and(|first| matches!(Codec::detect(&first), Detected::Compressed(_)))
+pub(crate) fn codec_of(source: &Source) -> Option<Codec> {
+    let first = first_bytes(&mut source.open().ok()?).ok()?;
+    match Codec::detect(&first) {
+        Detected::Compressed(codec) => Some(codec),
+        Detected::Plain | Detected::Undecided => None,
+    }
 }
 
 /// The first bytes of a regular file. Its position stays as it is: standard input shares it with

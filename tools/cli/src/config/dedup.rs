@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use echoless::{FilterSpec, FingerprintSpec, Kernel, Replacement, SpecError};
 
+use super::inputs::{all_sources, in_place};
 use super::packets::PacketConfig;
 use super::parse_if_given;
 use super::records::{CheckedRecords, RecordReading, RecordUse};
@@ -26,7 +27,11 @@ use crate::spec_file::read_spec;
 /// The configuration of a run that removes duplicates, of records or of packets.
 #[derive(Debug)]
 pub(crate) struct DedupConfig {
+    /// The inputs in the order in which they are read: first those whose records only count as
+    /// seen, then those whose records are written.
     pub(crate) sources: Vec<Source>,
+    /// The number of the former.
+    pub(crate) known: usize,
     /// The length of all sources, if all are regular files.
     pub(crate) input_bytes: Option<u64>,
     /// The same if none is compressed.
@@ -45,6 +50,13 @@ pub(crate) struct DedupConfig {
 pub(crate) enum Content {
     Records(Arc<RecordConfig>),
     Packets(Arc<PacketConfig>),
+}
+
+impl DedupConfig {
+    /// The inputs whose records are written.
+    pub(crate) fn inputs(&self) -> &[Source] {
+        &self.sources[self.known..]
+    }
 }
 
 impl Content {
@@ -82,12 +94,15 @@ pub(crate) struct RecordOutputs {
     pub(crate) rejects: Option<RejectTargets>,
     /// Gets the verdicts on all records, which then all pass.
     pub(crate) tag_file: Option<Target>,
+    /// Whether one record of each key that occurs again is written.
+    pub(crate) repeated: bool,
 }
 
 impl TryFrom<DedupArgs> for DedupConfig {
     type Error = Failure;
 
     fn try_from(args: DedupArgs) -> Result<Self, Failure> {
+        args.refused.check()?;
         let CheckedRecords {
             reading,
             time,
@@ -105,7 +120,8 @@ impl TryFrom<DedupArgs> for DedupConfig {
             check_fix_header(&**format, &args)?;
         }
         let window = WindowConfig::from_args(&args, time)?;
-        let sources = Source::all(&args.inputs);
+        let sources = all_sources(&args.known, &args.inputs)?;
+        let known = args.known.len();
         let input_bytes = Source::total_len(&sources);
         let plain_bytes = plain_len(&sources, reading.as_they_are);
         let mut settings: Vec<Source> = files.into_iter().map(Source::File).collect();
@@ -128,6 +144,7 @@ impl TryFrom<DedupArgs> for DedupConfig {
         let outputs = RecordOutputs {
             rejects: args.rejects.map(RejectTargets::new).transpose()?,
             tag_file: args.tag_file.map(Target::from),
+            repeated: args.repeated,
         };
         let records = RecordConfig {
             reading: Arc::new(reading),
@@ -135,14 +152,19 @@ impl TryFrom<DedupArgs> for DedupConfig {
             tagger,
             outputs,
         };
+        let mut run = RunConfig::new(args.run, settings)?;
+        if args.in_place {
+            run.output = in_place(&sources, known, records.reading.as_they_are, run.compress)?;
+        }
         Ok(Self {
             sources,
+            known,
             input_bytes,
             plain_bytes,
             content: Content::Records(Arc::new(records)),
             filter,
             window,
-            run: RunConfig::new(args.run, settings)?,
+            run,
             seen: None,
         })
     }

@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 use echoless::SpecError;
+use echoless_lab::stream::parse_count;
 
 use crate::args::GenArgs;
 use crate::files::Target;
@@ -9,6 +10,7 @@ use crate::generate::Kind;
 use crate::generate::cdr::CdrFormat;
 use crate::generate::packets::{CaptureConfig, Changes, FrameBytes};
 use crate::generate::repeats::{Repeats, SourceRule};
+use crate::number::parse_size;
 
 /// How many packets later a copy follows unless an option says otherwise.
 const COPY_GAP: u64 = 100;
@@ -30,11 +32,11 @@ impl TryFrom<GenArgs> for GenConfig {
     type Error = SpecError;
 
     fn try_from(args: GenArgs) -> Result<Self, SpecError> {
-        if let Some(bytes) = args.record_bytes
+        if let Some(bytes) = &args.record_bytes
             && args.kind != Kind::Lines
         {
             let allowed = "no length except for `lines`";
-            return Err(SpecError::new("--record-bytes", bytes.to_string(), allowed));
+            return Err(SpecError::new("--record-bytes", bytes, allowed));
         }
         let only_cdr = [
             (args.header, "cdr with --header, whose records have fields"),
@@ -61,11 +63,16 @@ impl TryFrom<GenArgs> for GenConfig {
         let capture = capture(&args)?;
         Ok(Self {
             kind: args.kind,
-            count: args.count,
+            count: parse_number(&args.count)?,
             seed: args.seed,
             repeats: Repeats::new(args.seed, parse_share(&args.duplicates)?, rule),
             cdr_format,
-            record_bytes: args.record_bytes.unwrap_or(100),
+            record_bytes: match args.record_bytes {
+                None => 100,
+                Some(text) => parse_size("--record-bytes", &text)?
+                    .try_into()
+                    .unwrap_or(usize::MAX),
+            },
             header: args.header || args.kind == Kind::Packets,
             capture,
             output: Target::from_path(args.output),
@@ -110,6 +117,14 @@ fn capture(args: &GenArgs) -> Result<CaptureConfig, SpecError> {
         nanoseconds: args.nanoseconds,
         pcapng: args.pcapng,
     })
+}
+
+/// Parses the number of records, which may be 0.
+fn parse_number(text: &str) -> Result<u64, SpecError> {
+    match text {
+        "0" => Ok(0),
+        _ => parse_count("--count", text),
+    }
 }
 
 /// Parses the share of duplicates. Above 0.999, nearly every step back along the stream would meet

@@ -5,6 +5,7 @@ mod dedup;
 mod eval;
 mod generate;
 mod hash_key;
+mod inputs;
 mod packets;
 mod plan;
 mod records;

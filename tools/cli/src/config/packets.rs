@@ -125,6 +125,7 @@ impl TryFrom<PacketArgs> for DedupConfig {
         };
         Ok(Self {
             sources,
+            known: 0,
             input_bytes,
             plain_bytes,
             content: Content::Packets(Arc::new(packets)),

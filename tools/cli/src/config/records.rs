@@ -10,9 +10,12 @@ use crate::args::{FormatUse, RecordArgs, RecordFileArgs};
 use crate::failure::Failure;
 use crate::lab::input::RecordFile;
 use crate::number::parse_size;
+use crate::records::compared::Compared;
+use crate::records::delimiter::Delimiter;
 use crate::records::fault::{BlankLines, FaultPolicy, Missing};
 use crate::records::fields::FieldList;
-use crate::records::format::{ChosenFields, SelectedFormat, SharedFormat};
+use crate::records::format::{ChosenFields, Format, SelectedFormat, SharedFormat};
+use crate::records::tag::TagStyle;
 
 /// The longest record unless the options set another length.
 const MAX_RECORD: u64 = 64 << 20;
@@ -28,6 +31,8 @@ pub(crate) struct RecordReading {
     pub(crate) header: bool,
     /// The fields to compare; `None` compares whole records.
     pub(crate) key: Option<FieldList>,
+    /// The part of a key that is compared.
+    pub(crate) compared: Compared,
     pub(crate) faults: FaultPolicy,
 }
 
@@ -59,6 +64,11 @@ impl CheckedRecords {
     /// [`Failure`] if the options contradict each other, the value of one is invalid, or a file
     /// that one names cannot be read.
     pub(super) fn new(args: &RecordArgs, required: RecordUse<'_>) -> Result<Self, Failure> {
+        let delimiter = match &args.delimiter {
+            None if args.whitespace => Some(Delimiter::Blanks),
+            None => None,
+            Some(typed) => Some(Delimiter::parse(typed)?),
+        };
         let SelectedFormat {
             format,
             key,
@@ -69,7 +79,7 @@ impl CheckedRecords {
                 key: args.key.as_deref(),
                 time: required.time,
             },
-            delimiter: args.delimiter.as_deref(),
+            delimiter: delimiter.as_ref(),
             header: args.header,
             tag: required.tag,
         })?;
@@ -77,6 +87,7 @@ impl CheckedRecords {
             let allowed = "--key or --time-field beside --missing";
             return Err(SpecError::missing("--key", allowed).into());
         }
+        let compared = compared(args, &*format, key.is_some())?;
         let blank_lines = match (args.blank_lines, format.skips_blank_lines()) {
             (None, false) => BlankLines::Keep,
             (None, true) => BlankLines::default(),
@@ -96,6 +107,7 @@ impl CheckedRecords {
                 .unwrap_or(usize::MAX),
             header: args.header,
             key,
+            compared,
             faults: FaultPolicy {
                 missing: args.missing.unwrap_or(Missing::Error),
                 blank_lines,
@@ -108,6 +120,43 @@ impl CheckedRecords {
             files,
         })
     }
+}
+
+/// The part of a key that is compared.
+///
+/// # Errors
+/// [`SpecError`] if the keys of the format are no text: folding letters would join values that
+/// differ.
+fn compared(args: &RecordArgs, format: &dyn Format, has_key: bool) -> Result<Compared, SpecError> {
+    let compared = Compared {
+        ignore_case: args.ignore_case,
+        skip_fields: args.skip_fields.unwrap_or(0),
+        skip_chars: args.skip_chars.unwrap_or(0),
+        max_chars: args.max_chars,
+    };
+    let is_text = match format.tag_style() {
+        Some(TagStyle::Field(_)) => true,
+        // Without a key, lines of JSON are compared by their bytes.
+        Some(TagStyle::Member) => !has_key,
+        None => false,
+    };
+    if is_text || compared.is_all() {
+        return Ok(compared);
+    }
+    let option = match compared {
+        Compared {
+            skip_fields: 1.., ..
+        } => "--skip-fields",
+        Compared {
+            skip_chars: 1.., ..
+        } => "--skip-chars",
+        Compared {
+            max_chars: Some(_), ..
+        } => "--max-chars",
+        Compared { .. } => "--ignore-case",
+    };
+    let allowed = "lines or fields of text, not JSON values or binary records";
+    Err(SpecError::new(option, "true", allowed))
 }
 
 /// The most records of a file for `eval` and `plan`, unless the options set another number.

@@ -10,6 +10,7 @@ use super::audit::RunAudit;
 use super::feed::StreamEnd;
 use super::outputs::Outputs;
 use super::progress::Progress;
+use super::repeated::Repeated;
 use super::summary::{Counts, Stats};
 use crate::config::{Content, DedupConfig};
 use crate::failure::{self, ENDED_BY_SIGNAL, FOUND_DUPLICATES, Failure, graver};
@@ -25,6 +26,10 @@ pub(crate) struct Delivery {
     outputs: Outputs,
     begun: bool,
     sources: Vec<Source>,
+    /// The number of known inputs, the first ones.
+    known: usize,
+    /// Finds the records of `--repeated`.
+    repeated: Option<Repeated>,
     /// What is done of the current input.
     done: InputPosition,
     /// What messages say of records; packets are located by their reader.
@@ -42,9 +47,9 @@ impl Delivery {
     /// Opens the outputs. Nothing is written before the first chunk arrives.
     pub(crate) fn open(config: &DedupConfig, began: Instant) -> Result<Self, Failure> {
         let records_on_stdout = matches!(config.run.output, Target::Stdout) && !config.run.count;
-        let fixes_header = match &config.content {
-            Content::Records(records) => records.fix_header,
-            Content::Packets(_) => false,
+        let (fixes_header, repeated) = match &config.content {
+            Content::Records(records) => (records.fix_header, records.outputs.repeated),
+            Content::Packets(_) => (false, false),
         };
         let outputs = Outputs::open(config)?;
         if fixes_header {
@@ -56,6 +61,8 @@ impl Delivery {
             fixes_header,
             begun: false,
             sources: config.sources.clone(),
+            known: config.known,
+            repeated: (repeated.then(|| Repeated::new(&config.filter))).transpose()?,
             done: InputPosition::default(),
             reporter: config.content.format().cloned().map(FaultReporter::new),
             counts: Counts::default(),
@@ -75,8 +82,43 @@ impl Delivery {
     /// [`Failure`] if writing fails, or if the chunk has a faulty record; the records before it are
     /// written.
     pub(crate) fn deliver(&mut self, chunk: &mut Chunk) -> Result<(), Failure> {
-        self.begin(chunk.header.take().as_deref(), chunk.terminator)?;
         self.audit.observe(chunk);
+        if let Some(clock) = chunk.clock {
+            let first = (self.counts.clock).map_or(chunk.first_tick, |(first, _)| first);
+            self.counts.clock = Some((first, clock));
+        }
+        if chunk.source < self.known {
+            self.count_known(chunk);
+        } else {
+            self.write(chunk)?;
+        }
+        let input = || self.sources[chunk.source].name();
+        if let Some(reporter) = &mut self.reporter {
+            if let Some(fault) = chunk.fault {
+                return Err(reporter.failure(chunk, fault, input(), self.done));
+            }
+            let stray = reporter.pass(chunk, input);
+            if let Some(warning) = stray.filter(|_| !self.quiet) {
+                failure::warn(&warning);
+            }
+        }
+        self.done.pass(chunk);
+        self.progress.set(chunk.read_until);
+        Ok(())
+    }
+
+    /// Counts the records of a known input. No output gets anything of them.
+    fn count_known(&mut self, chunk: &Chunk) {
+        self.counts.known += chunk.records() as u64;
+        self.counts.known_unjudged += chunk.unkeyed.len() as u64;
+        // Errors up to here affect no output, unless they concern later records.
+        self.counts.known_missed = self.audit.missed();
+        self.counts.known_mistaken = self.audit.mistaken();
+    }
+
+    /// Writes and counts the records of a chunk.
+    fn write(&mut self, chunk: &mut Chunk) -> Result<(), Failure> {
+        self.begin(chunk.header.take().as_deref(), chunk.terminator)?;
         chunk.spread_verdicts();
         if chunk.frames {
             self.counts.records += chunk.hashes.len() as u64;
@@ -89,27 +131,15 @@ impl Delivery {
         }
         self.counts.duplicates += chunk.verdicts.count_duplicates();
         self.counts.late += chunk.late;
-        if let Some(clock) = chunk.clock {
-            let first = (self.counts.clock).map_or(chunk.first_tick, |(first, _)| first);
-            self.counts.clock = Some((first, clock));
+        self.counts.bytes_in = chunk.input_until;
+        if let Some(repeated) = &mut self.repeated {
+            self.counts.repeated += repeated.mark(chunk);
         }
-        self.counts.bytes_in = chunk.read_until;
         let input = || self.sources[chunk.source].name();
         (self.outputs).write(chunk, input, self.done, self.reporter.as_ref())?;
         if let Some(report) = &mut self.report {
             report.observe(chunk);
         }
-        if let Some(reporter) = &mut self.reporter {
-            if let Some(fault) = chunk.fault {
-                return Err(reporter.failure(chunk, fault, input(), self.done));
-            }
-            let stray = reporter.pass(chunk, || self.sources[chunk.source].name());
-            if let Some(warning) = stray.filter(|_| !self.quiet) {
-                failure::warn(&warning);
-            }
-        }
-        self.done.pass(chunk);
-        self.progress.set(chunk.read_until);
         Ok(())
     }
 
@@ -147,6 +177,14 @@ impl Delivery {
         self.progress.end();
         self.counts.bytes_out = self.outputs.bytes();
         self.write_report(config, report, threads)?;
+        // Last, because a run that fails leaves the input as it was.
+        if whole {
+            self.outputs.commit()?;
+        } else if let Some(name) = self.outputs.uncommitted() {
+            failure::warn(&format!(
+                "{name}: left as it was, as a signal ended the run"
+            ));
+        }
         if let Some(seen) = config.seen.as_ref().filter(|_| whole) {
             seen.commit()?;
         }

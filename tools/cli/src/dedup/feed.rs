@@ -18,7 +18,7 @@ use crate::time::format::TimeReader;
 pub(crate) struct StreamEnd {
     /// The signal that ended it, if one did.
     pub(crate) signal: Option<u8>,
-    /// The bytes of the inputs that were read, compressed as they are.
+    /// The bytes of the inputs that were read, compressed as they are, without the known inputs.
     pub(crate) bytes_read: u64,
 }
 
@@ -56,6 +56,7 @@ impl Feed {
             Content::Records(records) => {
                 let reading = Arc::clone(&records.reading);
                 let feed = RecordFeed::new(reading, sources, hasher, most)
+                    .with_known(config.known)
                     .with_time(config.window.as_ref().and_then(time_of_records))
                     .with_tagger(records.tagger.clone());
                 Self::Records(Box::new(feed))

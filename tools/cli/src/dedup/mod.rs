@@ -21,6 +21,7 @@ pub(crate) mod pinning;
 mod pipeline;
 mod positions;
 mod progress;
+mod repeated;
 mod runs;
 mod seen_files;
 pub(crate) mod sizing;

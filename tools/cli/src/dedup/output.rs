@@ -77,6 +77,16 @@ impl Sink {
             .map_err(Failure::writing(&self.target.name, self.main_stream))
     }
 
+    /// Puts a closed file in the place of the one that it replaces, if it does.
+    pub(crate) fn commit(&mut self) -> Result<(), Failure> {
+        self.target.commit()
+    }
+
+    /// The name of the file that this one would replace, if it still does not.
+    pub(crate) fn uncommitted(&self) -> Option<&str> {
+        (self.target.is_uncommitted()).then_some(self.target.name.as_str())
+    }
+
     /// The number of bytes of records written, headers included, compressed as they are in the
     /// file. A compressed file has all of them once it is closed.
     pub(crate) fn bytes(&self) -> u64 {

@@ -47,14 +47,24 @@ enum Passed {
     Tagged(Arc<Tagger>),
     /// All packets, of which duplicates have a comment.
     TaggedPackets,
+    /// The first duplicate of each key.
+    Repeated,
     /// The number of the records that are no duplicates.
     CountOfFresh,
     CountOfDuplicates,
+    CountOfRepeated,
 }
 
 impl Passed {
     fn new(config: &DedupConfig) -> Self {
         let (tagger, tag_file) = match &config.content {
+            Content::Records(records) if records.outputs.repeated => {
+                return if config.run.count {
+                    Self::CountOfRepeated
+                } else {
+                    Self::Repeated
+                };
+            }
             Content::Records(records) => (records.tagger.clone(), &records.outputs.tag_file),
             Content::Packets(packets) if packets.tag => return Self::TaggedPackets,
             Content::Packets(_) => (None, &None),
@@ -78,6 +88,7 @@ impl Passed {
                 counts.records - counts.duplicates - counts.rejected
             }
             Self::Duplicates | Self::CountOfDuplicates => counts.duplicates,
+            Self::Repeated | Self::CountOfRepeated => counts.repeated,
             Self::All | Self::Tagged(_) | Self::TaggedPackets => counts.records - counts.rejected,
         }
     }
@@ -85,10 +96,13 @@ impl Passed {
     /// Whether a number replaces the records.
     const fn is_count(&self) -> bool {
         match self {
-            Self::CountOfFresh | Self::CountOfDuplicates => true,
-            Self::Fresh | Self::Duplicates | Self::All | Self::Tagged(_) | Self::TaggedPackets => {
-                false
-            }
+            Self::CountOfFresh | Self::CountOfDuplicates | Self::CountOfRepeated => true,
+            Self::Fresh
+            | Self::Duplicates
+            | Self::All
+            | Self::Tagged(_)
+            | Self::TaggedPackets
+            | Self::Repeated => false,
         }
     }
 }
@@ -201,14 +215,16 @@ impl Outputs {
             rejects.records.write_header(header, terminator)?;
         }
         match &self.passed {
-            Passed::CountOfFresh | Passed::CountOfDuplicates => Ok(()),
+            Passed::CountOfFresh | Passed::CountOfDuplicates | Passed::CountOfRepeated => Ok(()),
             Passed::Tagged(tagger) => {
                 let header = header.map(|header| tagger.header(header));
                 self.records.write_header(header.as_deref(), terminator)
             }
-            Passed::Fresh | Passed::Duplicates | Passed::All | Passed::TaggedPackets => {
-                self.records.write_header(header, terminator)
-            }
+            Passed::Fresh
+            | Passed::Duplicates
+            | Passed::All
+            | Passed::TaggedPackets
+            | Passed::Repeated => self.records.write_header(header, terminator),
         }
     }
 
@@ -248,7 +264,11 @@ impl Outputs {
             tags.write_assembled(&self.assembled, self.lengths.iter().copied(), b"")?;
         }
         match &self.passed {
-            Passed::CountOfFresh | Passed::CountOfDuplicates => Ok(()),
+            Passed::CountOfFresh | Passed::CountOfDuplicates | Passed::CountOfRepeated => Ok(()),
+            Passed::Repeated => {
+                let repeated = Runs::new(&chunk.repeated, chunk.records(), true);
+                self.records.write_runs(chunk, repeated)
+            }
             Passed::Duplicates => self.records.write_runs(chunk, duplicates()),
             Passed::Fresh => {
                 let fresh = Runs::new(chunk.withheld(), chunk.records(), false);
@@ -301,6 +321,16 @@ impl Outputs {
             closed = graver(closed, positions.close());
         }
         closed
+    }
+
+    /// Replaces the input of `--in-place` by the main output, which is closed.
+    pub(super) fn commit(&mut self) -> Result<(), Failure> {
+        self.records.commit()
+    }
+
+    /// The name of the input of `--in-place`, if it is not replaced.
+    pub(super) fn uncommitted(&self) -> Option<&str> {
+        self.records.uncommitted()
     }
 
     /// Checks that file headers can be rewritten in all outputs of records.

@@ -60,7 +60,9 @@ fn skip_seen(config: &mut DedupConfig) -> Result<(), Failure> {
         return Ok(());
     };
     let mut seen = SeenFiles::open(path)?;
-    seen.remove_seen(&mut config.sources, config.run.quiet)?;
+    let mut inputs = config.sources.split_off(config.known);
+    seen.remove_seen(&mut inputs, config.run.quiet)?;
+    config.sources.append(&mut inputs);
     // They are not read, and must not be overwritten all the same.
     config.run.settings.extend_from_slice(seen.skipped());
     for length in [&mut config.input_bytes, &mut config.plain_bytes] {

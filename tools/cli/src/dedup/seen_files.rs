@@ -25,6 +25,7 @@ use echoless::SpecError;
 use super::progress::Progress;
 use crate::failure::{Failure, without_controls, write_stderr};
 use crate::files::Source;
+use crate::replacing::Replacement;
 
 /// The bytes that are hashed at once.
 const READ_BYTES: usize = 1 << 20;
@@ -162,14 +163,9 @@ impl SeenFiles {
             return Ok(());
         }
         let replace = || {
-            let folder = self.path.parent().unwrap_or(Path::new("."));
-            let mut next = tempfile::NamedTempFile::new_in(folder)?;
-            next.write_all(self.lines.as_bytes())?;
-            let permissions = fs::metadata(&self.path)?.permissions();
-            next.as_file().set_permissions(permissions)?;
-            next.as_file().sync_all()?;
-            next.persist(&self.path)?;
-            Ok(())
+            let next = Replacement::begin(&self.path)?;
+            next.file()?.write_all(self.lines.as_bytes())?;
+            next.commit()
         };
         replace().map_err(Failure::file(self.path.display().to_string()))
     }

@@ -19,6 +19,15 @@ use crate::time::span::Span;
 pub(crate) struct Counts {
     pub(crate) records: u64,
     pub(crate) duplicates: u64,
+    /// The duplicates that are the first of their keys, with `--repeated`.
+    pub(crate) repeated: u64,
+    /// Records of known inputs, and those of them that have no verdict. No other number counts
+    /// them.
+    pub(crate) known: u64,
+    pub(crate) known_unjudged: u64,
+    /// The estimated errors among the known records.
+    pub(crate) known_missed: u64,
+    pub(crate) known_mistaken: u64,
     /// Blocks of a capture that are no packets.
     pub(crate) frame_blocks: u64,
     /// Records that were passed on without being judged.
@@ -48,6 +57,15 @@ pub(crate) struct Stats {
     unkeyed: u64,
     /// Faulty records that were set aside.
     rejected: u64,
+    /// The records of known inputs, and those of them that have no verdict; absent without
+    /// `--known`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    known: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    known_unjudged: Option<u64>,
+    /// The keys that occurred again; absent without `--repeated`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repeated: Option<u64>,
     bytes_in: u64,
     bytes_out: u64,
     seconds: f64,
@@ -129,6 +147,12 @@ impl Stats {
         threads: usize,
     ) -> Self {
         let window = config.window.as_ref();
+        let repeats = match &config.content {
+            Content::Records(records) => records.outputs.repeated,
+            Content::Packets(_) => false,
+        };
+        let has_known = config.known > 0;
+        let missed = audit.missed() - counts.known_missed;
         let busiest = audit.busiest_window().map(|keys| Busiest { keys, report });
         let clock = counts.clock.zip(window);
         let (frame_blocks, second) = match &config.content {
@@ -145,6 +169,9 @@ impl Stats {
             duplicates: counts.duplicates,
             unkeyed: counts.unkeyed,
             rejected: counts.rejected,
+            known: has_known.then_some(counts.known),
+            known_unjudged: has_known.then_some(counts.known_unjudged),
+            repeated: repeats.then_some(counts.repeated),
             bytes_in: counts.bytes_in,
             bytes_out: counts.bytes_out,
             seconds: elapsed.as_secs_f64(),
@@ -171,9 +198,9 @@ impl Stats {
             window_line: window.map(|window| window_line(window, counts, config, report.expired)),
             evictions: report.tally.evictions,
             expected_false_duplicates: report.expected_false_duplicates,
-            estimated_false_duplicates: audit.mistaken(),
-            estimated_missed_duplicates: audit.missed(),
-            estimated_fnr: ratio(audit.missed(), counts.duplicates + audit.missed()),
+            estimated_false_duplicates: audit.mistaken() - counts.known_mistaken,
+            estimated_missed_duplicates: missed,
+            estimated_fnr: ratio(missed, counts.duplicates + missed),
             miss_age: report.miss_age.map(|miss| miss.age),
             miss_age_unit: report.miss_age.map(unit),
             expected_fpr: report.expected_fpr,
@@ -185,14 +212,14 @@ impl Stats {
             frame_blocks,
             window_packets: second,
             skipped_files: config.seen.as_ref().map(|seen| seen.skipped().len()),
-            read_files: config.sources.len(),
+            read_files: config.inputs().len(),
             has_stale_header: match &config.content {
                 Content::Records(records) => {
                     let all_pass = match records.outputs.tag_file {
                         Some(_) => true,
-                        None => counts.duplicates == 0 && !config.run.invert,
+                        None => counts.duplicates == 0 && !config.run.invert && !repeats,
                     };
-                    let is_copy = all_pass && counts.rejected == 0 && config.sources.len() == 1;
+                    let is_copy = all_pass && counts.rejected == 0 && config.inputs().len() == 1;
                     let is_fixed = records.fix_header || config.run.count;
                     records.reading.format.has_file_header() && !is_copy && !is_fixed
                 }
@@ -230,6 +257,15 @@ impl Stats {
         }
         if self.rejected > 0 {
             let _ = write!(records, ", {} rejected", grouped(self.rejected));
+        }
+        if let Some(repeated) = self.repeated {
+            let _ = write!(records, ", {} with duplicates", counted(repeated, "key"));
+        }
+        if let Some(known) = self.known {
+            let _ = write!(records, "; {} known", counted(known, self.noun));
+            if let Some(unjudged) = self.known_unjudged.filter(|unjudged| *unjudged > 0) {
+                let _ = write!(records, ", {} of them unjudged", grouped(unjudged));
+            }
         }
         line(records);
         if let Some(skipped) = self.skipped_files.filter(|skipped| *skipped > 0) {

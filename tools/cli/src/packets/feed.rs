@@ -130,6 +130,7 @@ impl PacketFeed {
                 };
                 len += read;
                 chunk.read_until = self.bytes_before + capture.bytes.file_bytes();
+                chunk.input_until = chunk.read_until;
                 let at_end = read == 0;
                 if let Err(failure) = self.frame(&mut capture, chunk, len, at_end) {
                     if chunk.filled == 0 {

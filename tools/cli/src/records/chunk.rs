@@ -40,8 +40,10 @@ pub(crate) struct Chunk {
     pub(crate) opens_source: bool,
     /// The header of the stream, in its first chunk.
     pub(crate) header: Option<Vec<u8>>,
-    /// The number of bytes of the stream read when the chunk was filled.
+    /// The number of bytes of the stream read when the chunk was filled, and those of them that are
+    /// not of known inputs.
     pub(crate) read_until: u64,
+    pub(crate) input_until: u64,
     /// The terminator of the last record, or, if the input ends before it, of the last record in
     /// the stream that has one.
     pub(crate) terminator: &'static [u8],
@@ -84,6 +86,9 @@ pub(crate) struct Chunk {
     pub(crate) incomplete: Option<Problem>,
     /// The verdict on every key hash.
     pub(crate) verdicts: Verdicts,
+    /// One bit for each record, set for the first duplicate of its key; filled only for
+    /// `--repeated`.
+    pub(crate) repeated: Vec<u64>,
     /// The verdicts on the keys of one batch, while they are collected.
     part: Verdicts,
     /// The verdict on every record, filled only if some records have no key hash.

@@ -28,7 +28,11 @@ pub(crate) struct RecordFeed {
     time: Option<(FieldList, TimeReader)>,
     tagger: Option<Arc<Tagger>>,
     input: Input,
+    /// The number of known inputs.
+    known: usize,
     header: Option<Header>,
+    /// Whether a chunk took the header of the outputs along.
+    header_sent: bool,
     reader: Option<KeyReader>,
 }
 
@@ -44,13 +48,22 @@ impl RecordFeed {
         let has_header = reading.header || format.has_file_header();
         Self {
             input: Input::new(sources, &reading, most),
+            known: 0,
             header: has_header.then(|| Header::new(format.clone())),
+            header_sent: false,
             reader: None,
             reading,
             hasher,
             time: None,
             tagger: None,
         }
+    }
+
+    /// Counts the first `known` inputs as known: the outputs get nothing of them.
+    pub(crate) fn with_known(mut self, known: usize) -> Self {
+        self.known = known;
+        self.input = self.input.with_known(known);
+        self
     }
 
     /// Reads the time of each record, too, if a field has it.
@@ -78,6 +91,7 @@ impl RecordFeed {
             return Ok(false);
         }
         chunk.read_until = self.input.bytes_read();
+        chunk.input_until = self.input.input_bytes_read();
         if let Some(header) = &mut self.header
             && chunk.opens_source
         {
@@ -92,8 +106,12 @@ impl RecordFeed {
         }
         if self.reader.is_none() {
             self.reader = Some(self.key_reader()?);
-            let header = self.header.as_ref().and_then(Header::record);
-            chunk.header = header.map(<[u8]>::to_vec);
+        }
+        // The outputs get the header of the first input that is written, in its own spelling.
+        if !self.header_sent && chunk.source >= self.known {
+            self.header_sent = true;
+            let own = || chunk.bytes[..chunk.start].to_vec();
+            chunk.header = self.header.as_ref().map(|_| own());
         }
         Ok(true)
     }
@@ -103,9 +121,10 @@ impl RecordFeed {
         self.reader.as_ref()
     }
 
-    /// The bytes of the inputs that were read so far, compressed as they are.
+    /// The bytes of the inputs that were read so far, compressed as they are, without the known
+    /// inputs.
     pub(crate) fn bytes_read(&self) -> u64 {
-        self.input.bytes_read()
+        self.input.input_bytes_read()
     }
 
     /// The signal that ended the stream, if one did.
@@ -120,7 +139,8 @@ impl RecordFeed {
             Some(key) => Some(key.resolve(&names)?),
             None => None,
         };
-        let mut extractor = KeyExtractor::new(self.hasher.clone(), fields, reading.faults);
+        let mut extractor = KeyExtractor::new(self.hasher.clone(), fields, reading.faults)
+            .comparing(reading.compared);
         if let Some((field, reader)) = &self.time {
             let field = field.resolve(&names).map_err(|error| SpecError {
                 field: "--time-field",

@@ -222,38 +222,6 @@ pub(crate) struct MissingField {
     pub(crate) fields: usize,
 }
 
-/// Parses `--delimiter`, which defaults to a comma.
-pub(crate) fn parse_delimiter(text: Option<&str>) -> Result<u8, SpecError> {
-    let Some(text) = text else {
-        return Ok(b',');
-    };
-    let invalid = || {
-        let allowed = "one byte, \\t or tab, or \\xHH for any byte";
-        SpecError::new("--delimiter", text, allowed)
-    };
-    match (text, text.as_bytes()) {
-        ("\\t" | "tab", _) => Ok(b'\t'),
-        (_, [byte]) => Ok(*byte),
-        (_, [b'\\', b'x', high, low]) => {
-            let digit = |byte: u8| char::from(byte).to_digit(16);
-            let value = digit(*high).zip(digit(*low));
-            let byte = value.and_then(|(high, low)| u8::try_from(high << 4 | low).ok());
-            byte.ok_or_else(invalid)
-        }
-        _ => Err(invalid()),
-    }
-}
-
-/// Rejects a field delimiter that is one of the `reserved` bytes of a record format.
-pub(super) fn check_delimiter(delimiter: u8, reserved: &[u8]) -> Result<(), SpecError> {
-    if !reserved.contains(&delimiter) {
-        return Ok(());
-    }
-    let asked = format!("`{}`", delimiter.escape_ascii());
-    let allowed = "a byte that neither ends nor quotes these records";
-    Err(SpecError::new("--delimiter", asked, allowed))
-}
-
 /// `2`, `5-7` or `9-`; `None` if it is none of these and so may be a name.
 fn parse_numbers(item: &str) -> Result<Option<RangeInclusive<usize>>, SpecError> {
     let numeric = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -413,21 +381,5 @@ mod tests {
         );
         let unknown = resolve("caller").unwrap_err().to_string();
         assert!(unknown.contains("id, start-time"), "{unknown}");
-    }
-
-    #[test]
-    fn delimiters() {
-        assert_eq!(parse_delimiter(None), Ok(b','));
-        assert_eq!(parse_delimiter(Some(";")), Ok(b';'));
-        assert_eq!(parse_delimiter(Some("\\t")), Ok(b'\t'));
-        assert_eq!(parse_delimiter(Some("tab")), Ok(b'\t'));
-        assert_eq!(parse_delimiter(Some("\\x1f")), Ok(0x1f));
-        assert_eq!(parse_delimiter(Some("\\xA7")), Ok(0xa7));
-        for text in "ab é \\x \\xa \\xag \\x+1 \\xabc \\n"
-            .split(' ')
-            .chain([""])
-        {
-            assert!(parse_delimiter(Some(text)).is_err(), "{text}");
-        }
     }
 }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use echoless::SpecError;
 
 use super::chunk::Chunk;
+use super::delimiter::Delimiter;
 use super::fault::Problem;
 use super::fields::{FieldList, FieldSet};
 use super::keys::{KeyExtractor, read_records};
@@ -170,7 +171,7 @@ pub(crate) struct FormatOption {
     /// Whether the field delimiter affects where records end.
     pub(crate) needs_delimiter: bool,
     /// Makes the format from the option's value, empty for a flag, and the field delimiter.
-    pub(crate) build: fn(&str, u8) -> Result<SharedFormat, SpecError>,
+    pub(crate) build: fn(&str, &Delimiter) -> Result<SharedFormat, SpecError>,
 }
 
 /// How `--format` names a format.

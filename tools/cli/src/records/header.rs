@@ -54,11 +54,6 @@ impl Header {
         }
     }
 
-    /// The header with its terminator and byte order mark.
-    pub(crate) fn record(&self) -> Option<&[u8]> {
-        self.record.as_deref()
-    }
-
     /// The names of the fields; none before the header is read.
     pub(crate) fn names(&self) -> Vec<Vec<u8>> {
         let record = self.record.as_deref();

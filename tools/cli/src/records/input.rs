@@ -17,6 +17,8 @@ use crate::signals::Signals;
 #[derive(Debug)]
 pub(crate) struct Input {
     sources: Vec<Source>,
+    /// The number of the first of them that are known: their records are not written.
+    known: usize,
     /// The index of the current source.
     at: usize,
     file: Option<PlainBytes>,
@@ -37,8 +39,9 @@ pub(crate) struct Input {
     /// The terminator of the last record that had one.
     terminator: &'static [u8],
     opens_source: bool,
-    /// The bytes of the inputs before the current one.
+    /// The bytes of the inputs before the current one, and of the known ones among them.
     bytes_before: u64,
+    known_bytes: u64,
     /// Whether a signal ends the stream.
     catches_signals: bool,
     /// Set once the first input is opened, if signals are caught.
@@ -52,6 +55,7 @@ impl Input {
         let format = reading.format.clone();
         Self {
             sources,
+            known: 0,
             at: 0,
             file: None,
             as_they_are: reading.as_they_are,
@@ -65,9 +69,16 @@ impl Input {
             format,
             opens_source: true,
             bytes_before: 0,
+            known_bytes: 0,
             catches_signals: true,
             signals: None,
         }
+    }
+
+    /// Counts the first `known` inputs as known.
+    pub(crate) fn with_known(mut self, known: usize) -> Self {
+        self.known = known;
+        self
     }
 
     /// Leaves signals to the system, so that they end the process and not the stream.
@@ -89,6 +100,14 @@ impl Input {
     /// The bytes of the inputs that were read so far, compressed as they are.
     pub(crate) fn bytes_read(&self) -> u64 {
         self.bytes_before + self.file.as_ref().map_or(0, PlainBytes::file_bytes)
+    }
+
+    /// [`bytes_read`](Self::bytes_read) without those of the known inputs.
+    pub(crate) fn input_bytes_read(&self) -> u64 {
+        if self.at < self.known {
+            return 0;
+        }
+        self.bytes_read() - self.known_bytes
     }
 
     /// Fills the chunk with the next whole records of one input. Returns `false` at the end of the
@@ -179,6 +198,9 @@ impl Input {
                 self.bytes_before += file.file_bytes();
                 self.file = None;
                 self.at += 1;
+                if self.at == self.known {
+                    self.known_bytes = self.bytes_before;
+                }
                 self.opens_source = true;
                 self.last_end.reset();
             } else {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use echoless::{KeyHash, KeyHasher};
 
 use super::chunk::{Chunk, NO_TIME, Step};
+use super::compared::Compared;
 use super::fault::{FaultPolicy, Missing, Problem};
 use super::fields::{FieldSet, MissingField};
 use super::format::{Format, SharedFormat};
@@ -57,6 +58,11 @@ pub(crate) struct KeyExtractor {
     /// The fields of the key; `None` if the whole record is the key.
     fields: Option<FieldSet>,
     faults: FaultPolicy,
+    /// What of a key is compared; `None` is all of it.
+    compared: Option<Compared>,
+    /// The compared bytes of the current key, and the end of each field in them.
+    compared_bytes: Vec<u8>,
+    compared_ends: Vec<usize>,
     /// Where records have their times, if they have any.
     time: Option<TimeExtractor>,
     /// The fields of the current record that are in the key.
@@ -71,10 +77,19 @@ impl KeyExtractor {
             hasher,
             fields,
             faults,
+            compared: None,
+            compared_bytes: Vec::new(),
+            compared_ends: Vec::new(),
             time: None,
             chosen: Vec::new(),
             scratch: Vec::new(),
         }
+    }
+
+    /// Compares this part of each key.
+    pub(crate) fn comparing(mut self, compared: Compared) -> Self {
+        self.compared = Some(compared).filter(|compared| !compared.is_all());
+        self
     }
 
     /// Reads the time of each record, too: `field` is the set of its field alone.
@@ -142,7 +157,7 @@ impl KeyExtractor {
                 let tick = read_tick(reader, number, found, content, &self.scratch, lacking);
                 let hash = match fields {
                     Some(fields) => self.key(format, fields, content)?,
-                    None => self.hasher.hash(format.content(record)),
+                    None => self.whole(format.content(record)),
                 };
                 (tick, hash)
             }
@@ -169,10 +184,44 @@ impl KeyExtractor {
 
     /// The hash of the selected fields.
     #[inline]
-    fn hash(&self, content: &[u8]) -> KeyHash {
+    fn hash(&mut self, content: &[u8]) -> KeyHash {
+        if let Some(compared) = self.compared {
+            return self.hash_compared(compared, content);
+        }
         let (chosen, scratch) = (&self.chosen, &self.scratch);
         let fields = chosen.iter();
         (self.hasher).hash_fields(fields.map(|field| Some(field.bytes(content, scratch))))
+    }
+
+    /// The hash of what is compared of the selected fields. Out of line: without such options, a key
+    /// pays one branch.
+    #[inline(never)]
+    fn hash_compared(&mut self, compared: Compared, content: &[u8]) -> KeyHash {
+        self.compared_bytes.clear();
+        self.compared_ends.clear();
+        for field in &self.chosen {
+            let field = field.bytes(content, &self.scratch);
+            compared.append(field, &mut self.compared_bytes);
+            self.compared_ends.push(self.compared_bytes.len());
+        }
+        let mut start = 0;
+        let fields = self.compared_ends.iter().map(|end| {
+            let field = &self.compared_bytes[start..*end];
+            start = *end;
+            Some(field)
+        });
+        self.hasher.hash_fields(fields)
+    }
+
+    /// The hash of a record that is compared whole.
+    #[inline]
+    fn whole(&mut self, content: &[u8]) -> KeyHash {
+        let Some(compared) = self.compared else {
+            return self.hasher.hash(content);
+        };
+        self.compared_bytes.clear();
+        compared.append(content, &mut self.compared_bytes);
+        self.hasher.hash(&self.compared_bytes)
     }
 
     #[inline]
@@ -264,7 +313,7 @@ pub(super) fn read_records<F: Format + ?Sized>(
     } else if let Some(fields) = &fields {
         hash_fields(format, extractor, fields, chunk);
     } else {
-        hash_records(format, &extractor.hasher, chunk);
+        hash_records(format, extractor, chunk);
     }
     extractor.fields = fields;
     // A long record may have made them long.
@@ -311,14 +360,23 @@ fn hash_timed<F: Format + ?Sized>(
     }
 }
 
-fn hash_records<F: Format + ?Sized>(format: &F, hasher: &KeyHasher, chunk: &mut Chunk) {
+fn hash_records<F: Format + ?Sized>(format: &F, extractor: &mut KeyExtractor, chunk: &mut Chunk) {
     let mut start = chunk.start;
-    let hashes = chunk.ends.iter().map(|&end| {
+    let contents = chunk.ends.iter().map(|&end| {
         let record = &chunk.bytes[start..end];
         start = end;
-        hasher.hash(format.content(record))
+        format.content(record)
     });
-    chunk.hashes.extend(hashes);
+    if extractor.compared.is_some() {
+        chunk
+            .hashes
+            .extend(contents.map(|content| extractor.whole(content)));
+    } else {
+        let hasher = &extractor.hasher;
+        chunk
+            .hashes
+            .extend(contents.map(|content| hasher.hash(content)));
+    }
 }
 
 fn hash_fields<F: Format + ?Sized>(

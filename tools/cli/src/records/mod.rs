@@ -19,6 +19,8 @@ mod binary;
 pub(crate) mod bom;
 pub(crate) mod byte_ranges;
 pub(crate) mod chunk;
+pub(crate) mod compared;
+pub(crate) mod delimiter;
 pub(crate) mod fault;
 pub(crate) mod feed;
 pub(crate) mod fields;

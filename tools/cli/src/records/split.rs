@@ -1,7 +1,11 @@
 //! Splits one record into fields, plain or quoted, and removes the quotes.
 
+use std::fmt::Debug;
+
+use memchr::memmem::Finder;
 use memchr::{Memchr, memchr, memchr_iter};
 
+use super::compared::is_blank;
 use super::fields::{FieldSet, MissingField};
 use super::quoting::QUOTE;
 
@@ -25,19 +29,81 @@ impl FieldBytes {
     }
 }
 
-/// Appends those fields of a record without quotes that are in `fields`.
-///
-/// # Errors
-/// [`MissingField`] if the record ends before the last of them.
-#[inline(always)]
-pub(super) fn select_plain(
-    fields: &FieldSet,
-    content: &[u8],
-    delimiter: u8,
-    chosen: &mut Vec<FieldBytes>,
-) -> Result<(), MissingField> {
-    let all = PlainFields::new(content, delimiter);
-    fields.select(all, |field| chosen.push(field))
+/// Splits records without quotes. Each implementation has loops of its own, so that the most common
+/// delimiter, one byte, pays nothing for the others.
+pub(crate) trait Splitter: Debug + Send + Sync {
+    /// The fields of a record's content.
+    fn fields<'a>(&'a self, content: &'a [u8]) -> impl Iterator<Item = FieldBytes>;
+
+    /// Appends those fields of a record that are in `fields`.
+    ///
+    /// # Errors
+    /// [`MissingField`] if the record ends before the last of them.
+    #[inline(always)]
+    fn select(
+        &self,
+        fields: &FieldSet,
+        content: &[u8],
+        chosen: &mut Vec<FieldBytes>,
+    ) -> Result<(), MissingField> {
+        fields.select(self.fields(content), |field| chosen.push(field))
+    }
+}
+
+/// Fields between bytes of this value.
+impl Splitter for u8 {
+    #[inline(always)]
+    fn fields<'a>(&'a self, content: &'a [u8]) -> impl Iterator<Item = FieldBytes> {
+        PlainFields::new(content, *self)
+    }
+}
+
+/// Fields between occurrences of some bytes: of two that overlap, the first counts.
+#[derive(Debug)]
+pub(crate) struct Sequence {
+    finder: Finder<'static>,
+}
+
+impl Sequence {
+    pub(crate) fn new(bytes: &[u8]) -> Self {
+        Self {
+            finder: Finder::new(bytes).into_owned(),
+        }
+    }
+}
+
+impl Splitter for Sequence {
+    #[inline]
+    fn fields<'a>(&'a self, content: &'a [u8]) -> impl Iterator<Item = FieldBytes> {
+        let length = self.finder.needle().len();
+        let ends = self.finder.find_iter(content).chain([content.len()]);
+        let mut start = 0;
+        ends.map(move |end| {
+            let field = FieldBytes::Record { start, end };
+            start = end + length;
+            field
+        })
+    }
+}
+
+/// Fields between runs of blanks, as awk has them: blanks at the start and at the end of a record
+/// separate nothing, so a blank record has no field.
+#[derive(Debug)]
+pub(crate) struct Blanks;
+
+impl Splitter for Blanks {
+    #[inline]
+    fn fields<'a>(&'a self, content: &'a [u8]) -> impl Iterator<Item = FieldBytes> {
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            let rest = &content[at..];
+            let start = at + rest.iter().position(|byte| !is_blank(*byte))?;
+            let rest = &content[start..];
+            let length = rest.iter().position(|byte| is_blank(*byte));
+            at = start + length.unwrap_or(rest.len());
+            Some(FieldBytes::Record { start, end: at })
+        })
+    }
 }
 
 /// The fields between the delimiters of a record.
@@ -155,5 +221,49 @@ impl Iterator for QuotedFields<'_> {
         };
         self.start = end + 1;
         Some(field)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn fields(splitter: &impl Splitter, content: &[u8]) -> Vec<Vec<u8>> {
+        let value = |field: FieldBytes| field.bytes(content, &[]).to_vec();
+        splitter.fields(content).map(value).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn blanks_split_as_white_space_does(text in "[ab \t\n\u{e9}\r]{0,40}") {
+            let expected: Vec<Vec<u8>> = text
+                .split([' ', '\t', '\n'])
+                .filter(|field| !field.is_empty())
+                .map(|field| field.as_bytes().to_vec())
+                .collect();
+            prop_assert_eq!(fields(&Blanks, text.as_bytes()), expected);
+        }
+
+        #[test]
+        fn sequences_split_as_strings_do(
+            text in "[a|,]{0,40}",
+            delimiter in prop::sample::select(vec!["||", "|,|", "a|", "|||"]),
+        ) {
+            let expected: Vec<Vec<u8>> =
+                text.split(delimiter).map(|field| field.as_bytes().to_vec()).collect();
+            prop_assert_eq!(fields(&Sequence::new(delimiter.as_bytes()), text.as_bytes()), expected);
+        }
+
+        #[test]
+        fn bytes_split_as_slices_do(
+            bytes in vec(prop::sample::select(b"ab,,\xff".to_vec()), 0..60),
+        ) {
+            let expected: Vec<Vec<u8>> =
+                bytes.split(|byte| *byte == b',').map(<[u8]>::to_vec).collect();
+            prop_assert_eq!(fields(&b',', &bytes), expected);
+        }
     }
 }

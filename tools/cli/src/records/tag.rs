@@ -50,10 +50,10 @@ impl Tag {
 }
 
 /// How a format writes a verdict into a record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TagStyle {
     /// A last field behind this delimiter.
-    Field(u8),
+    Field(Box<[u8]>),
     /// The last member of a JSON object.
     Member,
 }
@@ -147,10 +147,10 @@ impl Tagger {
     fn append(&self, record: &[u8], tag: &str, tagged: &mut Vec<u8>) {
         let content = self.format.content(record);
         let terminator = &record[content.len()..];
-        match self.style {
+        match &self.style {
             TagStyle::Field(delimiter) => {
                 tagged.extend_from_slice(content);
-                tagged.push(delimiter);
+                tagged.extend_from_slice(delimiter);
                 tagged.extend_from_slice(tag.as_bytes());
             }
             TagStyle::Member => {

@@ -15,9 +15,9 @@ fn invalid_options_of_dedup() {
         "-k 2,,3 | invalid --key=``: expected",
         "-k -3 | invalid --key=`-3`: expected a range with a first field",
         "-k name | names require --header",
-        "-k 1 -d ,; | invalid --delimiter=,;: expected one byte",
-        "-k 1 -d \\x0a | invalid --delimiter=`\\n`: expected a byte that",
-        "--csv -d \" | invalid --delimiter=`\\\"`: expected",
+        "-k 1 -d ,\\ | invalid --delimiter=,\\: expected one byte or more",
+        "-k 1 -d \\x0a | invalid --delimiter=\\n: expected bytes that neither end nor quote",
+        "--csv -d \" | invalid --delimiter=\\\": expected bytes that",
         "-d ; | invalid --delimiter=;: expected no delimiter without --key, --time-field, --tag or --csv",
         "-m 12Q | invalid --memory=12Q: expected a whole number with",
         "-m 0 | invalid --memory=0: expected 1 byte or more",
@@ -57,10 +57,10 @@ fn invalid_options_of_gen() {
     let cases = [
         " | <KIND>",
         "words | possible values: cdr, keys, lines",
-        "keys -n -1 | invalid value '-1' for '--count",
+        "keys -n -1 | invalid --count=-1: expected a whole number",
         "keys --seed -1 | invalid value '-1' for '--seed",
         "keys --gap -1 | invalid value '-1' for '--gap",
-        "lines --record-bytes -1 | invalid value '-1' for '--record-bytes",
+        "lines --record-bytes -1 | invalid --record-bytes=-1: expected a whole number",
         "keys --duplicates 1 | invalid --duplicates=1: expected a share from 0 to 0.999",
         "keys --duplicates -0.1 | invalid --duplicates=-0.1: expected",
         "keys --distribution normal | invalid --distribution=normal: expected",
@@ -229,6 +229,7 @@ fn a_disk_that_fills_up_leaves_whole_records() {
     let output = directory.path().join("output").to_str().unwrap().to_owned();
     for to_stdout in [false, true] {
         let mut command = Command::new("sh");
+        command.env_remove("ECHOLESS_OPTS");
         // 64 blocks are 32 or 64 KiB, which is not a multiple of 100 bytes.
         let script = "trap '' XFSZ; ulimit -f 64 || exit 77; exec \"$@\"";
         let mut args = vec![

@@ -39,6 +39,8 @@ fn examples_of_all_subcommands_run() {
         "GET /a\nGET /b\nGET /a\n".repeat(50),
     )
     .unwrap();
+    fs::write(path.join("yesterday.log"), "a\nb\n").unwrap();
+    fs::write(path.join("today.log"), "b\nc\nc\n").unwrap();
     let event = "{\"id\":1,\"user\":{\"name\":\"a\"}}\n";
     fs::write(path.join("events.jsonl"), event.repeat(3)).unwrap();
     let mut run = 0;
@@ -65,4 +67,5 @@ fn examples_of_all_subcommands_run() {
         "GET /a\nGET /b\n"
     );
     assert_eq!(fs::read_to_string(path.join("fresh.jsonl")).unwrap(), event);
+    assert_eq!(fs::read_to_string(path.join("new.log")).unwrap(), "c\n");
 }

@@ -104,6 +104,7 @@ fn a_key_can_be_read_from_a_pipe() {
     let script = "echo a | \"$0\" dedup -q -m 64k --hash-key /dev/fd/3 3<<'END'\n\
                   000102030405060708090a0b0c0d0e0f\nEND";
     let mut shell = std::process::Command::new("sh");
+    shell.env_remove("ECHOLESS_OPTS");
     shell.args(["-c", script]).arg(command(&[]).get_program());
     let output = shell.output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");

@@ -5,17 +5,21 @@ mod bad_input;
 mod ber;
 mod ber_files;
 mod codecs;
+mod comparisons;
 mod compressed_inputs;
 mod compressed_outputs;
+mod defaults;
 mod eval;
 mod examples;
 mod filters;
 mod formats;
 mod generated;
 mod hash_key;
+mod in_place;
 mod keys;
 #[cfg(unix)]
 mod kills;
+mod known;
 mod leaving;
 #[cfg(target_os = "linux")]
 mod memory;
@@ -33,7 +37,9 @@ mod packets_tshark;
 mod plan;
 mod real_data;
 mod records;
+mod refused;
 mod rejects;
+mod repeated;
 mod run;
 mod seen_files;
 #[cfg(unix)]

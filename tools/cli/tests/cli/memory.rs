@@ -32,6 +32,7 @@ fn limited(
 ) -> (Option<i32>, String) {
     let script = format!("ulimit -v {limit} && exec \"$0\" {args}");
     let mut child = Command::new("sh")
+        .env_remove("ECHOLESS_OPTS")
         .args(["-c", &script, env!("CARGO_BIN_EXE_echoless")])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())

@@ -80,6 +80,7 @@ fn the_command_of_the_plan_runs() {
     assert_eq!(command, typed);
     let script = command.replacen("echoless", "\"$0\"", 1) + " --count -q \"$1\"";
     let mut shell = std::process::Command::new("sh");
+    shell.env_remove("ECHOLESS_OPTS");
     shell.args(["-c", &script, env!("CARGO_BIN_EXE_echoless"), &path]);
     let output = shell.output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");

@@ -50,6 +50,7 @@ pub(crate) fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_echoless"));
     command
         .args(args)
+        .env_remove("ECHOLESS_OPTS")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
@@ -69,8 +70,13 @@ pub(crate) fn dedup(args: &[&str], input: &[u8]) -> Run {
 }
 
 /// Runs a prepared command.
-pub(crate) fn run(mut command: Command) -> Run {
-    Run::new(feed(command.spawn().unwrap(), b""))
+pub(crate) fn run(command: Command) -> Run {
+    run_on(command, b"")
+}
+
+/// Runs a prepared command on `input`.
+pub(crate) fn run_on(mut command: Command, input: &[u8]) -> Run {
+    Run::new(feed(command.spawn().unwrap(), input))
 }
 
 fn feed(mut child: Child, input: &[u8]) -> Output {

@@ -91,6 +91,7 @@ fn a_signal_ends_a_count() {
 fn a_signal_that_was_ignored_before_stays_ignored() {
     let script = "trap '' HUP; exec \"$0\" dedup -q -m 64k";
     let mut child = Command::new("sh")
+        .env_remove("ECHOLESS_OPTS")
         .args(["-c", script, env!("CARGO_BIN_EXE_echoless")])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -170,6 +170,7 @@ fn closed_standard_streams_are_errors_and_not_empty_files() {
     let shell = |redirection: &str, args: &str| {
         let script = format!("\"$0\" {args} {redirection}");
         let output = std::process::Command::new("sh")
+            .env_remove("ECHOLESS_OPTS")
             .args(["-c", &script, env!("CARGO_BIN_EXE_echoless")])
             .stdin(std::process::Stdio::null())
             .output()

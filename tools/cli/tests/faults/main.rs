@@ -109,6 +109,7 @@ impl Faults {
         let folder = outputs.to_str().unwrap();
         let options = options.iter().map(|option| option.replace("{}", folder));
         let output = Command::new(env!("CARGO_BIN_EXE_echoless"))
+            .env_remove("ECHOLESS_OPTS")
             .args(["dedup", "-q", "-m", "64k"])
             .args(options)
             .arg(self.path("input"))
@@ -235,6 +236,48 @@ fn an_error_at_closing_an_output_is_reported() {
             let named =
                 |message: &String| message.contains(&format!("/{name}: Input/output error"));
             assert!(messages.iter().any(named), "{option}: {messages:?}");
+        }
+    }
+}
+
+#[test]
+fn a_replaced_file_has_all_records_or_the_old_ones() {
+    let Some(bench) = Faults::new() else {
+        return;
+    };
+    let input = bench.path("input");
+    let (output, ..) = bench.run(&["--in-place"], "");
+    assert!(output.status.success(), "{output:?}");
+    let expected = fs::read(&input).unwrap();
+    assert!(expected.len() < records().len());
+    for (call, how) in [
+        ("read", EIO),
+        ("write", EIO),
+        ("write", ENOSPC),
+        ("write", "short"),
+        ("close", EIO),
+    ] {
+        for number in 1.. {
+            fs::write(&input, records()).unwrap();
+            let fault = format!("{call}:{number}:{how}");
+            let (output, _, happened) = bench.run(&["--in-place"], &fault);
+            let found = fs::read(&input).unwrap();
+            match output.status.code() {
+                Some(0) => assert!(found == expected, "{fault}: {output:?}"),
+                Some(2) => assert!(found == records(), "{fault}: {output:?}"),
+                _ => panic!("{fault}: {output:?}"),
+            }
+            let entries = fs::read_dir(bench.folder.path()).unwrap();
+            let is_left = |name: &str| name.starts_with(".echoless-");
+            let left = entries.filter(|entry| {
+                let name = entry.as_ref().unwrap().file_name();
+                name.to_str().is_some_and(is_left)
+            });
+            assert_eq!(left.count(), 0, "{fault}: a temporary file is left");
+            if !happened {
+                assert!(number > 1, "no {call} was met");
+                break;
+            }
         }
     }
 }

@@ -57,7 +57,7 @@ pub(crate) fn usual(option: &Opt) -> Vec<String> {
         ("hash-key", _) => "secret.key",
         (_, "FILE" | "LIST") => return vec![format!("--{name}=out.{name}")],
         (_, "SIZE") => "128k",
-        (_, "BYTE") => ";",
+        (_, "BYTES") => ";",
         _ => "100",
     };
     vec![format!("--{name}={usual}")]

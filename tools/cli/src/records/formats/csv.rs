@@ -7,7 +7,7 @@ use memchr::{memchr, memchr_iter};
 use super::terminated::CrLf;
 use crate::records::chunk::Chunk;
 use crate::records::fault::Problem;
-use crate::records::fields::{FieldSet, check_delimiter};
+use crate::records::fields::FieldSet;
 use crate::records::format::{Format, FormatBuild, FormatName, FormatOption, LastEnd};
 use crate::records::keys::{KeyExtractor, read_records};
 use crate::records::quoting::{QUOTE, Quoting, quoted_fields};
@@ -23,11 +23,11 @@ pub(super) const CSV: FormatOption = FormatOption {
     implies: &["crlf"],
     needs_delimiter: true,
     build: |_, delimiter| {
-        check_delimiter(delimiter, &[QUOTE])?;
-        let unquoted = CrLf::new(delimiter)?;
+        let byte = delimiter.one_byte("--csv")?;
+        delimiter.check(&[QUOTE])?;
         Ok(Arc::new(Csv {
-            delimiter,
-            unquoted,
+            delimiter: byte,
+            unquoted: CrLf::with_byte(byte)?,
         }))
     },
 };
@@ -101,7 +101,7 @@ impl Format for Csv {
     }
 
     fn tag_style(&self) -> Option<TagStyle> {
-        Some(TagStyle::Field(self.delimiter))
+        Some(TagStyle::Field([self.delimiter].into()))
     }
 
     fn swallowing_quote(&self, record: &[u8]) -> Option<usize> {
@@ -163,10 +163,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::records::delimiter::Delimiter;
     use crate::records::format::SharedFormat;
 
     fn format() -> SharedFormat {
-        (CSV.build)("", b',').unwrap()
+        (CSV.build)("", &Delimiter::default()).unwrap()
     }
 
     fn fields(content: &str) -> Vec<String> {

@@ -34,7 +34,7 @@ pub(super) const JSONL: FormatName = FormatName {
             paths.extend(time);
         }
         let format = Arc::new(JsonLines {
-            lines: Lf::new(b',')?,
+            lines: Lf::with_byte(b',')?,
             root: Node::join(&paths),
             paths,
             keys,

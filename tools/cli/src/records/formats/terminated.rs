@@ -5,21 +5,22 @@ use std::sync::Arc;
 
 use echoless::SpecError;
 
+use crate::records::delimiter::Delimiter;
 use crate::records::fault::Problem;
-use crate::records::fields::{FieldSet, check_delimiter};
+use crate::records::fields::FieldSet;
 use crate::records::format::{
     Format, FormatBuild, FormatName, FormatOption, LastEnd, SharedFormat,
 };
-use crate::records::split::{FieldBytes, select_plain};
+use crate::records::split::{Blanks, FieldBytes, Sequence, Splitter};
 use crate::records::tag::TagStyle;
 use crate::records::terminators::{CR, LF, LastTerminator, append_ends};
 
 /// Lines: a CR before the LF is content like any other byte.
 ///
 /// # Errors
-/// [`SpecError`] if the delimiter is LF.
-pub(crate) fn lines(delimiter: u8) -> Result<SharedFormat, SpecError> {
-    Ok(Arc::new(Lf::new(delimiter)?))
+/// [`SpecError`] if the delimiter has an LF.
+pub(crate) fn lines(delimiter: &Delimiter) -> Result<SharedFormat, SpecError> {
+    terminated::<LF, false>(delimiter)
 }
 
 pub(super) const LINES: FormatName = FormatName {
@@ -51,7 +52,7 @@ pub(super) const NULL: FormatOption = FormatOption {
     help: "Records end at NUL instead of at newline",
     implies: &[],
     needs_delimiter: false,
-    build: |_, delimiter| Ok(Arc::new(Terminated::<0, false>::new(delimiter)?)),
+    build: |_, delimiter| terminated::<0, false>(delimiter),
 };
 
 pub(super) const CRLF: FormatOption = FormatOption {
@@ -61,31 +62,56 @@ pub(super) const CRLF: FormatOption = FormatOption {
     help: "A CR before the newline is part of the line ending, not of the record",
     implies: &[],
     needs_delimiter: false,
-    build: |_, delimiter| Ok(Arc::new(CrLf::new(delimiter)?)),
+    build: |_, delimiter| terminated::<LF, true>(delimiter),
 };
 
-/// Lines that end at LF.
-pub(super) type Lf = Terminated<LF, false>;
+/// Lines that end at LF, with fields between bytes.
+pub(super) type Lf = Terminated<LF, false, u8>;
 
-/// Lines that end at LF, or at CR and LF. A lone CR is content.
-pub(super) type CrLf = Terminated<LF, true>;
+/// Lines that end at LF, or at CR and LF, with fields between bytes. A lone CR is content.
+pub(super) type CrLf = Terminated<LF, true, u8>;
 
-/// Records that end at `END`, or, with `AFTER_CR`, at CR and `END`. Both are constants, so that
-/// each format has loops of its own.
+/// Records that end at `END`, or, with `AFTER_CR`, at CR and `END`, with fields as a [`Splitter`]
+/// finds them. All three are known to the compiler, so that each format has loops of its own.
 #[derive(Debug)]
-pub(super) struct Terminated<const END: u8, const AFTER_CR: bool> {
-    delimiter: u8,
+pub(super) struct Terminated<const END: u8, const AFTER_CR: bool, S> {
+    splitter: S,
+    delimiter: Delimiter,
 }
 
-impl<const END: u8, const AFTER_CR: bool> Terminated<END, AFTER_CR> {
-    pub(super) fn new(delimiter: u8) -> Result<Self, SpecError> {
+/// The format with this delimiter.
+fn terminated<const END: u8, const AFTER_CR: bool>(
+    delimiter: &Delimiter,
+) -> Result<SharedFormat, SpecError> {
+    Ok(match delimiter {
+        Delimiter::Byte(byte) => Arc::new(Terminated::<END, AFTER_CR, _>::new(*byte, delimiter)?),
+        Delimiter::Sequence(bytes) => {
+            let splitter = Sequence::new(bytes);
+            Arc::new(Terminated::<END, AFTER_CR, _>::new(splitter, delimiter)?)
+        }
+        Delimiter::Blanks => Arc::new(Terminated::<END, AFTER_CR, _>::new(Blanks, delimiter)?),
+    })
+}
+
+impl<const END: u8, const AFTER_CR: bool, S> Terminated<END, AFTER_CR, S> {
+    fn new(splitter: S, delimiter: &Delimiter) -> Result<Self, SpecError> {
         let reserved: &[u8] = if AFTER_CR { &[END, CR] } else { &[END] };
-        check_delimiter(delimiter, reserved)?;
-        Ok(Self { delimiter })
+        delimiter.check(reserved)?;
+        Ok(Self {
+            splitter,
+            delimiter: delimiter.clone(),
+        })
     }
 }
 
-impl<const END: u8, const AFTER_CR: bool> Format for Terminated<END, AFTER_CR> {
+impl<const END: u8, const AFTER_CR: bool> Terminated<END, AFTER_CR, u8> {
+    /// Fields between bytes of this value.
+    pub(super) fn with_byte(byte: u8) -> Result<Self, SpecError> {
+        Self::new(byte, &Delimiter::Byte(byte))
+    }
+}
+
+impl<const END: u8, const AFTER_CR: bool, S: Splitter> Format for Terminated<END, AFTER_CR, S> {
     #[inline(always)]
     fn content<'a>(&self, record: &'a [u8]) -> &'a [u8] {
         match record {
@@ -111,7 +137,7 @@ impl<const END: u8, const AFTER_CR: bool> Format for Terminated<END, AFTER_CR> {
         _scratch: &mut Vec<u8>,
         chosen: &mut Vec<FieldBytes>,
     ) -> Result<(), Problem> {
-        select_plain(fields, content, self.delimiter, chosen).map_err(Problem::Lacks)
+        (self.splitter.select(fields, content, chosen)).map_err(Problem::Lacks)
     }
 
     fn terminator_of(&self, records: &[u8]) -> Option<&'static [u8]> {
@@ -127,7 +153,7 @@ impl<const END: u8, const AFTER_CR: bool> Format for Terminated<END, AFTER_CR> {
     }
 
     fn tag_style(&self) -> Option<TagStyle> {
-        Some(TagStyle::Field(self.delimiter))
+        Some(TagStyle::Field(self.delimiter.written().into()))
     }
 
     fn unit(&self) -> &'static str {

@@ -9,6 +9,7 @@ use proptest::prelude::*;
 
 use super::{NAMES, OPTIONS, lines};
 use crate::records::chunk::Chunk;
+use crate::records::delimiter::Delimiter;
 use crate::records::fault::{BlankLines, Fault, FaultPolicy, Missing};
 use crate::records::fields::{FieldList, FieldSet};
 use crate::records::format::{ChosenFields, FormatBuild, SelectedFormat, SharedFormat};
@@ -19,9 +20,10 @@ pub(crate) const CSV: &str = "csv";
 
 /// Every format with fields between delimiters, with `,` as delimiter.
 pub(crate) fn delimited() -> Vec<(&'static str, SharedFormat)> {
-    let plain = ("lf", lines(b',').unwrap());
+    let comma = Delimiter::default();
+    let plain = ("lf", lines(&comma).unwrap());
     let options = OPTIONS.iter();
-    let built = options.map(|option| (option.long, (option.build)("", b',').unwrap()));
+    let built = options.map(|option| (option.long, (option.build)("", &comma).unwrap()));
     std::iter::once(plain).chain(built).collect()
 }
 
@@ -96,10 +98,10 @@ pub(crate) fn all() -> Vec<Example> {
         let name = NAMES.iter().find(|format| format.name == name).unwrap();
         let selected = match &name.build {
             FormatBuild::Delimited { option, delimiter } => {
-                let delimiter = delimiter.unwrap_or(b',');
+                let delimiter = delimiter.map_or_else(Delimiter::default, Delimiter::Byte);
                 between(match option {
-                    Some(option) => (option.build)("", delimiter).unwrap(),
-                    None => lines(delimiter).unwrap(),
+                    Some(option) => (option.build)("", &delimiter).unwrap(),
+                    None => lines(&delimiter).unwrap(),
                 })
             }
             FormatBuild::OwnFields(build) => {
@@ -221,12 +223,13 @@ fn delimiters_that_end_or_quote_records_are_rejected() {
         ("csv", b"\n\r\"", b"\0;"),
     ] {
         let option = OPTIONS.iter().find(|option| option.long == name).unwrap();
-        let is_rejected = |delimiter: &u8| (option.build)("", *delimiter).is_err();
+        let is_rejected =
+            |delimiter: &u8| (option.build)("", &Delimiter::Byte(*delimiter)).is_err();
         assert!(rejected.iter().all(is_rejected), "{name}");
         assert!(!accepted.iter().any(is_rejected), "{name}");
     }
-    assert!(lines(b'\n').is_err());
-    assert!(lines(b'\r').is_ok());
+    assert!(lines(&Delimiter::Byte(b'\n')).is_err());
+    assert!(lines(&Delimiter::Byte(b'\r')).is_ok());
 }
 
 #[test]

@@ -1,0 +1,159 @@
+//! `ECHOLESS_OPTS`: default options of `echoless dedup`, read before those of the command line, so
+//! that a typed option replaces the default of the same name.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+
+use clap::{CommandFactory, Parser};
+use echoless::SpecError;
+
+use super::command::Args;
+use crate::failure::Failure;
+
+/// The name of the variable.
+pub(crate) const VARIABLE: &str = "ECHOLESS_OPTS";
+
+/// The only subcommand that the variable applies to.
+const SUBCOMMAND: &str = "dedup";
+
+/// The command line of this process, as typed and with the options of the variable.
+#[derive(Debug, Clone)]
+pub(crate) struct CommandLine {
+    typed: Vec<OsString>,
+    /// The options of the variable; empty if they do not apply.
+    defaults: Vec<String>,
+}
+
+impl CommandLine {
+    /// That of this process.
+    ///
+    /// # Errors
+    /// [`Failure::Option`] if the variable is not a list of options.
+    pub(crate) fn of_process() -> Result<Self, Failure> {
+        Self::new(env::args_os().collect(), env::var_os(VARIABLE).as_deref())
+    }
+
+    /// A command line, and the value of the variable if it is set.
+    fn new(typed: Vec<OsString>, value: Option<&OsStr>) -> Result<Self, Failure> {
+        let applies = typed.get(1).is_some_and(|first| first == SUBCOMMAND);
+        let defaults = match value {
+            Some(value) if applies => split(value)?,
+            Some(_) | None => Vec::new(),
+        };
+        Ok(Self { typed, defaults })
+    }
+
+    /// Parses the options of the variable, and after them the typed ones.
+    ///
+    /// # Errors
+    /// The parser's.
+    pub(crate) fn parse(&self) -> Result<Args, clap::Error> {
+        let (command, rest) = self.typed.split_at(self.typed.len().min(2));
+        let defaults = self.defaults.iter().map(OsString::from);
+        let all = command.iter().cloned().chain(defaults);
+        Args::try_parse_from(all.chain(rest.iter().cloned()))
+    }
+
+    /// Names the variable in a message of a run with its options, unless `typed_alone` fails with
+    /// the same message: it repeats the run as far as the message came, with the typed options.
+    pub(crate) fn explain(
+        &self,
+        message: String,
+        typed_alone: impl FnOnce(Result<Args, clap::Error>) -> Option<String>,
+    ) -> String {
+        if self.defaults.is_empty() {
+            return message;
+        }
+        let alone = typed_alone(Args::try_parse_from(&self.typed));
+        if alone.as_ref() == Some(&message) {
+            message
+        } else {
+            format!("{VARIABLE}: {message}")
+        }
+    }
+}
+
+/// Splits the value of the variable into words, as a shell does, and checks that they are options.
+fn split(value: &OsStr) -> Result<Vec<String>, Failure> {
+    let invalid = |allowed: &str| {
+        let value = value.to_string_lossy().into_owned();
+        Failure::from(SpecError::new(VARIABLE, value, allowed))
+    };
+    let text = value.to_str();
+    let words = text.and_then(|text| shell_words::split(text).ok());
+    let words = words.ok_or_else(|| invalid("options in UTF-8, with quotes that end"))?;
+    // After `--`, typed options would be names of files.
+    if words.iter().any(|word| word == "--") || names_files(&words) {
+        return Err(invalid("options only, no names of files"));
+    }
+    Ok(words)
+}
+
+/// Whether some of the words are names of inputs. The options need not be complete: typed ones may
+/// complete them.
+fn names_files(words: &[String]) -> bool {
+    let start = ["echoless", SUBCOMMAND].map(String::from);
+    let matches = Args::command()
+        .ignore_errors(true)
+        .try_get_matches_from(start.iter().chain(words));
+    let Ok(matches) = matches else {
+        return false;
+    };
+    let options = matches.subcommand_matches(SUBCOMMAND);
+    options.is_some_and(|options| options.contains_id("inputs"))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn line(typed: &[&str], value: &str) -> Result<CommandLine, String> {
+        let typed = typed.iter().map(OsString::from).collect();
+        CommandLine::new(typed, Some(OsStr::new(value))).map_err(|failure| failure.to_string())
+    }
+
+    #[test]
+    fn only_dedup_reads_the_variable_and_empty_is_nothing() {
+        for (typed, value, defaults) in [
+            (
+                &["echoless", "dedup", "f"][..],
+                "-q -m '1 G'",
+                &["-q", "-m", "1 G"][..],
+            ),
+            (&["echoless", "dedup"], "", &[]),
+            (&["echoless", "dedup"], " \t ", &[]),
+            (&["echoless", "plan"], "-q '", &[]),
+            (&["echoless"], "-q", &[]),
+            (&[], "-q", &[]),
+        ] {
+            assert_eq!(line(typed, value).unwrap().defaults, defaults, "{value}");
+        }
+    }
+
+    #[test]
+    fn values_that_are_no_options_are_refused() {
+        for value in [
+            "-q 'x",
+            "a",
+            "-q -",
+            "--",
+            "-m 1G f",
+            "-m 1G -- -q",
+            "-k 1 2",
+        ] {
+            let error = line(&["echoless", "dedup"], value).unwrap_err();
+            assert!(error.starts_with("invalid ECHOLESS_OPTS="), "{error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn quoted_words_are_split_as_they_were(words in vec("-[ -~]*", 0..5)) {
+            let joined = shell_words::join(&words);
+            prop_assert_eq!(shell_words::split(&joined).unwrap(), words);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Which files a run reads, and the one that it replaces: `--known` and `--in-place`.
+
+use std::path::PathBuf;
+
+use echoless::SpecError;
+use same_file::is_same_file;
+
+use crate::compression::codec::Compression;
+use crate::compression::length::codec_of;
+use crate::failure::Failure;
+use crate::files::{Source, Target};
+
+/// The known inputs, and after them the others; standard input without any of these.
+///
+/// # Errors
+/// [`SpecError`] if standard input would be read twice.
+pub(super) fn all_sources(known: &[PathBuf], inputs: &[PathBuf]) -> Result<Vec<Source>, SpecError> {
+    let mut all: Vec<Source> = known.iter().cloned().map(Source::from_path).collect();
+    let known = all.len();
+    all.extend(Source::all(inputs));
+    let is_stdin = |source: &Source| matches!(source, Source::Stdin);
+    let first = all.iter().position(is_stdin);
+    if let Some(first) = first.filter(|first| *first < known)
+        && all[first + 1..].iter().any(is_stdin)
+    {
+        let allowed = "a file, since standard input can be read only once";
+        return Err(SpecError::new("--known", "-", allowed));
+    }
+    Ok(all)
+}
+
+/// The output of `--in-place`, after `known` known inputs.
+///
+/// # Errors
+/// [`SpecError`] unless there is one other input, a regular file whose compression is that of the
+/// output. [`Failure::SameFile`] if it is a known file, whose records would all be dropped.
+pub(super) fn in_place(
+    sources: &[Source],
+    known: usize,
+    as_they_are: bool,
+    compress: Option<Compression>,
+) -> Result<Target, Failure> {
+    let invalid =
+        |asked: String, allowed: &str| Failure::from(SpecError::new("--in-place", asked, allowed));
+    let (known, inputs) = sources.split_at(known);
+    let [input] = inputs else {
+        let asked = format!("{} inputs", inputs.len());
+        return Err(invalid(asked, "one input, a regular file"));
+    };
+    let Source::File(path) = input else {
+        return Err(invalid(input.name(), "one input, a regular file"));
+    };
+    // A missing file is reported when the inputs are checked.
+    if path.exists() && input.len().is_none() {
+        return Err(invalid(input.name(), "one input, a regular file"));
+    }
+    for source in known {
+        if let Source::File(other) = source
+            && is_same_file(path, other).unwrap_or(false)
+        {
+            let (name, other) = (input.name(), "a file of --known");
+            return Err(Failure::SameFile { name, other });
+        }
+    }
+    let codec = codec_of(input).filter(|_| !as_they_are);
+    match (codec, compress.map(|compress| compress.codec)) {
+        (codec, compress) if codec == compress => Ok(Target::Replaced(path.clone())),
+        (Some(codec), _) => {
+            let codec = codec.name();
+            let allowed = format!(
+                "--compress {codec} beside --in-place, as {} is",
+                input.name()
+            );
+            Err(SpecError::missing("--compress", allowed).into())
+        }
+        (None, _) => {
+            let allowed = format!("no --compress beside it, since {} is plain", input.name());
+            Err(SpecError::new("--in-place", "true", allowed).into())
+        }
+    }
+}

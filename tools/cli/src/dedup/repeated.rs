@@ -1,0 +1,115 @@
+//! `--repeated`: which duplicates are the first ones of their keys.
+//!
+//! The keys of duplicates pass a second filter like the first, in the order of delivery: those that
+//! are fresh there were not written before. A line of it holds some of the keys of the same line
+//! of the first filter, so it evicts nothing where the first one evicts nothing. With a window it
+//! forgets as the first one does, and a key is written once in each window.
+
+use echoless::{BuildError, Filter, FilterSpec, KeyHash, Verdicts};
+
+use crate::records::chunk::Chunk;
+
+/// The second filter.
+#[derive(Debug)]
+pub(super) struct Repeated {
+    filter: Box<dyn Filter>,
+    /// The key hash of each duplicate of the current chunk, its tick and its record.
+    keys: Vec<KeyHash>,
+    ticks: Vec<u64>,
+    records: Vec<usize>,
+    verdicts: Verdicts,
+}
+
+impl Repeated {
+    /// A second filter of this specification.
+    pub(super) fn new(spec: &FilterSpec) -> Result<Self, BuildError> {
+        Ok(Self {
+            filter: spec.build()?,
+            keys: Vec::new(),
+            ticks: Vec::new(),
+            records: Vec::new(),
+            verdicts: Verdicts::new(),
+        })
+    }
+
+    /// Marks the first duplicates of their keys in the next chunk of the stream, and returns their
+    /// number.
+    pub(super) fn mark(&mut self, chunk: &mut Chunk) -> u64 {
+        self.keys.clear();
+        self.ticks.clear();
+        self.records.clear();
+        let mut start = 0;
+        for batch in &chunk.batches {
+            for hash in start..batch.end {
+                if chunk.verdicts.is_duplicate(hash) {
+                    self.keys.push(chunk.hashes[hash]);
+                    self.ticks.push(batch.tick);
+                    self.records.push(chunk.record_of(hash));
+                }
+            }
+            start = batch.end;
+        }
+        (self.filter).observe_at(&self.keys, &self.ticks, &mut self.verdicts);
+        chunk.repeated.clear();
+        chunk.repeated.resize(chunk.records().div_ceil(64), 0);
+        for (index, record) in self.records.iter().enumerate() {
+            let first = !self.verdicts.is_duplicate(index);
+            chunk.repeated[record / 64] |= u64::from(first) << (record % 64);
+        }
+        self.keys.len() as u64 - self.verdicts.count_duplicates()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use echoless::{FingerprintSpec, KeyHasher};
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn marked_records_are_the_second_of_their_keys(
+            stream in vec(prop::option::weighted(0.9, 0_u64..40), 0..400),
+            lengths in vec(1_usize..100, 1..8),
+        ) {
+            let spec = FilterSpec::try_from(&FingerprintSpec::new(64 << 10)).unwrap();
+            let mut first = spec.build().unwrap();
+            let mut repeated = Repeated::new(&spec).unwrap();
+            let hasher = KeyHasher::seeded(3);
+            let (mut seen, mut written) = (HashSet::new(), HashSet::new());
+            let mut rest = stream.as_slice();
+            for length in lengths.iter().cycle() {
+                if rest.is_empty() {
+                    break;
+                }
+                let (records, after) = rest.split_at((*length).min(rest.len()));
+                rest = after;
+                let mut chunk = Chunk::default();
+                for (record, key) in records.iter().enumerate() {
+                    match key {
+                        Some(key) => chunk.hashes.push(hasher.hash_u64(*key)),
+                        None => chunk.unkeyed.push(record),
+                    }
+                }
+                chunk.one_batch(0);
+                chunk.judge(&mut first);
+                let marked = repeated.mark(&mut chunk);
+                let expected: Vec<usize> = (0..records.len())
+                    .filter(|record| {
+                        let key = records[*record];
+                        key.is_some_and(|key| !seen.insert(key) && written.insert(key))
+                    })
+                    .collect();
+                let found: Vec<usize> = (0..records.len())
+                    .filter(|record| chunk.repeated[record / 64] >> (record % 64) & 1 == 1)
+                    .collect();
+                prop_assert_eq!(marked, expected.len() as u64);
+                prop_assert_eq!(found, expected);
+            }
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! What of a record is compared: letters of either case, fields between blanks or several bytes,
+//! and the parts that `uniq` skips.
+
+use std::collections::HashSet;
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::thread;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use crate::run::{assert_errors, dedup, run_on};
+
+#[test]
+fn letters_of_either_case_are_equal() {
+    let input = "a,B\nA,b\nc,B\n\u{c4}\n\u{e4}\n";
+    assert_eq!(
+        dedup(&["-i"], input.as_bytes()).text(),
+        "a,B\nc,B\n\u{c4}\n\u{e4}\n"
+    );
+    let args = ["--ignore-case", "-k", "2", "--missing", "skip"];
+    assert_eq!(dedup(&args, b"a,B\nc,b\nx\nX\n").text(), "a,B\nx\nX\n");
+    // Fields do not merge, and quoted ones have their content.
+    let args = ["-i", "--csv", "-k", "1,2"];
+    let csv = b"ab,C\nA,bC\n\"AB\",\"c\"\n";
+    assert_eq!(dedup(&args, csv).text(), "ab,C\nA,bC\n");
+    // Lines of JSON are compared by their bytes without a key.
+    let args = ["-i", "--format", "jsonl"];
+    assert_eq!(
+        dedup(&args, b"{\"a\":1}\n{\"A\":1}\n").text(),
+        "{\"a\":1}\n"
+    );
+}
+
+#[test]
+fn case_is_ignored_beside_times() {
+    let options = ["-i", "--window", "5s", "--filter", "stamped:bits=64"];
+    for key in [
+        &["-k", "2", "--time-field", "1"][..],
+        &["-k", "2-", "--time-field", "1"],
+    ] {
+        let args = [&options[..], key].concat();
+        assert_eq!(dedup(&args, b"1,a\n2,A\n9,a\n").text(), "1,a\n9,a\n");
+    }
+    let whole = [&options[..], &["--time-field", "1", "--missing", "empty"]].concat();
+    assert_eq!(dedup(&whole, b"1,a\n1,A\n").text(), "1,a\n");
+}
+
+#[test]
+fn white_space_separates_fields_as_in_awk() {
+    let input = b"  a  1\nb\t \t1  \na 2\n\n \na\r 1\n";
+    let args = ["-w", "-k", "2", "--missing", "skip"];
+    assert_eq!(dedup(&args, input).text(), "  a  1\na 2\n\n \n");
+    let args = ["--whitespace", "-k", "1", "--missing", "empty"];
+    assert_eq!(dedup(&args, input).text(), "  a  1\nb\t \t1  \n\na\r 1\n");
+    let run = dedup(&["-w", "-k", "1"], b"a\n \n");
+    assert!(
+        run.error().ends_with("line 2: field 1 of the key is missing: the record has 0 (--missing skip or empty allows that)"),
+        "{}",
+        run.error()
+    );
+    let args = ["-w", "--header", "-k", "id", "--tag"];
+    let expected = " n  id verdict\n1 a fresh\n2\ta duplicate\n";
+    assert_eq!(dedup(&args, b" n  id\n1 a\n2\ta\n").text(), expected);
+    // A newline is a blank where it does not end records.
+    assert_eq!(
+        dedup(&["-z", "-w", "-k", "2"], b"a\nb\0c b\0").bytes(),
+        b"a\nb\0"
+    );
+}
+
+#[test]
+fn several_bytes_separate_fields() {
+    let input = b"1||a|b\n2||a|b\n3||a\n4|a|b\n";
+    let args = ["-d", "||", "-k", "2", "--missing", "skip"];
+    assert_eq!(dedup(&args, input).text(), "1||a|b\n3||a\n4|a|b\n");
+    let args = ["-d", "\\t\\x7c", "-k", "2", "--tag=v"];
+    assert_eq!(
+        dedup(&args, b"1\t|a\n2\t|a\n").text(),
+        "1\t|a\t|fresh\n2\t|a\t|duplicate\n"
+    );
+    let args = ["-d", "\u{b7}", "-k", "2"];
+    let input = "1\u{b7}a\n2\u{b7}a\n".as_bytes();
+    assert_eq!(dedup(&args, input).text(), "1\u{b7}a\n");
+    // Of two that overlap, the first counts: 1, | and empty.
+    assert_eq!(
+        dedup(&["-d", "||", "-k", "3"], b"1|||||\n1||||\n").text(),
+        "1|||||\n1||||\n"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_delimiter_need_not_be_text() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    for delimiter in [&b"\xff"[..], b"\xff\xfe"] {
+        let mut command = crate::run::command(&["dedup", "-q", "-m", "64k", "-k", "2", "-d"]);
+        command.arg(OsStr::from_bytes(delimiter));
+        let record = |first: &[u8]| [first, delimiter, b"a\n"].concat();
+        let input = [record(b"1"), record(b"2")].concat();
+        assert_eq!(run_on(command, &input).bytes(), record(b"1"));
+    }
+}
+
+#[test]
+fn fields_and_characters_are_skipped() {
+    let input = "x  a b\ny  a c\nz a b\n";
+    assert_eq!(
+        dedup(&["--skip-fields", "1"], input.as_bytes()).text(),
+        "x  a b\ny  a c\nz a b\n"
+    );
+    let args = ["--skip-fields", "1", "--max-chars", "3"];
+    assert_eq!(dedup(&args, input.as_bytes()).text(), "x  a b\nz a b\n");
+    // Characters are code points, or single bytes that belong to none.
+    let input = b"\xc3\xa4b\n\xe2\x82\xacb\n\xffb\n\xc3b\nbb\nbc\n";
+    let args = ["--skip-chars", "1"];
+    assert_eq!(dedup(&args, input).bytes(), b"\xc3\xa4b\nbc\n");
+    let args = ["--max-chars", "1"];
+    assert_eq!(
+        dedup(&args, input).bytes(),
+        b"\xc3\xa4b\n\xe2\x82\xacb\n\xffb\n\xc3b\nbb\n"
+    );
+    assert_eq!(dedup(&["--max-chars", "0"], b"a\nb\n").text(), "a\n");
+}
+
+#[test]
+fn contradictions_are_errors() {
+    assert_errors(
+        |args| dedup(args, b"a\n"),
+        &[
+            "-w -d ; -k 1 | cannot be used with",
+            "-w | invalid --whitespace=true: expected no delimiter without --key",
+            "-w --csv -k 1 | invalid --whitespace=true: expected no --csv",
+            "-w --format tsv -k 1 | invalid --whitespace=true: expected no other delimiter",
+            "-w --format jsonl -k a | invalid --whitespace=true: expected no delimiter with",
+            "--csv -d || -k 1 | invalid --delimiter=||: expected one byte with --csv",
+            "-d a\\n -k 1 | invalid --delimiter=a\\n: expected one byte or more",
+            "-d a\\x0a -k 1 | invalid --delimiter=a\\n: expected bytes that neither end",
+            "-i --format jsonl -k a | invalid --ignore-case=true: expected lines or fields of text",
+            "-i --format fixed:2 | invalid --ignore-case=true: expected lines or fields of text",
+            "--max-chars 3 --format prefixed:u8 | invalid --max-chars=true: expected lines",
+            "--skip-fields 1 -k 1 | cannot be used with",
+            "--skip-chars 1 -k 1 | cannot be used with",
+            "--max-chars 1 -k 1 | cannot be used with",
+            "--max-chars x | invalid value 'x'",
+            "--skip-chars -1 | unexpected argument '-1'",
+        ],
+    );
+}
+
+/// What another program writes, in the C locale; `None` if it is not installed.
+fn peer(program: &str, args: &[&str], input: &[u8]) -> Option<Vec<u8>> {
+    let mut child = Command::new(program)
+        .args(args)
+        .env("LC_ALL", "C")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .ok()?;
+    let mut stdin = child.stdin.take()?;
+    let output = thread::scope(|scope| {
+        scope.spawn(move || stdin.write_all(input));
+        child.wait_with_output().unwrap()
+    });
+    assert!(output.status.success(), "{program} {args:?}");
+    Some(output.stdout)
+}
+
+/// The lines of a text.
+fn lines(text: &[u8]) -> Vec<&[u8]> {
+    text.split_inclusive(|byte| *byte == b'\n').collect()
+}
+
+/// Records with blanks, letters of both cases and few distinct values.
+fn records() -> impl Strategy<Value = Vec<u8>> {
+    vec("[abAB]{0,2}[ \t]{0,2}[aA]{0,2}[ \t]{0,1}[bB]{0,1}", 0..60).prop_map(|records| {
+        records
+            .iter()
+            .flat_map(|record| format!("{record}\n").into_bytes())
+            .collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    /// Adjacent records that are equal to `uniq` are equal here, and no others: with a window of one
+    /// record, both drop the same ones.
+    #[test]
+    fn adjacent_records_are_those_of_uniq(
+        input in records(),
+        ignore_case: bool,
+        skip_fields in prop::option::of(0_u32..4),
+        skip_chars in prop::option::of(0_u32..4),
+        max_chars in prop::option::of(0_u32..5),
+    ) {
+        let number = |number: Option<u32>| number.map(|number| number.to_string());
+        let options = [
+            ("-f", "--skip-fields", number(skip_fields)),
+            ("-s", "--skip-chars", number(skip_chars)),
+            ("-w", "--max-chars", number(max_chars)),
+        ];
+        let (mut theirs, mut ours) = (Vec::new(), vec!["--window", "1", "--refresh", "--filter", "stamped:bits=64"]);
+        if ignore_case {
+            theirs.push("-i");
+            ours.push("-i");
+        }
+        for (their, our, value) in &options {
+            if let Some(value) = value {
+                theirs.extend([*their, value]);
+                ours.extend([*our, value]);
+            }
+        }
+        let Some(expected) = peer("uniq", &theirs, &input) else {
+            eprintln!("skipped: uniq is missing");
+            return Ok(());
+        };
+        prop_assert_eq!(dedup(&ours, &input).bytes(), expected);
+    }
+
+    #[test]
+    fn distinct_records_are_those_of_sort(input in records()) {
+        for (theirs, ours) in [(&["-u"][..], &[][..]), (&["-u", "-f"], &["-i"])] {
+            let Some(expected) = peer("sort", theirs, &input) else {
+                eprintln!("skipped: sort is missing");
+                return Ok(());
+            };
+            let found = dedup(ours, &input).bytes();
+            prop_assert_eq!(lines(&found).len(), lines(&expected).len());
+            let folded = |text: &[u8]| -> HashSet<Vec<u8>> {
+                lines(text).iter().map(|line| line.to_ascii_lowercase()).collect()
+            };
+            prop_assert_eq!(folded(&found), folded(&expected));
+        }
+    }
+
+    #[test]
+    fn fields_are_those_of_awk(input in records(), field in 1_usize..4) {
+        // A record without the field has an empty one in awk.
+        let program = format!("!seen[${field}]++");
+        let Some(expected) = peer("awk", &[&program], &input) else {
+            eprintln!("skipped: awk is missing");
+            return Ok(());
+        };
+        let field = field.to_string();
+        let args = ["-w", "-k", &field, "--missing", "empty"];
+        prop_assert_eq!(dedup(&args, &input).bytes(), expected);
+    }
+}

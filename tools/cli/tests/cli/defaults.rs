@@ -1,0 +1,116 @@
+//! `ECHOLESS_OPTS`: default options of `dedup`.
+
+use crate::run::{Run, command, run_on};
+
+/// Runs `echoless` with these options in the variable.
+fn with_options(options: &str, args: &[&str], input: &[u8]) -> Run {
+    let mut command = command(args);
+    command.env("ECHOLESS_OPTS", options);
+    run_on(command, input)
+}
+
+const QUIET: [&str; 4] = ["dedup", "-q", "-m", "64k"];
+
+#[test]
+fn options_of_the_variable_come_before_the_typed_ones() {
+    let input = b"a;1\nb;1\na;2\n";
+    for (options, args, expected) in [
+        ("", &[][..], "a;1\nb;1\na;2\n"),
+        ("-d ';' -k 1", &[], "a;1\nb;1\n"),
+        ("-d ';' -k 1", &["-k", "2"], "a;1\na;2\n"),
+        ("-d \\; -k\t\"2\"", &[], "a;1\na;2\n"),
+        // Completed by a typed option.
+        ("-d ';'", &["-k", "2"], "a;1\na;2\n"),
+        ("--invert", &["-d", ";", "-k", "1"], "a;2\n"),
+    ] {
+        let run = with_options(options, &[&QUIET[..], args].concat(), input);
+        assert_eq!(run.text(), expected, "{options} {args:?}");
+    }
+    // Quiet by default: neither summary nor progress.
+    assert_eq!(
+        with_options("-q -m 64k", &["dedup"], b"a\na\n").text(),
+        "a\n"
+    );
+}
+
+#[test]
+fn other_subcommands_do_not_read_it() {
+    let options = "--no-such-option 'an open quote";
+    let run = with_options(options, &["gen", "keys", "-n", "1", "-q"], b"");
+    assert_eq!(
+        run.code,
+        with_options("", &["gen", "keys", "-n", "1", "-q"], b"").code
+    );
+    assert!(
+        with_options(options, &["--help"], b"")
+            .text()
+            .contains("dedup")
+    );
+    let run = with_options(options, &["dedup"], b"");
+    assert!(
+        run.error().starts_with("invalid ECHOLESS_OPTS="),
+        "{}",
+        run.error()
+    );
+}
+
+#[test]
+fn errors_name_the_variable_if_it_is_the_cause() {
+    for (options, args, expected) in [
+        (
+            "--memry 1G",
+            &[][..],
+            "ECHOLESS_OPTS: unexpected argument '--memry' found",
+        ),
+        ("-m 0", &[], "ECHOLESS_OPTS: invalid --memory=0: expected"),
+        ("--tag", &["--invert"], "ECHOLESS_OPTS: the argument"),
+        ("-k 0", &["-d", ";"], "ECHOLESS_OPTS: invalid --key="),
+        // Also without the variable.
+        (
+            "-q",
+            &["--memry", "1G"],
+            "unexpected argument '--memry' found",
+        ),
+        ("-q", &["-m", "0"], "invalid --memory=0: expected"),
+        ("-m 0", &["-m", "1X"], "invalid --memory=1X"),
+        (
+            "file",
+            &[],
+            "invalid ECHOLESS_OPTS=file: expected options only",
+        ),
+        (
+            "-q -- -k",
+            &[],
+            "invalid ECHOLESS_OPTS=-q -- -k: expected options only",
+        ),
+        (
+            "-k '1",
+            &[],
+            "invalid ECHOLESS_OPTS=-k '1: expected options in UTF-8",
+        ),
+    ] {
+        let args = [&["dedup"], args].concat();
+        let run = with_options(options, &args, b"a\n");
+        assert!(
+            run.error().starts_with(expected),
+            "{options}: {}",
+            run.error()
+        );
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn other_bytes_than_text_are_refused() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    let mut command = command(&QUIET);
+    command.env("ECHOLESS_OPTS", OsStr::from_bytes(b"-d \xff"));
+    let run = run_on(command, b"");
+    assert!(
+        run.error().contains("expected options in UTF-8"),
+        "{}",
+        run.error()
+    );
+}

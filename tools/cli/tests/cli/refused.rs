@@ -1,0 +1,33 @@
+//! Options of similar programs that fixed memory excludes.
+
+use crate::run::{assert_errors, dedup, echoless};
+
+#[test]
+fn what_a_stream_cannot_do_is_refused_with_the_reason() {
+    assert_errors(
+        |args| dedup(args, b"a\nb\na\n"),
+        &[
+            "--last | --last is not possible: which record of a key is its last is known only at",
+            "--keep last | --keep last is not possible: which record of a key is its last is known",
+            "--keep=last -k 1 | use tac FILE | echoless dedup | tac",
+            "-u | --unique is not possible: whether a key occurs again is known only at the end",
+            "--unique | use sort FILE | uniq -u, or --repeated",
+            "-c | -c is not possible: an exact count for each key takes memory for each key",
+            "-c | use sort FILE | uniq -c, or --count",
+            "--keep middle | invalid value 'middle'",
+        ],
+    );
+}
+
+#[test]
+fn the_first_is_what_is_kept_anyway() {
+    assert_eq!(dedup(&["--keep", "first"], b"a\nb\na\n").text(), "a\nb\n");
+}
+
+#[test]
+fn help_does_not_offer_them() {
+    let help = echoless(&["dedup", "--help"], b"").text();
+    for option in ["--keep", "--last", "--unique", "-c,", "-u,"] {
+        assert!(!help.contains(option), "{option}");
+    }
+}
