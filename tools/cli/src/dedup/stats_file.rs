@@ -44,7 +44,9 @@ impl StatsFile {
                 let path = path.canonicalize().map_err(Failure::file(name.as_str()))?;
                 Ok(Self::Regular { path, name })
             }
-            Target::File(_) | Target::Stdout => Ok(Self::Stream(Sink::side(opened, None))),
+            Target::File(_) | Target::Stdout | Target::Replaced(_) => {
+                Ok(Self::Stream(Sink::side(opened, None)))
+            }
         }
     }
 
@@ -150,7 +152,7 @@ fn is_used_otherwise(config: &DedupConfig, target: &Target) -> bool {
         .into_iter()
         .flatten()
         .filter_map(|other| match other {
-            Target::File(path) => Some(path),
+            Target::File(path) | Target::Replaced(path) => Some(path),
             Target::Stdout => None,
         });
     let inputs = config.sources.iter().filter_map(|source| match source {

@@ -101,7 +101,7 @@ fn missed_duplicates_have_bounds_and_are_unknown_where_the_samples_are_too_small
     // 300,000 keys that come once, and one that comes `hot` times, each time evicted before.
     for (hot, words) in [
         (1, "unknown how many duplicates were missed, at most "),
-        (5000, " evictions: about "),
+        (1000, " evictions: about "),
     ] {
         let input: String = (0..300_000)
             .map(|number| match number % (300_000 / hot) {

@@ -205,11 +205,14 @@ fn the_guide_lists_the_statistics() {
     }
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let known = crate::run::file(directory.path(), "known", b"9,b\n");
     let input = crate::run::file(directory.path(), "input", b"10,a\n11,a\n");
     let (stats, seen) = (path("stats"), path("seen"));
     let args = ["--window", "10s", "--time-field", "1", "-k", "2"];
     let files = ["--stats", &stats, "--skip-seen-files", &seen, &input];
-    assert_eq!(dedup(&[&args[..], &files].concat(), b"").text(), "10,a\n");
+    let more = ["--repeated", "--known", &known];
+    let run = dedup(&[&args[..], &more, &files].concat(), b"");
+    assert_eq!(run.text(), "11,a\n");
     let stats: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
     let stats = stats.as_object().unwrap();
     let written: Vec<&String> = stats.keys().collect();
