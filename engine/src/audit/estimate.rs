@@ -328,7 +328,7 @@ mod tests {
         }
         let estimate = events.estimate();
         assert_eq!(estimate.value, 10 << 20);
-        let unit = (1 << 20) as f64;
+        let unit = f64::from(1 << 20);
         assert!((estimate.low as f64 / unit - 3.717).abs() < 0.001);
         assert!((estimate.high as f64 / unit - 21.398).abs() < 0.001);
     }

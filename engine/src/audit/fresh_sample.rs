@@ -366,7 +366,7 @@ mod tests {
                     missed += 1;
                 }
             }
-            let error = value(&sample) as f64 / (missed - 20) as f64 - 1.0;
+            let error = value(&sample) as f64 / f64::from(missed - 20) - 1.0;
             assert!(error.abs() < 0.2, "{first}: {error}");
         }
     }
