@@ -152,8 +152,8 @@ fn tabulate(cells: &[TableCell], outcomes: &[Outcome]) -> Table {
                 Basis::Simulation { .. } => "simulation",
             }
             .into(),
-            percent(candidate.rates.fpr).into(),
-            percent(candidate.rates.fnr).into(),
+            percent(candidate.predicted.rates.fpr).into(),
+            percent(candidate.predicted.rates.fnr).into(),
             percent(outcome.score.fpr()).into(),
             percent(outcome.score.fnr()).into(),
             outcome.planning_seconds.into(),
@@ -182,11 +182,13 @@ mod tests {
 
     fn outcome(false_positives: u64, false_negatives: u64) -> Outcome {
         let rates = Rates { fpr: 0.0, fnr: 0.0 };
-        let rank: Rank = Goal::default().rank(&Prediction::exact(rates), 1.0, 0.5);
+        let predicted = Prediction::exact(rates);
+        let rank: Rank = Goal::default().rank(&predicted, 1.0, 0.5);
         Outcome {
             candidate: Candidate {
                 spec: "bloom:k=2,memory=64MiB".parse().unwrap(),
-                rates,
+                predicted,
+                hope: rank,
                 basis: Basis::Formula,
                 lines: 1.0,
                 rank,

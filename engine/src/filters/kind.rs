@@ -118,6 +118,9 @@ pub(crate) trait KindSpec: Copy + PartialEq + fmt::Debug {
         false
     }
 
+    /// Whether the error rates settle on an endless stream, below 1.
+    fn settles(&self) -> bool;
+
     /// The same filter for a stream `scale` times shorter: what counts records shrinks.
     fn scaled(self, scale: f64) -> Self;
 
@@ -208,6 +211,14 @@ macro_rules! kinds {
             pub(crate) fn renews_keys(&self) -> bool {
                 match self {
                     $(Self::$kind(spec) => spec.renews_keys(),)*
+                }
+            }
+
+            /// Whether the error rates settle on an endless stream.
+            #[must_use]
+            pub(crate) fn settles(&self) -> bool {
+                match self {
+                    $(Self::$kind(spec) => spec.settles(),)*
                 }
             }
 

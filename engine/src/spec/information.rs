@@ -102,6 +102,30 @@ impl FilterSpec {
         self.kind.renews_keys() && self.adapters.iter().all(AdapterSpec::renews_keys)
     }
 
+    /// Whether the error rates settle on an endless stream of which some records are always fresh.
+    /// The rates of a filter that does not settle drift until they add up to 1: its verdicts are
+    /// those of a coin, and it is for streams of known length.
+    ///
+    /// Bloom filters fill up, and so do BSBFSD (paper 000), although it clears bits, and ageing
+    /// filters with one hash; RSBF with `as=tabled` inserts ever fewer keys; FP-SBF with
+    /// `refill=xor` (paper 003) loses its fingerprints.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::FilterSpec;
+    /// let settles = |text: &str| text.parse::<FilterSpec>().map(|spec| spec.settles());
+    /// assert_eq!(settles("rlbsbf:k=2"), Ok(true));
+    /// assert_eq!(settles("bsbfsd:k=2"), Ok(false));
+    /// assert_eq!(settles("bloom:k=2"), Ok(false));
+    /// // It drops its oldest filter.
+    /// assert_eq!(settles("growing/bloom:k=2"), Ok(true));
+    /// ```
+    #[must_use]
+    pub fn settles(&self) -> bool {
+        let drops_oldest = |adapter: &AdapterSpec| matches!(adapter, AdapterSpec::Growing(_));
+        self.kind.settles() || self.adapters.iter().any(drops_oldest)
+    }
+
     /// The same filter for a stream `scale` times shorter, in as much less memory: what counts
     /// records or bytes shrinks. The memory itself is left as it is.
     ///

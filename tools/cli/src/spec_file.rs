@@ -1,6 +1,7 @@
 //! Filters and profiles of call records from TOML files.
 
-use std::fs;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
 use echoless::FilterSpec;
@@ -9,6 +10,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::failure::Failure;
+use crate::number::grouped;
 
 /// `filters = ["bloom:k=4", { filter = "rlbsbf", k = 2 }]`, or the same as `[[filters]]` tables.
 #[derive(Debug, Deserialize)]
@@ -32,9 +34,20 @@ pub(crate) fn read_profile(path: &Path) -> Result<Profile, Failure> {
     read(path)
 }
 
+/// The longest file, in bytes: a device may have no end.
+const LONGEST: u64 = 1 << 20;
+
 fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Failure> {
     let name = path.display().to_string();
-    let text = fs::read_to_string(path).map_err(Failure::file(name.as_str()))?;
+    let failed = || Failure::file(name.as_str());
+    let mut text = String::new();
+    let file = File::open(path).map_err(failed())?;
+    let mut start = file.take(LONGEST + 1);
+    start.read_to_string(&mut text).map_err(failed())?;
+    if start.limit() == 0 {
+        let problem = format!("longer than {} bytes", grouped(LONGEST));
+        return Err(failed()(io::Error::new(ErrorKind::FileTooLarge, problem)));
+    }
     toml::from_str(&text).map_err(|error| {
         let start = error.span().map_or(0, |span| span.start);
         let before = text.get(..start).unwrap_or(&text);

@@ -7,7 +7,11 @@
 //! without ages   1 bit per key     | key 63 .. 0 | key 127 .. 64 | ...   set: the key arrived
 //! with ages      32 bits per key   | key 1, 0    | key 3, 2      | ...   index of the last arrival
 //! ```
+//!
+//! Where the universe is so large that few of its keys arrive, a hash map holds their last arrivals
+//! instead.
 
+use std::collections::HashMap;
 use std::num::NonZeroU32;
 
 use echoless::memory::{Line, LineArray};
@@ -62,22 +66,38 @@ enum Recall {
     Arrived,
     /// 32 bits: the number of its last arrival in the stream, counted from 1; 0 before the first.
     LastArrival { arrivals: u32, window: u32 },
+    /// The number of the last arrival of every key that has arrived. Without ages, the verdict
+    /// tells none.
+    Sparse {
+        last: HashMap<u64, u64>,
+        arrivals: u64,
+        window: u64,
+        ages: bool,
+    },
 }
 
+/// The bytes of an array for each record of the stream from which on a hash map takes less.
+const SPARSE_BYTES: u64 = 64;
+
 impl Oracle {
-    /// An oracle without ages, in one bit for each key of the universe.
+    /// An oracle without ages, in one bit for each key of the universe, and at most about 64 bytes
+    /// for each record.
     ///
     /// # Errors
     /// [`BuildError`] if the memory cannot be allocated.
     pub fn new(stream: &Stream) -> Result<Self, BuildError> {
+        if is_sparse(stream, stream.universe() / 8) {
+            return Self::sparse(u64::MAX, false);
+        }
         Ok(Self {
             memory: LineArray::zeroed(stream.universe().div_ceil(512))?,
             recall: Recall::Arrived,
         })
     }
 
-    /// An oracle with ages, in four bytes for each key of the universe. With a window, a key is a
-    /// duplicate only if its last arrival is at most `window` arrivals ago.
+    /// An oracle with ages, in four bytes for each key of the universe, and at most about 64 for
+    /// each record. With a window, a key is a duplicate only if its last arrival is at most
+    /// `window` arrivals ago.
     ///
     /// # Errors
     /// [`BuildError`] if the stream has 2^32 - 1 or more records, or the memory cannot be
@@ -87,6 +107,9 @@ impl Oracle {
             let asked = stream.records().to_string();
             let allowed = "fewer than 2^32 - 1 when ages or a window are measured";
             return Err(SpecError::new("records", asked, allowed).into());
+        }
+        if is_sparse(stream, stream.universe().saturating_mul(4)) {
+            return Self::sparse(window.unwrap_or(u64::MAX), true);
         }
         let window = window.map_or(u32::MAX, |window| u32::try_from(window).unwrap_or(u32::MAX));
         Ok(Self {
@@ -98,10 +121,23 @@ impl Oracle {
         })
     }
 
+    fn sparse(window: u64, ages: bool) -> Result<Self, BuildError> {
+        Ok(Self {
+            memory: LineArray::zeroed(1)?,
+            recall: Recall::Sparse {
+                last: HashMap::new(),
+                arrivals: 0,
+                window,
+                ages,
+            },
+        })
+    }
+
     /// Records the next arrival, which has this key, and returns its exact verdict.
     ///
     /// # Panics
-    /// If the key is not below the universe, rounded up to a whole cache line of entries.
+    /// If the key is not below the universe, rounded up to a whole cache line of entries, unless
+    /// the universe is very large.
     #[inline]
     pub fn observe(&mut self, key: u64) -> Truth {
         match &mut self.recall {
@@ -131,8 +167,29 @@ impl Oracle {
                     }
                 }
             }
+            Recall::Sparse {
+                last,
+                arrivals,
+                window,
+                ages,
+            } => {
+                *arrivals += 1;
+                let before = last.insert(key, *arrivals);
+                match before.map(|before| *arrivals - before) {
+                    Some(age) if age <= *window => Truth::Duplicate {
+                        // Streams with ages have fewer than 2^32 records.
+                        age: NonZeroU32::new(if *ages { age as u32 } else { 0 }),
+                    },
+                    Some(_) | None => Truth::Fresh,
+                }
+            }
         }
     }
+}
+
+/// Whether an array of `bytes` is much larger than a hash map of the keys of all records.
+fn is_sparse(stream: &Stream, bytes: u64) -> bool {
+    bytes / SPARSE_BYTES > stream.records()
 }
 
 #[inline(always)]
@@ -179,6 +236,17 @@ impl Score {
     #[must_use]
     pub fn fnr(&self) -> f64 {
         self.false_negatives as f64 / self.duplicates.max(1) as f64
+    }
+
+    /// The counts of both.
+    #[must_use]
+    pub const fn plus(&self, other: &Self) -> Self {
+        Self {
+            distinct: self.distinct + other.distinct,
+            false_positives: self.false_positives + other.false_positives,
+            duplicates: self.duplicates + other.duplicates,
+            false_negatives: self.false_negatives + other.false_negatives,
+        }
     }
 
     /// The difference to `earlier`, an earlier state of the same score.
@@ -229,6 +297,7 @@ mod tests {
         more.count(false, true);
         let difference = more.since(&score);
         assert_eq!((difference.arrivals(), difference.false_positives), (1, 1));
+        assert_eq!(score.plus(&difference), more);
     }
 
     proptest! {
@@ -241,10 +310,15 @@ mod tests {
             let mut bits = Oracle::new(&stream).unwrap();
             let mut ages = Oracle::with_ages(&stream, None).unwrap();
             let mut windowed = Oracle::with_ages(&stream, window).unwrap();
+            // The same keys in a universe that is too large for an array.
+            let wide = Stream::uniform(2000, u64::MAX).unwrap();
+            let mut sparse = Oracle::new(&wide).unwrap();
+            let mut aged = Oracle::with_ages(&wide, window).unwrap();
             let mut last = HashMap::new();
             for (arrival, key) in keys.into_iter().enumerate() {
                 let age = last.insert(key, arrival).map(|last| (arrival - last) as u32);
-                prop_assert_eq!(bits.observe(key).is_duplicate(), age.is_some());
+                let bits_truth = bits.observe(key);
+                prop_assert_eq!(bits_truth.is_duplicate(), age.is_some());
                 let truth = |age: Option<u32>| match age {
                     Some(age) => Truth::Duplicate { age: NonZeroU32::new(age) },
                     None => Truth::Fresh,
@@ -252,6 +326,8 @@ mod tests {
                 prop_assert_eq!(ages.observe(key), truth(age));
                 let inside = |age: &u32| window.is_none_or(|window| u64::from(*age) <= window);
                 prop_assert_eq!(windowed.observe(key), truth(age.filter(inside)));
+                prop_assert_eq!(sparse.observe(key << 50), bits_truth);
+                prop_assert_eq!(aged.observe(key << 50), truth(age.filter(inside)));
             }
         }
     }

@@ -97,7 +97,8 @@ pub(crate) struct DedupArgs {
     pub(crate) memory: Option<String>,
 
     /// Use another filter: a specification as in eval and plan (rlbsbf:k=2,form=line), or a TOML
-    /// file with one (FILE.toml)
+    /// file with one (FILE.toml). Not for endless streams: bloom, bsbfsd, rsbf:as=tabled and
+    /// fpsbf:refill=xor, whose error rates drift
     #[arg(
         long,
         value_name = "SPEC",

@@ -44,7 +44,7 @@ pub(crate) struct EvalArgs {
     pub(crate) input: Option<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) file: RecordArgs,
+    pub(crate) file: RecordFileArgs,
 
     /// Count only repeats within N records as duplicates
     #[arg(long, value_name = "N", help_heading = "Stream")]
@@ -65,6 +65,23 @@ pub(crate) struct EvalArgs {
     /// two rates against each other
     #[arg(long, value_name = "FOLDER", help_heading = "Output")]
     pub(crate) plots: Option<PathBuf>,
+}
+
+/// The options of the file whose records are a stream.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RecordFileArgs {
+    #[command(flatten)]
+    pub(crate) records: RecordArgs,
+
+    /// The most records to read: the stream takes 4 bytes of memory for each, and while it is read
+    /// up to 40 more for each distinct one [default: 10M]
+    #[arg(
+        long,
+        value_name = "N",
+        allow_hyphen_values = true,
+        help_heading = "Records"
+    )]
+    pub(crate) max_records: Option<String>,
 }
 
 /// The options for outputs besides standard output.
@@ -116,9 +133,10 @@ pub(crate) struct PlanArgs {
     pub(crate) sample: Option<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) file: RecordArgs,
+    pub(crate) file: RecordFileArgs,
 
-    /// Count only repeats within N records as duplicates, in an endless stream
+    /// Count only repeats within N records as duplicates, in an endless stream. Filters whose
+    /// error rates grow without end are no candidates then
     #[arg(
         long,
         value_name = "N",
@@ -164,6 +182,16 @@ pub(crate) struct PlanArgs {
         help_heading = "Goal"
     )]
     pub(crate) cost_fnr: Option<String>,
+
+    /// CPU time for simulations, nominal: a model of their cost turns it into numbers of records,
+    /// so that the plan is the same on every machine
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "10s",
+        allow_hyphen_values = true
+    )]
+    pub(crate) budget: String,
 
     /// Seed of the filters and of the simulations
     #[arg(long, default_value_t = 0)]

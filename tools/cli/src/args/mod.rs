@@ -17,7 +17,7 @@ pub(crate) use command::{Args, Command, Parsed, parse, parse_from};
 pub(crate) use dedup::DedupArgs;
 pub(crate) use format::FormatUse;
 pub(crate) use generate::GenArgs;
-pub(crate) use lab::{EvalArgs, LabOutputs, PlanArgs};
+pub(crate) use lab::{EvalArgs, LabOutputs, PlanArgs, RecordFileArgs};
 pub(crate) use packets::PacketArgs;
 pub(crate) use records::RecordArgs;
 pub(crate) use run::RunArgs;

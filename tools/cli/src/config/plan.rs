@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::thread::available_parallelism;
+use std::time::Duration;
 
 use echoless::SpecError;
 use echoless_lab::plan::{self, Costs, Goal, Plan, PlanRequest};
@@ -14,6 +15,7 @@ use crate::failure::Failure;
 use crate::lab::input::Input;
 use crate::lab::output::{LabOutput, Progress};
 use crate::number::parse_size;
+use crate::time::span::parse_time;
 
 #[derive(Debug)]
 pub(crate) struct PlanConfig {
@@ -24,6 +26,7 @@ pub(crate) struct PlanConfig {
     window: Option<u64>,
     goal: Goal,
     seed: u64,
+    budget: Duration,
     threads: NonZeroUsize,
     pub(crate) measure: bool,
     pub(crate) all: bool,
@@ -49,13 +52,14 @@ impl PlanConfig {
     }
 
     fn request(&self) -> Result<PlanRequest, Failure> {
-        let stream = self.input.stream()?;
+        let stream = self.input.stream(self.outputs.quiet)?;
         let records = self.records.unwrap_or(stream.records());
         Ok(PlanRequest::new(stream, self.memory.unwrap_or(0))
             .records(records)
             .window(self.window)
             .goal(self.goal)
             .seed(self.seed)
+            .budget(self.budget)
             .threads(self.threads))
     }
 }
@@ -108,6 +112,7 @@ impl TryFrom<PlanArgs> for PlanConfig {
             window: parse_if_given("--window", args.window.as_deref(), parse_count)?,
             goal,
             seed: args.seed,
+            budget: parse_budget(&args.budget)?,
             threads: match args.threads {
                 Some(count) => thread_count(count)?,
                 None => available_parallelism().unwrap_or(NonZeroUsize::MIN),
@@ -115,7 +120,7 @@ impl TryFrom<PlanArgs> for PlanConfig {
             measure: args.measure,
             all: args.all,
             spec_only: args.spec_only,
-            record_options: record_options(&args.file),
+            record_options: record_options(&args.file.records),
             outputs: args.outputs.into(),
         })
     }
@@ -128,6 +133,15 @@ fn record_options(args: &RecordArgs) -> String {
         format!(" {option}{}", value.map(quote).unwrap_or_default())
     };
     args.given().into_iter().map(quoted).collect()
+}
+
+/// Parses `--budget`.
+fn parse_budget(text: &str) -> Result<Duration, SpecError> {
+    let budget = Duration::from_nanos(parse_time("--budget", text)?);
+    if budget.is_zero() {
+        return Err(SpecError::new("--budget", text, "a time above 0"));
+    }
+    Ok(budget)
 }
 
 /// Parses a number that may have a fraction, for the option `field`.

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use echoless::SpecError;
+use echoless_lab::stream::parse_count;
 
 use super::parse_if_given;
-use crate::args::{FormatUse, RecordArgs};
+use crate::args::{FormatUse, RecordArgs, RecordFileArgs};
 use crate::failure::Failure;
 use crate::lab::input::RecordFile;
 use crate::number::parse_size;
@@ -158,6 +159,9 @@ fn compared(args: &RecordArgs, format: &dyn Format, has_key: bool) -> Result<Com
     Err(SpecError::new(option, "true", allowed))
 }
 
+/// The most records of a file for `eval` and `plan`, unless the options set another number.
+const MAX_RECORDS: u64 = 10_000_000;
+
 /// The file of records that `option` names, as `echoless dedup` would read it; `None` without a
 /// path.
 ///
@@ -166,17 +170,26 @@ fn compared(args: &RecordArgs, format: &dyn Format, has_key: bool) -> Result<Com
 pub(super) fn record_file(
     option: &'static str,
     path: Option<PathBuf>,
-    args: &RecordArgs,
+    args: &RecordFileArgs,
 ) -> Result<Option<RecordFile>, Failure> {
     let Some(path) = path else {
-        return match args.given().first() {
-            Some((given, _)) => {
+        let of_file = args.max_records.as_ref();
+        let of_file = of_file.map(|_| "--max-records".to_owned());
+        let given = args.records.given().into_iter().map(|(given, _)| given);
+        return match given.chain(of_file).next() {
+            Some(given) => {
                 let allowed = format!("{option} FILE beside {given}");
                 Err(SpecError::missing(option, allowed).into())
             }
             None => Ok(None),
         };
     };
-    let records = CheckedRecords::new(args, RecordUse::default())?;
-    Ok(Some(RecordFile::new(path, records.reading, records.files)))
+    let most = parse_if_given("--max-records", args.max_records.as_deref(), parse_count)?;
+    let records = CheckedRecords::new(&args.records, RecordUse::default())?;
+    Ok(Some(RecordFile::new(
+        path,
+        records.reading,
+        records.files,
+        most.unwrap_or(MAX_RECORDS),
+    )))
 }

@@ -13,7 +13,7 @@ use super::outputs::Outputs;
 use super::progress::Progress;
 use super::repeated::Repeated;
 use super::stats::{Counts, Observed, Stats};
-use crate::config::{Content, DedupConfig};
+use crate::config::{Content, DedupConfig, Summary};
 use crate::failure::{self, ENDED_BY_SIGNAL, FOUND_DUPLICATES, Failure, graver};
 use crate::files::{Source, Target};
 use crate::packets::report::CopyReport;
@@ -41,6 +41,7 @@ pub(crate) struct Delivery {
     report: Option<CopyReport>,
     fixes_header: bool,
     progress: Progress,
+    threads: usize,
     /// The first statistics, until nothing can reject the run any more.
     first_stats: Option<Stats>,
     quiet: bool,
@@ -91,6 +92,7 @@ impl Delivery {
                 Content::Packets(packets) if packets.report => Some(CopyReport::new()),
                 Content::Packets(_) | Content::Records(_) => None,
             },
+            threads,
             progress: Progress::new(config.input_bytes, !config.run.quiet, records_on_stdout),
             quiet: config.run.quiet,
         })
@@ -223,6 +225,23 @@ impl Delivery {
         Ok(ExitCode::SUCCESS)
     }
 
+    /// Reports on a run that goes on: to the file of statistics, and, if `asked`, to standard error.
+    /// The filter has not reported.
+    pub(crate) fn report_so_far(&mut self, config: &DedupConfig, asked: bool) {
+        self.counts.bytes_out = self.outputs.bytes();
+        let stats = self.stats(config, Report::default(), self.threads, Ending::RUNNING);
+        if asked {
+            self.progress
+                .pause(|| failure::write_stderr(&stats.first_line()));
+        }
+        // Before the first record, the run may still be rejected.
+        if let Some(file) = self.outputs.stats.as_mut().filter(|_| self.begun)
+            && let Err(failure) = file.write(&stats)
+        {
+            failure::warn(&failure.to_string());
+        }
+    }
+
     /// The statistics of the run so far, with this report of the filter.
     pub(crate) fn stats(
         &self,
@@ -258,7 +277,11 @@ impl Delivery {
             file.write(&stats)?;
         }
         if !config.run.quiet {
-            failure::write_stderr(&stats.summary(config));
+            let summary = match config.run.summary.unwrap_or_else(Summary::of_terminal) {
+                Summary::Full => stats.summary(config),
+                Summary::Line => stats.first_line(),
+            };
+            failure::write_stderr(&summary);
         }
         Ok(())
     }

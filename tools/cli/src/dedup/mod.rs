@@ -16,6 +16,7 @@ mod delivery;
 mod ending;
 mod feed;
 pub(crate) mod filter;
+mod monitor;
 mod output;
 mod outputs;
 mod parallel;

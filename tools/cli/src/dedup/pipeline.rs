@@ -1,6 +1,8 @@
 //! A run: feed, filter and delivery, on one thread or several.
 
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 use std::time::Instant;
 
 use echoless::{BuildError, Filter, Mesh, Node, Report, report_of};
@@ -9,6 +11,7 @@ use super::clock::{StreamClock, cut};
 use super::delivery::Delivery;
 use super::feed::{Feed, StreamEnd};
 use super::filter;
+use super::monitor::Monitor;
 use super::parallel::{self, Passed};
 use super::pinning::{cores, pin};
 use super::seen_files::SeenFiles;
@@ -75,40 +78,44 @@ fn start(config: &mut DedupConfig, began: Instant) -> Result<Run, Failure> {
 impl Run {
     /// Passes the stream and reports on it.
     fn pass(self, config: &DedupConfig) -> Result<ExitCode, Failure> {
-        let (cores, mut delivery) = (self.cores, self.delivery);
-        let threads = cores.len();
-        match self.stages {
-            Stages::Single(mut filter) => {
-                let feed = Feed::new(config);
-                let passed = (pin(cores[0]).map_err(Failure::from))
-                    .and_then(|()| pass(feed, config.window.as_ref(), &mut filter, &mut delivery));
-                delivery.conclude(config, passed, || filter.report(), threads)
-            }
-            Stages::Partitions(nodes) => {
-                let passed = parallel::pass(config, nodes, cores, &mut delivery);
-                conclude(delivery, config, passed, threads)
-            }
-            Stages::Serial(workers) => {
-                let passed = parallel::pass(config, workers, cores, &mut delivery);
-                conclude(delivery, config, passed, threads)
-            }
-        }
+        let threads = self.cores.len();
+        let delivery = Mutex::new(self.delivery);
+        let passed = thread::scope(|scope| {
+            let _monitor = Monitor::start(scope, config, &delivery)?;
+            self.stages.pass(config, self.cores, &delivery)
+        });
+        // If the threads failed, no part of the filter is left to report.
+        let (end, filters) = passed.unwrap_or_else(|failure| (Err(failure), Vec::new()));
+        let report = || match &filters[..] {
+            [] => Report::default(),
+            [whole] => whole.report(),
+            parts => report_of(parts),
+        };
+        let delivery = delivery
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        delivery.conclude(config, end, report, threads)
     }
 }
 
-/// Reports on a run of several threads. If they failed, no part of the filter is left to report.
-fn conclude<F: Filter>(
-    delivery: Delivery,
-    config: &DedupConfig,
-    passed: Result<Passed<F>, Failure>,
-    threads: usize,
-) -> Result<ExitCode, Failure> {
-    match passed {
-        Ok((end, filters)) if !filters.is_empty() => {
-            delivery.conclude(config, end, || report_of(&filters), threads)
+impl Stages {
+    /// Passes the stream. Returns how it ended, and the filter or its partitions.
+    fn pass(
+        self,
+        config: &DedupConfig,
+        cores: Vec<Option<usize>>,
+        delivery: &Mutex<Delivery>,
+    ) -> Result<Passed<Box<dyn Filter>>, Failure> {
+        match self {
+            Self::Single(mut filter) => {
+                pin(cores[0])?;
+                let feed = Feed::new(config);
+                let passed = pass(feed, config.window.as_ref(), &mut filter, delivery);
+                Ok((passed, vec![filter]))
+            }
+            Self::Partitions(nodes) => parallel::pass(config, nodes, cores, delivery),
+            Self::Serial(workers) => parallel::pass(config, workers, cores, delivery),
         }
-        Ok((end, _)) => delivery.conclude(config, end, Report::default, threads),
-        Err(failure) => delivery.conclude(config, Err(failure), Report::default, threads),
     }
 }
 
@@ -163,7 +170,7 @@ fn pass(
     mut feed: Feed,
     window: Option<&WindowConfig>,
     filter: &mut impl Filter,
-    delivery: &mut Delivery,
+    delivery: &Mutex<Delivery>,
 ) -> Result<StreamEnd, Failure> {
     let mut chunk = Chunk::default();
     let mut clock = StreamClock::default();
@@ -182,6 +189,8 @@ fn pass(
             chunk.one_batch(0);
         }
         chunk.judge(filter);
+        // Never waits, unless a report on the run so far is being written.
+        let mut delivery = delivery.lock().unwrap_or_else(PoisonError::into_inner);
         delivery.deliver(&mut chunk)?;
     }
     Ok(feed.end())

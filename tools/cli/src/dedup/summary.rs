@@ -17,31 +17,7 @@ impl Stats {
         let mut line = |words: String| {
             let _ = writeln!(text, "echoless: {words}");
         };
-        let mut records = format!(
-            "{} ({}) in {:.2} s: {} fresh, {} ({:.2} %)",
-            counted(self.records, self.noun),
-            decimal_bytes(self.bytes_in as f64),
-            self.seconds,
-            grouped(self.fresh),
-            counted(self.duplicates, "duplicate"),
-            self.duplicates as f64 * 100.0 / self.records.max(1) as f64,
-        );
-        if self.unkeyed > 0 {
-            let _ = write!(records, ", {} passed unjudged", grouped(self.unkeyed));
-        }
-        if self.rejected > 0 {
-            let _ = write!(records, ", {} rejected", grouped(self.rejected));
-        }
-        if let Some(repeated) = self.repeated {
-            let _ = write!(records, ", {} with duplicates", counted(repeated, "key"));
-        }
-        if let Some(known) = self.known {
-            let _ = write!(records, "; {} known", counted(known, self.noun));
-            if let Some(unjudged) = self.known_unjudged.filter(|unjudged| *unjudged > 0) {
-                let _ = write!(records, ", {} of them unjudged", grouped(unjudged));
-            }
-        }
-        line(records);
+        line(self.records_line());
         if let Some(skipped) = self.skipped_files.filter(|skipped| *skipped > 0) {
             let all = counted((skipped + self.read_files) as u64, "file");
             line(format!(
@@ -73,6 +49,39 @@ impl Stats {
             copies.lines().into_iter().for_each(line);
         }
         text
+    }
+
+    /// What was read and how it was judged, as a line that begins with the command's name.
+    pub(crate) fn first_line(&self) -> String {
+        format!("echoless: {}\n", self.records_line())
+    }
+
+    fn records_line(&self) -> String {
+        let mut records = format!(
+            "{} ({}) in {:.2} s: {} fresh, {} ({:.2} %)",
+            counted(self.records, self.noun),
+            decimal_bytes(self.bytes_in as f64),
+            self.seconds,
+            grouped(self.fresh),
+            counted(self.duplicates, "duplicate"),
+            self.duplicates as f64 * 100.0 / self.records.max(1) as f64,
+        );
+        if self.unkeyed > 0 {
+            let _ = write!(records, ", {} passed unjudged", grouped(self.unkeyed));
+        }
+        if self.rejected > 0 {
+            let _ = write!(records, ", {} rejected", grouped(self.rejected));
+        }
+        if let Some(repeated) = self.repeated {
+            let _ = write!(records, ", {} with duplicates", counted(repeated, "key"));
+        }
+        if let Some(known) = self.known {
+            let _ = write!(records, "; {} known", counted(known, self.noun));
+            if let Some(unjudged) = self.known_unjudged.filter(|unjudged| *unjudged > 0) {
+                let _ = write!(records, ", {} of them unjudged", grouped(unjudged));
+            }
+        }
+        records
     }
 
     /// The filter, how full it is, and the false duplicates that it expects.

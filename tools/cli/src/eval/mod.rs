@@ -20,7 +20,7 @@ pub(crate) fn run(config: &EvalConfig) -> Result<ExitCode, Failure> {
         let name = folder.display().to_string();
         fs::create_dir_all(folder).map_err(Failure::file(name))?;
     }
-    let stream = config.input.stream()?;
+    let stream = config.input.stream(config.outputs.quiet)?;
     // A shorter stream has a point for each record.
     let points = config.points.min(stream.records());
     let options = EvalOptions::default()

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use echoless::KeyHasher;
-use echoless_lab::stream::Stream;
+use echoless_lab::stream::{RecordedKeys, Stream};
 
 use crate::config::RecordReading;
-use crate::failure::Failure;
+use crate::failure::{Failure, without_controls, write_stderr};
 use crate::files::Source;
+use crate::number::grouped;
 use crate::records::chunk::Chunk;
 use crate::records::feed::RecordFeed;
 use crate::records::position::{FaultReporter, InputPosition};
@@ -22,11 +23,12 @@ pub(crate) enum Input {
 }
 
 impl Input {
-    /// Reads the file, if the stream is not generated.
-    pub(crate) fn stream(&self) -> Result<Stream, Failure> {
+    /// Reads the file, if the stream is not generated. Says if it has more records than are read,
+    /// unless `quiet`.
+    pub(crate) fn stream(&self, quiet: bool) -> Result<Stream, Failure> {
         match self {
             Self::Generated(stream) => Ok(stream.clone()),
-            Self::File(file) => file.read(),
+            Self::File(file) => file.read(quiet),
         }
     }
 
@@ -45,11 +47,18 @@ pub(crate) struct RecordFile {
     /// The file, and after it those that its options are read from.
     files: Vec<Source>,
     reading: Arc<RecordReading>,
+    /// The most records that are read.
+    most: u64,
 }
 
 impl RecordFile {
     /// The file with this path, and those that its options were read from.
-    pub(crate) fn new(path: PathBuf, reading: RecordReading, settings: Vec<PathBuf>) -> Self {
+    pub(crate) fn new(
+        path: PathBuf,
+        reading: RecordReading,
+        settings: Vec<PathBuf>,
+        most: u64,
+    ) -> Self {
         let settings = settings.into_iter().map(Source::File);
         Self {
             files: [Source::from_path(path)]
@@ -57,12 +66,14 @@ impl RecordFile {
                 .chain(settings)
                 .collect(),
             reading: Arc::new(reading),
+            most,
         }
     }
 
-    /// Reads the file. The stream takes 4 bytes a record, and while it is read more for each
-    /// distinct key.
-    fn read(&self) -> Result<Stream, Failure> {
+    /// Reads the file up to its end or the most records allowed, whichever comes first: it may
+    /// have no end. The stream takes 4 bytes a record, and while it is read more for each distinct
+    /// key.
+    fn read(&self, quiet: bool) -> Result<Stream, Failure> {
         let source = &self.files[0];
         source.check()?;
         let reading = Arc::clone(&self.reading);
@@ -72,7 +83,7 @@ impl RecordFile {
         let mut reporter = FaultReporter::new(self.reading.format.clone());
         let mut done = InputPosition::default();
         let (mut chunk, mut reader) = (Chunk::default(), None);
-        let mut hashes = Vec::new();
+        let mut keys = RecordedKeys::default();
         while feed.next(&mut chunk)? {
             if reader.is_none() {
                 reader = feed.reader().cloned();
@@ -86,8 +97,20 @@ impl RecordFile {
             // A warning is for those who pass records on.
             let _ = reporter.pass(&chunk, || source.name());
             done.pass(&chunk);
-            hashes.extend_from_slice(&chunk.hashes);
+            for hash in &chunk.hashes {
+                if keys.records() == self.most {
+                    if !quiet {
+                        write_stderr(&format!(
+                            "echoless: {}: only the first {} records are used (--max-records)\n",
+                            without_controls(&source.name()),
+                            grouped(self.most)
+                        ));
+                    }
+                    return Ok(keys.into_stream()?);
+                }
+                keys.push(*hash)?;
+            }
         }
-        Ok(Stream::recorded(hashes)?)
+        Ok(keys.into_stream()?)
     }
 }

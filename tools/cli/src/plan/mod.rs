@@ -4,6 +4,7 @@ mod report;
 
 use std::process::ExitCode;
 
+use echoless::SpecError;
 use echoless_lab::plan::nanoseconds_per_key;
 
 use crate::config::PlanConfig;
@@ -19,7 +20,15 @@ pub(crate) fn run(config: &PlanConfig) -> Result<ExitCode, Failure> {
     let (request, plan) = config.plan(&progress)?;
     drop(progress);
     if config.spec_only {
-        write_stdout(format!("{}\n", plan.first().spec).as_bytes())?;
+        let Some(best) = plan.recommended() else {
+            let allowed = "bounds that some filter is shown to meet";
+            let nearest = plan.first();
+            let nearest = format!("the nearest is {}, {}", nearest.spec, nearest.why);
+            return Err(
+                SpecError::new("--spec-only", "true", format!("{allowed}; {nearest}")).into(),
+            );
+        };
+        write_stdout(format!("{}\n", best.spec).as_bytes())?;
         return Ok(ExitCode::SUCCESS);
     }
     let candidates: Vec<_> = if config.all {

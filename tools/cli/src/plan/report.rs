@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use echoless::spec::format_bytes;
-use echoless_lab::plan::{Basis, Candidate, PlanRequest};
+use echoless_lab::plan::{Basis, Candidate, Interval, PlanRequest};
 use echoless_lab::stream::format_count;
 use serde_json::{Value, json};
 
@@ -49,13 +49,33 @@ fn without_option(spec: &str, key: &str) -> String {
     format!("{name}:{}", others.join(","))
 }
 
-const CSV_HEADER: &str =
-    "rank,spec,fpr,fnr,basis,simulated_records,lines_per_key,ns_per_key,meets_bounds,why\n";
+const CSV_HEADER: &str = "rank,spec,fpr,fpr_low,fpr_high,fnr,fnr_low,fnr_high,shown,basis,simulated_records,lines_per_key,ns_per_key,meets_bounds,why\n";
 
 fn basis(candidate: &Candidate) -> (&'static str, Option<u64>) {
     match candidate.basis {
         Basis::Formula => ("formula", None),
-        Basis::Simulation { records } => ("simulation", Some(records)),
+        Basis::Simulation { records, .. } => ("simulation", Some(records)),
+    }
+}
+
+/// Whether the rates are those of the whole stream.
+fn is_shown(candidate: &Candidate) -> bool {
+    match candidate.basis {
+        Basis::Formula => true,
+        Basis::Simulation { shown, .. } => shown,
+    }
+}
+
+/// A rate in percent with its interval, if it has one.
+fn rate(candidate: &Candidate, rate: f64, interval: Interval) -> String {
+    let text = percent(rate);
+    match candidate.basis {
+        Basis::Formula => text,
+        Basis::Simulation { shown: false, .. } => format!("{text} (not shown)"),
+        Basis::Simulation { shown: true, .. } => {
+            let Interval { low, high } = interval;
+            format!("{text} ({}..{})", percent(low), percent(high))
+        }
     }
 }
 
@@ -65,10 +85,14 @@ impl LabReport for PlanReport<'_> {
             return String::new();
         };
         let request = self.request;
+        let first = if candidate.rank.meets_bounds() {
+            format!("use {}\n    {}", candidate.spec, self.command(candidate))
+        } else {
+            let spec = &candidate.spec;
+            format!("no filter is shown to meet the bounds; the nearest is {spec}")
+        };
         let mut text = format!(
-            "use {}\n    {}\n    {}\n    for {} records in {}, like {}",
-            candidate.spec,
-            self.command(candidate),
+            "{first}\n    {}\n    for {} records in {}, like {}",
             candidate.why,
             format_count(request.records),
             format_bytes(request.memory),
@@ -86,8 +110,16 @@ impl LabReport for PlanReport<'_> {
             let candidate = row.candidate;
             let mut cells = vec![
                 candidate.spec.to_string(),
-                percent(candidate.rates.fpr),
-                percent(candidate.rates.fnr),
+                rate(
+                    candidate,
+                    candidate.predicted.rates.fpr,
+                    candidate.predicted.fpr,
+                ),
+                rate(
+                    candidate,
+                    candidate.predicted.rates.fnr,
+                    candidate.predicted.fnr,
+                ),
                 format!("{:.1}", candidate.lines),
             ];
             cells.extend(row.nanoseconds.map(|time| format!("{time:.1}")));
@@ -107,12 +139,18 @@ impl LabReport for PlanReport<'_> {
         for (row, rank) in self.rows.iter().zip(1..) {
             let candidate = row.candidate;
             let (basis, records) = basis(candidate);
+            let predicted = &candidate.predicted;
             let _ = writeln!(
                 text,
-                "{rank},{},{},{},{basis},{},{},{},{},\"{}\"",
+                "{rank},{},{},{},{},{},{},{},{},{basis},{},{},{},{},\"{}\"",
                 quoted(&candidate.spec),
-                candidate.rates.fpr,
-                candidate.rates.fnr,
+                predicted.rates.fpr,
+                predicted.fpr.low,
+                predicted.fpr.high,
+                predicted.rates.fnr,
+                predicted.fnr.low,
+                predicted.fnr.high,
+                is_shown(candidate),
                 optional(records.map(|records| records.to_string())),
                 candidate.lines,
                 optional(row.nanoseconds.map(|time| time.to_string())),
@@ -127,12 +165,18 @@ impl LabReport for PlanReport<'_> {
         let row = |row: &Row<'_>| {
             let candidate = row.candidate;
             let (basis, records) = basis(candidate);
+            let predicted = &candidate.predicted;
             json!({
                 "spec": candidate.spec,
                 "name": candidate.spec.to_string(),
                 "command": self.command(candidate),
-                "fpr": candidate.rates.fpr,
-                "fnr": candidate.rates.fnr,
+                "fpr": predicted.rates.fpr,
+                "fpr_low": predicted.fpr.low,
+                "fpr_high": predicted.fpr.high,
+                "fnr": predicted.rates.fnr,
+                "fnr_low": predicted.fnr.low,
+                "fnr_high": predicted.fnr.high,
+                "shown": is_shown(candidate),
                 "basis": basis,
                 "simulated_records": records,
                 "lines_per_key": candidate.lines,
@@ -147,6 +191,7 @@ impl LabReport for PlanReport<'_> {
             "records": self.request.records,
             "stream": self.request.stream.to_string(),
             "window": self.request.window,
+            "budget_seconds": self.request.budget.as_secs_f64(),
             "max_fpr": goal.max_fpr,
             "max_fnr": goal.max_fnr,
             "candidates": self.rows.iter().map(row).collect::<Vec<_>>(),

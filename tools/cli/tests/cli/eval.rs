@@ -236,6 +236,67 @@ fn a_file_is_read_as_by_dedup() {
     }
 }
 
+/// A file may have no end: its start is used, and so much memory.
+#[test]
+fn inputs_without_end_are_read_up_to_a_bound() {
+    let lines: String = (0..5000).map(|i| format!("{}\n", i % 4000)).collect();
+    let args = ["eval", "lru", "-m", "1M", "--input", "-", "--to-json", "-"];
+    let most = ["--max-records", "4500"];
+    let run = echoless(&[&args[..], &most].concat(), lines.as_bytes());
+    let message =
+        "echoless: standard input: only the first 4,500 records are used (--max-records)\n";
+    assert_eq!((run.code, run.stderr.as_str()), (0, message));
+    let all: Value = serde_json::from_slice(&run.stdout).unwrap();
+    assert_eq!(all["records"], 4500);
+    assert_eq!(all["filters"][0]["score"]["duplicates"], 500);
+    // So many are no more than allowed, and a quiet run says nothing.
+    let most = ["--max-records", "5k"];
+    let all = echoless(&[&args[..], &most].concat(), lines.as_bytes()).text();
+    assert!(all.contains("\"records\": 5000"), "{all}");
+    let quiet = ["--max-records", "10", "-q"];
+    let all = echoless(&[&args[..], &quiet].concat(), lines.as_bytes()).text();
+    assert!(all.contains("\"records\": 10"), "{all}");
+    let sample = [
+        "plan",
+        "-q",
+        "-m",
+        "64k",
+        "--max-records",
+        "1000",
+        "--spec-only",
+    ];
+    let sample = [&sample[..], &["--sample", "-", "--budget", "10ms"]].concat();
+    assert!(echoless(&sample, lines.as_bytes()).text().contains(','));
+}
+
+#[cfg(unix)]
+#[test]
+fn devices_without_end_are_errors() {
+    let run = eval(&[
+        "lru",
+        "-m",
+        "1M",
+        "--input",
+        "/dev/zero",
+        "--max-record",
+        "1M",
+    ]);
+    assert!(
+        run.error().contains("longer than 1.0 MiB (--max-record)"),
+        "{}",
+        run.error()
+    );
+    for (command, option) in [("eval", "--specs"), ("dedup", "--filter")] {
+        let directory = tempfile::tempdir().unwrap();
+        let endless = directory.path().join("endless.toml");
+        std::os::unix::fs::symlink("/dev/zero", &endless).unwrap();
+        let endless = endless.to_str().unwrap();
+        let run = echoless(&[command, option, endless], b"");
+        let expected = format!("{endless}: longer than 1,048,576 bytes");
+        assert_eq!(run.error(), expected, "{command}");
+    }
+}
+
 #[test]
 fn plots_have_a_labelled_curve_for_each_filter() {
     let directory = tempfile::tempdir().unwrap();
@@ -271,6 +332,8 @@ fn invalid_arguments_and_files_are_rejected() {
         "bloom -m 1k --csv | missing --input: expected --input FILE beside --csv",
         "bloom -m 1k --max-record 5 | missing --input: expected --input FILE beside --max-record",
         "bloom -m 1k --input x -d ; | invalid --delimiter=;: expected no delimiter without --key",
+        "bloom -m 1k --max-records 5 | missing --input: expected --input FILE beside --max-records",
+        "bloom -m 1k --input x --max-records 0 | invalid --max-records=0: expected",
         "bloom -m 1k --input x --missing skip | missing --key: expected",
         "bloom -m 1k --input x --format nothing | invalid --format=nothing: expected lines",
         "bloom -m 1k --input x --stream uniform | --stream",

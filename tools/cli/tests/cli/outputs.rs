@@ -300,3 +300,24 @@ fn a_full_side_output_is_an_error_even_if_the_reader_left() {
         );
     }
 }
+
+#[test]
+fn logs_get_one_line_and_quiet_runs_none() {
+    let summary = |args: &[&str]| {
+        let all = [&["dedup", "-m", "64k"], args].concat();
+        echoless(&all, INPUT).stderr
+    };
+    for line in [summary(&["--summary", "line"]), {
+        let mut plain = std::process::Command::new(env!("CARGO_BIN_EXE_echoless"));
+        plain.args(["dedup", "-m", "64k", "/dev/null"]);
+        String::from_utf8(plain.output().unwrap().stderr).unwrap()
+    }] {
+        assert_eq!(line.matches('\n').count(), 1, "{line}");
+        assert!(
+            line.starts_with("echoless: ") && line.contains(" records ("),
+            "{line}"
+        );
+    }
+    assert!(summary(&["--summary", "full"]).matches('\n').count() > 2);
+    assert_eq!(summary(&["-q", "--summary", "full"]), "");
+}

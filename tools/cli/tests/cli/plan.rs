@@ -205,6 +205,85 @@ fn measured_speed_is_shown() {
     );
 }
 
+/// What the machine cannot hold, or nobody can wait for, is simulated in less. The number of
+/// records that are simulated is what a plan costs.
+#[test]
+fn easy_questions_about_large_memories_are_cheap() {
+    for args in [
+        "-m 64MiB -n 10k --distinct 0.5",
+        "-m 2G -n 100k --distinct 0.5",
+        "-m 1T -n 1k --distinct 0.9999999",
+        "-m 64MiB -n 1T --distinct 0.01",
+        "-m 1G -n 1M --distinct 0.5 --window 100",
+    ] {
+        let args: Vec<&str> = args.split_whitespace().collect();
+        let common = ["--budget", "100ms", "--all", "--to-json", "-"];
+        let text = plan(&[&args[..], &common].concat()).text();
+        let all: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(all["budget_seconds"], 0.1);
+        let candidates = all["candidates"].as_array().unwrap();
+        assert!(candidates.len() > 50, "{args:?}: {}", candidates.len());
+        let simulated = candidates
+            .iter()
+            .filter_map(|it| it["simulated_records"].as_u64());
+        // 100 ms are 2.5 million records of 40 ns at most, and 4096 of each candidate at least.
+        let most = 2_500_000 + 2 * 4096 * candidates.len() as u64;
+        assert!(simulated.sum::<u64>() <= most, "{args:?}");
+        for candidate in candidates {
+            let shown = candidate["shown"] == true;
+            let known = candidate["fpr_high"].as_f64() < Some(1.0) || candidate["fpr"] == 1.0;
+            assert!(!shown || known, "{candidate}");
+        }
+        assert_eq!(
+            plan(&[&args[..], &common, &["-t", "3"]].concat()).text(),
+            text
+        );
+    }
+}
+
+#[test]
+fn nothing_is_recommended_that_is_not_shown() {
+    // A filter of 64 bytes for 3000 distinct records.
+    let args = [
+        "-m",
+        "64",
+        "-n",
+        "5k",
+        "--distinct",
+        "0.6",
+        "--budget",
+        "100ms",
+    ];
+    let bounds = ["--max-fpr", "0.001", "--max-fnr", "0.001"];
+    let text = plan(&[&args[..], &bounds].concat()).text();
+    assert!(
+        text.starts_with("no filter is shown to meet the bounds; the nearest is "),
+        "{text}"
+    );
+    assert!(!text.contains("echoless dedup"), "{text}");
+    let run = plan(&[&args[..], &bounds, &["--spec-only"]].concat());
+    let expected = "expected bounds that some filter is shown to meet; the nearest is ";
+    assert!(run.error().contains(expected), "{}", run.error());
+    // Filters that drift are for streams with an end.
+    let args = [
+        "-m",
+        "4k",
+        "-n",
+        "50k",
+        "--distinct",
+        "0.6",
+        "--budget",
+        "100ms",
+        "--all",
+    ];
+    for (window, drifting) in [(&[][..], true), (&["--window", "1k"], false)] {
+        let text = plan(&[&args[..], window].concat()).text();
+        for name in ["bloom", "as=tabled", "bsbfsd", "refill=xor"] {
+            assert_eq!(text.contains(name), drifting, "{name}: {text}");
+        }
+    }
+}
+
 #[test]
 fn invalid_arguments_are_rejected() {
     let cases = [
@@ -224,6 +303,12 @@ fn invalid_arguments_are_rejected() {
         "-m 1M -n 1M --distinct 0.5 --max-fnr -1 | invalid max-fnr=-1: expected",
         "-m 1M -n 1M --distinct 0.5 --cost-fpr 1 | --cost-fnr",
         "-m 1M -n 1M --distinct 0.5 --cost-fpr -1 --cost-fnr 1 | invalid cost-fpr=-1: expected",
+        "-m 1M -n 1M --distinct 0.5 --max-fpr 0 --max-fnr 0 | invalid max-fpr=0: expected a rate above 0",
+        "-n 1M --distinct 0.5 --max-fpr 0 --max-fnr 0 | invalid max-fpr=0: expected a rate above 0",
+        "-m 18446744073709551615 -n 1M --distinct 0.5 | expected at most",
+        "-m 1M -n 1M --distinct 0.5 --budget 0s | invalid --budget=0s: expected a time above 0",
+        "-m 1M -n 1M --distinct 0.5 --budget 5 | invalid --budget=5: expected a time such as",
+        "-m 1M -n 1M --distinct 0.5 --max-records 5 | missing --sample: expected --sample FILE beside",
         "-m 1M -n 1M --distinct 0.5 -t 0 | invalid --threads=0: expected",
         "-m 1M -n 1M --distinct 0.5 --spec-only --all | --all",
         "-m 1M -n 1M --distinct 0.5 --to-csv /no/such/file | /no/such/file: No such file",

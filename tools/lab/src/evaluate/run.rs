@@ -237,11 +237,8 @@ mod tests {
             error.starts_with("the exact oracle: invalid records=8589934592"),
             "{error}"
         );
+        // A large universe needs no large oracle.
         let wide = Stream::uniform(100, u64::MAX).unwrap();
-        let error = run(spec, &wide, false).unwrap();
-        assert!(
-            error.starts_with("the exact oracle: cannot allocate "),
-            "{error}"
-        );
+        assert_eq!(run(spec, &wide, false), None);
     }
 }

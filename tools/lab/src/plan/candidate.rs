@@ -4,7 +4,7 @@ use echoless::FilterSpec;
 use echoless::spec::Form;
 use serde::Serialize;
 
-use super::goal::{Rank, Rates};
+use super::goal::{Prediction, Rank};
 
 /// The basis of a prediction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -12,10 +12,13 @@ use super::goal::{Rank, Rates};
 pub enum Basis {
     /// A formula, without noise.
     Formula,
-    /// A simulation of a shorter stream in less memory.
+    /// A simulation, in less memory if the stream is shorter.
     Simulation {
-        /// The length of the simulated stream.
+        /// The number of simulated records.
         records: u64,
+        /// Whether the simulation shows the rates of the whole stream. It does not if the budget
+        /// was too small for that, or if the rates were still increasing.
+        shown: bool,
     },
 }
 
@@ -24,8 +27,8 @@ pub enum Basis {
 pub struct Candidate {
     /// The filter, with the memory of the request.
     pub spec: FilterSpec,
-    /// The expected rates.
-    pub rates: Rates,
+    /// The predicted rates, and their intervals.
+    pub predicted: Prediction,
     /// The basis of the rates.
     pub basis: Basis,
     /// Cache lines touched per key; see [`FilterSpec::cache_lines`].
@@ -34,6 +37,8 @@ pub struct Candidate {
     pub rank: Rank,
     /// The rank in words, for people.
     pub why: String,
+    /// The rank that the filter would have if its rates were known to be the predicted ones.
+    pub hope: Rank,
 }
 
 /// The ranked candidates.
@@ -48,6 +53,12 @@ impl Plan {
     #[must_use]
     pub fn first(&self) -> &Candidate {
         &self.candidates[0]
+    }
+
+    /// The best candidate, if it is shown to meet all bounds.
+    #[must_use]
+    pub fn recommended(&self) -> Option<&Candidate> {
+        Some(self.first()).filter(|first| first.rank.meets_bounds())
     }
 
     /// The best candidate of each kind and form, best first.

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use echoless::SpecError;
 use serde::Serialize;
 
+use super::interval::Interval;
 use crate::oracle::Score;
 
 /// The error rates of a filter on a stream.
@@ -16,13 +17,18 @@ pub struct Rates {
     pub fnr: f64,
 }
 
-/// Predicted rates, with an upper estimate of each.
+/// Predicted rates, with the interval of each.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Prediction {
-    /// The expected rates.
+    /// The predicted rates.
     pub rates: Rates,
-    /// Rates that are very unlikely to be exceeded. Bounds are compared with these.
-    pub cautious: Rates,
+    /// The rates that rank filters of which none is known to exceed a bound: the predicted ones,
+    /// with half an error more, so that no simulation without errors ranks before a formula.
+    pub expected: Rates,
+    /// The interval of the false positive rate. Bounds are compared with its upper end.
+    pub fpr: Interval,
+    /// The interval of the false negative rate.
+    pub fnr: Interval,
 }
 
 impl Prediction {
@@ -31,36 +37,54 @@ impl Prediction {
     pub const fn exact(rates: Rates) -> Self {
         Self {
             rates,
-            cautious: rates,
+            expected: rates,
+            fpr: Interval::exact(rates.fpr),
+            fnr: Interval::exact(rates.fnr),
         }
     }
 
-    /// A prediction from counted errors. The upper estimate adds two standard deviations and the
-    /// rule of three to each count, because few errors may be chance. `limit` is a proven upper
-    /// bound of the false positive rate, used when there are too few false positives to estimate
-    /// it.
+    /// A prediction from counted errors. `limit` is a proven upper bound of the false positive
+    /// rate.
     #[must_use]
     pub fn counted(score: &Score, limit: Option<f64>) -> Self {
-        // Ten errors have a relative standard deviation of a third: fewer say little about a rate.
-        const FEW: u64 = 10;
-        let cautious = |errors: u64, arrivals: u64| {
-            let errors = errors as f64;
-            ((errors + 2.0 * errors.sqrt() + 3.0) / arrivals.max(1) as f64).min(1.0)
-        };
-        let highest = cautious(score.false_positives, score.distinct).min(limit.unwrap_or(1.0));
+        let limit = limit.unwrap_or(1.0);
+        let expected = |errors: u64, arrivals: u64| (errors as f64 + 0.5) / (arrivals as f64 + 1.0);
         Self {
             rates: Rates {
-                fpr: if score.false_positives < FEW && limit.is_some() {
-                    highest
-                } else {
-                    score.fpr()
-                },
+                fpr: score.fpr().min(limit),
                 fnr: score.fnr(),
             },
-            cautious: Rates {
-                fpr: highest,
-                fnr: cautious(score.false_negatives, score.duplicates),
+            expected: Rates {
+                fpr: expected(score.false_positives, score.distinct).min(limit),
+                fnr: expected(score.false_negatives, score.duplicates),
             },
+            fpr: Interval::counted(score.false_positives, score.distinct).up_to(limit),
+            fnr: Interval::counted(score.false_negatives, score.duplicates),
+        }
+    }
+
+    /// The same rates, if nothing shows that they are those of the whole stream.
+    #[must_use]
+    pub const fn not_shown(self) -> Self {
+        Self {
+            fpr: Interval::ALL,
+            fnr: Interval::ALL,
+            ..self
+        }
+    }
+
+    /// Returns `false` for a prediction that is [not shown](Self::not_shown).
+    pub(super) fn is_shown(&self) -> bool {
+        (self.fpr, self.fnr) != (Interval::ALL, Interval::ALL)
+    }
+
+    /// The same rates, as if they were known: the best that further simulations may show.
+    #[must_use]
+    pub const fn hoped(self) -> Self {
+        Self {
+            fpr: Interval::exact(self.rates.fpr),
+            fnr: Interval::exact(self.rates.fnr),
+            ..self
         }
     }
 }
@@ -106,8 +130,8 @@ const ROOM: f64 = 0.9;
 /// The position of a filter relative to a goal; lower is better.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rank {
-    /// The largest ratio of a rate to its bound; `None` without bounds. All bounds are met if it is
-    /// at most 1.
+    /// The largest ratio of the upper end of a rate's interval to its bound; `None` without
+    /// bounds. All bounds are shown to be met if it is at most 1.
     pub tightest: Option<f64>,
     /// The quantity to minimise among filters that meet the bounds with room: the cost of errors
     /// per record, a rate, the sum of both rates, or the cache lines per key.
@@ -117,13 +141,13 @@ pub struct Rank {
 }
 
 impl Rank {
-    /// Returns `true` if every rate is at most 90 % of its bound.
+    /// Returns `true` if every rate is shown to be at most 90 % of its bound.
     #[must_use]
     pub fn has_room(&self) -> bool {
         self.tightest.is_none_or(|ratio| ratio <= ROOM)
     }
 
-    /// Returns `true` if every rate is at most its bound.
+    /// Returns `true` if every rate is shown to be at most its bound.
     #[must_use]
     pub fn meets_bounds(&self) -> bool {
         self.tightest.is_none_or(|ratio| ratio <= 1.0)
@@ -174,8 +198,8 @@ impl Goal {
     /// Checks the ranges of bounds and costs.
     ///
     /// # Errors
-    /// [`SpecError`] if a bound is not from 0 to 1, or a cost is negative, infinite or not a
-    /// number.
+    /// [`SpecError`] if a bound is not from 0 to 1, both are 0, which no filter can meet, or a cost
+    /// is negative, infinite or not a number.
     pub fn check(&self) -> Result<(), SpecError> {
         for (field, bound) in [("max-fpr", self.max_fpr), ("max-fnr", self.max_fnr)] {
             if let Some(bound) = bound.filter(|bound| !(0.0..=1.0).contains(bound)) {
@@ -185,6 +209,10 @@ impl Goal {
                     "a rate from 0 to 1",
                 ));
             }
+        }
+        if (self.max_fpr, self.max_fnr) == (Some(0.0), Some(0.0)) {
+            let allowed = "a rate above 0 beside max-fnr=0: hashes are equal by chance";
+            return Err(SpecError::new("max-fpr", "0", allowed));
         }
         let costs = self.costs.map(|costs| {
             [
@@ -204,13 +232,13 @@ impl Goal {
     /// stream of which the share `fresh_share` is fresh.
     #[must_use]
     pub fn rank(&self, predicted: &Prediction, lines: f64, fresh_share: f64) -> Rank {
-        let Prediction { rates, cautious } = *predicted;
+        let rates = predicted.expected;
         let ratio = |rate: f64, bound: Option<f64>| {
             bound.map(|bound| if rate == 0.0 { 0.0 } else { rate / bound })
         };
         let ratios = [
-            ratio(cautious.fpr, self.max_fpr),
-            ratio(cautious.fnr, self.max_fnr),
+            ratio(predicted.fpr.high, self.max_fpr),
+            ratio(predicted.fnr.high, self.max_fnr),
         ];
         let tightest = ratios.into_iter().flatten().reduce(f64::max);
         let sum = rates.fpr + rates.fnr;
@@ -233,18 +261,30 @@ impl Goal {
         }
     }
 
-    /// Describes the rank of a filter with these rates, for people.
+    /// Describes the rank of a filter with this prediction, for people.
     #[must_use]
-    pub fn why(&self, rates: Rates, rank: &Rank) -> String {
+    pub fn why(&self, predicted: &Prediction, rank: &Rank) -> String {
         let percent = |rate: f64| format!("{:.3} %", 100.0 * rate);
+        let rates = predicted.rates;
         let mut over = Vec::new();
-        for (name, rate, bound) in [
-            ("FPR", rates.fpr, self.max_fpr),
-            ("FNR", rates.fnr, self.max_fnr),
+        for (name, rate, high, bound) in [
+            ("FPR", rates.fpr, predicted.fpr.high, self.max_fpr),
+            ("FNR", rates.fnr, predicted.fnr.high, self.max_fnr),
         ] {
-            if let Some(bound) = bound.filter(|bound| rate > *bound) {
-                over.push(format!("{name} {} over {}", percent(rate), percent(bound)));
-            }
+            let Some(bound) = bound.filter(|bound| high > *bound) else {
+                continue;
+            };
+            over.push(if rate > bound {
+                format!("{name} {} over {}", percent(rate), percent(bound))
+            } else if high < 1.0 {
+                format!(
+                    "{name} shown below {}, not {}",
+                    percent(high),
+                    percent(bound)
+                )
+            } else {
+                format!("{name} not shown")
+            });
         }
         let mut reasons = Vec::new();
         match rank.tightest {
@@ -339,7 +379,7 @@ mod tests {
         let goal = Goal::default().max_fpr(0.1).max_fnr(0.1);
         let why = |goal: &Goal, fpr, fnr| {
             let predicted = exact(fpr, fnr);
-            goal.why(predicted.rates, &goal.rank(&predicted, 3.0, 0.5))
+            goal.why(&predicted, &goal.rank(&predicted, 3.0, 0.5))
         };
         assert_eq!(why(&goal, 0.2, 0.05), "FPR 20.000 % over 10.000 %");
         assert_eq!(
@@ -351,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn few_errors_raise_the_upper_estimate() {
+    fn bounds_are_compared_with_the_upper_end() {
         let score = |false_positives, false_negatives| Score {
             distinct: 1000,
             false_positives,
@@ -360,21 +400,25 @@ mod tests {
         };
         let none = Prediction::counted(&score(0, 0), None);
         assert_eq!(none.rates, Rates { fpr: 0.0, fnr: 0.0 });
-        assert_eq!(
-            none.cautious,
-            Rates {
-                fpr: 0.003,
-                fnr: 0.0015
-            }
-        );
+        assert_eq!(none.expected.fpr, 0.5 / 1001.0);
+        assert!(none.fpr.high > 0.003 && none.fnr.high > 0.003);
+        // A proven limit is kept; nothing else narrows an interval.
         let limited = Prediction::counted(&score(0, 100), Some(1e-9));
-        assert_eq!((limited.rates.fpr, limited.cautious.fpr), (1e-9, 1e-9));
-        assert_eq!(
-            (limited.rates.fnr, limited.cautious.fnr),
-            (0.05, 123.0 / 2000.0)
-        );
-        let many = Prediction::counted(&score(400, 0), Some(0.5));
-        assert_eq!((many.rates.fpr, many.cautious.fpr), (0.4, 0.443));
+        assert_eq!((limited.expected.fpr, limited.fpr.high), (1e-9, 1e-9));
+        assert_eq!(limited.rates.fnr, 0.05);
+        assert!(limited.fnr.low < 0.05 && limited.fnr.high > 0.05);
+        // Nine errors count as any other number.
+        let few = Prediction::counted(&score(9, 0), Some(0.5));
+        assert_eq!(few.rates.fpr, 0.009);
+        assert!(few.fpr.high > 0.02);
+
+        let goal = Goal::default().max_fpr(0.005);
+        let why = |predicted: &Prediction| goal.why(predicted, &goal.rank(predicted, 1.0, 0.5));
+        assert!(!goal.rank(&none, 1.0, 0.5).meets_bounds());
+        assert_eq!(why(&none), "FPR shown below 0.688 %, not 0.500 %");
+        assert_eq!(why(&none.not_shown()), "FPR not shown");
+        assert!(goal.rank(&none.hoped(), 1.0, 0.5).has_room());
+        assert!(goal.rank(&limited, 1.0, 0.5).has_room());
     }
 
     #[test]
@@ -388,6 +432,7 @@ mod tests {
         for (goal, field) in [
             (Goal::default().max_fpr(1.5), "max-fpr"),
             (Goal::default().max_fnr(f64::NAN), "max-fnr"),
+            (Goal::default().max_fpr(0.0).max_fnr(0.0), "max-fpr"),
             (costs(-1.0, 1.0), "cost-fpr"),
             (costs(1.0, f64::INFINITY), "cost-fnr"),
         ] {

@@ -13,7 +13,8 @@ const ENOUGH_MEMORY: u64 = 64 << 10;
 
 /// Every specification of the grid that can be built in the memory of the request, with all keys
 /// tracked. Filters with a window in ticks are candidates for a request with a window only: they
-/// spend memory on times.
+/// spend memory on times. Such a request is for an endless stream, so filters whose rates drift
+/// without end are none.
 pub(super) fn grid(request: &PlanRequest) -> Vec<FilterSpec> {
     let span = request.window.unwrap_or(request.records);
     let texts = FilterKind::grid(&Workload::new(request.memory, span));
@@ -22,7 +23,10 @@ pub(super) fn grid(request: &PlanRequest) -> Vec<FilterSpec> {
         .filter_map(|text| text.parse::<FilterSpec>().ok());
     specs
         .flat_map(|spec| Form::ALL.iter().map(move |form| spec.form(*form)))
-        .filter(|spec| request.window.is_some() || spec.window().is_none())
+        .filter(|spec| match request.window {
+            None => spec.window().is_none(),
+            Some(_) => spec.settles(),
+        })
         .filter(|spec| request.memory <= spec.most_memory())
         .filter(|spec| {
             let tried = spec.memory(request.memory.min(ENOUGH_MEMORY));
@@ -71,8 +75,12 @@ mod tests {
                     // Those that sweep their memory need a window of a record for each 64 bytes.
                     let sweeps = ["tbf", "gbf", "apbf"].contains(&name);
                     let least = if sweeps { Some(16_384) } else { Some(0) };
-                    let expected =
-                        default.build().is_ok() && (window >= least || default.window().is_none());
+                    let settles = default.settles() || name == "fpsbf";
+                    let offered = match window {
+                        None => default.window().is_none(),
+                        Some(_) => settles && (window >= least || default.window().is_none()),
+                    };
+                    let expected = default.build().is_ok() && offered;
                     let found = specs.iter().find(of_family).is_some();
                     assert_eq!(found, expected, "{name} {form} {window:?}");
                 }

@@ -5,11 +5,13 @@
 //! PlanRequest -> grid of candidates -> prediction (formula or simulation) -> rank -> Plan
 //! ```
 
+mod budget;
 mod candidate;
 mod cost;
 mod formula;
 mod goal;
 mod grid;
+mod interval;
 mod planner;
 mod request;
 mod simulation;
@@ -19,6 +21,7 @@ pub use candidate::{Basis, Candidate, Plan};
 pub use cost::nanoseconds_per_key;
 pub use formula::uniform_rates;
 pub use goal::{Costs, Goal, Prediction, Rank, Rates};
+pub use interval::Interval;
 pub use planner::plan;
 pub use request::PlanRequest;
 pub use smallest::plan_smallest;

@@ -2,16 +2,19 @@
 //! them.
 //!
 //! ```text
-//! coarse    every candidate of the grid    formula, or 2^18 records
-//! track     the best two of each kind      tracked fractions, 2^18 records
-//! refine    the best of each kind          2^21 records
-//! confirm   the first candidate            2^23 records, until it stays first
+//! coarse    every candidate of the grid    formula, or at most 2^18 records
+//! track     the best two of each kind      tracked fractions, at most 2^18 records
+//! refine    the best of each kind          at most 2^21 records
+//! confirm   those that may be first        at most 2^23 records
 //! ```
+//!
+//! The [budget](super::budget) decides how many records it is.
 
 use echoless::filters::adapters::tracked::TrackedFraction;
 use echoless::spec::format_bytes;
 use echoless::{FilterSpec, SpecError};
 
+use super::budget::{self, MAX_CONFIRMATIONS, Stage};
 use super::candidate::{Basis, Candidate, Plan, family};
 use super::formula::uniform_rates;
 use super::goal::Prediction;
@@ -20,14 +23,6 @@ use super::request::PlanRequest;
 use super::simulation::Simulation;
 use crate::error::LabError;
 
-/// Records of the coarse simulation, which every candidate without a formula goes through.
-const COARSE_RECORDS: u64 = 1 << 18;
-/// Records of the simulation that refines the best candidate of each kind.
-const REFINE_RECORDS: u64 = 1 << 21;
-/// Records of the simulation that confirms the first candidate.
-const CONFIRM_RECORDS: u64 = 1 << 23;
-/// The most candidates to confirm, one after the other, until one stays first.
-const MAX_CONFIRMATIONS: u32 = 6;
 /// The number of first candidates to refine besides the best of each kind.
 const REFINED_FIRST: usize = 8;
 /// The number of candidates of each kind and form to try with tracked fractions.
@@ -36,9 +31,12 @@ const TRACKED_OF_A_KIND: usize = 2;
 /// Ranks all filters for the request.
 ///
 /// Every candidate gets its rates from a formula or a short simulation. The best of each kind are
-/// then simulated longer, and the first one longer still, until it stays first. Equal requests give
-/// equal plans, for any number of threads. `progress` is called with the number of records
-/// simulated since its last call.
+/// then simulated longer, and those that may be the first longer still, as far as the
+/// [budget](PlanRequest#structfield.budget) allows. Equal requests give equal plans, for any number
+/// of threads. `progress` is called with the number of records simulated since its last call.
+///
+/// The filters that are simulated at the same time take as much memory as the filter of the
+/// request and 32 MiB for each thread, or less; so does the exact oracle of each thread.
 ///
 /// # Errors
 /// [`LabError`] if a bound or cost of the goal is out of range, no filter fits into the memory, or
@@ -53,7 +51,7 @@ const TRACKED_OF_A_KIND: usize = 2;
 /// let goal = Goal::default().max_fpr(0.01).max_fnr(0.01);
 /// let plan = plan(&PlanRequest::new(stream, 64 << 10).goal(goal), &|_| ())?;
 /// let first = plan.first();
-/// assert!(first.rates.fpr <= 0.01 && first.rates.fnr <= 0.01);
+/// assert!(first.predicted.fpr.high <= 0.01 && first.predicted.fnr.high <= 0.01);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn plan(request: &PlanRequest, progress: &(dyn Fn(u64) + Sync)) -> Result<Plan, LabError> {
@@ -84,7 +82,7 @@ struct Planner<'a> {
 
 impl<'a> Planner<'a> {
     fn new(request: &'a PlanRequest, progress: &'a (dyn Fn(u64) + Sync)) -> Result<Self, LabError> {
-        let coarse = Simulation::new(request, COARSE_RECORDS, request.seed)?;
+        let coarse = Simulation::new(request, Stage::Coarse.most_records(), request.seed)?;
         Ok(Self {
             request,
             progress,
@@ -109,31 +107,37 @@ impl<'a> Planner<'a> {
         let rank = goal.rank(predicted, lines, self.fresh_share);
         Candidate {
             spec,
-            rates: predicted.rates,
+            predicted: *predicted,
             basis,
             lines,
-            why: goal.why(predicted.rates, &rank),
+            why: goal.why(predicted, &rank),
             rank,
+            hope: goal.rank(&predicted.hoped(), lines, self.fresh_share),
         }
     }
 
     /// Simulates filters, and skips those that cannot be built.
-    fn simulate(
-        &self,
-        specs: &[FilterSpec],
-        records: u64,
-        seed: u64,
-    ) -> Result<Vec<Candidate>, LabError> {
-        let simulation = Simulation::new(self.request, records, seed)?;
+    fn simulate(&self, specs: &[FilterSpec], stage: Stage) -> Result<Vec<Candidate>, LabError> {
+        if specs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let most = budget::records(self.request, stage, specs);
+        let seed = match stage {
+            Stage::Coarse | Stage::Track => self.request.seed,
+            // A new seed: candidates were selected partly for their luck on the previous draws.
+            Stage::Refine | Stage::Confirm => self.request.seed.wrapping_add(stage.most_records()),
+        };
+        let simulation = Simulation::new(self.request, most, seed)?;
+        let simulation = simulation.repeated(stage.repeated_records().min(most));
         let records = simulation.records();
         let predictions = simulation.predict(specs, self.progress)?;
-        Ok(specs
-            .iter()
-            .zip(predictions)
-            .filter_map(|(spec, predicted)| {
-                Some(self.candidate(*spec, &predicted?, Basis::Simulation { records }))
-            })
-            .collect())
+        let candidate = |(spec, predicted): (&FilterSpec, Option<Prediction>)| {
+            let predicted = predicted?;
+            let shown = predicted.is_shown();
+            Some(self.candidate(*spec, &predicted, Basis::Simulation { records, shown }))
+        };
+        let pairs = specs.iter().zip(predictions);
+        Ok(pairs.filter_map(candidate).collect())
     }
 
     fn rank(&mut self) {
@@ -154,7 +158,7 @@ impl<'a> Planner<'a> {
                 None => to_simulate.push(spec),
             }
         }
-        let simulated = self.simulate(&to_simulate, COARSE_RECORDS, self.request.seed)?;
+        let simulated = self.simulate(&to_simulate, Stage::Coarse)?;
         self.candidates.extend(simulated);
         self.rank();
         if self.candidates.is_empty() {
@@ -190,7 +194,7 @@ impl<'a> Planner<'a> {
                 to_simulate.extend(COARSE_FRACTIONS.map(|fraction| tracking(&spec, fraction)));
             }
         }
-        for candidate in self.simulate(&to_simulate, COARSE_RECORDS, self.request.seed)? {
+        for candidate in self.simulate(&to_simulate, Stage::Track)? {
             self.improve(candidate);
         }
         self.rank();
@@ -209,52 +213,67 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Simulates the first candidates and the best of each kind longer.
+    /// Simulates the candidates that may be the first, and the best of each kind, longer.
     fn refine(&mut self) -> Result<(), LabError> {
-        let mut seen = Vec::new();
+        let mut families = Vec::new();
         let mut to_simulate = Vec::new();
-        for (index, candidate) in self.candidates.iter().enumerate() {
-            let family = family(&candidate.spec);
-            let first_of_its_kind = !seen.contains(&family);
-            seen.push(family);
-            let simulated = matches!(candidate.basis, Basis::Simulation { .. });
-            if simulated && (first_of_its_kind || index < REFINED_FIRST) {
+        let mut add = |candidate: &Candidate| {
+            if is_simulated(candidate) && !to_simulate.contains(&candidate.spec) {
                 to_simulate.push(candidate.spec);
             }
+        };
+        for candidate in &self.candidates {
+            let family = family(&candidate.spec);
+            if !families.contains(&family) {
+                families.push(family);
+                add(candidate);
+            }
         }
-        self.replace(&to_simulate, REFINE_RECORDS)
+        self.candidates
+            .iter()
+            .take(REFINED_FIRST)
+            .for_each(&mut add);
+        let mut hopeful: Vec<&Candidate> = self.candidates.iter().collect();
+        hopeful.sort_by(|one, two| one.hope.compare(&two.hope));
+        hopeful.into_iter().take(REFINED_FIRST).for_each(add);
+        self.replace(&to_simulate, Stage::Refine)
     }
 
-    /// Simulates the first candidate at full length, until it stays first.
+    /// Simulates those candidates longer that would be the first if their rates were known to be
+    /// as predicted, the first one included.
     fn confirm(&mut self) -> Result<(), LabError> {
+        let mut confirmed = Vec::new();
         for _ in 0..MAX_CONFIRMATIONS {
-            let first = &self.candidates[0];
-            let length = Simulation::new(self.request, CONFIRM_RECORDS, 0)?.records();
-            match first.basis {
-                Basis::Simulation { records } if records < length => {
-                    let spec = first.spec;
-                    self.replace(&[spec], CONFIRM_RECORDS)?;
-                }
-                _ => break,
+            let is_open = |candidate: &&Candidate| {
+                is_simulated(candidate) && !confirmed.contains(&candidate.spec)
+            };
+            let open = self.candidates.iter().filter(is_open);
+            let Some(best) = open.min_by(|one, two| one.hope.compare(&two.hope)) else {
+                break;
+            };
+            let (spec, first) = (best.spec, &self.candidates[0]);
+            if spec != first.spec && !best.hope.compare(&first.rank).is_lt() {
+                break;
             }
+            confirmed.push(spec);
+            self.replace(&[spec], Stage::Confirm)?;
         }
         Ok(())
     }
 
     /// Simulates candidates again, replaces their predictions and ranks all.
-    fn replace(&mut self, specs: &[FilterSpec], records: u64) -> Result<(), LabError> {
-        // A new seed: candidates were selected partly for their luck on the previous draws.
-        let seed = self.request.seed.wrapping_add(records);
-        for candidate in self.simulate(specs, records, seed)? {
-            let index = self
-                .candidates
-                .iter()
-                .position(|other| other.spec == candidate.spec);
-            if let Some(index) = index {
-                self.candidates[index] = candidate;
+    fn replace(&mut self, specs: &[FilterSpec], stage: Stage) -> Result<(), LabError> {
+        for candidate in self.simulate(specs, stage)? {
+            let mut others = self.candidates.iter_mut();
+            if let Some(old) = others.find(|other| other.spec == candidate.spec) {
+                *old = candidate;
             }
         }
         self.rank();
         Ok(())
     }
+}
+
+fn is_simulated(candidate: &Candidate) -> bool {
+    matches!(candidate.basis, Basis::Simulation { .. })
 }

@@ -1,6 +1,7 @@
 //! The input of the planner.
 
 use std::num::NonZeroUsize;
+use std::time::Duration;
 
 use super::goal::Goal;
 use crate::stream::Stream;
@@ -27,12 +28,17 @@ pub struct PlanRequest {
     /// memory that is smaller by the ratio of the two lengths.
     pub stream: Stream,
     /// A key is a duplicate only if its last arrival is at most this many records ago; unlimited by
-    /// default. With a window the stream counts as endless, and no tracked fractions are tried.
+    /// default. With a window the stream counts as endless: rates are those of filters that have been in use for long, no tracked fractions
+    /// are tried, and no filters that do not [settle](echoless::FilterSpec::settles).
     pub window: Option<u64>,
     /// The goal that ranks candidates; by default a low sum of both rates.
     pub goal: Goal,
     /// Seed of streams and filters, and of the specifications in the plan; 1 by default.
     pub seed: u64,
+    /// The CPU time that simulations may take, 10 seconds by default. It is nominal: a model of
+    /// the cost of a record turns it into a number of records, so that the plan is the same on
+    /// every machine.
+    pub budget: Duration,
     /// Number of threads for simulations; 1 by default. The plan does not depend on it.
     pub threads: NonZeroUsize,
 }
@@ -48,6 +54,7 @@ impl PlanRequest {
             window: None,
             goal: Goal::default(),
             seed: 1,
+            budget: Duration::from_secs(10),
             threads: NonZeroUsize::MIN,
         }
     }
@@ -84,6 +91,13 @@ impl PlanRequest {
     #[must_use]
     pub const fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
+        self
+    }
+
+    /// Sets the [budget](Self#structfield.budget).
+    #[must_use]
+    pub const fn budget(mut self, budget: Duration) -> Self {
+        self.budget = budget;
         self
     }
 

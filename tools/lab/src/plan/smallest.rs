@@ -11,14 +11,18 @@ use crate::error::LabError;
 /// the first.
 const SIZES: usize = 20;
 
+/// The most plans that a search in so many sizes makes: each gets this part of the budget.
+const TRIALS: u32 = 5;
+
 /// The most bits that a key can need: a key hash has no more.
 const MOST_BITS: f64 = 64.0;
 
 /// Returns the smallest memory of 2^i or 3 2^i bytes in which the best candidate [meets both bounds
 /// with room](super::Rank::has_room), and its plan. The memory of the request is ignored.
 ///
-/// The search starts at the information limit: any filter with both errors over D keys needs at
-/// least D KL(1 - FNR || FPR) bits.
+/// The search is among 20 sizes, by bisection: what meets the bounds in less memory meets them in
+/// more. The least is the information limit: any filter with both errors over D keys needs at least
+/// D KL(1 - FNR || FPR) bits. All plans together take the budget of the request.
 ///
 /// # Errors
 /// [`LabError`] as for [`plan`]; also if a bound is missing, or if about 1000 times the limit is
@@ -47,17 +51,28 @@ pub fn plan_smallest(
     };
     let bits = divergence_bits(1.0 - max_fnr, max_fpr).clamp(0.0, MOST_BITS);
     let limit = (bits * keys(request) / 8.0).max(64.0);
-    let sizes = (limit.log2().floor() as u32..)
+    let sizes = (limit.log2().floor() as u32..62)
         .flat_map(|exponent| [2_u64 << (exponent - 1), 3_u64 << (exponent - 1)])
         .filter(|memory| *memory as f64 >= limit);
-    for memory in sizes.take(SIZES) {
-        let plan = plan(&request.clone().memory(memory), progress)?;
+    let sizes: Vec<u64> = sizes.take(SIZES).collect();
+    let part = request.clone().budget(request.budget / TRIALS);
+    // The sizes below `low` are too small; `found` is that of `high`, which is not.
+    let (mut low, mut high, mut found) = (0, sizes.len(), None);
+    while low < high {
+        let middle = (low + high) / 2;
+        let plan = plan(&part.clone().memory(sizes[middle]), progress)?;
         if plan.first().rank.has_room() {
-            return Ok((memory, plan));
+            high = middle;
+            found = Some((sizes[middle], plan));
+        } else {
+            low = middle + 1;
         }
     }
+    if let Some(found) = found {
+        return Ok(found);
+    }
     let asked = format!("FPR {max_fpr} and FNR {max_fnr}");
-    let allowed = "bounds that some filter can meet on this stream";
+    let allowed = "bounds that some filter is shown to meet on this stream, in the budget";
     Err(SpecError::new("bounds", asked, allowed).into())
 }
 

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use echoless::spec::Options;
-use echoless::{KeyHash, SpecError};
+use echoless::{KeyHash, KeyHasher, SpecError};
 
 use super::count::{format_count, parse_count};
 use super::draws::Draws;
@@ -121,23 +121,48 @@ impl Stream {
     /// # Ok::<(), echoless::SpecError>(())
     /// ```
     pub fn recorded(keys: impl IntoIterator<Item = KeyHash>) -> Result<Self, SpecError> {
-        let mut indices = HashMap::new();
-        let mut records = Vec::new();
+        let mut recorded = RecordedKeys::default();
         for key in keys {
-            let next = indices.len();
-            let index = match indices.entry(key) {
-                Entry::Occupied(entry) => *entry.get(),
-                Entry::Vacant(entry) => *entry.insert(u32::try_from(next).map_err(|_| {
-                    SpecError::new("input", "2^32 distinct keys", "fewer distinct keys")
-                })?),
-            };
-            records.push(index);
+            recorded.push(key)?;
         }
-        Ok(Self {
-            records: above_zero("records", records.len() as u64)?,
-            universe: indices.len() as u64,
-            distribution: Distribution::Recorded(records.into()),
-        })
+        recorded.into_stream()
+    }
+
+    /// The records of a random part of the keys, about the share `share` of them, in their order.
+    /// The keys of a recorded stream keep their repeats, at distances that are shorter by the same
+    /// share. Other streams are returned as they are.
+    ///
+    /// # Errors
+    /// [`SpecError`] if no record is left.
+    pub(crate) fn thinned(&self, share: f64, seed: u64) -> Result<Self, SpecError> {
+        let Distribution::Recorded(records) = &self.distribution else {
+            return Ok(self.clone());
+        };
+        if share >= 1.0 {
+            return Ok(self.clone());
+        }
+        let hasher = KeyHasher::seeded(seed);
+        let least = (share * 2_f64.powi(64)) as u64;
+        let keys = records.iter().map(|key| hasher.hash_u64(u64::from(*key)));
+        Self::recorded(keys.filter(|hash| hash.0 < least))
+    }
+
+    /// The first `most` records of a recorded stream, and whether these are all. Other streams are
+    /// returned as they are.
+    pub(crate) fn first(self, most: u64) -> (Self, bool) {
+        match &self.distribution {
+            Distribution::Recorded(records) if most < self.records => (
+                Self {
+                    records: most,
+                    distribution: Distribution::Recorded(records[..most as usize].into()),
+                    ..self
+                },
+                false,
+            ),
+            Distribution::Recorded(_) | Distribution::Uniform | Distribution::Zipf { .. } => {
+                (self, true)
+            }
+        }
     }
 
     /// The number of records.
@@ -181,6 +206,64 @@ impl Stream {
     #[must_use]
     pub fn draws(&self, seed: u64) -> Draws {
         Draws::new(self.records, self.universe, self.distribution.clone(), seed)
+    }
+}
+
+/// The keys of a recorded stream, while they are collected: 4 bytes for each record, and up to 40
+/// for each distinct key.
+///
+/// # Examples
+/// ```
+/// use echoless::KeyHash;
+/// use echoless_lab::stream::RecordedKeys;
+/// let mut keys = RecordedKeys::default();
+/// for key in [7, 9, 7] {
+///     keys.push(KeyHash(key))?;
+/// }
+/// assert_eq!(keys.records(), 3);
+/// assert_eq!(keys.into_stream()?.universe(), 2);
+/// # Ok::<(), echoless::SpecError>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct RecordedKeys {
+    /// The index of each distinct key.
+    indices: HashMap<KeyHash, u32>,
+    records: Vec<u32>,
+}
+
+impl RecordedKeys {
+    /// Adds the key of the next record.
+    ///
+    /// # Errors
+    /// [`SpecError`] if there are 2^32 distinct keys.
+    pub fn push(&mut self, key: KeyHash) -> Result<(), SpecError> {
+        let next = self.indices.len();
+        let index = match self.indices.entry(key) {
+            Entry::Occupied(entry) => *entry.get(),
+            Entry::Vacant(entry) => *entry.insert(u32::try_from(next).map_err(|_| {
+                SpecError::new("input", "2^32 distinct keys", "fewer distinct keys")
+            })?),
+        };
+        self.records.push(index);
+        Ok(())
+    }
+
+    /// The number of records so far.
+    #[must_use]
+    pub fn records(&self) -> u64 {
+        self.records.len() as u64
+    }
+
+    /// The stream of these keys.
+    ///
+    /// # Errors
+    /// [`SpecError`] if there are none.
+    pub fn into_stream(self) -> Result<Stream, SpecError> {
+        Ok(Stream {
+            records: above_zero("records", self.records())?,
+            universe: self.indices.len() as u64,
+            distribution: Distribution::Recorded(self.records.into()),
+        })
     }
 }
 
@@ -284,6 +367,34 @@ mod tests {
         assert_eq!(all(&stream, 1), [0, 0, 1, 2, 1]);
         assert_eq!((stream.records(), stream.universe()), (5, 3));
         assert!(Stream::recorded([]).is_err());
+    }
+
+    #[test]
+    fn a_thinned_stream_has_all_records_of_its_keys() {
+        let keys = (0..60_000_u64).map(|i| KeyHash(i * i % 9973));
+        let stream = Stream::recorded(keys).unwrap();
+        let thin = stream.thinned(0.25, 3).unwrap();
+        let share = thin.universe() as f64 / stream.universe() as f64;
+        assert!((share - 0.25).abs() < 0.04, "{share}");
+        let counts = |stream: &Stream| {
+            let mut counts = vec![0; stream.universe() as usize];
+            for key in all(stream, 1) {
+                counts[key as usize] += 1;
+            }
+            counts.sort_unstable();
+            counts
+        };
+        // Every key of the whole stream occurs 6, 12 or 13 times.
+        let (all_counts, thin_counts) = (counts(&stream), counts(&thin));
+        assert!(thin_counts.iter().all(|count| all_counts.contains(count)));
+        assert_eq!(stream.thinned(1.0, 3).unwrap(), stream);
+        assert!(stream.thinned(0.0, 3).is_err());
+        let (part, is_all) = stream.clone().first(100);
+        assert_eq!(
+            (all(&part, 1), is_all),
+            (all(&stream, 1)[..100].to_vec(), false)
+        );
+        assert_eq!(stream.clone().first(60_000), (stream, true));
     }
 
     #[test]

@@ -5,5 +5,5 @@ mod definition;
 mod draws;
 
 pub use count::{format_count, parse_count};
-pub use definition::Stream;
+pub use definition::{RecordedKeys, Stream};
 pub use draws::Draws;

@@ -202,6 +202,18 @@ impl KindSpec for BitsSpec {
         None
     }
 
+    fn settles(&self) -> bool {
+        match self.ageing {
+            Ageing::Never | Ageing::OneFilter => false,
+            // Keys are inserted ever more rarely, so the filter is that of an old part.
+            Ageing::Reservoir(Reservoir::Tabled) => false,
+            // Once the probability is down to the threshold, every fresh key is inserted again.
+            Ageing::Reservoir(Reservoir::Described { threshold }) => threshold > 0.0,
+            // A fresh key sets its one bit for certain, and clears less than one bit of those set.
+            Ageing::EachFilter | Ageing::ByFill => self.hashes > 1,
+        }
+    }
+
     fn scaled(self, _scale: f64) -> Self {
         self
     }

@@ -217,6 +217,10 @@ impl KindSpec for BufferSpec {
         Some(self.guess)
     }
 
+    fn settles(&self) -> bool {
+        true
+    }
+
     fn scaled(self, _scale: f64) -> Self {
         self
     }

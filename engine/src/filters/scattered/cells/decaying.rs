@@ -240,6 +240,10 @@ impl KindSpec for DecayingSpec {
         None
     }
 
+    fn settles(&self) -> bool {
+        true
+    }
+
     fn scaled(mut self, scale: f64) -> Self {
         self.window = (self.window as f64 / scale).round().max(1.0) as u64;
         self

@@ -306,6 +306,13 @@ impl KindSpec for FingerprintStableSpec {
         None
     }
 
+    fn settles(&self) -> bool {
+        match self.refill {
+            Refill::Xor => false,
+            Refill::Overwrite | Refill::Repaired => true,
+        }
+    }
+
     fn scaled(self, _scale: f64) -> Self {
         self
     }

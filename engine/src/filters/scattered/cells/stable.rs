@@ -362,6 +362,29 @@ impl KindSpec for StableSpec {
         None
     }
 
+    fn settles(&self) -> bool {
+        // In a nearly full filter, a fresh key fills one cell for certain and sets k - 1 others,
+        // which were set, to Max again. A cell becomes zero if it is lowered Max times before it
+        // is set again. More cells must become zero than are filled.
+        let empties_more = || {
+            let bits = within("d", self.cell_bits, 1..=16).unwrap_or(1);
+            let (max, cells) = ((1_u32 << bits) - 1, 1 << 40);
+            let Ok(lowered) = self.lowering.decrements(self.hashes, max, cells) else {
+                return true;
+            };
+            let (set, lowered) = (f64::from(self.hashes), lowered as f64);
+            if self.hashes == 1 {
+                lowered > f64::from(max)
+            } else {
+                set * (lowered / (lowered + set - 1.0)).powf(f64::from(max)) > 1.0
+            }
+        };
+        match self.update {
+            Update::Every => true,
+            Update::Distinct => empties_more(),
+        }
+    }
+
     fn scaled(self, _scale: f64) -> Self {
         self
     }

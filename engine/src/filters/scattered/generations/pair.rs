@@ -261,6 +261,10 @@ impl KindSpec for GenerationSpec {
         None
     }
 
+    fn settles(&self) -> bool {
+        true
+    }
+
     fn scaled(self, _scale: f64) -> Self {
         self
     }

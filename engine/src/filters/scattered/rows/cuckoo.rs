@@ -231,6 +231,10 @@ impl KindSpec for CuckooSpec {
         Some(2.0 * f64::from(self.slots) / nonzero_values(self.bits))
     }
 
+    fn settles(&self) -> bool {
+        true
+    }
+
     fn scaled(self, _scale: f64) -> Self {
         self
     }

@@ -160,6 +160,10 @@ impl KindSpec for RowSpec {
         }
     }
 
+    fn settles(&self) -> bool {
+        true
+    }
+
     fn scaled(self, _scale: f64) -> Self {
         self
     }

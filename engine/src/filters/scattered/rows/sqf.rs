@@ -108,6 +108,10 @@ impl KindSpec for SqfSpec {
         None
     }
 
+    fn settles(&self) -> bool {
+        true
+    }
+
     fn scaled(self, _scale: f64) -> Self {
         self
     }

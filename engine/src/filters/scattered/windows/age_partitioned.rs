@@ -303,6 +303,10 @@ impl KindSpec for AgePartitionedSpec {
         self.refresh
     }
 
+    fn settles(&self) -> bool {
+        true
+    }
+
     fn scaled(mut self, scale: f64) -> Self {
         self.window = scaled_window(self.window, scale);
         self

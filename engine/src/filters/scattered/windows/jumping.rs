@@ -315,6 +315,10 @@ impl KindSpec for JumpingSpec {
         self.refresh
     }
 
+    fn settles(&self) -> bool {
+        true
+    }
+
     fn scaled(mut self, scale: f64) -> Self {
         self.window = scaled_window(self.window, scale);
         self

@@ -191,6 +191,10 @@ impl KindSpec for TimerSpec {
         self.refresh
     }
 
+    fn settles(&self) -> bool {
+        true
+    }
+
     fn scaled(mut self, scale: f64) -> Self {
         self.window = scaled_window(self.window, scale);
         self

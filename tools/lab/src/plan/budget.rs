@@ -1,0 +1,101 @@
+//! How much the planner may simulate: a nominal time, turned into numbers of records.
+//!
+//! A plan must not depend on the speed of the machine, so no clock is read. A model of the cost of
+//! a simulated record turns the budget into records, the same on every machine. Its constants are
+//! those of one core of a shared AMD EPYC, from
+//! `echoless eval --stream uniform:records=1M,distinct=0.6 -m 256KiB SPEC...` for every kind, on
+//! 2026-11-22, rounded up: there a plan takes its budget of CPU time or less.
+
+use std::time::Duration;
+
+use echoless::FilterSpec;
+use echoless::theory::RateModel;
+
+use super::request::PlanRequest;
+
+/// Nanoseconds for a key that touches no line: the draw, the hash, the exact oracle, the score.
+const KEY: f64 = 40.0;
+/// Nanoseconds for each cache line that a key touches.
+const LINE: f64 = 15.0;
+/// Nanoseconds for each cell that a key lowers.
+const LOWERED_CELL: f64 = 5.0;
+/// Nanoseconds for a key that is a tick of its own.
+const TICK: f64 = 80.0;
+/// Nanoseconds for each byte of a filter: its pages are cleared, and its fill is counted.
+const BYTE: f64 = 0.4;
+
+/// The fewest records of a simulation, however small the budget. Shorter ones tell nothing.
+const LEAST_RECORDS: u64 = 1 << 12;
+
+/// The parts of the plan, and the share of the budget that each may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    Coarse,
+    Track,
+    Refine,
+    /// One candidate.
+    Confirm,
+}
+
+impl Stage {
+    fn share(self) -> f64 {
+        match self {
+            Self::Coarse => 0.4,
+            Self::Track => 0.2,
+            Self::Refine => 0.2,
+            Self::Confirm => 0.2 / f64::from(MAX_CONFIRMATIONS),
+        }
+    }
+
+    /// The records up to which a short stream is repeated. The first stages only sort out.
+    pub(super) const fn repeated_records(self) -> u64 {
+        match self {
+            Self::Coarse | Self::Track => 1,
+            Self::Refine => 1 << 14,
+            Self::Confirm => 1 << 18,
+        }
+    }
+
+    /// The most records that a simulation of this stage can use.
+    pub(super) const fn most_records(self) -> u64 {
+        match self {
+            Self::Coarse | Self::Track => 1 << 18,
+            Self::Refine => 1 << 21,
+            Self::Confirm => 1 << 23,
+        }
+    }
+}
+
+/// The most candidates to confirm.
+pub(super) const MAX_CONFIRMATIONS: u32 = 6;
+
+/// The bytes of a simulated filter for each simulated record, at most: with more, a filter is so
+/// far from full that its rates are below those in this memory, which are measured instead.
+pub(super) const ENOUGH_BYTES: u64 = 64;
+
+/// The nominal nanoseconds of a simulated record in this filter.
+fn cost(spec: &FilterSpec, bytes_per_record: f64) -> f64 {
+    let tick = if spec.window().is_some() { TICK } else { 0.0 };
+    let lowered = match spec.rate_model() {
+        Some(RateModel::Stable { decrements, .. }) => decrements as f64,
+        Some(RateModel::Bloom { .. } | RateModel::LineBloom { .. }) | None => 0.0,
+    };
+    KEY + LINE * spec.cache_lines() + LOWERED_CELL * lowered + tick + BYTE * bytes_per_record
+}
+
+/// The records of each simulation of these filters, so that all take the stage's share of the
+/// budget or less.
+pub(super) fn records(request: &PlanRequest, stage: Stage, specs: &[FilterSpec]) -> u64 {
+    // The share of the memory that a record gets, with or without a scale.
+    let records = request.window.unwrap_or(request.records).max(1);
+    let bytes = request.memory as f64 / records as f64;
+    let bytes = bytes.min(ENOUGH_BYTES as f64);
+    let total: f64 = specs.iter().map(|spec| cost(spec, bytes)).sum();
+    let nanoseconds = nanoseconds(request.budget) * stage.share();
+    let affordable = nanoseconds / total.max(1.0);
+    (affordable as u64).clamp(LEAST_RECORDS, stage.most_records())
+}
+
+fn nanoseconds(budget: Duration) -> f64 {
+    budget.as_secs_f64() * 1e9
+}

@@ -1,0 +1,101 @@
+//! Which filters drift on an endless stream: what a specification says of itself is what a
+//! simulation shows.
+
+use std::ops::Range;
+
+use echoless::spec::{FilterKind, Form, Workload};
+use echoless::{FilterSpec, KeyHasher, Verdict};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+/// So little memory that every filter has been full many times at the end.
+const MEMORY: u64 = 1 << 10;
+
+/// Half the records are fresh keys, the others repeat one of the last 64 fresh ones.
+const REACH: u64 = 64;
+
+const RECORDS: u64 = 1 << 19;
+
+/// Two parts of the stream, near its end. RSBF has reached its last phase before them.
+const PARTS: [Range<u64>; 2] = [
+    RECORDS / 8 * 5..RECORDS / 16 * 13,
+    RECORDS / 16 * 13..RECORDS,
+];
+
+/// FPR and FNR.
+type Rates = [f64; 2];
+
+/// The rates in each part.
+fn late_rates(spec: &FilterSpec) -> [Rates; 2] {
+    let mut filter = spec.build().unwrap();
+    let hasher = KeyHasher::seeded(5);
+    let mut draws = Xoshiro256PlusPlus::seed_from_u64(6);
+    let mut wrong = [[0_u64; 2]; 2];
+    for record in 0..RECORDS {
+        let newest = record / 2;
+        let repeats = record % 2 == 1;
+        let age = draws.next_u64() % REACH;
+        let key = if repeats {
+            newest.saturating_sub(age)
+        } else {
+            newest
+        };
+        filter.advance_to(record + 1);
+        let duplicate = filter.observe_one(hasher.hash_u64(key)) == Verdict::Duplicate;
+        for (part, counts) in PARTS.iter().zip(&mut wrong) {
+            if part.contains(&record) {
+                counts[usize::from(repeats)] += u64::from(duplicate != repeats);
+            }
+        }
+    }
+    let records = ((PARTS[0].end - PARTS[0].start) / 2) as f64;
+    wrong.map(|counts| counts.map(|count| count as f64 / records))
+}
+
+fn candidates() -> Vec<FilterSpec> {
+    let texts = FilterKind::grid(&Workload::new(MEMORY, 2 * REACH));
+    let more = ["sbf:k=1,p=1,update=distinct", "sbf:k=2,p=1,update=distinct"];
+    let texts = texts.into_iter().chain(more.map(String::from));
+    let specs = texts.filter_map(|text| text.parse::<FilterSpec>().ok());
+    specs
+        .flat_map(|spec| Form::ALL.iter().map(move |form| spec.form(*form)))
+        .map(|spec| spec.memory(MEMORY))
+        .filter(|spec| spec.build().is_ok())
+        .collect()
+}
+
+#[test]
+fn filters_drift_if_and_only_if_they_say_so() {
+    let specs = candidates();
+    let mut failures = Vec::new();
+    for spec in &specs {
+        let [before, last] = late_rates(spec);
+        let sum = last[0] + last[1];
+        let change = (last[0] - before[0]).abs().max((last[1] - before[1]).abs());
+        // A coin that answers "duplicate" in a part p of all cases has FPR p and FNR 1 - p.
+        let as_said = if spec.settles() {
+            change < 0.02 && sum < 0.98
+        } else {
+            sum > 0.95
+        };
+        if !as_said {
+            failures.push(format!(
+                "{spec} settles: {}, FPR and FNR {before:.3?}, then {last:.3?}",
+                spec.settles()
+            ));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    // Every kind has been measured, and both answers occur.
+    for name in FilterKind::names() {
+        assert!(specs.iter().any(|spec| spec.kind.name() == name), "{name}");
+    }
+    for name in ["bloom", "bsbfsd"] {
+        let mut of_name = specs.iter().filter(|spec| spec.kind.name() == name);
+        assert!(of_name.all(|spec| !spec.settles()), "{name}");
+    }
+    for name in ["rlbsbf", "qqhtd", "rowlru", "clocked"] {
+        let mut of_name = specs.iter().filter(|spec| spec.kind.name() == name);
+        assert!(of_name.any(FilterSpec::settles), "{name}");
+    }
+}
