@@ -48,6 +48,7 @@
 //! # Where to find what
 //! | module | holds |
 //! |---|---|
+//! | [`audit`] | estimates of the errors of a running filter, with bounds |
 //! | [`filters`] | the [`Filter`] trait and all filters, scattered as published or in cache lines |
 //! | [`spec`] | specifications of filters in text, in files and in code |
 //! | [`hash`] | key hashes, the fast hasher, and the keyed one that resists chosen keys |
@@ -58,11 +59,11 @@
 //! | [`transport`] | waiting and waking, for the threads of engines and meshes |
 //!
 //! [`Filter::report`] returns the counters of a filter, its fill and estimates of its errors. An
-//! [`Audit`] estimates both errors from an exact sample of the keys. A rejected value is a
+//! [`Audit`] estimates both errors from samples, with bounds. A rejected value is a
 //! [`SpecError`], in one form: `invalid k=0: expected 1 to 64`.
 
 pub mod assembly;
-mod audit;
+pub mod audit;
 mod error;
 pub mod filters;
 pub mod hash;
@@ -95,7 +96,7 @@ pub use filters::{Filter, Replacement, report_of};
 pub use hash::{KeyHash, KeyHasher};
 pub use kernels::Kernel;
 pub use partition::{Partitioned, Partitioning};
-pub use report::{AgeUnit, Cells, MissAge, RateSum, Report, Tally};
+pub use report::{AgeOrigin, Cells, MissAge, RateSum, Report, Tally};
 pub use shared::{SharedFilter, SharedLayout, SharedSpec};
 pub use spec::FilterSpec;
 pub use theory::fingerprints::{FingerprintGeometry, SlotWidth};

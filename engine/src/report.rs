@@ -150,33 +150,32 @@ impl Sum for Tally {
 }
 
 /// The age at which 1 duplicate in 1000 is missed: younger duplicates are missed less often, older
-/// ones more often.
+/// ones more often. It counts distinct keys.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct MissAge {
-    /// The age, in `unit`.
+    /// The age, in distinct keys.
     pub age: f64,
-    /// What the age counts.
-    pub unit: AgeUnit,
+    /// The moment from which the age counts.
+    pub since: AgeOrigin,
 }
 
 impl MissAge {
-    /// An age of `age` in `unit`.
+    /// An age of `age` distinct keys.
     #[must_use]
-    pub const fn new(age: f64, unit: AgeUnit) -> Self {
-        Self { age, unit }
+    pub const fn new(age: f64, since: AgeOrigin) -> Self {
+        Self { age, since }
     }
 }
 
-/// What the age of a key counts.
+/// The moment from which the age of a key counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum AgeUnit {
-    /// Distinct keys since the key was recorded (FIFO) or last seen (LRU).
-    DistinctKeys,
-    /// Arrivals since the key was last seen. Every arrival, duplicates included, ages the other
-    /// keys.
-    Arrivals,
+pub enum AgeOrigin {
+    /// The last arrival of the key, as users mean it (LRU).
+    LastSeen,
+    /// The arrival that recorded the key (FIFO). A key that is seen again and again is forgotten
+    /// all the same.
+    Recorded,
 }
 
 /// Counters and error estimates of a filter. A value is `None` if the filter cannot estimate it.
@@ -206,15 +205,24 @@ pub struct Report {
     /// The probability that a key that was never seen would be reported as a duplicate now. It is
     /// an upper bound for filters that can store several copies of a fingerprint in a row.
     pub expected_fpr: Option<f64>,
-    /// The expected number of keys so far that were reported as duplicates but never seen before.
-    /// It is an upper bound where `expected_fpr` is one.
+    /// An upper bound of the expected number of keys so far that were reported as duplicates but
+    /// never seen before: it takes all keys reported as fresh for keys that were never seen, though
+    /// some are missed duplicates.
     pub expected_false_duplicates: Option<f64>,
-    /// The age at which 1 duplicate in 1000 is missed.
+    /// The age at which 1 duplicate in 1000 is missed. `None` for QQHTD, whose misses depend on how
+    /// often the other keys repeat.
     pub miss_age: Option<MissAge>,
     /// How long the filter remembers a key, if it has a window.
     pub window: Option<Window>,
     /// The number of keys that the filter forgot because their window was over.
     pub expired: Option<u64>,
+}
+
+/// The report of a filter that tells nothing about itself.
+impl Default for Report {
+    fn default() -> Self {
+        Self::new(Tally::default())
+    }
 }
 
 impl Report {

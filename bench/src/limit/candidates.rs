@@ -89,6 +89,7 @@ fn region_ordered_lines(kernel: Kernel) -> impl Iterator<Item = Candidate> {
         build: Box::new(move |bytes| {
             let spec = FingerprintSpec::new(bytes)
                 .slot_width(SlotWidth::Bits16)
+                .replacement(Replacement::Fifo)
                 .kernel(kernel);
             Ok(Box::new(RegionOrdered::new(spec.build()?)))
         }),

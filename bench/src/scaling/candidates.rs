@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use echoless::assembly::pin_thread;
 use echoless::{
-    Engine, Filter, FingerprintSpec, LineFilter, Mesh, Node, Pinning, SharedFilter, SharedLayout,
-    SharedSpec, SlotWidth, Verdicts, report_of,
+    Engine, Filter, FingerprintSpec, LineFilter, Mesh, Node, Pinning, Replacement, SharedFilter,
+    SharedLayout, SharedSpec, SlotWidth, Verdicts, report_of,
 };
 
 use crate::check;
@@ -83,7 +83,9 @@ fn on_threads<T: Send>(inputs: Vec<T>, run: impl Fn(usize, T) + Sync) -> Result<
 }
 
 fn spec(mebibytes: u64) -> FingerprintSpec {
-    FingerprintSpec::new(mebibytes << 20).slot_width(SlotWidth::Bits16)
+    FingerprintSpec::new(mebibytes << 20)
+        .slot_width(SlotWidth::Bits16)
+        .replacement(Replacement::Fifo)
 }
 
 /// Fails unless the filters report that they observed all keys, and as many duplicates among these

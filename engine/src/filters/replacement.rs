@@ -21,7 +21,7 @@ use std::str::FromStr;
 
 use crate::error::SpecError;
 use crate::options::one_of;
-use crate::report::AgeUnit;
+use crate::report::AgeOrigin;
 
 /// A replacement policy as a type, so that each policy compiles into a loop of its own: which slots
 /// of a row move up by one when a key arrives.
@@ -37,8 +37,9 @@ pub(super) trait Policy: Copy + fmt::Debug + Send + 'static {
     const FILTER: &'static str;
     /// Whether a duplicate is inserted again, so that a row can hold copies of a fingerprint.
     const RECORDS_DUPLICATES: bool;
-    /// What makes a key of the row older, and so brings it closer to its eviction.
-    const AGE_UNIT: AgeUnit;
+    /// The moment from which distinct keys bring a key closer to its eviction. `None` if copies of
+    /// other keys do so, too.
+    const AGE_ORIGIN: Option<AgeOrigin>;
 
     /// The slots that move up, as a run of bits from bit 0 on; all of them if `found` is 0. Bit `i`
     /// of `found` is set if slot `i` of the `slots` slots (at most 64) holds the key's fingerprint.
@@ -65,7 +66,7 @@ impl Policy for Fifo {
     const NAME: &'static str = "fifo";
     const FILTER: &'static str = "qqht";
     const RECORDS_DUPLICATES: bool = false;
-    const AGE_UNIT: AgeUnit = AgeUnit::DistinctKeys;
+    const AGE_ORIGIN: Option<AgeOrigin> = Some(AgeOrigin::Recorded);
 
     #[inline(always)]
     fn moved(found: u64, slots: u32) -> u64 {
@@ -89,7 +90,7 @@ impl Policy for Lru {
     const NAME: &'static str = "lru";
     const FILTER: &'static str = "rowlru";
     const RECORDS_DUPLICATES: bool = false;
-    const AGE_UNIT: AgeUnit = AgeUnit::DistinctKeys;
+    const AGE_ORIGIN: Option<AgeOrigin> = Some(AgeOrigin::LastSeen);
 
     #[inline(always)]
     fn moved(found: u64, _slots: u32) -> u64 {
@@ -106,7 +107,7 @@ impl Policy for Qqhtd {
     const NAME: &'static str = "qqhtd";
     const FILTER: &'static str = "qqhtd";
     const RECORDS_DUPLICATES: bool = true;
-    const AGE_UNIT: AgeUnit = AgeUnit::Arrivals;
+    const AGE_ORIGIN: Option<AgeOrigin> = None;
 
     #[inline(always)]
     fn moved(_found: u64, _slots: u32) -> u64 {
@@ -190,9 +191,10 @@ macro_rules! policies {
 policies! {
     /// A fresh key evicts the oldest one; a duplicate changes nothing. The age at which a key is
     /// evicted therefore counts from its insertion (QQHT).
-    #[default]
     Fifo,
-    /// As FIFO, but a duplicate moves its key to the front, so that frequent keys stay.
+    /// As FIFO, but a duplicate moves its key to the front, so that a key in use stays. The age at
+    /// which a key is evicted counts from its last arrival.
+    #[default]
     Lru,
     /// Every key is pushed, duplicates too (QQHTD). A duplicate renews its key, but takes a second
     /// slot.

@@ -345,7 +345,7 @@ impl TryFrom<&FingerprintSpec> for FilterSpec {
     /// ```
     /// use echoless::{FilterSpec, FingerprintSpec};
     /// let spec = FilterSpec::try_from(&FingerprintSpec::new(1 << 20).max_fpr(1e-3))?;
-    /// let text = "qqht:slots=32,bits=16,rows=packed,form=line,memory=1MiB";
+    /// let text = "rowlru:slots=32,bits=16,rows=packed,form=line,memory=1MiB";
     /// assert_eq!(spec.to_string(), text);
     /// # Ok::<(), echoless::SpecError>(())
     /// ```

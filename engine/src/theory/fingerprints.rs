@@ -6,7 +6,7 @@
 
 use crate::error::SpecError;
 use crate::memory::LINE_BYTES;
-use crate::theory::poisson;
+use crate::theory::{binomial, poisson};
 
 /// The probability of a miss at the age that [`FingerprintGeometry::miss_age_keys`] returns.
 const MISS_ONSET: f64 = 1e-3;
@@ -180,24 +180,24 @@ impl FingerprintGeometry {
         (sum * step + (end - filling) * odds(f64::from(slots))) * self.lines as f64
     }
 
-    /// The age, in distinct keys since a key was last pushed, at which 1 in 1000 duplicates is
-    /// missed. Younger duplicates are missed less often.
-    ///
-    /// A line evicts a key once as many other keys were pushed into it as it has slots.
+    /// The age at which 1 in 1000 duplicates is missed, in distinct keys since the key was last
+    /// seen (LRU) or recorded (FIFO). Younger duplicates are missed less often.
     #[must_use]
     pub fn miss_age_keys(self) -> f64 {
-        miss_age_keys(self.lines, self.width.slots())
+        miss_age_keys(self.lines, self.width.slots(), self.width.bits())
     }
 
-    /// The probability that a duplicate is missed after `age` other keys were pushed since its key
-    /// (paper 002, section 4, for FIFO rows).
+    /// The probability that a duplicate is missed after `age` other keys since its key was last
+    /// seen (LRU) or recorded (FIFO; there it is a bound, because keys that are in the line already
+    /// push nothing).
     ///
-    /// It is missed if its key was evicted and it matches no other fingerprint of the line.
+    /// A line evicts a key once as many other fingerprints were pushed into it as it has slots
+    /// (paper 002, section 4). Keys of equal fingerprints push one, and a key of the fingerprint
+    /// that was evicted brings it back.
     #[must_use]
     pub fn miss_probability(self, age: f64) -> f64 {
         let mean = age / self.lines as f64;
-        let evicted = poisson::at_least(mean, u64::from(self.width.slots()));
-        evicted * (1.0 - self.full_fpr()).max(0.0)
+        miss_probability(mean, self.width.slots(), self.width.bits())
     }
 }
 
@@ -210,13 +210,27 @@ pub(crate) fn match_probability(lines: u64, bits: u32) -> f64 {
     by_width.max(by_hash)
 }
 
-/// The age in distinct keys at which 1 in 1000 duplicates is missed, in lines of so many slots; see
-/// [`FingerprintGeometry::miss_age_keys`].
-pub(crate) fn miss_age_keys(lines: u64, slots: u32) -> f64 {
+/// The probability of a miss after a Poisson number of other keys with this mean in the line.
+fn miss_probability(mean: f64, slots: u32, bits: u32) -> f64 {
+    // Each fingerprint appears with the same probability, independently of the others.
+    let values = 2f64.powi(bits as i32) - 1.0;
+    let appears = -(-mean / values).exp_m1();
+    let evicted = if bits <= 8 {
+        binomial::at_least(slots, values as u64 - 1, appears)
+    } else {
+        // Hardly two keys of a line have equal fingerprints.
+        poisson::at_least(mean, u64::from(slots))
+    };
+    evicted * (1.0 - appears)
+}
+
+/// The age in distinct keys at which 1 in 1000 duplicates is missed, in lines of so many slots with
+/// fingerprints of so many bits; see [`FingerprintGeometry::miss_age_keys`].
+pub(crate) fn miss_age_keys(lines: u64, slots: u32, bits: u32) -> f64 {
     let (mut low, mut high) = (0.0, f64::from(slots) * 2.0);
     for _ in 0..100 {
         let middle = f64::midpoint(low, high);
-        if poisson::at_least(middle, u64::from(slots)) < MISS_ONSET {
+        if miss_probability(middle, slots, bits) < MISS_ONSET {
             low = middle;
         } else {
             high = middle;
@@ -257,8 +271,9 @@ mod tests {
             let age = shape.miss_age_keys();
             assert!(age > 0.0 && age < shape.capacity() as f64);
             let missed = shape.miss_probability(age);
-            assert!((missed - 1e-3 * (1.0 - shape.full_fpr())).abs() < 1e-6);
-            assert!(shape.miss_probability(shape.capacity() as f64 * 4.0) > 0.7);
+            assert!((missed - 1e-3).abs() < 1e-6);
+            // With 8 bits, a key of the same fingerprint often comes in between.
+            assert!(shape.miss_probability(shape.capacity() as f64 * 2.0) > 0.5);
         }
     }
 

@@ -10,6 +10,7 @@ mod binomial;
 pub mod bloom;
 pub mod buffers;
 pub mod fingerprints;
+pub(crate) mod gamma;
 pub mod generations;
 pub mod growth;
 mod model;

@@ -143,7 +143,7 @@ pub(crate) fn without_controls(text: &str) -> String {
 }
 
 /// A message on one line. A very long one loses its middle.
-fn one_line(message: &str) -> String {
+pub(crate) fn one_line(message: &str) -> String {
     let line = without_controls(message);
     let characters = line.chars().count();
     if characters <= LONGEST_MESSAGE {

@@ -183,6 +183,11 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
+    /// Whether another file can take the place of this one.
+    pub(crate) const fn is_replaceable(&self) -> bool {
+        self.holds_old
+    }
+
     /// Removes the content of the file from before the run.
     pub(crate) fn truncate(&mut self) -> Result<(), Failure> {
         if self.holds_old {

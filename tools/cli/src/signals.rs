@@ -2,25 +2,36 @@
 //! normally. One that this process was started to ignore, as `nohup` does, stays ignored.
 //!
 //! A reader waits for its file and for a signal at once. That also makes it wait for a non-blocking
-//! file.
+//! file. SIGUSR1 asks for a report and ends nothing.
 
 use std::fs::File;
 use std::io;
 
-pub(crate) use system::Signals;
+pub(crate) use system::{Requests, Signals, Stop};
+
+/// Why a wait for a request ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asked {
+    BySignal,
+    ByTime,
+    /// The other end is gone.
+    ToStop,
+}
 
 #[cfg(unix)]
 mod system {
     use std::fs;
+    use std::io::Read;
     use std::os::unix::net::UnixStream;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::{Arc, OnceLock};
+    use std::time::Duration;
 
-    use rustix::event::{PollFd, PollFlags, poll};
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
-    use signal_hook::{flag, low_level};
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGXFSZ};
+    use signal_hook::{SigId, flag, low_level};
 
-    use super::{File, io};
+    use super::{Asked, File, io};
 
     /// Access to the handlers of the signals, which stay for the rest of the process. A second
     /// signal of the same kind ends the process at once, as if it were not caught.
@@ -67,6 +78,76 @@ mod system {
         }
     }
 
+    /// Requests for reports.
+    #[derive(Debug)]
+    pub(crate) struct Requests {
+        /// Has a byte for each SIGUSR1.
+        signals: UnixStream,
+        handler: Option<SigId>,
+        /// Ends when the [`Stop`] is dropped.
+        stop: UnixStream,
+    }
+
+    /// Ends the wait for requests when it is dropped.
+    #[derive(Debug)]
+    pub(crate) struct Stop {
+        _other_end: UnixStream,
+    }
+
+    impl Requests {
+        /// Catches SIGUSR1, unless it is ignored, until this is dropped.
+        pub(crate) fn catch() -> io::Result<(Self, Stop)> {
+            let (signals, sender) = UnixStream::pair()?;
+            let (stop, other_end) = UnixStream::pair()?;
+            signals.set_nonblocking(true)?;
+            let ignored = ignored_signals() >> (SIGUSR1 - 1) & 1 == 1;
+            let handler = if ignored {
+                None
+            } else {
+                Some(low_level::pipe::register(SIGUSR1, sender)?)
+            };
+            let requests = Self {
+                signals,
+                handler,
+                stop,
+            };
+            let stop = Stop {
+                _other_end: other_end,
+            };
+            Ok((requests, stop))
+        }
+
+        /// Waits for a request, at most so long.
+        pub(crate) fn wait(&self, longest: Option<Duration>) -> Asked {
+            // A span that does not fit is as good as none.
+            let timeout = longest.and_then(|longest| Timespec::try_from(longest).ok());
+            loop {
+                let mut both = [
+                    PollFd::new(&self.stop, PollFlags::IN),
+                    PollFd::new(&self.signals, PollFlags::IN),
+                ];
+                match poll(&mut both, timeout.as_ref()) {
+                    Ok(0) => return Asked::ByTime,
+                    Err(rustix::io::Errno::INTR) => {}
+                    Ok(_) if both[0].revents().is_empty() => {
+                        // Signals that came together are one request.
+                        let _ = (&self.signals).read(&mut [0; 64]);
+                        return Asked::BySignal;
+                    }
+                    Ok(_) | Err(_) => return Asked::ToStop,
+                }
+            }
+        }
+    }
+
+    impl Drop for Requests {
+        fn drop(&mut self) {
+            if let Some(handler) = self.handler.take() {
+                low_level::unregister(handler);
+            }
+        }
+    }
+
     /// The signals that this process was started to ignore, one bit each from signal 1 on; none
     /// where the system does not tell.
     fn ignored_signals() -> u64 {
@@ -101,7 +182,37 @@ mod system {
 
 #[cfg(not(unix))]
 mod system {
-    use super::{File, io};
+    use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+    use std::time::Duration;
+
+    use super::{Asked, File, io};
+
+    /// Requests for reports: only those by time.
+    #[derive(Debug)]
+    pub(crate) struct Requests(Receiver<()>);
+
+    /// Ends the wait for requests when it is dropped.
+    #[derive(Debug)]
+    pub(crate) struct Stop {
+        _other_end: Sender<()>,
+    }
+
+    impl Requests {
+        pub(crate) fn catch() -> io::Result<(Self, Stop)> {
+            let (other_end, stop) = channel();
+            let stopping = Stop {
+                _other_end: other_end,
+            };
+            Ok((Self(stop), stopping))
+        }
+
+        pub(crate) fn wait(&self, longest: Option<Duration>) -> Asked {
+            match self.0.recv_timeout(longest.unwrap_or(Duration::MAX)) {
+                Err(RecvTimeoutError::Timeout) => Asked::ByTime,
+                Ok(()) | Err(RecvTimeoutError::Disconnected) => Asked::ToStop,
+            }
+        }
+    }
 
     /// Signals are not caught on this system.
     #[derive(Debug, Clone, Copy)]

@@ -203,7 +203,7 @@ impl<S: Slot, P: Policy> Rule for ClockedRule<S, P> {
     }
 
     fn estimates(self, tally: Tally) -> Report {
-        timed::estimates(tally, Self::SHAPE, self.clock.units.window())
+        timed::estimates::<P>(tally, Self::SHAPE, self.clock.units.window())
     }
 }
 

@@ -20,8 +20,8 @@ use crate::theory::fingerprints::{FingerprintGeometry, SlotWidth};
 ///
 /// # Examples
 /// ```
-/// use echoless::{Filter, FingerprintSpec, KeyHash, Replacement, SlotWidth, Verdict};
-/// let spec = FingerprintSpec::new(64 << 20).max_fpr(1e-3).replacement(Replacement::Lru);
+/// use echoless::{Filter, FingerprintSpec, KeyHash, SlotWidth, Verdict};
+/// let spec = FingerprintSpec::new(64 << 20).max_fpr(1e-3);
 /// assert_eq!(spec.geometry()?.width, SlotWidth::Bits16);
 /// let mut filter = spec.build()?;
 /// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
@@ -42,14 +42,14 @@ pub struct FingerprintSpec {
 
 impl FingerprintSpec {
     /// A filter in `memory_bytes`, rounded down to whole lines of 64 bytes, with a false positive
-    /// rate of at most 1e-8 and [`Replacement::Fifo`].
+    /// rate of at most 1e-8 and [`Replacement::Lru`].
     #[must_use]
     pub const fn new(memory_bytes: u64) -> Self {
         Self {
             memory_bytes,
             max_fpr: 1e-8,
             width: None,
-            replacement: Replacement::Fifo,
+            replacement: Replacement::Lru,
             kernel: None,
         }
     }
@@ -69,7 +69,8 @@ impl FingerprintSpec {
         self
     }
 
-    /// Sets which key a full line evicts.
+    /// Sets which key a full line evicts. With [`Replacement::Fifo`] a key that is still in use is
+    /// forgotten as soon as any other.
     #[must_use]
     pub const fn replacement(mut self, replacement: Replacement) -> Self {
         self.replacement = replacement;

@@ -115,7 +115,7 @@ impl<S: Slot, P: Policy> Rule for QueueRule<S, P> {
             slot_bits: Some(Self::WIDTH.bits()),
             expected_fpr: Some(geometry.fpr_with(P::RECORDS_DUPLICATES, occupied_per_line)),
             expected_false_duplicates: Some(false_duplicates * fresh_fraction),
-            miss_age: Some(MissAge::new(geometry.miss_age_keys(), P::AGE_UNIT)),
+            miss_age: P::AGE_ORIGIN.map(|since| MissAge::new(geometry.miss_age_keys(), since)),
             ..Report::new(tally)
         }
     }

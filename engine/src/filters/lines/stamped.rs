@@ -162,7 +162,7 @@ impl<S: StampedSlot, P: Policy> Rule for StampedRule<S, P> {
     }
 
     fn estimates(self, tally: Tally) -> Report {
-        timed::estimates(tally, Self::SHAPE, self.clock.units.window())
+        timed::estimates::<P>(tally, Self::SHAPE, self.clock.units.window())
     }
 }
 

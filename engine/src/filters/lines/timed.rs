@@ -11,12 +11,13 @@ use super::stamped::StampedSlot;
 use super::{clocked, stamped};
 use crate::error::{BuildError, SpecError};
 use crate::filters::kind::KindSpec;
+use crate::filters::replacement::Policy;
 use crate::filters::units::{DEFAULT_WINDOW, LONGEST_WINDOW, Units, scaled_window};
 use crate::filters::{Filter, Form, Workload};
 use crate::limits::within;
 use crate::memory::LINE_BYTES;
 use crate::options::{Options, name_of};
-use crate::report::{AgeUnit, Cells, MissAge, Report, Tally};
+use crate::report::{Cells, MissAge, Report, Tally};
 use crate::theory::{RateModel, fingerprints};
 use crate::window::Window;
 
@@ -176,12 +177,12 @@ impl Shape {
 /// A key that is missed at that age and within the window was evicted. The number of false
 /// duplicates so far is not known either, because the fill, and with it the rate, rises and falls
 /// with the traffic.
-pub(super) fn estimates(tally: Tally, shape: Shape, window: Window) -> Report {
+pub(super) fn estimates<P: Policy>(tally: Tally, shape: Shape, window: Window) -> Report {
     let lines = tally.memory_bytes / LINE_BYTES;
-    let age = fingerprints::miss_age_keys(lines, shape.slots);
+    let age = fingerprints::miss_age_keys(lines, shape.slots, shape.fingerprint_bits);
     Report {
         slot_bits: Some(shape.slot_bits),
-        miss_age: Some(MissAge::new(age, AgeUnit::DistinctKeys)),
+        miss_age: P::AGE_ORIGIN.map(|since| MissAge::new(age, since)),
         window: Some(window),
         expired: expired(tally),
         ..Report::new(tally)

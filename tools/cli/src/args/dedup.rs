@@ -118,9 +118,10 @@ pub(crate) struct DedupArgs {
     )]
     pub(crate) fpr: String,
 
-    /// Which key a full cache line of the filter evicts: the oldest (fifo), the least recently seen
-    /// (lru), or the oldest, where a repeat is stored again as if it were new (qqhtd)
-    #[arg(long, default_value = "fifo", value_parser = PossibleValuesParser::new(replacements()), help_heading = "Filter")]
+    /// Which key a full cache line of the filter evicts: the least recently seen (lru), the oldest
+    /// even if it is in use (fifo), or the oldest, where a repeat is stored again as if it were new
+    /// (qqhtd)
+    #[arg(long, default_value = "lru", value_parser = PossibleValuesParser::new(replacements()), help_heading = "Filter")]
     pub(crate) replacement: String,
 
     /// Instruction set of the filter; all give the same result

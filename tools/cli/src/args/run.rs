@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 
+use crate::config::Summary;
+
 /// The key hash, the threads and the outputs of a run. A packet is the record of a capture file.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct RunArgs {
@@ -97,6 +99,21 @@ pub(crate) struct RunArgs {
     /// Write statistics of the run to this file, as JSON
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) stats: Option<PathBuf>,
+
+    /// Write the statistics so far every so often, too: 10s, 5m. SIGUSR1 writes them at once, and a
+    /// line to standard error
+    #[arg(
+        long,
+        value_name = "TIME",
+        requires = "stats",
+        allow_hyphen_values = true,
+        help_heading = "Output"
+    )]
+    pub(crate) stats_every: Option<String>,
+
+    /// What to write to standard error at the end [default: full on a terminal, else line]
+    #[arg(long, value_enum, value_name = "WHAT", help_heading = "Output")]
+    pub(crate) summary: Option<Summary>,
 
     /// Write neither summary nor progress, only errors
     #[arg(short, long, help_heading = "Output")]

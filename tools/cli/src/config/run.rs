@@ -1,9 +1,12 @@
 //! What every run that removes duplicates has: key hash, threads and outputs.
 
+use std::io::{self, IsTerminal};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::thread::available_parallelism;
+use std::time::Duration;
 
+use clap::ValueEnum;
 use echoless::{KeyHasher, SpecError};
 
 use super::hash_key::read_hash_key;
@@ -12,6 +15,7 @@ use crate::args::RunArgs;
 use crate::compression::codec::Compression;
 use crate::failure::Failure;
 use crate::files::{Source, Target};
+use crate::time::span::parse_time;
 
 /// The key hash, the threads and the outputs of a run.
 #[derive(Debug)]
@@ -28,12 +32,16 @@ pub(crate) struct RunConfig {
     /// Gets the positions of the dropped records.
     pub(crate) explain: Option<Target>,
     pub(crate) stats: Option<Target>,
+    /// How often the statistics so far are written.
+    pub(crate) stats_every: Option<Duration>,
     /// How the outputs of records are compressed.
     pub(crate) compress: Option<Compression>,
     pub(crate) invert: bool,
     pub(crate) count: bool,
     pub(crate) fail_on_duplicates: bool,
     pub(crate) quiet: bool,
+    /// What is written at the end unless the run is quiet.
+    pub(crate) summary: Option<Summary>,
     /// The most bytes of a read.
     pub(crate) read_bytes: NonZeroUsize,
     pub(crate) threads: Threads,
@@ -75,11 +83,13 @@ impl RunConfig {
             duplicates,
             explain,
             stats: args.stats.map(Target::from),
+            stats_every: parse_if_given("--stats-every", args.stats_every.as_deref(), interval)?,
             compress: parse_if_given("--compress", args.compress.as_deref(), Compression::parse)?,
             invert: args.invert,
             count: args.count,
             fail_on_duplicates: args.fail_on_duplicates,
             quiet: args.quiet,
+            summary: args.summary,
             read_bytes: args.read_bytes,
             threads: match args.threads {
                 None => Threads::AllCores,
@@ -87,6 +97,34 @@ impl RunConfig {
             },
             pin: args.pin,
         })
+    }
+}
+
+/// What a run writes to standard error at its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Summary {
+    /// The counts, the filter, and the errors to expect
+    Full,
+    /// The counts
+    Line,
+}
+
+impl Summary {
+    /// All of it for people, and one line for logs.
+    pub(crate) fn of_terminal() -> Self {
+        if io::stderr().is_terminal() {
+            Self::Full
+        } else {
+            Self::Line
+        }
+    }
+}
+
+/// Parses the time between two reports.
+fn interval(option: &'static str, text: &str) -> Result<Duration, SpecError> {
+    match parse_time(option, text)? {
+        0 => Err(SpecError::new(option, text, "a time above 0, such as 10s")),
+        nanoseconds => Ok(Duration::from_nanos(nanoseconds)),
     }
 }
 

@@ -7,12 +7,13 @@ use std::time::Instant;
 use echoless::Report;
 
 use super::audit::RunAudit;
+use super::ending::Ending;
 use super::feed::StreamEnd;
 use super::outputs::Outputs;
 use super::progress::Progress;
 use super::repeated::Repeated;
-use super::summary::{Counts, Stats};
-use crate::config::{Content, DedupConfig};
+use super::stats::{Counts, Observed, Stats};
+use crate::config::{Content, DedupConfig, Summary};
 use crate::failure::{self, ENDED_BY_SIGNAL, FOUND_DUPLICATES, Failure, graver};
 use crate::files::{Source, Target};
 use crate::packets::report::CopyReport;
@@ -40,12 +41,19 @@ pub(crate) struct Delivery {
     report: Option<CopyReport>,
     fixes_header: bool,
     progress: Progress,
+    threads: usize,
+    /// The first statistics, until nothing can reject the run any more.
+    first_stats: Option<Stats>,
     quiet: bool,
 }
 
 impl Delivery {
     /// Opens the outputs. Nothing is written before the first chunk arrives.
-    pub(crate) fn open(config: &DedupConfig, began: Instant) -> Result<Self, Failure> {
+    pub(crate) fn open(
+        config: &DedupConfig,
+        began: Instant,
+        threads: usize,
+    ) -> Result<Self, Failure> {
         let records_on_stdout = matches!(config.run.output, Target::Stdout) && !config.run.count;
         let (fixes_header, repeated) = match &config.content {
             Content::Records(records) => (records.fix_header, records.outputs.repeated),
@@ -55,9 +63,22 @@ impl Delivery {
         if fixes_header {
             outputs.check_rewritable()?;
         }
+        let replaceable = outputs.stats.as_ref().filter(|file| file.is_replaceable());
+        let audit = RunAudit::new(config);
+        let first_stats = replaceable.map(|_| {
+            let observed = Observed {
+                counts: Counts::default(),
+                audit: &audit,
+                copies: None,
+                elapsed: began.elapsed(),
+                threads,
+            };
+            Stats::new(config, observed, Report::default(), Ending::RUNNING)
+        });
         Ok(Self {
             began,
             outputs,
+            first_stats,
             fixes_header,
             begun: false,
             sources: config.sources.clone(),
@@ -66,11 +87,12 @@ impl Delivery {
             done: InputPosition::default(),
             reporter: config.content.format().cloned().map(FaultReporter::new),
             counts: Counts::default(),
-            audit: RunAudit::new(config),
+            audit,
             report: match &config.content {
                 Content::Packets(packets) if packets.report => Some(CopyReport::new()),
                 Content::Packets(_) | Content::Records(_) => None,
             },
+            threads,
             progress: Progress::new(config.input_bytes, !config.run.quiet, records_on_stdout),
             quiet: config.run.quiet,
         })
@@ -112,8 +134,7 @@ impl Delivery {
         self.counts.known += chunk.records() as u64;
         self.counts.known_unjudged += chunk.unkeyed.len() as u64;
         // Errors up to here affect no output, unless they concern later records.
-        self.counts.known_missed = self.audit.missed();
-        self.counts.known_mistaken = self.audit.mistaken();
+        self.counts.known_errors = Some(self.audit.counts());
     }
 
     /// Writes and counts the records of a chunk.
@@ -164,29 +185,36 @@ impl Delivery {
         let passed = passed.and_then(|end| self.finish().map(|()| end));
         // Compressed outputs end properly even if the run failed.
         let closed = self.outputs.close();
-        let (signal, whole) = match graver(passed, closed) {
+        self.counts.bytes_out = self.outputs.bytes();
+        let (signal, ending) = match graver(passed, closed) {
             Ok(end) => {
                 self.counts.bytes_in = end.bytes_read;
-                (end.signal, end.signal.is_none())
+                let ending = match end.signal {
+                    Some(_) => Ending::SIGNAL,
+                    None => Ending::END_OF_INPUT,
+                };
+                (end.signal, ending)
             }
             // A reader such as `head` that closes the pipe ends the stream early; the report goes
             // elsewhere and is still written.
-            Err(Failure::ReaderGone) => (None, false),
-            Err(failure) => return Err(failure),
+            Err(Failure::ReaderGone) => (None, Ending::READER_LEFT),
+            Err(failure) => return Err(self.fail(config, failure, threads)),
         };
         self.progress.end();
-        self.counts.bytes_out = self.outputs.bytes();
-        self.write_report(config, report, threads)?;
+        let whole = ending == Ending::END_OF_INPUT;
+        self.write_report(config, report, threads, ending)?;
         // Last, because a run that fails leaves the input as it was.
         if whole {
-            self.outputs.commit()?;
+            let committed = self.outputs.commit();
+            committed.map_err(|failure| self.fail(config, failure, threads))?;
         } else if let Some(name) = self.outputs.uncommitted() {
             failure::warn(&format!(
                 "{name}: left as it was, as a signal ended the run"
             ));
         }
         if let Some(seen) = config.seen.as_ref().filter(|_| whole) {
-            seen.commit()?;
+            seen.commit()
+                .map_err(|failure| self.fail(config, failure, threads))?;
         }
         if let Some(signal) = signal {
             return Ok(ExitCode::from(ENDED_BY_SIGNAL + signal));
@@ -197,6 +225,41 @@ impl Delivery {
         Ok(ExitCode::SUCCESS)
     }
 
+    /// Reports on a run that goes on: to the file of statistics, and, if `asked`, to standard error.
+    /// The filter has not reported.
+    pub(crate) fn report_so_far(&mut self, config: &DedupConfig, asked: bool) {
+        self.counts.bytes_out = self.outputs.bytes();
+        let stats = self.stats(config, Report::default(), self.threads, Ending::RUNNING);
+        if asked {
+            self.progress
+                .pause(|| failure::write_stderr(&stats.first_line()));
+        }
+        // Before the first record, the run may still be rejected.
+        if let Some(file) = self.outputs.stats.as_mut().filter(|_| self.begun)
+            && let Err(failure) = file.write(&stats)
+        {
+            failure::warn(&failure.to_string());
+        }
+    }
+
+    /// The statistics of the run so far, with this report of the filter.
+    pub(crate) fn stats(
+        &self,
+        config: &DedupConfig,
+        report: Report,
+        threads: usize,
+        ending: Ending,
+    ) -> Stats {
+        let observed = Observed {
+            counts: self.counts,
+            audit: &self.audit,
+            copies: self.report.as_ref(),
+            elapsed: self.began.elapsed(),
+            threads,
+        };
+        Stats::new(config, observed, report, ending)
+    }
+
     /// Writes the summary and the statistics, if either is requested. The filter reports only
     /// then, since that may read all of its memory.
     fn write_report(
@@ -204,35 +267,48 @@ impl Delivery {
         config: &DedupConfig,
         report: impl FnOnce() -> Report,
         threads: usize,
+        ending: Ending,
     ) -> Result<(), Failure> {
         if config.run.quiet && self.outputs.stats.is_none() {
             return Ok(());
         }
-        let elapsed = self.began.elapsed();
-        let stats = Stats::new(
-            self.counts,
-            &self.audit,
-            self.report.as_ref(),
-            config,
-            report(),
-            elapsed,
-            threads,
-        );
-        if let Some(sink) = &mut self.outputs.stats {
-            sink.truncate()?;
-            sink.write_bytes(stats.json().as_bytes())?;
-            sink.close()?;
+        let stats = self.stats(config, report(), threads, ending);
+        if let Some(file) = &mut self.outputs.stats {
+            file.write(&stats)?;
         }
         if !config.run.quiet {
-            failure::write_stderr(&stats.summary());
+            let summary = match config.run.summary.unwrap_or_else(Summary::of_terminal) {
+                Summary::Full => stats.summary(config),
+                Summary::Line => stats.first_line(),
+            };
+            failure::write_stderr(&summary);
         }
         Ok(())
+    }
+
+    /// Writes the statistics of a run that failed. Returns the failure, also if they cannot be
+    /// written.
+    ///
+    /// The filter does not report: it may have got keys of records that were not written, how many
+    /// depends on the threads.
+    fn fail(&mut self, config: &DedupConfig, failure: Failure, threads: usize) -> Failure {
+        if self.outputs.stats.is_some() {
+            let ending = Ending::failed(&failure);
+            let stats = self.stats(config, Report::default(), threads, ending);
+            if let Some(file) = &mut self.outputs.stats {
+                let _ = file.write(&stats);
+            }
+        }
+        failure
     }
 
     fn begin(&mut self, header: Option<&[u8]>, terminator: &'static [u8]) -> Result<(), Failure> {
         if !self.begun {
             self.begun = true;
             self.outputs.begin(header, terminator)?;
+            if let (Some(file), Some(stats)) = (&mut self.outputs.stats, self.first_stats.take()) {
+                file.write(&stats)?;
+            }
         }
         Ok(())
     }

@@ -9,11 +9,14 @@
 //! order of the stream, on one thread ([`pipeline`]) or several ([`parallel`]).
 
 mod audit;
+mod busiest;
 mod clock;
 mod compressed;
 mod delivery;
+mod ending;
 mod feed;
 pub(crate) mod filter;
+mod monitor;
 mod output;
 mod outputs;
 mod parallel;
@@ -25,8 +28,13 @@ mod repeated;
 mod runs;
 mod seen_files;
 pub(crate) mod sizing;
+mod stats;
+mod stats_file;
 mod stock;
 mod summary;
+mod window_audit;
+#[cfg(test)]
+mod window_bounds;
 mod worker;
 
 pub(crate) use pipeline::run;

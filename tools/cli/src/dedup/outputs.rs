@@ -7,7 +7,8 @@ use super::compressed::CompressedOutput;
 use super::output::Sink;
 use super::positions::PositionsFile;
 use super::runs::Runs;
-use super::summary::Counts;
+use super::stats::Counts;
+use super::stats_file::StatsFile;
 use crate::config::{Content, DedupConfig};
 use crate::failure::{Failure, graver};
 use crate::files::{Opened, Target, Targets};
@@ -26,7 +27,7 @@ pub(super) struct Outputs {
     rejects: Option<Rejects>,
     /// The verdict on each record.
     tags: Option<Sink>,
-    pub(super) stats: Option<Sink>,
+    pub(super) stats: Option<StatsFile>,
     passed: Passed,
     /// The bytes of the tags, or of the tagged records, of the current chunk.
     assembled: Vec<u8>,
@@ -149,7 +150,10 @@ impl Outputs {
         let compressed = || Some(CompressedOutput::new(run.compress?, prompt));
         let dropped = optional(&run.duplicates)?.map(side);
         let explained = optional(&run.explain)?.map(text).map(PositionsFile::new);
-        let stats = optional(&run.stats)?.map(text);
+        let stats = match &run.stats {
+            Some(target) => Some(StatsFile::new(open(target)?, target)?),
+            None => None,
+        };
         let (rejects, tags) = match &config.content {
             Content::Records(content) => {
                 let outputs = &content.outputs;

@@ -101,7 +101,7 @@ impl ChunkQueue {
 struct DeliveryOrder<'a> {
     /// The number of the next chunk to deliver.
     next: AtomicU64,
-    delivery: Mutex<&'a mut Delivery>,
+    delivery: &'a Mutex<Delivery>,
     failure: Mutex<Option<Failure>>,
     queue: &'a ChunkQueue,
 }
@@ -115,7 +115,7 @@ impl DeliveryOrder<'_> {
     /// Delivers the next chunk, unless an earlier one failed.
     fn deliver(&self, number: u64, chunk: &mut Chunk) {
         if !self.queue.is_stopped() {
-            let delivered = lock(&self.delivery).deliver(chunk);
+            let delivered = lock(self.delivery).deliver(chunk);
             if let Err(failure) = delivered {
                 *lock(&self.failure) = Some(failure);
                 self.queue.stop();
@@ -136,7 +136,7 @@ pub(super) fn pass<S: Worker>(
     config: &DedupConfig,
     workers: Vec<S>,
     cores: Vec<Option<usize>>,
-    delivery: &mut Delivery,
+    delivery: &Mutex<Delivery>,
 ) -> Result<Passed<S::Filter>, Failure> {
     let threads = workers.len();
     let queue = Arc::new(ChunkQueue {
@@ -160,7 +160,7 @@ pub(super) fn pass<S: Worker>(
     let timing = config.window.as_ref().map(|window| (window, &clock));
     let order = DeliveryOrder {
         next: AtomicU64::new(0),
-        delivery: Mutex::new(delivery),
+        delivery,
         failure: Mutex::new(None),
         queue: &queue,
     };

@@ -1,19 +1,23 @@
 //! A run: feed, filter and delivery, on one thread or several.
 
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 use std::time::Instant;
 
-use echoless::{BuildError, Filter, Mesh, report_of};
+use echoless::{BuildError, Filter, Mesh, Node, Report, report_of};
 
 use super::clock::{StreamClock, cut};
 use super::delivery::Delivery;
 use super::feed::{Feed, StreamEnd};
 use super::filter;
-use super::parallel;
+use super::monitor::Monitor;
+use super::parallel::{self, Passed};
 use super::pinning::{cores, pin};
 use super::seen_files::SeenFiles;
 use super::sizing;
-use super::worker::serial_workers;
+use super::stats_file;
+use super::worker::{SerialWorker, serial_workers};
 use crate::config::{Content, DedupConfig, WindowConfig};
 use crate::failure::Failure;
 use crate::records::chunk::Chunk;
@@ -21,37 +25,98 @@ use crate::records::chunk::Chunk;
 /// Runs `echoless dedup`.
 pub(crate) fn run(mut config: DedupConfig) -> Result<ExitCode, Failure> {
     let began = Instant::now();
+    let run = start(&mut config, began)
+        .inspect_err(|failure| stats_file::write_failed(&config, failure, began))?;
+    run.pass(&config)
+}
+
+/// A run whose filter is built and whose outputs are open.
+struct Run {
+    stages: Stages,
+    cores: Vec<Option<usize>>,
+    delivery: Delivery,
+}
+
+/// The filter, and how the threads share it.
+enum Stages {
+    /// One thread has all of it.
+    Single(Box<dyn Filter>),
+    /// Each thread owns a partition.
+    Partitions(Vec<Node<Box<dyn Filter>>>),
+    /// It cannot be partitioned: the threads use it in turns.
+    Serial(Vec<SerialWorker<Box<dyn Filter>>>),
+}
+
+/// Checks the inputs, builds the filter and opens the outputs.
+fn start(config: &mut DedupConfig, began: Instant) -> Result<Run, Failure> {
     for source in &config.sources {
         source.check()?;
     }
-    skip_seen(&mut config)?;
+    skip_seen(config)?;
     let of_window = config.window.as_ref().map_or(u64::MAX, |window| {
         sizing::most_threads_of_window(window.records_per_tick())
     });
     let worthwhile = sizing::worthwhile_threads(config.plain_bytes).min(of_window);
-    let useful = sizing::useful_threads(config.plain_bytes).min(most_threads(&config));
+    let useful = sizing::useful_threads(config.plain_bytes).min(most_threads(config));
     let threads = config.run.threads.count(useful, worthwhile);
     let cores = cores(config.run.pin, threads)?;
-    if threads == 1 {
-        let mut filter = whole_filter(&config)?;
-        let mut delivery = Delivery::open(&config, began)?;
-        pin(cores[0])?;
-        let feed = Feed::new(&config);
-        let passed = pass(feed, config.window.as_ref(), &mut filter, &mut delivery);
-        return delivery.conclude(&config, passed, || filter.report(), threads);
-    }
-    let mut delivery;
-    let (passed, filters) = if has_partitions(&config) {
+    let stages = if threads == 1 {
+        Stages::Single(whole_filter(config)?)
+    } else if has_partitions(config) {
         let mesh = Mesh::builder(config.filter.build_partitions(threads)?).build()?;
-        delivery = Delivery::open(&config, began)?;
-        parallel::pass(&config, mesh.into_nodes(), cores, &mut delivery)?
+        Stages::Partitions(mesh.into_nodes())
     } else {
-        // It cannot be partitioned: the threads use it in turns.
-        let workers = serial_workers(whole_filter(&config)?, threads);
-        delivery = Delivery::open(&config, began)?;
-        parallel::pass(&config, workers, cores, &mut delivery)?
+        Stages::Serial(serial_workers(whole_filter(config)?, threads))
     };
-    delivery.conclude(&config, passed, || report_of(&filters), threads)
+    Ok(Run {
+        stages,
+        delivery: Delivery::open(config, began, cores.len())?,
+        cores,
+    })
+}
+
+impl Run {
+    /// Passes the stream and reports on it.
+    fn pass(self, config: &DedupConfig) -> Result<ExitCode, Failure> {
+        let threads = self.cores.len();
+        let delivery = Mutex::new(self.delivery);
+        let passed = thread::scope(|scope| {
+            let _monitor = Monitor::start(scope, config, &delivery)?;
+            self.stages.pass(config, self.cores, &delivery)
+        });
+        // If the threads failed, no part of the filter is left to report.
+        let (end, filters) = passed.unwrap_or_else(|failure| (Err(failure), Vec::new()));
+        let report = || match &filters[..] {
+            [] => Report::default(),
+            [whole] => whole.report(),
+            parts => report_of(parts),
+        };
+        let delivery = delivery
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        delivery.conclude(config, end, report, threads)
+    }
+}
+
+impl Stages {
+    /// Passes the stream. Returns how it ended, and the filter or its partitions.
+    fn pass(
+        self,
+        config: &DedupConfig,
+        cores: Vec<Option<usize>>,
+        delivery: &Mutex<Delivery>,
+    ) -> Result<Passed<Box<dyn Filter>>, Failure> {
+        match self {
+            Self::Single(mut filter) => {
+                pin(cores[0])?;
+                let feed = Feed::new(config);
+                let passed = pass(feed, config.window.as_ref(), &mut filter, delivery);
+                Ok((passed, vec![filter]))
+            }
+            Self::Partitions(nodes) => parallel::pass(config, nodes, cores, delivery),
+            Self::Serial(workers) => parallel::pass(config, workers, cores, delivery),
+        }
+    }
 }
 
 /// Removes the inputs that an earlier run has read, if that is requested.
@@ -105,7 +170,7 @@ fn pass(
     mut feed: Feed,
     window: Option<&WindowConfig>,
     filter: &mut impl Filter,
-    delivery: &mut Delivery,
+    delivery: &Mutex<Delivery>,
 ) -> Result<StreamEnd, Failure> {
     let mut chunk = Chunk::default();
     let mut clock = StreamClock::default();
@@ -124,6 +189,8 @@ fn pass(
             chunk.one_batch(0);
         }
         chunk.judge(filter);
+        // Never waits, unless a report on the run so far is being written.
+        let mut delivery = delivery.lock().unwrap_or_else(PoisonError::into_inner);
         delivery.deliver(&mut chunk)?;
     }
     Ok(feed.end())

@@ -39,6 +39,11 @@ impl Progress {
         self.bar.set_position(bytes);
     }
 
+    /// Clears the line while something else is written.
+    pub(crate) fn pause(&self, write: impl FnOnce()) {
+        self.bar.suspend(write);
+    }
+
     /// Clears the line.
     pub(crate) fn end(&self) {
         self.bar.finish_and_clear();

@@ -60,21 +60,85 @@ fn the_report_covers_the_records_read_when_the_reader_closes_the_pipe() {
         assert!(summary.contains(" duplicates ("), "{summary}");
         let stats: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
         assert!(stats["duplicates"].as_u64().unwrap() > 0);
+        assert_eq!(stats["complete"], false);
+        assert_eq!(stats["reason"], "reader left");
     }
 }
 
 #[test]
-fn a_failed_run_keeps_the_statistics_of_the_one_before() {
+fn a_failed_run_replaces_the_statistics_of_the_one_before() {
     let directory = tempfile::tempdir().unwrap();
-    let stats = file(
-        directory.path(),
-        "stats",
-        b"statistics of yesterday, much longer",
+    let stats = directory.path().join("stats").to_str().unwrap().to_owned();
+    let bad_header = file(directory.path(), "bad", b"a,b\n1,2\n");
+    // After the first record, before it, and before any input is open.
+    for (args, message, records) in [
+        (&["-k", "2"][..], "field 2 of the key is missing", 1),
+        (&["-k", "c", "--header", &bad_header], "", 0),
+        (&["/no/such/file"], "/no/such/file: No such file", 0),
+    ] {
+        for threads in ["1", "3"] {
+            fs::write(
+                &stats,
+                "statistics of yesterday, of a run that was complete",
+            )
+            .unwrap();
+            let args = [args, &["--threads", threads, "--stats", &stats]].concat();
+            let run = dedup(&args, b"1,a\n2\n");
+            let error = run.error();
+            assert!(error.contains(message), "{error}");
+            let json: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
+            assert_eq!(json["complete"], false, "{args:?}");
+            assert_eq!(json["reason"], "error");
+            assert_eq!(json["error"], error, "{args:?}");
+            assert!(json["records"].as_u64().unwrap() >= records);
+        }
+    }
+}
+
+#[test]
+fn a_rejected_command_line_keeps_the_statistics_of_the_run_before() {
+    let directory = tempfile::tempdir().unwrap();
+    let stats = file(directory.path(), "stats", b"old");
+    for args in [
+        &["--fpr", "2"][..],
+        &["--filter", "no"],
+        &["-o", &stats],
+        &["--duplicates", &stats],
+        &[&stats],
+        &["/no/such/file", "-o", &stats],
+        &["/no/such/file", &stats],
+    ] {
+        let run = dedup(&[args, &["--stats", &stats]].concat(), b"a\n");
+        assert_eq!(run.code, 2, "{args:?}");
+        assert_eq!(fs::read(&stats).unwrap(), b"old", "{args:?}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn statistics_replace_the_file_and_keep_links_and_permissions() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    let directory = tempfile::tempdir().unwrap();
+    let stats = file(directory.path(), "stats", b"old");
+    let link = directory.path().join("link");
+    symlink("stats", &link).unwrap();
+    fs::set_permissions(&stats, fs::Permissions::from_mode(0o640)).unwrap();
+    let mut reader = File::open(&stats).unwrap();
+    assert_eq!(
+        dedup(&["--stats", link.to_str().unwrap()], b"a\n").text(),
+        "a\n"
     );
-    let run = dedup(&["-k", "2", "--stats", &stats], b"1,a\n2\n");
-    assert!(run.error().contains("field 2 of the key is missing"));
-    let kept = fs::read(&stats).unwrap();
-    assert_eq!(kept, b"statistics of yesterday, much longer");
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    let mode = fs::metadata(&stats).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o640);
+    let json: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
+    assert_eq!(json["complete"], true);
+    // Who had it open still has the old one, and nothing else is in the folder.
+    let mut old = String::new();
+    reader.read_to_string(&mut old).unwrap();
+    assert_eq!(old, "old");
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
 }
 
 #[test]

@@ -179,6 +179,8 @@ fn the_report_of_other_filters_has_estimates_only() {
         let estimate = stats[field].as_f64().unwrap();
         assert!(truth > 10_000.0, "{field}: {truth}");
         assert!((estimate / truth - 1.0).abs() < 0.1, "{field}: {estimate}");
+        let bound = |end: &str| stats[format!("{field}_{end}")].as_f64().unwrap();
+        assert!(bound("low") <= truth && truth <= bound("high"), "{field}");
     }
     assert_eq!(stats["filter"], spec);
     assert_eq!(stats["memory_bytes"], 8192);
@@ -186,9 +188,10 @@ fn the_report_of_other_filters_has_estimates_only() {
     assert!((fill - filter.report().fill().unwrap()).abs() < 1e-9);
     for field in [
         "evictions",
-        "expected_false_duplicates",
+        "expected_false_duplicates_high",
         "miss_age",
         "miss_age_unit",
+        "miss_age_since",
         "slot_bits",
     ] {
         assert!(stats[field].is_null(), "{field}");
@@ -196,7 +199,12 @@ fn the_report_of_other_filters_has_estimates_only() {
     let lines: Vec<&str> = run.stderr.lines().collect();
     assert_eq!(lines.len(), 3, "{}", run.stderr);
     assert!(lines[1].starts_with(&format!("echoless: filter {spec} (")));
-    assert!(lines[2].contains(" duplicates missed, "), "{}", lines[2]);
+    assert!(
+        lines[2].starts_with("echoless: estimated from samples: about "),
+        "{}",
+        lines[2]
+    );
+    assert!(lines[2].ends_with(" fresh records mistaken for duplicates"));
     assert!(!run.stderr.contains("no duplicate"), "{}", run.stderr);
 }
 

@@ -101,14 +101,19 @@ fn statistics_are_json() {
         ("threads", 3.into()),
         ("slot_bits", 32.into()),
         ("version", env!("CARGO_PKG_VERSION").into()),
+        ("schema_version", 1.into()),
+        ("complete", true.into()),
+        ("reason", "end of input".into()),
+        ("error", Value::Null),
     ] {
         assert_eq!(stats[field], expected, "{field}");
     }
     assert!(stats["huge_page_bytes"].is_u64());
     assert_eq!(stats["miss_age_unit"], "distinct keys");
+    assert_eq!(stats["miss_age_since"], "last seen");
     for field in [
         "seconds",
-        "expected_false_duplicates",
+        "expected_false_duplicates_high",
         "expected_fpr",
         "fill",
         "miss_age",
@@ -167,15 +172,61 @@ fn the_summary_excludes_records_without_a_verdict() {
 }
 
 #[test]
-fn ages_have_the_unit_of_the_replacement() {
-    for (replacement, unit) in [
-        ("fifo", "distinct keys"),
-        ("lru", "distinct keys"),
-        ("qqhtd", "records"),
+fn ages_count_from_the_moment_that_the_replacement_goes_by() {
+    for (replacement, since) in [
+        (&[][..], Some("last seen")),
+        (&["--replacement", "lru"], Some("last seen")),
+        (&["--replacement", "fifo"], Some("recorded")),
+        (&["--replacement", "qqhtd"], None),
     ] {
-        let run = echoless(&["dedup", "-m", "64k", "--replacement", replacement], INPUT);
+        let run = echoless(&[&["dedup", "-m", "64k"], replacement].concat(), INPUT);
         let line = run.stderr.lines().last().unwrap();
-        assert!(line.ends_with(&format!(" {unit})")), "{line}");
+        match since {
+            Some(since) => {
+                let end = format!(" distinct keys since it was {since})");
+                assert!(line.ends_with(&end), "{line}");
+            }
+            None => assert_eq!(line, "echoless: no evictions: no duplicate was missed"),
+        }
+    }
+}
+
+#[test]
+fn the_guide_lists_the_statistics() {
+    let guide = include_str!("../../GUIDE.md");
+    let table = guide.split("| field | type | unit |").nth(1).unwrap();
+    let table = table.split("\n\n").next().unwrap();
+    let mut listed = std::collections::BTreeMap::new();
+    for row in table.lines().skip(2) {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        for name in cells[1].split(", ") {
+            listed.insert(name.trim_matches('`').to_owned(), cells[2].to_owned());
+        }
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let known = crate::run::file(directory.path(), "known", b"9,b\n");
+    let input = crate::run::file(directory.path(), "input", b"10,a\n11,a\n");
+    let (stats, seen) = (path("stats"), path("seen"));
+    let args = ["--window", "10s", "--time-field", "1", "-k", "2"];
+    let files = ["--stats", &stats, "--skip-seen-files", &seen, &input];
+    let more = ["--repeated", "--known", &known];
+    let run = dedup(&[&args[..], &more, &files].concat(), b"");
+    assert_eq!(run.text(), "11,a\n");
+    let stats: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
+    let stats = stats.as_object().unwrap();
+    let written: Vec<&String> = stats.keys().collect();
+    assert_eq!(written, listed.keys().collect::<Vec<_>>());
+    for (name, kind) in &listed {
+        let value = &stats[name];
+        let agrees = match kind.as_str() {
+            "integer" => value.is_u64(),
+            "number" => value.is_f64(),
+            "string" => value.is_string(),
+            "boolean" => value.is_boolean(),
+            other => panic!("{other}"),
+        };
+        assert!(agrees || value.is_null(), "{name}: {value} is no {kind}");
     }
 }
 
@@ -248,4 +299,25 @@ fn a_full_side_output_is_an_error_even_if_the_reader_left() {
             "{codec}: {message}"
         );
     }
+}
+
+#[test]
+fn logs_get_one_line_and_quiet_runs_none() {
+    let summary = |args: &[&str]| {
+        let all = [&["dedup", "-m", "64k"], args].concat();
+        echoless(&all, INPUT).stderr
+    };
+    for line in [summary(&["--summary", "line"]), {
+        let mut plain = std::process::Command::new(env!("CARGO_BIN_EXE_echoless"));
+        plain.args(["dedup", "-m", "64k", "/dev/null"]);
+        String::from_utf8(plain.output().unwrap().stderr).unwrap()
+    }] {
+        assert_eq!(line.matches('\n').count(), 1, "{line}");
+        assert!(
+            line.starts_with("echoless: ") && line.contains(" records ("),
+            "{line}"
+        );
+    }
+    assert!(summary(&["--summary", "full"]).matches('\n').count() > 2);
+    assert_eq!(summary(&["-q", "--summary", "full"]), "");
 }

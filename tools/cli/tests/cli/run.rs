@@ -45,11 +45,16 @@ impl Run {
     }
 }
 
-/// The command with these arguments, its standard streams piped.
+/// The command with these arguments, its standard streams piped. Its summary is that of a terminal,
+/// unless the arguments say otherwise.
 pub(crate) fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_echoless"));
+    let (subcommand, rest) = args.split_at(args.len().min(1));
+    let summary = ["dedup", "packets"].contains(subcommand.first().unwrap_or(&""));
     command
-        .args(args)
+        .args(subcommand)
+        .args(summary.then_some("--summary=full"))
+        .args(rest)
         .env_remove("ECHOLESS_OPTS")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

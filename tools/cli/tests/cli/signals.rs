@@ -1,7 +1,7 @@
 //! Signals that end a run while its input is open.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
@@ -51,6 +51,10 @@ fn after_a_signal_the_run_completes() {
         assert!(summary.contains("3 records"), "{summary}");
         let stats: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
         assert_eq!(stats["duplicates"], 1);
+        assert_eq!(
+            (&stats["complete"], &stats["reason"]),
+            (&false.into(), &"signal".into())
+        );
     }
 }
 
@@ -188,4 +192,86 @@ fn a_non_blocking_input_is_waited_for() {
     }
     drop(here);
     assert!(child.wait().unwrap().success());
+}
+
+/// The statistics in a file.
+fn statistics(path: &str) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+#[test]
+fn a_run_that_goes_on_reports_when_asked() {
+    let directory = tempfile::tempdir().unwrap();
+    let stats = file(directory.path(), "stats", b"");
+    for threads in ["1", "2"] {
+        let args = [
+            "dedup",
+            "-m",
+            "64k",
+            "--threads",
+            threads,
+            "--stats",
+            &stats,
+        ];
+        let mut child = command(&args).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(b"a\na\nb\n").unwrap();
+        child
+            .stdout
+            .as_mut()
+            .unwrap()
+            .read_exact(&mut [0; 4])
+            .unwrap();
+        send(&child, "-USR1");
+        // The line ends what the signal asked for.
+        let mut told = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        told.read_line(&mut line).unwrap();
+        assert!(line.starts_with("echoless: 3 records (6 B) in "), "{line}");
+        stdin.write_all(b"c\n").unwrap();
+        drop(stdin);
+        let mut rest = String::new();
+        told.read_to_string(&mut rest).unwrap();
+        assert!(rest.starts_with("echoless: 4 records"), "{rest}");
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+        assert_eq!(statistics(&stats)["records"], 4);
+    }
+}
+
+#[test]
+fn statistics_are_written_while_a_run_goes_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let stats = file(directory.path(), "stats", b"");
+    let args = [
+        "dedup",
+        "-q",
+        "-m",
+        "64k",
+        "--stats",
+        &stats,
+        "--stats-every",
+        "1ms",
+    ];
+    let mut child = command(&args).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"a\na\nb\n").unwrap();
+    child
+        .stdout
+        .as_mut()
+        .unwrap()
+        .read_exact(&mut [0; 4])
+        .unwrap();
+    // It is replaced in one step, so it is whole whenever it is read; at first it is empty.
+    let so_far = loop {
+        let text = fs::read(&stats).unwrap();
+        let so_far: Value = serde_json::from_slice(&text).unwrap_or_default();
+        if so_far["records"] == 3 {
+            break so_far;
+        }
+    };
+    assert_eq!(so_far["complete"], false);
+    assert_eq!(so_far["reason"], "running");
+    drop(stdin);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(statistics(&stats)["complete"], true);
 }

@@ -1,0 +1,405 @@
+//! Estimates with bounds: from counts of sampled events to missed and false duplicates.
+
+use crate::report::Report;
+use crate::theory::gamma;
+
+/// The probability that the truth is beyond one of the two bounds, for each of them. Both hold with
+/// 99 %: the 95 % that are promised leave room for rates, which depend on two estimates, and for
+/// what the model neglects, such as weights that depend on the stream.
+const BEYOND: f64 = 0.005;
+
+/// An estimated number with bounds that hold on at least 95 of 100 streams.
+///
+/// # Examples
+/// ```
+/// use echoless::audit::Estimate;
+/// assert!(Estimate::exact(7).is_exact());
+/// // Nothing was observed: the estimate says nothing, its upper bound does.
+/// assert!(Estimate { value: 0, low: 0, high: 59 }.is_unknown());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Estimate {
+    /// The estimate. Its mean over all choices of the sample is the truth.
+    pub value: u64,
+    /// The lower bound.
+    pub low: u64,
+    /// The upper bound.
+    pub high: u64,
+}
+
+impl Estimate {
+    /// A number that is known.
+    #[must_use]
+    pub const fn exact(count: u64) -> Self {
+        Self {
+            value: count,
+            low: count,
+            high: count,
+        }
+    }
+
+    /// Whether the number is known.
+    #[must_use]
+    pub const fn is_exact(self) -> bool {
+        self.low == self.high
+    }
+
+    /// Whether no event was observed though there may have been some. The estimate of 0 says
+    /// nothing then.
+    #[must_use]
+    pub const fn is_unknown(self) -> bool {
+        self.value == 0 && self.high > 0
+    }
+
+    /// At most `most`, and at least `least` as far as that allows.
+    fn within(self, least: u64, most: u64) -> Self {
+        let high = self.high.max(least).min(most);
+        let low = self.low.max(least).min(high);
+        Self {
+            value: self.value.clamp(low, high),
+            low,
+            high,
+        }
+    }
+}
+
+/// A number of events of which each is observed with a probability of `1 / weight`. The weight may
+/// rise from event to event.
+///
+/// # Examples
+/// ```
+/// use echoless::audit::WeightedCount;
+/// let mut events = WeightedCount::new(16);
+/// events.add();
+/// let estimate = events.estimate();
+/// assert_eq!(estimate.value, 16);
+/// assert!(estimate.low < 2 && estimate.high > 80);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WeightedCount {
+    observed: u64,
+    /// The sum of the weights.
+    sum: u64,
+    /// The estimated variance of the sum: the sum of `weight * (weight - 1)`.
+    variance: u128,
+    /// The weight of the next event.
+    weight: u64,
+}
+
+impl WeightedCount {
+    /// No event, and the weight of the next one, 1 or more. With a weight of 1 the count is exact.
+    #[must_use]
+    pub const fn new(weight: u64) -> Self {
+        Self {
+            observed: 0,
+            sum: 0,
+            variance: 0,
+            weight,
+        }
+    }
+
+    /// Counts an event that was observed.
+    pub fn add(&mut self) {
+        self.observed += 1;
+        self.sum = self.sum.saturating_add(self.weight);
+        self.variance += u128::from(self.weight) * u128::from(self.weight - 1);
+    }
+
+    /// Sets the weight of the next events. It never falls.
+    pub fn set_weight(&mut self, weight: u64) {
+        self.weight = self.weight.max(weight);
+    }
+
+    /// The number of events, with the bounds of Fay and Feuer (1997) for sums of weighted Poisson
+    /// counts. If all weights are equal, these are the exact bounds of Garwood (1936).
+    #[must_use]
+    pub fn estimate(&self) -> Estimate {
+        let (sum, variance) = (self.sum as f64, self.variance as f64);
+        let low = weighted_quantile(sum, variance, BEYOND);
+        // Events that were not observed may have weighed as much as the next one does.
+        let weight = self.weight as f64;
+        let unseen = if self.weight > 1 { weight } else { 0.0 };
+        let more = variance + weight * (weight - 1.0);
+        let high = weighted_quantile(sum + unseen, more, 1.0 - BEYOND);
+        Estimate {
+            value: self.sum,
+            low: low.floor() as u64,
+            high: high.ceil() as u64,
+        }
+        .within(self.observed, u64::MAX)
+    }
+
+    /// The events since an earlier state of this count.
+    fn since(self, earlier: Self) -> Self {
+        Self {
+            observed: self.observed - earlier.observed,
+            sum: self.sum - earlier.sum,
+            variance: self.variance - earlier.variance,
+            weight: self.weight,
+        }
+    }
+
+    /// The events of both counts.
+    fn and(self, other: Self) -> Self {
+        Self {
+            observed: self.observed + other.observed,
+            sum: self.sum.saturating_add(other.sum),
+            variance: self.variance + other.variance,
+            weight: self.weight.max(other.weight),
+        }
+    }
+}
+
+/// The quantile of a gamma distribution with this mean and variance; the mean if that is 0.
+fn weighted_quantile(mean: f64, variance: f64, probability: f64) -> f64 {
+    if variance == 0.0 {
+        return mean;
+    }
+    let scale = variance / mean;
+    scale * gamma::quantile(mean / scale, probability)
+}
+
+/// What an audit found: the input of [`ErrorEstimates`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ErrorCounts {
+    /// The number of `Fresh` verdicts, and of `Duplicate` ones.
+    pub fresh: u64,
+    /// The number of `Duplicate` verdicts.
+    pub duplicates: u64,
+    /// Missed duplicates that were all observed.
+    pub surely_missed: u64,
+    /// Missed duplicates of keys with an earlier `Fresh` verdict, observed in a sample of these.
+    pub missed: WeightedCount,
+    /// Missed duplicates of keys with only `Duplicate` verdicts before, observed in a sample of
+    /// the keys.
+    pub missed_unrecorded: WeightedCount,
+    /// `Duplicate` verdicts on keys that had not been seen, observed in a sample of the keys.
+    pub mistaken: WeightedCount,
+}
+
+impl ErrorCounts {
+    /// No error among so many `Fresh` and `Duplicate` verdicts, all of them observed.
+    #[must_use]
+    pub const fn new(fresh: u64, duplicates: u64) -> Self {
+        Self {
+            fresh,
+            duplicates,
+            surely_missed: 0,
+            missed: WeightedCount::new(1),
+            missed_unrecorded: WeightedCount::new(1),
+            mistaken: WeightedCount::new(1),
+        }
+    }
+
+    /// What was found since an earlier state of the same audit.
+    ///
+    /// # Panics
+    /// If `earlier` has more errors.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            fresh: self.fresh - earlier.fresh,
+            duplicates: self.duplicates - earlier.duplicates,
+            surely_missed: self.surely_missed - earlier.surely_missed,
+            missed: self.missed.since(earlier.missed),
+            missed_unrecorded: self.missed_unrecorded.since(earlier.missed_unrecorded),
+            mistaken: self.mistaken.since(earlier.mistaken),
+        }
+    }
+
+    /// The estimates, within the limits that the `report` of the filter sets.
+    ///
+    /// - No more duplicates were missed than keys were evicted, if the filter counts evictions and
+    ///   no key was mistaken for another: two verdicts of `Fresh` on a fingerprint have an eviction
+    ///   between them.
+    /// - The number of false duplicates has a Poisson distribution with a mean of at most
+    ///   `expected_false_duplicates`, if the filter estimates that.
+    #[must_use]
+    pub fn estimates(&self, report: Option<&Report>) -> ErrorEstimates {
+        let expected = report.and_then(|report| report.expected_false_duplicates);
+        let limited = |expected: Option<f64>| {
+            let likely = expected.map_or(u64::MAX, most_events);
+            let least = self.mistaken.observed;
+            (self.mistaken.estimate()).within(least, likely.max(least).min(self.duplicates))
+        };
+        let false_duplicates = limited(expected);
+        let least = self.surely_missed + self.missed.observed + self.missed_unrecorded.observed;
+        let sampled = self.missed.and(self.missed_unrecorded).estimate();
+        let mut missed = Estimate {
+            value: sampled.value.saturating_add(self.surely_missed),
+            low: sampled.low.saturating_add(self.surely_missed),
+            high: sampled.high.saturating_add(self.surely_missed),
+        };
+        // Keys with only `Duplicate` verdicts before were false duplicates at first.
+        let separately = (self.missed.estimate().high)
+            .saturating_add(self.surely_missed)
+            .saturating_add(false_duplicates.high);
+        missed.high = missed.high.min(separately);
+        let evicted = match report.and_then(|report| report.tally.evictions) {
+            None => u64::MAX,
+            Some(0) => 0,
+            Some(evictions) => evictions.saturating_add(false_duplicates.high),
+        };
+        let missed = missed.within(least, evicted.min(self.fresh));
+        // The filter takes every fresh verdict for a key that it has never seen. Those that were
+        // certainly missed duplicates were none: their part is taken out. They come late, when the
+        // filter is fuller and the rate higher than on average, so what remains is still a bound.
+        let new = (self.fresh - missed.low) as f64 / self.fresh.max(1) as f64;
+        let expected = expected.map(|expected| expected * new);
+        ErrorEstimates {
+            fresh: self.fresh,
+            duplicates: self.duplicates,
+            missed_duplicates: missed,
+            false_duplicates: limited(expected),
+            most_false_duplicates: expected,
+        }
+    }
+}
+
+/// A number that a Poisson count of this mean exceeds with a probability of at most [`BEYOND`].
+fn most_events(mean: f64) -> u64 {
+    // The upper bound of a count `n` is the mean below which `n` or fewer events are improbable;
+    // counts are exceeded where the lower bound of the next one is above the mean.
+    let exceeds = |count: u64| gamma::quantile(count as f64 + 1.0, BEYOND) > mean;
+    let (mut low, mut high) = (0, (mean + 12.0 * mean.sqrt() + 40.0) as u64);
+    while low < high {
+        let middle = u64::midpoint(low, high);
+        if exceeds(middle) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    low
+}
+
+/// The estimated errors of a filter so far.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct ErrorEstimates {
+    /// The number of `Fresh` verdicts.
+    pub fresh: u64,
+    /// The number of `Duplicate` verdicts.
+    pub duplicates: u64,
+    /// Duplicates that the filter reported as fresh.
+    pub missed_duplicates: Estimate,
+    /// Fresh keys that the filter reported as duplicates. Keys of equal hash count as one key.
+    pub false_duplicates: Estimate,
+    /// An upper bound of the expected number of these, from the fill of the filter; `None` if it
+    /// does not report one.
+    pub most_false_duplicates: Option<f64>,
+}
+
+impl ErrorEstimates {
+    /// The estimated false negative rate and its bounds: missed duplicates among all duplicates.
+    /// `None` if there was certainly no duplicate.
+    #[must_use]
+    pub fn fnr(&self) -> Option<[f64; 3]> {
+        let (missed, mistaken) = (self.missed_duplicates, self.false_duplicates);
+        let found = |mistaken: u64| self.duplicates.saturating_sub(mistaken);
+        let rate = |missed: u64, mistaken: u64| match missed {
+            // Also if nothing was found: duplicates that were neither missed nor found are none.
+            0 => 0.0,
+            missed => missed as f64 / (missed + found(mistaken)) as f64,
+        };
+        let rates = [
+            rate(missed.value, mistaken.value),
+            rate(missed.low, mistaken.low),
+            rate(missed.high, mistaken.high),
+        ];
+        (missed.high + found(mistaken.low) > 0).then_some(rates)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::Tally;
+
+    #[test]
+    fn equal_weights_have_the_bounds_of_garwood() {
+        let mut events = WeightedCount::new(1 << 20);
+        assert_eq!(events.estimate().low, 0);
+        // A Poisson mean of ln(200) = 5.298 gives no event with a probability of 0.005.
+        assert!((5_555_600..5_555_800).contains(&events.estimate().high));
+        for _ in 0..10 {
+            events.add();
+        }
+        let estimate = events.estimate();
+        assert_eq!(estimate.value, 10 << 20);
+        let unit = f64::from(1 << 20);
+        assert!((estimate.low as f64 / unit - 3.717).abs() < 0.001);
+        assert!((estimate.high as f64 / unit - 21.398).abs() < 0.001);
+    }
+
+    #[test]
+    fn counts_of_weight_1_are_exact() {
+        let mut events = WeightedCount::new(1);
+        for count in 0..3 {
+            assert_eq!(events.estimate(), Estimate::exact(count));
+            events.add();
+        }
+        events.set_weight(2);
+        let estimate = events.estimate();
+        assert_eq!((estimate.value, estimate.low), (3, 3));
+        assert!((7..14).contains(&estimate.high), "{estimate:?}");
+    }
+
+    #[test]
+    fn evictions_and_expected_rates_limit_the_errors() {
+        let mut counts = ErrorCounts::new(1000, 500);
+        counts.missed.set_weight(64);
+        counts.mistaken.set_weight(64);
+        let unlimited = counts.estimates(None);
+        assert_eq!(unlimited.missed_duplicates.high, 337);
+        assert!(unlimited.missed_duplicates.is_unknown());
+        let mut tally = Tally::new(64);
+        let high = |tally, expected| {
+            let mut report = Report::new(tally);
+            report.expected_false_duplicates = expected;
+            let estimates = counts.estimates(Some(&report));
+            (
+                estimates.missed_duplicates.high,
+                estimates.false_duplicates.high,
+            )
+        };
+        assert_eq!(high(tally, None), (337, 337));
+        assert_eq!(high(tally, Some(1e-6)), (337, 0));
+        tally.evictions = Some(10);
+        assert_eq!(high(tally, Some(1e-6)), (10, 0));
+        // P(X > 3) is 0.0018 for a mean of 0.5, P(X > 2) is 0.0144.
+        assert_eq!(high(tally, Some(0.5)), (13, 3));
+        tally.evictions = Some(0);
+        assert_eq!(high(tally, None), (0, 337));
+    }
+
+    #[test]
+    fn parts_of_a_stream_have_their_own_errors() {
+        let mut early = ErrorCounts::new(100, 10);
+        early.missed.add();
+        early.missed.set_weight(4);
+        let mut late = early;
+        (late.fresh, late.duplicates) = (300, 40);
+        for _ in 0..20 {
+            late.missed.add();
+        }
+        let part = late.since(&early);
+        assert_eq!((part.fresh, part.duplicates), (200, 30));
+        assert_eq!(part.missed.estimate().value, 80);
+        assert_eq!(early.since(&early).missed.estimate().value, 0);
+    }
+
+    #[test]
+    fn rates_are_of_all_duplicates() {
+        let mut counts = ErrorCounts::new(1000, 100);
+        assert_eq!(counts.estimates(None).fnr(), Some([0.0; 3]));
+        counts.surely_missed = 100;
+        assert_eq!(counts.estimates(None).fnr(), Some([0.5; 3]));
+        for _ in 0..50 {
+            counts.mistaken.add();
+        }
+        assert_eq!(counts.estimates(None).fnr(), Some([2.0 / 3.0; 3]));
+        assert_eq!(ErrorCounts::new(1000, 0).estimates(None).fnr(), None);
+    }
+}

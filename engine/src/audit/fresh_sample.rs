@@ -1,0 +1,419 @@
+//! A sample of the `Fresh` verdicts, which counts those that are followed by another one on the
+//! same key.
+//!
+//! ```text
+//! verdicts on one key    F   .   F   F   F   F        F: Fresh, reported as new
+//!                        |       |   |   |   |
+//! a sampled one is       |      [F]->F   |   |        counts `weight` missed duplicates
+//! followed by the next   |               F   F        and from then on the key is followed: 1 each
+//! ```
+//!
+//! Every `Fresh` verdict but the first of a key is a missed duplicate, and it follows exactly one
+//! other. Sampling the verdicts and not the keys gives each missed duplicate the same weight, so
+//! it does not matter how many keys they are spread over. Once a sampled verdict is followed by
+//! another, the key is known to repeat: it stays, and all further ones count exactly.
+
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+use super::estimate::WeightedCount;
+use super::key_map::KeyMap;
+use crate::hash::KeyHash;
+
+/// The most keys held, about 0.5 MiB with the hash table around them.
+const CAPACITY: usize = 1 << 13;
+
+/// The part of the table that stays with keys that repeat when it is thinned.
+const KEPT_REPEATING: usize = CAPACITY / 4;
+
+/// The words of the bitmap: 32 KiB. A full table sets 1 bit in 32. Half of that costs more in
+/// look-ups of keys that are not held, twice as much more in cache misses.
+const BITMAP_WORDS: usize = 1 << 12;
+
+/// The seed of the choices. They need not be secret, only independent of the stream.
+const SEED: u64 = 0x6175_6469_7420_3031;
+
+/// A random sample of `Fresh` verdicts. `M` is the moment of a verdict, `()` without a window.
+///
+/// In each block of `weight` consecutive `Fresh` verdicts one is chosen. The weight starts at 1,
+/// and doubles whenever more than 8192 keys are held. Nothing but the sequence of keys and verdicts
+/// decides the choices.
+///
+/// # Examples
+/// ```
+/// use echoless::KeyHash;
+/// use echoless::audit::FreshSample;
+/// let mut sample = FreshSample::new();
+/// for key in [1, 2, 1, 1] {
+///     let chosen = sample.choose();
+///     sample.fresh(KeyHash(key), (), chosen, |_| true, |_| false);
+/// }
+/// assert_eq!(sample.surely_missed() + sample.missed().estimate().value, 2);
+/// ```
+#[derive(Debug, Clone)]
+pub struct FreshSample<M> {
+    random: SplitMix64,
+    /// One verdict in `2^halvings` is chosen.
+    halvings: u32,
+    /// The number of verdicts before the next chosen one.
+    skipped: u64,
+    /// The number of verdicts after that one in its block.
+    after: u64,
+    held: KeyMap<Held<M>>,
+    /// A bit for every key that is held, and for some that are not any more.
+    bitmap: Box<[u64; BITMAP_WORDS]>,
+    /// Keys that are not held any more but have a bit.
+    stale: usize,
+    surely_missed: u64,
+    missed: WeightedCount,
+}
+
+/// A key that is held.
+#[derive(Debug, Clone)]
+struct Held<M> {
+    /// When it was last recorded or renewed.
+    last: M,
+    /// A random number: a chosen verdict stays if the low bits are 0, one more each time the table
+    /// is thinned.
+    priority: u64,
+    /// Whether a sampled verdict on it was followed by another.
+    repeats: bool,
+    /// The missed duplicates counted since the table was last thinned.
+    recently_missed: u32,
+}
+
+impl<M> Default for FreshSample<M> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<M> FreshSample<M> {
+    /// A sample of a stream that has not started.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            random: SplitMix64::seed_from_u64(SEED),
+            halvings: 0,
+            skipped: 0,
+            after: 0,
+            held: KeyMap::default(),
+            bitmap: Box::new([0; BITMAP_WORDS]),
+            stale: 0,
+            surely_missed: 0,
+            missed: WeightedCount::new(1),
+        }
+    }
+
+    /// Missed duplicates of keys that are known to repeat: every one of these was counted.
+    #[must_use]
+    pub const fn surely_missed(&self) -> u64 {
+        self.surely_missed
+    }
+
+    /// Missed duplicates of other keys.
+    #[must_use]
+    pub const fn missed(&self) -> WeightedCount {
+        self.missed
+    }
+
+    /// Passes over `verdicts` `Fresh` verdicts, unless one of them is chosen. Returns whether it
+    /// did.
+    #[inline]
+    pub fn pass(&mut self, verdicts: u64) -> bool {
+        let passes = verdicts <= self.skipped;
+        if passes {
+            self.skipped -= verdicts;
+        }
+        passes
+    }
+
+    /// Passes over one `Fresh` verdict. Returns whether it is chosen.
+    #[inline]
+    pub fn choose(&mut self) -> bool {
+        if self.pass(1) {
+            return false;
+        }
+        self.begin_block(self.after);
+        true
+    }
+
+    /// Passes over the verdicts at the set bits, up to the one before the next chosen one. Returns
+    /// all bits below that of the chosen one; all bits if none of these is chosen.
+    pub(super) fn before_chosen(&mut self, verdicts: u64) -> u64 {
+        let mut left = verdicts;
+        while self.skipped > 0 && left != 0 {
+            self.skipped -= 1;
+            left &= left - 1;
+        }
+        match left {
+            0 => u64::MAX,
+            left => (left & left.wrapping_neg()) - 1,
+        }
+    }
+
+    /// The number of missed duplicates that a sampled one stands for.
+    pub(super) const fn weight(&self) -> u64 {
+        1 << self.halvings
+    }
+
+    /// Chooses a verdict of the block that begins after `rest` more verdicts.
+    fn begin_block(&mut self, rest: u64) {
+        let size = 1 << self.halvings;
+        let chosen = self.random.next_u64() & (size - 1);
+        self.skipped = rest + chosen;
+        self.after = size - 1 - chosen;
+    }
+
+    /// `false` if the key is not held. It may be `true` for others.
+    #[inline(always)]
+    #[must_use]
+    pub fn may_hold(&self, key: KeyHash) -> bool {
+        let (word, bit) = position(key);
+        self.bitmap[word] >> bit & 1 == 1
+    }
+
+    /// Counts a `Fresh` verdict at the moment `now`. `chosen` is the result of
+    /// [`choose`](Self::choose); it may be skipped for a key that is neither chosen nor
+    /// [held](Self::may_hold).
+    ///
+    /// `is_missed` tells of the moment at which the key was last recorded whether it should still
+    /// be known; `is_over` whether it may be forgotten, which it is if memory is short.
+    pub fn fresh(
+        &mut self,
+        key: KeyHash,
+        now: M,
+        chosen: bool,
+        is_missed: impl FnOnce(&M) -> bool,
+        is_over: impl Fn(&M) -> bool,
+    ) {
+        if let Some(held) = self.held.get_mut(&key) {
+            let missed = is_missed(&held.last);
+            held.last = now;
+            if missed {
+                if held.repeats {
+                    self.surely_missed += 1;
+                } else {
+                    self.missed.add();
+                }
+                held.repeats = true;
+                held.recently_missed = held.recently_missed.saturating_add(1);
+            } else if !held.repeats && chosen {
+                held.priority = self.random.next_u64() << self.halvings;
+            } else if !held.repeats {
+                self.held.remove(&key);
+                self.forget_bit();
+            }
+        } else if chosen {
+            let priority = self.random.next_u64() << self.halvings;
+            self.held.insert(
+                key,
+                Held {
+                    last: now,
+                    priority,
+                    repeats: false,
+                    recently_missed: 0,
+                },
+            );
+            let (word, bit) = position(key);
+            self.bitmap[word] |= 1 << bit;
+            if self.held.len() > CAPACITY {
+                self.thin(&is_over);
+            }
+        }
+    }
+
+    /// Takes note of a `Duplicate` verdict on a key that is [held](Self::may_hold): the key is
+    /// renewed, or was forgotten and is not held any longer.
+    pub fn duplicate(&mut self, key: KeyHash, now: M, is_over: impl FnOnce(&M) -> bool) {
+        let Some(held) = self.held.get_mut(&key) else {
+            return;
+        };
+        if is_over(&held.last) {
+            self.held.remove(&key);
+            self.forget_bit();
+        } else {
+            held.last = now;
+        }
+    }
+
+    /// Makes room in the table: forgets what is over, and if that is not enough, doubles the
+    /// weight.
+    fn thin(&mut self, is_over: &impl Fn(&M) -> bool) {
+        self.held.retain(|_, held| !is_over(&held.last));
+        while self.held.len() > CAPACITY / 4 * 3 {
+            // What is left of the current block is not sampled again.
+            let rest = self.skipped - ((1 << self.halvings) - 1 - self.after);
+            self.halvings += 1;
+            self.missed.set_weight(1 << self.halvings);
+            self.begin_block(rest);
+            let mask = (1_u64 << self.halvings) - 1;
+            let least = self.least_kept();
+            self.held.retain(|key, held| {
+                if held.repeats && held.recently_missed >= least {
+                    held.recently_missed = 0;
+                    return true;
+                }
+                if held.repeats {
+                    // Its last verdict is sampled like any other.
+                    held.repeats = false;
+                    held.priority = key.remix(u64::from(self.halvings));
+                }
+                held.priority & mask == 0
+            });
+        }
+        self.redraw_bitmap();
+    }
+
+    /// The number of recently missed duplicates from which on a key that repeats is kept.
+    fn least_kept(&self) -> u32 {
+        let mut least = 1;
+        let kept = |least| {
+            let repeating = self.held.values().filter(|held| held.repeats);
+            repeating
+                .filter(|held| held.recently_missed >= least)
+                .count()
+        };
+        while kept(least) > KEPT_REPEATING {
+            least *= 2;
+        }
+        least
+    }
+
+    /// A key with a bit is not held any more.
+    fn forget_bit(&mut self) {
+        self.stale += 1;
+        if self.stale > CAPACITY / 2 {
+            self.redraw_bitmap();
+        }
+    }
+
+    fn redraw_bitmap(&mut self) {
+        self.stale = 0;
+        self.bitmap.fill(0);
+        for key in self.held.keys() {
+            let (word, bit) = position(*key);
+            self.bitmap[word] |= 1 << bit;
+        }
+    }
+}
+
+/// The word and the bit of a key in the bitmap.
+#[inline(always)]
+const fn position(key: KeyHash) -> (usize, u32) {
+    // Any bits of a hash will do: what is held was chosen at random.
+    ((key.0 >> 32) as usize % BITMAP_WORDS, key.0 as u32 % 64)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{HashMap, HashSet};
+
+    use super::*;
+    use crate::hash::KeyHasher;
+
+    fn observe(sample: &mut FreshSample<u64>, key: u64, now: u64, window: u64) {
+        let key = KeyHasher::seeded(1).hash_u64(key);
+        let chosen = sample.choose();
+        if chosen || sample.may_hold(key) {
+            let over = |then: &u64| now - then > window;
+            sample.fresh(key, now, chosen, |then| !over(then), over);
+        }
+    }
+
+    fn value(sample: &FreshSample<u64>) -> u64 {
+        sample.surely_missed() + sample.missed().estimate().value
+    }
+
+    #[test]
+    fn few_keys_are_counted_exactly() {
+        let mut sample = FreshSample::new();
+        let (mut seen, mut missed) = (HashSet::new(), 0);
+        for number in 0..100_000_u64 {
+            let key = number * number % 7001;
+            observe(&mut sample, key, number, u64::MAX);
+            missed += u64::from(!seen.insert(key));
+        }
+        assert_eq!(value(&sample), missed);
+        assert!(sample.missed().estimate().is_exact());
+    }
+
+    #[test]
+    fn verdicts_are_chosen_evenly_over_blocks() {
+        let mut sample = FreshSample::new();
+        for key in 0..1_000_000 {
+            observe(&mut sample, key, key, u64::MAX);
+        }
+        assert!(sample.held.len() <= CAPACITY);
+        let expected = 1_000_000 >> sample.halvings;
+        let error = sample.held.len() as f64 / f64::from(expected) - 1.0;
+        assert!(error.abs() < 0.05, "{error}");
+        let early = (sample.held.values()).filter(|held| held.last < 500_000);
+        let early = early.count() as f64 / sample.held.len() as f64;
+        assert!((early - 0.5).abs() < 0.05, "{early}");
+    }
+
+    #[test]
+    fn hot_keys_are_found_wherever_they_begin() {
+        // 20 keys of 1000 misses each among a million fresh ones.
+        for first in [0_u64, 500_000] {
+            let mut sample = FreshSample::new();
+            let mut missed = 0;
+            for number in 0..1_000_000 {
+                observe(&mut sample, number + 1000, number, u64::MAX);
+                if number >= first && number % 20 == 0 && missed < 20_000 {
+                    observe(&mut sample, number / 20 % 20, number, u64::MAX);
+                    missed += 1;
+                }
+            }
+            let error = value(&sample) as f64 / f64::from(missed - 20) - 1.0;
+            assert!(error.abs() < 0.2, "{first}: {error}");
+        }
+    }
+
+    #[test]
+    fn estimates_are_unbiased_whatever_leaves_the_table() {
+        // More repeating keys than the table keeps, of different frequencies.
+        let mut sample = FreshSample::new();
+        let mut seen: HashMap<u64, ()> = HashMap::new();
+        let mut missed = 0_u64;
+        let mut random = SplitMix64::seed_from_u64(5);
+        for number in 0..2_000_000_u64 {
+            let bound = 1 << (random.next_u64() % 20);
+            let key = random.next_u64() % bound + bound;
+            missed += u64::from(seen.insert(key, ()).is_some());
+            observe(&mut sample, key, number, u64::MAX);
+        }
+        assert!(sample.halvings >= 5 && sample.surely_missed > 0);
+        let error = value(&sample) as f64 / missed as f64 - 1.0;
+        assert!(error.abs() < 0.02, "{error}");
+    }
+
+    #[test]
+    fn what_is_over_is_no_miss_and_makes_room() {
+        let mut sample = FreshSample::new();
+        // Every key comes again 1000 later, at first inside the window and then beyond it.
+        for number in 0..400_000_u64 {
+            let window = if number < 200_000 { 1000 } else { 999 };
+            observe(&mut sample, number % 1000, number, window);
+        }
+        assert_eq!(value(&sample), 199_000);
+        // Keys that never repeat leave with the window, so all of them are sampled.
+        for number in 400_000..800_000_u64 {
+            observe(&mut sample, number, number, 1000);
+        }
+        assert_eq!((sample.halvings, value(&sample)), (0, 199_000));
+    }
+
+    #[test]
+    fn a_duplicate_renews_its_key_or_ends_it() {
+        for (age, held) in [(10, true), (11, false)] {
+            let mut sample = FreshSample::new();
+            observe(&mut sample, 1, 0, 10);
+            let key = KeyHasher::seeded(1).hash_u64(1);
+            sample.duplicate(key, age, |then| age - then > 10);
+            observe(&mut sample, 1, age + 10, 10);
+            assert_eq!(value(&sample), u64::from(held));
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! The audit of a filter without a window.
+
+use super::estimate::{ErrorCounts, ErrorEstimates, WeightedCount};
+use super::fresh_sample::FreshSample;
+use super::key_map::KeyMap;
+use crate::hash::KeyHash;
+use crate::report::Report;
+use crate::verdicts::Verdicts;
+
+/// The most keys in the sample: 64 Ki of 9 bytes each, about 1 MiB with the hash table around them.
+const CAPACITY: usize = 1 << 16;
+
+/// The halvings of the first sample: 1 key in 16, so that a stream of few keys costs little.
+const FIRST_HALVINGS: u32 = 4;
+
+/// The weight from which on few words have a chosen verdict.
+const SPARSE: u64 = 16;
+
+/// Estimates of the errors of a filter, with bounds, in fixed memory.
+///
+/// The estimates depend on the sequence of keys and verdicts, not on how it is cut into batches.
+/// Missed duplicates are counted exactly while at most 8192 keys were reported as fresh.
+///
+/// # Examples
+/// ```
+/// use echoless::audit::Audit;
+/// use echoless::{KeyHasher, Verdicts};
+/// let hasher = KeyHasher::seeded(0);
+/// let keys: Vec<_> = (0..100_000u64).map(|key| hasher.hash_u64(key)).collect();
+/// let mut verdicts = Verdicts::new();
+/// verdicts.reset(keys.len());
+/// let mut audit = Audit::new();
+/// audit.observe(&keys, &verdicts);
+/// // No duplicate was observed, which leaves room for a few that were not sampled.
+/// let missed = audit.estimates(None).missed_duplicates;
+/// assert!(missed.is_unknown() && missed.high < 200);
+/// // The same keys again, all reported as fresh: a hundred thousand missed duplicates.
+/// audit.observe(&keys, &verdicts);
+/// let missed = audit.estimates(None).missed_duplicates;
+/// assert!(missed.low <= 100_000 && 100_000 <= missed.high);
+/// assert!(missed.high - missed.low < 20_000);
+/// ```
+#[derive(Debug, Clone)]
+pub struct Audit {
+    fresh: u64,
+    duplicates: u64,
+    followed: FreshSample<()>,
+    /// The keys of the sample that have arrived, and whether all verdicts on them were `Duplicate`.
+    sample: KeyMap<bool>,
+    /// The sample is 1 key in `2^halvings`.
+    halvings: u32,
+    missed_unrecorded: WeightedCount,
+    mistaken: WeightedCount,
+}
+
+impl Default for Audit {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Audit {
+    /// An audit of a stream that has not started.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            fresh: 0,
+            duplicates: 0,
+            followed: FreshSample::new(),
+            sample: KeyMap::default(),
+            halvings: FIRST_HALVINGS,
+            missed_unrecorded: WeightedCount::new(1 << FIRST_HALVINGS),
+            mistaken: WeightedCount::new(1 << FIRST_HALVINGS),
+        }
+    }
+
+    /// Checks the verdicts on a batch of keys.
+    ///
+    /// # Panics
+    /// If there are fewer verdicts than keys.
+    pub fn observe(&mut self, keys: &[KeyHash], verdicts: &Verdicts) {
+        assert!(verdicts.len() >= keys.len(), "one verdict for each key");
+        for (keys, word) in keys.chunks(64).zip(verdicts.words()) {
+            let fresh = !word & (u64::MAX >> (64 - keys.len()));
+            let number = u64::from(fresh.count_ones());
+            self.fresh += number;
+            self.duplicates += keys.len() as u64 - number;
+            if self.followed.pass(number) {
+                self.check_concerned(keys, fresh, u64::MAX);
+            } else if self.followed.weight() < SPARSE {
+                for (index, key) in keys.iter().enumerate() {
+                    let fresh = fresh >> index & 1 == 1;
+                    let chosen = fresh && self.followed.choose();
+                    self.check(*key, fresh, chosen);
+                }
+            } else {
+                self.check_with_chosen(keys, fresh);
+            }
+        }
+    }
+
+    /// Checks the verdicts of a word up to the chosen one, that one, and so on.
+    #[cold]
+    fn check_with_chosen(&mut self, keys: &[KeyHash], fresh: u64) {
+        let mut left = u64::MAX;
+        loop {
+            let before = self.followed.before_chosen(fresh & left);
+            self.check_concerned(keys, fresh, left & before);
+            left &= !before;
+            if fresh & left == 0 {
+                return;
+            }
+            let index = (fresh & left).trailing_zeros();
+            let chosen = self.followed.choose();
+            self.check(keys[index as usize], true, chosen);
+            left &= !(u64::MAX >> (63 - index));
+        }
+    }
+
+    /// Checks the verdicts of `part` of a word, none of which is chosen, so that no key is added to
+    /// those that are held.
+    ///
+    /// All keys are looked up before any is checked: branches on so many could not be predicted.
+    #[inline]
+    fn check_concerned(&mut self, keys: &[KeyHash], fresh: u64, part: u64) {
+        let (mut sampled, mut held) = (0, 0);
+        // From the last key to the first, so that the bits move by one place only.
+        for key in keys.iter().rev() {
+            sampled = sampled << 1 | u64::from(self.is_sampled(*key));
+            held = held << 1 | u64::from(self.followed.may_hold(*key));
+        }
+        let mut concerned = (sampled | held & fresh) & part;
+        while concerned != 0 {
+            let index = concerned.trailing_zeros();
+            concerned &= concerned - 1;
+            self.check(keys[index as usize], fresh >> index & 1 == 1, false);
+        }
+    }
+
+    /// The errors so far. With the `report` of the filter at this moment, its own counters limit
+    /// the estimates; see [`ErrorCounts::estimates`].
+    #[must_use]
+    pub fn estimates(&self, report: Option<&Report>) -> ErrorEstimates {
+        self.counts().estimates(report)
+    }
+
+    /// The errors found so far. To estimate those of a part of the stream, subtract the counts at
+    /// its beginning with [`ErrorCounts::since`].
+    #[must_use]
+    pub fn counts(&self) -> ErrorCounts {
+        let mut counts = ErrorCounts::new(self.fresh, self.duplicates);
+        counts.surely_missed = self.followed.surely_missed();
+        counts.missed = self.followed.missed();
+        counts.missed_unrecorded = self.missed_unrecorded;
+        counts.mistaken = self.mistaken;
+        counts
+    }
+
+    /// The fraction of the key space that the sample of the keys covers now.
+    #[must_use]
+    pub fn sampled_share(&self) -> f64 {
+        2f64.powi(-(self.halvings as i32))
+    }
+
+    #[inline(always)]
+    const fn is_sampled(&self, key: KeyHash) -> bool {
+        // The multiplier is 2^64 divided by the golden ratio. The high bits of the product depend
+        // on all bits of the hash, so the sample is independent of lines (high bits of the hash)
+        // and of fingerprints (low bits).
+        key.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) < 1 << (64 - self.halvings)
+    }
+
+    fn check(&mut self, key: KeyHash, fresh: bool, chosen: bool) {
+        if fresh && (chosen || self.followed.may_hold(key)) {
+            self.followed.fresh(key, (), chosen, |()| true, |()| false);
+        }
+        if self.is_sampled(key) {
+            self.check_sampled(key, fresh);
+        }
+    }
+
+    fn check_sampled(&mut self, key: KeyHash, fresh: bool) {
+        match self.sample.get_mut(&key) {
+            Some(unrecorded) => {
+                if fresh && *unrecorded {
+                    self.missed_unrecorded.add();
+                    *unrecorded = false;
+                }
+            }
+            None => {
+                if !fresh {
+                    self.mistaken.add();
+                }
+                self.sample.insert(key, !fresh);
+            }
+        }
+        // A smaller sample is a subset of the larger one, so what remains is still exact.
+        while self.sample.len() > CAPACITY {
+            self.halvings += 1;
+            let mut sample = std::mem::take(&mut self.sample);
+            sample.retain(|key, _| self.is_sampled(*key));
+            self.sample = sample;
+            self.missed_unrecorded.set_weight(1 << self.halvings);
+            self.mistaken.set_weight(1 << self.halvings);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::audit::Estimate;
+    use crate::hash::KeyHasher;
+    use crate::verdicts::Verdict;
+
+    fn keys(range: std::ops::Range<u64>) -> Vec<KeyHash> {
+        let hasher = KeyHasher::seeded(3);
+        range.map(|key| hasher.hash_u64(key)).collect()
+    }
+
+    fn all_fresh(count: usize) -> Verdicts {
+        let mut verdicts = Verdicts::new();
+        verdicts.reset(count);
+        verdicts
+    }
+
+    fn holds(estimate: Estimate, truth: u64) -> bool {
+        estimate.low <= truth && truth <= estimate.high
+    }
+
+    #[test]
+    fn estimates_stay_accurate_when_the_samples_are_halved() {
+        let mut audit = Audit::new();
+        let distinct = 8_000_000;
+        let keys = keys(0..distinct);
+        let verdicts = all_fresh(keys.len());
+        audit.observe(&keys, &verdicts);
+        assert!(audit.sample.len() <= CAPACITY);
+        assert!(audit.sampled_share() < 1.0 / 64.0);
+        let missed = audit.estimates(None).missed_duplicates;
+        assert_eq!((missed.value, missed.low), (0, 0));
+        audit.observe(&keys, &verdicts);
+        let missed = audit.estimates(None).missed_duplicates;
+        assert!(holds(missed, distinct), "{missed:?}");
+        assert!(missed.high - missed.low < distinct / 5, "{missed:?}");
+    }
+
+    #[test]
+    fn false_duplicates_are_estimated() {
+        let mut audit = Audit::new();
+        let keys = keys(0..100_000);
+        let mut verdicts = all_fresh(keys.len());
+        // Every eighth verdict is wrong.
+        for index in (0..keys.len()).step_by(8) {
+            verdicts.set(index, Verdict::Duplicate);
+        }
+        audit.observe(&keys, &verdicts);
+        let mistaken = audit.estimates(None).false_duplicates;
+        assert!(holds(mistaken, 12_500), "{mistaken:?}");
+        assert!(mistaken.high - mistaken.low < 4000, "{mistaken:?}");
+        // They were not recorded, so most filters report them as fresh next time.
+        let unrecorded: Vec<_> = keys.iter().step_by(8).copied().collect();
+        audit.observe(&unrecorded, &all_fresh(unrecorded.len()));
+        let missed = audit.estimates(None).missed_duplicates;
+        assert!(holds(missed, 12_500), "{missed:?}");
+    }
+
+    #[test]
+    fn estimates_do_not_depend_on_batches() {
+        let keys: Vec<_> = keys(0..300_000).into_iter().chain(keys(0..5000)).collect();
+        let mut whole = Audit::new();
+        whole.observe(&keys, &all_fresh(keys.len()));
+        for size in [1, 777] {
+            let mut parts = Audit::new();
+            for part in keys.chunks(size) {
+                parts.observe(part, &all_fresh(part.len()));
+            }
+            assert!(whole.estimates(None).missed_duplicates.value > 0);
+            assert_eq!(whole.estimates(None), parts.estimates(None));
+            assert_eq!(whole.sampled_share(), parts.sampled_share());
+        }
+    }
+}

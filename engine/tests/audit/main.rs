@@ -1,0 +1,6 @@
+//! What filters and audits say about the errors of a stream, against an exact oracle.
+
+mod ages;
+mod bounds;
+mod real_data;
+mod streams;

@@ -1,0 +1,57 @@
+//! Reports on a run that goes on: a line on standard error for each SIGUSR1, and the statistics so
+//! far for each SIGUSR1 and every so often (`--stats-every`).
+//!
+//! A thread of its own waits for both, so that a stream that pauses reports, too. It reports between
+//! two chunks; the filter itself reports only at the end.
+
+use std::sync::{Mutex, PoisonError};
+use std::thread::{self, Scope};
+use std::time::Instant;
+
+use super::delivery::Delivery;
+use crate::config::DedupConfig;
+use crate::failure::Failure;
+use crate::signals::{Asked, Requests, Stop};
+
+/// Ends the reports when it is dropped.
+#[derive(Debug)]
+pub(super) struct Monitor {
+    _stop: Stop,
+}
+
+impl Monitor {
+    /// Reports on `delivery` until the monitor is dropped.
+    ///
+    /// # Errors
+    /// [`Failure`] if the thread cannot be started, or the signal cannot be caught.
+    pub(super) fn start<'scope, 'env>(
+        scope: &'scope Scope<'scope, 'env>,
+        config: &'env DedupConfig,
+        delivery: &'env Mutex<Delivery>,
+    ) -> Result<Self, Failure> {
+        let (requests, stop) = Requests::catch().map_err(Failure::file("signals"))?;
+        thread::Builder::new()
+            .name("echoless-report".into())
+            .spawn_scoped(scope, move || report(&requests, config, delivery))
+            .map_err(Failure::file("a thread"))?;
+        Ok(Self { _stop: stop })
+    }
+}
+
+fn report(requests: &Requests, config: &DedupConfig, delivery: &Mutex<Delivery>) {
+    let every = config.run.stats_every;
+    let mut due = every.map(|every| Instant::now() + every);
+    loop {
+        let left = due.map(|due| due.saturating_duration_since(Instant::now()));
+        let asked = match requests.wait(left) {
+            Asked::BySignal => true,
+            Asked::ByTime => {
+                due = every.map(|every| Instant::now() + every);
+                false
+            }
+            Asked::ToStop => return,
+        };
+        let mut delivery = delivery.lock().unwrap_or_else(PoisonError::into_inner);
+        delivery.report_so_far(config, asked);
+    }
+}

@@ -1,0 +1,309 @@
+//! The statistics of a run: the JSON of `--stats`, and what the summary for people is made of.
+
+use std::time::Duration;
+
+use echoless::audit::{ErrorCounts, ErrorEstimates, Estimate};
+use echoless::{AgeOrigin, Kernel, MissAge, Report};
+use serde::Serialize;
+
+use super::audit::RunAudit;
+use super::busiest::Busiest;
+use super::ending::Ending;
+use crate::config::{Content, DedupConfig, WindowConfig};
+use crate::packets::report::{CopyReport, CopyStats};
+use crate::time::span::Span;
+
+/// The version of the JSON. It rises when a stable field changes its name, type or meaning.
+const SCHEMA_VERSION: u32 = 1;
+
+/// What the run counted itself; the filter's [`Report`] has the rest.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Counts {
+    pub(crate) records: u64,
+    pub(crate) duplicates: u64,
+    /// The duplicates that are the first of their keys, with `--repeated`.
+    pub(crate) repeated: u64,
+    /// Records of known inputs, and those of them that have no verdict. No other number counts
+    /// them.
+    pub(crate) known: u64,
+    pub(crate) known_unjudged: u64,
+    /// The errors found among the known records.
+    pub(crate) known_errors: Option<ErrorCounts>,
+    /// Blocks of a capture that are no packets.
+    pub(crate) frame_blocks: u64,
+    /// Records that were passed on without being judged.
+    pub(crate) unkeyed: u64,
+    /// Faulty records that were set aside.
+    pub(crate) rejected: u64,
+    /// Records that were later than window and lateness allow.
+    pub(crate) late: u64,
+    /// The first tick and the last of the clock, if records have times.
+    pub(crate) clock: Option<(i64, i64)>,
+    pub(crate) bytes_in: u64,
+    pub(crate) bytes_out: u64,
+}
+
+/// What a run has observed so far.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Observed<'a> {
+    pub(crate) counts: Counts,
+    pub(crate) audit: &'a RunAudit,
+    pub(crate) copies: Option<&'a CopyReport>,
+    pub(crate) elapsed: Duration,
+    pub(crate) threads: usize,
+}
+
+/// The statistics of a run, in the order in which they are written; `null` is what this filter
+/// cannot tell.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Stats {
+    /// The version of this format.
+    pub(super) schema_version: u32,
+    pub(super) version: &'static str,
+    #[serde(flatten)]
+    pub(super) ending: Ending,
+    /// What one record is called.
+    #[serde(skip)]
+    pub(super) noun: &'static str,
+    pub(super) records: u64,
+    pub(super) fresh: u64,
+    pub(super) duplicates: u64,
+    /// Records that lack a field of the key and passed unjudged.
+    pub(super) unkeyed: u64,
+    /// Faulty records that were set aside.
+    pub(super) rejected: u64,
+    /// The records of known inputs, and those of them that have no verdict; absent without
+    /// `--known`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) known: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) known_unjudged: Option<u64>,
+    /// The keys that occurred again; absent without `--repeated`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) repeated: Option<u64>,
+    pub(super) bytes_in: u64,
+    pub(super) bytes_out: u64,
+    pub(super) seconds: f64,
+    pub(super) threads: usize,
+    /// `keyed` if the key hash has a secret key, else `seeded`.
+    pub(super) hash: &'static str,
+    /// What `--filter` takes to get this filter.
+    pub(super) filter: String,
+    /// The window and its granule in `window_unit`: `seconds` or `records`.
+    pub(super) window: Option<f64>,
+    pub(super) granule: Option<f64>,
+    pub(super) window_unit: Option<&'static str>,
+    /// The range of the clock in seconds since 1970.
+    pub(super) clock_from: Option<f64>,
+    pub(super) clock_to: Option<f64>,
+    /// The same in ticks.
+    #[serde(skip)]
+    pub(super) clock: Option<(i64, i64)>,
+    /// Records later than window and lateness allow.
+    pub(super) late: Option<u64>,
+    /// Keys that the filter forgot because their window was over.
+    pub(super) expired: Option<u64>,
+    /// The estimated number of keys in the busiest window.
+    pub(super) busiest_window_keys: Option<u64>,
+    /// The memory in which 1 in 1000 keys of the busiest window is evicted before its end.
+    pub(super) busiest_window_memory_bytes: Option<u64>,
+    /// The age in the busiest window, in `window_unit`, from which on more than 1 duplicate in 1000
+    /// is missed.
+    pub(super) busiest_window_miss_age: Option<f64>,
+    /// Whether duplicates renew their keys, if there is a window.
+    #[serde(skip)]
+    pub(super) renews_keys: bool,
+    pub(super) evictions: Option<u64>,
+    /// A bound of the expected number of false duplicates.
+    pub(super) expected_false_duplicates_high: Option<f64>,
+    /// An estimate is `None` if no error was observed though there may have been some.
+    pub(super) estimated_false_duplicates: Option<u64>,
+    pub(super) estimated_false_duplicates_low: u64,
+    pub(super) estimated_false_duplicates_high: u64,
+    pub(super) estimated_missed_duplicates: Option<u64>,
+    pub(super) estimated_missed_duplicates_low: u64,
+    pub(super) estimated_missed_duplicates_high: u64,
+    /// The estimated fraction of the duplicates that was missed.
+    pub(super) estimated_fnr: Option<f64>,
+    pub(super) estimated_fnr_low: Option<f64>,
+    pub(super) estimated_fnr_high: Option<f64>,
+    #[serde(skip)]
+    pub(super) errors: ErrorEstimates,
+    /// The age from which on more than 1 duplicate in 1000 is missed.
+    pub(super) miss_age: Option<f64>,
+    /// What the age counts.
+    pub(super) miss_age_unit: Option<&'static str>,
+    /// The moment from which it counts: `last seen` or `recorded`.
+    pub(super) miss_age_since: Option<&'static str>,
+    pub(super) expected_fpr: Option<f64>,
+    pub(super) fill: Option<f64>,
+    pub(super) memory_bytes: u64,
+    pub(super) huge_page_bytes: Option<u64>,
+    pub(super) slot_bits: Option<u32>,
+    pub(super) kernel: Option<&'static str>,
+    /// Blocks of a capture that are no packets; absent for records.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) frame_blocks: Option<u64>,
+    /// The window of packets beside one of time; absent without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) window_packets: Option<u64>,
+    /// The inputs that were skipped; absent without `--skip-seen-files`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) skipped_files: Option<usize>,
+    /// The inputs that were read.
+    #[serde(skip)]
+    pub(super) read_files: usize,
+    /// Whether the file header in the output is that of an input with other records.
+    #[serde(skip)]
+    pub(super) has_stale_header: bool,
+    /// Where duplicates come from; absent without `--report`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) copies: Option<CopyStats>,
+}
+
+impl Stats {
+    /// Puts together the counts of the run, the estimates of its audit and the report of its
+    /// filter.
+    pub(crate) fn new(
+        config: &DedupConfig,
+        observed: Observed<'_>,
+        report: Report,
+        ending: Ending,
+    ) -> Self {
+        let Observed { counts, audit, .. } = observed;
+        let repeats = match &config.content {
+            Content::Records(records) => records.outputs.repeated,
+            Content::Packets(_) => false,
+        };
+        let has_known = config.known > 0;
+        let found = audit.counts();
+        let found = (counts.known_errors).map_or(found, |known| found.since(&known));
+        let errors = found.estimates(Some(&report));
+        let fnr = errors.fnr();
+        let window = config.window.as_ref();
+        let busiest = audit.busiest_window().map(|keys| Busiest { keys, report });
+        let clock = counts.clock.zip(window);
+        let (frame_blocks, second) = match &config.content {
+            Content::Records(_) => (None, None),
+            Content::Packets(packets) => (Some(counts.frame_blocks), packets.second),
+        };
+        let seconds =
+            |tick: i64, window: &WindowConfig| tick as f64 * window.in_units(window.resolution);
+        Self {
+            schema_version: SCHEMA_VERSION,
+            version: env!("CARGO_PKG_VERSION"),
+            ending,
+            noun: config.content.noun(),
+            records: counts.records,
+            fresh: counts.records - counts.duplicates - counts.unkeyed - counts.rejected,
+            duplicates: counts.duplicates,
+            unkeyed: counts.unkeyed,
+            rejected: counts.rejected,
+            known: has_known.then_some(counts.known),
+            known_unjudged: has_known.then_some(counts.known_unjudged),
+            repeated: repeats.then_some(counts.repeated),
+            bytes_in: counts.bytes_in,
+            bytes_out: counts.bytes_out,
+            seconds: observed.elapsed.as_secs_f64(),
+            threads: observed.threads,
+            hash: if config.run.keyed_hash {
+                "keyed"
+            } else {
+                "seeded"
+            },
+            filter: filter_text(config),
+            window: window.map(|window| window.in_units(window.span.units())),
+            granule: window.map(|window| window.in_units(window.granule(&config.filter))),
+            window_unit: window.map(|window| unit_of(window, config)),
+            clock_from: clock.map(|((from, _), window)| seconds(from, window)),
+            clock: counts.clock.filter(|_| window.is_some()),
+            clock_to: clock.map(|((_, to), window)| seconds(to, window)),
+            late: window.map(|_| counts.late),
+            expired: report.expired,
+            busiest_window_keys: busiest.map(|busiest| busiest.keys),
+            busiest_window_memory_bytes: busiest.and_then(Busiest::memory_bytes),
+            busiest_window_miss_age: window.zip(busiest).and_then(|(window, busiest)| {
+                Some(window.in_units(window.span.units()) * busiest.miss_share()?)
+            }),
+            renews_keys: config.filter.renews_keys(),
+            evictions: report.tally.evictions,
+            expected_false_duplicates_high: errors.most_false_duplicates,
+            estimated_false_duplicates: known(errors.false_duplicates),
+            estimated_false_duplicates_low: errors.false_duplicates.low,
+            estimated_false_duplicates_high: errors.false_duplicates.high,
+            estimated_missed_duplicates: known(errors.missed_duplicates),
+            estimated_missed_duplicates_low: errors.missed_duplicates.low,
+            estimated_missed_duplicates_high: errors.missed_duplicates.high,
+            estimated_fnr: fnr
+                .filter(|_| !errors.missed_duplicates.is_unknown())
+                .map(|[rate, _, _]| rate),
+            estimated_fnr_low: fnr.map(|[_, low, _]| low),
+            estimated_fnr_high: fnr.map(|[_, _, high]| high),
+            errors,
+            miss_age: report.miss_age.map(|miss| miss.age),
+            miss_age_unit: report.miss_age.map(|_| "distinct keys"),
+            miss_age_since: report.miss_age.map(since),
+            expected_fpr: report.expected_fpr,
+            fill: report.fill(),
+            memory_bytes: report.tally.memory_bytes,
+            huge_page_bytes: report.tally.huge_page_bytes,
+            slot_bits: report.slot_bits,
+            kernel: report.kernel.map(Kernel::name),
+            frame_blocks,
+            window_packets: second,
+            skipped_files: config.seen.as_ref().map(|seen| seen.skipped().len()),
+            read_files: config.inputs().len(),
+            has_stale_header: match &config.content {
+                Content::Records(records) => {
+                    let all_pass = match records.outputs.tag_file {
+                        Some(_) => true,
+                        None => counts.duplicates == 0 && !config.run.invert && !repeats,
+                    };
+                    let is_copy = all_pass && counts.rejected == 0 && config.inputs().len() == 1;
+                    let is_fixed = records.fix_header || config.run.count;
+                    records.reading.format.has_file_header() && !is_copy && !is_fixed
+                }
+                Content::Packets(_) => false,
+            },
+            copies: observed.copies.map(CopyReport::stats),
+        }
+    }
+
+    /// One JSON object, with a newline at its end.
+    pub(crate) fn json(&self) -> String {
+        let mut json = serde_json::to_string_pretty(self)
+            .unwrap_or_else(|error| unreachable!("numbers and names are always JSON: {error}"));
+        json.push('\n');
+        json
+    }
+}
+
+/// The estimate, unless it says nothing.
+fn known(estimate: Estimate) -> Option<u64> {
+    (!estimate.is_unknown()).then_some(estimate.value)
+}
+
+/// The moment from which an age counts, in words that follow it.
+const fn since(age: MissAge) -> &'static str {
+    match age.since {
+        AgeOrigin::LastSeen => "last seen",
+        AgeOrigin::Recorded => "recorded",
+    }
+}
+
+/// The unit of the lengths of a window.
+pub(super) fn unit_of(window: &WindowConfig, config: &DedupConfig) -> &'static str {
+    match (window.span, &config.content) {
+        (Span::Time(_), _) => "seconds",
+        (Span::Records(_), Content::Records(_)) => "records",
+        (Span::Records(_), Content::Packets(_)) => "packets",
+    }
+}
+
+/// The specification of the filter, or of both filters of two windows.
+fn filter_text(config: &DedupConfig) -> String {
+    match &config.content {
+        Content::Records(_) => config.filter.to_string(),
+        Content::Packets(packets) => packets.windows.to_string(),
+    }
+}

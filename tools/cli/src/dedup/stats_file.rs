@@ -1,0 +1,165 @@
+//! The file of `--stats`. It never holds the statistics of another run as if they were this one's.
+//!
+//! A regular file is replaced in one step: first, when nothing can reject the run any more, by
+//! statistics that say that the run goes on, and at its end by the final ones. A pipe or device
+//! gets the final ones only.
+
+use std::fs;
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use echoless::Report;
+use same_file::is_same_file;
+
+use super::audit::RunAudit;
+use super::ending::Ending;
+use super::output::Sink;
+use super::stats::{Counts, Observed, Stats};
+use crate::config::{Content, DedupConfig};
+use crate::failure::Failure;
+use crate::files::{Opened, Source, Target, Targets};
+use crate::replacing::Replacement;
+
+/// The output of the statistics.
+#[derive(Debug)]
+pub(super) enum StatsFile {
+    /// A regular file.
+    Regular {
+        /// Its path without links.
+        path: PathBuf,
+        /// Its name in messages.
+        name: String,
+    },
+    /// Anything else.
+    Stream(Sink),
+}
+
+impl StatsFile {
+    pub(super) fn new(opened: Opened, target: &Target) -> Result<Self, Failure> {
+        match target {
+            Target::File(path) if opened.is_replaceable() => {
+                // A link stays one, to the file with the statistics.
+                let name = target.name();
+                let path = path.canonicalize().map_err(Failure::file(name.as_str()))?;
+                Ok(Self::Regular { path, name })
+            }
+            Target::File(_) | Target::Stdout | Target::Replaced(_) => {
+                Ok(Self::Stream(Sink::side(opened, None)))
+            }
+        }
+    }
+
+    /// Whether the statistics replace earlier ones, rather than follow them.
+    pub(super) const fn is_replaceable(&self) -> bool {
+        match self {
+            Self::Regular { .. } => true,
+            Self::Stream(_) => false,
+        }
+    }
+
+    /// Writes the statistics.
+    ///
+    /// # Errors
+    /// [`Failure`] if the file cannot be written.
+    pub(super) fn write(&mut self, stats: &Stats) -> Result<(), Failure> {
+        let json = stats.json();
+        match self {
+            Self::Regular { path, name } => {
+                replace(path, json.as_bytes()).map_err(Failure::file(name.as_str()))
+            }
+            Self::Stream(sink) => {
+                sink.write_bytes(json.as_bytes())?;
+                sink.close()
+            }
+        }
+    }
+}
+
+/// Replaces the content of a regular file, in one step unless its folder is read-only. Writes
+/// another one if the file was removed meanwhile.
+fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    match Replacement::begin(path) {
+        Ok(next) => {
+            next.file()?.write_all(content)?;
+            next.commit()
+        }
+        Err(error) => match error.kind() {
+            ErrorKind::PermissionDenied | ErrorKind::NotFound => fs::write(path, content),
+            _ => Err(error),
+        },
+    }
+}
+
+/// Writes the statistics of a run that failed before it opened its outputs, unless its command line
+/// is at fault. An error in doing so is ignored: the failure of the run is reported.
+pub(super) fn write_failed(config: &DedupConfig, failure: &Failure, began: Instant) {
+    let Some(target) = &config.run.stats else {
+        return;
+    };
+    let is_rejected = match failure {
+        Failure::Usage(_) | Failure::Option(_) | Failure::Filter(_) => true,
+        Failure::SameFile { .. } => true,
+        Failure::Lab(_)
+        | Failure::Memory(_)
+        | Failure::File { .. }
+        | Failure::Data { .. }
+        | Failure::Capture { .. }
+        | Failure::CutOff { .. }
+        | Failure::Thread(_)
+        | Failure::Feed
+        | Failure::ReaderGone => false,
+    };
+    if is_rejected || is_used_otherwise(config, target) {
+        return;
+    }
+    let mut targets = Targets::new(config.sources.iter().chain(&config.run.settings));
+    let opened = targets.open(target);
+    let Ok(mut file) = opened.and_then(|opened| StatsFile::new(opened, target)) else {
+        return;
+    };
+    let observed = Observed {
+        counts: Counts::default(),
+        audit: &RunAudit::new(config),
+        copies: None,
+        elapsed: began.elapsed(),
+        threads: 0,
+    };
+    let report = Report::default();
+    let stats = Stats::new(config, observed, report, Ending::failed(failure));
+    let _ = file.write(&stats);
+}
+
+/// Whether the target is another output, too, or an input by name.
+fn is_used_otherwise(config: &DedupConfig, target: &Target) -> bool {
+    let Target::File(path) = target else {
+        return false;
+    };
+    let run = &config.run;
+    let mut others = vec![
+        Some(&run.output),
+        run.duplicates.as_ref(),
+        run.explain.as_ref(),
+    ];
+    if let Content::Records(records) = &config.content {
+        let outputs = &records.outputs;
+        others.push(outputs.tag_file.as_ref());
+        if let Some(rejects) = &outputs.rejects {
+            others.extend([Some(&rejects.records), Some(&rejects.positions)]);
+        }
+    }
+    let others = others
+        .into_iter()
+        .flatten()
+        .filter_map(|other| match other {
+            Target::File(path) | Target::Replaced(path) => Some(path),
+            Target::Stdout => None,
+        });
+    let inputs = config.sources.iter().filter_map(|source| match source {
+        Source::File(path) => Some(path),
+        Source::Stdin => None,
+    });
+    others
+        .chain(inputs)
+        .any(|other| other == path || is_same_file(other, path).unwrap_or(false))
+}
