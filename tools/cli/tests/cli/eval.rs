@@ -282,7 +282,7 @@ fn devices_without_end_are_errors() {
         "1M",
     ]);
     assert!(
-        run.error().contains("longer than 1.0 MiB (--max-record)"),
+        run.error().contains("longer than 1 MiB (--max-record)"),
         "{}",
         run.error()
     );

@@ -300,7 +300,7 @@ impl Goal {
             (None, Some(_), Some(_)) => format!("{:.1} lines per key", rank.objective),
             (None, Some(_), None) => format!("FNR {}", percent(rates.fnr)),
             (None, None, Some(_)) => format!("FPR {}", percent(rates.fpr)),
-            (None, None, None) => format!("FPR + FNR {}", percent(rank.objective)),
+            (None, None, None) => format!("FPR + FNR {}", percent(rates.fpr + rates.fnr)),
         });
         reasons.join("; ")
     }
