@@ -201,7 +201,7 @@ impl Opened {
 
     /// Puts the file, which is complete, in the place of the one that it replaces, if it does.
     pub(crate) fn commit(&mut self) -> Result<(), Failure> {
-        let commit = self.replacement.take().map(Replacement::commit);
+        let commit = self.replacement.take().map(Replacement::commit_to_disk);
         commit
             .unwrap_or(Ok(()))
             .map_err(Failure::file(self.name.as_str()))

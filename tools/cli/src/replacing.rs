@@ -32,6 +32,13 @@ impl Replacement {
         self.next.as_file().try_clone()
     }
 
+    /// [Commits](Self::commit) once the new content is on the disk, so that not even a loss of power
+    /// leaves neither the old nor the new one.
+    pub(crate) fn commit_to_disk(self) -> io::Result<()> {
+        self.next.as_file().sync_all()?;
+        self.commit()
+    }
+
     /// Gives the new content the name, the mode and, as far as the system allows, the owner of the
     /// old one, in one step.
     pub(crate) fn commit(self) -> io::Result<()> {
@@ -39,7 +46,6 @@ impl Replacement {
         let next = self.next.as_file();
         keep_owner(next, &old);
         next.set_permissions(old.permissions())?;
-        next.sync_all()?;
         self.next.persist(&self.path)?;
         Ok(())
     }

@@ -165,7 +165,7 @@ impl SeenFiles {
         let replace = || {
             let next = Replacement::begin(&self.path)?;
             next.file()?.write_all(self.lines.as_bytes())?;
-            next.commit()
+            next.commit_to_disk()
         };
         replace().map_err(Failure::file(self.path.display().to_string()))
     }
