@@ -1,5 +1,5 @@
 //! Every format on damaged inputs: cut at every byte, and changed at random. The number of random
-//! inputs of each case is 300, or that of the variable `ECHOLESS_MUTATIONS`.
+//! inputs of each case is 200, or that of the variable `ECHOLESS_MUTATIONS`.
 
 mod cases;
 mod checks;
@@ -12,7 +12,7 @@ use mutate::Mutator;
 /// The number of random inputs of each case.
 fn mutations() -> usize {
     let wanted = std::env::var("ECHOLESS_MUTATIONS");
-    wanted.map_or(300, |number| number.parse().unwrap())
+    wanted.map_or(200, |number| number.parse().unwrap())
 }
 
 /// The options of each case of captures, and a capture for it.
