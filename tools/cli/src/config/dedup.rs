@@ -16,7 +16,9 @@ use crate::args::DedupArgs;
 use crate::compression::length::plain_len;
 use crate::dedup::SeenFiles;
 use crate::dedup::filter::with_memory;
-use crate::dedup::sizing::{default_memory, memory_for, most_distinct_records};
+use crate::dedup::sizing::{
+    MOST_DEFAULT_MEMORY, at_most_default, memory_for, most_distinct_records,
+};
 use crate::failure::Failure;
 use crate::files::{Source, Target};
 use crate::number::{parse_rate, parse_size};
@@ -247,21 +249,21 @@ fn default_filter(
         name => Some(Kernel::from_str(name)?),
     };
     let max_fpr = parse_rate("--fpr", &args.fpr)?;
-    let spec = |memory: Option<u64>| {
-        let spec = FingerprintSpec::new(memory.unwrap_or_else(default_memory))
+    let spec = |memory: u64| {
+        let spec = FingerprintSpec::new(memory)
             .max_fpr(max_fpr)
             .replacement(replacement);
         kernel.map_or(spec.clone(), |kernel| spec.kernel(kernel))
     };
-    let mut chosen = spec(memory);
-    // Distinct keys do not bound how many fingerprints a policy stores that records duplicates.
-    if memory.is_none()
-        && !replacement.records_duplicates()
-        && let Some(keys) = keys
-    {
-        // The width is that of the default memory, so the length of the input does not change it.
+    let mut chosen = spec(memory.unwrap_or(MOST_DEFAULT_MEMORY));
+    if memory.is_none() {
+        // The width is that of the largest default, so neither the length of the input nor the
+        // machine changes it.
         let shape = chosen.geometry()?;
-        chosen = spec(Some(memory_for(keys, shape))).slot_width(shape.width);
+        // Distinct keys do not bound how many fingerprints a policy stores that records duplicates.
+        let keys = keys.filter(|_| !replacement.records_duplicates());
+        let enough = keys.map(|keys| memory_for(keys, shape));
+        chosen = spec(at_most_default(enough)).slot_width(shape.width);
     }
     FilterSpec::try_from(&chosen)
 }

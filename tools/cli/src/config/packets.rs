@@ -13,7 +13,9 @@ use super::run::RunConfig;
 use super::window::WindowConfig;
 use crate::args::PacketArgs;
 use crate::compression::length::plain_len;
-use crate::dedup::sizing::{default_memory, memory_for, most_distinct_records};
+use crate::dedup::sizing::{
+    MOST_DEFAULT_MEMORY, at_most_default, memory_for, most_distinct_records,
+};
 use crate::failure::Failure;
 use crate::files::Source;
 use crate::number::parse_size;
@@ -159,7 +161,7 @@ fn memory_of_window(
     window_time: Option<u64>,
     window_packets: Option<u64>,
 ) -> u64 {
-    let lines = default_memory() / LINE_BYTES;
+    let lines = MOST_DEFAULT_MEMORY / LINE_BYTES;
     let shape = FingerprintGeometry::new(lines, SlotWidth::Bits64);
     // Files of `/proc` have a length of 0 and content all the same.
     let empty = sources.iter().any(|source| source.len() == Some(0));
@@ -171,7 +173,7 @@ fn memory_of_window(
         window_packets.map(|packets| packets.saturating_add(1)),
     ];
     let keys = bounds.into_iter().flatten().min();
-    keys.map_or(default_memory(), |keys| memory_for(keys, shape))
+    at_most_default(keys.map(|keys| memory_for(keys, shape)))
 }
 
 /// Parses `--window`: a time above 0.

@@ -269,19 +269,21 @@ impl Delivery {
         threads: usize,
         ending: Ending,
     ) -> Result<(), Failure> {
-        if config.run.quiet && self.outputs.stats.is_none() {
-            return Ok(());
-        }
-        let stats = self.stats(config, report(), threads, ending);
+        let summary = config.run.summary.unwrap_or_else(Summary::of_terminal);
+        let summary = (!config.run.quiet).then_some(summary);
+        let report = match (&self.outputs.stats, summary) {
+            (None, None) => return Ok(()),
+            (None, Some(Summary::Line)) => Report::default(),
+            (Some(_), _) | (None, Some(Summary::Full)) => report(),
+        };
+        let stats = self.stats(config, report, threads, ending);
         if let Some(file) = &mut self.outputs.stats {
             file.write(&stats)?;
         }
-        if !config.run.quiet {
-            let summary = match config.run.summary.unwrap_or_else(Summary::of_terminal) {
-                Summary::Full => stats.summary(config),
-                Summary::Line => stats.first_line(),
-            };
-            failure::write_stderr(&summary);
+        match summary {
+            None => {}
+            Some(Summary::Full) => failure::write_stderr(&stats.summary(config)),
+            Some(Summary::Line) => failure::write_stderr(&stats.first_line()),
         }
         Ok(())
     }

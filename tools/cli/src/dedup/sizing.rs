@@ -19,6 +19,9 @@ pub(crate) const MOST_DEFAULT_MEMORY: u64 = 256 << 20;
 /// The least memory, in bytes: a line for each of the 1024 threads that `--threads` allows.
 const LEAST_MEMORY: u64 = 64 << 10;
 
+/// Memory that no machine lacks, in bytes.
+const LITTLE_MEMORY: u64 = 1 << 20;
+
 /// The highest probability that a filter sized by the length of the input evicts anything.
 ///
 /// It hardly affects the memory, which is inversely proportional to its 16th root for slots
@@ -40,6 +43,16 @@ const LEAST_BYTES_PER_THREAD: u64 = 4 << 10;
 pub(crate) fn default_memory() -> u64 {
     static MEMORY: OnceLock<u64> = OnceLock::new();
     *MEMORY.get_or_init(|| default_of(available()))
+}
+
+/// The memory that is enough, if that is known, or the default if that is less. Little memory is
+/// always there, and finding out how much takes a good part of a short run.
+pub(crate) fn at_most_default(enough: Option<u64>) -> u64 {
+    match enough {
+        Some(bytes) if bytes <= LITTLE_MEMORY => bytes,
+        Some(bytes) => bytes.min(default_memory()),
+        None => default_memory(),
+    }
 }
 
 fn default_of(available: Option<u64>) -> u64 {
