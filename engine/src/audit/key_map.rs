@@ -9,7 +9,7 @@ use crate::hash::KeyHash;
 pub(super) type KeyMap<V> = HashMap<KeyHash, V, SecretState>;
 
 /// Hashes key hashes once more under a secret of the process, which takes one multiplication:
-/// whoever can craft key hashes cannot make them collide in the table.
+/// crafted key hashes do not collide in the table.
 #[derive(Debug, Clone)]
 pub(super) struct SecretState {
     secret: u64,

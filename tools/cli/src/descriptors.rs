@@ -2,7 +2,7 @@
 //!
 //! The standard library opens `/dev/null` in their place before `main`. What is written to it is
 //! lost without an error, and what is read from it looks like an empty file. So the descriptors are
-//! looked at earlier, by a function in the list of those that the loader calls. Elsewhere than on
+//! checked earlier, by a function in the list of those that the loader calls. Elsewhere than on
 //! Linux nothing is known of them.
 
 #![allow(unsafe_code)] // the entry in the list of the loader

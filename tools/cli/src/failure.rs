@@ -1,7 +1,9 @@
 //! The errors that end a run, and how a run ends: one line on standard error and an exit code.
 
 use std::io::{self, Write};
+use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 use echoless::{BuildError, Disconnected, MemoryError, SpecError};
 use echoless_lab::LabError;
@@ -61,6 +63,9 @@ pub(crate) enum Failure {
     /// A thread of this process has panicked: a bug.
     #[error("internal error: {0}")]
     Thread(#[from] Disconnected),
+    /// Something has panicked: a bug.
+    #[error("internal error: {0}")]
+    Panic(String),
     /// The thread that reads the input has panicked: a bug.
     #[error("internal error: the thread that reads the input has panicked")]
     Feed,
@@ -102,6 +107,25 @@ impl Failure {
     pub(crate) fn writing_stdout(source: io::Error) -> Self {
         Self::writing("standard output", true)(source)
     }
+}
+
+/// What the first panic of this process said.
+static PANIC: OnceLock<String> = OnceLock::new();
+
+/// Keeps what a panic says for the one line that reports it, instead of writing it at once.
+pub(crate) fn keep_panics() {
+    panic::set_hook(Box::new(|panic| {
+        let _ = PANIC.set(panic.to_string().replace('\n', " "));
+    }));
+}
+
+/// Turns a panic into a failure, so that what was judged before is written all the same.
+pub(crate) fn catch_panics<T>(run: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    // A filter in the middle of an update is not used again; outputs have whole records.
+    panic::catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
+        let said = PANIC.get().map_or("a thread panicked", String::as_str);
+        Err(Failure::Panic(said.into()))
+    })
 }
 
 /// The first of two outcomes that failed. A reader that left is no failure of ours, so any other
@@ -163,4 +187,18 @@ pub(crate) fn warn(message: &str) {
 /// Writes to standard error. Errors are ignored: there is no other place to report them.
 pub(crate) fn write_stderr(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_a_failure_of_one_line() {
+        let caught = catch_panics::<()>(|| panic!("expected by this test"));
+        let message = caught.unwrap_err().to_string();
+        assert!(message.starts_with("internal error: "), "{message}");
+        assert_eq!(one_line(&message), message);
+        assert!(catch_panics(|| Ok(())).is_ok());
+    }
 }

@@ -241,6 +241,9 @@ impl Targets {
         let file = match target {
             Target::Stdout => check_stdout().and_then(|()| standard_output()),
             // The file may turn out to be an input below, so it must not be truncated here.
+            Target::File(path) if names_stdout(path) => {
+                check_stdout().and_then(|()| open_without_truncating(path))
+            }
             Target::File(path) => open_without_truncating(path),
             Target::Replaced(path) => {
                 Replacement::begin(path).and_then(|begun| replacement.insert(begun).file())
@@ -280,6 +283,12 @@ impl Targets {
             replacement,
         })
     }
+}
+
+/// Whether this is standard output by one of its names.
+fn names_stdout(path: &Path) -> bool {
+    let names = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
+    names.iter().any(|name| path == Path::new(name))
 }
 
 /// Writes to standard output.

@@ -39,8 +39,9 @@ use failure::Failure;
 /// Runs the command of this process, as its arguments say, and reports how it ended.
 #[must_use]
 pub fn main() -> ExitCode {
+    failure::keep_panics();
     match args::parse() {
-        Ok(Some(parsed)) => failure::report(run_parsed(parsed)),
+        Ok(Some(parsed)) => failure::report(failure::catch_panics(|| run_parsed(parsed))),
         Ok(None) => ExitCode::SUCCESS,
         Err(failure) => failure::report(Err(failure)),
     }

@@ -4,6 +4,7 @@
 use std::env;
 use std::ffi::{OsStr, OsString};
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 use echoless::SpecError;
 
@@ -86,6 +87,9 @@ fn split(value: &OsStr) -> Result<Vec<String>, Failure> {
     if words.iter().any(|word| word == "--") || names_files(&words) {
         return Err(invalid("options only, no names of files"));
     }
+    if lacks_value(&words) {
+        return Err(invalid("a value for each option that takes one"));
+    }
     Ok(words)
 }
 
@@ -101,6 +105,18 @@ fn names_files(words: &[String]) -> bool {
     };
     let options = matches.subcommand_matches(SUBCOMMAND);
     options.is_some_and(|options| options.contains_id("inputs"))
+}
+
+/// Whether the last option lacks its value: it would take the first typed word, perhaps the name of
+/// an input, for it.
+fn lacks_value(words: &[String]) -> bool {
+    let start = ["echoless", SUBCOMMAND].map(String::from);
+    let parsed = Args::command().try_get_matches_from(start.iter().chain(words));
+    parsed.is_err_and(|error| {
+        let given = error.get(ContextKind::InvalidValue);
+        let empty = matches!(given, Some(ContextValue::String(value)) if value.is_empty());
+        error.kind() == ErrorKind::InvalidValue && (empty || given.is_none())
+    })
 }
 
 #[cfg(test)]
@@ -143,6 +159,10 @@ mod tests {
             "-m 1G f",
             "-m 1G -- -q",
             "-k 1 2",
+            "-k",
+            "-q -o",
+            "-q --threads",
+            "--summary",
         ] {
             let error = line(&["echoless", "dedup"], value).unwrap_err();
             assert!(error.starts_with("invalid ECHOLESS_OPTS="), "{error}");

@@ -17,7 +17,7 @@ use crate::compression::length::plain_len;
 use crate::dedup::SeenFiles;
 use crate::dedup::filter::with_memory;
 use crate::dedup::sizing::{
-    MOST_DEFAULT_MEMORY, at_most_default, memory_for, most_distinct_records,
+    MOST_DEFAULT_MEMORY, at_most_default, default_memory, memory_for, most_distinct_records,
 };
 use crate::failure::Failure;
 use crate::files::{Source, Target};
@@ -34,6 +34,8 @@ pub(crate) struct DedupConfig {
     pub(crate) sources: Vec<Source>,
     /// The number of the former.
     pub(crate) known: usize,
+    /// Whether the filter has less than the default memory, because the process has little.
+    pub(crate) little_memory: bool,
     /// The length of all sources, if all are regular files.
     pub(crate) input_bytes: Option<u64>,
     /// The same if none is compressed.
@@ -138,6 +140,14 @@ impl TryFrom<DedupArgs> for DedupConfig {
                 }
             },
         };
+        let is_default = args.filter.is_none() && memory.is_none();
+        let is_reduced = |bytes| bytes < MOST_DEFAULT_MEMORY && bytes == default_memory();
+        let little_memory = is_default && filter.memory.is_some_and(is_reduced);
+        // The two filters of `--repeated` share what there is.
+        let filter = match filter.memory {
+            Some(bytes) if args.repeated && little_memory => filter.memory(bytes / 2),
+            Some(_) | None => filter,
+        };
         check_filter(window.as_ref(), &args, &filter)?;
         let tagger = match args.tag {
             Some(name) => Some(Arc::new(tagger(format, name, args.rejects.is_some())?)),
@@ -159,6 +169,7 @@ impl TryFrom<DedupArgs> for DedupConfig {
             run.output = in_place(&sources, known, records.reading.as_they_are, run.compress)?;
         }
         Ok(Self {
+            little_memory,
             sources,
             known,
             input_bytes,

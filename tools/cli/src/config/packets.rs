@@ -128,6 +128,7 @@ impl TryFrom<PacketArgs> for DedupConfig {
         Ok(Self {
             sources,
             known: 0,
+            little_memory: false,
             input_bytes,
             plain_bytes,
             content: Content::Packets(Arc::new(packets)),

@@ -120,11 +120,14 @@ impl Summary {
     }
 }
 
+/// More reports would be all that a run does.
+const LEAST_INTERVAL: Duration = Duration::from_millis(1);
+
 /// Parses the time between two reports.
 fn interval(option: &'static str, text: &str) -> Result<Duration, SpecError> {
-    match parse_time(option, text)? {
-        0 => Err(SpecError::new(option, text, "a time above 0, such as 10s")),
-        nanoseconds => Ok(Duration::from_nanos(nanoseconds)),
+    match Duration::from_nanos(parse_time(option, text)?) {
+        every if every < LEAST_INTERVAL => Err(SpecError::new(option, text, "1ms or more")),
+        every => Ok(every),
     }
 }
 

@@ -234,8 +234,10 @@ impl Delivery {
             self.progress
                 .pause(|| failure::write_stderr(&stats.first_line()));
         }
-        // Before the first record, the run may still be rejected.
-        if let Some(file) = self.outputs.stats.as_mut().filter(|_| self.begun)
+        // Before the first record, the run may still be rejected. A stream gets the final ones only.
+        let begun = self.begun;
+        let file = self.outputs.stats.as_mut();
+        if let Some(file) = file.filter(|file| begun && file.is_replaceable())
             && let Err(failure) = file.write(&stats)
         {
             failure::warn(&failure.to_string());

@@ -20,16 +20,17 @@ pub(super) struct Monitor {
 }
 
 impl Monitor {
-    /// Reports on `delivery` until the monitor is dropped.
+    /// Reports on `delivery` until the monitor is dropped, which drops `stop`.
     ///
     /// # Errors
-    /// [`Failure`] if the thread cannot be started, or the signal cannot be caught.
+    /// [`Failure`] if the thread cannot be started.
     pub(super) fn start<'scope, 'env>(
         scope: &'scope Scope<'scope, 'env>,
         config: &'env DedupConfig,
         delivery: &'env Mutex<Delivery>,
+        requests: Requests,
+        stop: Stop,
     ) -> Result<Self, Failure> {
-        let (requests, stop) = Requests::catch().map_err(Failure::file("signals"))?;
         thread::Builder::new()
             .name("echoless-report".into())
             .spawn_scoped(scope, move || report(&requests, config, delivery))

@@ -187,10 +187,10 @@ impl Sink {
         lengths: impl IntoIterator<Item = u64>,
         terminator: &'static [u8],
     ) -> Result<(), Failure> {
-        let before = self.bytes;
+        let (before, owed) = (self.bytes, self.owed);
         self.try_write(runs.into_iter(), terminator)
             .map_err(|error| {
-                self.remove_partial(lengths.into_iter(), self.bytes - before);
+                self.remove_partial(owed, lengths.into_iter(), self.bytes - before);
                 Failure::writing(&self.target.name, self.main_stream)(error)
             })
     }
@@ -228,14 +228,19 @@ impl Sink {
     }
 
     /// Removes the part of a record that a failed call left at the end of a regular file, after
-    /// `written` bytes of the call's records. A compressed file cannot be repaired: it stays cut.
+    /// `written` bytes of the terminator that was `owed` before the call and of its records. A compressed file cannot be repaired: it stays cut.
     ///
     /// An error here is ignored: the caller reports the failure of the write.
-    fn remove_partial(&mut self, lengths: impl Iterator<Item = u64>, written: u64) {
+    fn remove_partial(
+        &mut self,
+        owed: Option<&[u8]>,
+        lengths: impl Iterator<Item = u64>,
+        written: u64,
+    ) {
         if self.compressed.is_some() {
             return;
         }
-        let partial = partial_bytes(self.owed, lengths, written);
+        let partial = partial_bytes(owed, lengths, written);
         let Ok(metadata) = self.target.file.metadata() else {
             return;
         };

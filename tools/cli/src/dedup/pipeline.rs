@@ -19,15 +19,18 @@ use super::sizing;
 use super::stats_file;
 use super::worker::{SerialWorker, serial_workers};
 use crate::config::{Content, DedupConfig, WindowConfig};
-use crate::failure::Failure;
+use crate::failure::{Failure, catch_panics};
 use crate::records::chunk::Chunk;
+use crate::signals::{Requests, Stop};
 
 /// Runs `echoless dedup`.
 pub(crate) fn run(mut config: DedupConfig) -> Result<ExitCode, Failure> {
     let began = Instant::now();
+    // First: until it is caught, the signal would end the process.
+    let requests = Requests::catch().map_err(Failure::file("signals"))?;
     let run = start(&mut config, began)
         .inspect_err(|failure| stats_file::write_failed(&config, failure, began))?;
-    run.pass(&config)
+    run.pass(&config, requests)
 }
 
 /// A run whose filter is built and whose outputs are open.
@@ -77,12 +80,18 @@ fn start(config: &mut DedupConfig, began: Instant) -> Result<Run, Failure> {
 
 impl Run {
     /// Passes the stream and reports on it.
-    fn pass(self, config: &DedupConfig) -> Result<ExitCode, Failure> {
+    fn pass(
+        self,
+        config: &DedupConfig,
+        (requests, stop): (Requests, Stop),
+    ) -> Result<ExitCode, Failure> {
         let threads = self.cores.len();
         let delivery = Mutex::new(self.delivery);
-        let passed = thread::scope(|scope| {
-            let _monitor = Monitor::start(scope, config, &delivery)?;
-            self.stages.pass(config, self.cores, &delivery)
+        let passed = catch_panics(|| {
+            thread::scope(|scope| {
+                let _monitor = Monitor::start(scope, config, &delivery, requests, stop)?;
+                self.stages.pass(config, self.cores, &delivery)
+            })
         });
         // If the threads failed, no part of the filter is left to report.
         let (end, filters) = passed.unwrap_or_else(|failure| (Err(failure), Vec::new()));

@@ -3,7 +3,7 @@
 //! The keys of duplicates pass a second filter like the first, in the order of delivery: those that
 //! are fresh there were not written before. A line of it holds some of the keys of the same line
 //! of the first filter, so it evicts nothing where the first one evicts nothing. With a window it
-//! forgets as the first one does, and a key is written once in each window.
+//! forgets as the first one does, and a key is written at most once in any span of a window.
 
 use echoless::{BuildError, Filter, FilterSpec, KeyHash, Verdicts};
 

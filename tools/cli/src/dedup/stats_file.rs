@@ -76,19 +76,21 @@ impl StatsFile {
     }
 }
 
-/// Replaces the content of a regular file, in one step unless its folder is read-only. Writes
-/// another one if the file was removed meanwhile.
+/// Replaces the content of a regular file, in one step unless its folder or its place in the file
+/// system does not allow that. Writes another one if the file was removed meanwhile.
 fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    match Replacement::begin(path) {
-        Ok(next) => {
-            next.file()?.write_all(content)?;
-            next.commit()
-        }
-        Err(error) => match error.kind() {
-            ErrorKind::PermissionDenied | ErrorKind::NotFound => fs::write(path, content),
-            _ => Err(error),
-        },
-    }
+    let replaced = Replacement::begin(path).and_then(|next| {
+        next.file()?.write_all(content)?;
+        next.commit()
+    });
+    replaced.or_else(|error| match error.kind() {
+        // The last two: the file itself is mounted, as into a container.
+        ErrorKind::PermissionDenied
+        | ErrorKind::NotFound
+        | ErrorKind::ResourceBusy
+        | ErrorKind::CrossesDevices => fs::write(path, content),
+        _ => Err(error),
+    })
 }
 
 /// Writes the statistics of a run that failed before it opened its outputs, unless its command line
@@ -107,6 +109,7 @@ pub(super) fn write_failed(config: &DedupConfig, failure: &Failure, began: Insta
         | Failure::Capture { .. }
         | Failure::CutOff { .. }
         | Failure::Thread(_)
+        | Failure::Panic(_)
         | Failure::Feed
         | Failure::ReaderGone => false,
     };

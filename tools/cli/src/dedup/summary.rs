@@ -38,6 +38,11 @@ impl Stats {
             );
         }
         line(self.filter_line());
+        if config.little_memory {
+            line(
+                "the filter has less than the default memory, for little is left (-m SIZE)".into(),
+            );
+        }
         if let Some(window) = &config.window {
             line(self.window_line(window, config));
         }

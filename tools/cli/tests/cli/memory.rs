@@ -120,9 +120,15 @@ fn short_records_after_a_long_one_take_little_memory() {
 #[test]
 fn the_default_memory_fits_into_the_limit_of_the_process() {
     let input = || std::iter::once(b"a\nb\na\n".to_vec());
-    let (code, summary) = limited(LIMIT_KIB, "dedup --threads 1", input());
+    let (code, summary) = limited(LIMIT_KIB, "dedup --threads 1 --summary full", input());
     assert_eq!(code, Some(0), "{summary}");
     assert!(summary.contains("1 duplicate"), "{summary}");
+    assert!(
+        summary.contains("less than the default memory"),
+        "{summary}"
+    );
+    let (code, summary) = limited(LIMIT_KIB, "dedup --threads 1 --repeated", input());
+    assert_eq!(code, Some(0), "{summary}");
     // What was asked for is refused, and the message names the option.
     let (code, message) = limited(LIMIT_KIB, "dedup --threads 1 -m 256MiB", input());
     assert_eq!(code, Some(2), "{message}");

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -262,16 +263,33 @@ fn statistics_are_written_while_a_run_goes_on() {
         .read_exact(&mut [0; 4])
         .unwrap();
     // It is replaced in one step, so it is whole whenever it is read; at first it is empty.
-    let so_far = loop {
+    let so_far = (0..20_000).find_map(|_| {
         let text = fs::read(&stats).unwrap();
         let so_far: Value = serde_json::from_slice(&text).unwrap_or_default();
-        if so_far["records"] == 3 {
-            break so_far;
-        }
-    };
+        std::thread::sleep(Duration::from_millis(1));
+        (so_far["records"] == 3).then_some(so_far)
+    });
+    let so_far = so_far.expect("statistics of three records");
     assert_eq!(so_far["complete"], false);
     assert_eq!(so_far["reason"], "running");
     drop(stdin);
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert_eq!(statistics(&stats)["complete"], true);
+}
+
+#[test]
+fn a_stream_of_statistics_gets_only_the_final_ones() {
+    let script = "(echo a; sleep 0.3; echo a) | \"$0\" dedup -q -m 64k --stats-every 1ms \
+                  --stats /dev/stderr -o /dev/null";
+    let output = Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_echoless")])
+        .env_remove("ECHOLESS_OPTS")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let stats: Value = serde_json::from_slice(&output.stderr).unwrap();
+    assert_eq!(
+        (&stats["records"], &stats["complete"]),
+        (&2.into(), &true.into())
+    );
 }

@@ -29,7 +29,9 @@ fn records() -> Vec<u8> {
 }
 
 /// The options of each run. `{}` stands for the folder of its outputs.
-const RUNS: [&[&str]; 8] = [
+const RUNS: [&[&str]; 9] = [
+    // The first record lacks its end, and more runs of records follow than one call writes.
+    &["-o", "{}/out", "{}/../start", "{}/../alternating"],
     &["-o", "{}/out"],
     &[
         "--threads",
@@ -91,6 +93,10 @@ impl Faults {
             }
         }
         fs::write(folder.path().join("input"), records()).unwrap();
+        fs::write(folder.path().join("start"), "start").unwrap();
+        let alternating = (0..1200).map(|number| format!("fresh {number}\nrepeated\n"));
+        let alternating: String = alternating.collect();
+        fs::write(folder.path().join("alternating"), alternating).unwrap();
         Some(Self { folder })
     }
 

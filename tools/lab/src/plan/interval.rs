@@ -46,7 +46,7 @@ impl Interval {
     /// assert_eq!(none.low, 0.0);
     /// assert!((none.high - 6.9e-4).abs() < 1e-5);
     /// let some = Interval::counted(100, 10_000);
-    /// assert!((some.low - 0.0066).abs() < 1e-4 && (some.high - 0.0141).abs() < 1e-4);
+    /// assert!((some.low - 0.0067).abs() < 1e-4 && (some.high - 0.0142).abs() < 1e-4);
     /// assert_eq!(Interval::counted(0, 0), Interval::ALL);
     /// ```
     #[must_use]
