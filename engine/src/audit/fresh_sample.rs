@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn estimates_are_unbiased_whatever_leaves_the_table() {
+    fn estimates_are_unbiased_under_every_rule_of_leaving() {
         // More repeating keys than the table keeps, of different frequencies.
         let mut sample = FreshSample::new();
         let mut seen: HashMap<u64, ()> = HashMap::new();

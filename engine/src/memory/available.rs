@@ -11,8 +11,8 @@ use crate::error::MemoryError;
 /// A version 1 group without a limit reports the largest multiple of a page, which is above this.
 const UNLIMITED: u64 = 1 << 62;
 
-/// Allocations of so many bytes are not checked: where they fail, nothing else works either, and the
-/// check takes a good part of a short run.
+/// Allocations of so many bytes are not checked: where they fail, nothing else works either, and
+/// the check takes a good part of a short run.
 const UNCHECKED: u64 = 1 << 20;
 
 /// Rejects an allocation that exceeds the available memory, instead of being killed later.

@@ -32,8 +32,8 @@ impl Replacement {
         self.next.as_file().try_clone()
     }
 
-    /// [Commits](Self::commit) once the new content is on the disk, so that not even a loss of power
-    /// leaves neither the old nor the new one.
+    /// [Commits](Self::commit) once the new content is on the disk, so that not even a loss of
+    /// power leaves neither the old nor the new one.
     pub(crate) fn commit_to_disk(self) -> io::Result<()> {
         self.next.as_file().sync_all()?;
         self.commit()

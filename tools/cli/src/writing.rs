@@ -1,5 +1,5 @@
-//! Outputs that lose nothing silently: writes wait where another process made the file non-blocking,
-//! as a pipe to a busy terminal may be, and errors at closing are reported.
+//! Outputs that lose nothing silently: writes wait where another process made the file
+//! non-blocking, as a pipe to a busy terminal may be, and errors at closing are reported.
 
 use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, IoSlice, Seek, SeekFrom, Write};

@@ -143,7 +143,7 @@ impl TryFrom<DedupArgs> for DedupConfig {
         let is_default = args.filter.is_none() && memory.is_none();
         let is_reduced = |bytes| bytes < MOST_DEFAULT_MEMORY && bytes == default_memory();
         let little_memory = is_default && filter.memory.is_some_and(is_reduced);
-        // The two filters of `--repeated` share what there is.
+        // The two filters of `--repeated` share the memory.
         let filter = match filter.memory {
             Some(bytes) if args.repeated && little_memory => filter.memory(bytes / 2),
             Some(_) | None => filter,

@@ -142,10 +142,10 @@ impl TryFrom<PacketArgs> for DedupConfig {
 
 /// The exact filter of a window: 40 bits of fingerprint and 24 bits of time for each key.
 ///
-/// A fresh packet is reported as a duplicate if one of the live keys of its line, at most 8, has its
-/// fingerprint: less than `8 / 2^40`, or 7e-12, in memory up to 1 GiB. Of 10^9 packets, fewer than
-/// 0.008 are. In more memory the line is selected by bits of the fingerprint, and each doubling
-/// doubles the probability.
+/// A fresh packet is reported as a duplicate if one of the live keys of its line, at most 8, has
+/// its fingerprint: less than `8 / 2^40`, or 7e-12, in memory up to 1 GiB. Of 10^9 packets, fewer
+/// than 0.008 are. In more memory the line is selected by bits of the fingerprint, and each
+/// doubling doubles the probability.
 fn filter(window: &WindowConfig, memory: u64) -> Result<FilterSpec, SpecError> {
     let spec: FilterSpec = window.completed("stamped:bits=64").parse()?;
     Ok(spec.form(Form::Line).memory(memory))

@@ -225,8 +225,8 @@ impl Delivery {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Reports on a run that goes on: to the file of statistics, and, if `asked`, to standard error.
-    /// The filter has not reported.
+    /// Reports on a run that goes on: to the file of statistics, and, if `asked`, to standard
+    /// error. The filter has not reported.
     pub(crate) fn report_so_far(&mut self, config: &DedupConfig, asked: bool) {
         self.counts.bytes_out = self.outputs.bytes();
         let stats = self.stats(config, Report::default(), self.threads, Ending::RUNNING);
@@ -234,7 +234,8 @@ impl Delivery {
             self.progress
                 .pause(|| failure::write_stderr(&stats.first_line()));
         }
-        // Before the first record, the run may still be rejected. A stream gets the final ones only.
+        // Before the first record, the run may still be rejected. A stream gets the final ones
+        // only.
         let begun = self.begun;
         let file = self.outputs.stats.as_mut();
         if let Some(file) = file.filter(|file| begun && file.is_replaceable())

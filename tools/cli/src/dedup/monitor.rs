@@ -1,8 +1,8 @@
 //! Reports on a run that goes on: a line on standard error for each SIGUSR1, and the statistics so
 //! far for each SIGUSR1 and every so often (`--stats-every`).
 //!
-//! A thread of its own waits for both, so that a stream that pauses reports, too. It reports between
-//! two chunks; the filter itself reports only at the end.
+//! A thread of its own waits for both, so that a stream that pauses reports, too. It reports
+//! between two chunks; the filter itself reports only at the end.
 
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Scope};

@@ -228,7 +228,8 @@ impl Sink {
     }
 
     /// Removes the part of a record that a failed call left at the end of a regular file, after
-    /// `written` bytes of the terminator that was `owed` before the call and of its records. A compressed file cannot be repaired: it stays cut.
+    /// `written` bytes of the terminator that was `owed` before the call and of its records. A
+    /// compressed file cannot be repaired: it stays cut.
     ///
     /// An error here is ignored: the caller reports the failure of the write.
     fn remove_partial(

@@ -193,8 +193,8 @@ impl KeyExtractor {
         (self.hasher).hash_fields(fields.map(|field| Some(field.bytes(content, scratch))))
     }
 
-    /// The hash of what is compared of the selected fields. Out of line: without such options, a key
-    /// pays one branch.
+    /// The hash of what is compared of the selected fields. Out of line: without such options, a
+    /// key pays one branch.
     #[inline(never)]
     fn hash_compared(&mut self, compared: Compared, content: &[u8]) -> KeyHash {
         self.compared_bytes.clear();

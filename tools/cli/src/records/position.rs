@@ -87,8 +87,8 @@ impl FaultReporter {
         }
     }
 
-    /// Counts a whole chunk of the input `name` as done. Returns a warning, at most one in a stream,
-    /// if a quote seems to have swallowed records.
+    /// Counts a whole chunk of the input `name` as done. Returns a warning, at most one in a
+    /// stream, if a quote seems to have swallowed records.
     pub(crate) fn pass(&mut self, chunk: &Chunk, name: impl FnOnce() -> String) -> Option<String> {
         let before = self.lines_before(chunk);
         let lines = self.format.lines_in(&chunk.bytes[..chunk.filled]);

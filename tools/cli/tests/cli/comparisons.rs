@@ -186,8 +186,8 @@ fn records() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Adjacent records that are equal to `uniq` are equal here, and no others: with a window of one
-    /// record, both drop the same ones.
+    /// Adjacent records that are equal to `uniq` are equal here, and no others: with a window of
+    /// one record, both drop the same ones.
     #[test]
     fn adjacent_records_are_those_of_uniq(
         input in records(),

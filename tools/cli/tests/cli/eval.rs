@@ -178,7 +178,7 @@ fn a_file_is_a_stream_of_its_lines_or_fields() {
     assert_eq!(all["filters"][0]["score"]["duplicates"], 1);
 }
 
-/// The records of a file are those of `dedup`, whatever its format, and so are the errors.
+/// The records of a file of any format are those of `dedup`, and so are the errors.
 #[test]
 fn a_file_is_read_as_by_dedup() {
     let directory = tempfile::tempdir().unwrap();

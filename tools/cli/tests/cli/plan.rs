@@ -205,7 +205,7 @@ fn measured_speed_is_shown() {
     );
 }
 
-/// What the machine cannot hold, or nobody can wait for, is simulated in less. The number of
+/// What the machine cannot hold, or what takes hours, is simulated in less. The number of
 /// records that are simulated is what a plan costs.
 #[test]
 fn easy_questions_about_large_memories_are_cheap() {

@@ -1,6 +1,6 @@
 /* A library to preload: makes the n-th call of one kind fail, or do less than it was asked for.
  *
- * FAULT=CALL:N:HOW with CALL one of read, write, close; HOW one of short, or the number of an error.
+ * FAULT=CALL:N:HOW with CALL one of read, write, close; HOW is short, or the number of an error.
  * Calls on standard error and on what is neither a file nor a pipe do not count. Once it has
  * happened, the file that FAULT_MARK names exists.
  */

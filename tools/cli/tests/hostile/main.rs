@@ -20,7 +20,7 @@ use options::{Opt, options_of};
 use run::{Bench, check};
 use values::{HOSTILE, usual};
 
-/// The start of a run of each subcommand that is short, whatever option follows.
+/// The start of a run of each subcommand that is short with any option behind it.
 const COMMANDS: [&[&str]; 5] = [
     &["dedup", "-m", "64k", "calls.csv"],
     &["packets", "-m", "64k", "mirror.pcap"],

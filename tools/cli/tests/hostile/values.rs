@@ -1,4 +1,4 @@
-//! Values of options: those that nobody should type, and usual ones.
+//! Values of options: hostile ones and usual ones.
 
 use crate::options::Opt;
 
