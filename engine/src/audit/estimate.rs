@@ -179,16 +179,16 @@ pub struct ErrorCounts {
 }
 
 impl ErrorCounts {
-    /// No error among so many `Fresh` and `Duplicate` verdicts, all of them observed.
+    /// No verdict yet. The sample of the keys has 1 in `weight` of them.
     #[must_use]
-    pub const fn new(fresh: u64, duplicates: u64) -> Self {
+    pub const fn sampled(weight: u64) -> Self {
         Self {
-            fresh,
-            duplicates,
+            fresh: 0,
+            duplicates: 0,
             surely_missed: 0,
             missed: WeightedCount::new(1),
-            missed_unrecorded: WeightedCount::new(1),
-            mistaken: WeightedCount::new(1),
+            missed_unrecorded: WeightedCount::new(weight),
+            mistaken: WeightedCount::new(weight),
         }
     }
 
@@ -317,6 +317,15 @@ mod tests {
     use super::*;
     use crate::report::Tally;
 
+    /// No error among so many verdicts, all of them observed.
+    fn counts(fresh: u64, duplicates: u64) -> ErrorCounts {
+        ErrorCounts {
+            fresh,
+            duplicates,
+            ..ErrorCounts::sampled(1)
+        }
+    }
+
     #[test]
     fn equal_weights_have_the_bounds_of_garwood() {
         let mut events = WeightedCount::new(1 << 20);
@@ -348,17 +357,17 @@ mod tests {
 
     #[test]
     fn evictions_and_expected_rates_limit_the_errors() {
-        let mut counts = ErrorCounts::new(1000, 500);
-        counts.missed.set_weight(64);
-        counts.mistaken.set_weight(64);
-        let unlimited = counts.estimates(None);
+        let mut found = counts(1000, 500);
+        found.missed.set_weight(64);
+        found.mistaken.set_weight(64);
+        let unlimited = found.estimates(None);
         assert_eq!(unlimited.missed_duplicates.high, 337);
         assert!(unlimited.missed_duplicates.is_unknown());
         let mut tally = Tally::new(64);
         let high = |tally, expected| {
             let mut report = Report::new(tally);
             report.expected_false_duplicates = expected;
-            let estimates = counts.estimates(Some(&report));
+            let estimates = found.estimates(Some(&report));
             (
                 estimates.missed_duplicates.high,
                 estimates.false_duplicates.high,
@@ -376,7 +385,7 @@ mod tests {
 
     #[test]
     fn parts_of_a_stream_have_their_own_errors() {
-        let mut early = ErrorCounts::new(100, 10);
+        let mut early = counts(100, 10);
         early.missed.add();
         early.missed.set_weight(4);
         let mut late = early;
@@ -392,14 +401,14 @@ mod tests {
 
     #[test]
     fn rates_are_of_all_duplicates() {
-        let mut counts = ErrorCounts::new(1000, 100);
-        assert_eq!(counts.estimates(None).fnr(), Some([0.0; 3]));
-        counts.surely_missed = 100;
-        assert_eq!(counts.estimates(None).fnr(), Some([0.5; 3]));
+        let mut found = counts(1000, 100);
+        assert_eq!(found.estimates(None).fnr(), Some([0.0; 3]));
+        found.surely_missed = 100;
+        assert_eq!(found.estimates(None).fnr(), Some([0.5; 3]));
         for _ in 0..50 {
-            counts.mistaken.add();
+            found.mistaken.add();
         }
-        assert_eq!(counts.estimates(None).fnr(), Some([2.0 / 3.0; 3]));
-        assert_eq!(ErrorCounts::new(1000, 0).estimates(None).fnr(), None);
+        assert_eq!(found.estimates(None).fnr(), Some([2.0 / 3.0; 3]));
+        assert_eq!(counts(1000, 0).estimates(None).fnr(), None);
     }
 }

@@ -16,7 +16,7 @@
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-use super::estimate::WeightedCount;
+use super::estimate::{ErrorCounts, WeightedCount};
 use super::key_map::KeyMap;
 use crate::hash::KeyHash;
 
@@ -102,6 +102,16 @@ impl<M> FreshSample<M> {
             stale: 0,
             surely_missed: 0,
             missed: WeightedCount::new(1),
+        }
+    }
+
+    /// What was `found` otherwise, with the missed duplicates that this sample counted.
+    #[must_use]
+    pub const fn complete(&self, found: ErrorCounts) -> ErrorCounts {
+        ErrorCounts {
+            surely_missed: self.surely_missed,
+            missed: self.missed,
+            ..found
         }
     }
 

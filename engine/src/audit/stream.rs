@@ -1,6 +1,6 @@
 //! The audit of a filter without a window.
 
-use super::estimate::{ErrorCounts, ErrorEstimates, WeightedCount};
+use super::estimate::{ErrorCounts, ErrorEstimates};
 use super::fresh_sample::FreshSample;
 use super::key_map::KeyMap;
 use crate::hash::KeyHash;
@@ -42,15 +42,13 @@ const SPARSE: u64 = 16;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Audit {
-    fresh: u64,
-    duplicates: u64,
+    /// What was found, apart from what `followed` counts.
+    found: ErrorCounts,
     followed: FreshSample<()>,
     /// The keys of the sample that have arrived, and whether all verdicts on them were `Duplicate`.
     sample: KeyMap<bool>,
     /// The sample is 1 key in `2^halvings`.
     halvings: u32,
-    missed_unrecorded: WeightedCount,
-    mistaken: WeightedCount,
 }
 
 impl Default for Audit {
@@ -64,13 +62,10 @@ impl Audit {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            fresh: 0,
-            duplicates: 0,
+            found: ErrorCounts::sampled(1 << FIRST_HALVINGS),
             followed: FreshSample::new(),
             sample: KeyMap::default(),
             halvings: FIRST_HALVINGS,
-            missed_unrecorded: WeightedCount::new(1 << FIRST_HALVINGS),
-            mistaken: WeightedCount::new(1 << FIRST_HALVINGS),
         }
     }
 
@@ -83,8 +78,8 @@ impl Audit {
         for (keys, word) in keys.chunks(64).zip(verdicts.words()) {
             let fresh = !word & (u64::MAX >> (64 - keys.len()));
             let number = u64::from(fresh.count_ones());
-            self.fresh += number;
-            self.duplicates += keys.len() as u64 - number;
+            self.found.fresh += number;
+            self.found.duplicates += keys.len() as u64 - number;
             if self.followed.pass(number) {
                 self.check_concerned(keys, fresh, u64::MAX);
             } else if self.followed.weight() < SPARSE {
@@ -148,12 +143,7 @@ impl Audit {
     /// its beginning with [`ErrorCounts::since`].
     #[must_use]
     pub fn counts(&self) -> ErrorCounts {
-        let mut counts = ErrorCounts::new(self.fresh, self.duplicates);
-        counts.surely_missed = self.followed.surely_missed();
-        counts.missed = self.followed.missed();
-        counts.missed_unrecorded = self.missed_unrecorded;
-        counts.mistaken = self.mistaken;
-        counts
+        self.followed.complete(self.found)
     }
 
     /// The fraction of the key space that the sample of the keys covers now.
@@ -183,13 +173,13 @@ impl Audit {
         match self.sample.get_mut(&key) {
             Some(unrecorded) => {
                 if fresh && *unrecorded {
-                    self.missed_unrecorded.add();
+                    self.found.missed_unrecorded.add();
                     *unrecorded = false;
                 }
             }
             None => {
                 if !fresh {
-                    self.mistaken.add();
+                    self.found.mistaken.add();
                 }
                 self.sample.insert(key, !fresh);
             }
@@ -200,8 +190,8 @@ impl Audit {
             let mut sample = std::mem::take(&mut self.sample);
             sample.retain(|key, _| self.is_sampled(*key));
             self.sample = sample;
-            self.missed_unrecorded.set_weight(1 << self.halvings);
-            self.mistaken.set_weight(1 << self.halvings);
+            self.found.missed_unrecorded.set_weight(1 << self.halvings);
+            self.found.mistaken.set_weight(1 << self.halvings);
         }
     }
 }

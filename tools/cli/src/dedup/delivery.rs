@@ -180,7 +180,6 @@ impl Delivery {
         config: &DedupConfig,
         passed: Result<StreamEnd, Failure>,
         report: impl FnOnce() -> Report,
-        threads: usize,
     ) -> Result<ExitCode, Failure> {
         let passed = passed.and_then(|end| self.finish().map(|()| end));
         // Compressed outputs end properly even if the run failed.
@@ -198,15 +197,15 @@ impl Delivery {
             // A reader such as `head` that closes the pipe ends the stream early; the report goes
             // elsewhere and is still written.
             Err(Failure::ReaderGone) => (None, Ending::READER_LEFT),
-            Err(failure) => return Err(self.fail(config, failure, threads)),
+            Err(failure) => return Err(self.fail(config, failure)),
         };
         self.progress.end();
         let whole = ending == Ending::END_OF_INPUT;
-        self.write_report(config, report, threads, ending)?;
+        self.write_report(config, report, ending)?;
         // Last, because a run that fails leaves the input as it was.
         if whole {
             let committed = self.outputs.commit();
-            committed.map_err(|failure| self.fail(config, failure, threads))?;
+            committed.map_err(|failure| self.fail(config, failure))?;
         } else if let Some(name) = self.outputs.uncommitted() {
             failure::warn(&format!(
                 "{name}: left as it was, as a signal ended the run"
@@ -214,7 +213,7 @@ impl Delivery {
         }
         if let Some(seen) = config.seen.as_ref().filter(|_| whole) {
             seen.commit()
-                .map_err(|failure| self.fail(config, failure, threads))?;
+                .map_err(|failure| self.fail(config, failure))?;
         }
         if let Some(signal) = signal {
             return Ok(ExitCode::from(ENDED_BY_SIGNAL + signal));
@@ -229,7 +228,7 @@ impl Delivery {
     /// error. The filter has not reported.
     pub(crate) fn report_so_far(&mut self, config: &DedupConfig, asked: bool) {
         self.counts.bytes_out = self.outputs.bytes();
-        let stats = self.stats(config, Report::default(), self.threads, Ending::RUNNING);
+        let stats = self.stats(config, Report::default(), Ending::RUNNING);
         if asked {
             self.progress
                 .pause(|| failure::write_stderr(&stats.first_line()));
@@ -246,19 +245,13 @@ impl Delivery {
     }
 
     /// The statistics of the run so far, with this report of the filter.
-    pub(crate) fn stats(
-        &self,
-        config: &DedupConfig,
-        report: Report,
-        threads: usize,
-        ending: Ending,
-    ) -> Stats {
+    pub(crate) fn stats(&self, config: &DedupConfig, report: Report, ending: Ending) -> Stats {
         let observed = Observed {
             counts: self.counts,
             audit: &self.audit,
             copies: self.report.as_ref(),
             elapsed: self.began.elapsed(),
-            threads,
+            threads: self.threads,
         };
         Stats::new(config, observed, report, ending)
     }
@@ -269,7 +262,6 @@ impl Delivery {
         &mut self,
         config: &DedupConfig,
         report: impl FnOnce() -> Report,
-        threads: usize,
         ending: Ending,
     ) -> Result<(), Failure> {
         let summary = config.run.summary.unwrap_or_else(Summary::of_terminal);
@@ -279,7 +271,7 @@ impl Delivery {
             (None, Some(Summary::Line)) => Report::default(),
             (Some(_), _) | (None, Some(Summary::Full)) => report(),
         };
-        let stats = self.stats(config, report, threads, ending);
+        let stats = self.stats(config, report, ending);
         if let Some(file) = &mut self.outputs.stats {
             file.write(&stats)?;
         }
@@ -296,10 +288,10 @@ impl Delivery {
     ///
     /// The filter does not report: it may have got keys of records that were not written, how many
     /// depends on the threads.
-    fn fail(&mut self, config: &DedupConfig, failure: Failure, threads: usize) -> Failure {
+    fn fail(&mut self, config: &DedupConfig, failure: Failure) -> Failure {
         if self.outputs.stats.is_some() {
             let ending = Ending::failed(&failure);
-            let stats = self.stats(config, Report::default(), threads, ending);
+            let stats = self.stats(config, Report::default(), ending);
             if let Some(file) = &mut self.outputs.stats {
                 let _ = file.write(&stats);
             }

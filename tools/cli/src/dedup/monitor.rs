@@ -11,32 +11,23 @@ use std::time::Instant;
 use super::delivery::Delivery;
 use crate::config::DedupConfig;
 use crate::failure::Failure;
-use crate::signals::{Asked, Requests, Stop};
+use crate::signals::{Asked, Requests};
 
-/// Ends the reports when it is dropped.
-#[derive(Debug)]
-pub(super) struct Monitor {
-    _stop: Stop,
-}
-
-impl Monitor {
-    /// Reports on `delivery` until the monitor is dropped, which drops `stop`.
-    ///
-    /// # Errors
-    /// [`Failure`] if the thread cannot be started.
-    pub(super) fn start<'scope, 'env>(
-        scope: &'scope Scope<'scope, 'env>,
-        config: &'env DedupConfig,
-        delivery: &'env Mutex<Delivery>,
-        requests: Requests,
-        stop: Stop,
-    ) -> Result<Self, Failure> {
-        thread::Builder::new()
-            .name("echoless-report".into())
-            .spawn_scoped(scope, move || report(&requests, config, delivery))
-            .map_err(Failure::file("a thread"))?;
-        Ok(Self { _stop: stop })
-    }
+/// Starts to report on `delivery`, until the other end of `requests` is dropped.
+///
+/// # Errors
+/// [`Failure`] if the thread cannot be started.
+pub(super) fn start<'scope, 'env>(
+    scope: &'scope Scope<'scope, 'env>,
+    config: &'env DedupConfig,
+    delivery: &'env Mutex<Delivery>,
+    requests: Requests,
+) -> Result<(), Failure> {
+    thread::Builder::new()
+        .name("echoless-report".into())
+        .spawn_scoped(scope, move || report(&requests, config, delivery))
+        .map(drop)
+        .map_err(Failure::file("a thread"))
 }
 
 fn report(requests: &Requests, config: &DedupConfig, delivery: &Mutex<Delivery>) {

@@ -11,7 +11,7 @@ use super::clock::{StreamClock, cut};
 use super::delivery::Delivery;
 use super::feed::{Feed, StreamEnd};
 use super::filter;
-use super::monitor::Monitor;
+use super::monitor;
 use super::parallel::{self, Passed};
 use super::pinning::{cores, pin};
 use super::seen_files::SeenFiles;
@@ -85,11 +85,12 @@ impl Run {
         config: &DedupConfig,
         (requests, stop): (Requests, Stop),
     ) -> Result<ExitCode, Failure> {
-        let threads = self.cores.len();
         let delivery = Mutex::new(self.delivery);
         let passed = catch_panics(|| {
             thread::scope(|scope| {
-                let _monitor = Monitor::start(scope, config, &delivery, requests, stop)?;
+                // Dropped with the end of the stream, also if that panics.
+                let _stop = stop;
+                monitor::start(scope, config, &delivery, requests)?;
                 self.stages.pass(config, self.cores, &delivery)
             })
         });
@@ -103,7 +104,7 @@ impl Run {
         let delivery = delivery
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
-        delivery.conclude(config, end, report, threads)
+        delivery.conclude(config, end, report)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use echoless::audit::{ErrorCounts, FreshSample, WeightedCount};
+use echoless::audit::{ErrorCounts, FreshSample};
 use echoless::{KeyHash, Window};
 
 /// The most keys in the sample of a window, about 3 MiB with the hash table around them.
@@ -69,14 +69,12 @@ pub(super) struct WindowAudit {
     windows: Windows,
     /// Whether a duplicate renews its key.
     refresh: bool,
-    fresh: u64,
-    duplicates: u64,
+    /// What was found, apart from what `followed` counts.
+    found: ErrorCounts,
     followed: FreshSample<Seen>,
     sample: HashMap<KeyHash, Sampled>,
     /// The sample is 1 key in `2^halvings`.
     halvings: u32,
-    missed_unrecorded: WeightedCount,
-    mistaken: WeightedCount,
     /// When the last key of the sample was observed.
     clock: Seen,
     /// From this tick on, the live keys are counted again before a key is added.
@@ -93,13 +91,10 @@ impl WindowAudit {
                 second,
             },
             refresh,
-            fresh: 0,
-            duplicates: 0,
+            found: ErrorCounts::sampled(1),
             followed: FreshSample::new(),
             sample: HashMap::new(),
             halvings: 0,
-            missed_unrecorded: WeightedCount::new(1),
-            mistaken: WeightedCount::new(1),
             clock: Seen { tick: 0, number: 0 },
             next_count: 0,
             busiest: 0,
@@ -116,13 +111,13 @@ impl WindowAudit {
     ) {
         let windows = self.windows;
         if duplicate {
-            self.duplicates += 1;
+            self.found.duplicates += 1;
             if self.refresh && self.followed.may_hold(key) {
                 let now = seen();
                 (self.followed).duplicate(key, now, |then| windows.are_over(*then, now));
             }
         } else {
-            self.fresh += 1;
+            self.found.fresh += 1;
             let chosen = self.followed.choose();
             if chosen || self.followed.may_hold(key) {
                 let now = seen();
@@ -150,14 +145,14 @@ impl WindowAudit {
         let known = self.sample.get(&key).copied();
         let known = known.filter(|known| !self.windows.are_over(known.then, now));
         if duplicate && known.is_none() {
-            self.mistaken.add();
+            self.found.mistaken.add();
         }
         let unrecorded = known.is_none_or(|known| known.unrecorded);
         if !duplicate
             && let Some(known) = known.filter(|known| known.unrecorded)
             && self.windows.contain(known.then, now)
         {
-            self.missed_unrecorded.add();
+            self.found.missed_unrecorded.add();
         }
         // A key that is mistaken for another one is not recorded, but in a filter that renews keys
         // the record of the other one is renewed for it.
@@ -176,12 +171,7 @@ impl WindowAudit {
 
     /// What was found so far.
     pub(super) fn counts(&self) -> ErrorCounts {
-        let mut counts = ErrorCounts::new(self.fresh, self.duplicates);
-        counts.surely_missed = self.followed.surely_missed();
-        counts.missed = self.followed.missed();
-        counts.missed_unrecorded = self.missed_unrecorded;
-        counts.mistaken = self.mistaken;
-        counts
+        self.followed.complete(self.found)
     }
 
     /// The estimated number of keys in the busiest window.
@@ -221,9 +211,9 @@ impl WindowAudit {
             self.halvings += 1;
             let halvings = self.halvings;
             self.sample.retain(|key, _| is_sampled(*key, halvings));
-            self.mistaken.set_weight(1 << halvings);
+            self.found.mistaken.set_weight(1 << halvings);
             if self.refresh {
-                self.missed_unrecorded.set_weight(1 << halvings);
+                self.found.missed_unrecorded.set_weight(1 << halvings);
             }
         }
     }
@@ -277,7 +267,7 @@ mod tests {
                 "{age} {duplicate}"
             );
             assert_eq!(
-                expected.contains(&audit.mistaken.estimate().value),
+                expected.contains(&audit.found.mistaken.estimate().value),
                 mistaken,
                 "{age} {duplicate}"
             );
@@ -292,7 +282,7 @@ mod tests {
             observe_all(&mut audit, 20_000, 60, true);
             observe_all(&mut audit, 20_000, 120, false);
             assert_eq!(missed_by(&audit) > 0, refresh);
-            assert_eq!(audit.mistaken.estimate().value, 0);
+            assert_eq!(audit.found.mistaken.estimate().value, 0);
         }
     }
 
@@ -352,7 +342,10 @@ mod tests {
             observe_all(&mut audit, 2_000_000, tick * 200, false);
         }
         assert!(audit.sample.len() <= CAPACITY);
-        assert_eq!((missed_by(&audit), audit.mistaken.estimate().value), (0, 0));
+        assert_eq!(
+            (missed_by(&audit), audit.found.mistaken.estimate().value),
+            (0, 0)
+        );
         observe_all(&mut audit, 2_000_000, 700, false);
         let missed = audit.counts().estimates(None).missed_duplicates;
         assert!(
