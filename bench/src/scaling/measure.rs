@@ -53,6 +53,10 @@ pub struct Arguments {
     /// Numbers of partitions that `routing` routes to.
     #[arg(long, value_delimiter = ',', default_value = "2,8,64,256,1024")]
     partitions: Vec<usize>,
+    /// Compare keys with the bounds of all partitions, and also sort them, for each number of
+    /// partitions.
+    #[arg(long)]
+    both_ways: bool,
     /// Keys in a batch of `routing`.
     #[arg(long, default_value_t = 16_384, value_parser = clap::value_parser!(u64).range(1..=partitions::MAX_BATCH_KEYS))]
     batch_keys: u64,
@@ -97,7 +101,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             }
             Part::Routing => {
                 let keys = arguments.batch_keys as usize;
-                partitions::measure(&arguments.partitions, keys, rounds, &mut table)?;
+                let both = arguments.both_ways;
+                partitions::measure(&arguments.partitions, keys, both, rounds, &mut table)?;
             }
             Part::Ports => {
                 let counts: Vec<usize> = arguments.ports.iter().map(|ports| ports.get()).collect();

@@ -16,14 +16,15 @@ const LINES: u64 = 1 << 20;
 /// Batches that take turns, so that keys come from the cache as after hashing.
 const BATCHES: usize = 4;
 
-/// Measures each number of partitions with batches of this many keys. Every second key of a message
-/// is a duplicate, as depositing costs work for duplicates.
+/// Measures each number of partitions with batches of this many keys, as ports route them or in both
+/// ways. Every second key of a message is a duplicate, as depositing costs work for duplicates.
 ///
 /// # Errors
 /// If a number of partitions is not possible, or verdicts are wrong.
 pub(super) fn measure(
     partitions: &[usize],
     batch_keys: usize,
+    both_ways: bool,
     rounds: u64,
     table: &mut Table,
 ) -> Result<(), Failure> {
@@ -33,15 +34,22 @@ pub(super) fn measure(
         keys.extend_from_slice(stream.batch());
     }
     let batches: Vec<_> = keys.chunks_exact(batch_keys).take(BATCHES).collect();
-    let routers = partitions.iter().map(|count| {
-        let partitioning = Partitioning::new(LINES, *count)?;
-        Ok((*count, RoundTrip::new(partitioning), Vec::new()))
-    });
-    let mut routers: Vec<_> = routers.collect::<Result<_, Failure>>()?;
+    let ways: &[(&str, Option<bool>)] = match both_ways {
+        true => &[(" compared", Some(true)), (" sorted", Some(false))],
+        false => &[("", None)],
+    };
+    let mut routers = Vec::new();
+    for count in partitions {
+        for (way, compared) in ways {
+            let partitioning = Partitioning::new(LINES, *count)?;
+            let router = RoundTrip::new(partitioning, *compared);
+            routers.push((format!("{count} partitions{way}"), router, Vec::new()));
+        }
+    }
     // Enough for some milliseconds.
     let repeats = (1 << 22) / (BATCHES * batch_keys) + 1;
     for round in 0..=rounds {
-        for (count, router, seconds) in &mut routers {
+        for (name, router, seconds) in &mut routers {
             let start = thread_seconds();
             for _ in 0..repeats {
                 for batch in &batches {
@@ -52,10 +60,9 @@ pub(super) fn measure(
                     });
                     let found = verdicts.count_duplicates();
                     if found != expected {
-                        return Err(format!(
-                            "{count} partitions: {found} duplicates, expected {expected}"
-                        )
-                        .into());
+                        return Err(
+                            format!("{name}: {found} duplicates, expected {expected}").into()
+                        );
                     }
                 }
             }
@@ -66,9 +73,9 @@ pub(super) fn measure(
             }
         }
     }
-    for (count, _, seconds) in routers {
+    for (name, _, seconds) in routers {
         let seconds = median(seconds);
-        let variant = format!("{count} partitions, batches of {batch_keys} keys");
+        let variant = format!("{name}, batches of {batch_keys} keys");
         let row = cost_row(
             "routing",
             variant,

@@ -34,8 +34,7 @@ pub(super) fn measure(ports: &[usize], rounds: u64, table: &mut Table) -> Result
         engines.push((*count, engine, stream, Vec::new(), Vec::new()));
     }
     for round in 0..=rounds {
-        for (_, (engine, ports), stream, walls, cpus) in &mut engines {
-            let _ = &engine;
+        for (_, (_, ports), stream, walls, cpus) in &mut engines {
             let timing = on_threads(vec![(&mut ports[0], stream)], |_, (port, stream)| {
                 let mut verdicts = Verdicts::new();
                 for _ in 0..BATCHES {

@@ -78,27 +78,26 @@ impl HotLoop for Sort<'_> {
             owners,
             ends: owner_ends,
         } = sorted;
-        let partitions = partitioning.count();
+        // Each partition has rings of its own: memory ends long before 2^32 of them.
+        owners.resize(keys.len(), 0);
+        partitioning.partitions_of(keys, owners);
         // Until the keys are placed, `ends[owner + 1]` counts the keys of the owner, and then says
         // where its next key goes; after its last key, that is its end.
         ends.clear();
-        ends.resize(partitions + 1, 0);
-        owners.clear();
-        owners.extend(keys.iter().map(|key| {
-            let owner = partitioning.partition_of(*key);
-            ends[owner + 1] += 1;
-            // Each partition has rings of its own: memory ends long before 2^32 of them.
-            owner as u32
-        }));
+        ends.resize(partitioning.count() + 1, 0);
+        let of_owner = &mut ends[1..];
+        for owner in &*owners {
+            of_owner[*owner as usize] += 1;
+        }
         let mut start = 0;
-        for end in &mut ends[1..] {
+        for end in &mut *of_owner {
             start += std::mem::replace(end, start);
         }
         next.clear();
-        next.extend_from_slice(&ends[1..]);
+        next.extend_from_slice(of_owner);
         positions.resize(keys.len(), 0);
         for (position, owner) in (0u32..).zip(&*owners) {
-            let end = &mut ends[*owner as usize + 1];
+            let end = &mut of_owner[*owner as usize];
             positions[*end as usize] = position;
             *end += 1;
         }

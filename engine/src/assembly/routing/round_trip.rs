@@ -3,6 +3,7 @@
 use super::{Router, Selections};
 use crate::assembly::message::MESSAGE_KEYS;
 use crate::hash::KeyHash;
+use crate::kernels::isa::DetectedKernel;
 use crate::partition::Partitioning;
 use crate::verdicts::Verdicts;
 
@@ -18,12 +19,16 @@ pub struct RoundTrip {
 }
 
 impl RoundTrip {
-    /// A router to the partitions.
+    /// A router to the partitions: the one that ports use, or one that compares keys with all
+    /// bounds, or sorts them.
     #[must_use]
-    pub fn new(partitioning: Partitioning) -> Self {
+    pub fn new(partitioning: Partitioning, compared: Option<bool>) -> Self {
         Self {
             partitions: partitioning.count(),
-            router: Router::new(partitioning),
+            router: match compared {
+                None => Router::new(partitioning),
+                Some(compared) => Router::with(partitioning, DetectedKernel::best(), compared),
+            },
             selections: Selections::default(),
             verdicts: Verdicts::new(),
         }

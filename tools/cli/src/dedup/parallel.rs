@@ -119,7 +119,7 @@ pub(super) fn pass<S: Worker>(
     let filters = thread::scope(|scope| {
         let run = |(number, (worker, core))| {
             let stream = &*stream;
-            let mut worker_loop = WorkerLoop {
+            let mut worker_loop: WorkerLoop<'_, S> = WorkerLoop {
                 number,
                 worker,
                 stream,
