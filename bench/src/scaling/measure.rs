@@ -53,10 +53,10 @@ pub struct Arguments {
     /// Numbers of partitions that `routing` routes to.
     #[arg(long, value_delimiter = ',', default_value = "2,8,64,256,1024")]
     partitions: Vec<usize>,
-    /// Compare keys with the bounds of all partitions, and also sort them, for each number of
-    /// partitions.
+    /// Route in each way that there is: keys compared with the bounds of all partitions, on every
+    /// kernel, and sorted.
     #[arg(long)]
-    both_ways: bool,
+    each_way: bool,
     /// Keys in a batch of `routing`.
     #[arg(long, default_value_t = 16_384, value_parser = clap::value_parser!(u64).range(1..=partitions::MAX_BATCH_KEYS))]
     batch_keys: u64,
@@ -101,8 +101,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             }
             Part::Routing => {
                 let keys = arguments.batch_keys as usize;
-                let both = arguments.both_ways;
-                partitions::measure(&arguments.partitions, keys, both, rounds, &mut table)?;
+                let each = arguments.each_way;
+                partitions::measure(&arguments.partitions, keys, each, rounds, &mut table)?;
             }
             Part::Ports => {
                 let counts: Vec<usize> = arguments.ports.iter().map(|ports| ports.get()).collect();

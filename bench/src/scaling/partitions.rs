@@ -1,8 +1,8 @@
 //! Routing to many partitions: keys to their owners, and answers back into the order of the batch,
 //! without rings and filters.
 
-use echoless::Partitioning;
 use echoless::assembly::RoundTrip;
+use echoless::{Kernel, Partitioning};
 
 use super::rows::cost_row;
 use crate::clock::{median, thread_seconds};
@@ -16,15 +16,15 @@ const LINES: u64 = 1 << 20;
 /// Batches that take turns, so that keys come from the cache as after hashing.
 const BATCHES: usize = 4;
 
-/// Measures each number of partitions with batches of this many keys, as ports route them or in both
-/// ways. Every second key of a message is a duplicate, as depositing costs work for duplicates.
+/// Measures each number of partitions with batches of this many keys, as ports route them or in each
+/// way. Every second key of a message is a duplicate, as depositing costs work for duplicates.
 ///
 /// # Errors
 /// If a number of partitions is not possible, or verdicts are wrong.
 pub(super) fn measure(
     partitions: &[usize],
     batch_keys: usize,
-    both_ways: bool,
+    each_way: bool,
     rounds: u64,
     table: &mut Table,
 ) -> Result<(), Failure> {
@@ -34,16 +34,23 @@ pub(super) fn measure(
         keys.extend_from_slice(stream.batch());
     }
     let batches: Vec<_> = keys.chunks_exact(batch_keys).take(BATCHES).collect();
-    let ways: &[(&str, Option<bool>)] = match both_ways {
-        true => &[(" compared", Some(true)), (" sorted", Some(false))],
-        false => &[("", None)],
+    let ways: Vec<_> = if each_way {
+        let kernels = Kernel::ALL.iter().filter(|kernel| kernel.is_available());
+        let compared = kernels.map(|kernel| Some((*kernel, true)));
+        compared.chain([Some((Kernel::best(), false))]).collect()
+    } else {
+        vec![None]
     };
     let mut routers = Vec::new();
     for count in partitions {
-        for (way, compared) in ways {
-            let partitioning = Partitioning::new(LINES, *count)?;
-            let router = RoundTrip::new(partitioning, *compared);
-            routers.push((format!("{count} partitions{way}"), router, Vec::new()));
+        for way in &ways {
+            let router = RoundTrip::new(Partitioning::new(LINES, *count)?, *way)?;
+            let name = match way {
+                None => format!("{count} partitions"),
+                Some((kernel, true)) => format!("{count} partitions, compared, {kernel}"),
+                Some((kernel, false)) => format!("{count} partitions, sorted, {kernel}"),
+            };
+            routers.push((name, router, Vec::new()));
         }
     }
     // Enough for some milliseconds.

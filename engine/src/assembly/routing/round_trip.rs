@@ -2,8 +2,9 @@
 
 use super::{Router, Selections};
 use crate::assembly::message::MESSAGE_KEYS;
+use crate::error::SpecError;
 use crate::hash::KeyHash;
-use crate::kernels::isa::DetectedKernel;
+use crate::kernels::Kernel;
 use crate::partition::Partitioning;
 use crate::verdicts::Verdicts;
 
@@ -19,19 +20,21 @@ pub struct RoundTrip {
 }
 
 impl RoundTrip {
-    /// A router to the partitions: the one that ports use, or one that compares keys with all
-    /// bounds, or sorts them.
-    #[must_use]
-    pub fn new(partitioning: Partitioning, compared: Option<bool>) -> Self {
-        Self {
+    /// A router to the partitions: the one that ports use, or one on this kernel that compares keys
+    /// with all bounds (`true`) or sorts them.
+    ///
+    /// # Errors
+    /// If this CPU cannot run the kernel.
+    pub fn new(partitioning: Partitioning, way: Option<(Kernel, bool)>) -> Result<Self, SpecError> {
+        Ok(Self {
             partitions: partitioning.count(),
-            router: match compared {
+            router: match way {
                 None => Router::new(partitioning),
-                Some(compared) => Router::with(partitioning, DetectedKernel::best(), compared),
+                Some((kernel, compared)) => Router::with(partitioning, kernel.detect()?, compared),
             },
             selections: Selections::default(),
             verdicts: Verdicts::new(),
-        }
+        })
     }
 
     /// Routes a batch of fewer than 2^32 keys as messages, and deposits the answers to them.
