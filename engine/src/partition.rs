@@ -90,6 +90,37 @@ impl Partitioning {
         let share = ((u128::from(key.0) * self.starts.len() as u128) >> 64) as usize;
         share - usize::from(key.0 < self.starts[share])
     }
+
+    /// Writes the [partition](Self::partition_of) of each key to `owners`. There must be fewer than
+    /// 2^32 partitions.
+    ///
+    /// The loop over a block has no branch and no lookup, so the compiler turns it into vectors.
+    #[inline(always)]
+    pub(crate) fn partitions_of(&self, keys: &[KeyHash], owners: &mut [u32]) {
+        let count = self.starts.len() as u64;
+        // In 2^-32 of an even share, rounded up: a partition starts less than this behind its even
+        // start, by the length of a line.
+        let line = (u128::from(count) << 32).div_ceil(u128::from(self.lines)) as u64 + 1;
+        for (keys, owners) in keys.chunks(64).zip(owners.chunks_mut(64)) {
+            let mut is_near = 0;
+            for (key, owner) in keys.iter().zip(&mut *owners) {
+                // The hash times `count`, without its lowest 32 bits: products of 32-bit numbers
+                // are what vectors have.
+                //
+                //   | share (32) | offset in it (32) | dropped (32) |
+                let low = (key.0 & u64::from(u32::MAX)) * count;
+                let product = (key.0 >> 32) * count + (low >> 32);
+                *owner = (product >> 32) as u32;
+                is_near |= u64::from(product & u64::from(u32::MAX) < line);
+            }
+            // Rare, as a partition has many lines: some key may belong to the partition before.
+            if is_near != 0 {
+                for (key, owner) in keys.iter().zip(owners) {
+                    *owner = self.partition_of(*key) as u32;
+                }
+            }
+        }
+    }
 }
 
 /// The partitions of one filter, and the map from keys to them.
@@ -182,10 +213,36 @@ mod tests {
             for start in &partitioning.starts {
                 keys.extend([start.wrapping_sub(1), *start, start.wrapping_add(1)].map(KeyHash));
             }
-            for key in keys {
+            let mut owners = vec![u32::MAX; keys.len()];
+            partitioning.partitions_of(&keys, &mut owners);
+            for (key, of_batch) in keys.into_iter().zip(owners) {
                 let owner = partitioning.partition_of(key);
                 prop_assert!(partitioning.lines_of(owner).contains(&key.line(lines)));
+                prop_assert_eq!(of_batch as usize, owner);
             }
+        }
+
+        #[test]
+        fn keys_near_a_start_have_the_partition_of_their_line(
+            lines in prop_oneof![70u64..5000, 1u64 << 20..1 << 40],
+            count in 1usize..70,
+            offsets in proptest::collection::vec(-3i64..4, 200),
+        ) {
+            // Even starts and true ones, in batches in which other keys are far from both.
+            let partitioning = Partitioning::new(lines, count).unwrap();
+            let mut keys: Vec<KeyHash> = Vec::new();
+            for (index, offset) in offsets.into_iter().enumerate() {
+                let even = (((index % count) as u128) << 64).div_ceil(count as u128) as u64;
+                let start = partitioning.starts[index % count];
+                for border in [even, start, even + (start - even) / 2] {
+                    keys.push(KeyHash(border.wrapping_add_signed(offset)));
+                }
+            }
+            let mut owners = vec![u32::MAX; keys.len()];
+            partitioning.partitions_of(&keys, &mut owners);
+            let expected: Vec<u32> =
+                keys.iter().map(|key| partitioning.partition_of(*key) as u32).collect();
+            prop_assert_eq!(owners, expected);
         }
 
         #[test]

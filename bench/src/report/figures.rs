@@ -35,7 +35,8 @@ pub(super) fn figures(benchmark: &str, rows: &Rows) -> Vec<Figure> {
         ),
         _ => Vec::new(),
     };
-    figures.retain(|figure| !figure.chart.is_empty());
+    // Rows of `scaling` that belong to no size are costs, not speeds of a filter.
+    figures.retain(|figure| !figure.slug.is_empty() && !figure.chart.is_empty());
     figures
 }
 
@@ -323,8 +324,9 @@ mod tests {
             "scaling",
             "name,variant,stream,threads,memory_mib,keys_per_second,kind\n\
              mesh,2 nodes,distinct,2,64,2e8,measured\nmesh,1 nodes,distinct,1,64,1e8,measured\n\
-             mesh,2 nodes,distinct,8,64,8e8,prediction\n",
+             mesh,2 nodes,distinct,8,64,8e8,prediction\nrouting,8 partitions,,1,,1e9,measured\n",
         );
+        assert_eq!(figures.len(), 1);
         let series = &figures[0].chart.series;
         assert_eq!(series[0].points, [(1.0, 100.0), (2.0, 200.0)]);
         assert_eq!(series[0].predicted, [(8.0, 800.0)]);

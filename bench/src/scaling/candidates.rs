@@ -42,7 +42,10 @@ pub(super) struct Candidate {
 ///
 /// The time runs from the first start to the last end. The threads read the clock themselves, as
 /// the spawning thread may not have a core to do it in time.
-fn on_threads<T: Send>(inputs: Vec<T>, run: impl Fn(usize, T) + Sync) -> Result<Timing, Failure> {
+pub(super) fn on_threads<T: Send>(
+    inputs: Vec<T>,
+    run: impl Fn(usize, T) + Sync,
+) -> Result<Timing, Failure> {
     let cores = Pinning::Spread.cores(inputs.len())?;
     let barrier = Barrier::new(inputs.len());
     let times: Vec<(Instant, f64, Instant)> = thread::scope(|scope| {
@@ -82,7 +85,7 @@ fn on_threads<T: Send>(inputs: Vec<T>, run: impl Fn(usize, T) + Sync) -> Result<
     })
 }
 
-fn spec(mebibytes: u64) -> FingerprintSpec {
+pub(super) fn spec(mebibytes: u64) -> FingerprintSpec {
     FingerprintSpec::new(mebibytes << 20)
         .slot_width(SlotWidth::Bits16)
         .replacement(Replacement::Fifo)
@@ -90,7 +93,7 @@ fn spec(mebibytes: u64) -> FingerprintSpec {
 
 /// Fails unless the filters report that they observed all keys, and as many duplicates among these
 /// distinct keys as they expect themselves.
-fn check_report(filters: &[Box<dyn LineFilter>], batches: u64) -> Result<(), Failure> {
+pub(super) fn check_report(filters: &[Box<dyn LineFilter>], batches: u64) -> Result<(), Failure> {
     let report = report_of(filters);
     let keys = batches * BATCH as u64;
     let observed = report.tally.observed.unwrap_or(0);

@@ -2,20 +2,39 @@
 
 use std::num::NonZeroUsize;
 use std::thread::available_parallelism;
+use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use echoless::SharedLayout;
 
 use super::candidates::{Candidate, engine, inline, mesh, shared};
+use super::rows::COLUMNS;
+use super::{partitions, ports, slow};
 use crate::clock::median;
 use crate::failure::Failure;
 use crate::machine::SIZES_MIB;
 use crate::streams::{BATCH, StreamKind};
 use crate::table::{Cell, Outputs, Table};
 
+/// The parts of the benchmark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// More threads against one, by memory size.
+    Threads,
+    /// Routing alone, by the number of partitions.
+    Routing,
+    /// One active port of an engine, by the number of ports.
+    Ports,
+    /// CPU time of the command for each line of a slow stream, by the number of threads.
+    Slow,
+}
+
 /// The options of `scaling`.
 #[derive(Debug, Args)]
 pub struct Arguments {
+    /// Only these parts.
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Part::value_variants().iter().copied())]
+    only: Vec<Part>,
     /// Sizes of the filters, in MiB.
     #[arg(long, value_delimiter = ',', default_value = "64,512", value_parser = clap::value_parser!(u64).range(SIZES_MIB))]
     sizes: Vec<u64>,
@@ -31,6 +50,28 @@ pub struct Arguments {
     /// Measurements of each candidate; the table has the median.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1000))]
     rounds: u64,
+    /// Numbers of partitions that `routing` routes to.
+    #[arg(long, value_delimiter = ',', default_value = "2,8,64,256,1024")]
+    partitions: Vec<usize>,
+    /// Route in each way that there is: keys compared with the bounds of all partitions, on every
+    /// kernel, and sorted.
+    #[arg(long)]
+    each_way: bool,
+    /// Keys in a batch of `routing`.
+    #[arg(long, default_value_t = 16_384, value_parser = clap::value_parser!(u64).range(1..=partitions::MAX_BATCH_KEYS))]
+    batch_keys: u64,
+    /// Numbers of ports of an engine.
+    #[arg(long, value_delimiter = ',', default_value = "1,64,1024,4096")]
+    ports: Vec<NonZeroUsize>,
+    /// Numbers of threads of the command on a slow stream.
+    #[arg(long, value_delimiter = ',', default_value = "1,2,64", value_parser = clap::value_parser!(u64).range(1..=1024))]
+    slow_threads: Vec<u64>,
+    /// Lines of a slow stream.
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    slow_lines: u64,
+    /// Milliseconds between two lines of a slow stream.
+    #[arg(long, default_value_t = 20)]
+    slow_gap: u64,
     #[command(flatten)]
     outputs: Outputs,
 }
@@ -46,20 +87,33 @@ impl Arguments {
 /// # Errors
 /// If the memory is not available, a count is wrong, or an output cannot be written.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let mut table = Table::new(&[
-        "name",
-        "variant",
-        "stream",
-        "threads",
-        "memory_mib",
-        "keys_per_second",
-        "ratio_to_inline",
-        "ratio_to_one_thread",
-        "cpu_ns_per_key",
-        "kind",
-    ]);
-    for size in &arguments.sizes {
-        measure_size(arguments, *size, &mut table)?;
+    let mut table = Table::new(&COLUMNS);
+    let rounds = arguments.rounds;
+    for part in Part::value_variants() {
+        if !arguments.only.contains(part) {
+            continue;
+        }
+        match part {
+            Part::Threads => {
+                for size in &arguments.sizes {
+                    measure_size(arguments, *size, &mut table)?;
+                }
+            }
+            Part::Routing => {
+                let keys = arguments.batch_keys as usize;
+                let each = arguments.each_way;
+                partitions::measure(&arguments.partitions, keys, each, rounds, &mut table)?;
+            }
+            Part::Ports => {
+                let counts: Vec<usize> = arguments.ports.iter().map(|ports| ports.get()).collect();
+                ports::measure(&counts, rounds, &mut table)?;
+            }
+            Part::Slow => {
+                let gap = Duration::from_millis(arguments.slow_gap);
+                let (threads, lines) = (&arguments.slow_threads, arguments.slow_lines);
+                slow::measure(threads, lines, gap, rounds, &mut table)?;
+            }
+        }
     }
     table.publish(&arguments.outputs)
 }

@@ -1,6 +1,11 @@
-//! What more threads gain: one inline thread against an engine, a mesh and the shared filter.
+//! What more threads gain, and what they cost: one inline thread against an engine, a mesh and the
+//! shared filter; routing to many partitions; many ports; many threads on a slow stream.
 
 mod candidates;
 mod measure;
+mod partitions;
+mod ports;
+mod rows;
+mod slow;
 
 pub use measure::{Arguments, run};

@@ -1,8 +1,9 @@
 //! Runs a program, and returns the resources that the system reports for it.
 
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{ChildStdin, Command, Stdio};
 use std::time::Instant;
 
 use wait4::Wait4;
@@ -31,32 +32,59 @@ pub(crate) fn run(
     input: Option<&Path>,
     output: Option<&Path>,
 ) -> Result<Usage, Failure> {
-    let named = |path: &Path, error| format!("{}: {error}", path.display());
     let stdin = match input {
         Some(path) => File::open(path).map_err(|error| named(path, error))?.into(),
         None => Stdio::null(),
     };
+    run_with(command.stdin(stdin), output, |_| Ok(()))
+}
+
+/// As [`run`], with a pipe as standard input, which gets what `write` writes to it and then ends.
+///
+/// # Errors
+/// As [`run`], and if the pipe cannot be written.
+pub(crate) fn run_with_pipe(
+    command: &mut Command,
+    output: Option<&Path>,
+    write: impl FnOnce(&mut ChildStdin) -> io::Result<()>,
+) -> Result<Usage, Failure> {
+    run_with(command.stdin(Stdio::piped()), output, |pipe| {
+        pipe.map_or(Ok(()), |mut pipe| write(&mut pipe))
+    })
+}
+
+fn run_with(
+    command: &mut Command,
+    output: Option<&Path>,
+    write: impl FnOnce(Option<ChildStdin>) -> io::Result<()>,
+) -> Result<Usage, Failure> {
     let stdout = match output {
         Some(path) => File::create(path)
             .map_err(|error| named(path, error))?
             .into(),
         None => Stdio::null(),
     };
-    command.stdin(stdin).stdout(stdout).stderr(Stdio::null());
+    command.stdout(stdout).stderr(Stdio::null());
     let program = PathBuf::from(command.get_program());
     let start = Instant::now();
     let mut child = command.spawn().map_err(|error| named(&program, error))?;
+    let written = write(child.stdin.take());
     let used = child.wait4().map_err(|error| named(&program, error))?;
     let wall_seconds = start.elapsed().as_secs_f64();
     if !used.status.success() {
         return Err(format!("{}: {}", program.display(), used.status).into());
     }
+    written.map_err(|error| named(&program, error))?;
     Ok(Usage {
         cpu_seconds: (used.rusage.utime + used.rusage.stime).as_secs_f64(),
         system_seconds: used.rusage.stime.as_secs_f64(),
         wall_seconds,
         peak_bytes: used.rusage.maxrss,
     })
+}
+
+fn named(path: &Path, error: io::Error) -> String {
+    format!("{}: {error}", path.display())
 }
 
 #[cfg(test)]
@@ -72,6 +100,19 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&output).unwrap(), "a\nb\n");
         assert!(usage.peak_bytes > 100_000, "{usage:?}");
         assert!(usage.wall_seconds > 0.0 && usage.cpu_seconds >= 0.0);
+    }
+
+    #[test]
+    fn a_pipe_gets_what_is_written_to_it() {
+        use std::io::Write;
+        let folder = tempfile::tempdir().unwrap();
+        let output = folder.path().join("out");
+        run_with_pipe(Command::new("sort").arg("-u"), Some(&output), |pipe| {
+            pipe.write_all(b"b\na\n")?;
+            pipe.write_all(b"b\n")
+        })
+        .unwrap();
+        assert_eq!(std::fs::read_to_string(&output).unwrap(), "a\nb\n");
     }
 
     #[test]

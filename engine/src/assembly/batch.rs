@@ -2,7 +2,7 @@
 
 use super::link::Reply;
 use super::loss::LossPolicy;
-use super::routing::Selection;
+use super::routing::Selections;
 use crate::error::Disconnected;
 use crate::kernels::isa::DetectedKernel;
 use crate::verdicts::Verdicts;
@@ -12,7 +12,7 @@ use crate::verdicts::Verdicts;
 pub(super) struct Batch {
     verdicts: Verdicts,
     /// For each link, the keys of the batch that it owns.
-    pub(super) selections: Vec<Selection>,
+    pub(super) selections: Selections,
     /// Messages without a reply.
     unanswered: usize,
     /// Every message was sent, or never will be. Until then the batch is not settled, even if all
@@ -61,7 +61,8 @@ impl Batch {
         self.unanswered -= 1;
         match reply {
             Reply::Known(bits) => {
-                self.selections[owner].deposit(kernel, bits, self.verdicts.words_mut());
+                let words = self.verdicts.words_mut();
+                self.selections.deposit(owner, kernel, bits, words);
             }
             Reply::Lost(lost) => {
                 self.deposit_unknown(kernel, owner, (policy == LossPolicy::Error).then_some(lost));
@@ -78,21 +79,21 @@ impl Batch {
         owner: usize,
         error: Option<Disconnected>,
     ) {
-        let selection = &mut self.selections[owner];
         // A message without keys leaves nothing unknown, so it is no error of the batch.
-        if !selection.is_empty() {
+        if !self.selections.is_empty(owner) {
             self.error = self.error.or(error);
-            selection.deposit(kernel, u64::MAX, self.verdicts.unknown_words_mut());
+            let words = self.verdicts.unknown_words_mut();
+            self.selections.deposit(owner, kernel, u64::MAX, words);
         }
     }
 
     /// The keys that a link owns behind the first `sent` ones were not sent.
     #[cold]
     pub(super) fn mark_unsent(&mut self, owner: usize, sent: usize, error: Disconnected) {
-        let selection = &self.selections[owner];
-        if !selection.is_empty() {
+        if !self.selections.is_empty(owner) {
             self.error = self.error.or(Some(error));
-            selection.mark_unsent(sent, self.verdicts.unknown_words_mut());
+            let words = self.verdicts.unknown_words_mut();
+            self.selections.mark_unsent(owner, sent, words);
         }
     }
 

@@ -68,4 +68,6 @@ pub use mesh::{Mesh, MeshBuilder};
 pub use node::Node;
 pub use pinning::{Pinning, pin_thread};
 pub use port::Port;
+#[doc(hidden)]
+pub use routing::RoundTrip;
 pub use shutdown::ShutdownError;

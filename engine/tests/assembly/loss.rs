@@ -12,7 +12,7 @@ use echoless::{
 use proptest::prelude::*;
 
 use crate::breakable::{Breakable, Exact, Keys, breakable};
-use crate::streams::{batches, spec, stream};
+use crate::streams::{batches, partitions, spec, stream};
 use crate::stub::{BAD_KEY, fragile};
 
 /// The keys of a batch by whether they are unknown.
@@ -231,7 +231,7 @@ proptest! {
     /// the others have the right verdicts, and that every key gets one in the end, does not.
     #[test]
     fn known_verdicts_are_right_and_a_retry_of_the_others_completes_them(
-        count in 1u64..4000, seed: u64, workers in 1usize..6, depth in 0u32..5, size in 1usize..500,
+        count in 1u64..4000, seed: u64, workers in partitions(5), depth in 0u32..5, size in 1usize..500,
         in_flight in 0usize..4, passes in 0u64..12,
     ) {
         let keys = stream(count, seed);
@@ -289,7 +289,7 @@ proptest! {
 
     #[test]
     fn policies_judge_the_keys_of_lost_partitions_and_no_others(
-        count in 1u64..4000, seed: u64, workers in 1usize..6, size in 1usize..500,
+        count in 1u64..4000, seed: u64, workers in partitions(5), size in 1usize..500,
         passes in 0u64..12, replaced_after in 0usize..20, as_duplicate: bool,
     ) {
         let policy = if as_duplicate { LossPolicy::AsDuplicate } else { LossPolicy::AsFresh };

@@ -1,12 +1,18 @@
 //! Streams of keys in which order matters, and their verdicts by the undivided filter.
 
 use echoless::{Filter, FingerprintSpec, KeyHash, KeyHasher, SlotWidth, Verdicts};
+use proptest::prelude::*;
 
 use crate::testing::duplicates;
 
 /// A filter so small that lines overflow, so the order of keys matters for the verdicts.
 pub(crate) fn spec() -> FingerprintSpec {
     FingerprintSpec::new(64 * 100).slot_width(SlotWidth::Bits64)
+}
+
+/// Numbers of partitions: up to `most`, and some that are more than ports compare keys with.
+pub(crate) fn partitions(most: usize) -> impl Strategy<Value = usize> {
+    prop_oneof![3 => 1..=most, 1 => 9usize..=12]
 }
 
 /// Keys, about a third of which repeat one of the last few hundred.

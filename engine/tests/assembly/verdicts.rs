@@ -7,7 +7,7 @@ use std::thread;
 use echoless::{Engine, FingerprintSpec, KeyHash, KeyHasher, LineFilter, Mesh, Node, Verdicts};
 use proptest::prelude::*;
 
-use crate::streams::{batches, oracle, spec, stream};
+use crate::streams::{batches, oracle, partitions, spec, stream};
 use crate::testing::duplicates;
 
 fn through_engine(
@@ -102,7 +102,7 @@ proptest! {
 
     #[test]
     fn an_engine_has_the_verdicts_of_the_undivided_filter(
-        count in 0u64..6000, seed: u64, workers in 1usize..9, depth in 0u32..5, size in 1usize..700, in_flight in 0usize..4,
+        count in 0u64..6000, seed: u64, workers in partitions(8), depth in 0u32..5, size in 1usize..700, in_flight in 0usize..4,
     ) {
         let keys = stream(count, seed);
         prop_assert_eq!(through_engine(&keys, workers, 1 << depth, size, in_flight), oracle(&keys));
@@ -110,7 +110,7 @@ proptest! {
 
     #[test]
     fn a_mesh_has_the_verdicts_of_the_undivided_filter(
-        count in 0u64..6000, seed: u64, nodes in 1usize..9, depth in 0u32..5, size in 1usize..700,
+        count in 0u64..6000, seed: u64, nodes in partitions(8), depth in 0u32..5, size in 1usize..700,
     ) {
         let keys = stream(count, seed);
         prop_assert_eq!(through_mesh(&keys, nodes, 1 << depth, size), oracle(&keys));

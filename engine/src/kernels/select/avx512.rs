@@ -20,23 +20,20 @@ impl SelectOps for Avx512 {
         }
     }
 
+    // Compressed in a register and stored whole: compressing into memory is slow on some CPUs.
+    //
+    //   keys      | k0 k1 k2 k3 k4 k5 k6 k7 |
+    //   set         .  *  *  .  .  *  .  *
+    //   together  | k1 k2 k5 k7  0  0  0  0 |
     #[inline(always)]
-    fn pick(self, keys: &[KeyHash; GROUP], set: u8) -> [KeyHash; GROUP] {
-        let mut picked = [KeyHash(0); GROUP];
-        // Compressed in a register and stored whole: compressing into memory is slow on some CPUs.
-        //
-        //   keys      | k0 k1 k2 k3 k4 k5 k6 k7 |
-        //   set         .  *  *  .  .  *  .  *
-        //   together  | k1 k2 k5 k7  0  0  0  0 |
-        //
+    fn pick(self, keys: &[KeyHash; GROUP], set: u8, picked: &mut [KeyHash; GROUP]) {
         // SAFETY: `self` proves AVX-512. Both arrays are 64 bytes; load and store need no
         // alignment.
         unsafe {
             let keys = _mm512_loadu_si512((&raw const *keys).cast());
             let together = _mm512_maskz_compress_epi64(set, keys);
-            _mm512_storeu_si512((&raw mut picked).cast(), together);
+            _mm512_storeu_si512((&raw mut *picked).cast(), together);
         }
-        picked
     }
 
     #[inline(always)]

@@ -3,9 +3,9 @@
 //!
 //! Whether a key belongs to one of two partitions is random, and no branch predictor can guess it.
 //! `at_least` and `pick` therefore take no branch.
-//!
-//! There is no AVX2 form: AVX2 has no compress and no comparison of unsigned numbers.
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod ops;

@@ -15,9 +15,11 @@ pub(crate) trait SelectOps: TargetIsa {
     /// One bit for each key, set where its hash is `border` or more.
     fn at_least(self, keys: &[KeyHash; GROUP], border: u64) -> u8;
 
-    /// The keys whose bit in `set` is set, moved to the front in their order. The keys behind them
-    /// are unspecified.
-    fn pick(self, keys: &[KeyHash; GROUP], set: u8) -> [KeyHash; GROUP];
+    /// Writes the keys whose bit in `set` is set to the front of `picked`, in their order. The keys
+    /// behind them are unspecified.
+    // Written in place: a kernel that stores twice would otherwise store to the stack and load
+    // across both stores, which waits until they have left the store buffer.
+    fn pick(self, keys: &[KeyHash; GROUP], set: u8, picked: &mut [KeyHash; GROUP]);
 
     /// Bit `i` of `bits` moved to the position of the `i`-th set bit of `mask`.
     ///
@@ -39,15 +41,13 @@ impl SelectOps for Scalar {
     }
 
     #[inline(always)]
-    fn pick(self, keys: &[KeyHash; GROUP], set: u8) -> [KeyHash; GROUP] {
-        let mut picked = [KeyHash(0); GROUP];
+    fn pick(self, keys: &[KeyHash; GROUP], set: u8, picked: &mut [KeyHash; GROUP]) {
         let mut count = 0;
         for (index, key) in keys.iter().enumerate() {
             // Written in any case; the next key overwrites it if it is not picked.
             picked[count] = *key;
             count += usize::from(set >> index & 1);
         }
-        picked
     }
 
     #[inline(always)]
@@ -71,10 +71,10 @@ impl SelectOps for Scalar {
 #[cfg(test)]
 mod tests {
     use super::*;
-    #[cfg(target_arch = "x86_64")]
-    use crate::kernels::avx512::Avx512;
+    use crate::kernels::isa::HotLoop;
     use crate::kernels::isa::tested::kernels;
-    use crate::kernels::isa::{HotLoop, Kernel};
+    #[cfg(target_arch = "x86_64")]
+    use crate::kernels::{avx2::Avx2, avx512::Avx512};
     use proptest::prelude::*;
 
     /// The results of all operations, from a loop compiled for the kernel.
@@ -93,7 +93,8 @@ mod tests {
         #[inline(always)]
         fn run(self) -> Self::Output {
             let at_least = self.ops.at_least(self.keys, self.border);
-            let picked = self.ops.pick(self.keys, self.set);
+            let mut picked = [KeyHash(!0); GROUP];
+            self.ops.pick(self.keys, self.set, &mut picked);
             let picked = picked[..self.set.count_ones() as usize].to_vec();
             (at_least, picked, self.ops.deposit(self.bits, self.mask))
         }
@@ -123,9 +124,14 @@ mod tests {
             let ops = Scalar;
             prop_assert_eq!(&ops.run(All { ops, keys, border, set, bits, mask }), &expected);
             #[cfg(target_arch = "x86_64")]
-            if kernels().contains(&Kernel::Avx512) {
-                let ops = Avx512::new(Kernel::Avx512.detect().unwrap()).unwrap();
-                prop_assert_eq!(&ops.run(All { ops, keys, border, set, bits, mask }), &expected);
+            for kernel in kernels() {
+                let kernel = kernel.detect().unwrap();
+                if let Some(ops) = Avx2::new(kernel) {
+                    prop_assert_eq!(&ops.run(All { ops, keys, border, set, bits, mask }), &expected);
+                }
+                if let Some(ops) = Avx512::new(kernel) {
+                    prop_assert_eq!(&ops.run(All { ops, keys, border, set, bits, mask }), &expected);
+                }
             }
         }
     }

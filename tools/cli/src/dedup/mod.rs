@@ -24,6 +24,7 @@ pub(crate) mod pinning;
 mod pipeline;
 mod positions;
 mod progress;
+mod queue;
 mod repeated;
 mod runs;
 mod seen_files;

@@ -12,21 +12,19 @@
 //! filter, which handles chunks in the order of their numbers. With a window, the
 //! [clock](super::clock) passes from chunk to chunk before they are submitted. The thread that
 //! holds a chunk delivers it when its number is next. A node of a mesh serves its partition while
-//! it waits.
+//! it waits. [`queue`](super::queue) says who is woken when.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
 use crossbeam_channel::Sender;
-use crossbeam_queue::ArrayQueue;
-use echoless::transport::Doorbell;
 
 use super::clock::{ClockOrder, cut};
 use super::delivery::Delivery;
 use super::feed::{ChunkReader, Feed, StreamEnd};
 use super::pinning::pin;
+use super::queue::ChunkQueue;
 use super::stock::ChunkStock;
 use super::worker::Worker;
 use crate::config::{DedupConfig, WindowConfig};
@@ -44,87 +42,44 @@ const CHUNKS_PER_WORKER: usize = IN_FLIGHT + 2;
 pub(super) type Passed<F> = (Result<StreamEnd, Failure>, Vec<F>);
 
 /// The state that the feed and the workers share.
-struct ChunkQueue {
-    chunks: ArrayQueue<(u64, Chunk)>,
+struct Stream {
+    queue: ChunkQueue<Chunk>,
     /// Set before the first chunk is pushed.
     reader: OnceLock<ChunkReader>,
-    /// The outcome of the feed; set before `ended`.
-    end: Mutex<Result<StreamEnd, Failure>>,
-    ended: AtomicBool,
-    /// Set when delivery fails: the remaining chunks are dropped.
-    stopped: AtomicBool,
-    workers: Vec<Doorbell>,
+    /// The outcome of the feed; set before the queue is ended.
+    end: Mutex<Option<Result<StreamEnd, Failure>>>,
 }
 
-impl ChunkQueue {
-    fn wake_workers(&self) {
-        for worker in &self.workers {
-            worker.wake();
-        }
-    }
-
-    /// Stops the feed and the workers.
-    fn stop(&self) {
-        // Release: pairs with the Acquire in `is_stopped`. A thread that sees the flag also sees
-        // the failure stored before it.
-        self.stopped.store(true, Ordering::Release);
-        self.wake_workers();
-    }
-
+impl Stream {
     /// Records the outcome of the feed. Only the first call counts.
     fn end(&self, outcome: Result<StreamEnd, Failure>) {
-        // Relaxed: only the feed thread stores and loads here.
-        if self.ended.load(Ordering::Relaxed) {
-            return;
+        let mut end = lock(&self.end);
+        if end.is_none() {
+            *end = Some(outcome);
+            self.queue.end();
         }
-        *lock(&self.end) = outcome;
-        // Release: pairs with the Acquire in `is_exhausted`. A thread that sees the flag also sees
-        // the outcome and every chunk pushed before.
-        self.ended.store(true, Ordering::Release);
-        self.wake_workers();
-    }
-
-    fn is_stopped(&self) -> bool {
-        // Acquire: pairs with the Release in `stop`.
-        self.stopped.load(Ordering::Acquire)
-    }
-
-    /// Whether the queue is empty and stays so. The flag is loaded first: a queue that is empty
-    /// after that stays empty, while in the other order a chunk could be pushed in between.
-    fn is_exhausted(&self) -> bool {
-        // Acquire: pairs with the Release in `end`.
-        self.is_stopped() || self.ended.load(Ordering::Acquire) && self.chunks.is_empty()
     }
 }
 
-/// The order of delivery.
-struct DeliveryOrder<'a> {
-    /// The number of the next chunk to deliver.
-    next: AtomicU64,
+/// The outputs, which take the chunks in order.
+struct OrderedDelivery<'a> {
     delivery: &'a Mutex<Delivery>,
     failure: Mutex<Option<Failure>>,
-    queue: &'a ChunkQueue,
+    queue: &'a ChunkQueue<Chunk>,
 }
 
-impl DeliveryOrder<'_> {
-    fn is_next(&self, number: u64) -> bool {
-        // Acquire: pairs with the Release in `deliver`.
-        self.next.load(Ordering::Acquire) == number
-    }
-
+impl OrderedDelivery<'_> {
     /// Delivers the next chunk, unless an earlier one failed.
-    fn deliver(&self, number: u64, chunk: &mut Chunk) {
+    fn deliver(&self, chunk: &mut Chunk) {
         if !self.queue.is_stopped() {
             let delivered = lock(self.delivery).deliver(chunk);
             if let Err(failure) = delivered {
                 *lock(&self.failure) = Some(failure);
+                // The remaining chunks are dropped.
                 self.queue.stop();
             }
         }
-        // Release: pairs with the Acquire in `is_next`. The thread with the next chunk sees the
-        // outputs and counts of this one.
-        self.next.store(number + 1, Ordering::Release);
-        self.queue.wake_workers();
+        self.queue.set_delivered();
     }
 }
 
@@ -139,18 +94,16 @@ pub(super) fn pass<S: Worker>(
     delivery: &Mutex<Delivery>,
 ) -> Result<Passed<S::Filter>, Failure> {
     let threads = workers.len();
-    let queue = Arc::new(ChunkQueue {
-        chunks: ArrayQueue::new(threads * CHUNKS_PER_WORKER),
+    let chunks = threads * CHUNKS_PER_WORKER;
+    let stream = Arc::new(Stream {
+        queue: ChunkQueue::new(chunks, workers.iter().map(Worker::doorbell)),
         reader: OnceLock::new(),
-        end: Mutex::new(Ok(StreamEnd::default())),
-        ended: AtomicBool::new(false),
-        stopped: AtomicBool::new(false),
-        workers: workers.iter().map(Worker::doorbell).collect(),
+        end: Mutex::new(None),
     });
-    let (recycle, recycled) = crossbeam_channel::bounded(threads * CHUNKS_PER_WORKER);
-    let stock = ChunkStock::new(threads * CHUNKS_PER_WORKER, recycled);
+    let (recycle, recycled) = crossbeam_channel::bounded(chunks);
+    let stock = ChunkStock::new(chunks, recycled);
     let source = Feed::new(config);
-    let feeding = Arc::clone(&queue);
+    let feeding = Arc::clone(&stream);
     // Not joined: when the stream is abandoned, the thread may be blocked on a slow producer.
     thread::Builder::new()
         .name("echoless-feed".into())
@@ -158,26 +111,34 @@ pub(super) fn pass<S: Worker>(
         .map_err(Failure::file("a thread"))?;
     let clock = ClockOrder::new();
     let timing = config.window.as_ref().map(|window| (window, &clock));
-    let order = DeliveryOrder {
-        next: AtomicU64::new(0),
+    let outputs = OrderedDelivery {
         delivery,
         failure: Mutex::new(None),
-        queue: &queue,
+        queue: &stream.queue,
     };
     let filters = thread::scope(|scope| {
-        let run = |(worker, core)| {
-            let (order, recycle) = (&order, recycle.clone());
+        let run = |(number, (worker, core))| {
+            let stream = &*stream;
+            let mut worker_loop: WorkerLoop<'_, S> = WorkerLoop {
+                number,
+                worker,
+                stream,
+                timing,
+                outputs: &outputs,
+                recycle: recycle.clone(),
+            };
             thread::Builder::new().spawn_scoped(scope, move || {
-                pin(core).inspect_err(|_| order.queue.stop())?;
-                run_worker(worker, timing, order, &recycle)
+                pin(core).inspect_err(|_| stream.queue.stop())?;
+                worker_loop.pass_chunks()?;
+                Ok(worker_loop.worker.finish()?)
             })
         };
         // If a thread cannot start, the remaining workers are dropped and the running ones see the
         // disconnect.
-        let threads: Vec<_> = (workers.into_iter().zip(cores).map(run))
+        let threads: Vec<_> = (workers.into_iter().zip(cores).enumerate().map(run))
             .collect::<Result<_, _>>()
             .map_err(|error| {
-                queue.stop();
+                stream.queue.stop();
                 Failure::file("a thread")(error)
             })?;
         let ends = threads.into_iter().map(|thread| {
@@ -187,43 +148,39 @@ pub(super) fn pass<S: Worker>(
         });
         all_or_cause(ends.collect())
     })?;
-    let passed = match lock(&order.failure).take() {
+    let passed = match lock(&outputs.failure).take() {
         Some(failure) => Err(failure),
-        None => std::mem::replace(&mut *lock(&queue.end), Ok(StreamEnd::default())),
+        // Without an outcome, the threads were stopped before the feed ended.
+        None => (lock(&stream.end).take()).unwrap_or_else(|| Ok(StreamEnd::default())),
     };
     Ok((passed, filters.into_iter().flatten().collect()))
 }
 
 /// Fills chunks until the stream ends, fails, or is stopped.
-fn feed(mut source: Feed, queue: &ChunkQueue, mut stock: ChunkStock) {
-    let _unwinding = EndsWhenPanicking(queue);
-    let mut number = 0;
+fn feed(mut source: Feed, stream: &Stream, mut stock: ChunkStock) {
+    let _unwinding = EndsWhenPanicking(stream);
     while let Some(mut chunk) = stock.take() {
         match source.next(&mut chunk) {
             Ok(true) => {}
-            Ok(false) => return queue.end(Ok(source.end())),
-            Err(failure) => return queue.end(Err(failure)),
+            Ok(false) => return stream.end(Ok(source.end())),
+            Err(failure) => return stream.end(Err(failure)),
         }
-        if queue.reader.get().is_none()
+        if stream.reader.get().is_none()
             && let Some(reader) = source.reader()
         {
-            queue.reader.get_or_init(|| reader);
+            stream.reader.get_or_init(|| reader);
         }
         stock.note_sent(&chunk);
-        // Cannot fail: the queue has room for all chunks.
-        let _ = queue.chunks.push((number, chunk));
-        number += 1;
-        queue.wake_workers();
-        if queue.is_stopped() {
+        if !stream.queue.push(chunk) {
             break;
         }
     }
-    queue.end(Ok(source.end()));
+    stream.end(Ok(source.end()));
 }
 
 /// Ends the stream with an error if the feed thread panics. Otherwise the workers would wait for
 /// it.
-struct EndsWhenPanicking<'a>(&'a ChunkQueue);
+struct EndsWhenPanicking<'a>(&'a Stream);
 
 impl Drop for EndsWhenPanicking<'_> {
     fn drop(&mut self) {
@@ -233,48 +190,59 @@ impl Drop for EndsWhenPanicking<'_> {
     }
 }
 
-/// Runs one thread: pops chunks, submits them, delivers them in order, and serves its partition
-/// until all threads are done.
-fn run_worker<S: Worker>(
-    mut worker: S,
-    timing: Option<(&WindowConfig, &ClockOrder)>,
-    order: &DeliveryOrder<'_>,
-    recycle: &Sender<Chunk>,
-) -> Result<Option<S::Filter>, Failure> {
-    let queue = order.queue;
-    let mut reader: Option<ChunkReader> = None;
-    let mut submitted: VecDeque<(u64, Chunk)> = VecDeque::new();
-    loop {
-        if submitted.len() < IN_FLIGHT
-            && !queue.is_stopped()
-            && let Some((number, mut chunk)) = queue.chunks.pop()
-        {
-            if reader.is_none() {
-                reader = queue.reader.get().cloned();
+/// One thread: takes chunks, submits them, delivers them in order, and serves its partition
+/// meanwhile.
+struct WorkerLoop<'a, S> {
+    number: usize,
+    worker: S,
+    stream: &'a Stream,
+    timing: Option<(&'a WindowConfig, &'a ClockOrder)>,
+    outputs: &'a OrderedDelivery<'a>,
+    recycle: Sender<Chunk>,
+}
+
+impl<S: Worker> WorkerLoop<'_, S> {
+    /// Passes chunks until the stream ends.
+    fn pass_chunks(&mut self) -> Result<(), Failure> {
+        let queue = &self.stream.queue;
+        let mut reader: Option<ChunkReader> = None;
+        let mut submitted: VecDeque<(u64, Chunk)> = VecDeque::new();
+        loop {
+            if submitted.len() < IN_FLIGHT
+                && let Some((number, mut chunk)) = queue.take(self.number)
+            {
+                if reader.is_none() {
+                    reader = self.stream.reader.get().cloned();
+                }
+                if let Some(reader) = &mut reader {
+                    reader.read(&mut chunk);
+                }
+                self.submit(number, &mut chunk)?;
+                submitted.push_back((number, chunk));
+            } else if let Some((number, mut chunk)) = submitted.pop_front() {
+                self.worker.observe(&mut chunk, || queue.is_next(number))?;
+                self.outputs.deliver(&mut chunk);
+                // Fails only if the feed has ended, and then the chunk is not needed any more.
+                let _ = self.recycle.send(chunk);
+            } else if queue.is_exhausted() {
+                return Ok(());
+            } else if queue.become_idle(self.number) {
+                self.worker.wait_until(|| queue.is_called(self.number))?;
             }
-            if let Some(reader) = &mut reader {
-                reader.read(&mut chunk);
-            }
-            if let Some((window, clock)) = timing {
-                worker.wait_until(|| clock.is_next(number))?;
-                let records = clock.place(number, window, &mut chunk);
-                queue.wake_workers();
-                cut(window, records, &mut chunk);
-            } else {
-                chunk.one_batch(number);
-            }
-            worker.submit(&chunk)?;
-            submitted.push_back((number, chunk));
-        } else if let Some((number, mut chunk)) = submitted.pop_front() {
-            worker.observe(&mut chunk, || order.is_next(number))?;
-            order.deliver(number, &mut chunk);
-            // Fails only if the feed has ended, and then the chunk is not needed any more.
-            let _ = recycle.send(chunk);
-        } else if queue.is_exhausted() {
-            return Ok(worker.finish()?);
-        } else {
-            worker.wait_until(|| queue.is_exhausted() || !queue.chunks.is_empty())?;
         }
+    }
+
+    /// Submits a chunk that is read, with a window once its clock is known.
+    fn submit(&mut self, number: u64, chunk: &mut Chunk) -> Result<(), Failure> {
+        if let Some((window, clock)) = self.timing {
+            self.worker.wait_until(|| clock.is_next(number))?;
+            let records = clock.place(number, window, chunk);
+            self.stream.queue.wake_worker_of(number + 1);
+            cut(window, records, chunk);
+        } else {
+            chunk.one_batch(number);
+        }
+        Ok(self.worker.submit(chunk)?)
     }
 }
 
@@ -323,25 +291,22 @@ mod tests {
 
     #[test]
     fn a_feed_that_panics_ends_the_stream_with_an_error() {
-        let queue = ChunkQueue {
-            chunks: ArrayQueue::new(1),
+        let stream = Stream {
+            queue: ChunkQueue::new(1, []),
             reader: OnceLock::new(),
-            end: Mutex::new(Ok(StreamEnd::default())),
-            ended: AtomicBool::new(false),
-            stopped: AtomicBool::new(false),
-            workers: Vec::new(),
+            end: Mutex::new(None),
         };
-        assert!(!queue.is_exhausted());
+        assert!(!stream.queue.is_exhausted());
         let panicked = thread::scope(|scope| {
             let feeding = scope.spawn(|| {
-                let _unwinding = EndsWhenPanicking(&queue);
+                let _unwinding = EndsWhenPanicking(&stream);
                 panic!("expected by this test");
             });
             feeding.join().is_err()
         });
-        assert!(panicked && queue.is_exhausted());
+        assert!(panicked && stream.queue.is_exhausted());
         // A later outcome does not replace the first.
-        queue.end(Ok(StreamEnd::default()));
-        assert!(matches!(*lock(&queue.end), Err(Failure::Feed)));
+        stream.end(Ok(StreamEnd::default()));
+        assert!(matches!(*lock(&stream.end), Some(Err(Failure::Feed))));
     }
 }

@@ -1,0 +1,100 @@
+//! Routing to many partitions: keys to their owners, and answers back into the order of the batch,
+//! without rings and filters.
+
+use echoless::assembly::RoundTrip;
+use echoless::{Kernel, Partitioning};
+
+use super::rows::cost_row;
+use crate::clock::{median, thread_seconds};
+use crate::failure::Failure;
+use crate::streams::{BATCH, Stream, StreamKind};
+use crate::table::Table;
+
+/// The lines of the partitions together. Routing does not depend on them.
+const LINES: u64 = 1 << 20;
+
+/// Batches that take turns, so that keys come from the cache as after hashing.
+const BATCHES: usize = 4;
+
+/// Measures each number of partitions with batches of this many keys, as ports route them or in each
+/// way. Every second key of a message is a duplicate, as depositing costs work for duplicates.
+///
+/// # Errors
+/// If a number of partitions is not possible, or verdicts are wrong.
+pub(super) fn measure(
+    partitions: &[usize],
+    batch_keys: usize,
+    each_way: bool,
+    rounds: u64,
+    table: &mut Table,
+) -> Result<(), Failure> {
+    let mut stream = Stream::new(StreamKind::Distinct, 0);
+    let mut keys = Vec::new();
+    while keys.len() < BATCHES * batch_keys {
+        keys.extend_from_slice(stream.batch());
+    }
+    let batches: Vec<_> = keys.chunks_exact(batch_keys).take(BATCHES).collect();
+    let ways: Vec<_> = if each_way {
+        let kernels = Kernel::ALL.iter().filter(|kernel| kernel.is_available());
+        let compared = kernels.map(|kernel| Some((*kernel, true)));
+        compared.chain([Some((Kernel::best(), false))]).collect()
+    } else {
+        vec![None]
+    };
+    let mut routers = Vec::new();
+    for count in partitions {
+        for way in &ways {
+            let router = RoundTrip::new(Partitioning::new(LINES, *count)?, *way)?;
+            let name = match way {
+                None => format!("{count} partitions"),
+                Some((kernel, true)) => format!("{count} partitions, compared, {kernel}"),
+                Some((kernel, false)) => format!("{count} partitions, sorted, {kernel}"),
+            };
+            routers.push((name, router, Vec::new()));
+        }
+    }
+    // Enough for some milliseconds.
+    let repeats = (1 << 22) / (BATCHES * batch_keys) + 1;
+    for round in 0..=rounds {
+        for (name, router, seconds) in &mut routers {
+            let start = thread_seconds();
+            for _ in 0..repeats {
+                for batch in &batches {
+                    let mut expected = 0;
+                    let verdicts = router.observe(batch, |message| {
+                        expected += message.len() as u64 / 2;
+                        0xaaaa_aaaa_aaaa_aaaa
+                    });
+                    let found = verdicts.count_duplicates();
+                    if found != expected {
+                        return Err(
+                            format!("{name}: {found} duplicates, expected {expected}").into()
+                        );
+                    }
+                }
+            }
+            let spent = thread_seconds() - start;
+            // The first round warms up.
+            if round > 0 {
+                seconds.push(spent / (repeats * BATCHES * batch_keys) as f64);
+            }
+        }
+    }
+    for (name, _, seconds) in routers {
+        let seconds = median(seconds);
+        let variant = format!("{name}, batches of {batch_keys} keys");
+        let row = cost_row(
+            "routing",
+            variant,
+            "half duplicates",
+            1,
+            Some(seconds),
+            seconds,
+        );
+        table.push(row);
+    }
+    Ok(())
+}
+
+/// The greatest batch, so that memory stays small.
+pub(super) const MAX_BATCH_KEYS: u64 = 1024 * BATCH as u64;

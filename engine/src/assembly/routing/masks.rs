@@ -1,0 +1,247 @@
+//! Few partitions: the bounds of each are compared with every key, and one bit for each key and
+//! partition remembers which keys it owns.
+//!
+//! In the drawing, partition 1 owns four of eight keys, and its answer has a bit for each of the
+//! four:
+//!
+//! ```text
+//!   batch                  k0 k1 k2 k3 k4 k5 k6 k7
+//!   mask of partition 1     0  1  1  0  1  0  0  1
+//!   route (compress)       [k1 k2 k4 k7]               the message, in the order of the batch
+//!   answer                  1  0  1  0                 k1 and k4 are duplicates
+//!   deposit (expand)        0  1  0  0  1  0  0  0     OR-ed into the verdicts of the batch
+//! ```
+//!
+//! The comparisons of different keys are independent of each other, eight at a time in a vector.
+//! Their number grows with the partitions, as does the memory of the masks.
+
+use crate::assembly::message::MESSAGE_KEYS;
+use crate::hash::KeyHash;
+use crate::kernels::isa::{DetectedKernel, HotLoop};
+use crate::kernels::scalar::Scalar;
+use crate::kernels::{GROUP, SelectOps};
+#[cfg(target_arch = "x86_64")]
+use crate::kernels::{avx2::Avx2, avx512::Avx512};
+
+/// The keys of a batch that one partition owns, in the order of the batch.
+#[derive(Debug, Clone, Default)]
+pub(super) struct KeyBuffer {
+    /// Valid up to `count`. Behind it are keys of earlier batches, and space for a whole group to
+    /// be stored.
+    keys: Vec<KeyHash>,
+    count: usize,
+}
+
+/// Which keys of a batch one partition owns, and how many of them are answered.
+#[derive(Debug, Clone, Default)]
+pub(super) struct KeyMask {
+    /// A word for each 64 keys of the batch; bit `i` is set if the partition owns key `i` of them.
+    mask: Vec<u64>,
+    /// The index in `mask` of the next key without an answer.
+    word: usize,
+    /// The bits of `mask[word]` without an answer.
+    unanswered: u64,
+}
+
+impl KeyBuffer {
+    pub(super) fn keys(&self) -> &[KeyHash] {
+        &self.keys[..self.count]
+    }
+}
+
+/// Copies the keys of each partition to its buffer, and marks them in its mask. Partition `i` owns
+/// the hashes from `starts[i]` up to the next start.
+pub(super) fn route(
+    kernel: DetectedKernel,
+    starts: &[u64],
+    keys: &[KeyHash],
+    buffers: &mut [KeyBuffer],
+    masks: &mut [KeyMask],
+) {
+    for (buffer, mask) in buffers.iter_mut().zip(&mut *masks) {
+        mask.mask.clear();
+        mask.mask.resize(keys.len().div_ceil(64), 0);
+        // Space for all keys and one group, so that the loop always stores whole groups. Buffers
+        // never shrink: keys of earlier batches stay behind `count`.
+        if buffer.keys.len() < keys.len() + GROUP {
+            buffer.keys.resize(keys.len() + GROUP, KeyHash(0));
+        }
+    }
+    if let ([only], [mask]) = (&mut *buffers, &mut *masks) {
+        only.keys[..keys.len()].copy_from_slice(keys);
+        only.count = keys.len();
+        mask.mask.fill(u64::MAX);
+        if let Some(last) = mask.mask.last_mut() {
+            *last >>= keys.len().wrapping_neg() % 64;
+        }
+    } else {
+        let compare = Compare {
+            starts,
+            keys,
+            buffers,
+            masks,
+        };
+        compare.on(kernel);
+    }
+    for mask in masks {
+        mask.word = 0;
+        mask.unanswered = mask.mask.first().copied().unwrap_or(0);
+    }
+}
+
+/// Goes through the batch once for each partition, and picks the keys between its bounds from each
+/// group of 8.
+struct Compare<'a> {
+    starts: &'a [u64],
+    keys: &'a [KeyHash],
+    buffers: &'a mut [KeyBuffer],
+    masks: &'a mut [KeyMask],
+}
+
+/// A loop with the operations of a kernel.
+struct With<O, L>(O, L);
+
+impl Compare<'_> {
+    fn on(self, kernel: DetectedKernel) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(ops) = Avx512::new(kernel) {
+            return kernel.run(With(ops, self));
+        }
+        #[cfg(target_arch = "x86_64")]
+        if let Some(ops) = Avx2::new(kernel) {
+            return kernel.run(With(ops, self));
+        }
+        kernel.run(With(Scalar, self));
+    }
+}
+
+impl<O: SelectOps> HotLoop for With<O, Compare<'_>> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self(ops, compare) = self;
+        let Compare {
+            starts,
+            keys,
+            buffers,
+            masks,
+        } = compare;
+        for (owner, (buffer, mask)) in buffers.iter_mut().zip(masks).enumerate() {
+            // The last partition has no end: its keys reach up to `u64::MAX`.
+            let (start, end) = (starts[owner], starts.get(owner + 1).copied());
+            let owned = |keys: &[KeyHash; GROUP]| {
+                let beyond = end.map_or(0, |end| ops.at_least(keys, end));
+                ops.at_least(keys, start) & !beyond
+            };
+            let mut count = 0;
+            // Stores a whole group, but counts only the owned keys, which `pick` moves to the
+            // front; the next group overwrites the others:
+            //
+            //   group, own    k0 k1 k2 k3 k4 k5 k6 k7    0b10010110
+            //   stored        k1 k2 k4 k7  -  -  -  -
+            //   next group                ^ stored from here
+            let mut take = |keys: &[KeyHash; GROUP], own: u8| {
+                let free = buffer.keys[count..].first_chunk_mut();
+                ops.pick(keys, own, free.expect("space for one more group"));
+                count += own.count_ones() as usize;
+            };
+            for (block, word) in keys.chunks(64).zip(&mut mask.mask) {
+                let (groups, rest) = block.as_chunks::<GROUP>();
+                for (group, keys) in groups.iter().enumerate() {
+                    let own = owned(keys);
+                    take(keys, own);
+                    *word |= u64::from(own) << (group * GROUP);
+                }
+                if !rest.is_empty() {
+                    // Padded with hash 0, which partition 0 owns; the mask drops the padding again.
+                    let mut last = [KeyHash(0); GROUP];
+                    last[..rest.len()].copy_from_slice(rest);
+                    let own = owned(&last) & !(u8::MAX << rest.len());
+                    take(&last, own);
+                    *word |= u64::from(own) << (groups.len() * GROUP);
+                }
+            }
+            buffer.count = count;
+        }
+    }
+}
+
+impl KeyMask {
+    /// Deposits the answer to the next message, one bit for each of its keys, into the verdicts of
+    /// the batch.
+    pub(super) fn deposit(&mut self, kernel: DetectedKernel, answer: u64, verdicts: &mut [u64]) {
+        let deposit = Deposit {
+            mask: self,
+            answer,
+            verdicts,
+        };
+        // Both vector kernels have the same instruction for it.
+        #[cfg(target_arch = "x86_64")]
+        if let Some(ops) = Avx512::new(kernel) {
+            return kernel.run(With(ops, deposit));
+        }
+        #[cfg(target_arch = "x86_64")]
+        if let Some(ops) = Avx2::new(kernel) {
+            return kernel.run(With(ops, deposit));
+        }
+        kernel.run(With(Scalar, deposit));
+    }
+
+    /// Whether the partition owns no key of the batch.
+    pub(super) fn is_empty(&self) -> bool {
+        self.mask.iter().all(|word| *word == 0)
+    }
+
+    /// Sets the bits of all owned keys behind the first `sent` ones.
+    #[cold]
+    pub(super) fn mark_unsent(&self, mut sent: usize, unknown: &mut [u64]) {
+        for (mask, unknown) in self.mask.iter().zip(unknown) {
+            let mut rest = *mask;
+            while sent > 0 && rest != 0 {
+                rest &= rest - 1;
+                sent -= 1;
+            }
+            *unknown |= rest;
+        }
+    }
+}
+
+struct Deposit<'a> {
+    mask: &'a mut KeyMask,
+    answer: u64,
+    verdicts: &'a mut [u64],
+}
+
+impl<O: SelectOps> HotLoop for With<O, Deposit<'_>> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self(ops, deposit) = self;
+        let Deposit {
+            mask,
+            mut answer,
+            verdicts,
+        } = deposit;
+        // Every message but the last of a batch is full, so the answer covers the next
+        // `MESSAGE_KEYS` owned keys, or all that are left.
+        let mut left = MESSAGE_KEYS as u32;
+        while left > 0
+            && let Some(verdicts) = verdicts.get_mut(mask.word)
+        {
+            let here = mask.unanswered.count_ones();
+            *verdicts |= ops.deposit(answer, mask.unanswered);
+            if here > left {
+                // The message ends within this word: drop its `left` lowest keys from the word.
+                mask.unanswered &= !ops.deposit(u64::MAX >> (64 - left), mask.unanswered);
+                return;
+            }
+            left -= here;
+            // A full word consumes all 64 bits, and a shift by 64 would overflow.
+            answer = answer.checked_shr(here).unwrap_or(0);
+            mask.word += 1;
+            mask.unanswered = mask.mask.get(mask.word).copied().unwrap_or(0);
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Routing alone, without rings and filters, for the benchmark of it.
+
+use super::{Router, Selections};
+use crate::assembly::message::MESSAGE_KEYS;
+use crate::error::SpecError;
+use crate::hash::KeyHash;
+use crate::kernels::Kernel;
+use crate::partition::Partitioning;
+use crate::verdicts::Verdicts;
+
+/// Routes batches to partitions that answer at once.
+///
+/// Public only for `echoless-bench scaling`; ports and nodes route by themselves.
+#[derive(Debug)]
+pub struct RoundTrip {
+    router: Router,
+    partitions: usize,
+    selections: Selections,
+    verdicts: Verdicts,
+}
+
+impl RoundTrip {
+    /// A router to the partitions: the one that ports use, or one on this kernel that compares keys
+    /// with all bounds (`true`) or sorts them.
+    ///
+    /// # Errors
+    /// If this CPU cannot run the kernel.
+    pub fn new(partitioning: Partitioning, way: Option<(Kernel, bool)>) -> Result<Self, SpecError> {
+        Ok(Self {
+            partitions: partitioning.count(),
+            router: match way {
+                None => Router::new(partitioning),
+                Some((kernel, compared)) => Router::with(partitioning, kernel.detect()?, compared),
+            },
+            selections: Selections::default(),
+            verdicts: Verdicts::new(),
+        })
+    }
+
+    /// Routes a batch of fewer than 2^32 keys as messages, and deposits the answers to them.
+    /// `answer` gets the keys of a message, and returns a bit for each that is a duplicate.
+    pub fn observe(
+        &mut self,
+        keys: &[KeyHash],
+        mut answer: impl FnMut(&[KeyHash]) -> u64,
+    ) -> &Verdicts {
+        self.verdicts.reset(keys.len());
+        self.router.route(keys, &mut self.selections);
+        let words = self.verdicts.words_mut();
+        for owner in 0..self.partitions {
+            for message in self.router.keys_of(owner).chunks(MESSAGE_KEYS) {
+                let kernel = self.router.kernel();
+                (self.selections).deposit(owner, kernel, answer(message), words);
+            }
+        }
+        &self.verdicts
+    }
+}

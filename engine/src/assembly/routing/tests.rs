@@ -1,0 +1,142 @@
+//! Both ways to route, on every kernel, against a plain model: the keys of a partition are those
+//! that `partition_of` says, in the order of the batch.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::*;
+use crate::assembly::message::MESSAGE_KEYS;
+use crate::kernels::isa::tested::kernels;
+
+/// Numbers of partitions: compared, sorted, and far above both.
+fn partitions() -> impl Strategy<Value = usize> {
+    prop_oneof![1usize..=12, 60usize..=70, 200usize..=600]
+}
+
+/// Hashes of a batch. In one of two, all but their low bits are equal, so that a few owners get
+/// several messages.
+fn hashes(most: usize) -> impl Strategy<Value = Vec<u64>> {
+    let hash = prop_oneof![8 => any::<u64>(), 1 => Just(0), 1 => Just(u64::MAX)];
+    prop_oneof![
+        vec(hash, 0..=most),
+        vec(7u64 << 61..(7 << 61) + 50, 0..=most)
+    ]
+}
+
+/// Keys with these hashes, some of which are moved to the bounds of partitions or beside them.
+fn keys(hashes: &[u64], partitioning: &Partitioning) -> Vec<KeyHash> {
+    let starts = partitioning.starts();
+    let moved = |hash: u64| match hash % 8 {
+        6 => starts[(hash >> 32) as usize % starts.len()],
+        7 => starts[(hash >> 32) as usize % starts.len()].wrapping_sub(1),
+        _ => hash,
+    };
+    hashes.iter().map(|hash| KeyHash(moved(*hash))).collect()
+}
+
+/// The model: the positions in the batch of the keys of each partition.
+fn owned(partitioning: &Partitioning, keys: &[KeyHash]) -> Vec<Vec<usize>> {
+    let mut owned = vec![Vec::new(); partitioning.count()];
+    for (position, key) in keys.iter().enumerate() {
+        owned[partitioning.partition_of(*key)].push(position);
+    }
+    owned
+}
+
+/// The router that ports use, and both ways on every kernel.
+fn routers(partitioning: &Partitioning) -> Vec<Router> {
+    let mut routers = vec![Router::new(partitioning.clone())];
+    for kernel in kernels() {
+        let kernel = kernel.detect().unwrap();
+        let with = |compared| Router::with(partitioning.clone(), kernel, compared);
+        routers.extend([true, false].map(with));
+    }
+    routers
+}
+
+/// The positions of the bits that are set.
+fn ones(words: &[u64]) -> Vec<usize> {
+    let is_set = |index: &usize| words[index / 64] >> (index % 64) & 1 == 1;
+    (0..64 * words.len()).filter(is_set).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn keys_reach_their_owners_in_order_and_answers_return_to_their_positions(
+        batches in vec(hashes(600), 1..=3),
+        lines in 600u64..1000,
+        count in partitions(),
+        behind: u64,
+    ) {
+        let partitioning = Partitioning::new(lines, count).unwrap();
+        let mut routers = routers(&partitioning);
+        let mut selections = vec![Selections::default(); routers.len()];
+        // Later batches reuse the buffers of the first.
+        for hashes in &batches {
+            let keys = keys(hashes, &partitioning);
+            let owned = owned(&partitioning, &keys);
+            let expected: Vec<usize> = (0..keys.len()).filter(|index| keys[*index].0 & 1 == 1).collect();
+            for (router, selections) in routers.iter_mut().zip(&mut selections) {
+                router.route(&keys, selections);
+                let mut verdicts = vec![0; keys.len().div_ceil(64)];
+                for (owner, owned) in owned.iter().enumerate() {
+                    let sent: Vec<KeyHash> = owned.iter().map(|position| keys[*position]).collect();
+                    prop_assert_eq!(router.keys_of(owner), &sent[..]);
+                    prop_assert_eq!(selections.is_empty(owner), sent.is_empty());
+                    for message in sent.chunks(MESSAGE_KEYS) {
+                        let odd = message.iter().rev().fold(0, |bits, key| bits << 1 | key.0 & 1);
+                        // The bits behind the keys of a message must not count.
+                        let free = u64::MAX.checked_shl(message.len() as u32).unwrap_or(0);
+                        selections.deposit(owner, router.kernel(), odd | behind & free, &mut verdicts);
+                    }
+                    // A message without keys has an answer, too.
+                    selections.deposit(owner, router.kernel(), behind, &mut verdicts);
+                }
+                prop_assert_eq!(ones(&verdicts), &expected[..]);
+            }
+        }
+    }
+
+    #[test]
+    fn keys_that_were_not_sent_are_marked(
+        hashes in hashes(300), count in partitions(), sent in 0usize..200,
+    ) {
+        let partitioning = Partitioning::new(600, count).unwrap();
+        let keys = keys(&hashes, &partitioning);
+        let owned = owned(&partitioning, &keys);
+        for mut router in routers(&partitioning) {
+            let mut selections = Selections::default();
+            router.route(&keys, &mut selections);
+            for (owner, owned) in owned.iter().enumerate() {
+                let mut unknown = vec![0; keys.len().div_ceil(64)];
+                selections.mark_unsent(owner, sent, &mut unknown);
+                prop_assert_eq!(ones(&unknown), &owned[sent.min(owned.len())..]);
+            }
+        }
+    }
+}
+
+#[test]
+fn both_ways_are_in_use() {
+    for (count, compared) in [
+        (1, true),
+        (MAX_COMPARED_PARTITIONS, true),
+        (MAX_COMPARED_PARTITIONS + 1, false),
+    ] {
+        let router = Router::new(Partitioning::new(100, count).unwrap());
+        assert_eq!(router.buffers.len(), if compared { count } else { 0 });
+    }
+}
+
+#[test]
+fn many_partitions_take_memory_in_proportion_to_the_keys() {
+    let keys: Vec<KeyHash> = (0..1000).map(|number| KeyHash(number << 54)).collect();
+    let mut router = Router::new(Partitioning::new(5000, 5000).unwrap());
+    let mut selections = Selections::default();
+    router.route(&keys, &mut selections);
+    let sent = (0..5000).map(|owner| router.keys_of(owner).len());
+    assert_eq!(sent.sum::<usize>(), 1000);
+    assert_eq!((router.buffers.len(), selections.masks.len()), (0, 0));
+}

@@ -1,0 +1,92 @@
+//! A group of keys in two 256-bit registers, four keys each.
+//!
+//! AVX2 has neither a compress nor a comparison of unsigned numbers. A permutation from a table
+//! takes the place of the first, a flipped sign bit that of the second.
+
+#![allow(unsafe_code)] // intrinsics; the token `Avx2` is the proof that the CPU has them
+
+use std::arch::x86_64::*;
+
+use super::ops::{GROUP, SelectOps};
+use crate::hash::KeyHash;
+use crate::kernels::avx2::Avx2;
+
+/// For each set of four keys, the permutation of their 32-bit halves that moves the keys of the set
+/// to the front, in their order. (AVX2 permutes 64-bit elements only by a constant.)
+///
+/// ```text
+///   set 0b1010    keys    k0     k1     k2     k3
+///                 halves  0 1    2 3    4 5    6 7
+///                 row     2 3    6 7    0 0    0 0      k1 k3, then what no one reads
+/// ```
+static PERMUTATIONS: [[u32; 8]; 16] = permutations();
+
+const fn permutations() -> [[u32; 8]; 16] {
+    let mut rows = [[0; 8]; 16];
+    let mut set = 0;
+    while set < 16 {
+        let (mut key, mut count) = (0, 0);
+        while key < 4 {
+            if set >> key & 1 == 1 {
+                rows[set][2 * count] = 2 * key as u32;
+                rows[set][2 * count + 1] = 2 * key as u32 + 1;
+                count += 1;
+            }
+            key += 1;
+        }
+        set += 1;
+    }
+    rows
+}
+
+impl SelectOps for Avx2 {
+    #[inline(always)]
+    fn at_least(self, keys: &[KeyHash; GROUP], border: u64) -> u8 {
+        let first: *const __m256i = (&raw const *keys).cast();
+        // SAFETY: `self` proves AVX2. `KeyHash` is a transparent u64, so the keys are 64 readable
+        // bytes, two loads; neither needs alignment.
+        unsafe {
+            // With the highest bit flipped, signed numbers are in the order of unsigned ones.
+            let flip = _mm256_set1_epi64x(i64::MIN);
+            let border = _mm256_set1_epi64x(border as i64 ^ i64::MIN);
+            let below = |keys| {
+                let below = _mm256_cmpgt_epi64(border, _mm256_xor_si256(keys, flip));
+                _mm256_movemask_pd(_mm256_castsi256_pd(below)) as u8
+            };
+            let low = below(_mm256_loadu_si256(first));
+            let high = below(_mm256_loadu_si256(first.add(1)));
+            !(low | high << 4)
+        }
+    }
+
+    // For the set 0b10010110:
+    //
+    //   keys      | k0 k1 k2 k3 |  | k4 k5 k6 k7 |
+    //   set          .  *  *  .       *  .  .  *
+    //   permuted  | k1 k2  -  - |  | k4 k7  -  - |
+    //   picked    | k1 k2  -  - |                       the first store
+    //                   | k4 k7  -  - |                 the second, behind the keys of the first
+    #[inline(always)]
+    fn pick(self, keys: &[KeyHash; GROUP], set: u8, picked: &mut [KeyHash; GROUP]) {
+        let (low, high) = (usize::from(set & 0xf), usize::from(set >> 4));
+        let count = low.count_ones() as usize;
+        let first: *const __m256i = (&raw const *keys).cast();
+        let picked: *mut u64 = (&raw mut *picked).cast();
+        // SAFETY: `self` proves AVX2. `KeyHash` is a transparent u64, so the keys are two loads of
+        // 32 bytes, and each row of the table one. `count` is at most 4, so the second store ends
+        // within the 8 keys of `picked`. No load or store needs alignment.
+        unsafe {
+            let row = |set: usize| _mm256_loadu_si256((&raw const PERMUTATIONS[set]).cast());
+            let low = _mm256_permutevar8x32_epi32(_mm256_loadu_si256(first), row(low));
+            let high = _mm256_permutevar8x32_epi32(_mm256_loadu_si256(first.add(1)), row(high));
+            _mm256_storeu_si256(picked.cast(), low);
+            _mm256_storeu_si256(picked.add(count).cast(), high);
+        }
+    }
+
+    #[inline(always)]
+    fn deposit(self, bits: u64, mask: u64) -> u64 {
+        // SAFETY: `self` proves every feature of the kernel, BMI2 among them.
+        unsafe { _pdep_u64(bits, mask) }
+    }
+}
