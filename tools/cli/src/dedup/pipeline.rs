@@ -119,7 +119,7 @@ impl Stages {
         match self {
             Self::Single(mut filter) => {
                 pin(cores[0])?;
-                let feed = Feed::new(config);
+                let feed = Feed::alone(config);
                 let passed = pass(feed, config.window.as_ref(), &mut filter, delivery);
                 Ok((passed, vec![filter]))
             }
