@@ -112,7 +112,7 @@ pub(crate) struct RunArgs {
     pub(crate) stats_every: Option<String>,
 
     /// What to write to standard error at the end [default: full on a terminal, else line]
-    #[arg(long, value_enum, value_name = "WHAT", help_heading = "Output")]
+    #[arg(long, value_enum, value_name = "full|line", help_heading = "Output")]
     pub(crate) summary: Option<Summary>,
 
     /// Write neither summary nor progress, only errors
