@@ -146,6 +146,13 @@ fn short_files_get_little_memory_and_streams_of_unknown_length_the_default() {
     assert!(run(&["--threads", "3", &records], b"") == of_file);
     let copy = file(directory.path(), "copy", input.as_bytes());
     assert!(run(&[&records, &copy], b"") > of_file);
+    // Records are counted: the same number of longer ones needs no more.
+    let longer = input.replace('\n', &format!("{}\n", "x".repeat(100)));
+    let longer = file(directory.path(), "longer", longer.as_bytes());
+    let args = ["dedup", "-q", "--stats", &path, "-o", "/dev/null", &longer];
+    assert_eq!(echoless(&args, b"").text(), "");
+    let stats: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    assert_eq!(stats["memory_bytes"], of_file);
     // Nothing bounds the number of keys of a pipe, of a file that may have more than its length,
     // and of a replacement that stores repeated keys.
     for args in [
