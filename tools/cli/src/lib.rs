@@ -105,12 +105,18 @@ fn run(args: Args) -> Result<ExitCode, Failure> {
         Command::Dedup(args) => {
             let stats = args.run.stats.clone();
             let config = config::DedupConfig::try_from(*args);
-            dedup::run(config.map_err(|it| unread(stats.as_deref(), it))?, convert::identity)
+            dedup::run(
+                config.map_err(|it| unread(stats.as_deref(), it))?,
+                convert::identity,
+            )
         }
         Command::Packets(args) => {
             let stats = args.run.stats.clone();
             let config = config::DedupConfig::try_from(args);
-            dedup::run(config.map_err(|it| unread(stats.as_deref(), it))?, convert::identity)
+            dedup::run(
+                config.map_err(|it| unread(stats.as_deref(), it))?,
+                convert::identity,
+            )
         }
         Command::Gen(args) => generate::run(&config::GenConfig::try_from(args)?),
         Command::Eval(args) => eval::run(&config::EvalConfig::try_from(args)?),

@@ -76,7 +76,6 @@ impl CommandLine {
         }
     }
 
-
     /// Names the variable in the failure of a run that could not start, if an option of the
     /// variable is at fault and the same option was not typed.
     pub(crate) fn explain_start(&self, failure: Failure) -> Failure {
@@ -88,9 +87,9 @@ impl CommandLine {
                 word.ends_with(name) || beside.is_some_and(|name| word.ends_with(name))
             }
             Failure::Option(error) => word == error.field,
-            Failure::Memory(_) | Failure::Filter(_) => {
-                ["-m", "--memory", "--filter"].iter().any(|option| word.starts_with(option))
-            }
+            Failure::Memory(_) | Failure::Filter(_) => ["-m", "--memory", "--filter"]
+                .iter()
+                .any(|option| word.starts_with(option)),
             Failure::Usage(_)
             | Failure::OfVariable(_)
             | Failure::Lab(_)

@@ -164,10 +164,9 @@ const FIRST_FIELD: &[u8; 21] = b"{\n  \"schema_version\":";
 fn rejects_options(failure: &Failure) -> bool {
     match failure {
         Failure::OfVariable(failure) => rejects_options(failure),
-        Failure::Usage(_)
-        | Failure::Option(_)
-        | Failure::Filter(_)
-        | Failure::SameFile { .. } => true,
+        Failure::Usage(_) | Failure::Option(_) | Failure::Filter(_) | Failure::SameFile { .. } => {
+            true
+        }
         Failure::Lab(_)
         | Failure::Memory(_)
         | Failure::File { .. }

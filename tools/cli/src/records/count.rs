@@ -73,7 +73,12 @@ mod tests {
         let (_file, source) = source_of(b"record");
         for example in all() {
             let counted = most_records(&[source.clone()], 6, &*example.format);
-            assert_eq!(counted.is_some(), example.format.is_text(), "{}", example.name);
+            assert_eq!(
+                counted.is_some(),
+                example.format.is_text(),
+                "{}",
+                example.name
+            );
         }
         let missing = Source::from_path("/no/such/file".into());
         let (_, format) = delimited().swap_remove(0);

@@ -115,7 +115,11 @@ fn errors_of_a_run_that_cannot_start_name_the_variable_too() {
         ("-m 1M", &["-o", "/no/such/folder/out"], false),
         ("-q", &["-m", "4000000GiB"], false),
         (too_much, &["-m", "4000000GiB"], false),
-        ("-o /no/such/folder/out", &["-o", "/no/such/folder/out"], false),
+        (
+            "-o /no/such/folder/out",
+            &["-o", "/no/such/folder/out"],
+            false,
+        ),
     ] {
         let args = [&["dedup"], args].concat();
         let run = with_options(options, &args, b"a\n");

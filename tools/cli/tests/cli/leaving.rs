@@ -130,8 +130,14 @@ fn old_statistics_do_not_survive_options_that_cannot_be_read() {
         let error = run.error();
         assert!(error.starts_with("/no/such/file"), "{error}");
         let json: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
-        assert_eq!((&json["schema_version"], &json["complete"]), (&1.into(), &false.into()));
-        assert_eq!((&json["reason"], &json["error"]), (&"error".into(), &error.into()));
+        assert_eq!(
+            (&json["schema_version"], &json["complete"]),
+            (&1.into(), &false.into())
+        );
+        assert_eq!(
+            (&json["reason"], &json["error"]),
+            (&"error".into(), &error.into())
+        );
         // What is not a file of statistics may be anything, and no file appears.
         fs::write(&stats, b"{\"schema\": \"of another program\"}").unwrap();
         echoless(&args, b"a\n").error();
