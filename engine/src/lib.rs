@@ -83,8 +83,8 @@ mod verdicts;
 mod window;
 
 pub use assembly::{
-    Engine, EngineBuilder, LossPolicy, Mesh, MeshBuilder, Node, Pinning, Port, ReplaceError,
-    ShutdownError,
+    Attacher, Engine, EngineBuilder, LossPolicy, Mesh, MeshBuilder, Node, Pinning, Port,
+    ReplaceError, ShutdownError,
 };
 pub use audit::Audit;
 pub use error::{BuildError, Disconnected, MemoryError, SpecError};

@@ -29,6 +29,52 @@ pub(crate) use std::{
 #[cfg(not(loom))]
 pub(crate) use cell::{ConstPtr, MutPtr, UnsafeCell};
 
+/// Locks that no model needs to see: nothing depends on their order, and no thread switches while
+/// it holds one. Standard under loom as well, so that they add no interleavings.
+pub(crate) mod unmodelled {
+    pub(crate) use std::sync::{Arc, Mutex};
+}
+
+/// A queue without a bound, from any number of threads to any number of threads. Under loom it is a
+/// lock around a plain queue: its users are checked, and not the queue itself.
+#[cfg(not(loom))]
+pub(crate) use crossbeam_queue::SegQueue as Queue;
+
+#[cfg(loom)]
+pub(crate) use queue::Queue;
+
+#[cfg(loom)]
+mod queue {
+    use std::collections::VecDeque;
+
+    use loom::sync::{Mutex, MutexGuard};
+
+    #[derive(Debug)]
+    pub(crate) struct Queue<T>(Mutex<VecDeque<T>>);
+
+    impl<T> Queue<T> {
+        pub(crate) fn new() -> Self {
+            Self(Mutex::new(VecDeque::new()))
+        }
+
+        pub(crate) fn push(&self, item: T) {
+            self.lock().push_back(item);
+        }
+
+        pub(crate) fn pop(&self) -> Option<T> {
+            self.lock().pop_front()
+        }
+
+        pub(crate) fn is_empty(&self) -> bool {
+            self.lock().is_empty()
+        }
+
+        fn lock(&self) -> MutexGuard<'_, VecDeque<T>> {
+            self.0.lock().expect("no holder panics")
+        }
+    }
+}
+
 /// An assertion that is checked in debug builds and under loom. It is too expensive for a release
 /// build, but models, which are built as releases, need it.
 macro_rules! check {

@@ -347,3 +347,73 @@ fn replace_while_submitting() {
     KNOWN.assert();
     UNKNOWN.assert();
 }
+
+/// A port attaches and submits while its engine is shut down or dropped: its batch is judged, or it
+/// is an error.
+#[test]
+fn attach_while_the_engine_ends() {
+    static JUDGED: Sometimes = Sometimes::new();
+    static REJECTED: Sometimes = Sometimes::new();
+    for shut_down in [true, false] {
+        check(
+            &format!("attach_while_the_engine_ends, shut down: {shut_down}"),
+            Preemptions::AtMost(1),
+            move || {
+                let (engine, _) = start(1, 0);
+                let attacher = engine.attacher();
+                let client = thread::spawn(move || {
+                    let mut port = attacher.attach().unwrap();
+                    let mut verdicts = Verdicts::new();
+                    let observed = port.observe(&[A], &mut verdicts);
+                    (observed, duplicates(&verdicts))
+                });
+                let filter = if shut_down {
+                    Some(engine.shutdown().expect("no worker panicked"))
+                } else {
+                    drop(engine);
+                    None
+                };
+                let (observed, answer) = client.join().unwrap();
+                match observed {
+                    Ok(()) => assert_eq!(answer, [false]),
+                    Err(error) => assert_eq!(error, Disconnected::Partition(0)),
+                }
+                if let Some(filter) = filter {
+                    assert_eq!(held(filter).is_empty(), observed.is_err());
+                }
+                JUDGED.note(observed.is_ok());
+                REJECTED.note(observed.is_err());
+            },
+        );
+    }
+    JUDGED.assert();
+    REJECTED.assert();
+}
+
+/// A port attaches while another one, whose index it may get, submits the same key and is dropped.
+#[test]
+fn attach_while_a_port_is_dropped() {
+    static FIRST: Sometimes = Sometimes::new();
+    static SECOND: Sometimes = Sometimes::new();
+    check(
+        "attach_while_a_port_is_dropped",
+        Preemptions::AtMost(1),
+        || {
+            fn observe(mut port: Port) -> bool {
+                let mut verdicts = Verdicts::new();
+                port.observe(&[A], &mut verdicts).unwrap();
+                !verdicts.is_duplicate(0)
+            }
+            let (engine, mut ports) = start(1, 1);
+            let first = ports.remove(0);
+            let attacher = engine.attacher();
+            let client = thread::spawn(move || observe(attacher.attach().unwrap()));
+            let fresh = observe(first);
+            assert_ne!(fresh, client.join().unwrap(), "exactly one port gets Fresh");
+            FIRST.note(fresh);
+            SECOND.note(!fresh);
+        },
+    );
+    FIRST.assert();
+    SECOND.assert();
+}

@@ -298,6 +298,27 @@ fn mesh_missing_batch_is_error() {
     );
 }
 
+/// The first batch has no key of the node that waits, so its end is only hinted; the second one, of
+/// another thread than the first, has one.
+#[test]
+fn mesh_batch_without_keys_is_hinted() {
+    check(
+        "mesh_batch_without_keys_is_hinted",
+        Preemptions::AtMost(2),
+        || {
+            let (mut first, mut second) = two_nodes();
+            let peer = thread::spawn(move || {
+                assert_eq!(observe(&mut second, 1, &[LOW]), [false]);
+                second.finish().unwrap()
+            });
+            assert_eq!(observe(&mut first, 0, &[]), [false; 0]);
+            let low = first.finish().unwrap();
+            assert_eq!(low.0.into_iter().collect::<Vec<_>>(), [LOW]);
+            assert!(peer.join().unwrap().0.is_empty());
+        },
+    );
+}
+
 #[test]
 fn mesh_serves_until_woken() {
     check("mesh_serves_until_woken", Preemptions::AtMost(1), || {

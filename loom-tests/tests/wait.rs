@@ -3,8 +3,10 @@
 
 #![cfg(loom)]
 
-use echoless::transport::{Consumer, Parker, PopError, Producer, Wait, ring};
+use echoless::transport::{Attention, Consumer, Parker, PopError, Producer, Wait, ring};
 use echoless_loom::{Preemptions, check};
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
 
 /// A ring whose ends wake the threads at the other ends.
@@ -109,6 +111,45 @@ fn doorbell_many_wakers() {
         assert_eq!(popped, [Some(1), Some(2)]);
         drop((first.join().unwrap(), second.join().unwrap()));
     });
+}
+
+/// A reader needs two changes. One is announced by a wake; the other only by a hint, which the
+/// reader waits for once it has seen the first.
+#[test]
+fn hint_wakes_who_waits_for_it() {
+    check(
+        "hint_wakes_who_waits_for_it",
+        Preemptions::AtMost(3),
+        || {
+            let mut reader = Parker::new();
+            let changes = Arc::new([AtomicBool::new(false), AtomicBool::new(false)]);
+            let doorbell = reader.doorbell();
+            let called = {
+                let (changes, doorbell) = (Arc::clone(&changes), doorbell.clone());
+                thread::spawn(move || {
+                    changes[0].store(true, Ordering::Release);
+                    doorbell.wake();
+                })
+            };
+            let hinted = {
+                let changes = Arc::clone(&changes);
+                thread::spawn(move || {
+                    changes[1].store(true, Ordering::Release);
+                    doorbell.hint();
+                })
+            };
+            reader.wait_while(Wait::Shared, || {
+                let seen = |change: usize| changes[change].load(Ordering::Acquire);
+                match (seen(0), seen(1)) {
+                    (true, true) => None,
+                    (true, false) => Some(Attention::Hints),
+                    (false, _) => Some(Attention::Calls),
+                }
+            });
+            called.join().unwrap();
+            hinted.join().unwrap();
+        },
+    );
 }
 
 /// The protocol of a port and its partition server: messages of keys out, masks of verdicts back,

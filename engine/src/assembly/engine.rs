@@ -1,15 +1,17 @@
 //! An engine: dedicated worker threads own the partitions, and ingest threads reach them through
 //! ports.
 
+use super::attacher::{AttachableWorker, Attacher};
 use super::loss::{LossPolicy, PartitionState, ReplaceError, Status, message};
+use super::mailbox::{Inbox, Mailbox};
 use super::owned::OwnedFilter;
 use super::pinning::Pinning;
 use super::port::Port;
 use super::rings::RingOptions;
-use super::server::{OnPanic, Order, PartitionServer};
+use super::server::ArrivalServer;
 use super::shutdown::ShutdownError;
 use super::worker::{PinRequest, WorkerTask};
-use crate::error::{BuildError, SpecError};
+use crate::error::BuildError;
 use crate::filters::Filter;
 use crate::partition::{Partitioned, Partitioning};
 use crate::sync::{Arc, AtomicBool, JoinHandle, Ordering, channel, spawn};
@@ -75,6 +77,7 @@ pub struct Engine<F> {
     workers: Vec<Worker<F>>,
     /// Set once, by `stop_workers`; read by all workers.
     stop: Arc<AtomicBool>,
+    attacher: Attacher,
 }
 
 #[derive(Debug)]
@@ -149,6 +152,36 @@ impl<F: Filter + 'static> Engine<F> {
 }
 
 impl<F> Engine<F> {
+    /// A new port, while the engine runs; see [`Attacher::attach`]. Its keys have no common order
+    /// with those of other ports, as those of the ports of [`EngineBuilder::build`].
+    ///
+    /// # Errors
+    /// [`BuildError`] if the machine lacks the memory for its rings.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::{Engine, FingerprintSpec, KeyHasher, Verdicts};
+    /// let halves = FingerprintSpec::new(1 << 20).build_partitions(2)?;
+    /// let (engine, _) = Engine::builder(halves).build()?;
+    /// let key = [KeyHasher::seeded(0).hash(b"call 17")];
+    /// let mut verdicts = Verdicts::new();
+    /// for duplicates in [0, 1] {
+    ///     let mut port = engine.attach()?; // dropped at the end of each round
+    ///     port.observe(&key, &mut verdicts)?;
+    ///     assert_eq!(verdicts.count_duplicates(), duplicates);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn attach(&self) -> Result<Port, BuildError> {
+        self.attacher.attach()
+    }
+
+    /// Makes ports of this engine in other threads, also while it is shut down.
+    #[must_use]
+    pub fn attacher(&self) -> Attacher {
+        self.attacher.clone()
+    }
+
     /// Gives a lost partition a new filter, while the workers run. Every batch that is submitted
     /// after this call, by a thread that synchronized with it, is judged by the new filter.
     ///
@@ -230,7 +263,8 @@ impl<F> Drop for Engine<F> {
 }
 
 impl<F: Filter + 'static> EngineBuilder<F> {
-    /// The number of ports, one for each ingest thread. The default is 1.
+    /// The number of ports that [`build`](Self::build) returns, one for each ingest thread. The
+    /// default is 1. More can [attach](Engine::attach) later.
     #[must_use]
     pub const fn ports(mut self, ports: usize) -> Self {
         self.ports = ports;
@@ -248,7 +282,7 @@ impl<F: Filter + 'static> EngineBuilder<F> {
     /// The depth of each ring in messages of up to 64 keys: a power of two.
     ///
     /// Each pair of port and worker has its own rings. The default depth is 128 messages, of some
-    /// 540 bytes each. With more than fifteen ports or workers it is lower, to limit the rings of a
+    /// 600 bytes each. With more than fifteen ports or workers it is lower, to limit the rings of a
     /// thread to about a mebibyte. It is never below 4, with which the rings of a thread exceed a
     /// mebibyte from some 500 ports or workers on.
     #[must_use]
@@ -275,22 +309,31 @@ impl<F: Filter + 'static> EngineBuilder<F> {
     /// Starts the workers, and returns the engine and its ports.
     ///
     /// # Errors
-    /// [`BuildError`] if there is no port, the ring depth is not a power of two, the machine lacks
-    /// the memory for the rings, the pinning does not match the number of workers or is rejected by
+    /// [`BuildError`] if the ring depth is not a power of two, the machine lacks the memory for the
+    /// rings, the pinning does not match the number of workers or is rejected by
     /// the operating system, or a thread cannot start.
     pub fn build(self) -> Result<(Engine<F>, Vec<Port>), BuildError> {
-        if self.ports == 0 {
-            return Err(SpecError::new("ports", "0", "at least 1").into());
-        }
         let (partitioning, filters) = self.filter.into_parts();
         let cores = self.pinning.cores(filters.len())?;
         let wait = self.rings.wait_among(filters.len() + self.ports);
-        let worker_parkers: Vec<Parker> = filters.iter().map(|_| Parker::new()).collect();
-        let port_parkers: Vec<Parker> = (0..self.ports).map(|_| Parker::new()).collect();
-        let statuses: Vec<Arc<Status>> = filters.iter().map(|_| Status::new()).collect();
-        let (port_links, server_links) =
-            self.rings
-                .connect(&port_parkers, &worker_parkers, &statuses)?;
+        let parkers: Vec<Parker> = filters.iter().map(|_| Parker::new()).collect();
+        let workers: Vec<AttachableWorker> = parkers
+            .iter()
+            .map(|parker| AttachableWorker {
+                mailbox: Mailbox::new(),
+                doorbell: parker.doorbell(),
+                status: Status::new(),
+            })
+            .collect();
+        let servers: Vec<_> = workers
+            .iter()
+            .map(|worker| {
+                let inbox = Inbox::new(Arc::clone(&worker.mailbox));
+                (PartitionState::new(Arc::clone(&worker.status)), inbox)
+            })
+            .collect();
+        let attacher = Attacher::new(partitioning.clone(), workers, self.rings, self.policy);
+        let ports = attacher.attach_first(self.ports)?;
         let stop = Arc::new(AtomicBool::new(false));
         // If a thread cannot start, the remaining workers are dropped, and dropping the engine
         // stops the running ones.
@@ -298,16 +341,14 @@ impl<F: Filter + 'static> EngineBuilder<F> {
             partitioning,
             workers: Vec::new(),
             stop,
+            attacher,
         };
         let mut pinned = Vec::new();
-        let parts = filters
-            .into_iter()
-            .zip(server_links)
-            .zip(worker_parkers)
-            .zip(cores)
-            .zip(statuses);
-        for (index, ((((filter, links), parker), core), status)) in parts.enumerate() {
-            let state = PartitionState::new(status);
+        let parts = filters.into_iter().zip(servers).zip(parkers).zip(cores);
+        for (index, (((filter, (state, inbox)), parker), core)) in parts.enumerate() {
+            let owned = OwnedFilter::new(filter, Arc::clone(&state));
+            let mut server = ArrivalServer::new(index, owned, inbox);
+            server.take_mail();
             let doorbell = parker.doorbell();
             let pin = core.map(|core| {
                 let (report, outcome) = channel();
@@ -315,13 +356,7 @@ impl<F: Filter + 'static> EngineBuilder<F> {
                 PinRequest { core, report }
             });
             let task = WorkerTask {
-                server: PartitionServer::new(
-                    index,
-                    OwnedFilter::new(filter, Arc::clone(&state)),
-                    links,
-                    Order::Arrival,
-                    OnPanic::GoOn,
-                ),
+                server,
                 parker,
                 wait,
                 pin,
@@ -347,19 +382,6 @@ impl<F: Filter + 'static> EngineBuilder<F> {
                 return Err(BuildError::Pinning { worker, core });
             }
         }
-        let ports = port_links
-            .into_iter()
-            .zip(port_parkers)
-            .map(|(links, parker)| {
-                Port::new(
-                    engine.partitioning.clone(),
-                    links,
-                    parker,
-                    wait,
-                    self.policy,
-                )
-            })
-            .collect();
         Ok((engine, ports))
     }
 }

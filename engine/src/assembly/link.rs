@@ -1,9 +1,18 @@
 //! The two rings between a port and one partition, from the port's side: messages out, one answer
-//! for each in return.
+//! in return for each that holds keys.
+//!
+//! A message without keys only says that a batch or a tick is over. It matters to a server that has
+//! later messages already, and to no other, so it is announced by a [hint](Doorbell::hint): a batch
+//! of one key wakes one partition of a mesh, not all.
+//!
+//! Only published messages wake the other side. The server releases requests before it answers
+//! them, so the wake of an answer announces the room as well (and without an answer, a hint does);
+//! and a server never waits for room for answers, because the port sends no request without it.
 
 use std::collections::VecDeque;
 
 use super::loss::Status;
+use super::mailbox::Announcer;
 use super::message::{Answer, Header, Request};
 use crate::error::Disconnected;
 use crate::hash::KeyHash;
@@ -16,7 +25,8 @@ use crate::transport::{Consumer, PopError, Producer, PushError};
 ///   port                                     partition server
 ///   requests: Producer  --- [keys] [keys] -->  requests: Consumer
 ///   answers:  Consumer  <-- [answer] --------  answers:  Producer
-///   sent: [batch, batch, batch]   the batch of each request without an answer, oldest first
+///   sent: [batch, batch, batch]   the batch of each request with keys that has no answer, oldest
+///                                 first
 /// ```
 ///
 /// The server answers requests in their order, so the next answer belongs to the front of `sent`.
@@ -31,6 +41,8 @@ pub(super) struct PortLink {
     /// The batch of each request without an answer, by the port's own count. Never longer than the
     /// capacity of `answers`, so the server can push every answer without waiting.
     sent: VecDeque<u64>,
+    /// The way into the mailbox of the server, if it has one.
+    announcer: Option<Announcer>,
 }
 
 /// What a request came to.
@@ -57,7 +69,13 @@ impl PortLink {
             requests,
             answers,
             sent: VecDeque::new(),
+            announcer: None,
         }
+    }
+
+    /// Announces messages, and the end of the port, in the mailbox of the server.
+    pub(super) fn set_announcer(&mut self, announcer: Announcer) {
+        self.announcer = Some(announcer);
     }
 
     /// Whether the filter of the partition panicked and was not replaced.
@@ -78,6 +96,9 @@ impl PortLink {
     pub(super) fn close(&mut self) {
         self.requests.close();
         self.answers.close();
+        if self.announcer.is_some() {
+            self.notify();
+        }
     }
 
     /// Whether the server is gone, with or without unanswered requests.
@@ -101,7 +122,7 @@ impl PortLink {
         self.sent.len() < self.answers.capacity() && self.requests.is_ready()
     }
 
-    /// Enqueues a request of a batch. The server may stay parked until [`notify`](Self::notify).
+    /// Enqueues a request with keys. The server may stay parked until [`notify`](Self::notify).
     ///
     /// # Errors
     /// If the server is gone.
@@ -120,7 +141,9 @@ impl PortLink {
         Ok(())
     }
 
-    /// Enqueues a message that has no answer.
+    /// Enqueues a message that has no answer. The server may stay parked until
+    /// [`notify`](Self::notify), or stay parked as long as it waits for calls, until
+    /// [`hint`](Self::hint).
     ///
     /// # Errors
     /// If the server is gone.
@@ -141,7 +164,20 @@ impl PortLink {
     /// Wakes the server if it is parked. One call covers all messages enqueued before it, because a
     /// wake costs more than a message.
     pub(super) fn notify(&self) {
+        self.announce();
         self.requests.notify();
+    }
+
+    /// Wakes the server if it is parked and waits for messages of other ports or batches.
+    pub(super) fn hint(&self) {
+        self.announce();
+        self.requests.hint();
+    }
+
+    fn announce(&self) {
+        if let Some(announcer) = &self.announcer {
+            announcer.announce();
+        }
     }
 
     /// Pops all answers in the ring and calls `each` with the batch and the reply of each. If the
@@ -170,5 +206,11 @@ impl PortLink {
                 each(batch, closed);
             }
         }
+    }
+}
+
+impl Drop for PortLink {
+    fn drop(&mut self) {
+        self.close();
     }
 }

@@ -5,7 +5,7 @@ use super::node::Node;
 use super::owned::OwnedFilter;
 use super::port::Port;
 use super::rings::RingOptions;
-use super::server::{OnPanic, Order, PartitionServer};
+use super::server::{NumberedServer, OnPanic};
 use crate::error::BuildError;
 use crate::filters::Filter;
 use crate::partition::{Partitioned, Partitioning};
@@ -139,10 +139,9 @@ impl<F: Filter> MeshBuilder<F> {
             .map(
                 |(index, ((((filter, port_links), server_links), parker), status))| {
                     let owned = OwnedFilter::new(filter, PartitionState::new(status));
-                    let order = Order::Numbered;
                     Node::new(
                         Port::new(partitioning.clone(), port_links, parker, wait, self.policy),
-                        PartitionServer::new(index, owned, server_links, order, on_panic),
+                        NumberedServer::new(index, owned, server_links, on_panic),
                         partitioning.count(),
                     )
                 },

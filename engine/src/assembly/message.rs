@@ -19,7 +19,11 @@ pub(super) struct Header {
 }
 
 /// Some keys of one batch and one partition, in the order of the batch.
+///
+/// Aligned to cache lines, so that the end that writes a request and the end that reads the one
+/// before it share no line.
 #[derive(Debug, Clone, Copy)]
+#[repr(align(64))]
 pub(super) struct Request {
     pub(super) header: Header,
     /// At most [`MESSAGE_KEYS`]; the keys behind it are left over from earlier uses of the slot.
@@ -42,7 +46,8 @@ pub(super) struct Answer {
 pub(super) enum Kind {
     /// More messages of this batch may follow.
     Part,
-    /// The last message of this batch for this partition. It may hold no key.
+    /// The last message of this batch for this partition. It may hold no key, and then has no
+    /// answer.
     LastOfBatch,
     /// The last message of all: the sender finishes. It has no answer.
     Finish,

@@ -3,7 +3,7 @@
 //!
 //! Two pieces do the work. A [`Port`] is the client half: it routes a batch of keys into messages,
 //! one stream of messages for each partition, and puts the returning verdicts into the order of the
-//! batch. A `PartitionServer` is the worker half: it owns one partition, takes messages in order
+//! batch. A partition server is the worker half: it owns one partition, takes messages in order
 //! and answers each. [`Engine`] and [`Mesh`] only place these pieces on threads:
 //!
 //! ```text
@@ -43,10 +43,12 @@
 //! the partition is replaced ([`Engine::replace`], [`Node::replace`]). A [`LossPolicy`] says
 //! whether such a batch is an error or is judged without the partition.
 
+mod attacher;
 mod batch;
 mod engine;
 mod link;
 mod loss;
+mod mailbox;
 mod mesh;
 mod message;
 mod node;
@@ -59,6 +61,7 @@ mod server;
 mod shutdown;
 mod worker;
 
+pub use attacher::Attacher;
 pub use engine::{Engine, EngineBuilder};
 pub use loss::{LossPolicy, ReplaceError};
 pub use mesh::{Mesh, MeshBuilder};

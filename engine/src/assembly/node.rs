@@ -5,11 +5,11 @@ use std::panic::resume_unwind;
 use super::link::PortLink;
 use super::loss::ReplaceError;
 use super::port::{BatchNumber, Port, WhileWaiting};
-use super::server::PartitionServer;
+use super::server::NumberedServer;
 use crate::error::Disconnected;
 use crate::filters::Filter;
 use crate::hash::KeyHash;
-use crate::transport::Doorbell;
+use crate::transport::{Attention, Doorbell};
 use crate::verdicts::Verdicts;
 
 /// One thread's share of a mesh: a port to every partition, and one partition of its own.
@@ -52,19 +52,19 @@ use crate::verdicts::Verdicts;
 #[derive(Debug)]
 pub struct Node<F> {
     port: Port,
-    server: PartitionServer<F>,
+    server: NumberedServer<F>,
     partitions: usize,
     /// The number of the last submitted batch.
     last: Option<u64>,
 }
 
-impl<F: Filter> WhileWaiting for PartitionServer<F> {
+impl<F: Filter> WhileWaiting for NumberedServer<F> {
     fn work(&mut self) -> Result<bool, Disconnected> {
         self.serve()
     }
 
-    fn has_work(&self) -> bool {
-        self.is_ready()
+    fn attention(&self) -> Option<Attention> {
+        Self::attention(self)
     }
 
     fn has_panicked(&self) -> bool {
@@ -74,7 +74,7 @@ impl<F: Filter> WhileWaiting for PartitionServer<F> {
 
 impl<F: Filter> Node<F> {
     /// A node of a mesh of `partitions` nodes.
-    pub(super) const fn new(port: Port, server: PartitionServer<F>, partitions: usize) -> Self {
+    pub(super) const fn new(port: Port, server: NumberedServer<F>, partitions: usize) -> Self {
         Self {
             port,
             server,
@@ -295,7 +295,7 @@ impl<F: Filter> Node<F> {
         sent?;
         // That all peers finished is not enough: one may have panicked after that, before it
         // applied this node's last batches.
-        let finished = |server: &PartitionServer<F>, links: &[PortLink]| {
+        let finished = |server: &NumberedServer<F>, links: &[PortLink]| {
             server.is_finished() && links.iter().all(PortLink::is_answered)
         };
         while !finished(&self.server, self.port.links()) {

@@ -8,7 +8,7 @@ use super::server::ServerLink;
 use crate::error::{BuildError, SpecError};
 use crate::memory::check_available;
 use crate::sync::Arc;
-use crate::transport::{Parker, Wait, ring};
+use crate::transport::{Doorbell, Parker, Wait, ring};
 
 /// The default depth of a ring in messages while there are few threads: 8 Ki keys in flight to each
 /// partition.
@@ -29,6 +29,31 @@ pub(super) struct RingOptions {
 
 /// The links of each port, indexed by server, and the links of each server, indexed by port.
 pub(super) type Connections = (Vec<Vec<PortLink>>, Vec<Vec<ServerLink>>);
+
+/// The owner of a partition, as its ports see it.
+pub(super) struct Owner {
+    pub(super) partition: usize,
+    pub(super) status: Arc<Status>,
+    pub(super) doorbell: Doorbell,
+}
+
+/// Two rings between a port and the owner of a partition. Each end wakes the thread at the other
+/// end, except that no thread waits for room for answers.
+pub(super) fn pair(
+    depth: usize,
+    port: &Parker,
+    owner: Owner,
+) -> Result<(PortLink, ServerLink), BuildError> {
+    let (mut requests, mut requested) = ring::bounded::<Request>(depth)?;
+    let (mut answers, answered) = ring::bounded::<Answer>(depth)?;
+    requests.set_doorbell(owner.doorbell);
+    requested.set_doorbell(port.doorbell());
+    answers.set_doorbell(port.doorbell());
+    Ok((
+        PortLink::new(owner.partition, owner.status, requests, answered),
+        ServerLink::new(requested, answers),
+    ))
+}
 
 impl RingOptions {
     /// How each of `threads` threads waits.
@@ -60,7 +85,36 @@ impl RingOptions {
         servers: &[Parker],
         statuses: &[Arc<Status>],
     ) -> Result<Connections, BuildError> {
-        let depth = self.depth_among(ports.len(), servers.len());
+        let depth = self.checked_depth(ports.len(), ports.len(), servers.len())?;
+        let mut server_links: Vec<Vec<ServerLink>> = servers.iter().map(|_| Vec::new()).collect();
+        let mut port_links = Vec::new();
+        for port in ports {
+            let mut to_servers = Vec::new();
+            let partitions = servers.iter().zip(statuses).zip(&mut server_links);
+            for (partition, ((server, status), to_ports)) in partitions.enumerate() {
+                let owner = Owner {
+                    partition,
+                    status: Arc::clone(status),
+                    doorbell: server.doorbell(),
+                };
+                let (to_server, to_port) = pair(depth, port, owner)?;
+                to_servers.push(to_server);
+                to_ports.push(to_port);
+            }
+            port_links.push(to_servers);
+        }
+        Ok((port_links, server_links))
+    }
+
+    /// The depth of the rings of `new` ports, with `ports` ports in all. Checks that it is valid,
+    /// and that the machine has the memory for them.
+    pub(super) fn checked_depth(
+        self,
+        new: usize,
+        ports: usize,
+        servers: usize,
+    ) -> Result<usize, BuildError> {
+        let depth = self.depth_among(ports, servers);
         if !depth.is_power_of_two() {
             let expected = "a power of two";
             return Err(SpecError::new("ring_depth", depth.to_string(), expected).into());
@@ -69,27 +123,12 @@ impl RingOptions {
         // times.
         if cfg!(not(loom)) {
             let pair = ring::bytes::<Request>(depth).saturating_add(ring::bytes::<Answer>(depth));
-            check_available(pair.saturating_mul(ports.len() as u64 * servers.len() as u64))?;
+            check_available(
+                pair.saturating_mul(new as u64)
+                    .saturating_mul(servers as u64),
+            )?;
         }
-        let mut server_links: Vec<Vec<ServerLink>> = servers.iter().map(|_| Vec::new()).collect();
-        let mut port_links = Vec::new();
-        for port in ports {
-            let mut to_servers = Vec::new();
-            let partitions = servers.iter().zip(statuses).zip(&mut server_links);
-            for (partition, ((server, status), to_ports)) in partitions.enumerate() {
-                let (mut requests, mut requested) = ring::bounded::<Request>(depth)?;
-                let (mut answers, mut answered) = ring::bounded::<Answer>(depth)?;
-                requests.set_doorbell(server.doorbell());
-                answered.set_doorbell(server.doorbell());
-                requested.set_doorbell(port.doorbell());
-                answers.set_doorbell(port.doorbell());
-                let status = Arc::clone(status);
-                to_servers.push(PortLink::new(partition, status, requests, answered));
-                to_ports.push(ServerLink::new(requested, answers));
-            }
-            port_links.push(to_servers);
-        }
-        Ok((port_links, server_links))
+        Ok(depth)
     }
 }
 

@@ -1,14 +1,14 @@
 //! The thread of a worker of an engine: it serves one partition until the engine stops it.
 
 use super::pinning::pin_thread;
-use super::server::PartitionServer;
+use super::server::ArrivalServer;
 use crate::filters::Filter;
 use crate::sync::{Arc, AtomicBool, Ordering, Sender};
 use crate::transport::{Parker, Wait};
 
 /// The state and the loop of a worker thread.
 pub(super) struct WorkerTask<F> {
-    pub(super) server: PartitionServer<F>,
+    pub(super) server: ArrivalServer<F>,
     pub(super) parker: Parker,
     pub(super) wait: Wait,
     pub(super) pin: Option<PinRequest>,
@@ -36,12 +36,10 @@ impl<F: Filter> WorkerTask<F> {
             if stop.load(Ordering::Acquire) {
                 // Reject new messages, or a port that never pauses would keep this loop running.
                 server.close();
-                // `Order::Arrival` has no numbers that could be missing or repeated, and with
-                // `OnPanic::GoOn` a panic is no error, so there is none to handle.
-                while server.serve() == Ok(true) {}
+                while server.serve() {}
                 return;
             }
-            if server.serve() != Ok(true) {
+            if !server.serve() {
                 self.parker.wait_until(self.wait, || {
                     server.is_ready() || stop.load(Ordering::Acquire)
                 });

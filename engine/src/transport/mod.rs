@@ -48,4 +48,4 @@ pub mod wait;
 
 #[doc(hidden)]
 pub use ring::{Consumer, PopError, Producer, PushError};
-pub use wait::{Doorbell, Parker, Wait};
+pub use wait::{Attention, Doorbell, Parker, Wait};

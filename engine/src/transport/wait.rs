@@ -17,11 +17,17 @@
 //! and unparks; if W2 comes before P2, then P3 reads the change of W1 and returns. The fences alone
 //! carry this, so every access to `parked` is Relaxed. While the parker is not parked, a wake costs
 //! one fence and one load of a cache line that no thread writes.
+//!
+//! Waking a parked thread costs microseconds on both sides, so a waker can say that its change
+//! matters only to some: `parked` also holds what the parker is to be woken for ([`Attention`]), and
+//! a [hint](Doorbell::hint) leaves a parker alone that waits for calls only. The parker tells its
+//! attention before P2 and tests it again at P3, so the same argument holds: a hint is either seen
+//! at P3, or reads the attention that was told.
 
 use crossbeam_utils::CachePadded;
 
 use crate::sync::{
-    Arc, AtomicBool, Condvar, Mutex, Ordering, PoisonError, available_parallelism, fence,
+    Arc, AtomicUsize, Condvar, Mutex, Ordering, PoisonError, available_parallelism, fence,
     spin_loop, yield_now,
 };
 
@@ -72,8 +78,8 @@ impl Wait {
         }
     }
 
-    /// How often the thread yields before it parks. 0 under loom, where time does not pass: models
-    /// go straight to the parking protocol.
+    /// How often the thread yields at most before it parks. 0 under loom, where time does not pass:
+    /// models go straight to the parking protocol.
     const fn yields(self) -> u32 {
         match self {
             _ if cfg!(loom) => 0,
@@ -83,13 +89,40 @@ impl Wait {
     }
 }
 
+/// What a parked thread is woken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attention {
+    /// [`Doorbell::wake`].
+    Calls,
+    /// [`Doorbell::wake`] and [`Doorbell::hint`].
+    Hints,
+}
+
+impl Attention {
+    /// The value of `parked` of a thread with this attention.
+    const fn parked(self) -> usize {
+        match self {
+            Self::Calls => 1,
+            Self::Hints => 2,
+        }
+    }
+}
+
+/// The value of `parked` of a thread that runs.
+const RUNNING: usize = 0;
+
+/// The fewest rounds of spinning and yielding before a thread parks, some microseconds. Without
+/// any, a thread that once slept would never find out that its peers have become fast.
+const FEWEST_ROUNDS: u32 = 2;
+
 /// The state that a parker shares with its doorbells.
 #[derive(Debug)]
 struct ParkState {
-    /// Set by the parker before it blocks; cleared by the one waker that unparks it, or by the
-    /// parker itself if it does not block after all. Padded, because every wake reads it, while the
-    /// lock and the condition variable are written.
-    parked: CachePadded<AtomicBool>,
+    /// [`RUNNING`], or the attention of the parked thread. Set by the parker before it blocks;
+    /// cleared by the one waker that unparks it, or by the parker itself if it does not block after
+    /// all. Padded, because every wake reads it, while the lock and the condition variable are
+    /// written.
+    parked: CachePadded<AtomicUsize>,
     /// Protects no data. It orders the parker's last test of `parked` before a notification.
     lock: Mutex<()>,
     unparked: Condvar,
@@ -101,7 +134,7 @@ impl ParkState {
     fn unpark(&self) {
         // Relaxed: what the condition reads is ordered by the fences of `Doorbell::wake` and
         // `Parker::wait_until`. The swap only elects one waker.
-        if self.parked.swap(false, Ordering::Relaxed) {
+        if self.parked.swap(RUNNING, Ordering::Relaxed) != RUNNING {
             // While this thread holds the lock, the parker is either before its test of `parked`,
             // which then reads false, or in the wait, where the notification reaches it. Without
             // the lock the notification could fall between the test and the wait, and be lost.
@@ -117,7 +150,7 @@ impl ParkState {
         // A loop, because condition variables wake spuriously. Relaxed: a waker clears the flag
         // before it takes the lock, so the flag that is read after that critical section is the
         // cleared one.
-        while self.parked.load(Ordering::Relaxed) {
+        while self.parked.load(Ordering::Relaxed) != RUNNING {
             lock = self
                 .unparked
                 .wait(lock)
@@ -146,6 +179,10 @@ impl ParkState {
 #[derive(Debug)]
 pub struct Parker {
     state: Arc<ParkState>,
+    /// The rounds of the next wait before it parks, unless [`Wait::yields`] is less. A wait that
+    /// ended in sleep was too long for spinning, so the next one spins less; one that ended before
+    /// doubles the rounds again.
+    rounds: u32,
 }
 
 impl Parker {
@@ -154,10 +191,11 @@ impl Parker {
     pub fn new() -> Self {
         Self {
             state: Arc::new(ParkState {
-                parked: CachePadded::new(AtomicBool::new(false)),
+                parked: CachePadded::new(AtomicUsize::new(RUNNING)),
                 lock: Mutex::new(()),
                 unparked: Condvar::new(),
             }),
+            rounds: u32::MAX,
         }
     }
 
@@ -177,31 +215,59 @@ impl Parker {
     /// nothing has changed.
     #[inline]
     pub fn wait_until(&mut self, wait: Wait, mut condition: impl FnMut() -> bool) {
-        for _ in 0..wait.yields() {
+        self.wait_while(wait, || (!condition()).then_some(Attention::Calls));
+    }
+
+    /// Blocks while there is something to wait for: until `attention` returns `None`. It returns
+    /// what this thread is to be woken for, and may change its mind each time.
+    ///
+    /// As for [`wait_until`](Self::wait_until); but a change may be announced by a
+    /// [hint](Doorbell::hint) only, if every thread that waits for it returns
+    /// [`Attention::Hints`].
+    #[inline]
+    pub fn wait_while(&mut self, wait: Wait, mut attention: impl FnMut() -> Option<Attention>) {
+        let rounds = self.rounds.min(wait.yields());
+        for _ in 0..rounds {
             for _ in 0..wait.spins() {
-                if condition() {
+                if attention().is_none() {
+                    self.rounds = rounds.saturating_mul(2);
                     return;
                 }
                 spin_loop();
             }
             yield_now();
         }
-        while !condition() {
+        let Some(mut wanted) = attention() else {
+            return;
+        };
+        loop {
             // P1. A swap rather than a store, here and below: loom reports lost wake-ups that
             // cannot occur where a plain store races with the swap in `unpark`. Relaxed: the fence
             // below orders it.
-            self.state.parked.swap(true, Ordering::Relaxed);
-            // P2. SeqCst: pairs with the fence in `Doorbell::wake`.
+            self.state.parked.swap(wanted.parked(), Ordering::Relaxed);
+            // P2. SeqCst: pairs with the fences in `Doorbell`.
             fence(Ordering::SeqCst);
             // P3.
-            if condition() {
-                // Relaxed: at worst a waker has read true before, and notifies while no thread
-                // waits.
-                self.state.parked.swap(false, Ordering::Relaxed);
-                return;
+            match attention() {
+                None => {
+                    // Relaxed: at worst a waker has read that it is parked, and notifies while no
+                    // thread waits.
+                    self.state.parked.swap(RUNNING, Ordering::Relaxed);
+                    return;
+                }
+                Some(now) if now != wanted => {
+                    wanted = now;
+                    continue;
+                }
+                Some(_) => {}
             }
             // P4.
             self.state.park();
+            self.rounds = (rounds / 16).max(FEWEST_ROUNDS);
+            match attention() {
+                None => return,
+                Some(now) => wanted = now,
+            }
         }
     }
 }
@@ -222,10 +288,21 @@ impl Doorbell {
     /// Wakes the parker if it is parked. Call it after the change that its condition reads.
     #[inline]
     pub fn wake(&self) {
-        // W2. SeqCst: pairs with the fence in `Parker::wait_until`.
+        // W2. SeqCst: pairs with the fence in `Parker::wait_while`.
         fence(Ordering::SeqCst);
         // W3. Relaxed: the fence above orders it.
-        if self.state.parked.load(Ordering::Relaxed) {
+        if self.state.parked.load(Ordering::Relaxed) != RUNNING {
+            self.state.unpark();
+        }
+    }
+
+    /// Wakes the parker if it is parked with [`Attention::Hints`]. Call it after the change that
+    /// its condition reads.
+    #[inline]
+    pub fn hint(&self) {
+        // W2 and W3, as in `wake`.
+        fence(Ordering::SeqCst);
+        if self.state.parked.load(Ordering::Relaxed) == Attention::Hints.parked() {
             self.state.unpark();
         }
     }

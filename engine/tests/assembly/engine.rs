@@ -217,8 +217,8 @@ fn invalid_options_are_rejected() {
         other => panic!("{other}"),
     };
     let engine_field = |builder: EngineBuilder<_>| field(builder.build().unwrap_err());
-    assert_eq!(engine_field(engine().ports(0)), "ports");
     assert_eq!(engine_field(engine().ring_depth(3)), "ring_depth");
+    assert_eq!(engine_field(engine().ports(0).ring_depth(3)), "ring_depth");
     let one_core = Pinning::Cores(vec![0]);
     assert_eq!(engine_field(engine().pinning(one_core)), "pinning");
     let mesh = Mesh::builder(halves()).ring_depth(0);

@@ -1,6 +1,7 @@
 //! Compares engine and mesh with the undivided filter: equal verdicts for any number of threads,
 //! and errors instead of hangs.
 
+mod attach;
 mod breakable;
 mod engine;
 mod loss;

@@ -7,15 +7,16 @@ use crate::assembly::loss::LossPolicy;
 use crate::assembly::message::{Header, Kind, MESSAGE_KEYS};
 use crate::error::Disconnected;
 use crate::hash::KeyHash;
-use crate::transport::Doorbell;
+use crate::transport::{Attention, Doorbell};
 use crate::verdicts::Verdicts;
 
 /// The work that a thread does while its port blocks.
 pub(in crate::assembly) trait WhileWaiting {
     /// Does some work. Returns false if there was none.
     fn work(&mut self) -> Result<bool, Disconnected>;
-    /// Whether [`work`](Self::work) would work or return an error.
-    fn has_work(&self) -> bool;
+    /// `None` if [`work`](Self::work) would work or return an error; else what the thread is to be
+    /// woken for.
+    fn attention(&self) -> Option<Attention>;
     /// Whether [`work`](Self::work) has caught a panic that the caller must resume.
     fn has_panicked(&self) -> bool;
 }
@@ -28,8 +29,8 @@ impl WhileWaiting for Idle {
         Ok(false)
     }
 
-    fn has_work(&self) -> bool {
-        false
+    fn attention(&self) -> Option<Attention> {
+        Some(Attention::Calls)
     }
 
     fn has_panicked(&self) -> bool {
@@ -111,7 +112,13 @@ impl Port {
                 tick,
                 kind,
             };
-            if let Err(lost) = self.links[owner].request(header, keys, batch) {
+            let link = &mut self.links[owner];
+            if keys.is_empty() {
+                let sent = link.send(header, keys);
+                link.hint();
+                return (first, sent);
+            }
+            if let Err(lost) = link.request(header, keys, batch) {
                 return (first, Err(lost));
             }
             if let Some(batch) = self.pending.back_mut() {
@@ -207,9 +214,24 @@ impl Port {
         while_waiting: &impl WhileWaiting,
         mut condition: impl FnMut(&[PortLink]) -> bool,
     ) {
+        self.wait(while_waiting, Attention::Calls, |links| {
+            links.iter().any(PortLink::has_answer) || condition(links)
+        });
+    }
+
+    /// Parks until there is work or the condition holds, with this attention at least.
+    fn wait(
+        &mut self,
+        while_waiting: &impl WhileWaiting,
+        least: Attention,
+        mut condition: impl FnMut(&[PortLink]) -> bool,
+    ) {
         let Self { parker, links, .. } = self;
-        parker.wait_until(self.wait, || {
-            while_waiting.has_work() || links.iter().any(PortLink::has_answer) || condition(links)
+        parker.wait_while(self.wait, || match while_waiting.attention() {
+            None => None,
+            Some(_) if condition(links) => None,
+            Some(Attention::Calls) => Some(least),
+            Some(Attention::Hints) => Some(Attention::Hints),
         });
     }
 
@@ -239,7 +261,10 @@ impl Port {
         while !self.links[owner].has_room() {
             self.collect();
             if !self.work(while_waiting)? {
-                self.wait_for_answers(while_waiting, |links| links[owner].has_room());
+                // Room that messages without answers leave is announced by a hint.
+                self.wait(while_waiting, Attention::Hints, |links| {
+                    links.iter().any(PortLink::has_answer) || links[owner].has_room()
+                });
             }
         }
         Ok(())

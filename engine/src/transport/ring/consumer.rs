@@ -92,17 +92,27 @@ impl<T> Consumer<T> {
     /// If fewer than `count` items are in the ring.
     #[inline]
     pub fn release(&mut self, count: usize) {
+        self.release_without_notify(count);
+        // After the store: the wake must follow the change that it announces (W1 and W2 in
+        // `transport::wait`).
+        if let Some(writer) = &self.doorbell {
+            writer.wake();
+        }
+    }
+
+    /// As [`release`](Self::release), without waking the producer's thread, which may be parked for
+    /// room. The caller wakes it, or announces the room in another way.
+    ///
+    /// # Panics
+    /// If fewer than `count` items are in the ring.
+    #[inline]
+    pub fn release_without_notify(&mut self, count: usize) {
         let ready = self.ready(count);
         assert!(count <= ready, "{count} items released of {ready}");
         self.head = self.head.wrapping_add(count);
         // Release: pairs with the Acquire in `Producer::room`. This end's reads of the slots come
         // before the producer's next writes to them.
         self.ring.head.store(self.head, Ordering::Release);
-        // After the store: the wake must follow the change that it announces (W1 and W2 in
-        // `transport::wait`).
-        if let Some(writer) = &self.doorbell {
-            writer.wake();
-        }
     }
 
     #[inline]

@@ -69,6 +69,14 @@ impl<T> Producer<T> {
         }
     }
 
+    /// As [`notify`](Self::notify), if the consumer's thread waits for hints.
+    #[inline]
+    pub fn hint(&self) {
+        if let Some(reader) = &self.doorbell {
+            reader.hint();
+        }
+    }
+
     /// Closes the ring. Its items can still be popped.
     pub fn close(&mut self) {
         self.ring.close();
@@ -102,9 +110,18 @@ impl<T> Producer<T> {
     /// # Panics
     /// If `items` panics. The items before are then not pushed.
     pub fn push_batch(&mut self, items: impl IntoIterator<Item = T>) -> Result<usize, PushError> {
-        let room = self.check_room(self.capacity())?;
+        let mut items = items.into_iter();
+        let mut room = self.check_room(1)?;
         let mut pushed = 0;
-        for item in items.into_iter().take(room) {
+        loop {
+            if pushed == room {
+                // Reads the consumer's index only if the known room does not do.
+                room = self.room(pushed + 1);
+            }
+            if pushed == room {
+                break;
+            }
+            let Some(item) = items.next() else { break };
             let slot = self.ring.slot(self.tail.wrapping_add(pushed)).get_mut();
             // SAFETY: the slot is one of the `room` slots from `tail` on, which belong to the
             // producer, and `&mut self` is the only producer. No `Vacant` is alive, because it

@@ -1,0 +1,170 @@
+//! Ports of a running engine: they attach at any time, from any thread.
+
+use super::loss::{LossPolicy, Status};
+use super::mailbox::{Announcer, Mailbox, PortIndices};
+use super::port::Port;
+use super::rings::{Owner, RingOptions, pair};
+use super::server::Attached;
+use crate::error::BuildError;
+use crate::partition::Partitioning;
+use crate::sync::{Arc, unmodelled};
+use crate::transport::{Doorbell, Parker};
+
+/// Makes ports of a running engine. Clones make ports of the same engine, and every thread may hold
+/// one.
+///
+/// # Examples
+/// A thread for each client, with a port of its own as long as it lives.
+/// ```
+/// use echoless::{Engine, FingerprintSpec, KeyHasher, Verdicts};
+/// let halves = FingerprintSpec::new(1 << 20).build_partitions(2)?;
+/// let (engine, _) = Engine::builder(halves).build()?;
+/// let duplicates: u64 = std::thread::scope(|scope| {
+///     let client = |_| {
+///         let attacher = engine.attacher();
+///         scope.spawn(move || {
+///             let mut port = attacher.attach().expect("memory for the rings");
+///             let mut verdicts = Verdicts::new();
+///             let key = KeyHasher::seeded(0).hash(b"call 17");
+///             port.observe(&[key], &mut verdicts).map(|()| verdicts.count_duplicates())
+///         })
+///     };
+///     let clients: Vec<_> = (0..3).map(client).collect();
+///     clients.into_iter().map(|client| client.join().unwrap()).sum::<Result<u64, _>>()
+/// })?;
+/// assert_eq!(duplicates, 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Attacher {
+    engine: unmodelled::Arc<Attachable>,
+}
+
+/// What ports need to know of an engine.
+#[derive(Debug)]
+struct Attachable {
+    partitioning: Partitioning,
+    workers: Vec<AttachableWorker>,
+    rings: RingOptions,
+    policy: LossPolicy,
+    indices: unmodelled::Arc<PortIndices>,
+}
+
+/// A worker as ports see it.
+#[derive(Debug)]
+pub(super) struct AttachableWorker {
+    pub(super) mailbox: Arc<Mailbox>,
+    pub(super) doorbell: Doorbell,
+    pub(super) status: Arc<Status>,
+}
+
+impl Attacher {
+    pub(super) fn new(
+        partitioning: Partitioning,
+        workers: Vec<AttachableWorker>,
+        rings: RingOptions,
+        policy: LossPolicy,
+    ) -> Self {
+        Self {
+            engine: unmodelled::Arc::new(Attachable {
+                partitioning,
+                workers,
+                rings,
+                policy,
+                indices: unmodelled::Arc::default(),
+            }),
+        }
+    }
+
+    /// A new port. It costs the memory of its rings, a pair for each worker; see
+    /// [`EngineBuilder::ring_depth`](super::EngineBuilder::ring_depth). All of it is free again
+    /// when the port is dropped and the workers have seen that. Wakes no thread and does not block.
+    ///
+    /// If the engine was shut down or dropped, the port exists, and all of its calls return
+    /// [`Disconnected`](crate::Disconnected).
+    ///
+    /// # Errors
+    /// [`BuildError`] if the machine lacks the memory.
+    pub fn attach(&self) -> Result<Port, BuildError> {
+        let engine = &*self.engine;
+        let ports = engine.indices.used() + 1;
+        let depth = engine.rings.checked_depth(1, ports, engine.workers.len())?;
+        self.attach_with(depth, ports)
+    }
+
+    /// The first ports of an engine, `count` of them.
+    ///
+    /// # Errors
+    /// As [`attach`](Self::attach), for all of them together; or if the depth of rings is invalid.
+    pub(super) fn attach_first(&self, count: usize) -> Result<Vec<Port>, BuildError> {
+        let engine = &*self.engine;
+        let depth = engine
+            .rings
+            .checked_depth(count, count, engine.workers.len())?;
+        (0..count).map(|_| self.attach_with(depth, count)).collect()
+    }
+
+    /// A port among `ports`, with rings of this depth.
+    fn attach_with(&self, depth: usize, ports: usize) -> Result<Port, BuildError> {
+        let engine = &*self.engine;
+        let index = engine.indices.take();
+        let parker = Parker::new();
+        let mut links = Vec::new();
+        for (partition, worker) in engine.workers.iter().enumerate() {
+            let owner = Owner {
+                partition,
+                status: Arc::clone(&worker.status),
+                doorbell: worker.doorbell.clone(),
+            };
+            let (mut to_worker, link) = pair(depth, &parker, owner)?;
+            let mailbox = Arc::clone(&worker.mailbox);
+            let announcer = Announcer::new(mailbox, unmodelled::Arc::clone(&index));
+            let attached = Attached {
+                link,
+                announced: announcer.announced(),
+                index: unmodelled::Arc::clone(&index),
+            };
+            to_worker.set_announcer(announcer);
+            worker.mailbox.attach(Box::new(attached));
+            links.push(to_worker);
+        }
+        let wait = engine.rings.wait_among(engine.workers.len() + ports);
+        Ok(Port::new(
+            engine.partitioning.clone(),
+            links,
+            parker,
+            wait,
+            engine.policy,
+        ))
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::thread::yield_now;
+
+    use crate::{Engine, FingerprintSpec, KeyHash, Verdicts};
+
+    #[test]
+    fn indices_of_dropped_ports_are_free_again() {
+        let halves = FingerprintSpec::new(1 << 16).build_partitions(2).unwrap();
+        let (engine, mut ports) = Engine::builder(halves).build().unwrap();
+        let used = || engine.attacher().engine.indices.used();
+        let mut verdicts = Verdicts::new();
+        for _ in 0..3 {
+            let mut more: Vec<_> = (0..100).map(|_| engine.attach().unwrap()).collect();
+            assert_eq!(used(), 101);
+            for port in more.iter_mut().step_by(2) {
+                port.observe(&[KeyHash(1), KeyHash(u64::MAX)], &mut verdicts)
+                    .unwrap();
+            }
+            drop(more);
+            // The workers see it when they run the next time.
+            while used() > 1 {
+                yield_now();
+            }
+        }
+        let engine_works = ports[0].observe(&[KeyHash(1)], &mut verdicts);
+        assert_eq!((engine_works, verdicts.count_duplicates()), (Ok(()), 1));
+    }
+}

@@ -1,0 +1,168 @@
+//! The server of a worker of an engine: it applies messages in the order of their arrival, from
+//! ports that come and go.
+//!
+//! Any number of ports may be idle, so the server does not look at their rings. A port announces
+//! itself in the [mailbox](super::super::mailbox) when it has sent messages, and the server keeps a
+//! queue of the links that may hold some:
+//!
+//! ```text
+//!   mailbox:  attach link 7   ready 3   ready 7
+//!   due:      3 7                          looked at in this order, up to a pass of messages each
+//!   links:    0 . 2 3 . . . 7              by the index of the port; the links of ports that are
+//!                                          gone are removed
+//! ```
+
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+
+use super::ServerLink;
+use super::pass::{Links, OnPanic, Pass};
+use crate::assembly::mailbox::{Announced, Event, Inbox, PortIndex};
+use crate::assembly::owned::OwnedFilter;
+use crate::error::Disconnected;
+use crate::filters::Filter;
+use crate::sync::{Arc, unmodelled};
+use crate::transport::PopError;
+
+/// A link on its way to its server.
+#[derive(Debug)]
+pub(in crate::assembly) struct Attached {
+    pub(in crate::assembly) link: ServerLink,
+    pub(in crate::assembly) announced: Arc<Announced>,
+    /// Keeps the index from other ports while the link exists.
+    pub(in crate::assembly) index: unmodelled::Arc<PortIndex>,
+}
+
+/// The owner of one partition of an engine.
+#[derive(Debug)]
+pub(in crate::assembly) struct ArrivalServer<F> {
+    /// The first field, because its filter must be dropped before the links close.
+    pass: Pass<F>,
+    inbox: Inbox,
+    links: Slots,
+    /// The links that may hold messages or be closed.
+    due: VecDeque<usize>,
+    /// No new message is accepted.
+    closed: bool,
+}
+
+/// The links by the index of their port.
+#[derive(Debug, Default)]
+struct Slots(Vec<Option<Attached>>);
+
+impl Links for Slots {
+    fn link(&mut self, index: usize) -> &mut ServerLink {
+        let slot = self.0[index].as_mut();
+        &mut slot
+            .expect("a link stays while its messages are in a pass")
+            .link
+    }
+}
+
+impl<F: Filter> ArrivalServer<F> {
+    /// A server that gets its links through the mailbox.
+    pub(in crate::assembly) fn new(partition: usize, owned: OwnedFilter<F>, inbox: Inbox) -> Self {
+        Self {
+            pass: Pass::new(partition, owned, OnPanic::GoOn),
+            inbox,
+            links: Slots::default(),
+            due: VecDeque::new(),
+            closed: false,
+        }
+    }
+
+    /// The filter, or the message of its panic if the partition is lost.
+    pub(in crate::assembly) fn into_filter(self) -> Result<F, String> {
+        self.pass.into_filter()
+    }
+
+    /// Applies and answers messages, in one pass through the filter. Returns false if there was
+    /// none.
+    pub(in crate::assembly) fn serve(&mut self) -> bool {
+        self.take_mail();
+        for _ in 0..self.due.len() {
+            let Some(index) = self.due.pop_front() else {
+                break;
+            };
+            self.gather_from(index);
+            if self.pass.is_full() {
+                break;
+            }
+        }
+        let served = !self.pass.is_empty();
+        let answered: Result<(), Disconnected> = self.pass.answer(&mut self.links);
+        answered.expect("a panic of the filter is no error with `OnPanic::GoOn`");
+        served
+    }
+
+    /// Whether [`serve`](Self::serve) may find something to do. This is the condition that the
+    /// worker parks on.
+    pub(in crate::assembly) fn is_ready(&self) -> bool {
+        !self.due.is_empty() || !self.inbox.is_empty()
+    }
+
+    /// Closes all rings to new messages, those of links that come later as well. Messages that are
+    /// in them already, or being pushed at this moment, can still be applied.
+    pub(in crate::assembly) fn close(&mut self) {
+        self.closed = true;
+        self.take_mail();
+        self.due.clear();
+        for (index, slot) in self.links.0.iter_mut().enumerate() {
+            if let Some(attached) = slot {
+                attached.link.requests.close();
+                self.due.push_back(index);
+            }
+        }
+    }
+
+    /// Takes what is in the mailbox: new links, and links that may hold messages.
+    pub(in crate::assembly) fn take_mail(&mut self) {
+        while let Some(event) = self.inbox.take() {
+            match event {
+                Event::Attach(mut attached) => {
+                    if self.closed {
+                        attached.link.requests.close();
+                    }
+                    let index = attached.index.get();
+                    let slots = &mut self.links.0;
+                    if slots.len() <= index {
+                        slots.resize_with(index + 1, || None);
+                    }
+                    slots[index] = Some(*attached);
+                }
+                // If the port is gone, its index has no link, or that of a newer port. To look at
+                // it once more does no harm.
+                Event::Ready(index) => self.due.push_back(index),
+            }
+        }
+    }
+
+    /// Gathers the messages of a link, as far as they fit in the pass. It stays due while it has
+    /// more, and is removed when its port is gone.
+    fn gather_from(&mut self, index: usize) {
+        let Some(slot) = self.links.0.get_mut(index) else {
+            return;
+        };
+        let Some(Attached {
+            link, announced, ..
+        }) = slot
+        else {
+            return;
+        };
+        // Before the ring is read: a message that is missed now is announced again.
+        announced.clear();
+        self.pass.gather(index, link, |_| ControlFlow::Continue(()));
+        let front = link.requests.peek(link.gathered).map(drop);
+        match front {
+            Err(PopError::Empty) => {}
+            // A link is removed after the pass in which its last messages are answered.
+            Err(PopError::Closed) if link.gathered == 0 => *slot = None,
+            Ok(()) | Err(PopError::Closed) => {
+                // If the port has just announced itself, the mailbox has the link already.
+                if !announced.set() {
+                    self.due.push_back(index);
+                }
+            }
+        }
+    }
+}

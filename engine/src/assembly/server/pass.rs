@@ -1,0 +1,196 @@
+//! One pass of a partition server: the messages that it gathered from its links, one probe of the
+//! filter for all of their keys, and an answer to each.
+
+use std::ops::ControlFlow;
+
+use super::ServerLink;
+use crate::assembly::loss::PartitionState;
+use crate::assembly::message::{Answer, Header};
+use crate::assembly::owned::{Judged, OwnedFilter, Panic};
+use crate::error::Disconnected;
+use crate::filters::Filter;
+use crate::hash::KeyHash;
+
+/// The limit of messages in one pass, 4096 keys. After a pass the thread checks its stop flag, its
+/// port and the other links again.
+const MESSAGES_PER_PASS: usize = 64;
+
+/// What a server does when its filter panics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::assembly) enum OnPanic {
+    /// It answers without verdicts until the partition is replaced.
+    GoOn,
+    /// It fails, and keeps the panic for the caller to resume.
+    Fail,
+}
+
+/// The links of a server by their index.
+pub(super) trait Links {
+    /// The link of a gathered message.
+    fn link(&mut self, index: usize) -> &mut ServerLink;
+}
+
+/// The filter of a partition and the messages of the current pass.
+#[derive(Debug)]
+pub(super) struct Pass<F> {
+    /// The first field, because it must be dropped before the links close.
+    owned: OwnedFilter<F>,
+    on_panic: OnPanic,
+    /// The panic of the filter, with [`OnPanic::Fail`].
+    panic: Option<Panic>,
+    /// The number of the partition.
+    partition: usize,
+    /// The latest tick of all messages gathered so far.
+    tick: u64,
+    /// The keys of the messages, in their order.
+    keys: Vec<KeyHash>,
+    /// The link and the number of keys of each message.
+    messages: Vec<(usize, usize)>,
+    /// The links with messages in this pass, each once.
+    touched: Vec<usize>,
+    /// The verdict bits, in the order of `keys`.
+    verdicts: Vec<u64>,
+}
+
+impl<F: Filter> Pass<F> {
+    pub(super) const fn new(partition: usize, owned: OwnedFilter<F>, on_panic: OnPanic) -> Self {
+        Self {
+            owned,
+            on_panic,
+            panic: None,
+            partition,
+            tick: 0,
+            keys: Vec::new(),
+            messages: Vec::new(),
+            touched: Vec::new(),
+            verdicts: Vec::new(),
+        }
+    }
+
+    /// The filter, or the message of its panic if the partition is lost.
+    pub(super) fn into_filter(self) -> Result<F, String> {
+        self.owned.into_filter(self.tick)
+    }
+
+    pub(super) const fn partition(&self) -> usize {
+        self.partition
+    }
+
+    pub(super) fn state(&self) -> &PartitionState<F> {
+        self.owned.state()
+    }
+
+    /// The panic to resume, with [`OnPanic::Fail`].
+    pub(super) const fn take_panic(&mut self) -> Option<Panic> {
+        self.panic.take()
+    }
+
+    pub(super) const fn has_panicked(&self) -> bool {
+        self.panic.is_some()
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.messages.is_empty()
+    }
+
+    pub(super) const fn is_full(&self) -> bool {
+        self.messages.len() >= MESSAGES_PER_PASS
+    }
+
+    /// Copies the messages at the front of a link, as long as `take` continues; it is asked before
+    /// each one, and stops behind a message with `Break(true)` and before it with `Break(false)`.
+    /// Stops at a message that moves the clock, too, unless it is the first of the pass.
+    pub(super) fn gather(
+        &mut self,
+        index: usize,
+        link: &mut ServerLink,
+        mut take: impl FnMut(Header) -> ControlFlow<bool>,
+    ) {
+        while !self.is_full() {
+            let Ok(request) = link.requests.peek(link.gathered) else {
+                return;
+            };
+            if request.header.tick > self.tick && !self.is_empty() {
+                return;
+            }
+            let taken = take(request.header);
+            if taken == ControlFlow::Break(false) {
+                return;
+            }
+            self.tick = self.tick.max(request.header.tick);
+            self.keys.extend_from_slice(request.keys());
+            self.messages.push((index, request.keys().len()));
+            if link.gathered == 0 {
+                self.touched.push(index);
+            }
+            link.gathered += 1;
+            if taken.is_break() {
+                return;
+            }
+        }
+    }
+
+    /// Probes the filter with the gathered keys, and pushes the answer to each message with keys
+    /// into its link. Does nothing if there are no messages.
+    ///
+    /// # Errors
+    /// If the filter panicked, with [`OnPanic::Fail`]. No answer was pushed.
+    pub(super) fn answer(&mut self, links: &mut impl Links) -> Result<(), Disconnected> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        self.verdicts.clear();
+        self.verdicts
+            .resize(self.keys.len().div_ceil(u64::BITS as usize), 0);
+        let judged = self.owned.judge(self.tick, &self.keys, &mut self.verdicts);
+        self.keys.clear();
+        let unknown = match (judged, self.on_panic) {
+            (Judged::Known, _) => false,
+            (Judged::Panicked(panic), OnPanic::Fail) => {
+                self.panic = Some(panic);
+                return Err(Disconnected::Panicked(self.partition));
+            }
+            (Judged::Panicked(_), OnPanic::GoOn) | (Judged::Lost, _) => true,
+        };
+        let mut start = 0;
+        for (index, count) in self.messages.drain(..).filter(|(_, count)| *count > 0) {
+            links.link(index).answers_of_pass.push(Answer {
+                bits: bits(&self.verdicts, start, count),
+                unknown,
+            });
+            start += count;
+        }
+        for index in self.touched.drain(..) {
+            links.link(index).answer();
+        }
+        Ok(())
+    }
+}
+
+/// The `count` bits (at most 64) of the words from bit `start` on, in the low bits of the result.
+fn bits(words: &[u64], start: usize, count: usize) -> u64 {
+    let (word, shift) = (start / 64, start % 64);
+    let low = words.get(word).map_or(0, |word| word >> shift);
+    // Two shifts, because at `shift` 0 a single one would be by 64; the result is then 0, as it
+    // must be.
+    let high = words
+        .get(word + 1)
+        .map_or(0, |word| word << 1 << (63 - shift));
+    (low | high) & u64::MAX.checked_shr(64 - count as u32).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bits;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn bits_are_cut_out_of_words(words in prop::collection::vec(any::<u64>(), 1..4), start in 0usize..256, count in 0usize..=64) {
+            prop_assume!(start + count <= words.len() * 64);
+            let bit = |at: usize| words[at / 64] >> (at % 64) & 1;
+            let expected = (0..count).fold(0, |bits, at| bits | bit(start + at) << at);
+            prop_assert_eq!(bits(&words, start, count), expected);
+        }
+    }
+}
