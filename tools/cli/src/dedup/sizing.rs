@@ -173,7 +173,10 @@ mod tests {
         assert_eq!(worthwhile_threads(Some(0)), 1);
         assert_eq!(worthwhile_threads(Some(10 << 20)), 1);
         assert_eq!(worthwhile_threads(Some((10 << 20) + 1)), 2);
-        assert_eq!(worthwhile_threads(Some(u64::MAX)), u64::MAX.div_ceil(10 << 20));
+        assert_eq!(
+            worthwhile_threads(Some(u64::MAX)),
+            u64::MAX.div_ceil(10 << 20)
+        );
         assert_eq!(worthwhile_threads(None), u64::MAX);
         assert_eq!(useful_threads(Some(0)), 1);
         assert_eq!(useful_threads(Some((4 << 10) + 1)), 2);

@@ -21,8 +21,8 @@ pub(crate) const NO_TIME: i64 = i64::MIN;
 const KEPT_RECORDS: usize = CHUNK_BYTES / 4;
 
 /// The bytes that a record takes beside its own, at most and roughly: end, hash, tick and verdict,
-/// in vectors that may be half empty.
-const BYTES_PER_RECORD: usize = 32;
+/// in vectors that may be half empty, and the hash once more in the messages between threads.
+const BYTES_PER_RECORD: usize = 64;
 
 /// Whole records of one input, in order, and the results of each stage.
 ///

@@ -147,7 +147,7 @@ fn the_shortest_records_take_little_memory_on_many_threads() {
     let short = std::iter::repeat_n(vec![b'\n'; 1 << 20], INPUT_MIB);
     let args = ["dedup", "-q", "-m", "64k", "--threads", "8"];
     let peak = peak_kib(&args, std::iter::once(long).chain(short));
-    assert!(peak < 200_000, "{peak} KiB");
+    assert!(peak < 250_000, "{peak} KiB");
 }
 
 #[test]
