@@ -132,6 +132,7 @@ fn one_line(message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
+    use clap::builder::PossibleValue;
 
     use super::*;
 
@@ -158,7 +159,7 @@ mod tests {
             for option in subcommand.get_opts().filter(takes_value) {
                 let name = option.get_value_names().unwrap_or_default().join(" ");
                 let possible = option.get_possible_values();
-                let values: Vec<&str> = possible.iter().map(|value| value.get_name()).collect();
+                let values: Vec<&str> = possible.iter().map(PossibleValue::get_name).collect();
                 // What clap makes of the name of an option says nothing.
                 let of_option = option.get_id().as_str().to_uppercase();
                 assert!(
