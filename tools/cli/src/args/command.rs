@@ -168,7 +168,7 @@ mod tests {
                 );
                 if name.contains('|') {
                     lists += 1;
-                    assert_eq!(name.split('|').collect::<Vec<_>>(), values, "{option}");
+                    assert_eq!(name.split('|').collect::<Vec<_>>(), values);
                 }
             }
         }

@@ -127,7 +127,7 @@ pub(crate) struct DedupArgs {
     /// Which key a full cache line of the filter evicts: the least recently seen (lru), the oldest
     /// even if it is in use (fifo), or the oldest, where a repeat is stored again as if it were new
     /// (qqhtd)
-    #[arg(long, default_value = "lru", value_name = "lru|fifo|qqhtd", value_parser = PossibleValuesParser::new(replacements()), help_heading = "Filter")]
+    #[arg(long, default_value = "lru", value_name = "fifo|lru|qqhtd", value_parser = PossibleValuesParser::new(replacements()), help_heading = "Filter")]
     pub(crate) replacement: String,
 
     /// Instruction set of the filter; all give the same result
