@@ -152,13 +152,15 @@ mod tests {
 
     #[test]
     fn names_of_values_that_list_them_list_all() {
+        use clap::builder::PossibleValue;
+
         let mut lists = 0;
         for subcommand in Args::command().get_subcommands() {
             let takes_value = |option: &&clap::Arg| option.get_action().takes_values();
             for option in subcommand.get_opts().filter(takes_value) {
                 let name = option.get_value_names().unwrap_or_default().join(" ");
                 let possible = option.get_possible_values();
-                let values: Vec<&str> = possible.iter().map(|value| value.get_name()).collect();
+                let values: Vec<&str> = possible.iter().map(PossibleValue::get_name).collect();
                 // What clap makes of the name of an option says nothing.
                 let of_option = option.get_id().as_str().to_uppercase();
                 assert!(

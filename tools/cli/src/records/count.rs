@@ -48,6 +48,7 @@ fn count(file: &mut File, block: &mut [u8], format: &dyn Format) -> io::Result<u
 #[cfg(test)]
 mod tests {
     use std::io::Write;
+    use std::slice;
 
     use super::*;
     use crate::records::formats::tests::{all, delimited};
@@ -72,7 +73,7 @@ mod tests {
         }
         let (_file, source) = source_of(b"record");
         for example in all() {
-            let counted = most_records(&[source.clone()], 6, &*example.format);
+            let counted = most_records(slice::from_ref(&source), 6, &*example.format);
             assert_eq!(
                 counted.is_some(),
                 example.format.is_text(),
