@@ -4,6 +4,7 @@ use std::fs;
 use std::ops::RangeInclusive;
 use std::thread;
 
+use echoless::LookAhead;
 use serde::{Deserialize, Serialize};
 
 /// Sizes in MiB whose bytes fit in 64 bits.
@@ -20,6 +21,9 @@ pub struct Machine {
     pub memory_mib: u64,
     /// The operating system and the version of its kernel.
     pub system: String,
+    /// How far the filters look ahead; empty in records that do not tell.
+    #[serde(default)]
+    pub look_ahead: String,
 }
 
 impl Machine {
@@ -50,6 +54,8 @@ impl Machine {
             system: format!("{} {version}", std::env::consts::OS)
                 .trim_end()
                 .to_owned(),
+            look_ahead: LookAhead::of_process()
+                .map_or_else(|_| String::new(), |chosen| chosen.to_string()),
         }
     }
 
@@ -63,6 +69,7 @@ impl Machine {
     ///     cores: 2,
     ///     memory_mib: 4096,
     ///     system: "linux 6.1.0".into(),
+    ///     look_ahead: "3 blocks".into(),
     /// };
     /// assert_eq!(machine.slug(), "maker-r-cpu-9-2-10ghz-2-cores");
     /// ```

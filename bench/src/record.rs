@@ -148,6 +148,7 @@ mod tests {
                 cores: 2,
                 memory_mib: 1024,
                 system: "linux 6.1.0".into(),
+                look_ahead: "3 blocks".into(),
             },
             date: date.into(),
             commit: "0123456789ab".into(),

@@ -16,6 +16,7 @@ fn provenance(benchmark: &str) -> Provenance {
             cores: 2,
             memory_mib: 24_576,
             system: "linux 6.1.0".into(),
+            look_ahead: "3 blocks".into(),
         },
         date: "2024-02-01".into(),
         commit: "0123456789ab".into(),

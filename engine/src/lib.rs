@@ -94,7 +94,7 @@ pub use filters::adapters::tree::{BloomTree, LevelCounts, SharedTree, TreeMode, 
 pub use filters::lines::{FingerprintSpec, LineFilter};
 pub use filters::{Filter, Replacement, report_of};
 pub use hash::{KeyHash, KeyHasher};
-pub use kernels::Kernel;
+pub use kernels::{Kernel, LookAhead};
 pub use partition::{Partitioned, Partitioning};
 pub use report::{AgeOrigin, Cells, MissAge, RateSum, Report, Tally};
 pub use shared::{SharedFilter, SharedLayout, SharedSpec};

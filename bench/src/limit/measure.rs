@@ -2,7 +2,7 @@
 
 use echoless::filters::lines::LineFilter;
 use echoless::memory::LINE_BYTES;
-use echoless::{Kernel, KeyHash};
+use echoless::{Kernel, KeyHash, LookAhead};
 
 use super::arguments::Arguments;
 use super::candidates::{Candidate, candidates};
@@ -46,6 +46,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         "fpr",
         "fnr",
     ]);
+    if let Some(blocks) = &arguments.lookahead {
+        LookAhead::fix(blocks)?;
+    }
     let mut kernels = arguments.kernels.clone();
     if kernels.is_empty() {
         kernels = Kernel::ALL

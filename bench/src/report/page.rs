@@ -39,14 +39,14 @@ pub(super) fn render(sections: &[Section]) -> Result<String, Failure> {
     let mut machine = None;
     for section in sections {
         let here = &section.provenance.machine;
-        if machine != Some(here) {
+        if machine.as_ref() != Some(&here.slug()) {
             let gibibytes = here.memory_mib as f64 / 1024.0;
             write!(
                 page,
                 "\n## {}, {} cores\n\n{gibibytes:.0} GiB of memory, {}.\n",
                 here.cpu, here.cores, here.system
             )?;
-            machine = Some(here);
+            machine = Some(here.slug());
         }
         section.render(&mut page)?;
     }
@@ -57,11 +57,15 @@ impl Section {
     fn render(&self, page: &mut String) -> Result<(), Failure> {
         let about = &self.provenance;
         let machine = &about.machine;
+        let look_ahead = match machine.look_ahead.as_str() {
+            "" => String::new(),
+            told => format!(", look-ahead of {told}"),
+        };
         write!(page, "\n### {}, {}\n\n", about.benchmark, about.date)?;
         write!(page, "    {}\n\n", about.command)?;
         write!(
             page,
-            "Machine: {}, {} cores, {} MiB, {}. Date: {}. Commit: {}. Compiler: {}. Rows: [CSV]({}).\n\n",
+            "Machine: {}, {} cores, {} MiB, {}{look_ahead}. Date: {}. Commit: {}. Compiler: {}. Rows: [CSV]({}).\n\n",
             machine.cpu,
             machine.cores,
             machine.memory_mib,

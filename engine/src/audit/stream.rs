@@ -19,7 +19,7 @@ const SPARSE: u64 = 16;
 /// Estimates of the errors of a filter, with bounds, in fixed memory.
 ///
 /// The estimates depend on the sequence of keys and verdicts, not on how it is cut into batches.
-/// Missed duplicates are counted exactly while at most 8192 keys were reported as fresh.
+/// Missed duplicates are counted exactly while at most 4096 keys were reported as fresh.
 ///
 /// # Examples
 /// ```

@@ -13,17 +13,12 @@
 
 use crate::hash::KeyHash;
 use crate::kernels::isa::HotLoop;
+use crate::kernels::look_ahead::{Blocks, LookAhead};
 use crate::memory::{Line, prefetch};
 
 /// The number of keys of a block: those of one word of verdicts. The loop prefetches whole blocks
 /// ahead, so that a block is the unit of everything it does.
 const BLOCK: usize = 64;
-
-/// The number of lines from which the caches hold too little of an array to matter: 128 MiB.
-///
-/// Below it a part of the lines is read from the caches, so keys pass faster and more misses must
-/// be in flight. Measured on a CPU with 32 MiB of L3 cache.
-const CACHED_LINES: usize = 1 << 21;
 
 /// A batch of fewer keys has no whole block that is visited while another whole block is
 /// prefetched: one block is visited and three are ahead.
@@ -132,6 +127,7 @@ pub(crate) struct BatchLoop<'a, S> {
     pub(crate) range: LineRange,
     pub(crate) keys: &'a [KeyHash],
     pub(crate) duplicates: &'a mut [u64],
+    pub(crate) look_ahead: LookAhead,
     pub(crate) step: S,
 }
 
@@ -145,20 +141,18 @@ impl<S: LineStep> HotLoop for BatchLoop<'_, S> {
             self.keys.len().div_ceil(BLOCK),
             "one verdict word for each 64 keys"
         );
-        // The prefetch distance covers a memory access, and the line must still be cached when it
-        // is visited. From `CACHED_LINES` on 2 blocks are best: by 4 % over 3 at 512 MiB. Below, 3
-        // are: keys pass faster, so more misses must be in flight; by 2 % over 2 at 64 MiB.
-        //
         // Finding a block's lines in vectors saves ten of 41 instructions a key: 1.2 times the keys
         // at 1 MiB, 1.04 times at 64 MiB. At 512 MiB it is 0.98 times, because the prefetches of a
         // block then come in a burst and the misses in flight run dry between two bursts. Short
         // batches have no whole blocks, which is where it saves time.
-        if self.lines.len() >= CACHED_LINES {
-            self.visit_all::<2, false>()
-        } else if self.keys.len() < LONG_BATCH || self.range.total > u64::from(u32::MAX) {
-            self.visit_all::<3, false>()
-        } else {
-            self.visit_all::<3, true>()
+        let blocks = self.look_ahead.blocks(self.lines.len());
+        if self.keys.len() < LONG_BATCH || self.range.total > u64::from(u32::MAX) {
+            return self.visit_all::<2, false>();
+        }
+        match blocks {
+            Blocks::One => self.visit_all::<1, true>(),
+            Blocks::Two => self.visit_all::<2, false>(),
+            Blocks::Three => self.visit_all::<3, true>(),
         }
     }
 }
@@ -176,6 +170,7 @@ impl<S: LineStep> BatchLoop<'_, S> {
             range,
             keys,
             duplicates,
+            look_ahead: _,
             mut step,
         } = self;
         let position = |positions: &[u32; BLOCK], keys: &[KeyHash], index: usize| {
@@ -306,6 +301,7 @@ mod tests {
             range,
             keys,
             duplicates: &mut words,
+            look_ahead: LookAhead::of_process().unwrap(),
             step: Counting,
         };
         let counts = batch.visit_all::<AHEAD, IN_VECTORS>();
@@ -332,9 +328,10 @@ mod tests {
             let mut plain = vec![Line::EMPTY; 200];
             let expected = plain_loop(&mut plain, range, &keys);
             for variant in [
+                batch_loop::<1, true>,
                 batch_loop::<2, false>,
-                batch_loop::<3, false>,
                 batch_loop::<2, true>,
+                batch_loop::<3, false>,
                 batch_loop::<3, true>,
             ] {
                 let mut lines = vec![Line::EMPTY; 200];

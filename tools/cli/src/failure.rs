@@ -9,6 +9,8 @@ use echoless::{BuildError, Disconnected, MemoryError, SpecError};
 use echoless_lab::LabError;
 use thiserror::Error;
 
+use crate::args::VARIABLE;
+
 /// The exit code of a run with `--fail-on-duplicates` that found duplicates.
 pub(crate) const FOUND_DUPLICATES: u8 = 1;
 
@@ -27,6 +29,9 @@ pub(crate) enum Failure {
     /// A command line that the parser rejects.
     #[error("{0}")]
     Usage(String),
+    /// A failure that an option of `ECHOLESS_OPTS` causes.
+    #[error("{VARIABLE}: {0}")]
+    OfVariable(Box<Failure>),
     /// An option with an invalid value.
     #[error(transparent)]
     Option(#[from] SpecError),

@@ -31,6 +31,8 @@ mod spec_file;
 mod time;
 mod writing;
 
+use std::convert;
+use std::path::Path;
 use std::process::ExitCode;
 
 use args::{Args, Command, Parsed};
@@ -74,6 +76,7 @@ fn run_parsed(parsed: Parsed) -> Result<ExitCode, Failure> {
     let Command::Dedup(dedup) = args.command else {
         return run(args);
     };
+    let stats = dedup.run.stats.clone();
     let config = config::DedupConfig::try_from(*dedup).map_err(|failure| {
         let typed_alone = |typed: Result<Args, clap::Error>| {
             let Ok(Command::Dedup(dedup)) = typed.map(|args| args.command) else {
@@ -82,15 +85,39 @@ fn run_parsed(parsed: Parsed) -> Result<ExitCode, Failure> {
             let failure = config::DedupConfig::try_from(*dedup).err();
             failure.map(|failure| failure.to_string())
         };
-        Failure::Usage(line.explain(failure.to_string(), typed_alone))
+        let failure = line.explain(failure, typed_alone);
+        unread(stats.as_deref(), failure)
     })?;
-    dedup::run(config)
+    dedup::run(config, |failure| line.explain_start(failure))
+}
+
+/// The failure of a run whose options cannot be read. The statistics of an earlier run do not
+/// survive it.
+fn unread(stats: Option<&Path>, failure: Failure) -> Failure {
+    if let Some(stats) = stats {
+        dedup::replace_unread(stats, &failure);
+    }
+    failure
 }
 
 fn run(args: Args) -> Result<ExitCode, Failure> {
     match args.command {
-        Command::Dedup(args) => dedup::run(config::DedupConfig::try_from(*args)?),
-        Command::Packets(args) => dedup::run(config::DedupConfig::try_from(args)?),
+        Command::Dedup(args) => {
+            let stats = args.run.stats.clone();
+            let config = config::DedupConfig::try_from(*args);
+            dedup::run(
+                config.map_err(|it| unread(stats.as_deref(), it))?,
+                convert::identity,
+            )
+        }
+        Command::Packets(args) => {
+            let stats = args.run.stats.clone();
+            let config = config::DedupConfig::try_from(args);
+            dedup::run(
+                config.map_err(|it| unread(stats.as_deref(), it))?,
+                convert::identity,
+            )
+        }
         Command::Gen(args) => generate::run(&config::GenConfig::try_from(args)?),
         Command::Eval(args) => eval::run(&config::EvalConfig::try_from(args)?),
         Command::Plan(args) => plan::run(&config::PlanConfig::try_from(args)?),

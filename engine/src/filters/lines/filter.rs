@@ -23,7 +23,9 @@ use crate::filters::Filter;
 use crate::filters::filter::{check_length, check_ticks};
 use crate::hash::KeyHash;
 use crate::kernels::isa::{DetectedKernel, Kernel};
-use crate::kernels::{BatchCounts, BatchLoop, ForKernel, LineOps, LineRange, LineStep, Outcome};
+use crate::kernels::{
+    BatchCounts, BatchLoop, ForKernel, LineOps, LineRange, LineStep, LookAhead, Outcome,
+};
 use crate::memory::{LINE_BYTES, Line, LineArray, check_available, prefetch};
 use crate::partition::{Partitioned, Partitioning};
 use crate::report::{Report, Tally};
@@ -113,9 +115,13 @@ trait Batch<R>: fmt::Debug + Send {
     ) -> BatchCounts;
 }
 
-/// The token of the kernel, which proves that this CPU has its instructions.
+/// The token of the kernel, which proves that this CPU has its instructions, and how far to look
+/// ahead.
 #[derive(Debug)]
-struct Compiled<O>(O);
+struct Compiled<O> {
+    ops: O,
+    look_ahead: LookAhead,
+}
 
 impl<O: LineOps, R: Rule> Batch<R> for Compiled<O> {
     fn observe(
@@ -126,12 +132,13 @@ impl<O: LineOps, R: Rule> Batch<R> for Compiled<O> {
         keys: &[KeyHash],
         duplicates: &mut [u64],
     ) -> BatchCounts {
-        let ops = self.0;
+        let ops = self.ops;
         ops.run(BatchLoop {
             lines,
             range,
             keys,
             duplicates,
+            look_ahead: self.look_ahead,
             step: Step { ops, rule },
         })
     }
@@ -149,12 +156,13 @@ impl<O: LineOps, R: Rule> Batch<R> for Compiled<O> {
             // No second loop is compiled for these rules.
             return self.observe(rule, lines, range, keys, duplicates);
         }
-        let ops = self.0;
+        let ops = self.ops;
         ops.run(BatchLoop {
             lines,
             range,
             keys,
             duplicates,
+            look_ahead: self.look_ahead,
             step: TickedStep {
                 step: Step { ops, rule },
                 ticks: ticks.iter(),
@@ -341,6 +349,7 @@ pub(crate) struct LineAllocation {
     /// The number of lines of this filter or partition.
     lines: u64,
     kernel: DetectedKernel,
+    look_ahead: LookAhead,
     /// The seed of the random choices.
     pub(super) seed: u64,
 }
@@ -360,8 +369,8 @@ impl LinePlan {
     /// Builds the whole filter.
     ///
     /// # Errors
-    /// [`BuildError`] if this CPU cannot run the kernel, the memory is not available, or `build`
-    /// fails.
+    /// [`BuildError`] if this CPU cannot run the kernel, the memory is not available,
+    /// `ECHOLESS_LOOKAHEAD` is invalid, or `build` fails.
     pub(crate) fn whole<F>(
         self,
         build: impl Fn(LineAllocation) -> Result<F, BuildError>,
@@ -398,6 +407,7 @@ impl LinePlan {
             kernel: self
                 .kernel
                 .map_or(Ok(DetectedKernel::best()), Kernel::detect)?,
+            look_ahead: LookAhead::of_process()?,
             seed: self.seed,
         })
     }
@@ -409,7 +419,7 @@ impl LineAllocation {
     /// # Errors
     /// [`BuildError`] if the memory is not available.
     pub(super) fn build<R: Rule>(self, rule: R) -> Result<Box<dyn LineFilter>, BuildError> {
-        self.allocate(rule, self.kernel.dispatch(ForRule(PhantomData::<R>)))
+        self.allocate(rule, self.kernel.dispatch(self.for_rule::<R>()))
     }
 
     /// Allocates the lines of a rule that works on the bits of whole words.
@@ -417,7 +427,11 @@ impl LineAllocation {
     /// # Errors
     /// [`BuildError`] if the memory is not available.
     pub(super) fn build_words<R: Rule>(self, rule: R) -> Result<Box<dyn LineFilter>, BuildError> {
-        self.allocate(rule, self.kernel.dispatch_words(ForRule(PhantomData::<R>)))
+        self.allocate(rule, self.kernel.dispatch_words(self.for_rule::<R>()))
+    }
+
+    const fn for_rule<R>(self) -> ForRule<R> {
+        ForRule(self.look_ahead, PhantomData)
     }
 
     fn allocate<R: Rule>(
@@ -438,12 +452,15 @@ impl LineAllocation {
 }
 
 /// Picks the batch loop of a rule by the kernel.
-struct ForRule<R>(PhantomData<R>);
+struct ForRule<R>(LookAhead, PhantomData<R>);
 
 impl<R: Rule> ForKernel for ForRule<R> {
     type Output = Box<dyn Batch<R>>;
 
     fn call<O: LineOps>(self, ops: O) -> Box<dyn Batch<R>> {
-        Box::new(Compiled(ops))
+        Box::new(Compiled {
+            ops,
+            look_ahead: self.0,
+        })
     }
 }

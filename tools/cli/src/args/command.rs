@@ -91,7 +91,7 @@ pub(crate) fn parse() -> Result<Option<Parsed>, Failure> {
     if error.use_stderr() {
         let message = |error: &clap::Error| one_line(&error.to_string());
         let alone = |typed: Result<Args, clap::Error>| typed.err().as_ref().map(message);
-        return Err(Failure::Usage(line.explain(message(&error), alone)));
+        return Err(line.explain(Failure::Usage(message(&error)), alone));
     }
     check_stdout()
         .and_then(|()| error.print())
@@ -148,6 +148,30 @@ mod tests {
             .map(clap::Command::get_name)
             .collect();
         assert_eq!(names, SUBCOMMANDS);
+    }
+
+    #[test]
+    fn names_of_values_that_list_them_list_all() {
+        let mut lists = 0;
+        for subcommand in Args::command().get_subcommands() {
+            let takes_value = |option: &&clap::Arg| option.get_action().takes_values();
+            for option in subcommand.get_opts().filter(takes_value) {
+                let name = option.get_value_names().unwrap_or_default().join(" ");
+                let possible = option.get_possible_values();
+                let values: Vec<&str> = possible.iter().map(|value| value.get_name()).collect();
+                // What clap makes of the name of an option says nothing.
+                let of_option = option.get_id().as_str().to_uppercase();
+                assert!(
+                    name != of_option || ["SEED", "FORMAT"].contains(&&*name),
+                    "{name}"
+                );
+                if name.contains('|') {
+                    lists += 1;
+                    assert_eq!(name.split('|').collect::<Vec<_>>(), values, "{option}");
+                }
+            }
+        }
+        assert!(lists > 0);
     }
 
     #[test]

@@ -81,7 +81,13 @@ pub(crate) struct DedupArgs {
 
     /// How to treat a record that is older than the latest time by more than window and lateness
     /// [default: judge]
-    #[arg(long, value_enum, requires = "time_field", help_heading = "Window")]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "judge|pass|reject",
+        requires = "time_field",
+        help_heading = "Window"
+    )]
     pub(crate) late: Option<Late>,
 
     /// Memory of the filter: 64k, 256MiB, 2G (powers of 1024) or 500MB (powers of 1000) [default:
@@ -121,11 +127,11 @@ pub(crate) struct DedupArgs {
     /// Which key a full cache line of the filter evicts: the least recently seen (lru), the oldest
     /// even if it is in use (fifo), or the oldest, where a repeat is stored again as if it were new
     /// (qqhtd)
-    #[arg(long, default_value = "lru", value_parser = PossibleValuesParser::new(replacements()), help_heading = "Filter")]
+    #[arg(long, default_value = "lru", value_name = "lru|fifo|qqhtd", value_parser = PossibleValuesParser::new(replacements()), help_heading = "Filter")]
     pub(crate) replacement: String,
 
     /// Instruction set of the filter; all give the same result
-    #[arg(long, default_value = "auto", value_parser = PossibleValuesParser::new(kernels()), help_heading = "Filter")]
+    #[arg(long, default_value = "auto", value_name = "NAME", value_parser = PossibleValuesParser::new(kernels()), help_heading = "Filter")]
     pub(crate) kernel: String,
 
     /// Pass every record on, with its verdict: fresh, duplicate, or unjudged if it lacks the key;

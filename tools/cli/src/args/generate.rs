@@ -56,7 +56,7 @@ pub(crate) struct GenArgs {
     pub(crate) record_bytes: Option<String>,
 
     /// How the records of `cdr` are written [default: csv]
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, value_name = "csv|ber")]
     pub(crate) format: Option<CdrFormat>,
 
     /// Begin with a header line (cdr in csv only)

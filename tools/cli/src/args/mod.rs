@@ -21,3 +21,4 @@ pub(crate) use lab::{EvalArgs, LabOutputs, PlanArgs, RecordFileArgs};
 pub(crate) use packets::PacketArgs;
 pub(crate) use records::RecordArgs;
 pub(crate) use run::RunArgs;
+pub(crate) use variable::VARIABLE;

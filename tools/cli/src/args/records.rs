@@ -79,11 +79,16 @@ pub(crate) struct RecordArgs {
     pub(crate) max_chars: Option<u64>,
 
     /// How to treat a blank line of CSV, if fields are selected [default: skip]
-    #[arg(long, value_enum, help_heading = "Key")]
+    #[arg(long, value_enum, value_name = "skip|error|keep", help_heading = "Key")]
     pub(crate) blank_lines: Option<BlankLines>,
 
     /// How to treat a record that lacks a field of the key, or a readable time [default: error]
-    #[arg(long, value_enum, help_heading = "Key")]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "error|skip|empty",
+        help_heading = "Key"
+    )]
     pub(crate) missing: Option<Missing>,
 }
 

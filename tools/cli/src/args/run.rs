@@ -36,7 +36,7 @@ pub(crate) struct RunArgs {
     pub(crate) skip_seen_files: Option<PathBuf>,
 
     /// Number of threads; the output is the same for any number [default: one for each core, and at
-    /// most one for each 4 MiB of files; in any case at most one for each line of the filter and
+    /// most one for each 10 MiB of files; in any case at most one for each line of the filter and
     /// each 4 KiB of files]
     #[arg(long, value_name = "N", help_heading = "Threads")]
     pub(crate) threads: Option<u64>,
@@ -112,7 +112,7 @@ pub(crate) struct RunArgs {
     pub(crate) stats_every: Option<String>,
 
     /// What to write to standard error at the end [default: full on a terminal, else line]
-    #[arg(long, value_enum, value_name = "WHAT", help_heading = "Output")]
+    #[arg(long, value_enum, value_name = "full|line", help_heading = "Output")]
     pub(crate) summary: Option<Summary>,
 
     /// Write neither summary nor progress, only errors

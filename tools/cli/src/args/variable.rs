@@ -14,6 +14,9 @@ use crate::failure::Failure;
 /// The name of the variable.
 pub(crate) const VARIABLE: &str = "ECHOLESS_OPTS";
 
+/// The end of the names of files that others bring along.
+const POSITIONS: &str = ".jsonl";
+
 /// The only subcommand that the variable applies to.
 const SUBCOMMAND: &str = "dedup";
 
@@ -55,21 +58,53 @@ impl CommandLine {
         Args::try_parse_from(all.chain(rest.iter().cloned()))
     }
 
-    /// Names the variable in a message of a run with its options, unless `typed_alone` fails with
-    /// the same message: it repeats the run as far as the message came, with the typed options.
+    /// Names the variable in a failure of a run with its options, unless `typed_alone` fails with
+    /// the same message: it repeats the run as far as the failure came, with the typed options.
     pub(crate) fn explain(
         &self,
-        message: String,
+        failure: Failure,
         typed_alone: impl FnOnce(Result<Args, clap::Error>) -> Option<String>,
-    ) -> String {
+    ) -> Failure {
         if self.defaults.is_empty() {
-            return message;
+            return failure;
         }
         let alone = typed_alone(Args::try_parse_from(&self.typed));
-        if alone.as_ref() == Some(&message) {
-            message
+        if alone == Some(failure.to_string()) {
+            failure
         } else {
-            format!("{VARIABLE}: {message}")
+            Failure::OfVariable(Box::new(failure))
+        }
+    }
+
+    /// Names the variable in the failure of a run that could not start, if an option of the
+    /// variable is at fault and the same option was not typed.
+    pub(crate) fn explain_start(&self, failure: Failure) -> Failure {
+        let is_at_fault = |word: &str| match &failure {
+            Failure::File { name, .. }
+            | Failure::SameFile { name, .. }
+            | Failure::Data { name, .. } => {
+                let beside = name.strip_suffix(POSITIONS);
+                word.ends_with(name) || beside.is_some_and(|name| word.ends_with(name))
+            }
+            Failure::Option(error) => word == error.field,
+            Failure::Memory(_) | Failure::Filter(_) => ["-m", "--memory", "--filter"]
+                .iter()
+                .any(|option| word.starts_with(option)),
+            Failure::Usage(_)
+            | Failure::OfVariable(_)
+            | Failure::Lab(_)
+            | Failure::Capture { .. }
+            | Failure::CutOff { .. }
+            | Failure::Thread(_)
+            | Failure::Panic(_)
+            | Failure::Feed
+            | Failure::ReaderGone => false,
+        };
+        let typed = |word: &OsString| word.to_str().is_some_and(is_at_fault);
+        if self.defaults.iter().any(|word| is_at_fault(word)) && !self.typed.iter().any(typed) {
+            Failure::OfVariable(Box::new(failure))
+        } else {
+            failure
         }
     }
 }

@@ -22,6 +22,7 @@ use crate::dedup::sizing::{
 use crate::failure::Failure;
 use crate::files::{Source, Target};
 use crate::number::{parse_rate, parse_size};
+use crate::records::count::most_records;
 use crate::records::format::{Format, SharedFormat};
 use crate::records::tag::Tagger;
 use crate::spec_file::read_spec;
@@ -135,7 +136,7 @@ impl TryFrom<DedupArgs> for DedupConfig {
             None => match &window {
                 Some(window) => window.default_filter(&args.fpr, memory)?,
                 None => {
-                    let keys = plain_bytes.and_then(|bytes| most_keys(&sources, bytes, &**format));
+                    let keys = || most_keys(&sources, plain_bytes?, &**format);
                     default_filter(&args, memory, keys)?
                 }
             },
@@ -252,7 +253,7 @@ fn named_filter(
 fn default_filter(
     args: &DedupArgs,
     memory: Option<u64>,
-    keys: Option<u64>,
+    keys: impl FnOnce() -> Option<u64>,
 ) -> Result<FilterSpec, SpecError> {
     let replacement = Replacement::from_str(&args.replacement)?;
     let kernel = match args.kernel.as_str() {
@@ -272,7 +273,11 @@ fn default_filter(
         // machine changes it.
         let shape = chosen.geometry()?;
         // Distinct keys do not bound how many fingerprints a policy stores that records duplicates.
-        let keys = keys.filter(|_| !replacement.records_duplicates());
+        let keys = if replacement.records_duplicates() {
+            None
+        } else {
+            keys()
+        };
         let enough = keys.map(|keys| memory_for(keys, shape));
         chosen = spec(at_most_default(enough)).slot_width(shape.width);
     }
@@ -288,8 +293,7 @@ fn most_keys(sources: &[Source], bytes: u64, format: &dyn Format) -> Option<u64>
     let overhead = u64::from(!format.default_terminator().is_empty());
     // The last record of an input may lack its terminator.
     let lacking = overhead * sources.len() as u64;
-    Some(most_distinct_records(
-        bytes.saturating_add(lacking),
-        overhead,
-    ))
+    let fitting = most_distinct_records(bytes.saturating_add(lacking), overhead);
+    let counted = most_records(sources, bytes, format);
+    Some(counted.map_or(fitting, |records| records.min(fitting)))
 }

@@ -12,7 +12,7 @@ use super::feed::StreamEnd;
 use super::outputs::Outputs;
 use super::progress::Progress;
 use super::repeated::Repeated;
-use super::stats::{Counts, Observed, Stats};
+use super::stats::{Counts, Observed, Setup, Stats};
 use crate::config::{Content, DedupConfig, Summary};
 use crate::failure::{self, ENDED_BY_SIGNAL, FOUND_DUPLICATES, Failure, graver};
 use crate::files::{Source, Target};
@@ -41,7 +41,7 @@ pub(crate) struct Delivery {
     report: Option<CopyReport>,
     fixes_header: bool,
     progress: Progress,
-    threads: usize,
+    setup: Setup,
     /// The first statistics, until nothing can reject the run any more.
     first_stats: Option<Stats>,
     quiet: bool,
@@ -52,7 +52,7 @@ impl Delivery {
     pub(crate) fn open(
         config: &DedupConfig,
         began: Instant,
-        threads: usize,
+        setup: Setup,
     ) -> Result<Self, Failure> {
         let records_on_stdout = matches!(config.run.output, Target::Stdout) && !config.run.count;
         let (fixes_header, repeated) = match &config.content {
@@ -71,7 +71,7 @@ impl Delivery {
                 audit: &audit,
                 copies: None,
                 elapsed: began.elapsed(),
-                threads,
+                setup,
             };
             Stats::new(config, observed, Report::default(), Ending::RUNNING)
         });
@@ -92,7 +92,7 @@ impl Delivery {
                 Content::Packets(packets) if packets.report => Some(CopyReport::new()),
                 Content::Packets(_) | Content::Records(_) => None,
             },
-            threads,
+            setup,
             progress: Progress::new(config.input_bytes, !config.run.quiet, records_on_stdout),
             quiet: config.run.quiet,
         })
@@ -251,7 +251,7 @@ impl Delivery {
             audit: &self.audit,
             copies: self.report.as_ref(),
             elapsed: self.began.elapsed(),
-            threads: self.threads,
+            setup: self.setup,
         };
         Stats::new(config, observed, report, ending)
     }

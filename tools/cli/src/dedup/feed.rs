@@ -48,8 +48,18 @@ impl ChunkReader {
 }
 
 impl Feed {
-    /// The stream of the inputs that the configuration names.
+    /// The stream of the inputs that the configuration names, for several threads: each chunk has
+    /// a bound of its records.
     pub(crate) fn new(config: &DedupConfig) -> Self {
+        match Self::alone(config) {
+            Self::Records(feed) => Self::Records(Box::new(feed.bounding_records())),
+            // The feed finds the blocks itself.
+            Self::Packets(feed) => Self::Packets(feed),
+        }
+    }
+
+    /// The same stream for one thread, which has one chunk.
+    pub(crate) fn alone(config: &DedupConfig) -> Self {
         let (sources, hasher) = (config.sources.clone(), config.run.hasher.clone());
         let most = config.run.read_bytes;
         match &config.content {

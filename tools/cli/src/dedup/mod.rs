@@ -40,3 +40,4 @@ mod worker;
 
 pub(crate) use pipeline::run;
 pub(crate) use seen_files::SeenFiles;
+pub(crate) use stats_file::replace_unread;

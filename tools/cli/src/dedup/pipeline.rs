@@ -16,6 +16,7 @@ use super::parallel::{self, Passed};
 use super::pinning::{cores, pin};
 use super::seen_files::SeenFiles;
 use super::sizing;
+use super::stats::Setup;
 use super::stats_file;
 use super::worker::{SerialWorker, serial_workers};
 use crate::config::{Content, DedupConfig, WindowConfig};
@@ -23,13 +24,19 @@ use crate::failure::{Failure, catch_panics};
 use crate::records::chunk::Chunk;
 use crate::signals::{Requests, Stop};
 
-/// Runs `echoless dedup`.
-pub(crate) fn run(mut config: DedupConfig) -> Result<ExitCode, Failure> {
+/// Runs `echoless dedup`. `explain` completes the failure of a run that cannot start.
+pub(crate) fn run(
+    mut config: DedupConfig,
+    explain: impl FnOnce(Failure) -> Failure,
+) -> Result<ExitCode, Failure> {
     let began = Instant::now();
     // First: until it is caught, the signal would end the process.
     let requests = Requests::catch().map_err(Failure::file("signals"))?;
-    let run = start(&mut config, began)
-        .inspect_err(|failure| stats_file::write_failed(&config, failure, began))?;
+    let run = start(&mut config, began).map_err(|failure| {
+        let failure = explain(failure);
+        stats_file::write_failed(&config, &failure, began);
+        failure
+    })?;
     run.pass(&config, requests)
 }
 
@@ -63,17 +70,27 @@ fn start(config: &mut DedupConfig, began: Instant) -> Result<Run, Failure> {
     let useful = sizing::useful_threads(config.plain_bytes).min(most_threads(config));
     let threads = config.run.threads.count(useful, worthwhile);
     let cores = cores(config.run.pin, threads)?;
-    let stages = if threads == 1 {
-        Stages::Single(whole_filter(config)?)
-    } else if has_partitions(config) {
-        let mesh = Mesh::builder(config.filter.build_partitions(threads)?).build()?;
-        Stages::Partitions(mesh.into_nodes())
+    let (stages, filter_bytes) = if threads > 1 && has_partitions(config) {
+        let parts = config.filter.build_partitions(threads)?;
+        let bytes = parts.filters().iter().map(Filter::memory_bytes).sum();
+        let mesh = Mesh::builder(parts).build()?;
+        (Stages::Partitions(mesh.into_nodes()), bytes)
     } else {
-        Stages::Serial(serial_workers(whole_filter(config)?, threads))
+        let whole = whole_filter(config)?;
+        let bytes = whole.memory_bytes();
+        let stages = match threads {
+            1 => Stages::Single(whole),
+            _ => Stages::Serial(serial_workers(whole, threads)),
+        };
+        (stages, bytes)
+    };
+    let setup = Setup {
+        threads,
+        filter_bytes,
     };
     Ok(Run {
         stages,
-        delivery: Delivery::open(config, began, cores.len())?,
+        delivery: Delivery::open(config, began, setup)?,
         cores,
     })
 }
@@ -119,7 +136,7 @@ impl Stages {
         match self {
             Self::Single(mut filter) => {
                 pin(cores[0])?;
-                let feed = Feed::new(config);
+                let feed = Feed::alone(config);
                 let passed = pass(feed, config.window.as_ref(), &mut filter, delivery);
                 Ok((passed, vec![filter]))
             }

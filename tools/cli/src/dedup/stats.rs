@@ -14,7 +14,7 @@ use crate::packets::report::{CopyReport, CopyStats};
 use crate::time::span::Span;
 
 /// The version of the JSON. It rises when a stable field changes its name, type or meaning.
-const SCHEMA_VERSION: u32 = 1;
+pub(super) const SCHEMA_VERSION: u32 = 1;
 
 /// What the run counted itself; the filter's [`Report`] has the rest.
 #[derive(Debug, Clone, Copy, Default)]
@@ -43,6 +43,14 @@ pub(crate) struct Counts {
     pub(crate) bytes_out: u64,
 }
 
+/// What a run consists of, before its first record.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Setup {
+    pub(crate) threads: usize,
+    /// The memory of the filter.
+    pub(crate) filter_bytes: u64,
+}
+
 /// What a run has observed so far.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Observed<'a> {
@@ -50,7 +58,7 @@ pub(crate) struct Observed<'a> {
     pub(crate) audit: &'a RunAudit,
     pub(crate) copies: Option<&'a CopyReport>,
     pub(crate) elapsed: Duration,
-    pub(crate) threads: usize,
+    pub(crate) setup: Setup,
 }
 
 /// The statistics of a run, in the order in which they are written; `null` is what this filter
@@ -205,7 +213,7 @@ impl Stats {
             bytes_in: counts.bytes_in,
             bytes_out: counts.bytes_out,
             seconds: observed.elapsed.as_secs_f64(),
-            threads: observed.threads,
+            threads: observed.setup.threads,
             hash: if config.run.keyed_hash {
                 "keyed"
             } else {
@@ -245,7 +253,11 @@ impl Stats {
             miss_age_since: report.miss_age.map(since),
             expected_fpr: report.expected_fpr,
             fill: report.fill(),
-            memory_bytes: report.tally.memory_bytes,
+            // Without a report, the memory that the filter began with.
+            memory_bytes: match report.tally.memory_bytes {
+                0 => observed.setup.filter_bytes,
+                reported => reported,
+            },
             huge_page_bytes: report.tally.huge_page_bytes,
             slot_bits: report.slot_bits,
             kernel: report.kernel.map(Kernel::name),

@@ -4,18 +4,19 @@
 //! statistics that say that the run goes on, and at its end by the final ones. A pipe or device
 //! gets the final ones only.
 
-use std::fs;
-use std::io::{self, ErrorKind, Write};
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use echoless::Report;
 use same_file::is_same_file;
+use serde::Serialize;
 
 use super::audit::RunAudit;
 use super::ending::Ending;
 use super::output::Sink;
-use super::stats::{Counts, Observed, Stats};
+use super::stats::{Counts, Observed, SCHEMA_VERSION, Setup, Stats};
 use crate::config::{Content, DedupConfig};
 use crate::failure::Failure;
 use crate::files::{Opened, Source, Target, Targets};
@@ -99,21 +100,7 @@ pub(super) fn write_failed(config: &DedupConfig, failure: &Failure, began: Insta
     let Some(target) = &config.run.stats else {
         return;
     };
-    let is_rejected = match failure {
-        Failure::Usage(_) | Failure::Option(_) | Failure::Filter(_) => true,
-        Failure::SameFile { .. } => true,
-        Failure::Lab(_)
-        | Failure::Memory(_)
-        | Failure::File { .. }
-        | Failure::Data { .. }
-        | Failure::Capture { .. }
-        | Failure::CutOff { .. }
-        | Failure::Thread(_)
-        | Failure::Panic(_)
-        | Failure::Feed
-        | Failure::ReaderGone => false,
-    };
-    if is_rejected || is_used_otherwise(config, target) {
+    if rejects_options(failure) || is_used_otherwise(config, target) {
         return;
     }
     let mut targets = Targets::new(config.sources.iter().chain(&config.run.settings));
@@ -126,11 +113,71 @@ pub(super) fn write_failed(config: &DedupConfig, failure: &Failure, began: Insta
         audit: &RunAudit::new(config),
         copies: None,
         elapsed: began.elapsed(),
-        threads: 0,
+        setup: Setup {
+            threads: 0,
+            filter_bytes: config.filter.memory.unwrap_or(0),
+        },
     };
     let report = Report::default();
     let stats = Stats::new(config, observed, report, Ending::failed(failure));
     let _ = file.write(&stats);
+}
+
+/// Replaces the statistics of an earlier run if the options of this one cannot be read, because a
+/// file that they name is missing. Nothing is known of the filter then, so only the first fields
+/// are written. A file that holds anything else is left alone: its other uses are not known, either.
+pub(crate) fn replace_unread(path: &Path, failure: &Failure) {
+    if rejects_options(failure) || !holds_statistics(path) {
+        return;
+    }
+    let unread = UnreadStats {
+        schema_version: SCHEMA_VERSION,
+        version: env!("CARGO_PKG_VERSION"),
+        ending: Ending::failed(failure),
+    };
+    if let (Ok(path), Ok(json)) = (path.canonicalize(), serde_json::to_string_pretty(&unread)) {
+        let _ = replace(&path, format!("{json}\n").as_bytes());
+    }
+}
+
+/// The statistics of a run whose options could not be read.
+#[derive(Debug, Serialize)]
+struct UnreadStats {
+    schema_version: u32,
+    version: &'static str,
+    #[serde(flatten)]
+    ending: Ending,
+}
+
+/// Whether a regular file begins as statistics do.
+fn holds_statistics(path: &Path) -> bool {
+    let is_regular = fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
+    let mut begin = [0; FIRST_FIELD.len()];
+    let read = |file: File| (&file).read_exact(&mut begin);
+    is_regular && File::open(path).and_then(read).is_ok() && begin == *FIRST_FIELD
+}
+
+/// The bytes that every file of statistics begins with.
+const FIRST_FIELD: &[u8; 21] = b"{\n  \"schema_version\":";
+
+/// Whether a failure is the fault of the command line: the run has not begun then.
+fn rejects_options(failure: &Failure) -> bool {
+    match failure {
+        Failure::OfVariable(failure) => rejects_options(failure),
+        Failure::Usage(_) | Failure::Option(_) | Failure::Filter(_) | Failure::SameFile { .. } => {
+            true
+        }
+        Failure::Lab(_)
+        | Failure::Memory(_)
+        | Failure::File { .. }
+        | Failure::Data { .. }
+        | Failure::Capture { .. }
+        | Failure::CutOff { .. }
+        | Failure::Thread(_)
+        | Failure::Panic(_)
+        | Failure::Feed
+        | Failure::ReaderGone => false,
+    }
 }
 
 /// Whether the target is another output, too, or an input by name.

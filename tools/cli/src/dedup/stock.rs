@@ -1,8 +1,9 @@
 //! The chunks of a run on several threads, and how many bytes of them may be under way.
 //!
-//! Short records fill chunks of equal length, and their number bounds the memory. A long record
-//! makes its chunk as long as itself. So that not every chunk becomes as long as the longest
-//! record, no chunk is filled while more than [`SPARE_BYTES`] beyond the usual are under way.
+//! Records of usual lengths fill chunks of equal length, and their number bounds the memory. A long
+//! record makes its chunk as long as itself, and many short ones, such as empty lines, take more
+//! memory for their hashes than for themselves. So that not every chunk becomes as large as the
+//! largest, no chunk is filled while more than [`SPARE_BYTES`] beyond the usual are under way.
 
 use crossbeam_channel::Receiver;
 
@@ -13,12 +14,15 @@ use crate::records::chunk::Chunk;
 /// a megabyte still keep all threads busy.
 const SPARE_BYTES: usize = 32 << 20;
 
+/// The usual bytes of a chunk, with the results of its records.
+const USUAL_BYTES: usize = 4 * CHUNK_BYTES;
+
 /// The chunks that are free to be filled, and the bytes of the others.
 #[derive(Debug)]
 pub(super) struct ChunkStock {
     free: Vec<Chunk>,
     recycled: Receiver<Chunk>,
-    /// The length of the buffers that were sent and have not come back, in bytes.
+    /// The bytes of the chunks that were sent and have not come back.
     under_way: usize,
     /// The chunks are filled while no more bytes than this are under way.
     most: usize,
@@ -31,7 +35,7 @@ impl ChunkStock {
             free: (0..chunks).map(|_| Chunk::default()).collect(),
             recycled,
             under_way: 0,
-            most: chunks * CHUNK_BYTES + SPARE_BYTES,
+            most: chunks * USUAL_BYTES + SPARE_BYTES,
         }
     }
 
@@ -54,11 +58,11 @@ impl ChunkStock {
 
     /// Counts a chunk that is sent to the workers.
     pub(super) fn note_sent(&mut self, chunk: &Chunk) {
-        self.under_way += chunk.bytes.len();
+        self.under_way += chunk.most_bytes();
     }
 
     fn accept(&mut self, mut chunk: Chunk) {
-        self.under_way -= chunk.bytes.len();
+        self.under_way -= chunk.most_bytes();
         chunk.shrink();
         self.free.push(chunk);
     }
@@ -96,6 +100,21 @@ mod tests {
         drop(recycle);
         let left: Vec<Chunk> = std::iter::from_fn(|| stock.take()).collect();
         assert_eq!(left.len(), 3);
+    }
+
+    #[test]
+    fn a_chunk_of_very_short_records_counts_as_a_long_one_and_keeps_little() {
+        let (recycle, recycled) = crossbeam_channel::bounded(4);
+        let mut stock = ChunkStock::new(4, recycled);
+        let records = stock.most / 8;
+        let mut many = stock.take().unwrap();
+        many.bytes.resize(CHUNK_BYTES, 0);
+        many.most_records = records;
+        many.ends.resize(records, 0);
+        stock.note_sent(&many);
+        let short = sent_while_full(&mut stock, &recycle, many);
+        assert!(short.ends.is_empty() && short.ends.capacity() < records);
+        assert_eq!(stock.under_way, 0);
     }
 
     /// Takes a chunk while `long` is under way, which lets nothing else be filled: it is the one

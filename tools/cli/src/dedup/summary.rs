@@ -18,11 +18,8 @@ impl Stats {
             let _ = writeln!(text, "echoless: {words}");
         };
         line(self.records_line());
-        if let Some(skipped) = self.skipped_files.filter(|skipped| *skipped > 0) {
-            let all = counted((skipped + self.read_files) as u64, "file");
-            line(format!(
-                "{skipped} of {all} skipped: their content was seen before"
-            ));
+        if let Some(skipped) = self.skipped() {
+            line(format!("{skipped}: their content was seen before"));
         }
         let judged = match (self.window, self.unkeyed + self.rejected) {
             (None, 0) => "",
@@ -58,7 +55,22 @@ impl Stats {
 
     /// What was read and how it was judged, as a line that begins with the command's name.
     pub(crate) fn first_line(&self) -> String {
-        format!("echoless: {}\n", self.records_line())
+        let mut line = format!("echoless: {}", self.records_line());
+        if let Some(skipped) = self.skipped() {
+            let _ = write!(line, "; {skipped}");
+        }
+        if self.has_stale_header {
+            line.push_str("; the file header is a copy (--fix-header)");
+        }
+        line.push('\n');
+        line
+    }
+
+    /// How many inputs were skipped, if any were.
+    fn skipped(&self) -> Option<String> {
+        let skipped = self.skipped_files.filter(|skipped| *skipped > 0)?;
+        let all = counted((skipped + self.read_files) as u64, "file");
+        Some(format!("{skipped} of {all} skipped"))
     }
 
     fn records_line(&self) -> String {

@@ -152,6 +152,7 @@ impl PacketFeed {
                 self.capture = Some(capture);
             }
             if chunk.filled > 0 {
+                chunk.most_records = chunk.ends.len();
                 return Ok(true);
             }
         }

@@ -16,6 +16,9 @@ pub(super) trait BinaryFraming: Debug + Send + Sync + 'static {
     /// See [`Format::record_ends`].
     fn record_ends(&self, bytes: &[u8], start: usize, ends: &mut Vec<usize>);
 
+    /// See [`Format::most_records`].
+    fn most_records(&self, bytes: usize) -> usize;
+
     /// See [`Format::last_end`].
     fn last_end(&self) -> Box<dyn LastEnd>;
 
@@ -58,6 +61,10 @@ impl<R: BinaryFraming, F: BinaryFields> Format for Binary<R, F> {
 
     fn record_ends(&self, bytes: &[u8], start: usize, ends: &mut Vec<usize>) {
         self.framing.record_ends(bytes, start, ends);
+    }
+
+    fn most_records(&self, bytes: &[u8]) -> usize {
+        self.framing.most_records(bytes.len())
     }
 
     fn last_end(&self) -> Box<dyn LastEnd> {

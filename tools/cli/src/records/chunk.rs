@@ -16,6 +16,14 @@ use crate::reading::CHUNK_BYTES;
 /// the clock.
 pub(crate) const NO_TIME: i64 = i64::MIN;
 
+/// The records of a chunk whose ends, hashes and other results are kept when it is recycled.
+/// Records are rarely so short that there are more.
+const KEPT_RECORDS: usize = CHUNK_BYTES / 4;
+
+/// The bytes that a record takes beside its own, at most and roughly: end, hash, tick and verdict,
+/// in vectors that may be half empty, and the hash once more in the messages between threads.
+const BYTES_PER_RECORD: usize = 64;
+
 /// Whole records of one input, in order, and the results of each stage.
 ///
 /// ```text
@@ -44,6 +52,9 @@ pub(crate) struct Chunk {
     /// not of known inputs.
     pub(crate) read_until: u64,
     pub(crate) input_until: u64,
+    /// An upper bound of the number of records, before they are found; 0 where one chunk is all
+    /// there is.
+    pub(crate) most_records: usize,
     /// The terminator of the last record, or, if the input ends before it, of the last record in
     /// the stream that has one.
     pub(crate) terminator: &'static [u8],
@@ -128,6 +139,7 @@ impl Chunk {
         self.has_file_header = false;
         self.opens_source = false;
         self.header = None;
+        self.most_records = 0;
         self.ends.clear();
         self.hashes.clear();
         self.unkeyed.clear();
@@ -144,10 +156,25 @@ impl Chunk {
         self.verdicts.reset(0);
     }
 
-    /// Gives back the memory that only long records need.
+    /// Removes the records and gives back the memory that only long ones need, or very many.
     pub(crate) fn shrink(&mut self) {
+        self.clear();
         self.bytes.truncate(CHUNK_BYTES);
         self.bytes.shrink_to(CHUNK_BYTES);
+        self.ends.shrink_to(KEPT_RECORDS);
+        self.hashes.shrink_to(KEPT_RECORDS);
+        self.unkeyed.shrink_to(KEPT_RECORDS);
+        self.ticks.shrink_to(KEPT_RECORDS);
+        self.steps.shrink_to(KEPT_RECORDS);
+        self.batches.shrink_to(KEPT_RECORDS);
+        self.batch_ticks.clear();
+        self.batch_ticks.shrink_to(KEPT_RECORDS);
+        self.rejected.shrink_to(KEPT_RECORDS);
+    }
+
+    /// The memory of the chunk in bytes, at most and roughly, before its records are found.
+    pub(crate) fn most_bytes(&self) -> usize {
+        self.bytes.len() + BYTES_PER_RECORD * self.most_records
     }
 
     /// The number of records before the fault, with and without key hash.

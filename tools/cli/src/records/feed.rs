@@ -27,6 +27,8 @@ pub(crate) struct RecordFeed {
     /// The field with the time of a record, and its reader.
     time: Option<(FieldList, TimeReader)>,
     tagger: Option<Arc<Tagger>>,
+    /// Whether the records of each chunk are counted, so that the chunks under way are bounded.
+    bounds_records: bool,
     input: Input,
     /// The number of known inputs.
     known: usize,
@@ -56,6 +58,7 @@ impl RecordFeed {
             hasher,
             time: None,
             tagger: None,
+            bounds_records: false,
         }
     }
 
@@ -75,6 +78,12 @@ impl RecordFeed {
     /// Checks that records have room for the tags of this tagger, if there is one.
     pub(crate) fn with_tagger(mut self, tagger: Option<Arc<Tagger>>) -> Self {
         self.tagger = tagger;
+        self
+    }
+
+    /// Sets [`Chunk::most_records`], for chunks of which many are under way.
+    pub(crate) fn bounding_records(mut self) -> Self {
+        self.bounds_records = true;
         self
     }
 
@@ -103,6 +112,10 @@ impl RecordFeed {
                 return Err(reporter.failure(chunk, fault, name(chunk.source), done));
             }
             header.remove_from(chunk, name)?;
+        }
+        if self.bounds_records {
+            let records = &chunk.bytes[chunk.start..chunk.filled];
+            chunk.most_records = self.reading.format.most_records(records);
         }
         if self.reader.is_none() {
             self.reader = Some(self.key_reader()?);

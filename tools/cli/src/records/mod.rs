@@ -20,6 +20,7 @@ pub(crate) mod bom;
 pub(crate) mod byte_ranges;
 pub(crate) mod chunk;
 pub(crate) mod compared;
+pub(crate) mod count;
 pub(crate) mod delimiter;
 pub(crate) mod fault;
 pub(crate) mod feed;

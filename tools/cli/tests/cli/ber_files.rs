@@ -116,6 +116,13 @@ fn wrong_headers_are_announced() {
         run.stderr.contains("the file header is a copy: its file length and number of records are wrong (--fix-header corrects them)")
     };
     assert!(summary(&[1, 1], &[]));
+    let args = [&["dedup", "-m", "1MiB", "--summary=line"], &ARGS[..]].concat();
+    let line = echoless(&args, &call_file(&[1, 1], 1)).stderr;
+    assert!(
+        line.ends_with("; the file header is a copy (--fix-header)\n"),
+        "{line}"
+    );
+    assert_eq!(line.lines().count(), 1);
     assert!(!summary(&[1, 2], &[]));
     assert!(!summary(&[1, 1], &["--count"]));
     let directory = tempfile::tempdir().unwrap();

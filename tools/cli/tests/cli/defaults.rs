@@ -99,6 +99,37 @@ fn errors_name_the_variable_if_it_is_the_cause() {
     }
 }
 
+#[test]
+fn errors_of_a_run_that_cannot_start_name_the_variable_too() {
+    let too_much = "-m 4000000GiB";
+    for (options, args, is_named) in [
+        ("-o /no/such/folder/out", &[][..], true),
+        ("--stats=/no/such/folder/out", &[], true),
+        ("--skip-seen-files /no/such/folder/out", &[], true),
+        ("--known /no/such/file", &[], true),
+        ("--rejects /no/such/folder/out", &["-k", "1"], true),
+        (too_much, &[], true),
+        ("--pin --threads 1024", &[], true),
+        ("-q", &["-o", "/no/such/folder/out"], false),
+        ("-q", &["/no/such/file"], false),
+        ("-m 1M", &["-o", "/no/such/folder/out"], false),
+        ("-q", &["-m", "4000000GiB"], false),
+        (too_much, &["-m", "4000000GiB"], false),
+        (
+            "-o /no/such/folder/out",
+            &["-o", "/no/such/folder/out"],
+            false,
+        ),
+    ] {
+        let args = [&["dedup"], args].concat();
+        let run = with_options(options, &args, b"a\n");
+        let error = run.error();
+        let named = error.starts_with("ECHOLESS_OPTS: ");
+        assert_eq!(named, is_named, "{options}: {error}");
+        assert!(!error[1..].contains("ECHOLESS_OPTS"), "{error}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn other_bytes_than_text_are_refused() {

@@ -8,7 +8,7 @@ use std::thread;
 
 use serde_json::Value;
 
-use crate::run::{command, dedup, file, run};
+use crate::run::{command, dedup, echoless, file, run};
 
 /// More records than a pipe can hold.
 fn long_stream() -> Vec<u8> {
@@ -91,6 +91,7 @@ fn a_failed_run_replaces_the_statistics_of_the_one_before() {
             assert_eq!(json["reason"], "error");
             assert_eq!(json["error"], error, "{args:?}");
             assert!(json["records"].as_u64().unwrap() >= records);
+            assert_eq!(json["memory_bytes"], 1 << 20);
         }
     }
 }
@@ -111,6 +112,39 @@ fn a_rejected_command_line_keeps_the_statistics_of_the_run_before() {
         let run = dedup(&[args, &["--stats", &stats]].concat(), b"a\n");
         assert_eq!(run.code, 2, "{args:?}");
         assert_eq!(fs::read(&stats).unwrap(), b"old", "{args:?}");
+    }
+}
+
+#[test]
+fn old_statistics_do_not_survive_options_that_cannot_be_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let stats = directory.path().join("stats").to_str().unwrap().to_owned();
+    for args in [
+        &["--hash-key", "/no/such/file"][..],
+        &["--filter", "/no/such/file.toml"],
+        &["--format", "ber:profile=/no/such/file"],
+    ] {
+        assert_eq!(dedup(&["--stats", &stats], b"a\n").text(), "a\n");
+        let args = [&["dedup", "-q"], args, &["--stats", &stats]].concat();
+        let run = echoless(&args, b"a\n");
+        let error = run.error();
+        assert!(error.starts_with("/no/such/file"), "{error}");
+        let json: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
+        assert_eq!(
+            (&json["schema_version"], &json["complete"]),
+            (&1.into(), &false.into())
+        );
+        assert_eq!(
+            (&json["reason"], &json["error"]),
+            (&"error".into(), &error.into())
+        );
+        // What is not a file of statistics may be anything, and no file appears.
+        fs::write(&stats, b"{\"schema\": \"of another program\"}").unwrap();
+        echoless(&args, b"a\n").error();
+        assert!(fs::read_to_string(&stats).unwrap().contains("another"));
+        fs::remove_file(&stats).unwrap();
+        echoless(&args, b"a\n").error();
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 }
 

@@ -117,6 +117,39 @@ fn short_records_after_a_long_one_take_little_memory() {
     assert_eq!(ended, (Some(0), String::new()));
 }
 
+/// The most memory of a run so far, in KiB, once it has read all of its input.
+#[cfg(target_os = "linux")]
+fn peak_kib(args: &[&str], input: impl Iterator<Item = Vec<u8>>) -> u64 {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_echoless"))
+        .env_remove("ECHOLESS_OPTS")
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    for block in input {
+        pipe.write_all(&block).unwrap();
+    }
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    drop(pipe);
+    assert!(child.wait().unwrap().success());
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = peak.and_then(|peak| peak.trim().strip_suffix(" kB"));
+    kib.unwrap().trim().parse().unwrap()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_shortest_records_take_little_memory_on_many_threads() {
+    // Without a bound, chunks of empty lines would take more than twice as much.
+    let long = [vec![b'x'; 33 << 20], vec![b'\n']].concat();
+    let short = std::iter::repeat_n(vec![b'\n'; 1 << 20], INPUT_MIB);
+    let args = ["dedup", "-q", "-m", "64k", "--threads", "8"];
+    let peak = peak_kib(&args, std::iter::once(long).chain(short));
+    assert!(peak < 250_000, "{peak} KiB");
+}
+
 #[test]
 fn the_default_memory_fits_into_the_limit_of_the_process() {
     let input = || std::iter::once(b"a\nb\na\n".to_vec());

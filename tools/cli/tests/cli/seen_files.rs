@@ -100,6 +100,15 @@ fn the_second_of_two_equal_inputs_is_skipped() {
     assert_eq!(stats["skipped_files"], 1);
     assert_eq!(stats["bytes_in"], 4);
     assert_eq!(folder.lines().len(), 1);
+    let line = echoless(
+        &[&args[..], &["--summary=line", "-o", "/dev/null"]].concat(),
+        b"",
+    );
+    let last = line.stderr.lines().last().unwrap();
+    assert!(
+        last.ends_with("0 duplicates (0.00 %); 2 of 2 files skipped"),
+        "{last}"
+    );
     // Without the option there is no such field.
     let run = dedup(&["--stats", "-", "-o", "/dev/null", &one], b"");
     let stats: Value = serde_json::from_slice(&run.bytes()).unwrap();

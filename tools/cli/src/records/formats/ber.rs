@@ -160,6 +160,11 @@ impl BinaryFraming for Elements {
         record_ends(bytes, start, ends);
     }
 
+    fn most_records(&self, bytes: usize) -> usize {
+        // The shortest element is a tag and a length of 0.
+        bytes.div_ceil(2)
+    }
+
     fn last_end(&self) -> Box<dyn LastEnd> {
         Box::<LastElement>::default()
     }
@@ -263,6 +268,11 @@ impl BinaryFraming for Ts32297 {
             };
             ends.push(at);
         }
+    }
+
+    fn most_records(&self, bytes: usize) -> usize {
+        // A CDR header without a record behind it.
+        bytes.div_ceil(4)
     }
 
     fn last_end(&self) -> Box<dyn LastEnd> {

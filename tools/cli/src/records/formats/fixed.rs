@@ -39,6 +39,10 @@ impl BinaryFraming for Fixed {
         }));
     }
 
+    fn most_records(&self, bytes: usize) -> usize {
+        bytes.div_ceil(self.length)
+    }
+
     fn last_end(&self) -> Box<dyn LastEnd> {
         Box::new(LastWhole {
             length: self.length,

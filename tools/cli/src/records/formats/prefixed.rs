@@ -48,6 +48,9 @@ enum Prefix {
 
 /// How the length of a payload is written.
 trait Length: Debug + Copy + Send + Sync + 'static {
+    /// The length of the shortest prefix, in bytes.
+    const LEAST: usize;
+
     /// Reads the prefix of a record that begins with `bytes`.
     fn read(self, bytes: &[u8]) -> Prefix;
 }
@@ -57,6 +60,8 @@ trait Length: Debug + Copy + Send + Sync + 'static {
 struct Integer<const WIDTH: usize, const BIG: bool>;
 
 impl<const WIDTH: usize, const BIG: bool> Length for Integer<WIDTH, BIG> {
+    const LEAST: usize = WIDTH;
+
     #[inline(always)]
     fn read(self, bytes: &[u8]) -> Prefix {
         let Some(prefix) = bytes.first_chunk::<WIDTH>() else {
@@ -81,6 +86,8 @@ impl<const WIDTH: usize, const BIG: bool> Length for Integer<WIDTH, BIG> {
 struct Varint;
 
 impl Length for Varint {
+    const LEAST: usize = 1;
+
     #[inline(always)]
     fn read(self, bytes: &[u8]) -> Prefix {
         let mut payload = 0;
@@ -120,6 +127,10 @@ impl<L: Length> BinaryFraming for Prefixed<L> {
             at = whole_end(self.0, bytes, at).unwrap_or(bytes.len());
             ends.push(at);
         }
+    }
+
+    fn most_records(&self, bytes: usize) -> usize {
+        bytes.div_ceil(L::LEAST)
     }
 
     fn last_end(&self) -> Box<dyn LastEnd> {
