@@ -130,41 +130,60 @@ impl<O: SelectOps> HotLoop for With<O, Compare<'_>> {
         for (owner, (buffer, mask)) in buffers.iter_mut().zip(masks).enumerate() {
             // The last partition has no end: its keys reach up to `u64::MAX`.
             let (start, end) = (starts[owner], starts.get(owner + 1).copied());
-            let owned = |keys: &[KeyHash; GROUP]| {
-                let beyond = end.map_or(0, |end| ops.at_least(keys, end));
-                ops.at_least(keys, start) & !beyond
-            };
             let mut count = 0;
-            // Stores a whole group, but counts only the owned keys, which `pick` moves to the
-            // front; the next group overwrites the others:
-            //
-            //   group, own    k0 k1 k2 k3 k4 k5 k6 k7    0b10010110
-            //   stored        k1 k2 k4 k7  -  -  -  -
-            //   next group                ^ stored from here
-            let mut take = |keys: &[KeyHash; GROUP], own: u8| {
-                let free = buffer.keys[count..].first_chunk_mut();
-                ops.pick(keys, own, free.expect("space for one more group"));
-                count += own.count_ones() as usize;
-            };
             for (block, word) in keys.chunks(64).zip(&mut mask.mask) {
                 let (groups, rest) = block.as_chunks::<GROUP>();
                 for (group, keys) in groups.iter().enumerate() {
-                    let own = owned(keys);
-                    take(keys, own);
+                    let own = owned(ops, keys, start, end);
+                    take(ops, keys, own, &mut buffer.keys, &mut count);
                     *word |= u64::from(own) << (group * GROUP);
                 }
                 if !rest.is_empty() {
                     // Padded with hash 0, which partition 0 owns; the mask drops the padding again.
                     let mut last = [KeyHash(0); GROUP];
                     last[..rest.len()].copy_from_slice(rest);
-                    let own = owned(&last) & !(u8::MAX << rest.len());
-                    take(&last, own);
+                    let own = owned(ops, &last, start, end) & !(u8::MAX << rest.len());
+                    take(ops, &last, own, &mut buffer.keys, &mut count);
                     *word |= u64::from(own) << (groups.len() * GROUP);
                 }
             }
             buffer.count = count;
         }
     }
+}
+
+/// One bit for each key of a group, set where its hash is between the bounds of a partition.
+#[inline(always)]
+fn owned<O: SelectOps>(ops: O, keys: &[KeyHash; GROUP], start: u64, end: Option<u64>) -> u8 {
+    // Not `map_or`: its closure is not compiled for the kernel unless it is inlined, and it is not.
+    let beyond = match end {
+        Some(end) => ops.at_least(keys, end),
+        None => 0,
+    };
+    ops.at_least(keys, start) & !beyond
+}
+
+/// Adds the owned keys of a group to a buffer of `count` keys.
+///
+/// Stores a whole group, but counts only the owned keys, which `pick` moves to the front; the next
+/// group overwrites the others:
+///
+/// ```text
+///   group, own    k0 k1 k2 k3 k4 k5 k6 k7    0b10010110
+///   stored        k1 k2 k4 k7  -  -  -  -
+///   next group                ^ stored from here
+/// ```
+#[inline(always)]
+fn take<O: SelectOps>(
+    ops: O,
+    keys: &[KeyHash; GROUP],
+    own: u8,
+    buffer: &mut [KeyHash],
+    count: &mut usize,
+) {
+    let free = buffer[*count..].first_chunk_mut();
+    ops.pick(keys, own, free.expect("space for one more group"));
+    *count += own.count_ones() as usize;
 }
 
 impl KeyMask {

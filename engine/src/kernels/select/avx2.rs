@@ -39,24 +39,55 @@ const fn permutations() -> [[u32; 8]; 16] {
     rows
 }
 
+/// One bit for each of four keys, set where its hash is below the border.
+///
+/// # Safety
+/// The CPU must have AVX2.
+// A function and not a closure, here and below: closures are not compiled for AVX2 unless they are
+// inlined, and then no intrinsic is inlined into them.
+#[inline(always)]
+unsafe fn below(keys: &[KeyHash; 4], border: u64) -> u8 {
+    // SAFETY: the caller vouches for AVX2. `KeyHash` is a transparent u64, so the keys are 32
+    // readable bytes; the load needs no alignment.
+    unsafe {
+        // With the highest bit flipped, signed numbers are in the order of unsigned ones.
+        let flip = _mm256_set1_epi64x(i64::MIN);
+        let border = _mm256_set1_epi64x(border as i64 ^ i64::MIN);
+        let keys = _mm256_loadu_si256((&raw const *keys).cast());
+        let below = _mm256_cmpgt_epi64(border, _mm256_xor_si256(keys, flip));
+        _mm256_movemask_pd(_mm256_castsi256_pd(below)) as u8
+    }
+}
+
+/// Writes the keys of a set of four to the front of `picked`, in their order.
+///
+/// # Safety
+/// The CPU must have AVX2.
+#[inline(always)]
+unsafe fn pick_of_four(keys: &[KeyHash; 4], set: usize, picked: &mut [KeyHash; 4]) {
+    // SAFETY: the caller vouches for AVX2. `KeyHash` is a transparent u64, so keys, row and target
+    // are 32 bytes each; loads and store need no alignment.
+    unsafe {
+        let keys = _mm256_loadu_si256((&raw const *keys).cast());
+        let row = _mm256_loadu_si256((&raw const PERMUTATIONS[set]).cast());
+        let front = _mm256_permutevar8x32_epi32(keys, row);
+        _mm256_storeu_si256((&raw mut *picked).cast(), front);
+    }
+}
+
+/// The lower and the upper four keys of a group.
+#[inline(always)]
+fn halves(keys: &[KeyHash; GROUP]) -> [&[KeyHash; 4]; 2] {
+    let (halves, _) = keys.as_chunks();
+    [&halves[0], &halves[1]]
+}
+
 impl SelectOps for Avx2 {
     #[inline(always)]
     fn at_least(self, keys: &[KeyHash; GROUP], border: u64) -> u8 {
-        let first: *const __m256i = (&raw const *keys).cast();
-        // SAFETY: `self` proves AVX2. `KeyHash` is a transparent u64, so the keys are 64 readable
-        // bytes, two loads; neither needs alignment.
-        unsafe {
-            // With the highest bit flipped, signed numbers are in the order of unsigned ones.
-            let flip = _mm256_set1_epi64x(i64::MIN);
-            let border = _mm256_set1_epi64x(border as i64 ^ i64::MIN);
-            let below = |keys| {
-                let below = _mm256_cmpgt_epi64(border, _mm256_xor_si256(keys, flip));
-                _mm256_movemask_pd(_mm256_castsi256_pd(below)) as u8
-            };
-            let low = below(_mm256_loadu_si256(first));
-            let high = below(_mm256_loadu_si256(first.add(1)));
-            !(low | high << 4)
-        }
+        let [low, high] = halves(keys);
+        // SAFETY: `self` proves AVX2.
+        unsafe { !(below(low, border) | below(high, border) << 4) }
     }
 
     // For the set 0b10010110:
@@ -68,19 +99,22 @@ impl SelectOps for Avx2 {
     //                   | k4 k7  -  - |                 the second, behind the keys of the first
     #[inline(always)]
     fn pick(self, keys: &[KeyHash; GROUP], set: u8, picked: &mut [KeyHash; GROUP]) {
-        let (low, high) = (usize::from(set & 0xf), usize::from(set >> 4));
-        let count = low.count_ones() as usize;
-        let first: *const __m256i = (&raw const *keys).cast();
-        let picked: *mut u64 = (&raw mut *picked).cast();
-        // SAFETY: `self` proves AVX2. `KeyHash` is a transparent u64, so the keys are two loads of
-        // 32 bytes, and each row of the table one. `count` is at most 4, so the second store ends
-        // within the 8 keys of `picked`. No load or store needs alignment.
+        let [low, high] = halves(keys);
+        let sets = [usize::from(set & 0xf), usize::from(set >> 4)];
+        let behind = sets[0].count_ones() as usize;
+        // SAFETY: `self` proves AVX2.
         unsafe {
-            let row = |set: usize| _mm256_loadu_si256((&raw const PERMUTATIONS[set]).cast());
-            let low = _mm256_permutevar8x32_epi32(_mm256_loadu_si256(first), row(low));
-            let high = _mm256_permutevar8x32_epi32(_mm256_loadu_si256(first.add(1)), row(high));
-            _mm256_storeu_si256(picked.cast(), low);
-            _mm256_storeu_si256(picked.add(count).cast(), high);
+            pick_of_four(
+                low,
+                sets[0],
+                (&mut picked[..4]).try_into().expect("four keys"),
+            );
+            let rest = picked[behind..].first_chunk_mut();
+            pick_of_four(
+                high,
+                sets[1],
+                rest.expect("at most four of eight are in front"),
+            );
         }
     }
 

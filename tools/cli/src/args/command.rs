@@ -153,6 +153,8 @@ mod tests {
 
     #[test]
     fn names_of_values_that_list_them_list_all() {
+        use clap::builder::PossibleValue;
+
         let mut lists = 0;
         for subcommand in Args::command().get_subcommands() {
             let takes_value = |option: &&clap::Arg| option.get_action().takes_values();
