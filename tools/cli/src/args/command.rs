@@ -132,7 +132,6 @@ fn one_line(message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
-    use clap::builder::PossibleValue;
 
     use super::*;
 
