@@ -84,7 +84,7 @@ impl Wait {
         match self {
             _ if cfg!(loom) => 0,
             Self::Dedicated => 1024,
-            Self::Shared => 64,
+            Self::Shared => 16,
         }
     }
 }
@@ -179,9 +179,10 @@ impl ParkState {
 #[derive(Debug)]
 pub struct Parker {
     state: Arc<ParkState>,
-    /// The rounds of the next wait before it parks, unless [`Wait::yields`] is less. A wait that
-    /// ended in sleep was too long for spinning, so the next one spins less; one that ended before
-    /// doubles the rounds again.
+    /// The rounds of the next wait before it parks, unless [`Wait::yields`] is less.
+    ///
+    /// Fewer after a wait that ended in sleep, or nearly: threads that spin for long keep each
+    /// other from their cores, and make each other's waits longer. More after a short one.
     rounds: u32,
 }
 
@@ -227,10 +228,14 @@ impl Parker {
     #[inline]
     pub fn wait_while(&mut self, wait: Wait, mut attention: impl FnMut() -> Option<Attention>) {
         let rounds = self.rounds.min(wait.yields());
-        for _ in 0..rounds {
+        for round in 0..rounds {
             for _ in 0..wait.spins() {
                 if attention().is_none() {
-                    self.rounds = rounds.saturating_mul(2);
+                    self.rounds = if round <= rounds / 4 {
+                        rounds.saturating_mul(2)
+                    } else {
+                        (rounds / 2).max(FEWEST_ROUNDS)
+                    };
                     return;
                 }
                 spin_loop();
