@@ -93,7 +93,7 @@ pub(crate) struct PacketArgs {
     /// What copies must have in common besides the packet: none, interface or vlan
     #[arg(
         long,
-        value_name = "GROUP",
+        value_name = "NAME",
         default_value = "none",
         allow_hyphen_values = true,
         help_heading = "Key"
