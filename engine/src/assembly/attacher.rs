@@ -80,7 +80,7 @@ impl Attacher {
     /// [`EngineBuilder::ring_depth`](super::EngineBuilder::ring_depth). All of it is free again
     /// when the port is dropped and the workers have seen that. Wakes no thread and does not block.
     ///
-    /// If the engine was shut down or dropped, the port exists, and all of its calls return
+    /// If the engine was shut down or dropped, the port exists, and rejects every batch with
     /// [`Disconnected`](crate::Disconnected).
     ///
     /// # Errors

@@ -26,7 +26,8 @@ const SMALL_L1: u64 = 32 << 10;
 /// be in flight. Measured on a CPU with 32 MiB of L3 cache.
 const CACHED_LINES: usize = 1 << 21;
 
-/// How many blocks of 64 keys the filters prefetch ahead. The verdicts do not depend on it.
+/// How many blocks of 64 keys the filters prefetch ahead, in batches of at least 256 keys. Shorter
+/// ones, and filters of 2^32 lines or more, use two blocks. The verdicts do not depend on it.
 ///
 /// # Examples
 /// ```

@@ -47,7 +47,7 @@ use crate::sync::{
 #[non_exhaustive]
 pub enum Wait {
     /// The thread has a core of its own: it spins for about a microsecond between yields, and parks
-    /// after about a millisecond.
+    /// after at most a millisecond, or some microseconds where waits have been long.
     Dedicated,
     /// The thread shares its core, possibly with the thread it waits for: it yields almost at once,
     /// and soon parks.
@@ -87,6 +87,16 @@ impl Wait {
             Self::Shared => 16,
         }
     }
+
+    /// The fewest rounds of spinning and yielding before a thread parks. Without any, a thread that
+    /// once slept would never find out that its peers have become fast. On a core of its own they
+    /// last as long as a wake-up, so a peer that was parked, too, can still answer in time.
+    const fn fewest_rounds(self) -> u32 {
+        match self {
+            Self::Dedicated => 16,
+            Self::Shared => 2,
+        }
+    }
 }
 
 /// What a parked thread is woken for.
@@ -111,10 +121,6 @@ impl Attention {
 /// The value of `parked` of a thread that runs.
 const RUNNING: usize = 0;
 
-/// The fewest rounds of spinning and yielding before a thread parks, some microseconds. Without
-/// any, a thread that once slept would never find out that its peers have become fast.
-const FEWEST_ROUNDS: u32 = 2;
-
 /// The state that a parker shares with its doorbells.
 #[derive(Debug)]
 struct ParkState {
@@ -132,11 +138,11 @@ impl ParkState {
     /// Unparks the parker, unless another waker did so after this one read `parked`.
     #[cold]
     fn unpark(&self) {
-        // Relaxed: what the condition reads is ordered by the fences of `Doorbell::wake` and
-        // `Parker::wait_until`. The swap only elects one waker.
+        // Relaxed: what the condition reads is ordered by the fences of `Doorbell` and
+        // `Parker::wait_while`. The swap only elects one waker.
         if self.parked.swap(RUNNING, Ordering::Relaxed) != RUNNING {
             // While this thread holds the lock, the parker is either before its test of `parked`,
-            // which then reads false, or in the wait, where the notification reaches it. Without
+            // which then reads `RUNNING`, or in the wait, where the notification reaches it. Without
             // the lock the notification could fall between the test and the wait, and be lost.
             drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));
             self.unparked.notify_one();
@@ -234,7 +240,7 @@ impl Parker {
                     self.rounds = if round <= rounds / 4 {
                         rounds.saturating_mul(2)
                     } else {
-                        (rounds / 2).max(FEWEST_ROUNDS)
+                        (rounds / 2).max(wait.fewest_rounds())
                     };
                     return;
                 }
@@ -268,7 +274,7 @@ impl Parker {
             }
             // P4.
             self.state.park();
-            self.rounds = (rounds / 16).max(FEWEST_ROUNDS);
+            self.rounds = (rounds / 16).max(wait.fewest_rounds());
             match attention() {
                 None => return,
                 Some(now) => wanted = now,

@@ -32,10 +32,10 @@ mod time;
 mod writing;
 
 use std::convert;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use args::{Args, Command, Parsed};
+use args::{Args, Command, DedupArgs, Parsed};
 use failure::Failure;
 
 /// Runs the command of this process, as its arguments say, and reports how it ended.
@@ -76,7 +76,7 @@ fn run_parsed(parsed: Parsed) -> Result<ExitCode, Failure> {
     let Command::Dedup(dedup) = args.command else {
         return run(args);
     };
-    let stats = dedup.run.stats.clone();
+    let (stats, inputs) = (dedup.run.stats.clone(), inputs_of(&dedup));
     let config = config::DedupConfig::try_from(*dedup).map_err(|failure| {
         let typed_alone = |typed: Result<Args, clap::Error>| {
             let Ok(Command::Dedup(dedup)) = typed.map(|args| args.command) else {
@@ -86,35 +86,39 @@ fn run_parsed(parsed: Parsed) -> Result<ExitCode, Failure> {
             failure.map(|failure| failure.to_string())
         };
         let failure = line.explain(failure, typed_alone);
-        unread(stats.as_deref(), failure)
+        unread(stats.as_deref(), &inputs, failure)
     })?;
     dedup::run(config, |failure| line.explain_start(failure))
 }
 
 /// The failure of a run whose options cannot be read. The statistics of an earlier run do not
 /// survive it.
-fn unread(stats: Option<&Path>, failure: Failure) -> Failure {
+fn unread(stats: Option<&Path>, inputs: &[PathBuf], failure: Failure) -> Failure {
     if let Some(stats) = stats {
-        dedup::replace_unread(stats, &failure);
+        dedup::replace_unread(stats, inputs, &failure);
     }
     failure
+}
+
+fn inputs_of(args: &DedupArgs) -> Vec<PathBuf> {
+    [&args.inputs[..], &args.known].concat()
 }
 
 fn run(args: Args) -> Result<ExitCode, Failure> {
     match args.command {
         Command::Dedup(args) => {
-            let stats = args.run.stats.clone();
+            let (stats, inputs) = (args.run.stats.clone(), inputs_of(&args));
             let config = config::DedupConfig::try_from(*args);
             dedup::run(
-                config.map_err(|it| unread(stats.as_deref(), it))?,
+                config.map_err(|it| unread(stats.as_deref(), &inputs, it))?,
                 convert::identity,
             )
         }
         Command::Packets(args) => {
-            let stats = args.run.stats.clone();
+            let (stats, inputs) = (args.run.stats.clone(), args.inputs.clone());
             let config = config::DedupConfig::try_from(args);
             dedup::run(
-                config.map_err(|it| unread(stats.as_deref(), it))?,
+                config.map_err(|it| unread(stats.as_deref(), &inputs, it))?,
                 convert::identity,
             )
         }

@@ -37,7 +37,8 @@ impl<T> Consumer<T> {
         }
     }
 
-    /// Sets the doorbell of the producer's thread. Every release and the close wake it.
+    /// Sets the doorbell of the producer's thread. Every [`release`](Self::release) and the close
+    /// wake it.
     pub fn set_doorbell(&mut self, writer: Doorbell) {
         self.doorbell = Some(writer);
     }

@@ -86,7 +86,7 @@ impl CommandLine {
                 let beside = name.strip_suffix(POSITIONS);
                 word.ends_with(name) || beside.is_some_and(|name| word.ends_with(name))
             }
-            Failure::Option(error) => word == error.field,
+            Failure::Option(error) => word.split('=').next() == Some(error.field),
             Failure::Memory(_) | Failure::Filter(_) => ["-m", "--memory", "--filter"]
                 .iter()
                 .any(|option| word.starts_with(option)),

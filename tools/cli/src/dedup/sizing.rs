@@ -3,9 +3,9 @@
 //! Touching the default 256 MiB takes longer than the rest of a run over a file of a megabyte, and
 //! so does starting threads. If the length of every input is known, it bounds the number of
 //! distinct keys, and the filter gets as many lines as keep an eviction improbable at that number
-//! ([`EVICTION_PROBABILITY`]). The bound assumes the shortest possible records; in a file of 1 MB
-//! with records of 100 bytes, an eviction is less probable by a factor of `2^80`. An input that
-//! grows while it is read may exceed the bound: its evictions are counted and reported as always.
+//! ([`EVICTION_PROBABILITY`]). The bound is the number of records if they were counted
+//! (`records/count.rs`); else it assumes the shortest possible ones. An input that grows while it
+//! is read may exceed the bound: its evictions are counted and reported as always.
 
 use std::sync::OnceLock;
 

@@ -125,9 +125,10 @@ pub(super) fn write_failed(config: &DedupConfig, failure: &Failure, began: Insta
 
 /// Replaces the statistics of an earlier run if the options of this one cannot be read, because a
 /// file that they name is missing. Nothing is known of the filter then, so only the first fields
-/// are written. A file that holds anything else is left alone: its other uses are not known, either.
-pub(crate) fn replace_unread(path: &Path, failure: &Failure) {
-    if rejects_options(failure) || !holds_statistics(path) {
+/// are written. A file that holds anything else is left alone, and so is an input.
+pub(crate) fn replace_unread(path: &Path, inputs: &[PathBuf], failure: &Failure) {
+    let is_input = || (inputs.iter()).any(|input| is_same_file(input, path).unwrap_or(false));
+    if rejects_options(failure) || !holds_statistics(path) || is_input() {
         return;
     }
     let unread = UnreadStats {

@@ -28,18 +28,18 @@ pub(crate) fn most_records(sources: &[Source], bytes: u64, format: &dyn Format) 
         let position = file.stream_position().ok()?;
         let counted = count(&mut file, &mut block, format);
         file.seek(SeekFrom::Start(position)).ok()?;
-        counted.ok()
+        counted.ok().flatten()
     });
     counts.sum()
 }
 
-/// The records of a file from its position on, up to [`MOST_BYTES`] if it grows meanwhile.
-fn count(file: &mut File, block: &mut [u8], format: &dyn Format) -> io::Result<u64> {
-    let mut file = file.take(MOST_BYTES);
+/// The records of a file from its position on; `None` if it has grown long meanwhile.
+fn count(file: &mut File, block: &mut [u8], format: &dyn Format) -> io::Result<Option<u64>> {
+    let mut file = file.take(MOST_BYTES + 1);
     let mut records = 0;
     loop {
         match file.read(block)? {
-            0 => return Ok(records),
+            0 => return Ok((file.limit() > 0).then_some(records)),
             read => records += format.most_records(&block[..read]) as u64,
         }
     }

@@ -110,6 +110,7 @@ fn errors_of_a_run_that_cannot_start_name_the_variable_too() {
         ("--rejects /no/such/folder/out", &["-k", "1"], true),
         (too_much, &[], true),
         ("--pin --threads 1024", &[], true),
+        ("--pin --threads=1024", &[], true),
         ("-q", &["-o", "/no/such/folder/out"], false),
         ("-q", &["/no/such/file"], false),
         ("-m 1M", &["-o", "/no/such/folder/out"], false),

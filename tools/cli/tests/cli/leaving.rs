@@ -138,6 +138,11 @@ fn old_statistics_do_not_survive_options_that_cannot_be_read() {
             (&json["reason"], &json["error"]),
             (&"error".into(), &error.into())
         );
+        // An input is left alone, even if it holds statistics.
+        assert_eq!(dedup(&["--stats", &stats], b"a\n").text(), "a\n");
+        let of_whole_run = fs::read(&stats).unwrap();
+        echoless(&[&args[..], &[&stats]].concat(), b"").error();
+        assert_eq!(fs::read(&stats).unwrap(), of_whole_run);
         // What is not a file of statistics may be anything, and no file appears.
         fs::write(&stats, b"{\"schema\": \"of another program\"}").unwrap();
         echoless(&args, b"a\n").error();
