@@ -21,7 +21,7 @@ pub struct Machine {
     pub memory_mib: u64,
     /// The operating system and the version of its kernel.
     pub system: String,
-    /// How far the filters look ahead; empty in records that do not tell.
+    /// The look-ahead of the filters; empty in records without it.
     #[serde(default)]
     pub look_ahead: String,
 }

@@ -59,7 +59,7 @@ impl Section {
         let machine = &about.machine;
         let look_ahead = match machine.look_ahead.as_str() {
             "" => String::new(),
-            told => format!(", look-ahead of {told}"),
+            blocks => format!(", look-ahead of {blocks}"),
         };
         write!(page, "\n### {}, {}\n\n", about.benchmark, about.date)?;
         write!(page, "    {}\n\n", about.command)?;

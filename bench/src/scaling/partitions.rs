@@ -16,8 +16,8 @@ const LINES: u64 = 1 << 20;
 /// Batches that take turns, so that keys come from the cache as after hashing.
 const BATCHES: usize = 4;
 
-/// Measures each number of partitions with batches of this many keys, as ports route them or in each
-/// way. Every second key of a message is a duplicate, as depositing costs work for duplicates.
+/// Measures each number of partitions with batches of this many keys, as ports route them or in
+/// each way. Every second key of a message is a duplicate, as depositing costs work for duplicates.
 ///
 /// # Errors
 /// If a number of partitions is not possible, or verdicts are wrong.

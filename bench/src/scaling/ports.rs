@@ -1,4 +1,5 @@
-//! Many ports at one worker, of which one is active: small batches go there and back, one at a time.
+//! Many ports at one worker, of which one is active: small batches go there and back, one at a
+//! time.
 
 use echoless::{Engine, Pinning, Verdicts};
 

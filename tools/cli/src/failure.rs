@@ -9,8 +9,6 @@ use echoless::{BuildError, Disconnected, MemoryError, SpecError};
 use echoless_lab::LabError;
 use thiserror::Error;
 
-use crate::args::VARIABLE;
-
 /// The exit code of a run with `--fail-on-duplicates` that found duplicates.
 pub(crate) const FOUND_DUPLICATES: u8 = 1;
 
@@ -29,9 +27,12 @@ pub(crate) enum Failure {
     /// A command line that the parser rejects.
     #[error("{0}")]
     Usage(String),
-    /// A failure that an option of `ECHOLESS_OPTS` causes.
-    #[error("{VARIABLE}: {0}")]
-    OfVariable(Box<Failure>),
+    /// A failure that an option in an environment variable causes.
+    #[error("{variable}: {cause}")]
+    OfVariable {
+        variable: &'static str,
+        cause: Box<Failure>,
+    },
     /// An option with an invalid value.
     #[error(transparent)]
     Option(#[from] SpecError),
@@ -89,6 +90,24 @@ impl From<BuildError> for Failure {
 }
 
 impl Failure {
+    /// Whether the command line is at fault: the run has not begun then.
+    pub(crate) fn rejects_options(&self) -> bool {
+        match self {
+            Self::OfVariable { cause, .. } => cause.rejects_options(),
+            Self::Usage(_) | Self::Option(_) | Self::Filter(_) | Self::SameFile { .. } => true,
+            Self::Lab(_)
+            | Self::Memory(_)
+            | Self::File { .. }
+            | Self::Data { .. }
+            | Self::Capture { .. }
+            | Self::CutOff { .. }
+            | Self::Thread(_)
+            | Self::Panic(_)
+            | Self::Feed
+            | Self::ReaderGone => false,
+        }
+    }
+
     /// Converts an error from opening or reading `name`.
     pub(crate) fn file(name: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let name = name.into();

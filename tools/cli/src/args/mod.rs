@@ -21,4 +21,3 @@ pub(crate) use lab::{EvalArgs, LabOutputs, PlanArgs, RecordFileArgs};
 pub(crate) use packets::PacketArgs;
 pub(crate) use records::RecordArgs;
 pub(crate) use run::RunArgs;
-pub(crate) use variable::VARIABLE;

@@ -12,7 +12,7 @@ use super::command::Args;
 use crate::failure::Failure;
 
 /// The name of the variable.
-pub(crate) const VARIABLE: &str = "ECHOLESS_OPTS";
+const VARIABLE: &str = "ECHOLESS_OPTS";
 
 /// The end of the names of files that others bring along.
 const POSITIONS: &str = ".jsonl";
@@ -72,7 +72,7 @@ impl CommandLine {
         if alone == Some(failure.to_string()) {
             failure
         } else {
-            Failure::OfVariable(Box::new(failure))
+            of_variable(failure)
         }
     }
 
@@ -91,7 +91,7 @@ impl CommandLine {
                 .iter()
                 .any(|option| word.starts_with(option)),
             Failure::Usage(_)
-            | Failure::OfVariable(_)
+            | Failure::OfVariable { .. }
             | Failure::Lab(_)
             | Failure::Capture { .. }
             | Failure::CutOff { .. }
@@ -102,10 +102,17 @@ impl CommandLine {
         };
         let typed = |word: &OsString| word.to_str().is_some_and(is_at_fault);
         if self.defaults.iter().any(|word| is_at_fault(word)) && !self.typed.iter().any(typed) {
-            Failure::OfVariable(Box::new(failure))
+            of_variable(failure)
         } else {
             failure
         }
+    }
+}
+
+fn of_variable(failure: Failure) -> Failure {
+    Failure::OfVariable {
+        variable: VARIABLE,
+        cause: Box::new(failure),
     }
 }
 

@@ -100,7 +100,7 @@ pub(super) fn write_failed(config: &DedupConfig, failure: &Failure, began: Insta
     let Some(target) = &config.run.stats else {
         return;
     };
-    if rejects_options(failure) || is_used_otherwise(config, target) {
+    if failure.rejects_options() || is_used_otherwise(config, target) {
         return;
     }
     let mut targets = Targets::new(config.sources.iter().chain(&config.run.settings));
@@ -128,7 +128,7 @@ pub(super) fn write_failed(config: &DedupConfig, failure: &Failure, began: Insta
 /// are written. A file that holds anything else is left alone, and so is an input.
 pub(crate) fn replace_unread(path: &Path, inputs: &[PathBuf], failure: &Failure) {
     let is_input = || (inputs.iter()).any(|input| is_same_file(input, path).unwrap_or(false));
-    if rejects_options(failure) || !holds_statistics(path) || is_input() {
+    if failure.rejects_options() || !holds_statistics(path) || is_input() {
         return;
     }
     let unread = UnreadStats {
@@ -160,26 +160,6 @@ fn holds_statistics(path: &Path) -> bool {
 
 /// The bytes that every file of statistics begins with.
 const FIRST_FIELD: &[u8; 21] = b"{\n  \"schema_version\":";
-
-/// Whether a failure is the fault of the command line: the run has not begun then.
-fn rejects_options(failure: &Failure) -> bool {
-    match failure {
-        Failure::OfVariable(failure) => rejects_options(failure),
-        Failure::Usage(_) | Failure::Option(_) | Failure::Filter(_) | Failure::SameFile { .. } => {
-            true
-        }
-        Failure::Lab(_)
-        | Failure::Memory(_)
-        | Failure::File { .. }
-        | Failure::Data { .. }
-        | Failure::Capture { .. }
-        | Failure::CutOff { .. }
-        | Failure::Thread(_)
-        | Failure::Panic(_)
-        | Failure::Feed
-        | Failure::ReaderGone => false,
-    }
-}
 
 /// Whether the target is another output, too, or an input by name.
 fn is_used_otherwise(config: &DedupConfig, target: &Target) -> bool {

@@ -17,7 +17,7 @@ pub(super) trait BinaryFraming: Debug + Send + Sync + 'static {
     fn record_ends(&self, bytes: &[u8], start: usize, ends: &mut Vec<usize>);
 
     /// See [`Format::most_records`].
-    fn most_records(&self, bytes: usize) -> usize;
+    fn most_records(&self, bytes: &[u8]) -> usize;
 
     /// See [`Format::last_end`].
     fn last_end(&self) -> Box<dyn LastEnd>;
@@ -64,7 +64,7 @@ impl<R: BinaryFraming, F: BinaryFields> Format for Binary<R, F> {
     }
 
     fn most_records(&self, bytes: &[u8]) -> usize {
-        self.framing.most_records(bytes.len())
+        self.framing.most_records(bytes)
     }
 
     fn last_end(&self) -> Box<dyn LastEnd> {

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::codecs::{CODECS, compress, decoder, decompress};
 use crate::packets_support::{numbered, packets};
-use crate::run::{assert_errors, command, dedup, echoless, file};
+use crate::run::{assert_errors, command, dedup, echoless, file, send};
 
 /// Lines that fill several chunks and blocks, a third of them repeats.
 fn lines() -> Vec<u8> {
@@ -290,14 +290,7 @@ fn a_signal_ends_the_frame() {
         let mut records = [0; 4];
         plain.read_exact(&mut records).unwrap();
         assert_eq!(&records, b"a\nb\n");
-        let id = child.id().to_string();
-        assert!(
-            Command::new("kill")
-                .args(["-INT", &id])
-                .status()
-                .unwrap()
-                .success()
-        );
+        send(&child, "-INT");
         let mut rest = [0];
         assert_eq!(plain.read(&mut rest).unwrap(), 0, "{codec}");
         drop(plain);

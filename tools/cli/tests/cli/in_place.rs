@@ -131,14 +131,7 @@ fn a_signal_leaves_the_file() {
         // The pipe takes less than the duplicates, so the run is in its middle.
         let mut duplicates = fs::File::open(&dropped).unwrap();
         duplicates.read_exact(&mut [0; 2]).unwrap();
-        let id = child.id().to_string();
-        assert!(
-            Command::new("kill")
-                .args([signal, &id])
-                .status()
-                .unwrap()
-                .success()
-        );
+        crate::run::send(&child, signal);
         let mut rest = Vec::new();
         duplicates.read_to_end(&mut rest).unwrap();
         let output = child.wait_with_output().unwrap();

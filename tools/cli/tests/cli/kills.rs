@@ -2,10 +2,9 @@
 //! stream, and nothing else.
 
 use std::io::{Read, Write};
-use std::process::{Child, Command};
 use std::thread;
 
-use crate::run::command;
+use crate::run::{command, send};
 
 /// The number of runs for each signal.
 const RUNS: u64 = 200;
@@ -38,12 +37,6 @@ fn draw(seed: u64, bound: u64) -> u64 {
     ((mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 32) % bound
 }
 
-fn kill(child: &Child, signal: &str) {
-    let id = child.id().to_string();
-    let sent = Command::new("kill").args([signal, &id]).status().unwrap();
-    assert!(sent.success());
-}
-
 /// Runs the command on the stream and sends the signal after `after` pieces. Returns what it wrote
 /// and its exit code.
 fn killed(signal: &str, threads: &str, after: u64) -> (Vec<u8>, Option<i32>) {
@@ -58,7 +51,7 @@ fn killed(signal: &str, threads: &str, after: u64) -> (Vec<u8>, Option<i32>) {
     });
     for number in 0..PIECES {
         if number == after {
-            kill(&child, signal);
+            send(&child, signal);
         }
         // Writing fails once the command has ended.
         if stdin.write_all(&piece(number)).is_err() {
@@ -66,7 +59,7 @@ fn killed(signal: &str, threads: &str, after: u64) -> (Vec<u8>, Option<i32>) {
         }
     }
     if after >= PIECES {
-        kill(&child, signal);
+        send(&child, signal);
     }
     let status = child.wait().unwrap();
     drop(stdin);

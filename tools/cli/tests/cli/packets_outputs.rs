@@ -216,9 +216,8 @@ fn exit_codes() {
 #[test]
 fn a_signal_completes_the_run() {
     use std::io::{Read, Write};
-    use std::process::Command;
 
-    use crate::run::command;
+    use crate::run::{command, send};
 
     let capture = numbered(&[1, 1, 2]);
     let cut = &capture[..capture.len() - 5];
@@ -231,9 +230,7 @@ fn a_signal_completes_the_run() {
         stdin.write_all(cut).unwrap();
         let mut kept = vec![0; expected.len()];
         stdout.read_exact(&mut kept).unwrap();
-        let id = child.id().to_string();
-        let sent = Command::new("kill").args(["-INT", &id]).status().unwrap();
-        assert!(sent.success());
+        send(&child, "-INT");
         stdout.read_to_end(&mut kept).unwrap();
         let output = child.wait_with_output().unwrap();
         drop(stdin);

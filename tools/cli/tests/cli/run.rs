@@ -1,6 +1,7 @@
 //! Runs the command and collects its output.
 
 use std::collections::HashSet;
+use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -91,6 +92,37 @@ fn feed(mut child: Child, input: &[u8]) -> Output {
         scope.spawn(move || stdin.map(|mut pipe| pipe.write_all(input)));
         child.wait_with_output().unwrap()
     })
+}
+
+/// Sends a signal such as `-INT` to a child.
+///
+/// # Panics
+/// If this process ignores the signal, as under `nohup`: the child inherits that, and the test
+/// would wait for its end forever.
+pub(crate) fn send(child: &Child, signal: &str) {
+    let ignored = ignored_signals();
+    let number = match signal {
+        "-HUP" => 1,
+        "-INT" => 2,
+        "-USR1" => 10,
+        "-TERM" => 15,
+        other => panic!("the number of {other} is not listed"),
+    };
+    assert!(
+        ignored >> (number - 1) & 1 == 0,
+        "{signal} is ignored by the process that runs the tests"
+    );
+    let id = child.id().to_string();
+    let sent = Command::new("kill").args([signal, &id]).status().unwrap();
+    assert!(sent.success());
+}
+
+/// A bit for each signal that this process ignores, from signal 1 on; 0 if the system does not
+/// tell.
+fn ignored_signals() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    ignored.map_or(0, |mask| u64::from_str_radix(mask.trim(), 16).unwrap())
 }
 
 /// Divides `records` into first occurrences and repeats.

@@ -2,18 +2,12 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::run::{command, dedup, file};
-
-fn send(child: &Child, signal: &str) {
-    let id = child.id().to_string();
-    let sent = Command::new("kill").args([signal, &id]).status().unwrap();
-    assert!(sent.success());
-}
+use crate::run::{command, dedup, file, send};
 
 /// Feeds the command, sends the signal once its output arrives, and waits for its end while its
 /// input is open.

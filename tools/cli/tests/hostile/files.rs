@@ -1,4 +1,5 @@
-//! Files that are not what they seem: folders, devices, endless ones, names with control characters.
+//! Files that are not what they seem: folders, devices, endless ones, names with control
+//! characters.
 
 /// What stands where a file is expected. `/dev/full` can be read without end and not written.
 const ODD_FILES: [&str; 10] = [

@@ -2,10 +2,10 @@
 //!
 //! A plan must not depend on the speed of the machine, so no clock is read. A model of the cost of
 //! a simulated record turns the budget into records, the same on every machine. Its constants are
-//! those of `echoless eval --stream uniform:records=500k,distinct=0.6 -m 64KiB SPEC` for 25 filters,
-//! and with 200k records for 6 of a window, on one core of a shared machine, 2026-11-22, rounded up
-//! and raised by a quarter, because what else runs on the cores slows a simulation down. A plan
-//! took 1 to 10 s of CPU time there with a budget of 10 s.
+//! those of `echoless eval --stream uniform:records=500k,distinct=0.6 -m 64KiB SPEC` for 25
+//! filters, and with 200k records for 6 of a window, on one core of a shared machine, 2026-11-22,
+//! rounded up and raised by a quarter, because what else runs on the cores slows a simulation down.
+//! A plan took 1 to 10 s of CPU time there with a budget of 10 s.
 
 use std::time::Duration;
 

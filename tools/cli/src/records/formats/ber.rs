@@ -160,9 +160,9 @@ impl BinaryFraming for Elements {
         record_ends(bytes, start, ends);
     }
 
-    fn most_records(&self, bytes: usize) -> usize {
+    fn most_records(&self, bytes: &[u8]) -> usize {
         // The shortest element is a tag and a length of 0.
-        bytes.div_ceil(2)
+        bytes.len().div_ceil(2)
     }
 
     fn last_end(&self) -> Box<dyn LastEnd> {
@@ -270,9 +270,9 @@ impl BinaryFraming for Ts32297 {
         }
     }
 
-    fn most_records(&self, bytes: usize) -> usize {
+    fn most_records(&self, bytes: &[u8]) -> usize {
         // A CDR header without a record behind it.
-        bytes.div_ceil(4)
+        bytes.len().div_ceil(4)
     }
 
     fn last_end(&self) -> Box<dyn LastEnd> {

@@ -39,8 +39,8 @@ impl BinaryFraming for Fixed {
         }));
     }
 
-    fn most_records(&self, bytes: usize) -> usize {
-        bytes.div_ceil(self.length)
+    fn most_records(&self, bytes: &[u8]) -> usize {
+        bytes.len().div_ceil(self.length)
     }
 
     fn last_end(&self) -> Box<dyn LastEnd> {

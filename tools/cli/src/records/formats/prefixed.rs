@@ -48,9 +48,6 @@ enum Prefix {
 
 /// How the length of a payload is written.
 trait Length: Debug + Copy + Send + Sync + 'static {
-    /// The length of the shortest prefix, in bytes.
-    const LEAST: usize;
-
     /// Reads the prefix of a record that begins with `bytes`.
     fn read(self, bytes: &[u8]) -> Prefix;
 }
@@ -60,8 +57,6 @@ trait Length: Debug + Copy + Send + Sync + 'static {
 struct Integer<const WIDTH: usize, const BIG: bool>;
 
 impl<const WIDTH: usize, const BIG: bool> Length for Integer<WIDTH, BIG> {
-    const LEAST: usize = WIDTH;
-
     #[inline(always)]
     fn read(self, bytes: &[u8]) -> Prefix {
         let Some(prefix) = bytes.first_chunk::<WIDTH>() else {
@@ -86,8 +81,6 @@ impl<const WIDTH: usize, const BIG: bool> Length for Integer<WIDTH, BIG> {
 struct Varint;
 
 impl Length for Varint {
-    const LEAST: usize = 1;
-
     #[inline(always)]
     fn read(self, bytes: &[u8]) -> Prefix {
         let mut payload = 0;
@@ -129,8 +122,15 @@ impl<L: Length> BinaryFraming for Prefixed<L> {
         }
     }
 
-    fn most_records(&self, bytes: usize) -> usize {
-        bytes.div_ceil(L::LEAST)
+    /// Counts them: the shortest record is so short that a bound by length would let a few chunks
+    /// use up the memory of all.
+    fn most_records(&self, bytes: &[u8]) -> usize {
+        let (mut at, mut records) = (0, 0);
+        while at < bytes.len() {
+            at = whole_end(self.0, bytes, at).unwrap_or(bytes.len());
+            records += 1;
+        }
+        records
     }
 
     fn last_end(&self) -> Box<dyn LastEnd> {
