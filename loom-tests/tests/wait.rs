@@ -113,7 +113,7 @@ fn doorbell_many_wakers() {
     });
 }
 
-/// A reader needs two changes. One is announced by a wake; the other only by a hint, which the
+/// A reader needs two changes. One is followed by a wake; the other only by a hint, which the
 /// reader waits for once it has seen the first.
 #[test]
 fn hint_wakes_who_waits_for_it() {

@@ -1,7 +1,7 @@
 //! Ports of a running engine: they attach at any time, from any thread.
 
 use super::loss::{LossPolicy, Status};
-use super::mailbox::{Announcer, Mailbox, PortIndices};
+use super::mailbox::{Mailbox, Notifier, PortIndices};
 use super::port::Port;
 use super::rings::{Owner, RingOptions, pair};
 use super::server::Attached;
@@ -118,13 +118,13 @@ impl Attacher {
             };
             let (mut to_worker, link) = pair(depth, &parker, owner)?;
             let mailbox = Arc::clone(&worker.mailbox);
-            let announcer = Announcer::new(mailbox, unmodelled::Arc::clone(&index));
+            let notifier = Notifier::new(mailbox, unmodelled::Arc::clone(&index));
             let attached = Attached {
                 link,
-                announced: announcer.announced(),
+                mark: notifier.mark(),
                 index: unmodelled::Arc::clone(&index),
             };
-            to_worker.set_announcer(announcer);
+            to_worker.set_notifier(notifier);
             worker.mailbox.attach(Box::new(attached));
             links.push(to_worker);
         }

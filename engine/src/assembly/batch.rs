@@ -79,12 +79,9 @@ impl Batch {
         owner: usize,
         error: Option<Disconnected>,
     ) {
-        // A message without keys leaves nothing unknown, so it is no error of the batch.
-        if !self.selections.is_empty(owner) {
-            self.error = self.error.or(error);
-            let words = self.verdicts.unknown_words_mut();
-            self.selections.deposit(owner, kernel, u64::MAX, words);
-        }
+        self.error = self.error.or(error);
+        let words = self.verdicts.unknown_words_mut();
+        self.selections.deposit(owner, kernel, u64::MAX, words);
     }
 
     /// The keys that a link owns behind the first `sent` ones were not sent.

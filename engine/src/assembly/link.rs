@@ -2,17 +2,17 @@
 //! in return for each that holds keys.
 //!
 //! A message without keys only says that a batch or a tick is over. It matters to a server that has
-//! later messages already, and to no other, so it is announced by a [hint](Doorbell::hint): a batch
-//! of one key wakes one partition of a mesh, not all.
+//! later messages already, and to no other, so it is followed by a [hint](Doorbell::hint) only: a
+//! batch of one key wakes one partition of a mesh, not all.
 //!
 //! Only published messages wake the other side. The server releases requests before it answers
-//! them, so the wake of an answer announces the room as well (and without an answer, a hint does);
-//! and a server never waits for room for answers, because the port sends no request without it.
+//! them, so the wake for an answer covers the room as well (without an answer, a hint does); and a
+//! server never waits for room for answers, because the port sends no request without it.
 
 use std::collections::VecDeque;
 
 use super::loss::Status;
-use super::mailbox::Announcer;
+use super::mailbox::Notifier;
 use super::message::{Answer, Header, Request};
 use crate::error::Disconnected;
 use crate::hash::KeyHash;
@@ -42,7 +42,7 @@ pub(super) struct PortLink {
     /// capacity of `answers`, so the server can push every answer without waiting.
     sent: VecDeque<u64>,
     /// The way into the mailbox of the server, if it has one.
-    announcer: Option<Announcer>,
+    notifier: Option<Notifier>,
 }
 
 /// What a request came to.
@@ -69,13 +69,13 @@ impl PortLink {
             requests,
             answers,
             sent: VecDeque::new(),
-            announcer: None,
+            notifier: None,
         }
     }
 
-    /// Announces messages, and the end of the port, in the mailbox of the server.
-    pub(super) fn set_announcer(&mut self, announcer: Announcer) {
-        self.announcer = Some(announcer);
+    /// Tells the server of messages, and of the end of the port, through its mailbox.
+    pub(super) fn set_notifier(&mut self, notifier: Notifier) {
+        self.notifier = Some(notifier);
     }
 
     /// Whether the filter of the partition panicked and was not replaced.
@@ -96,7 +96,7 @@ impl PortLink {
     pub(super) fn close(&mut self) {
         self.requests.close();
         self.answers.close();
-        if self.announcer.is_some() {
+        if self.notifier.is_some() {
             self.notify();
         }
     }
@@ -164,19 +164,19 @@ impl PortLink {
     /// Wakes the server if it is parked. One call covers all messages enqueued before it, because a
     /// wake costs more than a message.
     pub(super) fn notify(&self) {
-        self.announce();
+        self.notify_mailbox();
         self.requests.notify();
     }
 
     /// Wakes the server if it is parked and waits for messages of other ports or batches.
     pub(super) fn hint(&self) {
-        self.announce();
+        self.notify_mailbox();
         self.requests.hint();
     }
 
-    fn announce(&self) {
-        if let Some(announcer) = &self.announcer {
-            announcer.announce();
+    fn notify_mailbox(&self) {
+        if let Some(notifier) = &self.notifier {
+            notifier.notify();
         }
     }
 

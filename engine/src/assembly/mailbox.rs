@@ -1,24 +1,23 @@
-//! How ports that come and go reach a worker that waits: they announce themselves in its mailbox.
+//! The mailbox of a worker: ports that come and go tell it there which rings to read.
 //!
-//! A port that has sent messages marks itself as announced and, if it was not, puts its index into
-//! the mailbox; the worker takes the mark away before it reads the ring. So an index is in the
-//! mailbox once, however many messages were sent, and no message is overlooked:
+//! A port that has published messages sets its mark and, if the mark was not set, enqueues its
+//! index; the worker clears the mark before it reads the ring. So an index is enqueued once,
+//! however many messages were published, and no message is overlooked:
 //!
 //! ```text
-//!   port                                     worker
-//!   publish the message                      take an index from the mailbox
-//!   was set = announced.swap(true)           announced.swap(false)
-//!   if not: put the index in the mailbox     read the ring
+//!   port                                 worker
+//!   publish the message                  dequeue an index
+//!   was_set = mark.swap(true)            mark.swap(false)
+//!   if !was_set: enqueue the index       read the ring
 //! ```
 //!
 //! The two swaps have an order. If the worker's comes later, it synchronizes with the port's, and
-//! the worker finds the message. If it comes earlier, the port finds no mark and announces itself
+//! the worker finds the message. If it comes earlier, the port finds no mark and enqueues its index
 //! again.
 //!
-//! A link to a new port comes through the mailbox as well, before the first announcement of its
-//! port. If the worker is gone, nobody takes it out, so whoever comes second drops it: the sender
-//! looks whether the worker is gone after it put the link in, and the worker empties the mailbox
-//! after it said that it goes.
+//! The link to a new port is enqueued as well, before the first index of its port. If the worker is
+//! gone, it dequeues nothing, so each side empties the queue after its own step: the sender if it
+//! finds the mailbox closed after it enqueued a link, and the worker after it closed the mailbox.
 
 use super::server::Attached;
 use crate::sync::{Arc, AtomicBool, Ordering, Queue, fence, unmodelled};
@@ -48,8 +47,8 @@ impl Mailbox {
         })
     }
 
-    /// Sends the link of a new port. Wakes nobody: the worker needs it once the port has sent a
-    /// message. If the worker is gone, the link is dropped, which closes it.
+    /// Enqueues the link of a new port. Wakes no thread: the worker needs the link once the port
+    /// has published a message. If the worker is gone, the link is dropped, which closes it.
     pub(super) fn attach(&self, attached: Box<Attached>) {
         self.events.push(Event::Attach(attached));
         // SeqCst: pairs with the fence in `Inbox::drop`. Either the worker finds the link there, or
@@ -93,57 +92,58 @@ impl Drop for Inbox {
     }
 }
 
-/// Whether a port is in the mailbox, or about to be looked at.
+/// Set while the index of a port is in the mailbox, or the worker is about to read its ring.
 #[derive(Debug)]
-pub(super) struct Announced(AtomicBool);
+pub(super) struct ReadyMark(AtomicBool);
 
-impl Announced {
+impl ReadyMark {
     /// Sets the mark, and returns whether it was set.
     pub(super) fn set(&self) -> bool {
         // AcqRel: pairs with `clear`. Release for the messages that were published before.
         self.0.swap(true, Ordering::AcqRel)
     }
 
-    /// Takes the mark away. Messages of every announcement before it are visible then.
+    /// Clears the mark. Messages that were published before it was set are visible then.
     pub(super) fn clear(&self) {
-        // AcqRel: pairs with `set`. A swap, because a store would end the release sequence of the
-        // announcements before it.
+        // AcqRel: pairs with `set`. A swap and not a store: it must read what `set` wrote to
+        // synchronize with it.
         self.0.swap(false, Ordering::AcqRel);
     }
 }
 
 /// A port's way into the mailbox of one worker.
 #[derive(Debug)]
-pub(super) struct Announcer {
+pub(super) struct Notifier {
     mailbox: Arc<Mailbox>,
-    announced: Arc<Announced>,
+    mark: Arc<ReadyMark>,
     index: unmodelled::Arc<PortIndex>,
 }
 
-impl Announcer {
+impl Notifier {
     pub(super) fn new(mailbox: Arc<Mailbox>, index: unmodelled::Arc<PortIndex>) -> Self {
         Self {
             mailbox,
-            announced: Arc::new(Announced(AtomicBool::new(false))),
+            mark: Arc::new(ReadyMark(AtomicBool::new(false))),
             index,
         }
     }
 
-    /// The mark that the worker takes away.
-    pub(super) fn announced(&self) -> Arc<Announced> {
-        Arc::clone(&self.announced)
+    /// The mark that the worker clears.
+    pub(super) fn mark(&self) -> Arc<ReadyMark> {
+        Arc::clone(&self.mark)
     }
 
-    /// Announces what was published before. The worker may stay parked until it is woken.
-    pub(super) fn announce(&self) {
-        if !self.announced.set() {
+    /// Enqueues the index of the port for what it has published or closed. Does not wake the
+    /// worker.
+    pub(super) fn notify(&self) {
+        if !self.mark.set() {
             self.mailbox.events.push(Event::Ready(self.index.get()));
         }
     }
 }
 
-/// The indices of the ports of an engine: small numbers, used again once a port and all of its links
-/// are gone.
+/// The indices of the ports of an engine: small numbers, used again once a port and all of its
+/// links are gone.
 #[derive(Debug, Default)]
 pub(super) struct PortIndices(unmodelled::Mutex<Indices>);
 
@@ -224,13 +224,13 @@ mod tests {
         let mailbox = Mailbox::new();
         let inbox = Inbox::new(Arc::clone(&mailbox));
         let indices = unmodelled::Arc::new(PortIndices::default());
-        let announcer = Announcer::new(Arc::clone(&mailbox), indices.take());
+        let notifier = Notifier::new(Arc::clone(&mailbox), indices.take());
         for _ in 0..2 {
-            announcer.announce();
-            announcer.announce();
+            notifier.notify();
+            notifier.notify();
             assert!(matches!(inbox.take(), Some(Event::Ready(0))));
             assert!(inbox.is_empty());
-            announcer.announced().clear();
+            notifier.mark().clear();
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How far the batch loop looks ahead: chosen once for the process, by the L1 cache of the CPU.
+//! The look-ahead of the batch loop: chosen once for the process, by the L1 cache of the CPU.
 //!
 //! A line must still be in the L1 cache when it is visited. Three blocks ahead and the one that is
 //! visited are 16 KiB of lines, beside the keys and the verdicts: a third of a cache of 48 KiB, and

@@ -4,7 +4,7 @@
 //! Nothing here depends on keys or filters. A thread that takes part owns one [`Parker`] and any
 //! number of ring ends. Every end carries the [`Doorbell`] of the thread at the other end, so a
 //! published message, a released slot and a closed ring all wake the thread that may be parked for
-//! them.
+//! them, unless the caller publishes or releases without that and wakes it in another way.
 //!
 //! # Examples
 //! ```
@@ -48,4 +48,6 @@ pub mod wait;
 
 #[doc(hidden)]
 pub use ring::{Consumer, PopError, Producer, PushError};
-pub use wait::{Attention, Doorbell, Parker, Wait};
+#[doc(hidden)]
+pub use wait::Attention;
+pub use wait::{Doorbell, Parker, Wait};

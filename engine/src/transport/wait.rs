@@ -18,11 +18,11 @@
 //! carry this, so every access to `parked` is Relaxed. While the parker is not parked, a wake costs
 //! one fence and one load of a cache line that no thread writes.
 //!
-//! Waking a parked thread costs microseconds on both sides, so a waker can say that its change
-//! matters only to some: `parked` also holds what the parker is to be woken for ([`Attention`]), and
-//! a [hint](Doorbell::hint) leaves a parker alone that waits for calls only. The parker tells its
-//! attention before P2 and tests it again at P3, so the same argument holds: a hint is either seen
-//! at P3, or reads the attention that was told.
+//! Waking a parked thread costs microseconds on both sides, and some changes matter only to some
+//! parkers. Therefore `parked` also holds what the parker is to be woken for ([`Attention`]), and a
+//! [hint](Doorbell::hint) does not wake a parker that waits for calls only. The parker stores its
+//! attention at P1 and computes it again at P3, so the same argument holds: either P3 reads the
+//! change, or the hint reads the attention of P1.
 
 use crossbeam_utils::CachePadded;
 
@@ -100,6 +100,7 @@ impl Wait {
 }
 
 /// What a parked thread is woken for.
+#[doc(hidden)] // public only for the model checks
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attention {
     /// [`Doorbell::wake`].
@@ -142,8 +143,9 @@ impl ParkState {
         // `Parker::wait_while`. The swap only elects one waker.
         if self.parked.swap(RUNNING, Ordering::Relaxed) != RUNNING {
             // While this thread holds the lock, the parker is either before its test of `parked`,
-            // which then reads `RUNNING`, or in the wait, where the notification reaches it. Without
-            // the lock the notification could fall between the test and the wait, and be lost.
+            // which then reads `RUNNING`, or in the wait, where the notification reaches it.
+            // Without the lock the notification could fall between the test and the wait, and be
+            // lost.
             drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));
             self.unparked.notify_one();
         }
@@ -228,9 +230,9 @@ impl Parker {
     /// Blocks while there is something to wait for: until `attention` returns `None`. It returns
     /// what this thread is to be woken for, and may change its mind each time.
     ///
-    /// As for [`wait_until`](Self::wait_until); but a change may be announced by a
-    /// [hint](Doorbell::hint) only, if every thread that waits for it returns
-    /// [`Attention::Hints`].
+    /// As for [`wait_until`](Self::wait_until); but a [hint](Doorbell::hint) is enough after a
+    /// change, if every thread that waits for it returns [`Attention::Hints`].
+    #[doc(hidden)] // public only for the model checks
     #[inline]
     pub fn wait_while(&mut self, wait: Wait, mut attention: impl FnMut() -> Option<Attention>) {
         let rounds = self.rounds.min(wait.yields());
@@ -309,6 +311,7 @@ impl Doorbell {
 
     /// Wakes the parker if it is parked with [`Attention::Hints`]. Call it after the change that
     /// its condition reads.
+    #[doc(hidden)] // public only for the model checks
     #[inline]
     pub fn hint(&self) {
         // W2 and W3, as in `wake`.

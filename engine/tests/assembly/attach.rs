@@ -82,8 +82,8 @@ fn each_key_is_fresh_at_one_port() {
                             let count = verdicts.len() as u64 - verdicts.count_duplicates();
                             fresh.fetch_add(count, Ordering::Relaxed);
                         }
-                        // Dropped with a batch in flight whose verdicts nobody hears: these keys
-                        // are known already.
+                        // Dropped with a batch in flight, whose verdicts are lost: its keys are
+                        // known already.
                         port.submit(batch).unwrap();
                     }
                 })

@@ -261,7 +261,7 @@ impl Port {
         while !self.links[owner].has_room() {
             self.collect();
             if !self.work(while_waiting)? {
-                // Room that messages without answers leave is announced by a hint.
+                // Room that messages without answers leave is followed by a hint only.
                 self.wait(while_waiting, Attention::Hints, |links| {
                     links.iter().any(PortLink::has_answer) || links[owner].has_room()
                 });

@@ -1,13 +1,13 @@
 //! The server of a worker of an engine: it applies messages in the order of their arrival, from
 //! ports that come and go.
 //!
-//! Any number of ports may be idle, so the server does not look at their rings. A port announces
-//! itself in the [mailbox](super::super::mailbox) when it has sent messages, and the server keeps a
-//! queue of the links that may hold some:
+//! Any number of ports may be idle, so the server does not poll their rings. A port that has
+//! published messages enqueues its index in the [mailbox](super::super::mailbox), and the server
+//! keeps a queue of the links that may hold some:
 //!
 //! ```text
 //!   mailbox:  attach link 7   ready 3   ready 7
-//!   due:      3 7                          looked at in this order, up to a pass of messages each
+//!   due:      3 7                          read in this order, up to a pass of messages each
 //!   links:    0 . 2 3 . . . 7              by the index of the port; the links of ports that are
 //!                                          gone are removed
 //! ```
@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 
 use super::ServerLink;
 use super::pass::{Links, OnPanic, Pass};
-use crate::assembly::mailbox::{Announced, Event, Inbox, PortIndex};
+use crate::assembly::mailbox::{Event, Inbox, PortIndex, ReadyMark};
 use crate::assembly::owned::OwnedFilter;
 use crate::error::Disconnected;
 use crate::filters::Filter;
@@ -28,7 +28,7 @@ use crate::transport::PopError;
 #[derive(Debug)]
 pub(in crate::assembly) struct Attached {
     pub(in crate::assembly) link: ServerLink,
-    pub(in crate::assembly) announced: Arc<Announced>,
+    pub(in crate::assembly) mark: Arc<ReadyMark>,
     /// Keeps the index from other ports while the link exists.
     pub(in crate::assembly) index: unmodelled::Arc<PortIndex>,
 }
@@ -101,11 +101,11 @@ impl<F: Filter> ArrivalServer<F> {
         !self.due.is_empty() || !self.inbox.is_empty()
     }
 
-    /// Closes all rings to new messages, those of links that come later as well. Messages that are
-    /// in them already, or being pushed at this moment, can still be applied.
+    /// Closes all rings to new messages, and accepts no further link. Messages that are in the
+    /// rings already, or being pushed at this moment, can still be applied.
     pub(in crate::assembly) fn close(&mut self) {
-        self.closed = true;
         self.take_mail();
+        self.closed = true;
         self.due.clear();
         for (index, slot) in self.links.0.iter_mut().enumerate() {
             if let Some(attached) = slot {
@@ -119,10 +119,9 @@ impl<F: Filter> ArrivalServer<F> {
     pub(in crate::assembly) fn take_mail(&mut self) {
         while let Some(event) = self.inbox.take() {
             match event {
-                Event::Attach(mut attached) => {
-                    if self.closed {
-                        attached.link.requests.close();
-                    }
+                // Dropped, which closes it: new ports must not keep a worker from its end.
+                Event::Attach(_) if self.closed => {}
+                Event::Attach(attached) => {
                     let index = attached.index.get();
                     let slots = &mut self.links.0;
                     if slots.len() <= index {
@@ -130,8 +129,8 @@ impl<F: Filter> ArrivalServer<F> {
                     }
                     slots[index] = Some(*attached);
                 }
-                // If the port is gone, its index has no link, or that of a newer port. To look at
-                // it once more does no harm.
+                // If the port is gone, its index has no link, or that of a newer port. Reading that
+                // ring once more does no harm.
                 Event::Ready(index) => self.due.push_back(index),
             }
         }
@@ -143,14 +142,11 @@ impl<F: Filter> ArrivalServer<F> {
         let Some(slot) = self.links.0.get_mut(index) else {
             return;
         };
-        let Some(Attached {
-            link, announced, ..
-        }) = slot
-        else {
+        let Some(Attached { link, mark, .. }) = slot else {
             return;
         };
-        // Before the ring is read: a message that is missed now is announced again.
-        announced.clear();
+        // Before the ring is read: for a message that is missed now, the index is enqueued again.
+        mark.clear();
         self.pass.gather(index, link, |_| ControlFlow::Continue(()));
         let front = link.requests.peek(link.gathered).map(drop);
         match front {
@@ -158,8 +154,8 @@ impl<F: Filter> ArrivalServer<F> {
             // A link is removed after the pass in which its last messages are answered.
             Err(PopError::Closed) if link.gathered == 0 => *slot = None,
             Ok(()) | Err(PopError::Closed) => {
-                // If the port has just announced itself, the mailbox has the link already.
-                if !announced.set() {
+                // If the port has just set the mark itself, the mailbox has its index already.
+                if !mark.set() {
                     self.due.push_back(index);
                 }
             }

@@ -59,11 +59,11 @@ impl ServerLink {
 
     /// Releases the messages of the current pass, and pushes their answers.
     fn answer(&mut self) {
-        // First, so that the wake of the answers announces this room, too.
+        // First, so that the wake for the answers covers this room, too.
         self.requests.release_without_notify(self.gathered);
         self.gathered = 0;
         if self.answers_of_pass.is_empty() {
-            // Nobody waits for an answer, but the port may wait for room.
+            // No thread waits for an answer, but the port may wait for room.
             self.answers.hint();
             return;
         }

@@ -137,8 +137,8 @@ impl<F: Filter> NumberedServer<F> {
     /// `None` if [`serve`](Self::serve) would answer a message or return an error; else what the
     /// owner is to be woken for. This is the condition that the owner parks on.
     ///
-    /// Messages without keys are announced by hints. They bring this server nothing to do, as long
-    /// as no link holds a message of a later batch: then they may be what it waits for.
+    /// Messages without keys are followed by a hint only. They bring this server nothing to do, as
+    /// long as no link holds a message of a later batch: then they may be what it waits for.
     pub(in crate::assembly) fn attention(&self) -> Option<Attention> {
         if self.failed.is_some() {
             return None;

@@ -102,7 +102,7 @@ impl<T> Consumer<T> {
     }
 
     /// As [`release`](Self::release), without waking the producer's thread, which may be parked for
-    /// room. The caller wakes it, or announces the room in another way.
+    /// room. The caller wakes it, or lets it know of the room in another way.
     ///
     /// # Panics
     /// If fewer than `count` items are in the ring.

@@ -1,4 +1,5 @@
-//! Engines: over all ports together, each key is fresh once, whatever happens to ports and filters.
+//! Engines: over all ports together, each key is fresh once, also if ports are dropped, filters
+//! panic or the engine ends.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use crate::random::Random;
 struct Heard {
     fresh: u64,
     known: u64,
-    /// Submitted in batches whose verdicts nobody took.
+    /// Submitted in batches whose verdicts were not taken.
     unheard: u64,
 }
 
@@ -152,74 +153,130 @@ fn sets(parts: &[Exact]) -> Vec<Keys> {
     parts.iter().map(|part| Arc::clone(&part.keys)).collect()
 }
 
-pub(crate) fn ports_come_and_go(random: &mut Random) {
+/// Runs each client on a thread, and `meanwhile` on this one. Returns what the clients return.
+fn run_clients<T: Send, M>(
+    clients: Vec<impl FnOnce() -> T + Send>,
+    meanwhile: impl FnOnce() -> M,
+) -> (Vec<T>, M) {
+    thread::scope(|scope| {
+        let threads: Vec<_> = clients
+            .into_iter()
+            .map(|client| scope.spawn(client))
+            .collect();
+        let outcome = meanwhile();
+        let returned = threads.into_iter().map(|thread| thread.join().unwrap());
+        (returned.collect(), outcome)
+    })
+}
+
+/// A client whose ports come and go. It returns its log and how it ended.
+type Client = Box<dyn FnOnce() -> (Log, Result<(), Disconnected>) + Send>;
+
+/// A drawn engine, and its clients.
+fn engine_and_clients(random: &mut Random) -> (Engine<Exact>, Vec<Client>) {
     let workers = 1 + random.below(4);
     let (engine, ports) = builder(random, workers).build().expect("small rings");
     let load = load(random);
-    let clients = 1 + random.below(4);
     let mut ports = ports.into_iter();
-    let logs = thread::scope(|scope| {
-        let run = |_| {
+    let clients = (0..1 + random.below(4))
+        .map(|_| {
             let (attacher, first, mut random) = (engine.attacher(), ports.next(), random.split());
-            scope.spawn(move || {
+            let client = move || {
                 let mut log = Log::new();
-                come_and_go(&attacher, first, load, &mut random, &mut log).expect("it runs");
-                log
-            })
-        };
-        let threads: Vec<_> = (0..clients).map(run).collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap())
-            .collect()
-    });
+                let end = come_and_go(&attacher, first, load, &mut random, &mut log);
+                (log, end)
+            };
+            Box::new(client) as Client
+        })
+        .collect();
+    (engine, clients)
+}
+
+pub(crate) fn ports_come_and_go(random: &mut Random) {
+    let (engine, clients) = engine_and_clients(random);
+    let (ended, ()) = run_clients(clients, || ());
+    assert!(ended.iter().all(|(_, end)| end.is_ok()));
     let parts = engine.shutdown().expect("no filter panics");
+    let logs = ended.into_iter().map(|(log, _)| log).collect();
     check(logs, Some(&sets(parts.filters())));
 }
 
 /// The engine is shut down or dropped while its clients go on.
 pub(crate) fn it_ends_early(random: &mut Random) {
-    let workers = 1 + random.below(3);
-    let (engine, ports) = builder(random, workers).build().expect("small rings");
-    let load = load(random);
-    let clients = 1 + random.below(3);
-    let pause = random.below(2000);
-    let is_shut_down = random.once_in(2);
-    let mut ports = ports.into_iter();
-    let (logs, held) = thread::scope(|scope| {
-        let run = |_| {
-            let (attacher, first, mut random) = (engine.attacher(), ports.next(), random.split());
-            scope.spawn(move || {
-                let mut log = Log::new();
-                let end = come_and_go(&attacher, first, load, &mut random, &mut log);
-                assert!(
-                    matches!(end, Ok(()) | Err(Disconnected::Partition(_))),
-                    "{end:?}"
-                );
-                log
-            })
-        };
-        let threads: Vec<_> = (0..clients).map(run).collect();
-        for _ in 0..pause {
+    let (engine, clients) = engine_and_clients(random);
+    let (ended, held) = run_clients(clients, || {
+        for _ in 0..random.below(2000) {
             thread::yield_now();
         }
-        let held = if is_shut_down {
-            Some(sets(engine.shutdown().expect("no filter panics").filters()))
-        } else {
+        if random.once_in(2) {
             drop(engine);
-            None
-        };
-        let logs = threads.into_iter().map(|thread| thread.join().unwrap());
-        (logs.collect::<Vec<_>>(), held)
+            return None;
+        }
+        let parts = engine.shutdown().expect("no filter panics");
+        Some(sets(parts.filters()))
     });
+    for (_, end) in &ended {
+        assert!(
+            matches!(end, Ok(()) | Err(Disconnected::Partition(_))),
+            "{end:?}"
+        );
+    }
     // A batch that ended with an error, and was taken partially, has keys that are not known.
+    let logs = ended.into_iter().map(|(log, _)| log).collect();
     check(logs, held.as_deref());
+}
+
+/// Partitions whose filters panic again and again, and keep their keys.
+struct Losses {
+    engine: Engine<Exact>,
+    sets: Vec<Keys>,
+    left: AtomicUsize,
+}
+
+impl Losses {
+    /// Replaces a lost partition, unless another client has replaced it.
+    fn replace(&self, partition: usize, random: &mut Random) {
+        let left = self
+            .left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                left.checked_sub(1)
+            });
+        let filter = Exact {
+            keys: Arc::clone(&self.sets[partition]),
+            passes_left: left.ok().map(|_| random.below(10)),
+        };
+        drop(self.engine.replace(partition, filter));
+    }
+
+    /// A client that submits batches, and again what is unknown of them.
+    fn retry(&self, load: Load, random: &mut Random) -> Log {
+        let mut log = Log::new();
+        let mut port = self.engine.attach().expect("memory for small rings");
+        let mut verdicts = Verdicts::new();
+        for _ in 0..load.batches {
+            if random.once_in(5) {
+                port = self.engine.attach().expect("memory for small rings");
+            }
+            let length = random.below(load.longest);
+            let mut keys = random.keys(length, load.universe);
+            while !keys.is_empty() {
+                let observed = port.observe(&keys, &mut verdicts);
+                if observed.is_ok() || port.take_partial(&mut verdicts) {
+                    keys = note(&mut log, &keys, &verdicts);
+                }
+                match observed {
+                    Err(Disconnected::Panicked(partition)) => self.replace(partition, random),
+                    other => other.expect("only filters fail"),
+                }
+            }
+        }
+        log
+    }
 }
 
 /// Filters panic again and again; clients replace them, and submit again what is unknown.
 pub(crate) fn filters_panic(random: &mut Random) {
-    let workers = 1 + random.below(4);
-    let mut parts = Exact::partitions(workers);
+    let mut parts = Exact::partitions(1 + random.below(4));
     for part in parts.filters_mut() {
         part.passes_left = Some(random.below(10));
     }
@@ -228,55 +285,18 @@ pub(crate) fn filters_panic(random: &mut Random) {
         .ports(0)
         .ring_depth(1 << random.below(4));
     let (engine, _) = builder.build().expect("small rings");
-    let losses_left = AtomicUsize::new(random.below(30));
+    let losses = Losses {
+        engine,
+        sets,
+        left: AtomicUsize::new(random.below(30)),
+    };
     let load = load(random);
-    let clients = 1 + random.below(3);
-    let logs = thread::scope(|scope| {
-        let run = |_| {
-            let (engine, sets, losses_left) = (&engine, &sets, &losses_left);
-            let mut random = random.split();
-            scope.spawn(move || {
-                let mut log = Log::new();
-                let mut port = engine.attach().expect("memory for small rings");
-                let mut verdicts = Verdicts::new();
-                for _ in 0..load.batches {
-                    if random.once_in(5) {
-                        port = engine.attach().expect("memory for small rings");
-                    }
-                    let length = random.below(load.longest);
-                    let mut keys = random.keys(length, load.universe);
-                    while !keys.is_empty() {
-                        let observed = port.observe(&keys, &mut verdicts);
-                        if observed.is_ok() || port.take_partial(&mut verdicts) {
-                            keys = note(&mut log, &keys, &verdicts);
-                        }
-                        if let Err(Disconnected::Panicked(partition)) = observed {
-                            let left = losses_left.fetch_update(
-                                Ordering::Relaxed,
-                                Ordering::Relaxed,
-                                |left| left.checked_sub(1),
-                            );
-                            // Another client may have replaced it.
-                            drop(engine.replace(
-                                partition,
-                                Exact {
-                                    keys: Arc::clone(&sets[partition]),
-                                    passes_left: left.ok().map(|_| random.below(10)),
-                                },
-                            ));
-                        } else {
-                            observed.expect("only filters fail");
-                        }
-                    }
-                }
-                log
-            })
-        };
-        let threads: Vec<_> = (0..clients).map(run).collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap())
-            .collect()
-    });
-    check(logs, Some(&sets));
+    let clients = (0..1 + random.below(3))
+        .map(|_| {
+            let (losses, mut random) = (&losses, random.split());
+            move || losses.retry(load, &mut random)
+        })
+        .collect();
+    let (logs, ()) = run_clients(clients, || ());
+    check(logs, Some(&losses.sets));
 }

@@ -1,5 +1,5 @@
 //! Meshes: the verdicts that are known equal those of one set that gets the batches in the order of
-//! their numbers, whatever happens to a node.
+//! their numbers, also if a node leaves or its filter panics.
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
