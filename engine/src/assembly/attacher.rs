@@ -89,7 +89,7 @@ impl Attacher {
         let engine = &*self.engine;
         let ports = engine.indices.used() + 1;
         let depth = engine.rings.checked_depth(1, ports, engine.workers.len())?;
-        self.attach_with(depth, ports)
+        self.attach_with(depth)
     }
 
     /// The first ports of an engine, `count` of them.
@@ -101,11 +101,11 @@ impl Attacher {
         let depth = engine
             .rings
             .checked_depth(count, count, engine.workers.len())?;
-        (0..count).map(|_| self.attach_with(depth, count)).collect()
+        (0..count).map(|_| self.attach_with(depth)).collect()
     }
 
-    /// A port among `ports`, with rings of this depth.
-    fn attach_with(&self, depth: usize, ports: usize) -> Result<Port, BuildError> {
+    /// A port with rings of this depth.
+    fn attach_with(&self, depth: usize) -> Result<Port, BuildError> {
         let engine = &*self.engine;
         let index = engine.indices.take();
         let parker = Parker::new();
@@ -128,7 +128,7 @@ impl Attacher {
             worker.mailbox.attach(Box::new(attached));
             links.push(to_worker);
         }
-        let wait = engine.rings.wait_among(engine.workers.len() + ports);
+        let wait = engine.rings.wait_with_clients(engine.workers.len());
         Ok(Port::new(
             engine.partitioning.clone(),
             links,

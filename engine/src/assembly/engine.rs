@@ -298,8 +298,9 @@ impl<F: Filter + 'static> EngineBuilder<F> {
         self
     }
 
-    /// How workers and ports wait. The default is [`Wait::auto`] for the number of workers and
-    /// ports together.
+    /// How workers and ports wait. The default is [`Wait::auto`] for the number of workers and one
+    /// more thread, however many ports there are: most of them may be idle, and one thread may use
+    /// many.
     #[must_use]
     pub const fn wait(mut self, wait: Wait) -> Self {
         self.rings.wait = Some(wait);
@@ -315,7 +316,7 @@ impl<F: Filter + 'static> EngineBuilder<F> {
     pub fn build(self) -> Result<(Engine<F>, Vec<Port>), BuildError> {
         let (partitioning, filters) = self.filter.into_parts();
         let cores = self.pinning.cores(filters.len())?;
-        let wait = self.rings.wait_among(filters.len() + self.ports);
+        let wait = self.rings.wait_with_clients(filters.len());
         let parkers: Vec<Parker> = filters.iter().map(|_| Parker::new()).collect();
         let workers: Vec<AttachableWorker> = parkers
             .iter()

@@ -61,6 +61,12 @@ impl RingOptions {
         self.wait.unwrap_or_else(|| Wait::auto(threads))
     }
 
+    /// How workers wait, and the threads that use their ports. How many of these run at the same
+    /// time is unknown; the number of ports says little, so one is assumed.
+    pub(super) fn wait_with_clients(self, workers: usize) -> Wait {
+        self.wait_among(workers + 1)
+    }
+
     /// The depth of each ring in messages.
     ///
     /// There are rings for every pair of port and server, so the default depth falls as their
