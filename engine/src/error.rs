@@ -101,11 +101,12 @@ pub enum BuildError {
 ///
 /// # Examples
 /// ```
-/// use echoless::{FingerprintSpec, KeyHash, Disconnected, Mesh, Verdicts};
+/// use echoless::{Disconnected, FingerprintSpec, KeyHasher, Mesh, Verdicts};
+/// let key = KeyHasher::seeded(0).hash_u64(7);
 /// let whole = FingerprintSpec::new(1 << 20).build_partitions(1)?;
 /// let mut node = Mesh::builder(whole).build()?.into_nodes().remove(0);
 /// // No node submits batch 0.
-/// let error = node.observe(1, &[KeyHash(7)], &mut Verdicts::new()).unwrap_err();
+/// let error = node.observe(1, &[key], &mut Verdicts::new()).unwrap_err();
 /// assert_eq!(error, Disconnected::MissingBatch(0));
 /// assert!(error.to_string().starts_with("batch 0 was never submitted"));
 /// # Ok::<(), echoless::BuildError>(())

@@ -30,9 +30,9 @@ impl Model {
     }
 
     fn observe(&mut self, key: KeyHash) -> bool {
-        let index = (u128::from(key.0) * self.lines.len() as u128) >> 64;
+        let index = (u128::from(key.get()) * self.lines.len() as u128) >> 64;
         let line = &mut self.lines[index as usize];
-        let low = key.0 & (u64::MAX >> (64 - self.width.bits()));
+        let low = key.get() & (u64::MAX >> (64 - self.width.bits()));
         let fingerprint = if low == 0 { 1 } else { low };
         let found = line.iter().position(|entry| *entry == fingerprint);
         match (self.replacement, found) {
@@ -67,7 +67,7 @@ fn stream() -> impl Strategy<Value = Vec<KeyHash>> {
         .prop_map(|bits| u64::MAX.checked_shr(bits).unwrap_or(0) & 0xff00_0000_0000_00ff)
         .boxed();
     let key = prop_oneof![any, few, one_line, zeros, skewed];
-    prop::collection::vec(key.prop_map(KeyHash), 0..700)
+    prop::collection::vec(key.prop_map(KeyHash::from_uniform), 0..700)
 }
 
 fn spec(lines: u64, width: SlotWidth, replacement: Replacement) -> FingerprintSpec {
@@ -182,7 +182,7 @@ fn long_stream(count: u64) -> Vec<KeyHash> {
     let hasher = KeyHasher::seeded(11);
     (0..count)
         .map(|index| {
-            let random = KeyHash(index).remix(1);
+            let random = KeyHash::from_uniform(index).remix(1);
             let key = if random.is_multiple_of(3) {
                 index.saturating_sub(random % 5000)
             } else {

@@ -36,7 +36,7 @@ fn keys(range: std::ops::Range<u64>) -> Vec<KeyHash> {
 proptest! {
     #[test]
     fn rows_equal_a_list_for_each_word(
-        keys in prop::collection::vec((0u64..400).prop_map(|key| KeyHash(KeyHash(key).remix(0))), 0..600),
+        keys in prop::collection::vec((0u64..400).prop_map(|key| KeyHash::from_uniform(KeyHash::from_uniform(key).remix(0))), 0..600),
         part in 1usize..100,
     ) {
         for (layout, bits) in [(SharedLayout::Row4x16, 16), (SharedLayout::Row2x32, 32)] {
@@ -47,7 +47,7 @@ proptest! {
                 filter.observe(batch, &mut verdicts);
                 for (index, key) in batch.iter().enumerate() {
                     let row = model.entry(key.line(16)).or_default();
-                    let fingerprint = (key.0 & (u64::MAX >> (64 - bits))).max(1);
+                    let fingerprint = (key.get() & (u64::MAX >> (64 - bits))).max(1);
                     let duplicate = row.contains(&fingerprint);
                     if !duplicate {
                         row.insert(0, fingerprint);

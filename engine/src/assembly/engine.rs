@@ -120,15 +120,16 @@ impl<F: Filter + 'static> Engine<F> {
     ///
     /// # Examples
     /// ```
-    /// use echoless::{Engine, FingerprintSpec, KeyHash, Verdicts, report_of};
+    /// use echoless::{Engine, FingerprintSpec, KeyHasher, Verdicts, report_of};
+    /// let keys = [1, 2, 3].map(|id| KeyHasher::seeded(0).hash_u64(id));
     /// let halves = FingerprintSpec::new(1 << 20).build_partitions(2)?;
     /// let (engine, mut ports) = Engine::builder(halves).build()?;
-    /// ports[0].submit(&[KeyHash(1), KeyHash(u64::MAX)])?;
+    /// ports[0].submit(&keys[..2])?;
     /// let halves = engine.shutdown()?;
     /// assert_eq!(report_of(halves.filters()).tally.observed, Some(2));
     /// // Answered batches can still be drained; new ones are rejected.
     /// assert!(ports[0].drain(&mut Verdicts::new())?);
-    /// assert!(ports[0].submit(&[KeyHash(2)]).is_err());
+    /// assert!(ports[0].submit(&keys[2..]).is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn shutdown(mut self) -> Result<Partitioned<F>, ShutdownError<F>> {

@@ -52,7 +52,7 @@ use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, PoisonError};
 /// struct Brittle;
 /// impl Filter for Brittle {
 ///     fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
-///         assert!(!keys.contains(&KeyHash(u64::MAX)), "a bug of this filter");
+///         assert!(!keys.contains(&KeyHash::from_uniform(u64::MAX)), "a bug of this filter");
 ///         duplicates.fill(0);
 ///     }
 /// #   fn contains(&self, _: KeyHash) -> bool { false }
@@ -63,7 +63,8 @@ use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, PoisonError};
 /// let (engine, mut ports) =
 ///     Engine::builder(halves).on_loss(LossPolicy::AsDuplicate).build()?;
 /// let mut verdicts = Verdicts::new();
-/// ports[0].observe(&[KeyHash(1), KeyHash(u64::MAX), KeyHash(2)], &mut verdicts)?;
+/// let keys = [1, u64::MAX, 2].map(KeyHash::from_uniform);
+/// ports[0].observe(&keys, &mut verdicts)?;
 /// // Key 1 is a duplicate by the policy.
 /// assert_eq!((verdicts.words(), verdicts.unknown_words()), (&[0b010][..], &[0b010][..]));
 /// assert_eq!(engine.unknown_keys(), 1);

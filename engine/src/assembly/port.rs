@@ -146,12 +146,13 @@ impl Port {
     ///
     /// # Examples
     /// ```
-    /// use echoless::{Engine, FilterSpec, KeyHash, Verdicts};
+    /// use echoless::{Engine, FilterSpec, KeyHasher, Verdicts};
+    /// let key = KeyHasher::seeded(0).hash_u64(7);
     /// let spec: FilterSpec = "stamped:window=60,memory=1MiB".parse()?;
     /// let (engine, mut ports) = Engine::builder(spec.build_partitions(2)?).build()?;
     /// let mut verdicts = Verdicts::new();
     /// for (tick, duplicates) in [(100, 0), (160, 1), (221, 0)] {
-    ///     ports[0].submit_at(tick, &[KeyHash(7)])?;
+    ///     ports[0].submit_at(tick, &[key])?;
     ///     ports[0].drain(&mut verdicts)?;
     ///     assert_eq!(verdicts.count_duplicates(), duplicates);
     /// }
@@ -212,7 +213,7 @@ impl Port {
     /// let broken = Brittle { broken: true, ..Brittle::default() };
     /// let halves = Partitioned::new(Partitioning::new(2, 2)?, vec![Brittle::default(), broken])?;
     /// let (engine, mut ports) = Engine::builder(halves).build()?;
-    /// let batch = [KeyHash(1), KeyHash(u64::MAX), KeyHash(2)];
+    /// let batch = [1, u64::MAX, 2].map(KeyHash::from_uniform); // the second is in partition 1
     /// let mut verdicts = Verdicts::new();
     /// let lost = ports[0].observe(&batch, &mut verdicts).unwrap_err();
     /// assert_eq!((lost, verdicts.len()), (Disconnected::Panicked(1), 0));
@@ -220,7 +221,7 @@ impl Port {
     /// assert!(ports[0].take_partial(&mut verdicts));
     /// let unknown = (0..3).filter(|index| verdicts.is_unknown(*index));
     /// let again: Vec<KeyHash> = unknown.map(|index| batch[index]).collect();
-    /// assert_eq!(again, [KeyHash(u64::MAX)]);
+    /// assert_eq!(again, [batch[1]]);
     ///
     /// engine.replace(1, Brittle::default())?;
     /// ports[0].observe(&again, &mut verdicts)?;

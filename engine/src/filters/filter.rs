@@ -18,7 +18,7 @@ use crate::verdicts::{Verdict, Verdicts};
 /// An exact filter, for the tests of other filters. Its memory is not fixed.
 /// ```
 /// use std::collections::HashSet;
-/// use echoless::{Filter, KeyHash, Verdict};
+/// use echoless::{Filter, KeyHash, KeyHasher, Verdict};
 ///
 /// struct Exact(HashSet<KeyHash>);
 ///
@@ -44,8 +44,9 @@ use crate::verdicts::{Verdict, Verdicts};
 /// }
 ///
 /// let mut filter = Exact(HashSet::new());
-/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
-/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Duplicate);
+/// let key = KeyHasher::seeded(0).hash_u64(17);
+/// assert_eq!(filter.observe_one(key), Verdict::Fresh);
+/// assert_eq!(filter.observe_one(key), Verdict::Duplicate);
 /// ```
 pub trait Filter: Send {
     /// Probes and inserts each key in order, so that equal keys inside a batch are duplicates.
@@ -82,11 +83,12 @@ pub trait Filter: Send {
     ///
     /// # Examples
     /// ```
-    /// use echoless::{Filter, FilterSpec, KeyHash};
+    /// use echoless::{Filter, FilterSpec, KeyHasher};
+    /// let key = KeyHasher::seeded(0).hash_u64(17);
     /// let spec: FilterSpec = "stamped:window=10,memory=1MiB".parse()?;
     /// let mut filter = spec.build()?;
     /// let mut duplicates = [0];
-    /// filter.observe_words_at(&[KeyHash(17); 4], &[5, 15, 15, 26], &mut duplicates);
+    /// filter.observe_words_at(&[key; 4], &[5, 15, 15, 26], &mut duplicates);
     /// // The last one comes 11 ticks after the one before it.
     /// assert_eq!(duplicates, [0b0110]);
     /// # Ok::<(), echoless::BuildError>(())
@@ -124,10 +126,11 @@ pub trait Filter: Send {
     ///
     /// # Examples
     /// ```
-    /// use echoless::{Filter, FingerprintSpec, KeyHash, Verdict};
+    /// use echoless::{Filter, FingerprintSpec, KeyHasher, Verdict};
+    /// let key = KeyHasher::seeded(0).hash_u64(17);
     /// let mut filter = FingerprintSpec::new(1 << 20).build()?;
-    /// filter.prefetch(&[KeyHash(17)]);
-    /// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
+    /// filter.prefetch(&[key]);
+    /// assert_eq!(filter.observe_one(key), Verdict::Fresh);
     /// # Ok::<(), echoless::BuildError>(())
     /// ```
     fn prefetch(&self, _keys: &[KeyHash]) {}
@@ -209,10 +212,10 @@ pub trait Filter: Send {
 ///
 /// # Examples
 /// ```
-/// use echoless::{Filter, FingerprintSpec, KeyHash, report_of};
+/// use echoless::{Filter, FingerprintSpec, KeyHasher, report_of};
 /// let spec = FingerprintSpec::new(1 << 20);
 /// let (mut whole, mut halves) = (spec.build()?, spec.build_partitions(2)?);
-/// let key = KeyHash(17);
+/// let key = KeyHasher::seeded(0).hash_u64(17);
 /// let owner = halves.partitioning().partition_of(key);
 /// whole.observe_one(key);
 /// halves.filters_mut()[owner].observe_one(key);

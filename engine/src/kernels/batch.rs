@@ -77,7 +77,7 @@ pub(crate) struct BatchCounts {
 /// use echoless::KeyHash;
 /// use echoless::filters::lines::LineRange;
 /// let upper_half = LineRange { total: 1000, first: 500 };
-/// assert_eq!(upper_half.position(KeyHash(3 << 62)), 250);
+/// assert_eq!(upper_half.position(KeyHash::from_uniform(3 << 62)), 250);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LineRange {

@@ -18,18 +18,18 @@ fn every_example_is_displayed_as_it_was_parsed_and_detects_a_duplicate() {
         let mut filter = spec.memory(4096).seed(3).build().expect(text);
         assert!(filter.memory_bytes() > 0);
         assert_eq!(
-            filter.observe_one(KeyHash(1 << 40)),
+            filter.observe_one(KeyHash::from_uniform(1 << 40)),
             Verdict::Fresh,
             "{text}"
         );
         assert_eq!(
-            filter.observe_one(KeyHash(1 << 40)),
+            filter.observe_one(KeyHash::from_uniform(1 << 40)),
             Verdict::Duplicate,
             "{text}"
         );
-        assert!(filter.contains(KeyHash(1 << 40)), "{text}");
+        assert!(filter.contains(KeyHash::from_uniform(1 << 40)), "{text}");
         filter.clear();
-        assert!(!filter.contains(KeyHash(1 << 40)), "{text}");
+        assert!(!filter.contains(KeyHash::from_uniform(1 << 40)), "{text}");
     }
     assert_eq!(names, Vec::<&str>::new(), "no example has these names");
 }

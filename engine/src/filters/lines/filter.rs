@@ -34,9 +34,9 @@ use crate::report::{Report, Tally};
 ///
 /// # Examples
 /// ```
-/// use echoless::{Filter, FingerprintSpec, KeyHash, LineFilter};
+/// use echoless::{Filter, FingerprintSpec, KeyHasher, LineFilter};
 /// let mut filter = FingerprintSpec::new(1 << 20).build()?;
-/// let key = KeyHash(u64::MAX);
+/// let key = KeyHasher::seeded(0).hash_u64(17);
 /// filter.observe_one(key);
 /// let changed = filter.lines().iter().position(|line| line.0 != [0; 8]);
 /// assert_eq!(changed, Some(filter.range().position(key)));

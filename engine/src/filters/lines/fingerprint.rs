@@ -20,12 +20,13 @@ use crate::theory::fingerprints::{FingerprintGeometry, SlotWidth};
 ///
 /// # Examples
 /// ```
-/// use echoless::{Filter, FingerprintSpec, KeyHash, SlotWidth, Verdict};
+/// use echoless::{Filter, FingerprintSpec, KeyHasher, SlotWidth, Verdict};
+/// let key = KeyHasher::seeded(0).hash_u64(17);
 /// let spec = FingerprintSpec::new(64 << 20).max_fpr(1e-3);
 /// assert_eq!(spec.geometry()?.width, SlotWidth::Bits16);
 /// let mut filter = spec.build()?;
-/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
-/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Duplicate);
+/// assert_eq!(filter.observe_one(key), Verdict::Fresh);
+/// assert_eq!(filter.observe_one(key), Verdict::Duplicate);
 ///
 /// let error = spec.max_fpr(1e-15).geometry().unwrap_err();
 /// assert!(error.to_string().starts_with("invalid fpr=1e-15: expected at least"));
