@@ -97,7 +97,7 @@ pub enum BuildError {
 }
 
 /// A port or node cannot go on, or not before a partition is replaced: another thread that it needs
-/// is gone, its filter panicked, or the order of numbered batches is broken.
+/// is gone, its filter panicked, the order of numbered batches is broken, or batches are in flight.
 ///
 /// # Examples
 /// ```
@@ -132,4 +132,7 @@ pub enum Disconnected {
         "batch {0} was submitted twice or after a later one: batch numbers are unique, and rise within each node"
     )]
     Repeated(u64),
+    /// So many batches are in flight, and the call needs a port or node without any.
+    #[error("{0} batches are in flight: drain them, or take what is known of a failed one, first")]
+    InFlight(usize),
 }

@@ -54,6 +54,7 @@
 //! | [`hash`] | key hashes, the fast hasher, and the keyed one that resists chosen keys |
 //! | [`assembly`] | partitions on threads: ports, engines and meshes |
 //! | [`shared`] | the filter that all threads share |
+//! | [`verdicts`] | iterators over the verdicts of a batch |
 //! | [`theory`] | the formulas: rates, ages and parameters |
 //! | [`memory`] | cache lines and the arrays that hold them |
 //! | [`transport`] | waiting and waking, for the threads of engines and meshes |
@@ -79,12 +80,12 @@ pub mod spec;
 mod sync;
 pub mod theory;
 pub mod transport;
-mod verdicts;
+pub mod verdicts;
 mod window;
 
 pub use assembly::{
-    Attacher, Engine, EngineBuilder, LossPolicy, Mesh, MeshBuilder, Node, Pinning, Port,
-    ReplaceError, ShutdownError,
+    Attacher, Counts, Engine, EngineBuilder, LossPolicy, Mesh, MeshBuilder, Node, PayloadPort,
+    Pinning, Port, Rejected, ReplaceError, ShutdownError,
 };
 pub use audit::Audit;
 pub use error::{BuildError, Disconnected, MemoryError, SpecError};

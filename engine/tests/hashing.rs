@@ -154,8 +154,8 @@ fn bytes_numbers_and_fields_are_separate_domains() {
     for hasher in hashers() {
         for key in [0, 1, 17, u64::MAX] {
             let wide = u128::from(key) << 64 | u128::from(key);
-            assert_ne!(hasher.hash_u64(key), hasher.hash(&key.to_le_bytes()));
-            assert_ne!(hasher.hash_u128(wide), hasher.hash(&wide.to_le_bytes()));
+            assert_ne!(hasher.hash_u64(key), hasher.hash(key.to_le_bytes()));
+            assert_ne!(hasher.hash_u128(wide), hasher.hash(wide.to_le_bytes()));
             assert_ne!(hasher.hash_u64(key), hasher.hash_u128(u128::from(key)));
             // The bytes of a number differ from it also after any single byte or any small word.
             for first in 0..=u8::MAX {

@@ -2,6 +2,7 @@
 //! ports.
 
 use super::attacher::{AttachableWorker, Attacher};
+use super::counts::Counts;
 use super::loss::{LossPolicy, PartitionState, ReplaceError, Status, message};
 use super::mailbox::{Inbox, Mailbox};
 use super::owned::OwnedFilter;
@@ -241,6 +242,26 @@ impl<F> Engine<F> {
         workers
             .map(|worker| worker.state.status().unknown_keys())
             .sum()
+    }
+
+    /// What was counted so far, over all ports and since the engine was built, without stopping it.
+    /// The verdicts that a port has returned are counted.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::{Engine, FingerprintSpec, KeyHasher, Verdicts};
+    /// let halves = FingerprintSpec::new(1 << 20).build_partitions(2)?;
+    /// let (engine, mut ports) = Engine::builder(halves).build()?;
+    /// let keys = ["a", "b", "a"].map(|key| KeyHasher::seeded(0).hash(key));
+    /// ports[0].observe(&keys, &mut Verdicts::new())?;
+    /// let counts = engine.counts();
+    /// assert_eq!((counts.judged, counts.duplicates, counts.unknown), (3, 1, 0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let workers = self.workers.iter();
+        workers.map(|worker| worker.state.status().counts()).sum()
     }
 
     fn stop_workers(&self) {

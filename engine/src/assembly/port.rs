@@ -25,6 +25,7 @@
 //! `submit`, so a rejected batch was not sent at all.
 
 mod exchange;
+mod payload;
 
 use std::collections::VecDeque;
 
@@ -40,6 +41,7 @@ use crate::verdicts::Verdicts;
 
 use exchange::Idle;
 pub(super) use exchange::{BatchNumber, WhileWaiting};
+pub use payload::{PayloadPort, Rejected};
 
 /// Submits keys and returns their verdicts. Each ingest thread owns one: a port can be sent to a
 /// thread, but not shared.
@@ -266,10 +268,11 @@ impl Port {
     ///
     /// # Errors
     /// As [`submit`](Self::submit) and [`drain`](Self::drain). If the batch was sent, it stays in
-    /// flight for [`take_partial`](Self::take_partial).
+    /// flight for [`take_partial`](Self::take_partial). [`Disconnected::InFlight`] if other batches
+    /// are in flight; nothing was sent then.
     ///
     /// # Panics
-    /// If other batches are in flight, or the batch has 2^32 keys or more.
+    /// If the batch has 2^32 keys or more.
     pub fn observe(
         &mut self,
         keys: &[KeyHash],
@@ -284,16 +287,13 @@ impl Port {
     /// Checks that the next verdicts will be those of the next batch.
     ///
     /// # Errors
-    /// As [`submit`](Self::submit).
-    ///
-    /// # Panics
-    /// If batches are in flight.
+    /// As [`submit`](Self::submit), or if batches are in flight.
     pub(super) fn check_idle(&mut self) -> Result<(), Disconnected> {
         if self.pending.is_empty() {
             return Ok(()); // `submit` checks the partitions
         }
         self.check_open()?;
-        panic!("batches are in flight: drain them, or take what is known of a failed one, first");
+        Err(Disconnected::InFlight(self.pending.len()))
     }
 
     /// Returns the error that ended this port, if one did.

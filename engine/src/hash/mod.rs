@@ -13,6 +13,7 @@
 
 mod bytes;
 mod fixed;
+mod keys;
 
 pub use bytes::KeyHasher;
 

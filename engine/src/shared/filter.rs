@@ -89,11 +89,7 @@ impl SharedFilter {
     pub fn observe_one(&self, key: KeyHash) -> Verdict {
         let word = &self.words[self.position(key)];
         let duplicate = with_rule!(self.layout, rule => observe_word(rule, word, key));
-        if duplicate {
-            Verdict::Duplicate
-        } else {
-            Verdict::Fresh
-        }
+        Verdict::from_bit(duplicate)
     }
 
     /// Whether the key would be a duplicate now. Does not record it.
