@@ -7,8 +7,10 @@
 
 mod filter;
 mod layout;
+mod report;
 mod rule;
 mod spec;
+mod striped;
 
 pub use filter::SharedFilter;
 pub use layout::SharedLayout;
