@@ -72,6 +72,10 @@
 //! opt-level = 3
 //! ```
 //!
+//! # Features
+//! Both are on by default. `serde`: specifications in files. `pinning`: workers of engines on cores
+//! of their own.
+//!
 //! # Where to find what
 //! | module | holds |
 //! |---|---|

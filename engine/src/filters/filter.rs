@@ -264,6 +264,10 @@ macro_rules! forward_to_pointee {
             (**self).observe_words(keys, duplicates);
         }
 
+        fn observe_one(&mut self, key: KeyHash) -> Verdict {
+            (**self).observe_one(key)
+        }
+
         fn advance_to(&mut self, tick: u64) {
             (**self).advance_to(tick);
         }

@@ -18,7 +18,7 @@ use crate::memory::{Line, prefetch};
 
 /// The number of keys of a block: those of one word of verdicts. The loop prefetches whole blocks
 /// ahead, so that a block is the unit of everything it does.
-const BLOCK: usize = 64;
+pub(crate) const BLOCK: usize = 64;
 
 /// A batch of fewer keys has no whole block that is visited while another whole block is
 /// prefetched: one block is visited and three are ahead.
@@ -141,9 +141,6 @@ impl<S: LineStep> HotLoop for BatchLoop<'_, S> {
             self.keys.len().div_ceil(BLOCK),
             "one verdict word for each 64 keys"
         );
-        if self.keys.len() <= BLOCK {
-            return self.visit_block();
-        }
         // Finding a block's lines in vectors saves ten of 41 instructions a key: 1.2 times the keys
         // at 1 MiB, 1.04 times at 64 MiB. At 512 MiB it is 0.98 times, because the prefetches of a
         // block then come in a burst and the misses in flight run dry between two bursts. Short
@@ -161,29 +158,6 @@ impl<S: LineStep> HotLoop for BatchLoop<'_, S> {
 }
 
 impl<S: LineStep> BatchLoop<'_, S> {
-    /// Visits the lines of at most one block of keys: the whole loop costs more than a few visits
-    /// of lines that are in the cache.
-    #[inline(always)]
-    fn visit_block(mut self) -> BatchCounts {
-        let Some(word) = self.duplicates.first_mut() else {
-            return BatchCounts::default();
-        };
-        // A single key is visited at once.
-        if self.keys.len() > 1 {
-            for key in self.keys {
-                prefetch(self.lines, self.range.position(*key));
-            }
-        }
-        let mut bits = Bits::default();
-        for key in self.keys {
-            let line = &mut self.lines[self.range.position(*key)];
-            bits.push(self.step.visit(line, *key));
-        }
-        let mut counts = BatchCounts::default();
-        counts.add::<S>(&bits, self.keys.len(), word);
-        counts
-    }
-
     /// Visits the line of every key, each prefetched `AHEAD` blocks before its visit.
     ///
     /// With `IN_VECTORS` the positions of a block are computed at once and kept until its visit;
@@ -257,7 +231,7 @@ impl<S: LineStep> BatchLoop<'_, S> {
 impl BatchCounts {
     /// Counts the outcomes of 1 to 64 visits, and writes their verdicts.
     #[inline(always)]
-    fn add<S: LineStep>(&mut self, bits: &Bits, visits: usize, word: &mut u64) {
+    pub(super) fn add<S: LineStep>(&mut self, bits: &Bits, visits: usize, word: &mut u64) {
         // The first key is in the highest of `visits` bits; verdicts have it in bit 0.
         *word = bits.duplicate.reverse_bits() >> (64 - visits);
         self.duplicates += u64::from(bits.duplicate.count_ones());
@@ -271,14 +245,14 @@ impl BatchCounts {
 ///
 /// The latest outcome is in the lowest bit, because shifting in from below is one add with carry.
 #[derive(Default)]
-struct Bits {
+pub(super) struct Bits {
     duplicate: u64,
     displaced: u64,
 }
 
 impl Bits {
     #[inline(always)]
-    fn push(&mut self, outcome: Outcome) {
+    pub(super) fn push(&mut self, outcome: Outcome) {
         self.duplicate = self.duplicate << 1 | u64::from(outcome.duplicate);
         self.displaced = self.displaced << 1 | u64::from(outcome.displaced);
     }
@@ -291,6 +265,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::kernels::block::{BlockLoop, SingleVisit};
 
     /// Counts visits in the first word of a line. A key is a duplicate if its line was visited
     /// before; every third visit displaces.
@@ -342,18 +317,31 @@ mod tests {
         (words, counts.duplicates, counts.evictions)
     }
 
-    /// The verdicts and counts of the loop that is chosen for the number of keys.
-    fn chosen_loop(lines: &mut [Line], range: LineRange, keys: &[KeyHash]) -> (Vec<u64>, u64, u64) {
+    /// The verdicts and counts of the loop for up to 64 keys, which single visits agree with.
+    fn block_loop(lines: &mut [Line], range: LineRange, keys: &[KeyHash]) -> (Vec<u64>, u64, u64) {
         let mut words = vec![u64::MAX; keys.len().div_ceil(BLOCK)];
-        let batch = BatchLoop {
-            lines,
+        let mut single = lines.to_vec();
+        let block = BlockLoop {
+            lines: &mut *lines,
             range,
             keys,
             duplicates: &mut words,
-            look_ahead: LookAhead::of_process().unwrap(),
             step: Counting,
         };
-        let counts = batch.run();
+        let counts = block.run();
+        let (mut duplicates, mut evictions) = (0, 0);
+        for key in keys {
+            let line = &mut single[range.position(*key)];
+            let (key, step) = (*key, Counting);
+            let counts = SingleVisit { line, key, step }.run();
+            duplicates += counts.duplicates;
+            evictions += counts.evictions;
+        }
+        assert!(single == lines);
+        assert_eq!(
+            (duplicates, evictions),
+            (counts.duplicates, counts.evictions)
+        );
         (words, counts.duplicates, counts.evictions)
     }
 
@@ -376,13 +364,11 @@ mod tests {
             let (range, keys) = keys(count);
             let mut plain = vec![Line::EMPTY; 200];
             let expected = plain_loop(&mut plain, range, &keys);
-            let mut lines = vec![Line::EMPTY; 200];
-            assert_eq!(
-                chosen_loop(&mut lines, range, &keys),
-                expected,
-                "{count} keys"
-            );
-            assert!(lines == plain, "{count} keys");
+            if count <= BLOCK {
+                let mut lines = vec![Line::EMPTY; 200];
+                assert_eq!(block_loop(&mut lines, range, &keys), expected);
+                assert!(lines == plain, "{count} keys");
+            }
             for variant in [
                 batch_loop::<1, true>,
                 batch_loop::<2, false>,

@@ -13,6 +13,7 @@ pub(crate) mod avx2;
 pub(crate) mod avx512;
 pub(crate) mod batch;
 mod bits;
+mod block;
 mod dispatch;
 pub(crate) mod isa;
 mod look_ahead;
@@ -24,8 +25,9 @@ mod slot;
 mod token;
 
 pub use batch::LineRange;
-pub(crate) use batch::{BatchCounts, BatchLoop, LineStep, Outcome};
+pub(crate) use batch::{BLOCK, BatchCounts, BatchLoop, LineStep, Outcome};
 pub(crate) use bits::{BitOps, Filters, LINE_BITS};
+pub(crate) use block::{BlockLoop, SingleVisit};
 pub(crate) use dispatch::{ForKernel, LineOps};
 pub use isa::Kernel;
 pub use look_ahead::LookAhead;

@@ -9,6 +9,8 @@ mod filter;
 mod layout;
 mod report;
 mod rule;
+#[cfg(feature = "serde")]
+mod serde_form;
 mod spec;
 mod striped;
 

@@ -4,9 +4,6 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
 use super::filter::SharedFilter;
 use super::layout::SharedLayout;
 use crate::error::{BuildError, SpecError};
@@ -146,18 +143,5 @@ impl FromStr for SharedSpec {
         };
         let spec = Self::new(parse_bytes(&memory)?).layout(layout);
         spec.checked_lines().map(|_| spec)
-    }
-}
-
-impl Serialize for SharedSpec {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for SharedSpec {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(D::Error::custom)
     }
 }

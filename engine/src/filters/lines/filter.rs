@@ -24,11 +24,13 @@ use crate::filters::filter::{check_length, check_ticks};
 use crate::hash::KeyHash;
 use crate::kernels::isa::{DetectedKernel, Kernel};
 use crate::kernels::{
-    BatchCounts, BatchLoop, ForKernel, LineOps, LineRange, LineStep, LookAhead, Outcome,
+    BLOCK, BatchCounts, BatchLoop, BlockLoop, ForKernel, LineOps, LineRange, LineStep, LookAhead,
+    Outcome, SingleVisit,
 };
 use crate::memory::{LINE_BYTES, Line, LineArray, check_available, prefetch};
 use crate::partition::{Partitioned, Partitioning};
 use crate::report::{Report, Tally};
+use crate::verdicts::Verdict;
 
 /// A filter whose state is a range of lines. Cache lines touched per key: 1.
 ///
@@ -103,6 +105,9 @@ trait Batch<R>: fmt::Debug + Send {
         duplicates: &mut [u64],
     ) -> BatchCounts;
 
+    /// The same for a single key and its line.
+    fn observe_one(&self, rule: R, line: &mut Line, key: KeyHash) -> BatchCounts;
+
     /// The same with a tick for each key, all of them in one era of the rule.
     fn observe_at(
         &self,
@@ -133,14 +138,30 @@ impl<O: LineOps, R: Rule> Batch<R> for Compiled<O> {
         duplicates: &mut [u64],
     ) -> BatchCounts {
         let ops = self.ops;
+        let step = Step { ops, rule };
+        if keys.len() <= BLOCK {
+            return ops.run(BlockLoop {
+                lines,
+                range,
+                keys,
+                duplicates,
+                step,
+            });
+        }
         ops.run(BatchLoop {
             lines,
             range,
             keys,
             duplicates,
             look_ahead: self.look_ahead,
-            step: Step { ops, rule },
+            step,
         })
+    }
+
+    fn observe_one(&self, rule: R, line: &mut Line, key: KeyHash) -> BatchCounts {
+        let ops = self.ops;
+        let step = Step { ops, rule };
+        ops.run(SingleVisit { line, key, step })
     }
 
     fn observe_at(
@@ -198,6 +219,13 @@ impl<R: Rule> Filter for RuleLines<R> {
         let (lines, range) = (&mut self.lines, self.range);
         let counts = (self.batch).observe(self.rule, lines, range, keys, duplicates);
         self.count(keys, counts);
+    }
+
+    fn observe_one(&mut self, key: KeyHash) -> Verdict {
+        let line = &mut self.lines[self.range.position(key)];
+        let counts = self.batch.observe_one(self.rule, line, key);
+        self.count(&[key], counts);
+        Verdict::from_bit(counts.duplicates == 1)
     }
 
     /// Whole words of keys are one batch up to the next sweep. The keys of the word in which the
