@@ -57,7 +57,10 @@ fn pass_one(
 
 /// The work of one thread. Returns the records that passed.
 fn ingest(attacher: &Attacher, thread: u64) -> Result<Records, Box<dyn Error + Send + Sync>> {
-    let mut port = attacher.attach()?.with_payloads()?;
+    let mut port = attacher
+        .attach()?
+        .with_payloads()
+        .map_err(|rejected| rejected.cause)?;
     let hasher = KeyHasher::seeded(0);
     let (mut keys, mut verdicts, mut passed) = (Vec::new(), Verdicts::new(), Vec::new());
     for batch in 0..BATCHES {

@@ -11,7 +11,9 @@
 use std::collections::HashSet;
 use std::error::Error;
 
-use echoless::{Engine, Filter, KeyHash, KeyHasher, Partitioned, Partitioning, Port, Verdicts};
+use echoless::{
+    Disconnected, Engine, Filter, KeyHash, KeyHasher, Partitioned, Partitioning, Port, Verdicts,
+};
 
 /// Keeps every key.
 #[derive(Default)]
@@ -55,18 +57,25 @@ fn pass(
     let mut left: Vec<usize> = (0..keys.len()).collect();
     while !left.is_empty() {
         let batch: Vec<KeyHash> = left.iter().map(|index| keys[*index]).collect();
-        let known = port.observe(&batch, &mut verdicts).is_ok() || port.take_partial(&mut verdicts);
-        if !known {
-            return Err("the engine is gone".into());
+        match port.observe(&batch, &mut verdicts) {
+            Ok(()) => {}
+            // What is known of the batch, or nothing, if a partition was lost before it was sent.
+            Err(Disconnected::Panicked(_)) => {
+                port.take_partial(&mut verdicts);
+            }
+            Err(gone) => return Err(gone.into()),
         }
         for (partition, message) in engine.lost() {
             eprintln!("partition {partition} is replaced: {message}");
             // Its keys are lost with it; a service would restore a copy.
             engine.replace(partition, Exact::default())?;
         }
-        let known = |at: &usize| !verdicts.is_unknown(*at);
-        fresh.extend(verdicts.fresh().filter(known).map(|at| left[at]));
-        let unknown: Vec<usize> = (0..batch.len()).filter(|at| !known(at)).collect();
+        if verdicts.is_empty() {
+            continue;
+        }
+        let judged = |at: &usize| !verdicts.is_unknown(*at);
+        fresh.extend(verdicts.fresh().filter(judged).map(|at| left[at]));
+        let unknown: Vec<usize> = (0..batch.len()).filter(|at| !judged(at)).collect();
         left = unknown.into_iter().map(|at| left[at]).collect();
     }
     fresh.sort_unstable();
@@ -80,12 +89,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let partitioning = Partitioning::new(1 << 20, 4)?;
     let filters = (0..4).map(|_| Exact {
         keys: HashSet::new(),
-        bad: Some(keys[1234]),
+        bad: Some(keys[0]),
     });
     let parts = Partitioned::new(partitioning, filters.collect())?;
     let (engine, mut ports) = Engine::builder(parts).build()?;
 
-    // In one batch, so that no key of the lost partition was recorded before.
+    // The bad key comes first, so its partition had recorded nothing when it was lost.
     let fresh = pass(&engine, &mut ports[0], &keys)?;
     println!("{} of {} keys are fresh", fresh.len(), keys.len());
     assert_eq!(fresh, (0..8_000).collect::<Vec<_>>());

@@ -45,18 +45,20 @@
 //! | [`BloomTree`], [`SharedTree`] | one, or one for each producer | the first that reaches a common node | producers far from each other |
 //! | [`RegionOrdered`] | one | the first | large batches on a filter so large that random lines miss the TLB too |
 //!
-//! A key touches one cache line, or one word of it in a [`SharedFilter`]. Engines and meshes add a
+//! A key touches one cache line in the default filter and in the line forms of [`FilterSpec`], and
+//! one word of it in a [`SharedFilter`]; scattered forms and trees touch several. Engines and meshes add a
 //! message of up to 64 keys there and back. Batches are several times as fast as single keys once a
 //! filter is larger than the caches, because their cache misses overlap.
 //!
 //! # How much memory
 //! - [`FingerprintSpec::for_keys`] takes the number of distinct keys between a record and its
-//!   duplicate, the share of duplicates that may be missed at that age, and the false positive rate.
+//!   duplicate, the share of duplicates that may be missed at that age, and the false positive
+//!   rate.
 //! - For a time window that number is the rate of new keys times the window; filters with a window
 //!   ([`FilterSpec`]: `stamped`, `clocked`) forget by time and evict only if memory is short.
 //! - The default (a false positive rate of 1e-8) takes 80 bits for each key that it has to remember
 //!   with 1 miss in 1000, a rate of 1e-3 takes 30 bits.
-//! - While [`Tally::evictions`] is 0, no duplicate was missed.
+//! - While [`Tally::evictions`] is 0, no duplicate was missed, but for those outside a window.
 //! - `echoless plan` compares all filters for a given stream.
 //!
 //! # Platforms
@@ -73,8 +75,8 @@
 //! ```
 //!
 //! # Features
-//! Both are on by default. `serde`: specifications in files. `pinning`: workers of engines on cores
-//! of their own.
+//! Both are on by default. `serde`: [`FilterSpec`] and [`SharedSpec`] in files. `pinning`: workers
+//! of engines on cores of their own.
 //!
 //! # Where to find what
 //! | module | holds |
@@ -115,8 +117,8 @@ pub mod verdicts;
 mod window;
 
 pub use assembly::{
-    Attacher, Counts, Engine, EngineBuilder, LossPolicy, Mesh, MeshBuilder, Node, PayloadPort,
-    Pinning, Port, Rejected, ReplaceError, ShutdownError,
+    Attacher, Engine, EngineBuilder, EngineCounts, LossPolicy, Mesh, MeshBuilder, Node,
+    PayloadPort, Pinning, Port, Rejected, ReplaceError, ShutdownError,
 };
 pub use audit::Audit;
 pub use error::{BuildError, Disconnected, MemoryError, SpecError};

@@ -389,10 +389,43 @@ fn a_filter_for_a_number_of_keys_keeps_its_promise() {
             7,
             0.1,
             1e-19,
-            "invalid fpr=1e-19: expected a rate that slots of 64 bits reach with 7 keys",
+            "invalid fpr=1e-19: expected at least 8.7e-19 with 7 keys and miss=0.1",
         ),
     ] {
         let error = FingerprintSpec::for_keys(keys, miss, fpr).unwrap_err();
         assert_eq!(error.to_string(), message);
+    }
+}
+
+#[test]
+fn single_keys_equal_batches_on_every_kernel() {
+    let hasher = KeyHasher::seeded(2);
+    let keys: Vec<KeyHash> = (0..4000).map(|id| hasher.hash_u64(id % 900)).collect();
+    for kernel in kernels::kernels() {
+        for width in SlotWidth::ALL {
+            for replacement in Replacement::ALL {
+                let spec = FingerprintSpec::new(64 * 20)
+                    .slot_width(*width)
+                    .replacement(*replacement)
+                    .kernel(kernel);
+                let (mut batches, mut single) = (spec.build().unwrap(), spec.build().unwrap());
+                let mut verdicts = Verdicts::new();
+                for batch in keys.chunks(150) {
+                    batches.observe(batch, &mut verdicts);
+                    for (key, verdict) in batch.iter().zip(&verdicts) {
+                        assert_eq!(single.observe_one(*key), verdict, "{kernel} {width:?}");
+                    }
+                }
+                assert_eq!(single.report(), batches.report(), "{kernel} {width:?}");
+                // As many at once as one by one, also behind a pointer.
+                let filter: &mut dyn LineFilter = &mut *single;
+                filter.contains_each(&keys[..300], &mut verdicts);
+                let each = keys[..300].iter().map(|key| batches.contains(*key));
+                assert!(
+                    verdicts.to_bools().into_iter().eq(each),
+                    "{kernel} {width:?}"
+                );
+            }
+        }
     }
 }

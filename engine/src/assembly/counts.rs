@@ -5,7 +5,7 @@ use std::iter::Sum;
 /// Counts of a running engine; see [`Engine::counts`](super::Engine::counts).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub struct Counts {
+pub struct EngineCounts {
     /// The number of keys that filters have judged.
     pub judged: u64,
     /// The number of these that were duplicates.
@@ -14,7 +14,7 @@ pub struct Counts {
     pub unknown: u64,
 }
 
-impl Sum for Counts {
+impl Sum for EngineCounts {
     fn sum<I: Iterator<Item = Self>>(counts: I) -> Self {
         counts.fold(Self::default(), |sum, counts| Self {
             judged: sum.judged + counts.judged,

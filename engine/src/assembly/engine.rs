@@ -2,7 +2,7 @@
 //! ports.
 
 use super::attacher::{AttachableWorker, Attacher};
-use super::counts::Counts;
+use super::counts::EngineCounts;
 use super::loss::{LossPolicy, PartitionState, ReplaceError, Status, message};
 use super::mailbox::{Inbox, Mailbox};
 use super::owned::OwnedFilter;
@@ -259,7 +259,7 @@ impl<F> Engine<F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> EngineCounts {
         let workers = self.workers.iter();
         workers.map(|worker| worker.state.status().counts()).sum()
     }

@@ -33,7 +33,7 @@ use std::fmt;
 
 use crossbeam_utils::CachePadded;
 
-use super::counts::Counts;
+use super::counts::EngineCounts;
 use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, PoisonError, unmodelled};
 
 /// What happens to the keys of a partition whose filter panicked.
@@ -177,23 +177,28 @@ impl Status {
 
     /// Counts the verdicts of a pass, before they are sent.
     pub(super) fn count_judged(&self, keys: usize, verdicts: &[u64]) {
-        let duplicates: u32 = verdicts.iter().map(|word| word.count_ones()).sum();
-        // Relaxed, and no read-modify-write: a statistic that only the owner writes. A port that
-        // has the verdicts of a batch sees them counted, for the ring of answers orders both.
+        // A filter from outside this crate may set bits past the last key.
+        let bits_of = |(index, word): (usize, &u64)| match keys - index * 64 {
+            64.. => word.count_ones(),
+            of_last => (word << (64 - of_last)).count_ones(),
+        };
+        let duplicates: u32 = verdicts.iter().enumerate().map(bits_of).sum();
+        // No read-modify-write, because only the owner writes. A port that has the verdicts of a
+        // batch sees them counted, for the ring of answers orders both. Release: see `counts`.
         let add = |count: &unmodelled::AtomicU64, more| {
-            count.store(count.load(Ordering::Relaxed) + more, Ordering::Relaxed);
+            count.store(count.load(Ordering::Relaxed) + more, Ordering::Release);
         };
         add(&self.verdicts.judged, keys as u64);
         add(&self.verdicts.duplicates, duplicates.into());
     }
 
-    pub(super) fn counts(&self) -> Counts {
-        // Relaxed: as above. Duplicates are read first, so that they do not exceed the keys by more
-        // than a pass.
-        let duplicates = self.verdicts.duplicates.load(Ordering::Relaxed);
+    pub(super) fn counts(&self) -> EngineCounts {
+        // Acquire: pairs with the Release of `count_judged`, which counts keys before duplicates.
+        // So there are at least as many keys as duplicates.
+        let duplicates = self.verdicts.duplicates.load(Ordering::Acquire);
         let judged = self.verdicts.judged.load(Ordering::Relaxed);
-        Counts {
-            judged: judged.max(duplicates),
+        EngineCounts {
+            judged,
             duplicates,
             unknown: self.unknown_keys(),
         }

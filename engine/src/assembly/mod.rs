@@ -63,7 +63,7 @@ mod shutdown;
 mod worker;
 
 pub use attacher::Attacher;
-pub use counts::Counts;
+pub use counts::EngineCounts;
 pub use engine::{Engine, EngineBuilder};
 pub use loss::{LossPolicy, ReplaceError};
 pub use mesh::{Mesh, MeshBuilder};

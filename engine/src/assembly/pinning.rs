@@ -24,6 +24,7 @@ pub enum Pinning {
     /// cores, or the library was built without its feature `pinning`.
     Spread,
     /// Thread `i` runs on the `i`-th of these cores, which are numbered as by the operating system.
+    /// An error without the feature `pinning`.
     Cores(Vec<usize>),
 }
 
@@ -45,8 +46,11 @@ impl Pinning {
                     return Err(SpecError::new("pinning", format!("{cores:?}"), allowed));
                 }
                 if let Some(core) = cores.iter().find(|core| !usable.contains(core)) {
-                    let allowed =
-                        format!("one of the cores {usable:?}, which this process may use");
+                    let allowed = if cfg!(feature = "pinning") {
+                        format!("one of the cores {usable:?}, which this process may use")
+                    } else {
+                        "no core, as this library was built without its feature pinning".to_owned()
+                    };
                     return Err(SpecError::new("pinning", format!("core {core}"), allowed));
                 }
                 Ok(cores.iter().copied().map(Some).collect())

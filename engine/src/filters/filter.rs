@@ -10,8 +10,9 @@ use crate::verdicts::{Verdict, Verdicts};
 /// A duplicate filter: reports for each key of an endless stream whether the key was seen before,
 /// in fixed memory.
 ///
-/// Four methods are required. [`observe_words`](Self::observe_words) is the hot one: all
-/// observations go through it. A filter with counters also implements [`tally`](Self::tally), and
+/// Four methods are required. [`observe_words`](Self::observe_words) is the hot one: every other
+/// observation goes through it, unless the filter implements that one, too, with the same verdicts
+/// and counters. A filter with counters also implements [`tally`](Self::tally), and
 /// one that can estimate its errors [`report_on`](Self::report_on).
 ///
 /// # Examples
@@ -225,7 +226,8 @@ pub trait Filter: Send {
     fn observe_one(&mut self, key: KeyHash) -> Verdict {
         let mut word = [0];
         self.observe_words(&[key], &mut word);
-        Verdict::from_bit(word[0] == 1)
+        // A filter from outside this crate may set more bits than there are keys.
+        Verdict::from_bit(word[0] & 1 == 1)
     }
 }
 
@@ -264,8 +266,24 @@ macro_rules! forward_to_pointee {
             (**self).observe_words(keys, duplicates);
         }
 
+        fn observe(&mut self, keys: &[KeyHash], verdicts: &mut Verdicts) {
+            (**self).observe(keys, verdicts);
+        }
+
+        fn observe_at(&mut self, keys: &[KeyHash], ticks: &[u64], verdicts: &mut Verdicts) {
+            (**self).observe_at(keys, ticks, verdicts);
+        }
+
         fn observe_one(&mut self, key: KeyHash) -> Verdict {
             (**self).observe_one(key)
+        }
+
+        fn contains_each(&self, keys: &[KeyHash], verdicts: &mut Verdicts) {
+            (**self).contains_each(keys, verdicts);
+        }
+
+        fn report(&self) -> Report {
+            (**self).report()
         }
 
         fn advance_to(&mut self, tick: u64) {

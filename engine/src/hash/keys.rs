@@ -56,7 +56,8 @@ impl KeyHasher {
     ///
     /// **Not stable.** What a type feeds into its hash may change with the version of Rust, of its
     /// crate, and with the byte order and pointer width of the machine. Do not store these hashes
-    /// or filters of them; use the other functions for that.
+    /// or filters of them; use the other functions for that. What the value feeds are the fields of
+    /// [`hash_fields`](Self::hash_fields), so do not mix both in one filter.
     ///
     /// # Examples
     /// ```
@@ -89,10 +90,11 @@ impl KeyHasher {
         hashes.extend(keys.into_iter().map(|key| self.hash(key)));
     }
 
-    /// A number that equal hashers have in common and others have not, to be stored with a filter:
-    /// with other hashes than those it was filled with, a filter finds nothing again.
+    /// A number that equal hashers have in common, and others practically never, to be stored with
+    /// a filter: with other hashes than those it was filled with, a filter finds nothing again.
     ///
-    /// It depends on the algorithm, and on the seed or the secret key, which it does not reveal.
+    /// It depends on the algorithm, and on the seed or the secret key. It does not reveal a secret
+    /// key; a seed can be guessed from it.
     ///
     /// # Examples
     /// ```
@@ -116,7 +118,6 @@ impl Hasher for ValueHasher {
         self.0.push(Some(bytes));
     }
 
-    /// Never asked: the hash is taken by [`KeyHasher::hash_value`].
     fn finish(&self) -> u64 {
         self.0.clone().finish().get()
     }

@@ -87,8 +87,10 @@ impl SharedFilter {
         verdicts.reset(keys.len());
         let words = verdicts.words_mut();
         with_rule!(self.layout, rule => self.observe_batch(rule, keys, words));
-        self.fresh
-            .add(keys.len() as u64 - verdicts.count_duplicates());
+        let fresh = keys.len() as u64 - verdicts.count_duplicates();
+        if fresh > 0 {
+            self.fresh.add(fresh);
+        }
     }
 
     /// Tests and records one key.

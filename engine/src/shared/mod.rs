@@ -10,7 +10,7 @@ mod layout;
 mod report;
 mod rule;
 #[cfg(feature = "serde")]
-mod serde_form;
+mod serde_text;
 mod spec;
 mod striped;
 

@@ -8,8 +8,9 @@ use crate::theory::fingerprints;
 
 impl SharedFilter {
     /// Counters and error estimates of this filter, as those of other filters, computed by a pass
-    /// over all words. Other threads may use the filter meanwhile; then the counters are those of
-    /// some moment during the call, or between two of them.
+    /// over all words. While other threads observe keys, `evictions` may be too high by as many as
+    /// they record during the call; while one clears the filter, all counters are inexact until it
+    /// is cleared again.
     ///
     /// The keys observed are not counted: that would be one more write for each duplicate, which is
     /// not written at all otherwise. With rows, `evictions` and `miss_age` tell what was forgotten
@@ -32,9 +33,6 @@ impl SharedFilter {
     /// ```
     #[must_use]
     pub fn report(&self) -> Report {
-        // Before the words are read: a key that is recorded meanwhile must not be taken for one
-        // that found an empty slot.
-        let fresh = self.fresh.sum();
         let (mut occupied, mut rates) = (0, RateSum::default());
         for word in self.words.iter() {
             // Relaxed: a statistic over words that other threads may be updating; no other memory
@@ -43,8 +41,11 @@ impl SharedFilter {
             occupied += u64::from(cells);
             rates.push(self.layout.rate(cells));
         }
+        // After the words were read: a key that is recorded meanwhile may pass for an eviction, but
+        // no eviction is overlooked.
+        let fresh = self.fresh.sum();
         let words = self.words.len() as u64;
-        let of_word = self.layout.cells();
+        let per_word = self.layout.cells();
         let forgets_keys = match self.layout {
             SharedLayout::Row4x16 | SharedLayout::Row2x32 => true,
             SharedLayout::Bloom { .. } | SharedLayout::Ageing { .. } => false,
@@ -58,16 +59,16 @@ impl SharedFilter {
         let tally = Tally {
             fresh: Some(fresh),
             evictions,
-            cells: Some(Cells::new(occupied, words * u64::from(of_word))),
+            cells: Some(Cells::new(occupied, words * u64::from(per_word))),
             rates: Some(rates),
             ..Tally::new(self.memory_bytes())
         };
         let miss_age = forgets_keys.then(|| {
-            let age = fingerprints::miss_age_keys(words, of_word, 64 / of_word);
+            let age = fingerprints::miss_age_keys(words, per_word, 64 / per_word);
             MissAge::new(age, AgeOrigin::Recorded)
         });
         Report {
-            slot_bits: forgets_keys.then_some(64 / of_word),
+            slot_bits: forgets_keys.then_some(64 / per_word),
             miss_age,
             ..Report::new(tally)
         }

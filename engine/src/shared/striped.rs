@@ -9,9 +9,10 @@ use crate::sync::{Ordering, unmodelled::AtomicU64};
 /// The number of stripes: a power of two. Threads share a stripe if there are more.
 const STRIPES: usize = 32;
 
-/// A count, kept in parts. Each thread adds to one part, on a cache line of its own.
+/// A count, kept in parts, each on a cache line of its own. A thread adds to one part; up to
+/// [`STRIPES`] threads have a part each. It takes 4 KiB where cache lines are padded to 128 bytes.
 #[derive(Debug, Default)]
-pub(super) struct StripedCount([CachePadded<AtomicU64>; STRIPES]);
+pub(super) struct StripedCount(Box<[CachePadded<AtomicU64>; STRIPES]>);
 
 /// The number of threads that have counted something so far, in all filters.
 static THREADS: AtomicU64 = AtomicU64::new(0);
@@ -50,7 +51,7 @@ impl StripedCount {
 
     /// Starts at 0 again.
     pub(super) fn clear(&self) {
-        for part in &self.0 {
+        for part in &*self.0 {
             part.store(0, Ordering::Relaxed);
         }
     }

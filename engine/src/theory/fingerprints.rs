@@ -104,13 +104,13 @@ impl FingerprintGeometry {
         Self { lines, width }
     }
 
-    /// The fewest lines with slots of `width` that miss a duplicate with probability `miss`, at most
-    /// 1/2, once its key is `keys` distinct keys old; see
+    /// The fewest lines with slots of `width` that miss a duplicate with probability `miss`, at
+    /// most 1/2, once its key is `keys` distinct keys old; see
     /// [`miss_probability`](Self::miss_probability).
     #[must_use]
     pub fn for_keys(keys: u64, miss: f64, width: SlotWidth) -> Self {
-        let of_line = mean_at_miss(miss, width.slots(), width.bits());
-        let lines = (keys as f64 / of_line).ceil().max(1.0);
+        let keys_per_line = mean_at_miss(miss, width.slots(), width.bits());
+        let lines = (keys as f64 / keys_per_line).ceil().max(1.0);
         // Above 2^64 lines this is the largest number, which no memory holds.
         Self::new(lines as u64, width)
     }

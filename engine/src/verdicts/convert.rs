@@ -7,6 +7,9 @@ use super::{Verdict, Verdicts};
 impl Verdicts {
     /// Removes the records whose keys are duplicates, and keeps the order of the others.
     ///
+    /// The records of keys without a verdict stay if their bit is fresh, as all of them are after
+    /// [`Port::take_partial`](crate::Port::take_partial); see [`is_unknown`](Self::is_unknown).
+    ///
     /// # Panics
     /// If there is not one record for each verdict.
     ///
@@ -45,11 +48,11 @@ impl Verdicts {
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Self {
         let start = match range.start_bound() {
             Bound::Included(start) => *start,
-            Bound::Excluded(before) => before + 1,
+            Bound::Excluded(before) => before.checked_add(1).expect("an index"),
             Bound::Unbounded => 0,
         };
         let end = match range.end_bound() {
-            Bound::Included(last) => last + 1,
+            Bound::Included(last) => last.checked_add(1).expect("an index"),
             Bound::Excluded(end) => *end,
             Bound::Unbounded => self.len,
         };
@@ -64,6 +67,9 @@ impl Verdicts {
             unknown: bits_from(&self.unknown, start, end - start),
         };
         part.clear_tail();
+        if part.unknown.iter().all(|word| *word == 0) {
+            part.unknown.clear();
+        }
         part
     }
 
@@ -164,6 +170,7 @@ mod tests {
             let part = verdicts.slice(start..end);
             prop_assert!((0..part.len()).all(|index| part.is_unknown(index) == bits[start + index]));
             prop_assert_eq!(part.count_unknown(), part.count_duplicates());
+            prop_assert_eq!(part.unknown_words().is_empty(), part.count_unknown() == 0);
 
             let mut records: Vec<usize> = (0..bits.len()).collect();
             verdicts.retain_fresh(&mut records);
@@ -175,6 +182,12 @@ mod tests {
     #[should_panic(expected = "verdicts 1..4 of 3")]
     fn a_slice_past_the_end_is_rejected() {
         let _ = Verdicts::from_iter([true; 3]).slice(1..=3);
+    }
+
+    #[test]
+    #[should_panic(expected = "an index")]
+    fn a_slice_to_the_end_of_all_numbers_is_rejected() {
+        let _ = Verdicts::from_iter([true; 3]).slice(..=usize::MAX);
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub struct Iter<'a> {
     /// The verdicts of the current word that are left, the next one in bit 0.
     word: u64,
     /// How many verdicts of the current word are left.
-    of_word: usize,
+    left_in_word: usize,
     /// How many verdicts are left in all.
     left: usize,
 }
@@ -24,13 +24,13 @@ impl Iterator for Iter<'_> {
     #[inline]
     fn next(&mut self) -> Option<Verdict> {
         self.left = self.left.checked_sub(1)?;
-        if self.of_word == 0 {
+        if self.left_in_word == 0 {
             self.word = *self.words.next()?;
-            self.of_word = 64;
+            self.left_in_word = 64;
         }
         let verdict = Verdict::from_bit(self.word & 1 == 1);
         self.word >>= 1;
-        self.of_word -= 1;
+        self.left_in_word -= 1;
         Some(verdict)
     }
 
@@ -101,7 +101,7 @@ impl Verdicts {
         Iter {
             words: self.words.iter(),
             word: 0,
-            of_word: 0,
+            left_in_word: 0,
             left: self.len,
         }
     }

@@ -240,6 +240,7 @@ mod tests {
         let mut verdicts = Verdicts::new();
         for len in [200, 0, 1, 63, 64, 65, 128] {
             SetsAllBits.observe(&vec![KeyHash(0); len], &mut verdicts);
+            assert_eq!(SetsAllBits.observe_one(KeyHash(0)), Verdict::Duplicate);
             assert_eq!(verdicts.count_duplicates(), len as u64);
             assert!(verdicts.iter().all(Verdict::is_duplicate), "{len}");
             assert_eq!(verdicts.iter().count(), len);

@@ -1,6 +1,9 @@
 //! Batches with payloads: each comes back with its own verdicts, or with what is known.
 
-use echoless::{Disconnected, Engine, KeyHash, KeyHasher, Mesh, Rejected, Verdicts};
+use echoless::{
+    Disconnected, Engine, Filter, KeyHash, KeyHasher, Mesh, Partitioned, Partitioning, Rejected,
+    Verdicts,
+};
 
 use crate::streams::spec;
 use crate::stub::{BAD_KEY, fragile};
@@ -79,8 +82,10 @@ fn batches_in_flight_are_an_error_where_none_may_be() {
     assert_eq!(port.observe(&[GOOD_KEY], &mut verdicts), Ok(()));
     assert_eq!(verdicts.to_bools(), [true]);
     port.submit(&[GOOD_KEY]).unwrap();
-    let refused = port.with_payloads::<()>().map(drop);
-    assert_eq!(refused, in_flight);
+    let refused = port.with_payloads::<()>().unwrap_err();
+    assert_eq!(Err(refused.cause), in_flight);
+    // The port and its batch are not lost.
+    assert_eq!(refused.payload.in_flight(), 1);
 
     let mesh = Mesh::builder(spec().build_partitions(1).unwrap()).build();
     let mut node = mesh.unwrap().into_nodes().remove(0);
@@ -104,5 +109,41 @@ fn a_port_is_returned_with_the_payloads_in_flight() {
     for duplicate in [false, true] {
         assert_eq!(port.drain(&mut verdicts), Ok(true));
         assert_eq!(verdicts.to_bools(), [duplicate]);
+    }
+}
+
+/// Sets every bit of every word, past the last key too.
+struct SetsAllBits;
+
+impl Filter for SetsAllBits {
+    fn observe_words(&mut self, _: &[KeyHash], duplicates: &mut [u64]) {
+        duplicates.fill(u64::MAX);
+    }
+
+    fn contains(&self, _: KeyHash) -> bool {
+        true
+    }
+
+    fn clear(&mut self) {}
+
+    fn memory_bytes(&self) -> u64 {
+        0
+    }
+}
+
+#[test]
+fn bits_past_the_last_key_are_not_counted() {
+    let whole = Partitioned::new(Partitioning::new(1, 1).unwrap(), vec![SetsAllBits]).unwrap();
+    let (engine, mut ports) = Engine::builder(whole).build().unwrap();
+    let mut verdicts = Verdicts::new();
+    let mut observed = 0;
+    for keys in [1, 63, 64, 65, 200] {
+        ports[0]
+            .observe(&vec![GOOD_KEY; keys], &mut verdicts)
+            .unwrap();
+        observed += keys as u64;
+        assert_eq!(verdicts.count_duplicates(), keys as u64);
+        let counts = engine.counts();
+        assert_eq!((counts.judged, counts.duplicates), (observed, observed));
     }
 }

@@ -43,12 +43,13 @@ pub struct PayloadPort<T> {
     keys: usize,
 }
 
-/// A batch that was not sent, and its payload.
+/// Something that was not accepted, given back with the cause: the payload of a batch that was not
+/// sent, or a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rejected<T> {
-    /// Why it was not sent.
+    /// Why it was not accepted.
     pub cause: Disconnected,
-    /// The payload of the batch.
+    /// What was not accepted.
     pub payload: T,
 }
 
@@ -64,10 +65,14 @@ impl Port {
     /// Makes every batch carry a payload.
     ///
     /// # Errors
-    /// [`Disconnected::InFlight`] if batches without payloads are in flight.
-    pub fn with_payloads<T>(self) -> Result<PayloadPort<T>, Disconnected> {
+    /// [`Rejected`], with the port and [`Disconnected::InFlight`], if batches without payloads are
+    /// in flight.
+    pub fn with_payloads<T>(self) -> Result<PayloadPort<T>, Box<Rejected<Self>>> {
         if !self.pending.is_empty() {
-            return Err(Disconnected::InFlight(self.pending.len()));
+            return Err(Box::new(Rejected {
+                cause: Disconnected::InFlight(self.pending.len()),
+                payload: self,
+            }));
         }
         Ok(PayloadPort {
             port: self,
@@ -135,7 +140,8 @@ impl<T> PayloadPort<T> {
 
     /// Writes what is known of the oldest batch in flight to `verdicts` and returns its payload, if
     /// [`poll`](Self::poll) and [`drain`](Self::drain) return an error because some of its verdicts
-    /// will never arrive; see [`Port::take_partial`].
+    /// will never arrive; see [`Port::take_partial`]. The keys that are
+    /// [unknown](Verdicts::is_unknown) then have fresh bits although no filter has judged them.
     pub fn take_partial(&mut self, verdicts: &mut Verdicts) -> Option<T> {
         let partial = self.port.take_partial(verdicts);
         self.take_payload(partial)

@@ -154,6 +154,10 @@ impl<F: LineFilter> Filter for RegionOrdered<F> {
         self.filter.advance_to(tick);
     }
 
+    fn prefetch(&self, keys: &[KeyHash]) {
+        self.filter.prefetch(keys);
+    }
+
     fn contains(&self, key: KeyHash) -> bool {
         self.filter.contains(key)
     }

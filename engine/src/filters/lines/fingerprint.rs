@@ -60,11 +60,11 @@ impl FingerprintSpec {
     /// `max_fpr`. Its slots have the width that needs the least memory.
     ///
     /// Younger duplicates are missed less often: with a `miss` of 0.001, hardly any is missed up to
-    /// half of that age.
+    /// half of that age. The width is set, as by [`slot_width`](Self::slot_width).
     ///
     /// # Errors
-    /// [`SpecError`] if `miss` is not above 0 and at most 0.5, the rate is not between 0 and 1, or no
-    /// slot is wide enough for it.
+    /// [`SpecError`] if `miss` is not above 0 and at most 0.5, the rate is not between 0 and 1, or
+    /// no slot is wide enough for it.
     ///
     /// # Examples
     /// ```
@@ -89,17 +89,17 @@ impl FingerprintSpec {
         let shapes = SlotWidth::ALL
             .iter()
             .map(|width| FingerprintGeometry::for_keys(keys, miss, *width));
-        let fitting = shapes.filter(|shape| shape.full_fpr() <= max_fpr);
-        let smallest = fitting.min_by_key(|shape| shape.lines).ok_or_else(|| {
-            let asked = format!("{max_fpr:e}");
-            SpecError::new(
-                "fpr",
-                asked,
-                format!("a rate that slots of 64 bits reach with {keys} keys"),
-            )
-        })?;
+        let fitting = shapes.clone().filter(|shape| shape.full_fpr() <= max_fpr);
+        let Some(smallest) = fitting.min_by_key(|shape| shape.lines) else {
+            let best = shapes
+                .map(FingerprintGeometry::full_fpr)
+                .fold(1.0, f64::min);
+            let allowed = format!("at least {best:.1e} with {keys} keys and miss={miss}");
+            return Err(SpecError::new("fpr", format!("{max_fpr:e}"), allowed));
+        };
         let bytes = smallest.lines.saturating_mul(LINE_BYTES);
-        Ok(Self::new(bytes).slot_width(smallest.width))
+        let spec = Self::new(bytes).max_fpr(max_fpr);
+        Ok(spec.slot_width(smallest.width))
     }
 
     /// Sets the highest false positive rate, between 0 and 1 (exclusive). It holds with every slot

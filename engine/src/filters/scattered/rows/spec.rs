@@ -119,7 +119,7 @@ impl KindSpec for RowSpec {
             Form::Line => {
                 // A QHTD line counts its arrivals in one slot.
                 let counter = u32::from(policy == RowPolicy::RandomVictim { again: true });
-                of_line(slots, bits, counter)
+                line_shape(slots, bits, counter)
             }
         };
         Ok(Self {
@@ -208,16 +208,16 @@ impl KindSpec for RowSpec {
 }
 
 /// The slots and bits of a line, of which neither, one or both are given. A given one decides the
-/// other if it divides the line into whole slots, of which `others` hold no fingerprint.
-fn of_line(slots: Option<u32>, bits: Option<u32>, others: u32) -> (u32, u32) {
+/// other if it divides the line into whole slots, of which `counters` hold no fingerprint.
+fn line_shape(slots: Option<u32>, bits: Option<u32>, counters: u32) -> (u32, u32) {
     let widths = SlotWidth::ALL
         .iter()
-        .map(|width| (width.slots() - others, width.bits()));
-    let fitting = widths.filter(|(of_line, width)| {
-        slots.is_none_or(|slots| slots == *of_line) && bits.is_none_or(|bits| bits == *width)
+        .map(|width| (width.slots() - counters, width.bits()));
+    let fitting = widths.filter(|(per_line, width)| {
+        slots.is_none_or(|slots| slots == *per_line) && bits.is_none_or(|bits| bits == *width)
     });
     let chosen = fitting.min_by_key(|(_, width)| width.abs_diff(16));
     // What does not fit is rejected when the filter is built, by both numbers.
-    let (of_line, width) = chosen.unwrap_or((32 - others, 16));
-    (slots.unwrap_or(of_line), bits.unwrap_or(width))
+    let (per_line, width) = chosen.unwrap_or((32 - counters, 16));
+    (slots.unwrap_or(per_line), bits.unwrap_or(width))
 }
