@@ -167,9 +167,9 @@ fn streams() -> impl Strategy<Value = Vec<KeyHash>> {
     let key = (0_u64..4000, 0_u32..8).prop_map(move |(number, kind)| match kind {
         0..=4 => hash.hash_u64(number),
         // The first lines, few fingerprints.
-        5 => KeyHash(number % 50 << 32 | number % 7),
-        6 => KeyHash(hash.hash_u64(number % 300).0 & !0xffff_ffff | number % 3 << 31),
-        _ => KeyHash(hash.hash_u64(number % 300).0 & !0xffff | number % 3),
+        5 => KeyHash(((number % 50) << 32) | (number % 7)),
+        6 => KeyHash((hash.hash_u64(number % 300).0 & !0xffff_ffff) | ((number % 3) << 31)),
+        _ => KeyHash((hash.hash_u64(number % 300).0 & !0xffff) | (number % 3)),
     });
     prop::collection::vec(key, 0..6000)
 }
@@ -226,7 +226,7 @@ proptest! {
             let part = &mut parts.filters_mut()[owner];
             prop_assert_eq!(part.observe_one(*key).is_duplicate(), *expected);
         }
-        let lines: Vec<_> = parts.filters().iter().flat_map(|part| part.lines()).copied().collect();
+        let lines: Vec<_> = parts.filters().iter().flat_map(|part| part.lines().iter()).copied().collect();
         prop_assert_eq!(&lines[..], whole.lines());
         prop_assert_eq!(report_of(parts.filters()), whole.report());
     }

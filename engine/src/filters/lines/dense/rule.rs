@@ -1,6 +1,5 @@
 //! The rule of dense lines: probe both lines of a key, push it in front of one of them.
 
-use std::hint::select_unpredictable;
 use std::marker::PhantomData;
 
 use super::slot::DenseSlot;
@@ -18,6 +17,18 @@ const COIN_STEP: u64 = 37;
 /// A mask of the low `count` bits.
 const fn low_bits(count: u32) -> u64 {
     (1 << count) - 1
+}
+
+/// All ones if the mask of at most 32 slots is 0, else 0.
+#[inline(always)]
+const fn if_zero(found: u64) -> u64 {
+    ((found.cast_signed() - 1) >> 63).cast_unsigned()
+}
+
+/// `then` if the mask is all ones, `otherwise` if it is 0.
+#[inline(always)]
+const fn select(mask: u64, then: u64, otherwise: u64) -> u64 {
+    otherwise ^ ((otherwise ^ then) & mask)
 }
 
 /// FIFO or LRU dense lines. A key is a duplicate if and only if its fingerprint is in one of its
@@ -72,7 +83,8 @@ impl<S: DenseSlot, P: Policy> Rule for DenseRule<S, P> {
     const COUNTS_EVICTIONS: bool = true;
 
     // Without branches on what was found or on which line has the lower load: neither could be
-    // predicted.
+    // predicted. The choices are masks computed from numbers: from comparisons, also as
+    // `select_unpredictable`, the compiler makes one branch.
     #[inline(always)]
     fn visit<O: LineOps>(self, ops: O, page: &mut Page, key: KeyHash) -> Outcome {
         let page_key = PageKey::new(key);
@@ -81,14 +93,14 @@ impl<S: DenseSlot, P: Policy> Rule for DenseRule<S, P> {
         let in_home = fingerprint.find(ops, &page[home]);
         let in_partner = fingerprint.find(ops, &page[partner]);
         let loads = (S::load(ops, &page[home]), S::load(ops, &page[partner]));
-        let fresh = in_home | in_partner == 0;
-
         let lead = Self::lead(loads.0, loads.1);
         // Fresh: the line with the lower load. Else: the line that holds the key.
-        let at_home = (in_home != 0) | (fresh & (lead >= 0));
-        let line = select_unpredictable(at_home, home, partner);
-        let found = select_unpredictable(at_home, in_home, in_partner);
-        let load = select_unpredictable(at_home, loads.0, loads.1);
+        let (not_home, not_partner) = (if_zero(in_home), if_zero(in_partner));
+        let fresh = not_home & not_partner;
+        let at_partner = not_home & (!not_partner | (lead >> 63).cast_unsigned());
+        let line = select(at_partner, partner as u64, home as u64) as usize % PAGE_LINES;
+        let found = select(at_partner, in_partner, in_home);
+        let load = select(at_partner, loads.1, loads.0);
         // Rounded up or down by the coin, so that small differences count too. The load is part of
         // it, so that a recurring key is not rounded the same way each time.
         let coin = page_key.coin.wrapping_add(load.wrapping_mul(COIN_STEP));
@@ -98,7 +110,7 @@ impl<S: DenseSlot, P: Policy> Rule for DenseRule<S, P> {
         let position = u64::from(found.trailing_zeros());
         let renewed = (S::INSERTION * position + (coin & low_bits(slots))) >> slots;
         let renewed = if Self::RENEWS { renewed } else { 0 };
-        let load = load + select_unpredictable(fresh, inserted, renewed);
+        let load = load + select(fresh, inserted, renewed);
 
         let line = &mut page[line];
         let displaced = S::slots(line)[S::KEYS - 1].is_occupied();
@@ -106,7 +118,7 @@ impl<S: DenseSlot, P: Policy> Rule for DenseRule<S, P> {
         ops.push_front(line, fingerprint, moved);
         S::set_load(ops, line, load);
         Outcome {
-            duplicate: !fresh,
+            duplicate: fresh == 0,
             displaced,
         }
     }
