@@ -23,7 +23,7 @@ fn fixed(criterion: &mut Criterion) {
         .collect();
     let bytes: Vec<[u8; 16]> = keys.iter().map(|key| key.to_le_bytes()).collect();
     let words: Vec<u64> = keys.iter().map(|key| *key as u64).collect();
-    let mut hashes = vec![KeyHash(0); KEYS];
+    let mut hashes = vec![KeyHash::from_uniform(0); KEYS];
     let seeded = KeyHasher::seeded(1);
     let keyed = KeyHasher::keyed([1; 16]);
 
@@ -45,7 +45,7 @@ fn fixed(criterion: &mut Criterion) {
     group.bench_function("wyhash, one at a time", |bencher| {
         bencher.iter(|| {
             for (key, hash) in black_box(&bytes).iter().zip(&mut hashes) {
-                *hash = KeyHash(wyhash(key, 1, secret));
+                *hash = KeyHash::from_uniform(wyhash(key, 1, secret));
             }
         });
     });
@@ -91,7 +91,7 @@ fn any_length(criterion: &mut Criterion) {
         let mut group = common::group(criterion, &format!("hashing/{bytes} bytes, any length"));
         group.throughput(Throughput::Bytes(64 * bytes as u64));
         measure(&mut group, "echoless", &text, bytes, |key| {
-            seeded.hash(key).0
+            seeded.hash(key).get()
         });
         measure(&mut group, "wyhash", &text, bytes, |key| {
             wyhash(key, 1, secret)

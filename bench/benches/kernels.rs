@@ -31,7 +31,7 @@ fn cycle(quarters: usize) -> Vec<KeyHash> {
         distinct
     };
     let numbers: Vec<u64> = (0..CYCLE).map(number).collect();
-    let mut keys = vec![KeyHash(0); CYCLE];
+    let mut keys = vec![KeyHash::from_uniform(0); CYCLE];
     hasher.hash_u64s(&numbers, &mut keys);
     keys
 }

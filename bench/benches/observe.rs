@@ -27,7 +27,7 @@ impl Source {
             hasher: KeyHasher::seeded(1),
             next: 0,
             keys: vec![0; BATCH],
-            hashes: vec![KeyHash(0); BATCH],
+            hashes: vec![KeyHash::from_uniform(0); BATCH],
         }
     }
 

@@ -77,7 +77,7 @@ impl Stream {
             next: number << 48,
             draws,
             numbers: vec![0; BATCH],
-            hashes: vec![KeyHash(0); BATCH],
+            hashes: vec![KeyHash::from_uniform(0); BATCH],
         }
     }
 

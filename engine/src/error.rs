@@ -97,15 +97,16 @@ pub enum BuildError {
 }
 
 /// A port or node cannot go on, or not before a partition is replaced: another thread that it needs
-/// is gone, its filter panicked, or the order of numbered batches is broken.
+/// is gone, its filter panicked, the order of numbered batches is broken, or batches are in flight.
 ///
 /// # Examples
 /// ```
-/// use echoless::{FingerprintSpec, KeyHash, Disconnected, Mesh, Verdicts};
+/// use echoless::{Disconnected, FingerprintSpec, KeyHasher, Mesh, Verdicts};
+/// let key = KeyHasher::seeded(0).hash_u64(7);
 /// let whole = FingerprintSpec::new(1 << 20).build_partitions(1)?;
 /// let mut node = Mesh::builder(whole).build()?.into_nodes().remove(0);
 /// // No node submits batch 0.
-/// let error = node.observe(1, &[KeyHash(7)], &mut Verdicts::new()).unwrap_err();
+/// let error = node.observe(1, &[key], &mut Verdicts::new()).unwrap_err();
 /// assert_eq!(error, Disconnected::MissingBatch(0));
 /// assert!(error.to_string().starts_with("batch 0 was never submitted"));
 /// # Ok::<(), echoless::BuildError>(())
@@ -131,4 +132,7 @@ pub enum Disconnected {
         "batch {0} was submitted twice or after a later one: batch numbers are unique, and rise within each node"
     )]
     Repeated(u64),
+    /// So many batches are in flight, and the call needs a port or node without any.
+    #[error("{0} batches are in flight: drain them, or take what is known of a failed one, first")]
+    InFlight(usize),
 }

@@ -34,16 +34,47 @@
 //! ```
 //!
 //! # Which type to use
-//! | type | use it for |
-//! |---|---|
-//! | [`FingerprintSpec`] | the default filter, from a memory size and a false positive rate |
-//! | [`FilterSpec`] | any filter by name and options, such as `rlbsbf:k=2,form=line,memory=64MiB` |
-//! | [`SharedFilter`] | one filter for any number of threads, through `&self` and without locks |
-//! | [`Engine`] | worker threads that own one partition each, fed by any number of ingest threads |
-//! | [`Mesh`] | threads that each ingest and own a partition; verdicts as from a single thread |
-//! | [`BloomTree`] | producers far from each other: most duplicates are found near their producer |
-//! | [`SharedTree`] | the same, with producers that are threads |
-//! | [`RegionOrdered`] | large batches on a filter so large that random lines miss the TLB too |
+//! | type | threads | which of equal keys is fresh | use it for |
+//! |---|---|---|---|
+//! | [`FingerprintSpec`] | one | the first | the default filter, from a memory size and a false positive rate |
+//! | [`FilterSpec`] | one | the first | any filter by name and options, such as `rlbsbf:k=2,form=line,memory=64MiB` |
+//! | [`SharedFilter`] | any number, through `&self` | one of them, of any thread | few threads, no worker threads, no locks; a key is in one word and is forgotten sooner |
+//! | [`Engine`] | any number of ingest threads, and workers that own a partition each | the first of each port, one over all ports | ingest threads that come and go |
+//! | [`PayloadPort`] | as [`Engine`] | as [`Engine`] | the same, with the records that belong to a batch |
+//! | [`Mesh`] | threads that each ingest and own a partition | the first, by the numbers of the batches | verdicts as from a single thread |
+//! | [`BloomTree`], [`SharedTree`] | one, or one for each producer | the first that reaches a common node | producers far from each other |
+//! | [`RegionOrdered`] | one | the first | large batches on a filter so large that random lines miss the TLB too |
+//!
+//! A key touches one cache line, or one word of it in a [`SharedFilter`]. Engines and meshes add a
+//! message of up to 64 keys there and back. Batches are several times as fast as single keys once a
+//! filter is larger than the caches, because their cache misses overlap.
+//!
+//! # How much memory
+//! - [`FingerprintSpec::for_keys`] takes the number of distinct keys between a record and its
+//!   duplicate, the share of duplicates that may be missed at that age, and the false positive rate.
+//! - For a time window that number is the rate of new keys times the window; filters with a window
+//!   ([`FilterSpec`]: `stamped`, `clocked`) forget by time and evict only if memory is short.
+//! - The default (a false positive rate of 1e-8) takes 80 bits for each key that it has to remember
+//!   with 1 miss in 1000, a rate of 1e-3 takes 30 bits.
+//! - While [`Tally::evictions`] is 0, no duplicate was missed.
+//! - `echoless plan` compares all filters for a given stream.
+//!
+//! # Platforms
+//! Any target with 64-bit atomics and the standard library. On x86-64 filters choose AVX-512, AVX2,
+//! portable vectors or scalar code when they are built; elsewhere portable vectors or scalar code.
+//! Verdicts are the same everywhere. Filters ask for huge pages on Linux.
+//!
+//! **Unoptimised builds are slow:** without optimisation a key takes some 200 ns. A program under
+//! test gets the library's speed with
+//!
+//! ```toml
+//! [profile.dev.package.echoless]
+//! opt-level = 3
+//! ```
+//!
+//! # Features
+//! Both are on by default. `serde`: specifications in files. `pinning`: workers of engines on cores
+//! of their own.
 //!
 //! # Where to find what
 //! | module | holds |
@@ -54,6 +85,7 @@
 //! | [`hash`] | key hashes, the fast hasher, and the keyed one that resists chosen keys |
 //! | [`assembly`] | partitions on threads: ports, engines and meshes |
 //! | [`shared`] | the filter that all threads share |
+//! | [`verdicts`] | iterators over the verdicts of a batch |
 //! | [`theory`] | the formulas: rates, ages and parameters |
 //! | [`memory`] | cache lines and the arrays that hold them |
 //! | [`transport`] | waiting and waking, for the threads of engines and meshes |
@@ -79,12 +111,12 @@ pub mod spec;
 mod sync;
 pub mod theory;
 pub mod transport;
-mod verdicts;
+pub mod verdicts;
 mod window;
 
 pub use assembly::{
-    Attacher, Engine, EngineBuilder, LossPolicy, Mesh, MeshBuilder, Node, Pinning, Port,
-    ReplaceError, ShutdownError,
+    Attacher, Counts, Engine, EngineBuilder, LossPolicy, Mesh, MeshBuilder, Node, PayloadPort,
+    Pinning, Port, Rejected, ReplaceError, ShutdownError,
 };
 pub use audit::Audit;
 pub use error::{BuildError, Disconnected, MemoryError, SpecError};

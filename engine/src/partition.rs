@@ -23,8 +23,8 @@ use crate::hash::KeyHash;
 /// let halves = Partitioning::new(1001, 2).unwrap();
 /// assert_eq!(halves.lines_of(0), 0..501);
 /// assert_eq!(halves.lines_of(1), 501..1001);
-/// assert_eq!(halves.partition_of(KeyHash(0)), 0);
-/// assert_eq!(halves.partition_of(KeyHash(u64::MAX)), 1);
+/// assert_eq!(halves.partition_of(KeyHash::from_uniform(0)), 0);
+/// assert_eq!(halves.partition_of(KeyHash::from_uniform(u64::MAX)), 1);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partitioning {

@@ -182,9 +182,10 @@ pub enum AgeOrigin {
 ///
 /// # Examples
 /// ```
-/// use echoless::{Filter, FingerprintSpec, KeyHash};
+/// use echoless::{Filter, FingerprintSpec, KeyHasher};
+/// let key = KeyHasher::seeded(0).hash_u64(17);
 /// let mut filter = FingerprintSpec::new(1 << 20).max_fpr(1e-8).build()?;
-/// filter.observe_one(KeyHash(17));
+/// filter.observe_one(key);
 /// let report = filter.report();
 /// assert_eq!((report.tally.observed, report.tally.fresh), (Some(1), Some(1)));
 /// assert_eq!(report.slot_bits, Some(32));

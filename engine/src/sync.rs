@@ -32,6 +32,7 @@ pub(crate) use cell::{ConstPtr, MutPtr, UnsafeCell};
 /// Locks that no model needs to see: nothing depends on their order, and no thread switches while
 /// it holds one. Standard under loom as well, so that they add no interleavings.
 pub(crate) mod unmodelled {
+    pub(crate) use std::sync::atomic::AtomicU64;
     pub(crate) use std::sync::{Arc, Mutex};
 }
 

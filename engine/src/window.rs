@@ -11,16 +11,17 @@
 ///
 /// # Examples
 /// ```
-/// use echoless::{Filter, FilterSpec, KeyHash, Verdict, Window};
+/// use echoless::{Filter, FilterSpec, KeyHasher, Verdict, Window};
+/// let key = KeyHasher::seeded(0).hash_u64(1);
 /// let spec: FilterSpec = "clocked:window=600,memory=1MiB".parse()?;
 /// assert_eq!(spec.window(), Some(Window::new(600, 120)));
 /// let mut filter = spec.build()?;
-/// assert_eq!(filter.observe_one(KeyHash(1)), Verdict::Fresh);
+/// assert_eq!(filter.observe_one(key), Verdict::Fresh);
 /// filter.advance_to(600);
-/// assert_eq!(filter.observe_one(KeyHash(1)), Verdict::Duplicate);
+/// assert_eq!(filter.observe_one(key), Verdict::Duplicate);
 /// // It was seen at 600.
 /// filter.advance_to(600 + 600 + 120);
-/// assert_eq!(filter.observe_one(KeyHash(1)), Verdict::Fresh);
+/// assert_eq!(filter.observe_one(key), Verdict::Fresh);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,8 +6,8 @@ mod kernels;
 use std::collections::VecDeque;
 
 use echoless::{
-    BuildError, Cells, Filter, FingerprintSpec, Kernel, KeyHash, KeyHasher, LineFilter,
-    RegionOrdered, Replacement, SlotWidth, Verdict, Verdicts,
+    BuildError, Cells, Filter, FingerprintGeometry, FingerprintSpec, Kernel, KeyHash, KeyHasher,
+    LineFilter, RegionOrdered, Replacement, SlotWidth, Verdict, Verdicts,
 };
 use proptest::prelude::*;
 
@@ -30,9 +30,9 @@ impl Model {
     }
 
     fn observe(&mut self, key: KeyHash) -> bool {
-        let index = (u128::from(key.0) * self.lines.len() as u128) >> 64;
+        let index = (u128::from(key.get()) * self.lines.len() as u128) >> 64;
         let line = &mut self.lines[index as usize];
-        let low = key.0 & (u64::MAX >> (64 - self.width.bits()));
+        let low = key.get() & (u64::MAX >> (64 - self.width.bits()));
         let fingerprint = if low == 0 { 1 } else { low };
         let found = line.iter().position(|entry| *entry == fingerprint);
         match (self.replacement, found) {
@@ -67,7 +67,7 @@ fn stream() -> impl Strategy<Value = Vec<KeyHash>> {
         .prop_map(|bits| u64::MAX.checked_shr(bits).unwrap_or(0) & 0xff00_0000_0000_00ff)
         .boxed();
     let key = prop_oneof![any, few, one_line, zeros, skewed];
-    prop::collection::vec(key.prop_map(KeyHash), 0..700)
+    prop::collection::vec(key.prop_map(KeyHash::from_uniform), 0..700)
 }
 
 fn spec(lines: u64, width: SlotWidth, replacement: Replacement) -> FingerprintSpec {
@@ -182,7 +182,7 @@ fn long_stream(count: u64) -> Vec<KeyHash> {
     let hasher = KeyHasher::seeded(11);
     (0..count)
         .map(|index| {
-            let random = KeyHash(index).remix(1);
+            let random = KeyHash::from_uniform(index).remix(1);
             let key = if random.is_multiple_of(3) {
                 index.saturating_sub(random % 5000)
             } else {
@@ -330,4 +330,69 @@ fn the_rate_determines_the_slot_width() {
     assert_eq!(width(0.001), SlotWidth::Bits16);
     assert_eq!(width(1e-8), SlotWidth::Bits32);
     assert_eq!(width(1e-10), SlotWidth::Bits64);
+}
+
+#[test]
+fn a_filter_for_a_number_of_keys_keeps_its_promise() {
+    for (keys, miss, fpr) in [
+        (40_000, 0.001, 1e-8),
+        (40_000, 0.01, 1e-3),
+        (3, 0.5, 0.2),
+        (1_000_000, 1e-6, 1e-6),
+    ] {
+        let spec = FingerprintSpec::for_keys(keys, miss, fpr).unwrap();
+        let geometry = spec.geometry().unwrap();
+        assert!(geometry.full_fpr() <= fpr);
+        assert!(geometry.miss_probability(keys as f64) <= miss * 1.0001);
+        // No smaller one does, in any width that keeps the rate.
+        for width in SlotWidth::ALL {
+            let smaller = FingerprintGeometry::new(geometry.lines - 1, *width);
+            let worse = smaller.miss_probability(keys as f64) > miss || smaller.full_fpr() > fpr;
+            assert!(smaller.lines == 0 || worse, "{keys} {miss} {fpr} {width:?}");
+        }
+    }
+    // Measured: every key is asked for when so many others came after it.
+    let mut filter = FingerprintSpec::for_keys(20_000, 0.01, 1e-8)
+        .unwrap()
+        .build()
+        .unwrap();
+    let hasher = KeyHasher::seeded(11);
+    let (mut missed, asked) = (0, 300_000);
+    for id in 0..asked + 20_000 {
+        filter.observe_one(hasher.hash_u64(id));
+        if let Some(old) = id.checked_sub(20_000) {
+            missed += u64::from(!filter.contains(hasher.hash_u64(old)));
+        }
+    }
+    let share = missed as f64 / asked as f64;
+    assert!((0.008..0.012).contains(&share), "{share}");
+    for (keys, miss, fpr, message) in [
+        (
+            1,
+            0.0,
+            0.1,
+            "invalid miss=0: expected above 0 and at most 0.5",
+        ),
+        (
+            1,
+            0.6,
+            0.1,
+            "invalid miss=0.6: expected above 0 and at most 0.5",
+        ),
+        (
+            1,
+            0.1,
+            1.0,
+            "invalid fpr=1: expected a rate between 0 and 1 (exclusive)",
+        ),
+        (
+            7,
+            0.1,
+            1e-19,
+            "invalid fpr=1e-19: expected a rate that slots of 64 bits reach with 7 keys",
+        ),
+    ] {
+        let error = FingerprintSpec::for_keys(keys, miss, fpr).unwrap_err();
+        assert_eq!(error.to_string(), message);
+    }
 }

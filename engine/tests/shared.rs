@@ -6,7 +6,8 @@ use std::sync::Barrier;
 use std::thread;
 
 use echoless::{
-    BuildError, KeyHash, KeyHasher, SharedFilter, SharedLayout, SharedSpec, Verdict, Verdicts,
+    AgeOrigin, BuildError, Cells, KeyHash, KeyHasher, SharedFilter, SharedLayout, SharedSpec,
+    Verdict, Verdicts,
 };
 use proptest::prelude::*;
 
@@ -36,7 +37,7 @@ fn keys(range: std::ops::Range<u64>) -> Vec<KeyHash> {
 proptest! {
     #[test]
     fn rows_equal_a_list_for_each_word(
-        keys in prop::collection::vec((0u64..400).prop_map(|key| KeyHash(KeyHash(key).remix(0))), 0..600),
+        keys in prop::collection::vec((0u64..400).prop_map(|key| KeyHash::from_uniform(KeyHash::from_uniform(key).remix(0))), 0..600),
         part in 1usize..100,
     ) {
         for (layout, bits) in [(SharedLayout::Row4x16, 16), (SharedLayout::Row2x32, 32)] {
@@ -47,7 +48,7 @@ proptest! {
                 filter.observe(batch, &mut verdicts);
                 for (index, key) in batch.iter().enumerate() {
                     let row = model.entry(key.line(16)).or_default();
-                    let fingerprint = (key.0 & (u64::MAX >> (64 - bits))).max(1);
+                    let fingerprint = (key.get() & (u64::MAX >> (64 - bits))).max(1);
                     let duplicate = row.contains(&fingerprint);
                     if !duplicate {
                         row.insert(0, fingerprint);
@@ -172,6 +173,126 @@ fn endless_streams_fill_only_the_layout_that_never_forgets() {
         filter.clear();
         assert_eq!(filter.expected_fpr(), 0.0);
         assert!(keys(0..100).iter().all(|key| !filter.contains(*key)));
+    }
+}
+
+#[test]
+fn the_report_of_rows_counts_what_a_list_evicts() {
+    for (layout, slots, bits) in [
+        (SharedLayout::Row4x16, 4, 16),
+        (SharedLayout::Row2x32, 2, 32),
+    ] {
+        let filter = build(64 * 40, layout);
+        let keys = keys(0..3000);
+        let (mut rows, mut fresh, mut evictions) = (HashMap::new(), 0, 0);
+        for key in &keys {
+            let row: &mut Vec<u64> = rows.entry(key.line(320)).or_default();
+            let fingerprint = (key.get() & (u64::MAX >> (64 - bits))).max(1);
+            if !row.contains(&fingerprint) {
+                row.insert(0, fingerprint);
+                fresh += 1;
+                evictions += u64::from(row.len() > slots);
+                row.truncate(slots);
+            }
+        }
+        // In batches, from several threads: the counts do not depend on who counted.
+        thread::scope(|scope| {
+            for keys in keys.chunks(700) {
+                let filter = &filter;
+                let observe = move || filter.observe(keys, &mut Verdicts::new());
+                scope.spawn(observe).join().unwrap();
+            }
+        });
+        let report = filter.report();
+        let occupied: usize = rows.values().map(Vec::len).sum();
+        assert_eq!(report.tally.fresh, Some(fresh));
+        assert_eq!(report.tally.evictions, Some(evictions));
+        assert_eq!(
+            report.tally.cells,
+            Some(Cells::new(occupied as u64, 320 * slots as u64))
+        );
+        assert_eq!(report.slot_bits, Some(bits));
+        let rate = occupied as f64 / 320.0 / 2_f64.powi(bits as i32);
+        assert!((report.expected_fpr.unwrap() / rate - 1.0).abs() < 1e-9);
+        filter.clear();
+        let report = filter.report();
+        assert_eq!(
+            (report.tally.fresh, report.tally.evictions),
+            (Some(0), Some(0))
+        );
+        assert_eq!(report.fill(), Some(0.0));
+    }
+    for k in [2, 4] {
+        let never = build(64, SharedLayout::Bloom { k });
+        never.observe(&keys(0..1000), &mut Verdicts::new());
+        assert_eq!(never.report().tally.evictions, Some(0));
+        assert_eq!(never.report().miss_age, None);
+        let ageing = build(64, SharedLayout::Ageing { k });
+        assert_eq!(ageing.report().tally.evictions, None);
+        assert_eq!(ageing.report().miss_age, None);
+    }
+}
+
+#[test]
+fn one_in_a_thousand_is_missed_at_the_age_of_the_report() {
+    for layout in [SharedLayout::Row4x16, SharedLayout::Row2x32] {
+        let words = 1 << 17;
+        let filter = build(words * 8, layout);
+        let age = filter.report().miss_age.unwrap();
+        assert_eq!(age.since, AgeOrigin::Recorded);
+        // Every key is asked for when so many others came after it.
+        let age = age.age as usize;
+        let keys = keys(0..400_000 + age as u64);
+        let (mut missed, mut asked) = (0, 0);
+        for (index, key) in keys.iter().enumerate() {
+            filter.observe_one(*key);
+            if let Some(old) = index.checked_sub(age) {
+                asked += 1;
+                missed += u64::from(!filter.contains(keys[old]));
+            }
+        }
+        let per_thousand = missed as f64 * 1000.0 / f64::from(asked);
+        assert!(
+            (0.75..1.25).contains(&per_thousand),
+            "{layout:?}: {per_thousand}"
+        );
+    }
+}
+
+#[test]
+fn specifications_are_their_texts() {
+    for layout in LAYOUTS {
+        for bytes in [64, 1000, 64 << 20] {
+            let spec = SharedSpec::new(bytes).layout(layout);
+            let text = spec.to_string();
+            assert_eq!(text.parse(), Ok(spec), "{text}");
+            let json = serde_json::to_string(&spec).unwrap();
+            assert_eq!(json, format!("\"{text}\""));
+            assert_eq!(serde_json::from_str::<SharedSpec>(&json).unwrap(), spec);
+        }
+    }
+    assert_eq!(
+        "bloom:memory=64".parse(),
+        Ok(SharedSpec::new(64).layout(SharedLayout::Bloom { k: 4 }))
+    );
+    for (text, message) in [
+        (
+            "rows:memory=64",
+            "invalid layout=rows: expected one of row4x16, row2x32, bloom, ageing",
+        ),
+        ("row4x16", "missing memory: expected a size such as 64MiB"),
+        (
+            "row4x16:k=2,memory=64",
+            "invalid option=k: expected one of memory",
+        ),
+        ("ageing:k=1,memory=64", "invalid k=1: expected 2 to 10"),
+        (
+            "row2x32:memory=63",
+            "invalid memory=63 B: expected at least 64 B (one line)",
+        ),
+    ] {
+        let error = text.parse::<SharedSpec>().unwrap_err();
+        assert_eq!(error.to_string(), message);
     }
 }
 

@@ -7,7 +7,7 @@ use std::panic::resume_unwind;
 use echoless::{Filter, KeyHash, Partitioned, Partitioning, Verdicts};
 
 /// The key at which [`Exact`] panics. [`key`] never returns it.
-pub const PANICS: KeyHash = KeyHash(u64::MAX >> 1);
+pub const PANICS: KeyHash = KeyHash::from_uniform(u64::MAX >> 1);
 
 /// The set of observed keys.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Filter for Exact {
 /// The key with this number in one of two partitions.
 #[must_use]
 pub const fn key(partition: u64, number: u64) -> KeyHash {
-    KeyHash(partition << 63 | number)
+    KeyHash::from_uniform(partition << 63 | number)
 }
 
 /// Whether each key of each batch is a duplicate, if the batches are applied one after the other.

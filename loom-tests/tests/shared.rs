@@ -22,8 +22,8 @@ const LAYOUTS: [SharedLayout; 4] = [
     SharedLayout::Ageing { k: 4 },
 ];
 
-const A: KeyHash = KeyHash(1);
-const B: KeyHash = KeyHash(2);
+const A: KeyHash = KeyHash::from_uniform(1);
+const B: KeyHash = KeyHash::from_uniform(2);
 
 /// The verdicts of each thread, and the state of the word afterwards.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -37,10 +37,10 @@ impl Outcome {
         // The word itself is private. Compare what depends on it: the fill, the keys it holds, and
         // its reaction to further keys.
         let mut word = vec![filter.expected_fpr().to_bits()];
-        for key in (1..12).map(KeyHash) {
+        for key in (1..12).map(KeyHash::from_uniform) {
             word.push(u64::from(filter.contains(key)));
         }
-        for key in (100..105).map(KeyHash) {
+        for key in (100..105).map(KeyHash::from_uniform) {
             filter.observe_one(key);
             word.push(filter.expected_fpr().to_bits());
         }
@@ -201,7 +201,7 @@ fn one_fresh_per_key_unless_overrun() {
     static ONE: Sometimes = Sometimes::new();
     static BOTH: Sometimes = Sometimes::new();
     for (layout, slots) in [(SharedLayout::Row2x32, 2), (SharedLayout::Row4x16, 4)] {
-        let run: Vec<KeyHash> = (1..=1 + slots).map(KeyHash).collect();
+        let run: Vec<KeyHash> = (1..=1 + slots).map(KeyHash::from_uniform).collect();
         one_step_each(
             "one_fresh_per_key_unless_overrun",
             layout,
@@ -231,10 +231,10 @@ fn ageing_vs_insert() {
     static CLEARED: Sometimes = Sometimes::new();
     const LAYOUT: SharedLayout = SharedLayout::Ageing { k: 4 };
     // A word that is about half full, and a key that clears a bit of A in it.
-    let before: Vec<KeyHash> = (20..30).map(KeyHash).collect();
+    let before: Vec<KeyHash> = (20..30).map(KeyHash::from_uniform).collect();
     let filled = before.clone();
     let clearing = alone(move || {
-        (1000..1100).map(KeyHash).find(|key| {
+        (1000..1100).map(KeyHash::from_uniform).find(|key| {
             let filter = filter(LAYOUT, &filled);
             filter.observe_one(A) == Verdict::Fresh
                 && filter.observe_one(*key) == Verdict::Fresh

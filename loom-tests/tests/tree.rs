@@ -14,8 +14,8 @@ const MODES: [TreeMode; 2] = [TreeMode::Sparse, TreeMode::Dense];
 /// One layout that records with `fetch_or`, and one that records with compare-and-swap.
 const LAYOUTS: [SharedLayout; 2] = [SharedLayout::Bloom { k: 3 }, SharedLayout::Row4x16];
 
-const A: KeyHash = KeyHash(1);
-const B: KeyHash = KeyHash(2);
+const A: KeyHash = KeyHash::from_uniform(1);
+const B: KeyHash = KeyHash::from_uniform(2);
 
 /// A tree of two leaves, or of four, with a line in each node. All keys fall into one word.
 fn tree(mode: TreeMode, layout: SharedLayout, levels: u32) -> SharedTree {

@@ -113,13 +113,13 @@ where
         for (keys, seen) in keys.chunks(64).zip(seen) {
             *seen = 0;
             for (index, key) in keys.iter().enumerate() {
-                *seen |= u64::from((self.insert)(&mut self.state, key.0)) << index;
+                *seen |= u64::from((self.insert)(&mut self.state, key.get())) << index;
             }
         }
     }
 
     fn holds(&self, key: KeyHash) -> bool {
-        (self.holds)(&self.state, key.0)
+        (self.holds)(&self.state, key.get())
     }
 
     fn memory_bytes(&self) -> Option<u64> {

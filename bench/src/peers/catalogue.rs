@@ -294,7 +294,7 @@ impl Hasher for GivenHash {
 
     fn write(&mut self, bytes: &[u8]) {
         for byte in bytes {
-            self.0 = KeyHash(self.0 ^ u64::from(*byte)).remix(1);
+            self.0 = KeyHash::from_uniform(self.0 ^ u64::from(*byte)).remix(1);
         }
     }
 

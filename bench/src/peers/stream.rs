@@ -48,7 +48,7 @@ impl LabelledStream {
             random: Xoshiro256PlusPlus::seed_from_u64(0),
             hasher: KeyHasher::seeded(1),
             numbers: vec![0; CHUNK],
-            hashes: vec![KeyHash(0); CHUNK],
+            hashes: vec![KeyHash::from_uniform(0); CHUNK],
             repeats: vec![0; CHUNK / 64],
         }
     }

@@ -59,8 +59,8 @@ impl Digest {
         while input.read_until(b'\n', &mut line)? > 0 {
             let [low, high] = [0, 1].map(|index: usize| hashers[index].hash(&line));
             digest.lines += 1;
-            digest.in_order = hashers[0].hash_u64(digest.in_order ^ low.0).0;
-            let hash = u128::from(high.0) << 64 | u128::from(low.0);
+            digest.in_order = hashers[0].hash_u64(digest.in_order ^ low.get()).get();
+            let hash = u128::from(high.get()) << 64 | u128::from(low.get());
             digest.in_any_order = digest.in_any_order.wrapping_add(hash);
             line.clear();
         }

@@ -61,7 +61,7 @@ fn parts(spec: &FilterSpec, window_keys: u64, keys: u64) -> Result<Vec<Errors>, 
     let fresh_per_tick = per_tick - per_tick.div_ceil(REPEATS);
     let ticks_of_part = (keys / PARTS / per_tick).max(1);
     let mut numbers = vec![0; per_tick as usize];
-    let mut hashes = vec![KeyHash(0); per_tick as usize];
+    let mut hashes = vec![KeyHash::from_uniform(0); per_tick as usize];
     let mut next = 0_u64;
     let mut tick = 0;
     // The first window fills the filter and is not counted.

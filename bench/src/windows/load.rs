@@ -34,7 +34,7 @@ pub(super) fn rates(spec: &FilterSpec, keys_per_tick: u64, probes: u64) -> Resul
     let hasher = KeyHasher::seeded(1);
     let mut verdicts = Verdicts::new();
     let mut numbers = vec![0; keys_per_tick as usize];
-    let mut keys = vec![KeyHash(0); keys_per_tick as usize];
+    let mut keys = vec![KeyHash::from_uniform(0); keys_per_tick as usize];
     for tick in 1..=RUN {
         for (number, value) in numbers.iter_mut().zip(tick * keys_per_tick..) {
             *number = value;

@@ -2,6 +2,7 @@
 //! ports.
 
 use super::attacher::{AttachableWorker, Attacher};
+use super::counts::Counts;
 use super::loss::{LossPolicy, PartitionState, ReplaceError, Status, message};
 use super::mailbox::{Inbox, Mailbox};
 use super::owned::OwnedFilter;
@@ -120,15 +121,16 @@ impl<F: Filter + 'static> Engine<F> {
     ///
     /// # Examples
     /// ```
-    /// use echoless::{Engine, FingerprintSpec, KeyHash, Verdicts, report_of};
+    /// use echoless::{Engine, FingerprintSpec, KeyHasher, Verdicts, report_of};
+    /// let keys = [1, 2, 3].map(|id| KeyHasher::seeded(0).hash_u64(id));
     /// let halves = FingerprintSpec::new(1 << 20).build_partitions(2)?;
     /// let (engine, mut ports) = Engine::builder(halves).build()?;
-    /// ports[0].submit(&[KeyHash(1), KeyHash(u64::MAX)])?;
+    /// ports[0].submit(&keys[..2])?;
     /// let halves = engine.shutdown()?;
     /// assert_eq!(report_of(halves.filters()).tally.observed, Some(2));
     /// // Answered batches can still be drained; new ones are rejected.
     /// assert!(ports[0].drain(&mut Verdicts::new())?);
-    /// assert!(ports[0].submit(&[KeyHash(2)]).is_err());
+    /// assert!(ports[0].submit(&keys[2..]).is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn shutdown(mut self) -> Result<Partitioned<F>, ShutdownError<F>> {
@@ -240,6 +242,26 @@ impl<F> Engine<F> {
         workers
             .map(|worker| worker.state.status().unknown_keys())
             .sum()
+    }
+
+    /// What was counted so far, over all ports and since the engine was built, without stopping it.
+    /// The verdicts that a port has returned are counted.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::{Engine, FingerprintSpec, KeyHasher, Verdicts};
+    /// let halves = FingerprintSpec::new(1 << 20).build_partitions(2)?;
+    /// let (engine, mut ports) = Engine::builder(halves).build()?;
+    /// let keys = ["a", "b", "a"].map(|key| KeyHasher::seeded(0).hash(key));
+    /// ports[0].observe(&keys, &mut Verdicts::new())?;
+    /// let counts = engine.counts();
+    /// assert_eq!((counts.judged, counts.duplicates, counts.unknown), (3, 1, 0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let workers = self.workers.iter();
+        workers.map(|worker| worker.state.status().counts()).sum()
     }
 
     fn stop_workers(&self) {

@@ -21,8 +21,8 @@
 //!   before the answer is pushed.
 //! - A message that is sent after `replace` returned is judged by the new filter: the owner locks
 //!   the slot after it popped the message, so after the slot was filled. No thread has to be woken.
-//! - While no partition is lost, no thread locks the slot, and nothing shared is written. A port
-//!   loads one flag for each partition and batch, and only with [`LossPolicy::Error`].
+//! - While no partition is lost, no thread locks the slot, and nothing that ports read is written.
+//!   A port loads one flag for each partition and batch, and only with [`LossPolicy::Error`].
 //!
 //! A closed ring is something else: the owner is gone for good, so it is an error with every
 //! policy.
@@ -31,7 +31,10 @@ use std::any::Any;
 use std::error::Error;
 use std::fmt;
 
-use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, PoisonError};
+use crossbeam_utils::CachePadded;
+
+use super::counts::Counts;
+use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, PoisonError, unmodelled};
 
 /// What happens to the keys of a partition whose filter panicked.
 ///
@@ -52,7 +55,7 @@ use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, PoisonError};
 /// struct Brittle;
 /// impl Filter for Brittle {
 ///     fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
-///         assert!(!keys.contains(&KeyHash(u64::MAX)), "a bug of this filter");
+///         assert!(!keys.contains(&KeyHash::from_uniform(u64::MAX)), "a bug of this filter");
 ///         duplicates.fill(0);
 ///     }
 /// #   fn contains(&self, _: KeyHash) -> bool { false }
@@ -63,7 +66,8 @@ use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, PoisonError};
 /// let (engine, mut ports) =
 ///     Engine::builder(halves).on_loss(LossPolicy::AsDuplicate).build()?;
 /// let mut verdicts = Verdicts::new();
-/// ports[0].observe(&[KeyHash(1), KeyHash(u64::MAX), KeyHash(2)], &mut verdicts)?;
+/// let keys = [1, u64::MAX, 2].map(KeyHash::from_uniform);
+/// ports[0].observe(&keys, &mut verdicts)?;
 /// // Key 1 is a duplicate by the policy.
 /// assert_eq!((verdicts.words(), verdicts.unknown_words()), (&[0b010][..], &[0b010][..]));
 /// assert_eq!(engine.unknown_keys(), 1);
@@ -135,6 +139,15 @@ pub(super) struct Status {
     lost: AtomicBool,
     /// The number of keys without a verdict. Written by the owner, while it is lost.
     unknown_keys: AtomicU64,
+    /// Padded, because ports read `lost` for each batch, and the owner writes this for each pass.
+    verdicts: CachePadded<VerdictCounts>,
+}
+
+/// The numbers of keys with a verdict, and of the duplicates among them. Written by the owner.
+#[derive(Debug, Default)]
+struct VerdictCounts {
+    judged: unmodelled::AtomicU64,
+    duplicates: unmodelled::AtomicU64,
 }
 
 impl Status {
@@ -142,6 +155,7 @@ impl Status {
         Arc::new(Self {
             lost: AtomicBool::new(false),
             unknown_keys: AtomicU64::new(0),
+            verdicts: CachePadded::default(),
         })
     }
 
@@ -159,6 +173,30 @@ impl Status {
     pub(super) fn count_unknown(&self, keys: usize) {
         // Relaxed: as above. Only the owner adds.
         self.unknown_keys.fetch_add(keys as u64, Ordering::Relaxed);
+    }
+
+    /// Counts the verdicts of a pass, before they are sent.
+    pub(super) fn count_judged(&self, keys: usize, verdicts: &[u64]) {
+        let duplicates: u32 = verdicts.iter().map(|word| word.count_ones()).sum();
+        // Relaxed, and no read-modify-write: a statistic that only the owner writes. A port that
+        // has the verdicts of a batch sees them counted, for the ring of answers orders both.
+        let add = |count: &unmodelled::AtomicU64, more| {
+            count.store(count.load(Ordering::Relaxed) + more, Ordering::Relaxed);
+        };
+        add(&self.verdicts.judged, keys as u64);
+        add(&self.verdicts.duplicates, duplicates.into());
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        // Relaxed: as above. Duplicates are read first, so that they do not exceed the keys by more
+        // than a pass.
+        let duplicates = self.verdicts.duplicates.load(Ordering::Relaxed);
+        let judged = self.verdicts.judged.load(Ordering::Relaxed);
+        Counts {
+            judged: judged.max(duplicates),
+            duplicates,
+            unknown: self.unknown_keys(),
+        }
     }
 
     pub(super) fn lose(&self) {

@@ -45,6 +45,7 @@
 
 mod attacher;
 mod batch;
+mod counts;
 mod engine;
 mod link;
 mod loss;
@@ -62,12 +63,13 @@ mod shutdown;
 mod worker;
 
 pub use attacher::Attacher;
+pub use counts::Counts;
 pub use engine::{Engine, EngineBuilder};
 pub use loss::{LossPolicy, ReplaceError};
 pub use mesh::{Mesh, MeshBuilder};
 pub use node::Node;
 pub use pinning::{Pinning, pin_thread};
-pub use port::Port;
+pub use port::{PayloadPort, Port, Rejected};
 #[doc(hidden)]
 pub use routing::RoundTrip;
 pub use shutdown::ShutdownError;

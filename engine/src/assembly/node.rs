@@ -220,11 +220,11 @@ impl<F: Filter> Node<F> {
     /// `verdicts` is empty after an error.
     ///
     /// # Errors
-    /// As [`submit`](Self::submit) and [`drain`](Self::drain).
+    /// As [`submit`](Self::submit) and [`drain`](Self::drain). [`Disconnected::InFlight`] if other
+    /// batches are in flight; nothing was sent then.
     ///
     /// # Panics
-    /// If other batches are in flight, or the batch has 2^32 keys or more. Resumes a panic of the
-    /// filter, with [`LossPolicy::Error`](crate::LossPolicy::Error).
+    /// If the batch has 2^32 keys or more. Resumes a panic of the filter, with [`LossPolicy::Error`](crate::LossPolicy::Error).
     pub fn observe(
         &mut self,
         number: u64,

@@ -71,7 +71,10 @@ impl<F: Filter> OwnedFilter<F> {
             }))
         });
         let judged = match panic {
-            Some(Ok(())) => return Judged::Known,
+            Some(Ok(())) => {
+                self.state.status().count_judged(keys.len(), verdicts);
+                return Judged::Known;
+            }
             Some(Err(panic)) => {
                 self.lose(&panic);
                 Judged::Panicked(panic)

@@ -21,7 +21,7 @@ pub enum Pinning {
     Unpinned,
     /// Thread `i` runs on the `i`-th core that this process may use, modulo the number of those
     /// cores. Equals [`Unpinned`](Self::Unpinned) if the operating system does not report these
-    /// cores.
+    /// cores, or the library was built without its feature `pinning`.
     Spread,
     /// Thread `i` runs on the `i`-th of these cores, which are numbered as by the operating system.
     Cores(Vec<usize>),
@@ -56,15 +56,33 @@ impl Pinning {
 }
 
 /// The cores that this process may use, by the operating system's numbers; empty if it does not
-/// report them.
+/// report them, or without the feature `pinning`.
 fn usable_cores() -> Vec<usize> {
-    let cores = core_affinity::get_core_ids().unwrap_or_default();
-    cores.into_iter().map(|core| core.id).collect()
+    #[cfg(feature = "pinning")]
+    {
+        let cores = core_affinity::get_core_ids().unwrap_or_default();
+        cores.into_iter().map(|core| core.id).collect()
+    }
+    #[cfg(not(feature = "pinning"))]
+    Vec::new()
+}
+
+/// Pins the calling thread to a core, and returns whether it did.
+fn pin_to(core: usize) -> bool {
+    #[cfg(feature = "pinning")]
+    {
+        core_affinity::set_for_current(core_affinity::CoreId { id: core })
+    }
+    #[cfg(not(feature = "pinning"))]
+    {
+        let _ = core;
+        false
+    }
 }
 
 /// Pins the calling thread to a core, or does nothing if the core is `None`, as [`Pinning::cores`]
-/// returns it. Returns false if the operating system rejects the core; the thread then runs as
-/// before.
+/// returns it. Returns false if the operating system rejects the core, or the library was built
+/// without its feature `pinning`; the thread then runs as before.
 ///
 /// # Examples
 /// ```
@@ -83,7 +101,7 @@ fn usable_cores() -> Vec<usize> {
 /// ```
 #[must_use = "the operating system may reject the core"]
 pub fn pin_thread(core: Option<usize>) -> bool {
-    core.is_none_or(|id| core_affinity::set_for_current(core_affinity::CoreId { id }))
+    core.is_none_or(pin_to)
 }
 
 #[cfg(test)]

@@ -25,6 +25,7 @@
 //! `submit`, so a rejected batch was not sent at all.
 
 mod exchange;
+mod payload;
 
 use std::collections::VecDeque;
 
@@ -40,6 +41,7 @@ use crate::verdicts::Verdicts;
 
 use exchange::Idle;
 pub(super) use exchange::{BatchNumber, WhileWaiting};
+pub use payload::{PayloadPort, Rejected};
 
 /// Submits keys and returns their verdicts. Each ingest thread owns one: a port can be sent to a
 /// thread, but not shared.
@@ -146,12 +148,13 @@ impl Port {
     ///
     /// # Examples
     /// ```
-    /// use echoless::{Engine, FilterSpec, KeyHash, Verdicts};
+    /// use echoless::{Engine, FilterSpec, KeyHasher, Verdicts};
+    /// let key = KeyHasher::seeded(0).hash_u64(7);
     /// let spec: FilterSpec = "stamped:window=60,memory=1MiB".parse()?;
     /// let (engine, mut ports) = Engine::builder(spec.build_partitions(2)?).build()?;
     /// let mut verdicts = Verdicts::new();
     /// for (tick, duplicates) in [(100, 0), (160, 1), (221, 0)] {
-    ///     ports[0].submit_at(tick, &[KeyHash(7)])?;
+    ///     ports[0].submit_at(tick, &[key])?;
     ///     ports[0].drain(&mut verdicts)?;
     ///     assert_eq!(verdicts.count_duplicates(), duplicates);
     /// }
@@ -212,7 +215,7 @@ impl Port {
     /// let broken = Brittle { broken: true, ..Brittle::default() };
     /// let halves = Partitioned::new(Partitioning::new(2, 2)?, vec![Brittle::default(), broken])?;
     /// let (engine, mut ports) = Engine::builder(halves).build()?;
-    /// let batch = [KeyHash(1), KeyHash(u64::MAX), KeyHash(2)];
+    /// let batch = [1, u64::MAX, 2].map(KeyHash::from_uniform); // the second is in partition 1
     /// let mut verdicts = Verdicts::new();
     /// let lost = ports[0].observe(&batch, &mut verdicts).unwrap_err();
     /// assert_eq!((lost, verdicts.len()), (Disconnected::Panicked(1), 0));
@@ -220,7 +223,7 @@ impl Port {
     /// assert!(ports[0].take_partial(&mut verdicts));
     /// let unknown = (0..3).filter(|index| verdicts.is_unknown(*index));
     /// let again: Vec<KeyHash> = unknown.map(|index| batch[index]).collect();
-    /// assert_eq!(again, [KeyHash(u64::MAX)]);
+    /// assert_eq!(again, [batch[1]]);
     ///
     /// engine.replace(1, Brittle::default())?;
     /// ports[0].observe(&again, &mut verdicts)?;
@@ -265,10 +268,11 @@ impl Port {
     ///
     /// # Errors
     /// As [`submit`](Self::submit) and [`drain`](Self::drain). If the batch was sent, it stays in
-    /// flight for [`take_partial`](Self::take_partial).
+    /// flight for [`take_partial`](Self::take_partial). [`Disconnected::InFlight`] if other batches
+    /// are in flight; nothing was sent then.
     ///
     /// # Panics
-    /// If other batches are in flight, or the batch has 2^32 keys or more.
+    /// If the batch has 2^32 keys or more.
     pub fn observe(
         &mut self,
         keys: &[KeyHash],
@@ -283,16 +287,13 @@ impl Port {
     /// Checks that the next verdicts will be those of the next batch.
     ///
     /// # Errors
-    /// As [`submit`](Self::submit).
-    ///
-    /// # Panics
-    /// If batches are in flight.
+    /// As [`submit`](Self::submit), or if batches are in flight.
     pub(super) fn check_idle(&mut self) -> Result<(), Disconnected> {
         if self.pending.is_empty() {
             return Ok(()); // `submit` checks the partitions
         }
         self.check_open()?;
-        panic!("batches are in flight: drain them, or take what is known of a failed one, first");
+        Err(Disconnected::InFlight(self.pending.len()))
     }
 
     /// Returns the error that ended this port, if one did.

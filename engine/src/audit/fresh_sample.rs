@@ -42,12 +42,12 @@ const SEED: u64 = 0x6175_6469_7420_3031;
 ///
 /// # Examples
 /// ```
-/// use echoless::KeyHash;
+/// use echoless::KeyHasher;
 /// use echoless::audit::FreshSample;
 /// let mut sample = FreshSample::new();
 /// for key in [1, 2, 1, 1] {
 ///     let chosen = sample.choose();
-///     sample.fresh(KeyHash(key), (), chosen, |_| true, |_| false);
+///     sample.fresh(KeyHasher::seeded(0).hash_u64(key), (), chosen, |_| true, |_| false);
 /// }
 /// assert_eq!(sample.surely_missed() + sample.missed().estimate().value, 2);
 /// ```

@@ -18,7 +18,7 @@ use crate::verdicts::{Verdict, Verdicts};
 /// An exact filter, for the tests of other filters. Its memory is not fixed.
 /// ```
 /// use std::collections::HashSet;
-/// use echoless::{Filter, KeyHash, Verdict};
+/// use echoless::{Filter, KeyHash, KeyHasher, Verdict};
 ///
 /// struct Exact(HashSet<KeyHash>);
 ///
@@ -44,8 +44,9 @@ use crate::verdicts::{Verdict, Verdicts};
 /// }
 ///
 /// let mut filter = Exact(HashSet::new());
-/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
-/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Duplicate);
+/// let key = KeyHasher::seeded(0).hash_u64(17);
+/// assert_eq!(filter.observe_one(key), Verdict::Fresh);
+/// assert_eq!(filter.observe_one(key), Verdict::Duplicate);
 /// ```
 pub trait Filter: Send {
     /// Probes and inserts each key in order, so that equal keys inside a batch are duplicates.
@@ -82,11 +83,12 @@ pub trait Filter: Send {
     ///
     /// # Examples
     /// ```
-    /// use echoless::{Filter, FilterSpec, KeyHash};
+    /// use echoless::{Filter, FilterSpec, KeyHasher};
+    /// let key = KeyHasher::seeded(0).hash_u64(17);
     /// let spec: FilterSpec = "stamped:window=10,memory=1MiB".parse()?;
     /// let mut filter = spec.build()?;
     /// let mut duplicates = [0];
-    /// filter.observe_words_at(&[KeyHash(17); 4], &[5, 15, 15, 26], &mut duplicates);
+    /// filter.observe_words_at(&[key; 4], &[5, 15, 15, 26], &mut duplicates);
     /// // The last one comes 11 ticks after the one before it.
     /// assert_eq!(duplicates, [0b0110]);
     /// # Ok::<(), echoless::BuildError>(())
@@ -124,10 +126,11 @@ pub trait Filter: Send {
     ///
     /// # Examples
     /// ```
-    /// use echoless::{Filter, FingerprintSpec, KeyHash, Verdict};
+    /// use echoless::{Filter, FingerprintSpec, KeyHasher, Verdict};
+    /// let key = KeyHasher::seeded(0).hash_u64(17);
     /// let mut filter = FingerprintSpec::new(1 << 20).build()?;
-    /// filter.prefetch(&[KeyHash(17)]);
-    /// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
+    /// filter.prefetch(&[key]);
+    /// assert_eq!(filter.observe_one(key), Verdict::Fresh);
     /// # Ok::<(), echoless::BuildError>(())
     /// ```
     fn prefetch(&self, _keys: &[KeyHash]) {}
@@ -137,6 +140,36 @@ pub trait Filter: Send {
     /// # Panics
     /// If the key belongs to another partition.
     fn contains(&self, key: KeyHash) -> bool;
+
+    /// Whether each key [would be a duplicate now](Self::contains), for the batch as it is: a key
+    /// that occurs twice in it is not a duplicate for that. Changes nothing. Resizes `verdicts` to
+    /// the batch.
+    ///
+    /// # Panics
+    /// If a key belongs to another partition.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::{Filter, FingerprintSpec, KeyHasher, Verdicts};
+    /// let keys = ["a", "b", "b"].map(|key| KeyHasher::seeded(0).hash(key));
+    /// let mut filter = FingerprintSpec::new(1 << 20).build()?;
+    /// filter.observe_one(keys[0]);
+    /// let mut verdicts = Verdicts::new();
+    /// filter.contains_each(&keys, &mut verdicts);
+    /// assert_eq!(verdicts.to_bools(), [true, false, false]);
+    /// # Ok::<(), echoless::BuildError>(())
+    /// ```
+    fn contains_each(&self, keys: &[KeyHash], verdicts: &mut Verdicts) {
+        verdicts.reset(keys.len());
+        let words = verdicts.words_mut();
+        // A word at a time: long enough for the cache misses of its keys to overlap.
+        for (keys, word) in keys.chunks(64).zip(words) {
+            self.prefetch(keys);
+            for (index, key) in keys.iter().enumerate() {
+                *word |= u64::from(self.contains(*key)) << index;
+            }
+        }
+    }
 
     /// Removes all keys, and resets the counters and the clock.
     fn clear(&mut self);
@@ -192,11 +225,7 @@ pub trait Filter: Send {
     fn observe_one(&mut self, key: KeyHash) -> Verdict {
         let mut word = [0];
         self.observe_words(&[key], &mut word);
-        if word[0] == 1 {
-            Verdict::Duplicate
-        } else {
-            Verdict::Fresh
-        }
+        Verdict::from_bit(word[0] == 1)
     }
 }
 
@@ -209,10 +238,10 @@ pub trait Filter: Send {
 ///
 /// # Examples
 /// ```
-/// use echoless::{Filter, FingerprintSpec, KeyHash, report_of};
+/// use echoless::{Filter, FingerprintSpec, KeyHasher, report_of};
 /// let spec = FingerprintSpec::new(1 << 20);
 /// let (mut whole, mut halves) = (spec.build()?, spec.build_partitions(2)?);
-/// let key = KeyHash(17);
+/// let key = KeyHasher::seeded(0).hash_u64(17);
 /// let owner = halves.partitioning().partition_of(key);
 /// whole.observe_one(key);
 /// halves.filters_mut()[owner].observe_one(key);
@@ -227,50 +256,67 @@ pub fn report_of<F: Filter>(partitions: &[F]) -> Report {
     partitions[0].report_on(tally)
 }
 
+/// What is passed on to the filter behind a pointer: every method that a filter may implement
+/// itself.
+macro_rules! forward_to_pointee {
+    () => {
+        fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+            (**self).observe_words(keys, duplicates);
+        }
+
+        fn observe_one(&mut self, key: KeyHash) -> Verdict {
+            (**self).observe_one(key)
+        }
+
+        fn advance_to(&mut self, tick: u64) {
+            (**self).advance_to(tick);
+        }
+
+        fn observe_words_at(&mut self, keys: &[KeyHash], ticks: &[u64], duplicates: &mut [u64]) {
+            (**self).observe_words_at(keys, ticks, duplicates);
+        }
+
+        fn prefetch(&self, keys: &[KeyHash]) {
+            (**self).prefetch(keys);
+        }
+
+        fn contains(&self, key: KeyHash) -> bool {
+            (**self).contains(key)
+        }
+
+        fn clear(&mut self) {
+            (**self).clear();
+        }
+
+        fn memory_bytes(&self) -> u64 {
+            (**self).memory_bytes()
+        }
+
+        fn tally(&self) -> Tally {
+            (**self).tally()
+        }
+
+        fn report_on(&self, tally: Tally) -> Report {
+            (**self).report_on(tally)
+        }
+
+        fn slices(&self) -> Option<&dyn Sliced> {
+            (**self).slices()
+        }
+
+        fn slices_mut(&mut self) -> Option<&mut dyn Sliced> {
+            (**self).slices_mut()
+        }
+    };
+}
+
 impl<F: Filter + ?Sized> Filter for Box<F> {
-    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
-        (**self).observe_words(keys, duplicates);
-    }
+    forward_to_pointee!();
+}
 
-    fn advance_to(&mut self, tick: u64) {
-        (**self).advance_to(tick);
-    }
-
-    fn observe_words_at(&mut self, keys: &[KeyHash], ticks: &[u64], duplicates: &mut [u64]) {
-        (**self).observe_words_at(keys, ticks, duplicates);
-    }
-
-    fn prefetch(&self, keys: &[KeyHash]) {
-        (**self).prefetch(keys);
-    }
-
-    fn contains(&self, key: KeyHash) -> bool {
-        (**self).contains(key)
-    }
-
-    fn clear(&mut self) {
-        (**self).clear();
-    }
-
-    fn memory_bytes(&self) -> u64 {
-        (**self).memory_bytes()
-    }
-
-    fn tally(&self) -> Tally {
-        (**self).tally()
-    }
-
-    fn report_on(&self, tally: Tally) -> Report {
-        (**self).report_on(tally)
-    }
-
-    fn slices(&self) -> Option<&dyn Sliced> {
-        (**self).slices()
-    }
-
-    fn slices_mut(&mut self) -> Option<&mut dyn Sliced> {
-        (**self).slices_mut()
-    }
+/// A borrowed filter, for a function that takes one by value.
+impl<F: Filter + ?Sized> Filter for &mut F {
+    forward_to_pointee!();
 }
 
 impl fmt::Debug for dyn Filter {

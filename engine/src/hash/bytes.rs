@@ -99,6 +99,44 @@ fn finish(mut sip: SipHasher24, key: &[u8]) -> KeyHash {
     KeyHash(sip.finish())
 }
 
+/// The hash of the fields of a key so far.
+#[derive(Clone)]
+pub(super) enum FieldsHash {
+    Seeded(u64),
+    Keyed(SipHasher24),
+}
+
+impl FieldsHash {
+    /// Hashes the next field; `None` is a missing one.
+    #[inline]
+    pub(super) fn push(&mut self, field: Option<&[u8]>) {
+        match self {
+            Self::Seeded(state) => {
+                *state = match field {
+                    // The hash of the previous fields is the seed. wyhash includes the length.
+                    Some(bytes) => wyhash(bytes, *state, WYHASH_SECRET),
+                    None => fixed::mix(*state ^ MISSING),
+                };
+            }
+            Self::Keyed(sip) => match field {
+                Some(bytes) => {
+                    sip.write(&(bytes.len() as u64).to_le_bytes());
+                    sip.write(bytes);
+                }
+                None => sip.write(&MISSING.to_le_bytes()),
+            },
+        }
+    }
+
+    #[inline]
+    pub(super) fn finish(self) -> KeyHash {
+        match self {
+            Self::Seeded(state) => KeyHash(state),
+            Self::Keyed(sip) => KeyHash(sip.finish()),
+        }
+    }
+}
+
 impl KeyHasher {
     /// A fast hasher: wyhash for bytes, and a seeded multiply-xorshift mix for numbers. Anyone who
     /// knows the seed can choose keys that collide.
@@ -154,7 +192,8 @@ impl KeyHasher {
     /// Hashes a key of any length.
     #[must_use]
     #[inline]
-    pub fn hash(&self, key: &[u8]) -> KeyHash {
+    pub fn hash(&self, key: impl AsRef<[u8]>) -> KeyHash {
+        let key = key.as_ref();
         match &self.algorithm {
             Algorithm::Seeded { seed, .. } => KeyHash(wyhash(key, *seed, WYHASH_SECRET)),
             Algorithm::Keyed(domains) => finish(domains.bytes, key),
@@ -168,28 +207,19 @@ impl KeyHasher {
     /// same bytes](Self::hash).
     #[must_use]
     pub fn hash_fields<'a>(&self, fields: impl IntoIterator<Item = Option<&'a [u8]>>) -> KeyHash {
+        let mut hash = self.start_fields();
+        for field in fields {
+            hash.push(field);
+        }
+        hash.finish()
+    }
+
+    /// The hash of a list of fields, before the first one.
+    #[inline]
+    pub(super) fn start_fields(&self) -> FieldsHash {
         match &self.algorithm {
-            Algorithm::Seeded { seed, .. } => {
-                let chained = fields.into_iter().fold(*seed, |state, field| match field {
-                    // The hash of the previous fields is the seed. wyhash includes the length.
-                    Some(bytes) => wyhash(bytes, state, WYHASH_SECRET),
-                    None => fixed::mix(state ^ MISSING),
-                });
-                KeyHash(chained)
-            }
-            Algorithm::Keyed(domains) => {
-                let mut sip = domains.fields;
-                for field in fields {
-                    match field {
-                        Some(bytes) => {
-                            sip.write(&(bytes.len() as u64).to_le_bytes());
-                            sip.write(bytes);
-                        }
-                        None => sip.write(&MISSING.to_le_bytes()),
-                    }
-                }
-                KeyHash(sip.finish())
-            }
+            Algorithm::Seeded { seed, .. } => FieldsHash::Seeded(*seed),
+            Algorithm::Keyed(domains) => FieldsHash::Keyed(domains.fields),
         }
     }
 

@@ -19,7 +19,7 @@ use crate::memory::Line;
 
 /// The number of keys of a block: those of one word of verdicts. The loop prefetches whole blocks
 /// ahead, so that a block is the unit of everything it does.
-const BLOCK: usize = 64;
+pub(crate) const BLOCK: usize = 64;
 
 /// A batch of fewer keys has no whole block that is visited while another whole block is
 /// prefetched: one block is visited and three are ahead.
@@ -81,7 +81,7 @@ pub(crate) struct BatchCounts {
 /// use echoless::KeyHash;
 /// use echoless::filters::lines::LineRange;
 /// let upper_half = LineRange { total: 1000, first: 500 };
-/// assert_eq!(upper_half.position(KeyHash(3 << 62)), 250);
+/// assert_eq!(upper_half.position(KeyHash::from_uniform(3 << 62)), 250);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LineRange {
@@ -226,13 +226,21 @@ impl<S: LineStep> BatchLoop<'_, S> {
                     bits.push(step.visit(bucket, keys[index]));
                 }
             }
-            // The first key is in the highest of `keys.len()` bits; verdicts have it in bit 0.
-            *word = bits.duplicate.reverse_bits() >> (64 - keys.len());
-            counts.duplicates += u64::from(bits.duplicate.count_ones());
-            let evictions = S::evictions(bits.duplicate, bits.displaced);
-            counts.evictions += u64::from(evictions.count_ones());
+            counts.add::<S>(&bits, keys.len(), word);
         }
         counts
+    }
+}
+
+impl BatchCounts {
+    /// Counts the outcomes of 1 to 64 visits, and writes their verdicts.
+    #[inline(always)]
+    pub(super) fn add<S: LineStep>(&mut self, bits: &Bits, visits: usize, word: &mut u64) {
+        // The first key is in the highest of `visits` bits; verdicts have it in bit 0.
+        *word = bits.duplicate.reverse_bits() >> (64 - visits);
+        self.duplicates += u64::from(bits.duplicate.count_ones());
+        let evictions = S::evictions(bits.duplicate, bits.displaced);
+        self.evictions += u64::from(evictions.count_ones());
     }
 }
 
@@ -241,14 +249,14 @@ impl<S: LineStep> BatchLoop<'_, S> {
 ///
 /// The latest outcome is in the lowest bit, because shifting in from below is one add with carry.
 #[derive(Default)]
-struct Bits {
+pub(super) struct Bits {
     duplicate: u64,
     displaced: u64,
 }
 
 impl Bits {
     #[inline(always)]
-    fn push(&mut self, outcome: Outcome) {
+    pub(super) fn push(&mut self, outcome: Outcome) {
         self.duplicate = self.duplicate << 1 | u64::from(outcome.duplicate);
         self.displaced = self.displaced << 1 | u64::from(outcome.displaced);
     }
@@ -261,6 +269,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::kernels::block::{BlockLoop, SingleVisit};
 
     /// Counts visits in the first word of a line. A key is a duplicate if its line was visited
     /// before; every third visit displaces.
@@ -314,6 +323,34 @@ mod tests {
         (words, counts.duplicates, counts.evictions)
     }
 
+    /// The verdicts and counts of the loop for up to 64 keys, which single visits agree with.
+    fn block_loop(lines: &mut [Line], range: LineRange, keys: &[KeyHash]) -> (Vec<u64>, u64, u64) {
+        let mut words = vec![u64::MAX; keys.len().div_ceil(BLOCK)];
+        let mut single = lines.to_vec();
+        let block = BlockLoop {
+            lines: &mut *lines,
+            range,
+            keys,
+            duplicates: &mut words,
+            step: Counting,
+        };
+        let counts = block.run();
+        let (mut duplicates, mut evictions) = (0, 0);
+        for key in keys {
+            let bucket = &mut single[range.position(*key)];
+            let (key, step) = (*key, Counting);
+            let counts = SingleVisit { bucket, key, step }.run();
+            duplicates += counts.duplicates;
+            evictions += counts.evictions;
+        }
+        assert!(single == lines);
+        assert_eq!(
+            (duplicates, evictions),
+            (counts.duplicates, counts.evictions)
+        );
+        (words, counts.duplicates, counts.evictions)
+    }
+
     /// `count` keys of the lines from 100 on, of 300.
     fn keys(count: usize) -> (LineRange, Vec<KeyHash>) {
         let range = LineRange {
@@ -333,6 +370,11 @@ mod tests {
             let (range, keys) = keys(count);
             let mut plain = vec![Line::EMPTY; 200];
             let expected = plain_loop(&mut plain, range, &keys);
+            if count <= BLOCK {
+                let mut lines = vec![Line::EMPTY; 200];
+                assert_eq!(block_loop(&mut lines, range, &keys), expected);
+                assert!(lines == plain, "{count} keys");
+            }
             for variant in [
                 batch_loop::<1, true>,
                 batch_loop::<2, false>,

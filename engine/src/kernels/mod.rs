@@ -13,6 +13,7 @@ pub(crate) mod avx2;
 pub(crate) mod avx512;
 pub(crate) mod batch;
 mod bits;
+mod block;
 mod bucket;
 mod dispatch;
 pub(crate) mod isa;
@@ -25,8 +26,9 @@ mod slot;
 mod token;
 
 pub use batch::LineRange;
-pub(crate) use batch::{BatchCounts, BatchLoop, LineStep, Outcome};
+pub(crate) use batch::{BLOCK, BatchCounts, BatchLoop, LineStep, Outcome};
 pub(crate) use bits::{BitOps, Filters, LINE_BITS};
+pub(crate) use block::{BlockLoop, SingleVisit};
 pub(crate) use bucket::{Bucket, PAGE_LINES, Page, PageKey};
 pub(crate) use dispatch::{ForKernel, LineOps};
 pub use isa::Kernel;

@@ -16,6 +16,7 @@
 
 use super::layout::SharedLayout;
 use super::rule::{AgeingBits, Bits, Row, WordRule, with_rule};
+use super::striped::StripedCount;
 use crate::error::MemoryError;
 use crate::hash::KeyHash;
 use crate::memory::{AtomicWords, prefetch};
@@ -54,8 +55,10 @@ const PREFETCH_DISTANCE: usize = 128;
 /// ```
 #[derive(Debug)]
 pub struct SharedFilter {
-    words: AtomicWords,
-    layout: SharedLayout,
+    pub(super) words: AtomicWords,
+    pub(super) layout: SharedLayout,
+    /// The keys that were recorded.
+    pub(super) fresh: StripedCount,
 }
 
 impl SharedFilter {
@@ -63,6 +66,7 @@ impl SharedFilter {
         Ok(Self {
             words: AtomicWords::zeroed(lines)?,
             layout,
+            fresh: StripedCount::default(),
         })
     }
 
@@ -83,17 +87,18 @@ impl SharedFilter {
         verdicts.reset(keys.len());
         let words = verdicts.words_mut();
         with_rule!(self.layout, rule => self.observe_batch(rule, keys, words));
+        self.fresh
+            .add(keys.len() as u64 - verdicts.count_duplicates());
     }
 
     /// Tests and records one key.
     pub fn observe_one(&self, key: KeyHash) -> Verdict {
         let word = &self.words[self.position(key)];
         let duplicate = with_rule!(self.layout, rule => observe_word(rule, word, key));
-        if duplicate {
-            Verdict::Duplicate
-        } else {
-            Verdict::Fresh
+        if !duplicate {
+            self.fresh.add(1);
         }
+        Verdict::from_bit(duplicate)
     }
 
     /// Whether the key would be a duplicate now. Does not record it.
@@ -104,30 +109,15 @@ impl SharedFilter {
         with_rule!(self.layout, rule => rule.holds(word, key))
     }
 
-    /// Forgets all keys. A key that is observed concurrently may be forgotten or stay.
+    /// Forgets all keys. A key that is observed concurrently may be forgotten or stay, and may be
+    /// counted or not.
     pub fn clear(&self) {
+        self.fresh.clear();
         for word in self.words.iter() {
             // Release: pairs with the Acquire loads in `observe_word` and `contains`. A thread that
             // reads the zero sees what this thread wrote before.
             word.store(0, Ordering::Release);
         }
-    }
-
-    /// The current probability that a key never observed before is a duplicate, computed by a pass
-    /// over all words.
-    #[must_use]
-    pub fn expected_fpr(&self) -> f64 {
-        // Relaxed: an estimate over words that other threads may be updating; no other memory is
-        // read through them.
-        let words = self.words.iter().map(|word| word.load(Ordering::Relaxed));
-        let rate = |word: u64| match self.layout {
-            SharedLayout::Row4x16 => f64::from(filled_slots::<16>(word)) / f64::from(1 << 16),
-            SharedLayout::Row2x32 => f64::from(filled_slots::<32>(word)) / 2f64.powi(32),
-            SharedLayout::Bloom { k } | SharedLayout::Ageing { k } => {
-                (f64::from(word.count_ones()) / 64.0).powi(k as i32)
-            }
-        };
-        words.map(rate).sum::<f64>() / self.words.len() as f64
     }
 
     /// The index of the key's word: the hash scaled to the number of words, so its high bits
@@ -183,10 +173,4 @@ fn observe_word<R: WordRule>(rule: R, word: &AtomicU64, key: KeyHash) -> bool {
         }
     }
     true
-}
-
-/// The fill of a row: how many of its slots are not empty.
-fn filled_slots<const BITS: u32>(word: u64) -> u32 {
-    let slot = |index: u32| word >> (index * BITS) & (u64::MAX >> (64 - BITS));
-    (0..64 / BITS).filter(|index| slot(*index) != 0).count() as u32
 }

@@ -7,8 +7,12 @@
 
 mod filter;
 mod layout;
+mod report;
 mod rule;
+#[cfg(feature = "serde")]
+mod serde_form;
 mod spec;
+mod striped;
 
 pub use filter::SharedFilter;
 pub use layout::SharedLayout;

@@ -1,21 +1,35 @@
 //! The specification of a shared filter.
 
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
 use super::filter::SharedFilter;
 use super::layout::SharedLayout;
 use crate::error::{BuildError, SpecError};
 use crate::memory::LINE_BYTES;
+use crate::options::{Options, value_of, write_named};
+use crate::size::{format_bytes, parse_bytes};
 
 /// The specification of a [`SharedFilter`].
+///
+/// The text form is the layout and its options: `row4x16:memory=64MiB`, `row2x32:memory=1GiB`,
+/// `bloom:k=4,memory=64MiB` or `ageing:k=4,memory=64MiB`, where `k` is 4 if it is not given. In a
+/// file (serde) a specification is this text. Values are checked when a text is parsed.
 ///
 /// # Examples
 /// ```
 /// use echoless::{SharedLayout, SharedSpec};
-/// let filter = SharedSpec::new(1 << 20).layout(SharedLayout::Bloom { k: 4 }).build()?;
-/// assert_eq!(filter.memory_bytes(), 1 << 20);
-/// assert!(SharedSpec::new(1 << 20).layout(SharedLayout::Bloom { k: 0 }).build().is_err());
+/// let spec = SharedSpec::new(1 << 20).layout(SharedLayout::Bloom { k: 4 });
+/// assert_eq!(spec.build()?.memory_bytes(), 1 << 20);
+/// assert_eq!(spec.to_string(), "bloom:k=4,memory=1MiB");
+/// assert_eq!("bloom:k=4,memory=1MiB".parse(), Ok(spec));
+///
+/// let error = "bloom:k=0,memory=1MiB".parse::<SharedSpec>().unwrap_err();
+/// assert_eq!(error.to_string(), "invalid k=0: expected 1 to 10");
 /// # Ok::<(), echoless::BuildError>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SharedSpec {
     memory_bytes: u64,
     layout: SharedLayout,
@@ -45,21 +59,89 @@ impl SharedSpec {
     /// [`BuildError`] if the memory is less than a line, `k` is out of range, or the machine lacks
     /// the memory.
     pub fn build(&self) -> Result<SharedFilter, BuildError> {
+        let lines = self.checked_lines()?;
+        Ok(SharedFilter::new(lines, self.layout)?)
+    }
+
+    /// The number of lines.
+    fn checked_lines(&self) -> Result<u64, SpecError> {
         let lines = self.memory_bytes / LINE_BYTES;
         if lines == 0 {
             let asked = format!("{} B", self.memory_bytes);
-            return Err(SpecError::new("memory", asked, "at least 64 B (one line)").into());
+            return Err(SpecError::new("memory", asked, "at least 64 B (one line)"));
         }
-        let k_and_lowest = match self.layout {
-            SharedLayout::Bloom { k } => Some((k, 1)),
-            SharedLayout::Ageing { k } => Some((k, 2)),
-            SharedLayout::Row4x16 | SharedLayout::Row2x32 => None,
-        };
-        if let Some((k, lowest)) = k_and_lowest
-            && !(lowest..=10).contains(&k)
+        if let Some((k, allowed)) = self.layout.k()
+            && !allowed.contains(&k)
         {
-            return Err(SpecError::new("k", k.to_string(), format!("{lowest} to 10")).into());
+            let allowed = format!("{} to {}", allowed.start(), allowed.end());
+            return Err(SpecError::new("k", k.to_string(), allowed));
         }
-        Ok(SharedFilter::new(lines, self.layout)?)
+        Ok(lines)
+    }
+}
+
+impl SharedLayout {
+    /// The layouts by name, with the default of `k`.
+    const NAMES: [(&str, Self); 4] = [
+        ("row4x16", Self::Row4x16),
+        ("row2x32", Self::Row2x32),
+        ("bloom", Self::Bloom { k: 4 }),
+        ("ageing", Self::Ageing { k: 4 }),
+    ];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Row4x16 => "row4x16",
+            Self::Row2x32 => "row2x32",
+            Self::Bloom { .. } => "bloom",
+            Self::Ageing { .. } => "ageing",
+        }
+    }
+
+    /// The number of bits for each key and its range, if the layout has bits.
+    const fn k(self) -> Option<(u32, RangeInclusive<u32>)> {
+        match self {
+            Self::Row4x16 | Self::Row2x32 => None,
+            Self::Bloom { k } => Some((k, 1..=10)),
+            Self::Ageing { k } => Some((k, 2..=10)),
+        }
+    }
+
+    /// The same layout with another `k`, if it has one.
+    const fn with_k(self, k: u32) -> Self {
+        match self {
+            Self::Row4x16 | Self::Row2x32 => self,
+            Self::Bloom { .. } => Self::Bloom { k },
+            Self::Ageing { .. } => Self::Ageing { k },
+        }
+    }
+}
+
+impl fmt::Display for SharedSpec {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let k = self.layout.k().map(|(k, _)| ("k", k.to_string()));
+        let memory = ("memory", format_bytes(self.memory_bytes));
+        let options: Vec<_> = k.into_iter().chain([memory]).collect();
+        write_named(formatter, self.layout.name(), &options)
+    }
+}
+
+impl FromStr for SharedSpec {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        let (name, options) = text.split_once(':').unwrap_or((text, ""));
+        let mut layout = value_of("layout", &SharedLayout::NAMES, name.trim())?;
+        let mut options = Options::parse(options)?;
+        if let Some((k, range)) = layout.k() {
+            layout = layout.with_k(options.integer("k", k, range)?);
+        }
+        let memory = options.take("memory");
+        options.finish()?;
+        let Some(memory) = memory else {
+            return Err(SpecError::missing("memory", "a size such as 64MiB"));
+        };
+        let spec = Self::new(parse_bytes(&memory)?).layout(layout);
+        spec.checked_lines().map(|_| spec)
     }
 }

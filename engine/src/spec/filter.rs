@@ -36,12 +36,13 @@ use crate::size::{format_bytes, parse_bytes};
 ///
 /// # Examples
 /// ```
-/// use echoless::{FilterSpec, KeyHash, Verdict};
+/// use echoless::{FilterSpec, KeyHasher, Verdict};
+/// let key = KeyHasher::seeded(0).hash_u64(17);
 /// let spec: FilterSpec = "rlbsbf:k=2,memory=1MiB,seed=7".parse()?;
 /// assert_eq!(spec.to_string(), "rlbsbf:k=2,memory=1MiB,seed=7");
 /// let mut filter = spec.build()?;
-/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
-/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Duplicate);
+/// assert_eq!(filter.observe_one(key), Verdict::Fresh);
+/// assert_eq!(filter.observe_one(key), Verdict::Duplicate);
 ///
 /// let error = "rlbsbf:k=0,memory=1MiB".parse::<FilterSpec>()?.build().err().unwrap();
 /// assert_eq!(error.to_string(), "invalid k=0: expected 1 to 64");

@@ -6,6 +6,7 @@
 
 mod filter;
 mod information;
+#[cfg(feature = "serde")]
 mod serde_form;
 
 pub use crate::filters::adapters::growing::{GrowingSpec, Threshold};

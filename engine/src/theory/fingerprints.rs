@@ -104,6 +104,17 @@ impl FingerprintGeometry {
         Self { lines, width }
     }
 
+    /// The fewest lines with slots of `width` that miss a duplicate with probability `miss`, at most
+    /// 1/2, once its key is `keys` distinct keys old; see
+    /// [`miss_probability`](Self::miss_probability).
+    #[must_use]
+    pub fn for_keys(keys: u64, miss: f64, width: SlotWidth) -> Self {
+        let of_line = mean_at_miss(miss, width.slots(), width.bits());
+        let lines = (keys as f64 / of_line).ceil().max(1.0);
+        // Above 2^64 lines this is the largest number, which no memory holds.
+        Self::new(lines as u64, width)
+    }
+
     /// The number of fingerprints that fit.
     #[must_use]
     pub const fn capacity(self) -> u64 {
@@ -227,16 +238,22 @@ fn miss_probability(mean: f64, slots: u32, bits: u32) -> f64 {
 /// The age in distinct keys at which 1 in 1000 duplicates is missed, in lines of so many slots with
 /// fingerprints of so many bits; see [`FingerprintGeometry::miss_age_keys`].
 pub(crate) fn miss_age_keys(lines: u64, slots: u32, bits: u32) -> f64 {
+    mean_at_miss(MISS_ONSET, slots, bits) * lines as f64
+}
+
+/// The mean number of other keys in a line after which a key is missed with probability `miss`, at
+/// most 1/2.
+fn mean_at_miss(miss: f64, slots: u32, bits: u32) -> f64 {
     let (mut low, mut high) = (0.0, f64::from(slots) * 2.0);
     for _ in 0..100 {
         let middle = f64::midpoint(low, high);
-        if miss_probability(middle, slots, bits) < MISS_ONSET {
+        if miss_probability(middle, slots, bits) < miss {
             low = middle;
         } else {
             high = middle;
         }
     }
-    low * lines as f64
+    low
 }
 
 #[cfg(test)]

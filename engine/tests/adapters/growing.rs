@@ -138,7 +138,8 @@ fn slices_grow_on_their_own() {
     let mut models: Vec<Plain> = (0..4)
         .map(|_| Plain::new(4, 1024, 8, 0.01, false))
         .collect();
-    let slice = |key: KeyHash| KeyHash(key.remix(0x736c_6963_6573_0000)).line(4) as usize;
+    let slice =
+        |key: KeyHash| KeyHash::from_uniform(key.remix(0x736c_6963_6573_0000)).line(4) as usize;
     for number in (0..12_000).map(|number| number % 8000) {
         let expected = models[slice(key(number))].observe(key(number));
         assert_eq!(is_duplicate(&mut *filter, key(number)), expected);

@@ -61,7 +61,7 @@ impl PlainBloom {
     }
 
     pub(crate) fn position(&self, key: KeyHash, index: usize) -> usize {
-        KeyHash(key.remix(index as u64)).line(self.bits[index].len() as u64) as usize
+        KeyHash::from_uniform(key.remix(index as u64)).line(self.bits[index].len() as u64) as usize
     }
 
     pub(crate) fn holds(&self, key: KeyHash) -> bool {

@@ -8,7 +8,7 @@ use crate::harness::{Event, PlainBloom, build, events, fail, is_duplicate, key, 
 
 /// The slice of a key: by a hash that depends on how many horizontal cuts are further in.
 fn slice_of(key: KeyHash, inner_cuts: u64, slices: u64) -> usize {
-    KeyHash(key.remix(0x736c_6963_6573_0000 + inner_cuts)).line(slices) as usize
+    KeyHash::from_uniform(key.remix(0x736c_6963_6573_0000 + inner_cuts)).line(slices) as usize
 }
 
 const LINE_FILTERS: [&str; 8] = [

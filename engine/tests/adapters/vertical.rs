@@ -76,7 +76,7 @@ impl Table {
         let size = bound(len, self.slices, slice + 1) - start;
         // Each slice is a horizontal filter with a hash of its own.
         let stream = 0x7069_6563_6573_0000 + slice as u64;
-        let piece = KeyHash(key.remix(stream)).line(self.pieces as u64) as usize;
+        let piece = KeyHash::from_uniform(key.remix(stream)).line(self.pieces as u64) as usize;
         let from = bound(size, self.pieces, piece);
         let to = bound(size, self.pieces, piece + 1);
         let cell = start + from + (uncut - start) * (to - from) / size;

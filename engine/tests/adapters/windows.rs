@@ -35,7 +35,7 @@ impl Timers {
     fn cells(&self, key: KeyHash) -> Vec<usize> {
         let len = self.set_in.len() as u64;
         (0..self.hashes)
-            .map(|index| KeyHash(key.remix(index as u64)).line(len) as usize)
+            .map(|index| KeyHash::from_uniform(key.remix(index as u64)).line(len) as usize)
             .collect()
     }
 

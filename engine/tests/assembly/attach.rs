@@ -112,7 +112,7 @@ fn a_port_that_attaches_to_an_engine_that_ended_returns_errors() {
         for port in [&mut early, &mut late] {
             // The workers of a dropped engine end a little later.
             let lost = loop {
-                if let Err(lost) = port.observe(&[KeyHash(1)], &mut verdicts) {
+                if let Err(lost) = port.observe(&[KeyHash::from_uniform(1)], &mut verdicts) {
                     break lost;
                 }
             };

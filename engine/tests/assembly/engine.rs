@@ -18,10 +18,13 @@ use crate::testing::duplicates;
 fn a_worker_that_panics_is_an_error_and_not_a_hang() {
     let (engine, mut ports) = Engine::builder(fragile(2)).ring_depth(2).build().unwrap();
     let mut verdicts = Verdicts::new();
-    let good = [KeyHash(0), KeyHash(u64::MAX - 1)];
+    let good = [
+        KeyHash::from_uniform(0),
+        KeyHash::from_uniform(u64::MAX - 1),
+    ];
     ports[0].observe(&good, &mut verdicts).unwrap();
     // A batch without keys of the lost partition is returned before the error.
-    ports[0].submit(&[KeyHash(0)]).unwrap();
+    ports[0].submit(&[KeyHash::from_uniform(0)]).unwrap();
     ports[0].submit(&[BAD_KEY]).unwrap();
     assert_eq!(ports[0].drain(&mut verdicts), Ok(true));
     assert_eq!(verdicts.len(), 1);
@@ -47,7 +50,7 @@ fn a_lost_partition_is_an_error_for_ports_that_sent_it_no_keys() {
     assert_eq!(ports[0].observe(&[BAD_KEY], &mut verdicts), Err(lost));
     // The worker may still be unwinding, so the first batches may succeed; none has keys of its
     // partition.
-    let elsewhere = [KeyHash(0)];
+    let elsewhere = [KeyHash::from_uniform(0)];
     let error = loop {
         match ports[1].observe(&elsewhere, &mut verdicts) {
             Ok(()) => assert_eq!(verdicts.len(), 1),
@@ -63,8 +66,14 @@ fn a_lost_partition_is_an_error_for_ports_that_sent_it_no_keys() {
 
 #[test]
 fn shutdown_reports_every_lost_partition_and_returns_the_others() {
-    let keys = [KeyHash(0), KeyHash(1 << 63), KeyHash(u64::MAX)];
-    let filters = [keys[0], KeyHash(1), keys[2]].map(fragile_at).to_vec();
+    let keys = [
+        KeyHash::from_uniform(0),
+        KeyHash::from_uniform(1 << 63),
+        KeyHash::from_uniform(u64::MAX),
+    ];
+    let filters = [keys[0], KeyHash::from_uniform(1), keys[2]]
+        .map(fragile_at)
+        .to_vec();
     let thirds = Partitioned::new(Partitioning::new(100, 3).unwrap(), filters).unwrap();
     let (engine, mut ports) = Engine::builder(thirds).build().unwrap();
     ports[0].submit(&keys).unwrap();
@@ -76,7 +85,7 @@ fn shutdown_reports_every_lost_partition_and_returns_the_others() {
     }
     assert_eq!(error.survivors.len(), 1);
     let (index, survivor) = &error.survivors[0];
-    assert_eq!((*index, survivor.state), (1, KeyHash(1)));
+    assert_eq!((*index, survivor.state), (1, KeyHash::from_uniform(1)));
 }
 
 /// A filter that calls a closure for each batch.
@@ -91,12 +100,12 @@ fn dropping_an_engine_drops_its_filter_although_ports_remain() {
     let filter = calling(move || drop(witness.clone()));
     let (engine, mut ports) = Engine::builder(filter.undivided()).build().unwrap();
     let mut verdicts = Verdicts::new();
-    ports[0].submit(&[KeyHash(1)]).unwrap();
+    ports[0].submit(&[KeyHash::from_uniform(1)]).unwrap();
     drop(engine);
     assert_eq!(dropped.recv(), Err(mpsc::RecvError));
     assert_eq!(ports[0].drain(&mut verdicts), Ok(true), "submitted before");
     assert_eq!(
-        ports[0].observe(&[KeyHash(2)], &mut verdicts),
+        ports[0].observe(&[KeyHash::from_uniform(2)], &mut verdicts),
         Err(Disconnected::Partition(0))
     );
 }
@@ -175,7 +184,7 @@ fn shutdown_ends_although_ports_never_pause() {
         thread::spawn(move || {
             let (mut verdicts, mut answered) = (Verdicts::new(), 0);
             for batch in 0.. {
-                if port.submit(&[KeyHash(batch)]).is_err() {
+                if port.submit(&[KeyHash::from_uniform(batch)]).is_err() {
                     break;
                 }
                 ingest.submitted.fetch_add(1, Ordering::Release);
@@ -254,7 +263,7 @@ fn a_pinned_worker_runs_on_its_core_and_no_other() {
         .build()
         .unwrap();
     ports[0]
-        .observe(&[KeyHash(1)], &mut Verdicts::new())
+        .observe(&[KeyHash::from_uniform(1)], &mut Verdicts::new())
         .unwrap();
     drop(ports);
     assert!(engine.shutdown().is_ok());

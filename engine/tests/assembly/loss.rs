@@ -30,11 +30,11 @@ fn a_batch_of_a_lost_partition_returns_what_is_known() {
     let third = u64::MAX / 3;
     // More keys of the lost partition than a message holds.
     let keys: Vec<KeyHash> = (0..300)
-        .map(|index| KeyHash(u64::MAX - index % 3 * third - index))
+        .map(|index| KeyHash::from_uniform(u64::MAX - index % 3 * third - index))
         .collect();
     assert_eq!(keys[0], BAD_KEY);
     port.submit(&keys).unwrap();
-    port.submit(&[KeyHash(1)]).unwrap();
+    port.submit(&[KeyHash::from_uniform(1)]).unwrap();
     let lost = Disconnected::Panicked(2);
     verdicts.reset(5);
     assert_eq!(port.drain(&mut verdicts), Err(lost));
@@ -74,13 +74,22 @@ fn a_rejected_batch_leaves_nothing_in_flight_and_records_nothing() {
     let (engine, mut ports) = Engine::builder(filter).ports(2).build().unwrap();
     let mut verdicts = Verdicts::new();
     let lost = Err(Disconnected::Panicked(1));
-    assert_eq!(ports[0].observe(&[KeyHash(u64::MAX)], &mut verdicts), lost);
+    assert_eq!(
+        ports[0].observe(&[KeyHash::from_uniform(u64::MAX)], &mut verdicts),
+        lost
+    );
     for port in &mut ports {
         let in_flight = port.in_flight();
-        assert_eq!(port.submit(&[KeyHash(3), KeyHash(u64::MAX)]), lost);
+        assert_eq!(
+            port.submit(&[KeyHash::from_uniform(3), KeyHash::from_uniform(u64::MAX)]),
+            lost
+        );
         assert_eq!(port.in_flight(), in_flight);
         verdicts.reset(7);
-        assert_eq!(port.observe(&[KeyHash(3)], &mut verdicts), lost);
+        assert_eq!(
+            port.observe(&[KeyHash::from_uniform(3)], &mut verdicts),
+            lost
+        );
         assert!(verdicts.is_empty());
     }
     assert!(engine.shutdown().is_err());
@@ -101,7 +110,9 @@ fn verdicts_are_empty_unless_a_batch_is_returned() {
     assert!(verdicts.is_empty());
     engine.shutdown().unwrap();
     verdicts.reset(9);
-    let gone = ports[0].observe(&[KeyHash(1)], &mut verdicts).unwrap_err();
+    let gone = ports[0]
+        .observe(&[KeyHash::from_uniform(1)], &mut verdicts)
+        .unwrap_err();
     assert!(matches!(gone, Disconnected::Partition(0 | 1)), "{gone}");
     assert!(
         gone.to_string()
@@ -134,7 +145,7 @@ fn a_filter_that_panics_again_is_replaced_again() {
     let (engine, mut ports) = Engine::builder(fragile(2)).build().unwrap();
     let mut verdicts = Verdicts::new();
     for round in 1..=20 {
-        let lost = ports[0].observe(&[KeyHash(0), BAD_KEY], &mut verdicts);
+        let lost = ports[0].observe(&[KeyHash::from_uniform(0), BAD_KEY], &mut verdicts);
         assert_eq!(lost, Err(Disconnected::Panicked(1)));
         assert!(ports[0].take_partial(&mut verdicts));
         assert_eq!(verdicts.unknown_words(), [0b10]);
@@ -142,7 +153,13 @@ fn a_filter_that_panics_again_is_replaced_again() {
             .replace(1, fragile(2).into_parts().1.remove(1))
             .unwrap();
         ports[0]
-            .observe(&[KeyHash(0), KeyHash(u64::MAX - 1)], &mut verdicts)
+            .observe(
+                &[
+                    KeyHash::from_uniform(0),
+                    KeyHash::from_uniform(u64::MAX - 1),
+                ],
+                &mut verdicts,
+            )
             .unwrap();
         assert_eq!(engine.unknown_keys(), round);
     }
@@ -180,10 +197,12 @@ fn a_new_filter_is_at_the_clock_of_the_stream() {
     let (filter, switches) = breakable(spec.build_partitions(2).unwrap());
     let (engine, mut ports) = Engine::builder(filter).build().unwrap();
     let mut verdicts = Verdicts::new();
-    ports[0].submit_at(1000, &[KeyHash(0)]).unwrap();
+    ports[0]
+        .submit_at(1000, &[KeyHash::from_uniform(0)])
+        .unwrap();
     assert_eq!(ports[0].drain(&mut verdicts), Ok(true));
     switches[1].store(true, Ordering::Relaxed);
-    let high = [KeyHash(u64::MAX)];
+    let high = [KeyHash::from_uniform(u64::MAX)];
     assert!(ports[0].observe(&high, &mut verdicts).is_err());
     assert!(ports[0].take_partial(&mut verdicts));
     // A restored filter that saw the key just before the clock stood at 500.

@@ -8,6 +8,7 @@ mod loss;
 mod loss_stress;
 mod mesh;
 mod mesh_loss;
+mod payload;
 mod streams;
 mod stub;
 mod verdicts;

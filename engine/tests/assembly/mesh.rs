@@ -33,7 +33,7 @@ fn a_node_that_panics_or_is_dropped_is_an_error_at_its_peers() {
         });
         let error = loop {
             // Batch 0 is the peer's, so no batch of this node is ever applied.
-            if let Err(error) = first.submit(1, &[KeyHash(0), BAD_KEY]) {
+            if let Err(error) = first.submit(1, &[KeyHash::from_uniform(0), BAD_KEY]) {
                 break error;
             }
             match first.drain(&mut Verdicts::new()) {
@@ -55,7 +55,7 @@ fn a_node_that_panics_or_is_dropped_is_an_error_at_its_peers() {
 fn a_skipped_batch_number_is_an_error() {
     let mut node = connect(fragile(1)).remove(0);
     assert_eq!(
-        node.observe(1, &[KeyHash(0)], &mut Verdicts::new()),
+        node.observe(1, &[KeyHash::from_uniform(0)], &mut Verdicts::new()),
         Err(Disconnected::MissingBatch(0))
     );
 }
@@ -175,7 +175,7 @@ fn a_node_that_lost_a_peer_returns_errors_instead_of_waiting() {
     assert_eq!(first.observe(0, &[BAD_KEY], &mut verdicts), Err(lost));
     assert_eq!(first.serve_until(|| false), Err(lost));
     assert_eq!(first.poll(&mut verdicts), Err(lost));
-    assert_eq!(first.submit(1, &[KeyHash(0)]), Err(lost));
+    assert_eq!(first.submit(1, &[KeyHash::from_uniform(0)]), Err(lost));
     assert_eq!(first.finish().err(), Some(lost));
     assert!(peer.join().is_err());
 }
@@ -184,7 +184,9 @@ fn a_node_that_lost_a_peer_returns_errors_instead_of_waiting() {
 fn finish_is_an_error_if_a_batch_was_never_applied() {
     for _ in 0..100 {
         let (mut first, peer) = beside_one_that_panics_after_it_finished();
-        first.submit(0, &[KeyHash(0), BAD_KEY]).unwrap();
+        first
+            .submit(0, &[KeyHash::from_uniform(0), BAD_KEY])
+            .unwrap();
         assert_eq!(first.finish().err(), Some(Disconnected::Panicked(1)));
         assert!(peer.join().is_err());
     }

@@ -10,8 +10,8 @@ use crate::breakable::{Exact, Keys};
 use crate::loss::Model;
 use crate::streams::{batches, stream};
 
-const LOW: KeyHash = KeyHash(1);
-const HIGH: KeyHash = KeyHash(u64::MAX);
+const LOW: KeyHash = KeyHash::from_uniform(1);
+const HIGH: KeyHash = KeyHash::from_uniform(u64::MAX);
 
 /// Two nodes, of which the second panics in its first pass.
 fn second_panics(policy: LossPolicy) -> (Node<Exact>, Node<Exact>) {

@@ -20,7 +20,7 @@ pub(crate) fn stream(count: u64, seed: u64) -> Vec<KeyHash> {
     let hasher = KeyHasher::seeded(seed);
     (0..count)
         .map(|index| {
-            let random = KeyHash(index ^ seed << 32).remix(1);
+            let random = KeyHash::from_uniform(index ^ seed << 32).remix(1);
             let repeats = random % 3 == 1;
             hasher.hash_u64(if repeats {
                 index.saturating_sub(random % 900)

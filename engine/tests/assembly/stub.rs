@@ -44,7 +44,7 @@ impl<S: Send> Filter for Stub<S> {
 pub(crate) type Fragile = Stub<KeyHash>;
 
 /// The key at which the filters of [`fragile`] panic. It belongs to the last partition.
-pub(crate) const BAD_KEY: KeyHash = KeyHash(u64::MAX);
+pub(crate) const BAD_KEY: KeyHash = KeyHash::from_uniform(u64::MAX);
 
 pub(crate) const fn fragile_at(bad: KeyHash) -> Fragile {
     Stub::new(bad, |bad, keys| {

@@ -41,7 +41,7 @@ impl BitFilters {
         let word = if self.hashes == 8 {
             key.remix(0)
         } else {
-            key.0
+            key.get()
         };
         self.each(|filter, size| {
             if self.whole_words() {

@@ -63,14 +63,14 @@ impl Model {
     /// The lines of a key, and its random bits.
     fn place(&self, key: KeyHash) -> ([usize; 2], i64) {
         let home = key.line(self.lines.len() as u64) as usize;
-        let product = key.0.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let product = key.get().wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let step = (product >> 58).max(1) as usize;
         ([home, home ^ step], (product >> 32 & 0xff) as i64)
     }
 
     /// The low bits of the hash. One that is 0 where its highest bit is not stored is one more.
     fn fingerprint(&self, key: KeyHash) -> u64 {
-        let low = key.0 & (u64::MAX >> (64 - self.bits));
+        let low = key.get() & (u64::MAX >> (64 - self.bits));
         let stored = if self.whole == self.slots {
             low
         } else {
@@ -167,9 +167,11 @@ fn streams() -> impl Strategy<Value = Vec<KeyHash>> {
     let key = (0_u64..4000, 0_u32..8).prop_map(move |(number, kind)| match kind {
         0..=4 => hash.hash_u64(number),
         // The first lines, few fingerprints.
-        5 => KeyHash(((number % 50) << 32) | (number % 7)),
-        6 => KeyHash((hash.hash_u64(number % 300).0 & !0xffff_ffff) | ((number % 3) << 31)),
-        _ => KeyHash((hash.hash_u64(number % 300).0 & !0xffff) | (number % 3)),
+        5 => KeyHash::from_uniform(((number % 50) << 32) | (number % 7)),
+        6 => KeyHash::from_uniform(
+            (hash.hash_u64(number % 300).get() & !0xffff_ffff) | ((number % 3) << 31),
+        ),
+        _ => KeyHash::from_uniform((hash.hash_u64(number % 300).get() & !0xffff) | (number % 3)),
     });
     prop::collection::vec(key, 0..6000)
 }
@@ -239,7 +241,7 @@ proptest! {
         page in 0_u64..4,
     ) {
         // The keys of a page are an interval of hashes: a quarter of all in a filter of four pages.
-        let crowd: Vec<KeyHash> = (crowd.iter().map(|hash| KeyHash(hash >> 2 | page << 62))).collect();
+        let crowd: Vec<KeyHash> = (crowd.iter().map(|hash| KeyHash::from_uniform(hash >> 2 | page << 62))).collect();
         let stream = keys(&stream);
         let spec = spec(text, 4);
         let mut alone = spec.build_lines().unwrap();
@@ -251,7 +253,7 @@ proptest! {
                 crowded.observe_one(key);
             }
             let verdict = crowded.observe_one(*key).is_duplicate();
-            if key.0 >> 62 != page {
+            if key.get() >> 62 != page {
                 prop_assert_eq!(verdict, *expected);
             }
         }

@@ -25,8 +25,8 @@ fn fold(line: &Bits) -> u64 {
 
 /// The hash that a visit derives its random numbers from.
 fn draw(line: &Bits, key: KeyHash, seed: u64) -> KeyHash {
-    let salt = KeyHash(seed).remix(u64::from_be_bytes(*b"line slt"));
-    KeyHash(key.0 ^ salt ^ fold(line))
+    let salt = KeyHash::from_uniform(seed).remix(u64::from_be_bytes(*b"line slt"));
+    KeyHash::from_uniform(key.get() ^ salt ^ fold(line))
 }
 
 /// Number `index` of a sequence of numbers below `bound`, four from each hash from stream `first`
@@ -46,7 +46,7 @@ pub(crate) fn ranges(len: usize, count: usize) -> impl Iterator<Item = Range<usi
 
 /// A number below `bound`, from a stream of the draw.
 pub(crate) fn below(draw: KeyHash, stream: usize, bound: usize) -> usize {
-    KeyHash(draw.remix(stream as u64)).line(bound as u64) as usize
+    KeyHash::from_uniform(draw.remix(stream as u64)).line(bound as u64) as usize
 }
 
 /// The number in the `width` bits from `start` on.
@@ -98,7 +98,7 @@ pub(crate) fn agree(
         .map(|key| {
             // The answer of a visit on a copy of the line.
             let mut line = model_lines[key.line(lines as u64) as usize];
-            model.visit(&mut line, *key, KeyHash(0))
+            model.visit(&mut line, *key, KeyHash::from_uniform(0))
         })
         .collect();
     for kernel in kernels() {

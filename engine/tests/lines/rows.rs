@@ -17,7 +17,7 @@ impl Model for Row {
         let slots: Vec<u64> = (0..len)
             .map(|slot| number(line, slot * self.bits, self.bits))
             .collect();
-        let fingerprint = (key.0 & (u64::MAX >> (64 - self.bits))).max(1);
+        let fingerprint = (key.get() & (u64::MAX >> (64 - self.bits))).max(1);
         let seen = slots.contains(&fingerprint);
         if !seen || self.again {
             let empty = slots.iter().position(|slot| *slot == 0);

@@ -239,7 +239,7 @@ proptest! {
         let mut filter = parsed.build().expect("valid");
         let mut last = std::collections::HashMap::new();
         for (index, key) in (0_u64..).zip(&stream) {
-            let found = filter.observe_one(KeyHash(*key)) == echoless::Verdict::Duplicate;
+            let found = filter.observe_one(KeyHash::from_uniform(*key)) == echoless::Verdict::Duplicate;
             let inside = last.insert(key, index).is_some_and(|last| index - last <= window);
             prop_assert!(found || !inside, "missed a duplicate inside the window");
         }

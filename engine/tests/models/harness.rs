@@ -31,7 +31,7 @@ impl Draws {
 
 /// Position `index` of a key, below `len`.
 pub(crate) fn position(key: KeyHash, index: usize, len: usize) -> usize {
-    KeyHash(key.remix(index as u64)).line(len as u64) as usize
+    KeyHash::from_uniform(key.remix(index as u64)).line(len as u64) as usize
 }
 
 /// Short streams with many repeats, near and far.

@@ -90,7 +90,11 @@ struct Cuckoo {
 
 impl Cuckoo {
     fn partner(&self, row: usize, fingerprint: u32) -> usize {
-        row ^ position(KeyHash(u64::from(fingerprint)), 0, self.rows.len())
+        row ^ position(
+            KeyHash::from_uniform(u64::from(fingerprint)),
+            0,
+            self.rows.len(),
+        )
     }
 
     fn has_room(&self, row: usize) -> bool {

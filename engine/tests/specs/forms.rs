@@ -120,7 +120,9 @@ fn the_fill_of_every_filter_rises_from_zero_until_it_is_cleared() {
         assert_eq!(filter.report().fill(), Some(0.0), "{text}");
         let mut last = 0.0;
         for key in 0..3000_u64 {
-            filter.observe_one(KeyHash(key.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+            filter.observe_one(KeyHash::from_uniform(
+                key.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+            ));
             if key == 10 {
                 last = filter.report().fill().unwrap();
                 assert!(last > 0.0, "{text}");

@@ -18,18 +18,18 @@ fn every_example_is_displayed_as_it_was_parsed_and_detects_a_duplicate() {
         let mut filter = spec.memory(4096).seed(3).build().expect(text);
         assert!(filter.memory_bytes() > 0);
         assert_eq!(
-            filter.observe_one(KeyHash(1 << 40)),
+            filter.observe_one(KeyHash::from_uniform(1 << 40)),
             Verdict::Fresh,
             "{text}"
         );
         assert_eq!(
-            filter.observe_one(KeyHash(1 << 40)),
+            filter.observe_one(KeyHash::from_uniform(1 << 40)),
             Verdict::Duplicate,
             "{text}"
         );
-        assert!(filter.contains(KeyHash(1 << 40)), "{text}");
+        assert!(filter.contains(KeyHash::from_uniform(1 << 40)), "{text}");
         filter.clear();
-        assert!(!filter.contains(KeyHash(1 << 40)), "{text}");
+        assert!(!filter.contains(KeyHash::from_uniform(1 << 40)), "{text}");
     }
     assert_eq!(names, Vec::<&str>::new(), "no example has these names");
 }
@@ -151,4 +151,44 @@ fn every_row_filter_has_the_name_that_parses_to_it() {
     assert_eq!(names, ["qht", "qhtd", "qqht", "rowlru", "qqhtd"]);
     let sqf = FilterSpec::new(SqfSpec::new(2, 4, 2)).memory(1024);
     assert_eq!(parse(&sqf.to_string()), sqf);
+}
+
+#[test]
+fn the_width_of_a_slot_decides_how_many_fill_a_line() {
+    for (name, others) in [
+        ("qqht", 0),
+        ("rowlru", 0),
+        ("qqhtd", 0),
+        ("qht", 0),
+        ("qhtd", 1),
+    ] {
+        for (slots, bits) in [(64, 8), (32, 16), (16, 32), (8, 64)] {
+            let whole = format!(
+                "{name}:slots={},bits={bits},form=line,memory=1KiB",
+                slots - others
+            );
+            let whole: FilterSpec = whole.parse().unwrap();
+            whole.build().unwrap();
+            for option in [format!("bits={bits}"), format!("slots={}", slots - others)] {
+                let text = format!("{name}:{option},form=line,memory=1KiB");
+                assert_eq!(text.parse(), Ok(whole), "{text}");
+            }
+        }
+        let neither = format!("{name}:form=line,memory=1KiB");
+        assert_eq!(
+            neither.parse(),
+            format!("{name}:bits=16,form=line,memory=1KiB").parse::<FilterSpec>()
+        );
+    }
+    let error = "qqht:slots=5,bits=32,form=line,memory=1KiB"
+        .parse::<FilterSpec>()
+        .unwrap()
+        .build()
+        .err();
+    assert!(
+        error
+            .unwrap()
+            .to_string()
+            .starts_with("invalid slots=5 of 32 bits")
+    );
 }

@@ -77,7 +77,7 @@ const fn after(clock: u64, window: u64, thousandths: u64) -> u64 {
 
 /// A key with a fingerprint of its own in slots of any width, and a random line.
 pub(crate) fn key_hash(key: u64) -> KeyHash {
-    KeyHash(KeyHash(key).remix(1) & !0xffff | (key + 1))
+    KeyHash::from_uniform(KeyHash::from_uniform(key).remix(1) & !0xffff | (key + 1))
 }
 
 /// The verdicts on a stream, observed in one batch for each tick.

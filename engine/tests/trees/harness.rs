@@ -74,7 +74,7 @@ pub(crate) struct Numbers(pub(crate) u64);
 impl Numbers {
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.0 += 1;
-        KeyHash(KeyHash(self.0).remix(77)).line(bound)
+        KeyHash::from_uniform(KeyHash::from_uniform(self.0).remix(77)).line(bound)
     }
 }
 

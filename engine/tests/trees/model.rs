@@ -48,7 +48,7 @@ impl Node {
 
     fn positions(&self, key: KeyHash) -> Vec<(usize, usize)> {
         let size = self.bits[0].len() as u64;
-        let position = |filter| KeyHash(key.remix(filter as u64)).line(size) as usize;
+        let position = |filter| KeyHash::from_uniform(key.remix(filter as u64)).line(size) as usize;
         let filters = 0..self.bits.len();
         filters.map(|filter| (filter, position(filter))).collect()
     }

@@ -9,7 +9,7 @@ use crate::harness::{specs, tree};
 
 /// A key with a fingerprint of its own, in a random line.
 fn key_hash(key: u64) -> KeyHash {
-    KeyHash(KeyHash(key).remix(1) & !0xffff | (key + 1))
+    KeyHash::from_uniform(KeyHash::from_uniform(key).remix(1) & !0xffff | (key + 1))
 }
 
 proptest! {

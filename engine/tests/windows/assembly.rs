@@ -121,7 +121,7 @@ proptest! {
 #[test]
 fn batches_without_a_tick_keep_the_clock() {
     let spec: FilterSpec = "stamped:window=10,memory=4KiB".parse().expect("valid");
-    let batch = |tick, key| (tick, vec![KeyHash(key)]);
+    let batch = |tick, key| (tick, vec![KeyHash::from_uniform(key)]);
     let batches = [
         batch(100, 1),
         batch(110, 2),

@@ -43,7 +43,7 @@ impl Lists {
         let before = line.len();
         line.retain(|(_, unit)| now - unit <= alive);
         self.dropped += (before - line.len()) as u64;
-        let found = line.iter().position(|(key, _)| *key == arrival.key.0);
+        let found = line.iter().position(|(key, _)| *key == arrival.key.get());
         match found {
             Some(index) if self.refresh => {
                 line.remove(index);
@@ -55,7 +55,7 @@ impl Lists {
             }
             None => {}
         }
-        line.insert(0, (arrival.key.0, now));
+        line.insert(0, (arrival.key.get(), now));
         found.is_some()
     }
 
@@ -98,7 +98,7 @@ proptest! {
                 let key = crate::harness::key_hash(key);
                 let held = model.lines[key.line(lines as u64) as usize].iter();
                 let mut held = held.filter(|(_, unit)| model.now - unit <= model.alive);
-                prop_assert_eq!(filter.contains(key), held.any(|(other, _)| *other == key.0));
+                prop_assert_eq!(filter.contains(key), held.any(|(other, _)| *other == key.get()));
             }
             let mut report = filter.report();
             prop_assert_eq!(report.tally.evictions, Some(model.evictions));

@@ -196,7 +196,9 @@ fn a_window_of_few_records_is_planned_like_any_other() {
 
 #[test]
 fn a_sample_is_simulated_in_proportional_memory() {
-    let sample: Vec<KeyHash> = (0..RECORDS).map(|i| KeyHash(i * i % 9973)).collect();
+    let sample: Vec<KeyHash> = (0..RECORDS)
+        .map(|i| KeyHash::from_uniform(i * i % 9973))
+        .collect();
     let mut request = request(0.5, 80 << 10, Goal::default()).records(10 * RECORDS);
     request.stream = Stream::recorded(sample).unwrap();
     let plan = plan(&request, &|_| ()).unwrap();

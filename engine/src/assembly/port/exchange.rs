@@ -175,7 +175,8 @@ impl Port {
             | Disconnected::Panicked(_)
             | Disconnected::Partition(_)
             | Disconnected::MissingBatch(_)
-            | Disconnected::Repeated(_)) => lost,
+            | Disconnected::Repeated(_)
+            | Disconnected::InFlight(_)) => lost,
         };
         let first = *self.failed.get_or_insert(lost);
         if !self.gave_up {

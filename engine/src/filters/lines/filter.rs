@@ -24,20 +24,22 @@ use crate::filters::filter::{check_length, check_ticks};
 use crate::hash::KeyHash;
 use crate::kernels::isa::{DetectedKernel, Kernel};
 use crate::kernels::{
-    BatchCounts, BatchLoop, Bucket, ForKernel, LineOps, LineRange, LineStep, LookAhead, Outcome,
+    BLOCK, BatchCounts, BatchLoop, BlockLoop, Bucket, ForKernel, LineOps, LineRange, LineStep,
+    LookAhead, Outcome, SingleVisit,
 };
 use crate::memory::{LINE_BYTES, Line, LineArray, check_available};
 use crate::partition::{Partitioned, Partitioning};
 use crate::report::{Report, Tally};
+use crate::verdicts::Verdict;
 
 /// A filter whose state is a range of lines. Cache lines touched per key: 1, or 2 of a page in
 /// dense lines.
 ///
 /// # Examples
 /// ```
-/// use echoless::{Filter, FingerprintSpec, KeyHash, LineFilter};
+/// use echoless::{Filter, FingerprintSpec, KeyHasher, LineFilter};
 /// let mut filter = FingerprintSpec::new(1 << 20).build()?;
-/// let key = KeyHash(u64::MAX);
+/// let key = KeyHasher::seeded(0).hash_u64(17);
 /// filter.observe_one(key);
 /// let changed = filter.lines().iter().position(|line| line.0 != [0; 8]);
 /// assert_eq!(changed, Some(filter.range().position(key)));
@@ -89,7 +91,7 @@ impl fmt::Debug for dyn LineFilter {
 
 /// A rule on a range of lines. The batch loop alone is compiled for a kernel.
 #[derive(Debug)]
-struct RuleLines<R> {
+struct RuleLines<R: Rule> {
     lines: LineArray,
     range: LineRange,
     rule: R,
@@ -102,7 +104,7 @@ struct RuleLines<R> {
 }
 
 /// The batch loop of a rule, compiled for one kernel.
-trait Batch<R>: fmt::Debug + Send {
+trait Batch<R: Rule>: fmt::Debug + Send {
     fn observe(
         &self,
         rule: R,
@@ -111,6 +113,9 @@ trait Batch<R>: fmt::Debug + Send {
         keys: &[KeyHash],
         duplicates: &mut [u64],
     ) -> BatchCounts;
+
+    /// The same for a single key and its bucket.
+    fn observe_one(&self, rule: R, bucket: &mut R::Bucket, key: KeyHash) -> BatchCounts;
 
     /// The same with a tick for each key, all of them in one era of the rule.
     fn observe_at(
@@ -142,14 +147,30 @@ impl<O: LineOps, R: Rule> Batch<R> for Compiled<O> {
         duplicates: &mut [u64],
     ) -> BatchCounts {
         let ops = self.ops;
+        let step = Step { ops, rule };
+        if keys.len() <= BLOCK {
+            return ops.run(BlockLoop {
+                lines,
+                range,
+                keys,
+                duplicates,
+                step,
+            });
+        }
         ops.run(BatchLoop {
             lines,
             range,
             keys,
             duplicates,
             look_ahead: self.look_ahead,
-            step: Step { ops, rule },
+            step,
         })
+    }
+
+    fn observe_one(&self, rule: R, bucket: &mut R::Bucket, key: KeyHash) -> BatchCounts {
+        let ops = self.ops;
+        let step = Step { ops, rule };
+        ops.run(SingleVisit { bucket, key, step })
     }
 
     fn observe_at(
@@ -207,6 +228,13 @@ impl<R: Rule> Filter for RuleLines<R> {
         let (lines, range) = (&mut self.lines, self.range);
         let counts = (self.batch).observe(self.rule, lines, range, keys, duplicates);
         self.count(keys, counts);
+    }
+
+    fn observe_one(&mut self, key: KeyHash) -> Verdict {
+        let bucket = R::Bucket::at_mut(&mut self.lines, self.range.position(key));
+        let counts = self.batch.observe_one(self.rule, bucket, key);
+        self.count(&[key], counts);
+        Verdict::from_bit(counts.duplicates == 1)
     }
 
     /// Whole words of keys are one batch up to the next sweep. The keys of the word in which the

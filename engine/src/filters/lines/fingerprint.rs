@@ -20,12 +20,13 @@ use crate::theory::fingerprints::{FingerprintGeometry, SlotWidth};
 ///
 /// # Examples
 /// ```
-/// use echoless::{Filter, FingerprintSpec, KeyHash, SlotWidth, Verdict};
+/// use echoless::{Filter, FingerprintSpec, KeyHasher, SlotWidth, Verdict};
+/// let key = KeyHasher::seeded(0).hash_u64(17);
 /// let spec = FingerprintSpec::new(64 << 20).max_fpr(1e-3);
 /// assert_eq!(spec.geometry()?.width, SlotWidth::Bits16);
 /// let mut filter = spec.build()?;
-/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
-/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Duplicate);
+/// assert_eq!(filter.observe_one(key), Verdict::Fresh);
+/// assert_eq!(filter.observe_one(key), Verdict::Duplicate);
 ///
 /// let error = spec.max_fpr(1e-15).geometry().unwrap_err();
 /// assert!(error.to_string().starts_with("invalid fpr=1e-15: expected at least"));
@@ -52,6 +53,53 @@ impl FingerprintSpec {
             replacement: Replacement::Lru,
             kernel: None,
         }
+    }
+
+    /// The smallest filter that misses a duplicate with probability at most `miss` while fewer than
+    /// `keys` distinct keys came since its key was last seen, with a false positive rate of at most
+    /// `max_fpr`. Its slots have the width that needs the least memory.
+    ///
+    /// Younger duplicates are missed less often: with a `miss` of 0.001, hardly any is missed up to
+    /// half of that age.
+    ///
+    /// # Errors
+    /// [`SpecError`] if `miss` is not above 0 and at most 0.5, the rate is not between 0 and 1, or no
+    /// slot is wide enough for it.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::{Filter, FingerprintSpec};
+    /// // Ten million calls, of which 1 in 1000 may be missed at that age.
+    /// let spec = FingerprintSpec::for_keys(10_000_000, 0.001, 1e-8)?;
+    /// let geometry = spec.geometry()?;
+    /// assert_eq!(geometry.bytes() >> 20, 95);
+    /// assert!(geometry.miss_age_keys() >= 1e7);
+    /// assert!(geometry.full_fpr() <= 1e-8);
+    /// # Ok::<(), echoless::SpecError>(())
+    /// ```
+    pub fn for_keys(keys: u64, miss: f64, max_fpr: f64) -> Result<Self, SpecError> {
+        if !(miss > 0.0 && miss <= 0.5) {
+            return Err(SpecError::new(
+                "miss",
+                miss.to_string(),
+                "above 0 and at most 0.5",
+            ));
+        }
+        check_rate(max_fpr)?;
+        let shapes = SlotWidth::ALL
+            .iter()
+            .map(|width| FingerprintGeometry::for_keys(keys, miss, *width));
+        let fitting = shapes.filter(|shape| shape.full_fpr() <= max_fpr);
+        let smallest = fitting.min_by_key(|shape| shape.lines).ok_or_else(|| {
+            let asked = format!("{max_fpr:e}");
+            SpecError::new(
+                "fpr",
+                asked,
+                format!("a rate that slots of 64 bits reach with {keys} keys"),
+            )
+        })?;
+        let bytes = smallest.lines.saturating_mul(LINE_BYTES);
+        Ok(Self::new(bytes).slot_width(smallest.width))
     }
 
     /// Sets the highest false positive rate, between 0 and 1 (exclusive). It holds with every slot
@@ -98,14 +146,7 @@ impl FingerprintSpec {
         if let Some(width) = self.width {
             return Ok(FingerprintGeometry { lines, width });
         }
-        if !(self.max_fpr > 0.0 && self.max_fpr < 1.0) {
-            let asked = self.max_fpr.to_string();
-            return Err(SpecError::new(
-                "fpr",
-                asked,
-                "a rate between 0 and 1 (exclusive)",
-            ));
-        }
+        check_rate(self.max_fpr)?;
         SlotWidth::ALL
             .iter()
             .map(|width| FingerprintGeometry::new(lines, *width))
@@ -176,4 +217,13 @@ impl FingerprintSpec {
             seed: 0,
         }
     }
+}
+
+/// Checks a false positive rate.
+fn check_rate(rate: f64) -> Result<(), SpecError> {
+    if rate > 0.0 && rate < 1.0 {
+        return Ok(());
+    }
+    let allowed = "a rate between 0 and 1 (exclusive)";
+    Err(SpecError::new("fpr", rate.to_string(), allowed))
 }

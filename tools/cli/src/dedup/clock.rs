@@ -218,7 +218,7 @@ mod tests {
                 let from = chunk.hashes.len();
                 chunk.steps.push(Step { from, tick });
             }
-            chunk.hashes.push(KeyHash(tick as u64));
+            chunk.hashes.push(KeyHash::from_uniform(tick as u64));
             chunk.ticks.push(tick);
         }
         chunk

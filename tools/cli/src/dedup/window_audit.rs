@@ -226,7 +226,7 @@ const fn is_sampled(key: KeyHash, halvings: u32) -> bool {
     // The multiplier is 2^64 divided by the golden ratio: the high bits of the product depend on
     // all bits of the hash, so the sample is independent of lines and fingerprints.
     // One more shift in two steps, as a shift by 64 is undefined.
-    key.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (63 - halvings) >> 1 == 0
+    key.get().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (63 - halvings) >> 1 == 0
 }
 
 #[cfg(test)]

@@ -183,7 +183,7 @@ mod tests {
 
     fn observe_one_key(worker: &mut SerialWorker<Brittle>) -> Result<(), Disconnected> {
         let mut chunk = Chunk::default();
-        chunk.hashes.push(KeyHash(0));
+        chunk.hashes.push(KeyHash::from_uniform(0));
         chunk.one_batch(0);
         worker.observe(&mut chunk, || true)
     }

@@ -93,7 +93,7 @@ impl Cdr {
             kind,
             cell: draw(CELLS),
             // A subscriber always uses the same telephone.
-            telephone: below(self.hasher.hash_u64(!caller).0, 10_u64.pow(13)),
+            telephone: below(self.hasher.hash_u64(!caller).get(), 10_u64.pow(13)),
             is_normal: draw(20) != 0,
             trunk: draw(TRUNKS),
         }

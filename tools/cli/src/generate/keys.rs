@@ -22,7 +22,7 @@ impl Keys {
 impl Record for Keys {
     fn append(&self, position: u64, out: &mut Vec<u8>) {
         let mut line = Line::new();
-        line.hexadecimal(self.hasher.hash_u64(position).0, 16);
+        line.hexadecimal(self.hasher.hash_u64(position).get(), 16);
         line.text(b"\n");
         out.extend_from_slice(line.as_bytes());
     }

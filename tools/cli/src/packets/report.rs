@@ -324,7 +324,9 @@ mod tests {
             for index in 0..1000 {
                 // Every third packet repeats the one before it, on another pair of interfaces.
                 let copy = number % 3 == 2;
-                chunk.hashes.push(KeyHash(number - u64::from(copy)));
+                chunk
+                    .hashes
+                    .push(KeyHash::from_uniform(number - u64::from(copy)));
                 chunk.ignored.push(ignored);
                 chunk.packets.push(echoless_packets::framing::PacketBlock {
                     interface: InterfaceId {

@@ -282,7 +282,9 @@ mod tests {
     /// index.
     pub(super) fn chunk(records: usize, unkeyed: &[usize], ends: &[usize]) -> Chunk {
         let keyed = (0..records).filter(|record| !unkeyed.contains(record));
-        let hashes: Vec<KeyHash> = keyed.map(|record| KeyHash(record as u64)).collect();
+        let hashes: Vec<KeyHash> = keyed
+            .map(|record| KeyHash::from_uniform(record as u64))
+            .collect();
         let mut batches: Vec<Batch> = (ends.iter().map(|end| end % (hashes.len() + 1)))
             .chain([hashes.len()])
             .map(|end| Batch { tick: 1, end })
@@ -307,8 +309,8 @@ mod tests {
         fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
             duplicates.fill(0);
             for (index, key) in keys.iter().enumerate() {
-                self.observed.push((self.clock, key.0));
-                duplicates[index / 64] |= u64::from(key.0 % 3 == 0) << (index % 64);
+                self.observed.push((self.clock, key.get()));
+                duplicates[index / 64] |= u64::from(key.get() % 3 == 0) << (index % 64);
             }
         }
 
@@ -340,7 +342,7 @@ mod tests {
                 let keys = sent.next().ok_or(())?;
                 verdicts.reset(keys.len());
                 for (index, key) in keys.iter().enumerate() {
-                    if key.0 % 3 == 0 {
+                    if key.get() % 3 == 0 {
                         verdicts.set(index, Verdict::Duplicate);
                     }
                 }
@@ -367,7 +369,7 @@ mod tests {
             }
             let expected: Vec<(u64, u64)> = chunk
                 .batches()
-                .flat_map(|(tick, keys)| keys.iter().map(move |key| (tick, key.0)))
+                .flat_map(|(tick, keys)| keys.iter().map(move |key| (tick, key.get())))
                 .collect();
             let last = chunk.batches.last().map(|batch| batch.tick);
             let mut filter = Recorder::default();

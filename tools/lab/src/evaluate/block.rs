@@ -29,7 +29,7 @@ impl Blocks {
             oracle,
             hasher: KeyHasher::seeded(seed),
             keys: vec![0; BLOCK],
-            hashes: vec![KeyHash(0); BLOCK],
+            hashes: vec![KeyHash::from_uniform(0); BLOCK],
             truths: vec![Truth::Fresh; BLOCK],
         }
     }

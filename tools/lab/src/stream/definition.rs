@@ -114,9 +114,9 @@ impl Stream {
     ///
     /// # Examples
     /// ```
-    /// use echoless::KeyHash;
+    /// use echoless::KeyHasher;
     /// use echoless_lab::stream::Stream;
-    /// let stream = Stream::recorded([7, 9, 7].map(KeyHash))?;
+    /// let stream = Stream::recorded([7, 9, 7].map(|id| KeyHasher::seeded(0).hash_u64(id)))?;
     /// assert_eq!((stream.records(), stream.universe()), (3, 2));
     /// # Ok::<(), echoless::SpecError>(())
     /// ```
@@ -144,7 +144,7 @@ impl Stream {
         let hasher = KeyHasher::seeded(seed);
         let least = (share * 2_f64.powi(64)) as u64;
         let keys = records.iter().map(|key| hasher.hash_u64(u64::from(*key)));
-        Self::recorded(keys.filter(|hash| hash.0 < least))
+        Self::recorded(keys.filter(|hash| hash.get() < least))
     }
 
     /// The first `most` records of a recorded stream, and whether these are all. Other streams are
@@ -214,11 +214,11 @@ impl Stream {
 ///
 /// # Examples
 /// ```
-/// use echoless::KeyHash;
+/// use echoless::KeyHasher;
 /// use echoless_lab::stream::RecordedKeys;
 /// let mut keys = RecordedKeys::default();
 /// for key in [7, 9, 7] {
-///     keys.push(KeyHash(key))?;
+///     keys.push(KeyHasher::seeded(0).hash_u64(key))?;
 /// }
 /// assert_eq!(keys.records(), 3);
 /// assert_eq!(keys.into_stream()?.universe(), 2);
@@ -363,7 +363,7 @@ mod tests {
 
     #[test]
     fn recorded_keys_are_drawn_in_order() {
-        let stream = Stream::recorded([5, 5, 2, 9, 2].map(KeyHash)).unwrap();
+        let stream = Stream::recorded([5, 5, 2, 9, 2].map(KeyHash::from_uniform)).unwrap();
         assert_eq!(all(&stream, 1), [0, 0, 1, 2, 1]);
         assert_eq!((stream.records(), stream.universe()), (5, 3));
         assert!(Stream::recorded([]).is_err());
@@ -371,7 +371,7 @@ mod tests {
 
     #[test]
     fn a_thinned_stream_has_all_records_of_its_keys() {
-        let keys = (0..60_000_u64).map(|i| KeyHash(i * i % 9973));
+        let keys = (0..60_000_u64).map(|i| KeyHash::from_uniform(i * i % 9973));
         let stream = Stream::recorded(keys).unwrap();
         let thin = stream.thinned(0.25, 3).unwrap();
         let share = thin.universe() as f64 / stream.universe() as f64;

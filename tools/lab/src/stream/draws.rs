@@ -72,7 +72,7 @@ mod tests {
         for stream in [
             Stream::uniform(150, 1000).unwrap(),
             Stream::zipf(150, 1000, 1.0).unwrap(),
-            Stream::recorded((0..150).map(|key| KeyHash(key % 70))).unwrap(),
+            Stream::recorded((0..150).map(|key| KeyHash::from_uniform(key % 70))).unwrap(),
         ] {
             let (mut first, mut second) = (stream.draws(1), stream.draws(1));
             let (mut left, mut right) = ([0; 100], [0; 100]);

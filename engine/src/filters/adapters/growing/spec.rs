@@ -43,10 +43,11 @@ const THRESHOLDS: [(&str, Threshold); 2] = [
 /// # Examples
 /// ```
 /// use echoless::spec::{Ageing, BitsSpec, GrowingSpec};
-/// use echoless::{Filter, KeyHash};
+/// use echoless::{Filter, KeyHasher};
+/// let hasher = KeyHasher::seeded(0);
 /// let bloom = BitsSpec::new(4, Ageing::Never);
 /// let mut filter = GrowingSpec::new(0.01).step(1 << 10).build(bloom, 4 << 10)?;
-/// for key in (0..2000).map(|key| KeyHash(KeyHash(key).remix(1))) {
+/// for key in (0..2000).map(|id| hasher.hash_u64(id)) {
 ///     filter.observe_one(key);
 /// }
 /// assert_eq!((filter.filters(), filter.dropped()), (3, 0));

@@ -14,13 +14,14 @@ pub(crate) const MOST_SLICES: u32 = 1 << 16;
 ///
 /// # Examples
 /// ```
-/// use echoless::{Filter, FilterSpec, KeyHash, Verdict};
+/// use echoless::{Filter, FilterSpec, KeyHasher, Verdict};
+/// let key = KeyHasher::seeded(0).hash_u64(1);
 /// let spec: FilterSpec = "horizontal:slices=1,failed=duplicate/bloom:k=4,memory=1KiB".parse()?;
 /// let mut filter = spec.build()?;
 /// filter.slices_mut().unwrap().fail(&[0])?;
-/// assert_eq!(filter.observe_one(KeyHash(1)), Verdict::Duplicate);
+/// assert_eq!(filter.observe_one(key), Verdict::Duplicate);
 /// filter.slices_mut().unwrap().restore(&[0])?;
-/// assert_eq!(filter.observe_one(KeyHash(1)), Verdict::Fresh);
+/// assert_eq!(filter.observe_one(key), Verdict::Fresh);
 /// assert_eq!(filter.slices().unwrap().counts().unavailable, 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -189,11 +189,7 @@ impl<F: Filter> BloomTree<F> {
 
     /// Tests and records one key of a producer.
     pub fn observe_from(&mut self, producer: usize, key: KeyHash) -> Verdict {
-        if self.observe_at(self.shape.leaf_of(producer), key) {
-            Verdict::Duplicate
-        } else {
-            Verdict::Fresh
-        }
+        Verdict::from_bit(self.observe_at(self.shape.leaf_of(producer), key))
     }
 
     /// Tests and records a batch of one producer in order; `verdicts` is resized to it.

@@ -49,14 +49,15 @@ const MOST_NODES: usize = 1 << 16;
 /// # Examples
 /// ```
 /// use echoless::spec::Options;
-/// use echoless::{Filter, FilterSpec, KeyHash, TreeSpec, Verdict};
+/// use echoless::{Filter, FilterSpec, KeyHasher, TreeSpec, Verdict};
+/// let key = KeyHasher::seeded(0).hash_u64(17);
 /// let spec = TreeSpec::parse(&mut Options::parse("levels=3,fanout=2,mode=sparse")?)?;
 /// let node: FilterSpec = "bloom:k=4,form=line".parse()?;
 /// let build_node = |memory, seed| node.memory(memory).seed(seed).build();
 /// let mut tree = spec.build(7 << 10, 0, build_node)?;
 /// assert_eq!(tree.memory_bytes(), 7 << 10); // 1 KiB for each of 7 nodes
-/// assert_eq!(tree.observe_from(0, KeyHash(17)), Verdict::Fresh);
-/// assert_eq!(tree.observe_from(3, KeyHash(17)), Verdict::Duplicate);
+/// assert_eq!(tree.observe_from(0, key), Verdict::Fresh);
+/// assert_eq!(tree.observe_from(3, key), Verdict::Duplicate);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -243,12 +244,13 @@ impl TreeSpec {
     ///
     /// # Examples
     /// ```
-    /// use echoless::{KeyHash, SharedLayout, TreeMode, TreeSpec, Verdict};
+    /// use echoless::{KeyHasher, SharedLayout, TreeMode, TreeSpec, Verdict};
+    /// let key = KeyHasher::seeded(0).hash_u64(17);
     /// let spec = TreeSpec::new(2, 2).mode(TreeMode::Dense);
     /// let tree = spec.build_shared(3 << 20, SharedLayout::Row4x16)?;
     /// let fresh = std::thread::scope(|scope| {
     ///     let tree = &tree;
-    ///     let observe = |producer| scope.spawn(move || tree.observe_from(producer, KeyHash(17)));
+    ///     let observe = |producer| scope.spawn(move || tree.observe_from(producer, key));
     ///     let producers = [0, 1, 2, 3].map(observe);
     ///     let verdicts = producers.map(|producer| producer.join().unwrap());
     ///     verdicts.iter().filter(|verdict| **verdict == Verdict::Fresh).count()

@@ -31,11 +31,12 @@ pub struct BitsSpec {
 ///
 /// # Examples
 /// ```
-/// use echoless::{Filter, KeyHash, Verdict};
+/// use echoless::{Filter, KeyHasher, Verdict};
+/// let key = KeyHasher::seeded(0).hash_u64(17);
 /// use echoless::filters::scattered::bits::{Ageing, BitsSpec};
 /// let mut filter = BitsSpec::new(2, Ageing::ByFill).build(1 << 20, 7)?;
-/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
-/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Duplicate);
+/// assert_eq!(filter.observe_one(key), Verdict::Fresh);
+/// assert_eq!(filter.observe_one(key), Verdict::Duplicate);
 /// # Ok::<(), echoless::BuildError>(())
 /// ```
 #[derive(Debug, Clone)]

@@ -59,15 +59,16 @@ pub struct BufferSpec {
 ///
 /// # Examples
 /// ```
-/// use echoless::{Filter, KeyHash, Verdict};
+/// use echoless::{Filter, KeyHasher, Verdict};
 /// use echoless::spec::{Accounting, BufferSpec};
 /// let mut filter = BufferSpec::new(Accounting::Full).build(48, 0)?;
 /// assert_eq!(filter.capacity(), 2);
-/// for key in [1, 2, 3] {
-///     assert_eq!(filter.observe_one(KeyHash(key)), Verdict::Fresh);
+/// let keys = [1, 2, 3].map(|id| KeyHasher::seeded(0).hash_u64(id));
+/// for key in keys {
+///     assert_eq!(filter.observe_one(key), Verdict::Fresh);
 /// }
-/// assert_eq!(filter.observe_one(KeyHash(3)), Verdict::Duplicate);
-/// assert_eq!(filter.observe_one(KeyHash(1)), Verdict::Fresh); // forgotten
+/// assert_eq!(filter.observe_one(keys[2]), Verdict::Duplicate);
+/// assert_eq!(filter.observe_one(keys[0]), Verdict::Fresh); // forgotten
 /// # Ok::<(), echoless::BuildError>(())
 /// ```
 #[derive(Debug, Clone)]

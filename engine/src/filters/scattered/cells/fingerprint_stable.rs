@@ -57,12 +57,13 @@ pub struct FingerprintStableSpec {
 ///
 /// # Examples
 /// ```
-/// use echoless::{Filter, KeyHash, Verdict};
+/// use echoless::{Filter, KeyHasher, Verdict};
+/// let key = KeyHasher::seeded(0).hash_u64(17);
 /// use echoless::spec::{FingerprintStableSpec, Refill};
 /// let spec = FingerprintStableSpec::new(2, 2, 4).refill(Refill::Overwrite);
 /// let mut filter = spec.build(1 << 16, 7)?;
-/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
-/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Duplicate);
+/// assert_eq!(filter.observe_one(key), Verdict::Fresh);
+/// assert_eq!(filter.observe_one(key), Verdict::Duplicate);
 /// # Ok::<(), echoless::BuildError>(())
 /// ```
 #[derive(Debug, Clone)]

@@ -106,13 +106,14 @@ pub struct StableSpec {
 ///
 /// # Examples
 /// ```
-/// use echoless::{Filter, KeyHash, Verdict};
+/// use echoless::{Filter, KeyHasher, Verdict};
+/// let key = KeyHasher::seeded(0).hash_u64(17);
 /// use echoless::spec::{Lowering, StableSpec};
 /// let spec = StableSpec::new(2, 1, Lowering::FprAtMost(0.1));
 /// let mut filter = spec.build(1 << 20, 7)?;
 /// assert_eq!(filter.decrements(), 5);
-/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
-/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Duplicate);
+/// assert_eq!(filter.observe_one(key), Verdict::Fresh);
+/// assert_eq!(filter.observe_one(key), Verdict::Duplicate);
 /// # Ok::<(), echoless::BuildError>(())
 /// ```
 #[derive(Debug, Clone)]

@@ -60,12 +60,13 @@ pub struct GenerationSpec {
 ///
 /// # Examples
 /// ```
-/// use echoless::{Filter, KeyHash, Verdict};
+/// use echoless::{Filter, KeyHasher, Verdict};
+/// let key = KeyHasher::seeded(0).hash_u64(17);
 /// use echoless::spec::{GenerationSpec, Rotate, Succession};
 /// let a2 = GenerationSpec::new(4, Succession::ActiveActive).rotate(Rotate::Fill);
 /// let mut filter = a2.build(1 << 16, 0)?;
-/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
-/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Duplicate);
+/// assert_eq!(filter.observe_one(key), Verdict::Fresh);
+/// assert_eq!(filter.observe_one(key), Verdict::Duplicate);
 /// # Ok::<(), echoless::BuildError>(())
 /// ```
 #[derive(Debug, Clone)]

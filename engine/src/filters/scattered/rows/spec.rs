@@ -108,15 +108,23 @@ impl KindSpec for RowSpec {
             (None, Some(policy)) => RowPolicy::Queue(*policy),
             (None, None) => return Err(unknown_name(name, Self::NAMES)),
         };
-        let (slots, bits, most_bits) = match form {
-            Form::Scattered => (1, 3, 32),
-            // A QHTD line counts its arrivals in one slot.
-            Form::Line if policy == (RowPolicy::RandomVictim { again: true }) => (31, 16, 64),
-            Form::Line => (32, 16, 64),
+        let most_bits = match form {
+            Form::Scattered => 32,
+            Form::Line => 64,
+        };
+        let slots = options.optional_integer("slots", 1..=MOST_SLOTS)?;
+        let bits = options.optional_integer("bits", 1..=most_bits)?;
+        let (slots, bits) = match form {
+            Form::Scattered => (slots.unwrap_or(1), bits.unwrap_or(3)),
+            Form::Line => {
+                // A QHTD line counts its arrivals in one slot.
+                let counter = u32::from(policy == RowPolicy::RandomVictim { again: true });
+                of_line(slots, bits, counter)
+            }
         };
         Ok(Self {
-            slots: options.integer("slots", slots, 1..=MOST_SLOTS)?,
-            bits: options.integer("bits", bits, 1..=most_bits)?,
+            slots,
+            bits,
             policy,
             encoding: options.choice("rows", &ENCODINGS)?,
         })
@@ -197,4 +205,19 @@ impl KindSpec for RowSpec {
         }
         texts
     }
+}
+
+/// The slots and bits of a line, of which neither, one or both are given. A given one decides the
+/// other if it divides the line into whole slots, of which `others` hold no fingerprint.
+fn of_line(slots: Option<u32>, bits: Option<u32>, others: u32) -> (u32, u32) {
+    let widths = SlotWidth::ALL
+        .iter()
+        .map(|width| (width.slots() - others, width.bits()));
+    let fitting = widths.filter(|(of_line, width)| {
+        slots.is_none_or(|slots| slots == *of_line) && bits.is_none_or(|bits| bits == *width)
+    });
+    let chosen = fitting.min_by_key(|(_, width)| width.abs_diff(16));
+    // What does not fit is rejected when the filter is built, by both numbers.
+    let (of_line, width) = chosen.unwrap_or((32 - others, 16));
+    (slots.unwrap_or(of_line), bits.unwrap_or(width))
 }

@@ -31,11 +31,12 @@ use crate::report::Tally;
 /// # Examples
 /// ```
 /// use echoless::spec::{RowPolicy, RowSpec};
-/// use echoless::{Filter, KeyHash, Replacement, Verdict};
+/// use echoless::{Filter, KeyHasher, Replacement, Verdict};
+/// let key = KeyHasher::seeded(0).hash_u64(17);
 /// let qqht = RowSpec::new(4, 12, RowPolicy::Queue(Replacement::Fifo));
 /// let mut filter = qqht.build(1 << 16, 7)?;
-/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
-/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Duplicate);
+/// assert_eq!(filter.observe_one(key), Verdict::Fresh);
+/// assert_eq!(filter.observe_one(key), Verdict::Duplicate);
 /// # Ok::<(), echoless::BuildError>(())
 /// ```
 #[derive(Debug, Clone)]

@@ -61,14 +61,15 @@ pub struct AgePartitionedSpec {
 /// # Examples
 /// ```
 /// use echoless::spec::AgePartitionedSpec;
-/// use echoless::{Filter, KeyHash, Verdict, Window};
+/// use echoless::{Filter, KeyHasher, Verdict, Window};
+/// let key = KeyHasher::seeded(0).hash_u64(17);
 /// let mut filter = AgePartitionedSpec::new(600, 10, 6).build(1 << 16, 0)?;
 /// assert_eq!(filter.report().window, Some(Window::new(600, 100)));
-/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
+/// assert_eq!(filter.observe_one(key), Verdict::Fresh);
 /// filter.advance_to(600);
-/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Duplicate);
+/// assert_eq!(filter.observe_one(key), Verdict::Duplicate);
 /// filter.advance_to(700);
-/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
+/// assert_eq!(filter.observe_one(key), Verdict::Fresh);
 /// # Ok::<(), echoless::BuildError>(())
 /// ```
 #[derive(Debug, Clone)]

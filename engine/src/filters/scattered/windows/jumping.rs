@@ -60,14 +60,15 @@ pub struct JumpingSpec {
 /// # Examples
 /// ```
 /// use echoless::spec::JumpingSpec;
-/// use echoless::{Filter, KeyHash, Verdict, Window};
+/// use echoless::{Filter, KeyHasher, Verdict, Window};
+/// let key = KeyHasher::seeded(0).hash_u64(17);
 /// let mut filter = JumpingSpec::new(600, 6).hashes(5).build(1 << 16, 0)?;
 /// assert_eq!(filter.report().window, Some(Window::new(600, 100)));
-/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
+/// assert_eq!(filter.observe_one(key), Verdict::Fresh);
 /// filter.advance_to(600);
-/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Duplicate);
+/// assert_eq!(filter.observe_one(key), Verdict::Duplicate);
 /// filter.advance_to(700);
-/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
+/// assert_eq!(filter.observe_one(key), Verdict::Fresh);
 /// # Ok::<(), echoless::BuildError>(())
 /// ```
 #[derive(Debug, Clone)]

@@ -44,15 +44,16 @@ use super::TimerSpec;
 /// # Examples
 /// ```
 /// use echoless::spec::TimerSpec;
-/// use echoless::{Filter, KeyHash, Verdict, Window};
+/// use echoless::{Filter, KeyHasher, Verdict, Window};
+/// let key = KeyHasher::seeded(0).hash_u64(17);
 /// let spec = TimerSpec::new(600).hashes(5);
 /// assert_eq!(spec.timer_bits(), Ok(10));
 /// let mut filter = spec.build(1 << 16, 0)?;
-/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
+/// assert_eq!(filter.observe_one(key), Verdict::Fresh);
 /// filter.advance_to(600);
-/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Duplicate);
+/// assert_eq!(filter.observe_one(key), Verdict::Duplicate);
 /// filter.advance_to(601);
-/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
+/// assert_eq!(filter.observe_one(key), Verdict::Fresh);
 /// // Stamps of a byte hold 191 units of a window.
 /// let report = TimerSpec::new(600).bits(8).build(1 << 16, 0)?.report();
 /// assert_eq!(report.window, Some(Window::new(600, 4)));

@@ -153,7 +153,7 @@ mod tests {
         ) {
             let unkeyed: Vec<usize> = unkeyed.into_iter().filter(|at| *at < records).collect();
             let mut chunk = chunk(records, &unkeyed, &ends);
-            let keyed: Vec<usize> = chunk.hashes.iter().map(|key| key.0 as usize).collect();
+            let keyed: Vec<usize> = chunk.hashes.iter().map(|key| key.get() as usize).collect();
             for (hash, record) in keyed.iter().enumerate() {
                 prop_assert_eq!(chunk.record_of(hash), *record);
             }
@@ -165,7 +165,7 @@ mod tests {
             let expected: Vec<usize> = (0..records).filter(is_gone).collect();
             prop_assert_eq!(&chunk.unkeyed, &expected);
             for (after, before) in chunk.batches().zip(before) {
-                let kept = before.into_iter().filter(|key| !gone.contains(&(key.0 as usize)));
+                let kept = before.into_iter().filter(|key| !gone.contains(&(key.get() as usize)));
                 prop_assert_eq!(after.1, kept.collect::<Vec<_>>());
             }
         }
@@ -180,7 +180,7 @@ mod tests {
             let unkeyed: Vec<usize> = unkeyed.into_iter().filter(|at| *at < records).collect();
             let mut chunk = chunk(records, &unkeyed, &ends);
             let fault = fault % chunk.hashes.len();
-            let record = chunk.hashes[fault].0 as usize;
+            let record = chunk.hashes[fault].get() as usize;
             chunk.fail_at(fault, Problem::Late);
             prop_assert_eq!(chunk.fault.map(|fault| fault.record), Some(record));
             prop_assert_eq!(chunk.records(), record);

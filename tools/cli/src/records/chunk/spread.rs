@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn records_without_a_key_are_not_duplicates() {
         let mut chunk = Chunk {
-            hashes: vec![KeyHash(0); 100],
+            hashes: vec![KeyHash::from_uniform(0); 100],
             unkeyed: vec![0, 63, 64, 103],
             ..Chunk::default()
         };

@@ -289,7 +289,7 @@ fn records_have_the_hash_of_their_key_only_if_the_keys_are_equal() {
             );
         }
         let mut distinct = chunk.hashes[..300].to_vec();
-        distinct.sort_unstable_by_key(|hash| hash.0);
+        distinct.sort_unstable_by_key(|hash| hash.get());
         distinct.dedup();
         assert_eq!(distinct.len(), 300, "{}", example.name);
     }

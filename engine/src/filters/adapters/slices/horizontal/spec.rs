@@ -42,11 +42,12 @@ const FAILED: [(&str, FailedKeys); 2] = [
 ///
 /// # Examples
 /// ```
-/// use echoless::{Filter, FilterSpec, KeyHash};
+/// use echoless::{Filter, FilterSpec, KeyHasher};
+/// let hasher = KeyHasher::seeded(0);
 /// let spec: FilterSpec = "horizontal:slices=4/rowlru:form=line,memory=1KiB".parse()?;
 /// let whole: FilterSpec = "rowlru:form=line,memory=1KiB".parse()?;
 /// let (mut sliced, mut whole) = (spec.build()?, whole.build()?);
-/// for key in (0..1000).map(|key| KeyHash(KeyHash(key % 300).remix(1))) {
+/// for key in (0..1000).map(|id| hasher.hash_u64(id % 300)) {
 ///     assert_eq!(sliced.observe_one(key), whole.observe_one(key));
 /// }
 /// assert_eq!(sliced.report().fill(), whole.report().fill());

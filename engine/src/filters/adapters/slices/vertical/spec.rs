@@ -69,16 +69,17 @@ const FAILED: [&str; 4] = ["duplicate", "fresh", "hybrid", "repaired"];
 ///
 /// # Examples
 /// ```
-/// use echoless::{Filter, FilterSpec, KeyHash, Verdict};
+/// use echoless::{Filter, FilterSpec, KeyHasher, Verdict};
+/// let key = KeyHasher::seeded(0).hash_u64(17);
 /// let text = "vertical:slices=40,failed=repaired,least=3/bloom:k=8,memory=1KiB";
 /// let spec: FilterSpec = text.parse()?;
 /// let mut filter = spec.build()?;
-/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Fresh);
+/// assert_eq!(filter.observe_one(key), Verdict::Fresh);
 /// // Any five slices can fail, as long as three bits of the key are left.
 /// for slice in 0..5 {
 ///     filter.slices_mut().unwrap().fail(&[slice])?;
 /// }
-/// assert_eq!(filter.observe_one(KeyHash(17)), Verdict::Duplicate);
+/// assert_eq!(filter.observe_one(key), Verdict::Duplicate);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

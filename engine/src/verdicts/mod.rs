@@ -3,6 +3,11 @@
 //! A bit set is the unit that travels: filters write whole words, threads send words to each other,
 //! and readers of long batches scan words rather than verdicts.
 
+mod convert;
+mod iter;
+
+pub use iter::{Indices, Iter};
+
 /// The answer of a filter to one key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verdict {
@@ -17,6 +22,16 @@ impl Verdict {
     #[must_use]
     pub const fn is_duplicate(self) -> bool {
         matches!(self, Self::Duplicate)
+    }
+
+    /// The verdict that a bit of a batch stands for.
+    #[inline]
+    pub(crate) const fn from_bit(duplicate: bool) -> Self {
+        if duplicate {
+            Self::Duplicate
+        } else {
+            Self::Fresh
+        }
     }
 }
 
@@ -91,11 +106,7 @@ impl Verdicts {
     /// If `index` is not below [`len`](Self::len).
     #[must_use]
     pub fn get(&self, index: usize) -> Verdict {
-        if self.is_duplicate(index) {
-            Verdict::Duplicate
-        } else {
-            Verdict::Fresh
-        }
+        Verdict::from_bit(self.is_duplicate(index))
     }
 
     /// Returns `true` if key `index` is a duplicate.
@@ -130,11 +141,6 @@ impl Verdicts {
             .iter()
             .map(|word| u64::from(word.count_ones()))
             .sum()
-    }
-
-    /// The verdicts, in the order of the keys.
-    pub fn iter(&self) -> impl Iterator<Item = Verdict> + '_ {
-        (0..self.len).map(|index| self.get(index))
     }
 
     /// The bits, 64 verdicts a word. Bits past [`len`](Self::len) are zero.
@@ -196,8 +202,10 @@ impl Verdicts {
     /// set.
     pub(crate) fn clear_tail(&mut self) {
         let used = self.len % 64;
-        if let Some(last) = self.words.last_mut().filter(|_| used > 0) {
-            *last &= (1 << used) - 1;
+        for words in [&mut self.words, &mut self.unknown] {
+            if let Some(last) = words.last_mut().filter(|_| used > 0) {
+                *last &= (1 << used) - 1;
+            }
         }
     }
 }

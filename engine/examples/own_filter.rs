@@ -1,0 +1,95 @@
+//! A filter of one's own in an engine, and a sink that loses no record when it fails.
+//!
+//! A filter needs four methods. This one is exact, for a stream whose keys fit in memory, and has a
+//! bug: it panics at one key. The engine goes on without that partition; the sink takes what is
+//! known of the batch, replaces the partition and sends only the unknown keys again.
+//!
+//! ```sh
+//! cargo run --release -p echoless --example own_filter
+//! ```
+
+use std::collections::HashSet;
+use std::error::Error;
+
+use echoless::{Engine, Filter, KeyHash, KeyHasher, Partitioned, Partitioning, Port, Verdicts};
+
+/// Keeps every key.
+#[derive(Default)]
+struct Exact {
+    keys: HashSet<KeyHash>,
+    /// The key at which it panics.
+    bad: Option<KeyHash>,
+}
+
+impl Filter for Exact {
+    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+        assert!(self.bad.is_none_or(|bad| !keys.contains(&bad)), "a bug");
+        duplicates.fill(0);
+        for (index, key) in keys.iter().enumerate() {
+            duplicates[index / 64] |= u64::from(!self.keys.insert(*key)) << (index % 64);
+        }
+    }
+
+    fn contains(&self, key: KeyHash) -> bool {
+        self.keys.contains(&key)
+    }
+
+    fn clear(&mut self) {
+        self.keys.clear();
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        (self.keys.capacity() * size_of::<KeyHash>()) as u64
+    }
+}
+
+/// Passes a batch, again and again until every key has a verdict. Returns the indices of the fresh
+/// keys.
+fn pass(
+    engine: &Engine<Exact>,
+    port: &mut Port,
+    keys: &[KeyHash],
+) -> Result<Vec<usize>, Box<dyn Error>> {
+    let mut fresh = Vec::new();
+    let mut verdicts = Verdicts::new();
+    let mut left: Vec<usize> = (0..keys.len()).collect();
+    while !left.is_empty() {
+        let batch: Vec<KeyHash> = left.iter().map(|index| keys[*index]).collect();
+        let known = port.observe(&batch, &mut verdicts).is_ok() || port.take_partial(&mut verdicts);
+        if !known {
+            return Err("the engine is gone".into());
+        }
+        for (partition, message) in engine.lost() {
+            eprintln!("partition {partition} is replaced: {message}");
+            // Its keys are lost with it; a service would restore a copy.
+            engine.replace(partition, Exact::default())?;
+        }
+        let known = |at: &usize| !verdicts.is_unknown(*at);
+        fresh.extend(verdicts.fresh().filter(known).map(|at| left[at]));
+        let unknown: Vec<usize> = (0..batch.len()).filter(|at| !known(at)).collect();
+        left = unknown.into_iter().map(|at| left[at]).collect();
+    }
+    fresh.sort_unstable();
+    Ok(fresh)
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let hasher = KeyHasher::seeded(0);
+    let keys: Vec<KeyHash> = (0..10_000).map(|id| hasher.hash_u64(id % 8_000)).collect();
+    // Partitions are cut from lines; a filter without lines takes as many as it likes.
+    let partitioning = Partitioning::new(1 << 20, 4)?;
+    let filters = (0..4).map(|_| Exact {
+        keys: HashSet::new(),
+        bad: Some(keys[1234]),
+    });
+    let parts = Partitioned::new(partitioning, filters.collect())?;
+    let (engine, mut ports) = Engine::builder(parts).build()?;
+
+    // In one batch, so that no key of the lost partition was recorded before.
+    let fresh = pass(&engine, &mut ports[0], &keys)?;
+    println!("{} of {} keys are fresh", fresh.len(), keys.len());
+    assert_eq!(fresh, (0..8_000).collect::<Vec<_>>());
+    assert!(engine.lost().is_empty() && engine.unknown_keys() > 0);
+    engine.shutdown()?;
+    Ok(())
+}

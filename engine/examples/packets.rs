@@ -1,0 +1,84 @@
+//! Drops the copies of packets that a mirror port makes, one packet at a time, within a window of
+//! time.
+//!
+//! A packet that was seen within the last second is a copy. Later it may be a retransmission, which
+//! passes: the filter has a window. Ticks are milliseconds of the capture's own clock; no system
+//! clock is read.
+//!
+//! ```sh
+//! cargo run --release -p echoless --example packets
+//! ```
+
+use std::error::Error;
+use std::net::{IpAddr, Ipv4Addr};
+
+use echoless::{Filter, FilterSpec, KeyHash, KeyHasher, Verdict};
+
+/// What a capture library hands out.
+#[derive(Clone)]
+struct Packet {
+    millisecond: u64,
+    source: IpAddr,
+    destination: IpAddr,
+    identification: u16,
+    payload: Vec<u8>,
+}
+
+impl Packet {
+    /// The hash of what is equal in all copies of a packet. The time to live and the checksum are
+    /// not: a router on the way changes them.
+    fn key(&self, hasher: &KeyHasher) -> KeyHash {
+        let addresses = [self.source, self.destination].map(|ip| hasher.hash_ip(ip).get());
+        let mut fixed = [0; 18];
+        fixed[..8].copy_from_slice(&addresses[0].to_le_bytes());
+        fixed[8..16].copy_from_slice(&addresses[1].to_le_bytes());
+        fixed[16..].copy_from_slice(&self.identification.to_le_bytes());
+        hasher.hash_parts([&fixed[..], &self.payload])
+    }
+}
+
+/// One packet every millisecond; every third one is mirrored 5 ms later, and every tenth one sent
+/// again after 2 s.
+fn capture(packets: u64) -> Vec<Packet> {
+    let packet = |number: u64| Packet {
+        millisecond: number,
+        source: Ipv4Addr::new(192, 0, 2, (number % 250) as u8).into(),
+        destination: Ipv4Addr::new(198, 51, 100, 7).into(),
+        identification: number as u16,
+        payload: number.to_le_bytes().repeat(8),
+    };
+    let later = |number, by| Packet {
+        millisecond: number + by,
+        ..packet(number)
+    };
+    let mirrored = (0..packets).step_by(3).map(|number| later(number, 5));
+    let sent_again = (0..packets).step_by(10).map(|number| later(number, 2000));
+    let mut all: Vec<Packet> = (0..packets)
+        .map(packet)
+        .chain(mirrored)
+        .chain(sent_again)
+        .collect();
+    all.sort_by_key(|packet| packet.millisecond);
+    all
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let capture = capture(30_000);
+    // A window of a second, in memory for the packets of several seconds.
+    let spec: FilterSpec = "stamped:window=1000,memory=1MiB".parse()?;
+    let (mut filter, hasher) = (spec.build()?, KeyHasher::seeded(0));
+    let mut copies = 0;
+    for packet in &capture {
+        filter.advance_to(packet.millisecond);
+        match filter.observe_one(packet.key(&hasher)) {
+            Verdict::Fresh => {} // forward the packet here
+            Verdict::Duplicate => copies += 1,
+        }
+    }
+    println!("{copies} of {} packets are copies", capture.len());
+    // What was mirrored, and nothing that was sent again.
+    assert_eq!((capture.len(), copies), (43_000, 10_000));
+    // While nothing is evicted before its time, no copy within the window is missed.
+    assert_eq!(filter.report().tally.evictions, Some(0));
+    Ok(())
+}

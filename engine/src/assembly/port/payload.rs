@@ -1,0 +1,174 @@
+//! A port that keeps something of the caller for each batch in flight: its records, a channel for
+//! the answer, the time of its arrival.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use super::Port;
+use crate::error::Disconnected;
+use crate::hash::KeyHash;
+use crate::verdicts::Verdicts;
+
+/// A [`Port`] whose batches carry a payload, which comes back with their verdicts.
+///
+/// # Examples
+/// The records of a batch wait beside it, so that the next batch can be read meanwhile.
+/// ```
+/// use echoless::{Engine, FingerprintSpec, KeyHasher, Verdicts};
+/// let halves = FingerprintSpec::new(1 << 20).build_partitions(2)?;
+/// let (engine, mut ports) = Engine::builder(halves).build()?;
+/// let mut port = ports.remove(0).with_payloads::<Vec<&str>>()?;
+/// let hasher = KeyHasher::seeded(0);
+/// let mut keys = Vec::new();
+/// for records in [vec!["a", "b", "a"], vec!["b", "c"]] {
+///     hasher.hash_all(&records, &mut keys);
+///     port.submit(&keys, records)?;
+/// }
+/// let (mut verdicts, mut passed) = (Verdicts::new(), Vec::new());
+/// while let Some(mut records) = port.drain(&mut verdicts)? {
+///     verdicts.retain_fresh(&mut records);
+///     passed.extend(records);
+/// }
+/// assert_eq!(passed, ["a", "b", "c"]);
+/// # drop(port);
+/// # engine.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct PayloadPort<T> {
+    port: Port,
+    /// The number of keys and the payload of each batch in flight, oldest first.
+    payloads: VecDeque<(usize, T)>,
+    /// The sum of the numbers in `payloads`.
+    keys: usize,
+}
+
+/// A batch that was not sent, and its payload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rejected<T> {
+    /// Why it was not sent.
+    pub cause: Disconnected,
+    /// The payload of the batch.
+    pub payload: T,
+}
+
+impl<T> fmt::Display for Rejected<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.cause.fmt(formatter)
+    }
+}
+
+impl<T: fmt::Debug> std::error::Error for Rejected<T> {}
+
+impl Port {
+    /// Makes every batch carry a payload.
+    ///
+    /// # Errors
+    /// [`Disconnected::InFlight`] if batches without payloads are in flight.
+    pub fn with_payloads<T>(self) -> Result<PayloadPort<T>, Disconnected> {
+        if !self.pending.is_empty() {
+            return Err(Disconnected::InFlight(self.pending.len()));
+        }
+        Ok(PayloadPort {
+            port: self,
+            payloads: VecDeque::new(),
+            keys: 0,
+        })
+    }
+}
+
+impl<T> PayloadPort<T> {
+    /// Submits a batch with its payload; see [`Port::submit`].
+    ///
+    /// # Errors
+    /// [`Rejected`], with the payload, as [`Port::submit`]. No key was recorded.
+    ///
+    /// # Panics
+    /// If the batch has 2^32 keys or more.
+    pub fn submit(&mut self, keys: &[KeyHash], payload: T) -> Result<(), Rejected<T>> {
+        self.submit_at(0, keys, payload)
+    }
+
+    /// As [`submit`](Self::submit), at a tick; see [`Port::submit_at`].
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    ///
+    /// # Panics
+    /// As [`submit`](Self::submit).
+    pub fn submit_at(
+        &mut self,
+        tick: u64,
+        keys: &[KeyHash],
+        payload: T,
+    ) -> Result<(), Rejected<T>> {
+        match self.port.submit_at(tick, keys) {
+            Ok(()) => {
+                self.payloads.push_back((keys.len(), payload));
+                self.keys += keys.len();
+                Ok(())
+            }
+            Err(cause) => Err(Rejected { cause, payload }),
+        }
+    }
+
+    /// Writes the verdicts of the oldest batch in flight to `verdicts` and returns its payload, if
+    /// they are complete; see [`Port::poll`]. `verdicts` is empty unless a payload is returned.
+    ///
+    /// # Errors
+    /// As [`Port::poll`]. The payload of a batch that is not known as a whole is returned by
+    /// [`take_partial`](Self::take_partial).
+    pub fn poll(&mut self, verdicts: &mut Verdicts) -> Result<Option<T>, Disconnected> {
+        let complete = self.port.poll(verdicts)?;
+        Ok(self.take_payload(complete))
+    }
+
+    /// Blocks until the verdicts of the oldest batch in flight are complete, writes them to
+    /// `verdicts` and returns its payload; `None` if no batch is in flight. See [`Port::drain`].
+    ///
+    /// # Errors
+    /// As [`poll`](Self::poll).
+    pub fn drain(&mut self, verdicts: &mut Verdicts) -> Result<Option<T>, Disconnected> {
+        let complete = self.port.drain(verdicts)?;
+        Ok(self.take_payload(complete))
+    }
+
+    /// Writes what is known of the oldest batch in flight to `verdicts` and returns its payload, if
+    /// [`poll`](Self::poll) and [`drain`](Self::drain) return an error because some of its verdicts
+    /// will never arrive; see [`Port::take_partial`].
+    pub fn take_partial(&mut self, verdicts: &mut Verdicts) -> Option<T> {
+        let partial = self.port.take_partial(verdicts);
+        self.take_payload(partial)
+    }
+
+    /// The payload of the batch whose verdicts were returned, if they were.
+    fn take_payload(&mut self, returned: bool) -> Option<T> {
+        if !returned {
+            return None;
+        }
+        let oldest = self.payloads.pop_front();
+        let (keys, payload) = oldest.expect("every batch in flight has a payload");
+        self.keys -= keys;
+        Some(payload)
+    }
+
+    /// How many batches were submitted and their verdicts not yet returned.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.payloads.len()
+    }
+
+    /// How many keys the batches in flight have. A caller that wants to bound its memory drains
+    /// while there are too many.
+    #[must_use]
+    pub const fn in_flight_keys(&self) -> usize {
+        self.keys
+    }
+
+    /// The port, and the payloads of the batches in flight, oldest first.
+    #[must_use]
+    pub fn into_parts(self) -> (Port, Vec<T>) {
+        let payloads = self.payloads.into_iter().map(|(_, payload)| payload);
+        (self.port, payloads.collect())
+    }
+}

@@ -1,0 +1,70 @@
+//! The loops of single keys and short batches, beside the [batch loop](super::batch).
+//!
+//! The batch loop keeps the positions of several blocks on its stack and moves a dozen values into
+//! registers. Where lines are in the cache, that takes longer than a few visits.
+
+use super::batch::{BLOCK, BatchCounts, Bits, LineRange, LineStep};
+use crate::hash::KeyHash;
+use crate::kernels::bucket::Bucket;
+use crate::kernels::isa::HotLoop;
+use crate::memory::Line;
+
+/// At most [`BLOCK`] keys and the lines they run over.
+pub(crate) struct BlockLoop<'a, S> {
+    pub(crate) lines: &'a mut [Line],
+    pub(crate) range: LineRange,
+    pub(crate) keys: &'a [KeyHash],
+    /// One word, or none if there are no keys.
+    pub(crate) duplicates: &'a mut [u64],
+    pub(crate) step: S,
+}
+
+impl<S: LineStep> HotLoop for BlockLoop<'_, S> {
+    type Output = BatchCounts;
+
+    #[inline(always)]
+    fn run(mut self) -> BatchCounts {
+        debug_assert!(self.keys.len() <= BLOCK);
+        assert_eq!(
+            self.duplicates.len(),
+            usize::from(!self.keys.is_empty()),
+            "one verdict word for each 64 keys"
+        );
+        let mut counts = BatchCounts::default();
+        let Some(word) = self.duplicates.first_mut() else {
+            return counts;
+        };
+        for key in self.keys {
+            S::Bucket::prefetch(self.lines, self.range.position(*key), *key);
+        }
+        let mut bits = Bits::default();
+        for key in self.keys {
+            let bucket = S::Bucket::at_mut(self.lines, self.range.position(*key));
+            bits.push(self.step.visit(bucket, *key));
+        }
+        counts.add::<S>(&bits, self.keys.len(), word);
+        counts
+    }
+}
+
+/// A single key and its bucket.
+pub(crate) struct SingleVisit<'a, S: LineStep> {
+    pub(crate) bucket: &'a mut S::Bucket,
+    pub(crate) key: KeyHash,
+    pub(crate) step: S,
+}
+
+impl<S: LineStep> HotLoop for SingleVisit<'_, S> {
+    type Output = BatchCounts;
+
+    #[inline(always)]
+    fn run(mut self) -> BatchCounts {
+        let outcome = self.step.visit(self.bucket, self.key);
+        let duplicates = u64::from(outcome.duplicate);
+        BatchCounts {
+            duplicates,
+            // The bits of visits that did not take place say nothing.
+            evictions: S::evictions(duplicates, u64::from(outcome.displaced)) & 1,
+        }
+    }
+}
