@@ -57,14 +57,23 @@ const TIMED_LINES: [&str; 6] = [
     "stamped:bits=64",
 ];
 
-/// Line filters by their specification, in one line each.
+/// Dense lines: two lines of one page for a key.
+const DENSE_LINES: [&str; 4] = [
+    "dense:bits=16,replacement=fifo",
+    "dense:bits=16",
+    "dense:bits=32",
+    "dense:bits=64",
+];
+
+/// Line filters by their specification.
 fn lines(
     texts: &'static [&'static str],
+    of_a_key: &'static str,
     timed: bool,
     kernel: Kernel,
 ) -> impl Iterator<Item = Candidate> {
     texts.iter().map(move |text| Candidate {
-        name: format!("{text}, one line"),
+        name: format!("{text}, {of_a_key}"),
         kernel,
         batch: BATCH,
         timed,
@@ -99,7 +108,8 @@ fn region_ordered_lines(kernel: Kernel) -> impl Iterator<Item = Candidate> {
 /// All filters on one kernel, those in region order last.
 pub(super) fn candidates(kernel: Kernel) -> impl Iterator<Item = Candidate> {
     fingerprint_lines(kernel)
-        .chain(lines(&BIT_LINES, false, kernel))
-        .chain(lines(&TIMED_LINES, true, kernel))
+        .chain(lines(&BIT_LINES, "one line", false, kernel))
+        .chain(lines(&TIMED_LINES, "one line", true, kernel))
+        .chain(lines(&DENSE_LINES, "two lines of a page", false, kernel))
         .chain(region_ordered_lines(kernel))
 }

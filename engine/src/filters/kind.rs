@@ -66,7 +66,7 @@ impl Workload {
 /// The specification of a kind of filters: its own parameters, without memory and seed.
 ///
 /// All methods are required, so a new kind cannot forget one, except for what only some kinds have:
-/// a table of cells, a bound on the memory, a window, no scattered form.
+/// a table of cells, a bound on the memory, a window, no scattered form, buckets of more lines.
 /// [`FilterKind`](super::FilterKind) is the list of the types that implement this.
 pub(crate) trait KindSpec: Copy + PartialEq + fmt::Debug {
     /// Every name that [`parse`](Self::parse) takes.
@@ -95,6 +95,12 @@ pub(crate) trait KindSpec: Copy + PartialEq + fmt::Debug {
 
     /// The mean number of cache lines that a fresh key touches at most in the scattered form.
     fn cache_lines(&self, memory_bytes: u64) -> f64;
+
+    /// The lines of a bucket of the line form, which no partition divides: 1, or a page of 64. A
+    /// key touches one line of it, or two of a page.
+    fn bucket_lines(&self) -> u64 {
+        1
+    }
 
     /// The formula for the error rates on uniform streams, if there is one.
     fn rate_model(&self, form: Form, memory_bytes: u64) -> Option<RateModel>;
@@ -292,10 +298,18 @@ macro_rules! kinds {
                 }
             }
 
+            /// The lines of a bucket of the line form, which no partition divides.
+            pub(crate) fn bucket_lines(&self) -> u64 {
+                match self {
+                    $(Self::$kind(spec) => spec.bucket_lines(),)*
+                }
+            }
+
             /// The mean number of cache lines that a fresh key touches at most.
             #[must_use]
             pub fn cache_lines(&self, form: Form, memory_bytes: u64) -> f64 {
                 match (form, self) {
+                    (Form::Line, _) if self.bucket_lines() > 1 => 2.0,
                     (Form::Line, _) => 1.0,
                     $((Form::Scattered, Self::$kind(spec)) => spec.cache_lines(memory_bytes),)*
                 }

@@ -77,6 +77,7 @@ pub mod lines {
     //! | `rows` | QHT | a row of 64 to 8 fingerprints, random victim |
     //! | `rows` | QHTD | a row of 63 to 7 fingerprints, random victim, a count in the last slot |
     //! | `queue` | QQHT, QQHTD, row-LRU | a row of 64 to 8 fingerprints, newest first |
+    //! | `dense` | FIFO and LRU | 31 to 8 fingerprints and a load; a key has two lines of a page |
     //! | `clocked` | FIFO and LRU with a window | 28 to 7 fingerprints and a clock word |
     //! | `stamped` | FIFO and LRU with a window | 16 or 8 fingerprints with stamps, newest first |
     //!
@@ -92,6 +93,7 @@ pub mod lines {
     pub(super) mod bits;
     mod clock;
     mod clocked;
+    pub(super) mod dense;
     mod filter;
     mod fingerprint;
     pub(super) mod fingerprint_stable;
@@ -106,6 +108,7 @@ pub mod lines {
     mod touched;
 
     pub use crate::kernels::LineRange;
+    pub use dense::DenseSpec;
     pub use filter::LineFilter;
     pub(crate) use filter::{LineAllocation, LinePlan};
     pub use fingerprint::FingerprintSpec;
@@ -122,7 +125,7 @@ use crate::theory::RateModel;
 use crate::window::Window;
 use cells::CellTable;
 use kind::{BuildLines, KindSpec, kinds, unknown_name};
-use lines::{LineAllocation, LineFilter, TimedSpec};
+use lines::{DenseSpec, LineAllocation, LineFilter, TimedSpec};
 use scattered::bits::BitsSpec;
 use scattered::buffers::BufferSpec;
 use scattered::cells::{DecayingSpec, FingerprintStableSpec, StableSpec};
@@ -158,4 +161,6 @@ kinds! {
     AgePartitioned(AgePartitionedSpec), line: None;
     /// `clocked`, `stamped`.
     Timed(TimedSpec), line: Some(lines::timed::build);
+    /// `dense`.
+    Dense(DenseSpec), line: Some(lines::dense::build);
 }

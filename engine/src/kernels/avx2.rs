@@ -133,6 +133,57 @@ impl SlotOps for Avx2 {
         }
     }
 
+    #[inline(always)]
+    fn high_bits<S: Slot>(self, line: &Line) -> u64 {
+        const { assert!(S::BYTES >= 4) };
+        // SAFETY: `self` proves AVX2. A `Line` is 64 bytes aligned to 64, so both halves are
+        // aligned loads inside it.
+        unsafe {
+            let low = _mm256_load_si256((&raw const *line).cast());
+            let high = _mm256_load_si256((&raw const *line).cast::<__m256i>().add(1));
+            // The highest bit of an element is the sign that `movemask` collects.
+            if S::BYTES == 4 {
+                let low = _mm256_movemask_ps(_mm256_castsi256_ps(low)) as u64;
+                low | (_mm256_movemask_ps(_mm256_castsi256_ps(high)) as u64) << 8
+            } else {
+                let low = _mm256_movemask_pd(_mm256_castsi256_pd(low)) as u64;
+                low | (_mm256_movemask_pd(_mm256_castsi256_pd(high)) as u64) << 4
+            }
+        }
+    }
+
+    // Bit i of a mask becomes the highest bit of element i by a shift of its own, 31 - i, and an
+    // `and` drops the other bits of the mask:
+    //
+    //   mask in each element    | ..b3 b2 b1 b0 | ..b3 b2 b1 b0 | ...
+    //   shifted by 31 - i       | b0 0 0 0 ...  | b1 b0 0 0 ... | ...
+    //   and the highest bit     | b0 0 0 0 ...  | b1 0 0 0 ...  | ...
+    #[inline(always)]
+    fn set_high_bits<S: Slot>(self, line: &mut Line, of: u64, bits: u64) {
+        const { assert!(S::BYTES >= 4) };
+        // SAFETY: `self` proves AVX2. Loads and stores stay inside the aligned line.
+        unsafe {
+            let first: *mut __m256i = (&raw mut *line).cast();
+            for half in 0..2 {
+                let slots = _mm256_load_si256(first.add(half));
+                let spread = |mask: u64| {
+                    let mask = mask >> (half * S::COUNT / 2);
+                    if S::BYTES == 4 {
+                        let shifts = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24);
+                        let bits = _mm256_sllv_epi32(_mm256_set1_epi32(mask as i32), shifts);
+                        _mm256_and_si256(bits, _mm256_set1_epi32(i32::MIN))
+                    } else {
+                        let shifts = _mm256_setr_epi64x(63, 62, 61, 60);
+                        let bits = _mm256_sllv_epi64(_mm256_set1_epi64x(mask as i64), shifts);
+                        _mm256_and_si256(bits, _mm256_set1_epi64x(i64::MIN))
+                    }
+                };
+                let kept = _mm256_andnot_si256(spread(of), slots);
+                _mm256_store_si256(first.add(half), _mm256_or_si256(kept, spread(of & bits)));
+            }
+        }
+    }
+
     // For 32-bit slots, slot 0 at the left, K being the fingerprint in every slot:
     //
     //              low                    high

@@ -57,6 +57,41 @@ impl SlotOps for Avx512 {
         }
     }
 
+    #[inline(always)]
+    fn high_bits<S: Slot>(self, line: &Line) -> u64 {
+        const { assert!(S::BYTES >= 4) };
+        // SAFETY: `self` proves AVX-512. A `Line` is 64 bytes aligned to 64, one aligned load.
+        unsafe {
+            let slots = _mm512_load_si512((&raw const *line).cast());
+            if S::BYTES == 4 {
+                _mm512_movepi32_mask(slots).into()
+            } else {
+                _mm512_movepi64_mask(slots).into()
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn set_high_bits<S: Slot>(self, line: &mut Line, of: u64, bits: u64) {
+        const { assert!(S::BYTES >= 4) };
+        let (set, cleared) = (of & bits, of & !bits);
+        // SAFETY: `self` proves AVX-512. A `Line` is 64 bytes aligned to 64, one aligned load and
+        // one aligned store. Casting a mask drops the bits past the last slot.
+        unsafe {
+            let slots = _mm512_load_si512((&raw const *line).cast());
+            let result = if S::BYTES == 4 {
+                let high = _mm512_set1_epi32(i32::MIN);
+                let kept = _mm512_mask_andnot_epi32(slots, cleared as u16, high, slots);
+                _mm512_mask_or_epi32(kept, set as u16, kept, high)
+            } else {
+                let high = _mm512_set1_epi64(i64::MIN);
+                let kept = _mm512_mask_andnot_epi64(slots, cleared as u8, high, slots);
+                _mm512_mask_or_epi64(kept, set as u8, kept, high)
+            };
+            _mm512_store_si512((&raw mut *line).cast(), result);
+        }
+    }
+
     // For 32-bit slots, slot 0 at the left, K being the fingerprint in every slot:
     //
     //   line       | 0 1 2 3 | 4 5 6 7 | 8 9 a b | c d e f |

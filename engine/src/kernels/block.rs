@@ -5,8 +5,9 @@
 
 use super::batch::{BLOCK, BatchCounts, Bits, LineRange, LineStep};
 use crate::hash::KeyHash;
+use crate::kernels::bucket::Bucket;
 use crate::kernels::isa::HotLoop;
-use crate::memory::{Line, prefetch};
+use crate::memory::Line;
 
 /// At most [`BLOCK`] keys and the lines they run over.
 pub(crate) struct BlockLoop<'a, S> {
@@ -34,21 +35,21 @@ impl<S: LineStep> HotLoop for BlockLoop<'_, S> {
             return counts;
         };
         for key in self.keys {
-            prefetch(self.lines, self.range.position(*key));
+            S::Bucket::prefetch(self.lines, self.range.position(*key), *key);
         }
         let mut bits = Bits::default();
         for key in self.keys {
-            let line = &mut self.lines[self.range.position(*key)];
-            bits.push(self.step.visit(line, *key));
+            let bucket = S::Bucket::at_mut(self.lines, self.range.position(*key));
+            bits.push(self.step.visit(bucket, *key));
         }
         counts.add::<S>(&bits, self.keys.len(), word);
         counts
     }
 }
 
-/// A single key and its line.
-pub(crate) struct SingleVisit<'a, S> {
-    pub(crate) line: &'a mut Line,
+/// A single key and its bucket.
+pub(crate) struct SingleVisit<'a, S: LineStep> {
+    pub(crate) bucket: &'a mut S::Bucket,
     pub(crate) key: KeyHash,
     pub(crate) step: S,
 }
@@ -58,7 +59,7 @@ impl<S: LineStep> HotLoop for SingleVisit<'_, S> {
 
     #[inline(always)]
     fn run(mut self) -> BatchCounts {
-        let outcome = self.step.visit(self.line, self.key);
+        let outcome = self.step.visit(self.bucket, self.key);
         let duplicates = u64::from(outcome.duplicate);
         BatchCounts {
             duplicates,

@@ -34,6 +34,9 @@ pub(crate) trait Slot: Pod + Eq + Debug + Send {
     /// The next number, zero after the last; for slots that hold a count.
     fn next(self) -> Self;
 
+    /// The slot with its highest bit replaced by `bit`, if it is to be `replaced`.
+    fn with_high_bit(self, replaced: bool, bit: bool) -> Self;
+
     /// The age of `other` at the time of `self`, both with a stamp in their `stamp_bits` high bits
     /// and a fingerprint below; at least 2^`stamp_bits` if the fingerprints differ.
     ///
@@ -82,6 +85,13 @@ macro_rules! slot {
             }
 
             #[inline(always)]
+            fn with_high_bit(self, replaced: bool, bit: bool) -> Self {
+                let (of, bit) = (<$int>::from(replaced), <$int>::from(bit));
+                let high = <$int>::BITS - 1;
+                self & !(of << high) | (of & bit) << high
+            }
+
+            #[inline(always)]
             fn age(self, other: Self, stamp_bits: u32) -> u64 {
                 u64::from(self.wrapping_sub(other).rotate_left(stamp_bits))
             }
@@ -117,6 +127,27 @@ pub(crate) trait SlotOps: TargetIsa {
         S::slots(line)[S::COUNT - 1].word() != 0
     }
 
+    /// The highest bit of each slot, 4 or 8 bytes wide: bit `i` is that of slot `i`; bits past the
+    /// last slot are zero.
+    #[inline(always)]
+    fn high_bits<S: Slot>(self, line: &Line) -> u64 {
+        const { assert!(S::BYTES >= 4) };
+        let slots = S::slots(line).iter().enumerate();
+        slots.fold(0, |bits, (index, slot)| {
+            bits | (slot.word() >> (8 * S::BYTES - 1)) << index
+        })
+    }
+
+    /// Sets the highest bits of the slots in `of`, 4 or 8 bytes wide, to those of `bits`. The other
+    /// bits of `bits`, and those past the last slot, are ignored.
+    #[inline(always)]
+    fn set_high_bits<S: Slot>(self, line: &mut Line, of: u64, bits: u64) {
+        const { assert!(S::BYTES >= 4) };
+        for (index, slot) in S::slots_mut(line).iter_mut().enumerate() {
+            *slot = slot.with_high_bit(of >> index & 1 == 1, bits >> index & 1 == 1);
+        }
+    }
+
     /// Moves the slots of `moved` up by one and puts `fingerprint` in slot 0.
     ///
     /// `moved` is a run of bits from bit 0 on; the last of these slots falls out. Bits past the
@@ -147,3 +178,84 @@ pub(crate) static PREFIX_MASKS: [u8; 128] = {
     }
     bytes
 };
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::kernels::isa::HotLoop;
+    use crate::kernels::isa::tested::kernels;
+    use crate::kernels::{ForKernel, LineOps};
+
+    /// The high bits of a line before and after they are set, and the line.
+    #[derive(Clone, Copy)]
+    struct HighBits<S> {
+        line: Line,
+        of: u64,
+        bits: u64,
+        slot: std::marker::PhantomData<S>,
+    }
+
+    struct OnKernel<S, O>(HighBits<S>, O);
+
+    impl<S: Slot, O: LineOps> HotLoop for OnKernel<S, O> {
+        type Output = (u64, u64, Line);
+
+        #[inline(always)]
+        fn run(self) -> Self::Output {
+            let Self(
+                HighBits {
+                    mut line, of, bits, ..
+                },
+                ops,
+            ) = self;
+            let before = ops.high_bits::<S>(&line);
+            ops.set_high_bits::<S>(&mut line, of, bits);
+            (before, ops.high_bits::<S>(&line), line)
+        }
+    }
+
+    impl<S: Slot> ForKernel for HighBits<S> {
+        type Output = (u64, u64, Line);
+
+        fn call<O: LineOps>(self, ops: O) -> Self::Output {
+            ops.run(OnKernel(self, ops))
+        }
+    }
+
+    fn agrees<S: Slot>(words: [u64; 8], of: u64, bits: u64) -> Result<(), TestCaseError> {
+        let width = 8 * S::BYTES;
+        let mut expected = words;
+        let (mut before, mut after) = (0, 0);
+        for slot in 0..S::COUNT {
+            let highest = (slot + 1) * width - 1;
+            let (word, bit) = (highest / 64, highest % 64);
+            before |= (words[word] >> bit & 1) << slot;
+            if of >> slot & 1 == 1 {
+                expected[word] = expected[word] & !(1 << bit) | (bits >> slot & 1) << bit;
+            }
+            after |= (expected[word] >> bit & 1) << slot;
+        }
+        for kernel in kernels() {
+            let slot = std::marker::PhantomData::<S>;
+            let high_bits = HighBits {
+                line: Line(words),
+                of,
+                bits,
+                slot,
+            };
+            let found = kernel.detect().unwrap().dispatch(high_bits);
+            prop_assert_eq!(found, (before, after, Line(expected)), "{}", kernel);
+        }
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn high_bits_are_those_of_single_slots(words: [u64; 8], of: u64, bits: u64) {
+            agrees::<u32>(words, of, bits)?;
+            agrees::<u64>(words, of, bits)?;
+        }
+    }
+}

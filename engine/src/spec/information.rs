@@ -2,6 +2,7 @@
 
 use super::filter::FilterSpec;
 use crate::filters::adapters::AdapterSpec;
+use crate::memory::LINE_BYTES;
 use crate::theory::RateModel;
 use crate::window::Window;
 
@@ -157,5 +158,26 @@ impl FilterSpec {
     #[must_use]
     pub fn has_partitions(&self) -> bool {
         self.layers(0).has_partitions()
+    }
+
+    /// The most partitions that the filter can be cut into: one for each line, or for each page of
+    /// a dense filter; 1 if it [has none](Self::has_partitions) or the memory is not set.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::FilterSpec;
+    /// let most = |text: &str| text.parse::<FilterSpec>().map(|spec| spec.most_partitions());
+    /// assert_eq!(most("rowlru:form=line,memory=1MiB"), Ok(1 << 14));
+    /// assert_eq!(most("dense:memory=1MiB"), Ok(1 << 8));
+    /// assert_eq!(most("rowlru:memory=1MiB"), Ok(1));
+    /// ```
+    #[must_use]
+    pub fn most_partitions(&self) -> u64 {
+        match self.memory {
+            Some(bytes) if self.has_partitions() => {
+                (bytes / LINE_BYTES / self.kind.bucket_lines()).max(1)
+            }
+            Some(_) | None => 1,
+        }
     }
 }

@@ -15,7 +15,7 @@ pub use crate::filters::adapters::slices::vertical::{MissingCells, Probing, Vert
 pub use crate::filters::adapters::tracked::TrackedFraction;
 pub use crate::filters::adapters::tree::{TreeMode, TreeSpec};
 pub use crate::filters::adapters::{AdapterChain, AdapterSpec, MOST_ADAPTERS};
-pub use crate::filters::lines::{FingerprintSpec, TimedSpec, Timing};
+pub use crate::filters::lines::{DenseSpec, FingerprintSpec, TimedSpec, Timing};
 pub use crate::filters::scattered::bits::{Ageing, BitsSpec, Reservoir};
 pub use crate::filters::scattered::buffers::{Accounting, BufferSpec};
 pub use crate::filters::scattered::cells::{

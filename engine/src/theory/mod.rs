@@ -9,6 +9,7 @@ pub mod biased;
 mod binomial;
 pub mod bloom;
 pub mod buffers;
+pub mod dense;
 pub mod fingerprints;
 pub(crate) mod gamma;
 pub mod generations;

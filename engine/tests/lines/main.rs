@@ -6,6 +6,7 @@
 
 mod bits;
 mod cells;
+mod dense;
 mod harness;
 #[path = "../kernels/mod.rs"]
 mod kernels;

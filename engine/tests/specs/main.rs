@@ -8,7 +8,7 @@ mod rejections;
 mod text;
 
 /// Every filter, with options that differ from the defaults.
-pub(crate) const EXAMPLES: [&str; 43] = [
+pub(crate) const EXAMPLES: [&str; 45] = [
     "bloom:k=7",
     "rsbf:k=3,as=described,pstar=0.05",
     "rsbf:k=2,as=tabled",
@@ -52,12 +52,14 @@ pub(crate) const EXAMPLES: [&str; 43] = [
     "clocked:window=9223372036854775807,refresh=false,bits=64",
     "stamped:window=1,refresh=false,bits=32",
     "stamped:window=86400000,refresh=true,bits=64",
+    "dense:replacement=lru,bits=16",
+    "dense:replacement=fifo,bits=64",
 ];
 
 /// The filters that have a line form.
-pub(crate) const LINE_NAMES: [&str; 14] = [
+pub(crate) const LINE_NAMES: [&str; 15] = [
     "bloom", "rsbf", "bsbf", "bsbfsd", "rlbsbf", "sbf", "fpsbf", "qht", "qhtd", "qqht", "rowlru",
-    "qqhtd", "clocked", "stamped",
+    "qqhtd", "clocked", "stamped", "dense",
 ];
 
 pub(crate) fn parse(text: &str) -> FilterSpec {

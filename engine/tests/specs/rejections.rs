@@ -59,6 +59,11 @@ clocked:bits=x | bits | x | a whole number from 16 to 64
 clocked:refresh=yes | refresh | yes | true, false
 clocked:form=scattered,memory=1KiB | form | scattered | line, the only form of clocked
 clocked:memory=63B | memory | 63 B | 64 B (one line)
+dense:memory=4095B | memory | 4095 B | 4096 B (one page)
+dense:bits=8,memory=4KiB | bits | 8 | 16, 32 or 64
+dense:bits=24,memory=4KiB | bits | 24 | 16, 32 or 64
+dense:replacement=old | replacement | old | lru
+dense:replacement=qqhtd,memory=4KiB | replacement | qqhtd | fifo or lru
 cuckoo:form=line,memory=1KiB | form | line | scattered for cuckoo; the line form exists for bloom, rsbf, bsbf
 bloom:k=0,memory=1KiB | k | 0 | 1 to 64
 bloom:k=65,memory=1KiB | k | 65 | 1 to 64
@@ -226,7 +231,7 @@ fn an_exbibyte_of_memory_is_an_error_for_every_filter() {
             Some(BuildError::Memory(error)) => assert!(error.bytes >= 1 << 57, "{name}: {error}"),
             // The indices of a buffer, and of a line whose slots hold times, are 32 bits wide.
             Some(BuildError::Spec(error)) => {
-                let narrow = ["lru", "fpbuffer", "clocked", "stamped"];
+                let narrow = ["lru", "fpbuffer", "clocked", "stamped", "dense"];
                 assert!(narrow.contains(&name), "{name}: {error}");
             }
             other => panic!("{name}: expected an error, not {other:?}"),

@@ -3,6 +3,7 @@
 mod biased;
 mod bloom;
 mod buffers;
+mod dense;
 mod generations;
 mod rows;
 mod slices;

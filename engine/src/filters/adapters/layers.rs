@@ -95,20 +95,26 @@ impl<'a> Layers<'a> {
     pub(crate) fn partition_plan(self) -> Result<LinePlan, SpecError> {
         let plan = self.plan()?;
         if let Some((AdapterSpec::Horizontal(slices), _)) = self.split() {
-            slices.check_lines(plan.lines)?;
+            slices.check_lines(plan.buckets())?;
         }
         Ok(plan)
     }
 
     /// The line form as a plan of its lines, checked against [`MOST_LINES`].
     pub(crate) fn plan(self) -> Result<LinePlan, SpecError> {
+        let bucket_lines = self.kind.bucket_lines();
         let (memory, lines) = (self.memory, self.memory / LINE_BYTES);
+        let lines = lines - lines % bucket_lines;
         if !(1..=MOST_LINES).contains(&lines) {
-            let allowed = "64 B (one line) to 256 GiB (2^32 lines)";
+            let allowed = match bucket_lines {
+                1 => "64 B (one line) to 256 GiB (2^32 lines)",
+                _ => "4096 B (one page) to 256 GiB (2^32 lines)",
+            };
             return Err(SpecError::new("memory", format!("{memory} B"), allowed));
         }
         Ok(LinePlan {
             lines,
+            bucket_lines,
             kernel: self.kernel,
             seed: self.seed,
         })

@@ -92,6 +92,8 @@ impl<F: LineFilter> RegionOrdered<F> {
         //   line index   | region: up to `bits` bits | line within the region: `shift` bits |
         let last = self.filter.lines().len() as u64 - 1;
         let shift = (64 - last.leading_zeros()).saturating_sub(bits);
+        // Keys of one bucket keep their order, so a region is at least one bucket.
+        let shift = shift.max(self.filter.bucket_lines().ilog2());
         let range = self.range;
         let region = |key: &KeyHash| range.position(*key) >> shift;
         self.offsets.clear();
@@ -187,6 +189,10 @@ impl<F: LineFilter> LineFilter for RegionOrdered<F> {
 
     fn range(&self) -> LineRange {
         self.range
+    }
+
+    fn bucket_lines(&self) -> u64 {
+        self.filter.bucket_lines()
     }
 
     fn decrements(&self) -> Option<u32> {

@@ -27,6 +27,8 @@ pub(super) struct BitRule<P, A> {
 }
 
 impl<P: BitLayout, A: LineAgeing> Rule for BitRule<P, A> {
+    type Bucket = Line;
+
     #[inline(always)]
     fn visit<O: LineOps>(self, ops: O, line: &mut Line, key: KeyHash) -> Outcome {
         let bits = ops.load(line);

@@ -1,4 +1,4 @@
-//! The line filter: an array of lines, a [`Rule`] for the effect of a key on its line, and a
+//! The line filter: an array of lines, a [`Rule`] for the effect of a key on its bucket, and a
 //! kernel.
 //!
 //! [`RuleLines`] is compiled for every pair of rule and kernel. [`LineAllocation::build`] selects
@@ -18,21 +18,22 @@ use std::slice;
 
 use super::rule::{Counts, Rule};
 use super::touched::Touched;
-use crate::error::BuildError;
+use crate::error::{BuildError, SpecError};
 use crate::filters::Filter;
 use crate::filters::filter::{check_length, check_ticks};
 use crate::hash::KeyHash;
 use crate::kernels::isa::{DetectedKernel, Kernel};
 use crate::kernels::{
-    BLOCK, BatchCounts, BatchLoop, BlockLoop, ForKernel, LineOps, LineRange, LineStep, LookAhead,
-    Outcome, SingleVisit,
+    BLOCK, BatchCounts, BatchLoop, BlockLoop, Bucket, ForKernel, LineOps, LineRange, LineStep,
+    LookAhead, Outcome, SingleVisit,
 };
-use crate::memory::{LINE_BYTES, Line, LineArray, check_available, prefetch};
+use crate::memory::{LINE_BYTES, Line, LineArray, check_available};
 use crate::partition::{Partitioned, Partitioning};
 use crate::report::{Report, Tally};
 use crate::verdicts::Verdict;
 
-/// A filter whose state is a range of lines. Cache lines touched per key: 1.
+/// A filter whose state is a range of lines. Cache lines touched per key: 1, or 2 of a page in
+/// dense lines.
 ///
 /// # Examples
 /// ```
@@ -51,6 +52,10 @@ pub trait LineFilter: Filter {
     /// The position of these lines in the whole filter: all of it, or a partition.
     fn range(&self) -> LineRange;
 
+    /// The number of lines of a bucket: 1 if everything that a key reads or writes lies in its
+    /// line, 64 if it lies in the aligned page of 64 lines around it.
+    fn bucket_lines(&self) -> u64;
+
     /// P, the number of cells that an update decrements; `None` if an update decrements none.
     fn decrements(&self) -> Option<u32> {
         None
@@ -64,6 +69,10 @@ impl<F: LineFilter + ?Sized> LineFilter for Box<F> {
 
     fn range(&self) -> LineRange {
         (**self).range()
+    }
+
+    fn bucket_lines(&self) -> u64 {
+        (**self).bucket_lines()
     }
 
     fn decrements(&self) -> Option<u32> {
@@ -82,7 +91,7 @@ impl fmt::Debug for dyn LineFilter {
 
 /// A rule on a range of lines. The batch loop alone is compiled for a kernel.
 #[derive(Debug)]
-struct RuleLines<R> {
+struct RuleLines<R: Rule> {
     lines: LineArray,
     range: LineRange,
     rule: R,
@@ -95,7 +104,7 @@ struct RuleLines<R> {
 }
 
 /// The batch loop of a rule, compiled for one kernel.
-trait Batch<R>: fmt::Debug + Send {
+trait Batch<R: Rule>: fmt::Debug + Send {
     fn observe(
         &self,
         rule: R,
@@ -105,8 +114,8 @@ trait Batch<R>: fmt::Debug + Send {
         duplicates: &mut [u64],
     ) -> BatchCounts;
 
-    /// The same for a single key and its line.
-    fn observe_one(&self, rule: R, line: &mut Line, key: KeyHash) -> BatchCounts;
+    /// The same for a single key and its bucket.
+    fn observe_one(&self, rule: R, bucket: &mut R::Bucket, key: KeyHash) -> BatchCounts;
 
     /// The same with a tick for each key, all of them in one era of the rule.
     fn observe_at(
@@ -158,10 +167,10 @@ impl<O: LineOps, R: Rule> Batch<R> for Compiled<O> {
         })
     }
 
-    fn observe_one(&self, rule: R, line: &mut Line, key: KeyHash) -> BatchCounts {
+    fn observe_one(&self, rule: R, bucket: &mut R::Bucket, key: KeyHash) -> BatchCounts {
         let ops = self.ops;
         let step = Step { ops, rule };
-        ops.run(SingleVisit { line, key, step })
+        ops.run(SingleVisit { bucket, key, step })
     }
 
     fn observe_at(
@@ -222,8 +231,8 @@ impl<R: Rule> Filter for RuleLines<R> {
     }
 
     fn observe_one(&mut self, key: KeyHash) -> Verdict {
-        let line = &mut self.lines[self.range.position(key)];
-        let counts = self.batch.observe_one(self.rule, line, key);
+        let bucket = R::Bucket::at_mut(&mut self.lines, self.range.position(key));
+        let counts = self.batch.observe_one(self.rule, bucket, key);
         self.count(&[key], counts);
         Verdict::from_bit(counts.duplicates == 1)
     }
@@ -269,12 +278,13 @@ impl<R: Rule> Filter for RuleLines<R> {
 
     fn prefetch(&self, keys: &[KeyHash]) {
         for key in keys {
-            prefetch(&self.lines, self.range.position(*key));
+            R::Bucket::prefetch(&self.lines, self.range.position(*key), *key);
         }
     }
 
     fn contains(&self, key: KeyHash) -> bool {
-        self.rule.holds(&self.lines[self.range.position(key)], key)
+        let bucket = R::Bucket::at(&self.lines, self.range.position(key));
+        self.rule.holds(bucket, key)
     }
 
     fn clear(&mut self) {
@@ -324,6 +334,10 @@ impl<R: Rule> LineFilter for RuleLines<R> {
         self.range
     }
 
+    fn bucket_lines(&self) -> u64 {
+        R::Bucket::LINES as u64
+    }
+
     fn decrements(&self) -> Option<u32> {
         self.rule.decrements()
     }
@@ -336,9 +350,11 @@ struct Step<O, R> {
 }
 
 impl<O: LineOps, R: Rule> LineStep for Step<O, R> {
+    type Bucket = R::Bucket;
+
     #[inline(always)]
-    fn visit(&mut self, line: &mut Line, key: KeyHash) -> Outcome {
-        self.rule.visit(self.ops, line, key)
+    fn visit(&mut self, bucket: &mut R::Bucket, key: KeyHash) -> Outcome {
+        self.rule.visit(self.ops, bucket, key)
     }
 
     #[inline(always)]
@@ -355,12 +371,14 @@ struct TickedStep<'a, O, R> {
 }
 
 impl<O: LineOps, R: Rule> LineStep for TickedStep<'_, O, R> {
+    type Bucket = R::Bucket;
+
     #[inline(always)]
-    fn visit(&mut self, line: &mut Line, key: KeyHash) -> Outcome {
+    fn visit(&mut self, bucket: &mut R::Bucket, key: KeyHash) -> Outcome {
         if let Some(tick) = self.ticks.next() {
             self.step.rule.follow(*tick);
         }
-        self.step.visit(line, key)
+        self.step.visit(bucket, key)
     }
 
     #[inline(always)]
@@ -385,8 +403,10 @@ pub(crate) struct LineAllocation {
 /// The size, kernel and seed of a line filter, before it is divided into allocations.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LinePlan {
-    /// The number of lines of the whole filter, at least 1.
+    /// The number of lines of the whole filter, at least 1: whole buckets.
     pub(crate) lines: u64,
+    /// The number of lines of a bucket, which no partition divides.
+    pub(crate) bucket_lines: u64,
     /// The kernel to run on; the best one if `None`.
     pub(crate) kernel: Option<Kernel>,
     /// The seed of the random choices.
@@ -410,7 +430,7 @@ impl LinePlan {
     /// Builds the filter as `count` partitions, each a contiguous range of its lines.
     ///
     /// # Errors
-    /// As for [`whole`](Self::whole), or if `count` is not 1 to the number of lines.
+    /// As for [`whole`](Self::whole), or if `count` is not 1 to the number of buckets.
     pub(crate) fn partitions<F>(
         self,
         count: usize,
@@ -418,11 +438,33 @@ impl LinePlan {
     ) -> Result<Partitioned<F>, BuildError> {
         // Checked for the whole: each partition alone could fit where all of them do not.
         check_available(self.lines * LINE_BYTES)?;
-        let partitioning = Partitioning::new(self.lines, count)?;
+        let partitioning = self.partitioning(count)?;
         let filters = (0..count)
-            .map(|index| build(self.allocation(partitioning.lines_of(index))?))
+            .map(|index| {
+                let buckets = partitioning.lines_of(index);
+                let lines = buckets.start * self.bucket_lines..buckets.end * self.bucket_lines;
+                build(self.allocation(lines)?)
+            })
             .collect::<Result<_, _>>()?;
         Ok(Partitioned::new(partitioning, filters)?)
+    }
+
+    /// The number of buckets: the most partitions.
+    pub(crate) const fn buckets(self) -> u64 {
+        self.lines / self.bucket_lines
+    }
+
+    /// The cut into ranges of buckets: a key's bucket among all is its line over
+    /// [`bucket_lines`](Self#structfield.bucket_lines), rounded down.
+    fn partitioning(self, count: usize) -> Result<Partitioning, SpecError> {
+        let buckets = self.buckets();
+        Partitioning::new(buckets, count).map_err(|error| {
+            if self.bucket_lines == 1 || count == 0 {
+                return error;
+            }
+            let allowed = format!("1 to {buckets} (one page each)");
+            SpecError::new("partitions", count.to_string(), allowed)
+        })
     }
 
     fn allocation(self, lines: Range<u64>) -> Result<LineAllocation, BuildError> {
@@ -456,6 +498,11 @@ impl LineAllocation {
     /// [`BuildError`] if the memory is not available.
     pub(super) fn build_words<R: Rule>(self, rule: R) -> Result<Box<dyn LineFilter>, BuildError> {
         self.allocate(rule, self.kernel.dispatch_words(self.for_rule::<R>()))
+    }
+
+    /// The number of lines of the whole filter.
+    pub(super) const fn total_lines(self) -> u64 {
+        self.range.total
     }
 
     const fn for_rule<R>(self) -> ForRule<R> {

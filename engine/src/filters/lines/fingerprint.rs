@@ -212,6 +212,7 @@ impl FingerprintSpec {
     const fn plan(&self, geometry: FingerprintGeometry) -> LinePlan {
         LinePlan {
             lines: geometry.lines,
+            bucket_lines: 1,
             kernel: self.kernel,
             seed: 0,
         }

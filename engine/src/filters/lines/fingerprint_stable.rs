@@ -111,6 +111,8 @@ impl<const WIDTH: u32> FingerprintStableRule<WIDTH> {
 }
 
 impl<const WIDTH: u32> Rule for FingerprintStableRule<WIDTH> {
+    type Bucket = Line;
+
     #[inline(always)]
     fn visit<O: LineOps>(self, ops: O, line: &mut Line, key: KeyHash) -> Outcome {
         if self.holds(line, key) {

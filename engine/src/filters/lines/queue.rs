@@ -55,6 +55,8 @@ impl<S: Slot, P: Policy> QueueRule<S, P> {
 }
 
 impl<S: Slot, P: Policy> Rule for QueueRule<S, P> {
+    type Bucket = Line;
+
     const COUNTS_EVICTIONS: bool = true;
 
     #[inline(always)]

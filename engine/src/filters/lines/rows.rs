@@ -65,6 +65,8 @@ impl<S: Slot, const AGAIN: bool> RowRule<S, AGAIN> {
 }
 
 impl<S: Slot, const AGAIN: bool> Rule for RowRule<S, AGAIN> {
+    type Bucket = Line;
+
     #[inline(always)]
     fn visit<O: LineOps>(self, ops: O, line: &mut Line, key: KeyHash) -> Outcome {
         let fingerprint = S::from_key(key);

@@ -1,17 +1,20 @@
-//! What a line filter does with the line of a key. To add a line form, implement [`Rule`].
+//! What a line filter does with the bucket of a key: its line, or the page with its two lines. To add a line form, implement [`Rule`].
 
 use std::fmt;
 
 use crate::hash::KeyHash;
-use crate::kernels::{LineOps, Outcome};
+use crate::kernels::{Bucket, LineOps, Outcome};
 use crate::memory::Line;
 use crate::report::{Cells, RateSum, Report, Tally};
 
-/// The algorithm of a line filter: when a key is a duplicate, and how it changes its line.
+/// The algorithm of a line filter: when a key is a duplicate, and how it changes its bucket.
 ///
-/// A rule must depend on nothing but itself, the key and the line. Verdicts are then the same for
+/// A rule must depend on nothing but itself, the key and the bucket. Verdicts are then the same for
 /// any partitioning and on every kernel.
 pub(super) trait Rule: Copy + fmt::Debug + Send + 'static {
+    /// What the hash of a key selects: a line, or a page of lines.
+    type Bucket: Bucket;
+
     /// Whether evictions can be counted from [`Outcome::displaced`]. Most rules clear single bits
     /// or decrement counters and cannot attribute them to a key.
     const COUNTS_EVICTIONS: bool = false;
@@ -42,9 +45,9 @@ pub(super) trait Rule: Copy + fmt::Debug + Send + 'static {
     /// Moves the clock back to 0.
     fn restart(&mut self) {}
 
-    /// Probes the line for the key and inserts the key. Must be `#[inline(always)]`, because the
+    /// Probes the bucket for the key and inserts the key. Must be `#[inline(always)]`, because the
     /// batch loop that it is inlined into is compiled with the features of the kernel.
-    fn visit<O: LineOps>(self, ops: O, line: &mut Line, key: KeyHash) -> Outcome;
+    fn visit<O: LineOps>(self, ops: O, bucket: &mut Self::Bucket, key: KeyHash) -> Outcome;
 
     /// Which of up to 64 visits evicted another key, one bit each, from the bits of their outcomes.
     #[inline(always)]
@@ -53,25 +56,25 @@ pub(super) trait Rule: Copy + fmt::Debug + Send + 'static {
     }
 
     /// Whether the key would be reported as a duplicate.
-    fn holds(self, line: &Line, key: KeyHash) -> bool;
+    fn holds(self, bucket: &Self::Bucket, key: KeyHash) -> bool;
 
-    /// The cells of one line, occupied and in total.
-    fn cells(self, line: &Line) -> Cells;
+    /// The cells of one bucket, occupied and in total.
+    fn cells(self, bucket: &Self::Bucket) -> Cells;
 
-    /// The probability that a key of this line that was never seen would be reported as a
+    /// The probability that a key of this bucket that was never seen would be reported as a
     /// duplicate. `lines` is the number of lines of the whole filter.
-    fn fpr(self, line: &Line, lines: u64) -> f64;
+    fn fpr(self, bucket: &Self::Bucket, lines: u64) -> f64;
 
     /// The cells of all lines, and the sum of their false positive rates. `total` is the number of
     /// lines of the whole filter. Reads all lines, unless the rule can derive both from `_counts`.
     fn count(self, lines: &[Line], total: u64, _counts: Counts) -> (Cells, Option<RateSum>) {
         let mut cells = Cells::new(0, 0);
         let mut rates = RateSum::default();
-        for line in lines {
-            let here = self.cells(line);
+        for bucket in Self::Bucket::all(lines) {
+            let here = self.cells(bucket);
             cells.occupied += here.occupied;
             cells.total += here.total;
-            rates.push(self.fpr(line, total));
+            rates.push(self.fpr(bucket, total));
         }
         (cells, Some(rates))
     }

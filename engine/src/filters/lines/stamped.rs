@@ -95,6 +95,8 @@ impl<S: StampedSlot, P: Policy> StampedRule<S, P> {
 }
 
 impl<S: StampedSlot, P: Policy> Rule for StampedRule<S, P> {
+    type Bucket = Line;
+
     const COUNTS_EVICTIONS: bool = true;
     const HAS_CLOCK: bool = true;
 

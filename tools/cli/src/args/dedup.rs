@@ -108,7 +108,7 @@ pub(crate) struct DedupArgs {
     #[arg(
         long,
         value_name = "SPEC",
-        conflicts_with_all = ["fpr", "replacement", "kernel"],
+        conflicts_with_all = ["fpr", "replacement", "dense", "kernel"],
         allow_hyphen_values = true,
         help_heading = "Filter"
     )]
@@ -129,6 +129,11 @@ pub(crate) struct DedupArgs {
     /// (qqhtd)
     #[arg(long, default_value = "lru", value_name = "fifo|lru|qqhtd", value_parser = PossibleValuesParser::new(replacements()), help_heading = "Filter")]
     pub(crate) replacement: String,
+
+    /// Remember almost twice as many records in the same memory, by a filter that is slower: a key
+    /// has two cache lines of one page. Not with --replacement qqhtd
+    #[arg(long, conflicts_with = "window", help_heading = "Filter")]
+    pub(crate) dense: bool,
 
     /// Instruction set of the filter; all give the same result
     #[arg(long, default_value = "auto", value_name = "NAME", value_parser = PossibleValuesParser::new(kernels()), help_heading = "Filter")]

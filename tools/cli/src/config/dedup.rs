@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use echoless::{FilterSpec, FingerprintSpec, Kernel, Replacement, SpecError};
 
+use super::dense::dense_filter;
 use super::inputs::{all_sources, in_place};
 use super::packets::PacketConfig;
 use super::parse_if_given;
@@ -261,6 +262,10 @@ fn default_filter(
         name => Some(Kernel::from_str(name)?),
     };
     let max_fpr = parse_rate("--fpr", &args.fpr)?;
+    if args.dense {
+        let spec = dense_filter(memory, max_fpr, replacement, keys)?;
+        return Ok(kernel.map_or(spec, |kernel| spec.kernel(kernel)));
+    }
     let spec = |memory: u64| {
         let spec = FingerprintSpec::new(memory)
             .max_fpr(max_fpr)

@@ -2,6 +2,7 @@
 //! each subcommand.
 
 mod dedup;
+mod dense;
 mod eval;
 mod generate;
 mod hash_key;

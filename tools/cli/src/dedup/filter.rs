@@ -1,6 +1,5 @@
 //! The filter of a run: its memory, and how many threads can share it.
 
-use echoless::memory::LINE_BYTES;
 use echoless::spec::format_bytes;
 use echoless::{FilterSpec, SpecError};
 
@@ -21,11 +20,11 @@ pub(crate) fn with_memory(spec: FilterSpec, option: Option<u64>) -> Result<Filte
     }
 }
 
-/// The highest number of threads that can share the work: one for each line of a filter that has
-/// partitions, any number where one thread at a time uses the whole filter.
+/// The highest number of threads that can share the work: one for each line, or dense page, of a
+/// filter that has partitions, any number where one thread at a time uses the whole filter.
 pub(crate) fn most_threads(spec: &FilterSpec) -> u64 {
     if spec.has_partitions() {
-        spec.memory.map_or(1, |bytes| bytes / LINE_BYTES).max(1)
+        spec.most_partitions()
     } else {
         u64::MAX
     }

@@ -116,7 +116,7 @@ impl AdapterKind for HorizontalSpec {
     fn build(&self, inner: Layers<'_>) -> Result<Box<dyn Filter>, BuildError> {
         let count = within("slices", self.slices, 1..=MOST_SLICES)?;
         let (chooser, slices) = if Self::cuts_lines(inner) {
-            self.check_lines(inner.plan()?.lines)?;
+            self.check_lines(inner.plan()?.buckets())?;
             let (partitioning, slices) = inner.partitions(count as usize)?.into_parts();
             let boxed = slices.into_iter().map(|slice| slice as Box<dyn Filter>);
             (Chooser::Lines(partitioning), boxed.collect())

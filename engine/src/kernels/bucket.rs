@@ -1,0 +1,119 @@
+//! Buckets: the lines that a key hash selects. Everything that a key reads or writes lies in its
+//! bucket, so a range of whole buckets can be a partition.
+//!
+//! ```text
+//! lines     | 0 | 1 | 2 | ...                                | 64 | 65 | ...
+//! Line      | one bucket for each line
+//! Page      | 64 lines of 64 bytes, one page of 4 KiB        | the next page
+//!                 ^ home          ^ partner                    of one key: two lines of its page
+//! ```
+
+use crate::hash::KeyHash;
+use crate::memory::{Line, prefetch};
+
+/// The number of lines of a [`Page`]: 4 KiB, the smallest page of the memory.
+pub(crate) const PAGE_LINES: usize = 64;
+
+/// The lines of a page.
+pub(crate) type Page = [Line; PAGE_LINES];
+
+/// One odd multiplier, 2^64 / golden ratio: it spreads every bit of a hash over the high bits of
+/// the product.
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The lines that one key can read and write.
+pub(crate) trait Bucket: Sized {
+    /// The number of lines of a bucket. An array has a whole number of buckets.
+    const LINES: usize;
+
+    /// The bucket of the line at `position`.
+    ///
+    /// # Panics
+    /// If `position` is past the last line.
+    fn at(lines: &[Line], position: usize) -> &Self;
+
+    /// As [`at`](Self::at), mutable.
+    fn at_mut(lines: &mut [Line], position: usize) -> &mut Self;
+
+    /// All buckets.
+    fn all(lines: &[Line]) -> &[Self];
+
+    /// Prefetches the lines that a visit of the key reads. `position` is that of its line.
+    fn prefetch(lines: &[Line], position: usize, key: KeyHash);
+}
+
+impl Bucket for Line {
+    const LINES: usize = 1;
+
+    #[inline(always)]
+    fn at(lines: &[Line], position: usize) -> &Self {
+        &lines[position]
+    }
+
+    #[inline(always)]
+    fn at_mut(lines: &mut [Line], position: usize) -> &mut Self {
+        &mut lines[position]
+    }
+
+    fn all(lines: &[Line]) -> &[Self] {
+        lines
+    }
+
+    #[inline(always)]
+    fn prefetch(lines: &[Line], position: usize, _key: KeyHash) {
+        prefetch(lines, position);
+    }
+}
+
+impl Bucket for Page {
+    const LINES: usize = PAGE_LINES;
+
+    #[inline(always)]
+    fn at(lines: &[Line], position: usize) -> &Self {
+        &lines.as_chunks().0[position / PAGE_LINES]
+    }
+
+    #[inline(always)]
+    fn at_mut(lines: &mut [Line], position: usize) -> &mut Self {
+        &mut lines.as_chunks_mut().0[position / PAGE_LINES]
+    }
+
+    fn all(lines: &[Line]) -> &[Self] {
+        lines.as_chunks().0
+    }
+
+    #[inline(always)]
+    fn prefetch(lines: &[Line], position: usize, key: KeyHash) {
+        prefetch(lines, position);
+        prefetch(lines, position ^ PageKey::new(key).step);
+    }
+}
+
+/// What a key takes from its hash besides its line and fingerprint, in a [`Page`].
+///
+/// ```text
+/// hash * SPREAD   63      58 57           40 39  32 31                         0
+///                 | step 0-63 |            | coin  |
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PageKey {
+    /// The partner line is `home ^ step`: 1 to 63, so it is another line of the page. 1 stands for
+    /// 0, too.
+    pub(crate) step: usize,
+    /// Eight random bits.
+    pub(crate) coin: u64,
+}
+
+impl PageKey {
+    #[inline(always)]
+    pub(crate) const fn new(key: KeyHash) -> Self {
+        // The high bits of a hash are its line and the low ones its fingerprint; the product
+        // depends on all of them, also where they overlap.
+        let spread = key.0.wrapping_mul(SPREAD);
+        let step = (spread >> 58) as usize;
+        Self {
+            step: step + (step == 0) as usize,
+            coin: spread >> 32 & 0xff,
+        }
+    }
+}
