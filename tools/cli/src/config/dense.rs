@@ -21,7 +21,7 @@ pub(super) fn dense_filter(
     if replacement.records_duplicates() {
         let asked = replacement.to_string();
         let allowed = "fifo or lru with --dense";
-        return Err(SpecError::new("--replacement", asked, allowed));
+        return Err(SpecError::new("replacement", asked, allowed));
     }
     // The width is that of the largest default, so the length of the input does not change it.
     let spec = DenseSpec::for_fpr(memory.unwrap_or(MOST_DEFAULT_MEMORY), max_fpr)?;
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn policies_that_record_duplicates_are_rejected() {
         let error = dense_filter(None, 1e-8, Replacement::Qqhtd, || None).unwrap_err();
-        let expected = "invalid --replacement qqhtd: expected fifo or lru with --dense";
+        let expected = "invalid replacement=qqhtd: expected fifo or lru with --dense";
         assert_eq!(error.to_string(), expected);
     }
 }
