@@ -11,6 +11,9 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 /// So little memory that every filter has been full many times at the end.
 const MEMORY: u64 = 1 << 10;
 
+/// The memory of dense lines: one page.
+const PAGE: u64 = 4 << 10;
+
 /// Half the records are fresh keys, the others repeat one of the last 64 fresh ones.
 const REACH: u64 = 64;
 
@@ -59,7 +62,10 @@ fn candidates() -> Vec<FilterSpec> {
     let specs = texts.filter_map(|text| text.parse::<FilterSpec>().ok());
     specs
         .flat_map(|spec| Form::ALL.iter().map(move |form| spec.form(*form)))
-        .map(|spec| spec.memory(MEMORY))
+        .map(|spec| match spec.kind.name() {
+            "dense" => spec.memory(PAGE),
+            _ => spec.memory(MEMORY),
+        })
         .filter(|spec| spec.build().is_ok())
         .collect()
 }
