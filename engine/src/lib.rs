@@ -34,21 +34,25 @@
 //! ```
 //!
 //! # Which type to use
-//! | type | threads | which of equal keys is fresh | use it for |
-//! |---|---|---|---|
-//! | [`FingerprintSpec`] | one | the first | the default filter, from a memory size and a false positive rate |
-//! | [`FilterSpec`] | one | the first | any filter by name and options, such as `rlbsbf:k=2,form=line,memory=64MiB` |
-//! | [`SharedFilter`] | any number, through `&self` | one of them, of any thread | few threads, no worker threads, no locks; a key is in one word and is forgotten sooner |
-//! | [`Engine`] | any number of ingest threads, and workers that own a partition each | the first of each port, one over all ports | ingest threads that come and go |
-//! | [`PayloadPort`] | as [`Engine`] | as [`Engine`] | the same, with the records that belong to a batch |
-//! | [`Mesh`] | threads that each ingest and own a partition | the first, by the numbers of the batches | verdicts as from a single thread |
-//! | [`BloomTree`], [`SharedTree`] | one, or one for each producer | the first that reaches a common node | producers far from each other |
-//! | [`RegionOrdered`] | one | the first | large batches on a filter so large that random lines miss the TLB too |
+//! One thread, and the first of equal keys is fresh:
+//! - [`FingerprintSpec`]: the default filter, from a memory size and a false positive rate.
+//! - [`FilterSpec`]: any filter by name and options, such as `rlbsbf:k=2,form=line,memory=64MiB`.
+//! - [`RegionOrdered`]: large batches on a filter so large that random lines miss the TLB too.
+//! - [`BloomTree`]: producers far from each other; most duplicates are found near their producer.
 //!
-//! A key touches one cache line in the default filter and in the line forms of [`FilterSpec`], and
-//! one word of it in a [`SharedFilter`]; scattered forms and trees touch several. Engines and meshes add a
-//! message of up to 64 keys there and back. Batches are several times as fast as single keys once a
-//! filter is larger than the caches, because their cache misses overlap.
+//! Several threads, and one of equal keys is fresh:
+//! - [`SharedFilter`]: any number of threads through `&self`, without worker threads and locks. A
+//!   key is in one word, and is forgotten sooner than in a line.
+//! - [`Engine`]: workers own a partition each; ingest threads come and go. [`PayloadPort`] keeps the
+//!   records that belong to a batch. Of the keys of one port, the first is fresh.
+//! - [`Mesh`]: threads that each ingest and own a partition. The first of equal keys is fresh, by
+//!   the numbers of the batches: verdicts are those of a single thread.
+//! - [`SharedTree`]: a tree whose producers are threads.
+//!
+//! A key touches one cache line in the default filter and in the line forms of [`FilterSpec`] (two
+//! in `dense`), and one word of it in a [`SharedFilter`]; scattered forms and trees touch several.
+//! Engines and meshes add a message of up to 64 keys there and back. Batches are several times as
+//! fast as single keys once a filter is larger than the caches, because their cache misses overlap.
 //!
 //! # How much memory
 //! - [`FingerprintSpec::for_keys`] takes the number of distinct keys between a record and its

@@ -238,10 +238,7 @@ impl<F> Engine<F> {
     /// lost.
     #[must_use]
     pub fn unknown_keys(&self) -> u64 {
-        let workers = self.workers.iter();
-        workers
-            .map(|worker| worker.state.status().unknown_keys())
-            .sum()
+        self.counts().unknown
     }
 
     /// What was counted so far, over all ports and since the engine was built, without stopping it.

@@ -73,7 +73,7 @@ impl PortLink {
         }
     }
 
-    /// Tells the server of messages, and of the end of the port, through its mailbox.
+    /// Notifies the server of messages, and of the end of the port, through its mailbox.
     pub(super) fn set_notifier(&mut self, notifier: Notifier) {
         self.notifier = Some(notifier);
     }

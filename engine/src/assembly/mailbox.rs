@@ -1,4 +1,4 @@
-//! The mailbox of a worker: ports that come and go tell it there which rings to read.
+//! The mailbox of a worker: ports that come and go enqueue there which rings it has to read.
 //!
 //! A port that has published messages sets its mark and, if the mark was not set, enqueues its
 //! index; the worker clears the mark before it reads the ring. So an index is enqueued once,

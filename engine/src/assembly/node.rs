@@ -224,7 +224,8 @@ impl<F: Filter> Node<F> {
     /// batches are in flight; nothing was sent then.
     ///
     /// # Panics
-    /// If the batch has 2^32 keys or more. Resumes a panic of the filter, with [`LossPolicy::Error`](crate::LossPolicy::Error).
+    /// If the batch has 2^32 keys or more. Resumes a panic of the filter, with
+    /// [`LossPolicy::Error`](crate::LossPolicy::Error).
     pub fn observe(
         &mut self,
         number: u64,

@@ -166,20 +166,10 @@ impl SlotOps for Avx2 {
             let first: *mut __m256i = (&raw mut *line).cast();
             for half in 0..2 {
                 let slots = _mm256_load_si256(first.add(half));
-                let spread = |mask: u64| {
-                    let mask = mask >> (half * S::COUNT / 2);
-                    if S::BYTES == 4 {
-                        let shifts = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24);
-                        let bits = _mm256_sllv_epi32(_mm256_set1_epi32(mask as i32), shifts);
-                        _mm256_and_si256(bits, _mm256_set1_epi32(i32::MIN))
-                    } else {
-                        let shifts = _mm256_setr_epi64x(63, 62, 61, 60);
-                        let bits = _mm256_sllv_epi64(_mm256_set1_epi64x(mask as i64), shifts);
-                        _mm256_and_si256(bits, _mm256_set1_epi64x(i64::MIN))
-                    }
-                };
-                let kept = _mm256_andnot_si256(spread(of), slots);
-                _mm256_store_si256(first.add(half), _mm256_or_si256(kept, spread(of & bits)));
+                let shift = half * S::COUNT / 2;
+                let kept = _mm256_andnot_si256(high_bits::<S>(of >> shift), slots);
+                let set = high_bits::<S>((of & bits) >> shift);
+                _mm256_store_si256(first.add(half), _mm256_or_si256(kept, set));
             }
         }
     }
@@ -251,6 +241,28 @@ unsafe fn up_by_one_slot<S: Slot>(quarters: __m256i, below: __m256i) -> __m256i 
             2 => _mm256_alignr_epi8::<14>(quarters, below),
             4 => _mm256_alignr_epi8::<12>(quarters, below),
             _ => _mm256_alignr_epi8::<8>(quarters, below),
+        }
+    }
+}
+
+/// The highest bit of each 32- or 64-bit element, from the bits of the mask, element 0 from bit 0.
+///
+/// A function, and not a closure around the intrinsics: closures are not compiled for AVX2.
+///
+/// # Safety
+/// The CPU must have AVX2.
+#[inline(always)]
+unsafe fn high_bits<S: Slot>(mask: u64) -> __m256i {
+    // SAFETY: the caller vouches for AVX2.
+    unsafe {
+        if S::BYTES == 4 {
+            let shifts = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24);
+            let bits = _mm256_sllv_epi32(_mm256_set1_epi32(mask as i32), shifts);
+            _mm256_and_si256(bits, _mm256_set1_epi32(i32::MIN))
+        } else {
+            let shifts = _mm256_setr_epi64x(63, 62, 61, 60);
+            let bits = _mm256_sllv_epi64(_mm256_set1_epi64x(mask as i64), shifts);
+            _mm256_and_si256(bits, _mm256_set1_epi64x(i64::MIN))
         }
     }
 }

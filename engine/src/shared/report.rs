@@ -1,4 +1,4 @@
-//! What a shared filter knows of its own errors.
+//! Counters and error estimates of a shared filter.
 
 use super::filter::SharedFilter;
 use super::layout::SharedLayout;

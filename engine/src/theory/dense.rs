@@ -30,6 +30,9 @@ struct Layout {
     shortened: u32,
     /// The age at which 1 in 1000 keys is missed, in distinct keys for each line.
     age_per_line: f64,
+    /// The part of that age at which at most 1 in 1000 is missed with LRU, whatever part of the
+    /// stream is duplicates.
+    lru_part: f64,
 }
 
 impl DenseGeometry {
@@ -55,17 +58,18 @@ impl DenseGeometry {
     }
 
     /// The ages are fitted: `dense_ages` in `engine/tests/theory/dense.rs` measures them, within
-    /// 2 % from 2^10 lines up.
+    /// 2 % from 2^10 lines up, and `engine/tests/audit/ages.rs` the parts for LRU.
     const fn layout(self) -> Layout {
-        let (slots, shortened, age_per_line) = match self.width {
-            SlotWidth::Bits16 => (31, 0, 26.80),
-            SlotWidth::Bits32 => (16, 5, 11.89),
-            SlotWidth::Bits8 | SlotWidth::Bits64 => (8, 8, 4.87),
+        let (slots, shortened, age_per_line, lru_part) = match self.width {
+            SlotWidth::Bits16 => (31, 0, 26.80, 0.95),
+            SlotWidth::Bits32 => (16, 5, 11.89, 0.95),
+            SlotWidth::Bits8 | SlotWidth::Bits64 => (8, 8, 4.87, 0.9),
         };
         Layout {
             slots,
             shortened,
             age_per_line,
+            lru_part,
         }
     }
 
@@ -131,15 +135,25 @@ impl DenseGeometry {
         (sum * step + (end - filling) * odds(slots)) * self.lines as f64
     }
 
-    /// The age at which 1 in 1000 duplicates is missed, in distinct keys since the key was last
-    /// seen (LRU) or recorded (FIFO). Younger duplicates are missed less often.
+    /// The age at which 1 in 1000 duplicates is missed on streams of distinct keys, in distinct keys
+    /// since the key was recorded. Younger duplicates are missed less often.
     ///
     /// It is proportional to the number of lines: a choice of two lines levels their loads within
     /// each page, and only the numbers of keys of pages differ. Within 2 % of measurements from
-    /// 2^10 lines up, on streams of distinct keys.
+    /// 2^10 lines up.
     #[must_use]
     pub fn miss_age_keys(self) -> f64 {
         self.lines as f64 * self.layout().age_per_line
+    }
+
+    /// The age at which at most 1 in 1000 duplicates is missed with LRU, in distinct keys since the
+    /// key was last seen: 0.95 or 0.9 of [`miss_age_keys`](Self::miss_age_keys).
+    ///
+    /// A duplicate counts in the load of its line, but less exactly than an insertion. Therefore
+    /// lines fill less evenly where many keys are duplicates, and misses begin earlier.
+    #[must_use]
+    pub fn lru_miss_age_keys(self) -> f64 {
+        self.miss_age_keys() * self.layout().lru_part
     }
 
     /// The bits of memory for each key that is remembered: those up to
@@ -150,7 +164,8 @@ impl DenseGeometry {
     }
 
     /// The least memory, in bytes, in which 1 in 1000 duplicates at most is missed at an age of
-    /// `keys` distinct keys: whole pages of 4 KiB, at least 16 (the formula holds from there on).
+    /// `keys` distinct keys, with FIFO and LRU: whole pages of 4 KiB, at least 16 (the formula holds
+    /// from there on).
     ///
     /// # Examples
     /// ```
@@ -161,7 +176,7 @@ impl DenseGeometry {
     /// ```
     #[must_use]
     pub fn bytes_for(keys: u64, width: SlotWidth) -> u64 {
-        let per_page = Self::of_width(64, width).miss_age_keys();
+        let per_page = Self::of_width(64, width).lru_miss_age_keys();
         let pages = (keys as f64 / per_page).ceil() as u64;
         pages.max(16).saturating_mul(64 * LINE_BYTES)
     }
@@ -207,7 +222,7 @@ mod tests {
             for keys in [0, 1, 100_000, 123_456_789] {
                 let lines = DenseGeometry::bytes_for(keys, *width) / LINE_BYTES;
                 assert_eq!(lines % 64, 0);
-                let age = |lines| DenseGeometry::of_width(lines, *width).miss_age_keys();
+                let age = |lines| DenseGeometry::of_width(lines, *width).lru_miss_age_keys();
                 assert!(age(lines) >= keys as f64);
                 assert!(lines == 1024 || age(lines - 64) < keys as f64);
             }

@@ -61,13 +61,13 @@ impl Verdicts {
             "verdicts {start}..{end} of {}",
             self.len
         );
+        let len = end - start;
         let mut part = Self {
-            words: bits_from(&self.words, start, end - start),
-            len: end - start,
-            unknown: bits_from(&self.unknown, start, end - start),
+            words: cut(&self.words, start, len),
+            len,
+            unknown: cut(&self.unknown, start, len),
         };
-        part.clear_tail();
-        if part.unknown.iter().all(|word| *word == 0) {
+        if part.count_unknown() == 0 {
             part.unknown.clear();
         }
         part
@@ -87,17 +87,23 @@ impl Verdicts {
     }
 }
 
-/// The bits from `start` on, in `len.div_ceil(64)` words whose last one may have bits past the end;
-/// no words if there are none.
-fn bits_from(words: &[u64], start: usize, len: usize) -> Vec<u64> {
-    if words.is_empty() {
-        return Vec::new();
-    }
-    let (first, shift) = (start / 64, start % 64);
-    let word = |index: usize| words.get(index).copied().unwrap_or(0);
-    (first..first + len.div_ceil(64))
-        // Two shifts, because one by 64 would be too far at `shift` 0.
-        .map(|index| word(index) >> shift | word(index + 1) << 1 << (63 - shift))
+/// The `count` bits (at most 64) of the words from bit `start` on, in the low bits of the result.
+pub(crate) fn bits_of_words(words: &[u64], start: usize, count: usize) -> u64 {
+    let (word, shift) = (start / 64, start % 64);
+    let low = words.get(word).map_or(0, |word| word >> shift);
+    // Two shifts, because at `shift` 0 a single one would be by 64; the result is then 0, as it
+    // must be.
+    let high = words
+        .get(word + 1)
+        .map_or(0, |word| word << 1 << (63 - shift));
+    (low | high) & u64::MAX.checked_shr(64 - count as u32).unwrap_or(0)
+}
+
+/// The `len` bits of the words from bit `start` on, in words of their own.
+fn cut(words: &[u64], start: usize, len: usize) -> Vec<u64> {
+    let firsts = (0..len).step_by(64);
+    firsts
+        .map(|first| bits_of_words(words, start + first, (len - first).min(64)))
         .collect()
 }
 
@@ -153,6 +159,18 @@ mod tests {
     use super::*;
 
     proptest! {
+        #[test]
+        fn bits_are_cut_out_of_words(
+            words in prop::collection::vec(any::<u64>(), 1..4),
+            start in 0usize..256,
+            count in 0usize..=64,
+        ) {
+            prop_assume!(start + count <= words.len() * 64);
+            let bit = |at: usize| words[at / 64] >> (at % 64) & 1;
+            let expected = (0..count).fold(0, |bits, at| bits | bit(start + at) << at);
+            prop_assert_eq!(bits_of_words(&words, start, count), expected);
+        }
+
         #[test]
         fn slices_and_choices_equal_those_of_a_list(
             bits in prop::collection::vec(any::<bool>(), 0..300),

@@ -6,6 +6,7 @@
 mod convert;
 mod iter;
 
+pub(crate) use convert::bits_of_words;
 pub use iter::{Indices, Iter};
 
 /// The answer of a filter to one key.
@@ -202,10 +203,8 @@ impl Verdicts {
     /// set.
     pub(crate) fn clear_tail(&mut self) {
         let used = self.len % 64;
-        for words in [&mut self.words, &mut self.unknown] {
-            if let Some(last) = words.last_mut().filter(|_| used > 0) {
-                *last &= (1 << used) - 1;
-            }
+        if let Some(last) = self.words.last_mut().filter(|_| used > 0) {
+            *last &= (1 << used) - 1;
         }
     }
 }
@@ -213,39 +212,6 @@ impl Verdicts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::filters::Filter;
-    use crate::hash::KeyHash;
-
-    /// Sets every bit of every word, past the last key too.
-    struct SetsAllBits;
-
-    impl Filter for SetsAllBits {
-        fn observe_words(&mut self, _: &[KeyHash], duplicates: &mut [u64]) {
-            duplicates.fill(u64::MAX);
-        }
-
-        fn contains(&self, _: KeyHash) -> bool {
-            true
-        }
-
-        fn clear(&mut self) {}
-
-        fn memory_bytes(&self) -> u64 {
-            0
-        }
-    }
-
-    #[test]
-    fn bits_past_the_end_stay_zero_under_any_filter() {
-        let mut verdicts = Verdicts::new();
-        for len in [200, 0, 1, 63, 64, 65, 128] {
-            SetsAllBits.observe(&vec![KeyHash(0); len], &mut verdicts);
-            assert_eq!(SetsAllBits.observe_one(KeyHash(0)), Verdict::Duplicate);
-            assert_eq!(verdicts.count_duplicates(), len as u64);
-            assert!(verdicts.iter().all(Verdict::is_duplicate), "{len}");
-            assert_eq!(verdicts.iter().count(), len);
-        }
-    }
 
     #[test]
     fn set_replaces_one_verdict() {

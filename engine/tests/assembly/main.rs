@@ -4,6 +4,7 @@
 mod attach;
 mod breakable;
 mod engine;
+mod excess_bits;
 mod loss;
 mod loss_stress;
 mod mesh;

@@ -1,9 +1,6 @@
 //! Batches with payloads: each comes back with its own verdicts, or with what is known.
 
-use echoless::{
-    Disconnected, Engine, Filter, KeyHash, KeyHasher, Mesh, Partitioned, Partitioning, Rejected,
-    Verdicts,
-};
+use echoless::{Disconnected, Engine, KeyHash, KeyHasher, Mesh, Rejected, Verdicts};
 
 use crate::streams::spec;
 use crate::stub::{BAD_KEY, fragile};
@@ -109,41 +106,5 @@ fn a_port_is_returned_with_the_payloads_in_flight() {
     for duplicate in [false, true] {
         assert_eq!(port.drain(&mut verdicts), Ok(true));
         assert_eq!(verdicts.to_bools(), [duplicate]);
-    }
-}
-
-/// Sets every bit of every word, past the last key too.
-struct SetsAllBits;
-
-impl Filter for SetsAllBits {
-    fn observe_words(&mut self, _: &[KeyHash], duplicates: &mut [u64]) {
-        duplicates.fill(u64::MAX);
-    }
-
-    fn contains(&self, _: KeyHash) -> bool {
-        true
-    }
-
-    fn clear(&mut self) {}
-
-    fn memory_bytes(&self) -> u64 {
-        0
-    }
-}
-
-#[test]
-fn bits_past_the_last_key_are_not_counted() {
-    let whole = Partitioned::new(Partitioning::new(1, 1).unwrap(), vec![SetsAllBits]).unwrap();
-    let (engine, mut ports) = Engine::builder(whole).build().unwrap();
-    let mut verdicts = Verdicts::new();
-    let mut observed = 0;
-    for keys in [1, 63, 64, 65, 200] {
-        ports[0]
-            .observe(&vec![GOOD_KEY; keys], &mut verdicts)
-            .unwrap();
-        observed += keys as u64;
-        assert_eq!(verdicts.count_duplicates(), keys as u64);
-        let counts = engine.counts();
-        assert_eq!((counts.judged, counts.duplicates), (observed, observed));
     }
 }

@@ -2,6 +2,7 @@
 //! in a thousand. Measured rates agree with that within a factor of two.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use echoless::{AgeOrigin, Filter, FilterSpec, KeyHasher, Verdicts};
 
@@ -115,18 +116,10 @@ fn streams_of_age(age: f64) -> Vec<(&'static str, Vec<u64>)> {
     vec![("gaps", gap.collect()), ("few hot keys", hot.collect())]
 }
 
-#[test]
-fn one_duplicate_in_a_thousand_is_missed_at_the_age_since_last_seen() {
-    for (filter, memory) in [
-        ("rowlru:slots=16,bits=32,form=line", 16 << 10),
-        ("rowlru:slots=32,bits=16,form=line", 8 << 10),
-        ("rowlru:slots=64,bits=8,form=line", 2 << 10),
-        ("rowlru:slots=8,bits=64,form=line", 64 << 10),
-        ("clocked:window=1000000000,bits=32", 20 << 10),
-        ("clocked:window=1000000000,bits=16", 10 << 10),
-        ("stamped:window=1000000000,bits=32", 16 << 10),
-        ("stamped:window=1000000000,bits=64", 64 << 10),
-    ] {
+/// Fails unless the missed fraction of the duplicates at the reported age is `allowed`, for LRU
+/// filters in so many bytes.
+fn check_ages(filters: &[(&str, u64)], allowed: Range<f64>) {
+    for (filter, memory) in filters {
         let spec: FilterSpec = format!("{filter},memory={memory}B").parse().unwrap();
         let age = spec.build().unwrap().report().miss_age.unwrap().age;
         for (name, keys) in streams().into_iter().chain(streams_of_age(age)) {
@@ -136,12 +129,37 @@ fn one_duplicate_in_a_thousand_is_missed_at_the_age_since_last_seen() {
                 missed * 1000.0
             );
             assert!(tested > 10_000, "{filter}, {name}: {tested}");
-            assert!(
-                (0.5e-3..2e-3).contains(&missed),
-                "{filter}, {name}: {missed}"
-            );
+            assert!(allowed.contains(&missed), "{filter}, {name}: {missed}");
         }
     }
+}
+
+#[test]
+fn one_duplicate_in_a_thousand_is_missed_at_the_age_since_last_seen() {
+    let filters = [
+        ("rowlru:slots=16,bits=32,form=line", 16 << 10),
+        ("rowlru:slots=32,bits=16,form=line", 8 << 10),
+        ("rowlru:slots=64,bits=8,form=line", 2 << 10),
+        ("rowlru:slots=8,bits=64,form=line", 64 << 10),
+        ("clocked:window=1000000000,bits=32", 20 << 10),
+        ("clocked:window=1000000000,bits=16", 10 << 10),
+        ("stamped:window=1000000000,bits=32", 16 << 10),
+        ("stamped:window=1000000000,bits=64", 64 << 10),
+    ];
+    check_ages(&filters, 0.5e-3..2e-3);
+}
+
+/// The age of dense lines is a bound. How far below it misses stay depends on the part of the
+/// stream that is duplicates: a duplicate counts in the load of its line, but less exactly than an
+/// insertion.
+#[test]
+fn dense_lines_miss_at_most_one_in_a_thousand_at_their_age() {
+    let filters = [
+        ("dense:bits=16", 8 << 10),
+        ("dense:bits=32", 16 << 10),
+        ("dense:bits=64", 40 << 10),
+    ];
+    check_ages(&filters, 0.0..1e-3);
 }
 
 #[test]
@@ -167,27 +185,4 @@ fn fifo_counts_from_when_a_key_was_recorded_and_qqhtd_has_no_age() {
         .unwrap();
     let (missed, _) = missed_at_the_age(&spec, &keys, AgeOrigin::Recorded);
     assert!(missed > 0.05, "{missed}");
-}
-
-/// A hit counts in the load of its line, but less exactly than an insertion: on streams of mostly
-/// duplicates, dense lines miss more than 1 in 1000 at the age that they report.
-#[test]
-fn dense_lines_miss_a_few_in_a_thousand_where_most_keys_are_duplicates() {
-    for (filter, memory) in [
-        ("dense:bits=16", 8 << 10),
-        ("dense:bits=32", 16 << 10),
-        ("dense:bits=64", 40 << 10),
-    ] {
-        let spec: FilterSpec = format!("{filter},memory={memory}B").parse().unwrap();
-        let age = spec.build().unwrap().report().miss_age.unwrap().age;
-        for (name, keys) in streams().into_iter().chain(streams_of_age(age)) {
-            let (missed, tested) = missed_at_the_age(&spec, &keys, AgeOrigin::LastSeen);
-            println!(
-                "{filter}, {name}: {:.2} in 1000 of {tested} missed",
-                missed * 1000.0
-            );
-            assert!(tested > 10_000, "{filter}, {name}: {tested}");
-            assert!(missed < 10e-3, "{filter}, {name}: {missed}");
-        }
-    }
 }

@@ -61,7 +61,7 @@ impl Model {
     }
 
     /// The lines of a key, and its random bits.
-    fn place(&self, key: KeyHash) -> ([usize; 2], i64) {
+    fn position(&self, key: KeyHash) -> ([usize; 2], i64) {
         let home = key.line(self.lines.len() as u64) as usize;
         let product = key.get().wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let step = (product >> 58).max(1) as usize;
@@ -95,7 +95,7 @@ impl Model {
     }
 
     fn contains(&self, key: KeyHash) -> bool {
-        let (lines, _) = self.place(key);
+        let (lines, _) = self.position(key);
         let fingerprint = self.fingerprint(key);
         lines
             .iter()
@@ -104,7 +104,7 @@ impl Model {
 
     /// Whether the key is a duplicate. Updates the lines.
     fn visit(&mut self, key: KeyHash) -> bool {
-        let (lines, coin) = self.place(key);
+        let (lines, coin) = self.position(key);
         let fingerprint = self.fingerprint(key);
         for line in lines {
             if let Some(slot) = self.find(line, fingerprint) {

@@ -164,8 +164,8 @@ impl<T> PayloadPort<T> {
         self.payloads.len()
     }
 
-    /// How many keys the batches in flight have. A caller that wants to bound its memory drains
-    /// while there are too many.
+    /// How many keys the batches in flight have. To bound its memory, a caller drains while
+    /// there are too many.
     #[must_use]
     pub const fn in_flight_keys(&self) -> usize {
         self.keys

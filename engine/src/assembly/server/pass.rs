@@ -10,6 +10,7 @@ use crate::assembly::owned::{Judged, OwnedFilter, Panic};
 use crate::error::Disconnected;
 use crate::filters::Filter;
 use crate::hash::KeyHash;
+use crate::verdicts::bits_of_words;
 
 /// The limit of messages in one pass, 4096 keys. After a pass the thread checks its stop flag, its
 /// port and the other links again.
@@ -155,7 +156,7 @@ impl<F: Filter> Pass<F> {
         let mut start = 0;
         for (index, count) in self.messages.drain(..).filter(|(_, count)| *count > 0) {
             links.link(index).answers_of_pass.push(Answer {
-                bits: bits(&self.verdicts, start, count),
+                bits: bits_of_words(&self.verdicts, start, count),
                 unknown,
             });
             start += count;
@@ -164,33 +165,5 @@ impl<F: Filter> Pass<F> {
             links.link(index).answer();
         }
         Ok(())
-    }
-}
-
-/// The `count` bits (at most 64) of the words from bit `start` on, in the low bits of the result.
-fn bits(words: &[u64], start: usize, count: usize) -> u64 {
-    let (word, shift) = (start / 64, start % 64);
-    let low = words.get(word).map_or(0, |word| word >> shift);
-    // Two shifts, because at `shift` 0 a single one would be by 64; the result is then 0, as it
-    // must be.
-    let high = words
-        .get(word + 1)
-        .map_or(0, |word| word << 1 << (63 - shift));
-    (low | high) & u64::MAX.checked_shr(64 - count as u32).unwrap_or(0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::bits;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn bits_are_cut_out_of_words(words in prop::collection::vec(any::<u64>(), 1..4), start in 0usize..256, count in 0usize..=64) {
-            prop_assume!(start + count <= words.len() * 64);
-            let bit = |at: usize| words[at / 64] >> (at % 64) & 1;
-            let expected = (0..count).fold(0, |bits, at| bits | bit(start + at) << at);
-            prop_assert_eq!(bits(&words, start, count), expected);
-        }
     }
 }

@@ -1,4 +1,5 @@
-//! What a line filter does with the bucket of a key: its line, or the page with its two lines. To add a line form, implement [`Rule`].
+//! What a line filter does with the bucket of a key: its line, or the page with its two lines. To
+//! add a line form, implement [`Rule`].
 
 use std::fmt;
 

@@ -7,7 +7,7 @@
 //! ```text
 //! page (64 lines, 4 KiB)   | 0 | 1 | ... | home | ... | partner | ... | 63 |
 //!
-//! page, home     the high bits of the hash, as in all line filters: line floor(hash * lines / 2^64)
+//! page, home     the high bits of the hash, as in all line filters: floor(hash * lines / 2^64)
 //! partner        home ^ step, step 1 to 63 from a product of the whole hash (`PageKey`)
 //! fingerprint    the low bits of the hash
 //!
@@ -26,9 +26,9 @@
 //! part of the difference remembers fewer insertions, as the age of the oldest key does, and keeps
 //! more keys than choosing the line whose oldest key is older (`bench/record/TRIED.md`).
 //!
-//! With LRU, a duplicate found in slot i of n moves i keys down, and adds i / n. Without that, lines
-//! whose keys are seen again would get as many new keys as lines whose keys are not, and lose those
-//! that wait: on streams with many duplicates ten times as many were missed.
+//! With LRU, a duplicate found in slot i of n moves i keys down, and adds i / n. Without that,
+//! lines whose keys are seen again would get as many new keys as lines whose keys are not, and lose
+//! those that wait: on streams with many duplicates ten times as many were missed.
 //!
 //! The load of a line takes no slot where slots are few (`slot`):
 //!

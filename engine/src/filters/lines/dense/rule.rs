@@ -157,11 +157,15 @@ impl<S: DenseSlot, P: Policy> Rule for DenseRule<S, P> {
         let geometry = self.geometry();
         let lines = cells.total as f64 / S::KEYS as f64;
         let false_duplicates = geometry.false_duplicates(tally.fresh.unwrap_or(0));
+        let age = match P::AGE_ORIGIN {
+            Some(AgeOrigin::LastSeen) => geometry.lru_miss_age_keys(),
+            Some(AgeOrigin::Recorded) | None => geometry.miss_age_keys(),
+        };
         Report {
             slot_bits: Some(S::WIDTH.bits()),
             expected_fpr: Some(geometry.fpr_with(cells.occupied as f64 / lines)),
             expected_false_duplicates: Some(false_duplicates),
-            miss_age: P::AGE_ORIGIN.map(|since| MissAge::new(geometry.miss_age_keys(), since)),
+            miss_age: P::AGE_ORIGIN.map(|since| MissAge::new(age, since)),
             ..Report::new(tally)
         }
     }

@@ -1,0 +1,53 @@
+//! A filter from outside the library may set bits past the last key. No verdict and no count shows
+//! them.
+
+use echoless::{Engine, Filter, KeyHash, Partitioned, Partitioning, Verdict, Verdicts};
+
+/// Sets every bit of every word.
+struct SetsAllBits;
+
+impl Filter for SetsAllBits {
+    fn observe_words(&mut self, _: &[KeyHash], duplicates: &mut [u64]) {
+        duplicates.fill(u64::MAX);
+    }
+
+    fn contains(&self, _: KeyHash) -> bool {
+        true
+    }
+
+    fn clear(&mut self) {}
+
+    fn memory_bytes(&self) -> u64 {
+        0
+    }
+}
+
+const KEY: KeyHash = KeyHash::from_uniform(0);
+
+#[test]
+fn verdicts_end_with_the_last_key() {
+    let mut verdicts = Verdicts::new();
+    assert_eq!(SetsAllBits.observe_one(KEY), Verdict::Duplicate);
+    for len in [200, 0, 1, 63, 64, 65, 128] {
+        SetsAllBits.observe(&vec![KEY; len], &mut verdicts);
+        assert_eq!(verdicts.count_duplicates(), len as u64);
+        assert!(verdicts.iter().all(Verdict::is_duplicate), "{len}");
+        assert_eq!(verdicts.iter().count(), len);
+        assert!(verdicts.duplicates().eq(0..len));
+    }
+}
+
+#[test]
+fn an_engine_does_not_count_them() {
+    let whole = Partitioned::new(Partitioning::new(1, 1).unwrap(), vec![SetsAllBits]).unwrap();
+    let (engine, mut ports) = Engine::builder(whole).build().unwrap();
+    let mut verdicts = Verdicts::new();
+    let mut observed = 0;
+    for keys in [1, 63, 64, 65, 200] {
+        ports[0].observe(&vec![KEY; keys], &mut verdicts).unwrap();
+        observed += keys as u64;
+        assert_eq!(verdicts.count_duplicates(), keys as u64);
+        let counts = engine.counts();
+        assert_eq!((counts.judged, counts.duplicates), (observed, observed));
+    }
+}
