@@ -14,6 +14,7 @@ pub mod peers;
 pub mod record;
 pub mod report;
 pub mod scaling;
+pub mod service;
 pub mod sliced;
 pub mod streams;
 pub mod table;

@@ -4,7 +4,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use echoless_bench::{formats, limit, paper, peers, report, scaling, sliced, tools, windows};
+use echoless_bench::{
+    formats, limit, paper, peers, report, scaling, service, sliced, tools, windows,
+};
 
 #[derive(Parser)]
 #[command(about = "Benchmarks of echoless; each checks its counts and fails on unexpected ones")]
@@ -25,6 +27,8 @@ enum Command {
     Sliced(sliced::Arguments),
     /// Measure one thread against several: engine, mesh and the shared filter.
     Scaling(scaling::Arguments),
+    /// Measure a line service over TCP: an engine, the shared filter, and a filter behind a lock.
+    Service(service::Arguments),
     /// Measure other structures on the same keys, in the same memory, on one core.
     Peers(peers::Arguments),
     /// Measure the command against sort, awk and other tools on generated files.
@@ -46,6 +50,7 @@ fn main() -> ExitCode {
         Command::PaperPlan(arguments) => paper::run_plan(&arguments),
         Command::Sliced(arguments) => sliced::run(&arguments),
         Command::Scaling(arguments) => scaling::run(&arguments),
+        Command::Service(arguments) => service::run(&arguments),
         Command::Peers(arguments) => peers::run(&arguments),
         Command::Tools(arguments) => tools::run(&arguments),
         Command::Formats(arguments) => formats::run(&arguments),

@@ -3,6 +3,8 @@
 
 #![cfg(loom)]
 
+use std::future::poll_fn;
+
 use echoless::transport::Wait;
 use echoless::{Disconnected, Engine, KeyHash, LossPolicy, Partitioned, Port, Verdicts};
 use echoless_loom::{
@@ -115,6 +117,64 @@ fn batch_of_two_messages() {
         &[&[A, B, A]],
         false,
     );
+}
+
+/// As [`batch_of_two_messages`], in a task: what has no room is sent when the port is polled.
+#[test]
+fn task_and_server_hand_over() {
+    check("task_and_server_hand_over", Preemptions::AtMost(2), || {
+        let (engine, mut ports) = start(1, 1);
+        let mut port = ports.remove(0);
+        let mut verdicts = Verdicts::new();
+        let mut answers = Vec::new();
+        let batches: [&[KeyHash]; 2] = [&[A, B, A], &[B]];
+        loom::future::block_on(async {
+            for batch in batches {
+                poll_fn(|context| port.poll_ready(context)).await.unwrap();
+                assert_eq!(port.try_submit(batch), Ok(true));
+            }
+            while poll_fn(|context| port.poll_drain(context, &mut verdicts))
+                .await
+                .unwrap()
+            {
+                answers.push(duplicates(&verdicts));
+            }
+        });
+        assert_eq!(answers, expected(&batches));
+        drop(port);
+        drop(engine);
+    });
+}
+
+/// A task is woken by the end of the engine, whatever it waits for.
+#[test]
+fn task_and_shutdown() {
+    static JUDGED: Sometimes = Sometimes::new();
+    static LOST: Sometimes = Sometimes::new();
+    check("task_and_shutdown", Preemptions::AtMost(2), || {
+        let (engine, mut ports) = start(1, 1);
+        let mut port = ports.remove(0);
+        let waiting = thread::spawn(move || {
+            let mut verdicts = Verdicts::new();
+            let submitted = port.try_submit(&[A, B, A]);
+            let drained =
+                loom::future::block_on(poll_fn(|context| port.poll_drain(context, &mut verdicts)));
+            match (submitted, drained) {
+                (Ok(true), Ok(true)) => {
+                    assert_eq!(duplicates(&verdicts), [false, false, true]);
+                    true
+                }
+                (Ok(true) | Err(_), Err(_)) => false,
+                outcome => panic!("{outcome:?}"),
+            }
+        });
+        engine.shutdown().unwrap();
+        let judged = waiting.join().unwrap();
+        JUDGED.note(judged);
+        LOST.note(!judged);
+    });
+    JUDGED.assert();
+    LOST.assert();
 }
 
 #[test]

@@ -3,6 +3,8 @@
 
 #![cfg(loom)]
 
+use std::future::poll_fn;
+
 use echoless::transport::{Attention, Consumer, Parker, PopError, Producer, Wait, ring};
 use echoless_loom::{Preemptions, check};
 use loom::sync::Arc;
@@ -150,6 +152,54 @@ fn hint_wakes_who_waits_for_it() {
             hinted.join().unwrap();
         },
     );
+}
+
+/// As [`wait_no_lost_wakeup`], with a reader in a task, and a doorbell that outlives it.
+#[test]
+fn task_no_lost_wakeup() {
+    check("task_no_lost_wakeup", Preemptions::Any, || {
+        let (writer, mut reader) = (Parker::new(), Parker::new());
+        let (mut producer, mut consumer) = between(&writer, &reader, 2);
+        let pushing = thread::spawn(move || {
+            assert_eq!(producer.try_push(7), Ok(()));
+            assert_eq!(producer.try_push(8), Ok(()));
+            producer
+        });
+        for item in [7, 8] {
+            loom::future::block_on(poll_fn(|context| {
+                reader.poll_while(context, || {
+                    (!consumer.is_ready()).then_some(Attention::Calls)
+                })
+            }));
+            assert_eq!(consumer.try_pop(), Ok(item));
+        }
+        assert_eq!(consumer.try_pop(), Err(PopError::Empty));
+        drop(reader);
+        drop(pushing.join().unwrap());
+    });
+}
+
+/// A thread that blocks after its task has left a waker is woken, too.
+#[test]
+fn thread_waits_after_a_task() {
+    check("thread_waits_after_a_task", Preemptions::AtMost(3), || {
+        let (writer, mut reader) = (Parker::new(), Parker::new());
+        let (mut producer, mut consumer) = between(&writer, &reader, 1);
+        let pushing = thread::spawn(move || {
+            assert_eq!(producer.try_push(7), Ok(()));
+            producer
+        });
+        loom::future::block_on(poll_fn(|context| {
+            // Leaves the waker, and does not wait.
+            let _ = reader.poll_while(context, || {
+                (!consumer.is_ready()).then_some(Attention::Calls)
+            });
+            std::task::Poll::Ready(())
+        }));
+        reader.wait_until(Wait::Shared, || consumer.is_ready());
+        assert_eq!(consumer.try_pop(), Ok(7));
+        drop(pushing.join().unwrap());
+    });
 }
 
 /// The protocol of a port and its partition server: messages of keys out, masks of verdicts back,

@@ -18,6 +18,10 @@
 //! requests. In both it also runs its [`WhileWaiting`], which for a node of a mesh is its own
 //! partition server.
 //!
+//! A task of an executor never blocks ([`task`]): a batch is accepted as a whole, and messages
+//! without room are sent when the port is polled; no further batch is accepted before that. The
+//! task is woken for the same events as a blocked thread.
+//!
 //! A loss arrives in three ways: an answer says *unknown* (the partition is lost, its owner still
 //! answers); a ring is closed (the owner is gone); or the work of a node fails (the mesh cannot go
 //! on). The last two end the port: `failed` is returned by every later call, after the batches that
@@ -26,6 +30,7 @@
 
 mod exchange;
 mod payload;
+mod task;
 
 use std::collections::VecDeque;
 
@@ -39,8 +44,8 @@ use crate::partition::Partitioning;
 use crate::transport::{Parker, Wait};
 use crate::verdicts::Verdicts;
 
-use exchange::Idle;
 pub(super) use exchange::{BatchNumber, WhileWaiting};
+use exchange::{Idle, Unsent};
 pub use payload::{PayloadPort, Rejected};
 
 /// Submits keys and returns their verdicts. Each ingest thread owns one: a port can be sent to a
@@ -92,6 +97,8 @@ pub struct Port {
     failed: Option<Disconnected>,
     /// The links were closed from this side, after the work of the node failed.
     gave_up: bool,
+    /// What is left to send of the last batch in `pending`.
+    unsent: Option<Unsent>,
 }
 
 impl Port {
@@ -114,6 +121,7 @@ impl Port {
             clock: 0,
             failed: None,
             gave_up: false,
+            unsent: None,
         }
     }
 
@@ -176,6 +184,7 @@ impl Port {
     /// or a partition is lost and the policy is [`LossPolicy::Error`].
     pub fn poll(&mut self, verdicts: &mut Verdicts) -> Result<bool, Disconnected> {
         self.collect();
+        self.send();
         self.take_settled(verdicts)
     }
 

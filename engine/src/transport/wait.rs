@@ -23,12 +23,17 @@
 //! [hint](Doorbell::hint) does not wake a parker that waits for calls only. The parker stores its
 //! attention at P1 and computes it again at P3, so the same argument holds: either P3 reads the
 //! change, or the hint reads the attention of P1.
+//!
+//! A task of an executor waits by the same protocol: it leaves its [`Waker`] before P1, and returns
+//! in place of P4; whoever unparks it wakes the task.
+
+use std::task::{Context, Poll, Waker};
 
 use crossbeam_utils::CachePadded;
 
 use crate::sync::{
-    Arc, AtomicUsize, Condvar, Mutex, Ordering, PoisonError, available_parallelism, fence,
-    spin_loop, yield_now,
+    Arc, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, PoisonError, available_parallelism,
+    fence, spin_loop, yield_now,
 };
 
 /// How long a thread spins and yields before it parks. It tests its condition in rounds of
@@ -130,8 +135,9 @@ struct ParkState {
     /// all. Padded, because every wake reads it, while the lock and the condition variable are
     /// written.
     parked: CachePadded<AtomicUsize>,
-    /// Protects no data. It orders the parker's last test of `parked` before a notification.
-    lock: Mutex<()>,
+    /// The task that waits in place of a blocked thread. The lock also orders the parker's last
+    /// test of `parked` before a notification.
+    task: Mutex<Option<Waker>>,
     unparked: Condvar,
 }
 
@@ -146,15 +152,19 @@ impl ParkState {
             // which then reads `RUNNING`, or in the wait, where the notification reaches it.
             // Without the lock the notification could fall between the test and the wait, and be
             // lost.
-            drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));
+            let task = self.lock().take();
             self.unparked.notify_one();
+            // Without the lock, because an executor may run the task at once.
+            if let Some(task) = task {
+                task.wake();
+            }
         }
     }
 
     /// Blocks until a waker clears `parked`.
     #[cold]
     fn park(&self) {
-        let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lock = self.lock();
         // A loop, because condition variables wake spuriously. Relaxed: a waker clears the flag
         // before it takes the lock, so the flag that is read after that critical section is the
         // cleared one.
@@ -164,6 +174,10 @@ impl ParkState {
                 .wait(lock)
                 .unwrap_or_else(PoisonError::into_inner);
         }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Waker>> {
+        self.task.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -192,6 +206,8 @@ pub struct Parker {
     /// Fewer after a wait that ended in sleep, or nearly: threads that spin for long keep each
     /// other from their cores, and make each other's waits longer. More after a short one.
     rounds: u32,
+    /// A task was left to be woken.
+    has_task: bool,
 }
 
 impl Parker {
@@ -201,10 +217,11 @@ impl Parker {
         Self {
             state: Arc::new(ParkState {
                 parked: CachePadded::new(AtomicUsize::new(RUNNING)),
-                lock: Mutex::new(()),
+                task: Mutex::new(None),
                 unparked: Condvar::new(),
             }),
             rounds: u32::MAX,
+            has_task: false,
         }
     }
 
@@ -250,9 +267,51 @@ impl Parker {
             }
             yield_now();
         }
-        let Some(mut wanted) = attention() else {
-            return;
+        let mut wanted = attention();
+        while let Some(first) = wanted {
+            if !self.announce(first, &mut attention) {
+                return;
+            }
+            // P4.
+            self.state.park();
+            self.rounds = (rounds / 16).max(wait.fewest_rounds());
+            wanted = attention();
+        }
+    }
+
+    /// Waits in a task, by the same protocol: `Ready` once `attention` returns `None`; else
+    /// `Pending`, and a wake of a doorbell wakes the task. Only the task of the last call is woken,
+    /// and it may be woken without a cause.
+    #[doc(hidden)] // public only for the model checks
+    pub fn poll_while(
+        &mut self,
+        context: &Context<'_>,
+        mut attention: impl FnMut() -> Option<Attention>,
+    ) -> Poll<()> {
+        let Some(wanted) = attention() else {
+            return Poll::Ready(());
         };
+        // Before P1: whoever reads `parked` as set by it finds this task, because its critical
+        // section comes after this one.
+        match &mut *self.state.lock() {
+            Some(task) => task.clone_from(context.waker()),
+            none => *none = Some(context.waker().clone()),
+        }
+        self.has_task = true;
+        if self.announce(wanted, &mut attention) {
+            Poll::Pending
+        } else {
+            Poll::Ready(())
+        }
+    }
+
+    /// P1 to P3. Returns whether there is still something to wait for; this parker is then parked
+    /// until a doorbell wakes it, and wants what `attention` returned last.
+    fn announce(
+        &self,
+        mut wanted: Attention,
+        attention: &mut impl FnMut() -> Option<Attention>,
+    ) -> bool {
         loop {
             // P1. A swap rather than a store, here and below: loom reports lost wake-ups that
             // cannot occur where a plain store races with the swap in `unpark`. Relaxed: the fence
@@ -266,21 +325,20 @@ impl Parker {
                     // Relaxed: at worst a waker has read that it is parked, and notifies while no
                     // thread waits.
                     self.state.parked.swap(RUNNING, Ordering::Relaxed);
-                    return;
+                    return false;
                 }
-                Some(now) if now != wanted => {
-                    wanted = now;
-                    continue;
-                }
-                Some(_) => {}
+                Some(now) if now != wanted => wanted = now,
+                Some(_) => return true,
             }
-            // P4.
-            self.state.park();
-            self.rounds = (rounds / 16).max(wait.fewest_rounds());
-            match attention() {
-                None => return,
-                Some(now) => wanted = now,
-            }
+        }
+    }
+}
+
+impl Drop for Parker {
+    fn drop(&mut self) {
+        // Doorbells may live on, and a waker keeps its task.
+        if self.has_task {
+            self.state.lock().take();
         }
     }
 }

@@ -12,6 +12,7 @@ mod mesh_loss;
 mod payload;
 mod streams;
 mod stub;
+mod task;
 mod verdicts;
 
 #[path = "../testing/verdicts.rs"]

@@ -1,12 +1,15 @@
 //! How a port exchanges messages with the partition servers: it sends a batch, blocks for room and
 //! for answers, collects the replies, and ends once its node cannot go on.
 
+use std::task::{Context, Poll};
+
 use super::Port;
 use crate::assembly::link::{PortLink, Reply};
 use crate::assembly::loss::LossPolicy;
 use crate::assembly::message::{Header, Kind, MESSAGE_KEYS};
 use crate::error::Disconnected;
 use crate::hash::KeyHash;
+use crate::sync::check;
 use crate::transport::{Attention, Doorbell};
 use crate::verdicts::Verdicts;
 
@@ -47,6 +50,17 @@ pub(in crate::assembly) enum BatchNumber {
     Number(u64),
 }
 
+/// What is left to send of the last pending batch. The router holds its keys.
+#[derive(Debug)]
+pub(super) struct Unsent {
+    number: BatchNumber,
+    tick: u64,
+    /// The partition that gets the next message.
+    owner: usize,
+    /// How many keys of that partition were sent.
+    first: usize,
+}
+
 impl Port {
     pub(in crate::assembly) fn submit_while_serving(
         &mut self,
@@ -55,80 +69,128 @@ impl Port {
         keys: &[KeyHash],
         while_waiting: &mut impl WhileWaiting,
     ) -> Result<(), Disconnected> {
+        // A batch that `try_submit` has accepted comes first.
+        self.send_rest(while_waiting);
+        self.begin(number, tick, keys)?;
+        self.send_rest(while_waiting);
+        Ok(())
+    }
+
+    /// Appends a batch to those in flight. [`send`](Self::send) sends it.
+    pub(super) fn begin(
+        &mut self,
+        number: BatchNumber,
+        tick: u64,
+        keys: &[KeyHash],
+    ) -> Result<(), Disconnected> {
         assert!(
             u32::try_from(keys.len()).is_ok(),
             "a batch of {} keys",
             keys.len()
         );
+        check!(self.unsent.is_none(), "the router holds one batch");
         self.check_open()?;
         let mut batch = self.free.pop().unwrap_or_default();
         batch.reset(keys.len());
         self.router.route(keys, &mut batch.selections);
         self.pending.push_back(batch);
-        for owner in 0..self.links.len() {
-            let (sent, result) = self.send_keys(owner, number, tick, while_waiting);
-            // The other partitions still get their keys. What is lost is reported with the batch.
-            if let (Err(lost), Some(batch)) = (result, self.pending.back_mut()) {
-                self.failed = self.failed.or(Some(lost));
-                batch.mark_unsent(owner, sent, lost);
+        self.unsent = Some(Unsent {
+            number,
+            tick,
+            owner: 0,
+            first: 0,
+        });
+        Ok(())
+    }
+
+    /// Sends the messages that have room, and returns whether no message is left. Once the owner of
+    /// a partition is gone, its messages count as sent.
+    pub(super) fn send(&mut self) -> bool {
+        let Some(mut unsent) = self.unsent.take() else {
+            return true;
+        };
+        while unsent.owner < self.links.len() {
+            match self.send_keys(&mut unsent) {
+                Ok(true) => {}
+                Ok(false) => {
+                    // The peer may be parked beside messages that were enqueued without a wake, and
+                    // then never frees a slot.
+                    self.links[unsent.owner].notify();
+                    self.unsent = Some(unsent);
+                    return false;
+                }
+                // The other partitions still get their keys. What is lost is reported with the
+                // batch.
+                Err(lost) => {
+                    self.failed = self.failed.or(Some(lost));
+                    if let Some(batch) = self.pending.back_mut() {
+                        batch.mark_unsent(unsent.owner, unsent.first, lost);
+                    }
+                }
             }
+            unsent.owner += 1;
+            unsent.first = 0;
         }
         if let Some(batch) = self.pending.back_mut() {
             batch.end_sending();
         }
-        self.clock = self.clock.max(tick);
-        Ok(())
+        self.clock = self.clock.max(unsent.tick);
+        true
+    }
+
+    /// As [`send`](Self::send), and blocks until no message is left.
+    fn send_rest(&mut self, while_waiting: &mut impl WhileWaiting) {
+        while !self.send() {
+            if let Some(Unsent { owner, .. }) = self.unsent {
+                // If the work fails, all links are closed: the messages count as sent.
+                self.wait_for_room(owner, while_waiting).ok();
+            }
+        }
     }
 
     /// Sends the keys of the last pending batch that one partition owns, in messages of up to
-    /// [`MESSAGE_KEYS`] keys. Returns the number of keys that were sent, and an error if others
-    /// were not.
-    fn send_keys(
-        &mut self,
-        owner: usize,
-        number: BatchNumber,
-        tick: u64,
-        while_waiting: &mut impl WhileWaiting,
-    ) -> (usize, Result<(), Disconnected>) {
+    /// [`MESSAGE_KEYS`] keys, as far as they have room. Returns whether all of them are sent.
+    ///
+    /// # Errors
+    /// If the owner of the partition is gone.
+    fn send_keys(&mut self, unsent: &mut Unsent) -> Result<bool, Disconnected> {
+        let Unsent { owner, tick, .. } = *unsent;
         let count = self.router.keys_of(owner).len();
-        let (batch_number, last) = match number {
+        let (batch_number, last) = match unsent.number {
             BatchNumber::Number(number) => (number, Kind::LastOfBatch),
             // A new tick goes to every partition, so that all clocks are equal in a report. An
             // earlier one would not move the clock of the undivided filter either.
-            BatchNumber::Unnumbered if count == 0 && tick <= self.clock => return (0, Ok(())),
+            BatchNumber::Unnumbered if count == 0 && tick <= self.clock => return Ok(true),
             BatchNumber::Unnumbered => (0, Kind::Part),
         };
         let batch = self.oldest + self.pending.len() as u64 - 1;
-        let mut first = 0;
         loop {
-            let end = count.min(first + MESSAGE_KEYS);
-            let kind = if end == count { last } else { Kind::Part };
-            if let Err(lost) = self.wait_for_room(owner, while_waiting) {
-                return (first, Err(lost));
+            let link = &mut self.links[owner];
+            if !link.has_room() {
+                return Ok(false);
             }
-            let keys = &self.router.keys_of(owner)[first..end];
+            let end = count.min(unsent.first + MESSAGE_KEYS);
+            let kind = if end == count { last } else { Kind::Part };
+            let keys = &self.router.keys_of(owner)[unsent.first..end];
             let header = Header {
                 batch_number,
                 tick,
                 kind,
             };
-            let link = &mut self.links[owner];
             if keys.is_empty() {
                 let sent = link.send(header, keys);
                 link.hint();
-                return (first, sent);
+                return sent.map(|()| true);
             }
-            if let Err(lost) = link.request(header, keys, batch) {
-                return (first, Err(lost));
-            }
+            link.request(header, keys, batch)?;
             if let Some(batch) = self.pending.back_mut() {
                 batch.expect_reply();
             }
-            first = end;
+            unsent.first = end;
             if end == count {
                 // One wake for all messages of the batch to this partition.
                 self.links[owner].notify();
-                return (first, Ok(()));
+                return Ok(true);
             }
         }
     }
@@ -199,6 +261,7 @@ impl Port {
             kind: Kind::Finish,
         };
         for owner in 0..self.links.len() {
+            self.links[owner].notify();
             self.wait_for_room(owner, while_waiting)?;
             if let Err(lost) = self.links[owner].send(header, &[]) {
                 return Err(*self.failed.get_or_insert(lost));
@@ -215,9 +278,19 @@ impl Port {
         while_waiting: &impl WhileWaiting,
         mut condition: impl FnMut(&[PortLink]) -> bool,
     ) {
+        let unsent = self.unsent.as_ref().map(|unsent| unsent.owner);
         self.wait(while_waiting, Attention::Calls, |links| {
-            links.iter().any(PortLink::has_answer) || condition(links)
+            is_ready(links, unsent) || condition(links)
         });
+    }
+
+    /// Waits in a task until an answer arrives, or the rest of a batch has room.
+    pub(super) fn poll_wait(&mut self, context: &Context<'_>) -> Poll<()> {
+        let unsent = self.unsent.as_ref().map(|unsent| unsent.owner);
+        let Self { parker, links, .. } = self;
+        parker.poll_while(context, || {
+            (!is_ready(links, unsent)).then_some(Attention::Calls)
+        })
     }
 
     /// Parks until there is work or the condition holds, with this attention at least.
@@ -244,7 +317,8 @@ impl Port {
         self.parker.doorbell()
     }
 
-    /// Blocks until a request and its answer have room, or the link is closed.
+    /// Blocks until a request and its answer have room, or the link is closed. The peer must have
+    /// been notified of the messages before.
     ///
     /// # Errors
     /// If the work failed.
@@ -253,12 +327,6 @@ impl Port {
         owner: usize,
         while_waiting: &mut impl WhileWaiting,
     ) -> Result<(), Disconnected> {
-        if self.links[owner].has_room() {
-            return Ok(());
-        }
-        // Wake the peer first: it may be parked beside messages that were enqueued without a wake,
-        // and then never frees a slot.
-        self.links[owner].notify();
         while !self.links[owner].has_room() {
             self.collect();
             if !self.work(while_waiting)? {
@@ -316,4 +384,9 @@ impl Port {
             self.free.push(batch);
         }
     }
+}
+
+/// Whether an answer can be taken, or the next message of a batch has room.
+fn is_ready(links: &[PortLink], unsent: Option<usize>) -> bool {
+    unsent.is_some_and(|owner| links[owner].has_room()) || links.iter().any(PortLink::has_answer)
 }

@@ -36,7 +36,7 @@ use crate::verdicts::Verdicts;
 /// ```
 #[derive(Debug)]
 pub struct PayloadPort<T> {
-    port: Port,
+    pub(super) port: Port,
     /// The number of keys and the payload of each batch in flight, oldest first.
     payloads: VecDeque<(usize, T)>,
     /// The sum of the numbers in `payloads`.
@@ -109,8 +109,7 @@ impl<T> PayloadPort<T> {
     ) -> Result<(), Rejected<T>> {
         match self.port.submit_at(tick, keys) {
             Ok(()) => {
-                self.payloads.push_back((keys.len(), payload));
-                self.keys += keys.len();
+                self.push_payload(keys.len(), payload);
                 Ok(())
             }
             Err(cause) => Err(Rejected { cause, payload }),
@@ -147,8 +146,14 @@ impl<T> PayloadPort<T> {
         self.take_payload(partial)
     }
 
+    /// Keeps the payload of a batch that was accepted.
+    pub(super) fn push_payload(&mut self, keys: usize, payload: T) {
+        self.payloads.push_back((keys, payload));
+        self.keys += keys;
+    }
+
     /// The payload of the batch whose verdicts were returned, if they were.
-    fn take_payload(&mut self, returned: bool) -> Option<T> {
+    pub(super) fn take_payload(&mut self, returned: bool) -> Option<T> {
         if !returned {
             return None;
         }

@@ -23,6 +23,7 @@ use crate::filters::Filter;
 use crate::filters::filter::{check_length, check_ticks};
 use crate::hash::KeyHash;
 use crate::kernels::isa::{DetectedKernel, Kernel};
+use crate::kernels::scalar::Scalar;
 use crate::kernels::{
     BLOCK, BatchCounts, BatchLoop, BlockLoop, Bucket, ForKernel, LineOps, LineRange, LineStep,
     LookAhead, Outcome, SingleVisit,
@@ -489,7 +490,7 @@ impl LineAllocation {
     /// # Errors
     /// [`BuildError`] if the memory is not available.
     pub(super) fn build<R: Rule>(self, rule: R) -> Result<Box<dyn LineFilter>, BuildError> {
-        self.allocate(rule, self.kernel.dispatch(self.for_rule::<R>()))
+        self.allocate(rule, self.compiled(DetectedKernel::dispatch))
     }
 
     /// Allocates the lines of a rule that works on the bits of whole words.
@@ -497,7 +498,7 @@ impl LineAllocation {
     /// # Errors
     /// [`BuildError`] if the memory is not available.
     pub(super) fn build_words<R: Rule>(self, rule: R) -> Result<Box<dyn LineFilter>, BuildError> {
-        self.allocate(rule, self.kernel.dispatch_words(self.for_rule::<R>()))
+        self.allocate(rule, self.compiled(DetectedKernel::dispatch_words))
     }
 
     /// The number of lines of the whole filter.
@@ -505,8 +506,18 @@ impl LineAllocation {
         self.range.total
     }
 
-    const fn for_rule<R>(self) -> ForRule<R> {
-        ForRule(self.look_ahead, PhantomData)
+    /// The loops of a rule for the kernel, by one of the ways to dispatch.
+    fn compiled<R: Rule>(
+        self,
+        dispatch: impl FnOnce(DetectedKernel, ForRule<R>) -> Box<dyn Batch<R>>,
+    ) -> Box<dyn Batch<R>> {
+        let rule = ForRule(self.look_ahead, PhantomData);
+        // To compile all rules for all kernels takes minutes. The tests inside this crate and the
+        // models are not about rules on kernels; those in `engine/tests` are.
+        if cfg!(any(test, loom)) {
+            return rule.call(Scalar);
+        }
+        dispatch(self.kernel, rule)
     }
 
     fn allocate<R: Rule>(

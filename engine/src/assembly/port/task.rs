@@ -1,0 +1,169 @@
+//! Ports in asynchronous tasks, of any executor: no call blocks, and a call that cannot go on leaves
+//! the [`Waker`](std::task::Waker) of its task.
+//!
+//! The task of the last call that returned [`Poll::Pending`] is woken; a port belongs to one task.
+
+use std::task::{Context, Poll, ready};
+
+use super::Port;
+use super::exchange::BatchNumber;
+use super::payload::{PayloadPort, Rejected};
+use crate::error::Disconnected;
+use crate::hash::KeyHash;
+use crate::verdicts::Verdicts;
+
+impl Port {
+    /// Submits a batch without blocking. Returns true if it is accepted: its messages are sent, and
+    /// those without room in the rings later, whenever the port is polled. Returns false, and
+    /// submits nothing, while this is so for an earlier batch.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    ///
+    /// # Panics
+    /// If the batch has 2^32 keys or more.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::{Engine, FingerprintSpec, KeyHasher, Verdicts};
+    /// let halves = FingerprintSpec::new(1 << 20).build_partitions(2)?;
+    /// let (engine, mut ports) = Engine::builder(halves).build()?;
+    /// let port = &mut ports[0];
+    /// let (mut batches, mut verdicts) = (0, Verdicts::new());
+    /// let keys: Vec<_> = (0..100_000).map(|key| KeyHasher::seeded(0).hash_u64(key)).collect();
+    /// while batches < 10 {
+    ///     batches += u64::from(port.try_submit(&keys)?);
+    ///     port.poll(&mut verdicts)?; // or other work
+    /// }
+    /// while port.drain(&mut verdicts)? {}
+    /// assert_eq!(verdicts.count_duplicates(), 100_000);
+    /// # drop(ports);
+    /// # engine.shutdown()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn try_submit(&mut self, keys: &[KeyHash]) -> Result<bool, Disconnected> {
+        self.try_submit_at(0, keys)
+    }
+
+    /// As [`try_submit`](Self::try_submit), at a tick; see [`submit_at`](Self::submit_at).
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    ///
+    /// # Panics
+    /// As [`try_submit`](Self::try_submit).
+    pub fn try_submit_at(&mut self, tick: u64, keys: &[KeyHash]) -> Result<bool, Disconnected> {
+        self.collect();
+        if !self.send() {
+            return Ok(false);
+        }
+        self.begin(BatchNumber::Unnumbered, tick, keys)?;
+        self.send();
+        Ok(true)
+    }
+
+    /// Waits until [`try_submit`](Self::try_submit) would accept a batch: until every batch in
+    /// flight is sent.
+    ///
+    /// Answers that arrive meanwhile stay in flight. Their number has no limit, so a task that only
+    /// submits runs out of memory.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Disconnected>> {
+        loop {
+            self.collect();
+            if self.send() {
+                return Poll::Ready(self.check_open());
+            }
+            ready!(self.poll_wait(context));
+        }
+    }
+
+    /// Waits until the verdicts of the oldest batch in flight are complete, writes them to
+    /// `verdicts` and returns true; false if no batch is in flight. `verdicts` is empty unless true
+    /// is returned.
+    ///
+    /// # Errors
+    /// As [`drain`](Self::drain).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::future::poll_fn;
+    /// use echoless::{Disconnected, KeyHash, Port, Verdicts};
+    /// /// As `Port::observe`, in a task.
+    /// async fn observe(
+    ///     port: &mut Port,
+    ///     keys: &[KeyHash],
+    ///     verdicts: &mut Verdicts,
+    /// ) -> Result<(), Disconnected> {
+    ///     poll_fn(|context| port.poll_ready(context)).await?;
+    ///     assert!(port.try_submit(keys)?, "the port is ready");
+    ///     poll_fn(|context| port.poll_drain(context, verdicts)).await.map(|_| ())
+    /// }
+    /// # use echoless::{Engine, FingerprintSpec, KeyHasher};
+    /// # let whole = FingerprintSpec::new(1 << 20).build_partitions(2)?;
+    /// # let (engine, mut ports) = Engine::builder(whole).build()?;
+    /// # let (hasher, mut verdicts) = (KeyHasher::seeded(0), Verdicts::new());
+    /// # let keys = ["a", "b", "a"].map(|key| hasher.hash(key));
+    /// # pollster::block_on(observe(&mut ports[0], &keys, &mut verdicts))?;
+    /// # assert_eq!(verdicts.words(), [0b100]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn poll_drain(
+        &mut self,
+        context: &mut Context<'_>,
+        verdicts: &mut Verdicts,
+    ) -> Poll<Result<bool, Disconnected>> {
+        loop {
+            match self.poll(verdicts) {
+                Ok(false) if !self.pending.is_empty() => ready!(self.poll_wait(context)),
+                result => return Poll::Ready(result),
+            }
+        }
+    }
+}
+
+impl<T> PayloadPort<T> {
+    /// Submits a batch with its payload without blocking; see [`Port::try_submit`]. Returns the
+    /// payload if the batch was not accepted, because an earlier one is not sent yet.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    ///
+    /// # Panics
+    /// If the batch has 2^32 keys or more.
+    pub fn try_submit(&mut self, keys: &[KeyHash], payload: T) -> Result<Option<T>, Rejected<T>> {
+        match self.port.try_submit(keys) {
+            Ok(true) => {
+                self.push_payload(keys.len(), payload);
+                Ok(None)
+            }
+            Ok(false) => Ok(Some(payload)),
+            Err(cause) => Err(Rejected { cause, payload }),
+        }
+    }
+
+    /// Waits until [`try_submit`](Self::try_submit) would accept a batch; see [`Port::poll_ready`].
+    ///
+    /// # Errors
+    /// As [`Port::submit`].
+    pub fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Disconnected>> {
+        self.port.poll_ready(context)
+    }
+
+    /// Waits until the verdicts of the oldest batch in flight are complete, writes them to
+    /// `verdicts` and returns its payload; `None` if no batch is in flight. See
+    /// [`Port::poll_drain`].
+    ///
+    /// # Errors
+    /// As [`poll`](Self::poll).
+    pub fn poll_drain(
+        &mut self,
+        context: &mut Context<'_>,
+        verdicts: &mut Verdicts,
+    ) -> Poll<Result<Option<T>, Disconnected>> {
+        let complete = ready!(self.port.poll_drain(context, verdicts))?;
+        Poll::Ready(Ok(self.take_payload(complete)))
+    }
+}

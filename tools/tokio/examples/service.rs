@@ -1,0 +1,74 @@
+//! A duplicate filter for other programs: keys in, one in a line, and `fresh` or `duplicate` out,
+//! over TCP. The connections share one filter.
+//!
+//! ```sh
+//! cargo run --release -p echoless-tokio --example service -- 127.0.0.1:7878
+//! printf 'call 17\ncall 18\ncall 17\n' | nc -q 1 127.0.0.1 7878
+//! ```
+//!
+//! Ctrl-C ends it: no more connections are accepted, the lines that were read are answered, and the
+//! counts are printed.
+
+use std::collections::hash_map::RandomState;
+use std::error::Error;
+use std::hash::{BuildHasher, Hasher};
+use std::net::SocketAddr;
+
+use echoless::{Engine, FingerprintSpec, KeyHasher};
+use echoless_tokio::serve_lines;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+/// The memory of the filter: with the default rate of false positives it remembers about 6.7
+/// million keys.
+const MEMORY: u64 = 64 << 20;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let address = std::env::args().nth(1);
+    let address: SocketAddr = address.as_deref().unwrap_or("127.0.0.1:7878").parse()?;
+
+    // Ports attach as connections come. Each has its own rings, which are small because many
+    // connections are idle.
+    let filter = FingerprintSpec::new(MEMORY).build_partitions(1)?;
+    let (engine, _) = Engine::builder(filter).ring_depth(4).build()?;
+    let attacher = engine.attacher();
+    // Clients choose the keys, so a secret key keeps them from crowding into one line.
+    let hasher = KeyHasher::keyed(secret_key());
+
+    let listener = TcpListener::bind(address).await?;
+    println!("listening on {}", listener.local_addr()?);
+    let (stop, stopped) = watch::channel(false);
+    let mut connections = JoinSet::new();
+    loop {
+        let (connection, client) = tokio::select! {
+            accepted = listener.accept() => accepted?,
+            signal = tokio::signal::ctrl_c() => break signal?,
+        };
+        connection.set_nodelay(true)?;
+        let (port, hasher, mut stopped) = (attacher.attach()?, hasher.clone(), stopped.clone());
+        connections.spawn(async move {
+            let stop = async move {
+                stopped.wait_for(|stopped| *stopped).await.ok();
+            };
+            if let Err(error) = serve_lines(connection, port, &hasher, stop).await {
+                eprintln!("{client}: {error}");
+            }
+        });
+        while connections.try_join_next().is_some() {}
+    }
+
+    stop.send_replace(true);
+    connections.join_all().await;
+    let counts = engine.counts();
+    println!("{} keys, {} duplicates", counts.judged, counts.duplicates);
+    engine.shutdown()?;
+    Ok(())
+}
+
+/// A key that differs in each run, from the random keys of the standard library's hash maps.
+fn secret_key() -> [u8; 16] {
+    let random = || u128::from(RandomState::new().build_hasher().finish());
+    (random() << 64 | random()).to_le_bytes()
+}

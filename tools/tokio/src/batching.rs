@@ -1,0 +1,66 @@
+//! How a stream of records is cut into batches.
+
+use std::time::Duration;
+
+/// How records are collected to batches. A batch is submitted once it is full, or its oldest record
+/// has waited for the delay, or the stream has ended.
+///
+/// Large batches cost less for each record: those of 64 records and more share messages.
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+/// use echoless_tokio::Batching;
+/// let batching = Batching::default().records(4096).delay(Duration::from_millis(20));
+/// assert_eq!(batching, Batching::default().delay(Duration::from_millis(20)).records(4096));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Batching {
+    pub(crate) records: usize,
+    pub(crate) delay: Duration,
+    pub(crate) in_flight: usize,
+}
+
+impl Default for Batching {
+    /// Batches of at most 1,024 records and 5 milliseconds, 4 of them in flight.
+    fn default() -> Self {
+        Self {
+            records: 1024,
+            delay: Duration::from_millis(5),
+            in_flight: 4,
+        }
+    }
+}
+
+impl Batching {
+    /// At most so many records in a batch.
+    ///
+    /// # Panics
+    /// If `records` is 0, or 2^32 or more.
+    #[must_use]
+    pub const fn records(mut self, records: usize) -> Self {
+        assert!(records > 0 && records as u64 <= u32::MAX as u64);
+        self.records = records;
+        self
+    }
+
+    /// How long the first record of a batch waits for others. After [`Duration::ZERO`], what the
+    /// stream has at once is a batch.
+    #[must_use]
+    pub const fn delay(mut self, delay: Duration) -> Self {
+        self.delay = delay;
+        self
+    }
+
+    /// How many batches may be in flight before the stream is not read further. With `records` it
+    /// bounds the memory: one more batch is collected meanwhile.
+    ///
+    /// # Panics
+    /// If `batches` is 0.
+    #[must_use]
+    pub const fn in_flight(mut self, batches: usize) -> Self {
+        assert!(batches > 0);
+        self.in_flight = batches;
+        self
+    }
+}

@@ -1,0 +1,86 @@
+//! What judges the keys of a task: a port of an engine, or a filter that all tasks share.
+
+use std::future::{Future, poll_fn, ready};
+
+use echoless::{Disconnected, KeyHash, Port, SharedFilter, Verdicts};
+
+/// Judges batches of keys, one after the other, without blocking the thread.
+///
+/// # Examples
+/// ```
+/// use echoless::{KeyHasher, SharedSpec, Verdicts};
+/// use echoless_tokio::Observe;
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let filter = SharedSpec::new(1 << 20).build()?;
+/// let key = KeyHasher::seeded(0).hash("call 17");
+/// let mut verdicts = Verdicts::new();
+/// Observe::observe(&mut &filter, &[key, key], &mut verdicts).await?;
+/// assert_eq!(verdicts.to_bools(), [false, true]);
+/// # Ok(())
+/// # }
+/// ```
+pub trait Observe: Send {
+    /// Tests and records the keys in their order; `verdicts` is resized to them.
+    ///
+    /// If the future is dropped before it is ready, the keys may be recorded or not, and the next
+    /// call judges its own keys all the same.
+    ///
+    /// # Errors
+    /// If some keys have no verdict. `verdicts` is empty then; what is known of the batch is lost.
+    fn observe(
+        &mut self,
+        keys: &[KeyHash],
+        verdicts: &mut Verdicts,
+    ) -> impl Future<Output = Result<(), Disconnected>> + Send;
+}
+
+impl Observe for Port {
+    async fn observe(
+        &mut self,
+        keys: &[KeyHash],
+        verdicts: &mut Verdicts,
+    ) -> Result<(), Disconnected> {
+        // Batches of futures that were dropped.
+        while self.in_flight() > 0 {
+            if poll_fn(|context| self.poll_drain(context, verdicts))
+                .await
+                .is_err()
+            {
+                self.take_partial(verdicts);
+            }
+        }
+        verdicts.reset(0);
+        if !self.try_submit(keys)? {
+            unreachable!("no batch is in flight");
+        }
+        let drained = poll_fn(|context| self.poll_drain(context, verdicts)).await;
+        if drained.is_err() {
+            self.take_partial(verdicts);
+            verdicts.reset(0);
+        }
+        drained.map(|_| ())
+    }
+}
+
+impl Observe for &SharedFilter {
+    fn observe(
+        &mut self,
+        keys: &[KeyHash],
+        verdicts: &mut Verdicts,
+    ) -> impl Future<Output = Result<(), Disconnected>> + Send {
+        SharedFilter::observe(self, keys, verdicts);
+        ready(Ok(()))
+    }
+}
+
+impl Observe for std::sync::Arc<SharedFilter> {
+    fn observe(
+        &mut self,
+        keys: &[KeyHash],
+        verdicts: &mut Verdicts,
+    ) -> impl Future<Output = Result<(), Disconnected>> + Send {
+        SharedFilter::observe(self, keys, verdicts);
+        ready(Ok(()))
+    }
+}

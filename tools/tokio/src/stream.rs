@@ -1,0 +1,270 @@
+//! Streams without duplicates.
+//!
+//! ```text
+//!   input  -->  batch  -->  port: batches in flight, oldest first  -->  judged records  -->  output
+//! ```
+//!
+//! Each poll first gives out what is judged, then takes the verdicts that arrived, reads the input
+//! as far as it is ready, and submits the batch if it is due. It is pending only if each of input,
+//! timer and port that can bring it on has the waker of the task.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use echoless::{Disconnected, KeyHash, PayloadPort, Port, Verdict, Verdicts};
+use futures_core::Stream;
+use pin_project_lite::pin_project;
+use thiserror::Error;
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use crate::batching::Batching;
+
+/// Records without verdicts, because their partition is lost or the engine is gone. They are in no
+/// filter that goes on, so they can be submitted again.
+#[derive(Debug, Error)]
+#[error("{} records have no verdict: {cause}", records.len())]
+pub struct Lost<T> {
+    /// Why they have none.
+    pub cause: Disconnected,
+    /// The records, in their order.
+    pub records: Vec<T>,
+}
+
+/// Duplicate detection for streams of records.
+pub trait Dedup: Stream + Sized {
+    /// Drops the duplicates. The records that stay keep their order.
+    ///
+    /// After an error the stream goes on with the next batch: once the partition is
+    /// [replaced](echoless::Engine::replace) without errors. The records of an error come with it;
+    /// those of its batch whose verdicts are known come before it.
+    ///
+    /// Dropping the future of a next record loses nothing. Dropping the stream drops the records
+    /// that it has read and not given out; some are then recorded.
+    ///
+    /// # Panics
+    /// If batches are in flight on the port. If the stream is polled outside a runtime with timers.
+    fn dedup<K>(self, port: Port, key: K, batching: Batching) -> Fresh<Self, K>
+    where
+        K: FnMut(&Self::Item) -> KeyHash,
+    {
+        Fresh {
+            judged: self.judge(port, key, batching),
+        }
+    }
+
+    /// Gives every record its verdict. As [`dedup`](Self::dedup) otherwise.
+    ///
+    /// # Panics
+    /// As [`dedup`](Self::dedup).
+    fn judge<K>(self, port: Port, key: K, batching: Batching) -> Judged<Self, K>
+    where
+        K: FnMut(&Self::Item) -> KeyHash,
+    {
+        let Ok(port) = port.with_payloads() else {
+            panic!("batches are in flight");
+        };
+        Judged {
+            input: Some(self),
+            key,
+            port,
+            batching,
+            due: None,
+            records: Vec::new(),
+            keys: Vec::new(),
+            verdicts: Verdicts::new(),
+            judged: VecDeque::new(),
+            lost: None,
+        }
+    }
+}
+
+impl<S: Stream> Dedup for S {}
+
+pin_project! {
+    /// The records of a stream with their verdicts; see [`Dedup::judge`].
+    #[derive(Debug)]
+    #[must_use = "streams do nothing unless polled"]
+    pub struct Judged<S: Stream, K> {
+        // `None` once it has ended.
+        #[pin]
+        input: Option<S>,
+        key: K,
+        port: PayloadPort<Vec<S::Item>>,
+        batching: Batching,
+        // When the batch is due, unless it is empty or full.
+        #[pin]
+        due: Option<Sleep>,
+        // The batch.
+        records: Vec<S::Item>,
+        keys: Vec<KeyHash>,
+        verdicts: Verdicts,
+        judged: VecDeque<(S::Item, Verdict)>,
+        lost: Option<Lost<S::Item>>,
+    }
+}
+
+impl<S, K> Stream for Judged<S, K>
+where
+    S: Stream,
+    K: FnMut(&S::Item) -> KeyHash,
+{
+    type Item = Result<(S::Item, Verdict), Lost<S::Item>>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            let this = self.as_mut().project();
+            if let Some(judged) = this.judged.pop_front() {
+                return Poll::Ready(Some(Ok(judged)));
+            }
+            if let Some(lost) = this.lost.take() {
+                return Poll::Ready(Some(Err(lost)));
+            }
+            if self.as_mut().poll_verdicts(context).is_ready() {
+                continue;
+            }
+            let ended = self.as_mut().poll_input(context).is_ready();
+            if self.as_mut().poll_submit(ended, context).is_ready() {
+                continue;
+            }
+            let this = self.as_mut().project();
+            if ended && this.records.is_empty() && this.port.in_flight() == 0 {
+                return Poll::Ready(None);
+            }
+            return Poll::Pending;
+        }
+    }
+}
+
+impl<S, K> Judged<S, K>
+where
+    S: Stream,
+    K: FnMut(&S::Item) -> KeyHash,
+{
+    /// Takes the oldest batch in flight apart, once it is judged or lost.
+    fn poll_verdicts(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let this = self.project();
+        if this.port.in_flight() == 0 {
+            return Poll::Pending;
+        }
+        match ready!(this.port.poll_drain(context, this.verdicts)) {
+            Ok(records) => {
+                let records = records.into_iter().flatten();
+                this.judged.extend(records.zip(this.verdicts.iter()));
+            }
+            Err(cause) => {
+                let records = this.port.take_partial(this.verdicts).into_iter().flatten();
+                let mut unknown = Vec::new();
+                for (index, record) in records.enumerate() {
+                    if this.verdicts.is_unknown(index) {
+                        unknown.push(record);
+                    } else {
+                        this.judged.push_back((record, this.verdicts.get(index)));
+                    }
+                }
+                *this.lost = Some(Lost {
+                    cause,
+                    records: unknown,
+                });
+            }
+        }
+        Poll::Ready(())
+    }
+
+    /// Reads records until the batch is full. Ready once the input has ended.
+    fn poll_input(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let mut this = self.project();
+        loop {
+            let Some(input) = this.input.as_mut().as_pin_mut() else {
+                return Poll::Ready(());
+            };
+            if this.records.len() >= this.batching.records {
+                return Poll::Pending; // until the batch is submitted
+            }
+            match ready!(input.poll_next(context)) {
+                Some(record) => {
+                    if this.records.is_empty() {
+                        let due = Instant::now() + this.batching.delay;
+                        match this.due.as_mut().as_pin_mut() {
+                            Some(sleep) => sleep.reset(due),
+                            None => this.due.set(Some(sleep_until(due))),
+                        }
+                    }
+                    this.keys.push((this.key)(&record));
+                    this.records.push(record);
+                }
+                None => this.input.set(None),
+            }
+        }
+    }
+
+    /// Submits the batch once it is due and has room. Ready if it was submitted, or is lost.
+    fn poll_submit(self: Pin<&mut Self>, ended: bool, context: &mut Context<'_>) -> Poll<()> {
+        let mut this = self.project();
+        if this.records.is_empty() {
+            return Poll::Pending;
+        }
+        if !ended && this.records.len() < this.batching.records {
+            let due = this.due.as_mut().as_pin_mut();
+            ready!(due.expect("set with the first record").poll(context));
+        }
+        if this.port.in_flight() >= this.batching.in_flight {
+            return Poll::Pending; // until verdicts arrive
+        }
+        // An error comes back from the submission, with the records.
+        ready!(this.port.poll_ready(context)).ok();
+        match this
+            .port
+            .try_submit(this.keys, std::mem::take(this.records))
+        {
+            Ok(None) => {}
+            Ok(Some(_)) => unreachable!("the port is ready"),
+            Err(rejected) => {
+                *this.lost = Some(Lost {
+                    cause: rejected.cause,
+                    records: rejected.payload,
+                });
+            }
+        }
+        this.keys.clear();
+        Poll::Ready(())
+    }
+}
+
+pin_project! {
+    /// The fresh records of a stream; see [`Dedup::dedup`].
+    #[must_use = "streams do nothing unless polled"]
+    pub struct Fresh<S: Stream, K> {
+        #[pin]
+        judged: Judged<S, K>,
+    }
+}
+
+impl<S: Stream, K> fmt::Debug for Fresh<S, K>
+where
+    Judged<S, K>: fmt::Debug,
+{
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Fresh").field(&self.judged).finish()
+    }
+}
+
+impl<S, K> Stream for Fresh<S, K>
+where
+    S: Stream,
+    K: FnMut(&S::Item) -> KeyHash,
+{
+    type Item = Result<S::Item, Lost<S::Item>>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            match ready!(self.as_mut().project().judged.poll_next(context)) {
+                Some(Ok((record, Verdict::Fresh))) => return Poll::Ready(Some(Ok(record))),
+                Some(Ok((_, Verdict::Duplicate))) => {}
+                Some(Err(lost)) => return Poll::Ready(Some(Err(lost))),
+                None => return Poll::Ready(None),
+            }
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Streams without duplicates: all records come out once, in order, in time, or with an error.
+
+use std::collections::HashSet;
+use std::pin::pin;
+use std::time::Duration;
+
+use echoless::{
+    Disconnected, Engine, Filter, FingerprintSpec, KeyHash, KeyHasher, Partitioned, Partitioning,
+    Port, Verdict,
+};
+use echoless_tokio::{Batching, Dedup};
+use proptest::prelude::*;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, advance, pause, sleep, timeout};
+use tokio_stream::StreamExt;
+
+fn key(record: &u64) -> KeyHash {
+    KeyHasher::seeded(0).hash_u64(*record)
+}
+
+fn engine(partitions: usize, depth: usize) -> (Engine<impl Filter + 'static>, Port) {
+    let filter = FingerprintSpec::new(1 << 16).build_partitions(partitions);
+    let (engine, mut ports) = Engine::builder(filter.unwrap())
+        .ring_depth(depth)
+        .build()
+        .unwrap();
+    (engine, ports.remove(0))
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap()
+}
+
+/// The receiving end of a channel as a stream.
+fn received<T>(mut receiver: mpsc::UnboundedReceiver<T>) -> impl tokio_stream::Stream<Item = T> {
+    poll_fn_stream(move |context| receiver.poll_recv(context))
+}
+
+struct PollFn<F>(F);
+
+fn poll_fn_stream<T, F>(poll: F) -> PollFn<F>
+where
+    F: FnMut(&mut std::task::Context<'_>) -> std::task::Poll<Option<T>> + Unpin,
+{
+    PollFn(poll)
+}
+
+impl<T, F> tokio_stream::Stream for PollFn<F>
+where
+    F: FnMut(&mut std::task::Context<'_>) -> std::task::Poll<Option<T>> + Unpin,
+{
+    type Item = T;
+
+    fn poll_next(
+        mut self: std::pin::Pin<&mut Self>,
+        context: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<T>> {
+        (self.0)(context)
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn each_record_comes_out_once_and_in_order(
+        records in prop::collection::vec(0u64..2000, 0..3000),
+        partitions in 1usize..4,
+        depth in prop_oneof![Just(1usize), Just(16)],
+        batch in 1usize..600,
+        in_flight in 1usize..4,
+    ) {
+        let (engine, port) = engine(partitions, depth);
+        let batching = Batching::default().records(batch).in_flight(in_flight);
+        let judged = runtime().block_on(
+            tokio_stream::iter(records.clone())
+                .judge(port, key, batching)
+                .collect::<Result<Vec<_>, _>>(),
+        );
+        let mut seen = HashSet::new();
+        let expected = records.iter().map(|record| {
+            let fresh = seen.insert(*record);
+            (*record, if fresh { Verdict::Fresh } else { Verdict::Duplicate })
+        });
+        prop_assert_eq!(judged.unwrap(), expected.collect::<Vec<_>>());
+        engine.shutdown().unwrap();
+    }
+}
+
+/// Virtual time: the test does not depend on a clock.
+#[tokio::test]
+async fn a_lone_record_comes_out_after_the_delay() {
+    pause();
+    let (_engine, port) = engine(1, 16);
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let batching = Batching::default().delay(Duration::from_millis(5));
+    let mut fresh = pin!(received(receiver).dedup(port, key, batching));
+    for record in 0..3 {
+        let start = Instant::now();
+        sender.send(record).unwrap();
+        assert_eq!(fresh.next().await.unwrap().unwrap(), record);
+        let waited = start.elapsed();
+        // Timers have a resolution of a millisecond.
+        assert!((5..8).contains(&waited.as_millis()), "{waited:?}");
+        advance(Duration::from_secs(1)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_full_batch_does_not_wait() {
+    pause();
+    let (_engine, port) = engine(1, 16);
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let batching = Batching::default()
+        .records(10)
+        .delay(Duration::from_secs(100));
+    let mut fresh = pin!(received(receiver).dedup(port, key, batching));
+    let start = Instant::now();
+    for record in 0..10 {
+        sender.send(record).unwrap();
+    }
+    for record in 0..10 {
+        assert_eq!(fresh.next().await.unwrap().unwrap(), record);
+    }
+    assert!(start.elapsed() < Duration::from_secs(100));
+}
+
+/// Futures of next records are dropped again and again; no record is lost.
+#[tokio::test]
+async fn dropped_futures_lose_nothing() {
+    pause();
+    let (_engine, port) = engine(2, 1);
+    let (sender, receiver) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        for record in 0..200 {
+            sender.send(record % 150).unwrap();
+            sleep(Duration::from_millis(1)).await;
+        }
+    });
+    let batching = Batching::default().records(7);
+    let mut fresh = pin!(received(receiver).dedup(port, key, batching));
+    let mut records = Vec::new();
+    loop {
+        match timeout(Duration::from_millis(2), fresh.next()).await {
+            Ok(Some(record)) => records.push(record.unwrap()),
+            Ok(None) => break,
+            Err(_) => {}
+        }
+    }
+    assert_eq!(records, (0..150).collect::<Vec<_>>());
+}
+
+/// An exact filter that panics at one key.
+#[derive(Default)]
+struct Fragile(HashSet<KeyHash>);
+
+const BAD: KeyHash = KeyHash::from_uniform(u64::MAX);
+
+impl Filter for Fragile {
+    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+        if keys.contains(&BAD) {
+            std::panic::resume_unwind(Box::new("this key panics on purpose"));
+        }
+        duplicates.fill(0);
+        for (index, key) in keys.iter().enumerate() {
+            duplicates[index / 64] |= u64::from(!self.0.insert(*key)) << (index % 64);
+        }
+    }
+
+    fn contains(&self, key: KeyHash) -> bool {
+        self.0.contains(&key)
+    }
+
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        0
+    }
+}
+
+#[tokio::test]
+async fn records_without_verdicts_come_with_the_error_and_the_stream_goes_on() {
+    let partitioning = Partitioning::new(2, 2).unwrap();
+    let filters = vec![Fragile::default(), Fragile::default()];
+    let filter = Partitioned::new(partitioning, filters).unwrap();
+    let (engine, mut ports) = Engine::builder(filter).build().unwrap();
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let batching = Batching::default().records(3);
+    let records = received(receiver);
+    let hash = |record: &u64| KeyHash::from_uniform(*record);
+    let mut fresh = pin!(records.dedup(ports.remove(0), hash, batching));
+    for record in [1, 2, u64::MAX] {
+        sender.send(record).unwrap();
+    }
+    assert_eq!(fresh.next().await.unwrap().unwrap(), 1);
+    assert_eq!(fresh.next().await.unwrap().unwrap(), 2);
+    let lost = fresh.next().await.unwrap().unwrap_err();
+    assert_eq!(
+        (lost.cause, &lost.records[..]),
+        (Disconnected::Panicked(1), &[u64::MAX][..])
+    );
+    assert_eq!(
+        lost.to_string(),
+        "1 records have no verdict: partition 1 is lost: its owner panicked"
+    );
+
+    for record in [3, 2, 4] {
+        sender.send(record).unwrap();
+    }
+    let lost = fresh.next().await.unwrap().unwrap_err();
+    assert_eq!(
+        (lost.cause, &lost.records[..]),
+        (Disconnected::Panicked(1), &[3, 2, 4][..])
+    );
+
+    engine.replace(1, Fragile::default()).unwrap();
+    for record in [3, 2, 4] {
+        sender.send(record).unwrap();
+    }
+    drop(sender);
+    assert_eq!(fresh.next().await.unwrap().unwrap(), 3);
+    assert_eq!(fresh.next().await.unwrap().unwrap(), 4);
+    assert!(fresh.next().await.is_none());
+}
