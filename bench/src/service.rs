@@ -13,10 +13,11 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use echoless::transport::Wait;
 use echoless::{
     Disconnected, Engine, Filter, FingerprintSpec, KeyHash, KeyHasher, SharedSpec, Verdicts,
 };
-use echoless_tokio::{Observe, serve_lines};
+use echoless_tokio::{Judge, serve_lines};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
@@ -55,8 +56,8 @@ pub struct Arguments {
 #[derive(Clone)]
 struct Locked(Arc<Mutex<Box<dyn Filter>>>);
 
-impl Observe for Locked {
-    async fn observe(
+impl Judge for Locked {
+    async fn judge(
         &mut self,
         keys: &[KeyHash],
         verdicts: &mut Verdicts,
@@ -87,7 +88,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let locked = Locked(Arc::new(Mutex::new(FingerprintSpec::new(bytes).build()?)));
     let shared = Arc::new(SharedSpec::new(bytes).build()?);
     let filter = FingerprintSpec::new(bytes).build_partitions(1)?;
-    let (engine, _) = Engine::builder(filter).ring_depth(4).build()?;
+    // The worker shares the cores with the threads of the runtime.
+    let (engine, _) = Engine::builder(filter)
+        .ring_depth(4)
+        .wait(Wait::Shared)
+        .build()?;
     let attacher = engine.attacher();
     let mut names = ["filter behind a lock", "shared filter", "engine, 1 worker"]
         .map(|name| (name, Vec::new()));
@@ -154,9 +159,9 @@ impl Load {
         self.connections * self.keys * self.requests
     }
 
-    async fn measure<O: Observe + 'static>(
+    async fn measure<J: Judge + 'static>(
         self,
-        filter: impl Fn() -> Result<O, Failure>,
+        filter: impl Fn() -> Result<J, Failure>,
     ) -> Result<Timing, Failure> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;

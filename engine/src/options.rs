@@ -17,7 +17,7 @@ use crate::error::SpecError;
 /// use echoless::spec::Options;
 /// let mut options = Options::parse("k=3,seed=x")?;
 /// assert_eq!(options.integer("k", 2, 1..=64)?, 3);
-/// assert_eq!(options.decimal("tracked", 0.5)?, 0.5);
+/// assert_eq!(options.decimal("tracked", 0.5, 0.0..=1.0)?, 0.5);
 /// let error = options.finish().unwrap_err();
 /// assert_eq!(error.to_string(), "invalid option=seed: expected one of k, tracked");
 /// # Ok::<(), echoless::SpecError>(())
@@ -27,6 +27,18 @@ pub struct Options {
     pairs: Vec<(String, String)>,
     /// The keys taken so far, given or not: the accepted keys in the error about any other.
     known: Vec<&'static str>,
+}
+
+/// An option of a specification in text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OptionInfo {
+    /// The key.
+    pub name: &'static str,
+    /// The default; `None` if it is computed from other options.
+    pub default: Option<String>,
+    /// The accepted values, as a phrase. With some values of other options, fewer are accepted.
+    pub allowed: String,
 }
 
 impl Options {
@@ -83,10 +95,9 @@ impl Options {
     /// Removes an option and returns it as a whole number; `default` if it is not given.
     ///
     /// # Errors
-    /// [`SpecError`] if the text is not a `T`: not a whole number, or one that overflows `T`. The
-    /// error names `range`. A `T` outside `range` is returned as it is: the code that builds from
-    /// it rejects it, because the exact range can depend on other options.
-    pub fn integer<T: FromStr + Display>(
+    /// [`SpecError`] if the text is not a whole number in `range`. Where the exact range depends on
+    /// other options, `range` is the widest one, and the code that builds rejects what is left.
+    pub fn integer<T: FromStr + Display + PartialOrd>(
         &mut self,
         key: &'static str,
         default: T,
@@ -96,21 +107,66 @@ impl Options {
     }
 
     /// As [`integer`](Self::integer), without a default.
-    pub(crate) fn optional_integer<T: FromStr + Display>(
+    pub(crate) fn optional_integer<T: FromStr + Display + PartialOrd>(
         &mut self,
         key: &'static str,
         range: RangeInclusive<T>,
     ) -> Result<Option<T>, SpecError> {
         let allowed = format!("a whole number from {} to {}", range.start(), range.end());
-        self.number(key, &allowed)
+        self.checked(key, &allowed, |number| range.contains(number))
     }
 
     /// Removes an option and returns it as a number with a fraction; `default` if it is not given.
     ///
     /// # Errors
-    /// [`SpecError`] if the text is not a number. The range is not checked.
-    pub fn decimal(&mut self, key: &'static str, default: f64) -> Result<f64, SpecError> {
-        Ok(self.number(key, "a number")?.unwrap_or(default))
+    /// [`SpecError`] if the text is not a number in `range`.
+    pub fn decimal(
+        &mut self,
+        key: &'static str,
+        default: f64,
+        range: RangeInclusive<f64>,
+    ) -> Result<f64, SpecError> {
+        let allowed = match range.end() {
+            end if end.is_infinite() => format!("a number from {}", range.start()),
+            end => format!("a number from {} to {end}", range.start()),
+        };
+        let number = self.checked(key, &allowed, |number| range.contains(number))?;
+        Ok(number.unwrap_or(default))
+    }
+
+    /// Removes an option and returns it as a rate, above 0 and below 1.
+    pub(crate) fn rate(&mut self, key: &'static str) -> Result<Option<f64>, SpecError> {
+        let allowed = "a number between 0 and 1 (exclusive)";
+        self.checked(key, allowed, |rate| *rate > 0.0 && *rate < 1.0)
+    }
+
+    /// Removes an option and returns it as one of the listed numbers; `None` if it is not given.
+    pub(crate) fn listed(
+        &mut self,
+        key: &'static str,
+        numbers: &[u32],
+    ) -> Result<Option<u32>, SpecError> {
+        let texts: Vec<String> = numbers.iter().map(u32::to_string).collect();
+        let (last, others) = texts
+            .split_last()
+            .map_or(("", &[][..]), |(last, others)| (last, others));
+        let allowed = format!("{} or {last}", others.join(", "));
+        self.checked(key, &allowed, |number| numbers.contains(number))
+    }
+
+    /// Removes an option and returns it as a number that `is_allowed`; `None` if it is not given.
+    pub(crate) fn checked<T: FromStr + Display>(
+        &mut self,
+        key: &'static str,
+        allowed: &str,
+        is_allowed: impl Fn(&T) -> bool,
+    ) -> Result<Option<T>, SpecError> {
+        match self.number(key, allowed)? {
+            Some(number) if !is_allowed(&number) => {
+                Err(SpecError::new(key, number.to_string(), allowed))
+            }
+            number => Ok(number),
+        }
     }
 
     /// Removes an option and returns the value of its name; the first choice if it is not given.
@@ -123,6 +179,29 @@ impl Options {
             Some(text) => value_of(key, choices, &text),
             None => Ok(choices[0].1),
         }
+    }
+
+    /// The options that `parse` takes, by what it does with none and with invalid ones. `parse`
+    /// returns the defaults as text.
+    pub(crate) fn describe(
+        parse: impl Fn(&mut Self) -> Result<Vec<(&'static str, String)>, SpecError>,
+    ) -> Vec<OptionInfo> {
+        let mut none = Self::new(Vec::new());
+        let defaults = parse(&mut none).unwrap_or_default();
+        let default_of = |key| defaults.iter().find(|(name, _)| *name == key);
+        let describe = |key: &'static str| {
+            let invalid = vec![(key.to_owned(), "?".to_owned())];
+            let allowed = match parse(&mut Self::new(invalid)) {
+                Err(error) if error.field == key => error.allowed,
+                _ => String::new(),
+            };
+            OptionInfo {
+                name: key,
+                default: default_of(key).map(|(_, text)| text.clone()),
+                allowed,
+            }
+        };
+        none.known.iter().map(|key| describe(key)).collect()
     }
 
     /// Checks that every option was taken.

@@ -146,7 +146,7 @@ fn task_and_server_hand_over() {
     });
 }
 
-/// A task is woken by the end of the engine, whatever it waits for.
+/// A task that waits for verdicts is woken by the end of the engine.
 #[test]
 fn task_and_shutdown() {
     static JUDGED: Sometimes = Sometimes::new();

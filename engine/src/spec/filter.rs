@@ -285,7 +285,11 @@ impl FilterSpec {
             form,
             memory: memory.map(|text| parse_bytes(&text)).transpose()?,
             seed: options.integer("seed", 0, 0..=u64::MAX)?,
-            tracked: TrackedFraction::new(options.decimal("tracked", 1.0)?)?,
+            tracked: TrackedFraction::new(
+                options
+                    .number("tracked", TrackedFraction::ALLOWED)?
+                    .unwrap_or(1.0),
+            )?,
             kernel: None,
         };
         options.finish()?;

@@ -2,8 +2,11 @@
 //!
 //! The command, the planner, the lab and the engine all use [`FilterSpec`]. This module also
 //! re-exports the parameter types of every kind of filter, which are defined next to the mechanism
-//! that they configure.
+//! that they configure. [`catalogue`] lists every filter with its options; as a page:
+//!
+#![doc = include_str!("../../FILTERS.md")]
 
+mod catalogue;
 mod filter;
 mod information;
 #[cfg(feature = "serde")]
@@ -25,8 +28,9 @@ pub use crate::filters::scattered::generations::{GenerationSpec, Rotate, Success
 pub use crate::filters::scattered::rows::{CuckooSpec, RowEncoding, RowPolicy, RowSpec, SqfSpec};
 pub use crate::filters::scattered::windows::{AgePartitionedSpec, JumpingSpec, TimerSpec};
 pub use crate::filters::{FilterKind, Form, Replacement, Workload};
-pub use crate::options::Options;
+pub use crate::options::{OptionInfo, Options};
 pub use crate::shared::{SharedLayout, SharedSpec};
 pub use crate::size::{format_bytes, parse_bytes};
 pub use crate::theory::fingerprints::{FingerprintGeometry, SlotWidth};
+pub use catalogue::{CatalogueEntry, catalogue};
 pub use filter::FilterSpec;

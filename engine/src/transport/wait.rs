@@ -25,7 +25,7 @@
 //! change, or the hint reads the attention of P1.
 //!
 //! A task of an executor waits by the same protocol: it leaves its [`Waker`] before P1, and returns
-//! in place of P4; whoever unparks it wakes the task.
+//! in place of P4; the thread that unparks it wakes the task.
 
 use std::task::{Context, Poll, Waker};
 
@@ -146,7 +146,7 @@ impl ParkState {
     #[cold]
     fn unpark(&self) {
         // Relaxed: what the condition reads is ordered by the fences of `Doorbell` and
-        // `Parker::wait_while`. The swap only elects one waker.
+        // `Parker::park_unless`. The swap only elects one waker.
         if self.parked.swap(RUNNING, Ordering::Relaxed) != RUNNING {
             // While this thread holds the lock, the parker is either before its test of `parked`,
             // which then reads `RUNNING`, or in the wait, where the notification reaches it.
@@ -269,7 +269,7 @@ impl Parker {
         }
         let mut wanted = attention();
         while let Some(first) = wanted {
-            if !self.announce(first, &mut attention) {
+            if !self.park_unless(first, &mut attention) {
                 return;
             }
             // P4.
@@ -280,8 +280,8 @@ impl Parker {
     }
 
     /// Waits in a task, by the same protocol: `Ready` once `attention` returns `None`; else
-    /// `Pending`, and a wake of a doorbell wakes the task. Only the task of the last call is woken,
-    /// and it may be woken without a cause.
+    /// `Pending`, and a doorbell wakes the task. Only the task of the last call is woken, and it may
+    /// be woken without a cause. Its waker stays until then, or until the parker is dropped.
     #[doc(hidden)] // public only for the model checks
     pub fn poll_while(
         &mut self,
@@ -291,23 +291,23 @@ impl Parker {
         let Some(wanted) = attention() else {
             return Poll::Ready(());
         };
-        // Before P1: whoever reads `parked` as set by it finds this task, because its critical
-        // section comes after this one.
-        match &mut *self.state.lock() {
-            Some(task) => task.clone_from(context.waker()),
-            none => *none = Some(context.waker().clone()),
-        }
+        // Wakers are code of the executor: they are cloned and dropped without the lock.
+        let task = context.waker().clone();
+        // Before P1: a thread that reads `parked` as set by it finds this task, because its
+        // critical section comes after this one.
+        let earlier = self.state.lock().replace(task);
+        drop(earlier);
         self.has_task = true;
-        if self.announce(wanted, &mut attention) {
+        if self.park_unless(wanted, &mut attention) {
             Poll::Pending
         } else {
             Poll::Ready(())
         }
     }
 
-    /// P1 to P3. Returns whether there is still something to wait for; this parker is then parked
-    /// until a doorbell wakes it, and wants what `attention` returned last.
-    fn announce(
+    /// P1 to P3. Returns whether there is still something to wait for; this parker then counts as
+    /// parked until a doorbell wakes it, with what `attention` returned last.
+    fn park_unless(
         &self,
         mut wanted: Attention,
         attention: &mut impl FnMut() -> Option<Attention>,
@@ -338,7 +338,9 @@ impl Drop for Parker {
     fn drop(&mut self) {
         // Doorbells may live on, and a waker keeps its task.
         if self.has_task {
-            self.state.lock().take();
+            // In two statements, so that it is dropped without the lock.
+            let task = self.state.lock().take();
+            drop(task);
         }
     }
 }
@@ -359,7 +361,7 @@ impl Doorbell {
     /// Wakes the parker if it is parked. Call it after the change that its condition reads.
     #[inline]
     pub fn wake(&self) {
-        // W2. SeqCst: pairs with the fence in `Parker::wait_while`.
+        // W2. SeqCst: pairs with the fence in `Parker::park_unless`.
         fence(Ordering::SeqCst);
         // W3. Relaxed: the fence above orders it.
         if self.state.parked.load(Ordering::Relaxed) != RUNNING {

@@ -87,7 +87,7 @@ fn tracked_partitions_give_the_verdicts_of_the_tracked_whole() {
 #[test]
 fn build_lines_ignores_the_form_and_rejects_tracked_fractions() {
     for form in Form::ALL {
-        let spec = parse("rowlru:slots=8,bits=64,memory=1KiB").form(*form);
+        let spec = parse("rowlru:slots=8,bits=64,form=line,memory=1KiB").form(*form);
         assert_eq!(spec.build_lines().expect("small").lines().len(), 16);
         let tracked = spec.tracked(TrackedFraction::new(0.5).expect("in range"));
         match tracked.build_lines().unwrap_err() {
@@ -197,8 +197,8 @@ fn the_rate_model_has_the_decrements_of_the_filter() {
 #[test]
 fn information_about_parameters_that_cannot_be_built_is_none() {
     for text in [
-        "sbf:d=0,memory=1KiB",
-        "sbf:d=40,decrement=independent,memory=1KiB",
+        "sbf:p=9000,memory=1KiB",
+        "sbf:d=3,decrement=independent,form=line,memory=1KiB",
     ] {
         let spec = parse(text);
         assert!(spec.build().is_err(), "{text}");

@@ -4,6 +4,7 @@
 use echoless::FilterSpec;
 
 mod forms;
+mod page;
 mod rejections;
 mod text;
 

@@ -44,10 +44,11 @@ sbf:reach=0.5,form=line,memory=1KiB | reach | 0.5 | 1 in the line form
 sbf:fps=1e-12,form=line,memory=1KiB | fps | 0.000000000001 | or more in 504 cells
 sbf:fps=1,form=line,memory=1KiB | fps | 1 | between 0 and 1
 fpsbf:c=2,f=4,form=line,memory=1KiB | c + f | 2 + 4 bits | 8 or 16 bits
-fpsbf:c=0,f=8,form=line,memory=1KiB | c + f | 0 + 8 bits | at least 1 bit each
+fpsbf:c=0,f=8,form=line,memory=1KiB | c | 0 | 1 to 16
 fpsbf:k=33,form=line,memory=1KiB | k | 33 | 1 to 32
 fpsbf:xi=-1,form=line,memory=1KiB | xi | -1 | 0 to 1
-qht:slots=4,bits=4,form=line,memory=1KiB | slots | 4 of 4 bits | 64 of 8, 32 of 16, 16 of 32, 8 of 64 bits
+qht:slots=4,bits=4,form=line,memory=1KiB | bits | 4 | 8, 16, 32 or 64
+qht:slots=4,bits=8,form=line,memory=1KiB | slots | 4 of 8 bits | 64 of 8, 32 of 16, 16 of 32, 8 of 64 bits
 qhtd:slots=32,bits=16,form=line,memory=1KiB | slots | 32 of 16 bits | 63 of 8, 31 of 16, 15 of 32, 7 of 64 bits
 qht:rows=sorted,form=line,memory=1KiB | rows | sorted | packed
 clocked:window=0,memory=1KiB | window | 0 | 1 to 9223372036854775807
@@ -55,7 +56,7 @@ stamped:window=9223372036854775808,memory=1KiB | window | 9223372036854775808 | 
 clocked:window=10m | window | 10m | a whole number from 1 to 9223372036854775807
 clocked:bits=8,memory=1KiB | bits | 8 | 16, 32 or 64
 stamped:bits=16,memory=1KiB | bits | 16 | 32 or 64
-clocked:bits=x | bits | x | a whole number from 16 to 64
+clocked:bits=x | bits | x | 16, 32 or 64
 clocked:refresh=yes | refresh | yes | true, false
 clocked:form=scattered,memory=1KiB | form | scattered | line, the only form of clocked
 clocked:memory=63B | memory | 63 B | 64 B (one line)
@@ -63,7 +64,7 @@ dense:memory=4095B | memory | 4095 B | 4096 B (one page)
 dense:bits=8,memory=4KiB | bits | 8 | 16, 32 or 64
 dense:bits=24,memory=4KiB | bits | 24 | 16, 32 or 64
 dense:replacement=old | replacement | old | lru
-dense:replacement=qqhtd,memory=4KiB | replacement | qqhtd | fifo or lru
+dense:replacement=qqhtd,memory=4KiB | replacement | qqhtd | lru, fifo
 cuckoo:form=line,memory=1KiB | form | line | scattered for cuckoo; the line form exists for bloom, rsbf, bsbf
 bloom:k=0,memory=1KiB | k | 0 | 1 to 64
 bloom:k=65,memory=1KiB | k | 65 | 1 to 64
@@ -85,7 +86,7 @@ sqf:r=-1 | r | -1 | a whole number from 1 to 27
 sqf:kept=-1 | kept | -1 | a whole number from 1 to 27
 qht:slots=99999999999 | slots | 99999999999 | a whole number from 1 to 64
 qht:bits=4294967296 | bits | 4294967296 | a whole number from 1 to 32
-qht:form=line,bits=4294967296 | bits | 4294967296 | a whole number from 1 to 64
+qht:form=line,bits=4294967296 | bits | 4294967296 | 8, 16, 32 or 64
 cuckoo:slots=99999999999 | slots | 99999999999 | a whole number from 1 to 64
 cuckoo:bits=-1 | bits | -1 | a whole number from 1 to 32
 cuckoo:kicks=99999999999 | kicks | 99999999999 | a whole number from 1 to 1000
@@ -111,15 +112,15 @@ sbf:fps=1,memory=1KiB | fps | 1 | between 0 and 1
 sbf:fps=1e-12,memory=16B | fps | 0.000000000001 | or more in 128 cells
 sbf:reach=0,memory=1KiB | reach | 0 | 1/8192 to 1 in 8192 cells
 sbf:reach=0.0001,memory=1KiB | reach | 0.0001 | 1/8192 to 1
-sbf:reach=1.01,memory=1KiB | reach | 1.01 | 1/8192 to 1
-sbf:reach=NaN,memory=1KiB | reach | NaN | 1/8192 to 1
+sbf:reach=1.01,memory=1KiB | reach | 1.01 | a number from 0 to 1
+sbf:reach=NaN,memory=1KiB | reach | NaN | a number from 0 to 1
 sbf:k=20,memory=2B | memory | 2 B | at least 3 B
 sbf:update=sometimes | update | sometimes | every, distinct
 fpsbf:c=0,memory=1KiB | c | 0 | 1 to 16
 fpsbf:f=0,memory=1KiB | f | 0 | 1 to 16
 fpsbf:xi=1.1,memory=1KiB | xi | 1.1 | 0 to 1
 fpsbf:memory=1B | memory | 1 B | at least 3 B
-bdbf:window=0,memory=1KiB | window | 0 | 1 or more
+bdbf:window=0,memory=1KiB | window | 0 | a whole number from 1
 bdbf:c=1,memory=1KiB | c | 1 | 2 to 32
 bdbf:k=0,memory=1KiB | k | 0 | 1 to 64
 bdbf:memory=512MiB | window | 1048576 | 2907270 or more in 536870912 B, where k and c would be 54 (at most 32)
@@ -154,7 +155,7 @@ tbf:window=10m | window | 10m | a whole number from 1 to 9223372036854775807
 tbf:k=0,memory=1KiB | k | 0 | 1 to 64
 tbf:k=65,memory=1KiB | k | 65 | 1 to 64
 tbf:k=x | k | x | a whole number from 1 to 64
-tbf:k=4,equal=0,memory=1KiB | equal | 0 | 1 to 4
+tbf:k=4,equal=0,memory=1KiB | equal | 0 | 1 to 64
 tbf:k=4,equal=5,memory=1KiB | equal | 5 | 1 to 4
 tbf:equal=-1 | equal | -1 | a whole number from 1 to 64
 tbf:bits=1,memory=1KiB | bits | 1 | 2 to 32
@@ -178,7 +179,7 @@ apbf:window=-1 | window | -1 | a whole number from 1 to 9223372036854775807
 apbf:k=0,memory=1KiB | k | 0 | 1 to 63
 apbf:k=64,memory=1KiB | k | 64 | 1 to 63
 apbf:k=x | k | x | a whole number from 1 to 63
-apbf:l=0,memory=1KiB | l | 0 | 1 to 54
+apbf:l=0,memory=1KiB | l | 0 | 1 to 63
 apbf:k=60,l=5,memory=1KiB | l | 5 | 1 to 4
 apbf:l=x | l | x | a whole number from 1 to 63
 apbf:refresh=no | refresh | no | false, true

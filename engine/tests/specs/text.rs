@@ -124,11 +124,7 @@ fn windows_are_those_of_the_documentation() {
         ("gbf:window=1000,q=8", Some((1000, 125))),
         ("gbf:window=5,q=4", Some((5, 3))),
         ("apbf:window=1000,l=5", Some((1000, 200))),
-        ("tbf:window=0", None),
-        ("gbf:q=0", None),
         ("apbf:k=60,l=5", None),
-        ("stamped:window=0", None),
-        ("stamped:bits=8", None),
         ("bdbf:window=1000", None),
         ("rowlru", None),
     ] {

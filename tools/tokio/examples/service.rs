@@ -12,17 +12,23 @@
 use std::collections::hash_map::RandomState;
 use std::error::Error;
 use std::hash::{BuildHasher, Hasher};
+use std::io;
 use std::net::SocketAddr;
+use std::time::Duration;
 
-use echoless::{Engine, FingerprintSpec, KeyHasher};
+use echoless::transport::Wait;
+use echoless::{Attacher, Engine, FingerprintSpec, KeyHasher};
 use echoless_tokio::serve_lines;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 /// The memory of the filter: with the default rate of false positives it remembers about 6.7
 /// million keys.
 const MEMORY: u64 = 64 << 20;
+
+/// How long connections may take to end.
+const GRACE: Duration = Duration::from_secs(5);
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -32,7 +38,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
     // Ports attach as connections come. Each has its own rings, which are small because many
     // connections are idle.
     let filter = FingerprintSpec::new(MEMORY).build_partitions(1)?;
-    let (engine, _) = Engine::builder(filter).ring_depth(4).build()?;
+    // The worker shares its core with the threads of the runtime.
+    let (engine, _) = Engine::builder(filter)
+        .ring_depth(4)
+        .wait(Wait::Shared)
+        .build()?;
     let attacher = engine.attacher();
     // Clients choose the keys, so a secret key keeps them from crowding into one line.
     let hasher = KeyHasher::keyed(secret_key());
@@ -42,28 +52,45 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let (stop, stopped) = watch::channel(false);
     let mut connections = JoinSet::new();
     loop {
-        let (connection, client) = tokio::select! {
-            accepted = listener.accept() => accepted?,
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
             signal = tokio::signal::ctrl_c() => break signal?,
         };
-        connection.set_nodelay(true)?;
-        let (port, hasher, mut stopped) = (attacher.attach()?, hasher.clone(), stopped.clone());
+        let (attacher, hasher, mut stopped) = (attacher.clone(), hasher.clone(), stopped.clone());
         connections.spawn(async move {
-            let stop = async move {
+            let stop = async {
                 stopped.wait_for(|stopped| *stopped).await.ok();
             };
-            if let Err(error) = serve_lines(connection, port, &hasher, stop).await {
-                eprintln!("{client}: {error}");
+            // A connection that fails is no failure of the service.
+            if let Err(error) = serve(accepted, &attacher, &hasher, stop).await {
+                eprintln!("{error}");
             }
         });
         while connections.try_join_next().is_some() {}
     }
 
     stop.send_replace(true);
-    connections.join_all().await;
+    // A client that does not read its answers must not keep the service.
+    let end = async { while connections.join_next().await.is_some() {} };
+    if tokio::time::timeout(GRACE, end).await.is_err() {
+        connections.shutdown().await;
+    }
     let counts = engine.counts();
     println!("{} keys, {} duplicates", counts.judged, counts.duplicates);
     engine.shutdown()?;
+    Ok(())
+}
+
+async fn serve(
+    accepted: io::Result<(TcpStream, SocketAddr)>,
+    attacher: &Attacher,
+    hasher: &KeyHasher,
+    stop: impl Future<Output = ()>,
+) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let (connection, client) = accepted?;
+    connection.set_nodelay(true)?;
+    let served = serve_lines(connection, attacher.attach()?, hasher, stop).await;
+    served.map_err(|error| format!("{client}: {error}"))?;
     Ok(())
 }
 

@@ -39,13 +39,15 @@ impl Batching {
     /// If `records` is 0, or 2^32 or more.
     #[must_use]
     pub const fn records(mut self, records: usize) -> Self {
-        assert!(records > 0 && records as u64 <= u32::MAX as u64);
+        let allowed = records > 0 && records as u64 <= u32::MAX as u64;
+        assert!(allowed, "invalid records: expected 1 to 4294967295");
         self.records = records;
         self
     }
 
-    /// How long the first record of a batch waits for others. After [`Duration::ZERO`], what the
-    /// stream has at once is a batch.
+    /// How long the first record of a batch waits for others, in the resolution of timers, a
+    /// millisecond. With [`Duration::ZERO`], what the stream has at once is a batch; with
+    /// [`Duration::MAX`], a batch waits until it is full or the stream ends.
     #[must_use]
     pub const fn delay(mut self, delay: Duration) -> Self {
         self.delay = delay;
@@ -53,13 +55,13 @@ impl Batching {
     }
 
     /// How many batches may be in flight before the stream is not read further. With `records` it
-    /// bounds the memory: one more batch is collected meanwhile.
+    /// bounds the memory: another batch is collected meanwhile, and another one is given out.
     ///
     /// # Panics
     /// If `batches` is 0.
     #[must_use]
     pub const fn in_flight(mut self, batches: usize) -> Self {
-        assert!(batches > 0);
+        assert!(batches > 0, "invalid batches: expected 1 or more");
         self.in_flight = batches;
         self
     }

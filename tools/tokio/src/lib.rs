@@ -34,11 +34,11 @@
 //! ```
 
 mod batching;
+mod judge;
 mod lines;
-mod observe;
 mod stream;
 
 pub use batching::Batching;
+pub use judge::Judge;
 pub use lines::{LineError, MAX_LINE, serve_lines};
-pub use observe::Observe;
-pub use stream::{Dedup, Fresh, Judged, Lost};
+pub use stream::{Dedup, Fresh, Judged, Unjudged};

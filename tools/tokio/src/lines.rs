@@ -5,12 +5,12 @@ use std::io;
 use std::pin::{Pin, pin};
 use std::task::Poll;
 
-use echoless::{Disconnected, KeyHasher, Verdicts};
+use echoless::{Disconnected, KeyHasher, Verdict, Verdicts};
 use memchr::{memchr_iter, memrchr};
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use crate::observe::Observe;
+use crate::judge::Judge;
 
 /// The longest line in bytes, without its end.
 pub const MAX_LINE: usize = 64 << 10;
@@ -31,12 +31,15 @@ pub enum LineError {
 }
 
 /// Answers each line of a connection with a line, `fresh` or `duplicate`, in their order, until the
-/// client closes its side, or `stop` is ready and the lines that were read are answered. Returns the
-/// number of answers.
+/// client closes its side, or `stop` is ready. Returns the number of answers.
 ///
-/// The lines that arrive while a batch is judged are the next batch, so batches grow with the load.
-/// A last line may lack its end. If the client does not read its answers, no more of its lines are
-/// read.
+/// A line ends with a line feed; the last one may lack it. All other bytes belong to the key, a
+/// carriage return too, and an empty line is a key. The lines that arrive while a batch is judged
+/// are the next batch, so batches grow with the load.
+///
+/// Answers are flushed after each batch. While a client does not read its answers, no more of its
+/// lines are read, and `stop` has no effect: the caller bounds that time. The connection is not shut
+/// down.
 ///
 /// # Errors
 /// [`LineError`]. Lines whose answers were not written may be recorded.
@@ -59,7 +62,7 @@ pub enum LineError {
 /// ```
 pub async fn serve_lines(
     connection: impl AsyncRead + AsyncWrite + Unpin,
-    mut filter: impl Observe,
+    mut filter: impl Judge,
     hasher: &KeyHasher,
     stop: impl Future<Output = ()>,
 ) -> Result<u64, LineError> {
@@ -68,45 +71,53 @@ pub async fn serve_lines(
     let (mut input, mut keys) = (Vec::with_capacity(16 << 10), Vec::new());
     let (mut verdicts, mut output) = (Verdicts::new(), Vec::new());
     let mut answered = 0;
-    let mut ended = false;
-    while !ended {
+    loop {
         input.reserve(4 << 10);
         let known = input.len();
-        match read_unless(&mut connection, &mut input, stop.as_mut()).await? {
-            // What is left is a part of a line.
-            None => break,
-            Some(count) => ended = count == 0,
-        }
+        let Some(count) = read_unless(&mut connection, &mut input, stop.as_mut()).await? else {
+            return Ok(answered); // what is left is a part of a line
+        };
+        let ended = count == 0;
         let lines = match memrchr(b'\n', &input[known..]) {
             _ if ended => input.len(),
             Some(last) => known + last + 1,
             None => 0,
         };
-        check_lengths(&input)?;
+        let mut too_long = input.len() - lines > MAX_LINE;
         keys.clear();
-        keys.extend(lines_of(&input[..lines]).map(|line| hasher.hash(line)));
+        for line in lines_of(&input[..lines]) {
+            if line.len() > MAX_LINE {
+                too_long = true;
+                break;
+            }
+            keys.push(hasher.hash(line));
+        }
         if !keys.is_empty() {
-            filter.observe(&keys, &mut verdicts).await?;
+            filter.judge(&keys, &mut verdicts).await?;
             output.clear();
             for verdict in &verdicts {
-                let answer: &[u8] = if verdict.is_duplicate() {
-                    b"duplicate\n"
-                } else {
-                    b"fresh\n"
+                let answer: &[u8] = match verdict {
+                    Verdict::Fresh => b"fresh\n",
+                    Verdict::Duplicate => b"duplicate\n",
                 };
                 output.extend_from_slice(answer);
             }
             connection.write_all(&output).await?;
+            connection.flush().await?;
             answered += keys.len() as u64;
+        }
+        if too_long {
+            return Err(LineError::TooLong);
+        }
+        if ended {
+            return Ok(answered);
         }
         input.drain(..lines);
     }
-    connection.flush().await?;
-    Ok(answered)
 }
 
-/// Appends what arrives to `input` and returns the number of bytes, 0 at the end of the input; `None`
-/// if `stop` is ready.
+/// Appends what arrives to `input` and returns the number of bytes, 0 at the end of the input;
+/// `None` if `stop` is ready.
 async fn read_unless(
     connection: &mut (impl AsyncRead + Unpin),
     input: &mut Vec<u8>,
@@ -132,11 +143,4 @@ fn lines_of(input: &[u8]) -> impl Iterator<Item = &[u8]> {
         start = end + 1;
         line
     })
-}
-
-fn check_lengths(input: &[u8]) -> Result<(), LineError> {
-    if input.len() > MAX_LINE && lines_of(input).any(|line| line.len() > MAX_LINE) {
-        return Err(LineError::TooLong);
-    }
-    Ok(())
 }

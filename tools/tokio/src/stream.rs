@@ -5,8 +5,8 @@
 //! ```
 //!
 //! Each poll first gives out what is judged, then takes the verdicts that arrived, reads the input
-//! as far as it is ready, and submits the batch if it is due. It is pending only if each of input,
-//! timer and port that can bring it on has the waker of the task.
+//! as far as it is ready, and submits the batch if it is due. Before it is pending, it has left the
+//! waker of the task with each of input, timer and port that can bring it on.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -24,13 +24,16 @@ use crate::batching::Batching;
 /// Records without verdicts, because their partition is lost or the engine is gone. They are in no
 /// filter that goes on, so they can be submitted again.
 #[derive(Debug, Error)]
-#[error("{} records have no verdict: {cause}", records.len())]
-pub struct Lost<T> {
+#[error("records without a verdict, {}: {cause}", records.len())]
+pub struct Unjudged<T> {
     /// Why they have none.
     pub cause: Disconnected,
     /// The records, in their order.
     pub records: Vec<T>,
 }
+
+/// How many duplicates are dropped before other tasks of the thread may go on.
+const MOST_DUPLICATES: usize = 4096;
 
 /// Duplicate detection for streams of records.
 pub trait Dedup: Stream + Sized {
@@ -39,6 +42,8 @@ pub trait Dedup: Stream + Sized {
     /// After an error the stream goes on with the next batch: once the partition is
     /// [replaced](echoless::Engine::replace) without errors. The records of an error come with it;
     /// those of its batch whose verdicts are known come before it.
+    ///
+    /// Records are judged at tick 0: a filter with a window forgets nothing.
     ///
     /// Dropping the future of a next record loses nothing. Dropping the stream drops the records
     /// that it has read and not given out; some are then recorded.
@@ -75,7 +80,7 @@ pub trait Dedup: Stream + Sized {
             keys: Vec::new(),
             verdicts: Verdicts::new(),
             judged: VecDeque::new(),
-            lost: None,
+            unjudged: None,
         }
     }
 }
@@ -93,7 +98,7 @@ pin_project! {
         key: K,
         port: PayloadPort<Vec<S::Item>>,
         batching: Batching,
-        // When the batch is due, unless it is empty or full.
+        // When the batch is due, unless it is empty or full, or the delay is endless.
         #[pin]
         due: Option<Sleep>,
         // The batch.
@@ -101,7 +106,7 @@ pin_project! {
         keys: Vec<KeyHash>,
         verdicts: Verdicts,
         judged: VecDeque<(S::Item, Verdict)>,
-        lost: Option<Lost<S::Item>>,
+        unjudged: Option<Unjudged<S::Item>>,
     }
 }
 
@@ -110,7 +115,7 @@ where
     S: Stream,
     K: FnMut(&S::Item) -> KeyHash,
 {
-    type Item = Result<(S::Item, Verdict), Lost<S::Item>>;
+    type Item = Result<(S::Item, Verdict), Unjudged<S::Item>>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
@@ -118,8 +123,8 @@ where
             if let Some(judged) = this.judged.pop_front() {
                 return Poll::Ready(Some(Ok(judged)));
             }
-            if let Some(lost) = this.lost.take() {
-                return Poll::Ready(Some(Err(lost)));
+            if let Some(unjudged) = this.unjudged.take() {
+                return Poll::Ready(Some(Err(unjudged)));
             }
             if self.as_mut().poll_verdicts(context).is_ready() {
                 continue;
@@ -163,7 +168,7 @@ where
                         this.judged.push_back((record, this.verdicts.get(index)));
                     }
                 }
-                *this.lost = Some(Lost {
+                *this.unjudged = Some(Unjudged {
                     cause,
                     records: unknown,
                 });
@@ -185,10 +190,11 @@ where
             match ready!(input.poll_next(context)) {
                 Some(record) => {
                     if this.records.is_empty() {
-                        let due = Instant::now() + this.batching.delay;
-                        match this.due.as_mut().as_pin_mut() {
-                            Some(sleep) => sleep.reset(due),
-                            None => this.due.set(Some(sleep_until(due))),
+                        // `None` if the delay is endless.
+                        let due = Instant::now().checked_add(this.batching.delay);
+                        match (this.due.as_mut().as_pin_mut(), due) {
+                            (Some(sleep), Some(due)) => sleep.reset(due),
+                            (_, due) => this.due.set(due.map(sleep_until)),
                         }
                     }
                     this.keys.push((this.key)(&record));
@@ -206,8 +212,13 @@ where
             return Poll::Pending;
         }
         if !ended && this.records.len() < this.batching.records {
-            let due = this.due.as_mut().as_pin_mut();
-            ready!(due.expect("set with the first record").poll(context));
+            let Some(due) = this.due.as_mut().as_pin_mut() else {
+                return Poll::Pending; // until the batch is full, or the input ends
+            };
+            // A timer is ready up to a millisecond later.
+            if due.deadline() > Instant::now() {
+                ready!(due.poll(context));
+            }
         }
         if this.port.in_flight() >= this.batching.in_flight {
             return Poll::Pending; // until verdicts arrive
@@ -221,7 +232,7 @@ where
             Ok(None) => {}
             Ok(Some(_)) => unreachable!("the port is ready"),
             Err(rejected) => {
-                *this.lost = Some(Lost {
+                *this.unjudged = Some(Unjudged {
                     cause: rejected.cause,
                     records: rejected.payload,
                 });
@@ -255,16 +266,19 @@ where
     S: Stream,
     K: FnMut(&S::Item) -> KeyHash,
 {
-    type Item = Result<S::Item, Lost<S::Item>>;
+    type Item = Result<S::Item, Unjudged<S::Item>>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        loop {
+        for _ in 0..MOST_DUPLICATES {
             match ready!(self.as_mut().project().judged.poll_next(context)) {
                 Some(Ok((record, Verdict::Fresh))) => return Poll::Ready(Some(Ok(record))),
                 Some(Ok((_, Verdict::Duplicate))) => {}
-                Some(Err(lost)) => return Poll::Ready(Some(Err(lost))),
+                Some(Err(unjudged)) => return Poll::Ready(Some(Err(unjudged))),
                 None => return Poll::Ready(None),
             }
         }
+        // Other tasks go on before this one.
+        context.waker().wake_by_ref();
+        Poll::Pending
     }
 }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::task::{Context, Waker};
 
 use echoless::{Engine, FingerprintSpec, KeyHasher, SharedSpec, Verdicts};
-use echoless_tokio::{LineError, MAX_LINE, Observe, serve_lines};
+use echoless_tokio::{Judge, LineError, MAX_LINE, serve_lines};
 use proptest::prelude::*;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex, join};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, BufStream, duplex, join};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
@@ -18,7 +18,7 @@ fn hasher() -> KeyHasher {
 }
 
 /// The answers to an input that arrives in parts of `chunk` bytes, through a pipe of that size.
-async fn answers(input: &[u8], chunk: usize, filter: impl Observe) -> (u64, Vec<u8>) {
+async fn answers(input: &[u8], chunk: usize, filter: impl Judge) -> (u64, Vec<u8>) {
     let (client, server) = duplex(chunk);
     let (mut receive, mut send) = tokio::io::split(client);
     let hasher = hasher();
@@ -138,6 +138,55 @@ async fn a_line_that_is_too_long_ends_the_connection() {
     }
 }
 
+#[tokio::test]
+async fn the_lines_before_one_that_is_too_long_are_answered() {
+    let filter = SharedSpec::new(1 << 16).build().unwrap();
+    let input = format!("a\na\n{}\nb\n", "x".repeat(MAX_LINE + 1));
+    let mut output = Vec::new();
+    let connection = join(input.as_bytes(), &mut output);
+    let served = serve_lines(connection, &filter, &hasher(), pending()).await;
+    assert!(matches!(served, Err(LineError::TooLong)), "{served:?}");
+    assert_eq!(output, b"fresh\nduplicate\n");
+}
+
+/// A client that waits for an answer before its next line gets it, however the connection buffers.
+#[tokio::test]
+async fn answers_are_flushed() {
+    let filter = SharedSpec::new(1 << 16).build().unwrap();
+    let (mut client, server) = duplex(1 << 10);
+    let hasher = hasher();
+    let service = serve_lines(BufStream::new(server), &filter, &hasher, pending());
+    let client = async move {
+        for (line, answer) in [
+            ("a\n", "fresh\n"),
+            ("a\n", "duplicate\n"),
+            ("a\r\n", "fresh\n"),
+        ] {
+            client.write_all(line.as_bytes()).await.unwrap();
+            let mut found = vec![0; answer.len()];
+            client.read_exact(&mut found).await.unwrap();
+            assert_eq!(found, answer.as_bytes());
+        }
+    };
+    let (served, ()) = tokio::join!(service, client);
+    assert_eq!(served.unwrap(), 3);
+}
+
+#[tokio::test]
+async fn a_lost_engine_ends_the_service() {
+    let filter = FingerprintSpec::new(1 << 16).build_partitions(1).unwrap();
+    let (engine, mut ports) = Engine::builder(filter).build().unwrap();
+    engine.shutdown().unwrap();
+    let mut output = Vec::new();
+    let connection = join(&b"a\n"[..], &mut output);
+    let served = serve_lines(connection, ports.remove(0), &hasher(), pending()).await;
+    assert!(
+        matches!(served, Err(LineError::Disconnected(_))),
+        "{served:?}"
+    );
+    assert_eq!(output, b"");
+}
+
 /// A dropped future leaves a batch in flight; the next call returns the verdicts of its own keys.
 #[tokio::test]
 async fn a_port_forgets_the_batch_of_a_dropped_future() {
@@ -147,14 +196,12 @@ async fn a_port_forgets_the_batch_of_a_dropped_future() {
     let keys: Vec<_> = (0..1000).map(|key| hasher().hash_u64(key)).collect();
     let mut verdicts = Verdicts::new();
     let mut forgotten = Verdicts::new();
-    let mut observe = Box::pin(Observe::observe(port, &keys, &mut forgotten));
+    let mut observe = Box::pin(Judge::judge(port, &keys, &mut forgotten));
     let _ = observe
         .as_mut()
         .poll(&mut Context::from_waker(Waker::noop()));
     drop(observe);
-    Observe::observe(port, &keys[..10], &mut verdicts)
-        .await
-        .unwrap();
+    port.judge(&keys[..10], &mut verdicts).await.unwrap();
     assert_eq!((verdicts.len(), verdicts.count_duplicates()), (10, 10));
     assert_eq!(port.in_flight(), 0);
 }

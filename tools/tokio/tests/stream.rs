@@ -2,6 +2,9 @@
 
 use std::collections::HashSet;
 use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use echoless::{
@@ -10,7 +13,7 @@ use echoless::{
 };
 use echoless_tokio::{Batching, Dedup};
 use proptest::prelude::*;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, advance, pause, sleep, timeout};
 use tokio_stream::StreamExt;
 
@@ -43,21 +46,21 @@ struct PollFn<F>(F);
 
 fn poll_fn_stream<T, F>(poll: F) -> PollFn<F>
 where
-    F: FnMut(&mut std::task::Context<'_>) -> std::task::Poll<Option<T>> + Unpin,
+    F: FnMut(&mut std::task::Context<'_>) -> Poll<Option<T>> + Unpin,
 {
     PollFn(poll)
 }
 
 impl<T, F> tokio_stream::Stream for PollFn<F>
 where
-    F: FnMut(&mut std::task::Context<'_>) -> std::task::Poll<Option<T>> + Unpin,
+    F: FnMut(&mut std::task::Context<'_>) -> Poll<Option<T>> + Unpin,
 {
     type Item = T;
 
     fn poll_next(
         mut self: std::pin::Pin<&mut Self>,
         context: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Option<T>> {
+    ) -> Poll<Option<T>> {
         (self.0)(context)
     }
 }
@@ -126,6 +129,83 @@ async fn a_full_batch_does_not_wait() {
         assert_eq!(fresh.next().await.unwrap().unwrap(), record);
     }
     assert!(start.elapsed() < Duration::from_secs(100));
+}
+
+/// Without a delay, what has arrived is a batch; with an endless one, the end of the stream ends it.
+#[tokio::test]
+async fn delays_may_be_zero_or_endless() {
+    pause();
+    for delay in [Duration::ZERO, Duration::MAX] {
+        let (_engine, port) = engine(1, 16);
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let batching = Batching::default().delay(delay);
+        let mut fresh = pin!(received(receiver).dedup(port, key, batching));
+        let start = Instant::now();
+        for record in 0..10 {
+            sender.send(record).unwrap();
+        }
+        if delay == Duration::MAX {
+            drop(sender);
+        }
+        for record in 0..10 {
+            assert_eq!(fresh.next().await.unwrap().unwrap(), record);
+        }
+        assert_eq!(start.elapsed(), Duration::ZERO);
+    }
+}
+
+/// A stream of duplicates lets other tasks of its thread go on.
+#[tokio::test]
+async fn an_endless_run_of_duplicates_yields() {
+    let (_engine, port) = engine(1, 16);
+    let (stop, mut stopped) = oneshot::channel();
+    let input = poll_fn_stream(move |_| match stopped.try_recv() {
+        Ok(()) => Poll::Ready(None),
+        Err(_) => Poll::Ready(Some(7)),
+    });
+    let dedup = tokio::spawn(async move {
+        let fresh = input.dedup(port, key, Batching::default());
+        fresh.collect::<Result<Vec<_>, _>>().await.unwrap()
+    });
+    tokio::task::yield_now().await;
+    stop.send(()).unwrap();
+    assert_eq!(dedup.await.unwrap(), [7]);
+}
+
+/// At most the batches in flight, one that is collected and one that is given out.
+#[tokio::test]
+async fn the_input_is_not_read_ahead_of_the_limit() {
+    let (_engine, port) = engine(1, 16);
+    let read = Arc::new(AtomicU64::new(0));
+    let counter = Arc::clone(&read);
+    let input = poll_fn_stream(move |_| Poll::Ready(Some(counter.fetch_add(1, Ordering::Relaxed))));
+    let batching = Batching::default().records(10).in_flight(3);
+    let mut fresh = pin!(input.dedup(port, key, batching));
+    for record in 0..200 {
+        assert_eq!(fresh.next().await.unwrap().unwrap(), record);
+        let ahead = read.load(Ordering::Relaxed) - record;
+        assert!(ahead <= (3 + 2) * 10, "{ahead}");
+    }
+}
+
+#[tokio::test]
+async fn the_end_of_the_engine_is_an_error_with_the_records() {
+    let (engine, port) = engine(1, 16);
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let batching = Batching::default().records(2);
+    let mut fresh = pin!(received(receiver).dedup(port, key, batching));
+    sender.send(1).unwrap();
+    sender.send(2).unwrap();
+    assert_eq!(fresh.next().await.unwrap().unwrap(), 1);
+    assert_eq!(fresh.next().await.unwrap().unwrap(), 2);
+    engine.shutdown().unwrap();
+    sender.send(3).unwrap();
+    sender.send(4).unwrap();
+    let unjudged = fresh.next().await.unwrap().unwrap_err();
+    assert_eq!(unjudged.cause, Disconnected::Partition(0));
+    assert_eq!(unjudged.records, [3, 4]);
+    drop(sender);
+    assert!(fresh.next().await.is_none());
 }
 
 /// Futures of next records are dropped again and again; no record is lost.
@@ -206,7 +286,7 @@ async fn records_without_verdicts_come_with_the_error_and_the_stream_goes_on() {
     );
     assert_eq!(
         lost.to_string(),
-        "1 records have no verdict: partition 1 is lost: its owner panicked"
+        "records without a verdict, 1: partition 1 is lost: its owner panicked"
     );
 
     for record in [3, 2, 4] {

@@ -278,19 +278,26 @@ impl Port {
         while_waiting: &impl WhileWaiting,
         mut condition: impl FnMut(&[PortLink]) -> bool,
     ) {
-        let unsent = self.unsent.as_ref().map(|unsent| unsent.owner);
-        self.wait(while_waiting, Attention::Calls, |links| {
+        let (unsent, least) = self.next_owner();
+        self.wait(while_waiting, least, |links| {
             is_ready(links, unsent) || condition(links)
         });
     }
 
     /// Waits in a task until an answer arrives, or the rest of a batch has room.
     pub(super) fn poll_wait(&mut self, context: &Context<'_>) -> Poll<()> {
-        let unsent = self.unsent.as_ref().map(|unsent| unsent.owner);
+        let (unsent, attention) = self.next_owner();
         let Self { parker, links, .. } = self;
-        parker.poll_while(context, || {
-            (!is_ready(links, unsent)).then_some(Attention::Calls)
-        })
+        parker.poll_while(context, || (!is_ready(links, unsent)).then_some(attention))
+    }
+
+    /// The partition that gets the next message of a batch that is not sent whole, and what to be
+    /// woken for: room that messages without answers leave is followed by a hint only.
+    fn next_owner(&self) -> (Option<usize>, Attention) {
+        match &self.unsent {
+            Some(unsent) => (Some(unsent.owner), Attention::Hints),
+            None => (None, Attention::Calls),
+        }
     }
 
     /// Parks until there is work or the condition holds, with this attention at least.

@@ -1,7 +1,5 @@
-//! Ports in asynchronous tasks, of any executor: no call blocks, and a call that cannot go on leaves
-//! the [`Waker`](std::task::Waker) of its task.
-//!
-//! The task of the last call that returned [`Poll::Pending`] is woken; a port belongs to one task.
+//! Ports in asynchronous tasks, of any executor: no call blocks, and a call that cannot go on
+//! leaves the [`Waker`](std::task::Waker) of its task.
 
 use std::task::{Context, Poll, ready};
 
@@ -13,9 +11,10 @@ use crate::hash::KeyHash;
 use crate::verdicts::Verdicts;
 
 impl Port {
-    /// Submits a batch without blocking. Returns true if it is accepted: its messages are sent, and
-    /// those without room in the rings later, whenever the port is polled. Returns false, and
-    /// submits nothing, while this is so for an earlier batch.
+    /// Submits a batch without blocking, and returns true if it is accepted. Messages without room
+    /// in the rings are sent by later calls of any method of this port; if it is dropped before
+    /// that, only a part of the keys is recorded. Returns false, and submits nothing, while
+    /// messages of an earlier batch are not sent.
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
@@ -29,13 +28,17 @@ impl Port {
     /// let halves = FingerprintSpec::new(1 << 20).build_partitions(2)?;
     /// let (engine, mut ports) = Engine::builder(halves).build()?;
     /// let port = &mut ports[0];
-    /// let (mut batches, mut verdicts) = (0, Verdicts::new());
+    /// let mut verdicts = Verdicts::new();
     /// let keys: Vec<_> = (0..100_000).map(|key| KeyHasher::seeded(0).hash_u64(key)).collect();
-    /// while batches < 10 {
-    ///     batches += u64::from(port.try_submit(&keys)?);
-    ///     port.poll(&mut verdicts)?; // or other work
+    /// assert!(port.try_submit(&keys)?);
+    /// while !port.try_submit(&keys)? {
+    ///     // The first batch is not sent yet, so its verdicts are still to come.
+    ///     assert!(port.drain(&mut verdicts)?);
+    ///     assert_eq!(verdicts.count_duplicates(), 0);
     /// }
-    /// while port.drain(&mut verdicts)? {}
+    /// while port.in_flight() > 0 {
+    ///     port.drain(&mut verdicts)?;
+    /// }
     /// assert_eq!(verdicts.count_duplicates(), 100_000);
     /// # drop(ports);
     /// # engine.shutdown()?;
@@ -63,7 +66,8 @@ impl Port {
     }
 
     /// Waits until [`try_submit`](Self::try_submit) would accept a batch: until every batch in
-    /// flight is sent.
+    /// flight is sent. `Pending` means that the task is woken later; a port has one task, that of
+    /// the last call.
     ///
     /// Answers that arrive meanwhile stay in flight. Their number has no limit, so a task that only
     /// submits runs out of memory.
@@ -82,7 +86,7 @@ impl Port {
 
     /// Waits until the verdicts of the oldest batch in flight are complete, writes them to
     /// `verdicts` and returns true; false if no batch is in flight. `verdicts` is empty unless true
-    /// is returned.
+    /// is returned. `Pending` as for [`poll_ready`](Self::poll_ready).
     ///
     /// # Errors
     /// As [`drain`](Self::drain).

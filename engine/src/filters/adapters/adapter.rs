@@ -83,7 +83,10 @@ macro_rules! adapters {
             }
 
             /// Parses the adapter `name`; takes its options from `options`.
-            fn parse(name: &str, options: &mut Options) -> Result<Self, SpecError> {
+            pub(crate) fn parse(
+                name: &str,
+                options: &mut Options,
+            ) -> Result<Self, SpecError> {
                 $(if name == <$spec as AdapterKind>::NAME {
                     return <$spec as AdapterKind>::parse(options).map(Self::$adapter);
                 })*
@@ -108,7 +111,7 @@ macro_rules! adapters {
             }
 
             /// All options of this adapter, as text, defaults included.
-            fn options(&self) -> Vec<(&'static str, String)> {
+            pub(crate) fn options(&self) -> Vec<(&'static str, String)> {
                 match self {
                     $(Self::$adapter(spec) => AdapterKind::options(spec),)*
                 }

@@ -32,6 +32,9 @@ impl TrackedFraction {
     /// All keys.
     pub const ALL: Self = Self(1.0);
 
+    /// The accepted values.
+    pub(crate) const ALLOWED: &str = "a fraction above 0 and at most 1";
+
     /// The fraction t of the keys.
     ///
     /// # Errors
@@ -43,7 +46,7 @@ impl TrackedFraction {
             Err(SpecError::new(
                 "tracked",
                 fraction.to_string(),
-                "a fraction above 0 and at most 1",
+                Self::ALLOWED,
             ))
         }
     }

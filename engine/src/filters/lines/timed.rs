@@ -201,12 +201,12 @@ impl KindSpec for TimedSpec {
 
     fn parse(name: &str, _form: Form, options: &mut Options) -> Result<Self, SpecError> {
         let window = options.integer("window", DEFAULT_WINDOW, 1..=LONGEST_WINDOW)?;
-        let spec = match name {
-            "stamped" => Self::stamped(window),
-            _ => Self::clocked(window),
+        let (spec, widths) = match name {
+            "stamped" => (Self::stamped(window), &[32, 64][..]),
+            _ => (Self::clocked(window), &[16, 32, 64][..]),
         };
         let refresh = options.choice("refresh", &REFRESH)?;
-        let bits = options.integer("bits", spec.bits, 16..=64)?;
+        let bits = options.listed("bits", widths)?.unwrap_or(spec.bits);
         Ok(spec.refresh(refresh).bits(bits))
     }
 

@@ -307,7 +307,11 @@ impl FromStr for Stream {
                 let universe = universe.ok_or_else(|| {
                     missing("universe", "a count, as in zipf:records=10M,universe=1M")
                 })?;
-                Self::zipf(records, universe, options.decimal("exponent", 1.0)?)?
+                Self::zipf(
+                    records,
+                    universe,
+                    options.decimal("exponent", 1.0, 0.0..=f64::INFINITY)?,
+                )?
             }
             _ => return Err(SpecError::new("stream", name, "uniform or zipf")),
         };

@@ -149,7 +149,7 @@ impl AdapterKind for GrowingSpec {
 
     fn parse(options: &mut Options) -> Result<Self, SpecError> {
         Ok(Self {
-            fpr: options.decimal("fpr", 0.01)?,
+            fpr: options.rate("fpr")?.unwrap_or(0.01),
             threshold: options.choice("threshold", &THRESHOLDS)?,
             step: (options.take("step"))
                 .map(|text| parse_bytes(&text))

@@ -234,7 +234,7 @@ fn parse_reservoir(options: &mut Options) -> Result<Reservoir, SpecError> {
     if options.choice("as", &PROCESSES)? {
         Ok(Reservoir::Tabled)
     } else {
-        let threshold = options.decimal("pstar", 0.03)?;
+        let threshold = options.decimal("pstar", 0.03, 0.0..=1.0)?;
         Ok(Reservoir::Described { threshold })
     }
 }

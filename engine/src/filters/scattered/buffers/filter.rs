@@ -103,8 +103,7 @@ impl BufferSpec {
     /// them, or the memory cannot be allocated.
     pub fn build(self, memory_bytes: u64, seed: u64) -> Result<LruFilter, BuildError> {
         if !(0.0..1.0).contains(&self.guess) {
-            let allowed = "a number from 0 to 1 (1 excluded)";
-            return Err(SpecError::new("q", self.guess.to_string(), allowed).into());
+            return Err(SpecError::new("q", self.guess.to_string(), GUESSES).into());
         }
         bits_of(memory_bytes)?;
         let entry = self.accounting.entry_bytes();
@@ -174,6 +173,14 @@ const ACCOUNTINGS: [(&str, Accounting); 3] = [
     ("hash32", Accounting::ShortHash),
 ];
 
+/// The accepted values of `q`.
+const GUESSES: &str = "a number from 0 to 1 (1 excluded)";
+
+fn parse_guess(options: &mut Options) -> Result<f64, SpecError> {
+    let guess = options.checked("q", GUESSES, |guess| (0.0..1.0).contains(guess))?;
+    Ok(guess.unwrap_or(0.1))
+}
+
 impl KindSpec for BufferSpec {
     const NAMES: &'static [&'static str] = &["lru", "fpbuffer"];
 
@@ -181,7 +188,7 @@ impl KindSpec for BufferSpec {
         let buffer = Self::new(options.choice("charge", &ACCOUNTINGS)?);
         match name {
             "lru" => Ok(buffer),
-            "fpbuffer" => Ok(buffer.guess(options.decimal("q", 0.1)?)),
+            "fpbuffer" => Ok(buffer.guess(parse_guess(options)?)),
             _ => Err(unknown_name(name, Self::NAMES)),
         }
     }

@@ -272,7 +272,7 @@ impl KindSpec for FingerprintStableSpec {
             hashes: options.integer("k", 2, HASHES)?,
             counter_bits: options.integer("c", 2, 1..=16)?,
             fingerprint_bits: options.integer("f", fingerprint_bits, 1..=16)?,
-            eviction: options.decimal("xi", 0.5)?,
+            eviction: options.decimal("xi", 0.5, 0.0..=1.0)?,
             refill: options.choice("refill", &REFILLS)?,
         })
     }

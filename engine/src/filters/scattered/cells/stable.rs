@@ -313,7 +313,7 @@ impl KindSpec for StableSpec {
             lowering: parse_lowering(options)?,
             update: options.choice("update", &UPDATES)?,
             decrement: options.choice("decrement", &DECREMENTS)?,
-            reach: options.decimal("reach", 1.0)?,
+            reach: options.decimal("reach", 1.0, 0.0..=1.0)?,
         })
     }
 
@@ -408,7 +408,7 @@ impl KindSpec for StableSpec {
 
 fn parse_lowering(options: &mut Options) -> Result<Lowering, SpecError> {
     let cells = options.number("p", "a whole number from 1 to the number of cells")?;
-    let bound: Option<f64> = options.number("fps", "a number")?;
+    let bound = options.rate("fps")?;
     match (cells, bound) {
         (Some(_), Some(bound)) => {
             let allowed = "either p or fps, not both";

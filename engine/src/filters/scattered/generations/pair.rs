@@ -280,22 +280,16 @@ impl KindSpec for GenerationSpec {
 /// k, or the k that keeps a false positive rate.
 fn parse_hashes(options: &mut Options) -> Result<u32, SpecError> {
     let hashes = options.optional_integer("k", HASHES)?;
-    let fpr: Option<f64> = options.number("fpr", "a number")?;
+    let least = pair_fpr(MOST_HASHES + 1);
+    let allowed = format!("a rate above {least:.2e} (k={MOST_HASHES}) and below 1");
+    let in_range = |fpr: &f64| *fpr > 0.0 && *fpr < 1.0 && pair_hashes(*fpr) <= MOST_HASHES;
+    let fpr = options.checked("fpr", &allowed, in_range)?;
     match (hashes, fpr) {
         (Some(_), Some(fpr)) => {
             let allowed = "either k or fpr, not both";
             Err(SpecError::new("fpr", fpr.to_string(), allowed))
         }
         (Some(hashes), None) => Ok(hashes),
-        (None, fpr) => {
-            let fpr = fpr.unwrap_or(0.1);
-            let hashes = pair_hashes(fpr);
-            if !(fpr > 0.0 && fpr < 1.0 && hashes <= MOST_HASHES) {
-                let least = pair_fpr(MOST_HASHES + 1);
-                let allowed = format!("a rate above {least:.2e} (k={MOST_HASHES}) and below 1");
-                return Err(SpecError::new("fpr", fpr.to_string(), allowed));
-            }
-            Ok(hashes)
-        }
+        (None, fpr) => Ok(pair_hashes(fpr.unwrap_or(0.1))),
     }
 }

@@ -108,12 +108,11 @@ impl KindSpec for RowSpec {
             (None, Some(policy)) => RowPolicy::Queue(*policy),
             (None, None) => return Err(unknown_name(name, Self::NAMES)),
         };
-        let most_bits = match form {
-            Form::Scattered => 32,
-            Form::Line => 64,
-        };
         let slots = options.optional_integer("slots", 1..=MOST_SLOTS)?;
-        let bits = options.optional_integer("bits", 1..=most_bits)?;
+        let bits = match form {
+            Form::Scattered => options.optional_integer("bits", 1..=32)?,
+            Form::Line => options.listed("bits", &[8, 16, 32, 64])?,
+        };
         let (slots, bits) = match form {
             Form::Scattered => (slots.unwrap_or(1), bits.unwrap_or(3)),
             Form::Line => {

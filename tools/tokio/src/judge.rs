@@ -9,34 +9,37 @@ use echoless::{Disconnected, KeyHash, Port, SharedFilter, Verdicts};
 /// # Examples
 /// ```
 /// use echoless::{KeyHasher, SharedSpec, Verdicts};
-/// use echoless_tokio::Observe;
+/// use echoless_tokio::Judge;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let filter = SharedSpec::new(1 << 20).build()?;
 /// let key = KeyHasher::seeded(0).hash("call 17");
 /// let mut verdicts = Verdicts::new();
-/// Observe::observe(&mut &filter, &[key, key], &mut verdicts).await?;
+/// (&filter).judge(&[key, key], &mut verdicts).await?;
 /// assert_eq!(verdicts.to_bools(), [false, true]);
 /// # Ok(())
 /// # }
 /// ```
-pub trait Observe: Send {
+pub trait Judge: Send {
     /// Tests and records the keys in their order; `verdicts` is resized to them.
     ///
     /// If the future is dropped before it is ready, the keys may be recorded or not, and the next
-    /// call judges its own keys all the same.
+    /// call returns the verdicts of its own keys. For that, a [`Port`] drops the verdicts of all
+    /// batches that are in flight.
+    ///
+    /// Keys are judged at tick 0: a filter with a window forgets nothing.
     ///
     /// # Errors
     /// If some keys have no verdict. `verdicts` is empty then; what is known of the batch is lost.
-    fn observe(
+    fn judge(
         &mut self,
         keys: &[KeyHash],
         verdicts: &mut Verdicts,
     ) -> impl Future<Output = Result<(), Disconnected>> + Send;
 }
 
-impl Observe for Port {
-    async fn observe(
+impl Judge for Port {
+    async fn judge(
         &mut self,
         keys: &[KeyHash],
         verdicts: &mut Verdicts,
@@ -63,8 +66,8 @@ impl Observe for Port {
     }
 }
 
-impl Observe for &SharedFilter {
-    fn observe(
+impl Judge for &SharedFilter {
+    fn judge(
         &mut self,
         keys: &[KeyHash],
         verdicts: &mut Verdicts,
@@ -74,13 +77,23 @@ impl Observe for &SharedFilter {
     }
 }
 
-impl Observe for std::sync::Arc<SharedFilter> {
-    fn observe(
+impl Judge for std::sync::Arc<SharedFilter> {
+    fn judge(
         &mut self,
         keys: &[KeyHash],
         verdicts: &mut Verdicts,
     ) -> impl Future<Output = Result<(), Disconnected>> + Send {
         SharedFilter::observe(self, keys, verdicts);
         ready(Ok(()))
+    }
+}
+
+impl<J: Judge> Judge for &mut J {
+    fn judge(
+        &mut self,
+        keys: &[KeyHash],
+        verdicts: &mut Verdicts,
+    ) -> impl Future<Output = Result<(), Disconnected>> + Send {
+        J::judge(self, keys, verdicts)
     }
 }
