@@ -29,13 +29,14 @@ fn message<T>(result: Result<T, impl std::fmt::Display>) -> String {
 proptest! {
     #[test]
     fn specifications_survive_their_text(
-        levels: u32, fanout: u32, topdown: u32, mode in modes(),
+        levels in 0_u32..20, fanout in 0_u32..300, topdown in 0_u32..20, mode in modes(),
     ) {
         let spec = TreeSpec::new(levels, fanout).mode(mode).topdown(topdown);
         let options = spec.options();
         let options = options.iter().map(|(key, value)| format!("{key}={value}"));
         let text: Vec<String> = options.collect();
-        prop_assert_eq!(parse(&text.join(",")), Ok(spec));
+        let valid = spec.check().is_ok();
+        prop_assert_eq!(parse(&text.join(",")).ok(), valid.then_some(spec));
     }
 
     #[test]
@@ -75,6 +76,7 @@ fn every_error_names_field_value_and_range() {
             "mode=both",
             "invalid mode=both: expected one of sparse, dense",
         ),
+        ("levels=3,topdown=3", "invalid topdown=3: expected 0 to 2"),
         (
             "topdown=1.5",
             "invalid topdown=1.5: expected a whole number from 0 to 15",
@@ -90,20 +92,22 @@ fn every_error_names_field_value_and_range() {
     ] {
         assert_eq!(message(parse(text)), expected);
     }
-    for (text, expected) in [
-        ("levels=0", "invalid levels=0: expected 1 to 16"),
-        ("levels=17", "invalid levels=17: expected 1 to 16"),
+    for (spec, expected) in [
+        (TreeSpec::new(0, 2), "invalid levels=0: expected 1 to 16"),
+        (TreeSpec::new(17, 2), "invalid levels=17: expected 1 to 16"),
         (
-            "fanout=0",
+            TreeSpec::new(2, 0),
             "invalid fanout=0: expected 1 to 65535 (at most 65536 nodes in 2 levels)",
         ),
         (
-            "levels=16,fanout=3",
+            TreeSpec::new(16, 3),
             "invalid fanout=3: expected 1 to 2 (at most 65536 nodes in 16 levels)",
         ),
-        ("topdown=2", "invalid topdown=2: expected 0 to 1"),
+        (
+            TreeSpec::new(2, 2).topdown(2),
+            "invalid topdown=2: expected 0 to 1",
+        ),
     ] {
-        let spec = parse(text).expect("in the form of a specification");
         assert_eq!(message(spec.check()), expected);
         assert_eq!(message(build(spec, 1 << 20, "bloom")), expected);
         assert_eq!(
@@ -124,7 +128,7 @@ fn every_error_names_field_value_and_range() {
             "invalid memory=1 B: expected at least 2 B (one bit in each filter), \
              for each of 3 nodes",
         ),
-        (3, "bloom:k=0", "invalid k=0: expected 1 to 64"),
+        (300, "sqf:kept=3", "invalid kept=3: expected 1 to 2"),
     ] {
         assert_eq!(message(build(spec, memory, node)), expected);
     }

@@ -106,8 +106,7 @@ impl TreeSpec {
     /// Takes the options of a tree. Without options, a sparse tree of a root and two leaves.
     ///
     /// # Errors
-    /// [`SpecError`] if a value is not a number or not a mode. Ranges are checked by
-    /// [`check`](Self::check) and when the tree is built.
+    /// [`SpecError`] if a value is not a number or not a mode, or outside its range.
     ///
     /// # Examples
     /// ```
@@ -123,7 +122,9 @@ impl TreeSpec {
         let fanout = options.integer("fanout", 2, 1..=MOST_NODES as u32)?;
         let mode = options.choice("mode", &MODES)?;
         let topdown = options.integer("topdown", 0, 0..=MOST_LEVELS - 1)?;
-        Ok(Self::new(levels, fanout).mode(mode).topdown(topdown))
+        let spec = Self::new(levels, fanout).mode(mode).topdown(topdown);
+        spec.check()?;
+        Ok(spec)
     }
 
     /// All options that [`parse`](Self::parse) takes, as text, defaults included.
