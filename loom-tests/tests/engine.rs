@@ -146,6 +146,23 @@ fn task_and_server_hand_over() {
     });
 }
 
+/// Room that messages without keys leave is only hinted, and a task waits for that, too.
+#[test]
+fn task_waits_for_hinted_room() {
+    check("task_waits_for_hinted_room", Preemptions::AtMost(2), || {
+        let (engine, mut ports) = start(1, 1);
+        let port = &mut ports[0];
+        let mut verdicts = Verdicts::new();
+        for tick in 1..=3 {
+            assert_eq!(port.try_submit_at(tick, &[]), Ok(true));
+            loom::future::block_on(poll_fn(|context| port.poll_ready(context))).unwrap();
+            assert_eq!(port.poll(&mut verdicts), Ok(true));
+        }
+        drop(ports);
+        drop(engine);
+    });
+}
+
 /// A task that waits for verdicts is woken by the end of the engine.
 #[test]
 fn task_and_shutdown() {

@@ -117,7 +117,8 @@ impl<F: Filter + 'static> Engine<F> {
     /// ports submit.
     ///
     /// # Errors
-    /// [`ShutdownError`] if partitions are lost and were not replaced, with the surviving ones.
+    /// [`ShutdownError`] if partitions are lost and were not replaced, with the surviving ones, which
+    /// [`replace_lost`](ShutdownError::replace_lost) completes.
     ///
     /// # Examples
     /// ```
@@ -145,7 +146,8 @@ impl<F: Filter + 'static> Engine<F> {
             }
         }
         if !lost.is_empty() {
-            return Err(ShutdownError::new(survivors, lost));
+            let partitioning = self.partitioning.clone();
+            return Err(ShutdownError::new(survivors, lost, partitioning));
         }
         let filters = survivors.into_iter().map(|(_, filter)| filter).collect();
         Ok(Partitioned::new(self.partitioning.clone(), filters)

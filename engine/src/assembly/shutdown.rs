@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::fmt;
 
+use crate::partition::{Partitioned, Partitioning};
+
 /// Some partitions of an [`Engine`](crate::Engine) are lost. The error returns the others.
 ///
 /// # Examples
@@ -24,11 +26,50 @@ pub struct ShutdownError<F> {
     /// The number of each partition that was lost and not replaced, and the message of the panic,
     /// in ascending order.
     pub lost: Vec<(usize, String)>,
+    partitioning: Partitioning,
 }
 
 impl<F> ShutdownError<F> {
-    pub(super) const fn new(survivors: Vec<(usize, F)>, lost: Vec<(usize, String)>) -> Self {
-        Self { survivors, lost }
+    pub(super) const fn new(
+        survivors: Vec<(usize, F)>,
+        lost: Vec<(usize, String)>,
+        partitioning: Partitioning,
+    ) -> Self {
+        Self {
+            survivors,
+            lost,
+            partitioning,
+        }
+    }
+
+    /// The whole filter, with the lost partitions taken from `fresh`: an empty filter of the same
+    /// specification and number of partitions. Keys of the lost partitions are forgotten.
+    ///
+    /// # Errors
+    /// The error itself, if `fresh` is divided in another way.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::{Engine, FilterSpec, KeyHasher, Verdicts};
+    /// let spec: FilterSpec = "bloom:k=4,form=line,memory=1MiB".parse()?;
+    /// let (engine, _) = Engine::builder(spec.build_partitions(4)?).build()?;
+    /// // A worker may have panicked meanwhile.
+    /// let filter = match engine.shutdown() {
+    ///     Ok(filter) => filter,
+    ///     Err(error) => error.replace_lost(spec.build_partitions(4)?)?,
+    /// };
+    /// assert_eq!(filter.filters().len(), 4);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn replace_lost(self, fresh: Partitioned<F>) -> Result<Partitioned<F>, Self> {
+        let (partitioning, mut filters) = fresh.into_parts();
+        if partitioning != self.partitioning {
+            return Err(self);
+        }
+        for (index, survivor) in self.survivors {
+            filters[index] = survivor;
+        }
+        Ok(Partitioned::new(partitioning, filters).expect("a filter for each partition"))
     }
 }
 
