@@ -37,10 +37,13 @@ fn the_filter_of_an_engine_is_completed_after_its_end() {
     let lost = ports[0].observe(&keys, &mut verdicts);
     assert_eq!(lost, Err(Disconnected::Panicked(2)));
 
-    let error = engine.shutdown().unwrap_err();
+    let error = engine.shutdown().err().unwrap();
     let numbers: Vec<usize> = error.survivors.iter().map(|(index, _)| *index).collect();
     assert_eq!((numbers, error.lost[0].0), (vec![0, 1, 3], 2));
-    let error = error.replace_lost(Exact::partitions(3, None)).unwrap_err();
+    let error = error
+        .replace_lost(Exact::partitions(3, None))
+        .err()
+        .unwrap();
     let filter = error.replace_lost(Exact::partitions(4, None)).unwrap();
     let (engine, mut ports) = Engine::builder(filter).build().unwrap();
     ports[0].observe(&keys, &mut verdicts).unwrap();
