@@ -198,7 +198,7 @@ impl Load {
         while let Some(service) = services.join_next().await {
             service??;
         }
-        // The lines are distinct, and the highest rate of false positives is that of the shared filter.
+        // The lines are distinct; the shared filter has the highest rate of false positives.
         if fresh.abs_diff(self.lines()) > 1 + self.lines() / 1000 {
             return Err(format!("{fresh} of {} distinct lines were fresh", self.lines()).into());
         }

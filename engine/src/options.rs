@@ -35,7 +35,8 @@ pub struct Options {
 pub struct OptionInfo {
     /// The key.
     pub name: &'static str,
-    /// The default; `None` if it is computed from other options.
+    /// The default; `None` if there is none, because the option replaces another one, or if it is
+    /// computed from other options.
     pub default: Option<String>,
     /// The accepted values, as a phrase. With some values of other options, fewer are accepted.
     pub allowed: String,
@@ -112,8 +113,17 @@ impl Options {
         key: &'static str,
         range: RangeInclusive<T>,
     ) -> Result<Option<T>, SpecError> {
-        let allowed = format!("a whole number from {} to {}", range.start(), range.end());
-        self.checked(key, &allowed, |number| range.contains(number))
+        let (start, end) = (range.start(), range.end());
+        let number = self.number(key, &format!("a whole number from {start} to {end}"))?;
+        match number {
+            // In the form in which building rejects it.
+            Some(number) if !range.contains(&number) => Err(SpecError::new(
+                key,
+                number.to_string(),
+                format!("{start} to {end}"),
+            )),
+            number => Ok(number),
+        }
     }
 
     /// Removes an option and returns it as a number with a fraction; `default` if it is not given.
@@ -126,10 +136,7 @@ impl Options {
         default: f64,
         range: RangeInclusive<f64>,
     ) -> Result<f64, SpecError> {
-        let allowed = match range.end() {
-            end if end.is_infinite() => format!("a number from {}", range.start()),
-            end => format!("a number from {} to {end}", range.start()),
-        };
+        let allowed = format!("a number from {} to {}", range.start(), range.end());
         let number = self.checked(key, &allowed, |number| range.contains(number))?;
         Ok(number.unwrap_or(default))
     }
@@ -181,27 +188,51 @@ impl Options {
         }
     }
 
-    /// The options that `parse` takes, by what it does with none and with invalid ones. `parse`
-    /// returns the defaults as text.
+    /// The options that `parse` takes, by what it does without options, with each choice of each,
+    /// and with invalid values. `parse` returns the defaults as text.
     pub(crate) fn describe(
         parse: impl Fn(&mut Self) -> Result<Vec<(&'static str, String)>, SpecError>,
     ) -> Vec<OptionInfo> {
-        let mut none = Self::new(Vec::new());
-        let defaults = parse(&mut none).unwrap_or_default();
-        let default_of = |key| defaults.iter().find(|(name, _)| *name == key);
-        let describe = |key: &'static str| {
-            let invalid = vec![(key.to_owned(), "?".to_owned())];
-            let allowed = match parse(&mut Self::new(invalid)) {
-                Err(error) if error.field == key => error.allowed,
-                _ => String::new(),
-            };
-            OptionInfo {
-                name: key,
-                default: default_of(key).map(|(_, text)| text.clone()),
-                allowed,
-            }
+        let with = |pairs: &[(&str, &str)]| {
+            let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+            Self::new(pairs.iter().map(owned).collect())
         };
-        none.known.iter().map(|key| describe(key)).collect()
+        let mut infos: Vec<OptionInfo> = Vec::new();
+        // Some options are taken only with some values of others.
+        let mut settings: Vec<Vec<(&'static str, String)>> = vec![Vec::new()];
+        let mut next = 0;
+        while let Some(setting) = settings.get(next).cloned() {
+            next += 1;
+            let pairs: Vec<(&str, &str)> = setting
+                .iter()
+                .map(|(key, value)| (*key, value.as_str()))
+                .collect();
+            let mut options = with(&pairs);
+            let defaults = parse(&mut options).unwrap_or_default();
+            for key in options.known {
+                if infos.iter().any(|info| info.name == key) {
+                    continue;
+                }
+                let mut invalid = pairs.clone();
+                invalid.push((key, "?"));
+                let allowed = match parse(&mut with(&invalid)) {
+                    Err(error) if error.field == key => error.allowed,
+                    _ => String::new(),
+                };
+                if let (Some(choices), true) = (allowed.strip_prefix("one of "), setting.is_empty())
+                {
+                    let choices = choices.split(", ");
+                    settings.extend(choices.map(|choice| vec![(key, choice.to_owned())]));
+                }
+                let default = defaults.iter().find(|(name, _)| *name == key);
+                infos.push(OptionInfo {
+                    name: key,
+                    default: default.map(|(_, text)| text.clone()),
+                    allowed,
+                });
+            }
+        }
+        infos
     }
 
     /// Checks that every option was taken.

@@ -117,8 +117,8 @@ impl<F: Filter + 'static> Engine<F> {
     /// ports submit.
     ///
     /// # Errors
-    /// [`ShutdownError`] if partitions are lost and were not replaced, with the surviving ones, which
-    /// [`replace_lost`](ShutdownError::replace_lost) completes.
+    /// [`ShutdownError`] if partitions are lost and were not replaced, with the surviving ones,
+    /// which [`replace_lost`](ShutdownError::replace_lost) completes.
     ///
     /// # Examples
     /// ```

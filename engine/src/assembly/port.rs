@@ -176,8 +176,8 @@ impl Port {
 
     /// Sends what is left of a batch that [`try_submit`](Self::try_submit) has accepted, as far as
     /// it has room. Then writes the verdicts of the oldest batch [in flight](Self::in_flight) to
-    /// `verdicts` and returns true, if they are complete. Returns false if they are not complete yet, or no batch
-    /// is in flight. `verdicts` is empty unless true is returned.
+    /// `verdicts` and returns true, if they are complete. Returns false if they are not complete
+    /// yet, or no batch is in flight. `verdicts` is empty unless true is returned.
     ///
     /// # Errors
     /// [`Disconnected`] if some of them will never be complete; see

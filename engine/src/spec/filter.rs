@@ -44,7 +44,7 @@ use crate::size::{format_bytes, parse_bytes};
 /// assert_eq!(filter.observe_one(key), Verdict::Fresh);
 /// assert_eq!(filter.observe_one(key), Verdict::Duplicate);
 ///
-/// let error = "rlbsbf:k=0,memory=1MiB".parse::<FilterSpec>()?.build().err().unwrap();
+/// let error = "rlbsbf:k=0,memory=1MiB".parse::<FilterSpec>().unwrap_err();
 /// assert_eq!(error.to_string(), "invalid k=0: expected 1 to 64");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

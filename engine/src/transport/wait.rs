@@ -280,8 +280,8 @@ impl Parker {
     }
 
     /// Waits in a task, by the same protocol: `Ready` once `attention` returns `None`; else
-    /// `Pending`, and a doorbell wakes the task. Only the task of the last call is woken, and it may
-    /// be woken without a cause. Its waker stays until then, or until the parker is dropped.
+    /// `Pending`, and a doorbell wakes the task. Only the task of the last call is woken, and it
+    /// may be woken without a cause. Its waker stays until then, or until the parker is dropped.
     #[doc(hidden)] // public only for the model checks
     pub fn poll_while(
         &mut self,

@@ -331,7 +331,10 @@ fn false_positive_rates_are_as_predicted() {
 
 #[test]
 fn filters_that_cannot_be_built_are_rejected() {
-    let error = |text: &str| parse(text).build().err().unwrap().to_string();
+    let error = |text: &str| match text.parse::<FilterSpec>() {
+        Ok(spec) => spec.build().err().unwrap().to_string(),
+        Err(error) => error.to_string(),
+    };
     for (text, expected) in [
         (
             "dense:memory=4095B",
@@ -343,7 +346,7 @@ fn filters_that_cannot_be_built_are_rejected() {
         ),
         (
             "dense:replacement=qqhtd,memory=1MiB",
-            "invalid replacement=qqhtd: expected fifo or lru",
+            "invalid replacement=qqhtd: expected one of lru, fifo",
         ),
         (
             "dense:form=scattered,memory=1MiB",

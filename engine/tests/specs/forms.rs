@@ -87,7 +87,7 @@ fn tracked_partitions_give_the_verdicts_of_the_tracked_whole() {
 #[test]
 fn build_lines_ignores_the_form_and_rejects_tracked_fractions() {
     for form in Form::ALL {
-        let spec = parse("rowlru:slots=8,bits=64,form=line,memory=1KiB").form(*form);
+        let spec = parse("rowlru:slots=8,bits=64,memory=1KiB").form(*form);
         assert_eq!(spec.build_lines().expect("small").lines().len(), 16);
         let tracked = spec.tracked(TrackedFraction::new(0.5).expect("in range"));
         match tracked.build_lines().unwrap_err() {

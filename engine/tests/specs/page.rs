@@ -11,9 +11,10 @@ const START: &str = "\
 # Filters and their options
 
 `name:key=value,key=value` names a filter; adapters stand before it, each followed by `/`. Every
-filter also takes `memory` (a size such as `64MiB`), `form`, `seed` (a whole number) and `tracked` (a
-number above 0, up to 1). A default in parentheses is computed from other options. With some values
-of other options, or in little memory, fewer values are accepted; the error then says which.
+filter also takes `memory` (a size such as `64MiB`), `form`, `seed` (a whole number) and `tracked`
+(a number above 0, up to 1). An option without a default replaces another one, or is computed from
+the others. In one of the forms, with some values of other options, or in little memory, fewer
+values are accepted; the error then says which.
 
 | filter | form | option | default | accepted values |
 |---|---|---|---|---|
@@ -41,7 +42,7 @@ fn page() -> String {
             };
             let default = match &option.default {
                 Some(default) => format!("`{default}`"),
-                None => "(computed)".to_owned(),
+                None => "none".to_owned(),
             };
             let key = option.name;
             writeln!(
@@ -80,6 +81,8 @@ fn every_option_has_its_accepted_values_and_a_default_that_is_one() {
             };
             let text = match entry.form {
                 Some(form) => format!("{name}:{key}={default},form={form}"),
+                // Only partial answers of failed slices have a least number of cells.
+                None if key == "least" => format!("{name}:failed=hybrid,least={default}/bloom"),
                 None => format!("{name}:{key}={default}/bloom"),
             };
             let spec: Result<FilterSpec, _> = text.parse();

@@ -39,7 +39,7 @@ rsbf:pstar=NaN,form=line,memory=1KiB | pstar | NaN | to 1
 sbf:d=3,form=line,memory=1KiB | d | 3 | 1, 2, 4 or 8
 sbf:k=32,d=8,form=line,memory=1KiB | k | 32 | 1 to 31
 sbf:d=2,p=253,form=line,memory=1KiB | p | 253 | 1 to 252
-sbf:p=0,form=line,memory=1KiB | p | 0 | 1 to 504
+sbf:p=0,form=line,memory=1KiB | p | 0 | 1 to the number of cells
 sbf:reach=0.5,form=line,memory=1KiB | reach | 0.5 | 1 in the line form
 sbf:fps=1e-12,form=line,memory=1KiB | fps | 0.000000000001 | or more in 504 cells
 sbf:fps=1,form=line,memory=1KiB | fps | 1 | between 0 and 1
@@ -85,7 +85,7 @@ sqf:slots=99999999999 | slots | 99999999999 | a whole number from 1 to 64
 sqf:r=-1 | r | -1 | a whole number from 1 to 27
 sqf:kept=-1 | kept | -1 | a whole number from 1 to 27
 qht:slots=99999999999 | slots | 99999999999 | a whole number from 1 to 64
-qht:bits=4294967296 | bits | 4294967296 | a whole number from 1 to 32
+qht:bits=4294967296 | bits | 4294967296 | a whole number from 1 to 32, or 64
 qht:form=line,bits=4294967296 | bits | 4294967296 | 8, 16, 32 or 64
 cuckoo:slots=99999999999 | slots | 99999999999 | a whole number from 1 to 64
 cuckoo:bits=-1 | bits | -1 | a whole number from 1 to 32
@@ -104,7 +104,7 @@ rsbf:as=tabled,pstar=0.1 | option | pstar | as
 sbf:k=0,memory=1KiB | k | 0 | 1 to 64
 sbf:d=0,memory=1KiB | d | 0 | 1 to 16
 sbf:d=17,memory=1KiB | d | 17 | 1 to 16
-sbf:p=0,memory=1KiB | p | 0 | 1 to 8192
+sbf:p=0,memory=1KiB | p | 0 | 1 to the number of cells
 sbf:p=9000,memory=1KiB | p | 9000 | 1 to 8192
 sbf:p=4,fps=0.1 | fps | 0.1 | not both
 sbf:fps=0,memory=1KiB | fps | 0 | between 0 and 1
@@ -120,7 +120,7 @@ fpsbf:c=0,memory=1KiB | c | 0 | 1 to 16
 fpsbf:f=0,memory=1KiB | f | 0 | 1 to 16
 fpsbf:xi=1.1,memory=1KiB | xi | 1.1 | 0 to 1
 fpsbf:memory=1B | memory | 1 B | at least 3 B
-bdbf:window=0,memory=1KiB | window | 0 | a whole number from 1
+bdbf:window=0,memory=1KiB | window | 0 | 1 to 18446744073709551615
 bdbf:c=1,memory=1KiB | c | 1 | 2 to 32
 bdbf:k=0,memory=1KiB | k | 0 | 1 to 64
 bdbf:memory=512MiB | window | 1048576 | 2907270 or more in 536870912 B, where k and c would be 54 (at most 32)

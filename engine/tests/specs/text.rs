@@ -1,7 +1,9 @@
 //! The text form and the file form of specifications: what is written parses to the same
 //! specification.
 
-use echoless::spec::{FilterKind, Form, RowPolicy, RowSpec, SqfSpec, TimedSpec, TrackedFraction};
+use echoless::spec::{
+    FilterKind, Form, RowPolicy, RowSpec, SqfSpec, TimedSpec, TrackedFraction, Workload,
+};
 use echoless::{FilterSpec, KeyHash, Replacement, Verdict, Window};
 use proptest::prelude::*;
 
@@ -187,4 +189,15 @@ fn the_width_of_a_slot_decides_how_many_fill_a_line() {
             .to_string()
             .starts_with("invalid slots=5 of 32 bits")
     );
+}
+
+/// What the planner tries is what the parser takes.
+#[test]
+fn every_setting_of_the_grid_parses() {
+    let workload = Workload::new(1 << 20, 100_000);
+    let grid = FilterKind::grid(&workload);
+    assert!(grid.len() > 100, "{}", grid.len());
+    for text in grid {
+        assert!(text.parse::<FilterSpec>().is_ok(), "{text}");
+    }
 }

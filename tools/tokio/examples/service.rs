@@ -12,7 +12,6 @@
 use std::collections::hash_map::RandomState;
 use std::error::Error;
 use std::hash::{BuildHasher, Hasher};
-use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -52,8 +51,16 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let (stop, stopped) = watch::channel(false);
     let mut connections = JoinSet::new();
     loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+        let (connection, client) = tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    // Such as too many open files: some connections may end soon.
+                    eprintln!("{error}");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    continue;
+                }
+            },
             signal = tokio::signal::ctrl_c() => break signal?,
         };
         let (attacher, hasher, mut stopped) = (attacher.clone(), hasher.clone(), stopped.clone());
@@ -62,8 +69,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
                 stopped.wait_for(|stopped| *stopped).await.ok();
             };
             // A connection that fails is no failure of the service.
-            if let Err(error) = serve(accepted, &attacher, &hasher, stop).await {
-                eprintln!("{error}");
+            if let Err(error) = serve(connection, &attacher, &hasher, stop).await {
+                eprintln!("{client}: {error}");
             }
         });
         while connections.try_join_next().is_some() {}
@@ -82,15 +89,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
 }
 
 async fn serve(
-    accepted: io::Result<(TcpStream, SocketAddr)>,
+    connection: TcpStream,
     attacher: &Attacher,
     hasher: &KeyHasher,
     stop: impl Future<Output = ()>,
 ) -> Result<(), Box<dyn Error + Send + Sync>> {
-    let (connection, client) = accepted?;
     connection.set_nodelay(true)?;
-    let served = serve_lines(connection, attacher.attach()?, hasher, stop).await;
-    served.map_err(|error| format!("{client}: {error}"))?;
+    serve_lines(connection, attacher.attach()?, hasher, stop).await?;
     Ok(())
 }
 

@@ -38,8 +38,8 @@ pub enum LineError {
 /// are the next batch, so batches grow with the load.
 ///
 /// Answers are flushed after each batch. While a client does not read its answers, no more of its
-/// lines are read, and `stop` has no effect: the caller bounds that time. The connection is not shut
-/// down.
+/// lines are read, and `stop` has no effect: the caller bounds that time. The connection is not
+/// shut down.
 ///
 /// # Errors
 /// [`LineError`]. Lines whose answers were not written may be recorded.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::Poll;
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use echoless::{
@@ -13,9 +13,9 @@ use echoless::{
 };
 use echoless_tokio::{Batching, Dedup};
 use proptest::prelude::*;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio::time::{Instant, advance, pause, sleep, timeout};
-use tokio_stream::StreamExt;
+use tokio_stream::{Stream, StreamExt};
 
 fn key(record: &u64) -> KeyHash {
     KeyHasher::seeded(0).hash_u64(*record)
@@ -46,21 +46,18 @@ struct PollFn<F>(F);
 
 fn poll_fn_stream<T, F>(poll: F) -> PollFn<F>
 where
-    F: FnMut(&mut std::task::Context<'_>) -> Poll<Option<T>> + Unpin,
+    F: FnMut(&mut Context<'_>) -> Poll<Option<T>> + Unpin,
 {
     PollFn(poll)
 }
 
 impl<T, F> tokio_stream::Stream for PollFn<F>
 where
-    F: FnMut(&mut std::task::Context<'_>) -> Poll<Option<T>> + Unpin,
+    F: FnMut(&mut Context<'_>) -> Poll<Option<T>> + Unpin,
 {
     type Item = T;
 
-    fn poll_next(
-        mut self: std::pin::Pin<&mut Self>,
-        context: &mut std::task::Context<'_>,
-    ) -> Poll<Option<T>> {
+    fn poll_next(mut self: std::pin::Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
         (self.0)(context)
     }
 }
@@ -131,7 +128,8 @@ async fn a_full_batch_does_not_wait() {
     assert!(start.elapsed() < Duration::from_secs(100));
 }
 
-/// Without a delay, what has arrived is a batch; with an endless one, the end of the stream ends it.
+/// Without a delay, what has arrived is a batch; with an endless one, the end of the stream ends
+/// it.
 #[tokio::test]
 async fn delays_may_be_zero_or_endless() {
     pause();
@@ -154,22 +152,37 @@ async fn delays_may_be_zero_or_endless() {
     }
 }
 
-/// A stream of duplicates lets other tasks of its thread go on.
+/// A run of duplicates that is judged already lets other tasks of its thread go on.
 #[tokio::test]
-async fn an_endless_run_of_duplicates_yields() {
-    let (_engine, port) = engine(1, 16);
-    let (stop, mut stopped) = oneshot::channel();
-    let input = poll_fn_stream(move |_| match stopped.try_recv() {
-        Ok(()) => Poll::Ready(None),
-        Err(_) => Poll::Ready(Some(7)),
-    });
-    let dedup = tokio::spawn(async move {
-        let fresh = input.dedup(port, key, Batching::default());
-        fresh.collect::<Result<Vec<_>, _>>().await.unwrap()
-    });
-    tokio::task::yield_now().await;
-    stop.send(()).unwrap();
-    assert_eq!(dedup.await.unwrap(), [7]);
+async fn a_long_run_of_duplicates_yields() {
+    let (engine, port) = engine(1, 1 << 10);
+    let batching = Batching::default().records(10_000);
+    let input = tokio_stream::iter([7; 10_000]).chain(tokio_stream::iter([8]));
+    let mut fresh = Box::pin(input.dedup(port, key, batching));
+    assert_eq!(fresh.next().await.unwrap().unwrap(), 7);
+    while engine.counts().judged < 10_000 {
+        tokio::task::yield_now().await;
+    }
+    let wakes = Arc::new(Wakes(AtomicU64::new(0)));
+    let waker = Waker::from(Arc::clone(&wakes));
+    // Of 9,999 duplicates, 4,096 are dropped in a poll.
+    for wakes_before in 0..2 {
+        assert_eq!(wakes.0.load(Ordering::Relaxed), wakes_before);
+        let polled = fresh.as_mut().poll_next(&mut Context::from_waker(&waker));
+        assert!(polled.is_pending());
+    }
+    assert_eq!(wakes.0.load(Ordering::Relaxed), 2);
+    assert_eq!(fresh.next().await.unwrap().unwrap(), 8);
+    assert!(fresh.next().await.is_none());
+}
+
+/// Counts how often its task is woken.
+struct Wakes(AtomicU64);
+
+impl Wake for Wakes {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 /// At most the batches in flight, one that is collected and one that is given out.

@@ -320,7 +320,7 @@ fn invalid_arguments_and_files_are_rejected() {
         " | missing filters: expected SPEC arguments",
         "blom:k=1 | invalid filter=blom: expected one of bloom, ",
         "bloom:k=1 | missing memory: expected",
-        "bloom:k=0,memory=1KiB | invalid k=0: expected a whole number from 1 to 64",
+        "bloom:k=0,memory=1KiB | invalid k=0: expected 1 to 64",
         "bloom:k=65,memory=1KiB | invalid k=65: expected",
         "bloom -m 0 | invalid --memory=0: expected",
         "bloom -m 1k --stream uniform | missing records: expected",

@@ -222,7 +222,7 @@ fn invalid_filters_are_rejected() {
         "-k | invalid filter=-k: expected one of bloom, ",
         "bloom:k | invalid option=k: expected",
         "bloom:hashes=2 | invalid option=hashes: expected one of memory, form, k, ",
-        "bloom:k=65 | invalid k=65: expected a whole number from 1 to 64",
+        "bloom:k=65 | invalid k=65: expected 1 to 64",
         "lru:form=line | invalid form=line: expected scattered for lru",
         "qqht:slots=5,form=line | invalid slots=5 of 16 bits: expected one of 64 of 8, ",
         "bloom:memory=64parsecs | invalid memory=64parsecs: expected",

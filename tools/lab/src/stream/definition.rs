@@ -310,7 +310,7 @@ impl FromStr for Stream {
                 Self::zipf(
                     records,
                     universe,
-                    options.decimal("exponent", 1.0, 0.0..=f64::INFINITY)?,
+                    options.decimal("exponent", 1.0, 0.0..=10.0)?,
                 )?
             }
             _ => return Err(SpecError::new("stream", name, "uniform or zipf")),

@@ -406,8 +406,11 @@ impl KindSpec for StableSpec {
     }
 }
 
+/// The accepted values of `p`.
+const CELLS: &str = "a whole number from 1 to the number of cells";
+
 fn parse_lowering(options: &mut Options) -> Result<Lowering, SpecError> {
-    let cells = options.number("p", "a whole number from 1 to the number of cells")?;
+    let cells = options.checked("p", CELLS, |cells| *cells >= 1)?;
     let bound = options.rate("fps")?;
     match (cells, bound) {
         (Some(_), Some(bound)) => {

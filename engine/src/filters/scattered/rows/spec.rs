@@ -84,6 +84,9 @@ const RANDOM: [(&str, RowPolicy); 2] = [
     ("qhtd", RowPolicy::RandomVictim { again: true }),
 ];
 
+/// The widths of slots in the scattered form, and in the line form.
+const BITS: &str = "a whole number from 1 to 32, or 64 with form=line";
+
 impl KindSpec for RowSpec {
     const NAMES: &'static [&'static str] = &{
         let mut names = [""; RANDOM.len() + Replacement::ALL.len()];
@@ -110,7 +113,8 @@ impl KindSpec for RowSpec {
         };
         let slots = options.optional_integer("slots", 1..=MOST_SLOTS)?;
         let bits = match form {
-            Form::Scattered => options.optional_integer("bits", 1..=32)?,
+            // A form that is set later may be the line form.
+            Form::Scattered => options.checked("bits", BITS, |bits| (1..=64).contains(bits))?,
             Form::Line => options.listed("bits", &[8, 16, 32, 64])?,
         };
         let (slots, bits) = match form {
