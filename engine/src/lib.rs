@@ -43,8 +43,8 @@
 //! Several threads, and one of equal keys is fresh:
 //! - [`SharedFilter`]: any number of threads through `&self`, without worker threads and locks. A
 //!   key is in one word, and is forgotten sooner than in a line.
-//! - [`Engine`]: workers own a partition each; ingest threads come and go. [`PayloadPort`] keeps the
-//!   records that belong to a batch. Of the keys of one port, the first is fresh.
+//! - [`Engine`]: workers own a partition each; ingest threads come and go. [`PayloadPort`] keeps
+//!   the records that belong to a batch. Of the keys of one port, the first is fresh.
 //!   Tasks of an executor poll their ports ([`Port::poll_drain`]); the crate `echoless-tokio` has
 //!   streams and a line service.
 //! - [`Mesh`]: threads that each ingest and own a partition. The first of equal keys is fresh, by

@@ -135,8 +135,8 @@ impl DenseGeometry {
         (sum * step + (end - filling) * odds(slots)) * self.lines as f64
     }
 
-    /// The age at which 1 in 1000 duplicates is missed on streams of distinct keys, in distinct keys
-    /// since the key was recorded. Younger duplicates are missed less often.
+    /// The age at which 1 in 1000 duplicates is missed on streams of distinct keys, in distinct
+    /// keys since the key was recorded. Younger duplicates are missed less often.
     ///
     /// It is proportional to the number of lines: a choice of two lines levels their loads within
     /// each page, and only the numbers of keys of pages differ. Within 2 % of measurements from
@@ -164,8 +164,8 @@ impl DenseGeometry {
     }
 
     /// The least memory, in bytes, in which 1 in 1000 duplicates at most is missed at an age of
-    /// `keys` distinct keys, with FIFO and LRU: whole pages of 4 KiB, at least 16 (the formula holds
-    /// from there on).
+    /// `keys` distinct keys, with FIFO and LRU: whole pages of 4 KiB, at least 16 (the formula
+    /// holds from there on).
     ///
     /// # Examples
     /// ```

@@ -4,9 +4,9 @@
 //!   input  -->  batch  -->  port: batches in flight, oldest first  -->  judged records  -->  output
 //! ```
 //!
-//! Each poll first gives out what is judged, then takes the verdicts that arrived, reads the input
-//! as far as it is ready, and submits the batch if it is due. Before it is pending, it has left the
-//! waker of the task with each of input, timer and port that can bring it on.
+//! Each poll first gives out what is judged, then takes the verdicts that arrived, reads the
+//! input as far as it is ready, and submits the batch if it is due. Before it is pending, it has
+//! left the waker of the task with each of input, timer and port that can bring it on.
 
 use std::collections::VecDeque;
 use std::fmt;
