@@ -52,6 +52,26 @@ pub struct Arguments {
     outputs: Outputs,
 }
 
+/// What judges the lines.
+#[derive(Clone, Copy)]
+enum Candidate {
+    Locked,
+    Shared,
+    Engine,
+}
+
+impl Candidate {
+    const ALL: [Self; 3] = [Self::Locked, Self::Shared, Self::Engine];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Locked => "filter behind a lock",
+            Self::Shared => "shared filter",
+            Self::Engine => "engine, 1 worker",
+        }
+    }
+}
+
 /// A filter behind a lock, as services without an engine have it.
 #[derive(Clone)]
 struct Locked(Arc<Mutex<Box<dyn Filter>>>);
@@ -94,11 +114,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         .wait(Wait::Shared)
         .build()?;
     let attacher = engine.attacher();
-    let mut names = ["filter behind a lock", "shared filter", "engine, 1 worker"]
-        .map(|name| (name, Vec::new()));
+    let mut candidates = Candidate::ALL.map(|candidate| (candidate, Vec::new()));
     let mut first = 0;
     for round in 0..=arguments.rounds {
-        for (name, timings) in &mut names {
+        for (candidate, timings) in &mut candidates {
             let load = Load {
                 connections: arguments.connections,
                 keys: arguments.keys,
@@ -106,10 +125,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
                 first,
             };
             first += load.lines();
-            let timing = match *name {
-                "filter behind a lock" => runtime.block_on(load.measure(|| Ok(locked.clone()))),
-                "shared filter" => runtime.block_on(load.measure(|| Ok(Arc::clone(&shared)))),
-                _ => runtime.block_on(load.measure(|| Ok(attacher.attach()?))),
+            let timing = match candidate {
+                Candidate::Locked => runtime.block_on(load.measure(|| Ok(locked.clone()))),
+                Candidate::Shared => runtime.block_on(load.measure(|| Ok(Arc::clone(&shared)))),
+                Candidate::Engine => runtime.block_on(load.measure(|| Ok(attacher.attach()?))),
             }?;
             // The first round warms up.
             if round > 0 {
@@ -128,11 +147,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         "longest_poll_ms",
     ]);
     let lines = (arguments.connections * arguments.keys * arguments.requests) as f64;
-    for (name, timings) in names {
+    for (candidate, timings) in candidates {
         let median_of = |part: fn(&Timing) -> f64| median(timings.iter().map(part).collect());
         let longest = timings.iter().map(|timing| timing.longest_poll);
         table.push(vec![
-            name.into(),
+            candidate.name().into(),
             arguments.connections.into(),
             arguments.keys.into(),
             arguments.threads.into(),

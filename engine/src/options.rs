@@ -154,9 +154,7 @@ impl Options {
         numbers: &[u32],
     ) -> Result<Option<u32>, SpecError> {
         let texts: Vec<String> = numbers.iter().map(u32::to_string).collect();
-        let (last, others) = texts
-            .split_last()
-            .map_or(("", &[][..]), |(last, others)| (last, others));
+        let (last, others) = texts.split_last().expect("at least one number");
         let allowed = format!("{} or {last}", others.join(", "));
         self.checked(key, &allowed, |number| numbers.contains(number))
     }
@@ -193,43 +191,13 @@ impl Options {
     pub(crate) fn describe(
         parse: impl Fn(&mut Self) -> Result<Vec<(&'static str, String)>, SpecError>,
     ) -> Vec<OptionInfo> {
-        let with = |pairs: &[(&str, &str)]| {
-            let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
-            Self::new(pairs.iter().map(owned).collect())
-        };
-        let mut infos: Vec<OptionInfo> = Vec::new();
-        // Some options are taken only with some values of others.
-        let mut settings: Vec<Vec<(&'static str, String)>> = vec![Vec::new()];
-        let mut next = 0;
-        while let Some(setting) = settings.get(next).cloned() {
-            next += 1;
-            let pairs: Vec<(&str, &str)> = setting
-                .iter()
-                .map(|(key, value)| (*key, value.as_str()))
-                .collect();
-            let mut options = with(&pairs);
-            let defaults = parse(&mut options).unwrap_or_default();
-            for key in options.known {
-                if infos.iter().any(|info| info.name == key) {
-                    continue;
-                }
-                let mut invalid = pairs.clone();
-                invalid.push((key, "?"));
-                let allowed = match parse(&mut with(&invalid)) {
-                    Err(error) if error.field == key => error.allowed,
-                    _ => String::new(),
-                };
-                if let (Some(choices), true) = (allowed.strip_prefix("one of "), setting.is_empty())
-                {
-                    let choices = choices.split(", ");
-                    settings.extend(choices.map(|choice| vec![(key, choice.to_owned())]));
-                }
-                let default = defaults.iter().find(|(name, _)| *name == key);
-                infos.push(OptionInfo {
-                    name: key,
-                    default: default.map(|(_, text)| text.clone()),
-                    allowed,
-                });
+        let mut infos = Vec::new();
+        describe_beside(&[], &parse, &mut infos);
+        // Some options are taken only beside some values of others.
+        for OptionInfo { name, allowed, .. } in infos.clone() {
+            let choices = allowed.strip_prefix("one of ").unwrap_or_default();
+            for choice in choices.split(", ").filter(|choice| !choice.is_empty()) {
+                describe_beside(&[(name, choice)], &parse, &mut infos);
             }
         }
         infos
@@ -249,6 +217,39 @@ impl Options {
             )),
             Some((key, _)) => Err(SpecError::new("option", key, one_of(&self.known))),
         }
+    }
+}
+
+/// Appends the options that `parse` takes beside `given` ones and that are not in `infos` yet.
+fn describe_beside(
+    given: &[(&'static str, &str)],
+    parse: &impl Fn(&mut Options) -> Result<Vec<(&'static str, String)>, SpecError>,
+    infos: &mut Vec<OptionInfo>,
+) {
+    let with = |more: &[(&str, &str)]| {
+        let pairs = given.iter().chain(more);
+        Options::new(
+            pairs
+                .map(|(key, value)| (key.to_string(), value.to_string()))
+                .collect(),
+        )
+    };
+    let mut options = with(&[]);
+    let defaults = parse(&mut options).unwrap_or_default();
+    for name in options.known {
+        if infos.iter().any(|info| info.name == name) {
+            continue;
+        }
+        let allowed = match parse(&mut with(&[(name, "?")])) {
+            Err(error) if error.field == name => error.allowed,
+            _ => String::new(),
+        };
+        let default = defaults.iter().find(|(key, _)| *key == name);
+        infos.push(OptionInfo {
+            name,
+            default: default.map(|(_, text)| text.clone()),
+            allowed,
+        });
     }
 }
 

@@ -23,16 +23,21 @@ fn between<T: Default>(
     (producer, consumer)
 }
 
+/// A thread that pushes 7 and 8, and returns its end of the ring.
+fn push_two(mut producer: Producer<u64>) -> thread::JoinHandle<Producer<u64>> {
+    thread::spawn(move || {
+        assert_eq!(producer.try_push(7), Ok(()));
+        assert_eq!(producer.try_push(8), Ok(()));
+        producer
+    })
+}
+
 #[test]
 fn wait_no_lost_wakeup() {
     check("wait_no_lost_wakeup", Preemptions::Any, || {
         let (writer, mut reader) = (Parker::new(), Parker::new());
-        let (mut producer, mut consumer) = between(&writer, &reader, 2);
-        let pushing = thread::spawn(move || {
-            assert_eq!(producer.try_push(7), Ok(()));
-            assert_eq!(producer.try_push(8), Ok(()));
-            producer
-        });
+        let (producer, mut consumer) = between(&writer, &reader, 2);
+        let pushing = push_two(producer);
         for item in [7, 8] {
             reader.wait_until(Wait::Shared, || consumer.is_ready());
             assert_eq!(consumer.try_pop(), Ok(item));
@@ -159,12 +164,8 @@ fn hint_wakes_who_waits_for_it() {
 fn task_no_lost_wakeup() {
     check("task_no_lost_wakeup", Preemptions::AtMost(3), || {
         let (writer, mut reader) = (Parker::new(), Parker::new());
-        let (mut producer, mut consumer) = between(&writer, &reader, 2);
-        let pushing = thread::spawn(move || {
-            assert_eq!(producer.try_push(7), Ok(()));
-            assert_eq!(producer.try_push(8), Ok(()));
-            producer
-        });
+        let (producer, mut consumer) = between(&writer, &reader, 2);
+        let pushing = push_two(producer);
         for item in [7, 8] {
             loom::future::block_on(poll_fn(|context| {
                 reader.poll_while(context, || {

@@ -30,8 +30,8 @@ struct Layout {
     shortened: u32,
     /// The age at which 1 in 1000 keys is missed, in distinct keys for each line.
     age_per_line: f64,
-    /// The part of that age at which at most 1 in 1000 is missed with LRU, whatever part of the
-    /// stream is duplicates.
+    /// The part of that age at which at most 1 in 1000 was missed with LRU, on all streams that
+    /// were measured.
     lru_part: f64,
 }
 
@@ -147,7 +147,8 @@ impl DenseGeometry {
     }
 
     /// The age at which at most 1 in 1000 duplicates is missed with LRU, in distinct keys since the
-    /// key was last seen: 0.95 or 0.9 of [`miss_age_keys`](Self::miss_age_keys).
+    /// key was last seen: 0.95 or 0.9 of [`miss_age_keys`](Self::miss_age_keys), a bound from
+    /// measurements on uniform and skewed streams, gaps and few hot keys.
     ///
     /// A duplicate counts in the load of its line, but less exactly than an insertion. Therefore
     /// lines fill less evenly where many keys are duplicates, and misses begin earlier.

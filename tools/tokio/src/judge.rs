@@ -1,6 +1,7 @@
 //! What judges the keys of a task: a port of an engine, or a filter that all tasks share.
 
-use std::future::{Future, poll_fn, ready};
+use std::future::{Future, poll_fn};
+use std::sync::Arc;
 
 use echoless::{Disconnected, KeyHash, Port, SharedFilter, Verdicts};
 
@@ -67,33 +68,32 @@ impl Judge for Port {
 }
 
 impl Judge for &SharedFilter {
-    fn judge(
+    async fn judge(
         &mut self,
         keys: &[KeyHash],
         verdicts: &mut Verdicts,
-    ) -> impl Future<Output = Result<(), Disconnected>> + Send {
-        SharedFilter::observe(self, keys, verdicts);
-        ready(Ok(()))
+    ) -> Result<(), Disconnected> {
+        self.observe(keys, verdicts);
+        Ok(())
     }
 }
 
-impl Judge for std::sync::Arc<SharedFilter> {
-    fn judge(
+impl Judge for Arc<SharedFilter> {
+    async fn judge(
         &mut self,
         keys: &[KeyHash],
         verdicts: &mut Verdicts,
-    ) -> impl Future<Output = Result<(), Disconnected>> + Send {
-        SharedFilter::observe(self, keys, verdicts);
-        ready(Ok(()))
+    ) -> Result<(), Disconnected> {
+        (&**self).judge(keys, verdicts).await
     }
 }
 
 impl<J: Judge> Judge for &mut J {
-    fn judge(
+    async fn judge(
         &mut self,
         keys: &[KeyHash],
         verdicts: &mut Verdicts,
-    ) -> impl Future<Output = Result<(), Disconnected>> + Send {
-        J::judge(self, keys, verdicts)
+    ) -> Result<(), Disconnected> {
+        J::judge(self, keys, verdicts).await
     }
 }

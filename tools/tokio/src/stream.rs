@@ -1,7 +1,7 @@
 //! Streams without duplicates.
 //!
 //! ```text
-//!   input  -->  batch  -->  port: batches in flight, oldest first  -->  judged records  -->  output
+//!   input --> batch --> port: batches in flight, oldest first --> judged records --> output
 //! ```
 //!
 //! Each poll first gives out what is judged, then takes the verdicts that arrived, reads the
@@ -205,7 +205,7 @@ where
         }
     }
 
-    /// Submits the batch once it is due and has room. Ready if it was submitted, or is lost.
+    /// Submits the batch once it is due and has room. Ready if it was submitted or rejected.
     fn poll_submit(self: Pin<&mut Self>, ended: bool, context: &mut Context<'_>) -> Poll<()> {
         let mut this = self.project();
         if this.records.is_empty() {

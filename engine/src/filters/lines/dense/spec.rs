@@ -138,17 +138,15 @@ fn build_width<S: DenseSlot>(
     }
 }
 
-/// The policies and their names, the default first.
-const REPLACEMENTS: [(&str, Replacement); 2] =
-    [("lru", Replacement::Lru), ("fifo", Replacement::Fifo)];
-
 impl KindSpec for DenseSpec {
     const NAMES: &'static [&'static str] = &["dense"];
     const DEFAULT_FORM: Form = Form::Line;
 
     fn parse(_name: &str, _form: Form, options: &mut Options) -> Result<Self, SpecError> {
         let default = Self::new(SlotWidth::Bits32);
-        let replacement = options.choice("replacement", &REPLACEMENTS)?;
+        let policies = [Replacement::Lru, Replacement::Fifo];
+        let named = policies.map(|policy| (policy.name(), policy));
+        let replacement = options.choice("replacement", &named)?;
         let bits = options
             .listed("bits", &[16, 32, 64])?
             .unwrap_or(default.bits);

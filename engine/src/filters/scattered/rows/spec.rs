@@ -125,11 +125,16 @@ impl KindSpec for RowSpec {
                 line_shape(slots, bits, counter)
             }
         };
+        // The order of a queue, and of the slots of a line, is in their places.
+        let encodings = match (policy, form) {
+            (RowPolicy::RandomVictim { .. }, Form::Scattered) => &ENCODINGS[..],
+            _ => &ENCODINGS[..1],
+        };
         Ok(Self {
             slots,
             bits,
             policy,
-            encoding: options.choice("rows", &ENCODINGS)?,
+            encoding: options.choice("rows", encodings)?,
         })
     }
 
