@@ -10,8 +10,8 @@ use crate::verdicts::Verdicts;
 /// The most keys in the sample: 64 Ki of 9 bytes each, about 1 MiB with the hash table around them.
 const CAPACITY: usize = 1 << 16;
 
-/// The halvings of the first sample: 1 key in 16, so that a stream of few keys costs little.
-const FIRST_HALVINGS: u32 = 4;
+/// The halvings of the first sample: 1 key in 64, so that a stream of few keys costs little.
+const FIRST_HALVINGS: u32 = 6;
 
 /// The weight from which on few words have a chosen verdict.
 const SPARSE: u64 = 16;
@@ -81,7 +81,8 @@ impl Audit {
             self.found.fresh += number;
             self.found.duplicates += keys.len() as u64 - number;
             if self.followed.pass(number) {
-                self.check_concerned(keys, fresh, u64::MAX);
+                let concerned = self.concerned(keys, fresh);
+                self.check_each(keys, fresh, concerned);
             } else if self.followed.weight() < SPARSE {
                 for (index, key) in keys.iter().enumerate() {
                     let fresh = fresh >> index & 1 == 1;
@@ -94,37 +95,50 @@ impl Audit {
         }
     }
 
-    /// Checks the verdicts of a word up to the chosen one, that one, and so on.
+    /// Checks the verdicts of a word, some of which are chosen.
     #[cold]
     fn check_with_chosen(&mut self, keys: &[KeyHash], fresh: u64) {
+        let mut concerned = self.concerned(keys, fresh);
         let mut left = u64::MAX;
         loop {
             let before = self.followed.before_chosen(fresh & left);
-            self.check_concerned(keys, fresh, left & before);
+            self.check_each(keys, fresh, concerned & left & before);
             left &= !before;
             if fresh & left == 0 {
                 return;
             }
             let index = (fresh & left).trailing_zeros();
+            let added = keys[index as usize];
             let chosen = self.followed.choose();
-            self.check(keys[index as usize], true, chosen);
+            self.check(added, true, chosen);
             left &= !(u64::MAX >> (63 - index));
+            // The key is held from now on. Those that are held no longer may be checked all the
+            // same.
+            for (index, key) in keys.iter().enumerate() {
+                concerned |= u64::from(*key == added) << index;
+            }
         }
     }
 
-    /// Checks the verdicts of `part` of a word, none of which is chosen, so that no key is added to
-    /// those that are held.
+    /// The keys of a word whose verdicts matter: those of the sample of keys, and the fresh ones
+    /// that may be held.
     ///
     /// All keys are looked up before any is checked: branches on so many could not be predicted.
     #[inline]
-    fn check_concerned(&mut self, keys: &[KeyHash], fresh: u64, part: u64) {
+    fn concerned(&self, keys: &[KeyHash], fresh: u64) -> u64 {
         let (mut sampled, mut held) = (0, 0);
         // From the last key to the first, so that the bits move by one place only.
         for key in keys.iter().rev() {
             sampled = sampled << 1 | u64::from(self.is_sampled(*key));
             held = held << 1 | u64::from(self.followed.may_hold(*key));
         }
-        let mut concerned = (sampled | held & fresh) & part;
+        sampled | held & fresh
+    }
+
+    /// Checks the verdicts on the keys at the bits that are set in `concerned`, none of which is
+    /// chosen.
+    #[inline]
+    fn check_each(&mut self, keys: &[KeyHash], fresh: u64, mut concerned: u64) {
         while concerned != 0 {
             let index = concerned.trailing_zeros();
             concerned &= concerned - 1;

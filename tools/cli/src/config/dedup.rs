@@ -23,7 +23,7 @@ use crate::dedup::sizing::{
 use crate::failure::Failure;
 use crate::files::{Source, Target};
 use crate::number::{parse_rate, parse_size};
-use crate::records::count::most_records;
+use crate::records::count::{Estimate, estimate};
 use crate::records::format::{Format, SharedFormat};
 use crate::records::tag::Tagger;
 use crate::spec_file::read_spec;
@@ -289,7 +289,8 @@ fn default_filter(
     FilterSpec::try_from(&chosen)
 }
 
-/// The highest number of distinct keys in these inputs of so many plain bytes.
+/// About the highest number of distinct keys in these inputs of so many plain bytes: at most one of
+/// the gaps that the estimate of their number leaves is full of the shortest records.
 fn most_keys(sources: &[Source], bytes: u64, format: &dyn Format) -> Option<u64> {
     // Files of `/proc` have a length of 0 and content all the same.
     if sources.iter().any(|source| source.len() == Some(0)) {
@@ -299,6 +300,7 @@ fn most_keys(sources: &[Source], bytes: u64, format: &dyn Format) -> Option<u64>
     // The last record of an input may lack its terminator.
     let lacking = overhead * sources.len() as u64;
     let fitting = most_distinct_records(bytes.saturating_add(lacking), overhead);
-    let counted = most_records(sources, bytes, format);
-    Some(counted.map_or(fitting, |records| records.min(fitting)))
+    let estimated = estimate(sources, bytes, format)
+        .map(|Estimate { records, gap }| records + most_distinct_records(gap, overhead));
+    Some(estimated.map_or(fitting, |records| records.min(fitting)))
 }

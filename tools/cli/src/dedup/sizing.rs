@@ -3,9 +3,10 @@
 //! Touching the default 256 MiB takes longer than the rest of a run over a file of a megabyte, and
 //! so does starting threads. If the length of every input is known, it bounds the number of
 //! distinct keys, and the filter gets as many lines as keep an eviction improbable at that number
-//! ([`EVICTION_PROBABILITY`]). The bound is the number of records if they were counted
+//! ([`EVICTION_PROBABILITY`]). The bound is the number of records as far as it was estimated
 //! (`records/count.rs`); else it assumes the shortest possible ones. An input that grows while it
-//! is read may exceed the bound: its evictions are counted and reported as always.
+//! is read, or hides short records between blocks of long ones, may exceed the bound: its evictions
+//! are counted and reported as always.
 
 use std::sync::OnceLock;
 
@@ -22,11 +23,15 @@ const LEAST_MEMORY: u64 = 64 << 10;
 /// Memory that no machine lacks, in bytes.
 const LITTLE_MEMORY: u64 = 1 << 20;
 
+/// The size of a huge page of most systems in bytes. A filter of whole ones is faster than one of a
+/// part of the memory: the first touch of one takes as long as that of 170 small pages.
+const HUGE_PAGE_BYTES: u64 = 2 << 20;
+
 /// The highest probability that a filter sized by the length of the input evicts anything.
 ///
-/// It hardly affects the memory, which is inversely proportional to its 16th root for slots
-/// of 32 bits.
-const EVICTION_PROBABILITY: f64 = 1e-6;
+/// The memory is inversely proportional to its 16th root for slots of 32 bits: with half as many
+/// keys again as the bound, the probability is 0.1.
+const EVICTION_PROBABILITY: f64 = 1e-4;
 
 /// The length of input that makes another thread worthwhile. A file of 10 MB with lines of 40 bytes
 /// takes one thread 20 ms of CPU time and two threads 27 ms together: starting the second one and
@@ -101,8 +106,13 @@ pub(crate) fn memory_for(keys: u64, shape: FingerprintGeometry) -> u64 {
     let log_power = k * (keys as f64).ln() - log_factorial - EVICTION_PROBABILITY.ln();
     let lines = (log_power / (k - 1.0)).exp().ceil();
     // The cast saturates: without keys the logarithm is minus infinity and there are 0 lines.
-    let bytes = (lines as u64).saturating_mul(LINE_BYTES);
-    bytes.max(LEAST_MEMORY).min(shape.bytes())
+    let bytes = (lines as u64).saturating_mul(LINE_BYTES).min(shape.bytes());
+    let bytes = if bytes > LITTLE_MEMORY {
+        bytes.next_multiple_of(HUGE_PAGE_BYTES)
+    } else {
+        bytes.max(LEAST_MEMORY)
+    };
+    bytes.min(shape.bytes())
 }
 
 /// The highest number of distinct records in `bytes` bytes, if each has `overhead` bytes that are

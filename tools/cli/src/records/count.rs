@@ -1,48 +1,99 @@
-//! The number of records in short files, counted before a run: it tells how large a filter they
-//! need far better than their length.
+//! The number of records in files, estimated before a run: it tells how large a filter they need
+//! far better than their length.
 //!
-//! Counting reads the files once more, mostly from the page cache. Clearing the memory of a filter
-//! that the length alone calls for takes ten times as long.
+//! Short files are counted. Of a longer one, blocks at equal distances are:
+//!
+//! ```text
+//! file    [####]...........[####]...........[####]...........    #: counted   .: unseen
+//!         |<-- a gap: 1/128 -->|
+//! ```
+//!
+//! Reading a tenth of a file of some megabytes once more takes a millisecond less than all of it.
+//! Clearing the memory of a filter that the length alone calls for takes ten times as long.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
+use memchr::memchr_iter;
+
 use super::format::Format;
 use crate::files::Source;
-use crate::reading::CHUNK_BYTES;
 
-/// The most bytes of files that are counted. Records that fill more need the memory that the filter
-/// gets anyway, unless they are long.
-const MOST_BYTES: u64 = 32 << 20;
+/// The most bytes of files whose records are estimated. Records that fill more need the memory that
+/// the filter gets anyway, unless they are long.
+const MOST_BYTES: u64 = 256 << 20;
 
-/// An upper bound of the number of records in these regular files of so many bytes; `None` if they
-/// are long, their format has no terminator to count, or one cannot be read: the run reports that.
-pub(crate) fn most_records(sources: &[Source], bytes: u64, format: &dyn Format) -> Option<u64> {
-    if bytes > MOST_BYTES || format.default_terminator().is_empty() {
+/// The number of blocks of a file that are counted: a region of the file that has denser records
+/// than the rest is seen if it is longer than a part of it in so many.
+const BLOCKS: u64 = 128;
+
+/// The length of a block in bytes. A file of up to 256 KiB is counted as a whole.
+const BLOCK_BYTES: u64 = 2 << 10;
+
+/// The records of some files.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Estimate {
+    /// The number of records: an upper bound if every byte was seen, else an eighth more than that
+    /// of the blocks in proportion.
+    pub(crate) records: u64,
+    /// The length of a gap between two blocks in bytes, in all files together. Records that are
+    /// much shorter than all others may hide in one.
+    pub(crate) gap: u64,
+}
+
+/// Estimates the number of records in these regular files of so many bytes. `None` if they are
+/// long, their format has no terminator to count, or one cannot be read: the run reports that.
+pub(crate) fn estimate(sources: &[Source], bytes: u64, format: &dyn Format) -> Option<Estimate> {
+    let end = *format.default_terminator().last()?;
+    if bytes > MOST_BYTES {
         return None;
     }
-    let mut block = vec![0; CHUNK_BYTES];
-    let counts = sources.iter().map(|source| {
+    let mut block = Vec::with_capacity(BLOCK_BYTES as usize);
+    let mut sum = Estimate::default();
+    for source in sources {
         let mut file = source.open().ok()?;
         // Standard input shares its position with the run.
         let position = file.stream_position().ok()?;
-        let counted = count(&mut file, &mut block, format);
+        let left = source.len()?.saturating_sub(position);
+        let of_file = estimate_file(&mut file, position, left, end, &mut block);
         file.seek(SeekFrom::Start(position)).ok()?;
-        counted.ok().flatten()
-    });
-    counts.sum()
+        let of_file = of_file.ok()?;
+        sum.records += of_file.records;
+        sum.gap += of_file.gap;
+    }
+    Some(sum)
 }
 
-/// The records of a file from its position on; `None` if it has grown long meanwhile.
-fn count(file: &mut File, block: &mut [u8], format: &dyn Format) -> io::Result<Option<u64>> {
-    let mut file = file.take(MOST_BYTES + 1);
-    let mut records = 0;
-    loop {
-        match file.read(block)? {
-            0 => return Ok((file.limit() > 0).then_some(records)),
-            read => records += format.most_records(&block[..read]) as u64,
+/// The records in the `left` bytes of a file from a position on, each of which has an `end`.
+fn estimate_file(
+    file: &mut File,
+    position: u64,
+    left: u64,
+    end: u8,
+    block: &mut Vec<u8>,
+) -> io::Result<Estimate> {
+    let is_short = left <= BLOCKS * BLOCK_BYTES;
+    let distance = if is_short { BLOCK_BYTES } else { left / BLOCKS };
+    let (mut seen, mut ends) = (0, 0);
+    for number in 0..left.div_ceil(distance) {
+        if number == 0 || !is_short {
+            file.seek(SeekFrom::Start(position + number * distance))?;
         }
+        block.clear();
+        seen += file.by_ref().take(BLOCK_BYTES).read_to_end(block)? as u64;
+        ends += memchr_iter(end, block).count() as u64;
     }
+    if is_short {
+        // The last record may lack its end.
+        let (records, gap) = (ends + 1, 0);
+        return Ok(Estimate { records, gap });
+    }
+    // Both factors are below 2^29.
+    let in_proportion = ends * left / seen.max(1);
+    Ok(Estimate {
+        records: in_proportion + in_proportion / 8 + 1,
+        gap: distance - BLOCK_BYTES,
+    })
 }
 
 #[cfg(test)]
@@ -60,29 +111,93 @@ mod tests {
         (file, source)
     }
 
+    fn estimate_of(bytes: &[u8]) -> Estimate {
+        let (_file, source) = source_of(bytes);
+        let (_, format) = delimited().swap_remove(0);
+        estimate(&[source], bytes.len() as u64, &*format).unwrap()
+    }
+
     #[test]
-    fn records_of_text_are_counted_and_those_of_long_or_binary_files_are_not() {
+    fn records_of_text_are_estimated_and_those_of_long_or_binary_files_are_not() {
         for (name, format) in delimited() {
             let end = format.default_terminator();
             let bytes = [&b"record"[..], end].concat().repeat(100_000);
             let (_file, source) = source_of(&bytes);
             let sources = [source.clone(), source];
-            let most = most_records(&sources, 2 * bytes.len() as u64, &*format).unwrap();
-            assert!((200_000..200_100).contains(&most), "{name}: {most}");
-            assert_eq!(most_records(&sources, MOST_BYTES + 1, &*format), None);
+            let both = estimate(&sources, 2 * bytes.len() as u64, &*format).unwrap();
+            assert!(
+                (200_000..230_000).contains(&both.records),
+                "{name}: {both:?}"
+            );
+            assert_eq!(both.gap, 2 * (bytes.len() as u64 / BLOCKS - BLOCK_BYTES));
+            assert_eq!(estimate(&sources, MOST_BYTES + 1, &*format), None);
         }
         let (_file, source) = source_of(b"record");
         for example in all() {
-            let counted = most_records(slice::from_ref(&source), 6, &*example.format);
-            assert_eq!(
-                counted.is_some(),
-                example.format.is_text(),
-                "{}",
-                example.name
-            );
+            let estimated = estimate(slice::from_ref(&source), 6, &*example.format);
+            let expected = Estimate { records: 1, gap: 0 };
+            let expected = example.format.is_text().then_some(expected);
+            assert_eq!(estimated, expected, "{}", example.name);
         }
         let missing = Source::from_path("/no/such/file".into());
         let (_, format) = delimited().swap_remove(0);
-        assert_eq!(most_records(&[source, missing], 6, &*format), None);
+        assert_eq!(estimate(&[source, missing], 6, &*format), None);
+    }
+
+    #[test]
+    fn short_files_are_counted() {
+        let most = (BLOCKS * BLOCK_BYTES) as usize;
+        for length in [0, 1, 2, 2047, 2048, 2049, 5000, most - 1, most] {
+            let lines = b"x\n".repeat(length);
+            let expected = Estimate {
+                records: length as u64 / 2 + 1,
+                gap: 0,
+            };
+            assert_eq!(estimate_of(&lines[..length]), expected, "{length}");
+        }
+    }
+
+    #[test]
+    fn what_the_blocks_miss_fits_into_a_gap() {
+        // Long lines with a region of short ones, wherever it is and however long.
+        let length = 2 << 20;
+        for (start, end) in [
+            (0, 1 << 16),
+            (3000, 12_000),
+            (1_000_000, 1_400_000),
+            (length - 15_000, length),
+            (5, length),
+        ] {
+            let mut bytes = b"a line of a hundred bytes".repeat(4);
+            bytes[99] = b'\n';
+            let mut bytes = bytes.repeat(length / 100 + 1);
+            bytes.truncate(length);
+            bytes[start..end].copy_from_slice(&b"x\n".repeat(length)[..end - start]);
+            let records = bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
+            let Estimate {
+                records: estimated,
+                gap,
+            } = estimate_of(&bytes);
+            // The shortest record has its end only.
+            assert!(
+                records <= estimated + gap,
+                "{start}..{end}: {records}, {estimated}"
+            );
+            assert!(
+                estimated <= records / 8 * 9 + gap,
+                "{start}..{end}: {estimated}"
+            );
+        }
+    }
+
+    #[test]
+    fn standard_input_stays_where_it_is() {
+        let bytes = b"x\n".repeat(1 << 20);
+        let (file, _) = source_of(&bytes);
+        let mut file = file.reopen().unwrap();
+        let mut block = Vec::new();
+        let whole = estimate_file(&mut file, 0, 2 << 20, b'\n', &mut block).unwrap();
+        let half = estimate_file(&mut file, 1 << 20, 1 << 20, b'\n', &mut block).unwrap();
+        assert_eq!(whole.records / 2, half.records - 1);
     }
 }
