@@ -3,9 +3,8 @@
 //! A rejected value is reported in one form everywhere: the field, the value and what is expected
 //! instead. A caller can show the text to its user unchanged.
 
+use std::error::Error;
 use std::fmt;
-
-use thiserror::Error;
 
 /// A rejected or missing value of a specification.
 ///
@@ -17,7 +16,7 @@ use thiserror::Error;
 /// let error = SpecError::missing("memory", "a size such as 64MiB");
 /// assert_eq!(error.to_string(), "missing memory: expected a size such as 64MiB");
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpecError {
     /// The name of the field, as the user wrote it.
     pub field: &'static str,
@@ -58,9 +57,10 @@ impl fmt::Display for SpecError {
     }
 }
 
+impl Error for SpecError {}
+
 /// An allocation that the operating system rejected, or would not be able to back with memory.
-#[derive(Debug, Error)]
-#[error("cannot allocate {bytes} bytes: {reason}")]
+#[derive(Debug)]
 pub struct MemoryError {
     /// The size of the allocation in bytes.
     pub bytes: u64,
@@ -68,18 +68,23 @@ pub struct MemoryError {
     pub reason: String,
 }
 
+impl fmt::Display for MemoryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot allocate {} bytes: {}", self.bytes, self.reason)
+    }
+}
+
+impl Error for MemoryError {}
+
 /// The reason why a filter, or the threads that run it, could not be built.
-#[derive(Debug, Error)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum BuildError {
     /// The specification contradicts itself or exceeds a limit of the filter.
-    #[error(transparent)]
-    Spec(#[from] SpecError),
+    Spec(SpecError),
     /// The memory of the filter could not be allocated.
-    #[error(transparent)]
-    Memory(#[from] MemoryError),
+    Memory(MemoryError),
     /// The operating system rejected a thread.
-    #[error("cannot start the thread of worker {worker}: {reason}")]
     Thread {
         /// The number of the worker, which is that of its partition.
         worker: usize,
@@ -87,13 +92,49 @@ pub enum BuildError {
         reason: std::io::Error,
     },
     /// The operating system rejected the core of a worker.
-    #[error("cannot pin worker {worker} to core {core}")]
     Pinning {
         /// The number of the worker, which is that of its partition.
         worker: usize,
         /// The core, by the operating system's number.
         core: usize,
     },
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Spec(error) => error.fmt(f),
+            Self::Memory(error) => error.fmt(f),
+            Self::Thread { worker, reason } => {
+                write!(f, "cannot start the thread of worker {worker}: {reason}")
+            }
+            Self::Pinning { worker, core } => {
+                write!(f, "cannot pin worker {worker} to core {core}")
+            }
+        }
+    }
+}
+
+impl Error for BuildError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Thread { reason, .. } => Some(reason),
+            // These are the error itself, which has no source.
+            Self::Spec(_) | Self::Memory(_) | Self::Pinning { .. } => None,
+        }
+    }
+}
+
+impl From<SpecError> for BuildError {
+    fn from(error: SpecError) -> Self {
+        Self::Spec(error)
+    }
+}
+
+impl From<MemoryError> for BuildError {
+    fn from(error: MemoryError) -> Self {
+        Self::Memory(error)
+    }
 }
 
 /// A port or node cannot go on, or not before a partition is replaced: another thread that it needs
@@ -111,28 +152,59 @@ pub enum BuildError {
 /// assert!(error.to_string().starts_with("batch 0 was never submitted"));
 /// # Ok::<(), echoless::BuildError>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[cfg(feature = "threads")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Disconnected {
     /// The filter of this partition panicked, or the thread that owns it did. See
     /// [`LossPolicy`](crate::LossPolicy).
-    #[error("partition {0} is lost: its owner panicked")]
     Panicked(usize),
     /// The owner of this partition is gone.
-    #[error("partition {0} is disconnected: its owner was shut down or dropped")]
     Partition(usize),
     /// This node of a mesh is gone without finishing.
-    #[error("node {0} of the mesh is disconnected: it failed or was dropped before it finished")]
     Peer(usize),
     /// No node submitted the batch with this number, and none can any more.
-    #[error("batch {0} was never submitted: batch numbers have no gaps, and rise within each node")]
     MissingBatch(u64),
     /// A batch with this number, or a later one of the same node, was submitted before.
-    #[error(
-        "batch {0} was submitted twice or after a later one: batch numbers are unique, and rise within each node"
-    )]
     Repeated(u64),
     /// So many batches are in flight, and the call needs a port or node without any.
-    #[error("{0} batches are in flight: drain them, or take what is known of a failed one, first")]
     InFlight(usize),
 }
+
+#[cfg(feature = "threads")]
+impl fmt::Display for Disconnected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Panicked(partition) => {
+                write!(f, "partition {partition} is lost: its owner panicked")
+            }
+            Self::Partition(partition) => write!(
+                f,
+                "partition {partition} is disconnected: its owner was shut down or dropped"
+            ),
+            Self::Peer(node) => write!(
+                f,
+                "node {node} of the mesh is disconnected: it failed or was dropped before it \
+                 finished"
+            ),
+            Self::MissingBatch(number) => write!(
+                f,
+                "batch {number} was never submitted: batch numbers have no gaps, and rise within \
+                 each node"
+            ),
+            Self::Repeated(number) => write!(
+                f,
+                "batch {number} was submitted twice or after a later one: batch numbers are \
+                 unique, and rise within each node"
+            ),
+            Self::InFlight(batches) => write!(
+                f,
+                "{batches} batches are in flight: drain them, or take what is known of a failed \
+                 one, first"
+            ),
+        }
+    }
+}
+
+#[cfg(feature = "threads")]
+impl Error for Disconnected {}

@@ -81,8 +81,13 @@
 //! ```
 //!
 //! # Features
-//! Both are on by default. `serde`: [`FilterSpec`] and [`SharedSpec`] in files. `pinning`: workers
-//! of engines on cores of their own.
+//! All are on by default. Filters, and the one that threads share, need none of them.
+//!
+//! | feature | adds | crates |
+//! |---|---|---|
+//! | `serde` | [`FilterSpec`] and [`SharedSpec`] in files | `serde` and its own |
+//! | `threads` | [`assembly`] and [`transport`]: engines, meshes, rings | `crossbeam-queue` |
+//! | `pinning` | `threads`, and workers on cores of their own | `core_affinity` and its own |
 //!
 //! # Where to find what
 //! | module | holds |
@@ -102,6 +107,7 @@
 //! [`Audit`] estimates both errors from samples, with bounds. A rejected value is a
 //! [`SpecError`], in one form: `invalid k=0: expected 1 to 64`.
 
+#[cfg(feature = "threads")]
 pub mod assembly;
 pub mod audit;
 mod error;
@@ -118,16 +124,20 @@ mod size;
 pub mod spec;
 mod sync;
 pub mod theory;
+#[cfg(feature = "threads")]
 pub mod transport;
 pub mod verdicts;
 mod window;
 
+#[cfg(feature = "threads")]
 pub use assembly::{
     Attacher, Engine, EngineBuilder, EngineCounts, LossPolicy, Mesh, MeshBuilder, Node,
     PayloadPort, Pinning, Port, Rejected, ReplaceError, ShutdownError,
 };
 pub use audit::Audit;
-pub use error::{BuildError, Disconnected, MemoryError, SpecError};
+#[cfg(feature = "threads")]
+pub use error::Disconnected;
+pub use error::{BuildError, MemoryError, SpecError};
 pub use filters::adapters::region_order::RegionOrdered;
 pub use filters::adapters::slices::sliced::{SliceCounts, Sliced};
 pub use filters::adapters::tree::{BloomTree, LevelCounts, SharedTree, TreeMode, TreeSpec};

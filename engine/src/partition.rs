@@ -76,6 +76,7 @@ impl Partitioning {
     }
 
     /// The lowest hash of each partition, in ascending order; the first is 0.
+    #[cfg(feature = "threads")]
     pub(crate) fn starts(&self) -> &[u64] {
         &self.starts
     }
@@ -95,6 +96,7 @@ impl Partitioning {
     /// 2^32 partitions.
     ///
     /// The loop over a block has no branch and no lookup, so the compiler turns it into vectors.
+    #[cfg(feature = "threads")]
     #[inline(always)]
     pub(crate) fn partitions_of(&self, keys: &[KeyHash], owners: &mut [u32]) {
         let count = self.starts.len() as u64;

@@ -3,188 +3,26 @@
 //!
 //! No other file names either, so loom checks the code that runs in production.
 
+#[cfg(feature = "threads")]
+mod threads;
+
 #[cfg(loom)]
-pub(crate) use loom::{
-    cell::{ConstPtr, MutPtr, UnsafeCell},
-    hint::spin_loop,
-    sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence},
-    sync::{Arc, Condvar, Mutex, MutexGuard},
-    thread::yield_now,
-};
+pub(crate) use loom::sync::atomic::{AtomicU64, Ordering};
 #[cfg(not(loom))]
-pub(crate) use std::{
-    hint::spin_loop,
-    sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence},
-    sync::{Arc, Condvar, Mutex, MutexGuard},
-    thread::{JoinHandle, yield_now},
-};
-// Standard under loom as well. No model pins threads, so none uses the channel on which pinning is
-// reported; none uses the number of cores, and none drops a worker or node while it unwinds.
-pub(crate) use std::{
-    sync::PoisonError,
-    sync::mpsc::{Sender, channel},
-    thread::{available_parallelism, panicking},
+pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
+
+#[cfg(feature = "threads")]
+pub(crate) use threads::{
+    Arc, AtomicBool, AtomicUsize, Condvar, ConstPtr, JoinHandle, MutPtr, Mutex, MutexGuard,
+    PoisonError, Queue, Sender, UnsafeCell, available_parallelism, channel, check, fence,
+    panicking, spawn, spin_loop, yield_now,
 };
 
-#[cfg(not(loom))]
-pub(crate) use cell::{ConstPtr, MutPtr, UnsafeCell};
-
-/// Locks that no model needs to see: nothing depends on their order, and no thread switches while
-/// it holds one. Standard under loom as well, so that they add no interleavings.
+/// What no model needs to see: nothing depends on the order of these accesses, and no thread
+/// switches while it holds one of the locks. Standard under loom as well, so that they add no
+/// interleavings.
 pub(crate) mod unmodelled {
     pub(crate) use std::sync::atomic::AtomicU64;
+    #[cfg(feature = "threads")]
     pub(crate) use std::sync::{Arc, Mutex};
-}
-
-/// A queue without a bound, from any number of threads to any number of threads. Under loom it is a
-/// lock around a plain queue: its users are checked, and not the queue itself.
-#[cfg(not(loom))]
-pub(crate) use crossbeam_queue::SegQueue as Queue;
-
-#[cfg(loom)]
-pub(crate) use queue::Queue;
-
-#[cfg(loom)]
-mod queue {
-    use std::collections::VecDeque;
-
-    use loom::sync::{Mutex, MutexGuard};
-
-    #[derive(Debug)]
-    pub(crate) struct Queue<T>(Mutex<VecDeque<T>>);
-
-    impl<T> Queue<T> {
-        pub(crate) fn new() -> Self {
-            Self(Mutex::new(VecDeque::new()))
-        }
-
-        pub(crate) fn push(&self, item: T) {
-            self.lock().push_back(item);
-        }
-
-        pub(crate) fn pop(&self) -> Option<T> {
-            self.lock().pop_front()
-        }
-
-        pub(crate) fn is_empty(&self) -> bool {
-            self.lock().is_empty()
-        }
-
-        fn lock(&self) -> MutexGuard<'_, VecDeque<T>> {
-            self.0.lock().expect("no holder panics")
-        }
-    }
-}
-
-/// An assertion that is checked in debug builds and under loom. It is too expensive for a release
-/// build, but models, which are built as releases, need it.
-macro_rules! check {
-    ($($assertion:tt)*) => {
-        if cfg!(any(loom, debug_assertions)) {
-            assert!($($assertion)*);
-        }
-    };
-}
-pub(crate) use check;
-
-/// Spawns a named thread that owns `state`: it calls `run`, and returns the result of `end` to the
-/// thread that joins it.
-#[cfg(not(loom))]
-pub(crate) fn spawn<S: Send + 'static, T: Send + 'static>(
-    name: String,
-    mut state: S,
-    run: fn(&mut S),
-    end: fn(S) -> T,
-) -> std::io::Result<JoinHandle<T>> {
-    std::thread::Builder::new().name(name).spawn(move || {
-        run(&mut state);
-        end(state)
-    })
-}
-
-#[cfg(loom)]
-pub(crate) use panicking::{JoinHandle, spawn};
-
-/// Threads that may panic: loom ends the model at any panic.
-#[cfg(loom)]
-mod panicking {
-    use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-    use std::thread::Result;
-
-    #[derive(Debug)]
-    pub(crate) struct JoinHandle<T>(loom::thread::JoinHandle<Result<T>>);
-
-    impl<T> JoinHandle<T> {
-        pub(crate) fn join(self) -> Result<T> {
-            self.0.join().flatten()
-        }
-    }
-
-    /// As the standard version, except that the state is dropped after the unwinding. Drops switch
-    /// between loom's threads, which are one thread for the standard library: during an unwinding
-    /// it would take all of them for panicking, and poison their locks.
-    pub(crate) fn spawn<S: Send + 'static, T: Send + 'static>(
-        name: String,
-        mut state: S,
-        run: fn(&mut S),
-        end: fn(S) -> T,
-    ) -> std::io::Result<JoinHandle<T>> {
-        let thread = loom::thread::Builder::new().name(name).spawn(move || {
-            match catch_unwind(AssertUnwindSafe(|| run(&mut state))) {
-                Ok(()) => Ok(end(state)),
-                // A panic with a message is a failed assertion or loom's own, and ends the model.
-                Err(panic) if panic.is::<&str>() || panic.is::<String>() => resume_unwind(panic),
-                Err(panic) => {
-                    drop(state);
-                    Err(panic)
-                }
-            }
-        })?;
-        Ok(JoinHandle(thread))
-    }
-}
-
-/// The standard cell with the interface of loom's cell, whose pointers are guards: loom takes an
-/// access to last as long as its pointer lives.
-#[cfg(not(loom))]
-mod cell {
-    #[derive(Debug)]
-    #[repr(transparent)]
-    pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
-
-    #[derive(Debug)]
-    pub(crate) struct ConstPtr<T>(*const T);
-
-    #[derive(Debug)]
-    pub(crate) struct MutPtr<T>(*mut T);
-
-    impl<T> UnsafeCell<T> {
-        pub(crate) const fn new(value: T) -> Self {
-            Self(std::cell::UnsafeCell::new(value))
-        }
-
-        #[inline(always)]
-        pub(crate) const fn get(&self) -> ConstPtr<T> {
-            ConstPtr(self.0.get())
-        }
-
-        #[inline(always)]
-        pub(crate) const fn get_mut(&self) -> MutPtr<T> {
-            MutPtr(self.0.get())
-        }
-    }
-
-    impl<T> ConstPtr<T> {
-        #[inline(always)]
-        pub(crate) fn with<R>(&self, access: impl FnOnce(*const T) -> R) -> R {
-            access(self.0)
-        }
-    }
-
-    impl<T> MutPtr<T> {
-        #[inline(always)]
-        pub(crate) fn with<R>(&self, access: impl FnOnce(*mut T) -> R) -> R {
-            access(self.0)
-        }
-    }
 }

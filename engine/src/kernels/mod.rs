@@ -20,6 +20,7 @@ pub(crate) mod isa;
 mod look_ahead;
 pub(crate) mod portable;
 pub(crate) mod scalar;
+#[cfg(feature = "threads")]
 mod select;
 mod slot;
 #[cfg(target_arch = "x86_64")]
@@ -33,5 +34,6 @@ pub(crate) use bucket::{Bucket, PAGE_LINES, Page, PageKey};
 pub(crate) use dispatch::{ForKernel, LineOps};
 pub use isa::Kernel;
 pub use look_ahead::LookAhead;
+#[cfg(feature = "threads")]
 pub(crate) use select::{GROUP, SelectOps};
 pub(crate) use slot::{Slot, SlotOps};

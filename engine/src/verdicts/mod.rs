@@ -6,6 +6,7 @@
 mod convert;
 mod iter;
 
+#[cfg(feature = "threads")]
 pub(crate) use convert::bits_of_words;
 pub use iter::{Indices, Iter};
 
@@ -181,12 +182,14 @@ impl Verdicts {
     }
 
     /// The bits of [`unknown_words`](Self::unknown_words), to be set.
+    #[cfg(feature = "threads")]
     pub(crate) fn unknown_words_mut(&mut self) -> &mut [u64] {
         self.unknown.resize(self.words.len(), 0);
         &mut self.unknown
     }
 
     /// Makes every key without a verdict a duplicate.
+    #[cfg(feature = "threads")]
     pub(crate) fn set_unknown_duplicate(&mut self) {
         for (word, unknown) in self.words.iter_mut().zip(&self.unknown) {
             *word |= unknown;

@@ -36,8 +36,10 @@
 
 #![allow(unsafe_code)] // shares the slots, by the contract above
 
+use std::error::Error;
+use std::fmt;
+
 use crossbeam_utils::CachePadded;
-use thiserror::Error;
 
 use crate::error::{BuildError, MemoryError, SpecError};
 use crate::sync::{Arc, AtomicBool, AtomicUsize, Ordering, UnsafeCell, check};
@@ -51,15 +53,24 @@ pub use consumer::{Consumer, Drain, Peeked};
 pub use producer::{Producer, Vacant};
 
 /// Why an item was not pushed. The error returns the item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PushError<T = ()> {
     /// Every slot holds an item that the consumer has not released.
-    #[error("the ring is full")]
     Full(T),
     /// One of the ends was closed or dropped.
-    #[error("the ring is closed")]
     Closed(T),
 }
+
+impl<T> fmt::Display for PushError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full(_) => "the ring is full",
+            Self::Closed(_) => "the ring is closed",
+        })
+    }
+}
+
+impl<T: fmt::Debug> Error for PushError<T> {}
 
 impl PushError {
     fn with<T>(self, item: T) -> PushError<T> {
@@ -71,16 +82,25 @@ impl PushError {
 }
 
 /// Why no item was popped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PopError {
     /// The ring is empty; items may follow.
-    #[error("the ring is empty")]
     Empty,
     /// The ring is empty and closed, so no item will follow. One exception: if the consumer closed
     /// it, a push that was in progress may still succeed.
-    #[error("the ring is closed")]
     Closed,
 }
+
+impl fmt::Display for PopError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Empty => "the ring is empty",
+            Self::Closed => "the ring is closed",
+        })
+    }
+}
+
+impl Error for PopError {}
 
 /// The state that both ends share. Each index has a cache line of its own (two, on CPUs that fetch
 /// lines in pairs), so that an end that moves its index does not evict the other's.
