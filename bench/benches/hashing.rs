@@ -1,5 +1,5 @@
 //! Time of hashing: batches of fixed-width keys on every kernel, against wyhash one key at a time;
-//! and keys of any length, against other fast hashes.
+//! flow keys of five fields; and keys of any length, against other fast hashes.
 
 mod common;
 
@@ -64,6 +64,43 @@ fn fixed(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// The five fields of a flow, 13 bytes: as one byte string, as fields, and packed into an integer.
+fn flows(criterion: &mut Criterion) {
+    let packed: Vec<u128> = (0..KEYS as u128)
+        .map(|flow| flow.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835) >> 24)
+        .collect();
+    let bytes: Vec<[u8; 13]> = packed
+        .iter()
+        .map(|flow| *flow.to_le_bytes().first_chunk().expect("13 of 16 bytes"))
+        .collect();
+    let hasher = KeyHasher::seeded(1);
+    let mut hashes = vec![KeyHash::from_uniform(0); KEYS];
+    let mut group = common::group(criterion, "hashing/flows of 13 bytes");
+    group.throughput(Throughput::Elements(KEYS as u64));
+    group.bench_function("batch of 128-bit integers", |bencher| {
+        bencher.iter(|| hasher.hash_u128s(black_box(&packed), &mut hashes));
+    });
+    group.bench_function("batch of bytes", |bencher| {
+        bencher.iter(|| hasher.hash_all(black_box(&bytes), &mut hashes));
+    });
+    group.bench_function("fields, one flow at a time", |bencher| {
+        bencher.iter(|| {
+            for (flow, hash) in black_box(&bytes).iter().zip(&mut hashes) {
+                // Addresses, ports, protocol.
+                let fields = [
+                    &flow[..4],
+                    &flow[4..8],
+                    &flow[8..10],
+                    &flow[10..12],
+                    &flow[12..],
+                ];
+                *hash = hasher.hash_parts(fields);
+            }
+        });
+    });
+    group.finish();
+}
+
 /// Measures a hash function on the keys of `bytes` that begin at each of the first 64 offsets of
 /// `text`. Some are unaligned, as fields are.
 fn measure(
@@ -106,5 +143,5 @@ fn any_length(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, fixed, any_length);
+criterion_group!(benches, fixed, flows, any_length);
 criterion_main!(benches);

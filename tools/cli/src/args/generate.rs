@@ -42,14 +42,14 @@ pub(crate) struct GenArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) distribution: Option<String>,
 
-    /// Make each duplicate repeat the record exactly N records before it
+    /// Make each duplicate repeat the record exactly N records before it: 1000, 10k, 1M
     #[arg(
         long,
         value_name = "N",
         allow_hyphen_values = true,
         conflicts_with = "distribution"
     )]
-    pub(crate) gap: Option<u64>,
+    pub(crate) gap: Option<String>,
 
     /// Length of the records of `lines`, newline included: 64, 1k [default: 100]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
@@ -82,9 +82,14 @@ pub(crate) struct GenArgs {
     #[arg(long, value_name = "BYTES", help_heading = "Packets")]
     pub(crate) snap: Option<u32>,
 
-    /// Packets in a second of their times, 1 to 1000000000 [default: 1000000]
-    #[arg(long, value_name = "N", help_heading = "Packets")]
-    pub(crate) rate: Option<u64>,
+    /// Packets in a second of their times, 1 to 1G [default: 1M]
+    #[arg(
+        long,
+        value_name = "N",
+        allow_hyphen_values = true,
+        help_heading = "Packets"
+    )]
+    pub(crate) rate: Option<String>,
 
     /// Write times in nanoseconds instead of microseconds
     #[arg(long, help_heading = "Packets")]

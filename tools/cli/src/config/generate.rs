@@ -54,10 +54,10 @@ impl TryFrom<GenArgs> for GenConfig {
             let allowed = "no header with --format ber";
             return Err(SpecError::new("--header", "true", allowed));
         }
-        let rule = match (args.gap, &args.distribution, args.kind) {
-            (Some(gap), _, _) => SourceRule::gap(gap)?,
+        let rule = match (&args.gap, &args.distribution, args.kind) {
+            (Some(gap), _, _) => SourceRule::Gap(parse_count("--gap", gap)?),
             (None, Some(distribution), _) => distribution.parse()?,
-            (None, None, Kind::Packets) => SourceRule::gap(COPY_GAP)?,
+            (None, None, Kind::Packets) => SourceRule::Gap(COPY_GAP),
             (None, None, Kind::Cdr | Kind::Keys | Kind::Lines) => SourceRule::Uniform,
         };
         let capture = capture(&args)?;
@@ -101,19 +101,16 @@ fn capture(args: &GenArgs) -> Result<CaptureConfig, SpecError> {
             format!("packets with {option}"),
         ));
     }
-    let rate = args.rate.unwrap_or(1_000_000);
-    if !(1..=1_000_000_000).contains(&rate) {
-        return Err(SpecError::new(
-            "--rate",
-            rate.to_string(),
-            "1 to 1000000000",
-        ));
+    let rate = args.rate.as_deref().unwrap_or("1M");
+    let per_second = parse_count("--rate", rate)?;
+    if per_second > 1_000_000_000 {
+        return Err(SpecError::new("--rate", rate, "1 to 1G"));
     }
     Ok(CaptureConfig {
         frame_bytes: FrameBytes::parse(args.frame_bytes.as_deref().unwrap_or("imix"))?,
         copies: Changes::parse(args.copies.as_deref().unwrap_or("none"))?,
         snap: args.snap,
-        rate,
+        rate: per_second,
         nanoseconds: args.nanoseconds,
         pcapng: args.pcapng,
     })

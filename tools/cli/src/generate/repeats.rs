@@ -16,18 +16,8 @@ pub(crate) enum SourceRule {
     Uniform,
     /// The earliest are most likely: the record at position `p` has weight `(p + 1)^-s`.
     Zipf(Zipf),
-    /// The record exactly this many positions back.
+    /// The record exactly this many positions back, at least 1.
     Gap(u64),
-}
-
-impl SourceRule {
-    /// The rule that chooses the record `gap` positions back; `gap` must be above 0.
-    pub(crate) fn gap(gap: u64) -> Result<Self, SpecError> {
-        if gap == 0 {
-            return Err(SpecError::new("--gap", "0", "1 record back or more"));
-        }
-        Ok(Self::Gap(gap))
-    }
 }
 
 impl FromStr for SourceRule {
@@ -155,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_gap_is_kept_exactly() {
-        let sources = sources(0.8, SourceRule::gap(1000).unwrap());
+        let sources = sources(0.8, SourceRule::Gap(1000));
         let duplicates = duplicates(&sources);
         for (position, source) in &duplicates {
             assert_eq!(*source, sources[*position as usize - 1000]);
@@ -166,7 +156,6 @@ mod tests {
 
     #[test]
     fn invalid_rules_are_rejected() {
-        assert!(SourceRule::gap(0).is_err());
         for text in " zip zipf: zipf:0 zipf:-1 zipf:11 zipf:x zipf:nan uniform:1".split(' ') {
             assert!(text.parse::<SourceRule>().is_err(), "{text}");
         }

@@ -108,6 +108,10 @@ fn a_gap_is_the_distance_to_the_record_repeated() {
         }
     }
     assert!(seen.len() < 4000);
+    let with_gap = |gap| generate(&["keys", "-n", "5k", "--duplicates", "0.4", "--gap", gap]);
+    assert_eq!(with_gap("2k"), with_gap("2000"));
+    let capture = |rate| generate(&["packets", "-n", "10", "--rate", rate]);
+    assert_eq!(capture("20k"), capture("20000"));
 }
 
 #[test]
