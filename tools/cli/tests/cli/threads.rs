@@ -102,7 +102,12 @@ fn the_evictions_of_a_full_filter_do_not_depend_on_threads() {
 #[test]
 fn other_filters_do_not_depend_on_threads() {
     let input = records();
-    for filter in ["rlbsbf:k=2,form=line", "rowlru:form=line", "bsbf:k=2"] {
+    for filter in [
+        "rlbsbf:k=2,form=line",
+        "rowlru:form=line",
+        "dense:bits=16",
+        "bsbf:k=2",
+    ] {
         // With so little memory, any other order of the records would give other verdicts.
         let args = ["-m", "32k", "--filter", filter];
         assert_eq!(check(&args, &input), 0);
