@@ -72,8 +72,7 @@ fn ingest(attacher: &Attacher, thread: u64) -> Result<Records, Box<dyn Error + S
                 .iter()
                 .map(|record| hasher.hash_parts(record.split(',').take(3))),
         );
-        port.submit(&keys, records)
-            .map_err(|rejected| rejected.cause)?;
+        port.submit(&keys, records)?;
         while port.in_flight_keys() > MOST_IN_FLIGHT {
             pass_one(&mut port, &mut verdicts, &mut passed)?;
         }

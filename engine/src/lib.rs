@@ -53,7 +53,9 @@
 //!
 //! A key touches one cache line in the default filter and in the line forms of [`FilterSpec`] (two
 //! in `dense`), and one word of it in a [`SharedFilter`]; scattered forms and trees touch several.
-//! Engines and meshes add a message of up to 64 keys there and back. Batches are several times as
+//! Engines and meshes add a message of up to 64 keys there and back, which costs microseconds: one
+//! key at a time they are some hundred times slower than the filter itself, and they need batches
+//! of hundreds of keys. Batches are several times as
 //! fast as single keys once a filter is larger than the caches, because their cache misses overlap.
 //!
 //! # How much memory

@@ -318,6 +318,71 @@ fn impossible_specifications_are_rejected() {
 }
 
 #[test]
+fn specifications_are_their_texts() {
+    let rates = [1e-8, 3.25e-3, 1e-12].map(|rate| FingerprintSpec::new(1 << 20).max_fpr(rate));
+    let widths = shapes().map(|(width, replacement)| spec(100, width, replacement));
+    for spec in rates.into_iter().chain(widths) {
+        let text = spec.to_string();
+        assert_eq!(text.parse().as_ref(), Ok(&spec), "{text}");
+        let json = serde_json::to_string(&spec).unwrap();
+        assert_eq!(json, format!("\"{text}\""));
+        assert_eq!(
+            serde_json::from_str::<FingerprintSpec>(&json).unwrap(),
+            spec
+        );
+    }
+    assert_eq!(
+        "fingerprint:memory=1MiB".parse(),
+        Ok(FingerprintSpec::new(1 << 20))
+    );
+    for (text, message) in [
+        (
+            "rows:memory=64",
+            "invalid filter=rows: expected one of fingerprint",
+        ),
+        (
+            "fingerprint",
+            "missing memory: expected a size such as 64MiB",
+        ),
+        (
+            "fingerprint:memory=63",
+            "invalid memory=63 B: expected at least 64 B (one line)",
+        ),
+        (
+            "fingerprint:fpr=2,memory=64",
+            "invalid fpr=2: expected a number between 0 and 1 (exclusive)",
+        ),
+        (
+            "fingerprint:bits=9,memory=64",
+            "invalid bits=9: expected 8, 16, 32 or 64",
+        ),
+        (
+            "fingerprint:bits=8,fpr=1e-3,memory=64",
+            "invalid fpr=1e-3: expected either bits or fpr",
+        ),
+        (
+            "fingerprint:replacement=lifo,memory=64",
+            "invalid replacement=lifo: expected one of fifo, lru, qqhtd",
+        ),
+        (
+            "fingerprint:k=2,memory=64",
+            "invalid option=k: expected one of bits, fpr, replacement, memory",
+        ),
+    ] {
+        let error = text.parse::<FingerprintSpec>().unwrap_err();
+        assert_eq!(error.to_string(), message);
+    }
+    let error = "fingerprint:fpr=1e-30,memory=1MiB"
+        .parse::<FingerprintSpec>()
+        .unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("invalid fpr=1e-30: expected at least")
+    );
+}
+
+#[test]
 fn the_rate_determines_the_slot_width() {
     let width = |rate| {
         FingerprintSpec::new(1 << 28)

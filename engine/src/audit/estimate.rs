@@ -19,7 +19,8 @@ const BEYOND: f64 = 0.005;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Estimate {
-    /// The estimate. Its mean over all choices of the sample is the truth.
+    /// The estimate. Where no limit but the sample's applies, its mean over all choices of the
+    /// sample is the truth.
     pub value: u64,
     /// The lower bound.
     pub low: u64,
@@ -163,7 +164,7 @@ fn weighted_quantile(mean: f64, variance: f64, probability: f64) -> f64 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ErrorCounts {
-    /// The number of `Fresh` verdicts, and of `Duplicate` ones.
+    /// The number of `Fresh` verdicts.
     pub fresh: u64,
     /// The number of `Duplicate` verdicts.
     pub duplicates: u64,
@@ -291,24 +292,69 @@ pub struct ErrorEstimates {
     pub most_false_duplicates: Option<f64>,
 }
 
-impl ErrorEstimates {
-    /// The estimated false negative rate and its bounds: missed duplicates among all duplicates.
-    /// `None` if there was certainly no duplicate.
-    #[must_use]
-    pub fn fnr(&self) -> Option<[f64; 3]> {
-        let (missed, mistaken) = (self.missed_duplicates, self.false_duplicates);
-        let found = |mistaken: u64| self.duplicates.saturating_sub(mistaken);
-        let rate = |missed: u64, mistaken: u64| match missed {
-            // Also if nothing was found: duplicates that were neither missed nor found are none.
+/// An estimated rate with bounds, between 0 and 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RateEstimate {
+    /// The estimate.
+    pub value: f64,
+    /// The lower bound.
+    pub low: f64,
+    /// The upper bound.
+    pub high: f64,
+}
+
+impl RateEstimate {
+    /// The rate of `errors` among them and what was right, which fewer `others` raise.
+    fn new(errors: Estimate, right: u64, others: Estimate) -> Option<Self> {
+        let right = |others: u64| right.saturating_sub(others);
+        let rate = |errors: u64, others: u64| match errors {
+            // Also if nothing was right: of no keys none are errors.
             0 => 0.0,
-            missed => missed as f64 / (missed + found(mistaken)) as f64,
+            errors => errors as f64 / (errors + right(others)) as f64,
         };
-        let rates = [
-            rate(missed.value, mistaken.value),
-            rate(missed.low, mistaken.low),
-            rate(missed.high, mistaken.high),
-        ];
-        (missed.high + found(mistaken.low) > 0).then_some(rates)
+        let rates = Self {
+            value: rate(errors.value, others.value),
+            low: rate(errors.low, others.low),
+            high: rate(errors.high, others.high),
+        };
+        (errors.high + right(others.low) > 0).then_some(rates)
+    }
+}
+
+impl ErrorEstimates {
+    /// The estimated false negative rate: missed duplicates among all duplicates. `None` if there
+    /// was certainly no duplicate.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::audit::Audit;
+    /// use echoless::{Filter, FingerprintSpec, KeyHasher, Verdicts};
+    /// // 1024 slots for 10,000 keys, each of which arrives twice.
+    /// let mut filter = FingerprintSpec::new(4 << 10).build()?;
+    /// let (mut audit, mut verdicts) = (Audit::new(), Verdicts::new());
+    /// let hasher = KeyHasher::seeded(0);
+    /// let keys: Vec<_> = (0..20_000u64).map(|key| hasher.hash_u64(key % 10_000)).collect();
+    /// filter.observe(&keys, &mut verdicts);
+    /// audit.observe(&keys, &verdicts);
+    /// let errors = audit.estimates(Some(&filter.report()));
+    /// assert!(errors.fnr().is_some_and(|fnr| fnr.low > 0.8 && fnr.high <= 1.0));
+    /// assert!(errors.fpr().is_some_and(|fpr| fpr.high < 1e-2));
+    /// # Ok::<(), echoless::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn fnr(&self) -> Option<RateEstimate> {
+        RateEstimate::new(
+            self.missed_duplicates,
+            self.duplicates,
+            self.false_duplicates,
+        )
+    }
+
+    /// The estimated false positive rate: false duplicates among all fresh keys. `None` if there
+    /// was certainly no fresh key.
+    #[must_use]
+    pub fn fpr(&self) -> Option<RateEstimate> {
+        RateEstimate::new(self.false_duplicates, self.fresh, self.missed_duplicates)
     }
 }
 
@@ -400,15 +446,24 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_of_all_duplicates() {
-        let mut found = counts(1000, 100);
-        assert_eq!(found.estimates(None).fnr(), Some([0.0; 3]));
+    fn rates_are_of_all_duplicates_and_of_all_fresh_keys() {
+        let exactly = |rate: f64| {
+            let (value, low, high) = (rate, rate, rate);
+            Some(RateEstimate { value, low, high })
+        };
+        let mut found = counts(900, 100);
+        let rates = |found: &ErrorCounts| {
+            let errors = found.estimates(None);
+            (errors.fnr(), errors.fpr())
+        };
+        assert_eq!(rates(&found), (exactly(0.0), exactly(0.0)));
         found.surely_missed = 100;
-        assert_eq!(found.estimates(None).fnr(), Some([0.5; 3]));
+        assert_eq!(rates(&found), (exactly(0.5), exactly(0.0)));
         for _ in 0..50 {
             found.mistaken.add();
         }
-        assert_eq!(found.estimates(None).fnr(), Some([2.0 / 3.0; 3]));
+        assert_eq!(rates(&found), (exactly(2.0 / 3.0), exactly(50.0 / 850.0)));
         assert_eq!(counts(1000, 0).estimates(None).fnr(), None);
+        assert_eq!(counts(0, 0).estimates(None).fpr(), None);
     }
 }

@@ -11,13 +11,14 @@
 //!   that had never been seen.
 //!
 //! [`Audit`] has both for a filter without a window. [`ErrorCounts`] turns what the samples found
-//! into estimates with bounds, for [`Audit`] and for audits elsewhere that know windows.
+//! into estimates with bounds, for [`Audit`] and for audits of windows, which pass the tick of each
+//! verdict to a [`FreshSample`] of their own: `echoless dedup --window` has one.
 
 mod estimate;
 mod fresh_sample;
 mod key_map;
 mod stream;
 
-pub use estimate::{ErrorCounts, ErrorEstimates, Estimate, WeightedCount};
+pub use estimate::{ErrorCounts, ErrorEstimates, Estimate, RateEstimate, WeightedCount};
 pub use fresh_sample::FreshSample;
 pub use stream::Audit;

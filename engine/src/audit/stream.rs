@@ -5,7 +5,7 @@ use super::fresh_sample::FreshSample;
 use super::key_map::KeyMap;
 use crate::hash::KeyHash;
 use crate::report::Report;
-use crate::verdicts::Verdicts;
+use crate::verdicts::{Verdict, Verdicts};
 
 /// The most keys in the sample: 64 Ki of 9 bytes each, about 1 MiB with the hash table around them.
 const CAPACITY: usize = 1 << 16;
@@ -20,6 +20,10 @@ const SPARSE: u64 = 16;
 ///
 /// The estimates depend on the sequence of keys and verdicts, not on how it is cut into batches.
 /// Missed duplicates are counted exactly while at most 4096 keys were reported as fresh.
+///
+/// An audit begins with its filter, and again when that is cleared or replaced: what the filter
+/// holds before, the audit takes for false duplicates. Without a window only: a filter with a window
+/// forgets what is over, which would count as missed.
 ///
 /// # Examples
 /// ```
@@ -93,6 +97,33 @@ impl Audit {
                 self.check_with_chosen(keys, fresh);
             }
         }
+    }
+
+    /// Checks the verdict on one key.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::audit::Audit;
+    /// use echoless::{Filter, FingerprintSpec, KeyHasher};
+    /// let mut filter = FingerprintSpec::new(1 << 20).build()?;
+    /// let mut audit = Audit::new();
+    /// for key in ["a", "b", "a"].map(|key| KeyHasher::seeded(0).hash(key)) {
+    ///     audit.observe_one(key, filter.observe_one(key));
+    /// }
+    /// let errors = audit.estimates(Some(&filter.report()));
+    /// assert_eq!((errors.fresh, errors.duplicates, errors.missed_duplicates.high), (2, 1, 0));
+    /// # Ok::<(), echoless::BuildError>(())
+    /// ```
+    pub fn observe_one(&mut self, key: KeyHash, verdict: Verdict) {
+        let fresh = verdict == Verdict::Fresh;
+        let count = if fresh {
+            &mut self.found.fresh
+        } else {
+            &mut self.found.duplicates
+        };
+        *count += 1;
+        let chosen = fresh && self.followed.choose();
+        self.check(key, fresh, chosen);
     }
 
     /// Checks the verdicts of a word, some of which are chosen.
@@ -215,7 +246,6 @@ mod tests {
     use super::*;
     use crate::audit::Estimate;
     use crate::hash::KeyHasher;
-    use crate::verdicts::Verdict;
 
     fn keys(range: std::ops::Range<u64>) -> Vec<KeyHash> {
         let hasher = KeyHasher::seeded(3);
@@ -280,6 +310,11 @@ mod tests {
                 parts.observe(part, &all_fresh(part.len()));
             }
             assert!(whole.estimates(None).missed_duplicates.value > 0);
+            let mut single = Audit::new();
+            for key in &keys {
+                single.observe_one(*key, Verdict::Fresh);
+            }
+            assert_eq!(whole.counts(), single.counts());
             assert_eq!(whole.estimates(None), parts.estimates(None));
             assert_eq!(whole.sampled_share(), parts.sampled_share());
         }

@@ -30,7 +30,7 @@ use crate::report::AgeOrigin;
 /// no slot moves, the row does not change. Filters count on two things: a key that is not found
 /// moves all slots, and a duplicate takes a further slot only if
 /// [`RECORDS_DUPLICATES`](Self::RECORDS_DUPLICATES).
-pub(super) trait Policy: Copy + fmt::Debug + Send + 'static {
+pub(super) trait Policy: Copy + fmt::Debug + Send + Sync + 'static {
     /// The name on the command line and in reports.
     const NAME: &'static str;
     /// The name of the filter whose rows use the policy.

@@ -90,8 +90,9 @@ impl KeyHasher {
         hashes.extend(keys.into_iter().map(|key| self.hash(key)));
     }
 
-    /// A number that equal hashers have in common, and others practically never, to be stored with
-    /// a filter: with other hashes than those it was filled with, a filter finds nothing again.
+    /// A number that equal hashers have in common, and others practically never, for programs that
+    /// exchange key hashes or keep a filter's lines: with other hashes than those it was filled
+    /// with, a filter finds nothing again.
     ///
     /// It depends on the algorithm, and on the seed or the secret key. It does not reveal a secret
     /// key; a seed can be guessed from it.

@@ -11,9 +11,9 @@ use super::{avx2::Avx2, avx512::Avx512};
 use super::{bits::BitOps, portable::Portable, scalar::Scalar, slot::SlotOps};
 
 /// All that a kernel can do to a line.
-pub(crate) trait LineOps: SlotOps + BitOps + fmt::Debug + Send + 'static {}
+pub(crate) trait LineOps: SlotOps + BitOps + fmt::Debug + Send + Sync + 'static {}
 
-impl<O: SlotOps + BitOps + fmt::Debug + Send + 'static> LineOps for O {}
+impl<O: SlotOps + BitOps + fmt::Debug + Send + Sync + 'static> LineOps for O {}
 
 /// Something to do with the kernel as a type, for [`DetectedKernel::dispatch`].
 pub(crate) trait ForKernel {

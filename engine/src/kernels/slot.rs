@@ -17,7 +17,7 @@ use crate::memory::Line;
 
 /// A fingerprint: an unsigned integer of 1, 2, 4 or 8 bytes, never zero, because zero is an empty
 /// slot.
-pub(crate) trait Slot: Pod + Eq + Debug + Send {
+pub(crate) trait Slot: Pod + Eq + Debug + Send + Sync {
     /// The width of a slot in bytes.
     const BYTES: usize;
     /// How many slots a line has.

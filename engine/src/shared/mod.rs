@@ -9,8 +9,6 @@ mod filter;
 mod layout;
 mod report;
 mod rule;
-#[cfg(feature = "serde")]
-mod serde_text;
 mod spec;
 mod striped;
 

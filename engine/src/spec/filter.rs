@@ -31,8 +31,22 @@ use crate::size::{format_bytes, parse_bytes};
 /// `horizontal:slices=8/growing:fpr=0.01/bloom:k=8,memory=1MiB`. Memory, seed and tracked fraction
 /// are given with the filter and are those of the whole.
 ///
-/// In a file (serde) a specification is a table of the same keys, `filter`, and `adapters` if there
-/// are any, or the text form as one string.
+/// The text of a [`FingerprintSpec`], the default filter, is accepted too, in the same places and
+/// with its memory: `fingerprint:fpr=1e-8,memory=64MiB`. Without `form=line`, `rowlru`, `qqht` and
+/// `qqhtd` are the small fingerprints of the paper, with false positives in percent.
+///
+/// In a file (serde) a specification is a table of the same keys, `filter`, and `adapters` (one
+/// text) if there are any, or the text form as one string. In TOML:
+///
+/// ```toml
+/// filter = "bloom"
+/// k = 8
+/// memory = "1MiB"
+/// adapters = "horizontal:slices=8/growing:fpr=0.01"
+/// ```
+///
+/// Each value is checked when a text is parsed. What several values or the machine decide, such as
+/// whether the memory suffices, is checked when the filter is built.
 ///
 /// # Examples
 /// ```
@@ -270,6 +284,13 @@ impl FilterSpec {
         name: &str,
         mut options: Options,
     ) -> Result<Self, SpecError> {
+        if name == FingerprintSpec::NAME {
+            let spec = FingerprintSpec::from_options(options)?;
+            return Ok(Self {
+                adapters,
+                ..Self::try_from(&spec)?
+            });
+        }
         if AdapterSpec::names().any(|adapter| adapter == name) {
             let allowed = format!("a filter after {name}, as in {name}/bloom");
             return Err(SpecError::missing("filter", allowed));
@@ -352,6 +373,7 @@ impl TryFrom<&FingerprintSpec> for FilterSpec {
     /// let spec = FilterSpec::try_from(&FingerprintSpec::new(1 << 20).max_fpr(1e-3))?;
     /// let text = "rowlru:slots=32,bits=16,rows=packed,form=line,memory=1MiB";
     /// assert_eq!(spec.to_string(), text);
+    /// assert_eq!("fingerprint:fpr=1e-3,memory=1MiB".parse(), Ok(spec));
     /// # Ok::<(), echoless::SpecError>(())
     /// ```
     fn try_from(spec: &FingerprintSpec) -> Result<Self, SpecError> {

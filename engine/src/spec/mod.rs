@@ -11,6 +11,8 @@ mod filter;
 mod information;
 #[cfg(feature = "serde")]
 mod serde_form;
+#[cfg(feature = "serde")]
+mod serde_text;
 
 pub use crate::filters::adapters::growing::{GrowingSpec, Threshold};
 pub use crate::filters::adapters::slices::horizontal::{FailedKeys, HorizontalSpec};

@@ -42,8 +42,8 @@ impl Iterator for Iter<'_> {
 impl ExactSizeIterator for Iter<'_> {}
 impl FusedIterator for Iter<'_> {}
 
-/// The indices of some keys of a batch, ascending. See [`Verdicts::fresh`] and
-/// [`Verdicts::duplicates`].
+/// The indices of some keys of a batch, ascending. See [`Verdicts::fresh`],
+/// [`Verdicts::duplicates`] and [`Verdicts::unknown`].
 #[derive(Debug, Clone)]
 pub struct Indices<'a> {
     words: std::slice::Iter<'a, u64>,
@@ -110,7 +110,7 @@ impl Verdicts {
     /// returns [`Verdict::Fresh`]. It skips 64 duplicates at a time.
     ///
     /// What [`Port::take_partial`](crate::Port::take_partial) returns has fresh bits for keys that
-    /// no filter has judged; see [`is_unknown`](Self::is_unknown).
+    /// no filter has judged; see [`unknown`](Self::unknown).
     ///
     /// # Examples
     /// ```
@@ -125,7 +125,7 @@ impl Verdicts {
     /// ```
     #[must_use]
     pub fn fresh(&self) -> Indices<'_> {
-        self.indices(u64::MAX)
+        self.indices(&self.words, u64::MAX)
     }
 
     /// The indices of the keys that are duplicates, ascending. It skips 64 fresh keys at a time.
@@ -138,13 +138,27 @@ impl Verdicts {
     /// ```
     #[must_use]
     pub fn duplicates(&self) -> Indices<'_> {
-        self.indices(0)
+        self.indices(&self.words, 0)
     }
 
-    /// The indices of the keys whose bits differ from those of `flip`.
-    fn indices(&self, flip: u64) -> Indices<'_> {
+    /// The indices of the keys [without a verdict](Self::is_unknown), ascending: those to submit
+    /// again.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::Verdicts;
+    /// // The keys of a filter always have verdicts; those of a lost partition do not.
+    /// assert_eq!(Verdicts::from_iter([true, false]).unknown().count(), 0);
+    /// ```
+    #[must_use]
+    pub fn unknown(&self) -> Indices<'_> {
+        self.indices(&self.unknown, 0)
+    }
+
+    /// The indices of the keys whose bits in `words` differ from those of `flip`.
+    fn indices<'a>(&self, words: &'a [u64], flip: u64) -> Indices<'a> {
         Indices {
-            words: self.words.iter(),
+            words: words.iter(),
             word: 0,
             first: 0_usize.wrapping_sub(64),
             len: self.len,

@@ -91,8 +91,16 @@ fn bounds_hold_on_at_least_95_of_100_streams() {
                 let fnr = truth.missed as f64 / truth.duplicates as f64;
                 let held = errors
                     .fnr()
-                    .is_some_and(|[_, low, high]| low <= fnr + 1e-9 && fnr <= high + 1e-9);
+                    .is_some_and(|rate| rate.low <= fnr + 1e-9 && fnr <= rate.high + 1e-9);
                 expect("fnr", held);
+            }
+            let new = errors.fresh + errors.duplicates - truth.duplicates;
+            if new > 0 {
+                let fpr = truth.mistaken as f64 / new as f64;
+                let held = errors
+                    .fpr()
+                    .is_some_and(|rate| rate.low <= fpr + 1e-9 && fpr <= rate.high + 1e-9);
+                expect("fpr", held);
             }
             if let Some(most) = errors.most_false_duplicates {
                 // Four deviations of a Poisson count above the bound of its mean.

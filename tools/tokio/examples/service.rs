@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use echoless::{KeyHasher, SharedFilter, SharedSpec};
 use echoless_tokio::serve_lines;
+use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -82,14 +83,19 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// Answers the lines of a connection, and waits until the client has closed it: what a client
+/// still sends is read and dropped, as closing a socket with unread bytes would reset it, and the
+/// client would lose answers that it has not read yet.
 async fn serve(
-    connection: TcpStream,
+    mut connection: TcpStream,
     filter: Arc<SharedFilter>,
     hasher: &KeyHasher,
     stop: impl Future<Output = ()>,
 ) -> Result<(), Box<dyn Error + Send + Sync>> {
     connection.set_nodelay(true)?;
-    serve_lines(connection, filter, hasher, stop).await?;
+    serve_lines(&mut connection, filter, hasher, stop).await?;
+    connection.shutdown().await?;
+    tokio::io::copy(&mut connection, &mut tokio::io::sink()).await?;
     Ok(())
 }
 

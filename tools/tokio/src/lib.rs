@@ -7,9 +7,13 @@
 //!   by time, so that a lone record does not wait for others.
 //! - [`serve_lines`] answers each line of a connection with `fresh` or `duplicate`.
 //!
-//! No call blocks the thread of an executor. A [`SharedFilter`](echoless::SharedFilter) judges at
+//! Neither has a clock: keys are judged at tick 0, so a filter with a window forgets nothing.
+//!
+//! No call blocks the thread of an executor, but [`Engine::shutdown`](echoless::Engine::shutdown)
+//! joins the workers: call it when the ports are done, or in `spawn_blocking`. A [`SharedFilter`](echoless::SharedFilter) judges at
 //! once, in the task itself; the workers of an engine judge on threads of their own, and remember
-//! more keys in the same memory.
+//! more keys in the same memory. A stream needs no `dedup` for a shared filter:
+//! `stream.filter(|record| filter.observe_one(key(record)) == Verdict::Fresh)` is all.
 //!
 //! # Examples
 //! ```
@@ -23,11 +27,13 @@
 //! let (engine, mut ports) = Engine::builder(filter).build()?;
 //! let hasher = KeyHasher::seeded(0);
 //! let records = tokio_stream::iter(["call 17", "call 18", "call 17"]);
-//! let fresh = records
-//!     .dedup(ports.remove(0), move |record| hasher.hash(record), Batching::default())
-//!     .collect::<Result<Vec<_>, _>>()
-//!     .await?;
-//! assert_eq!(fresh, ["call 17", "call 18"]);
+//! let key = move |record: &&str| hasher.hash(record);
+//! let mut fresh = records.dedup(ports.remove(0), key, Batching::default());
+//! let mut calls = Vec::new();
+//! while let Some(call) = fresh.next().await {
+//!     calls.push(call?);
+//! }
+//! assert_eq!(calls, ["call 17", "call 18"]);
 //! engine.shutdown()?;
 //! # Ok(())
 //! # }

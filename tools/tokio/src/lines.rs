@@ -38,8 +38,11 @@ pub enum LineError {
 /// are the next batch, so batches grow with the load.
 ///
 /// Answers are flushed after each batch. While a client does not read its answers, no more of its
-/// lines are read, and `stop` has no effect: the caller bounds that time. The connection is not
-/// shut down.
+/// lines are read, and `stop` has no effect: the caller bounds that time.
+///
+/// The connection is not shut down. Pass `&mut connection` to go on with it: closing a socket that
+/// has unread bytes resets it, and the client loses the answers that it has not read yet. So shut
+/// the writing half down, and read until the client closes its side, as the example `service` does.
 ///
 /// # Errors
 /// [`LineError`]. Lines whose answers were not written may be recorded.

@@ -22,14 +22,24 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use crate::batching::Batching;
 
 /// Records without verdicts, because their partition is lost or the engine is gone. They are in no
-/// filter that goes on, so they can be submitted again.
-#[derive(Debug, Error)]
+/// filter that goes on, so they can be submitted again: through the input, such as a channel that
+/// the consumer keeps a sender of, or to a [`Port`].
+#[derive(Error)]
 #[error("records without a verdict, {}: {cause}", records.len())]
 pub struct Unjudged<T> {
     /// Why they have none.
     pub cause: Disconnected,
     /// The records, in their order.
     pub records: Vec<T>,
+}
+
+impl<T> fmt::Debug for Unjudged<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = formatter.debug_struct("Unjudged");
+        out.field("cause", &self.cause)
+            .field("records", &self.records.len())
+            .finish()
+    }
 }
 
 /// How many duplicates are dropped before other tasks of the thread may go on.
@@ -45,7 +55,8 @@ pub trait Dedup: Stream + Sized {
     ///
     /// Records are judged at tick 0: a filter with a window forgets nothing.
     ///
-    /// Dropping the future of a next record loses nothing. Dropping the stream drops the records
+    /// The stream is `Unpin` if the input is, so that `while let Some(record) = stream.next().await`
+    /// needs no pinning. Dropping the future of a next record loses nothing. Dropping the stream drops the records
     /// that it has read and not given out; some are then recorded.
     ///
     /// # Panics
@@ -98,9 +109,9 @@ pin_project! {
         key: K,
         port: PayloadPort<Vec<S::Item>>,
         batching: Batching,
-        // When the batch is due, unless it is empty or full, or the delay is endless.
-        #[pin]
-        due: Option<Sleep>,
+        // When the batch is due, unless it is empty or full, or the delay is endless. Boxed, so that
+        // the stream can move if its input can.
+        due: Option<Pin<Box<Sleep>>>,
         // The batch.
         records: Vec<S::Item>,
         keys: Vec<KeyHash>,
@@ -192,9 +203,9 @@ where
                     if this.records.is_empty() {
                         // `None` if the delay is endless.
                         let due = Instant::now().checked_add(this.batching.delay);
-                        match (this.due.as_mut().as_pin_mut(), due) {
-                            (Some(sleep), Some(due)) => sleep.reset(due),
-                            (_, due) => this.due.set(due.map(sleep_until)),
+                        match (&mut *this.due, due) {
+                            (Some(sleep), Some(due)) => sleep.as_mut().reset(due),
+                            (sleep, due) => *sleep = due.map(|due| Box::pin(sleep_until(due))),
                         }
                     }
                     this.keys.push((this.key)(&record));
@@ -207,17 +218,17 @@ where
 
     /// Submits the batch once it is due and has room. Ready if it was submitted or rejected.
     fn poll_submit(self: Pin<&mut Self>, ended: bool, context: &mut Context<'_>) -> Poll<()> {
-        let mut this = self.project();
+        let this = self.project();
         if this.records.is_empty() {
             return Poll::Pending;
         }
         if !ended && this.records.len() < this.batching.records {
-            let Some(due) = this.due.as_mut().as_pin_mut() else {
+            let Some(due) = this.due else {
                 return Poll::Pending; // until the batch is full, or the input ends
             };
             // A timer is ready up to a millisecond later.
             if due.deadline() > Instant::now() {
-                ready!(due.poll(context));
+                ready!(due.as_mut().poll(context));
             }
         }
         if this.port.in_flight() >= this.batching.in_flight {

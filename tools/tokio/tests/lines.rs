@@ -3,13 +3,16 @@
 
 use std::collections::HashSet;
 use std::future::pending;
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::task::{Context, Waker};
+use std::time::Duration;
 
 use echoless::{Engine, FingerprintSpec, KeyHasher, SharedSpec, Verdicts};
 use echoless_tokio::{Judge, LineError, MAX_LINE, serve_lines};
 use proptest::prelude::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, BufStream, duplex, join};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
@@ -116,6 +119,49 @@ async fn a_stopped_service_answers_what_it_has_read() {
     // The part of a line has no answer.
     assert_eq!(service.await.unwrap(), 2);
     assert_eq!(client.read(&mut answers).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn a_client_that_still_sends_gets_all_answers_of_a_stopped_service() {
+    let filter = SharedSpec::new(1 << 16).build().unwrap();
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let client = TcpStream::connect(listener.local_addr().unwrap()).await;
+    let (mut receive, mut send) = client.unwrap().into_split();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let service = async {
+        let (mut connection, _) = listener.accept().await.unwrap();
+        let stop = async {
+            stopped.await.ok();
+        };
+        let hasher = hasher();
+        let answered = serve_lines(&mut connection, &filter, &hasher, stop).await;
+        connection.shutdown().await.unwrap();
+        // Without this, the unread lines would reset the connection.
+        tokio::io::copy(&mut connection, &mut tokio::io::sink())
+            .await
+            .unwrap();
+        answered.unwrap()
+    };
+    // Its end closes the connection.
+    let client = async move {
+        let sender = async { while send.write_all(&b"call 17\n".repeat(1000)).await.is_ok() {} };
+        let receiver = async {
+            let mut answers = vec![0; 10_000];
+            receive.read_exact(&mut answers).await.unwrap();
+            stop.send(()).unwrap();
+            // Many answers are on their way meanwhile.
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            receive.read_to_end(&mut answers).await.unwrap();
+            answers
+        };
+        tokio::select! {
+            answers = receiver => answers,
+            () = sender => panic!("the connection was reset"),
+        }
+    };
+    let (answered, answers) = tokio::join!(service, client);
+    let lines = answers.iter().filter(|byte| **byte == b'\n').count();
+    assert_eq!(lines as u64, answered);
 }
 
 #[tokio::test]

@@ -45,12 +45,19 @@ pub struct PayloadPort<T> {
 
 /// Something that was not accepted, given back with the cause: the payload of a batch that was not
 /// sent, or a port.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Rejected<T> {
     /// Why it was not accepted.
     pub cause: Disconnected,
     /// What was not accepted.
     pub payload: T,
+}
+
+impl<T> fmt::Debug for Rejected<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = formatter.debug_struct("Rejected");
+        out.field("cause", &self.cause).finish_non_exhaustive()
+    }
 }
 
 impl<T> fmt::Display for Rejected<T> {
@@ -59,7 +66,14 @@ impl<T> fmt::Display for Rejected<T> {
     }
 }
 
-impl<T: fmt::Debug> std::error::Error for Rejected<T> {}
+impl<T> std::error::Error for Rejected<T> {}
+
+impl<T> From<Rejected<T>> for Disconnected {
+    /// The cause; what was not accepted is dropped.
+    fn from(rejected: Rejected<T>) -> Self {
+        rejected.cause
+    }
+}
 
 impl Port {
     /// Makes every batch carry a payload.

@@ -33,7 +33,7 @@ pub(super) struct Arrival<B> {
 
 /// An ageing policy of paper 000, or none for Bloom.
 /// [`Ageing`](crate::filters::scattered::bits::Ageing) describes the policies.
-pub(super) trait LineAgeing: Copy + Debug + Send + 'static {
+pub(super) trait LineAgeing: Copy + Debug + Send + Sync + 'static {
     /// Updates the line for the arrival.
     fn age<O: BitOps, P: BitLayout>(
         self,

@@ -46,7 +46,7 @@ use crate::verdicts::Verdict;
 /// assert_eq!(changed, Some(filter.range().position(key)));
 /// # Ok::<(), echoless::BuildError>(())
 /// ```
-pub trait LineFilter: Filter {
+pub trait LineFilter: Filter + Sync {
     /// The current content of the lines.
     fn lines(&self) -> &[Line];
 
@@ -105,7 +105,7 @@ struct RuleLines<R: Rule> {
 }
 
 /// The batch loop of a rule, compiled for one kernel.
-trait Batch<R: Rule>: fmt::Debug + Send {
+trait Batch<R: Rule>: fmt::Debug + Send + Sync {
     fn observe(
         &self,
         rule: R,

@@ -1,5 +1,7 @@
 //! The specification of the default filter: a memory size and the highest false positive rate.
 
+mod text;
+
 use super::filter::{LineFilter, LinePlan};
 use super::queue;
 use crate::error::{BuildError, SpecError};
@@ -16,6 +18,10 @@ use crate::theory::fingerprints::{FingerprintGeometry, SlotWidth};
 /// `rowlru` and `qqhtd` with `form=line`; [`FilterSpec`](crate::FilterSpec) converts from this
 /// type.
 ///
+/// The text form is `fingerprint:fpr=1e-8,replacement=lru,memory=64MiB`, with `bits=32` instead of
+/// `fpr` once a width is set; all but `memory` may be left out. In a file (serde) a specification
+/// is this text. Values are checked when a text is parsed; a forced kernel is not part of it.
+///
 /// Source: rows of quotient hash tables (paper 002, section 3), each as wide as a cache line.
 ///
 /// # Examples
@@ -27,6 +33,9 @@ use crate::theory::fingerprints::{FingerprintGeometry, SlotWidth};
 /// let mut filter = spec.build()?;
 /// assert_eq!(filter.observe_one(key), Verdict::Fresh);
 /// assert_eq!(filter.observe_one(key), Verdict::Duplicate);
+///
+/// let spec: FingerprintSpec = "fingerprint:fpr=1e-3,memory=64MiB".parse()?;
+/// assert_eq!(spec.to_string(), "fingerprint:fpr=1e-3,replacement=lru,memory=64MiB");
 ///
 /// let error = spec.max_fpr(1e-15).geometry().unwrap_err();
 /// assert!(error.to_string().starts_with("invalid fpr=1e-15: expected at least"));

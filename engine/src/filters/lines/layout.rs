@@ -30,7 +30,7 @@ const SECOND_SET: u64 = 16;
 const FILTER_STREAM: u64 = 32;
 
 /// k filters in a line, whose sizes differ by at most one bit.
-pub(super) trait BitLayout: Copy + Debug + Send + 'static {
+pub(super) trait BitLayout: Copy + Debug + Send + Sync + 'static {
     /// k.
     fn filters(self) -> u32;
 
@@ -153,7 +153,7 @@ impl<const K: u32> BitLayout for WholeWords<K> {
 }
 
 /// The number of filters: a constant that the compiler unrolls loops for, or a variable.
-pub(super) trait Count: Copy + Debug + Send + 'static {
+pub(super) trait Count: Copy + Debug + Send + Sync + 'static {
     fn get(self) -> u32;
 }
 

@@ -12,7 +12,7 @@ use crate::report::{Cells, RateSum, Report, Tally};
 ///
 /// A rule must depend on nothing but itself, the key and the bucket. Verdicts are then the same for
 /// any partitioning and on every kernel.
-pub(super) trait Rule: Copy + fmt::Debug + Send + 'static {
+pub(super) trait Rule: Copy + fmt::Debug + Send + Sync + 'static {
     /// What the hash of a key selects: a line, or a page of lines.
     type Bucket: Bucket;
 

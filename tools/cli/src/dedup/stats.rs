@@ -244,9 +244,9 @@ impl Stats {
             estimated_missed_duplicates_high: errors.missed_duplicates.high,
             estimated_fnr: fnr
                 .filter(|_| !errors.missed_duplicates.is_unknown())
-                .map(|[rate, _, _]| rate),
-            estimated_fnr_low: fnr.map(|[_, low, _]| low),
-            estimated_fnr_high: fnr.map(|[_, _, high]| high),
+                .map(|rate| rate.value),
+            estimated_fnr_low: fnr.map(|rate| rate.low),
+            estimated_fnr_high: fnr.map(|rate| rate.high),
             errors,
             miss_age: report.miss_age.map(|miss| miss.age),
             miss_age_unit: report.miss_age.map(|_| "distinct keys"),

@@ -1,0 +1,66 @@
+//! The text of a specification of fingerprint lines.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::FingerprintSpec;
+use crate::error::SpecError;
+use crate::filters::replacement::Replacement;
+use crate::options::{Options, value_of, write_named};
+use crate::size::{format_bytes, parse_bytes};
+use crate::theory::fingerprints::SlotWidth;
+
+impl fmt::Display for FingerprintSpec {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let size = match self.width {
+            Some(width) => ("bits", width.bits().to_string()),
+            None => ("fpr", format!("{:e}", self.max_fpr)),
+        };
+        let replacement = ("replacement", self.replacement.to_string());
+        let memory = ("memory", format_bytes(self.memory_bytes));
+        write_named(formatter, Self::NAME, &[size, replacement, memory])
+    }
+}
+
+impl FromStr for FingerprintSpec {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        let (name, options) = text.split_once(':').unwrap_or((text, ""));
+        value_of("filter", &[(Self::NAME, ())], name.trim())?;
+        Self::from_options(Options::parse(options)?)
+    }
+}
+
+impl FingerprintSpec {
+    /// What precedes the options.
+    pub(crate) const NAME: &'static str = "fingerprint";
+
+    pub(crate) fn from_options(mut options: Options) -> Result<Self, SpecError> {
+        let bits = options.listed("bits", &[8, 16, 32, 64])?;
+        let rate = options.rate("fpr")?;
+        let policies: Vec<_> = (Replacement::ALL.iter())
+            .map(|policy| (policy.name(), *policy))
+            .collect();
+        let replacement = match options.take("replacement") {
+            Some(text) => value_of("replacement", &policies, &text)?,
+            None => Replacement::Lru,
+        };
+        let memory = options.take("memory");
+        options.finish()?;
+        let Some(memory) = memory else {
+            return Err(SpecError::missing("memory", "a size such as 64MiB"));
+        };
+        let spec = Self::new(parse_bytes(&memory)?).replacement(replacement);
+        let spec = match (bits, rate) {
+            (Some(_), Some(rate)) => {
+                let allowed = "either bits or fpr";
+                return Err(SpecError::new("fpr", format!("{rate:e}"), allowed));
+            }
+            (Some(bits), None) => spec.slot_width(SlotWidth::from_bits(bits)?),
+            (None, Some(rate)) => spec.max_fpr(rate),
+            (None, None) => spec,
+        };
+        spec.geometry().map(|_| spec)
+    }
+}
