@@ -70,6 +70,44 @@ fn mesh_of_two_serve_each_other() {
     }
 }
 
+/// Two nodes send the same key to a third one, which owns it: it is fresh in the batch with the
+/// lower number, whichever message arrives first, and the owner waits for both while each of them
+/// waits for it.
+#[test]
+fn mesh_of_three_in_the_order_of_the_batches() {
+    const BATCHES: [&[KeyHash]; 3] = [&[LOWER], &[LOW], &[LOW, LOWER]];
+    for (owner, one, other) in [(0, 1, 2), (2, 1, 0)] {
+        check(
+            &format!("mesh_of_three_in_the_order_of_the_batches, batch {owner} at the owner"),
+            Preemptions::AtMost(0),
+            move || {
+                let mesh = Mesh::builder(Exact::partitions(3))
+                    .ring_depth(1)
+                    .wait(Wait::Shared)
+                    .build()
+                    .expect("a small power of two");
+                let mut nodes = mesh.into_nodes();
+                let peers = [(other, nodes.remove(2)), (one, nodes.remove(1))];
+                let peers = peers.map(|(number, mut node)| {
+                    thread::spawn(move || {
+                        let answer = observe(&mut node, number as u64, BATCHES[number]);
+                        node.finish().unwrap();
+                        (number, answer)
+                    })
+                });
+                let mut first = nodes.remove(0);
+                let mut answers = vec![(owner, observe(&mut first, owner as u64, BATCHES[owner]))];
+                let low = first.finish().unwrap();
+                answers.extend(peers.map(|peer| peer.join().unwrap()));
+                answers.sort();
+                let answers: Vec<_> = answers.into_iter().map(|(_, answer)| answer).collect();
+                assert_eq!(answers, *expected(&BATCHES));
+                assert_eq!(low.0.len(), 2);
+            },
+        );
+    }
+}
+
 /// A batch with more keys for one partition than fit in a message (two under loom).
 #[test]
 fn mesh_batch_of_two_messages() {
