@@ -36,9 +36,10 @@ const SEED: u64 = 0x6175_6469_7420_3031;
 
 /// A random sample of `Fresh` verdicts. `M` is the moment of a verdict, `()` without a window.
 ///
-/// In each block of `weight` consecutive `Fresh` verdicts one is chosen. The weight starts at 1,
-/// and doubles whenever more than 4096 keys are held. Nothing but the sequence of keys and verdicts
-/// decides the choices.
+/// Each `Fresh` verdict is chosen with probability `1 / weight`, independently of all others: to
+/// choose one of each block of verdicts would count bursts of one key too high, because it follows
+/// the key from the first choice on. The weight starts at 1, and doubles whenever more than 4096
+/// keys are held. Nothing but the sequence of keys and verdicts decides the choices.
 ///
 /// # Examples
 /// ```
@@ -54,12 +55,10 @@ const SEED: u64 = 0x6175_6469_7420_3031;
 #[derive(Debug, Clone)]
 pub struct FreshSample<M> {
     random: SplitMix64,
-    /// One verdict in `2^halvings` is chosen.
+    /// One verdict in `2^halvings` is chosen on average.
     halvings: u32,
     /// The number of verdicts before the next chosen one.
     skipped: u64,
-    /// The number of verdicts after that one in its block.
-    after: u64,
     held: KeyMap<Held<M>>,
     /// A bit for every key that is held, and for some that are not any more.
     bitmap: Box<[u64; BITMAP_WORDS]>,
@@ -97,7 +96,6 @@ impl<M> FreshSample<M> {
             random: SplitMix64::seed_from_u64(SEED),
             halvings: 0,
             skipped: 0,
-            after: 0,
             held: KeyMap::default(),
             bitmap: Box::new([0; BITMAP_WORDS]),
             stale: 0,
@@ -145,7 +143,7 @@ impl<M> FreshSample<M> {
         if self.pass(1) {
             return false;
         }
-        self.begin_block(self.after);
+        self.skipped = self.gap();
         true
     }
 
@@ -168,12 +166,26 @@ impl<M> FreshSample<M> {
         1 << self.halvings
     }
 
-    /// Chooses a verdict of the block that begins after `rest` more verdicts.
-    fn begin_block(&mut self, rest: u64) {
-        let size = 1 << self.halvings;
-        let chosen = self.random.next_u64() & (size - 1);
-        self.skipped = rest + chosen;
-        self.after = size - 1 - chosen;
+    /// Draws the number of verdicts before the next chosen one.
+    ///
+    /// Bits instead of a logarithm, whose last digits differ between machines: each bit of the
+    /// conjunction of `halvings` random words is set with the probability of a choice. The words
+    /// are 7 on average before all bits are clear, 0.1 draws for each verdict.
+    fn gap(&mut self) -> u64 {
+        let mut gap = 0;
+        loop {
+            let mut chosen = u64::MAX;
+            for _ in 0..self.halvings {
+                chosen &= self.random.next_u64();
+                if chosen == 0 {
+                    break;
+                }
+            }
+            if chosen != 0 {
+                return gap + u64::from(chosen.trailing_zeros());
+            }
+            gap += 64;
+        }
     }
 
     /// `false` if the key is not held. It may be `true` for others.
@@ -253,11 +265,9 @@ impl<M> FreshSample<M> {
     fn thin(&mut self, is_over: &impl Fn(&M) -> bool) {
         self.held.retain(|_, held| !is_over(&held.last));
         while self.held.len() > CAPACITY / 4 * 3 {
-            // What is left of the current block is not sampled again.
-            let rest = self.skipped - ((1 << self.halvings) - 1 - self.after);
             self.halvings += 1;
             self.missed.set_weight(1 << self.halvings);
-            self.begin_block(rest);
+            self.skipped = self.gap();
             let mask = (1_u64 << self.halvings) - 1;
             let least = self.least_kept();
             self.held.retain(|key, held| {
@@ -350,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn verdicts_are_chosen_evenly_over_blocks() {
+    fn verdicts_are_chosen_evenly() {
         let mut sample = FreshSample::new();
         for key in 0..1_000_000 {
             observe(&mut sample, key, key, u64::MAX);
@@ -380,6 +390,26 @@ mod tests {
             let error = value(&sample) as f64 / f64::from(missed - 20) - 1.0;
             assert!(error.abs() < 0.2, "{first}: {error}");
         }
+    }
+
+    #[test]
+    fn bursts_are_counted_without_bias() {
+        // Each key up to 60 times in a row, and most only once.
+        let mut sample = FreshSample::new();
+        let (mut missed, mut random) = (0, SplitMix64::seed_from_u64(8));
+        for key in 0..1_000_000 {
+            let times = match random.next_u64() % 100 {
+                0 => 1 + random.next_u64() % 60,
+                _ => 1,
+            };
+            for _ in 0..times {
+                observe(&mut sample, key, key, u64::MAX);
+            }
+            missed += times - 1;
+        }
+        assert!(sample.halvings >= 7);
+        let error = value(&sample) as f64 / missed as f64 - 1.0;
+        assert!(error.abs() < 0.05, "{error}");
     }
 
     #[test]

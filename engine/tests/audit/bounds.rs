@@ -72,7 +72,7 @@ fn memory(stream: u64) -> u64 {
 }
 
 #[test]
-fn bounds_hold_on_at_least_95_of_100_streams() {
+fn bounds_hold_on_95_of_100_streams() {
     let mut failures: HashMap<(&str, &str), u64> = HashMap::new();
     let mut unknown = 0;
     for filter in FILTERS {
@@ -121,11 +121,11 @@ fn bounds_hold_on_at_least_95_of_100_streams() {
     }
     let most = failures.values().max().copied().unwrap_or(0);
     println!(
-        "bounds hold on at least {} of 100 streams: {failures:?}",
-        100 - most
+        "bounds hold on at least {} of {STREAMS} streams: {failures:?}",
+        STREAMS - most
     );
     println!("{unknown} of {} estimates unknown", 12 * STREAMS);
-    assert!(most <= 5, "{failures:?}");
+    assert!(20 * most <= STREAMS, "{failures:?}");
 }
 
 #[test]

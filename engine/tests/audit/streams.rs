@@ -1,10 +1,11 @@
-//! The streams of these tests: 100 of them, of every shape on which estimates could go wrong.
+//! The streams of these tests: 110 of them, of every shape on which estimates could go wrong.
 
+use echoless::KeyHasher;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 /// The number of different streams.
-pub(crate) const STREAMS: u64 = 100;
+pub(crate) const STREAMS: u64 = 110;
 
 /// A source of keys.
 pub(crate) struct Stream {
@@ -25,6 +26,8 @@ pub(crate) enum Shape {
     Hot { every: u64, keys: u64 },
     /// Sessions that begin one after the other, each with keys of its own that follow Zipf's law.
     Sessions(Vec<f64>),
+    /// New keys, and in each hundred keys an earlier one up to so many times in a row.
+    Bursts(u64),
 }
 
 /// The sums of the weights of so many keys under Zipf's law with this exponent.
@@ -56,8 +59,8 @@ impl Stream {
 
     /// Stream `number` of [`STREAMS`].
     pub(crate) fn nth(number: u64) -> Self {
-        let size = number / 10;
-        let shape = match number % 10 {
+        let size = number / 11;
+        let shape = match number % 11 {
             0 => Shape::Uniform(3000 << (size % 8)),
             1 => Shape::zipf(1000 << size, 0.6),
             2 => Shape::zipf(1000 << size, 0.8),
@@ -79,7 +82,8 @@ impl Stream {
                 every: 1000 << (size % 5),
                 keys: 1 + size % 3,
             },
-            _ => Shape::Sessions(zipf_sums(100 << size, 0.9)),
+            9 => Shape::Sessions(zipf_sums(100 << size, 0.9)),
+            _ => Shape::Bursts(10 + 9 * size),
         };
         Self::new(number, shape)
     }
@@ -126,6 +130,15 @@ impl Iterator for Stream {
                     0
                 };
                 session.saturating_sub(back) << 20 | Self::rank(&mut self.random, sums)
+            }
+            Shape::Bursts(longest) => {
+                let hundred = number / 100;
+                let bits = KeyHasher::seeded(7).hash_u64(hundred).get();
+                if number % 100 < bits % (longest + 1) {
+                    (1 << 40) + (bits >> 8) % (100 * hundred + 1)
+                } else {
+                    new
+                }
             }
         })
     }
