@@ -91,7 +91,7 @@ pub(crate) struct DedupArgs {
     pub(crate) late: Option<Late>,
 
     /// Memory of the filter: 64k, 256MiB, 2G (powers of 1024) or 500MB (powers of 1000) [default:
-    /// 256MiB; for short files the least in which an eviction has a probability below 1e-6; with
+    /// 256MiB; for short files the least in which an eviction has a probability below 1e-4; with
     /// --window 256MiB, enough for 20 million distinct keys in a window: allow 13 bytes for each]
     #[arg(
         short,
@@ -103,8 +103,8 @@ pub(crate) struct DedupArgs {
     pub(crate) memory: Option<String>,
 
     /// Use another filter: a specification as in eval and plan (rlbsbf:k=2,form=line), or a TOML
-    /// file with one (FILE.toml). Not for endless streams: bloom, bsbfsd, rsbf:as=tabled and
-    /// fpsbf:refill=xor, whose error rates drift
+    /// file with one (FILE.toml). Not for endless streams: bloom, bsbfsd, bsbf and rlbsbf with
+    /// k=1, rsbf:as=tabled and fpsbf:refill=xor, whose error rates drift
     #[arg(
         long,
         value_name = "SPEC",

@@ -22,9 +22,18 @@ pub(crate) enum Codec {
 pub(crate) enum Detected {
     Plain,
     Compressed(Codec),
+    /// An archive or a compression that is not decoded here: what writes its plain bytes.
+    Foreign(&'static str),
     /// More bytes are needed.
     Undecided,
 }
+
+/// How data begins that other programs decompress, and with which command.
+const FOREIGN: [(&[u8], &str); 3] = [
+    (&[0x1f, 0x9d], "zcat FILE.Z"),
+    (b"PK\x03\x04", "unzip -p FILE.zip"),
+    (&[b'7', b'z', 0xbc, 0xaf, 0x27, 0x1c], "7z x -so FILE.7z"),
+];
 
 impl Codec {
     /// All codecs.
@@ -68,20 +77,23 @@ impl Codec {
             [0x50..=0x5f] | [0x50..=0x5f, 0x2a] | [0x50..=0x5f, 0x2a, 0x4d] => Detected::Undecided,
             _ => Detected::Plain,
         };
-        for codec in Self::ALL {
-            for signature in codec.signatures() {
-                let fits = |(byte, expected): (&u8, &u8)| match expected {
-                    b'?' => (b'1'..=b'9').contains(byte),
-                    expected => byte == expected,
-                };
-                if !first.iter().zip(*signature).all(fits) {
-                    continue;
-                }
-                if first.len() >= signature.len() {
-                    return Detected::Compressed(codec);
-                }
-                detected = Detected::Undecided;
+        let codecs = Self::ALL.into_iter().flat_map(|codec| {
+            let signatures = codec.signatures().iter();
+            signatures.map(move |signature| (*signature, Detected::Compressed(codec)))
+        });
+        let foreign = FOREIGN.map(|(signature, command)| (signature, Detected::Foreign(command)));
+        for (signature, found) in codecs.chain(foreign) {
+            let fits = |(byte, expected): (&u8, &u8)| match expected {
+                b'?' => (b'1'..=b'9').contains(byte),
+                expected => byte == expected,
+            };
+            if !first.iter().zip(signature).all(fits) {
+                continue;
             }
+            if first.len() >= signature.len() {
+                return found;
+            }
+            detected = Detected::Undecided;
         }
         detected
     }
@@ -152,7 +164,7 @@ mod tests {
 
     #[test]
     fn signatures_decide_as_early_as_possible() {
-        use Detected::{Compressed, Plain, Undecided};
+        use Detected::{Compressed, Foreign, Plain, Undecided};
         for (first, expected) in [
             (&b""[..], Undecided),
             (b"a", Plain),
@@ -169,6 +181,10 @@ mod tests {
             (b"\x04\x22\x4d\x18", Compressed(Codec::Lz4)),
             (b"\xfd7zXZ", Undecided),
             (b"\xfd7zXZ\0", Compressed(Codec::Xz)),
+            (b"\x1f\x9d\x90", Foreign("zcat FILE.Z")),
+            (b"PK\x03\x04", Foreign("unzip -p FILE.zip")),
+            (b"PK\n", Plain),
+            (b"7z\xbc\xaf\x27\x1c", Foreign("7z x -so FILE.7z")),
         ] {
             assert_eq!(Codec::detect(first), expected, "{first:?}");
         }

@@ -20,7 +20,7 @@ pub(crate) fn codec_of(source: &Source) -> Option<Codec> {
     let first = first_bytes(&mut source.open().ok()?).ok()?;
     match Codec::detect(&first) {
         Detected::Compressed(codec) => Some(codec),
-        Detected::Plain | Detected::Undecided => None,
+        Detected::Plain | Detected::Foreign(_) | Detected::Undecided => None,
     }
 }
 

@@ -3,7 +3,7 @@
 //! A plain file is read straight into the buffer of the caller, as without this reader.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 
 use super::codec::{Codec, Detected, LONGEST_SIGNATURE};
 use super::decompressor::Decompressor;
@@ -115,6 +115,13 @@ impl PlainBytes {
                 self.state = State::Plain { file, ahead };
                 Ok(Some(len))
             }
+            Detected::Foreign(command) => Err(io::Error::new(
+                ErrorKind::Unsupported,
+                format!(
+                    "compressed in a format that is not decoded: expected its plain bytes, as \
+                     from {command} | echoless, or --no-decompress"
+                ),
+            )),
             Detected::Compressed(codec) => {
                 let first = [&buffer[..len], &ahead].concat();
                 let signals = self.signals;

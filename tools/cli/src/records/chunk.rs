@@ -102,6 +102,8 @@ pub(crate) struct Chunk {
     pub(crate) repeated: Vec<u64>,
     /// The verdicts on the keys of one batch, while they are collected.
     part: Verdicts,
+    /// The number of batches whose verdicts are collected.
+    collected: usize,
     /// The verdict on every record, filled only if some records have no key hash.
     spread: Vec<u64>,
     /// The same with the bits of the records without a key hash set, filled only for
@@ -154,6 +156,7 @@ impl Chunk {
         self.rejected.clear();
         self.incomplete = None;
         self.verdicts.reset(0);
+        self.collected = 0;
     }
 
     /// Removes the records and gives back the memory that only long ones need, or very many.
@@ -200,6 +203,7 @@ impl Chunk {
     /// Puts all key hashes into one batch, which leaves the clock of the filter as it is.
     pub(crate) fn one_batch(&mut self, number: u64) {
         self.first_batch = number;
+        self.collected = 0;
         self.batches.clear();
         self.batches.push(Batch {
             tick: 0,
@@ -207,14 +211,23 @@ impl Chunk {
         });
     }
 
+    /// The key hashes of a batch, with its tick.
+    pub(crate) fn batch(&self, index: usize) -> (u64, &[KeyHash]) {
+        let Batch { tick, end } = self.batches[index];
+        (tick, &self.hashes[self.batch_start(index)..end])
+    }
+
     /// The key hashes of each batch, with its tick.
+    #[cfg(test)]
     pub(crate) fn batches(&self) -> impl Iterator<Item = (u64, &[KeyHash])> {
-        let mut start = 0;
-        self.batches.iter().map(move |batch| {
-            let keys = &self.hashes[start..batch.end];
-            start = batch.end;
-            (batch.tick, keys)
-        })
+        (0..self.batches.len()).map(|index| self.batch(index))
+    }
+
+    fn batch_start(&self, index: usize) -> usize {
+        match index {
+            0 => 0,
+            _ => self.batches[index - 1].end,
+        }
     }
 
     /// Passes the key hashes through a filter, which stores their verdicts.
@@ -241,32 +254,47 @@ impl Chunk {
         }
     }
 
-    /// Collects the verdicts of all batches. `drain` is called for each batch in order, with the
-    /// memory for its verdicts.
+    /// Whether the verdicts of all batches are collected.
+    pub(crate) fn is_collected(&self) -> bool {
+        self.collected == self.batches.len()
+    }
+
+    /// Collects the verdicts of the batches that are left. `drain` is called for each in order, with
+    /// the memory for its verdicts.
     pub(crate) fn collect<E>(
         &mut self,
         mut drain: impl FnMut(&mut Verdicts) -> Result<(), E>,
     ) -> Result<(), E> {
+        while !self.is_collected() {
+            self.collect_next(&mut drain)?;
+        }
+        Ok(())
+    }
+
+    /// Collects the verdicts of the next batch, of which there must be one.
+    pub(crate) fn collect_next<E>(
+        &mut self,
+        drain: impl FnOnce(&mut Verdicts) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let index = self.collected;
+        self.collected += 1;
         if self.batches.len() == 1 {
             return drain(&mut self.verdicts);
         }
-        self.verdicts.reset(self.hashes.len());
-        let mut part = std::mem::take(&mut self.part);
-        let mut start = 0;
-        for batch in &self.batches {
-            drain(&mut part)?;
-            // Batches begin at any bit of a word. Only the set bits cost anything.
-            for (index, word) in part.words().iter().enumerate() {
-                let mut word = *word;
-                while word != 0 {
-                    let key = start + index * 64 + word.trailing_zeros() as usize;
-                    self.verdicts.set(key, Verdict::Duplicate);
-                    word &= word - 1;
-                }
-            }
-            start = batch.end;
+        if index == 0 {
+            self.verdicts.reset(self.hashes.len());
         }
-        self.part = part;
+        drain(&mut self.part)?;
+        let start = self.batch_start(index);
+        // Batches begin at any bit of a word. Only the set bits cost anything.
+        for (index, word) in self.part.words().iter().enumerate() {
+            let mut word = *word;
+            while word != 0 {
+                let key = start + index * 64 + word.trailing_zeros() as usize;
+                self.verdicts.set(key, Verdict::Duplicate);
+                word &= word - 1;
+            }
+        }
         Ok(())
     }
 }
@@ -352,7 +380,7 @@ mod tests {
             for record in 0..records {
                 prop_assert_eq!(chunk.verdicts.is_duplicate(record), record % 3 == 0);
             }
-            prop_assert_eq!(chunk.batches().map(|(_, keys)| keys.len()).sum::<usize>(), records);
+            prop_assert!(chunk.is_collected());
         }
 
         #[test]

@@ -258,6 +258,9 @@ fn invalid(item: &str, allowed: impl Into<String>) -> SpecError {
 }
 
 fn known_names(header: &[Vec<u8>]) -> String {
+    if header.iter().all(Vec::is_empty) {
+        return "a header with names: the first record is blank".into();
+    }
     let names: Vec<_> = header
         .iter()
         .map(|name| String::from_utf8_lossy(name).escape_debug().to_string())

@@ -59,7 +59,7 @@ fn invalid_options_of_gen() {
         "words | possible values: cdr, keys, lines",
         "keys -n -1 | invalid --count=-1: expected a whole number",
         "keys --seed -1 | invalid value '-1' for '--seed",
-        "keys --gap -1 | invalid value '-1' for '--gap",
+        "keys --gap -1 | invalid --gap=-1: expected a whole number",
         "lines --record-bytes -1 | invalid --record-bytes=-1: expected a whole number",
         "keys --duplicates 1 | invalid --duplicates=1: expected a share from 0 to 0.999",
         "keys --duplicates -0.1 | invalid --duplicates=-0.1: expected",
@@ -199,6 +199,13 @@ fn an_unknown_name_lists_the_names() {
         run.error(),
         "invalid --key=`nam`: expected one of the header's names: id, name"
     );
+    for input in [&b"\n\na,b\n1,2\n"[..], b"\xef\xbb\xbf"] {
+        let run = dedup(&["--csv", "--header", "-k", "b"], input);
+        assert_eq!(
+            run.error(),
+            "invalid --key=`b`: expected a header with names: the first record is blank"
+        );
+    }
     let run = dedup(&["--header", "-k", "id"], b"id,id\n1,a\n");
     assert!(run.error().contains("only one field"), "{}", run.error());
 }

@@ -218,6 +218,25 @@ fn text_that_begins_like_a_signature_is_not_waited_for() {
 }
 
 #[test]
+fn formats_that_are_not_decoded_are_refused() {
+    for (first, command) in [
+        (&b"\x1f\x9d\x90"[..], "zcat FILE.Z"),
+        (b"PK\x03\x04", "unzip -p FILE.zip"),
+        (b"7z\xbc\xaf\x27\x1c", "7z x -so FILE.7z"),
+    ] {
+        let input = [first, b"\nrecords\n"].concat();
+        let expected = format!(
+            "standard input: compressed in a format that is not decoded: expected its plain bytes, \
+             as from {command} | echoless, or --no-decompress"
+        );
+        for threads in ["1", "2"] {
+            assert_eq!(dedup(&["--threads", threads], &input).error(), expected);
+        }
+        assert_eq!(dedup(&["--no-decompress"], &input).bytes(), input);
+    }
+}
+
+#[test]
 fn no_decompress_reads_records_as_they_are() {
     // Records of 4 bytes, the first of them the signature of zstd.
     let records = b"\x28\xb5\x2f\xfdabcdabcd";

@@ -150,6 +150,29 @@ fn the_shortest_records_take_little_memory_on_many_threads() {
     assert!(peak < 250_000, "{peak} KiB");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn batches_of_one_record_take_little_memory_on_several_threads() {
+    // Nearly every record is judged at a tick of its own. A chunk has 37,000 of them, and without a
+    // bound all batches of 16 chunks would be in flight.
+    let lines = |block: u32| -> Vec<u8> {
+        let numbers = (0..40_000).map(|line| format!("{}\n", 1_000_000 + block * 40_000 + line));
+        numbers.collect::<String>().into_bytes()
+    };
+    let args = [
+        "dedup",
+        "-q",
+        "-m",
+        "64k",
+        "--threads",
+        "2",
+        "--window",
+        "100",
+    ];
+    let peak = peak_kib(&args, (0..20).map(lines));
+    assert!(peak < 100_000, "{peak} KiB");
+}
+
 #[test]
 fn the_default_memory_fits_into_the_limit_of_the_process() {
     let input = || std::iter::once(b"a\nb\na\n".to_vec());
