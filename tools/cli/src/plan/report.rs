@@ -85,11 +85,16 @@ impl LabReport for PlanReport<'_> {
             return String::new();
         };
         let request = self.request;
-        let first = if candidate.rank.meets_bounds() {
-            format!("use {}\n    {}", candidate.spec, self.command(candidate))
-        } else {
-            let spec = &candidate.spec;
+        let spec = &candidate.spec;
+        let first = if !candidate.rank.meets_bounds() {
             format!("no filter is shown to meet the bounds; the nearest is {spec}")
+        } else if is_shown(candidate) {
+            format!("use {spec}\n    {}", self.command(candidate))
+        } else {
+            format!(
+                "no rates are shown: the streams that the budget allows are too short; on these the \
+                 first is {spec}"
+            )
         };
         let mut text = format!(
             "{first}\n    {}\n    for {} records in {}, like {}",

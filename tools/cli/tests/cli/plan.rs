@@ -13,6 +13,17 @@ fn plan(args: &[&str]) -> Run {
 const SHORT: [&str; 6] = ["-m", "1KiB", "-n", "25k", "--distinct", "0.6"];
 
 #[test]
+fn rates_that_are_not_shown_recommend_nothing() {
+    let long = ["-m", "64MiB", "-n", "1G", "--distinct", "0.6"];
+    let text = plan(&[&long[..], &["--budget", "1ns"]].concat()).text();
+    assert!(
+        text.starts_with("no rates are shown: the streams that the budget allows are too short"),
+        "{text}"
+    );
+    assert!(plan(&SHORT).text().starts_with("use "));
+}
+
+#[test]
 fn the_recommended_filter_meets_the_bounds() {
     let bounds = ["--max-fpr", "0.35", "--max-fnr", "0.35"];
     let spec = plan(&[&SHORT[..], &bounds, &["--spec-only"]].concat()).text();
