@@ -115,15 +115,7 @@ impl fmt::Display for BuildError {
     }
 }
 
-impl Error for BuildError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::Thread { reason, .. } => Some(reason),
-            // These are the error itself, which has no source.
-            Self::Spec(_) | Self::Memory(_) | Self::Pinning { .. } => None,
-        }
-    }
-}
+impl Error for BuildError {}
 
 impl From<SpecError> for BuildError {
     fn from(error: SpecError) -> Self {

@@ -96,7 +96,7 @@ impl Partitioning {
     /// 2^32 partitions.
     ///
     /// The loop over a block has no branch and no lookup, so the compiler turns it into vectors.
-    #[cfg(feature = "threads")]
+    #[cfg(any(test, feature = "threads"))]
     #[inline(always)]
     pub(crate) fn partitions_of(&self, keys: &[KeyHash], owners: &mut [u32]) {
         let count = self.starts.len() as u64;

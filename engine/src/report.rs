@@ -150,8 +150,8 @@ impl Sum for Tally {
 }
 
 /// The age at which 1 duplicate in 1000 is missed: younger duplicates are missed less often, older
-/// ones more often. It counts distinct keys. In dense lines with LRU it is a bound: at most 1 in
-/// 1000.
+/// ones more often. It counts distinct keys. In dense lines with LRU it is a bound from
+/// measurements: at most 1 in 1000 was missed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct MissAge {

@@ -321,7 +321,8 @@ fn impossible_specifications_are_rejected() {
 fn specifications_are_their_texts() {
     let rates = [1e-8, 3.25e-3, 1e-12].map(|rate| FingerprintSpec::new(1 << 20).max_fpr(rate));
     let widths = shapes().map(|(width, replacement)| spec(100, width, replacement));
-    for spec in rates.into_iter().chain(widths) {
+    let sized = FingerprintSpec::for_keys(100_000, 0.01, 1e-3).unwrap();
+    for spec in rates.into_iter().chain(widths).chain([sized]) {
         let text = spec.to_string();
         assert_eq!(text.parse().as_ref(), Ok(&spec), "{text}");
         let json = serde_json::to_string(&spec).unwrap();

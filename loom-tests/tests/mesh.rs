@@ -71,11 +71,11 @@ fn mesh_of_two_serve_each_other() {
 }
 
 /// Two nodes send the same key to a third one, which owns it: it is fresh in the batch with the
-/// lower number, whichever message arrives first, and the owner waits for both while each of them
-/// waits for it.
+/// lower number, whichever message arrives first. The owner waits for both of them, and each of them
+/// for it.
 #[test]
 fn mesh_of_three_in_the_order_of_the_batches() {
-    const BATCHES: [&[KeyHash]; 3] = [&[LOWER], &[LOW], &[LOW, LOWER]];
+    const BATCHES: [&[KeyHash]; 3] = [&[LOW], &[LOW, LOWER], &[LOWER, LOW]];
     for (owner, one, other) in [(0, 1, 2), (2, 1, 0)] {
         check(
             &format!("mesh_of_three_in_the_order_of_the_batches, batch {owner} at the owner"),

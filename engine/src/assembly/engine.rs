@@ -190,11 +190,12 @@ impl<F> Engine<F> {
     /// after this call, by a thread that synchronized with it, is judged by the new filter.
     ///
     /// The partition starts with the content of `filter`, which has to be partition `partition` of
-    /// the same specification, usually an empty one. The clock of the stream is carried over. Ports with [`LossPolicy::Error`] accept batches again, and the
-    /// filters that [`shutdown`](Self::shutdown) returns are all partitions again. Their report
-    /// knows nothing of the keys that the lost filter had recorded: it counts them neither as
-    /// observed nor as evictions, so duplicates of them are missed although it says that nothing
-    /// was evicted. Wakes no thread and does not block.
+    /// the same specification, usually an empty one. The clock of the stream is carried over. Ports
+    /// with [`LossPolicy::Error`] accept batches again, and the filters that
+    /// [`shutdown`](Self::shutdown) returns are all partitions again. Their report knows nothing of
+    /// the keys that the lost filter had recorded: it counts them neither as observed nor as
+    /// evictions, so duplicates of them are missed although it says that nothing was evicted. Wakes
+    /// no thread and does not block.
     ///
     /// # Errors
     /// [`ReplaceError`], with the filter, if there is no such partition or it is not lost. After
@@ -243,8 +244,9 @@ impl<F> Engine<F> {
     }
 
     /// What was counted so far, over all ports and since the engine was built, without stopping it.
-    /// Keys count once their partition has judged them, before the verdicts reach the port. Evictions
-    /// and estimates of errors need the filters, which [`shutdown`](Self::shutdown) returns.
+    /// Keys count once their partition has judged them, before the verdicts reach the port.
+    /// Evictions and estimates of errors need the filters, which [`shutdown`](Self::shutdown)
+    /// returns.
     ///
     /// # Examples
     /// ```

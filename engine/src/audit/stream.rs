@@ -22,8 +22,8 @@ const SPARSE: u64 = 16;
 /// Missed duplicates are counted exactly while at most 4096 keys were reported as fresh.
 ///
 /// An audit begins with its filter, and again when that is cleared or replaced: what the filter
-/// holds before, the audit takes for false duplicates. Without a window only: a filter with a window
-/// forgets what is over, which would count as missed.
+/// holds before, the audit takes for false duplicates. Without a window only: a filter with a
+/// window forgets what is over, which would count as missed.
 ///
 /// # Examples
 /// ```

@@ -90,7 +90,8 @@ impl From<BuildError> for Failure {
 }
 
 impl Failure {
-    /// Whether the command line is at fault: the run has not begun then.
+    /// Whether the command line is at fault: the run has not begun then, and the files that it
+    /// names may be mistaken.
     pub(crate) fn rejects_options(&self) -> bool {
         match self {
             Self::OfVariable { cause, .. } => cause.rejects_options(),

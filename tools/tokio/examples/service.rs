@@ -24,8 +24,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// The memory of the filter: of duplicates as old as 3.6 million distinct keys, 1 in 1000 is missed,
-/// and fewer of the younger ones. Of fresh keys, 6 in 100,000 are reported as duplicates.
+/// The memory of the filter: of duplicates as old as 3.6 million distinct keys, 1 in 1000 is
+/// missed, and fewer of the younger ones. Of fresh keys, 6 in 100,000 are reported as duplicates.
 const MEMORY: u64 = 64 << 20;
 
 /// How long connections may take to end.
@@ -93,9 +93,10 @@ async fn serve(
     stop: impl Future<Output = ()>,
 ) -> Result<(), Box<dyn Error + Send + Sync>> {
     connection.set_nodelay(true)?;
-    serve_lines(&mut connection, filter, hasher, stop).await?;
+    let served = serve_lines(&mut connection, filter, hasher, stop).await;
     connection.shutdown().await?;
     tokio::io::copy(&mut connection, &mut tokio::io::sink()).await?;
+    served?;
     Ok(())
 }
 

@@ -10,9 +10,10 @@
 //! Neither has a clock: keys are judged at tick 0, so a filter with a window forgets nothing.
 //!
 //! No call blocks the thread of an executor, but [`Engine::shutdown`](echoless::Engine::shutdown)
-//! joins the workers: call it when the ports are done, or in `spawn_blocking`. A [`SharedFilter`](echoless::SharedFilter) judges at
-//! once, in the task itself; the workers of an engine judge on threads of their own, and remember
-//! more keys in the same memory. A stream needs no `dedup` for a shared filter:
+//! joins the workers: call it when the ports are done, or in `spawn_blocking`. A
+//! [`SharedFilter`](echoless::SharedFilter) judges at once, in the task itself; the workers of an
+//! engine judge on threads of their own, and remember more keys in the same memory. A stream needs
+//! no `dedup` for a shared filter:
 //! `stream.filter(|record| filter.observe_one(key(record)) == Verdict::Fresh)` is all.
 //!
 //! # Examples

@@ -55,9 +55,9 @@ pub trait Dedup: Stream + Sized {
     ///
     /// Records are judged at tick 0: a filter with a window forgets nothing.
     ///
-    /// The stream is `Unpin` if the input is, so that `while let Some(record) = stream.next().await`
-    /// needs no pinning. Dropping the future of a next record loses nothing. Dropping the stream drops the records
-    /// that it has read and not given out; some are then recorded.
+    /// The stream is `Unpin` if the input is, so `while let Some(record) = stream.next().await`
+    /// needs no pinning. Dropping the future of a next record loses nothing. Dropping the stream
+    /// drops the records that it has read and not given out; some are then recorded.
     ///
     /// # Panics
     /// If batches are in flight on the port. If the stream is polled outside a runtime with timers.
@@ -109,8 +109,8 @@ pin_project! {
         key: K,
         port: PayloadPort<Vec<S::Item>>,
         batching: Batching,
-        // When the batch is due, unless it is empty or full, or the delay is endless. Boxed, so that
-        // the stream can move if its input can.
+        // When the batch is due, unless it is empty or full, or the delay is endless. Boxed, so
+        // that the stream can move if its input can.
         due: Option<Pin<Box<Sleep>>>,
         // The batch.
         records: Vec<S::Item>,

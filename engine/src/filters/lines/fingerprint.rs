@@ -11,6 +11,9 @@ use crate::memory::LINE_BYTES;
 use crate::partition::Partitioned;
 use crate::theory::fingerprints::{FingerprintGeometry, SlotWidth};
 
+/// The highest false positive rate unless another is set.
+const DEFAULT_FPR: f64 = 1e-8;
+
 /// The specification of a filter that keeps the most recent fingerprints of each cache line.
 ///
 /// The filter uses the narrowest slots that keep the false positive rate, because a line holds more
@@ -57,7 +60,7 @@ impl FingerprintSpec {
     pub const fn new(memory_bytes: u64) -> Self {
         Self {
             memory_bytes,
-            max_fpr: 1e-8,
+            max_fpr: DEFAULT_FPR,
             width: None,
             replacement: Replacement::Lru,
             kernel: None,
@@ -119,10 +122,12 @@ impl FingerprintSpec {
         self
     }
 
-    /// Sets the width of a slot, and ignores [`max_fpr`](Self::max_fpr).
+    /// Sets the width of a slot. The highest false positive rate has no effect then.
     #[must_use]
     pub const fn slot_width(mut self, width: SlotWidth) -> Self {
         self.width = Some(width);
+        // So that specifications of equal filters and texts are equal.
+        self.max_fpr = DEFAULT_FPR;
         self
     }
 

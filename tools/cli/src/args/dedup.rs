@@ -91,7 +91,7 @@ pub(crate) struct DedupArgs {
     pub(crate) late: Option<Late>,
 
     /// Memory of the filter: 64k, 256MiB, 2G (powers of 1024) or 500MB (powers of 1000) [default:
-    /// 256MiB; for short files the least in which an eviction has a probability below 1e-4; with
+    /// 256MiB; for short files less, as their number of records needs; with
     /// --window 256MiB, enough for 20 million distinct keys in a window: allow 13 bytes for each]
     #[arg(
         short,

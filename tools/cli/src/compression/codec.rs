@@ -29,9 +29,12 @@ pub(crate) enum Detected {
 }
 
 /// How data begins that other programs decompress, and with which command.
-const FOREIGN: [(&[u8], &str); 3] = [
+const FOREIGN: [(&[u8], &str); 5] = [
     (&[0x1f, 0x9d], "zcat FILE.Z"),
+    // The header of a file, the end of an empty archive, one of several parts.
     (b"PK\x03\x04", "unzip -p FILE.zip"),
+    (b"PK\x05\x06", "unzip -p FILE.zip"),
+    (b"PK\x07\x08", "unzip -p FILE.zip"),
     (&[b'7', b'z', 0xbc, 0xaf, 0x27, 0x1c], "7z x -so FILE.7z"),
 ];
 

@@ -289,8 +289,8 @@ fn default_filter(
     FilterSpec::try_from(&chosen)
 }
 
-/// About the highest number of distinct keys in these inputs of so many plain bytes: at most one of
-/// the gaps that the estimate of their number leaves is full of the shortest records.
+/// About the highest number of distinct keys in these inputs of so many plain bytes. Of the gaps
+/// that the estimate of their number leaves, one of each file may be full of the shortest records.
 fn most_keys(sources: &[Source], bytes: u64, format: &dyn Format) -> Option<u64> {
     // Files of `/proc` have a length of 0 and content all the same.
     if sources.iter().any(|source| source.len() == Some(0)) {

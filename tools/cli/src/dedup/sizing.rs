@@ -23,8 +23,8 @@ const LEAST_MEMORY: u64 = 64 << 10;
 /// Memory that no machine lacks, in bytes.
 const LITTLE_MEMORY: u64 = 1 << 20;
 
-/// The size of a huge page of most systems in bytes. A filter of whole ones is faster than one of a
-/// part of the memory: the first touch of one takes as long as that of 170 small pages.
+/// The size of a huge page of most systems in bytes. A filter of whole ones starts sooner than a
+/// smaller one in many small pages, each of which is cleared when it is first touched.
 const HUGE_PAGE_BYTES: u64 = 2 << 20;
 
 /// The highest probability that a filter sized by the length of the input evicts anything.

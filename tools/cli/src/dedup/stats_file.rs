@@ -94,13 +94,18 @@ fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     })
 }
 
-/// Writes the statistics of a run that failed before it opened its outputs, unless its command line
-/// is at fault. An error in doing so is ignored: the failure of the run is reported.
+/// Writes the statistics of a run that failed before it opened its outputs. If its command line is
+/// at fault, only those of an earlier run are replaced: the name of the file may be a mistake, too.
+/// An error in doing so is ignored: the failure of the run is reported.
 pub(super) fn write_failed(config: &DedupConfig, failure: &Failure, began: Instant) {
     let Some(target) = &config.run.stats else {
         return;
     };
-    if failure.rejects_options() || is_used_otherwise(config, target) {
+    if is_used_otherwise(config, target) {
+        return;
+    }
+    if failure.rejects_options() && !matches!(target, Target::File(path) if holds_statistics(path))
+    {
         return;
     }
     let mut targets = Targets::new(config.sources.iter().chain(&config.run.settings));
@@ -123,12 +128,13 @@ pub(super) fn write_failed(config: &DedupConfig, failure: &Failure, began: Insta
     let _ = file.write(&stats);
 }
 
-/// Replaces the statistics of an earlier run if the options of this one cannot be read, because a
-/// file that they name is missing. Nothing is known of the filter then, so only the first fields
-/// are written. A file that holds anything else is left alone, and so is an input.
+/// Replaces the statistics of an earlier run if the options of this one are rejected, or a file
+/// that they name is missing. Nothing is known of the filter then, so only the first fields are
+/// written.
+/// A file that holds anything else is left alone, and so is an input.
 pub(crate) fn replace_unread(path: &Path, inputs: &[PathBuf], failure: &Failure) {
     let is_input = || (inputs.iter()).any(|input| is_same_file(input, path).unwrap_or(false));
-    if failure.rejects_options() || !holds_statistics(path) || is_input() {
+    if !holds_statistics(path) || is_input() {
         return;
     }
     let unread = UnreadStats {

@@ -13,7 +13,8 @@ use echoless::{Disconnected, Filter, Node};
 use crate::records::chunk::Chunk;
 
 /// The batches that a node has in flight at most. With a window of few records or fine ticks, a
-/// batch has few keys, and the port keeps half a kilobyte for each until its verdicts are there.
+/// batch has few keys, and the port keeps half a kilobyte for each (with up to some 64 threads; with
+/// more, four bytes for each of them) until its verdicts are there.
 const MOST_BATCHES: usize = 4096;
 
 /// A thread's access to the filter, and its way to wait for other threads.
@@ -21,8 +22,8 @@ pub(super) trait Worker: Send {
     type Filter: Filter;
 
     /// Submits the batches of this thread's next chunk. Where that needs the verdicts of earlier
-    /// batches first, they are stored: `earlier` has the chunks that are submitted and not observed,
-    /// oldest first.
+    /// batches first, they are stored: `earlier` has the chunks that are submitted and not
+    /// observed, oldest first.
     fn submit<'a>(
         &mut self,
         chunk: &mut Chunk,

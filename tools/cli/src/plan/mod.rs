@@ -21,7 +21,7 @@ pub(crate) fn run(config: &PlanConfig) -> Result<ExitCode, Failure> {
     drop(progress);
     if config.spec_only {
         let Some(best) = plan.recommended() else {
-            let allowed = "bounds that some filter is shown to meet";
+            let allowed = "a stream and bounds for which the rates of some filter are shown";
             let nearest = plan.first();
             let nearest = format!("the nearest is {}, {}", nearest.spec, nearest.why);
             return Err(

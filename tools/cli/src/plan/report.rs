@@ -58,14 +58,6 @@ fn basis(candidate: &Candidate) -> (&'static str, Option<u64>) {
     }
 }
 
-/// Whether the rates are those of the whole stream.
-fn is_shown(candidate: &Candidate) -> bool {
-    match candidate.basis {
-        Basis::Formula => true,
-        Basis::Simulation { shown, .. } => shown,
-    }
-}
-
 /// A rate in percent with its interval, if it has one.
 fn rate(candidate: &Candidate, rate: f64, interval: Interval) -> String {
     let text = percent(rate);
@@ -88,12 +80,12 @@ impl LabReport for PlanReport<'_> {
         let spec = &candidate.spec;
         let first = if !candidate.rank.meets_bounds() {
             format!("no filter is shown to meet the bounds; the nearest is {spec}")
-        } else if is_shown(candidate) {
+        } else if candidate.is_shown() {
             format!("use {spec}\n    {}", self.command(candidate))
         } else {
             format!(
-                "no rates are shown: the streams that the budget allows are too short; on these the \
-                 first is {spec}"
+                "no filter is recommended: the rates of the first one are not shown; a larger \
+                 --budget may show them; it is {spec}"
             )
         };
         let mut text = format!(
@@ -155,7 +147,7 @@ impl LabReport for PlanReport<'_> {
                 predicted.rates.fnr,
                 predicted.fnr.low,
                 predicted.fnr.high,
-                is_shown(candidate),
+                candidate.is_shown(),
                 optional(records.map(|records| records.to_string())),
                 candidate.lines,
                 optional(row.nanoseconds.map(|time| time.to_string())),
@@ -181,7 +173,7 @@ impl LabReport for PlanReport<'_> {
                 "fnr": predicted.rates.fnr,
                 "fnr_low": predicted.fnr.low,
                 "fnr_high": predicted.fnr.high,
-                "shown": is_shown(candidate),
+                "shown": candidate.is_shown(),
                 "basis": basis,
                 "simulated_records": records,
                 "lines_per_key": candidate.lines,

@@ -203,7 +203,6 @@ impl Chunk {
     /// Puts all key hashes into one batch, which leaves the clock of the filter as it is.
     pub(crate) fn one_batch(&mut self, number: u64) {
         self.first_batch = number;
-        self.collected = 0;
         self.batches.clear();
         self.batches.push(Batch {
             tick: 0,
@@ -259,8 +258,8 @@ impl Chunk {
         self.collected == self.batches.len()
     }
 
-    /// Collects the verdicts of the batches that are left. `drain` is called for each in order, with
-    /// the memory for its verdicts.
+    /// Collects the verdicts of the batches that are left. `drain` is called for each in order,
+    /// with the memory for its verdicts.
     pub(crate) fn collect<E>(
         &mut self,
         mut drain: impl FnMut(&mut Verdicts) -> Result<(), E>,

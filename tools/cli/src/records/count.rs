@@ -4,12 +4,12 @@
 //! Short files are counted. Of a longer one, blocks at equal distances are:
 //!
 //! ```text
-//! file    [####]...........[####]...........[####]...........    #: counted   .: unseen
-//!         |<-- a gap: 1/128 -->|
+//! file    [####]...........[####]...........[####]...........    #: counted   .: a gap, unseen
+//!         |<-- 1/128 of it -->|
 //! ```
 //!
-//! Reading a tenth of a file of some megabytes once more takes a millisecond less than all of it.
-//! Clearing the memory of a filter that the length alone calls for takes ten times as long.
+//! So little of a file is read twice. Clearing the memory of a filter that the length alone calls for
+//! takes longer than reading all of it.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -23,12 +23,15 @@ use crate::files::Source;
 /// the filter gets anyway, unless they are long.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// The number of blocks of a file that are counted: a region of the file that has denser records
-/// than the rest is seen if it is longer than a part of it in so many.
+/// The number of blocks of a file that are counted. A region of short records is seen if it is
+/// longer than the file divided by this.
 const BLOCKS: u64 = 128;
 
 /// The length of a block in bytes. A file of up to 256 KiB is counted as a whole.
 const BLOCK_BYTES: u64 = 2 << 10;
+
+/// The most bytes that are read of all files together.
+const MOST_READ: u64 = 32 << 20;
 
 /// The records of some files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -36,7 +39,7 @@ pub(crate) struct Estimate {
     /// The number of records: an upper bound if every byte was seen, else an eighth more than that
     /// of the blocks in proportion.
     pub(crate) records: u64,
-    /// The length of a gap between two blocks in bytes, in all files together. Records that are
+    /// The length of a gap between two blocks in bytes, one of each file together. Records that are
     /// much shorter than all others may hide in one.
     pub(crate) gap: u64,
 }
@@ -49,12 +52,17 @@ pub(crate) fn estimate(sources: &[Source], bytes: u64, format: &dyn Format) -> O
         return None;
     }
     let mut block = Vec::with_capacity(BLOCK_BYTES as usize);
-    let mut sum = Estimate::default();
+    let (mut sum, mut read) = (Estimate::default(), 0);
     for source in sources {
         let mut file = source.open().ok()?;
         // Standard input shares its position with the run.
         let position = file.stream_position().ok()?;
         let left = source.len()?.saturating_sub(position);
+        read += left.min(BLOCKS * BLOCK_BYTES);
+        // A file may have grown since its length was added to `bytes`.
+        if left > MOST_BYTES || read > MOST_READ {
+            return None;
+        }
         let of_file = estimate_file(&mut file, position, left, end, &mut block);
         file.seek(SeekFrom::Start(position)).ok()?;
         let of_file = of_file.ok()?;
@@ -88,7 +96,7 @@ fn estimate_file(
         let (records, gap) = (ends + 1, 0);
         return Ok(Estimate { records, gap });
     }
-    // Both factors are below 2^29.
+    // Both factors are at most 2^28.
     let in_proportion = ends * left / seen.max(1);
     Ok(Estimate {
         records: in_proportion + in_proportion / 8 + 1,
@@ -141,7 +149,12 @@ mod tests {
         }
         let missing = Source::from_path("/no/such/file".into());
         let (_, format) = delimited().swap_remove(0);
-        assert_eq!(estimate(&[source, missing], 6, &*format), None);
+        assert_eq!(estimate(&[source.clone(), missing], 6, &*format), None);
+        // Many files are not read twice.
+        let (_file, short) = source_of(&[b'x'; 200 << 10]);
+        let many = |number| estimate(&vec![short.clone(); number], 6, &*format);
+        assert!(many(150).is_some());
+        assert_eq!(many(200), None);
     }
 
     #[test]
@@ -191,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn standard_input_stays_where_it_is() {
+    fn records_are_estimated_from_a_position_on() {
         let bytes = b"x\n".repeat(1 << 20);
         let (file, _) = source_of(&bytes);
         let mut file = file.reopen().unwrap();

@@ -259,7 +259,7 @@ fn invalid(item: &str, allowed: impl Into<String>) -> SpecError {
 
 fn known_names(header: &[Vec<u8>]) -> String {
     if header.iter().all(Vec::is_empty) {
-        return "a header with names: the first record is blank".into();
+        return "a header with names: the first record has none".into();
     }
     let names: Vec<_> = header
         .iter()

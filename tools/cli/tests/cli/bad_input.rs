@@ -203,7 +203,7 @@ fn an_unknown_name_lists_the_names() {
         let run = dedup(&["--csv", "--header", "-k", "b"], input);
         assert_eq!(
             run.error(),
-            "invalid --key=`b`: expected a header with names: the first record is blank"
+            "invalid --key=`b`: expected a header with names: the first record has none"
         );
     }
     let run = dedup(&["--header", "-k", "id"], b"id,id\n1,a\n");

@@ -97,7 +97,7 @@ fn a_failed_run_replaces_the_statistics_of_the_one_before() {
 }
 
 #[test]
-fn a_rejected_command_line_keeps_the_statistics_of_the_run_before() {
+fn a_rejected_command_line_keeps_a_file_that_holds_no_statistics() {
     let directory = tempfile::tempdir().unwrap();
     let stats = file(directory.path(), "stats", b"old");
     for args in [
@@ -113,6 +113,34 @@ fn a_rejected_command_line_keeps_the_statistics_of_the_run_before() {
         assert_eq!(run.code, 2, "{args:?}");
         assert_eq!(fs::read(&stats).unwrap(), b"old", "{args:?}");
     }
+}
+
+#[test]
+fn old_statistics_do_not_survive_options_that_are_rejected() {
+    let directory = tempfile::tempdir().unwrap();
+    let stats = directory.path().join("stats").to_str().unwrap().to_owned();
+    let key = file(directory.path(), "key", b"no key");
+    let input = file(directory.path(), "input", b"a\n");
+    for args in [
+        &["--fpr", "2"][..],
+        &["--filter", "no"],
+        &["-m", "0"],
+        &["--hash-key", &key],
+        &["-o", &input, &input],
+    ] {
+        assert_eq!(dedup(&["--stats", &stats], b"a\n").text(), "a\n");
+        let args = [&["dedup", "-q"], args, &["--stats", &stats]].concat();
+        let run = echoless(&args, b"a\n");
+        let json: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
+        assert_eq!(json["complete"], false, "{args:?}");
+        assert_eq!(json["error"], run.error(), "{args:?}");
+    }
+    // An input is no output, whatever it holds.
+    assert_eq!(dedup(&["--stats", &stats], b"a\n").text(), "a\n");
+    let before = fs::read(&stats).unwrap();
+    let args = ["dedup", "-q", "--fpr", "2", &stats, "--stats", &stats];
+    assert_eq!(echoless(&args, b"").code, 2);
+    assert_eq!(fs::read(&stats).unwrap(), before);
 }
 
 #[test]

@@ -17,9 +17,11 @@ fn rates_that_are_not_shown_recommend_nothing() {
     let long = ["-m", "64MiB", "-n", "1G", "--distinct", "0.6"];
     let text = plan(&[&long[..], &["--budget", "1ns"]].concat()).text();
     assert!(
-        text.starts_with("no rates are shown: the streams that the budget allows are too short"),
+        text.starts_with("no filter is recommended: the rates of the first one are not shown"),
         "{text}"
     );
+    let only = plan(&[&long[..], &["--budget", "1ns", "--spec-only"]].concat());
+    assert!(only.error().contains("the rates of some filter are shown"));
     assert!(plan(&SHORT).text().starts_with("use "));
 }
 

@@ -1,11 +1,28 @@
 //! Pipes and several inputs: slow producers, readers that close their pipes, inputs as one stream.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::process::Stdio;
 use std::thread;
 
 use crate::run::{command, dedup, file, run};
+
+#[test]
+fn a_partly_read_file_as_standard_input_goes_on_from_there() {
+    // So long that its records are estimated from parts of it, before it is read.
+    let lines: Vec<u8> = (0..60_000)
+        .flat_map(|line| format!("{line:09}\n").into_bytes())
+        .collect();
+    let directory = tempfile::tempdir().unwrap();
+    let path = file(directory.path(), "input", &lines);
+    for threads in ["1", "2"] {
+        let mut input = File::open(&path).unwrap();
+        input.seek(SeekFrom::Start(200_000)).unwrap();
+        let mut command = command(&["dedup", "-q", "--threads", threads]);
+        command.stdin(Stdio::from(input));
+        assert!(run(command).bytes() == lines[200_000..]);
+    }
+}
 
 #[test]
 fn records_of_a_slow_producer_are_written_at_once() {

@@ -41,6 +41,17 @@ pub struct Candidate {
     pub hope: Rank,
 }
 
+impl Candidate {
+    /// Whether the rates are those of the whole stream.
+    #[must_use]
+    pub const fn is_shown(&self) -> bool {
+        match self.basis {
+            Basis::Formula => true,
+            Basis::Simulation { shown, .. } => shown,
+        }
+    }
+}
+
 /// The ranked candidates.
 #[derive(Debug, Clone)]
 pub struct Plan {
@@ -55,10 +66,10 @@ impl Plan {
         &self.candidates[0]
     }
 
-    /// The best candidate, if it is shown to meet all bounds.
+    /// The best candidate, if its rates are shown and meet all bounds.
     #[must_use]
     pub fn recommended(&self) -> Option<&Candidate> {
-        Some(self.first()).filter(|first| first.rank.meets_bounds())
+        Some(self.first()).filter(|first| first.is_shown() && first.rank.meets_bounds())
     }
 
     /// The best candidate of each kind and form, best first.

@@ -198,8 +198,8 @@ impl Goal {
     /// Checks the ranges of bounds and costs.
     ///
     /// # Errors
-    /// [`SpecError`] if a bound is not from 0 to 1, both are 0, which no filter can meet, or a cost
-    /// is negative, infinite or not a number.
+    /// [`SpecError`] if a bound is not from 0 to 1, no filter can meet it, or a cost is negative,
+    /// infinite or not a number.
     pub fn check(&self) -> Result<(), SpecError> {
         for (field, bound) in [("max-fpr", self.max_fpr), ("max-fnr", self.max_fnr)] {
             if let Some(bound) = bound.filter(|bound| !(0.0..=1.0).contains(bound)) {
@@ -209,6 +209,12 @@ impl Goal {
                     "a rate from 0 to 1",
                 ));
             }
+        }
+        // The chance that the hash of a fresh key is that of the only key before it.
+        let equal_hashes = 2f64.powi(-64);
+        if let Some(bound) = self.max_fpr.filter(|fpr| *fpr > 0.0 && *fpr < equal_hashes) {
+            let allowed = format!("0, or {equal_hashes:.1e} or more: hashes have 64 bits");
+            return Err(SpecError::new("max-fpr", format!("{bound:e}"), allowed));
         }
         if (self.max_fpr, self.max_fnr) == (Some(0.0), Some(0.0)) {
             let allowed = "a rate above 0 beside max-fnr=0: hashes are equal by chance";
@@ -433,6 +439,7 @@ mod tests {
             (Goal::default().max_fpr(1.5), "max-fpr"),
             (Goal::default().max_fnr(f64::NAN), "max-fnr"),
             (Goal::default().max_fpr(0.0).max_fnr(0.0), "max-fpr"),
+            (Goal::default().max_fpr(1e-300), "max-fpr"),
             (costs(-1.0, 1.0), "cost-fpr"),
             (costs(1.0, f64::INFINITY), "cost-fnr"),
         ] {
