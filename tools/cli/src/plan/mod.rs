@@ -21,8 +21,12 @@ pub(crate) fn run(config: &PlanConfig) -> Result<ExitCode, Failure> {
     drop(progress);
     if config.spec_only {
         let Some(best) = plan.recommended() else {
-            let allowed = "a stream and bounds for which the rates of some filter are shown";
             let nearest = plan.first();
+            let allowed = if nearest.rank.meets_bounds() {
+                "a --budget that shows the rates of the first filter"
+            } else {
+                "bounds that some filter is shown to meet"
+            };
             let nearest = format!("the nearest is {}, {}", nearest.spec, nearest.why);
             return Err(
                 SpecError::new("--spec-only", "true", format!("{allowed}; {nearest}")).into(),

@@ -21,7 +21,10 @@ fn rates_that_are_not_shown_recommend_nothing() {
         "{text}"
     );
     let only = plan(&[&long[..], &["--budget", "1ns", "--spec-only"]].concat());
-    assert!(only.error().contains("the rates of some filter are shown"));
+    assert!(
+        only.error()
+            .contains("a --budget that shows the rates of the first filter")
+    );
     assert!(plan(&SHORT).text().starts_with("use "));
 }
 
