@@ -67,7 +67,7 @@ fn pass(
         }
         for (partition, message) in engine.lost() {
             eprintln!("partition {partition} is replaced: {message}");
-            // Its keys are lost with it; a service would restore a copy.
+            // Its keys are lost with it: duplicates of them pass.
             engine.replace(partition, Exact::default())?;
         }
         if verdicts.is_empty() {
@@ -75,8 +75,7 @@ fn pass(
         }
         let judged = |at: &usize| !verdicts.is_unknown(*at);
         fresh.extend(verdicts.fresh().filter(judged).map(|at| left[at]));
-        let unknown: Vec<usize> = (0..batch.len()).filter(|at| !judged(at)).collect();
-        left = unknown.into_iter().map(|at| left[at]).collect();
+        left = verdicts.unknown().map(|at| left[at]).collect();
     }
     fresh.sort_unstable();
     Ok(fresh)

@@ -54,9 +54,9 @@
 //! A key touches one cache line in the default filter and in the line forms of [`FilterSpec`] (two
 //! in `dense`), and one word of it in a [`SharedFilter`]; scattered forms and trees touch several.
 //! Engines and meshes add a message of up to 64 keys there and back, and a wait for it: they need
-//! batches of hundreds of keys, and are far slower than a filter with one key at a time. Batches are
-//! several times as fast as single keys once a filter is larger than the caches, because their cache
-//! misses overlap.
+//! batches of hundreds of keys, and are far slower than a filter with one key at a time. Batches
+//! are several times as fast as single keys once a filter is larger than the caches, because their
+//! cache misses overlap.
 //!
 //! # How much memory
 //! - [`FingerprintSpec::for_keys`] takes the number of distinct keys between a record and its
@@ -87,7 +87,7 @@
 //!
 //! | feature | adds | crates |
 //! |---|---|---|
-//! | `serde` | [`FilterSpec`], [`FingerprintSpec`] and [`SharedSpec`] in files | `serde` and its own |
+//! | `serde` | [`FilterSpec`], [`FingerprintSpec`], [`SharedSpec`] in files | `serde` and its own |
 //! | `threads` | [`assembly`] and [`transport`]: engines, meshes, rings | `crossbeam-queue` |
 //! | `pinning` | `threads`, and workers on cores of their own | `core_affinity` and its own |
 //!

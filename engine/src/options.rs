@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use crate::error::SpecError;
+use crate::size::parse_bytes;
 
 /// The options that are not taken yet.
 ///
@@ -139,6 +140,14 @@ impl Options {
         let allowed = format!("a number from {} to {}", range.start(), range.end());
         let number = self.checked(key, &allowed, |number| range.contains(number))?;
         Ok(number.unwrap_or(default))
+    }
+
+    /// Removes the option `memory`, which must be given, and returns it in bytes.
+    pub(crate) fn memory(&mut self) -> Result<u64, SpecError> {
+        match self.take("memory") {
+            Some(text) => parse_bytes(&text),
+            None => Err(SpecError::missing("memory", "a size such as 64MiB")),
+        }
     }
 
     /// Removes an option and returns it as a rate, above 0 and below 1.

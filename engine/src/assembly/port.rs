@@ -231,8 +231,7 @@ impl Port {
     /// assert_eq!((lost, verdicts.len()), (Disconnected::Panicked(1), 0));
     ///
     /// assert!(ports[0].take_partial(&mut verdicts));
-    /// let unknown = (0..3).filter(|index| verdicts.is_unknown(*index));
-    /// let again: Vec<KeyHash> = unknown.map(|index| batch[index]).collect();
+    /// let again: Vec<KeyHash> = verdicts.unknown().map(|index| batch[index]).collect();
     /// assert_eq!(again, [batch[1]]);
     ///
     /// engine.replace(1, Brittle::default())?;

@@ -304,7 +304,8 @@ pub struct RateEstimate {
 }
 
 impl RateEstimate {
-    /// The rate of `errors` among them and what was right, which fewer `others` raise.
+    /// The rate of `errors` among these and the right verdicts: `right` less the `others`, errors
+    /// of the other kind.
     fn new(errors: Estimate, right: u64, others: Estimate) -> Option<Self> {
         let right = |others: u64| right.saturating_sub(others);
         let rate = |errors: u64, others: u64| match errors {

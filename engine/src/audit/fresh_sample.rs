@@ -168,9 +168,9 @@ impl<M> FreshSample<M> {
 
     /// Draws the number of verdicts before the next chosen one.
     ///
-    /// Bits instead of a logarithm, whose last digits differ between machines: each bit of the
-    /// conjunction of `halvings` random words is set with the probability of a choice. The words
-    /// are 7 on average before all bits are clear, 0.1 draws for each verdict.
+    /// It uses bits, because the last digits of a logarithm differ between machines: each bit of
+    /// `halvings` random words AND-ed together is set with the probability of a choice. After 7
+    /// words on average all 64 bits are clear, so a verdict costs 0.1 draws.
     fn gap(&mut self) -> u64 {
         let mut gap = 0;
         loop {

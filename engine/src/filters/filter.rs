@@ -15,10 +15,10 @@ use crate::verdicts::{Verdict, Verdicts};
 /// and counters. A filter with counters also implements [`tally`](Self::tally), and
 /// one that can estimate its errors [`report_on`](Self::report_on).
 ///
-/// A filter around another one passes on whatever it does not change itself. The defaults do not
-/// know the other filter: without `advance_to` and `observe_words_at` a window never moves, without
-/// `tally` and `report_on` the report is empty, without `prefetch` and `contains_each` it is slow,
-/// and without `slices` and `slices_mut` slices cannot fail.
+/// A filter around another one forwards every method that it does not change, those with defaults
+/// too: without `advance_to` and `observe_words_at` a window never moves, without `tally` and
+/// `report_on` the report is empty, without `prefetch` and `contains_each` it is slow, and without
+/// `slices` and `slices_mut` slices cannot fail.
 ///
 /// # Examples
 /// An exact filter, for the tests of other filters. Its memory is not fixed.

@@ -9,7 +9,7 @@ use super::layout::SharedLayout;
 use crate::error::{BuildError, SpecError};
 use crate::memory::LINE_BYTES;
 use crate::options::{Options, value_of, write_named};
-use crate::size::{format_bytes, parse_bytes};
+use crate::size::format_bytes;
 
 /// The specification of a [`SharedFilter`].
 ///
@@ -136,12 +136,9 @@ impl FromStr for SharedSpec {
         if let Some((k, range)) = layout.k() {
             layout = layout.with_k(options.integer("k", k, range)?);
         }
-        let memory = options.take("memory");
+        let memory = options.memory()?;
         options.finish()?;
-        let Some(memory) = memory else {
-            return Err(SpecError::missing("memory", "a size such as 64MiB"));
-        };
-        let spec = Self::new(parse_bytes(&memory)?).layout(layout);
+        let spec = Self::new(memory).layout(layout);
         spec.checked_lines().map(|_| spec)
     }
 }

@@ -18,8 +18,7 @@ use crate::stub::{BAD_KEY, fragile};
 /// The keys of a batch by whether they are unknown.
 fn unknown_of(keys: &[KeyHash], verdicts: &Verdicts) -> Vec<KeyHash> {
     assert_eq!(verdicts.len(), keys.len());
-    let unknown = (0..keys.len()).filter(|index| verdicts.is_unknown(*index));
-    unknown.map(|index| keys[index]).collect()
+    verdicts.unknown().map(|index| keys[index]).collect()
 }
 
 /// What survives goes on in a new engine, beside an empty partition in the place of the lost one.

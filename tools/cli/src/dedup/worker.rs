@@ -13,8 +13,8 @@ use echoless::{Disconnected, Filter, Node};
 use crate::records::chunk::Chunk;
 
 /// The batches that a node has in flight at most. With a window of few records or fine ticks, a
-/// batch has few keys, and the port keeps half a kilobyte for each (with up to some 64 threads; with
-/// more, four bytes for each of them) until its verdicts are there.
+/// batch has few keys, and the port keeps half a kilobyte for each until its verdicts arrive. With
+/// more than 64 threads it keeps 8 bytes for each of them.
 const MOST_BATCHES: usize = 4096;
 
 /// A thread's access to the filter, and its way to wait for other threads.
@@ -30,8 +30,8 @@ pub(super) trait Worker: Send {
         earlier: impl Iterator<Item = &'a mut Chunk>,
     ) -> Result<(), Disconnected>;
 
-    /// Stores the other verdicts of the oldest submitted chunk in it, and waits until `is_next` holds:
-    /// the chunk is then the next one to deliver.
+    /// Stores the other verdicts of the oldest submitted chunk in it, and waits until `is_next`
+    /// holds: the chunk is then the next one to deliver.
     fn observe(
         &mut self,
         chunk: &mut Chunk,
@@ -59,9 +59,9 @@ impl<F: Filter> Worker for Node<F> {
     ) -> Result<(), Disconnected> {
         let mut earlier = earlier.peekable();
         for index in 0..chunk.batches.len() {
-            // Waiting for the verdicts of an own batch, while the rest of the chunk is not
-            // submitted, blocks no other thread for ever: these verdicts wait for earlier batches
-            // only, and whoever submits those waits for still earlier ones.
+            // The rest of the chunk is not submitted yet, and that cannot deadlock: the verdicts of
+            // a batch depend on earlier batches only, and a thread that waits while it submits
+            // those waits for batches that are earlier still.
             while self.in_flight() >= MOST_BATCHES {
                 while earlier.next_if(|chunk| chunk.is_collected()).is_some() {}
                 let oldest = match earlier.peek_mut() {

@@ -8,8 +8,8 @@
 //!         |<-- 1/128 of it -->|
 //! ```
 //!
-//! So little of a file is read twice. Clearing the memory of a filter that the length alone calls for
-//! takes longer than reading all of it.
+//! So little of a file is read twice. Clearing the memory of a filter that the length alone calls
+//! for takes longer than reading all of it.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -51,7 +51,7 @@ pub(crate) fn estimate(sources: &[Source], bytes: u64, format: &dyn Format) -> O
     if bytes > MOST_BYTES {
         return None;
     }
-    let mut block = Vec::with_capacity(BLOCK_BYTES as usize);
+    let mut block = Vec::new();
     let (mut sum, mut read) = (Estimate::default(), 0);
     for source in sources {
         let mut file = source.open().ok()?;
@@ -80,27 +80,26 @@ fn estimate_file(
     end: u8,
     block: &mut Vec<u8>,
 ) -> io::Result<Estimate> {
-    let is_short = left <= BLOCKS * BLOCK_BYTES;
-    let distance = if is_short { BLOCK_BYTES } else { left / BLOCKS };
+    let (blocks, length) = if left <= BLOCKS * BLOCK_BYTES {
+        (1, left)
+    } else {
+        (BLOCKS, BLOCK_BYTES)
+    };
+    let distance = left / blocks;
     let (mut seen, mut ends) = (0, 0);
-    for number in 0..left.div_ceil(distance) {
-        if number == 0 || !is_short {
-            file.seek(SeekFrom::Start(position + number * distance))?;
-        }
+    for number in 0..blocks {
+        file.seek(SeekFrom::Start(position + number * distance))?;
         block.clear();
-        seen += file.by_ref().take(BLOCK_BYTES).read_to_end(block)? as u64;
+        seen += file.by_ref().take(length).read_to_end(block)? as u64;
         ends += memchr_iter(end, block).count() as u64;
     }
-    if is_short {
-        // The last record may lack its end.
-        let (records, gap) = (ends + 1, 0);
-        return Ok(Estimate { records, gap });
-    }
     // Both factors are at most 2^28.
-    let in_proportion = ends * left / seen.max(1);
+    let records = ends * left / seen.max(1);
+    let margin = if blocks == 1 { 0 } else { records / 8 };
     Ok(Estimate {
-        records: in_proportion + in_proportion / 8 + 1,
-        gap: distance - BLOCK_BYTES,
+        // The last record may lack its end.
+        records: records + margin + 1,
+        gap: distance - length,
     })
 }
 

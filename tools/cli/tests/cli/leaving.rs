@@ -135,7 +135,7 @@ fn old_statistics_do_not_survive_options_that_are_rejected() {
         assert_eq!(json["complete"], false, "{args:?}");
         assert_eq!(json["error"], run.error(), "{args:?}");
     }
-    // An input is no output, whatever it holds.
+    // An input is never replaced.
     assert_eq!(dedup(&["--stats", &stats], b"a\n").text(), "a\n");
     let before = fs::read(&stats).unwrap();
     let args = ["dedup", "-q", "--fpr", "2", &stats, "--stats", &stats];

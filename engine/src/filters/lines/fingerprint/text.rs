@@ -7,7 +7,7 @@ use super::FingerprintSpec;
 use crate::error::SpecError;
 use crate::filters::replacement::Replacement;
 use crate::options::{Options, value_of, write_named};
-use crate::size::{format_bytes, parse_bytes};
+use crate::size::format_bytes;
 use crate::theory::fingerprints::SlotWidth;
 
 impl fmt::Display for FingerprintSpec {
@@ -39,19 +39,13 @@ impl FingerprintSpec {
     pub(crate) fn from_options(mut options: Options) -> Result<Self, SpecError> {
         let bits = options.listed("bits", &[8, 16, 32, 64])?;
         let rate = options.rate("fpr")?;
-        let policies: Vec<_> = (Replacement::ALL.iter())
-            .map(|policy| (policy.name(), *policy))
-            .collect();
         let replacement = match options.take("replacement") {
-            Some(text) => value_of("replacement", &policies, &text)?,
+            Some(name) => name.parse()?,
             None => Replacement::Lru,
         };
-        let memory = options.take("memory");
+        let memory = options.memory()?;
         options.finish()?;
-        let Some(memory) = memory else {
-            return Err(SpecError::missing("memory", "a size such as 64MiB"));
-        };
-        let spec = Self::new(parse_bytes(&memory)?).replacement(replacement);
+        let spec = Self::new(memory).replacement(replacement);
         let spec = match (bits, rate) {
             (Some(_), Some(rate)) => {
                 let allowed = "either bits or fpr";
