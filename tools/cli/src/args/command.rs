@@ -3,6 +3,7 @@
 use std::iter;
 
 use clap::builder::PossibleValuesParser;
+use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
@@ -89,7 +90,11 @@ pub(crate) fn parse() -> Result<Option<Parsed>, Failure> {
         Err(error) => error,
     };
     if error.use_stderr() {
-        let message = |error: &clap::Error| one_line(&error.to_string());
+        let message = |error: &clap::Error| match error.kind() {
+            // The parser does not say where.
+            ErrorKind::InvalidUtf8 => line.invalid_utf8(),
+            _ => one_line(&error.to_string()),
+        };
         let alone = |typed: Result<Args, clap::Error>| typed.err().as_ref().map(message);
         return Err(line.explain(Failure::Usage(message(&error)), alone));
     }

@@ -58,6 +58,26 @@ impl CommandLine {
         Args::try_parse_from(all.chain(rest.iter().cloned()))
     }
 
+    /// The message about words that are not UTF-8, each after the option before it. Those of the
+    /// variable always are.
+    pub(crate) fn invalid_utf8(&self) -> String {
+        let shown = |word: &OsStr| word.as_encoded_bytes().escape_ascii().to_string();
+        let is_option = |word: &OsStr| word.as_encoded_bytes().starts_with(b"-");
+        let pairs = self.typed.windows(2).map(|pair| (&pair[0], &pair[1]));
+        let invalid = pairs.filter(|(_, word)| word.to_str().is_none());
+        let named = invalid.map(|(before, word)| {
+            if is_option(before) && !is_option(word) {
+                format!("{} {}", shown(before), shown(word))
+            } else {
+                shown(word)
+            }
+        });
+        format!(
+            "invalid UTF-8 in {}: only delimiters and names of files can have other bytes",
+            named.collect::<Vec<_>>().join(", ")
+        )
+    }
+
     /// Names the variable in a failure of a run with its options, unless `typed_alone` fails with
     /// the same message: it repeats the run as far as the failure came, with the typed options.
     pub(crate) fn explain(

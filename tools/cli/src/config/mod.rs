@@ -23,7 +23,7 @@ pub(crate) use generate::GenConfig;
 pub(crate) use packets::PacketConfig;
 pub(crate) use plan::PlanConfig;
 pub(crate) use records::RecordReading;
-pub(crate) use run::Summary;
+pub(crate) use run::{Summary, core_count};
 pub(crate) use window::{Clock, Late, WindowConfig};
 
 /// The highest number of threads: more than most machines have cores. The rings between so many

@@ -125,10 +125,18 @@ const LEAST_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Parses the time between two reports.
 fn interval(option: &'static str, text: &str) -> Result<Duration, SpecError> {
-    match Duration::from_nanos(parse_time(option, text)?) {
-        every if every < LEAST_INTERVAL => Err(SpecError::new(option, text, "1ms or more")),
-        every => Ok(every),
-    }
+    let every = parse_time(option, text).map(Duration::from_nanos).ok();
+    every
+        .filter(|every| *every >= LEAST_INTERVAL)
+        .ok_or_else(|| {
+            let allowed = "a time of 1ms or more, such as 500ms, 90s or 10m (at most 106751d)";
+            SpecError::new(option, text, allowed)
+        })
+}
+
+/// The number of cores that this process may use.
+pub(crate) fn core_count() -> usize {
+    available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
 /// The number of threads that the user asks for.
@@ -145,10 +153,7 @@ impl Threads {
     pub(crate) fn count(self, useful: u64, worthwhile: u64) -> usize {
         let (wanted, most) = match self {
             Self::Count(count) => (count.get(), useful),
-            Self::AllCores => {
-                let cores = available_parallelism().map_or(1, NonZeroUsize::get);
-                (cores, useful.min(worthwhile))
-            }
+            Self::AllCores => (core_count(), useful.min(worthwhile)),
         };
         wanted
             .min(usize::try_from(most).unwrap_or(usize::MAX))

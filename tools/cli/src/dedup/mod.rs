@@ -13,6 +13,7 @@ mod busiest;
 mod clock;
 mod compressed;
 mod delivery;
+mod ended_pipe;
 mod ending;
 mod feed;
 pub(crate) mod filter;

@@ -246,8 +246,9 @@ impl Sink {
             return;
         };
         let at_end = self.target.file.stream_position().ok() == Some(metadata.len());
-        if partial > 0 && metadata.is_file() && at_end {
-            let _ = self.target.file.set_len(metadata.len() - partial);
+        let is_removable = partial > 0 && metadata.is_file() && at_end;
+        if is_removable && self.target.file.set_len(metadata.len() - partial).is_ok() {
+            self.bytes -= partial;
         }
     }
 }

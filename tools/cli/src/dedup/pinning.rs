@@ -1,10 +1,9 @@
 //! `--pin`: threads on cores of their own.
 
-use std::num::NonZeroUsize;
-use std::thread::available_parallelism;
-
 use echoless::assembly::pin_thread;
 use echoless::{Pinning, SpecError};
+
+use crate::config::core_count;
 
 /// The core of each thread; all `None` without `--pin`.
 ///
@@ -14,7 +13,7 @@ pub(crate) fn cores(pin: bool, threads: usize) -> Result<Vec<Option<usize>>, Spe
     if !pin {
         return Ok(vec![None; threads]);
     }
-    let cores = available_parallelism().map_or(1, NonZeroUsize::get);
+    let cores = core_count();
     if threads > cores {
         let allowed = format!("1 to {cores} with --pin, one for each core");
         return Err(SpecError::new("--threads", threads.to_string(), allowed));

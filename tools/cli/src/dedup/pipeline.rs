@@ -9,6 +9,7 @@ use echoless::{BuildError, Filter, Mesh, Node, Report, report_of};
 
 use super::clock::{StreamClock, cut};
 use super::delivery::Delivery;
+use super::ended_pipe::{CHEAP_THREADS, bytes_if_ended};
 use super::feed::{Feed, StreamEnd};
 use super::filter;
 use super::monitor;
@@ -68,8 +69,13 @@ fn start(config: &mut DedupConfig, began: Instant) -> Result<Run, Failure> {
     });
     let worthwhile = sizing::worthwhile_threads(config.plain_bytes).min(of_window);
     let useful = sizing::useful_threads(config.plain_bytes).min(most_threads(config));
-    let threads = config.run.threads.count(useful, worthwhile);
+    let mut threads = config.run.threads.count(useful, worthwhile);
     let cores = cores(config.run.pin, threads)?;
+    if threads > CHEAP_THREADS {
+        // Compressed bytes say little, so as many as are cheap start in any case.
+        let fed = sizing::useful_threads(bytes_if_ended(&config.sources));
+        threads = threads.min(usize::try_from(fed).unwrap_or(threads).max(CHEAP_THREADS));
+    }
     let (stages, filter_bytes) = if threads > 1 && has_partitions(config) {
         let parts = config.filter.build_partitions(threads)?;
         let bytes = parts.filters().iter().map(Filter::memory_bytes).sum();

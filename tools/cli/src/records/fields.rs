@@ -257,14 +257,21 @@ fn invalid(item: &str, allowed: impl Into<String>) -> SpecError {
     SpecError::new("--key", format!("`{item}`"), allowed)
 }
 
+/// The most names of a header that a message lists.
+const MOST_NAMES: usize = 24;
+
 fn known_names(header: &[Vec<u8>]) -> String {
     if header.iter().all(Vec::is_empty) {
         return "a header with names: the first record has none".into();
     }
-    let names: Vec<_> = header
+    let mut names: Vec<_> = header
         .iter()
+        .take(MOST_NAMES)
         .map(|name| String::from_utf8_lossy(name).escape_debug().to_string())
         .collect();
+    if header.len() > MOST_NAMES {
+        names.push(format!("{} more", header.len() - MOST_NAMES));
+    }
     format!("one of the header's names: {}", names.join(", "))
 }
 
@@ -384,5 +391,9 @@ mod tests {
         );
         let unknown = resolve("caller").unwrap_err().to_string();
         assert!(unknown.contains("id, start-time"), "{unknown}");
+        let wide: Vec<Vec<u8>> = (0..5000).map(|i| format!("name{i}").into_bytes()).collect();
+        let list = FieldList::parse("caller", true).unwrap();
+        let unknown = list.resolve(&wide).unwrap_err().to_string();
+        assert!(unknown.ends_with("name22, name23, 4976 more"), "{unknown}");
     }
 }

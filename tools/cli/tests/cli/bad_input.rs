@@ -234,6 +234,7 @@ fn a_disk_that_fills_up_leaves_whole_records() {
     let lines: String = (0..1000).map(|i| format!("{i:098},\n")).collect();
     let input = file(directory.path(), "input", lines.as_bytes());
     let output = directory.path().join("output").to_str().unwrap().to_owned();
+    let stats = directory.path().join("stats").to_str().unwrap().to_owned();
     for to_stdout in [false, true] {
         let mut command = Command::new("sh");
         command.env_remove("ECHOLESS_OPTS");
@@ -245,6 +246,8 @@ fn a_disk_that_fills_up_leaves_whole_records() {
             "-q",
             "-m",
             "64k",
+            "--stats",
+            &stats,
             &input,
         ];
         if to_stdout {
@@ -267,6 +270,9 @@ fn a_disk_that_fills_up_leaves_whole_records() {
             written.len()
         );
         assert!(lines.as_bytes().starts_with(&written));
+        let told: serde_json::Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
+        assert_eq!(told["bytes_out"], written.len());
+        assert_eq!(told["complete"], false);
     }
 }
 
@@ -336,4 +342,25 @@ fn a_quote_that_swallows_records_is_named_once() {
         short.as_bytes(),
     );
     assert!(!run.stderr.contains("quote"), "{}", run.stderr);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_value_that_is_not_utf8_is_named_with_its_option() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    for (words, named) in [
+        (&[b"-k".as_slice(), b"\xff"][..], "-k \\xff"),
+        (&[b"file", b"--memory=\xfe"], "--memory=\\xfe"),
+    ] {
+        let mut given = command(&["dedup"]);
+        given.args(words.iter().map(|word| OsStr::from_bytes(word)));
+        assert_eq!(
+            run(given).error(),
+            format!(
+                "invalid UTF-8 in {named}: only delimiters and names of files can have other bytes"
+            )
+        );
+    }
 }

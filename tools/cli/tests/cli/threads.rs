@@ -227,3 +227,21 @@ fn no_more_threads_start_than_can_have_work() {
     let stats: Value = serde_json::from_slice(&std::fs::read(stats).unwrap()).unwrap();
     assert_eq!(stats["threads"], 1);
 }
+
+#[test]
+fn a_short_pipe_gets_no_more_threads_than_are_cheap() {
+    let directory = tempfile::tempdir().unwrap();
+    let stats = file(directory.path(), "stats", b"");
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    writer.write_all(b"a\nb\na\n").unwrap();
+    // Its last writer is gone before the run begins.
+    drop(writer);
+    let mut many = command(&["dedup", "-q", "--threads", "1024", "--stats", &stats]);
+    let output = many.stdin(reader).output().unwrap();
+    assert_eq!(
+        (output.stdout, output.status.code()),
+        (b"a\nb\n".to_vec(), Some(0))
+    );
+    let stats: Value = serde_json::from_slice(&std::fs::read(stats).unwrap()).unwrap();
+    assert_eq!(stats["threads"], 64);
+}
