@@ -217,7 +217,7 @@ impl<S: Worker> WorkerLoop<'_, S> {
                 if let Some(reader) = &mut reader {
                     reader.read(&mut chunk);
                 }
-                self.submit(number, &mut chunk, &mut submitted)?;
+                self.submit(number, &mut chunk)?;
                 submitted.push_back((number, chunk));
             } else if let Some((number, mut chunk)) = submitted.pop_front() {
                 self.worker.observe(&mut chunk, || queue.is_next(number))?;
@@ -233,12 +233,7 @@ impl<S: Worker> WorkerLoop<'_, S> {
     }
 
     /// Submits a chunk that is read, with a window once its clock is known.
-    fn submit(
-        &mut self,
-        number: u64,
-        chunk: &mut Chunk,
-        submitted: &mut VecDeque<(u64, Chunk)>,
-    ) -> Result<(), Failure> {
+    fn submit(&mut self, number: u64, chunk: &mut Chunk) -> Result<(), Failure> {
         if let Some((window, clock)) = self.timing {
             self.worker.wait_until(|| clock.is_next(number))?;
             let records = clock.place(number, window, chunk);
@@ -247,8 +242,7 @@ impl<S: Worker> WorkerLoop<'_, S> {
         } else {
             chunk.one_batch(number);
         }
-        let earlier = submitted.iter_mut().map(|(_, chunk)| chunk);
-        Ok(self.worker.submit(chunk, earlier)?)
+        Ok(self.worker.submit(chunk)?)
     }
 }
 

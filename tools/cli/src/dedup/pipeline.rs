@@ -64,10 +64,7 @@ fn start(config: &mut DedupConfig, began: Instant) -> Result<Run, Failure> {
         source.check()?;
     }
     skip_seen(config)?;
-    let of_window = config.window.as_ref().map_or(u64::MAX, |window| {
-        sizing::most_threads_of_window(window.records_per_tick())
-    });
-    let worthwhile = sizing::worthwhile_threads(config.plain_bytes).min(of_window);
+    let worthwhile = sizing::worthwhile_threads(config.plain_bytes);
     let useful = sizing::useful_threads(config.plain_bytes).min(most_threads(config));
     let mut threads = config.run.threads.count(useful, worthwhile);
     let cores = cores(config.run.pin, threads)?;
@@ -76,7 +73,7 @@ fn start(config: &mut DedupConfig, began: Instant) -> Result<Run, Failure> {
         let fed = sizing::useful_threads(bytes_if_ended(&config.sources));
         threads = threads.min(usize::try_from(fed).unwrap_or(threads).max(CHEAP_THREADS));
     }
-    let (stages, filter_bytes) = if threads > 1 && has_partitions(config) {
+    let (stages, filter_bytes) = if threads > 1 && has_partitions(config, threads) {
         let parts = config.filter.build_partitions(threads)?;
         let bytes = parts.filters().iter().map(Filter::memory_bytes).sum();
         let mesh = Mesh::builder(parts).build()?;
@@ -170,14 +167,16 @@ fn skip_seen(config: &mut DedupConfig) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether each thread owns a partition of the filter.
+/// Whether each of so many threads owns a partition of the filter.
 ///
-/// The packets of a window have ticks of their own, and a message has one tick. A message to every
-/// partition for each packet would cost more than the filter itself, so the threads use the whole
-/// filter in turns.
-fn has_partitions(config: &DedupConfig) -> bool {
+/// With a window, a message between threads has one tick. Messages for each record, or each packet,
+/// would cost more than the filter itself, so the threads use the whole filter in turns.
+fn has_partitions(config: &DedupConfig, threads: usize) -> bool {
+    let window = config.window.as_ref();
+    let divides =
+        |window: &WindowConfig| sizing::has_keys_for_partitions(window.records_per_tick(), threads);
     match &config.content {
-        Content::Records(_) => config.filter.has_partitions(),
+        Content::Records(_) => config.filter.has_partitions() && window.is_none_or(divides),
         Content::Packets(_) => false,
     }
 }

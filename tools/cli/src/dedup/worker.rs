@@ -12,26 +12,15 @@ use echoless::{Disconnected, Filter, Node};
 
 use crate::records::chunk::Chunk;
 
-/// The batches that a node has in flight at most. With a window of few records or fine ticks, a
-/// batch has few keys, and the port keeps half a kilobyte for each until its verdicts arrive. With
-/// more than 64 threads it keeps 8 bytes for each of them.
-const MOST_BATCHES: usize = 4096;
-
 /// A thread's access to the filter, and its way to wait for other threads.
 pub(super) trait Worker: Send {
     type Filter: Filter;
 
-    /// Submits the batches of this thread's next chunk. Where that needs the verdicts of earlier
-    /// batches first, they are stored: `earlier` has the chunks that are submitted and not
-    /// observed, oldest first.
-    fn submit<'a>(
-        &mut self,
-        chunk: &mut Chunk,
-        earlier: impl Iterator<Item = &'a mut Chunk>,
-    ) -> Result<(), Disconnected>;
+    /// Submits the batches of this thread's next chunk.
+    fn submit(&mut self, chunk: &Chunk) -> Result<(), Disconnected>;
 
-    /// Stores the other verdicts of the oldest submitted chunk in it, and waits until `is_next`
-    /// holds: the chunk is then the next one to deliver.
+    /// Stores the verdicts of the oldest submitted chunk in it, and waits until `is_next` holds:
+    /// the chunk is then the next one to deliver.
     fn observe(
         &mut self,
         chunk: &mut Chunk,
@@ -52,26 +41,9 @@ pub(super) trait Worker: Send {
 impl<F: Filter> Worker for Node<F> {
     type Filter = F;
 
-    fn submit<'a>(
-        &mut self,
-        chunk: &mut Chunk,
-        earlier: impl Iterator<Item = &'a mut Chunk>,
-    ) -> Result<(), Disconnected> {
-        let mut earlier = earlier.peekable();
-        for index in 0..chunk.batches.len() {
-            // The rest of the chunk is not submitted yet, and that cannot deadlock: the verdicts of
-            // a batch depend on earlier batches only, and a thread that waits while it submits
-            // those waits for batches that are earlier still.
-            while self.in_flight() >= MOST_BATCHES {
-                while earlier.next_if(|chunk| chunk.is_collected()).is_some() {}
-                let oldest = match earlier.peek_mut() {
-                    Some(oldest) => oldest,
-                    None => &mut *chunk,
-                };
-                oldest.collect_next(|verdicts| self.drain(verdicts).map(|_| ()))?;
-            }
-            let (tick, keys) = chunk.batch(index);
-            self.submit_at(chunk.first_batch + index as u64, tick, keys)?;
+    fn submit(&mut self, chunk: &Chunk) -> Result<(), Disconnected> {
+        for (number, (tick, keys)) in (chunk.first_batch..).zip(chunk.batches()) {
+            self.submit_at(number, tick, keys)?;
         }
         Ok(())
     }
@@ -134,11 +106,7 @@ pub(super) fn serial_workers<F: Filter>(filter: F, count: usize) -> Vec<SerialWo
 impl<F: Filter> Worker for SerialWorker<F> {
     type Filter = F;
 
-    fn submit<'a>(
-        &mut self,
-        _chunk: &mut Chunk,
-        _earlier: impl Iterator<Item = &'a mut Chunk>,
-    ) -> Result<(), Disconnected> {
+    fn submit(&mut self, _: &Chunk) -> Result<(), Disconnected> {
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 mod rejection;
 mod spread;
 
+use std::iter;
 use std::ops::Range;
 
 use echoless::{Filter, KeyHash, Verdict, Verdicts};
@@ -102,8 +103,6 @@ pub(crate) struct Chunk {
     pub(crate) repeated: Vec<u64>,
     /// The verdicts on the keys of one batch, while they are collected.
     part: Verdicts,
-    /// The number of batches whose verdicts are collected.
-    collected: usize,
     /// The verdict on every record, filled only if some records have no key hash.
     spread: Vec<u64>,
     /// The same with the bits of the records without a key hash set, filled only for
@@ -156,7 +155,6 @@ impl Chunk {
         self.rejected.clear();
         self.incomplete = None;
         self.verdicts.reset(0);
-        self.collected = 0;
     }
 
     /// Removes the records and gives back the memory that only long ones need, or very many.
@@ -210,23 +208,11 @@ impl Chunk {
         });
     }
 
-    /// The key hashes of a batch, with its tick.
-    pub(crate) fn batch(&self, index: usize) -> (u64, &[KeyHash]) {
-        let Batch { tick, end } = self.batches[index];
-        (tick, &self.hashes[self.batch_start(index)..end])
-    }
-
     /// The key hashes of each batch, with its tick.
-    #[cfg(test)]
     pub(crate) fn batches(&self) -> impl Iterator<Item = (u64, &[KeyHash])> {
-        (0..self.batches.len()).map(|index| self.batch(index))
-    }
-
-    fn batch_start(&self, index: usize) -> usize {
-        match index {
-            0 => 0,
-            _ => self.batches[index - 1].end,
-        }
+        let starts = iter::once(0).chain(self.batches.iter().map(|batch| batch.end));
+        let batches = self.batches.iter().zip(starts);
+        batches.map(|(batch, start)| (batch.tick, &self.hashes[start..batch.end]))
     }
 
     /// Passes the key hashes through a filter, which stores their verdicts.
@@ -253,46 +239,24 @@ impl Chunk {
         }
     }
 
-    /// Whether the verdicts of all batches are collected.
-    pub(crate) fn is_collected(&self) -> bool {
-        self.collected == self.batches.len()
-    }
-
-    /// Collects the verdicts of the batches that are left. `drain` is called for each in order,
-    /// with the memory for its verdicts.
+    /// Collects the verdicts of all batches. `drain` is called for each in order, with the memory
+    /// for its verdicts.
     pub(crate) fn collect<E>(
         &mut self,
         mut drain: impl FnMut(&mut Verdicts) -> Result<(), E>,
     ) -> Result<(), E> {
-        while !self.is_collected() {
-            self.collect_next(&mut drain)?;
-        }
-        Ok(())
-    }
-
-    /// Collects the verdicts of the next batch, of which there must be one.
-    pub(crate) fn collect_next<E>(
-        &mut self,
-        drain: impl FnOnce(&mut Verdicts) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let index = self.collected;
-        self.collected += 1;
         if self.batches.len() == 1 {
             return drain(&mut self.verdicts);
         }
-        if index == 0 {
-            self.verdicts.reset(self.hashes.len());
-        }
-        drain(&mut self.part)?;
-        let start = self.batch_start(index);
-        // Batches begin at any bit of a word. Only the set bits cost anything.
-        for (index, word) in self.part.words().iter().enumerate() {
-            let mut word = *word;
-            while word != 0 {
-                let key = start + index * 64 + word.trailing_zeros() as usize;
-                self.verdicts.set(key, Verdict::Duplicate);
-                word &= word - 1;
+        self.verdicts.reset(self.hashes.len());
+        let mut start = 0;
+        for batch in &self.batches {
+            drain(&mut self.part)?;
+            // Batches begin at any bit of a word. Only the set bits cost anything.
+            for key in self.part.duplicates() {
+                self.verdicts.set(start + key, Verdict::Duplicate);
             }
+            start = batch.end;
         }
         Ok(())
     }
@@ -379,7 +343,6 @@ mod tests {
             for record in 0..records {
                 prop_assert_eq!(chunk.verdicts.is_duplicate(record), record % 3 == 0);
             }
-            prop_assert!(chunk.is_collected());
         }
 
         #[test]

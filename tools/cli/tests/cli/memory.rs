@@ -153,8 +153,8 @@ fn the_shortest_records_take_little_memory_on_many_threads() {
 #[cfg(target_os = "linux")]
 #[test]
 fn batches_of_one_record_take_little_memory_on_several_threads() {
-    // Nearly every record is judged at a tick of its own. A chunk has 37,000 of them, and without a
-    // bound all batches of 16 chunks would be in flight.
+    // Nearly every record is judged at a tick of its own. A chunk has 37,000 of them: as messages
+    // between threads, the batches of 16 chunks would take hundreds of megabytes.
     let lines = |block: u32| -> Vec<u8> {
         let numbers = (0..40_000).map(|line| format!("{}\n", 1_000_000 + block * 40_000 + line));
         numbers.collect::<String>().into_bytes()

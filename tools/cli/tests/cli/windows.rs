@@ -452,6 +452,31 @@ fn any_number_of_threads_gives_the_same_bytes() {
     }
 }
 
+#[test]
+fn a_long_window_of_records_is_the_same_on_threads_that_divide_the_filter() {
+    // A tick has 1000 records, enough for three partitions, and not for four. Keys come back
+    // before and after the end of the window.
+    let window = 2_000_000;
+    let records = |number: u64| match number % 5 {
+        0 if number > window + 3000 => number - window - 3000,
+        1 if number > window - 3000 => number + 3000 - window,
+        _ => number,
+    };
+    let input: String = (0..2_600_000)
+        .map(|number| format!("{}\n", records(number)))
+        .collect();
+    let window = window.to_string();
+    let passed = |threads| {
+        let args = ["-m", "64MiB", "--window", &window, "--threads", threads];
+        dedup(&args, input.as_bytes()).bytes()
+    };
+    let one = passed("1");
+    assert!(!one.is_empty() && one.len() < input.len());
+    for threads in ["2", "3", "4"] {
+        assert!(passed(threads) == one, "{threads} threads");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
