@@ -7,7 +7,7 @@
 //! ```text
 //! keys        | block 0 | block 1 | block 2 | block 3 | block 4 | ...
 //!                  ^                             ^
-//!                visited                     prefetched         AHEAD = 3
+//!                visited                     prefetched         3 blocks ahead
 //! positions   | slot 0  | slot 1  | slot 2  | slot 3  | slot 0  | ...
 //! ```
 
@@ -43,6 +43,10 @@ pub(crate) trait LineStep {
 
     /// Which of up to 64 visits evicted another key, one bit each, from the bits of their outcomes.
     fn evictions(duplicates: u64, displaced: u64) -> u64;
+
+    /// Whether the loop is also compiled to find the lines of a block in vectors, as
+    /// [`TargetIsa::FINDS_LINES`](super::isa::TargetIsa::FINDS_LINES) of the kernel.
+    const FINDS_LINES: bool;
 }
 
 /// The outcome of a visit.
@@ -151,24 +155,25 @@ impl<S: LineStep> HotLoop for BatchLoop<'_, S> {
         // batches have no whole blocks, which is where it saves time.
         let blocks = self.look_ahead.blocks(self.lines.len());
         if self.keys.len() < LONG_BATCH || self.range.total > u64::from(u32::MAX) {
-            return self.visit_all::<2, false>();
+            return self.visit_all::<false>(2);
         }
-        match blocks {
-            Blocks::One => self.visit_all::<1, true>(),
-            Blocks::Two => self.visit_all::<2, false>(),
-            Blocks::Three => self.visit_all::<3, true>(),
+        let in_vectors = S::FINDS_LINES && blocks != Blocks::Two;
+        match (in_vectors, blocks.count()) {
+            (true, ahead) => self.visit_all::<true>(ahead),
+            (false, ahead) => self.visit_all::<false>(ahead),
         }
     }
 }
 
 impl<S: LineStep> BatchLoop<'_, S> {
-    /// Visits the line of every key, each prefetched `AHEAD` blocks before its visit.
+    /// Visits the line of every key, each prefetched `blocks_ahead` blocks before its visit. The
+    /// number is no constant: it is used once for each block, and the loop is long.
     ///
     /// With `IN_VECTORS` the positions of a block are computed at once and kept until its visit;
     /// otherwise each is computed twice, for the prefetch and for the visit.
     #[inline(always)]
-    fn visit_all<const AHEAD: usize, const IN_VECTORS: bool>(self) -> BatchCounts {
-        const { assert!(AHEAD < KNOWN) };
+    fn visit_all<const IN_VECTORS: bool>(self, blocks_ahead: usize) -> BatchCounts {
+        debug_assert!(blocks_ahead < KNOWN);
         let Self {
             lines,
             range,
@@ -187,7 +192,7 @@ impl<S: LineStep> BatchLoop<'_, S> {
         // Block `n` has its positions in entry `n % KNOWN`.
         let mut positions = [[0; BLOCK]; KNOWN];
         let mut ahead = keys.chunks(BLOCK);
-        for (keys, positions) in ahead.by_ref().take(AHEAD).zip(&mut positions) {
+        for (keys, positions) in ahead.by_ref().take(blocks_ahead).zip(&mut positions) {
             if IN_VECTORS {
                 range.positions_of(keys, positions);
             }
@@ -199,11 +204,11 @@ impl<S: LineStep> BatchLoop<'_, S> {
         for (number, (keys, word)) in keys.chunks(BLOCK).zip(duplicates).enumerate() {
             let next = ahead.next().unwrap_or_default();
             if IN_VECTORS {
-                range.positions_of(next, &mut positions[(number + AHEAD) % KNOWN]);
+                range.positions_of(next, &mut positions[(number + blocks_ahead) % KNOWN]);
             }
             let (visited, fetched) = (
                 &positions[number % KNOWN],
-                &positions[(number + AHEAD) % KNOWN],
+                &positions[(number + blocks_ahead) % KNOWN],
             );
             let mut bits = Bits::default();
             let whole: (Result<&[_; BLOCK], _>, Result<&[_; BLOCK], _>) =
@@ -289,6 +294,8 @@ mod tests {
         fn evictions(duplicates: u64, displaced: u64) -> u64 {
             duplicates & displaced
         }
+
+        const FINDS_LINES: bool = true;
     }
 
     /// The verdicts and counts of a plain loop over the keys.
@@ -305,7 +312,8 @@ mod tests {
     }
 
     /// The verdicts and counts of the batch loop.
-    fn batch_loop<const AHEAD: usize, const IN_VECTORS: bool>(
+    fn batch_loop<const IN_VECTORS: bool>(
+        blocks_ahead: usize,
         lines: &mut [Line],
         range: LineRange,
         keys: &[KeyHash],
@@ -319,7 +327,7 @@ mod tests {
             look_ahead: LookAhead::of_process().unwrap(),
             step: Counting,
         };
-        let counts = batch.visit_all::<AHEAD, IN_VECTORS>();
+        let counts = batch.visit_all::<IN_VECTORS>(blocks_ahead);
         (words, counts.duplicates, counts.evictions)
     }
 
@@ -375,16 +383,13 @@ mod tests {
                 assert_eq!(block_loop(&mut lines, range, &keys), expected);
                 assert!(lines == plain, "{count} keys");
             }
-            for variant in [
-                batch_loop::<1, true>,
-                batch_loop::<2, false>,
-                batch_loop::<2, true>,
-                batch_loop::<3, false>,
-                batch_loop::<3, true>,
-            ] {
-                let mut lines = vec![Line::EMPTY; 200];
-                assert_eq!(variant(&mut lines, range, &keys), expected, "{count} keys");
-                assert!(lines == plain, "{count} keys");
+            for variant in [batch_loop::<false>, batch_loop::<true>] {
+                for ahead in 1..=3 {
+                    let mut lines = vec![Line::EMPTY; 200];
+                    let counted = variant(ahead, &mut lines, range, &keys);
+                    assert_eq!(counted, expected, "{count} keys");
+                    assert!(lines == plain, "{count} keys");
+                }
             }
         }
     }
@@ -396,11 +401,11 @@ mod tests {
         for (stray, index) in [(0, 3), (0, 300), (u64::MAX, 3), (u64::MAX, 300)] {
             let mut keys = keys.clone();
             let mut lines = vec![Line::EMPTY; 100];
-            batch_loop::<3, true>(&mut lines, range, &keys);
+            batch_loop::<true>(3, &mut lines, range, &keys);
             keys[index] = KeyHash(stray);
-            for variant in [batch_loop::<2, false>, batch_loop::<3, true>] {
+            for variant in [batch_loop::<false>, batch_loop::<true>] {
                 let rejected = catch_unwind(AssertUnwindSafe(|| {
-                    variant(&mut lines, range, &keys);
+                    variant(2, &mut lines, range, &keys);
                 }));
                 assert!(rejected.is_err(), "key {stray} at {index}");
             }

@@ -1,7 +1,7 @@
 //! From a kernel that is known at run time to a type: filters go through here.
 //!
-//! A filter dispatches once, when it is built. What it stores then is compiled for the kernel, so
-//! no batch pays for the choice.
+//! A filter dispatches when it is built. What it stores then is compiled for the kernel, so no
+//! batch pays for the choice. For a single key it dispatches again.
 
 use std::fmt;
 
@@ -22,7 +22,8 @@ pub(crate) trait ForKernel {
 }
 
 impl DetectedKernel {
-    /// Calls `with` with the operations of this kernel. Filters do this once, when they are built.
+    /// Calls `with` with the operations of this kernel.
+    #[inline]
     pub(crate) fn dispatch<W: ForKernel>(self, with: W) -> W::Output {
         match self.kernel() {
             Kernel::Portable => with.call(Portable),
@@ -32,6 +33,7 @@ impl DetectedKernel {
 
     /// As [`dispatch`](Self::dispatch), for what works on whole words. The portable kernel's
     /// vectors hold two words, too few to gain anything, so it runs the scalar code.
+    #[inline]
     pub(crate) fn dispatch_words<W: ForKernel>(self, with: W) -> W::Output {
         #[cfg(target_arch = "x86_64")]
         if let Some(ops) = Avx512::new(self) {

@@ -51,6 +51,16 @@ pub(crate) enum Blocks {
     Three,
 }
 
+impl Blocks {
+    pub(crate) const fn count(self) -> usize {
+        match self {
+            Self::One => 1,
+            Self::Two => 2,
+            Self::Three => 3,
+        }
+    }
+}
+
 /// The choice of this process.
 static CHOICE: OnceLock<Result<LookAhead, SpecError>> = OnceLock::new();
 
@@ -127,12 +137,7 @@ impl LookAhead {
 
 impl fmt::Display for LookAhead {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let number = |blocks| match blocks {
-            Blocks::One => 1,
-            Blocks::Two => 2,
-            Blocks::Three => 3,
-        };
-        let (cached, memory) = (number(self.cached), number(self.memory));
+        let (cached, memory) = (self.cached.count(), self.memory.count());
         let unit = if cached == 1 { "block" } else { "blocks" };
         write!(formatter, "{cached} {unit}")?;
         if cached != memory {

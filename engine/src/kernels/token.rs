@@ -22,6 +22,8 @@ macro_rules! token {
         }
 
         impl $crate::kernels::isa::TargetIsa for $token {
+            const FINDS_LINES: bool = true;
+
             #[inline]
             fn run<L: $crate::kernels::isa::HotLoop>(self, hot_loop: L) -> L::Output {
                 debug_assert!($kernel.is_available());

@@ -29,6 +29,8 @@ pub(super) struct BitRule<P, A> {
 impl<P: BitLayout, A: LineAgeing> Rule for BitRule<P, A> {
     type Bucket = Line;
 
+    const COMPARES_SLOTS: bool = false;
+
     #[inline(always)]
     fn visit<O: LineOps>(self, ops: O, line: &mut Line, key: KeyHash) -> Outcome {
         let bits = ops.load(line);
@@ -125,7 +127,7 @@ fn build_rule(
     ageing: impl LineAgeing,
     allocation: LineAllocation,
 ) -> Result<Box<dyn LineFilter>, BuildError> {
-    allocation.build_words(BitRule {
+    allocation.build(BitRule {
         layout,
         ageing,
         salt: Salt::from_seed(allocation.seed),

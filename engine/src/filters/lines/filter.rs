@@ -96,7 +96,7 @@ struct RuleLines<R: Rule> {
     lines: LineArray,
     range: LineRange,
     rule: R,
-    kernel: Kernel,
+    kernel: DetectedKernel,
     /// Chosen once, when the filter is built.
     batch: Box<dyn Batch<R>>,
     counts: Counts,
@@ -114,9 +114,6 @@ trait Batch<R: Rule>: fmt::Debug + Send + Sync {
         keys: &[KeyHash],
         duplicates: &mut [u64],
     ) -> BatchCounts;
-
-    /// The same for a single key and its bucket.
-    fn observe_one(&self, rule: R, bucket: &mut R::Bucket, key: KeyHash) -> BatchCounts;
 
     /// The same with a tick for each key, all of them in one era of the rule.
     fn observe_at(
@@ -166,12 +163,6 @@ impl<O: LineOps, R: Rule> Batch<R> for Compiled<O> {
             look_ahead: self.look_ahead,
             step,
         })
-    }
-
-    fn observe_one(&self, rule: R, bucket: &mut R::Bucket, key: KeyHash) -> BatchCounts {
-        let ops = self.ops;
-        let step = Step { ops, rule };
-        ops.run(SingleVisit { bucket, key, step })
     }
 
     fn observe_at(
@@ -233,7 +224,8 @@ impl<R: Rule> Filter for RuleLines<R> {
 
     fn observe_one(&mut self, key: KeyHash) -> Verdict {
         let bucket = R::Bucket::at_mut(&mut self.lines, self.range.position(key));
-        let counts = self.batch.observe_one(self.rule, bucket, key);
+        let rule = self.rule;
+        let counts = on_kernel::<R, _>(self.kernel, OneKey { rule, bucket, key });
         self.count(&[key], counts);
         Verdict::from_bit(counts.duplicates == 1)
     }
@@ -320,7 +312,7 @@ impl<R: Rule> Filter for RuleLines<R> {
 
     fn report_on(&self, tally: Tally) -> Report {
         Report {
-            kernel: Some(self.kernel),
+            kernel: Some(self.kernel.kernel()),
             ..self.rule.estimates(tally)
         }
     }
@@ -362,6 +354,8 @@ impl<O: LineOps, R: Rule> LineStep for Step<O, R> {
     fn evictions(duplicates: u64, displaced: u64) -> u64 {
         R::evictions(duplicates, displaced)
     }
+
+    const FINDS_LINES: bool = O::FINDS_LINES;
 }
 
 /// A step that moves the clock of its rule to the tick of each key.
@@ -386,6 +380,8 @@ impl<O: LineOps, R: Rule> LineStep for TickedStep<'_, O, R> {
     fn evictions(duplicates: u64, displaced: u64) -> u64 {
         R::evictions(duplicates, displaced)
     }
+
+    const FINDS_LINES: bool = O::FINDS_LINES;
 }
 
 /// The lines that one filter or partition will own, with the kernel and the seed to build it with.
@@ -485,55 +481,58 @@ impl LinePlan {
 }
 
 impl LineAllocation {
-    /// Allocates the lines of a rule that compares slots.
+    /// Allocates the lines of a rule.
     ///
     /// # Errors
     /// [`BuildError`] if the memory is not available.
     pub(super) fn build<R: Rule>(self, rule: R) -> Result<Box<dyn LineFilter>, BuildError> {
-        self.allocate(rule, self.compiled(DetectedKernel::dispatch))
-    }
-
-    /// Allocates the lines of a rule that works on the bits of whole words.
-    ///
-    /// # Errors
-    /// [`BuildError`] if the memory is not available.
-    pub(super) fn build_words<R: Rule>(self, rule: R) -> Result<Box<dyn LineFilter>, BuildError> {
-        self.allocate(rule, self.compiled(DetectedKernel::dispatch_words))
+        Ok(Box::new(RuleLines {
+            lines: LineArray::zeroed(self.lines)?,
+            range: self.range,
+            rule,
+            kernel: self.kernel,
+            batch: on_kernel::<R, _>(self.kernel, ForRule(self.look_ahead, PhantomData)),
+            counts: Counts::default(),
+            touched: Touched::none(),
+        }))
     }
 
     /// The number of lines of the whole filter.
     pub(super) const fn total_lines(self) -> u64 {
         self.range.total
     }
+}
 
-    /// The loops of a rule for the kernel, by one of the ways to dispatch.
-    fn compiled<R: Rule>(
-        self,
-        dispatch: impl FnOnce(DetectedKernel, ForRule<R>) -> Box<dyn Batch<R>>,
-    ) -> Box<dyn Batch<R>> {
-        let rule = ForRule(self.look_ahead, PhantomData);
-        // To compile all rules for all kernels takes minutes. The tests inside this crate and the
-        // models are not about rules on kernels; those in `engine/tests` are.
-        if cfg!(any(test, loom)) {
-            return rule.call(Scalar);
-        }
-        dispatch(self.kernel, rule)
+/// Calls `with` with the operations of the kernel that a rule runs on.
+#[inline]
+fn on_kernel<R: Rule, W: ForKernel>(kernel: DetectedKernel, with: W) -> W::Output {
+    // To compile all rules for all kernels takes minutes. The tests inside this crate and the models
+    // are not about rules on kernels; those in `engine/tests` are.
+    if cfg!(any(test, loom)) {
+        with.call(Scalar)
+    } else if R::COMPARES_SLOTS {
+        kernel.dispatch(with)
+    } else {
+        kernel.dispatch_words(with)
     }
+}
 
-    fn allocate<R: Rule>(
-        self,
-        rule: R,
-        batch: Box<dyn Batch<R>>,
-    ) -> Result<Box<dyn LineFilter>, BuildError> {
-        Ok(Box::new(RuleLines {
-            lines: LineArray::zeroed(self.lines)?,
-            range: self.range,
-            rule,
-            kernel: self.kernel.kernel(),
-            batch,
-            counts: Counts::default(),
-            touched: Touched::none(),
-        }))
+/// A single key and its bucket. The kernel is found out again for each: that is one predicted
+/// branch, where a function in a table would be two dependent loads.
+struct OneKey<'a, R: Rule> {
+    rule: R,
+    bucket: &'a mut R::Bucket,
+    key: KeyHash,
+}
+
+impl<R: Rule> ForKernel for OneKey<'_, R> {
+    type Output = BatchCounts;
+
+    #[inline(always)]
+    fn call<O: LineOps>(self, ops: O) -> BatchCounts {
+        let Self { rule, bucket, key } = self;
+        let step = Step { ops, rule };
+        ops.run(SingleVisit { bucket, key, step })
     }
 }
 

@@ -113,6 +113,8 @@ impl<const WIDTH: u32> FingerprintStableRule<WIDTH> {
 impl<const WIDTH: u32> Rule for FingerprintStableRule<WIDTH> {
     type Bucket = Line;
 
+    const COMPARES_SLOTS: bool = false;
+
     #[inline(always)]
     fn visit<O: LineOps>(self, ops: O, line: &mut Line, key: KeyHash) -> Outcome {
         if self.holds(line, key) {
@@ -178,10 +180,10 @@ pub(crate) fn build(
     let salt = Salt::from_seed(allocation.seed);
     match (spec.counter_bits, spec.fingerprint_bits) {
         (1..=7, bits) if spec.counter_bits + bits == 8 => {
-            allocation.build_words(FingerprintStableRule::<8>::new(*spec, salt)?)
+            allocation.build(FingerprintStableRule::<8>::new(*spec, salt)?)
         }
         (1..=15, bits) if spec.counter_bits + bits == 16 => {
-            allocation.build_words(FingerprintStableRule::<16>::new(*spec, salt)?)
+            allocation.build(FingerprintStableRule::<16>::new(*spec, salt)?)
         }
         (counter, bits) => Err(SpecError::new(
             "c + f",

@@ -57,6 +57,8 @@ impl<S: Slot, P: Policy> QueueRule<S, P> {
 impl<S: Slot, P: Policy> Rule for QueueRule<S, P> {
     type Bucket = Line;
 
+    const COMPARES_SLOTS: bool = true;
+
     const COUNTS_EVICTIONS: bool = true;
 
     #[inline(always)]

@@ -67,6 +67,8 @@ impl<S: Slot, const AGAIN: bool> RowRule<S, AGAIN> {
 impl<S: Slot, const AGAIN: bool> Rule for RowRule<S, AGAIN> {
     type Bucket = Line;
 
+    const COMPARES_SLOTS: bool = false;
+
     #[inline(always)]
     fn visit<O: LineOps>(self, ops: O, line: &mut Line, key: KeyHash) -> Outcome {
         let fingerprint = S::from_key(key);
@@ -148,9 +150,9 @@ fn build_random<const AGAIN: bool>(
 ) -> Result<Box<dyn LineFilter>, BuildError> {
     let salt = Salt::from_seed(allocation.seed);
     match width {
-        SlotWidth::Bits8 => allocation.build_words(RowRule::<u8, AGAIN>::new(salt)),
-        SlotWidth::Bits16 => allocation.build_words(RowRule::<u16, AGAIN>::new(salt)),
-        SlotWidth::Bits32 => allocation.build_words(RowRule::<u32, AGAIN>::new(salt)),
-        SlotWidth::Bits64 => allocation.build_words(RowRule::<u64, AGAIN>::new(salt)),
+        SlotWidth::Bits8 => allocation.build(RowRule::<u8, AGAIN>::new(salt)),
+        SlotWidth::Bits16 => allocation.build(RowRule::<u16, AGAIN>::new(salt)),
+        SlotWidth::Bits32 => allocation.build(RowRule::<u32, AGAIN>::new(salt)),
+        SlotWidth::Bits64 => allocation.build(RowRule::<u64, AGAIN>::new(salt)),
     }
 }

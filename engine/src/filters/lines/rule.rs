@@ -20,6 +20,10 @@ pub(super) trait Rule: Copy + fmt::Debug + Send + Sync + 'static {
     /// or decrement counters and cannot attribute them to a key.
     const COUNTS_EVICTIONS: bool = false;
 
+    /// Whether the rule compares slots, for which the portable kernel has vectors; otherwise it works
+    /// on the bits of whole words.
+    const COMPARES_SLOTS: bool;
+
     /// Whether the rule has a clock: verdicts depend on the ticks of keys, and
     /// [`advance_to`](Self::advance_to) can ask for a sweep.
     const HAS_CLOCK: bool = false;

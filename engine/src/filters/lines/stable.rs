@@ -169,6 +169,8 @@ fn wrapping_range<O: BitOps>(ops: O, start: u32, len: u32) -> O::Bits {
 impl<const D: u32, C: Count> Rule for StableRule<D, C> {
     type Bucket = Line;
 
+    const COMPARES_SLOTS: bool = false;
+
     #[inline(always)]
     fn visit<O: LineOps>(self, ops: O, line: &mut Line, key: KeyHash) -> Outcome {
         let bits = ops.load(line);
@@ -235,17 +237,17 @@ fn build_cells<const D: u32>(
     allocation: LineAllocation,
 ) -> Result<Box<dyn LineFilter>, BuildError> {
     match spec.hashes {
-        2 => allocation.build_words(StableRule::<D, _>::new(
+        2 => allocation.build(StableRule::<D, _>::new(
             *spec,
             Fixed::<2>,
             Salt::from_seed(allocation.seed),
         )?),
-        3 => allocation.build_words(StableRule::<D, _>::new(
+        3 => allocation.build(StableRule::<D, _>::new(
             *spec,
             Fixed::<3>,
             Salt::from_seed(allocation.seed),
         )?),
-        hashes => allocation.build_words(StableRule::<D, _>::new(
+        hashes => allocation.build(StableRule::<D, _>::new(
             *spec,
             hashes,
             Salt::from_seed(allocation.seed),

@@ -97,6 +97,8 @@ impl<S: StampedSlot, P: Policy> StampedRule<S, P> {
 impl<S: StampedSlot, P: Policy> Rule for StampedRule<S, P> {
     type Bucket = Line;
 
+    const COMPARES_SLOTS: bool = true;
+
     const COUNTS_EVICTIONS: bool = true;
     const HAS_CLOCK: bool = true;
 

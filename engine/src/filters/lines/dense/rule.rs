@@ -80,6 +80,8 @@ impl<S: DenseSlot, P: Policy> DenseRule<S, P> {
 impl<S: DenseSlot, P: Policy> Rule for DenseRule<S, P> {
     type Bucket = Page;
 
+    const COMPARES_SLOTS: bool = true;
+
     const COUNTS_EVICTIONS: bool = true;
 
     // Without branches on what was found or on which line has the lower load: neither could be
