@@ -138,8 +138,8 @@ pub(crate) trait HotLoop {
 
 /// A kernel as a type: possession proves that the CPU has the instruction set.
 pub(crate) trait TargetIsa: Copy {
-    /// Whether the vectors are long enough to find the lines of a block faster than one by one. Where
-    /// they are not, one loop fewer is compiled for each rule.
+    /// Whether the vectors are long enough to find the lines of a block faster than one by one.
+    /// Where they are not, one loop fewer is compiled for each rule.
     const FINDS_LINES: bool;
 
     /// Runs a loop, compiled for the instruction set.

@@ -120,6 +120,17 @@ pub(crate) fn agree(
             "{} cleared",
             text
         );
+        filter.clear();
+        let single = keys
+            .iter()
+            .map(|key| filter.observe_one(*key).is_duplicate());
+        prop_assert_eq!(
+            single.collect::<Vec<_>>(),
+            &expected[..],
+            "single keys: {} on {}",
+            text,
+            kernel
+        );
     }
     let count = 1 + seed as usize % lines;
     let mut parts = parsed.build_partitions(count).expect("enough lines");

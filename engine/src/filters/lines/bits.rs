@@ -29,7 +29,7 @@ pub(super) struct BitRule<P, A> {
 impl<P: BitLayout, A: LineAgeing> Rule for BitRule<P, A> {
     type Bucket = Line;
 
-    const COMPARES_SLOTS: bool = false;
+    const HAS_PORTABLE_LOOP: bool = false;
 
     #[inline(always)]
     fn visit<O: LineOps>(self, ops: O, line: &mut Line, key: KeyHash) -> Outcome {

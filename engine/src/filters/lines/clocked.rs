@@ -133,7 +133,7 @@ impl<S: Slot, P: Policy> ClockedRule<S, P> {
 impl<S: Slot, P: Policy> Rule for ClockedRule<S, P> {
     type Bucket = Line;
 
-    const COMPARES_SLOTS: bool = true;
+    const HAS_PORTABLE_LOOP: bool = true;
 
     const COUNTS_EVICTIONS: bool = true;
     const HAS_CLOCK: bool = true;

@@ -1,14 +1,15 @@
 //! The line filter: an array of lines, a [`Rule`] for the effect of a key on its bucket, and a
 //! kernel.
 //!
-//! [`RuleLines`] is compiled for every pair of rule and kernel. [`LineAllocation::build`] selects
-//! the pair once and returns a boxed [`LineFilter`], so that the only dynamic call is one per
-//! batch:
+//! The loops are compiled for every pair of rule and kernel. [`LineAllocation::build`] selects the
+//! loops of a batch once; a single key selects its code again, by the kernel:
 //!
 //! ```text
-//! observe_words (dynamic call)
-//!   -> BatchLoop, compiled for kernel O      prefetch, one line per key, pack verdicts
+//! observe_words -> Batch::observe (two dynamic calls for a batch)
+//!   -> BatchLoop or BlockLoop, for kernel O  prefetch, one line per key, pack verdicts
 //!        -> Step::visit -> R::visit          inlined: the rule on the line, by the operations of O
+//! observe_one (a dynamic call, and branches on the kernel)
+//!   -> SingleVisit, for kernel O -> Step::visit -> R::visit
 //! ```
 
 use std::fmt;
@@ -506,19 +507,19 @@ impl LineAllocation {
 /// Calls `with` with the operations of the kernel that a rule runs on.
 #[inline]
 fn on_kernel<R: Rule, W: ForKernel>(kernel: DetectedKernel, with: W) -> W::Output {
-    // To compile all rules for all kernels takes minutes. The tests inside this crate and the models
-    // are not about rules on kernels; those in `engine/tests` are.
+    // To compile all rules for all kernels takes minutes. The tests inside this crate and the
+    // models are not about rules on kernels; those in `engine/tests` are.
     if cfg!(any(test, loom)) {
         with.call(Scalar)
-    } else if R::COMPARES_SLOTS {
+    } else if R::HAS_PORTABLE_LOOP {
         kernel.dispatch(with)
     } else {
         kernel.dispatch_words(with)
     }
 }
 
-/// A single key and its bucket. The kernel is found out again for each: that is one predicted
-/// branch, where a function in a table would be two dependent loads.
+/// A single key and its bucket. Predicted branches on the kernel lead to its code, where a function
+/// in a table would take two dependent loads.
 struct OneKey<'a, R: Rule> {
     rule: R,
     bucket: &'a mut R::Bucket,

@@ -113,7 +113,7 @@ impl<const WIDTH: u32> FingerprintStableRule<WIDTH> {
 impl<const WIDTH: u32> Rule for FingerprintStableRule<WIDTH> {
     type Bucket = Line;
 
-    const COMPARES_SLOTS: bool = false;
+    const HAS_PORTABLE_LOOP: bool = false;
 
     #[inline(always)]
     fn visit<O: LineOps>(self, ops: O, line: &mut Line, key: KeyHash) -> Outcome {

@@ -57,7 +57,7 @@ impl<S: Slot, P: Policy> QueueRule<S, P> {
 impl<S: Slot, P: Policy> Rule for QueueRule<S, P> {
     type Bucket = Line;
 
-    const COMPARES_SLOTS: bool = true;
+    const HAS_PORTABLE_LOOP: bool = true;
 
     const COUNTS_EVICTIONS: bool = true;
 

@@ -67,7 +67,7 @@ impl<S: Slot, const AGAIN: bool> RowRule<S, AGAIN> {
 impl<S: Slot, const AGAIN: bool> Rule for RowRule<S, AGAIN> {
     type Bucket = Line;
 
-    const COMPARES_SLOTS: bool = false;
+    const HAS_PORTABLE_LOOP: bool = false;
 
     #[inline(always)]
     fn visit<O: LineOps>(self, ops: O, line: &mut Line, key: KeyHash) -> Outcome {

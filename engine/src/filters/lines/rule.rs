@@ -20,9 +20,10 @@ pub(super) trait Rule: Copy + fmt::Debug + Send + Sync + 'static {
     /// or decrement counters and cannot attribute them to a key.
     const COUNTS_EVICTIONS: bool = false;
 
-    /// Whether the rule compares slots, for which the portable kernel has vectors; otherwise it works
-    /// on the bits of whole words.
-    const COMPARES_SLOTS: bool;
+    /// Whether the portable kernel has a loop for the rule, and not only the scalar code. Its
+    /// vectors gain something where all slots of a line are compared; rows, counters and bits are
+    /// too short for them.
+    const HAS_PORTABLE_LOOP: bool;
 
     /// Whether the rule has a clock: verdicts depend on the ticks of keys, and
     /// [`advance_to`](Self::advance_to) can ask for a sweep.

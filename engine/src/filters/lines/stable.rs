@@ -169,7 +169,7 @@ fn wrapping_range<O: BitOps>(ops: O, start: u32, len: u32) -> O::Bits {
 impl<const D: u32, C: Count> Rule for StableRule<D, C> {
     type Bucket = Line;
 
-    const COMPARES_SLOTS: bool = false;
+    const HAS_PORTABLE_LOOP: bool = false;
 
     #[inline(always)]
     fn visit<O: LineOps>(self, ops: O, line: &mut Line, key: KeyHash) -> Outcome {

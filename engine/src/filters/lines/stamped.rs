@@ -97,7 +97,7 @@ impl<S: StampedSlot, P: Policy> StampedRule<S, P> {
 impl<S: StampedSlot, P: Policy> Rule for StampedRule<S, P> {
     type Bucket = Line;
 
-    const COMPARES_SLOTS: bool = true;
+    const HAS_PORTABLE_LOOP: bool = true;
 
     const COUNTS_EVICTIONS: bool = true;
     const HAS_CLOCK: bool = true;

@@ -73,7 +73,7 @@ impl CommandLine {
             }
         });
         format!(
-            "invalid UTF-8 in {}: only delimiters and names of files can have other bytes",
+            "not UTF-8, as only delimiters and names of files may be: {}",
             named.collect::<Vec<_>>().join(", ")
         )
     }

@@ -40,8 +40,8 @@ fn rest_of_pipe(source: &Source) -> Option<u64> {
         return None;
     }
     let patience = Timespec::try_from(PATIENCE).ok();
-    // Asked for nothing, `poll` waits until the last writer is gone.
-    let mut polled = [PollFd::new(&pipe, PollFlags::empty())];
+    // Not asked for data, `poll` waits until the last writer is gone.
+    let mut polled = [PollFd::new(&pipe, PollFlags::HUP)];
     poll(&mut polled, patience.as_ref()).ok()?;
     let has_ended = polled[0].revents().contains(PollFlags::HUP);
     has_ended

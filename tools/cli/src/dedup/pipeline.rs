@@ -54,7 +54,7 @@ enum Stages {
     Single(Box<dyn Filter>),
     /// Each thread owns a partition.
     Partitions(Vec<Node<Box<dyn Filter>>>),
-    /// It cannot be partitioned: the threads use it in turns.
+    /// It is not partitioned: the threads use it in turns.
     Serial(Vec<SerialWorker<Box<dyn Filter>>>),
 }
 
@@ -64,14 +64,17 @@ fn start(config: &mut DedupConfig, began: Instant) -> Result<Run, Failure> {
         source.check()?;
     }
     skip_seen(config)?;
-    let worthwhile = sizing::worthwhile_threads(config.plain_bytes);
+    let of_window = config.window.as_ref().map_or(u64::MAX, |window| {
+        sizing::worthwhile_for_window(window.records_per_tick())
+    });
+    let worthwhile = sizing::worthwhile_threads(config.plain_bytes).min(of_window);
     let useful = sizing::useful_threads(config.plain_bytes).min(most_threads(config));
     let mut threads = config.run.threads.count(useful, worthwhile);
     let cores = cores(config.run.pin, threads)?;
     if threads > CHEAP_THREADS {
         // Compressed bytes say little, so as many as are cheap start in any case.
-        let fed = sizing::useful_threads(bytes_if_ended(&config.sources));
-        threads = threads.min(usize::try_from(fed).unwrap_or(threads).max(CHEAP_THREADS));
+        let busy = sizing::useful_threads(bytes_if_ended(&config.sources));
+        threads = threads.min(usize::try_from(busy).unwrap_or(threads).max(CHEAP_THREADS));
     }
     let (stages, filter_bytes) = if threads > 1 && has_partitions(config, threads) {
         let parts = config.filter.build_partitions(threads)?;
@@ -226,4 +229,32 @@ fn pass(
         delivery.deliver(&mut chunk)?;
     }
     Ok(feed.end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Command, parse_from};
+
+    fn divides(arguments: &str, threads: usize) -> bool {
+        let words: Vec<&str> = arguments.split(' ').collect();
+        let config = match parse_from(&words).unwrap().command {
+            Command::Dedup(args) => DedupConfig::try_from(*args),
+            Command::Packets(args) => DedupConfig::try_from(args),
+            _ => unreachable!("only these remove duplicates"),
+        };
+        has_partitions(&config.unwrap(), threads)
+    }
+
+    #[test]
+    fn threads_divide_lines_unless_ticks_may_be_short() {
+        assert!(divides("dedup -m 1MiB", 8));
+        assert!(!divides("dedup -m 1MiB --filter lru", 8));
+        // A tick has 1000 records.
+        assert!(divides("dedup -m 1MiB --window 2000000", 3));
+        assert!(!divides("dedup -m 1MiB --window 2000000", 4));
+        assert!(!divides("dedup -m 1MiB --window 100", 2));
+        assert!(!divides("dedup -m 1MiB --window 30d --time-field 1", 2));
+        assert!(!divides("packets -m 1MiB --window 10s", 2));
+    }
 }

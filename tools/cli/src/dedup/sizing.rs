@@ -83,17 +83,25 @@ pub(crate) fn useful_threads(input_bytes: Option<u64>) -> u64 {
     input_bytes.map_or(u64::MAX, threads)
 }
 
+/// The keys of a tick that each partition must have on average, at least: four messages.
+///
+/// Two threads that divide a filter pass 20 million short records of a window in 0.75 times the
+/// time of two that use it in turns if a tick has 5000 of them. With 500 it is 0.9 times, for 1.45
+/// times the CPU time, and with one 3.3 times. Records 3 s apart, in a window of 10 minutes, take
+/// 4.9 times (`echoless dedup -q --window N --threads 2`, fastest of three runs, AMD EPYC with 2
+/// cores, 2026-11-22).
+const KEYS_PER_PARTITION: u64 = 256;
+
 /// Whether the keys of a tick are enough to be divided among so many partitions. `None` is a tick
 /// of time, which has any number of records.
-///
-/// Partitions exchange the keys of each tick in messages of up to 64 keys. Two threads that divide
-/// a filter pass 20 million short records of a window in 0.7 times the time of two that use it in
-/// turns if a tick has 5000 of them, in 0.9 times if it has 500, and in 3.3 times if it has one;
-/// records a few seconds apart, in a window of 10 minutes, take 4.9 times (`echoless dedup -q
-/// --window N --threads 2`, fastest of three runs, AMD EPYC with 2 cores, 2026-11-22).
 pub(crate) fn has_keys_for_partitions(records_per_tick: Option<u64>, partitions: usize) -> bool {
-    const LEAST_KEYS: u64 = 256;
-    records_per_tick.is_some_and(|records| records / LEAST_KEYS >= partitions as u64)
+    records_per_tick.is_some_and(|records| records / KEYS_PER_PARTITION >= partitions as u64)
+}
+
+/// The highest number of threads worth starting for a window: as many as can divide the filter if
+/// the records of a tick are known. With a window of time, threads gain by reading records.
+pub(crate) fn worthwhile_for_window(records_per_tick: Option<u64>) -> u64 {
+    records_per_tick.map_or(u64::MAX, |records| (records / KEYS_PER_PARTITION).max(1))
 }
 
 /// The memory of a filter of this shape for an input with at most so many distinct keys: that of
@@ -204,12 +212,19 @@ mod tests {
         for (records, partitions, divided) in [
             (None, 2, false),
             (Some(1), 2, false),
-            (Some(511), 2, false),
-            (Some(512), 2, true),
-            (Some(512), 3, false),
-            (Some(1 << 20), 1024, true),
+            (Some(500), 2, false),
+            (Some(1000), 2, true),
+            (Some(1000), 3, true),
+            (Some(1000), 4, false),
+            (Some(500_000), 1024, true),
         ] {
             assert_eq!(has_keys_for_partitions(records, partitions), divided);
+            // Where the number of threads is not given, there is one, or all divide the filter.
+            let most = usize::try_from(worthwhile_for_window(records)).unwrap();
+            assert!(
+                most == 1 || records.is_none() || has_keys_for_partitions(records, most),
+                "{records:?}"
+            );
         }
     }
 

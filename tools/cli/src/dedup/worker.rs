@@ -1,5 +1,5 @@
 //! How a thread reaches the filter: as a node of a mesh that owns one partition, or in turns at a
-//! filter that cannot be partitioned.
+//! filter that is not partitioned.
 //!
 //! Either way the filter handles chunks in the order of their numbers, so the verdicts are those of
 //! one thread.

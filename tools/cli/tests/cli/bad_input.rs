@@ -336,12 +336,18 @@ fn a_quote_that_swallows_records_is_named_once() {
           and 4,409 bytes: is a quote missing, or one too many?"
         ]
     );
-    let short = format!("a,\"{}\"\n", "\n".repeat(1000));
-    let run = echoless(
-        &["dedup", "-m", "64k", "--csv", "-k", "1"],
-        short.as_bytes(),
-    );
-    assert!(!run.stderr.contains("quote"), "{}", run.stderr);
+    let long = "x".repeat(600_000);
+    for (fields, warns) in [
+        ("\n".repeat(1000), false),
+        (format!("{long}{long}"), false),
+        (format!("{long}\n{long}"), true),
+    ] {
+        // The header makes one line more than records in any case.
+        let input = format!("id,text\na,\"{fields}\"\n");
+        let args = ["dedup", "-m", "64k", "--csv", "--header", "-k", "1"];
+        let run = echoless(&args, input.as_bytes());
+        assert_eq!(run.stderr.contains("quote"), warns, "{}", run.stderr);
+    }
 }
 
 #[test]
@@ -353,14 +359,14 @@ fn a_value_that_is_not_utf8_is_named_with_its_option() {
     for (words, named) in [
         (&[b"-k".as_slice(), b"\xff"][..], "-k \\xff"),
         (&[b"file", b"--memory=\xfe"], "--memory=\\xfe"),
+        // A name of a file is valid, but which word is not is not known.
+        (&[b"-k", b"\xff", b"caf\xe9"], "-k \\xff, caf\\xe9"),
     ] {
         let mut given = command(&["dedup"]);
         given.args(words.iter().map(|word| OsStr::from_bytes(word)));
         assert_eq!(
             run(given).error(),
-            format!(
-                "invalid UTF-8 in {named}: only delimiters and names of files can have other bytes"
-            )
+            format!("not UTF-8, as only delimiters and names of files may be: {named}")
         );
     }
 }

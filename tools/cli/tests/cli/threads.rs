@@ -228,6 +228,7 @@ fn no_more_threads_start_than_can_have_work() {
     assert_eq!(stats["threads"], 1);
 }
 
+#[cfg(unix)]
 #[test]
 fn a_short_pipe_gets_no_more_threads_than_are_cheap() {
     let directory = tempfile::tempdir().unwrap();

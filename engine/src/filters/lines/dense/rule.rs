@@ -80,7 +80,7 @@ impl<S: DenseSlot, P: Policy> DenseRule<S, P> {
 impl<S: DenseSlot, P: Policy> Rule for DenseRule<S, P> {
     type Bucket = Page;
 
-    const COMPARES_SLOTS: bool = true;
+    const HAS_PORTABLE_LOOP: bool = true;
 
     const COUNTS_EVICTIONS: bool = true;
 

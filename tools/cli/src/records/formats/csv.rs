@@ -46,7 +46,7 @@ pub(super) const NAMED_CSV: FormatName = FormatName {
 /// A quoted field with more lines has probably swallowed records.
 const LONG_FIELD_LINES: usize = 1000;
 
-/// So has one with more bytes.
+/// So has one with more bytes and a newline.
 const LONG_FIELD_BYTES: usize = 1_000_000;
 
 /// Lines with or without CR, except that a newline inside a quoted field ends no record.
@@ -105,8 +105,9 @@ impl Format for Csv {
     }
 
     fn swallowing_quote(&self, record: &[u8]) -> Option<usize> {
-        let is_long = |field: &[u8]| {
-            field.len() > LONG_FIELD_BYTES || memchr_iter(LF, field).count() > LONG_FIELD_LINES
+        let is_long = |field: &[u8]| match memchr_iter(LF, field).count() {
+            0 => false,
+            newlines => newlines > LONG_FIELD_LINES || field.len() > LONG_FIELD_BYTES,
         };
         let fields = quoted_fields(record, self.delimiter);
         (fields
