@@ -7,7 +7,8 @@
 //!   by time, so that a lone record does not wait for others.
 //! - [`serve_lines`] answers each line of a connection with `fresh` or `duplicate`.
 //!
-//! Neither has a clock: keys are judged at tick 0, so a filter with a window forgets nothing.
+//! With a window, records of a stream get [ticks](Fresh::with_ticks); without them, and in a line
+//! service, keys are judged at tick 0, so a filter with a window forgets nothing.
 //!
 //! No call blocks the thread of an executor, but [`Engine::shutdown`](echoless::Engine::shutdown)
 //! joins the workers: call it when the ports are done, or in `spawn_blocking`. A

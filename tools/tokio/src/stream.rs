@@ -53,7 +53,8 @@ pub trait Dedup: Stream + Sized {
     /// [replaced](echoless::Engine::replace) without errors. The records of an error come with it;
     /// those of its batch whose verdicts are known come before it.
     ///
-    /// Records are judged at tick 0: a filter with a window forgets nothing.
+    /// Records are judged at tick 0, so a filter with a window forgets nothing, unless they have
+    /// [ticks](Fresh::with_ticks).
     ///
     /// The stream is `Unpin` if the input is, so `while let Some(record) = stream.next().await`
     /// needs no pinning. Dropping the future of a next record loses nothing. Dropping the stream
@@ -84,6 +85,9 @@ pub trait Dedup: Stream + Sized {
         Judged {
             input: Some(self),
             key,
+            ticks: Ticks(None),
+            clock: 0,
+            next: None,
             port,
             batching,
             due: None,
@@ -107,6 +111,11 @@ pin_project! {
         #[pin]
         input: Option<S>,
         key: K,
+        ticks: Ticks<S::Item>,
+        // The largest tick so far, at which the batch is judged.
+        clock: u64,
+        // The record that begins the next batch, with its tick, beyond the clock.
+        next: Option<(S::Item, u64)>,
         port: PayloadPort<Vec<S::Item>>,
         batching: Batching,
         // When the batch is due, unless it is empty or full, or the delay is endless. Boxed, so
@@ -118,6 +127,28 @@ pin_project! {
         verdicts: Verdicts,
         judged: VecDeque<(S::Item, Verdict)>,
         unjudged: Option<Unjudged<S::Item>>,
+    }
+}
+
+type TickOf<T> = Box<dyn FnMut(&T) -> u64 + Send>;
+
+/// The tick of each record; without it, all have tick 0.
+struct Ticks<T>(Option<TickOf<T>>);
+
+impl<T> fmt::Debug for Ticks<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_tuple("Ticks")
+            .field(&self.0.is_some())
+            .finish()
+    }
+}
+
+impl<S: Stream, K> Judged<S, K> {
+    /// Judges records at ticks, for a filter with a window; see [`Fresh::with_ticks`].
+    pub fn with_ticks(mut self, tick: impl FnMut(&S::Item) -> u64 + Send + 'static) -> Self {
+        self.ticks = Ticks(Some(Box::new(tick)));
+        self
     }
 }
 
@@ -189,31 +220,46 @@ where
     }
 
     /// Reads records until the batch is full. Ready once the input has ended.
-    fn poll_input(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        let mut this = self.project();
+    fn poll_input(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         loop {
+            let mut this = self.as_mut().project();
+            if let Some((record, tick)) = this.next.take_if(|_| this.records.is_empty()) {
+                *this.clock = tick;
+                self.as_mut().push(record);
+                continue;
+            }
+            if this.next.is_some() || this.records.len() >= this.batching.records {
+                return Poll::Pending; // until the batch is submitted
+            }
             let Some(input) = this.input.as_mut().as_pin_mut() else {
                 return Poll::Ready(());
             };
-            if this.records.len() >= this.batching.records {
-                return Poll::Pending; // until the batch is submitted
-            }
-            match ready!(input.poll_next(context)) {
-                Some(record) => {
-                    if this.records.is_empty() {
-                        // `None` if the delay is endless.
-                        let due = Instant::now().checked_add(this.batching.delay);
-                        match (&mut *this.due, due) {
-                            (Some(sleep), Some(due)) => sleep.as_mut().reset(due),
-                            (sleep, due) => *sleep = due.map(|due| Box::pin(sleep_until(due))),
-                        }
-                    }
-                    this.keys.push((this.key)(&record));
-                    this.records.push(record);
-                }
-                None => this.input.set(None),
+            let Some(record) = ready!(input.poll_next(context)) else {
+                this.input.set(None);
+                continue;
+            };
+            let tick = this.ticks.0.as_mut().map_or(0, |tick| tick(&record));
+            if tick > *this.clock {
+                *this.next = Some((record, tick));
+            } else {
+                self.as_mut().push(record);
             }
         }
+    }
+
+    /// Appends a record to the batch.
+    fn push(self: Pin<&mut Self>, record: S::Item) {
+        let this = self.project();
+        if this.records.is_empty() {
+            // `None` if the delay is endless.
+            let due = Instant::now().checked_add(this.batching.delay);
+            match (&mut *this.due, due) {
+                (Some(sleep), Some(due)) => sleep.as_mut().reset(due),
+                (sleep, due) => *sleep = due.map(|due| Box::pin(sleep_until(due))),
+            }
+        }
+        this.keys.push((this.key)(&record));
+        this.records.push(record);
     }
 
     /// Submits the batch once it is due and has room. Ready if it was submitted or rejected.
@@ -222,7 +268,8 @@ where
         if this.records.is_empty() {
             return Poll::Pending;
         }
-        if !ended && this.records.len() < this.batching.records {
+        let is_complete = ended || this.next.is_some();
+        if !is_complete && this.records.len() < this.batching.records {
             let Some(due) = this.due else {
                 return Poll::Pending; // until the batch is full, or the input ends
             };
@@ -238,7 +285,7 @@ where
         ready!(this.port.poll_ready(context)).ok();
         match this
             .port
-            .try_submit(this.keys, std::mem::take(this.records))
+            .try_submit_at(*this.clock, this.keys, std::mem::take(this.records))
         {
             Ok(None) => {}
             Ok(Some(_)) => unreachable!("the port is ready"),
@@ -260,6 +307,44 @@ pin_project! {
     pub struct Fresh<S: Stream, K> {
         #[pin]
         judged: Judged<S, K>,
+    }
+}
+
+impl<S: Stream, K> Fresh<S, K> {
+    /// Judges records at ticks, for a filter with a window: `tick` is the time of a record in the
+    /// units of the filter, such as its event time in seconds.
+    ///
+    /// The clock is the largest tick so far; earlier records are judged at the clock. A batch has
+    /// one tick, so a record beyond the clock begins the next batch: ticks should be long enough
+    /// that many records share one.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::{Engine, FilterSpec, KeyHasher};
+    /// use echoless_tokio::{Batching, Dedup};
+    /// use tokio_stream::StreamExt;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// // A record is a duplicate only of one at most 600 s before.
+    /// let filter: FilterSpec = "stamped:window=600,refresh=false,memory=1MiB".parse()?;
+    /// let (engine, mut ports) = Engine::builder(filter.build_partitions(2)?).build()?;
+    /// let hasher = KeyHasher::seeded(0);
+    /// let calls = [(0, "call 17"), (600, "call 17"), (601, "call 17")];
+    /// let key = move |(_, id): &(u64, &str)| hasher.hash(id);
+    /// let passed: Vec<_> = tokio_stream::iter(calls)
+    ///     .dedup(ports.remove(0), key, Batching::default())
+    ///     .with_ticks(|(second, _)| *second)
+    ///     .collect::<Result<_, _>>()
+    ///     .await?;
+    /// assert_eq!(passed, [(0, "call 17"), (601, "call 17")]);
+    /// engine.shutdown()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn with_ticks(mut self, tick: impl FnMut(&S::Item) -> u64 + Send + 'static) -> Self {
+        self.judged = self.judged.with_ticks(tick);
+        self
     }
 }
 

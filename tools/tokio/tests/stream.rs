@@ -1,6 +1,6 @@
 //! Streams without duplicates: all records come out once, in order, in time, or with an error.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,8 +8,8 @@ use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use echoless::{
-    Disconnected, Engine, Filter, FingerprintSpec, KeyHash, KeyHasher, Partitioned, Partitioning,
-    Port, Verdict,
+    Disconnected, Engine, Filter, FilterSpec, FingerprintSpec, KeyHash, KeyHasher, Partitioned,
+    Partitioning, Port, Verdict,
 };
 use echoless_tokio::{Batching, Dedup};
 use proptest::prelude::*;
@@ -60,6 +60,45 @@ proptest! {
         let expected = records.iter().map(|record| {
             let fresh = seen.insert(*record);
             (*record, if fresh { Verdict::Fresh } else { Verdict::Duplicate })
+        });
+        prop_assert_eq!(judged.unwrap(), expected.collect::<Vec<_>>());
+        engine.shutdown().unwrap();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn a_record_is_a_duplicate_within_the_window_only(
+        records in prop::collection::vec((0u64..20, 0u64..30), 0..600),
+        window in 1u64..100,
+        partitions in 1usize..4,
+        batch in 1usize..600,
+        in_flight in 1usize..4,
+    ) {
+        // Times with a trend, some of them late.
+        let records: Vec<(u64, u64)> =
+            (1..).zip(records).map(|(at, (time, key))| (at + time, key)).collect();
+        let spec: FilterSpec = format!("stamped:bits=64,window={window},memory=64KiB,refresh=false").parse().unwrap();
+        let filter = spec.build_partitions(partitions).unwrap();
+        let (engine, mut ports) = Engine::builder(filter).build().unwrap();
+        let batching = Batching::default().records(batch).in_flight(in_flight);
+        let judged = runtime().block_on(
+            tokio_stream::iter(records.clone())
+                .judge(ports.remove(0), |(_, id)| key(id), batching)
+                .with_ticks(|(time, _)| *time)
+                .collect::<Result<Vec<_>, _>>(),
+        );
+        let mut clock = 0;
+        let mut passed = HashMap::new();
+        let expected = records.iter().map(|(time, id)| {
+            clock = clock.max(*time);
+            let fresh = passed.get(id).is_none_or(|last| clock - last > window);
+            if fresh {
+                passed.insert(*id, clock);
+            }
+            ((*time, *id), if fresh { Verdict::Fresh } else { Verdict::Duplicate })
         });
         prop_assert_eq!(judged.unwrap(), expected.collect::<Vec<_>>());
         engine.shutdown().unwrap();

@@ -138,7 +138,23 @@ impl<T> PayloadPort<T> {
     /// # Panics
     /// If the batch has 2^32 keys or more.
     pub fn try_submit(&mut self, keys: &[KeyHash], payload: T) -> Result<Option<T>, Rejected<T>> {
-        match self.port.try_submit(keys) {
+        self.try_submit_at(0, keys, payload)
+    }
+
+    /// As [`try_submit`](Self::try_submit), at a tick; see [`Port::submit_at`].
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    ///
+    /// # Panics
+    /// As [`try_submit`](Self::try_submit).
+    pub fn try_submit_at(
+        &mut self,
+        tick: u64,
+        keys: &[KeyHash],
+        payload: T,
+    ) -> Result<Option<T>, Rejected<T>> {
+        match self.port.try_submit_at(tick, keys) {
             Ok(true) => {
                 self.push_payload(keys.len(), payload);
                 Ok(None)
