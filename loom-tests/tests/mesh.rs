@@ -71,7 +71,7 @@ fn mesh_of_two_serve_each_other() {
 }
 
 /// Two nodes send the same key to a third one, which owns it: it is fresh in the batch with the
-/// lower number, in whichever order the messages arrive. The owner waits for both nodes, and each
+/// lower number, in any order of arrival of the messages. The owner waits for both nodes, and each
 /// of them for the owner.
 #[test]
 fn mesh_of_three_in_the_order_of_the_batches() {

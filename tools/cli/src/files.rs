@@ -103,7 +103,12 @@ impl Source {
     /// The length of all of these in bytes, if all are regular files; the largest number if it
     /// exceeds that.
     pub(crate) fn total_len(sources: &[Self]) -> Option<u64> {
-        let lengths = sources.iter().map(Self::len);
+        Self::total_of(sources, Self::len)
+    }
+
+    /// The sum of these lengths, if all are known; the largest number if it exceeds that.
+    pub(crate) fn total_of(sources: &[Self], len: impl Fn(&Self) -> Option<u64>) -> Option<u64> {
+        let lengths = sources.iter().map(len);
         lengths.reduce(|sum, len| Some(sum?.saturating_add(len?)))?
     }
 

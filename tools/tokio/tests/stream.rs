@@ -80,7 +80,8 @@ proptest! {
         // Times with a trend, some of them late.
         let records: Vec<(u64, u64)> =
             (1..).zip(records).map(|(at, (time, key))| (at + time, key)).collect();
-        let spec: FilterSpec = format!("stamped:bits=64,window={window},memory=64KiB,refresh=false").parse().unwrap();
+        let spec = format!("stamped:bits=64,window={window},refresh=false,memory=64KiB");
+        let spec: FilterSpec = spec.parse().unwrap();
         let filter = spec.build_partitions(partitions).unwrap();
         let (engine, mut ports) = Engine::builder(filter).build().unwrap();
         let batching = Batching::default().records(batch).in_flight(in_flight);

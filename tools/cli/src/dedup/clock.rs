@@ -21,8 +21,8 @@
 //! into batches and searching it for late records follow in parallel again ([`cut`]).
 //!
 //! No thread can wait for ever: a thread takes the next chunk of the queue, reads it, and waits
-//! only for chunks that were taken before; it serves its partition meanwhile. The batches are those
-//! of one thread, whichever threads cut them.
+//! only for chunks that were taken before; it serves its partition meanwhile. The batches are the
+//! same on any number of threads.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};

@@ -17,11 +17,9 @@ const PATIENCE: Duration = Duration::from_millis(50);
 
 /// The length of all inputs in bytes, if each is a regular file or a pipe that ends soon.
 pub(super) fn bytes_if_ended(sources: &[Source]) -> Option<u64> {
-    let lengths = sources.iter().map(|source| match source.len() {
-        None => rest_of_pipe(source),
-        len => len,
-    });
-    lengths.reduce(|sum, len| Some(sum?.saturating_add(len?)))?
+    Source::total_of(sources, |source| {
+        source.len().or_else(|| rest_of_pipe(source))
+    })
 }
 
 /// The bytes that are left in standard input, if it is a pipe without a writer.

@@ -70,8 +70,8 @@ impl RecordFile {
         }
     }
 
-    /// Reads the file up to its end or the most records allowed, whichever comes first: it may
-    /// have no end. The stream takes 4 bytes a record, and while it is read more for each distinct
+    /// Reads the file up to its end, or the most records allowed: it may have no end. The stream
+    /// takes 4 bytes a record, and while it is read more for each distinct
     /// key.
     fn read(&self, quiet: bool) -> Result<Stream, Failure> {
         let source = &self.files[0];
