@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use echoless::transport::Wait;
 use echoless::{
-    Disconnected, Engine, Filter, FingerprintSpec, KeyHash, KeyHasher, SharedSpec, Verdicts,
+    Engine, ExchangeError, Filter, FingerprintSpec, KeyHash, KeyHasher, SharedSpec, Verdicts,
 };
-use echoless_tokio::{Judge, serve_lines};
+use echoless_tokio::{AsyncFilter, serve_lines};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
@@ -76,12 +76,12 @@ impl Candidate {
 #[derive(Clone)]
 struct Locked(Arc<Mutex<Box<dyn Filter>>>);
 
-impl Judge for Locked {
-    async fn judge(
+impl AsyncFilter for Locked {
+    async fn observe_async(
         &mut self,
         keys: &[KeyHash],
         verdicts: &mut Verdicts,
-    ) -> Result<(), Disconnected> {
+    ) -> Result<(), ExchangeError> {
         let mut filter = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         filter.observe(keys, verdicts);
         Ok(())
@@ -178,9 +178,9 @@ impl Load {
         self.connections * self.keys * self.requests
     }
 
-    async fn measure<J: Judge + 'static>(
+    async fn measure<F: AsyncFilter + 'static>(
         self,
-        filter: impl Fn() -> Result<J, Failure>,
+        filter: impl Fn() -> Result<F, Failure>,
     ) -> Result<Timing, Failure> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;

@@ -46,7 +46,7 @@ fn pass_one(
     port: &mut PayloadPort<Records>,
     verdicts: &mut Verdicts,
     passed: &mut Records,
-) -> Result<bool, echoless::Disconnected> {
+) -> Result<bool, echoless::ExchangeError> {
     let Some(mut records) = port.drain(verdicts)? else {
         return Ok(false);
     };

@@ -12,7 +12,7 @@ use std::collections::HashSet;
 use std::error::Error;
 
 use echoless::{
-    Disconnected, Engine, Filter, KeyHash, KeyHasher, Partitioned, Partitioning, Port, Verdicts,
+    Engine, ExchangeError, Filter, KeyHash, KeyHasher, Partitioned, Partitioning, Port, Verdicts,
 };
 
 /// Keeps every key.
@@ -60,7 +60,7 @@ fn pass(
         match port.observe(&batch, &mut verdicts) {
             Ok(()) => {}
             // What is known of the batch, or nothing, if a partition was lost before it was sent.
-            Err(Disconnected::Panicked(_)) => {
+            Err(ExchangeError::Panicked(_)) => {
                 port.take_partial(&mut verdicts);
             }
             Err(gone) => return Err(gone.into()),

@@ -134,20 +134,20 @@ impl From<MemoryError> for BuildError {
 ///
 /// # Examples
 /// ```
-/// use echoless::{Disconnected, FingerprintSpec, KeyHasher, Mesh, Verdicts};
+/// use echoless::{ExchangeError, FingerprintSpec, KeyHasher, Mesh, Verdicts};
 /// let key = KeyHasher::seeded(0).hash_u64(7);
 /// let whole = FingerprintSpec::new(1 << 20).build_partitions(1)?;
 /// let mut node = Mesh::builder(whole).build()?.into_nodes().remove(0);
 /// // No node submits batch 0.
 /// let error = node.observe(1, &[key], &mut Verdicts::new()).unwrap_err();
-/// assert_eq!(error, Disconnected::MissingBatch(0));
+/// assert_eq!(error, ExchangeError::MissingBatch(0));
 /// assert!(error.to_string().starts_with("batch 0 was never submitted"));
 /// # Ok::<(), echoless::BuildError>(())
 /// ```
 #[cfg(feature = "threads")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Disconnected {
+pub enum ExchangeError {
     /// The filter of this partition panicked, or the thread that owns it did. See
     /// [`LossPolicy`](crate::LossPolicy).
     Panicked(usize),
@@ -164,7 +164,7 @@ pub enum Disconnected {
 }
 
 #[cfg(feature = "threads")]
-impl fmt::Display for Disconnected {
+impl fmt::Display for ExchangeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Panicked(partition) => {
@@ -199,4 +199,4 @@ impl fmt::Display for Disconnected {
 }
 
 #[cfg(feature = "threads")]
-impl Error for Disconnected {}
+impl Error for ExchangeError {}

@@ -111,7 +111,7 @@
 //! |---|---|
 //! | [`audit`] | estimates of the errors of a running filter, with bounds |
 //! | [`filters`] | the [`Filter`] trait and all filters, scattered as published or in cache lines |
-//! | [`spec`] | specifications of filters in text, in files and in code |
+//! | [`spec`] | specifications of filters in text, in files and in code; saved states |
 //! | [`hash`] | key hashes, the fast hasher, and the keyed one that resists chosen keys |
 //! | [`assembly`] | partitions on threads: ports, engines and meshes |
 //! | [`shared`] | the filter that all threads share |
@@ -119,6 +119,9 @@
 //! | [`theory`] | the formulas: rates, ages and parameters |
 //! | [`memory`] | cache lines and the arrays that hold them |
 //! | [`transport`] | waiting and waking, for the threads of engines and meshes |
+//!
+//! A filter in lines can be [saved](FilterSpec::save) and [restored](spec::SavedState) after a
+//! restart, in another number of partitions too.
 //!
 //! [`Filter::report`] returns the counters of a filter, its fill and estimates of its errors. An
 //! [`Audit`] estimates both errors from samples, with bounds. A rejected value is a
@@ -153,7 +156,7 @@ pub use assembly::{
 };
 pub use audit::Audit;
 #[cfg(feature = "threads")]
-pub use error::Disconnected;
+pub use error::ExchangeError;
 pub use error::{BuildError, MemoryError, SpecError};
 pub use filters::adapters::region_order::RegionOrdered;
 pub use filters::adapters::slices::sliced::{SliceCounts, Sliced};

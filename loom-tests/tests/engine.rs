@@ -6,7 +6,7 @@
 use std::future::poll_fn;
 
 use echoless::transport::Wait;
-use echoless::{Disconnected, Engine, KeyHash, LossPolicy, Partitioned, Port, Verdicts};
+use echoless::{Engine, ExchangeError, KeyHash, LossPolicy, Partitioned, Port, Verdicts};
 use echoless_loom::{
     Exact, PANICS, Preemptions, Sometimes, check, duplicates, expected, key, unknown,
 };
@@ -242,7 +242,7 @@ fn shutdown_while_submitting() {
                 assert_eq!(held(filter), [A, B]);
             }
             Err(error) => {
-                assert_eq!(error, Disconnected::Partition(0));
+                assert_eq!(error, ExchangeError::Partition(0));
                 assert_eq!(held(filter), [A], "a rejected batch is not recorded");
             }
         }
@@ -272,7 +272,7 @@ fn shutdown_answers_what_was_submitted() {
             let mut verdicts = Verdicts::new();
             assert_eq!(port.drain(&mut verdicts), Ok(true));
             assert_eq!(duplicates(&verdicts), [false]);
-            let lost = Err(Disconnected::Partition(0));
+            let lost = Err(ExchangeError::Partition(0));
             assert_eq!(port.observe(&[B], &mut verdicts), lost);
         },
     );
@@ -284,7 +284,7 @@ fn worker_panic_is_error() {
         let (engine, mut ports) = start(1, 1);
         let mut port = ports.remove(0);
         let mut verdicts = Verdicts::new();
-        let lost = Disconnected::Panicked(0);
+        let lost = ExchangeError::Panicked(0);
         port.submit(&[A, A]).unwrap();
         port.submit(&[PANICS]).unwrap();
         assert_eq!(port.drain(&mut verdicts), Ok(true), "answered before");
@@ -309,7 +309,7 @@ fn worker_panic_is_error_at_every_port() {
         || {
             let (engine, mut ports) = start(1, 2);
             let (mut second, mut first) = (ports.remove(1), ports.remove(0));
-            let lost = Disconnected::Panicked(0);
+            let lost = ExchangeError::Panicked(0);
             let peer = thread::spawn(move || {
                 let mut verdicts = Verdicts::new();
                 assert_eq!(second.observe(&[PANICS], &mut verdicts), Err(lost));
@@ -338,7 +338,7 @@ fn lost_partition_leaves_the_other_verdicts() {
             let (_engine, mut ports) = start(2, 1);
             let mut port = ports.remove(0);
             let mut verdicts = Verdicts::new();
-            let lost = Err(Disconnected::Panicked(0));
+            let lost = Err(ExchangeError::Panicked(0));
             assert_eq!(port.observe(&[HIGH, PANICS], &mut verdicts), lost);
             assert!(verdicts.is_empty());
             assert!(port.take_partial(&mut verdicts));
@@ -364,7 +364,7 @@ fn replaced_partition_goes_on() {
                 let mut verdicts = Verdicts::new();
                 let observed = port.observe(&[PANICS], &mut verdicts);
                 if policy == LossPolicy::Error {
-                    assert_eq!(observed, Err(Disconnected::Panicked(0)));
+                    assert_eq!(observed, Err(ExchangeError::Panicked(0)));
                     assert!(port.take_partial(&mut verdicts));
                 } else {
                     assert_eq!((observed, duplicates(&verdicts)), (Ok(()), vec![true]));
@@ -473,7 +473,7 @@ fn attach_while_the_engine_ends() {
                 let (observed, answer) = client.join().unwrap();
                 match observed {
                     Ok(()) => assert_eq!(answer, [false]),
-                    Err(error) => assert_eq!(error, Disconnected::Partition(0)),
+                    Err(error) => assert_eq!(error, ExchangeError::Partition(0)),
                 }
                 if let Some(filter) = filter {
                     assert_eq!(held(filter).is_empty(), observed.is_err());

@@ -5,7 +5,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use echoless::transport::Wait;
-use echoless::{Disconnected, KeyHash, LossPolicy, Mesh, Node, Verdicts};
+use echoless::{ExchangeError, KeyHash, LossPolicy, Mesh, Node, Verdicts};
 use echoless_loom::{
     Exact, PANICS, Preemptions, Sometimes, check, duplicates, expected, key, unknown,
 };
@@ -170,7 +170,7 @@ fn mesh_serves_while_it_waits_for_room() {
 /// A node in `serve_until` or `finish` returns an error when its peer is dropped without finishing.
 #[test]
 fn mesh_node_dropped_wakes_idle() {
-    type Idle = fn(Node<Exact>) -> Option<Disconnected>;
+    type Idle = fn(Node<Exact>) -> Option<ExchangeError>;
     let waits: [(&str, Idle); 2] = [
         ("serve_until", |mut node| node.serve_until(|| false).err()),
         ("finish", |node| node.finish().err()),
@@ -186,7 +186,7 @@ fn mesh_node_dropped_wakes_idle() {
                 assert!(
                     matches!(
                         lost,
-                        Some(Disconnected::Peer(1) | Disconnected::Partition(1))
+                        Some(ExchangeError::Peer(1) | ExchangeError::Partition(1))
                     ),
                     "{lost:?}"
                 );
@@ -203,7 +203,7 @@ fn mesh_repeated_batch_is_error() {
         "mesh_repeated_batch_is_error",
         Preemptions::AtMost(1),
         || {
-            fn submit(mut node: Node<Exact>) -> Disconnected {
+            fn submit(mut node: Node<Exact>) -> ExchangeError {
                 let observed = node.observe(0, &[LOW, HIGH], &mut Verdicts::new());
                 observed
                     .and_then(|()| node.finish().map(|_| ()))
@@ -212,7 +212,7 @@ fn mesh_repeated_batch_is_error() {
             let (first, second) = two_nodes();
             let peer = thread::spawn(move || submit(second));
             let lost = [submit(first), peer.join().unwrap()];
-            assert!(lost.contains(&Disconnected::Repeated(0)), "{lost:?}");
+            assert!(lost.contains(&ExchangeError::Repeated(0)), "{lost:?}");
         },
     );
 }
@@ -238,7 +238,7 @@ fn mesh_repeated_batch_wakes_idle() {
             let again = peer.join().unwrap();
             let lost =
                 [finished, again].map(|result| result.expect_err("batch 0 was submitted twice"));
-            assert!(lost.contains(&Disconnected::Repeated(0)), "{lost:?}");
+            assert!(lost.contains(&ExchangeError::Repeated(0)), "{lost:?}");
         },
     );
 }
@@ -255,12 +255,12 @@ fn mesh_node_dropped_is_error() {
         assert!(
             matches!(
                 answer,
-                Err(Disconnected::Peer(1) | Disconnected::Partition(1))
+                Err(ExchangeError::Peer(1) | ExchangeError::Partition(1))
             ),
             "{answer:?}"
         );
-        AT_THE_SERVER.note(answer == Err(Disconnected::Peer(1)));
-        AT_THE_PORT.note(answer == Err(Disconnected::Partition(1)));
+        AT_THE_SERVER.note(answer == Err(ExchangeError::Peer(1)));
+        AT_THE_PORT.note(answer == Err(ExchangeError::Partition(1)));
         peer.join().unwrap();
     });
     AT_THE_SERVER.assert();
@@ -287,7 +287,7 @@ fn mesh_node_dropped_after_its_batch_is_error() {
                 Ok(()) => assert_eq!(duplicates(&verdicts), [true, false]),
                 Err(lost) => {
                     assert!(
-                        matches!(lost, Disconnected::Peer(1) | Disconnected::Partition(1)),
+                        matches!(lost, ExchangeError::Peer(1) | ExchangeError::Partition(1)),
                         "{lost}"
                     );
                     assert_eq!(first.observe(2, &[], &mut verdicts), Err(lost));
@@ -295,7 +295,7 @@ fn mesh_node_dropped_after_its_batch_is_error() {
             }
             assert!(matches!(
                 first.finish(),
-                Err(Disconnected::Peer(1) | Disconnected::Partition(1))
+                Err(ExchangeError::Peer(1) | ExchangeError::Partition(1))
             ));
             peer.join().unwrap();
             ANSWERED.note(answer.is_ok());
@@ -317,18 +317,18 @@ fn mesh_missing_batch_is_error() {
             let peer = thread::spawn(move || second.finish().err());
             let lost = first.observe(1, &[LOW], &mut Verdicts::new()).err();
             let expected = [
-                Disconnected::MissingBatch(0),
-                Disconnected::Peer(1),
-                Disconnected::Partition(1),
+                ExchangeError::MissingBatch(0),
+                ExchangeError::Peer(1),
+                ExchangeError::Partition(1),
             ]
             .map(Some);
             assert!(expected.contains(&lost), "{lost:?}");
             drop(first);
             let lost = peer.join().unwrap();
             let expected = [
-                Disconnected::MissingBatch(0),
-                Disconnected::Peer(0),
-                Disconnected::Partition(0),
+                ExchangeError::MissingBatch(0),
+                ExchangeError::Peer(0),
+                ExchangeError::Partition(0),
             ]
             .map(Some);
             assert!(expected.contains(&lost), "{lost:?}");
@@ -389,7 +389,7 @@ fn mesh_caught_panic_is_error() {
     static UNKNOWN: Sometimes = Sometimes::new();
     check("mesh_caught_panic_is_error", Preemptions::AtMost(2), || {
         let (mut first, mut second) = two_nodes();
-        let lost = Disconnected::Panicked(0);
+        let lost = ExchangeError::Panicked(0);
         let peer = thread::spawn(move || {
             let mut verdicts = Verdicts::new();
             let answer = second.observe(1, &[LOW, HIGH], &mut verdicts);

@@ -81,7 +81,7 @@ impl Attacher {
     /// when the port is dropped and the workers have seen that. Wakes no thread and does not block.
     ///
     /// If the engine was shut down or dropped, the port exists, and rejects every batch with
-    /// [`Disconnected`](crate::Disconnected).
+    /// [`ExchangeError`](crate::ExchangeError).
     ///
     /// # Errors
     /// [`BuildError`] if the machine lacks the memory.

@@ -3,7 +3,7 @@
 use super::link::Reply;
 use super::loss::LossPolicy;
 use super::routing::Selections;
-use crate::error::Disconnected;
+use crate::error::ExchangeError;
 use crate::kernels::isa::DetectedKernel;
 use crate::verdicts::Verdicts;
 
@@ -19,7 +19,7 @@ pub(super) struct Batch {
     /// messages so far are answered.
     sent: bool,
     /// Why some keys have no verdict, if that is an error.
-    error: Option<Disconnected>,
+    error: Option<ExchangeError>,
 }
 
 impl Batch {
@@ -46,7 +46,7 @@ impl Batch {
     }
 
     /// Why the batch is an error, if it is one.
-    pub(super) const fn error(&self) -> Option<Disconnected> {
+    pub(super) const fn error(&self) -> Option<ExchangeError> {
         self.error
     }
 
@@ -77,7 +77,7 @@ impl Batch {
         &mut self,
         kernel: DetectedKernel,
         owner: usize,
-        error: Option<Disconnected>,
+        error: Option<ExchangeError>,
     ) {
         self.error = self.error.or(error);
         let words = self.verdicts.unknown_words_mut();
@@ -86,7 +86,7 @@ impl Batch {
 
     /// The keys that a link owns behind the first `sent` ones were not sent.
     #[cold]
-    pub(super) fn mark_unsent(&mut self, owner: usize, sent: usize, error: Disconnected) {
+    pub(super) fn mark_unsent(&mut self, owner: usize, sent: usize, error: ExchangeError) {
         if !self.selections.is_empty(owner) {
             self.error = self.error.or(Some(error));
             let words = self.verdicts.unknown_words_mut();

@@ -113,7 +113,7 @@ impl<F: Filter + 'static> Engine<F> {
     /// with its counters.
     ///
     /// Ports may still be in use. Batches that they submit concurrently are answered or fail with
-    /// [`Disconnected`](crate::Disconnected); later batches fail. The workers stop however fast the
+    /// [`ExchangeError`](crate::ExchangeError); later batches fail. The workers stop however fast the
     /// ports submit.
     ///
     /// # Errors
@@ -199,18 +199,17 @@ impl<F> Engine<F> {
     ///
     /// # Errors
     /// [`ReplaceError`], with the filter, if there is no such partition or it is not lost. After
-    /// any port returned [`Disconnected::Panicked`](crate::Disconnected), it is lost.
+    /// any port returned [`ExchangeError::Panicked`](crate::ExchangeError), it is lost.
     ///
     /// # Examples
     /// ```
     /// use echoless::{Engine, FingerprintSpec};
     /// let spec = FingerprintSpec::new(1 << 20);
     /// let (engine, _ports) = Engine::builder(spec.build_partitions(2)?).build()?;
-    /// let spare = || spec.build_partitions(2).map(|halves| halves.into_parts().1.remove(1));
-    /// for (partition, filter) in engine.lost().into_iter().map(|(lost, _)| (lost, spare())) {
-    ///     engine.replace(partition, filter?)?;
+    /// for (lost, _) in engine.lost() {
+    ///     engine.replace(lost, spec.build_partition(lost, 2)?)?;
     /// }
-    /// let rejected = engine.replace(1, spare()?).unwrap_err();
+    /// let rejected = engine.replace(1, spec.build_partition(1, 2)?).unwrap_err();
     /// assert!(rejected.to_string().starts_with("partition 1 is not lost"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

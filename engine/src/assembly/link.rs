@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use super::loss::Status;
 use super::mailbox::Notifier;
 use super::message::{Answer, Header, Request};
-use crate::error::Disconnected;
+use crate::error::ExchangeError;
 use crate::hash::KeyHash;
 use crate::sync::{Arc, check};
 use crate::transport::{Consumer, PopError, Producer, PushError};
@@ -51,9 +51,9 @@ pub(super) enum Reply {
     /// The verdict bits.
     Known(u64),
     /// The partition is lost; its owner says so.
-    Lost(Disconnected),
+    Lost(ExchangeError),
     /// The owner is gone.
-    Closed(Disconnected),
+    Closed(ExchangeError),
 }
 
 impl PortLink {
@@ -84,11 +84,11 @@ impl PortLink {
     }
 
     /// Why the link is closed. The owner sets the status before it closes the rings.
-    pub(super) fn closed(&self) -> Disconnected {
+    pub(super) fn closed(&self) -> ExchangeError {
         if self.is_lost() {
-            Disconnected::Panicked(self.partition)
+            ExchangeError::Panicked(self.partition)
         } else {
-            Disconnected::Partition(self.partition)
+            ExchangeError::Partition(self.partition)
         }
     }
 
@@ -131,7 +131,7 @@ impl PortLink {
         header: Header,
         keys: &[KeyHash],
         batch: u64,
-    ) -> Result<(), Disconnected> {
+    ) -> Result<(), ExchangeError> {
         check!(
             self.sent.len() < self.answers.capacity(),
             "a request without room for its answer"
@@ -147,7 +147,7 @@ impl PortLink {
     ///
     /// # Errors
     /// If the server is gone.
-    pub(super) fn send(&mut self, header: Header, keys: &[KeyHash]) -> Result<(), Disconnected> {
+    pub(super) fn send(&mut self, header: Header, keys: &[KeyHash]) -> Result<(), ExchangeError> {
         match self.requests.vacant() {
             Ok(mut slot) => {
                 slot.write(header, keys);
@@ -191,7 +191,7 @@ impl PortLink {
             check!(batch.is_some(), "an answer without a request");
             if let Some(batch) = batch {
                 let reply = if answer.unknown {
-                    Reply::Lost(Disconnected::Panicked(self.partition))
+                    Reply::Lost(ExchangeError::Panicked(self.partition))
                 } else {
                     Reply::Known(answer.bits)
                 };

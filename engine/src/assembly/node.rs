@@ -6,7 +6,7 @@ use super::link::PortLink;
 use super::loss::ReplaceError;
 use super::port::{BatchNumber, Port, WhileWaiting};
 use super::server::NumberedServer;
-use crate::error::Disconnected;
+use crate::error::ExchangeError;
 use crate::filters::Filter;
 use crate::hash::KeyHash;
 use crate::transport::{Attention, Doorbell};
@@ -22,7 +22,7 @@ use crate::verdicts::Verdicts;
 /// **If the filter of a node panics**, the [`LossPolicy`](crate::LossPolicy) of the mesh decides.
 /// With [`LossPolicy::Error`](crate::LossPolicy::Error), the default, the call in which it panicked
 /// closes the links of the node and resumes the panic. If the caller catches it, every later call
-/// returns [`Disconnected::Panicked`], as at the peers, which return what is complete or
+/// returns [`ExchangeError::Panicked`], as at the peers, which return what is complete or
 /// [partial](Self::take_partial) first. With the other policies, the node goes on without its
 /// filter until the partition is [replaced](Self::replace). A node that is dropped before it
 /// finished ends the mesh with every policy, because the numbers of its batches are missing.
@@ -59,7 +59,7 @@ pub struct Node<F> {
 }
 
 impl<F: Filter> WhileWaiting for NumberedServer<F> {
-    fn work(&mut self) -> Result<bool, Disconnected> {
+    fn work(&mut self) -> Result<bool, ExchangeError> {
         self.serve()
     }
 
@@ -88,11 +88,11 @@ impl<F: Filter> Node<F> {
     /// batches in flight is unlimited.
     ///
     /// # Errors
-    /// [`Disconnected`] if a peer is gone without [`finish`](Self::finish), the number that is due
+    /// [`ExchangeError`] if a peer is gone without [`finish`](Self::finish), the number that is due
     /// was skipped, or a number was used twice; every later call then returns an error as well. The
     /// batch was not sent. A loss that is found while the batch is sent is returned by
     /// [`drain`](Self::drain) or [`poll`](Self::poll) instead. A number that is not greater than
-    /// the last one of this node is [`Disconnected::Repeated`], too, but that call has no effect.
+    /// the last one of this node is [`ExchangeError::Repeated`], too, but that call has no effect.
     ///
     /// # Panics
     /// If the batch has 2^32 keys or more. Resumes a panic of the filter, with
@@ -127,7 +127,7 @@ impl<F: Filter> Node<F> {
     /// assert_eq!(duplicates, 900);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn submit(&mut self, number: u64, keys: &[KeyHash]) -> Result<(), Disconnected> {
+    pub fn submit(&mut self, number: u64, keys: &[KeyHash]) -> Result<(), ExchangeError> {
         self.submit_at(number, 0, keys)
     }
 
@@ -148,10 +148,10 @@ impl<F: Filter> Node<F> {
         number: u64,
         tick: u64,
         keys: &[KeyHash],
-    ) -> Result<(), Disconnected> {
+    ) -> Result<(), ExchangeError> {
         self.port.check_connected()?;
         if self.last.is_some_and(|last| number <= last) {
-            return Err(Disconnected::Repeated(number));
+            return Err(ExchangeError::Repeated(number));
         }
         let submitted = self.port.submit_while_serving(
             BatchNumber::Number(number),
@@ -174,7 +174,7 @@ impl<F: Filter> Node<F> {
     ///
     /// # Panics
     /// Resumes a panic of the filter, with [`LossPolicy::Error`](crate::LossPolicy::Error).
-    pub fn drain(&mut self, verdicts: &mut Verdicts) -> Result<bool, Disconnected> {
+    pub fn drain(&mut self, verdicts: &mut Verdicts) -> Result<bool, ExchangeError> {
         let drained = self.port.drain_while_serving(verdicts, &mut self.server);
         self.resume_panic();
         drained
@@ -189,7 +189,7 @@ impl<F: Filter> Node<F> {
     ///
     /// # Panics
     /// As [`drain`](Self::drain).
-    pub fn poll(&mut self, verdicts: &mut Verdicts) -> Result<bool, Disconnected> {
+    pub fn poll(&mut self, verdicts: &mut Verdicts) -> Result<bool, ExchangeError> {
         // The port keeps the error, and returns it after the verdicts that are complete.
         self.port.work(&mut self.server).ok();
         self.resume_panic();
@@ -220,7 +220,7 @@ impl<F: Filter> Node<F> {
     /// `verdicts` is empty after an error.
     ///
     /// # Errors
-    /// As [`submit`](Self::submit) and [`drain`](Self::drain). [`Disconnected::InFlight`] if other
+    /// As [`submit`](Self::submit) and [`drain`](Self::drain). [`ExchangeError::InFlight`] if other
     /// batches are in flight; nothing was sent then.
     ///
     /// # Panics
@@ -231,7 +231,7 @@ impl<F: Filter> Node<F> {
         number: u64,
         keys: &[KeyHash],
         verdicts: &mut Verdicts,
-    ) -> Result<(), Disconnected> {
+    ) -> Result<(), ExchangeError> {
         verdicts.reset(0);
         self.port.check_idle()?;
         self.submit(number, keys)?;
@@ -260,7 +260,10 @@ impl<F: Filter> Node<F> {
     /// })?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn serve_until(&mut self, mut condition: impl FnMut() -> bool) -> Result<(), Disconnected> {
+    pub fn serve_until(
+        &mut self,
+        mut condition: impl FnMut() -> bool,
+    ) -> Result<(), ExchangeError> {
         self.port.check_connected()?;
         while !condition() {
             let worked = self.port.work(&mut self.server);
@@ -287,9 +290,9 @@ impl<F: Filter> Node<F> {
     /// Verdicts that were not returned before are dropped.
     ///
     /// # Errors
-    /// As [`submit`](Self::submit); [`Disconnected::Panicked`] if the partition of this node is
+    /// As [`submit`](Self::submit); [`ExchangeError::Panicked`] if the partition of this node is
     /// lost and was not replaced.
-    pub fn finish(mut self) -> Result<F, Disconnected> {
+    pub fn finish(mut self) -> Result<F, ExchangeError> {
         self.port.check_connected()?;
         let sent = self.port.send_finish(&mut self.server);
         self.resume_panic();
@@ -315,7 +318,7 @@ impl<F: Filter> Node<F> {
         let partition = self.server.partition();
         self.server
             .into_filter()
-            .map_err(|_panic| Disconnected::Panicked(partition))
+            .map_err(|_panic| ExchangeError::Panicked(partition))
     }
 
     /// The filter of this partition as it is now, without waiting for peers: what is left of a mesh

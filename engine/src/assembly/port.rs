@@ -38,7 +38,7 @@ use super::batch::Batch;
 use super::link::PortLink;
 use super::loss::LossPolicy;
 use super::routing::Router;
-use crate::error::Disconnected;
+use crate::error::ExchangeError;
 use crate::hash::KeyHash;
 use crate::partition::Partitioning;
 use crate::transport::{Parker, Wait};
@@ -57,12 +57,12 @@ pub use payload::{PayloadPort, Rejected};
 /// With [`LossPolicy::Error`], the default, every batch is rejected until the partition is
 /// [replaced](crate::Engine::replace), including batches without keys of that partition. The
 /// verdicts of batches in flight are returned first; for a batch with keys of the lost partition,
-/// [`poll`](Self::poll) and [`drain`](Self::drain) return [`Disconnected::Panicked`] until
+/// [`poll`](Self::poll) and [`drain`](Self::drain) return [`ExchangeError::Panicked`] until
 /// [`take_partial`](Self::take_partial) has returned what is known of it. With the other policies
 /// batches go on, and [`Verdicts::is_unknown`] tells which keys the policy has judged.
 ///
 /// **When the engine is shut down**, batches in flight come out in the same way, with every policy,
-/// and every later call returns [`Disconnected::Partition`]. `poll` and `drain` check only batches
+/// and every later call returns [`ExchangeError::Partition`]. `poll` and `drain` check only batches
 /// in flight: while there are none and no call has found the engine gone yet, they return `false`.
 ///
 /// # Examples
@@ -94,7 +94,7 @@ pub struct Port {
     /// The latest tick that was sent to every partition.
     clock: u64,
     /// The first error that ends the port. A lost partition alone does not.
-    failed: Option<Disconnected>,
+    failed: Option<ExchangeError>,
     /// The links were closed from this side, after the work of the node failed.
     gave_up: bool,
     /// What is left to send of the last batch in `pending`.
@@ -132,13 +132,13 @@ impl Port {
     /// memory.
     ///
     /// # Errors
-    /// [`Disconnected`] if the owner of any partition is gone, or a partition is lost and the
+    /// [`ExchangeError`] if the owner of any partition is gone, or a partition is lost and the
     /// policy is [`LossPolicy::Error`]. The batch was then not sent: no key is recorded, and the
     /// number of batches in flight is as before.
     ///
     /// # Panics
     /// If the batch has 2^32 keys or more.
-    pub fn submit(&mut self, keys: &[KeyHash]) -> Result<(), Disconnected> {
+    pub fn submit(&mut self, keys: &[KeyHash]) -> Result<(), ExchangeError> {
         self.submit_at(0, keys)
     }
 
@@ -170,7 +170,7 @@ impl Port {
     /// # engine.shutdown()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn submit_at(&mut self, tick: u64, keys: &[KeyHash]) -> Result<(), Disconnected> {
+    pub fn submit_at(&mut self, tick: u64, keys: &[KeyHash]) -> Result<(), ExchangeError> {
         self.submit_while_serving(BatchNumber::Unnumbered, tick, keys, &mut Idle)
     }
 
@@ -180,10 +180,10 @@ impl Port {
     /// yet, or no batch is in flight. `verdicts` is empty unless true is returned.
     ///
     /// # Errors
-    /// [`Disconnected`] if some of them will never be complete; see
+    /// [`ExchangeError`] if some of them will never be complete; see
     /// [`take_partial`](Self::take_partial). Without a batch in flight, if an owner was found gone,
     /// or a partition is lost and the policy is [`LossPolicy::Error`].
-    pub fn poll(&mut self, verdicts: &mut Verdicts) -> Result<bool, Disconnected> {
+    pub fn poll(&mut self, verdicts: &mut Verdicts) -> Result<bool, ExchangeError> {
         self.collect();
         self.send();
         self.take_settled(verdicts)
@@ -203,7 +203,7 @@ impl Port {
     /// The retry of a batch, half of which was lost with its partition.
     /// ```
     /// # use std::collections::HashSet;
-    /// use echoless::{Disconnected, Engine, Filter, KeyHash, Partitioned, Partitioning, Verdicts};
+    /// use echoless::{ExchangeError, Engine, Filter, KeyHash, Partitioned, Partitioning, Verdicts};
     /// /// An exact filter, which panics as long as it is broken.
     /// #[derive(Clone, Default)]
     /// struct Brittle {
@@ -228,7 +228,7 @@ impl Port {
     /// let batch = [1, u64::MAX, 2].map(KeyHash::from_uniform); // the second is in partition 1
     /// let mut verdicts = Verdicts::new();
     /// let lost = ports[0].observe(&batch, &mut verdicts).unwrap_err();
-    /// assert_eq!((lost, verdicts.len()), (Disconnected::Panicked(1), 0));
+    /// assert_eq!((lost, verdicts.len()), (ExchangeError::Panicked(1), 0));
     ///
     /// assert!(ports[0].take_partial(&mut verdicts));
     /// let again: Vec<KeyHash> = verdicts.unknown().map(|index| batch[index]).collect();
@@ -268,7 +268,7 @@ impl Port {
     /// # Errors
     /// As [`poll`](Self::poll). It returns an error only once every key of the batch has its
     /// verdict or will never have one.
-    pub fn drain(&mut self, verdicts: &mut Verdicts) -> Result<bool, Disconnected> {
+    pub fn drain(&mut self, verdicts: &mut Verdicts) -> Result<bool, ExchangeError> {
         self.drain_while_serving(verdicts, &mut Idle)
     }
 
@@ -277,7 +277,7 @@ impl Port {
     ///
     /// # Errors
     /// As [`submit`](Self::submit) and [`drain`](Self::drain). If the batch was sent, it stays in
-    /// flight for [`take_partial`](Self::take_partial). [`Disconnected::InFlight`] if other batches
+    /// flight for [`take_partial`](Self::take_partial). [`ExchangeError::InFlight`] if other batches
     /// are in flight; nothing was sent then.
     ///
     /// # Panics
@@ -286,7 +286,7 @@ impl Port {
         &mut self,
         keys: &[KeyHash],
         verdicts: &mut Verdicts,
-    ) -> Result<(), Disconnected> {
+    ) -> Result<(), ExchangeError> {
         verdicts.reset(0);
         self.check_idle()?;
         self.submit(keys)?;
@@ -297,22 +297,22 @@ impl Port {
     ///
     /// # Errors
     /// As [`submit`](Self::submit), or if batches are in flight.
-    pub(super) fn check_idle(&mut self) -> Result<(), Disconnected> {
+    pub(super) fn check_idle(&mut self) -> Result<(), ExchangeError> {
         if self.pending.is_empty() {
             return Ok(()); // `submit` checks the partitions
         }
         self.check_open()?;
-        Err(Disconnected::InFlight(self.pending.len()))
+        Err(ExchangeError::InFlight(self.pending.len()))
     }
 
     /// Returns the error that ended this port, if one did.
-    pub(super) fn check_connected(&self) -> Result<(), Disconnected> {
+    pub(super) fn check_connected(&self) -> Result<(), ExchangeError> {
         self.failed.map_or(Ok(()), Err)
     }
 
     /// Checks all partitions, including those without keys of the next batch: a port rejects every
     /// batch while a partition is lost, unless a policy judges its keys.
-    fn check_open(&mut self) -> Result<(), Disconnected> {
+    fn check_open(&mut self) -> Result<(), ExchangeError> {
         self.check_connected()?;
         if let Some(link) = self.links.iter().find(|link| link.is_closed()) {
             let closed = link.closed();
@@ -323,11 +323,11 @@ impl Port {
     }
 
     /// Checks that no partition is lost, or that a policy judges its keys.
-    fn check_lost(&self) -> Result<(), Disconnected> {
+    fn check_lost(&self) -> Result<(), ExchangeError> {
         match self.policy {
             LossPolicy::AsDuplicate | LossPolicy::AsFresh => Ok(()),
             LossPolicy::Error => match self.links.iter().position(PortLink::is_lost) {
-                Some(partition) => Err(Disconnected::Panicked(partition)),
+                Some(partition) => Err(ExchangeError::Panicked(partition)),
                 None => Ok(()),
             },
         }

@@ -98,6 +98,7 @@ pub mod lines {
     mod fingerprint;
     pub(super) mod fingerprint_stable;
     mod layout;
+    mod plan;
     mod queue;
     mod random;
     pub(super) mod rows;
@@ -109,9 +110,9 @@ pub mod lines {
 
     pub use crate::kernels::LineRange;
     pub use dense::DenseSpec;
-    pub use filter::LineFilter;
-    pub(crate) use filter::{LineAllocation, LinePlan};
+    pub use filter::{LineFilter, Progress};
     pub use fingerprint::FingerprintSpec;
+    pub(crate) use plan::{LineAllocation, LinePlan};
     pub use timed::{TimedSpec, Timing};
 }
 

@@ -20,6 +20,12 @@ const WYHASH_SECRET: [u64; 4] = [
     0x5899_65cc_7537_4cc3,
 ];
 
+/// A checksum of bytes that follow others with the checksum `before`; 0 at the beginning. It finds
+/// damage, not forgery.
+pub(crate) fn checksum(before: u64, bytes: &[u8]) -> u64 {
+    wyhash(bytes, before, WYHASH_SECRET)
+}
+
 /// Encodes a missing field, in place of a length. No field is this long.
 const MISSING: u64 = u64::MAX;
 

@@ -16,6 +16,7 @@ mod fixed;
 mod keys;
 
 pub use bytes::KeyHasher;
+pub(crate) use bytes::checksum;
 
 /// The 64-bit hash of a key. Everything after the parser works on hashes, not keys.
 ///

@@ -3,7 +3,7 @@
 //! The batch loop keeps the positions of several blocks on its stack and moves a dozen values into
 //! registers. Where lines are in the cache, that takes longer than a few visits.
 
-use super::batch::{BLOCK, BatchCounts, Bits, LineRange, LineStep};
+use super::batch::{BLOCK, BatchCounts, Bits, LineRange, LineStep, prefetch_block};
 use crate::hash::KeyHash;
 use crate::kernels::bucket::Bucket;
 use crate::kernels::isa::HotLoop;
@@ -24,25 +24,26 @@ impl<S: LineStep> HotLoop for BlockLoop<'_, S> {
 
     #[inline(always)]
     fn run(mut self) -> BatchCounts {
-        debug_assert!(self.keys.len() <= BLOCK);
+        let Self {
+            lines, range, keys, ..
+        } = self;
+        debug_assert!(keys.len() <= BLOCK);
         assert_eq!(
             self.duplicates.len(),
-            usize::from(!self.keys.is_empty()),
+            usize::from(!keys.is_empty()),
             "one verdict word for each 64 keys"
         );
         let mut counts = BatchCounts::default();
         let Some(word) = self.duplicates.first_mut() else {
             return counts;
         };
-        for key in self.keys {
-            S::Bucket::prefetch(self.lines, self.range.position(*key), *key);
-        }
+        prefetch_block::<S::Bucket>(lines, keys, |index| range.position(keys[index]));
         let mut bits = Bits::default();
-        for key in self.keys {
-            let bucket = S::Bucket::at_mut(self.lines, self.range.position(*key));
+        for key in keys {
+            let bucket = S::Bucket::at_mut(lines, range.position(*key));
             bits.push(self.step.visit(bucket, *key));
         }
-        counts.add::<S>(&bits, self.keys.len(), word);
+        counts.add::<S>(&bits, keys.len(), word);
         counts
     }
 }

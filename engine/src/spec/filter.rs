@@ -190,17 +190,50 @@ impl FilterSpec {
         &self,
         count: usize,
     ) -> Result<Partitioned<Box<dyn Filter>>, BuildError> {
+        let layers = self.partitioned_layers()?;
+        let build = |lines| Ok(self.track(layers.build_lines(lines)?));
+        layers.partition_plan()?.partitions(count, build)
+    }
+
+    /// Builds partition `index` of `count` alone, to take the place of a lost one.
+    ///
+    /// # Errors
+    /// [`BuildError`] as for [`build_partitions`](Self::build_partitions), or if `index` is not
+    /// less than `count`.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::FilterSpec;
+    /// let spec: FilterSpec = "rlbsbf:k=2,form=line,memory=1MiB".parse()?;
+    /// assert_eq!(spec.build_partition(1, 2)?.memory_bytes(), 512 << 10);
+    /// assert!(spec.build_partition(2, 2).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn build_partition(
+        &self,
+        index: usize,
+        count: usize,
+    ) -> Result<Box<dyn Filter>, BuildError> {
+        let layers = self.partitioned_layers()?;
+        let build = |lines| Ok(self.track(layers.build_lines(lines)?));
+        layers.partition_plan()?.partition(index, count, build)
+    }
+
+    /// The layers, checked for partitions.
+    fn partitioned_layers(&self) -> Result<Layers<'_>, SpecError> {
         if self.form != Form::Line {
             let allowed = "line, the form that can be partitioned";
-            return Err(SpecError::new("form", self.form.to_string(), allowed).into());
+            return Err(SpecError::new("form", self.form.to_string(), allowed));
         }
         if !self.has_partitions() {
             let allowed = "none, or horizontal alone, in a filter to be partitioned";
-            return Err(SpecError::new("adapters", self.adapters.to_string(), allowed).into());
+            return Err(SpecError::new(
+                "adapters",
+                self.adapters.to_string(),
+                allowed,
+            ));
         }
-        let layers = self.needed_layers()?;
-        let build = |lines| Ok(self.track(layers.build_lines(lines)?));
-        layers.partition_plan()?.partitions(count, build)
+        self.needed_layers()
     }
 
     /// Builds the line form of this filter and gives access to its lines. Ignores
@@ -247,7 +280,7 @@ impl FilterSpec {
         }
     }
 
-    fn needed_layers(&self) -> Result<Layers<'_>, SpecError> {
+    pub(super) fn needed_layers(&self) -> Result<Layers<'_>, SpecError> {
         Ok(self.layers(self.needed_memory()?))
     }
 

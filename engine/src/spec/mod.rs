@@ -13,6 +13,7 @@ mod information;
 mod serde_form;
 #[cfg(feature = "serde")]
 mod serde_text;
+mod state;
 
 pub use crate::filters::adapters::growing::{GrowingSpec, Threshold};
 pub use crate::filters::adapters::slices::horizontal::{FailedKeys, HorizontalSpec};
@@ -36,3 +37,4 @@ pub use crate::size::{format_bytes, parse_bytes};
 pub use crate::theory::fingerprints::{FingerprintGeometry, SlotWidth};
 pub use catalogue::{CatalogueEntry, catalogue};
 pub use filter::FilterSpec;
+pub use state::{SavedState, StateError};

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use echoless::{Disconnected, Engine, FingerprintSpec, KeyHash, LossPolicy, Verdicts};
+use echoless::{Engine, ExchangeError, FingerprintSpec, KeyHash, LossPolicy, Verdicts};
 
 use crate::streams::{batches, oracle, spec, stream};
 use crate::stub::{BAD_KEY, fragile};
@@ -116,7 +116,7 @@ fn a_port_that_attaches_to_an_engine_that_ended_returns_errors() {
                     break lost;
                 }
             };
-            assert!(matches!(lost, Disconnected::Partition(_)), "{lost}");
+            assert!(matches!(lost, ExchangeError::Partition(_)), "{lost}");
         }
         drop((early, late));
     }
@@ -131,7 +131,7 @@ fn a_port_that_attaches_to_a_lost_partition_knows_it() {
         let mut late = engine.attach().unwrap();
         let second = late.observe(&[BAD_KEY], &mut verdicts);
         let expected = match policy {
-            LossPolicy::Error => Err(Disconnected::Panicked(1)),
+            LossPolicy::Error => Err(ExchangeError::Panicked(1)),
             _ => Ok(()),
         };
         assert_eq!((first, second), (expected, expected));

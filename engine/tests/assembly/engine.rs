@@ -6,7 +6,7 @@ use std::thread;
 
 use echoless::transport::Wait;
 use echoless::{
-    BuildError, Disconnected, Engine, EngineBuilder, KeyHash, Mesh, Partitioned, Partitioning,
+    BuildError, Engine, EngineBuilder, ExchangeError, KeyHash, Mesh, Partitioned, Partitioning,
     Pinning, Port, Verdicts,
 };
 
@@ -28,7 +28,7 @@ fn a_worker_that_panics_is_an_error_and_not_a_hang() {
     ports[0].submit(&[BAD_KEY]).unwrap();
     assert_eq!(ports[0].drain(&mut verdicts), Ok(true));
     assert_eq!(verdicts.len(), 1);
-    let lost = Disconnected::Panicked(1);
+    let lost = ExchangeError::Panicked(1);
     assert_eq!(ports[0].drain(&mut verdicts), Err(lost));
     for _ in 0..3 {
         assert_eq!(ports[0].submit(&[BAD_KEY]), Err(lost));
@@ -45,7 +45,7 @@ fn a_worker_that_panics_is_an_error_and_not_a_hang() {
 #[test]
 fn a_lost_partition_is_an_error_for_ports_that_sent_it_no_keys() {
     let (engine, mut ports) = Engine::builder(fragile(2)).ports(2).build().unwrap();
-    let lost = Disconnected::Panicked(1);
+    let lost = ExchangeError::Panicked(1);
     let mut verdicts = Verdicts::new();
     assert_eq!(ports[0].observe(&[BAD_KEY], &mut verdicts), Err(lost));
     // The worker may still be unwinding, so the first batches may succeed; none has keys of its
@@ -106,7 +106,7 @@ fn dropping_an_engine_drops_its_filter_although_ports_remain() {
     assert_eq!(ports[0].drain(&mut verdicts), Ok(true), "submitted before");
     assert_eq!(
         ports[0].observe(&[KeyHash::from_uniform(2)], &mut verdicts),
-        Err(Disconnected::Partition(0))
+        Err(ExchangeError::Partition(0))
     );
 }
 
@@ -132,7 +132,7 @@ fn shutdown_answers_what_was_submitted_and_disconnects_the_ports() {
         ports[0].observe(&keys, &mut verdicts),
     ];
     for result in results {
-        assert!(matches!(result, Err(Disconnected::Partition(_))));
+        assert!(matches!(result, Err(ExchangeError::Partition(_))));
     }
 }
 

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use echoless::{
-    Disconnected, Engine, Filter, FilterSpec, KeyHash, LossPolicy, Partitioned, Verdicts, report_of,
+    Engine, ExchangeError, Filter, FilterSpec, KeyHash, LossPolicy, Partitioned, Verdicts,
+    report_of,
 };
 use proptest::prelude::*;
 
@@ -34,7 +35,7 @@ fn the_filter_of_an_engine_is_completed_after_its_end() {
     let mut verdicts = Verdicts::new();
     ports[0].observe(&keys, &mut verdicts).unwrap();
     let lost = ports[0].observe(&keys, &mut verdicts);
-    assert_eq!(lost, Err(Disconnected::Panicked(2)));
+    assert_eq!(lost, Err(ExchangeError::Panicked(2)));
 
     let error = engine.shutdown().err().unwrap();
     let numbers: Vec<usize> = error.survivors.iter().map(|(index, _)| *index).collect();
@@ -66,7 +67,7 @@ fn a_batch_of_a_lost_partition_returns_what_is_known() {
     assert_eq!(keys[0], BAD_KEY);
     port.submit(&keys).unwrap();
     port.submit(&[KeyHash::from_uniform(1)]).unwrap();
-    let lost = Disconnected::Panicked(2);
+    let lost = ExchangeError::Panicked(2);
     verdicts.reset(5);
     assert_eq!(port.drain(&mut verdicts), Err(lost));
     assert!(verdicts.is_empty());
@@ -104,7 +105,7 @@ fn a_rejected_batch_leaves_nothing_in_flight_and_records_nothing() {
     let filter = Partitioned::new(partitioning, filters).unwrap();
     let (engine, mut ports) = Engine::builder(filter).ports(2).build().unwrap();
     let mut verdicts = Verdicts::new();
-    let lost = Err(Disconnected::Panicked(1));
+    let lost = Err(ExchangeError::Panicked(1));
     assert_eq!(
         ports[0].observe(&[KeyHash::from_uniform(u64::MAX)], &mut verdicts),
         lost
@@ -144,7 +145,7 @@ fn verdicts_are_empty_unless_a_batch_is_returned() {
     let gone = ports[0]
         .observe(&[KeyHash::from_uniform(1)], &mut verdicts)
         .unwrap_err();
-    assert!(matches!(gone, Disconnected::Partition(0 | 1)), "{gone}");
+    assert!(matches!(gone, ExchangeError::Partition(0 | 1)), "{gone}");
     assert!(
         gone.to_string()
             .ends_with("its owner was shut down or dropped")
@@ -164,7 +165,7 @@ fn a_replacement_that_is_not_due_is_rejected_with_its_filter() {
     let error: Box<dyn Error> = engine.replace(2, spare()).unwrap_err().into();
     assert_eq!(error.to_string(), "invalid partition=2: expected 0 to 1");
     let lost = ports[0].observe(&[BAD_KEY], &mut Verdicts::new());
-    assert_eq!(lost, Err(Disconnected::Panicked(1)));
+    assert_eq!(lost, Err(ExchangeError::Panicked(1)));
     engine.replace(1, spare()).unwrap();
     assert!(engine.replace(1, spare()).is_err(), "replaced before");
     assert!(engine.lost().is_empty());
@@ -177,7 +178,7 @@ fn a_filter_that_panics_again_is_replaced_again() {
     let mut verdicts = Verdicts::new();
     for round in 1..=20 {
         let lost = ports[0].observe(&[KeyHash::from_uniform(0), BAD_KEY], &mut verdicts);
-        assert_eq!(lost, Err(Disconnected::Panicked(1)));
+        assert_eq!(lost, Err(ExchangeError::Panicked(1)));
         assert!(ports[0].take_partial(&mut verdicts));
         assert_eq!(verdicts.unknown_words(), [0b10]);
         engine
@@ -303,7 +304,7 @@ proptest! {
             if sent.len() <= in_flight && let Some(batch) = todo.pop_front() {
                 match port.submit(&batch) {
                     Ok(()) => sent.push_back(batch),
-                    Err(Disconnected::Panicked(_)) => todo.push_front(batch),
+                    Err(ExchangeError::Panicked(_)) => todo.push_front(batch),
                     Err(other) => prop_assert!(false, "{}", other),
                 }
                 if sent.len() <= in_flight && !todo.is_empty() && engine.lost().is_empty() {
@@ -318,7 +319,7 @@ proptest! {
                     model.apply(&batch, &verdicts, LossPolicy::Error);
                 }
                 Ok(false) => prop_assert!(sent.is_empty()),
-                Err(Disconnected::Panicked(_)) => {
+                Err(ExchangeError::Panicked(_)) => {
                     if port.take_partial(&mut verdicts) {
                         let batch = sent.pop_front().unwrap();
                         model.apply(&batch, &verdicts, LossPolicy::Error);

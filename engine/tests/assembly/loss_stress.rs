@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use echoless::{Disconnected, Engine, KeyHash, KeyHasher, LossPolicy, Port, Verdicts};
+use echoless::{Engine, ExchangeError, KeyHash, KeyHasher, LossPolicy, Port, Verdicts};
 
 use crate::breakable::{Exact, Keys};
 use crate::streams::stream;
@@ -96,7 +96,7 @@ fn of_ports_that_retry_exactly_one_gets_fresh() {
                 }
                 match lost {
                     None => {}
-                    Some(Disconnected::Panicked(partition)) => {
+                    Some(ExchangeError::Panicked(partition)) => {
                         // Another port may have replaced it.
                         drop(engine.replace(partition, losses.restored(partition)));
                     }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use echoless::{Disconnected, Filter, KeyHash, LineFilter, Mesh, Node, Partitioned, Verdicts};
+use echoless::{ExchangeError, Filter, KeyHash, LineFilter, Mesh, Node, Partitioned, Verdicts};
 
 use crate::streams::{spec, stream};
 use crate::stub::{BAD_KEY, Fragile, fragile};
@@ -42,9 +42,9 @@ fn a_node_that_panics_or_is_dropped_is_an_error_at_its_peers() {
             }
         };
         let expected = if panics {
-            &[Disconnected::Panicked(1)][..]
+            &[ExchangeError::Panicked(1)][..]
         } else {
-            &[Disconnected::Peer(1), Disconnected::Partition(1)]
+            &[ExchangeError::Peer(1), ExchangeError::Partition(1)]
         };
         assert!(expected.contains(&error), "{error}");
         assert_eq!(peer.join().is_err(), panics);
@@ -56,7 +56,7 @@ fn a_skipped_batch_number_is_an_error() {
     let mut node = connect(fragile(1)).remove(0);
     assert_eq!(
         node.observe(1, &[KeyHash::from_uniform(0)], &mut Verdicts::new()),
-        Err(Disconnected::MissingBatch(0))
+        Err(ExchangeError::MissingBatch(0))
     );
 }
 
@@ -126,13 +126,13 @@ fn a_batch_number_used_twice_is_an_error() {
         let peer = thread::spawn(move || submit_all(second, others));
         let errors =
             [submit_all(nodes.remove(0), mine), peer.join().unwrap()].map(Result::unwrap_err);
-        let repeated = Disconnected::Repeated(*mine.last().unwrap());
+        let repeated = ExchangeError::Repeated(*mine.last().unwrap());
         assert!(errors.contains(&repeated), "{errors:?}");
         for error in errors {
             // The node that fails first is disconnected for the other.
             assert!(
                 error == repeated
-                    || matches!(error, Disconnected::Peer(_) | Disconnected::Partition(_)),
+                    || matches!(error, ExchangeError::Peer(_) | ExchangeError::Partition(_)),
                 "{error}"
             );
         }
@@ -148,7 +148,7 @@ fn a_number_that_does_not_rise_is_rejected_without_effect() {
     for number in [1, 0] {
         assert_eq!(
             node.submit(number, &keys),
-            Err(Disconnected::Repeated(number))
+            Err(ExchangeError::Repeated(number))
         );
     }
     assert_eq!(node.in_flight(), 1);
@@ -170,7 +170,7 @@ fn beside_one_that_panics_after_it_finished() -> (Node<Fragile>, thread::JoinHan
 #[test]
 fn a_node_that_lost_a_peer_returns_errors_instead_of_waiting() {
     let (mut first, peer) = beside_one_that_panics_after_it_finished();
-    let lost = Disconnected::Panicked(1);
+    let lost = ExchangeError::Panicked(1);
     let mut verdicts = Verdicts::new();
     assert_eq!(first.observe(0, &[BAD_KEY], &mut verdicts), Err(lost));
     assert_eq!(first.serve_until(|| false), Err(lost));
@@ -187,7 +187,7 @@ fn finish_is_an_error_if_a_batch_was_never_applied() {
         first
             .submit(0, &[KeyHash::from_uniform(0), BAD_KEY])
             .unwrap();
-        assert_eq!(first.finish().err(), Some(Disconnected::Panicked(1)));
+        assert_eq!(first.finish().err(), Some(ExchangeError::Panicked(1)));
         assert!(peer.join().is_err());
     }
 }
@@ -220,7 +220,7 @@ fn finish_waits_until_batches_in_flight_are_applied() {
 
 #[test]
 fn an_idle_node_returns_an_error_when_a_peer_is_dropped() {
-    type Idle = fn(Node<Box<dyn LineFilter>>) -> Result<(), Disconnected>;
+    type Idle = fn(Node<Box<dyn LineFilter>>) -> Result<(), ExchangeError>;
     let waits: [Idle; 2] = [
         |mut node| node.serve_until(|| false),
         |node| node.finish().map(|_| ()),
@@ -238,7 +238,7 @@ fn an_idle_node_returns_an_error_when_a_peer_is_dropped() {
         assert!(
             matches!(
                 lost,
-                Err(Disconnected::Peer(1) | Disconnected::Partition(1))
+                Err(ExchangeError::Peer(1) | ExchangeError::Partition(1))
             ),
             "{lost:?}"
         );

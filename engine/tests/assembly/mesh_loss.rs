@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, mpsc};
 use std::thread;
 
-use echoless::{Disconnected, KeyHash, LossPolicy, Mesh, Node, Partitioned, Verdicts};
+use echoless::{ExchangeError, KeyHash, LossPolicy, Mesh, Node, Partitioned, Verdicts};
 
 use crate::breakable::{Exact, Keys};
 use crate::loss::Model;
@@ -33,7 +33,7 @@ fn second_panics(policy: LossPolicy) -> (Node<Exact>, Node<Exact>) {
 fn a_caught_panic_leaves_a_lost_node_and_errors_at_its_peers() {
     for _ in 0..50 {
         let (mut first, mut second) = second_panics(LossPolicy::Error);
-        let lost = Disconnected::Panicked(1);
+        let lost = ExchangeError::Panicked(1);
         // Keeps the second node alive until the first has its outcome.
         let (done, wait) = mpsc::channel::<()>();
         let peer = thread::spawn(move || {
@@ -98,10 +98,10 @@ fn peers_can_tell_a_panic_from_a_drop() {
         assert_eq!(peer.join().is_err(), panics);
         let lost = first.finish().err().unwrap();
         if panics {
-            assert_eq!(lost, Disconnected::Panicked(1));
+            assert_eq!(lost, ExchangeError::Panicked(1));
         } else {
             assert!(
-                matches!(lost, Disconnected::Peer(1) | Disconnected::Partition(1)),
+                matches!(lost, ExchangeError::Peer(1) | ExchangeError::Partition(1)),
                 "{lost}"
             );
         }
@@ -122,7 +122,7 @@ fn a_node_that_finishes_without_its_filter_is_an_error_of_its_own() {
     let error = first.replace(Exact::default()).unwrap_err();
     assert_eq!((error.partition, error.partitions), (0, 2));
     assert!(first.finish().is_ok());
-    assert_eq!(peer.join().unwrap(), Some(Disconnected::Panicked(1)));
+    assert_eq!(peer.join().unwrap(), Some(ExchangeError::Panicked(1)));
 }
 
 /// Batches of a mesh have an order, so the known verdicts are those of one set in that order.

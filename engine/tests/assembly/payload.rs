@@ -1,6 +1,6 @@
 //! Batches with payloads: each comes back with its own verdicts, or with what is known.
 
-use echoless::{Disconnected, Engine, KeyHash, KeyHasher, Mesh, Rejected, Verdicts};
+use echoless::{Engine, ExchangeError, KeyHash, KeyHasher, Mesh, Rejected, Verdicts};
 
 use crate::streams::spec;
 use crate::stub::{BAD_KEY, fragile};
@@ -47,7 +47,7 @@ fn a_payload_comes_back_although_its_batch_fails() {
     let mut port = ports.remove(0).with_payloads().unwrap();
     let mut verdicts = Verdicts::new();
     port.submit(&[GOOD_KEY, BAD_KEY], "first").unwrap();
-    let lost = Disconnected::Panicked(1);
+    let lost = ExchangeError::Panicked(1);
     assert_eq!(port.drain(&mut verdicts), Err(lost));
     assert_eq!(port.in_flight_keys(), 2);
     let rejected = Rejected {
@@ -72,7 +72,7 @@ fn batches_in_flight_are_an_error_where_none_may_be() {
     let mut verdicts = Verdicts::new();
     let mut port = ports.remove(0);
     port.submit(&[GOOD_KEY]).unwrap();
-    let in_flight = Err(Disconnected::InFlight(1));
+    let in_flight = Err(ExchangeError::InFlight(1));
     assert_eq!(port.observe(&[GOOD_KEY], &mut verdicts), in_flight);
     // Nothing was sent, and the batch before is still there.
     assert_eq!(port.drain(&mut verdicts), Ok(true));

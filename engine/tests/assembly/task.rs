@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 
-use echoless::{Disconnected, Engine, FilterSpec, KeyHash, Partitioned, Port, Verdicts};
+use echoless::{Engine, ExchangeError, FilterSpec, KeyHash, Partitioned, Port, Verdicts};
 use pollster::block_on;
 use proptest::prelude::*;
 
@@ -251,7 +251,7 @@ fn a_waiting_task_is_woken_by_the_end_of_the_engine() {
             match drained {
                 // The engine ended before the batch was sent whole.
                 Err(lost) => {
-                    assert_eq!(lost, Disconnected::Partition(0));
+                    assert_eq!(lost, ExchangeError::Partition(0));
                     assert!(port.take_partial(&mut verdicts));
                     assert!(verdicts.count_unknown() <= 200 - 64);
                     assert_eq!(port.try_submit(&batch[..1]), Err(lost));
@@ -275,7 +275,7 @@ fn a_lost_partition_is_an_error_and_its_payloads_come_back() {
     let mut verdicts = Verdicts::new();
     let good = KeyHash::from_uniform(0);
     assert_eq!(port.try_submit(&[good, BAD_KEY], "first"), Ok(None));
-    let lost = Disconnected::Panicked(1);
+    let lost = ExchangeError::Panicked(1);
     let drained = block_on(poll_fn(|context| port.poll_drain(context, &mut verdicts)));
     assert_eq!(drained, Err(lost));
     assert_eq!(port.take_partial(&mut verdicts), Some("first"));

@@ -3,9 +3,12 @@
 
 use echoless::FilterSpec;
 
+#[path = "../testing/arrivals.rs"]
+mod arrivals;
 mod forms;
 mod page;
 mod rejections;
+mod state;
 mod text;
 
 /// Every filter, with options that differ from the defaults.

@@ -5,7 +5,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
-use echoless::{BuildError, Disconnected, MemoryError, SpecError};
+use echoless::{BuildError, ExchangeError, MemoryError, SpecError};
 use echoless_lab::LabError;
 use thiserror::Error;
 
@@ -68,7 +68,7 @@ pub(crate) enum Failure {
     CutOff { name: String },
     /// A thread of this process has panicked: a bug.
     #[error("internal error: {0}")]
-    Thread(#[from] Disconnected),
+    Thread(#[from] ExchangeError),
     /// Something has panicked: a bug.
     #[error("internal error: {0}")]
     Panic(String),

@@ -41,12 +41,12 @@
 //! # }
 //! ```
 
+mod async_filter;
 mod batching;
-mod judge;
 mod lines;
 mod stream;
 
+pub use async_filter::AsyncFilter;
 pub use batching::Batching;
-pub use judge::Judge;
 pub use lines::{LineError, MAX_LINE, serve_lines};
-pub use stream::{Dedup, Fresh, Judged, Unjudged};
+pub use stream::{Dedup, Fresh, Unknown, WithVerdicts};

@@ -5,12 +5,12 @@ use std::io;
 use std::pin::{Pin, pin};
 use std::task::Poll;
 
-use echoless::{Disconnected, KeyHasher, Verdict, Verdicts};
+use echoless::{ExchangeError, KeyHasher, Verdict, Verdicts};
 use memchr::{memchr_iter, memrchr};
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use crate::judge::Judge;
+use crate::async_filter::AsyncFilter;
 
 /// The longest line in bytes, without its end.
 pub const MAX_LINE: usize = 64 << 10;
@@ -24,7 +24,7 @@ pub enum LineError {
     Io(#[from] io::Error),
     /// The engine cannot go on.
     #[error(transparent)]
-    Disconnected(#[from] Disconnected),
+    Exchange(#[from] ExchangeError),
     /// A line is too long.
     #[error("a line is longer than {MAX_LINE} bytes")]
     TooLong,
@@ -34,7 +34,7 @@ pub enum LineError {
 /// client closes its side, or `stop` is ready. Returns the number of answers.
 ///
 /// A line ends with a line feed; the last one may lack it. All other bytes belong to the key, a
-/// carriage return too, and an empty line is a key. The lines that arrive while a batch is judged
+/// carriage return too, and an empty line is a key. The lines that arrive while a batch is observed
 /// are the next batch, so batches grow with the load.
 ///
 /// Answers are flushed after each batch. While a client does not read its answers, no more of its
@@ -65,7 +65,7 @@ pub enum LineError {
 /// ```
 pub async fn serve_lines(
     connection: impl AsyncRead + AsyncWrite + Unpin,
-    mut filter: impl Judge,
+    mut filter: impl AsyncFilter,
     hasher: &KeyHasher,
     stop: impl Future<Output = ()>,
 ) -> Result<u64, LineError> {
@@ -96,7 +96,7 @@ pub async fn serve_lines(
             keys.push(hasher.hash(line));
         }
         if !keys.is_empty() {
-            filter.judge(&keys, &mut verdicts).await?;
+            filter.observe_async(&keys, &mut verdicts).await?;
             output.clear();
             for verdict in &verdicts {
                 let answer: &[u8] = match verdict {

@@ -13,7 +13,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use echoless::{Disconnected, KeyHash, PayloadPort, Port, Verdict, Verdicts};
+use echoless::{ExchangeError, KeyHash, PayloadPort, Port, Verdict, Verdicts};
 use futures_core::Stream;
 use pin_project_lite::pin_project;
 use thiserror::Error;
@@ -26,16 +26,16 @@ use crate::batching::Batching;
 /// the consumer keeps a sender of, or to a [`Port`].
 #[derive(Error)]
 #[error("records without a verdict, {}: {cause}", records.len())]
-pub struct Unjudged<T> {
+pub struct Unknown<T> {
     /// Why they have none.
-    pub cause: Disconnected,
+    pub cause: ExchangeError,
     /// The records, in their order.
     pub records: Vec<T>,
 }
 
-impl<T> fmt::Debug for Unjudged<T> {
+impl<T> fmt::Debug for Unknown<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = formatter.debug_struct("Unjudged");
+        let mut out = formatter.debug_struct("Unknown");
         out.field("cause", &self.cause)
             .field("records", &self.records.len())
             .finish()
@@ -67,7 +67,7 @@ pub trait Dedup: Stream + Sized {
         K: FnMut(&Self::Item) -> KeyHash,
     {
         Fresh {
-            judged: self.judge(port, key, batching),
+            judged: self.with_verdicts(port, key, batching),
         }
     }
 
@@ -75,14 +75,14 @@ pub trait Dedup: Stream + Sized {
     ///
     /// # Panics
     /// As [`dedup`](Self::dedup).
-    fn judge<K>(self, port: Port, key: K, batching: Batching) -> Judged<Self, K>
+    fn with_verdicts<K>(self, port: Port, key: K, batching: Batching) -> WithVerdicts<Self, K>
     where
         K: FnMut(&Self::Item) -> KeyHash,
     {
         let Ok(port) = port.with_payloads() else {
             panic!("batches are in flight");
         };
-        Judged {
+        WithVerdicts {
             input: Some(self),
             key,
             ticks: Ticks(None),
@@ -95,7 +95,7 @@ pub trait Dedup: Stream + Sized {
             keys: Vec::new(),
             verdicts: Verdicts::new(),
             judged: VecDeque::new(),
-            unjudged: None,
+            unknown: None,
         }
     }
 }
@@ -103,10 +103,10 @@ pub trait Dedup: Stream + Sized {
 impl<S: Stream> Dedup for S {}
 
 pin_project! {
-    /// The records of a stream with their verdicts; see [`Dedup::judge`].
+    /// The records of a stream with their verdicts; see [`Dedup::with_verdicts`].
     #[derive(Debug)]
     #[must_use = "streams do nothing unless polled"]
-    pub struct Judged<S: Stream, K> {
+    pub struct WithVerdicts<S: Stream, K> {
         // `None` once it has ended.
         #[pin]
         input: Option<S>,
@@ -126,7 +126,7 @@ pin_project! {
         keys: Vec<KeyHash>,
         verdicts: Verdicts,
         judged: VecDeque<(S::Item, Verdict)>,
-        unjudged: Option<Unjudged<S::Item>>,
+        unknown: Option<Unknown<S::Item>>,
     }
 }
 
@@ -144,7 +144,7 @@ impl<T> fmt::Debug for Ticks<T> {
     }
 }
 
-impl<S: Stream, K> Judged<S, K> {
+impl<S: Stream, K> WithVerdicts<S, K> {
     /// Judges records at ticks, for a filter with a window; see [`Fresh::with_ticks`].
     pub fn with_ticks(mut self, tick: impl FnMut(&S::Item) -> u64 + Send + 'static) -> Self {
         self.ticks = Ticks(Some(Box::new(tick)));
@@ -152,12 +152,12 @@ impl<S: Stream, K> Judged<S, K> {
     }
 }
 
-impl<S, K> Stream for Judged<S, K>
+impl<S, K> Stream for WithVerdicts<S, K>
 where
     S: Stream,
     K: FnMut(&S::Item) -> KeyHash,
 {
-    type Item = Result<(S::Item, Verdict), Unjudged<S::Item>>;
+    type Item = Result<(S::Item, Verdict), Unknown<S::Item>>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
@@ -165,8 +165,8 @@ where
             if let Some(judged) = this.judged.pop_front() {
                 return Poll::Ready(Some(Ok(judged)));
             }
-            if let Some(unjudged) = this.unjudged.take() {
-                return Poll::Ready(Some(Err(unjudged)));
+            if let Some(unknown) = this.unknown.take() {
+                return Poll::Ready(Some(Err(unknown)));
             }
             if self.as_mut().poll_verdicts(context).is_ready() {
                 continue;
@@ -184,7 +184,7 @@ where
     }
 }
 
-impl<S, K> Judged<S, K>
+impl<S, K> WithVerdicts<S, K>
 where
     S: Stream,
     K: FnMut(&S::Item) -> KeyHash,
@@ -210,7 +210,7 @@ where
                         this.judged.push_back((record, this.verdicts.get(index)));
                     }
                 }
-                *this.unjudged = Some(Unjudged {
+                *this.unknown = Some(Unknown {
                     cause,
                     records: unknown,
                 });
@@ -290,7 +290,7 @@ where
             Ok(None) => {}
             Ok(Some(_)) => unreachable!("the port is ready"),
             Err(rejected) => {
-                *this.unjudged = Some(Unjudged {
+                *this.unknown = Some(Unknown {
                     cause: rejected.cause,
                     records: rejected.payload,
                 });
@@ -306,7 +306,7 @@ pin_project! {
     #[must_use = "streams do nothing unless polled"]
     pub struct Fresh<S: Stream, K> {
         #[pin]
-        judged: Judged<S, K>,
+        judged: WithVerdicts<S, K>,
     }
 }
 
@@ -350,7 +350,7 @@ impl<S: Stream, K> Fresh<S, K> {
 
 impl<S: Stream, K> fmt::Debug for Fresh<S, K>
 where
-    Judged<S, K>: fmt::Debug,
+    WithVerdicts<S, K>: fmt::Debug,
 {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_tuple("Fresh").field(&self.judged).finish()
@@ -362,14 +362,14 @@ where
     S: Stream,
     K: FnMut(&S::Item) -> KeyHash,
 {
-    type Item = Result<S::Item, Unjudged<S::Item>>;
+    type Item = Result<S::Item, Unknown<S::Item>>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         for _ in 0..MOST_DUPLICATES {
             match ready!(self.as_mut().project().judged.poll_next(context)) {
                 Some(Ok((record, Verdict::Fresh))) => return Poll::Ready(Some(Ok(record))),
                 Some(Ok((_, Verdict::Duplicate))) => {}
-                Some(Err(unjudged)) => return Poll::Ready(Some(Err(unjudged))),
+                Some(Err(unknown)) => return Poll::Ready(Some(Err(unknown))),
                 None => return Poll::Ready(None),
             }
         }

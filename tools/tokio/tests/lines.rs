@@ -9,7 +9,7 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use echoless::{Engine, FingerprintSpec, KeyHasher, SharedSpec, Verdicts};
-use echoless_tokio::{Judge, LineError, MAX_LINE, serve_lines};
+use echoless_tokio::{AsyncFilter, LineError, MAX_LINE, serve_lines};
 use proptest::prelude::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, BufStream, duplex, join};
 use tokio::net::{TcpListener, TcpStream};
@@ -21,7 +21,7 @@ fn hasher() -> KeyHasher {
 }
 
 /// The answers to an input that arrives in parts of `chunk` bytes, through a pipe of that size.
-async fn answers(input: &[u8], chunk: usize, filter: impl Judge) -> (u64, Vec<u8>) {
+async fn answers(input: &[u8], chunk: usize, filter: impl AsyncFilter) -> (u64, Vec<u8>) {
     let (client, server) = duplex(chunk);
     let (mut receive, mut send) = tokio::io::split(client);
     let hasher = hasher();
@@ -226,10 +226,7 @@ async fn a_lost_engine_ends_the_service() {
     let mut output = Vec::new();
     let connection = join(&b"a\n"[..], &mut output);
     let served = serve_lines(connection, ports.remove(0), &hasher(), pending()).await;
-    assert!(
-        matches!(served, Err(LineError::Disconnected(_))),
-        "{served:?}"
-    );
+    assert!(matches!(served, Err(LineError::Exchange(_))), "{served:?}");
     assert_eq!(output, b"");
 }
 
@@ -242,12 +239,14 @@ async fn a_port_forgets_the_batch_of_a_dropped_future() {
     let keys: Vec<_> = (0..1000).map(|key| hasher().hash_u64(key)).collect();
     let mut verdicts = Verdicts::new();
     let mut forgotten = Verdicts::new();
-    let mut observe = Box::pin(Judge::judge(port, &keys, &mut forgotten));
+    let mut observe = Box::pin(AsyncFilter::observe_async(port, &keys, &mut forgotten));
     let _ = observe
         .as_mut()
         .poll(&mut Context::from_waker(Waker::noop()));
     drop(observe);
-    port.judge(&keys[..10], &mut verdicts).await.unwrap();
+    port.observe_async(&keys[..10], &mut verdicts)
+        .await
+        .unwrap();
     assert_eq!((verdicts.len(), verdicts.count_duplicates()), (10, 10));
     assert_eq!(port.in_flight(), 0);
 }

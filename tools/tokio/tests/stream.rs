@@ -8,7 +8,7 @@ use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use echoless::{
-    Disconnected, Engine, Filter, FilterSpec, FingerprintSpec, KeyHash, KeyHasher, Partitioned,
+    Engine, ExchangeError, Filter, FilterSpec, FingerprintSpec, KeyHash, KeyHasher, Partitioned,
     Partitioning, Port, Verdict,
 };
 use echoless_tokio::{Batching, Dedup};
@@ -53,7 +53,7 @@ proptest! {
         let batching = Batching::default().records(batch).in_flight(in_flight);
         let judged = runtime().block_on(
             tokio_stream::iter(records.clone())
-                .judge(port, key, batching)
+                .with_verdicts(port, key, batching)
                 .collect::<Result<Vec<_>, _>>(),
         );
         let mut seen = HashSet::new();
@@ -87,7 +87,7 @@ proptest! {
         let batching = Batching::default().records(batch).in_flight(in_flight);
         let judged = runtime().block_on(
             tokio_stream::iter(records.clone())
-                .judge(ports.remove(0), |(_, id)| key(id), batching)
+                .with_verdicts(ports.remove(0), |(_, id)| key(id), batching)
                 .with_ticks(|(time, _)| *time)
                 .collect::<Result<Vec<_>, _>>(),
         );
@@ -229,9 +229,9 @@ async fn the_end_of_the_engine_is_an_error_with_the_records() {
     engine.shutdown().unwrap();
     sender.send(3).unwrap();
     sender.send(4).unwrap();
-    let unjudged = fresh.next().await.unwrap().unwrap_err();
-    assert_eq!(unjudged.cause, Disconnected::Partition(0));
-    assert_eq!(unjudged.records, [3, 4]);
+    let unknown = fresh.next().await.unwrap().unwrap_err();
+    assert_eq!(unknown.cause, ExchangeError::Partition(0));
+    assert_eq!(unknown.records, [3, 4]);
     drop(sender);
     assert!(fresh.next().await.is_none());
 }
@@ -310,7 +310,7 @@ async fn records_without_verdicts_come_with_the_error_and_the_stream_goes_on() {
     let lost = fresh.next().await.unwrap().unwrap_err();
     assert_eq!(
         (lost.cause, &lost.records[..]),
-        (Disconnected::Panicked(1), &[u64::MAX][..])
+        (ExchangeError::Panicked(1), &[u64::MAX][..])
     );
     assert_eq!(
         lost.to_string(),
@@ -323,7 +323,7 @@ async fn records_without_verdicts_come_with_the_error_and_the_stream_goes_on() {
     let lost = fresh.next().await.unwrap().unwrap_err();
     assert_eq!(
         (lost.cause, &lost.records[..]),
-        (Disconnected::Panicked(1), &[3, 2, 4][..])
+        (ExchangeError::Panicked(1), &[3, 2, 4][..])
     );
 
     engine.replace(1, Fragile::default()).unwrap();

@@ -7,7 +7,7 @@ use super::Port;
 use crate::assembly::link::{PortLink, Reply};
 use crate::assembly::loss::LossPolicy;
 use crate::assembly::message::{Header, Kind, MESSAGE_KEYS};
-use crate::error::Disconnected;
+use crate::error::ExchangeError;
 use crate::hash::KeyHash;
 use crate::sync::check;
 use crate::transport::{Attention, Doorbell};
@@ -16,7 +16,7 @@ use crate::verdicts::Verdicts;
 /// The work that a thread does while its port blocks.
 pub(in crate::assembly) trait WhileWaiting {
     /// Does some work. Returns false if there was none.
-    fn work(&mut self) -> Result<bool, Disconnected>;
+    fn work(&mut self) -> Result<bool, ExchangeError>;
     /// `None` if [`work`](Self::work) would work or return an error; else what the thread is to be
     /// woken for.
     fn attention(&self) -> Option<Attention>;
@@ -28,7 +28,7 @@ pub(in crate::assembly) trait WhileWaiting {
 pub(in crate::assembly) struct Idle;
 
 impl WhileWaiting for Idle {
-    fn work(&mut self) -> Result<bool, Disconnected> {
+    fn work(&mut self) -> Result<bool, ExchangeError> {
         Ok(false)
     }
 
@@ -68,7 +68,7 @@ impl Port {
         tick: u64,
         keys: &[KeyHash],
         while_waiting: &mut impl WhileWaiting,
-    ) -> Result<(), Disconnected> {
+    ) -> Result<(), ExchangeError> {
         // A batch that `try_submit` has accepted comes first.
         self.send_rest(while_waiting);
         self.begin(number, tick, keys)?;
@@ -82,7 +82,7 @@ impl Port {
         number: BatchNumber,
         tick: u64,
         keys: &[KeyHash],
-    ) -> Result<(), Disconnected> {
+    ) -> Result<(), ExchangeError> {
         assert!(
             u32::try_from(keys.len()).is_ok(),
             "a batch of {} keys",
@@ -153,7 +153,7 @@ impl Port {
     ///
     /// # Errors
     /// If the owner of the partition is gone.
-    fn send_keys(&mut self, unsent: &mut Unsent) -> Result<bool, Disconnected> {
+    fn send_keys(&mut self, unsent: &mut Unsent) -> Result<bool, ExchangeError> {
         let Unsent { owner, tick, .. } = *unsent;
         let count = self.router.keys_of(owner).len();
         let (batch_number, last) = match unsent.number {
@@ -199,7 +199,7 @@ impl Port {
         &mut self,
         verdicts: &mut Verdicts,
         while_waiting: &mut impl WhileWaiting,
-    ) -> Result<bool, Disconnected> {
+    ) -> Result<bool, ExchangeError> {
         loop {
             match self.poll(verdicts) {
                 Ok(false) if !self.pending.is_empty() => {}
@@ -221,7 +221,7 @@ impl Port {
     pub(in crate::assembly) fn work(
         &mut self,
         while_waiting: &mut impl WhileWaiting,
-    ) -> Result<bool, Disconnected> {
+    ) -> Result<bool, ExchangeError> {
         while_waiting.work().map_err(|lost| self.give_up(lost))
     }
 
@@ -229,16 +229,18 @@ impl Port {
     /// closes all links, so that no peer waits for this node, and settles all batches. Returns the
     /// error that ended it first.
     #[cold]
-    fn give_up(&mut self, lost: Disconnected) -> Disconnected {
+    fn give_up(&mut self, lost: ExchangeError) -> ExchangeError {
         let lost = match lost {
             // In a mesh, link `i` leads to node `i`.
-            Disconnected::Peer(peer) if self.links[peer].is_lost() => Disconnected::Panicked(peer),
-            lost @ (Disconnected::Peer(_)
-            | Disconnected::Panicked(_)
-            | Disconnected::Partition(_)
-            | Disconnected::MissingBatch(_)
-            | Disconnected::Repeated(_)
-            | Disconnected::InFlight(_)) => lost,
+            ExchangeError::Peer(peer) if self.links[peer].is_lost() => {
+                ExchangeError::Panicked(peer)
+            }
+            lost @ (ExchangeError::Peer(_)
+            | ExchangeError::Panicked(_)
+            | ExchangeError::Partition(_)
+            | ExchangeError::MissingBatch(_)
+            | ExchangeError::Repeated(_)
+            | ExchangeError::InFlight(_)) => lost,
         };
         let first = *self.failed.get_or_insert(lost);
         if !self.gave_up {
@@ -254,7 +256,7 @@ impl Port {
     pub(in crate::assembly) fn send_finish(
         &mut self,
         while_waiting: &mut impl WhileWaiting,
-    ) -> Result<(), Disconnected> {
+    ) -> Result<(), ExchangeError> {
         let header = Header {
             batch_number: 0,
             tick: 0,
@@ -333,7 +335,7 @@ impl Port {
         &mut self,
         owner: usize,
         while_waiting: &mut impl WhileWaiting,
-    ) -> Result<(), Disconnected> {
+    ) -> Result<(), ExchangeError> {
         while !self.links[owner].has_room() {
             self.collect();
             if !self.work(while_waiting)? {
@@ -367,7 +369,7 @@ impl Port {
     }
 
     /// The outcome of the oldest batch, if it is settled.
-    pub(super) fn take_settled(&mut self, verdicts: &mut Verdicts) -> Result<bool, Disconnected> {
+    pub(super) fn take_settled(&mut self, verdicts: &mut Verdicts) -> Result<bool, ExchangeError> {
         let outcome = match self.pending.front() {
             None => self.check_connected().and_then(|()| self.check_lost()),
             Some(batch) if !batch.is_settled() => Ok(()),

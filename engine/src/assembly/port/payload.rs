@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use super::Port;
-use crate::error::Disconnected;
+use crate::error::ExchangeError;
 use crate::hash::KeyHash;
 use crate::verdicts::Verdicts;
 
@@ -48,7 +48,7 @@ pub struct PayloadPort<T> {
 #[derive(Clone, PartialEq, Eq)]
 pub struct Rejected<T> {
     /// Why it was not accepted.
-    pub cause: Disconnected,
+    pub cause: ExchangeError,
     /// What was not accepted.
     pub payload: T,
 }
@@ -68,7 +68,7 @@ impl<T> fmt::Display for Rejected<T> {
 
 impl<T> std::error::Error for Rejected<T> {}
 
-impl<T> From<Rejected<T>> for Disconnected {
+impl<T> From<Rejected<T>> for ExchangeError {
     /// The cause; what was not accepted is dropped.
     fn from(rejected: Rejected<T>) -> Self {
         rejected.cause
@@ -79,12 +79,12 @@ impl Port {
     /// Makes every batch carry a payload.
     ///
     /// # Errors
-    /// [`Rejected`], with the port and [`Disconnected::InFlight`], if batches without payloads are
+    /// [`Rejected`], with the port and [`ExchangeError::InFlight`], if batches without payloads are
     /// in flight.
     pub fn with_payloads<T>(self) -> Result<PayloadPort<T>, Box<Rejected<Self>>> {
         if !self.pending.is_empty() {
             return Err(Box::new(Rejected {
-                cause: Disconnected::InFlight(self.pending.len()),
+                cause: ExchangeError::InFlight(self.pending.len()),
                 payload: self,
             }));
         }
@@ -136,7 +136,7 @@ impl<T> PayloadPort<T> {
     /// # Errors
     /// As [`Port::poll`]. The payload of a batch that is not known as a whole is returned by
     /// [`take_partial`](Self::take_partial).
-    pub fn poll(&mut self, verdicts: &mut Verdicts) -> Result<Option<T>, Disconnected> {
+    pub fn poll(&mut self, verdicts: &mut Verdicts) -> Result<Option<T>, ExchangeError> {
         let complete = self.port.poll(verdicts)?;
         Ok(self.take_payload(complete))
     }
@@ -146,7 +146,7 @@ impl<T> PayloadPort<T> {
     ///
     /// # Errors
     /// As [`poll`](Self::poll).
-    pub fn drain(&mut self, verdicts: &mut Verdicts) -> Result<Option<T>, Disconnected> {
+    pub fn drain(&mut self, verdicts: &mut Verdicts) -> Result<Option<T>, ExchangeError> {
         let complete = self.port.drain(verdicts)?;
         Ok(self.take_payload(complete))
     }

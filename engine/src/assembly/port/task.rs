@@ -6,7 +6,7 @@ use std::task::{Context, Poll, ready};
 use super::Port;
 use super::exchange::BatchNumber;
 use super::payload::{PayloadPort, Rejected};
-use crate::error::Disconnected;
+use crate::error::ExchangeError;
 use crate::hash::KeyHash;
 use crate::verdicts::Verdicts;
 
@@ -44,7 +44,7 @@ impl Port {
     /// # engine.shutdown()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn try_submit(&mut self, keys: &[KeyHash]) -> Result<bool, Disconnected> {
+    pub fn try_submit(&mut self, keys: &[KeyHash]) -> Result<bool, ExchangeError> {
         self.try_submit_at(0, keys)
     }
 
@@ -55,7 +55,7 @@ impl Port {
     ///
     /// # Panics
     /// As [`try_submit`](Self::try_submit).
-    pub fn try_submit_at(&mut self, tick: u64, keys: &[KeyHash]) -> Result<bool, Disconnected> {
+    pub fn try_submit_at(&mut self, tick: u64, keys: &[KeyHash]) -> Result<bool, ExchangeError> {
         self.collect();
         if !self.send() {
             return Ok(false);
@@ -74,7 +74,7 @@ impl Port {
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
-    pub fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Disconnected>> {
+    pub fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ExchangeError>> {
         loop {
             self.collect();
             if self.send() {
@@ -94,13 +94,13 @@ impl Port {
     /// # Examples
     /// ```
     /// use std::future::poll_fn;
-    /// use echoless::{Disconnected, KeyHash, Port, Verdicts};
+    /// use echoless::{ExchangeError, KeyHash, Port, Verdicts};
     /// /// As `Port::observe`, in a task.
     /// async fn observe(
     ///     port: &mut Port,
     ///     keys: &[KeyHash],
     ///     verdicts: &mut Verdicts,
-    /// ) -> Result<(), Disconnected> {
+    /// ) -> Result<(), ExchangeError> {
     ///     poll_fn(|context| port.poll_ready(context)).await?;
     ///     assert!(port.try_submit(keys)?, "the port is ready");
     ///     poll_fn(|context| port.poll_drain(context, verdicts)).await.map(|_| ())
@@ -118,7 +118,7 @@ impl Port {
         &mut self,
         context: &mut Context<'_>,
         verdicts: &mut Verdicts,
-    ) -> Poll<Result<bool, Disconnected>> {
+    ) -> Poll<Result<bool, ExchangeError>> {
         loop {
             match self.poll(verdicts) {
                 Ok(false) if !self.pending.is_empty() => ready!(self.poll_wait(context)),
@@ -168,7 +168,7 @@ impl<T> PayloadPort<T> {
     ///
     /// # Errors
     /// As [`Port::submit`].
-    pub fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Disconnected>> {
+    pub fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ExchangeError>> {
         self.port.poll_ready(context)
     }
 
@@ -182,7 +182,7 @@ impl<T> PayloadPort<T> {
         &mut self,
         context: &mut Context<'_>,
         verdicts: &mut Verdicts,
-    ) -> Poll<Result<Option<T>, Disconnected>> {
+    ) -> Poll<Result<Option<T>, ExchangeError>> {
         let complete = ready!(self.port.poll_drain(context, verdicts))?;
         Poll::Ready(Ok(self.take_payload(complete)))
     }

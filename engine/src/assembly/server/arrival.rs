@@ -19,7 +19,7 @@ use super::ServerLink;
 use super::pass::{Links, OnPanic, Pass};
 use crate::assembly::mailbox::{Event, Inbox, PortIndex, ReadyMark};
 use crate::assembly::owned::OwnedFilter;
-use crate::error::Disconnected;
+use crate::error::ExchangeError;
 use crate::filters::Filter;
 use crate::sync::{Arc, unmodelled};
 use crate::transport::PopError;
@@ -90,7 +90,7 @@ impl<F: Filter> ArrivalServer<F> {
             }
         }
         let served = !self.pass.is_empty();
-        let answered: Result<(), Disconnected> = self.pass.answer(&mut self.links);
+        let answered: Result<(), ExchangeError> = self.pass.answer(&mut self.links);
         answered.expect("a panic of the filter is no error with `OnPanic::GoOn`");
         served
     }

@@ -8,7 +8,7 @@ use super::pass::{Links, OnPanic, Pass};
 use crate::assembly::loss::PartitionState;
 use crate::assembly::message::{Kind, Request};
 use crate::assembly::owned::{OwnedFilter, Panic};
-use crate::error::Disconnected;
+use crate::error::ExchangeError;
 use crate::filters::Filter;
 use crate::transport::{Attention, PopError};
 
@@ -21,7 +21,7 @@ pub(in crate::assembly) struct NumberedServer<F> {
     /// The first field, because its filter must be dropped before the links close.
     pass: Pass<F>,
     /// The error that ended this server: its links are closed, and it applies no message.
-    failed: Option<Disconnected>,
+    failed: Option<ExchangeError>,
     links: Vec<ServerLink>,
     /// The number of the batch that is due; all earlier batches are applied.
     next_batch: u64,
@@ -96,10 +96,10 @@ impl<F: Filter> NumberedServer<F> {
     /// there was none.
     ///
     /// # Errors
-    /// [`Disconnected`] if the batch that is due can never arrive, or a number arrives again; or,
+    /// [`ExchangeError`] if the batch that is due can never arrive, or a number arrives again; or,
     /// with [`OnPanic::Fail`], if the filter panicked. The server is then closed, and every later
     /// call returns the same error.
-    pub(in crate::assembly) fn serve(&mut self) -> Result<bool, Disconnected> {
+    pub(in crate::assembly) fn serve(&mut self) -> Result<bool, ExchangeError> {
         if let Some(failed) = self.failed {
             return Err(failed);
         }
@@ -113,15 +113,15 @@ impl<F: Filter> NumberedServer<F> {
         served
     }
 
-    fn serve_open(&mut self) -> Result<bool, Disconnected> {
+    fn serve_open(&mut self) -> Result<bool, ExchangeError> {
         self.gather();
         let served = !self.pass.is_empty();
         self.pass.answer(&mut self.links)?;
         let mut stalled = !served;
         for index in 0..self.links.len() {
             match self.front(index) {
-                Front::LinkClosed => return Err(Disconnected::Peer(index)),
-                Front::Late(number) => return Err(Disconnected::Repeated(number)),
+                Front::LinkClosed => return Err(ExchangeError::Peer(index)),
+                Front::Late(number) => return Err(ExchangeError::Repeated(number)),
                 Front::Early | Front::Finish => {}
                 Front::Due | Front::Empty => stalled = false,
             }
@@ -129,7 +129,7 @@ impl<F: Filter> NumberedServer<F> {
         // Every link is at a later batch or has finished, so the batch that is due can never
         // arrive.
         if stalled && !self.is_finished() {
-            return Err(Disconnected::MissingBatch(self.next_batch));
+            return Err(ExchangeError::MissingBatch(self.next_batch));
         }
         Ok(served)
     }

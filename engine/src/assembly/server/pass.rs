@@ -7,7 +7,7 @@ use super::ServerLink;
 use crate::assembly::loss::PartitionState;
 use crate::assembly::message::{Answer, Header};
 use crate::assembly::owned::{Judged, OwnedFilter, Panic};
-use crate::error::Disconnected;
+use crate::error::ExchangeError;
 use crate::filters::Filter;
 use crate::hash::KeyHash;
 use crate::verdicts::bits_of_words;
@@ -136,7 +136,7 @@ impl<F: Filter> Pass<F> {
     ///
     /// # Errors
     /// If the filter panicked, with [`OnPanic::Fail`]. No answer was pushed.
-    pub(super) fn answer(&mut self, links: &mut impl Links) -> Result<(), Disconnected> {
+    pub(super) fn answer(&mut self, links: &mut impl Links) -> Result<(), ExchangeError> {
         if self.is_empty() {
             return Ok(());
         }
@@ -149,7 +149,7 @@ impl<F: Filter> Pass<F> {
             (Judged::Known, _) => false,
             (Judged::Panicked(panic), OnPanic::Fail) => {
                 self.panic = Some(panic);
-                return Err(Disconnected::Panicked(self.partition));
+                return Err(ExchangeError::Panicked(self.partition));
             }
             (Judged::Panicked(_), OnPanic::GoOn) | (Judged::Lost, _) => true,
         };

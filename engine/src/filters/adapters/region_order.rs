@@ -10,7 +10,7 @@
 
 use crate::filters::Filter;
 use crate::filters::filter::check_length;
-use crate::filters::lines::{LineFilter, LineRange};
+use crate::filters::lines::{LineFilter, LineRange, Progress};
 use crate::hash::KeyHash;
 use crate::memory::Line;
 use crate::report::{Report, Tally};
@@ -193,6 +193,14 @@ impl<F: LineFilter> LineFilter for RegionOrdered<F> {
 
     fn bucket_lines(&self) -> u64 {
         self.filter.bucket_lines()
+    }
+
+    fn progress(&self) -> Progress {
+        self.filter.progress()
+    }
+
+    fn resume(&mut self, progress: Progress) -> &mut [Line] {
+        self.filter.resume(progress)
     }
 
     fn decrements(&self) -> Option<u32> {

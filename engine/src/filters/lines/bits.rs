@@ -5,8 +5,9 @@ use super::ageing::{
     Arrival, ByFill, COUNTED_LINE_BITS, Counted, EachFilter, LineAgeing, MOST_ARRIVALS, Never,
     OneFilter,
 };
-use super::filter::{LineAllocation, LineFilter};
+use super::filter::LineFilter;
 use super::layout::{BitLayout, Fixed, Ranges, WholeWords, ones};
+use super::plan::LineAllocation;
 use super::random::Salt;
 use super::rule::Rule;
 use crate::error::{BuildError, SpecError};

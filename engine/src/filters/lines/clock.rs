@@ -77,6 +77,11 @@ impl Clock {
         self.next_era
     }
 
+    /// The first tick of the current unit.
+    pub(super) const fn tick(&self) -> u64 {
+        self.units.first_tick(self.now)
+    }
+
     pub(super) const fn restart(&mut self) {
         self.now = 0;
         self.next = self.units.first_tick(1);

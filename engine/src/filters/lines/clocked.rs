@@ -26,7 +26,8 @@
 use std::marker::PhantomData;
 
 use super::clock::Clock;
-use super::filter::{LineAllocation, LineFilter};
+use super::filter::LineFilter;
+use super::plan::LineAllocation;
 use super::rule::Rule;
 use super::timed::{self, Shape};
 use crate::error::BuildError;
@@ -149,6 +150,10 @@ impl<S: Slot, P: Policy> Rule for ClockedRule<S, P> {
 
     fn next_era(&self) -> u64 {
         self.clock.next_era()
+    }
+
+    fn tick(&self) -> u64 {
+        self.clock.tick()
     }
 
     fn restart(&mut self) {

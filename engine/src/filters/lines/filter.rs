@@ -1,5 +1,5 @@
 //! The line filter: an array of lines, a [`Rule`] for the effect of a key on its bucket, and a
-//! kernel.
+//! kernel. The [plan](super::plan) says how many lines there are.
 //!
 //! The loops are compiled for every pair of rule and kernel. [`LineAllocation::build`] selects the
 //! loops of a batch once; a single key selects its code again, by the kernel:
@@ -14,23 +14,22 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::Range;
 use std::slice;
 
+use super::plan::LineAllocation;
 use super::rule::{Counts, Rule};
 use super::touched::Touched;
-use crate::error::{BuildError, SpecError};
+use crate::error::BuildError;
 use crate::filters::Filter;
 use crate::filters::filter::{check_length, check_ticks};
 use crate::hash::KeyHash;
-use crate::kernels::isa::{DetectedKernel, Kernel};
+use crate::kernels::isa::DetectedKernel;
 use crate::kernels::scalar::Scalar;
 use crate::kernels::{
     BLOCK, BatchCounts, BatchLoop, BlockLoop, Bucket, ForKernel, LineOps, LineRange, LineStep,
     LookAhead, Outcome, SingleVisit,
 };
-use crate::memory::{LINE_BYTES, Line, LineArray, check_available};
-use crate::partition::{Partitioned, Partitioning};
+use crate::memory::{Line, LineArray};
 use crate::report::{Report, Tally};
 use crate::verdicts::Verdict;
 
@@ -58,10 +57,42 @@ pub trait LineFilter: Filter + Sync {
     /// line, 64 if it lies in the aligned page of 64 lines around it.
     fn bucket_lines(&self) -> u64;
 
+    /// The counts and the clock: with the lines, the whole state of the filter.
+    fn progress(&self) -> Progress;
+
+    /// Takes over the counts and the clock of a saved filter of the same specification, and
+    /// returns the lines, which the caller overwrites with those of the saved one.
+    /// [`SavedState`](crate::spec::SavedState) does both.
+    fn resume(&mut self, progress: Progress) -> &mut [Line];
+
     /// P, the number of cells that an update decrements; `None` if an update decrements none.
     fn decrements(&self) -> Option<u32> {
         None
     }
+}
+
+/// The state of a line filter beside its lines.
+///
+/// # Examples
+/// ```
+/// use echoless::{Filter, FingerprintSpec, KeyHasher, LineFilter};
+/// let mut filter = FingerprintSpec::new(1 << 20).build()?;
+/// filter.observe_one(KeyHasher::seeded(0).hash(b"call 17"));
+/// let progress = filter.progress();
+/// assert_eq!((progress.observed, progress.fresh, progress.tick), (1, 1, 0));
+/// # Ok::<(), echoless::BuildError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Progress {
+    /// The keys that were observed since the filter was built or cleared.
+    pub observed: u64,
+    /// The fresh ones.
+    pub fresh: u64,
+    /// The keys that were evicted; 0 if the filter does not count them.
+    pub evictions: u64,
+    /// The clock, rounded down to a tick that the filter can tell from the one before; 0 without a
+    /// window.
+    pub tick: u64,
 }
 
 impl<F: LineFilter + ?Sized> LineFilter for Box<F> {
@@ -75,6 +106,14 @@ impl<F: LineFilter + ?Sized> LineFilter for Box<F> {
 
     fn bucket_lines(&self) -> u64 {
         (**self).bucket_lines()
+    }
+
+    fn progress(&self) -> Progress {
+        (**self).progress()
+    }
+
+    fn resume(&mut self, progress: Progress) -> &mut [Line] {
+        (**self).resume(progress)
     }
 
     fn decrements(&self) -> Option<u32> {
@@ -145,25 +184,11 @@ impl<O: LineOps, R: Rule> Batch<R> for Compiled<O> {
         keys: &[KeyHash],
         duplicates: &mut [u64],
     ) -> BatchCounts {
-        let ops = self.ops;
-        let step = Step { ops, rule };
-        if keys.len() <= BLOCK {
-            return ops.run(BlockLoop {
-                lines,
-                range,
-                keys,
-                duplicates,
-                step,
-            });
-        }
-        ops.run(BatchLoop {
-            lines,
-            range,
-            keys,
-            duplicates,
-            look_ahead: self.look_ahead,
-            step,
-        })
+        let step = Step {
+            ops: self.ops,
+            rule,
+        };
+        self.run(lines, range, keys, duplicates, step)
     }
 
     fn observe_at(
@@ -176,21 +201,49 @@ impl<O: LineOps, R: Rule> Batch<R> for Compiled<O> {
         duplicates: &mut [u64],
     ) -> BatchCounts {
         if !R::HAS_CLOCK {
-            // No second loop is compiled for these rules.
-            return self.observe(rule, lines, range, keys, duplicates);
+            unreachable!("without a clock, ticks change nothing");
         }
-        let ops = self.ops;
-        ops.run(BatchLoop {
-            lines,
-            range,
-            keys,
-            duplicates,
-            look_ahead: self.look_ahead,
-            step: TickedStep {
-                step: Step { ops, rule },
-                ticks: ticks.iter(),
+        let step = TickedStep {
+            step: Step {
+                ops: self.ops,
+                rule,
             },
-        })
+            ticks: ticks.iter(),
+        };
+        self.run(lines, range, keys, duplicates, step)
+    }
+}
+
+impl<O: LineOps> Compiled<O> {
+    /// Runs a batch through the loop for its length.
+    #[inline]
+    fn run<S: LineStep>(
+        &self,
+        lines: &mut [Line],
+        range: LineRange,
+        keys: &[KeyHash],
+        duplicates: &mut [u64],
+        step: S,
+    ) -> BatchCounts {
+        if keys.len() > BLOCK {
+            let look_ahead = self.look_ahead;
+            self.ops.run(BatchLoop {
+                lines,
+                range,
+                keys,
+                duplicates,
+                look_ahead,
+                step,
+            })
+        } else {
+            self.ops.run(BlockLoop {
+                lines,
+                range,
+                keys,
+                duplicates,
+                step,
+            })
+        }
     }
 }
 
@@ -236,6 +289,9 @@ impl<R: Rule> Filter for RuleLines<R> {
     fn observe_words_at(&mut self, keys: &[KeyHash], ticks: &[u64], duplicates: &mut [u64]) {
         check_ticks(keys, ticks);
         check_length(keys, duplicates);
+        if !R::HAS_CLOCK {
+            return self.observe_words(keys, duplicates);
+        }
         let mut from = 0;
         while from < keys.len() {
             self.advance_to(ticks[from]);
@@ -332,6 +388,39 @@ impl<R: Rule> LineFilter for RuleLines<R> {
         R::Bucket::LINES as u64
     }
 
+    fn progress(&self) -> Progress {
+        let Counts {
+            observed,
+            fresh,
+            evictions,
+        } = self.counts;
+        Progress {
+            observed,
+            fresh,
+            evictions,
+            tick: self.rule.tick(),
+        }
+    }
+
+    fn resume(&mut self, progress: Progress) -> &mut [Line] {
+        let Progress {
+            observed,
+            fresh,
+            evictions,
+            tick,
+        } = progress;
+        self.counts = Counts {
+            observed,
+            fresh,
+            evictions,
+        };
+        // No sweep: the lines that will be in place were swept before they were saved.
+        self.rule.restart();
+        self.rule.advance_to(tick);
+        self.touched = Touched::Many;
+        &mut self.lines
+    }
+
     fn decrements(&self) -> Option<u32> {
         self.rule.decrements()
     }
@@ -385,102 +474,6 @@ impl<O: LineOps, R: Rule> LineStep for TickedStep<'_, O, R> {
     const FINDS_LINES: bool = O::FINDS_LINES;
 }
 
-/// The lines that one filter or partition will own, with the kernel and the seed to build it with.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct LineAllocation {
-    /// The first line, and the number of lines of the whole filter.
-    range: LineRange,
-    /// The number of lines of this filter or partition.
-    lines: u64,
-    kernel: DetectedKernel,
-    look_ahead: LookAhead,
-    /// The seed of the random choices.
-    pub(super) seed: u64,
-}
-
-/// The size, kernel and seed of a line filter, before it is divided into allocations.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct LinePlan {
-    /// The number of lines of the whole filter, at least 1: whole buckets.
-    pub(crate) lines: u64,
-    /// The number of lines of a bucket, which no partition divides.
-    pub(crate) bucket_lines: u64,
-    /// The kernel to run on; the best one if `None`.
-    pub(crate) kernel: Option<Kernel>,
-    /// The seed of the random choices.
-    pub(crate) seed: u64,
-}
-
-impl LinePlan {
-    /// Builds the whole filter.
-    ///
-    /// # Errors
-    /// [`BuildError`] if this CPU cannot run the kernel, the memory is not available,
-    /// `ECHOLESS_LOOKAHEAD` is invalid, or `build` fails.
-    pub(crate) fn whole<F>(
-        self,
-        build: impl Fn(LineAllocation) -> Result<F, BuildError>,
-    ) -> Result<F, BuildError> {
-        check_available(self.lines * LINE_BYTES)?;
-        build(self.allocation(0..self.lines)?)
-    }
-
-    /// Builds the filter as `count` partitions, each a contiguous range of its lines.
-    ///
-    /// # Errors
-    /// As for [`whole`](Self::whole), or if `count` is not 1 to the number of buckets.
-    pub(crate) fn partitions<F>(
-        self,
-        count: usize,
-        build: impl Fn(LineAllocation) -> Result<F, BuildError>,
-    ) -> Result<Partitioned<F>, BuildError> {
-        // Checked for the whole: each partition alone could fit where all of them do not.
-        check_available(self.lines * LINE_BYTES)?;
-        let partitioning = self.partitioning(count)?;
-        let filters = (0..count)
-            .map(|index| {
-                let buckets = partitioning.lines_of(index);
-                let lines = buckets.start * self.bucket_lines..buckets.end * self.bucket_lines;
-                build(self.allocation(lines)?)
-            })
-            .collect::<Result<_, _>>()?;
-        Ok(Partitioned::new(partitioning, filters)?)
-    }
-
-    /// The number of buckets: the most partitions.
-    pub(crate) const fn buckets(self) -> u64 {
-        self.lines / self.bucket_lines
-    }
-
-    /// The cut into ranges of buckets: a key's bucket among all is its line over
-    /// [`bucket_lines`](Self#structfield.bucket_lines), rounded down.
-    fn partitioning(self, count: usize) -> Result<Partitioning, SpecError> {
-        let buckets = self.buckets();
-        Partitioning::new(buckets, count).map_err(|error| {
-            if self.bucket_lines == 1 || count == 0 {
-                return error;
-            }
-            let allowed = format!("1 to {buckets} (one page each)");
-            SpecError::new("partitions", count.to_string(), allowed)
-        })
-    }
-
-    fn allocation(self, lines: Range<u64>) -> Result<LineAllocation, BuildError> {
-        Ok(LineAllocation {
-            range: LineRange {
-                total: self.lines,
-                first: lines.start,
-            },
-            lines: lines.end - lines.start,
-            kernel: self
-                .kernel
-                .map_or(Ok(DetectedKernel::best()), Kernel::detect)?,
-            look_ahead: LookAhead::of_process()?,
-            seed: self.seed,
-        })
-    }
-}
-
 impl LineAllocation {
     /// Allocates the lines of a rule.
     ///
@@ -496,11 +489,6 @@ impl LineAllocation {
             counts: Counts::default(),
             touched: Touched::none(),
         }))
-    }
-
-    /// The number of lines of the whole filter.
-    pub(super) const fn total_lines(self) -> u64 {
-        self.range.total
     }
 }
 

@@ -2,7 +2,8 @@
 
 mod text;
 
-use super::filter::{LineFilter, LinePlan};
+use super::filter::LineFilter;
+use super::plan::LinePlan;
 use super::queue;
 use crate::error::{BuildError, SpecError};
 use crate::filters::replacement::Replacement;
@@ -210,6 +211,21 @@ impl FingerprintSpec {
         let geometry = self.geometry()?;
         let build = |allocation| queue::build(geometry.width, self.replacement, allocation);
         self.plan(geometry).partitions(count, build)
+    }
+
+    /// Builds partition `index` of `count` alone, to take the place of a lost one.
+    ///
+    /// # Errors
+    /// [`BuildError`] as for [`build_partitions`](Self::build_partitions), or if `index` is not
+    /// less than `count`.
+    pub fn build_partition(
+        &self,
+        index: usize,
+        count: usize,
+    ) -> Result<Box<dyn LineFilter>, BuildError> {
+        let geometry = self.geometry()?;
+        let build = |allocation| queue::build(geometry.width, self.replacement, allocation);
+        self.plan(geometry).partition(index, count, build)
     }
 
     /// Which key a full line evicts.

@@ -18,7 +18,8 @@
 
 use std::marker::PhantomData;
 
-use super::filter::{LineAllocation, LineFilter};
+use super::filter::LineFilter;
+use super::plan::LineAllocation;
 use super::rule::{Counts, Rule};
 use crate::error::BuildError;
 use crate::filters::replacement::{ForPolicy, Policy, Replacement};

@@ -2,7 +2,8 @@
 
 use std::marker::PhantomData;
 
-use super::filter::{LineAllocation, LineFilter};
+use super::filter::LineFilter;
+use super::plan::LineAllocation;
 use super::queue;
 use super::random::Salt;
 use super::rule::Rule;

@@ -45,6 +45,11 @@ pub(super) trait Rule: Copy + fmt::Debug + Send + Sync + 'static {
         u64::MAX
     }
 
+    /// The first tick of the current unit of the clock; 0 without a clock.
+    fn tick(&self) -> u64 {
+        0
+    }
+
     /// Ages a line by units of the clock. `self` has the clock from before they passed.
     fn expire(self, _line: &mut Line, _units: u64) {}
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use echoless::transport::Wait;
-use echoless::{Attacher, Disconnected, Engine, EngineBuilder, KeyHash, Port, Verdicts};
+use echoless::{Attacher, Engine, EngineBuilder, ExchangeError, KeyHash, Port, Verdicts};
 
 use crate::filter::{Exact, Keys};
 use crate::random::Random;
@@ -72,14 +72,14 @@ fn note(log: &mut Log, keys: &[KeyHash], verdicts: &Verdicts) -> Vec<KeyHash> {
 /// engine ends.
 ///
 /// # Errors
-/// [`Disconnected`] once the engine has ended.
+/// [`ExchangeError`] once the engine has ended.
 fn come_and_go(
     attacher: &Attacher,
     mut first: Option<Port>,
     load: Load,
     random: &mut Random,
     log: &mut Log,
-) -> Result<(), Disconnected> {
+) -> Result<(), ExchangeError> {
     let mut left = load.batches;
     while left > 0 {
         let mut port = match first.take() {
@@ -170,7 +170,7 @@ fn run_clients<T: Send, M>(
 }
 
 /// A client whose ports come and go. It returns its log and how it ended.
-type Client = Box<dyn FnOnce() -> (Log, Result<(), Disconnected>) + Send>;
+type Client = Box<dyn FnOnce() -> (Log, Result<(), ExchangeError>) + Send>;
 
 /// A drawn engine, and its clients.
 fn engine_and_clients(random: &mut Random) -> (Engine<Exact>, Vec<Client>) {
@@ -217,7 +217,7 @@ pub(crate) fn it_ends_early(random: &mut Random) {
     });
     for (_, end) in &ended {
         assert!(
-            matches!(end, Ok(()) | Err(Disconnected::Partition(_))),
+            matches!(end, Ok(()) | Err(ExchangeError::Partition(_))),
             "{end:?}"
         );
     }
@@ -265,7 +265,7 @@ impl Losses {
                     keys = note(&mut log, &keys, &verdicts);
                 }
                 match observed {
-                    Err(Disconnected::Panicked(partition)) => self.replace(partition, random),
+                    Err(ExchangeError::Panicked(partition)) => self.replace(partition, random),
                     other => other.expect("only filters fail"),
                 }
             }

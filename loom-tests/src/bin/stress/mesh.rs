@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::{self, yield_now};
 
 use echoless::transport::Wait;
-use echoless::{Disconnected, KeyHash, Mesh, Node, Partitioned, Verdicts};
+use echoless::{ExchangeError, KeyHash, Mesh, Node, Partitioned, Verdicts};
 
 use crate::filter::Exact;
 use crate::random::Random;
@@ -88,7 +88,7 @@ fn submit(
     batches: &Batches,
     numbers: &[usize],
     random: &mut Random,
-) -> Result<(), Disconnected> {
+) -> Result<(), ExchangeError> {
     let mut verdicts = Verdicts::new();
     let mut returned = numbers.iter().copied();
     let outcome = (|| {
@@ -205,7 +205,7 @@ pub(crate) fn a_filter_panics(random: &mut Random) {
                     assert_eq!(index, panics);
                     assert_eq!(
                         node.serve_until(|| false),
-                        Err(Disconnected::Panicked(panics))
+                        Err(ExchangeError::Panicked(panics))
                     );
                 }
             });

@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn the_cause_is_reported_and_not_its_consequences() {
-        let disconnected = || Failure::Thread(echoless::Disconnected::Peer(1));
+        let disconnected = || Failure::Thread(echoless::ExchangeError::Peer(1));
         let reported = |ends| all_or_cause::<u8>(ends).map_err(|failure| failure.to_string());
         assert_eq!(reported(vec![Ok(1), Ok(2)]), Ok(vec![1, 2]));
         assert_eq!(

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
 use echoless::transport::{Doorbell, Parker, Wait};
-use echoless::{Disconnected, Filter, Node};
+use echoless::{ExchangeError, Filter, Node};
 
 use crate::records::chunk::Chunk;
 
@@ -17,7 +17,7 @@ pub(super) trait Worker: Send {
     type Filter: Filter;
 
     /// Submits the batches of this thread's next chunk.
-    fn submit(&mut self, chunk: &Chunk) -> Result<(), Disconnected>;
+    fn submit(&mut self, chunk: &Chunk) -> Result<(), ExchangeError>;
 
     /// Stores the verdicts of the oldest submitted chunk in it, and waits until `is_next` holds:
     /// the chunk is then the next one to deliver.
@@ -25,23 +25,23 @@ pub(super) trait Worker: Send {
         &mut self,
         chunk: &mut Chunk,
         is_next: impl FnMut() -> bool,
-    ) -> Result<(), Disconnected>;
+    ) -> Result<(), ExchangeError>;
 
     /// Waits until the condition holds. The thread that makes it true must ring the
     /// [`doorbell`](Self::doorbell) afterwards.
-    fn wait_until(&mut self, condition: impl FnMut() -> bool) -> Result<(), Disconnected>;
+    fn wait_until(&mut self, condition: impl FnMut() -> bool) -> Result<(), ExchangeError>;
 
     /// A handle that wakes this thread.
     fn doorbell(&self) -> Doorbell;
 
     /// Finishes the work of this thread. Returns its part of the filter, if it owns one.
-    fn finish(self) -> Result<Option<Self::Filter>, Disconnected>;
+    fn finish(self) -> Result<Option<Self::Filter>, ExchangeError>;
 }
 
 impl<F: Filter> Worker for Node<F> {
     type Filter = F;
 
-    fn submit(&mut self, chunk: &Chunk) -> Result<(), Disconnected> {
+    fn submit(&mut self, chunk: &Chunk) -> Result<(), ExchangeError> {
         for (number, (tick, keys)) in (chunk.first_batch..).zip(chunk.batches()) {
             self.submit_at(number, tick, keys)?;
         }
@@ -52,12 +52,12 @@ impl<F: Filter> Worker for Node<F> {
         &mut self,
         chunk: &mut Chunk,
         is_next: impl FnMut() -> bool,
-    ) -> Result<(), Disconnected> {
+    ) -> Result<(), ExchangeError> {
         chunk.collect(|verdicts| self.drain(verdicts).map(|_| ()))?;
         self.serve_until(is_next)
     }
 
-    fn wait_until(&mut self, condition: impl FnMut() -> bool) -> Result<(), Disconnected> {
+    fn wait_until(&mut self, condition: impl FnMut() -> bool) -> Result<(), ExchangeError> {
         self.serve_until(condition)
     }
 
@@ -65,7 +65,7 @@ impl<F: Filter> Worker for Node<F> {
         Self::doorbell(self)
     }
 
-    fn finish(self) -> Result<Option<F>, Disconnected> {
+    fn finish(self) -> Result<Option<F>, ExchangeError> {
         Self::finish(self).map(Some)
     }
 }
@@ -106,7 +106,7 @@ pub(super) fn serial_workers<F: Filter>(filter: F, count: usize) -> Vec<SerialWo
 impl<F: Filter> Worker for SerialWorker<F> {
     type Filter = F;
 
-    fn submit(&mut self, _: &Chunk) -> Result<(), Disconnected> {
+    fn submit(&mut self, _: &Chunk) -> Result<(), ExchangeError> {
         Ok(())
     }
 
@@ -114,7 +114,7 @@ impl<F: Filter> Worker for SerialWorker<F> {
         &mut self,
         chunk: &mut Chunk,
         is_next: impl FnMut() -> bool,
-    ) -> Result<(), Disconnected> {
+    ) -> Result<(), ExchangeError> {
         self.wait_until(is_next)?;
         // Never blocks: the other threads lock only in their turns.
         let mut filter = (self.shared.filter.lock()).unwrap_or_else(PoisonError::into_inner);
@@ -122,12 +122,12 @@ impl<F: Filter> Worker for SerialWorker<F> {
         Ok(())
     }
 
-    fn wait_until(&mut self, mut condition: impl FnMut() -> bool) -> Result<(), Disconnected> {
+    fn wait_until(&mut self, mut condition: impl FnMut() -> bool) -> Result<(), ExchangeError> {
         let gone = &self.shared.gone;
         self.parker
             .wait_until(self.wait, || condition() || gone.get().is_some());
         gone.get()
-            .map_or(Ok(()), |peer| Err(Disconnected::Peer(*peer)))
+            .map_or(Ok(()), |peer| Err(ExchangeError::Peer(*peer)))
     }
 
     fn doorbell(&self) -> Doorbell {
@@ -135,7 +135,7 @@ impl<F: Filter> Worker for SerialWorker<F> {
     }
 
     /// Returns the filter to the last thread that finishes.
-    fn finish(self) -> Result<Option<F>, Disconnected> {
+    fn finish(self) -> Result<Option<F>, ExchangeError> {
         let shared = Arc::clone(&self.shared);
         drop(self);
         let shared = Arc::into_inner(shared);
@@ -181,7 +181,7 @@ mod tests {
         }
     }
 
-    fn observe_one_key(worker: &mut SerialWorker<Brittle>) -> Result<(), Disconnected> {
+    fn observe_one_key(worker: &mut SerialWorker<Brittle>) -> Result<(), ExchangeError> {
         let mut chunk = Chunk::default();
         chunk.hashes.push(KeyHash::from_uniform(0));
         chunk.one_batch(0);
@@ -206,6 +206,6 @@ mod tests {
         let waiting = thread::spawn(move || second.wait_until(|| false));
         let panicking = thread::spawn(move || observe_one_key(&mut first));
         assert!(panicking.join().is_err());
-        assert_eq!(waiting.join().unwrap(), Err(Disconnected::Peer(0)));
+        assert_eq!(waiting.join().unwrap(), Err(ExchangeError::Peer(0)));
     }
 }

@@ -1,50 +1,50 @@
-//! What judges the keys of a task: a port of an engine, or a filter that all tasks share.
+//! The filters of tasks: a port of an engine, or a filter that all tasks share.
 
 use std::future::{Future, poll_fn};
 use std::sync::Arc;
 
-use echoless::{Disconnected, KeyHash, Port, SharedFilter, Verdicts};
+use echoless::{ExchangeError, KeyHash, Port, SharedFilter, Verdicts};
 
-/// Judges batches of keys, one after the other, without blocking the thread.
+/// A filter that observes batches of keys, one after the other, without blocking the thread.
 ///
 /// # Examples
 /// ```
 /// use echoless::{KeyHasher, SharedSpec, Verdicts};
-/// use echoless_tokio::Judge;
+/// use echoless_tokio::AsyncFilter;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let filter = SharedSpec::new(1 << 20).build()?;
 /// let key = KeyHasher::seeded(0).hash("call 17");
 /// let mut verdicts = Verdicts::new();
-/// (&filter).judge(&[key, key], &mut verdicts).await?;
+/// (&filter).observe_async(&[key, key], &mut verdicts).await?;
 /// assert_eq!(verdicts.to_bools(), [false, true]);
 /// # Ok(())
 /// # }
 /// ```
-pub trait Judge: Send {
+pub trait AsyncFilter: Send {
     /// Tests and records the keys in their order; `verdicts` is resized to them.
     ///
     /// If the future is dropped before it is ready, the keys may be recorded or not, and the next
     /// call returns the verdicts of its own keys. For that, a [`Port`] drops the verdicts of all
     /// batches that are in flight.
     ///
-    /// Keys are judged at tick 0: a filter with a window forgets nothing.
+    /// Keys are observed at tick 0: a filter with a window forgets nothing.
     ///
     /// # Errors
     /// If some keys have no verdict. `verdicts` is empty then; what is known of the batch is lost.
-    fn judge(
+    fn observe_async(
         &mut self,
         keys: &[KeyHash],
         verdicts: &mut Verdicts,
-    ) -> impl Future<Output = Result<(), Disconnected>> + Send;
+    ) -> impl Future<Output = Result<(), ExchangeError>> + Send;
 }
 
-impl Judge for Port {
-    async fn judge(
+impl AsyncFilter for Port {
+    async fn observe_async(
         &mut self,
         keys: &[KeyHash],
         verdicts: &mut Verdicts,
-    ) -> Result<(), Disconnected> {
+    ) -> Result<(), ExchangeError> {
         // Batches of futures that were dropped.
         while self.in_flight() > 0 {
             if poll_fn(|context| self.poll_drain(context, verdicts))
@@ -67,33 +67,33 @@ impl Judge for Port {
     }
 }
 
-impl Judge for &SharedFilter {
-    async fn judge(
+impl AsyncFilter for &SharedFilter {
+    async fn observe_async(
         &mut self,
         keys: &[KeyHash],
         verdicts: &mut Verdicts,
-    ) -> Result<(), Disconnected> {
+    ) -> Result<(), ExchangeError> {
         self.observe(keys, verdicts);
         Ok(())
     }
 }
 
-impl Judge for Arc<SharedFilter> {
-    async fn judge(
+impl AsyncFilter for Arc<SharedFilter> {
+    async fn observe_async(
         &mut self,
         keys: &[KeyHash],
         verdicts: &mut Verdicts,
-    ) -> Result<(), Disconnected> {
-        (&**self).judge(keys, verdicts).await
+    ) -> Result<(), ExchangeError> {
+        (&**self).observe_async(keys, verdicts).await
     }
 }
 
-impl<J: Judge> Judge for &mut J {
-    async fn judge(
+impl<F: AsyncFilter> AsyncFilter for &mut F {
+    async fn observe_async(
         &mut self,
         keys: &[KeyHash],
         verdicts: &mut Verdicts,
-    ) -> Result<(), Disconnected> {
-        J::judge(self, keys, verdicts).await
+    ) -> Result<(), ExchangeError> {
+        F::observe_async(self, keys, verdicts).await
     }
 }

@@ -1,0 +1,133 @@
+//! From a specification to the lines of a filter: how many there are, how partitions divide them,
+//! and the kernel, look-ahead and seed that they are built with.
+
+use std::ops::Range;
+
+use crate::error::{BuildError, SpecError};
+use crate::kernels::isa::{DetectedKernel, Kernel};
+use crate::kernels::{LineRange, LookAhead};
+use crate::memory::{LINE_BYTES, check_available};
+use crate::partition::{Partitioned, Partitioning};
+
+/// The lines that one filter or partition will own, with the kernel and the seed to build it with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LineAllocation {
+    /// The first line, and the number of lines of the whole filter.
+    pub(super) range: LineRange,
+    /// The number of lines of this filter or partition.
+    pub(super) lines: u64,
+    pub(super) kernel: DetectedKernel,
+    pub(super) look_ahead: LookAhead,
+    /// The seed of the random choices.
+    pub(super) seed: u64,
+}
+
+/// The size, kernel and seed of a line filter, before it is divided into allocations.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LinePlan {
+    /// The number of lines of the whole filter, at least 1: whole buckets.
+    pub(crate) lines: u64,
+    /// The number of lines of a bucket, which no partition divides.
+    pub(crate) bucket_lines: u64,
+    /// The kernel to run on; the best one if `None`.
+    pub(crate) kernel: Option<Kernel>,
+    /// The seed of the random choices.
+    pub(crate) seed: u64,
+}
+
+impl LinePlan {
+    /// Builds the whole filter.
+    ///
+    /// # Errors
+    /// [`BuildError`] if this CPU cannot run the kernel, the memory is not available,
+    /// `ECHOLESS_LOOKAHEAD` is invalid, or `build` fails.
+    pub(crate) fn whole<F>(
+        self,
+        build: impl Fn(LineAllocation) -> Result<F, BuildError>,
+    ) -> Result<F, BuildError> {
+        check_available(self.lines * LINE_BYTES)?;
+        build(self.allocation(0..self.lines)?)
+    }
+
+    /// Builds the filter as `count` partitions, each a contiguous range of its lines.
+    ///
+    /// # Errors
+    /// As for [`whole`](Self::whole), or if `count` is not 1 to the number of buckets.
+    pub(crate) fn partitions<F>(
+        self,
+        count: usize,
+        build: impl Fn(LineAllocation) -> Result<F, BuildError>,
+    ) -> Result<Partitioned<F>, BuildError> {
+        // Checked for the whole: each partition alone could fit where all of them do not.
+        check_available(self.lines * LINE_BYTES)?;
+        let partitioning = self.partitioning(count)?;
+        let filters = (0..count)
+            .map(|index| build(self.allocation(self.lines_of(&partitioning, index))?))
+            .collect::<Result<_, _>>()?;
+        Ok(Partitioned::new(partitioning, filters)?)
+    }
+
+    /// Builds partition `index` of `count` alone.
+    ///
+    /// # Errors
+    /// As for [`partitions`](Self::partitions), or if `index` is not less than `count`.
+    pub(crate) fn partition<F>(
+        self,
+        index: usize,
+        count: usize,
+        build: impl Fn(LineAllocation) -> Result<F, BuildError>,
+    ) -> Result<F, BuildError> {
+        let partitioning = self.partitioning(count)?;
+        if index >= count {
+            let allowed = format!("0 to {}", count - 1);
+            return Err(SpecError::new("partition", index.to_string(), allowed).into());
+        }
+        build(self.allocation(self.lines_of(&partitioning, index))?)
+    }
+
+    /// The lines of one partition: those of its buckets.
+    fn lines_of(self, partitioning: &Partitioning, index: usize) -> Range<u64> {
+        let buckets = partitioning.lines_of(index);
+        buckets.start * self.bucket_lines..buckets.end * self.bucket_lines
+    }
+
+    /// The number of buckets: the most partitions.
+    pub(crate) const fn buckets(self) -> u64 {
+        self.lines / self.bucket_lines
+    }
+
+    /// The cut into ranges of buckets: a key's bucket among all is its line over
+    /// [`bucket_lines`](Self#structfield.bucket_lines), rounded down.
+    fn partitioning(self, count: usize) -> Result<Partitioning, SpecError> {
+        let buckets = self.buckets();
+        Partitioning::new(buckets, count).map_err(|error| {
+            if self.bucket_lines == 1 || count == 0 {
+                return error;
+            }
+            let allowed = format!("1 to {buckets} (one page each)");
+            SpecError::new("partitions", count.to_string(), allowed)
+        })
+    }
+
+    fn allocation(self, lines: Range<u64>) -> Result<LineAllocation, BuildError> {
+        Ok(LineAllocation {
+            range: LineRange {
+                total: self.lines,
+                first: lines.start,
+            },
+            lines: lines.end - lines.start,
+            kernel: self
+                .kernel
+                .map_or(Ok(DetectedKernel::best()), Kernel::detect)?,
+            look_ahead: LookAhead::of_process()?,
+            seed: self.seed,
+        })
+    }
+}
+
+impl LineAllocation {
+    /// The number of lines of the whole filter.
+    pub(super) const fn total_lines(self) -> u64 {
+        self.range.total
+    }
+}

@@ -1,0 +1,429 @@
+//! Saved states: a filter in lines as bytes, for a program that goes on after a restart, with as
+//! many partitions as it likes.
+//!
+//! ```text
+//!  bytes  8 "echoless"   4 version   4 length of the text   8 id of the key hasher
+//!         8 observed     8 fresh     8 evictions            8 tick
+//!         the specification as text                         8 checksum of all above
+//!         all lines, 64 bytes each, in the order of key hashes
+//!         8 checksum of everything, chained from line to line
+//! ```
+//!
+//! Numbers and lines have the byte order of the machine: a state of the other byte order has a
+//! version that is not known. Nothing in it depends on threads, partitions or kernels, so equal
+//! streams give equal bytes.
+
+use std::error::Error;
+use std::fmt;
+use std::io::{self, ErrorKind, Read, Write};
+
+use super::FilterSpec;
+use crate::error::{BuildError, SpecError};
+use crate::filters::Form;
+use crate::filters::lines::{LineFilter, Progress};
+use crate::hash::checksum;
+use crate::memory::Line;
+use crate::partition::Partitioned;
+
+/// The first bytes of a state.
+const MAGIC: [u8; 8] = *b"echoless";
+
+/// The version of the format.
+const VERSION: u32 = 1;
+
+/// The bytes before the specification.
+const FIXED_BYTES: usize = 56;
+
+/// The longest specification, in bytes: several times that of the longest one in use.
+const LONGEST_TEXT: usize = 4096;
+
+/// The bytes of a line.
+const LINE: usize = size_of::<Line>();
+
+/// The lines that are written and read at once: 64 KiB.
+const CHUNK: usize = 1024;
+
+impl FilterSpec {
+    /// Writes the state of a filter that [`build_lines`](Self::build_lines) built from this
+    /// specification, or of all its partitions in their order. [`SavedState`] reads it.
+    ///
+    /// `hasher` is the [id of the hasher](crate::KeyHasher::id) of the keys. The clocks of the
+    /// partitions advance to the latest one; nothing else changes. Writes in pieces of 64 KiB, as
+    /// many bytes as the filter has memory, and flushes `output`.
+    ///
+    /// A crash in the middle leaves half a state, so write to a file beside the old state, call
+    /// [`File::sync_all`](std::fs::File::sync_all) and rename it over the old one.
+    ///
+    /// # Errors
+    /// [`StateError::Build`] if the specification is invalid, or the filters are not all of its
+    /// lines in their order; [`StateError::Io`] if `output` fails.
+    pub fn save<F: LineFilter>(
+        &self,
+        partitions: &mut [F],
+        hasher: u64,
+        mut output: impl Write,
+    ) -> Result<(), StateError> {
+        let lines = self.needed_layers()?.plan()?.lines;
+        let mut next = 0;
+        for part in &*partitions {
+            let range = part.range();
+            if (range.total, range.first) != (lines, next) {
+                let asked = format!("line {} of {}", range.first, range.total);
+                let allowed = format!("line {next} of {lines}, the next in order");
+                return Err(SpecError::new("partitions", asked, allowed).into());
+            }
+            next += part.lines().len() as u64;
+        }
+        if next != lines {
+            let asked = format!("{next} lines");
+            let allowed = format!("all {lines} lines");
+            return Err(SpecError::new("partitions", asked, allowed).into());
+        }
+        let tick = partitions.iter().map(|part| part.progress().tick).max();
+        let mut whole = Progress::default();
+        for part in &mut *partitions {
+            // Sweeps the lines of a partition whose clock is in an earlier era.
+            part.advance_to(tick.unwrap_or(0));
+            let progress = part.progress();
+            whole.observed += progress.observed;
+            whole.fresh += progress.fresh;
+            whole.evictions += progress.evictions;
+            whole.tick = progress.tick;
+        }
+        let header = self.header(hasher, whole);
+        let mut sum = checksum(0, &header);
+        output.write_all(&header)?;
+        output.write_all(&sum.to_ne_bytes())?;
+        let mut bytes = Vec::with_capacity(CHUNK * LINE);
+        for part in &*partitions {
+            for chunk in part.lines().chunks(CHUNK) {
+                bytes.clear();
+                for line in chunk {
+                    let line = bytes_of(*line);
+                    sum = checksum(sum, &line);
+                    bytes.extend(line);
+                }
+                output.write_all(&bytes)?;
+            }
+        }
+        output.write_all(&sum.to_ne_bytes())?;
+        Ok(output.flush()?)
+    }
+
+    /// The bytes before the first checksum.
+    fn header(&self, hasher: u64, progress: Progress) -> Vec<u8> {
+        let text = self.to_string();
+        debug_assert!(text.len() <= LONGEST_TEXT);
+        let mut header = Vec::with_capacity(FIXED_BYTES + text.len());
+        header.extend(MAGIC);
+        header.extend(VERSION.to_ne_bytes());
+        header.extend((text.len() as u32).to_ne_bytes());
+        let Progress {
+            observed,
+            fresh,
+            evictions,
+            tick,
+        } = progress;
+        for number in [hasher, observed, fresh, evictions, tick] {
+            header.extend(number.to_ne_bytes());
+        }
+        header.extend(text.as_bytes());
+        header
+    }
+}
+
+/// A saved state whose header was read and whose lines were not yet.
+///
+/// # Examples
+/// ```
+/// use echoless::spec::SavedState;
+/// use echoless::{Filter, FilterSpec, KeyHasher, Verdict};
+/// let hasher = KeyHasher::seeded(0);
+/// let spec: FilterSpec = "fingerprint:fpr=1e-8,memory=1MiB".parse()?;
+/// let mut filter = spec.build_lines()?;
+/// filter.observe_one(hasher.hash(b"call 17"));
+/// let mut bytes = Vec::new();
+/// spec.save(&mut [filter], hasher.id(), &mut bytes)?;
+///
+/// // After a restart, on two threads now.
+/// let saved = SavedState::open(&bytes[..])?;
+/// saved.check(&spec, hasher.id())?;
+/// let mut halves = saved.restore_partitions(2)?;
+/// let key = hasher.hash(b"call 17");
+/// let owner = halves.partitioning().partition_of(key);
+/// assert_eq!(halves.filters_mut()[owner].observe_one(key), Verdict::Duplicate);
+///
+/// // Another seed would find nothing again.
+/// let error = SavedState::open(&bytes[..])?.check(&spec, KeyHasher::seeded(1).id());
+/// assert!(error.unwrap_err().to_string().starts_with("the saved state has another key hasher"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct SavedState<R> {
+    spec: FilterSpec,
+    hasher: u64,
+    progress: Progress,
+    /// The checksum of the header.
+    sum: u64,
+    input: R,
+}
+
+impl<R: Read> SavedState<R> {
+    /// Reads and checks the header.
+    ///
+    /// # Errors
+    /// [`StateError::Unreadable`] if the bytes are no saved state, of another version or damaged;
+    /// [`StateError::Io`] if `input` fails.
+    pub fn open(mut input: R) -> Result<Self, StateError> {
+        let mut header = vec![0; FIXED_BYTES];
+        input.read_exact(&mut header)?;
+        if header[..8] != MAGIC {
+            return Err(StateError::Unreadable(
+                "it does not begin with `echoless`".into(),
+            ));
+        }
+        let [version, length] = [8, 12].map(|at| u32_at(&header, at));
+        if version != VERSION {
+            let reason = format!("it has version {version}, and this library reads {VERSION}");
+            return Err(StateError::Unreadable(reason));
+        }
+        let length = length as usize;
+        if length > LONGEST_TEXT {
+            return Err(StateError::damaged());
+        }
+        header.resize(FIXED_BYTES + length, 0);
+        input.read_exact(&mut header[FIXED_BYTES..])?;
+        let sum = checksum(0, &header);
+        if read_u64(&mut input)? != sum {
+            return Err(StateError::damaged());
+        }
+        let text = std::str::from_utf8(&header[FIXED_BYTES..]);
+        let text = text.map_err(|_| StateError::damaged())?;
+        let [hasher, observed, fresh, evictions, tick] =
+            [16, 24, 32, 40, 48].map(|at| u64_at(&header, at));
+        Ok(Self {
+            spec: text.parse::<FilterSpec>()?,
+            hasher,
+            progress: Progress {
+                observed,
+                fresh,
+                evictions,
+                tick,
+            },
+            sum,
+            input,
+        })
+    }
+
+    /// The specification of the saved filter.
+    #[must_use]
+    pub const fn spec(&self) -> &FilterSpec {
+        &self.spec
+    }
+
+    /// The [id of the hasher](crate::KeyHasher::id) of its keys.
+    #[must_use]
+    pub const fn hasher(&self) -> u64 {
+        self.hasher
+    }
+
+    /// Its counts and its clock.
+    #[must_use]
+    pub const fn progress(&self) -> Progress {
+        self.progress
+    }
+
+    /// Checks that the saved filter is the one that a program would build. A forced kernel and the
+    /// form do not matter.
+    ///
+    /// # Errors
+    /// [`StateError::Mismatch`] if the specification or the hasher is another one.
+    pub fn check(&self, spec: &FilterSpec, hasher: u64) -> Result<(), StateError> {
+        // Lines have one form, and `build_lines` accepts a specification of the other.
+        let plain = |spec: &FilterSpec| FilterSpec {
+            form: Form::Line,
+            kernel: None,
+            ..*spec
+        };
+        if plain(&self.spec) != plain(spec) {
+            return Err(StateError::mismatch("specification", self.spec, spec));
+        }
+        if self.hasher != hasher {
+            let id = |id: u64| format!("id {id:016x}");
+            return Err(StateError::mismatch(
+                "key hasher",
+                id(self.hasher),
+                id(hasher),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Builds the filter and reads its lines. Reads no byte after the state.
+    ///
+    /// # Errors
+    /// [`StateError::Build`] if this machine cannot build the filter, [`StateError::Unreadable`] if
+    /// the state is damaged or ends early, [`StateError::Io`] if the input fails.
+    pub fn restore(self) -> Result<Box<dyn LineFilter>, StateError> {
+        let mut filter = self.spec.build_lines()?;
+        self.fill(std::slice::from_mut(&mut filter))?;
+        Ok(filter)
+    }
+
+    /// As [`restore`](Self::restore), in `count` partitions, however many there were. The first one
+    /// has the counts.
+    ///
+    /// # Errors
+    /// As for [`restore`](Self::restore); [`StateError::Build`] also if `count` is not 1 to the
+    /// number of lines.
+    pub fn restore_partitions(
+        self,
+        count: usize,
+    ) -> Result<Partitioned<Box<dyn LineFilter>>, StateError> {
+        let mut filters = self.spec.build_line_partitions(count)?;
+        self.fill(filters.filters_mut())?;
+        Ok(filters)
+    }
+
+    /// Reads the lines of all partitions and the last checksum.
+    fn fill(mut self, partitions: &mut [Box<dyn LineFilter>]) -> Result<(), StateError> {
+        let mut sum = self.sum;
+        let mut progress = self.progress;
+        let mut bytes = Vec::with_capacity(CHUNK * LINE);
+        for part in partitions {
+            for lines in part.resume(progress).chunks_mut(CHUNK) {
+                bytes.resize(lines.len() * LINE, 0);
+                self.input.read_exact(&mut bytes)?;
+                for (line, bytes) in lines.iter_mut().zip(bytes.chunks_exact(LINE)) {
+                    sum = checksum(sum, bytes);
+                    let saved = line_of(bytes);
+                    // A page without keys takes no memory, as long as nothing is written to it.
+                    if saved.differs_from(&Line::EMPTY) {
+                        *line = saved;
+                    }
+                }
+            }
+            progress = Progress {
+                tick: progress.tick,
+                ..Progress::default()
+            };
+        }
+        if read_u64(&mut self.input)? == sum {
+            Ok(())
+        } else {
+            Err(StateError::damaged())
+        }
+    }
+}
+
+/// The bytes of a line as they are in memory.
+fn bytes_of(line: Line) -> [u8; LINE] {
+    bytemuck::must_cast(line.0)
+}
+
+/// The line of [`LINE`] bytes.
+fn line_of(bytes: &[u8]) -> Line {
+    let (words, _) = bytes.as_chunks();
+    let mut line = Line::EMPTY;
+    for (word, bytes) in line.0.iter_mut().zip(words) {
+        *word = u64::from_ne_bytes(*bytes);
+    }
+    line
+}
+
+/// The number that begins at byte `at` of a header.
+fn u64_at(header: &[u8], at: usize) -> u64 {
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&header[at..at + 8]);
+    u64::from_ne_bytes(bytes)
+}
+
+/// As [`u64_at`], for 4 bytes.
+fn u32_at(header: &[u8], at: usize) -> u32 {
+    let mut bytes = [0; 4];
+    bytes.copy_from_slice(&header[at..at + 4]);
+    u32::from_ne_bytes(bytes)
+}
+
+fn read_u64(input: &mut impl Read) -> Result<u64, StateError> {
+    let mut bytes = [0; 8];
+    input.read_exact(&mut bytes)?;
+    Ok(u64::from_ne_bytes(bytes))
+}
+
+/// The reason why a state could not be saved or restored.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum StateError {
+    /// The bytes are no saved state that this library can read: the reason.
+    Unreadable(String),
+    /// The state is another one than the program asks for.
+    Mismatch {
+        /// What differs, such as `key hasher`.
+        what: &'static str,
+        /// That of the state.
+        saved: String,
+        /// That of the program.
+        expected: String,
+    },
+    /// The filter could not be built.
+    Build(BuildError),
+    /// Reading or writing failed.
+    Io(io::Error),
+}
+
+impl StateError {
+    fn damaged() -> Self {
+        Self::Unreadable("it is damaged: a checksum is wrong".into())
+    }
+
+    fn mismatch(what: &'static str, saved: impl ToString, expected: impl ToString) -> Self {
+        Self::Mismatch {
+            what,
+            saved: saved.to_string(),
+            expected: expected.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for StateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreadable(reason) => write!(f, "not a saved state: {reason}"),
+            Self::Mismatch {
+                what,
+                saved,
+                expected,
+            } => write!(
+                f,
+                "the saved state has another {what}: {saved}, expected {expected}"
+            ),
+            Self::Build(error) => error.fmt(f),
+            Self::Io(error) => write!(f, "cannot read or write a saved state: {error}"),
+        }
+    }
+}
+
+impl Error for StateError {}
+
+impl From<BuildError> for StateError {
+    fn from(error: BuildError) -> Self {
+        Self::Build(error)
+    }
+}
+
+impl From<SpecError> for StateError {
+    fn from(error: SpecError) -> Self {
+        Self::Build(error.into())
+    }
+}
+
+impl From<io::Error> for StateError {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == ErrorKind::UnexpectedEof {
+            Self::Unreadable("it ends early".into())
+        } else {
+            Self::Io(error)
+        }
+    }
+}
