@@ -1,16 +1,19 @@
 //! The keys of the speed measurements, hashed in batches as a caller would.
 
 use echoless::{KeyHash, KeyHasher};
-use rand::SeedableRng;
+use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Zipf};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// How many keys are hashed and observed in one call.
 pub const BATCH: usize = 1024;
 
-/// Zipf draws are made in advance, as a draw takes longer than a verdict, and repeat after this
-/// many, which exceed the caches.
+/// Draws are made in advance, as a draw takes longer than a verdict, and repeat after this many,
+/// which exceed the caches.
 const DRAWS: usize = 1 << 22;
+
+/// Of so many keys of [`StreamKind::Repeats`], the first is a new one.
+pub const KEYS_FOR_A_NEW_ONE: u64 = 10;
 
 /// The distribution of the keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +24,11 @@ pub enum StreamKind {
     Zipf,
     /// The same key again and again.
     Hot,
+    /// Nine of ten keys are one of the last `span` new keys, each with the same probability.
+    Repeats {
+        /// How many new keys later a key still repeats, below 2^32.
+        span: u32,
+    },
 }
 
 impl StreamKind {
@@ -31,6 +39,7 @@ impl StreamKind {
             Self::Distinct => "distinct",
             Self::Zipf => "zipf 1.0",
             Self::Hot => "one hot key",
+            Self::Repeats { .. } => "nine of ten repeat",
         }
     }
 }
@@ -62,14 +71,18 @@ impl Stream {
     /// Never: the Zipf parameters are valid.
     #[must_use]
     pub fn new(kind: StreamKind, number: u64) -> Self {
-        let draws = if kind == StreamKind::Zipf {
-            let mut random = Xoshiro256PlusPlus::seed_from_u64(number);
-            let zipf = Zipf::new((1u64 << 28) as f64, 1.0).expect("valid parameters");
-            (0..DRAWS)
-                .map(|_| zipf.sample(&mut random) as u64)
-                .collect()
-        } else {
-            Vec::new()
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(number);
+        let draws = match kind {
+            StreamKind::Zipf => {
+                let zipf = Zipf::new((1u64 << 28) as f64, 1.0).expect("valid parameters");
+                let draw = |_| zipf.sample(&mut random) as u64;
+                (0..DRAWS).map(draw).collect()
+            }
+            StreamKind::Repeats { span } => {
+                let draw = |_| u64::from(random.random_range(0..span));
+                (0..DRAWS).map(draw).collect()
+            }
+            StreamKind::Distinct | StreamKind::Hot => Vec::new(),
         };
         Self {
             kind,
@@ -101,9 +114,40 @@ impl Stream {
                 let at = start as usize % DRAWS;
                 self.numbers.copy_from_slice(&self.draws[at..at + BATCH]);
             }
+            StreamKind::Repeats { .. } => {
+                for (value, position) in self.numbers.iter_mut().zip(start..) {
+                    let newest = position / KEYS_FOR_A_NEW_ONE;
+                    let is_new = position.is_multiple_of(KEYS_FOR_A_NEW_ONE);
+                    let back = self.draws[position as usize % DRAWS];
+                    *value = newest.wrapping_sub(if is_new { 0 } else { back });
+                }
+            }
             StreamKind::Hot => {}
         }
         self.hasher.hash_u64s(&self.numbers, &mut self.hashes);
         &self.hashes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn nine_of_ten_keys_repeat_one_of_the_span() {
+        let mut stream = Stream::new(StreamKind::Repeats { span: 500 }, 0);
+        let mut seen = HashSet::new();
+        let mut fresh = Vec::new();
+        for _ in 0..100 {
+            let keys = stream.batch();
+            let new = keys.iter().filter(|key| seen.insert(**key)).count();
+            fresh.push(new);
+        }
+        // The first keys repeat ones from before the stream.
+        let late: usize = fresh[50..].iter().sum();
+        assert!(late.abs_diff(50 * BATCH / 10) < 2, "{late}");
+        assert!(seen.len() < 100 * BATCH / 10 + 510, "{}", seen.len());
     }
 }

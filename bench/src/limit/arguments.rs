@@ -30,6 +30,10 @@ pub struct Arguments {
     /// Default: all.
     #[arg(long, value_delimiter = ';')]
     pub(super) only: Vec<String>,
+    /// Measure streams in which nine of ten keys repeat one of the last keys, 4 for each line, in
+    /// place of distinct keys. The last two columns are empty then.
+    #[arg(long)]
+    pub(super) repeats: bool,
     #[command(flatten)]
     pub(super) outputs: Outputs,
 }

@@ -284,7 +284,7 @@ pub(super) fn shared(
                         );
                     }
                 }
-                StreamKind::Zipf => {}
+                StreamKind::Zipf | StreamKind::Repeats { .. } => {}
             }
             Ok(timing)
         },

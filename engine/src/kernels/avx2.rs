@@ -92,6 +92,36 @@ impl SlotOps for Avx2 {
     }
 
     #[inline(always)]
+    fn find_but_high_bits<S: Slot>(self, line: &Line, fingerprint: S, of: u64) -> u64 {
+        const { assert!(S::BYTES >= 4) };
+        // SAFETY: `self` proves AVX2. A `Line` is 64 bytes aligned to 64, so both halves are
+        // aligned loads inside it.
+        unsafe {
+            let first: *const __m256i = (&raw const *line).cast();
+            let mut found = 0;
+            for half in 0..2 {
+                let slots = _mm256_load_si256(first.add(half));
+                let shift = half * S::COUNT / 2;
+                let ignored = high_bits::<S>(of >> shift);
+                let zero = _mm256_setzero_si256();
+                let equal = if S::BYTES == 4 {
+                    let key = _mm256_set1_epi32(fingerprint.word() as i32);
+                    let compared = _mm256_andnot_si256(ignored, _mm256_xor_si256(slots, key));
+                    let equal = _mm256_cmpeq_epi32(compared, zero);
+                    _mm256_movemask_ps(_mm256_castsi256_ps(equal)) as u64
+                } else {
+                    let key = _mm256_set1_epi64x(fingerprint.word() as i64);
+                    let compared = _mm256_andnot_si256(ignored, _mm256_xor_si256(slots, key));
+                    let equal = _mm256_cmpeq_epi64(compared, zero);
+                    _mm256_movemask_pd(_mm256_castsi256_pd(equal)) as u64
+                };
+                found |= equal << shift;
+            }
+            found
+        }
+    }
+
+    #[inline(always)]
     fn find_alive<S: Slot>(self, line: &Line, slot: S, stamp_bits: u32, alive: u64) -> u64 {
         const { assert!(S::BYTES >= 4) };
         // SAFETY: `self` proves AVX2. A `Line` is 64 bytes aligned to 64, so both halves are

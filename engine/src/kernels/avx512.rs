@@ -38,6 +38,27 @@ impl SlotOps for Avx512 {
     }
 
     #[inline(always)]
+    fn find_but_high_bits<S: Slot>(self, line: &Line, fingerprint: S, of: u64) -> u64 {
+        const { assert!(S::BYTES >= 4) };
+        // SAFETY: `self` proves AVX-512. A `Line` is 64 bytes aligned to 64, one aligned load.
+        // Casting a mask drops the bits past the last slot.
+        unsafe {
+            let slots = _mm512_load_si512((&raw const *line).cast());
+            let differing = _mm512_xor_si512(slots, spread(fingerprint));
+            let ones = _mm512_set1_epi64(-1);
+            if S::BYTES == 4 {
+                let high = _mm512_set1_epi32(i32::MIN);
+                let compared = _mm512_mask_andnot_epi32(ones, of as u16, high, ones);
+                _mm512_testn_epi32_mask(differing, compared).into()
+            } else {
+                let high = _mm512_set1_epi64(i64::MIN);
+                let compared = _mm512_mask_andnot_epi64(ones, of as u8, high, ones);
+                _mm512_testn_epi64_mask(differing, compared).into()
+            }
+        }
+    }
+
+    #[inline(always)]
     fn find_alive<S: Slot>(self, line: &Line, slot: S, stamp_bits: u32, alive: u64) -> u64 {
         const { assert!(S::BYTES >= 4) };
         // SAFETY: `self` proves AVX-512. A `Line` is 64 bytes aligned to 64, one aligned load.
@@ -74,18 +95,19 @@ impl SlotOps for Avx512 {
     #[inline(always)]
     fn set_high_bits<S: Slot>(self, line: &mut Line, of: u64, bits: u64) {
         const { assert!(S::BYTES >= 4) };
-        let (set, cleared) = (of & bits, of & !bits);
+        // All of them are cleared first: `of` is a constant, so that is one `and` with a constant.
+        let set = of & bits;
         // SAFETY: `self` proves AVX-512. A `Line` is 64 bytes aligned to 64, one aligned load and
         // one aligned store. Casting a mask drops the bits past the last slot.
         unsafe {
             let slots = _mm512_load_si512((&raw const *line).cast());
             let result = if S::BYTES == 4 {
                 let high = _mm512_set1_epi32(i32::MIN);
-                let kept = _mm512_mask_andnot_epi32(slots, cleared as u16, high, slots);
+                let kept = _mm512_mask_andnot_epi32(slots, of as u16, high, slots);
                 _mm512_mask_or_epi32(kept, set as u16, kept, high)
             } else {
                 let high = _mm512_set1_epi64(i64::MIN);
-                let kept = _mm512_mask_andnot_epi64(slots, cleared as u8, high, slots);
+                let kept = _mm512_mask_andnot_epi64(slots, of as u8, high, slots);
                 _mm512_mask_or_epi64(kept, set as u8, kept, high)
             };
             _mm512_store_si512((&raw mut *line).cast(), result);

@@ -109,6 +109,15 @@ pub(crate) trait SlotOps: TargetIsa {
     /// The slots that hold `fingerprint`: bit `i` is slot `i`; bits past the last slot are zero.
     fn find<S: Slot>(self, line: &Line, fingerprint: S) -> u64;
 
+    /// As [`find`](Self::find), for slots of 4 or 8 bytes; the highest bits of the slots in `of` are
+    /// not compared.
+    #[inline(always)]
+    fn find_but_high_bits<S: Slot>(self, line: &Line, fingerprint: S, of: u64) -> u64 {
+        const { assert!(S::BYTES >= 4) };
+        let other = fingerprint.with_high_bit(true, fingerprint.word() >> (8 * S::BYTES - 1) == 0);
+        self.find(line, fingerprint) | self.find(line, other) & of
+    }
+
     /// The slots, 4 or 8 bytes wide, whose [age](Slot::age) at the time of `slot` is at most
     /// `alive`: those that hold its fingerprint and a stamp at most so old. Bit `i` is slot `i`;
     /// bits past the last slot are zero.

@@ -31,6 +31,13 @@ const fn select(mask: u64, then: u64, otherwise: u64) -> u64 {
     otherwise ^ ((otherwise ^ then) & mask)
 }
 
+/// Random bits that round what is added to a load up or down, so that small differences count too.
+/// The load is part of them, so that a recurring key is not rounded the same way each time.
+#[inline(always)]
+const fn coin(key: PageKey, load: u64) -> u64 {
+    key.coin.wrapping_add(load.wrapping_mul(COIN_STEP))
+}
+
 /// FIFO or LRU dense lines. A key is a duplicate if and only if its fingerprint is in one of its
 /// two lines.
 ///
@@ -84,9 +91,10 @@ impl<S: DenseSlot, P: Policy> Rule for DenseRule<S, P> {
 
     const COUNTS_EVICTIONS: bool = true;
 
-    // Without branches on what was found or on which line has the lower load: neither could be
-    // predicted. The choices are masks computed from numbers: from comparisons, also as
-    // `select_unpredictable`, the compiler makes one branch.
+    // One branch, on whether the key was found: streams have mostly duplicates or mostly fresh keys,
+    // and a fresh key then waits neither for the comparisons nor for what a duplicate needs. Which
+    // of two lines it is could not be predicted. These choices are masks computed from numbers: from
+    // comparisons, also as `select_unpredictable`, the compiler makes branches.
     #[inline(always)]
     fn visit<O: LineOps>(self, ops: O, page: &mut Page, key: KeyHash) -> Outcome {
         let page_key = PageKey::new(key);
@@ -96,31 +104,34 @@ impl<S: DenseSlot, P: Policy> Rule for DenseRule<S, P> {
         let in_partner = fingerprint.find(ops, &page[partner]);
         let loads = (S::load(ops, &page[home]), S::load(ops, &page[partner]));
         let lead = Self::lead(loads.0, loads.1);
-        // Fresh: the line with the lower load. Else: the line that holds the key.
-        let (not_home, not_partner) = (if_zero(in_home), if_zero(in_partner));
-        let fresh = not_home & not_partner;
-        let at_partner = not_home & (!not_partner | (lead >> 63).cast_unsigned());
-        let line = select(at_partner, partner as u64, home as u64) as usize % PAGE_LINES;
-        let found = select(at_partner, in_partner, in_home);
-        let load = select(at_partner, loads.1, loads.0);
-        // Rounded up or down by the coin, so that small differences count too. The load is part of
-        // it, so that a recurring key is not rounded the same way each time.
-        let coin = page_key.coin.wrapping_add(load.wrapping_mul(COIN_STEP));
-        let inserted =
-            S::INSERTION + ((lead.unsigned_abs() + (coin & low_bits(S::CATCH_UP))) >> S::CATCH_UP);
-        let slots = S::COUNT.ilog2();
-        let position = u64::from(found.trailing_zeros());
-        let renewed = (S::INSERTION * position + (coin & low_bits(slots))) >> slots;
-        let renewed = if Self::RENEWS { renewed } else { 0 };
-        let load = load + select(fresh, inserted, renewed);
-
-        let line = &mut page[line];
+        let duplicate = in_home | in_partner != 0;
+        let (at_partner, found, load) = if duplicate {
+            if !Self::RENEWS {
+                return Outcome::of(true);
+            }
+            // The line that holds the key.
+            let at_partner = if_zero(in_home);
+            let found = in_home | in_partner & at_partner;
+            let load = select(at_partner, loads.1, loads.0);
+            let slots = S::COUNT.ilog2();
+            let position = u64::from(found.trailing_zeros());
+            let renewed =
+                (S::INSERTION * position + (coin(page_key, load) & low_bits(slots))) >> slots;
+            (at_partner, found, load + renewed)
+        } else {
+            // The line with the lower load.
+            let at_partner = (lead >> 63).cast_unsigned();
+            let load = select(at_partner, loads.1, loads.0);
+            let behind = lead.unsigned_abs() + (coin(page_key, load) & low_bits(S::CATCH_UP));
+            (at_partner, 0, load + S::INSERTION + (behind >> S::CATCH_UP))
+        };
+        let line = &mut page[(home ^ page_key.step & at_partner as usize) % PAGE_LINES];
         let displaced = S::slots(line)[S::KEYS - 1].is_occupied();
         let moved = P::moved(found, S::KEYS as u32) & (u64::MAX >> (64 - S::KEYS));
         ops.push_front(line, fingerprint, moved);
         S::set_load(ops, line, load);
         Outcome {
-            duplicate: fresh == 0,
+            duplicate,
             displaced,
         }
     }

@@ -101,9 +101,7 @@ macro_rules! load_in_high_bits {
             #[inline(always)]
             fn find<O: SlotOps>(self, ops: O, line: &Line) -> u64 {
                 const LOAD: u64 = load_slots(<$int>::COUNT, $load_bits);
-                let high_bit = (1 as $int).rotate_right(1);
-                let (equal, other) = (ops.find(line, self), ops.find(line, self ^ high_bit));
-                equal | other & LOAD
+                ops.find_but_high_bits(line, self, LOAD)
             }
 
             #[inline(always)]
