@@ -52,7 +52,7 @@ pub struct Arguments {
     outputs: Outputs,
 }
 
-/// What judges the lines.
+/// The filter of the lines.
 #[derive(Clone, Copy)]
 enum Candidate {
     Locked,

@@ -33,12 +33,13 @@ fn start(
         Err(error) => return Err(error.into()),
     };
     let saved = SavedState::open(BufReader::new(file))?;
-    // Other memory or another seed would find nothing again: better an error than silence.
+    // With other memory or another seed, no saved key would be found: better an error than silence.
     saved.check(spec, hasher.id())?;
     Ok(saved.restore()?)
 }
 
-/// Saves the filter beside the old state and takes its place, so that a crash leaves one of both.
+/// Saves the filter beside the old state and then renames it over that, so that a crash leaves one
+/// of both.
 fn stop(
     path: &Path,
     spec: &FilterSpec,
@@ -70,6 +71,8 @@ fn run(path: &Path, day: u64) -> Result<usize, Box<dyn Error>> {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::temp_dir().join(format!("echoless-restart-{}.state", process::id()));
+    // Of a run that was killed.
+    let _ = fs::remove_file(&path);
     for day in 0..3 {
         let fresh = run(&path, day)?;
         println!("day {day}: {fresh} records are fresh");

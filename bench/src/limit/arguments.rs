@@ -30,8 +30,9 @@ pub struct Arguments {
     /// Default: all.
     #[arg(long, value_delimiter = ';')]
     pub(super) only: Vec<String>,
-    /// Measure streams in which nine of ten keys repeat one of the last keys, 4 for each line, in
-    /// place of distinct keys. The last two columns are empty then.
+    /// Measure streams in which nine of ten keys repeat one of the last 4 x lines new keys, in
+    /// place of distinct keys. The last two columns are empty then, and rates include reading the
+    /// draws.
     #[arg(long)]
     pub(super) repeats: bool,
     #[command(flatten)]

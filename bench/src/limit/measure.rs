@@ -83,6 +83,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     table.publish(&arguments.outputs)
 }
 
+/// The keys that a filter observed, and how many of them it reported as duplicates.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    observed: u64,
+    duplicates: u64,
+}
+
 fn measure(
     arguments: &Arguments,
     mebibytes: u64,
@@ -94,31 +101,33 @@ fn measure(
     let mut stream = Stream::new(StreamKind::Distinct, 0);
     let mut read_stream = Stream::new(StreamKind::Distinct, 1);
     let mut words = vec![0; candidate.batch / 64];
-    let (mut observed, mut duplicates) = (0, 0);
-    let mut observe = |filter: &mut dyn LineFilter, keys: &[KeyHash]| {
+    let mut counts = Counts::default();
+    let mut observe = |filter: &mut dyn LineFilter, counts: &mut Counts, keys: &[KeyHash]| {
         if candidate.timed {
-            filter.advance_to(observed / TICK_KEYS);
+            filter.advance_to(counts.observed / TICK_KEYS);
         }
         filter.observe_words(keys, &mut words);
-        observed += keys.len() as u64;
-        duplicates += words
+        counts.observed += keys.len() as u64;
+        counts.duplicates += words
             .iter()
             .map(|word: &u64| u64::from(word.count_ones()))
             .sum::<u64>();
     };
     let warm_up = bytes / LINE_BYTES * WARM_UP;
     rate(&mut stream, candidate.batch, warm_up, |keys| {
-        observe(&mut *filter, keys);
+        observe(&mut *filter, &mut counts, keys);
     });
     if arguments.repeats {
-        let span = u32::try_from(bytes / LINE_BYTES * SPAN)?;
+        let span = u32::try_from(bytes / LINE_BYTES * SPAN)
+            .map_err(|_| "--repeats needs filters of less than 64 GiB")?;
         stream = Stream::new(StreamKind::Repeats { span }, 2);
         // Until all keys that repeat are keys of this stream.
-        let warm_up = u64::from(span) * KEYS_FOR_A_NEW_ONE;
-        rate(&mut stream, candidate.batch, warm_up, |keys| {
-            observe(&mut *filter, keys);
+        let until_settled = u64::from(span) * KEYS_FOR_A_NEW_ONE;
+        rate(&mut stream, candidate.batch, until_settled, |keys| {
+            observe(&mut *filter, &mut counts, keys);
         });
     }
+    let before = counts;
     let keys = arguments.keys * 1_000_000;
     let mut reads: Vec<Vec<f64>> = vec![Vec::new(); LOOK_AHEAD.len()];
     let mut rates = Vec::new();
@@ -132,19 +141,24 @@ fn measure(
             check_reads(seen, read)?;
         }
         rates.push(rate(&mut stream, candidate.batch, keys, |keys| {
-            observe(&mut *filter, keys);
+            observe(&mut *filter, &mut counts, keys);
         }));
     }
     let report = filter.report();
     let (fpr, fnr) = if arguments.repeats {
-        let repeats = observed - warm_up.next_multiple_of(candidate.batch as u64);
-        let share = duplicates as f64 / repeats as f64;
-        // The first keys of the stream repeat ones from before it.
-        if !(0.8..0.91).contains(&share) {
-            return Err(format!("{share:.3} of the keys are duplicates, 0.9 expected").into());
+        let share = (counts.duplicates - before.duplicates) as f64
+            / (counts.observed - before.observed) as f64;
+        // Filters of bits have more false duplicates, or misses, than this could bound.
+        if report.tally.evictions.is_some() && !(0.89..0.91).contains(&share) {
+            let name = &candidate.name;
+            return Err(format!("{name}: {share:.3} are duplicates, expected 0.9").into());
         }
         (Cell::Nothing, Cell::Nothing)
     } else {
+        let Counts {
+            observed,
+            duplicates,
+        } = counts;
         if let Some(expected) = report.expected_false_duplicates {
             check::false_duplicates(duplicates, observed, expected)?;
         }
@@ -155,7 +169,11 @@ fn measure(
     let rate = median(rates);
     table.push(vec![
         "filter".into(),
-        candidate.name.clone().into(),
+        if arguments.repeats {
+            format!("{}, {}", candidate.name, stream.kind().name()).into()
+        } else {
+            candidate.name.clone().into()
+        },
         candidate.kernel.name().into(),
         1u64.into(),
         mebibytes.into(),
@@ -189,6 +207,29 @@ mod tests {
     use echoless::FingerprintSpec;
 
     use super::*;
+    use crate::table::Outputs;
+
+    #[test]
+    fn streams_with_repeats_are_measured_with_every_kind_of_lines() {
+        for name in [
+            "16, lru",
+            "bloom:k=4",
+            "stamped:bits=32,refresh",
+            "dense:bits=32",
+        ] {
+            let arguments = Arguments {
+                sizes: vec![1],
+                keys: 1,
+                rounds: 1,
+                kernels: vec![Kernel::Scalar],
+                lookahead: None,
+                only: vec![name.into()],
+                repeats: true,
+                outputs: Outputs::default(),
+            };
+            run(&arguments).unwrap();
+        }
+    }
 
     #[test]
     fn forgotten_keys_are_counted() {

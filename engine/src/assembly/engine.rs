@@ -113,8 +113,8 @@ impl<F: Filter + 'static> Engine<F> {
     /// with its counters.
     ///
     /// Ports may still be in use. Batches that they submit concurrently are answered or fail with
-    /// [`ExchangeError`](crate::ExchangeError); later batches fail. The workers stop however fast the
-    /// ports submit.
+    /// [`ExchangeError`](crate::ExchangeError); later batches fail. The workers stop however fast
+    /// the ports submit.
     ///
     /// # Errors
     /// [`ShutdownError`] if partitions are lost and were not replaced, with the surviving ones,

@@ -277,8 +277,8 @@ impl Port {
     ///
     /// # Errors
     /// As [`submit`](Self::submit) and [`drain`](Self::drain). If the batch was sent, it stays in
-    /// flight for [`take_partial`](Self::take_partial). [`ExchangeError::InFlight`] if other batches
-    /// are in flight; nothing was sent then.
+    /// flight for [`take_partial`](Self::take_partial). [`ExchangeError::InFlight`] if other
+    /// batches are in flight; nothing was sent then.
     ///
     /// # Panics
     /// If the batch has 2^32 keys or more.

@@ -92,7 +92,7 @@ impl SlotOps for Avx2 {
     }
 
     #[inline(always)]
-    fn find_but_high_bits<S: Slot>(self, line: &Line, fingerprint: S, of: u64) -> u64 {
+    fn find_ignoring_high_bits<S: Slot>(self, line: &Line, fingerprint: S, of: u64) -> u64 {
         const { assert!(S::BYTES >= 4) };
         // SAFETY: `self` proves AVX2. A `Line` is 64 bytes aligned to 64, so both halves are
         // aligned loads inside it.

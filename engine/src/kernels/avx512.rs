@@ -38,7 +38,7 @@ impl SlotOps for Avx512 {
     }
 
     #[inline(always)]
-    fn find_but_high_bits<S: Slot>(self, line: &Line, fingerprint: S, of: u64) -> u64 {
+    fn find_ignoring_high_bits<S: Slot>(self, line: &Line, fingerprint: S, of: u64) -> u64 {
         const { assert!(S::BYTES >= 4) };
         // SAFETY: `self` proves AVX-512. A `Line` is 64 bytes aligned to 64, one aligned load.
         // Casting a mask drops the bits past the last slot.
@@ -95,7 +95,7 @@ impl SlotOps for Avx512 {
     #[inline(always)]
     fn set_high_bits<S: Slot>(self, line: &mut Line, of: u64, bits: u64) {
         const { assert!(S::BYTES >= 4) };
-        // All of them are cleared first: `of` is a constant, so that is one `and` with a constant.
+        // All of them are cleared first: dense lines pass constants as `of`, so that is one `and`.
         let set = of & bits;
         // SAFETY: `self` proves AVX-512. A `Line` is 64 bytes aligned to 64, one aligned load and
         // one aligned store. Casting a mask drops the bits past the last slot.

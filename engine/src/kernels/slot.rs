@@ -109,10 +109,10 @@ pub(crate) trait SlotOps: TargetIsa {
     /// The slots that hold `fingerprint`: bit `i` is slot `i`; bits past the last slot are zero.
     fn find<S: Slot>(self, line: &Line, fingerprint: S) -> u64;
 
-    /// As [`find`](Self::find), for slots of 4 or 8 bytes; the highest bits of the slots in `of` are
-    /// not compared.
+    /// As [`find`](Self::find), for slots of 4 or 8 bytes; the highest bits of the slots in `of`
+    /// are not compared. Bits of `of` past the last slot are ignored.
     #[inline(always)]
-    fn find_but_high_bits<S: Slot>(self, line: &Line, fingerprint: S, of: u64) -> u64 {
+    fn find_ignoring_high_bits<S: Slot>(self, line: &Line, fingerprint: S, of: u64) -> u64 {
         const { assert!(S::BYTES >= 4) };
         let other = fingerprint.with_high_bit(true, fingerprint.word() >> (8 * S::BYTES - 1) == 0);
         self.find(line, fingerprint) | self.find(line, other) & of
@@ -206,9 +206,9 @@ mod tests {
         slot: std::marker::PhantomData<S>,
     }
 
-    struct OnKernel<S, O>(HighBits<S>, O);
+    struct OnKernel<T, O>(T, O);
 
-    impl<S: Slot, O: LineOps> HotLoop for OnKernel<S, O> {
+    impl<S: Slot, O: LineOps> HotLoop for OnKernel<HighBits<S>, O> {
         type Output = (u64, u64, Line);
 
         #[inline(always)]
@@ -231,6 +231,58 @@ mod tests {
         fn call<O: LineOps>(self, ops: O) -> Self::Output {
             ops.run(OnKernel(self, ops))
         }
+    }
+
+    /// A search of a line in which some highest bits are not compared.
+    #[derive(Clone, Copy)]
+    struct Search<S> {
+        line: Line,
+        fingerprint: S,
+        of: u64,
+    }
+
+    impl<S: Slot, O: LineOps> HotLoop for OnKernel<Search<S>, O> {
+        type Output = u64;
+
+        #[inline(always)]
+        fn run(self) -> u64 {
+            let Self(search, ops) = self;
+            ops.find_ignoring_high_bits(&search.line, search.fingerprint, search.of)
+        }
+    }
+
+    impl<S: Slot> ForKernel for Search<S> {
+        type Output = u64;
+
+        fn call<O: LineOps>(self, ops: O) -> u64 {
+            ops.run(OnKernel(self, ops))
+        }
+    }
+
+    /// Searches for the fingerprint of a slot, with its highest bit as it is and flipped.
+    fn finds<S: Slot>(words: [u64; 8], of: u64, slot: usize) -> Result<(), TestCaseError> {
+        let line = Line(words);
+        let held = S::slots(&line)[slot % S::COUNT];
+        let is_high = |slot: S| slot.word() >> (8 * S::BYTES - 1) == 1;
+        for fingerprint in [held, held.with_high_bit(true, !is_high(held))] {
+            let equal = |(index, slot): (usize, &S)| {
+                let ignored = of >> index & 1 == 1;
+                let slot = slot.with_high_bit(ignored, is_high(fingerprint));
+                u64::from(slot == fingerprint) << index
+            };
+            let slots = S::slots(&line).iter().enumerate();
+            let expected = slots.map(equal).fold(0, |found, bit| found | bit);
+            for kernel in kernels() {
+                let search = Search {
+                    line,
+                    fingerprint,
+                    of,
+                };
+                let found = kernel.detect().unwrap().dispatch(search);
+                prop_assert_eq!(found, expected, "{}", kernel);
+            }
+        }
+        Ok(())
     }
 
     fn agrees<S: Slot>(words: [u64; 8], of: u64, bits: u64) -> Result<(), TestCaseError> {
@@ -265,6 +317,18 @@ mod tests {
         fn high_bits_are_those_of_single_slots(words: [u64; 8], of: u64, bits: u64) {
             agrees::<u32>(words, of, bits)?;
             agrees::<u64>(words, of, bits)?;
+        }
+
+        #[test]
+        fn searches_ignore_high_bits_where_they_should(
+            words: [u64; 8], few in 0..3_u64, of: u64, slot: usize,
+        ) {
+            // Random slots, and ones that differ in their highest bits only.
+            let alike = words.map(|word| word & 0x8000_0000_8000_0000 | few);
+            for words in [words, alike] {
+                finds::<u32>(words, of, slot)?;
+                finds::<u64>(words, of, slot)?;
+            }
         }
     }
 }

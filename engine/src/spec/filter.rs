@@ -268,6 +268,23 @@ impl FilterSpec {
         self.needed_layers()?.partitions(count)
     }
 
+    /// As [`build_lines`](Self::build_lines), but partition `index` of `count` alone, to take the
+    /// place of a lost one.
+    ///
+    /// # Errors
+    /// [`BuildError`] as for [`build_line_partitions`](Self::build_line_partitions), or if `index`
+    /// is not less than `count`.
+    pub fn build_line_partition(
+        &self,
+        index: usize,
+        count: usize,
+    ) -> Result<Box<dyn LineFilter>, BuildError> {
+        self.check_bare()?;
+        let layers = self.needed_layers()?;
+        let build = |lines| layers.build_lines(lines);
+        layers.plan()?.partition(index, count, build)
+    }
+
     /// The adapters and the filter under them, in so much memory.
     pub(super) fn layers(&self, memory: u64) -> Layers<'_> {
         Layers {
@@ -290,7 +307,7 @@ impl FilterSpec {
     }
 
     /// Checks that nothing lies between the caller and the lines.
-    fn check_bare(&self) -> Result<(), SpecError> {
+    pub(super) fn check_bare(&self) -> Result<(), SpecError> {
         if !self.adapters.is_empty() {
             let allowed = "none, because access to the lines needs the filter itself";
             let adapters = self.adapters.to_string();

@@ -1,4 +1,5 @@
-//! Specifications: one way to name a filter, in text, in a file, or in code.
+//! Specifications: one way to name a filter, in text, in a file, or in code; saved states of
+//! filters.
 //!
 //! The command, the planner, the lab and the engine all use [`FilterSpec`]. This module also
 //! re-exports the parameter types of every kind of filter, which are defined next to the mechanism

@@ -1,5 +1,5 @@
-//! Saved states: a filter in lines as bytes, for a program that goes on after a restart, with as
-//! many partitions as it likes.
+//! Saved states: a filter in lines as bytes, for a program that goes on after a restart, with any
+//! number of partitions.
 //!
 //! ```text
 //!  bytes  8 "echoless"   4 version   4 length of the text   8 id of the key hasher
@@ -10,8 +10,9 @@
 //! ```
 //!
 //! Numbers and lines have the byte order of the machine: a state of the other byte order has a
-//! version that is not known. Nothing in it depends on threads, partitions or kernels, so equal
-//! streams give equal bytes.
+//! version that is not known. Threads and kernels do not affect it, nor do partitions, except with
+//! a window: a partition without keys for a while drops expired keys later. That changes no
+//! verdict.
 
 use std::error::Error;
 use std::fmt;
@@ -28,7 +29,9 @@ use crate::partition::Partitioned;
 /// The first bytes of a state.
 const MAGIC: [u8; 8] = *b"echoless";
 
-/// The version of the format.
+/// The version of the format. It must rise with every change of what a line form keeps in its
+/// lines, or of the line and the fingerprint that a hash selects: `engine/tests/specs/state.rs` has
+/// the hashes of states of every line form.
 const VERSION: u32 = 1;
 
 /// The bytes before the specification.
@@ -55,15 +58,19 @@ impl FilterSpec {
     /// [`File::sync_all`](std::fs::File::sync_all) and rename it over the old one.
     ///
     /// # Errors
-    /// [`StateError::Build`] if the specification is invalid, or the filters are not all of its
-    /// lines in their order; [`StateError::Io`] if `output` fails.
+    /// [`StateError::Build`] if [`build_lines`](Self::build_lines) would reject the specification,
+    /// or the filters are not all of its lines in their order; [`StateError::Io`] if `output`
+    /// fails.
     pub fn save<F: LineFilter>(
         &self,
         partitions: &mut [F],
         hasher: u64,
         mut output: impl Write,
     ) -> Result<(), StateError> {
-        let lines = self.needed_layers()?.plan()?.lines;
+        self.check_bare()?;
+        let layers = self.needed_layers()?;
+        layers.check_line_form()?;
+        let lines = layers.plan()?.lines;
         let mut next = 0;
         for part in &*partitions {
             let range = part.range();
@@ -113,7 +120,10 @@ impl FilterSpec {
     /// The bytes before the first checksum.
     fn header(&self, hasher: u64, progress: Progress) -> Vec<u8> {
         let text = self.to_string();
-        debug_assert!(text.len() <= LONGEST_TEXT);
+        assert!(
+            text.len() <= LONGEST_TEXT,
+            "a specification has a few options"
+        );
         let mut header = Vec::with_capacity(FIXED_BYTES + text.len());
         header.extend(MAGIC);
         header.extend(VERSION.to_ne_bytes());
@@ -134,6 +144,8 @@ impl FilterSpec {
 
 /// A saved state whose header was read and whose lines were not yet.
 ///
+/// Checksums find damage. They do not protect from states that were forged.
+///
 /// # Examples
 /// ```
 /// use echoless::spec::SavedState;
@@ -153,9 +165,10 @@ impl FilterSpec {
 /// let owner = halves.partitioning().partition_of(key);
 /// assert_eq!(halves.filters_mut()[owner].observe_one(key), Verdict::Duplicate);
 ///
-/// // Another seed would find nothing again.
+/// // With another seed, no key of the state would be found.
 /// let error = SavedState::open(&bytes[..])?.check(&spec, KeyHasher::seeded(1).id());
-/// assert!(error.unwrap_err().to_string().starts_with("the saved state has another key hasher"));
+/// let text = error.unwrap_err().to_string();
+/// assert!(text.starts_with("the key hasher of the saved state differs"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -172,11 +185,11 @@ impl<R: Read> SavedState<R> {
     /// Reads and checks the header.
     ///
     /// # Errors
-    /// [`StateError::Unreadable`] if the bytes are no saved state, of another version or damaged;
-    /// [`StateError::Io`] if `input` fails.
+    /// [`StateError::Unreadable`] if the bytes are not a saved state, are damaged, or come from
+    /// another version; [`StateError::Io`] if `input` fails.
     pub fn open(mut input: R) -> Result<Self, StateError> {
         let mut header = vec![0; FIXED_BYTES];
-        input.read_exact(&mut header)?;
+        read_exact(&mut input, &mut header)?;
         if header[..8] != MAGIC {
             return Err(StateError::Unreadable(
                 "it does not begin with `echoless`".into(),
@@ -189,20 +202,22 @@ impl<R: Read> SavedState<R> {
         }
         let length = length as usize;
         if length > LONGEST_TEXT {
-            return Err(StateError::damaged());
+            return Err(StateError::Unreadable("it is damaged".into()));
         }
         header.resize(FIXED_BYTES + length, 0);
-        input.read_exact(&mut header[FIXED_BYTES..])?;
+        read_exact(&mut input, &mut header[FIXED_BYTES..])?;
         let sum = checksum(0, &header);
         if read_u64(&mut input)? != sum {
             return Err(StateError::damaged());
         }
-        let text = std::str::from_utf8(&header[FIXED_BYTES..]);
-        let text = text.map_err(|_| StateError::damaged())?;
+        let text = String::from_utf8_lossy(&header[FIXED_BYTES..]);
+        let spec = text.parse().map_err(|error| {
+            StateError::Unreadable(format!("its specification is not known: {error}"))
+        })?;
         let [hasher, observed, fresh, evictions, tick] =
             [16, 24, 32, 40, 48].map(|at| u64_at(&header, at));
         Ok(Self {
-            spec: text.parse::<FilterSpec>()?,
+            spec,
             hasher,
             progress: Progress {
                 observed,
@@ -237,7 +252,7 @@ impl<R: Read> SavedState<R> {
     /// form do not matter.
     ///
     /// # Errors
-    /// [`StateError::Mismatch`] if the specification or the hasher is another one.
+    /// [`StateError::Mismatch`] if the specification or the hasher differs.
     pub fn check(&self, spec: &FilterSpec, hasher: u64) -> Result<(), StateError> {
         // Lines have one form, and `build_lines` accepts a specification of the other.
         let plain = |spec: &FilterSpec| FilterSpec {
@@ -270,8 +285,12 @@ impl<R: Read> SavedState<R> {
         Ok(filter)
     }
 
-    /// As [`restore`](Self::restore), in `count` partitions, however many there were. The first one
-    /// has the counts.
+    /// As [`restore`](Self::restore), in `count` partitions, which need not be as many as there
+    /// were.
+    ///
+    /// The first partition has all counts, so only the [report of all](crate::report_of) is right.
+    /// If that one is lost, the evictions before the restart are no longer counted.
+    /// [`FilterSpec::build_line_partition`] replaces one.
     ///
     /// # Errors
     /// As for [`restore`](Self::restore); [`StateError::Build`] also if `count` is not 1 to the
@@ -293,7 +312,7 @@ impl<R: Read> SavedState<R> {
         for part in partitions {
             for lines in part.resume(progress).chunks_mut(CHUNK) {
                 bytes.resize(lines.len() * LINE, 0);
-                self.input.read_exact(&mut bytes)?;
+                read_exact(&mut self.input, &mut bytes)?;
                 for (line, bytes) in lines.iter_mut().zip(bytes.chunks_exact(LINE)) {
                     sum = checksum(sum, bytes);
                     let saved = line_of(bytes);
@@ -345,9 +364,19 @@ fn u32_at(header: &[u8], at: usize) -> u32 {
     u32::from_ne_bytes(bytes)
 }
 
+fn read_exact(input: &mut impl Read, bytes: &mut [u8]) -> Result<(), StateError> {
+    input.read_exact(bytes).map_err(|error| {
+        if error.kind() == ErrorKind::UnexpectedEof {
+            StateError::Unreadable("it ends early".into())
+        } else {
+            StateError::Io(error)
+        }
+    })
+}
+
 fn read_u64(input: &mut impl Read) -> Result<u64, StateError> {
     let mut bytes = [0; 8];
-    input.read_exact(&mut bytes)?;
+    read_exact(input, &mut bytes)?;
     Ok(u64::from_ne_bytes(bytes))
 }
 
@@ -355,9 +384,9 @@ fn read_u64(input: &mut impl Read) -> Result<u64, StateError> {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StateError {
-    /// The bytes are no saved state that this library can read: the reason.
+    /// The bytes are not a saved state that this library can read: the reason.
     Unreadable(String),
-    /// The state is another one than the program asks for.
+    /// The state differs from what the program asks for.
     Mismatch {
         /// What differs, such as `key hasher`.
         what: &'static str,
@@ -396,7 +425,7 @@ impl fmt::Display for StateError {
                 expected,
             } => write!(
                 f,
-                "the saved state has another {what}: {saved}, expected {expected}"
+                "the {what} of the saved state differs: {saved}, expected {expected}"
             ),
             Self::Build(error) => error.fmt(f),
             Self::Io(error) => write!(f, "cannot read or write a saved state: {error}"),
@@ -420,10 +449,6 @@ impl From<SpecError> for StateError {
 
 impl From<io::Error> for StateError {
     fn from(error: io::Error) -> Self {
-        if error.kind() == ErrorKind::UnexpectedEof {
-            Self::Unreadable("it ends early".into())
-        } else {
-            Self::Io(error)
-        }
+        Self::Io(error)
     }
 }

@@ -1,5 +1,5 @@
-//! Specifications: text and files preserve them, and a specification that cannot be built is
-//! rejected with field, value and range.
+//! Specifications and saved states: text and files preserve them, and a specification that cannot
+//! be built is rejected with field, value and range.
 
 use echoless::FilterSpec;
 

@@ -8,14 +8,14 @@
 //! - [`serve_lines`] answers each line of a connection with `fresh` or `duplicate`.
 //!
 //! With a window, records of a stream get [ticks](Fresh::with_ticks); without them, and in a line
-//! service, keys are judged at tick 0, so a filter with a window forgets nothing.
+//! service, keys are observed at tick 0, so a filter with a window forgets nothing.
 //!
 //! No call blocks the thread of an executor, but [`Engine::shutdown`](echoless::Engine::shutdown)
 //! joins the workers: call it when the ports are done, or in `spawn_blocking`. A
-//! [`SharedFilter`](echoless::SharedFilter) judges at once, in the task itself; the workers of an
-//! engine judge on threads of their own, and remember more keys in the same memory. A stream needs
-//! no `dedup` for a shared filter:
-//! `stream.filter(|record| filter.observe_one(key(record)) == Verdict::Fresh)` is all.
+//! [`SharedFilter`](echoless::SharedFilter) observes keys at once, in the task itself; the workers
+//! of an engine observe them on threads of their own, and remember more keys in the same memory. A
+//! stream needs no `dedup` for a shared filter: `stream.filter(|record|
+//! filter.observe_one(key(record)) == Verdict::Fresh)` is all.
 //!
 //! # Examples
 //! ```

@@ -1,10 +1,10 @@
 //! Streams without duplicates.
 //!
 //! ```text
-//!   input --> batch --> port: batches in flight, oldest first --> judged records --> output
+//!   input --> batch --> port: batches in flight, oldest first --> records with verdicts --> output
 //! ```
 //!
-//! Each poll first gives out what is judged, then takes the verdicts that arrived, reads the
+//! Each poll first gives out what has verdicts, then takes the verdicts that arrived, reads the
 //! input as far as it is ready, and submits the batch if it is due. Before it is pending, it has
 //! left the waker of the task with each of input, timer and port that can bring it on.
 
@@ -53,7 +53,7 @@ pub trait Dedup: Stream + Sized {
     /// [replaced](echoless::Engine::replace) without errors. The records of an error come with it;
     /// those of its batch whose verdicts are known come before it.
     ///
-    /// Records are judged at tick 0, so a filter with a window forgets nothing, unless they have
+    /// Records are observed at tick 0, so a filter with a window forgets nothing, unless they have
     /// [ticks](Fresh::with_ticks).
     ///
     /// The stream is `Unpin` if the input is, so `while let Some(record) = stream.next().await`
@@ -67,7 +67,7 @@ pub trait Dedup: Stream + Sized {
         K: FnMut(&Self::Item) -> KeyHash,
     {
         Fresh {
-            judged: self.with_verdicts(port, key, batching),
+            records: self.with_verdicts(port, key, batching),
         }
     }
 
@@ -94,7 +94,7 @@ pub trait Dedup: Stream + Sized {
             records: Vec::new(),
             keys: Vec::new(),
             verdicts: Verdicts::new(),
-            judged: VecDeque::new(),
+            ready: VecDeque::new(),
             unknown: None,
         }
     }
@@ -112,7 +112,7 @@ pin_project! {
         input: Option<S>,
         key: K,
         ticks: Ticks<S::Item>,
-        // The largest tick so far, at which the batch is judged.
+        // The largest tick so far, at which the batch is observed.
         clock: u64,
         // The record that begins the next batch, with its tick, beyond the clock.
         next: Option<(S::Item, u64)>,
@@ -125,7 +125,7 @@ pin_project! {
         records: Vec<S::Item>,
         keys: Vec<KeyHash>,
         verdicts: Verdicts,
-        judged: VecDeque<(S::Item, Verdict)>,
+        ready: VecDeque<(S::Item, Verdict)>,
         unknown: Option<Unknown<S::Item>>,
     }
 }
@@ -145,7 +145,7 @@ impl<T> fmt::Debug for Ticks<T> {
 }
 
 impl<S: Stream, K> WithVerdicts<S, K> {
-    /// Judges records at ticks, for a filter with a window; see [`Fresh::with_ticks`].
+    /// Observes records at ticks, for a filter with a window; see [`Fresh::with_ticks`].
     pub fn with_ticks(mut self, tick: impl FnMut(&S::Item) -> u64 + Send + 'static) -> Self {
         self.ticks = Ticks(Some(Box::new(tick)));
         self
@@ -162,8 +162,8 @@ where
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
             let this = self.as_mut().project();
-            if let Some(judged) = this.judged.pop_front() {
-                return Poll::Ready(Some(Ok(judged)));
+            if let Some(record) = this.ready.pop_front() {
+                return Poll::Ready(Some(Ok(record)));
             }
             if let Some(unknown) = this.unknown.take() {
                 return Poll::Ready(Some(Err(unknown)));
@@ -189,7 +189,7 @@ where
     S: Stream,
     K: FnMut(&S::Item) -> KeyHash,
 {
-    /// Takes the oldest batch in flight apart, once it is judged or lost.
+    /// Takes the oldest batch in flight apart, once it has verdicts or is lost.
     fn poll_verdicts(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let this = self.project();
         if this.port.in_flight() == 0 {
@@ -198,7 +198,7 @@ where
         match ready!(this.port.poll_drain(context, this.verdicts)) {
             Ok(records) => {
                 let records = records.into_iter().flatten();
-                this.judged.extend(records.zip(this.verdicts.iter()));
+                this.ready.extend(records.zip(this.verdicts.iter()));
             }
             Err(cause) => {
                 let records = this.port.take_partial(this.verdicts).into_iter().flatten();
@@ -207,7 +207,7 @@ where
                     if this.verdicts.is_unknown(index) {
                         unknown.push(record);
                     } else {
-                        this.judged.push_back((record, this.verdicts.get(index)));
+                        this.ready.push_back((record, this.verdicts.get(index)));
                     }
                 }
                 *this.unknown = Some(Unknown {
@@ -306,15 +306,15 @@ pin_project! {
     #[must_use = "streams do nothing unless polled"]
     pub struct Fresh<S: Stream, K> {
         #[pin]
-        judged: WithVerdicts<S, K>,
+        records: WithVerdicts<S, K>,
     }
 }
 
 impl<S: Stream, K> Fresh<S, K> {
-    /// Judges records at ticks, for a filter with a window: `tick` is the time of a record in the
+    /// Observes records at ticks, for a filter with a window: `tick` is the time of a record in the
     /// units of the filter, such as its event time in seconds.
     ///
-    /// The clock is the largest tick so far; earlier records are judged at the clock. A batch has
+    /// The clock is the largest tick so far; earlier records are observed at the clock. A batch has
     /// one tick, so a record beyond the clock begins the next batch: ticks should be long enough
     /// that many records share one.
     ///
@@ -343,7 +343,7 @@ impl<S: Stream, K> Fresh<S, K> {
     /// # }
     /// ```
     pub fn with_ticks(mut self, tick: impl FnMut(&S::Item) -> u64 + Send + 'static) -> Self {
-        self.judged = self.judged.with_ticks(tick);
+        self.records = self.records.with_ticks(tick);
         self
     }
 }
@@ -353,7 +353,7 @@ where
     WithVerdicts<S, K>: fmt::Debug,
 {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("Fresh").field(&self.judged).finish()
+        formatter.debug_tuple("Fresh").field(&self.records).finish()
     }
 }
 
@@ -366,7 +366,7 @@ where
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         for _ in 0..MOST_DUPLICATES {
-            match ready!(self.as_mut().project().judged.poll_next(context)) {
+            match ready!(self.as_mut().project().records.poll_next(context)) {
                 Some(Ok((record, Verdict::Fresh))) => return Poll::Ready(Some(Ok(record))),
                 Some(Ok((_, Verdict::Duplicate))) => {}
                 Some(Err(unknown)) => return Poll::Ready(Some(Err(unknown))),

@@ -168,7 +168,7 @@ async fn delays_may_be_zero_or_endless() {
     }
 }
 
-/// A run of duplicates that is judged already lets other tasks of its thread go on.
+/// A run of duplicates that has its verdicts already lets other tasks of its thread go on.
 #[tokio::test]
 async fn a_long_run_of_duplicates_yields() {
     let (_engine, port) = engine(1, 1 << 10);

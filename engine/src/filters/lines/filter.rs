@@ -155,7 +155,8 @@ trait Batch<R: Rule>: fmt::Debug + Send + Sync {
         duplicates: &mut [u64],
     ) -> BatchCounts;
 
-    /// The same with a tick for each key, all of them in one era of the rule.
+    /// The same with a tick for each key, all of them in one era of the rule. Only for rules with a
+    /// clock.
     fn observe_at(
         &self,
         rule: R,
@@ -201,7 +202,7 @@ impl<O: LineOps, R: Rule> Batch<R> for Compiled<O> {
         duplicates: &mut [u64],
     ) -> BatchCounts {
         if !R::HAS_CLOCK {
-            unreachable!("without a clock, ticks change nothing");
+            unreachable!("ticks for a rule without a clock");
         }
         let step = TickedStep {
             step: Step {

@@ -47,6 +47,7 @@ pub(super) trait Rule: Copy + fmt::Debug + Send + Sync + 'static {
 
     /// The first tick of the current unit of the clock; 0 without a clock.
     fn tick(&self) -> u64 {
+        const { assert!(!Self::HAS_CLOCK, "a rule with a clock has a tick") }
         0
     }
 

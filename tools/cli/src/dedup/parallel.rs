@@ -274,16 +274,16 @@ mod tests {
 
     #[test]
     fn the_cause_is_reported_and_not_its_consequences() {
-        let disconnected = || Failure::Thread(echoless::ExchangeError::Peer(1));
+        let peer_gone = || Failure::Thread(echoless::ExchangeError::Peer(1));
         let reported = |ends| all_or_cause::<u8>(ends).map_err(|failure| failure.to_string());
         assert_eq!(reported(vec![Ok(1), Ok(2)]), Ok(vec![1, 2]));
         assert_eq!(
-            reported(vec![Ok(1), Err(disconnected())]),
-            Err(disconnected().to_string())
+            reported(vec![Ok(1), Err(peer_gone())]),
+            Err(peer_gone().to_string())
         );
         for ends in [
-            vec![Err(disconnected()), Err(Failure::Feed)],
-            vec![Err(Failure::Feed), Err(disconnected())],
+            vec![Err(peer_gone()), Err(Failure::Feed)],
+            vec![Err(Failure::Feed), Err(peer_gone())],
         ] {
             assert_eq!(reported(ends), Err(Failure::Feed.to_string()));
         }

@@ -91,10 +91,10 @@ impl<S: DenseSlot, P: Policy> Rule for DenseRule<S, P> {
 
     const COUNTS_EVICTIONS: bool = true;
 
-    // One branch, on whether the key was found: streams have mostly duplicates or mostly fresh keys,
-    // and a fresh key then waits neither for the comparisons nor for what a duplicate needs. Which
-    // of two lines it is could not be predicted. These choices are masks computed from numbers: from
-    // comparisons, also as `select_unpredictable`, the compiler makes branches.
+    // One branch, on whether the key was found: streams have mostly duplicates or mostly fresh
+    // keys, and a fresh key then waits neither for the comparisons nor for what a duplicate needs.
+    // Which of two lines it is could not be predicted. These choices are masks computed from
+    // numbers: from comparisons, also as `select_unpredictable`, the compiler makes branches.
     #[inline(always)]
     fn visit<O: LineOps>(self, ops: O, page: &mut Page, key: KeyHash) -> Outcome {
         let page_key = PageKey::new(key);
@@ -107,6 +107,7 @@ impl<S: DenseSlot, P: Policy> Rule for DenseRule<S, P> {
         let duplicate = in_home | in_partner != 0;
         let (at_partner, found, load) = if duplicate {
             if !Self::RENEWS {
+                // `evictions` does not count what a duplicate displaces.
                 return Outcome::of(true);
             }
             // The line that holds the key.

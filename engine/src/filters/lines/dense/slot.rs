@@ -101,7 +101,7 @@ macro_rules! load_in_high_bits {
             #[inline(always)]
             fn find<O: SlotOps>(self, ops: O, line: &Line) -> u64 {
                 const LOAD: u64 = load_slots(<$int>::COUNT, $load_bits);
-                ops.find_but_high_bits(line, self, LOAD)
+                ops.find_ignoring_high_bits(line, self, LOAD)
             }
 
             #[inline(always)]
