@@ -63,15 +63,16 @@
 //!
 //! | keys at a time | few hot lines | 1 MiB | 64 MiB | 512 MiB |
 //! |---|---|---|---|---|
-//! | 1, [`Filter::observe_one`] | 5.0 | 6.8 | 12 | 14 |
-//! | 4, [`Filter::observe`] | 5.6 | 7.8 | 11 | 14 |
-//! | 16 | 3.2 | 3.4 | 6.3 | 8.9 |
-//! | 64 | 2.7 | 2.8 | 5.5 | 7.2 |
-//! | 1,024 | 1.9 | 2.2 | 4.4 | 6.0 |
-//! | 16,384 | 2.1 | 2.2 | 4.7 | 6.0 |
+//! | 1, [`Filter::observe_one`] | 5.2 | 6.8 | 15 | 13 |
+//! | 4, [`Filter::observe`] | 5.8 | 7.0 | 14 | 13 |
+//! | 16 | 3.5 | 3.7 | 7.8 | 8.0 |
+//! | 64 | 3.0 | 3.1 | 5.3 | 6.8 |
+//! | 1,024 | 2.0 | 2.3 | 4.2 | 6.0 |
+//! | 16,384 | 1.9 | 2.6 | 4.3 | 6.0 |
 //!
 //! (`cargo bench -p echoless-bench --bench batches`, AMD EPYC (Zen 4, AVX-512), 2 cores of a cloud
-//! machine, 2026-11-22; the first column is the median of seven runs, the others are one.)
+//! machine that was not idle, 2026-11-22; the first column is the median of seven runs, of which
+//! single keys took 4.7 to 6.0, the others are one.)
 //!
 //! # How much memory
 //! - [`FingerprintSpec::for_keys`] takes the number of distinct keys between a record and its

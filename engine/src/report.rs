@@ -4,10 +4,12 @@
 //! returns a [`Tally`], and the estimates of a [`Report`] are computed from the sum of the tallies.
 //! The report of a partitioned filter equals that of the undivided one, bit for bit.
 
+use std::fmt;
 use std::iter::Sum;
 use std::ops::Add;
 
 use crate::kernels::Kernel;
+use crate::size::format_bytes;
 use crate::window::Window;
 
 /// How many cells of a filter are occupied. A cell is a bit, a counter or a slot.
@@ -180,6 +182,7 @@ pub enum AgeOrigin {
 }
 
 /// Counters and error estimates of a filter. A value is `None` if the filter cannot estimate it.
+/// Displayed as one line for logs, without the values that are `None`.
 ///
 /// # Examples
 /// ```
@@ -193,6 +196,11 @@ pub enum AgeOrigin {
 /// // One of 2^14 lines of 16 slots holds one fingerprint.
 /// assert_eq!(report.fill(), Some(1.0 / f64::from(16 << 14)));
 /// assert!(report.expected_fpr < Some(1e-8));
+/// assert_eq!(
+///     report.to_string(),
+///     "observed 1, fresh 1, evicted 0, fill 0.000, expected FPR 1.4e-14, 1 duplicate in 1000 \
+///      missed at 1.0e5 distinct keys since last seen, memory 1MiB"
+/// );
 /// # Ok::<(), echoless::BuildError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -248,5 +256,70 @@ impl Report {
     #[must_use]
     pub fn fill(&self) -> Option<f64> {
         self.tally.cells.map(Cells::fill)
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Tally {
+            observed,
+            fresh,
+            evictions,
+            unavailable,
+            ..
+        } = self.tally;
+        for (name, count) in [
+            ("observed", observed),
+            ("fresh", fresh),
+            ("evicted", evictions),
+            ("unavailable", unavailable),
+            ("expired", self.expired),
+        ] {
+            if let Some(count) = count {
+                write!(out, "{name} {count}, ")?;
+            }
+        }
+        if let Some(fill) = self.fill() {
+            write!(out, "fill {fill:.3}, ")?;
+        }
+        if let Some(rate) = self.expected_fpr {
+            write!(out, "expected FPR {rate:.1e}, ")?;
+        }
+        if let Some(MissAge { age, since }) = self.miss_age {
+            let since = match since {
+                AgeOrigin::LastSeen => "last seen",
+                AgeOrigin::Recorded => "recorded",
+            };
+            let keys = "distinct keys since";
+            write!(
+                out,
+                "1 duplicate in 1000 missed at {age:.1e} {keys} {since}, "
+            )?;
+        }
+        if let Some(Window { ticks, granule, .. }) = self.window {
+            write!(out, "window {ticks} ticks, granule {granule}, ")?;
+        }
+        write!(out, "memory {}", format_bytes(self.tally.memory_bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_is_displayed_without_what_is_not_known() {
+        let mut report = Report::new(Tally::new(3 << 20));
+        assert_eq!(report.to_string(), "memory 3MiB");
+        report.tally.unavailable = Some(7);
+        report.tally.cells = Some(Cells::new(1, 2));
+        report.expired = Some(8);
+        report.window = Some(Window::new(600, 60));
+        report.miss_age = Some(MissAge::new(1234.0, AgeOrigin::Recorded));
+        assert_eq!(
+            report.to_string(),
+            "unavailable 7, expired 8, fill 0.500, 1 duplicate in 1000 missed at 1.2e3 distinct \
+             keys since recorded, window 600 ticks, granule 60, memory 3MiB"
+        );
     }
 }
