@@ -34,7 +34,7 @@ fn start(
     };
     let saved = SavedState::open(BufReader::new(file))?;
     // With other memory or another seed, no saved key would be found: better an error than silence.
-    saved.check(spec, hasher.id())?;
+    saved.check(spec, hasher)?;
     Ok(saved.restore()?)
 }
 
@@ -48,7 +48,7 @@ fn stop(
 ) -> Result<(), Box<dyn Error>> {
     let fresh = path.with_extension("new");
     let file = File::create(&fresh)?;
-    spec.save(&mut [filter], hasher.id(), &file)?;
+    spec.save(&mut [filter], hasher, &file)?;
     file.sync_all()?;
     fs::rename(fresh, path)?;
     Ok(())

@@ -198,7 +198,7 @@ pub enum AgeOrigin {
 /// assert!(report.expected_fpr < Some(1e-8));
 /// assert_eq!(
 ///     report.to_string(),
-///     "observed 1, fresh 1, evicted 0, fill 0.000, expected FPR 1.4e-14, 1 duplicate in 1000 \
+///     "observed 1, fresh 1, evicted 0, fill 3.8e-6, expected FPR 1.4e-14, 1 duplicate in 1000 \
 ///      missed at 1.0e5 distinct keys since last seen, memory 1MiB"
 /// );
 /// # Ok::<(), echoless::BuildError>(())
@@ -280,7 +280,11 @@ impl fmt::Display for Report {
             }
         }
         if let Some(fill) = self.fill() {
-            write!(out, "fill {fill:.3}, ")?;
+            if fill > 0.0 && fill < 1e-3 {
+                write!(out, "fill {fill:.1e}, ")?;
+            } else {
+                write!(out, "fill {fill:.3}, ")?;
+            }
         }
         if let Some(rate) = self.expected_fpr {
             write!(out, "expected FPR {rate:.1e}, ")?;

@@ -50,6 +50,10 @@ pub struct EngineBuilder<F> {
 /// Dropping an engine stops its workers as [`shutdown`](Self::shutdown) does, but does not join
 /// them: each worker answers what was submitted before, drops its partition and ends.
 ///
+/// A filter that is to be [saved](crate::FilterSpec::save) after the shutdown is built with
+/// [`FilterSpec::build_line_partitions`](crate::FilterSpec::build_line_partitions), and a lost
+/// partition of it with `build_line_partition`.
+///
 /// # Examples
 /// Two ingest threads and two workers. Both threads submit the same key, and exactly one gets
 /// Fresh.
@@ -195,7 +199,8 @@ impl<F> Engine<F> {
     /// [`shutdown`](Self::shutdown) returns are all partitions again. Their report knows nothing of
     /// the keys that the lost filter had recorded: it counts them neither as observed nor as
     /// evictions, so duplicates of them are missed although it says that nothing was evicted. Wakes
-    /// no thread and does not block.
+    /// no thread and does not block. Of several threads that replace one partition, one succeeds,
+    /// and the others get an error with their filter.
     ///
     /// # Errors
     /// [`ReplaceError`], with the filter, if there is no such partition or it is not lost. After

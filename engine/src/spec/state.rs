@@ -22,7 +22,7 @@ use super::FilterSpec;
 use crate::error::{BuildError, SpecError};
 use crate::filters::Form;
 use crate::filters::lines::{LineFilter, Progress};
-use crate::hash::checksum;
+use crate::hash::{KeyHasher, checksum};
 use crate::memory::Line;
 use crate::partition::Partitioned;
 
@@ -50,27 +50,57 @@ impl FilterSpec {
     /// Writes the state of a filter that [`build_lines`](Self::build_lines) built from this
     /// specification, or of all its partitions in their order. [`SavedState`] reads it.
     ///
-    /// `hasher` is the [id of the hasher](crate::KeyHasher::id) of the keys. The clocks of the
-    /// partitions advance to the latest one; nothing else changes. Writes in pieces of 64 KiB, as
-    /// many bytes as the filter has memory, and flushes `output`.
+    /// The state tells the [id](KeyHasher::id) of the hasher of the keys, and not its seed or
+    /// secret key. The clocks of the partitions advance to the latest one; nothing else changes.
+    /// Writes in pieces of 64 KiB, as many bytes as the filter has memory, and flushes `output`.
     ///
     /// A crash in the middle leaves half a state, so write to a file beside the old state, call
-    /// [`File::sync_all`](std::fs::File::sync_all) and rename it over the old one.
+    /// [`File::sync_all`](std::fs::File::sync_all) and rename it over the old one; the rename
+    /// itself is safe from a power failure once the folder is synchronised, too.
     ///
     /// # Errors
     /// [`StateError::Build`] if [`build_lines`](Self::build_lines) would reject the specification,
-    /// or the filters are not all of its lines in their order; [`StateError::Io`] if `output`
-    /// fails.
+    /// or the filters have another one, or are not all of its lines in their order;
+    /// [`StateError::Io`] if `output` fails.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::fs::{self, File};
+    /// use std::io::BufReader;
+    ///
+    /// use echoless::spec::SavedState;
+    /// use echoless::{Engine, FilterSpec, KeyHasher};
+    ///
+    /// let hasher = KeyHasher::seeded(0);
+    /// let spec: FilterSpec = "fingerprint:fpr=1e-8,memory=1MiB".parse()?;
+    /// // Line partitions, which can be saved.
+    /// let (engine, _ports) = Engine::builder(spec.build_line_partitions(2)?).build()?;
+    /// let mut partitions = engine.shutdown()?;
+    /// let state = std::env::temp_dir().join(format!("{}.state", std::process::id()));
+    /// let fresh = state.with_extension("new");
+    /// let file = File::create(&fresh)?;
+    /// spec.save(partitions.filters_mut(), &hasher, &file)?;
+    /// file.sync_all()?;
+    /// fs::rename(&fresh, &state)?;
+    ///
+    /// let saved = SavedState::open(BufReader::new(File::open(&state)?))?;
+    /// saved.check(&spec, &hasher)?;
+    /// let (engine, _ports) = Engine::builder(saved.restore_partitions(3)?).build()?;
+    /// assert_eq!(engine.partitioning().count(), 3);
+    /// # fs::remove_file(state)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn save<F: LineFilter>(
         &self,
         partitions: &mut [F],
-        hasher: u64,
+        hasher: &KeyHasher,
         mut output: impl Write,
     ) -> Result<(), StateError> {
         self.check_bare()?;
         let layers = self.needed_layers()?;
-        layers.check_line_form()?;
-        let lines = layers.plan()?.lines;
+        let plan = layers.plan()?;
+        let lines = plan.lines;
+        let expected = plan.first_bucket(|first| layers.build_lines(first))?;
         let mut next = 0;
         for part in &*partitions {
             let range = part.range();
@@ -78,6 +108,10 @@ impl FilterSpec {
                 let asked = format!("line {} of {}", range.first, range.total);
                 let allowed = format!("line {next} of {lines}, the next in order");
                 return Err(SpecError::new("partitions", asked, allowed).into());
+            }
+            if part.parameters() != expected.parameters() {
+                let asked = "filters of another specification";
+                return Err(SpecError::new("partitions", asked, self.to_string()).into());
             }
             next += part.lines().len() as u64;
         }
@@ -97,7 +131,7 @@ impl FilterSpec {
             whole.evictions += progress.evictions;
             whole.tick = progress.tick;
         }
-        let header = self.header(hasher, whole);
+        let header = self.header(hasher.id(), whole);
         let mut sum = checksum(0, &header);
         output.write_all(&header)?;
         output.write_all(&sum.to_ne_bytes())?;
@@ -155,18 +189,18 @@ impl FilterSpec {
 /// let mut filter = spec.build_lines()?;
 /// filter.observe_one(hasher.hash(b"call 17"));
 /// let mut bytes = Vec::new();
-/// spec.save(&mut [filter], hasher.id(), &mut bytes)?;
+/// spec.save(&mut [filter], &hasher, &mut bytes)?;
 ///
 /// // After a restart, on two threads now.
 /// let saved = SavedState::open(&bytes[..])?;
-/// saved.check(&spec, hasher.id())?;
+/// saved.check(&spec, &hasher)?;
 /// let mut halves = saved.restore_partitions(2)?;
 /// let key = hasher.hash(b"call 17");
 /// let owner = halves.partitioning().partition_of(key);
 /// assert_eq!(halves.filters_mut()[owner].observe_one(key), Verdict::Duplicate);
 ///
 /// // With another seed, no key of the state would be found.
-/// let error = SavedState::open(&bytes[..])?.check(&spec, KeyHasher::seeded(1).id());
+/// let error = SavedState::open(&bytes[..])?.check(&spec, &KeyHasher::seeded(1));
 /// let text = error.unwrap_err().to_string();
 /// assert!(text.starts_with("the key hasher of the saved state differs"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -182,7 +216,7 @@ pub struct SavedState<R> {
 }
 
 impl<R: Read> SavedState<R> {
-    /// Reads and checks the header.
+    /// Reads and checks the header. Reads in small pieces, so files should be buffered.
     ///
     /// # Errors
     /// [`StateError::Unreadable`] if the bytes are not a saved state, are damaged, or come from
@@ -253,7 +287,7 @@ impl<R: Read> SavedState<R> {
     ///
     /// # Errors
     /// [`StateError::Mismatch`] if the specification or the hasher differs.
-    pub fn check(&self, spec: &FilterSpec, hasher: u64) -> Result<(), StateError> {
+    pub fn check(&self, spec: &FilterSpec, hasher: &KeyHasher) -> Result<(), StateError> {
         // Lines have one form, and `build_lines` accepts a specification of the other.
         let plain = |spec: &FilterSpec| FilterSpec {
             form: Form::Line,
@@ -263,12 +297,12 @@ impl<R: Read> SavedState<R> {
         if plain(&self.spec) != plain(spec) {
             return Err(StateError::mismatch("specification", self.spec, spec));
         }
-        if self.hasher != hasher {
+        if self.hasher != hasher.id() {
             let id = |id: u64| format!("id {id:016x}");
             return Err(StateError::mismatch(
                 "key hasher",
                 id(self.hasher),
-                id(hasher),
+                id(hasher.id()),
             ));
         }
         Ok(())
@@ -418,7 +452,7 @@ impl StateError {
 impl fmt::Display for StateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unreadable(reason) => write!(f, "not a saved state: {reason}"),
+            Self::Unreadable(reason) => write!(f, "cannot read the saved state: {reason}"),
             Self::Mismatch {
                 what,
                 saved,
@@ -428,7 +462,7 @@ impl fmt::Display for StateError {
                 "the {what} of the saved state differs: {saved}, expected {expected}"
             ),
             Self::Build(error) => error.fmt(f),
-            Self::Io(error) => write!(f, "cannot read or write a saved state: {error}"),
+            Self::Io(error) => write!(f, "cannot read or write the saved state: {error}"),
         }
     }
 }

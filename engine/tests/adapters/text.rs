@@ -44,10 +44,13 @@ proptest! {
             spec = spec.memory(memory);
         }
         prop_assert_eq!(parse(&spec.to_string()), spec);
-        let table = serde_json::to_string(&spec).unwrap();
-        prop_assert_eq!(serde_json::from_str::<FilterSpec>(&table).unwrap(), spec);
-        let text = serde_json::to_string(&spec.to_string()).unwrap();
-        prop_assert_eq!(serde_json::from_str::<FilterSpec>(&text).unwrap(), spec);
+        #[cfg(feature = "serde")]
+        {
+            let table = serde_json::to_string(&spec).unwrap();
+            prop_assert_eq!(serde_json::from_str::<FilterSpec>(&table).unwrap(), spec);
+            let text = serde_json::to_string(&spec.to_string()).unwrap();
+            prop_assert_eq!(serde_json::from_str::<FilterSpec>(&text).unwrap(), spec);
+        }
     }
 }
 
@@ -82,6 +85,7 @@ fn every_example_finds_a_duplicate_and_forgets_it() {
     assert_eq!(names, Vec::<&str>::new(), "no example has these adapters");
 }
 
+#[cfg(feature = "serde")]
 #[test]
 fn files_hold_adapters_in_one_string() {
     let spec = parse("horizontal:slices=8/growing/bloom:k=2,memory=64KiB");

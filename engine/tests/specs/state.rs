@@ -18,23 +18,23 @@ const MEMORY: u64 = 8 << 10;
 /// The state of every line form in [`specs`], hashed.
 #[cfg(target_endian = "little")]
 const HASHES: [(&str, u64); 17] = [
-    ("bloom", 0xfede_7c3c_76c2_388b),
-    ("rsbf", 0xfd94_7279_35a9_16ee),
-    ("bsbf", 0x60c0_404e_be98_aa7d),
-    ("bsbfsd", 0x3f29_8995_abef_24fa),
-    ("rlbsbf", 0xf851_0034_195d_5ac2),
-    ("sbf", 0xafb6_3f1c_19a2_0a73),
-    ("fpsbf", 0x5655_5982_7e38_0002),
-    ("qht", 0xe77d_7b40_3412_8497),
-    ("qhtd", 0x0284_c36e_3d21_3f88),
-    ("qqht", 0x325b_7f5e_10e2_c300),
-    ("rowlru", 0xa339_40ad_cd8a_c19a),
-    ("qqhtd", 0x82d5_95c1_22bd_b5b6),
-    ("clocked", 0xc16d_13de_7a24_b64d),
-    ("stamped", 0x4eed_4377_269a_904d),
-    ("dense", 0xffa9_8cc6_87a7_252d),
-    ("clocked", 0xf561_b625_a4f3_8268),
-    ("stamped", 0x0d44_fdd5_6705_5557),
+    ("bloom", 0xb719_6ec3_6c7e_bf05),
+    ("rsbf", 0x813e_c4a7_d8a5_71f3),
+    ("bsbf", 0x0230_f56c_8fee_c54f),
+    ("bsbfsd", 0x43d0_3b19_51ee_e33d),
+    ("rlbsbf", 0xa398_d04e_ffd1_799d),
+    ("sbf", 0x38ca_b7a0_c9de_78da),
+    ("fpsbf", 0x0f8e_1ede_a118_0808),
+    ("qht", 0x3074_4fc7_48b2_04c0),
+    ("qhtd", 0x7884_d4a4_b47e_dda6),
+    ("qqht", 0x5096_cd59_acbe_d51d),
+    ("rowlru", 0xc0d9_7153_8636_83bc),
+    ("qqhtd", 0xfcc1_73eb_c7ae_ca0d),
+    ("clocked", 0x8151_ccab_c863_7092),
+    ("stamped", 0x051b_750a_7612_35ca),
+    ("dense", 0xd402_92b7_146a_64ae),
+    ("clocked", 0x6fb3_6294_97ac_8aef),
+    ("stamped", 0x0d7f_4c74_8dda_14ff),
 ];
 
 fn specs() -> Vec<FilterSpec> {
@@ -48,6 +48,11 @@ fn specs() -> Vec<FilterSpec> {
         .chain(windows.map(parse))
         .map(|spec| spec.memory(MEMORY).seed(5))
         .collect()
+}
+
+/// The hasher of all keys.
+fn hasher() -> KeyHasher {
+    KeyHasher::seeded(0)
 }
 
 type Parts = Vec<Box<dyn LineFilter>>;
@@ -70,7 +75,7 @@ fn observe_parts(parts: &mut Parts, stream: &[Arrival]) -> Vec<bool> {
 
 fn save(spec: &FilterSpec, parts: &mut Parts) -> Vec<u8> {
     let mut bytes = Vec::new();
-    spec.save(parts, 17, &mut bytes).unwrap();
+    spec.save(parts, &hasher(), &mut bytes).unwrap();
     bytes
 }
 
@@ -133,7 +138,7 @@ proptest! {
 fn saved_bytes(spec: &FilterSpec) -> Vec<u8> {
     let mut filter = spec.build_lines().unwrap();
     for key in 0..100 {
-        filter.observe_one(KeyHasher::seeded(0).hash_u64(key));
+        filter.observe_one(hasher().hash_u64(key));
     }
     save(spec, &mut vec![filter])
 }
@@ -154,7 +159,10 @@ fn every_damaged_byte_is_found_and_a_state_that_ends_early() {
             );
         }
         let error = load(&bytes[..at]).unwrap_err();
-        assert_eq!(error.to_string(), "not a saved state: it ends early");
+        assert_eq!(
+            error.to_string(),
+            "cannot read the saved state: it ends early"
+        );
     }
     // Bytes after the state are left to the caller.
     let mut input = &[&bytes[..], b"more"].concat()[..];
@@ -167,10 +175,10 @@ fn other_bytes_are_rejected_with_the_reason() {
     let mut bytes = saved_bytes(&parse("rowlru:form=line,memory=512B"));
     bytes[8..12].copy_from_slice(&2_u32.to_ne_bytes());
     let error = SavedState::open(&bytes[..]).unwrap_err();
-    let text = "not a saved state: it has version 2, and this library reads 1";
+    let text = "cannot read the saved state: it has version 2, and this library reads 1";
     assert_eq!(error.to_string(), text);
     let error = SavedState::open(&[b'x'; 100][..]).unwrap_err();
-    let text = "not a saved state: it does not begin with `echoless`";
+    let text = "cannot read the saved state: it does not begin with `echoless`";
     assert_eq!(error.to_string(), text);
 }
 
@@ -179,21 +187,31 @@ fn another_specification_or_hasher_is_rejected() {
     let spec = parse("rowlru:slots=16,bits=32,form=line,memory=512B");
     let bytes = saved_bytes(&spec);
     let saved = SavedState::open(&bytes[..]).unwrap();
-    assert_eq!((saved.hasher(), saved.progress().observed), (17, 100));
-    saved.check(&spec, 17).unwrap();
+    assert_eq!(
+        (saved.hasher(), saved.progress().observed),
+        (hasher().id(), 100)
+    );
+    saved.check(&spec, &hasher()).unwrap();
     saved
-        .check(&spec.kernel(echoless::Kernel::Scalar), 17)
+        .check(&spec.kernel(echoless::Kernel::Scalar), &hasher())
         .unwrap();
     let fingerprint = parse("fingerprint:bits=32,memory=512B");
-    saved.check(&fingerprint, 17).unwrap();
-    let error = saved.check(&spec.memory(1024), 17).unwrap_err().to_string();
+    saved.check(&fingerprint, &hasher()).unwrap();
+    let error = saved
+        .check(&spec.memory(1024), &hasher())
+        .unwrap_err()
+        .to_string();
     let text = "the specification of the saved state differs: \
                 rowlru:slots=16,bits=32,rows=packed,form=line,memory=512B, expected \
                 rowlru:slots=16,bits=32,rows=packed,form=line,memory=1KiB";
     assert_eq!(error, text);
-    let error = saved.check(&spec, 18).unwrap_err().to_string();
-    let text = "the key hasher of the saved state differs: id 0000000000000011, expected \
-                id 0000000000000012";
+    let other = KeyHasher::seeded(1);
+    let error = saved.check(&spec, &other).unwrap_err().to_string();
+    let text = format!(
+        "the key hasher of the saved state differs: id {:016x}, expected id {:016x}",
+        hasher().id(),
+        other.id()
+    );
     assert_eq!(error, text);
 }
 
@@ -202,18 +220,51 @@ fn filters_that_are_not_the_whole_are_not_saved() {
     let spec = parse("bloom:k=4,form=line").memory(MEMORY);
     let mut parts = build(&spec, 3);
     parts.swap(1, 2);
-    let error = spec.save(&mut parts, 0, Vec::new()).unwrap_err();
+    let error = spec.save(&mut parts, &hasher(), Vec::new()).unwrap_err();
     let text = "invalid partitions=line 86 of 128: expected line 43 of 128, the next in order";
     assert_eq!(error.to_string(), text);
     parts.swap(1, 2);
     parts.pop();
-    let error = spec.save(&mut parts, 0, Vec::new()).unwrap_err();
+    let error = spec.save(&mut parts, &hasher(), Vec::new()).unwrap_err();
     let text = "invalid partitions=86 lines: expected all 128 lines";
     assert_eq!(error.to_string(), text);
     let error = parse("bloom:k=4")
-        .save(&mut parts, 0, Vec::new())
+        .save(&mut parts, &hasher(), Vec::new())
         .unwrap_err();
     assert!(matches!(error, StateError::Build(_)), "{error}");
+}
+
+#[test]
+fn filters_of_another_specification_are_not_saved() {
+    let specs = specs();
+    for (index, spec) in specs.iter().enumerate() {
+        let other = &specs[(index + 1) % specs.len()];
+        let saved = spec.save(&mut build(other, 1), &hasher(), Vec::new());
+        let error = saved.expect_err(&format!("{other} as {spec}"));
+        let text = format!("invalid partitions=filters of another specification: expected {spec}");
+        assert_eq!(error.to_string(), text, "{other}");
+    }
+    for (one, other) in [
+        ("rlbsbf:k=2,form=line,seed=1", "rlbsbf:k=2,form=line,seed=2"),
+        ("stamped:window=600", "stamped:window=601"),
+        ("dense:replacement=fifo", "dense:replacement=lru"),
+        (
+            "rowlru:slots=16,bits=32,form=line",
+            "rowlru:slots=32,bits=16,form=line",
+        ),
+    ] {
+        let [one, other] = [one, other].map(|text| parse(text).memory(MEMORY));
+        let mut parts = build(&other, 1);
+        parts[0].advance_to(1 << 30);
+        assert!(
+            one.save(&mut parts, &hasher(), Vec::new()).is_err(),
+            "{one}"
+        );
+        assert!(
+            other.save(&mut parts, &hasher(), Vec::new()).is_ok(),
+            "{other}"
+        );
+    }
 }
 
 #[test]
@@ -226,8 +277,12 @@ fn specifications_without_bare_lines_are_not_saved() {
         ),
         ("bloom:k=4,form=line,tracked=0.5,memory=8KiB", "tracked"),
         ("apbf:window=600,memory=8KiB", "form"),
+        // The default slots of the scattered form do not exist in lines.
+        ("rowlru:memory=8KiB", "slots"),
     ] {
-        let error = parse(text).save(&mut parts, 0, Vec::new()).unwrap_err();
+        let error = parse(text)
+            .save(&mut parts, &hasher(), Vec::new())
+            .unwrap_err();
         let expected = format!("invalid {field}=");
         assert!(error.to_string().starts_with(&expected), "{text}: {error}");
     }
@@ -274,10 +329,10 @@ fn failures_of_files_are_told_from_damage() {
         let error = read.unwrap_err();
         assert_eq!(
             error.to_string(),
-            "cannot read or write a saved state: unplugged"
+            "cannot read or write the saved state: unplugged"
         );
         let mut filter = [spec.build_lines().unwrap()];
-        let error = spec.save(&mut filter, 0, Full(length)).unwrap_err();
+        let error = spec.save(&mut filter, &hasher(), Full(length)).unwrap_err();
         assert!(matches!(error, StateError::Io(_)), "{length}: {error}");
     }
     for count in [0, 9] {
@@ -295,13 +350,13 @@ fn the_report_of_restored_partitions_is_that_of_the_whole() {
     let spec = parse("dense:bits=32").memory(MEMORY);
     let mut filter = spec.build_lines().unwrap();
     for key in 0..5000 {
-        filter.observe_one(KeyHasher::seeded(0).hash_u64(key));
+        filter.observe_one(hasher().hash_u64(key));
     }
     let mut whole = report_of(std::slice::from_ref(&filter));
     // In region order, too.
     let ordered = RegionOrdered::new(filter);
     let mut bytes = Vec::new();
-    spec.save(&mut [ordered], 17, &mut bytes).unwrap();
+    spec.save(&mut [ordered], &hasher(), &mut bytes).unwrap();
     let parts = restore(&bytes, 2);
     let mut report = report_of(&parts);
     for report in [&mut whole, &mut report] {
@@ -326,10 +381,10 @@ fn states_of_every_line_form_are_as_they_were() {
             let mut filter = spec.build_lines().unwrap();
             for number in 0..6000 {
                 filter.advance_to(number);
-                filter.observe_one(KeyHasher::seeded(0).hash_u64(number % 2500));
+                filter.observe_one(hasher().hash_u64(number % 2500));
             }
             let bytes = save(spec, &mut vec![filter]);
-            (spec.kind.name(), KeyHasher::seeded(0).hash(bytes).get())
+            (spec.kind.name(), hasher().hash(bytes).get())
         })
         .collect();
     assert_eq!(hashes, HASHES);

@@ -10,6 +10,7 @@
 
 #[path = "../testing/arrivals.rs"]
 mod arrivals;
+#[cfg(feature = "threads")]
 mod assembly;
 mod harness;
 #[path = "../kernels/mod.rs"]
@@ -17,6 +18,7 @@ mod kernels;
 mod lists;
 mod promise;
 mod scattered;
+#[cfg(feature = "threads")]
 #[path = "../testing/verdicts.rs"]
 mod testing;
 

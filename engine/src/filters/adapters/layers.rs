@@ -139,14 +139,6 @@ impl<'a> Layers<'a> {
             .partitions(count, |lines| self.build_lines(lines))
     }
 
-    /// Checks that the filter has a line form.
-    pub(crate) fn check_line_form(self) -> Result<(), SpecError> {
-        if self.kind.has_line_form() {
-            return Ok(());
-        }
-        Err(self.no_line_form())
-    }
-
     /// The error about a filter without a line form. It names the filters that have one.
     fn no_line_form(self) -> SpecError {
         let names = FilterKind::names_of(Form::Line, FilterKind::has_line_form);

@@ -199,6 +199,10 @@ impl<F: LineFilter> LineFilter for RegionOrdered<F> {
         self.filter.progress()
     }
 
+    fn parameters(&self) -> String {
+        self.filter.parameters()
+    }
+
     fn resume(&mut self, progress: Progress) -> &mut [Line] {
         self.filter.resume(progress)
     }

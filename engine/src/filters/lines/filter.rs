@@ -12,6 +12,7 @@
 //!   -> SingleVisit, for kernel O -> Step::visit -> R::visit
 //! ```
 
+use std::any::type_name;
 use std::fmt;
 use std::marker::PhantomData;
 use std::slice;
@@ -59,6 +60,11 @@ pub trait LineFilter: Filter + Sync {
 
     /// The counts and the clock: with the lines, the whole state of the filter.
     fn progress(&self) -> Progress;
+
+    /// What decides the verdicts beside the lines and the clock, as text: filters of equal
+    /// specifications have equal ones. It is for comparisons within a program and can change with
+    /// every version.
+    fn parameters(&self) -> String;
 
     /// Takes over the counts and the clock of a saved filter of the same specification, and
     /// returns the lines, which the caller overwrites with those of the saved one.
@@ -110,6 +116,10 @@ impl<F: LineFilter + ?Sized> LineFilter for Box<F> {
 
     fn progress(&self) -> Progress {
         (**self).progress()
+    }
+
+    fn parameters(&self) -> String {
+        (**self).parameters()
     }
 
     fn resume(&mut self, progress: Progress) -> &mut [Line] {
@@ -339,9 +349,8 @@ impl<R: Rule> Filter for RuleLines<R> {
     }
 
     fn clear(&mut self) {
-        self.lines.fill(Line::EMPTY);
+        empty(&mut self.lines, &mut self.touched);
         self.counts = Counts::default();
-        self.touched = Touched::none();
         self.rule.restart();
     }
 
@@ -349,6 +358,8 @@ impl<R: Rule> Filter for RuleLines<R> {
         self.lines.bytes()
     }
 
+    // Not inlined into `report`: it would be a third copy for each rule.
+    #[inline(never)]
     fn tally(&self) -> Tally {
         let total = self.range.total;
         let (cells, rates) = self.rule.count(&self.lines, total, self.counts);
@@ -368,12 +379,26 @@ impl<R: Rule> Filter for RuleLines<R> {
         }
     }
 
+    #[inline(never)]
     fn report_on(&self, tally: Tally) -> Report {
         Report {
             kernel: Some(self.kernel.kernel()),
             ..self.rule.estimates(tally)
         }
     }
+}
+
+/// Empties the lines. It is compiled once for all rules.
+#[inline(never)]
+fn empty(lines: &mut [Line], touched: &mut Touched) {
+    lines.fill(Line::EMPTY);
+    *touched = Touched::none();
+}
+
+/// A rule as text. It is compiled once for all rules.
+#[inline(never)]
+fn named(name: &str, rule: &dyn fmt::Debug) -> String {
+    format!("{name} {rule:?}")
 }
 
 impl<R: Rule> LineFilter for RuleLines<R> {
@@ -401,6 +426,13 @@ impl<R: Rule> LineFilter for RuleLines<R> {
             evictions,
             tick: self.rule.tick(),
         }
+    }
+
+    fn parameters(&self) -> String {
+        let mut rule = self.rule;
+        rule.restart();
+        // The type tells the policy and the width of a slot, the fields all other options.
+        named(type_name::<R>(), &rule)
     }
 
     fn resume(&mut self, progress: Progress) -> &mut [Line] {

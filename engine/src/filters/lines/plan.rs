@@ -85,6 +85,18 @@ impl LinePlan {
         build(self.allocation(self.lines_of(&partitioning, index))?)
     }
 
+    /// Builds the first bucket alone, to see whether the filter can be built, and with which
+    /// parameters.
+    ///
+    /// # Errors
+    /// As for [`whole`](Self::whole), for the memory of a bucket.
+    pub(crate) fn first_bucket<F>(
+        self,
+        build: impl Fn(LineAllocation) -> Result<F, BuildError>,
+    ) -> Result<F, BuildError> {
+        build(self.allocation(0..self.bucket_lines)?)
+    }
+
     /// The lines of one partition: those of its buckets.
     fn lines_of(self, partitioning: &Partitioning, index: usize) -> Range<u64> {
         let buckets = partitioning.lines_of(index);
