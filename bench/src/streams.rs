@@ -8,9 +8,9 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 /// How many keys are hashed and observed in one call.
 pub const BATCH: usize = 1024;
 
-/// Draws are made in advance, as a draw takes longer than a verdict, and repeat after this many,
-/// which exceed the caches.
-const DRAWS: usize = 1 << 22;
+/// Draws are made in advance, as a draw takes longer than a verdict, and repeat after this many:
+/// 32 MiB, more than most caches.
+const DRAWS: usize = 1 << 23;
 
 /// Of so many keys of [`StreamKind::Repeats`], the first is a new one.
 pub const KEYS_FOR_A_NEW_ONE: u64 = 10;

@@ -38,8 +38,8 @@ fn start(
     Ok(saved.restore()?)
 }
 
-/// Saves the filter beside the old state and then renames it over that, so that a crash leaves one
-/// of both.
+/// Saves the filter beside the old state and then renames it over that, so that a crash leaves the
+/// old or the new state.
 fn stop(
     path: &Path,
     spec: &FilterSpec,
@@ -71,7 +71,7 @@ fn run(path: &Path, day: u64) -> Result<usize, Box<dyn Error>> {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::temp_dir().join(format!("echoless-restart-{}.state", process::id()));
-    // Of a run that was killed.
+    // The file of a killed run with the same process id.
     let _ = fs::remove_file(&path);
     for day in 0..3 {
         let fresh = run(&path, day)?;

@@ -71,8 +71,8 @@
 //! | 16,384 | 1.9 | 2.6 | 4.3 | 6.0 |
 //!
 //! (`cargo bench -p echoless-bench --bench batches`, AMD EPYC (Zen 4, AVX-512), 2 cores of a cloud
-//! machine that was not idle, 2026-11-22; the first column is the median of seven runs, of which
-//! single keys took 4.7 to 6.0, the others are one.)
+//! machine that was not idle, 2026-11-22. The first column is the median of seven runs (single
+//! keys: 4.7 to 6.0); the other columns are from one run.)
 //!
 //! # How much memory
 //! - [`FingerprintSpec::for_keys`] takes the number of distinct keys between a record and its

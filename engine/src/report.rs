@@ -182,7 +182,8 @@ pub enum AgeOrigin {
 }
 
 /// Counters and error estimates of a filter. A value is `None` if the filter cannot estimate it.
-/// Displayed as one line for logs, without the values that are `None`.
+/// Displayed as one line for logs: counts, fill, expected FPR, age of misses, window and memory, as
+/// far as they are known.
 ///
 /// # Examples
 /// ```
@@ -279,11 +280,12 @@ impl fmt::Display for Report {
                 write!(out, "{name} {count}, ")?;
             }
         }
-        if let Some(fill) = self.fill() {
+        if let Some(fill) = self.fill().filter(|fill| fill.is_finite()) {
             if fill > 0.0 && fill < 1e-3 {
                 write!(out, "fill {fill:.1e}, ")?;
             } else {
-                write!(out, "fill {fill:.3}, ")?;
+                // Rounded down: only a full filter has 1.000.
+                write!(out, "fill {:.3}, ", (fill * 1e3).floor() / 1e3)?;
             }
         }
         if let Some(rate) = self.expected_fpr {
@@ -325,5 +327,16 @@ mod tests {
             "unavailable 7, expired 8, fill 0.500, 1 duplicate in 1000 missed at 1.2e3 distinct \
              keys since recorded, window 600 ticks, granule 60, memory 3MiB"
         );
+        for (occupied, total, fill) in [
+            (0, 8, "fill 0.000, "),
+            (1, 1 << 20, "fill 9.5e-7, "),
+            (9996, 10_000, "fill 0.999, "),
+            (8, 8, "fill 1.000, "),
+            (0, 0, ""),
+        ] {
+            let mut report = Report::default();
+            report.tally.cells = Some(Cells::new(occupied, total));
+            assert_eq!(report.to_string(), format!("{fill}memory 0B"));
+        }
     }
 }

@@ -148,8 +148,9 @@ fn measure(
     let (fpr, fnr) = if arguments.repeats {
         let share = (counts.duplicates - before.duplicates) as f64
             / (counts.observed - before.observed) as f64;
-        // Filters of bits have more false duplicates, or misses, than this could bound.
-        if report.tally.evictions.is_some() && !(0.89..0.91).contains(&share) {
+        // Lines of 8 slots miss 2 in 100. Filters of bits have more false duplicates, or misses,
+        // than this could bound.
+        if report.tally.evictions.is_some() && !(0.87..0.91).contains(&share) {
             let name = &candidate.name;
             return Err(format!("{name}: {share:.3} are duplicates, expected 0.9").into());
         }
@@ -210,12 +211,13 @@ mod tests {
     use crate::table::Outputs;
 
     #[test]
-    fn streams_with_repeats_are_measured_with_every_kind_of_lines() {
+    fn streams_with_repeats_are_measured() {
         for name in [
-            "16, lru",
+            "qqhtd",
             "bloom:k=4",
-            "stamped:bits=32,refresh",
-            "dense:bits=32",
+            "stamped:bits=64",
+            "clocked:bits=16,",
+            "dense:",
         ] {
             let arguments = Arguments {
                 sizes: vec![1],

@@ -69,13 +69,12 @@ impl FilterSpec {
     /// use std::io::BufReader;
     ///
     /// use echoless::spec::SavedState;
-    /// use echoless::{Engine, FilterSpec, KeyHasher};
+    /// use echoless::{FilterSpec, KeyHasher};
     ///
     /// let hasher = KeyHasher::seeded(0);
     /// let spec: FilterSpec = "fingerprint:fpr=1e-8,memory=1MiB".parse()?;
-    /// // Line partitions, which can be saved.
-    /// let (engine, _ports) = Engine::builder(spec.build_line_partitions(2)?).build()?;
-    /// let mut partitions = engine.shutdown()?;
+    /// // Two partitions, such as an engine returns when it is shut down.
+    /// let mut partitions = spec.build_line_partitions(2)?;
     /// let state = std::env::temp_dir().join(format!("{}.state", std::process::id()));
     /// let fresh = state.with_extension("new");
     /// let file = File::create(&fresh)?;
@@ -85,8 +84,7 @@ impl FilterSpec {
     ///
     /// let saved = SavedState::open(BufReader::new(File::open(&state)?))?;
     /// saved.check(&spec, &hasher)?;
-    /// let (engine, _ports) = Engine::builder(saved.restore_partitions(3)?).build()?;
-    /// assert_eq!(engine.partitioning().count(), 3);
+    /// assert_eq!(saved.restore_partitions(3)?.partitioning().count(), 3);
     /// # fs::remove_file(state)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -156,7 +154,7 @@ impl FilterSpec {
         let text = self.to_string();
         assert!(
             text.len() <= LONGEST_TEXT,
-            "a specification has a few options"
+            "the text of a specification exceeds {LONGEST_TEXT} bytes"
         );
         let mut header = Vec::with_capacity(FIXED_BYTES + text.len());
         header.extend(MAGIC);

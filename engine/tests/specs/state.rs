@@ -371,7 +371,7 @@ fn the_report_of_restored_partitions_is_that_of_the_whole() {
 }
 
 /// The hash of the state of each line form after the same keys. If one changes, so must the version
-/// of the format, or states of before would be read wrongly.
+/// of the format, or older states would be misread.
 #[cfg(target_endian = "little")]
 #[test]
 fn states_of_every_line_form_are_as_they_were() {

@@ -14,8 +14,8 @@
 //! joins the workers: call it when the ports are done, or in `spawn_blocking`. A
 //! [`SharedFilter`](echoless::SharedFilter) observes keys at once, in the task itself; the workers
 //! of an engine observe them on threads of their own, and remember more keys in the same memory. A
-//! stream needs no `dedup` for a shared filter: `stream.filter(|record|
-//! filter.observe_one(key(record)) == Verdict::Fresh)` is all.
+//! stream needs no `dedup` for a shared filter; this is all:
+//! `stream.filter(|record| filter.observe_one(key(record)) == Verdict::Fresh)`.
 //!
 //! # Examples
 //! ```

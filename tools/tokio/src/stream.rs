@@ -67,7 +67,7 @@ pub trait Dedup: Stream + Sized {
         K: FnMut(&Self::Item) -> KeyHash,
     {
         Fresh {
-            records: self.with_verdicts(port, key, batching),
+            with_verdicts: self.with_verdicts(port, key, batching),
         }
     }
 
@@ -306,7 +306,7 @@ pin_project! {
     #[must_use = "streams do nothing unless polled"]
     pub struct Fresh<S: Stream, K> {
         #[pin]
-        records: WithVerdicts<S, K>,
+        with_verdicts: WithVerdicts<S, K>,
     }
 }
 
@@ -343,7 +343,7 @@ impl<S: Stream, K> Fresh<S, K> {
     /// # }
     /// ```
     pub fn with_ticks(mut self, tick: impl FnMut(&S::Item) -> u64 + Send + 'static) -> Self {
-        self.records = self.records.with_ticks(tick);
+        self.with_verdicts = self.with_verdicts.with_ticks(tick);
         self
     }
 }
@@ -353,7 +353,10 @@ where
     WithVerdicts<S, K>: fmt::Debug,
 {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("Fresh").field(&self.records).finish()
+        formatter
+            .debug_tuple("Fresh")
+            .field(&self.with_verdicts)
+            .finish()
     }
 }
 
@@ -366,7 +369,7 @@ where
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         for _ in 0..MOST_DUPLICATES {
-            match ready!(self.as_mut().project().records.poll_next(context)) {
+            match ready!(self.as_mut().project().with_verdicts.poll_next(context)) {
                 Some(Ok((record, Verdict::Fresh))) => return Poll::Ready(Some(Ok(record))),
                 Some(Ok((_, Verdict::Duplicate))) => {}
                 Some(Err(unknown)) => return Poll::Ready(Some(Err(unknown))),

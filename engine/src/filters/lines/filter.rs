@@ -61,9 +61,9 @@ pub trait LineFilter: Filter + Sync {
     /// The counts and the clock: with the lines, the whole state of the filter.
     fn progress(&self) -> Progress;
 
-    /// What decides the verdicts beside the lines and the clock, as text: filters of equal
-    /// specifications have equal ones. It is for comparisons within a program and can change with
-    /// every version.
+    /// The rule and its options as text, without the range, the kernel and the clock. Filters of
+    /// one specification have equal texts; those of other line forms or options have different
+    /// ones. For comparisons within a program: the text can change with every version.
     fn parameters(&self) -> String;
 
     /// Takes over the counts and the clock of a saved filter of the same specification, and
@@ -397,7 +397,7 @@ fn empty(lines: &mut [Line], touched: &mut Touched) {
 
 /// A rule as text. It is compiled once for all rules.
 #[inline(never)]
-fn named(name: &str, rule: &dyn fmt::Debug) -> String {
+fn rule_text(name: &str, rule: &dyn fmt::Debug) -> String {
     format!("{name} {rule:?}")
 }
 
@@ -432,7 +432,7 @@ impl<R: Rule> LineFilter for RuleLines<R> {
         let mut rule = self.rule;
         rule.restart();
         // The type tells the policy and the width of a slot, the fields all other options.
-        named(type_name::<R>(), &rule)
+        rule_text(type_name::<R>(), &rule)
     }
 
     fn resume(&mut self, progress: Progress) -> &mut [Line] {

@@ -82,14 +82,16 @@ impl LinePlan {
             let allowed = format!("0 to {}", count - 1);
             return Err(SpecError::new("partition", index.to_string(), allowed).into());
         }
-        build(self.allocation(self.lines_of(&partitioning, index))?)
+        let lines = self.lines_of(&partitioning, index);
+        check_available((lines.end - lines.start) * LINE_BYTES)?;
+        build(self.allocation(lines)?)
     }
 
     /// Builds the first bucket alone, to see whether the filter can be built, and with which
     /// parameters.
     ///
     /// # Errors
-    /// As for [`whole`](Self::whole), for the memory of a bucket.
+    /// As for [`whole`](Self::whole), but only the memory of a bucket is needed.
     pub(crate) fn first_bucket<F>(
         self,
         build: impl Fn(LineAllocation) -> Result<F, BuildError>,

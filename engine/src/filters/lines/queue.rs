@@ -26,7 +26,7 @@ use crate::filters::replacement::{ForPolicy, Policy, Replacement};
 use crate::hash::KeyHash;
 use crate::kernels::{LineOps, Outcome, Slot, SlotOps, scalar::Scalar};
 use crate::memory::Line;
-use crate::report::{Cells, MissAge, RateSum, Report, Tally};
+use crate::report::{AgeOrigin, Cells, MissAge, RateSum, Report, Tally};
 use crate::theory::fingerprints::{FingerprintGeometry, SlotWidth};
 
 /// QQHT, QQHTD and row-LRU in a line (paper 002, sections 3 and 5): a key is a duplicate if and
@@ -106,23 +106,41 @@ impl<S: Slot, P: Policy> Rule for QueueRule<S, P> {
     }
 
     fn estimates(self, tally: Tally) -> Report {
-        let cells = tally.cells.unwrap_or(Cells::new(0, 0));
-        let lines = cells.total / S::COUNT as u64;
-        let geometry = FingerprintGeometry::new(lines, Self::WIDTH);
         let fresh = tally.fresh.unwrap_or(0);
         let pushed = Self::pushed(tally.observed.unwrap_or(0), fresh);
-        // The expected number holds for keys that were all never seen before. Of the pushed keys,
-        // only the fresh ones can be.
-        let fresh_fraction = fresh as f64 / pushed.max(1) as f64;
-        let false_duplicates = geometry.false_duplicates_with(P::RECORDS_DUPLICATES, pushed);
-        let occupied_per_line = cells.occupied as f64 / lines as f64;
-        Report {
-            slot_bits: Some(Self::WIDTH.bits()),
-            expected_fpr: Some(geometry.fpr_with(P::RECORDS_DUPLICATES, occupied_per_line)),
-            expected_false_duplicates: Some(false_duplicates * fresh_fraction),
-            miss_age: P::AGE_ORIGIN.map(|since| MissAge::new(geometry.miss_age_keys(), since)),
-            ..Report::new(tally)
-        }
+        estimates(
+            tally,
+            Self::WIDTH,
+            pushed,
+            P::RECORDS_DUPLICATES,
+            P::AGE_ORIGIN,
+        )
+    }
+}
+
+/// The estimates of queues that `pushed` keys were pushed into. It is compiled once for all widths
+/// and policies.
+fn estimates(
+    tally: Tally,
+    width: SlotWidth,
+    pushed: u64,
+    records_duplicates: bool,
+    since: Option<AgeOrigin>,
+) -> Report {
+    let cells = tally.cells.unwrap_or(Cells::new(0, 0));
+    let lines = cells.total / u64::from(width.slots());
+    let geometry = FingerprintGeometry::new(lines, width);
+    // The expected number holds for keys that were all never seen before. Of the pushed keys, only
+    // the fresh ones can be.
+    let fresh_fraction = tally.fresh.unwrap_or(0) as f64 / pushed.max(1) as f64;
+    let false_duplicates = geometry.false_duplicates_with(records_duplicates, pushed);
+    let occupied_per_line = cells.occupied as f64 / lines as f64;
+    Report {
+        slot_bits: Some(width.bits()),
+        expected_fpr: Some(geometry.fpr_with(records_duplicates, occupied_per_line)),
+        expected_false_duplicates: Some(false_duplicates * fresh_fraction),
+        miss_age: since.map(|since| MissAge::new(geometry.miss_age_keys(), since)),
+        ..Report::new(tally)
     }
 }
 
