@@ -229,7 +229,7 @@ pub struct Report {
     pub expired: Option<u64>,
 }
 
-/// The report of a filter that tells nothing about itself.
+/// The report of a filter without counters and estimates.
 impl Default for Report {
     fn default() -> Self {
         Self::new(Tally::default())

@@ -50,7 +50,7 @@ impl FilterSpec {
     /// Writes the state of a filter that [`build_lines`](Self::build_lines) built from this
     /// specification, or of all its partitions in their order. [`SavedState`] reads it.
     ///
-    /// The state tells the [id](KeyHasher::id) of the hasher of the keys, and not its seed or
+    /// The state contains the [id](KeyHasher::id) of the hasher of the keys, and not its seed or
     /// secret key. The clocks of the partitions advance to the latest one; nothing else changes.
     /// Writes in pieces of 64 KiB, as many bytes as the filter has memory, and flushes `output`.
     ///
@@ -99,6 +99,7 @@ impl FilterSpec {
         let plan = layers.plan()?;
         let lines = plan.lines;
         let expected = plan.first_bucket(|first| layers.build_lines(first))?;
+        let parameters = expected.parameters();
         let mut next = 0;
         for part in &*partitions {
             let range = part.range();
@@ -107,7 +108,7 @@ impl FilterSpec {
                 let allowed = format!("line {next} of {lines}, the next in order");
                 return Err(SpecError::new("partitions", asked, allowed).into());
             }
-            if part.parameters() != expected.parameters() {
+            if part.parameters() != parameters {
                 let asked = "filters of another specification";
                 return Err(SpecError::new("partitions", asked, self.to_string()).into());
             }
@@ -160,13 +161,13 @@ impl FilterSpec {
         header.extend(MAGIC);
         header.extend(VERSION.to_ne_bytes());
         header.extend((text.len() as u32).to_ne_bytes());
-        let Progress {
-            observed,
-            fresh,
-            evictions,
-            tick,
-        } = progress;
-        for number in [hasher, observed, fresh, evictions, tick] {
+        for number in [
+            hasher,
+            progress.observed,
+            progress.fresh,
+            progress.evictions,
+            progress.tick,
+        ] {
             header.extend(number.to_ne_bytes());
         }
         header.extend(text.as_bytes());

@@ -4,7 +4,7 @@
 //! ([`Port::poll_drain`](echoless::Port::poll_drain)). This crate adds what needs timers and input:
 //!
 //! - [`Dedup::dedup`] drops the duplicates of a stream. It collects records to batches, by size and
-//!   by time, so that a lone record does not wait for others.
+//!   by time: a lone record waits for the delay of a batch at most.
 //! - [`serve_lines`] answers each line of a connection with `fresh` or `duplicate`.
 //!
 //! With a window, records of a stream get [ticks](Fresh::with_ticks); without them, and in a line

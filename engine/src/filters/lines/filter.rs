@@ -415,15 +415,10 @@ impl<R: Rule> LineFilter for RuleLines<R> {
     }
 
     fn progress(&self) -> Progress {
-        let Counts {
-            observed,
-            fresh,
-            evictions,
-        } = self.counts;
         Progress {
-            observed,
-            fresh,
-            evictions,
+            observed: self.counts.observed,
+            fresh: self.counts.fresh,
+            evictions: self.counts.evictions,
             tick: self.rule.tick(),
         }
     }
@@ -431,25 +426,19 @@ impl<R: Rule> LineFilter for RuleLines<R> {
     fn parameters(&self) -> String {
         let mut rule = self.rule;
         rule.restart();
-        // The type tells the policy and the width of a slot, the fields all other options.
+        // The type has the policy and the width of a slot, the fields all other options.
         rule_text(type_name::<R>(), &rule)
     }
 
     fn resume(&mut self, progress: Progress) -> &mut [Line] {
-        let Progress {
-            observed,
-            fresh,
-            evictions,
-            tick,
-        } = progress;
         self.counts = Counts {
-            observed,
-            fresh,
-            evictions,
+            observed: progress.observed,
+            fresh: progress.fresh,
+            evictions: progress.evictions,
         };
         // No sweep: the lines that will be in place were swept before they were saved.
         self.rule.restart();
-        self.rule.advance_to(tick);
+        self.rule.advance_to(progress.tick);
         self.touched = Touched::Many;
         &mut self.lines
     }

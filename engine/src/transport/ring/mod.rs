@@ -103,7 +103,7 @@ impl fmt::Display for PopError {
 impl Error for PopError {}
 
 /// The state that both ends share. Each index has a cache line of its own (two, on CPUs that fetch
-/// lines in pairs), so that an end that moves its index does not evict the other's.
+/// lines in pairs): an end that moves its index would otherwise evict that of the other end.
 #[derive(Debug)]
 struct Shared<T> {
     /// Stored by the producer only.

@@ -42,7 +42,7 @@ impl AxisRange {
         let (low, high) = match scale {
             // Only zeros, or no values at all: an axis of length one.
             _ if highest <= 0.0 => (0.0, 1.0),
-            // A little room, so that marks do not touch the frame.
+            // Room between the marks and the frame.
             Scale::Linear => (0.0, highest * 1.05),
             Scale::Log10 | Scale::Log2 => {
                 // Zeros get the edge to themselves, one power below the lowest value.
