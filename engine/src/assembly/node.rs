@@ -260,19 +260,52 @@ impl<F: Filter> Node<F> {
     /// })?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn serve_until(
+    pub fn serve_until(&mut self, condition: impl FnMut() -> bool) -> Result<(), ExchangeError> {
+        self.serve_unless(|_| false, condition)
+    }
+
+    /// Serves peers until [`poll`](Self::poll) has something to return, or the condition holds, as
+    /// in [`serve_until`](Self::serve_until): for a thread that has several things to wait for.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit). What `poll` has to return may be an error, too.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::sync::atomic::{AtomicBool, Ordering};
+    /// use echoless::{FingerprintSpec, KeyHasher, Mesh, Verdicts};
+    /// let mesh = Mesh::builder(FingerprintSpec::new(1 << 20).build_partitions(1)?).build()?;
+    /// let mut node = mesh.into_nodes().remove(0);
+    /// let (more_input, mut verdicts) = (AtomicBool::new(false), Verdicts::new());
+    /// node.submit(0, &[KeyHasher::seeded(0).hash(b"a")])?;
+    /// node.serve_until_ready(|| more_input.load(Ordering::Acquire))?;
+    /// // No input came, so it was the batch.
+    /// assert!(node.poll(&mut verdicts)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn serve_until_ready(
         &mut self,
+        condition: impl FnMut() -> bool,
+    ) -> Result<(), ExchangeError> {
+        self.serve_unless(Port::has_settled, condition)
+    }
+
+    /// Serves peers until the port is ready or the condition holds. The port must become ready only
+    /// by answers, which end the wait.
+    fn serve_unless(
+        &mut self,
+        is_ready: impl Fn(&Port) -> bool,
         mut condition: impl FnMut() -> bool,
     ) -> Result<(), ExchangeError> {
         self.port.check_connected()?;
-        while !condition() {
+        while !is_ready(&self.port) && !condition() {
             let worked = self.port.work(&mut self.server);
             self.resume_panic();
             if !worked? {
                 self.port.wait_for_answers(&self.server, |_| condition());
-                self.port.collect();
-                self.port.check_connected()?;
             }
+            self.port.collect();
+            self.port.check_connected()?;
         }
         Ok(())
     }

@@ -189,6 +189,11 @@ impl Port {
         self.take_settled(verdicts)
     }
 
+    /// Whether the oldest batch in flight is settled: [`poll`](Self::poll) returns it, or an error.
+    pub(super) fn has_settled(&self) -> bool {
+        self.pending.front().is_some_and(Batch::is_settled)
+    }
+
     /// Writes what is known of the oldest batch in flight to `verdicts` and returns true, if
     /// [`poll`](Self::poll) and [`drain`](Self::drain) return an error because some of its verdicts
     /// will never arrive; [`Verdicts::is_unknown`] tells which. Else returns false, and `verdicts`

@@ -72,9 +72,6 @@ pub(crate) enum Failure {
     /// Something has panicked: a bug.
     #[error("internal error: {0}")]
     Panic(String),
-    /// The thread that reads the input has panicked: a bug.
-    #[error("internal error: the thread that reads the input has panicked")]
-    Feed,
     /// The reader of standard output closed the pipe, as `head` does. Not reported as an error.
     #[error("the reader of standard output closed the pipe")]
     ReaderGone,
@@ -104,7 +101,6 @@ impl Failure {
             | Self::CutOff { .. }
             | Self::Thread(_)
             | Self::Panic(_)
-            | Self::Feed
             | Self::ReaderGone => false,
         }
     }

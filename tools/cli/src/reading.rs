@@ -1,16 +1,38 @@
-//! Reads that a signal ends, and the buffers that they fill.
+//! Reads that a signal ends, or that do not wait for data, and the buffers that they fill.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind, Read as _};
 use std::num::NonZeroUsize;
 
 use crate::failure::Failure;
 use crate::files::Source;
-use crate::signals::Signals;
+use crate::signals::{Patience, Readiness, Signals};
 
 /// The length of a chunk's buffer, unless a record is longer. The bytes and the results of all
 /// stages fit in the second-level cache.
 pub(crate) const CHUNK_BYTES: usize = 256 << 10;
+
+/// The outcome of a read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Read {
+    /// So many bytes, 0 at the end.
+    Bytes(usize),
+    /// There is nothing to read yet, and the reader does not [wait](Patience).
+    NotYet,
+    /// A signal came first.
+    Signal,
+}
+
+/// What became of a chunk that was to be filled with the next records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Filled {
+    /// It has records, or a fault.
+    Chunk,
+    /// No record is complete yet, and the reader does not [wait](Patience).
+    NotYet,
+    /// The stream has ended.
+    End,
+}
 
 /// Keeps at least half of the buffer free after `used` bytes. The buffer grows for long records, up
 /// to `longest`, and shrinks after them.
@@ -47,20 +69,28 @@ pub(crate) fn next_room(bytes: &mut [u8], used: usize, most: NonZeroUsize) -> &m
     &mut room[..most]
 }
 
-/// Blocks until the file has data and reads it; `None` if a signal arrives first. Without
-/// `signals`, none is waited for.
+/// Reads the data that the file has, or that it waits for. Without `signals`, it always waits, and
+/// no signal ends it.
 pub(crate) fn read(
     file: &mut File,
     signals: Option<Signals>,
+    patience: Patience,
     buffer: &mut [u8],
-) -> io::Result<Option<usize>> {
-    let ready = |file: &File| signals.map_or(Ok(true), |signals| signals.wait_for(file));
-    while ready(file)? {
+) -> io::Result<Read> {
+    loop {
+        let ready = match signals {
+            Some(signals) => signals.wait_for(file, patience)?,
+            None => Readiness::Data,
+        };
+        match ready {
+            Readiness::Data => {}
+            Readiness::NotYet => return Ok(Read::NotYet),
+            Readiness::Signal => return Ok(Read::Signal),
+        }
         match file.read(buffer) {
             Err(error)
                 if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
-            outcome => return outcome.map(Some),
+            outcome => return outcome.map(Read::Bytes),
         }
     }
-    Ok(None)
 }

@@ -9,6 +9,23 @@ use std::io;
 
 pub(crate) use system::{Requests, Signals, Stop};
 
+/// Whether a reader waits for data that is not there yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Patience {
+    Wait,
+    /// It has something else to do.
+    Try,
+}
+
+/// What a reader finds at its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Readiness {
+    /// Data, or the end: a read does not block.
+    Data,
+    NotYet,
+    Signal,
+}
+
 /// Why a wait for a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asked {
@@ -31,7 +48,7 @@ mod system {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGXFSZ};
     use signal_hook::{SigId, flag, low_level};
 
-    use super::{Asked, File, io};
+    use super::{Asked, File, Patience, Readiness, io};
 
     /// Access to the handlers of the signals, which stay for the rest of the process. A second
     /// signal of the same kind ends the process at once, as if it were not caught.
@@ -63,18 +80,30 @@ mod system {
             u8::try_from(*signal).ok()
         }
 
-        /// Waits until `file` has data or ends; returns `false` if a signal arrives.
-        pub(crate) fn wait_for(&self, file: &File) -> io::Result<bool> {
+        /// Waits until `file` has data or ends, or a signal arrives.
+        pub(crate) fn wait_for(&self, file: &File, patience: Patience) -> io::Result<Readiness> {
+            let at_once = match patience {
+                Patience::Wait => None,
+                Patience::Try => Some(&Timespec::default()),
+            };
             let mut both = [
                 PollFd::new(file, PollFlags::IN),
                 PollFd::new(&self.0.wakeup, PollFlags::IN),
             ];
-            while let Err(error) = poll(&mut both, None) {
-                if error != rustix::io::Errno::INTR {
-                    return Err(error.into());
+            let ready = loop {
+                match poll(&mut both, at_once) {
+                    Ok(ready) => break ready,
+                    Err(rustix::io::Errno::INTR) => {}
+                    Err(error) => return Err(error.into()),
                 }
-            }
-            Ok(both[1].revents().is_empty())
+            };
+            Ok(if !both[1].revents().is_empty() {
+                Readiness::Signal
+            } else if ready == 0 {
+                Readiness::NotYet
+            } else {
+                Readiness::Data
+            })
         }
     }
 
@@ -185,7 +214,7 @@ mod system {
     use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
     use std::time::Duration;
 
-    use super::{Asked, File, io};
+    use super::{Asked, File, Patience, Readiness, io};
 
     /// Requests for reports: only those by time.
     #[derive(Debug)]
@@ -227,8 +256,14 @@ mod system {
             None
         }
 
-        pub(crate) fn wait_for(&self, _: &File) -> io::Result<bool> {
-            Ok(true)
+        /// Only a regular file is known to have data.
+        pub(crate) fn wait_for(&self, file: &File, patience: Patience) -> io::Result<Readiness> {
+            let has_data = patience == Patience::Wait || file.metadata()?.is_file();
+            Ok(if has_data {
+                Readiness::Data
+            } else {
+                Readiness::NotYet
+            })
         }
     }
 }

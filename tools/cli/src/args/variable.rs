@@ -117,7 +117,6 @@ impl CommandLine {
             | Failure::CutOff { .. }
             | Failure::Thread(_)
             | Failure::Panic(_)
-            | Failure::Feed
             | Failure::ReaderGone => false,
         };
         let typed = |word: &OsString| word.to_str().is_some_and(is_at_fault);

@@ -15,12 +15,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 
 use super::codec::Codec;
 use super::decoder::decoder;
-use crate::reading::{CHUNK_BYTES, read};
-use crate::signals::Signals;
+use crate::reading::{self, CHUNK_BYTES};
+use crate::signals::{Patience, Signals};
 
 /// The number of blocks: one is read, one waits, one is filled.
 const BLOCKS: usize = 3;
@@ -102,25 +102,35 @@ impl Decompressor {
         self.block.file_bytes
     }
 
-    /// Blocks until there are plain bytes and returns some of them, 0 at the end; `None` if a
-    /// signal ended the file.
-    pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    /// Some of the plain bytes.
+    pub(super) fn read(
+        &mut self,
+        patience: Patience,
+        buffer: &mut [u8],
+    ) -> io::Result<reading::Read> {
         while self.taken == self.block.filled {
             match self.block.end.take() {
                 None => {}
                 Some(End::File) => {
                     self.block.end = Some(End::File);
-                    return Ok(Some(0));
+                    return Ok(reading::Read::Bytes(0));
                 }
                 Some(End::Signal) => {
                     self.block.end = Some(End::Signal);
-                    return Ok(None);
+                    return Ok(reading::Read::Signal);
                 }
                 Some(End::Error(error)) => return Err(self.explained(&error)),
             }
-            let next = self.filled.recv().map_err(|_| {
-                io::Error::other("internal error: the thread that decompresses has panicked")
-            })?;
+            let panicked =
+                || io::Error::other("internal error: the thread that decompresses has panicked");
+            let next = match patience {
+                Patience::Wait => self.filled.recv().map_err(|_| panicked())?,
+                Patience::Try => match self.filled.try_recv() {
+                    Ok(next) => next,
+                    Err(TryRecvError::Empty) => return Ok(reading::Read::NotYet),
+                    Err(TryRecvError::Disconnected) => return Err(panicked()),
+                },
+            };
             self.taken = 0;
             // Fails only after the thread has ended.
             let _ = self.recycle.send(std::mem::replace(&mut self.block, next));
@@ -130,7 +140,7 @@ impl Decompressor {
         buffer[..read].copy_from_slice(&plain[..read]);
         self.taken += read;
         self.offset += read as u64;
-        Ok(Some(read))
+        Ok(reading::Read::Bytes(read))
     }
 
     /// The error of the decoder, with the position up to which its output is good.
@@ -208,11 +218,14 @@ struct Watched {
 
 impl Read for Watched {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = read(&mut self.file, self.signals, buffer)?;
+        let read = reading::read(&mut self.file, self.signals, Patience::Wait, buffer)?;
         let counts = &self.counts;
+        let (read, by_signal) = match read {
+            reading::Read::Bytes(read) => (read, false),
+            reading::Read::NotYet | reading::Read::Signal => (0, true),
+        };
         // Relaxed: the thread that reads the file is the one that asks.
-        (counts.ended_by_signal).store(read.is_none(), Ordering::Relaxed);
-        let read = read.unwrap_or(0);
+        (counts.ended_by_signal).store(by_signal, Ordering::Relaxed);
         counts.bytes.fetch_add(read as u64, Ordering::Relaxed);
         Ok(read)
     }

@@ -3,12 +3,12 @@
 //! A plain file is read straight into the buffer of the caller, as without this reader.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind};
 
 use super::codec::{Codec, Detected, LONGEST_SIGNATURE};
 use super::decompressor::Decompressor;
-use crate::reading::read;
-use crate::signals::Signals;
+use crate::reading::{Read, read};
+use crate::signals::{Patience, Signals};
 
 /// The plain bytes of a file, read until a signal arrives.
 #[derive(Debug)]
@@ -57,43 +57,52 @@ impl PlainBytes {
         }
     }
 
-    /// Blocks until there is data and reads it, 0 bytes at the end; `None` if a signal arrives
-    /// first.
-    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    /// Reads what there is, or what it waits for.
+    pub(crate) fn read(&mut self, patience: Patience, buffer: &mut [u8]) -> io::Result<Read> {
         match &mut self.state {
-            State::Unread(_) => self.read_first(buffer),
+            State::Unread(_) => self.read_first(patience, buffer),
             State::Plain { ahead, .. } if !ahead.is_empty() => {
                 let len = ahead.len().min(buffer.len());
                 buffer[..len].copy_from_slice(&ahead[..len]);
                 ahead.drain(..len);
-                Ok(Some(len))
+                Ok(Read::Bytes(len))
             }
             State::Plain { file, .. } => {
-                let read = read(file, self.signals, buffer)?;
-                self.plain_bytes += read.unwrap_or(0) as u64;
+                let read = read(file, self.signals, patience, buffer)?;
+                if let Read::Bytes(read) = read {
+                    self.plain_bytes += read as u64;
+                }
                 Ok(read)
             }
-            State::Compressed(decompressor) => decompressor.read(buffer),
-            State::Failed => Ok(Some(0)),
+            State::Compressed(decompressor) => decompressor.read(patience, buffer),
+            State::Failed => Ok(Read::Bytes(0)),
         }
     }
 
     /// The first read. It ends as soon as the bytes decide how the file is compressed: a slow
-    /// producer may have sent no more.
-    fn read_first(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    /// producer may have sent no more. It always waits for the few bytes after the first.
+    fn read_first(&mut self, patience: Patience, buffer: &mut [u8]) -> io::Result<Read> {
         let State::Unread(mut file) = std::mem::replace(&mut self.state, State::Failed) else {
-            return Ok(Some(0));
+            return Ok(Read::Bytes(0));
         };
-        let (mut len, mut ahead) = (0, Vec::new());
+        let (mut len, mut ahead, mut first) = (0, Vec::new(), patience);
         let detected = loop {
             let mut more = [0; LONGEST_SIGNATURE];
             // A buffer shorter than a signature is full before its bytes decide.
             let full = len == buffer.len();
             let room = if full { &mut more } else { &mut buffer[len..] };
-            let Some(read) = read(&mut file, self.signals, room)? else {
-                self.state = State::Plain { file, ahead };
-                return Ok(None);
+            let read = match read(&mut file, self.signals, first, room)? {
+                Read::Bytes(read) => read,
+                Read::NotYet => {
+                    self.state = State::Unread(file);
+                    return Ok(Read::NotYet);
+                }
+                Read::Signal => {
+                    self.state = State::Plain { file, ahead };
+                    return Ok(Read::Signal);
+                }
             };
+            first = Patience::Wait;
             if full {
                 ahead.extend_from_slice(&more[..read]);
             } else {
@@ -113,7 +122,7 @@ impl PlainBytes {
             Detected::Plain | Detected::Undecided => {
                 self.plain_bytes = (len + ahead.len()) as u64;
                 self.state = State::Plain { file, ahead };
-                Ok(Some(len))
+                Ok(Read::Bytes(len))
             }
             Detected::Foreign(command) => Err(io::Error::new(
                 ErrorKind::Unsupported,
@@ -127,16 +136,20 @@ impl PlainBytes {
                 let signals = self.signals;
                 let decompressor = Decompressor::start(codec, first, file, signals)?;
                 self.state = State::Compressed(decompressor);
-                self.read(buffer)
+                // What is decompressed already may be all for now.
+                self.read(patience, buffer)
             }
         }
     }
 }
 
-impl Read for PlainBytes {
+impl io::Read for PlainBytes {
     /// A signal ends the file.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        Ok(Self::read(self, buffer)?.unwrap_or(0))
+        match Self::read(self, Patience::Wait, buffer)? {
+            Read::Bytes(read) => Ok(read),
+            Read::NotYet | Read::Signal => Ok(0),
+        }
     }
 }
 
@@ -166,7 +179,7 @@ mod tests {
             for len in 1..=20 {
                 let mut bytes = PlainBytes::new(path.reopen().unwrap(), false, None);
                 let (mut found, mut buffer) = (Vec::new(), vec![0; len]);
-                while let read @ 1.. = Read::read(&mut bytes, &mut buffer).unwrap() {
+                while let read @ 1.. = io::Read::read(&mut bytes, &mut buffer).unwrap() {
                     found.extend_from_slice(&buffer[..read]);
                 }
                 assert_eq!((len, found.as_slice()), (len, plain));

@@ -20,8 +20,8 @@
 //! at the records, and waits for nothing but the same step of the chunk before. Cutting the chunk
 //! into batches and searching it for late records follow in parallel again ([`cut`]).
 //!
-//! No thread can wait for ever: a thread takes the next chunk of the queue, reads it, and waits
-//! only for chunks that were taken before; it serves its partition meanwhile. The batches are the
+//! No thread can wait for ever: a thread fills the next chunk, reads it, and waits only for chunks
+//! that were filled before; it serves its partition meanwhile. The batches are the
 //! same on any number of threads.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -186,6 +186,16 @@ impl ClockOrder {
         drop(clock);
         // Release: pairs with the Acquire in `is_next`.
         self.next.store(number + 1, Ordering::Release);
+        records
+    }
+
+    /// [Places](StreamClock::place) a chunk without a number, while all chunks with one are placed
+    /// and no other comes. Its batches get no numbers either.
+    pub(super) fn place_alone(&self, window: &WindowConfig, chunk: &mut Chunk) -> u64 {
+        let mut clock = self.clock.lock().unwrap_or_else(PoisonError::into_inner);
+        let batches = clock.batches;
+        let records = clock.place(window, chunk);
+        clock.batches = batches;
         records
     }
 }

@@ -7,10 +7,12 @@ use crate::config::{Clock, Content, DedupConfig, WindowConfig};
 use crate::failure::Failure;
 use crate::packets::feed::PacketFeed;
 use crate::packets::keys::PacketKeys;
+use crate::reading::Filled;
 use crate::records::chunk::Chunk;
 use crate::records::feed::RecordFeed;
 use crate::records::fields::FieldList;
 use crate::records::keys::KeyReader;
+use crate::signals::Patience;
 use crate::time::format::TimeReader;
 
 /// How a stream ended.
@@ -48,11 +50,11 @@ impl ChunkReader {
 }
 
 impl Feed {
-    /// The stream of the inputs that the configuration names, for several threads: each chunk has
-    /// a bound of its records.
+    /// The stream of the inputs that the configuration names, for several threads: the records of
+    /// each chunk are estimated.
     pub(crate) fn new(config: &DedupConfig) -> Self {
         match Self::alone(config) {
-            Self::Records(feed) => Self::Records(Box::new(feed.bounding_records())),
+            Self::Records(feed) => Self::Records(Box::new(feed.estimating_records())),
             // The feed finds the blocks itself.
             Self::Packets(feed) => Self::Packets(feed),
         }
@@ -78,12 +80,16 @@ impl Feed {
         }
     }
 
-    /// Fills the chunk with the next records; returns `false` at the end of the stream. After the
-    /// first chunk, [`reader`](Self::reader) returns a reader.
-    pub(crate) fn next(&mut self, chunk: &mut Chunk) -> Result<bool, Failure> {
+    /// Fills the chunk with the next records. After the first chunk, [`reader`](Self::reader)
+    /// returns a reader.
+    pub(crate) fn next(
+        &mut self,
+        chunk: &mut Chunk,
+        patience: Patience,
+    ) -> Result<Filled, Failure> {
         match self {
-            Self::Records(feed) => feed.next(chunk),
-            Self::Packets(feed) => feed.next(chunk),
+            Self::Records(feed) => feed.next(chunk, patience),
+            Self::Packets(feed) => feed.next(chunk, patience),
         }
     }
 

@@ -5,25 +5,27 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use echoless::{BuildError, Filter, Mesh, Node, Report, report_of};
+use echoless::{BuildError, Filter};
 
 use super::clock::{StreamClock, cut};
 use super::delivery::Delivery;
 use super::ended_pipe::{CHEAP_THREADS, bytes_if_ended};
 use super::feed::{Feed, StreamEnd};
 use super::filter;
+use super::lent::Lent;
 use super::monitor;
-use super::parallel::{self, Passed};
+use super::parallel;
 use super::pinning::{cores, pin};
 use super::seen_files::SeenFiles;
 use super::sizing;
 use super::stats::Setup;
 use super::stats_file;
-use super::worker::{SerialWorker, serial_workers};
+use super::worker::{MeshWorker, SerialWorker, mesh_workers, serial_workers};
 use crate::config::{Content, DedupConfig, WindowConfig};
 use crate::failure::{Failure, catch_panics};
+use crate::reading::Filled;
 use crate::records::chunk::Chunk;
-use crate::signals::{Requests, Stop};
+use crate::signals::{Patience, Requests, Stop};
 
 /// Runs `echoless dedup`. `explain` completes the failure of a run that cannot start.
 pub(crate) fn run(
@@ -43,17 +45,19 @@ pub(crate) fn run(
 
 /// A run whose filter is built and whose outputs are open.
 struct Run {
-    stages: Stages,
+    /// The whole filter. The threads have the same.
+    filter: Box<dyn Filter>,
+    sharing: Sharing,
     cores: Vec<Option<usize>>,
     delivery: Delivery,
 }
 
-/// The filter, and how the threads share it.
-enum Stages {
+/// How the threads share the filter.
+enum Sharing {
     /// One thread has all of it.
-    Single(Box<dyn Filter>),
+    Single,
     /// Each thread owns a partition.
-    Partitions(Vec<Node<Box<dyn Filter>>>),
+    Partitions(Vec<MeshWorker<Box<dyn Filter>>>),
     /// It is not partitioned: the threads use it in turns.
     Serial(Vec<SerialWorker<Box<dyn Filter>>>),
 }
@@ -76,26 +80,23 @@ fn start(config: &mut DedupConfig, began: Instant) -> Result<Run, Failure> {
         let busy = sizing::useful_threads(bytes_if_ended(&config.sources));
         threads = threads.min(usize::try_from(busy).unwrap_or(threads).max(CHEAP_THREADS));
     }
-    let (stages, filter_bytes) = if threads > 1 && has_partitions(config, threads) {
-        let parts = config.filter.build_partitions(threads)?;
-        let bytes = parts.filters().iter().map(Filter::memory_bytes).sum();
-        let mesh = Mesh::builder(parts).build()?;
-        (Stages::Partitions(mesh.into_nodes()), bytes)
+    let (filter, sharing): (Box<dyn Filter>, Sharing) = if threads == 1 {
+        (whole_filter(config)?, Sharing::Single)
+    } else if has_partitions(config, threads) {
+        let (workers, whole) = mesh_workers(config.filter.build_partitions(threads)?)?;
+        (Box::new(whole), Sharing::Partitions(workers))
     } else {
-        let whole = whole_filter(config)?;
-        let bytes = whole.memory_bytes();
-        let stages = match threads {
-            1 => Stages::Single(whole),
-            _ => Stages::Serial(serial_workers(whole, threads)),
-        };
-        (stages, bytes)
+        let whole = Lent::new(whole_filter(config)?);
+        let workers = serial_workers(&whole, threads);
+        (Box::new(whole), Sharing::Serial(workers))
     };
     let setup = Setup {
         threads,
-        filter_bytes,
+        filter_bytes: filter.memory_bytes(),
     };
     Ok(Run {
-        stages,
+        filter,
+        sharing,
         delivery: Delivery::open(config, began, setup)?,
         cores,
     })
@@ -108,47 +109,31 @@ impl Run {
         config: &DedupConfig,
         (requests, stop): (Requests, Stop),
     ) -> Result<ExitCode, Failure> {
-        let delivery = Mutex::new(self.delivery);
-        let passed = catch_panics(|| {
+        let Self {
+            mut filter,
+            sharing,
+            cores,
+            delivery,
+        } = self;
+        let delivery = Mutex::new(delivery);
+        let end = catch_panics(|| {
             thread::scope(|scope| {
                 // Dropped with the end of the stream, also if that panics.
                 let _stop = stop;
                 monitor::start(scope, config, &delivery, requests)?;
-                self.stages.pass(config, self.cores, &delivery)
+                match sharing {
+                    Sharing::Single => pass_alone(config, &mut filter, cores[0], &delivery),
+                    Sharing::Partitions(workers) => {
+                        parallel::pass(config, workers, cores, &delivery)
+                    }
+                    Sharing::Serial(workers) => parallel::pass(config, workers, cores, &delivery),
+                }
             })
         });
-        // If the threads failed, no part of the filter is left to report.
-        let (end, filters) = passed.unwrap_or_else(|failure| (Err(failure), Vec::new()));
-        let report = || match &filters[..] {
-            [] => Report::default(),
-            [whole] => whole.report(),
-            parts => report_of(parts),
-        };
         let delivery = delivery
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
-        delivery.conclude(config, end, report)
-    }
-}
-
-impl Stages {
-    /// Passes the stream. Returns how it ended, and the filter or its partitions.
-    fn pass(
-        self,
-        config: &DedupConfig,
-        cores: Vec<Option<usize>>,
-        delivery: &Mutex<Delivery>,
-    ) -> Result<Passed<Box<dyn Filter>>, Failure> {
-        match self {
-            Self::Single(mut filter) => {
-                pin(cores[0])?;
-                let feed = Feed::alone(config);
-                let passed = pass(feed, config.window.as_ref(), &mut filter, delivery);
-                Ok((passed, vec![filter]))
-            }
-            Self::Partitions(nodes) => parallel::pass(config, nodes, cores, delivery),
-            Self::Serial(workers) => parallel::pass(config, workers, cores, delivery),
-        }
+        delivery.conclude(config, end, || filter.report())
     }
 }
 
@@ -201,16 +186,18 @@ fn whole_filter(config: &DedupConfig) -> Result<Box<dyn Filter>, BuildError> {
 }
 
 /// Passes the whole stream through the stages on this thread. Returns how it ended.
-fn pass(
-    mut feed: Feed,
-    window: Option<&WindowConfig>,
+fn pass_alone(
+    config: &DedupConfig,
     filter: &mut impl Filter,
+    core: Option<usize>,
     delivery: &Mutex<Delivery>,
 ) -> Result<StreamEnd, Failure> {
+    pin(core)?;
+    let (mut feed, window) = (Feed::alone(config), config.window.as_ref());
     let mut chunk = Chunk::default();
     let mut clock = StreamClock::default();
     let mut reader = None;
-    while feed.next(&mut chunk)? {
+    while feed.next(&mut chunk, Patience::Wait)? == Filled::Chunk {
         if reader.is_none() {
             reader = feed.reader();
         }

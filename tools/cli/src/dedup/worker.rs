@@ -4,69 +4,108 @@
 //! Either way the filter handles chunks in the order of their numbers, so the verdicts are those of
 //! one thread.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use echoless::transport::{Doorbell, Parker, Wait};
-use echoless::{ExchangeError, Filter, Node};
+use echoless::{BuildError, ExchangeError, Filter, Mesh, Node, Partitioned};
 
+use super::lent::{Lent, Whole};
 use crate::records::chunk::Chunk;
 
 /// A thread's access to the filter, and its way to wait for other threads.
 pub(super) trait Worker: Send {
-    type Filter: Filter;
-
     /// Submits the batches of this thread's next chunk.
     fn submit(&mut self, chunk: &Chunk) -> Result<(), ExchangeError>;
 
-    /// Stores the verdicts of the oldest submitted chunk in it, and waits until `is_next` holds:
-    /// the chunk is then the next one to deliver.
-    fn observe(
+    /// Stores what is known of the verdicts of the oldest submitted chunk in it, and returns
+    /// whether that is all. `is_next` says that all chunks before it are delivered.
+    fn poll(&mut self, chunk: &mut Chunk, is_next: bool) -> Result<bool, ExchangeError>;
+
+    /// Waits until [`poll`](Self::poll) may know more of the oldest chunk, or `other` holds. If the
+    /// chunk `is_judged`, nothing more is to be known, and it waits for its turn: until `is_next`
+    /// holds. As for [`wait_until`](Self::wait_until), somebody rings the doorbell for that.
+    fn wait(
         &mut self,
-        chunk: &mut Chunk,
+        is_judged: bool,
         is_next: impl FnMut() -> bool,
+        other: impl FnMut() -> bool,
     ) -> Result<(), ExchangeError>;
 
     /// Waits until the condition holds. The thread that makes it true must ring the
     /// [`doorbell`](Self::doorbell) afterwards.
     fn wait_until(&mut self, condition: impl FnMut() -> bool) -> Result<(), ExchangeError>;
 
+    /// Judges a chunk that is not submitted, on the whole filter. No chunk may be under way.
+    fn judge_alone(&mut self, chunk: &mut Chunk);
+
     /// A handle that wakes this thread.
     fn doorbell(&self) -> Doorbell;
 
-    /// Finishes the work of this thread. Returns its part of the filter, if it owns one.
-    fn finish(self) -> Result<Option<Self::Filter>, ExchangeError>;
+    /// Finishes the work of this thread.
+    fn finish(self) -> Result<(), ExchangeError>;
 }
 
-impl<F: Filter> Worker for Node<F> {
-    type Filter = F;
+/// A node of a mesh, which can borrow the partitions of the others.
+pub(super) struct MeshWorker<F> {
+    node: Node<Lent<F>>,
+    whole: Whole<F>,
+}
 
+/// A worker for each partition, and the whole filter that they share.
+pub(super) fn mesh_workers<F: Filter>(
+    parts: Partitioned<F>,
+) -> Result<(Vec<MeshWorker<F>>, Whole<F>), BuildError> {
+    let (partitioning, filters) = parts.into_parts();
+    let lent: Vec<Lent<F>> = filters.into_iter().map(Lent::new).collect();
+    let nodes = Mesh::builder(Partitioned::new(partitioning.clone(), lent.clone())?).build()?;
+    let whole = Whole::new(partitioning, lent);
+    let worker = |node| MeshWorker {
+        node,
+        whole: whole.clone(),
+    };
+    Ok((nodes.into_iter().map(worker).collect(), whole))
+}
+
+impl<F: Filter> Worker for MeshWorker<F> {
     fn submit(&mut self, chunk: &Chunk) -> Result<(), ExchangeError> {
         for (number, (tick, keys)) in (chunk.first_batch..).zip(chunk.batches()) {
-            self.submit_at(number, tick, keys)?;
+            self.node.submit_at(number, tick, keys)?;
         }
         Ok(())
     }
 
-    fn observe(
+    fn poll(&mut self, chunk: &mut Chunk, _is_next: bool) -> Result<bool, ExchangeError> {
+        chunk.collect(|verdicts| self.node.poll(verdicts))
+    }
+
+    fn wait(
         &mut self,
-        chunk: &mut Chunk,
-        is_next: impl FnMut() -> bool,
+        is_judged: bool,
+        mut is_next: impl FnMut() -> bool,
+        mut other: impl FnMut() -> bool,
     ) -> Result<(), ExchangeError> {
-        chunk.collect(|verdicts| self.drain(verdicts).map(|_| ()))?;
-        self.serve_until(is_next)
+        if is_judged {
+            self.node.serve_until(|| is_next() || other())
+        } else {
+            self.node.serve_until_ready(other)
+        }
     }
 
     fn wait_until(&mut self, condition: impl FnMut() -> bool) -> Result<(), ExchangeError> {
-        self.serve_until(condition)
+        self.node.serve_until(condition)
+    }
+
+    fn judge_alone(&mut self, chunk: &mut Chunk) {
+        chunk.judge(&mut self.whole);
     }
 
     fn doorbell(&self) -> Doorbell {
-        Self::doorbell(self)
+        self.node.doorbell()
     }
 
-    fn finish(self) -> Result<Option<F>, ExchangeError> {
-        Self::finish(self).map(Some)
+    fn finish(self) -> Result<(), ExchangeError> {
+        self.node.finish().map(drop)
     }
 }
 
@@ -74,52 +113,55 @@ impl<F: Filter> Worker for Node<F> {
 /// the others read their chunks.
 pub(super) struct SerialWorker<F> {
     number: usize,
-    shared: Arc<SharedState<F>>,
+    filter: Lent<F>,
+    shared: Arc<SharedState>,
     parker: Parker,
     wait: Wait,
 }
 
-struct SharedState<F> {
-    filter: Mutex<F>,
+struct SharedState {
     doorbells: Vec<Doorbell>,
     /// The number of a thread that panicked: its turn never ends.
     gone: OnceLock<usize>,
 }
 
 /// `count` workers that share one filter.
-pub(super) fn serial_workers<F: Filter>(filter: F, count: usize) -> Vec<SerialWorker<F>> {
+pub(super) fn serial_workers<F: Filter>(filter: &Lent<F>, count: usize) -> Vec<SerialWorker<F>> {
     let parkers: Vec<Parker> = (0..count).map(|_| Parker::new()).collect();
     let shared = Arc::new(SharedState {
-        filter: Mutex::new(filter),
         doorbells: parkers.iter().map(Parker::doorbell).collect(),
         gone: OnceLock::new(),
     });
     let worker = |(number, parker)| SerialWorker {
         number,
+        filter: filter.clone(),
         shared: Arc::clone(&shared),
         parker,
-        wait: Wait::auto(count + 1),
+        wait: Wait::auto(count),
     };
     parkers.into_iter().enumerate().map(worker).collect()
 }
 
 impl<F: Filter> Worker for SerialWorker<F> {
-    type Filter = F;
-
     fn submit(&mut self, _: &Chunk) -> Result<(), ExchangeError> {
         Ok(())
     }
 
-    fn observe(
+    fn poll(&mut self, chunk: &mut Chunk, is_next: bool) -> Result<bool, ExchangeError> {
+        if is_next {
+            // It is delivered at once, so it is judged once.
+            chunk.judge(&mut self.filter);
+        }
+        Ok(is_next)
+    }
+
+    fn wait(
         &mut self,
-        chunk: &mut Chunk,
-        is_next: impl FnMut() -> bool,
+        _is_judged: bool,
+        mut is_next: impl FnMut() -> bool,
+        mut other: impl FnMut() -> bool,
     ) -> Result<(), ExchangeError> {
-        self.wait_until(is_next)?;
-        // Never blocks: the other threads lock only in their turns.
-        let mut filter = (self.shared.filter.lock()).unwrap_or_else(PoisonError::into_inner);
-        chunk.judge(&mut *filter);
-        Ok(())
+        self.wait_until(|| is_next() || other())
     }
 
     fn wait_until(&mut self, mut condition: impl FnMut() -> bool) -> Result<(), ExchangeError> {
@@ -130,17 +172,16 @@ impl<F: Filter> Worker for SerialWorker<F> {
             .map_or(Ok(()), |peer| Err(ExchangeError::Peer(*peer)))
     }
 
+    fn judge_alone(&mut self, chunk: &mut Chunk) {
+        chunk.judge(&mut self.filter);
+    }
+
     fn doorbell(&self) -> Doorbell {
         self.parker.doorbell()
     }
 
-    /// Returns the filter to the last thread that finishes.
-    fn finish(self) -> Result<Option<F>, ExchangeError> {
-        let shared = Arc::clone(&self.shared);
-        drop(self);
-        let shared = Arc::into_inner(shared);
-        Ok(shared
-            .map(|shared| (shared.filter.into_inner()).unwrap_or_else(PoisonError::into_inner)))
+    fn finish(self) -> Result<(), ExchangeError> {
+        Ok(())
     }
 }
 
@@ -163,6 +204,13 @@ mod tests {
     /// Counts the keys it observes, and panics on the third.
     struct Brittle(u64);
 
+    impl Lent<Brittle> {
+        fn count(&self) -> u64 {
+            // Its memory grows by a byte with each key.
+            self.memory_bytes()
+        }
+    }
+
     impl Filter for Brittle {
         fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
             duplicates.fill(0);
@@ -177,34 +225,35 @@ mod tests {
         fn clear(&mut self) {}
 
         fn memory_bytes(&self) -> u64 {
-            0
+            self.0
         }
     }
 
-    fn observe_one_key(worker: &mut SerialWorker<Brittle>) -> Result<(), ExchangeError> {
+    fn one_key() -> Chunk {
         let mut chunk = Chunk::default();
         chunk.hashes.push(KeyHash::from_uniform(0));
         chunk.one_batch(0);
-        worker.observe(&mut chunk, || true)
+        chunk
     }
 
     #[test]
-    fn the_last_to_finish_gets_the_filter() {
-        let mut workers = serial_workers(Brittle(0), 2);
-        for worker in &mut workers {
-            observe_one_key(worker).unwrap();
-        }
-        let mut left = workers.into_iter().map(|worker| worker.finish().unwrap());
-        assert!(left.next().unwrap().is_none());
-        assert_eq!(left.next().unwrap().unwrap().0, 2);
+    fn the_filter_is_used_in_the_turn_of_a_chunk_or_alone() {
+        let filter = Lent::new(Brittle(0));
+        let mut workers = serial_workers(&filter, 2);
+        let mut chunk = one_key();
+        assert_eq!(workers[0].poll(&mut chunk, false), Ok(false));
+        assert_eq!(filter.count(), 0);
+        assert_eq!(workers[0].poll(&mut chunk, true), Ok(true));
+        workers[1].judge_alone(&mut chunk);
+        assert_eq!(filter.count(), 2);
     }
 
     #[test]
     fn waiting_ends_when_another_thread_panics() {
-        let mut workers = serial_workers(Brittle(2), 2);
+        let mut workers = serial_workers(&Lent::new(Brittle(2)), 2);
         let (mut second, mut first) = (workers.pop().unwrap(), workers.pop().unwrap());
         let waiting = thread::spawn(move || second.wait_until(|| false));
-        let panicking = thread::spawn(move || observe_one_key(&mut first));
+        let panicking = thread::spawn(move || first.poll(&mut one_key(), true));
         assert!(panicking.join().is_err());
         assert_eq!(waiting.join().unwrap(), Err(ExchangeError::Peer(0)));
     }

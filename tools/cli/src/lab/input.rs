@@ -11,9 +11,11 @@ use crate::config::RecordReading;
 use crate::failure::{Failure, without_controls, write_stderr};
 use crate::files::Source;
 use crate::number::grouped;
+use crate::reading::Filled;
 use crate::records::chunk::Chunk;
 use crate::records::feed::RecordFeed;
 use crate::records::position::{FaultReporter, InputPosition};
+use crate::signals::Patience;
 
 /// Where the stream comes from.
 #[derive(Debug)]
@@ -84,7 +86,7 @@ impl RecordFile {
         let mut done = InputPosition::default();
         let (mut chunk, mut reader) = (Chunk::default(), None);
         let mut keys = RecordedKeys::default();
-        while feed.next(&mut chunk)? {
+        while feed.next(&mut chunk, Patience::Wait)? == Filled::Chunk {
             if reader.is_none() {
                 reader = feed.reader().cloned();
             }

@@ -13,9 +13,9 @@ use super::tag::has_options;
 use crate::compression::reader::PlainBytes;
 use crate::failure::Failure;
 use crate::files::Source;
-use crate::reading::{make_room, next_room};
+use crate::reading::{Filled, Read, make_room, next_room};
 use crate::records::chunk::Chunk;
-use crate::signals::Signals;
+use crate::signals::{Patience, Signals};
 
 /// The first bytes of a pcapng file, in either byte order.
 const PCAPNG: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
@@ -95,8 +95,8 @@ impl PacketFeed {
         self.signals.as_ref()?.caught()
     }
 
-    /// Fills the chunk with the next whole blocks of one file. Returns `false` at the end of the
-    /// last file, or if a signal ends the stream; an incomplete last block is then dropped.
+    /// Fills the chunk with the next whole blocks of one file. The stream ends with the last file,
+    /// or by a signal; an incomplete last block is then dropped.
     ///
     /// It returns as soon as a read contains the end of a block, so the packets of a slow capture
     /// do not wait for a full buffer.
@@ -104,7 +104,11 @@ impl PacketFeed {
     /// # Errors
     /// [`Failure`] if a file cannot be read, or is no capture file, or ends inside a block. The
     /// blocks before the error are returned first.
-    pub(crate) fn next(&mut self, chunk: &mut Chunk) -> Result<bool, Failure> {
+    pub(crate) fn next(
+        &mut self,
+        chunk: &mut Chunk,
+        patience: Patience,
+    ) -> Result<Filled, Failure> {
         chunk.clear();
         chunk.frames = true;
         chunk.terminator = b"";
@@ -123,10 +127,18 @@ impl PacketFeed {
             self.tail.clear();
             let at_end = loop {
                 let room = next_room(&mut chunk.bytes, len, self.most);
-                let read = capture.bytes.read(room);
-                let Some(read) = read.map_err(Failure::file(source.name()))? else {
-                    self.capture = Some(capture);
-                    return Ok(false);
+                let read = capture.bytes.read(patience, room);
+                let read = match read.map_err(Failure::file(source.name()))? {
+                    Read::Bytes(read) => read,
+                    Read::NotYet => {
+                        self.tail.extend_from_slice(&chunk.bytes[..len]);
+                        self.capture = Some(capture);
+                        return Ok(Filled::NotYet);
+                    }
+                    Read::Signal => {
+                        self.capture = Some(capture);
+                        return Ok(Filled::End);
+                    }
                 };
                 len += read;
                 chunk.read_until = self.bytes_before + capture.bytes.file_bytes();
@@ -137,7 +149,7 @@ impl PacketFeed {
                         return Err(failure);
                     }
                     self.failure = Some(failure);
-                    return Ok(true);
+                    return Ok(Filled::Chunk);
                 }
                 if at_end || chunk.filled > 0 {
                     break at_end;
@@ -152,11 +164,11 @@ impl PacketFeed {
                 self.capture = Some(capture);
             }
             if chunk.filled > 0 {
-                chunk.most_records = chunk.ends.len();
-                return Ok(true);
+                chunk.expected_records = chunk.ends.len();
+                return Ok(Filled::Chunk);
             }
         }
-        Ok(false)
+        Ok(Filled::End)
     }
 
     fn open(&mut self, source: &Source) -> Result<Capture, Failure> {

@@ -53,9 +53,8 @@ pub(crate) struct Chunk {
     /// not of known inputs.
     pub(crate) read_until: u64,
     pub(crate) input_until: u64,
-    /// An upper bound of the number of records, before they are found; 0 where one chunk is all
-    /// there is.
-    pub(crate) most_records: usize,
+    /// About how many records there are, before they are found; 0 where one chunk is all there is.
+    pub(crate) expected_records: usize,
     /// The terminator of the last record, or, if the input ends before it, of the last record in
     /// the stream that has one.
     pub(crate) terminator: &'static [u8],
@@ -80,6 +79,8 @@ pub(crate) struct Chunk {
     pub(crate) batches: Vec<Batch>,
     /// The number of the first of them in the stream.
     pub(crate) first_batch: u64,
+    /// How many of them have their verdicts [collected](Self::collect).
+    collected: usize,
     /// The tick of the batch of every key hash, filled where a filter gets all batches at once.
     batch_ticks: Vec<u64>,
     /// The clock before the chunk; `None` before the first record with a time.
@@ -140,7 +141,7 @@ impl Chunk {
         self.has_file_header = false;
         self.opens_source = false;
         self.header = None;
-        self.most_records = 0;
+        self.expected_records = 0;
         self.ends.clear();
         self.hashes.clear();
         self.unkeyed.clear();
@@ -150,6 +151,7 @@ impl Chunk {
         self.ticks.clear();
         self.steps.clear();
         self.batches.clear();
+        self.collected = 0;
         self.late = 0;
         self.fault = None;
         self.rejected.clear();
@@ -173,9 +175,11 @@ impl Chunk {
         self.rejected.shrink_to(KEPT_RECORDS);
     }
 
-    /// The memory of the chunk in bytes, at most and roughly, before its records are found.
-    pub(crate) fn most_bytes(&self) -> usize {
-        self.bytes.len() + BYTES_PER_RECORD * self.most_records
+    /// The memory of the chunk in bytes, roughly: before its records are found, with those that are
+    /// expected.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let records = self.expected_records.max(self.records());
+        self.bytes.len() + BYTES_PER_RECORD * records
     }
 
     /// The number of records before the fault, with and without key hash.
@@ -239,26 +243,40 @@ impl Chunk {
         }
     }
 
-    /// Collects the verdicts of all batches. `drain` is called for each in order, with the memory
-    /// for its verdicts.
+    /// Collects the verdicts of the batches, as far as they are known. `poll` is called for one
+    /// after the other, with the memory for its verdicts, until it returns false. Returns whether
+    /// all batches are collected.
     pub(crate) fn collect<E>(
         &mut self,
-        mut drain: impl FnMut(&mut Verdicts) -> Result<(), E>,
-    ) -> Result<(), E> {
-        if self.batches.len() == 1 {
-            return drain(&mut self.verdicts);
+        mut poll: impl FnMut(&mut Verdicts) -> Result<bool, E>,
+    ) -> Result<bool, E> {
+        if self.collected == self.batches.len() {
+            return Ok(true);
         }
-        self.verdicts.reset(self.hashes.len());
-        let mut start = 0;
-        for batch in &self.batches {
-            drain(&mut self.part)?;
+        if self.batches.len() == 1 {
+            let known = poll(&mut self.verdicts)?;
+            self.collected = usize::from(known);
+            return Ok(known);
+        }
+        let mut start = match self.collected {
+            0 => {
+                self.verdicts.reset(self.hashes.len());
+                0
+            }
+            collected => self.batches[collected - 1].end,
+        };
+        for batch in &self.batches[self.collected..] {
+            if !poll(&mut self.part)? {
+                return Ok(false);
+            }
             // Batches begin at any bit of a word. Only the set bits cost anything.
             for key in self.part.duplicates() {
                 self.verdicts.set(start + key, Verdict::Duplicate);
             }
             start = batch.end;
+            self.collected += 1;
         }
-        Ok(())
+        Ok(true)
     }
 }
 
@@ -325,11 +343,16 @@ mod tests {
         fn the_verdicts_of_batches_are_joined_in_order(
             records in 0usize..300,
             ends in vec(0usize..300, 0..20),
+            known in vec(any::<bool>(), 1..9),
         ) {
             let mut chunk = chunk(records, &[], &ends);
+            let mut known = known.into_iter().chain([true]).cycle();
             let sent: Vec<Vec<KeyHash>> = chunk.batches().map(|(_, keys)| keys.to_vec()).collect();
             let mut sent = sent.into_iter();
-            let collected: Result<(), ()> = chunk.collect(|verdicts| {
+            let mut poll = |verdicts: &mut Verdicts| {
+                if known.next() == Some(false) {
+                    return Ok(false);
+                }
                 let keys = sent.next().ok_or(())?;
                 verdicts.reset(keys.len());
                 for (index, key) in keys.iter().enumerate() {
@@ -337,9 +360,12 @@ mod tests {
                         verdicts.set(index, Verdict::Duplicate);
                     }
                 }
-                Ok(())
-            });
-            prop_assert!(collected.is_ok() && sent.next().is_none());
+                Ok(true)
+            };
+            // The verdicts of some batches are known later.
+            while !chunk.collect(&mut poll).map_err(|()| TestCaseError::fail("one too many"))? {}
+            prop_assert_eq!(chunk.collect(&mut poll), Ok(true));
+            prop_assert!(sent.next().is_none());
             for record in 0..records {
                 prop_assert_eq!(chunk.verdicts.is_duplicate(record), record % 3 == 0);
             }

@@ -17,7 +17,12 @@ use super::tag::Tagger;
 use crate::config::RecordReading;
 use crate::failure::Failure;
 use crate::files::Source;
+use crate::reading::Filled;
+use crate::signals::Patience;
 use crate::time::format::TimeReader;
+
+/// The bytes of a chunk in which its records are counted, to estimate how many there are.
+const SAMPLE_BYTES: usize = 4 << 10;
 
 /// Fills chunks, one after the other.
 #[derive(Debug)]
@@ -27,8 +32,8 @@ pub(crate) struct RecordFeed {
     /// The field with the time of a record, and its reader.
     time: Option<(FieldList, TimeReader)>,
     tagger: Option<Arc<Tagger>>,
-    /// Whether the records of each chunk are counted, so that the chunks under way are bounded.
-    bounds_records: bool,
+    /// Whether the records of each chunk are estimated, so that the chunks under way are bounded.
+    estimates_records: bool,
     input: Input,
     /// The number of known inputs.
     known: usize,
@@ -58,7 +63,7 @@ impl RecordFeed {
             hasher,
             time: None,
             tagger: None,
-            bounds_records: false,
+            estimates_records: false,
         }
     }
 
@@ -81,9 +86,9 @@ impl RecordFeed {
         self
     }
 
-    /// Sets [`Chunk::most_records`], for chunks of which many are under way.
-    pub(crate) fn bounding_records(mut self) -> Self {
-        self.bounds_records = true;
+    /// Sets [`Chunk::expected_records`], for chunks of which many are under way.
+    pub(crate) fn estimating_records(mut self) -> Self {
+        self.estimates_records = true;
         self
     }
 
@@ -93,11 +98,16 @@ impl RecordFeed {
         self
     }
 
-    /// Fills the chunk with the next records; returns `false` at the end of the stream. After the
-    /// first chunk, [`reader`](Self::reader) returns a reader.
-    pub(crate) fn next(&mut self, chunk: &mut Chunk) -> Result<bool, Failure> {
-        if !self.input.fill(chunk)? {
-            return Ok(false);
+    /// Fills the chunk with the next records. After the first chunk, [`reader`](Self::reader)
+    /// returns a reader.
+    pub(crate) fn next(
+        &mut self,
+        chunk: &mut Chunk,
+        patience: Patience,
+    ) -> Result<Filled, Failure> {
+        let filled = self.input.fill(chunk, patience)?;
+        if filled != Filled::Chunk {
+            return Ok(filled);
         }
         chunk.read_until = self.input.bytes_read();
         chunk.input_until = self.input.input_bytes_read();
@@ -113,9 +123,8 @@ impl RecordFeed {
             }
             header.remove_from(chunk, name)?;
         }
-        if self.bounds_records {
-            let records = &chunk.bytes[chunk.start..chunk.filled];
-            chunk.most_records = self.reading.format.most_records(records);
+        if self.estimates_records {
+            chunk.expected_records = self.expected_records(&chunk.bytes[chunk.start..chunk.filled]);
         }
         if self.reader.is_none() {
             self.reader = Some(self.key_reader()?);
@@ -126,7 +135,7 @@ impl RecordFeed {
             let own = || chunk.bytes[..chunk.start].to_vec();
             chunk.header = self.header.as_ref().map(|_| own());
         }
-        Ok(true)
+        Ok(Filled::Chunk)
     }
 
     /// The reader of keys. It exists once the header with the names of fields is read.
@@ -143,6 +152,14 @@ impl RecordFeed {
     /// The signal that ended the stream, if one did.
     pub(crate) fn ended_by(&self) -> Option<u8> {
         self.input.ended_by()
+    }
+
+    /// About how many records these bytes have, from the first of them: all of them are searched
+    /// once, later and on another thread.
+    fn expected_records(&self, records: &[u8]) -> usize {
+        let sample = &records[..records.len().min(SAMPLE_BYTES)];
+        let found = self.reading.format.most_records(sample);
+        found.saturating_mul(records.len()) / sample.len().max(1)
     }
 
     fn key_reader(&self) -> Result<KeyReader, Failure> {

@@ -10,8 +10,8 @@ use crate::compression::reader::PlainBytes;
 use crate::config::RecordReading;
 use crate::failure::Failure;
 use crate::files::Source;
-use crate::reading::{make_room, next_room};
-use crate::signals::Signals;
+use crate::reading::{Filled, Read, make_room, next_room};
+use crate::signals::{Patience, Signals};
 
 /// The inputs, read one after the other.
 #[derive(Debug)]
@@ -110,14 +110,18 @@ impl Input {
         self.bytes_read() - self.known_bytes
     }
 
-    /// Fills the chunk with the next whole records of one input. Returns `false` at the end of the
-    /// last input, or if a signal ends the stream; an incomplete last record is then dropped.
+    /// Fills the chunk with the next whole records of one input. The stream ends with the last
+    /// input, or by a signal; an incomplete last record is then dropped.
     ///
     /// It returns as soon as a read contains the end of a record, so the records of a slow producer
     /// do not wait for a full buffer. An input that ends inside a quoted field or a record with
     /// a length, or a record that is too long, yields a chunk without records and with a fault.
     /// If faulty records are set aside, the former is a chunk of that record alone.
-    pub(crate) fn fill(&mut self, chunk: &mut Chunk) -> Result<bool, Failure> {
+    pub(crate) fn fill(
+        &mut self,
+        chunk: &mut Chunk,
+        patience: Patience,
+    ) -> Result<Filled, Failure> {
         chunk.clear();
         while let Some(source) = self.sources.get(self.at) {
             chunk.source = self.at;
@@ -128,7 +132,7 @@ impl Input {
                     record: 0,
                     problem: Problem::TooLong(self.longest),
                 });
-                return Ok(true);
+                return Ok(Filled::Chunk);
             }
             let file = match &mut self.file {
                 Some(file) => file,
@@ -150,9 +154,15 @@ impl Input {
             chunk.bytes[..len].copy_from_slice(&self.tail);
             self.tail.clear();
             let at_end = loop {
-                let read = file.read(next_room(&mut chunk.bytes, len, self.most));
-                let Some(read) = read.map_err(Failure::file(source.name()))? else {
-                    return Ok(false);
+                let read = file.read(patience, next_room(&mut chunk.bytes, len, self.most));
+                let read = match read.map_err(Failure::file(source.name()))? {
+                    Read::Bytes(read) => read,
+                    Read::NotYet => {
+                        // Searched already, as every tail is.
+                        self.tail.extend_from_slice(&chunk.bytes[..len]);
+                        return Ok(Filled::NotYet);
+                    }
+                    Read::Signal => return Ok(Filled::End),
                 };
                 len += read;
                 if read == 0 {
@@ -218,10 +228,10 @@ impl Input {
                     self.terminator = terminator;
                 }
                 chunk.terminator = self.terminator;
-                return Ok(true);
+                return Ok(Filled::Chunk);
             }
         }
-        Ok(false)
+        Ok(Filled::End)
     }
 }
 

@@ -1,7 +1,8 @@
 //! Any number of threads gives the same bytes, counts and errors.
 
+use std::fmt::Write as _;
 use std::io::{Read, Write};
-use std::thread::available_parallelism;
+use std::thread::{self, available_parallelism};
 
 use serde_json::Value;
 
@@ -162,6 +163,45 @@ fn records_of_a_slow_producer_are_written_at_once_on_many_threads() {
         }
         drop(stdin);
         assert!(child.wait().unwrap().success());
+    }
+}
+
+/// Bursts that keep all threads busy, each with the start of a record whose end comes with the next
+/// burst: whole records must not wait for it.
+#[test]
+fn bursts_of_a_producer_that_pauses_inside_a_record_are_written_at_once() {
+    let window = ["--window", "2000000"];
+    for filter in [&[][..], &["--filter", "lru"], &window, &["--window", "5"]] {
+        for threads in ["2", "3", "8"] {
+            let args = ["dedup", "-q", "-m", "1MiB", "--threads", threads];
+            let mut child = command(&[&args, filter].concat()).spawn().unwrap();
+            let mut stdin = child.stdin.take().unwrap();
+            let mut stdout = child.stdout.take().unwrap();
+            let mut number = 0_u32;
+            let mut rest = String::new();
+            for burst in [1, 40_000, 1, 100_000, 3, 900, 20_000] {
+                let (sent, mut whole) = (rest.len(), rest);
+                for _ in 0..burst {
+                    writeln!(whole, "record {number} of a burst").unwrap();
+                    number += 1;
+                }
+                rest = "and the start of one".to_owned();
+                let mut answer = vec![0; whole.len()];
+                thread::scope(|scope| {
+                    let bytes = [&whole.as_bytes()[sent..], rest.as_bytes()].concat();
+                    let stdin = &mut stdin;
+                    scope.spawn(move || stdin.write_all(&bytes).unwrap());
+                    // Blocks for ever if a whole record waits for the next burst.
+                    stdout.read_exact(&mut answer).unwrap();
+                });
+                assert!(answer == whole.as_bytes(), "{args:?} {filter:?}");
+            }
+            drop(stdin);
+            let mut last = String::new();
+            stdout.read_to_string(&mut last).unwrap();
+            assert_eq!(last, rest);
+            assert!(child.wait().unwrap().success());
+        }
     }
 }
 

@@ -1,0 +1,206 @@
+//! Filters that belong to one thread at a time.
+//!
+//! The partitions of a filter belong to the nodes of a mesh, and a filter that cannot be divided to
+//! the worker whose turn it is. A worker that is [alone](super::turns::Turns::is_alone) borrows
+//! them all, so a line of a slow stream wakes no other thread. The order of the chunks is kept, so
+//! the verdicts are the same. At the end of the run they report.
+//!
+//! The locks exclude nothing: only one thread at a time has a reason to take one. A node takes its
+//! own once for all keys that it has gathered.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use echoless::{Filter, KeyHash, Partitioning, Report, Tally, Verdicts};
+
+/// A filter, or a partition of one, that several threads have.
+pub(super) struct Lent<F>(Arc<Mutex<F>>);
+
+impl<F> Lent<F> {
+    pub(super) fn new(filter: F) -> Self {
+        Self(Arc::new(Mutex::new(filter)))
+    }
+
+    /// Locks the filter even if a holder panicked: the panic itself ends the run.
+    fn lock(&self) -> MutexGuard<'_, F> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<F> Clone for Lent<F> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<F: Filter> Filter for Lent<F> {
+    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+        self.lock().observe_words(keys, duplicates);
+    }
+
+    fn advance_to(&mut self, tick: u64) {
+        self.lock().advance_to(tick);
+    }
+
+    fn observe_words_at(&mut self, keys: &[KeyHash], ticks: &[u64], duplicates: &mut [u64]) {
+        self.lock().observe_words_at(keys, ticks, duplicates);
+    }
+
+    fn prefetch(&self, keys: &[KeyHash]) {
+        self.lock().prefetch(keys);
+    }
+
+    fn contains(&self, key: KeyHash) -> bool {
+        self.lock().contains(key)
+    }
+
+    fn contains_each(&self, keys: &[KeyHash], verdicts: &mut Verdicts) {
+        self.lock().contains_each(keys, verdicts);
+    }
+
+    fn clear(&mut self) {
+        self.lock().clear();
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.lock().memory_bytes()
+    }
+
+    fn tally(&self) -> Tally {
+        self.lock().tally()
+    }
+
+    fn report_on(&self, tally: Tally) -> Report {
+        self.lock().report_on(tally)
+    }
+}
+
+/// All partitions of a filter, as the one filter that they are.
+pub(super) struct Whole<F> {
+    partitioning: Partitioning,
+    partitions: Vec<Lent<F>>,
+    /// The keys of a batch by the partitions that own them: partition, index, key.
+    routed: Vec<(usize, usize, KeyHash)>,
+    keys: Vec<KeyHash>,
+    verdicts: Verdicts,
+}
+
+impl<F> Whole<F> {
+    /// The whole of these partitions, which must be those of `partitioning`.
+    pub(super) fn new(partitioning: Partitioning, partitions: Vec<Lent<F>>) -> Self {
+        debug_assert_eq!(partitioning.count(), partitions.len());
+        Self {
+            partitioning,
+            partitions,
+            routed: Vec::new(),
+            keys: Vec::new(),
+            verdicts: Verdicts::new(),
+        }
+    }
+}
+
+impl<F> Clone for Whole<F> {
+    fn clone(&self) -> Self {
+        Self::new(self.partitioning.clone(), self.partitions.clone())
+    }
+}
+
+impl<F: Filter> Filter for Whole<F> {
+    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+        duplicates.fill(0);
+        let Self {
+            partitioning,
+            partitions,
+            routed,
+            keys: owned,
+            verdicts,
+        } = self;
+        routed.clear();
+        routed.extend(
+            (keys.iter().enumerate())
+                .map(|(index, key)| (partitioning.partition_of(*key), index, *key)),
+        );
+        // The keys of a partition keep their order.
+        routed.sort_unstable_by_key(|(partition, index, _)| (*partition, *index));
+        for routed in routed.chunk_by(|one, next| one.0 == next.0) {
+            owned.clear();
+            owned.extend(routed.iter().map(|(_, _, key)| *key));
+            partitions[routed[0].0].observe(owned, verdicts);
+            for key in verdicts.duplicates() {
+                let index = routed[key].1;
+                duplicates[index / 64] |= 1 << (index % 64);
+            }
+        }
+    }
+
+    fn advance_to(&mut self, tick: u64) {
+        // Without a window every batch is at tick 0, and no clock moves.
+        if tick > 0 {
+            for partition in &mut self.partitions {
+                partition.advance_to(tick);
+            }
+        }
+    }
+
+    fn contains(&self, key: KeyHash) -> bool {
+        self.partitions[self.partitioning.partition_of(key)].contains(key)
+    }
+
+    fn clear(&mut self) {
+        for partition in &mut self.partitions {
+            partition.clear();
+        }
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.partitions.iter().map(Filter::memory_bytes).sum()
+    }
+
+    fn tally(&self) -> Tally {
+        self.partitions.iter().map(Filter::tally).sum()
+    }
+
+    fn report_on(&self, tally: Tally) -> Report {
+        self.partitions[0].report_on(tally)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use echoless::{FilterSpec, report_of};
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn borrowed_partitions_judge_and_report_as_the_undivided_filter(
+            batches in vec((vec(0_u64..300, 0..150), 0_u64..4), 1..8),
+            partitions in 1_usize..9,
+            windowed: bool,
+        ) {
+            let text = if windowed { "stamped:window=3,memory=4KiB" } else { "fingerprint:memory=4KiB" };
+            let spec: FilterSpec = text.parse().unwrap();
+            let mut undivided = spec.build().unwrap();
+            let (partitioning, filters) = spec.build_partitions(partitions).unwrap().into_parts();
+            let lent: Vec<_> = filters.into_iter().map(Lent::new).collect();
+            let mut whole = Whole::new(partitioning, lent.clone());
+            let (mut clock, mut expected, mut found) = (0, Verdicts::new(), Verdicts::new());
+            for (keys, step) in batches {
+                clock += step;
+                let keys: Vec<KeyHash> = (keys.iter())
+                    .map(|key| KeyHash::from_uniform(key.wrapping_mul(0x9E37_79B9_7F4A_7C15)))
+                    .collect();
+                undivided.advance_to(clock);
+                undivided.observe(&keys, &mut expected);
+                whole.advance_to(clock);
+                whole.observe(&keys, &mut found);
+                prop_assert_eq!(&expected, &found);
+            }
+            prop_assert_eq!(whole.memory_bytes(), undivided.memory_bytes());
+            let of_parts = report_of(&lent);
+            prop_assert_eq!(whole.report().tally, of_parts.tally);
+            prop_assert_eq!(whole.report().tally.fresh, undivided.report().tally.fresh);
+        }
+    }
+}
