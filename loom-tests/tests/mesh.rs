@@ -382,6 +382,44 @@ fn mesh_serves_until_woken() {
     });
 }
 
+/// As before, where the node that waits has a batch of its own in flight: it comes first, or the
+/// other condition does.
+#[test]
+fn mesh_serves_until_ready() {
+    static READY: Sometimes = Sometimes::new();
+    static WOKEN: Sometimes = Sometimes::new();
+    check("mesh_serves_until_ready", Preemptions::AtMost(1), || {
+        let (mut waiting, mut busy) = two_nodes();
+        let done = Arc::new(AtomicBool::new(false));
+        let (doorbell, signal) = (waiting.doorbell(), Arc::clone(&done));
+        let peer = thread::spawn(move || {
+            signal.store(true, Ordering::Release);
+            doorbell.wake();
+            assert_eq!(observe(&mut busy, 1, &[LOW, HIGH]), [true, true]);
+            busy.finish().unwrap()
+        });
+        let mut verdicts = Verdicts::new();
+        waiting.submit(0, &[LOW, HIGH]).unwrap();
+        waiting
+            .serve_until_ready(|| done.load(Ordering::Acquire))
+            .unwrap();
+        let is_ready = waiting.poll(&mut verdicts).unwrap();
+        READY.note(is_ready);
+        WOKEN.note(!is_ready);
+        if !is_ready {
+            waiting.serve_until_ready(|| false).unwrap();
+            assert!(waiting.poll(&mut verdicts).unwrap());
+        }
+        assert_eq!(verdicts.to_bools(), [false, false]);
+        let low = waiting.finish().unwrap();
+        assert_eq!(low.0.into_iter().collect::<Vec<_>>(), [LOW]);
+        let high = peer.join().unwrap();
+        assert_eq!(high.0.into_iter().collect::<Vec<_>>(), [HIGH]);
+    });
+    READY.assert();
+    WOKEN.assert();
+}
+
 /// The first node goes on to be used after its caller caught the panic of its filter.
 #[test]
 fn mesh_caught_panic_is_error() {

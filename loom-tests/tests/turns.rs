@@ -1,5 +1,6 @@
-//! The turns of the command `dedup`: who reads, who delivers, and who is woken for what. A wake-up
-//! that is lost leaves a worker parked forever, which loom reports as a deadlock.
+//! The turns of the command `dedup`: which worker fills a chunk, which one delivers, and which one
+//! is woken for what. A wake-up that is lost leaves a worker parked forever, which loom reports as
+//! a deadlock.
 //!
 //! The command itself cannot be built for loom, so its module is part of this file. It uses nothing
 //! of the command.
@@ -22,6 +23,9 @@ use turns::Turns;
 /// The chunks that a worker has at most.
 const IN_FLIGHT: usize = 2;
 
+/// The memory of chunks beyond which nothing is filled.
+const MOST_BYTES: usize = 1;
+
 /// What a stream does beside bringing chunks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stream {
@@ -29,7 +33,7 @@ enum Stream {
     Fast,
     /// The chunk with this number is not there at first.
     Pauses(u64),
-    /// Each chunk turns out to be longer than expected: nothing is read beside it.
+    /// Each chunk takes more memory than all may: nothing is filled beside it.
     Long,
     /// A worker that is alone passes its chunks by itself.
     Short,
@@ -42,8 +46,8 @@ struct Run {
     turns: Turns,
     stream: Stream,
     chunks: u64,
-    /// The number of chunks that were read. Changed by the worker that has the turn.
-    read: AtomicU64,
+    /// The number of chunks that were filled. Changed by the worker that has the turn.
+    filled: AtomicU64,
     /// A worker waits for data, or has.
     waited: AtomicBool,
     /// Locked only by the worker whose chunk is next.
@@ -57,10 +61,10 @@ impl Run {
     fn start(stream: Stream, chunks: u64) -> (Arc<Self>, Vec<JoinHandle<usize>>) {
         let parkers: Vec<Parker> = (0..2).map(|_| Parker::new()).collect();
         let run = Arc::new(Self {
-            turns: Turns::new(1, parkers.iter().map(Parker::doorbell)),
+            turns: Turns::new(MOST_BYTES, parkers.iter().map(Parker::doorbell)),
             stream,
             chunks,
-            read: AtomicU64::new(0),
+            filled: AtomicU64::new(0),
             waited: AtomicBool::new(false),
             delivered: Mutex::new(Vec::new()),
             placed: AtomicU64::new(0),
@@ -89,15 +93,15 @@ impl Run {
                 count += 1;
                 continue;
             }
-            let wants_to_read = submitted.len() < IN_FLIGHT && !found_no_data;
-            if wants_to_read && turns.seems_readable() && turns.try_read() {
-                let Some(chunk) = self.read(&mut found_no_data, &mut count) else {
+            let may_fill = submitted.len() < IN_FLIGHT && !found_no_data;
+            if may_fill && turns.seems_free() && turns.try_fill() {
+                let Some(chunk) = self.fill(&mut found_no_data, &mut count) else {
                     continue;
                 };
-                let number = turns.pass_on(worker, 1);
-                if self.stream == Stream::Long {
-                    turns.correct_bytes(number, 2);
-                }
+                let is_long = self.stream == Stream::Long;
+                let bytes = if is_long { MOST_BYTES + 1 } else { 1 };
+                let number = turns.pass_on(worker, bytes);
+                turns.correct_bytes(number, bytes);
                 if self.stream == Stream::Clocked {
                     let is_next = || self.placed.load(Ordering::Acquire) == number;
                     parker.wait_until(Wait::Shared, is_next);
@@ -106,8 +110,8 @@ impl Run {
                 }
                 submitted.push_back((number, chunk));
             } else if let Some((number, _)) = submitted.front() {
-                let reads = || wants_to_read && turns.seems_readable();
-                parker.wait_until(Wait::Shared, || turns.is_next(*number) || reads());
+                let fills = || may_fill && turns.seems_free();
+                parker.wait_until(Wait::Shared, || turns.is_next(*number) || fills());
             } else if turns.is_over() {
                 return count;
             } else {
@@ -119,10 +123,10 @@ impl Run {
         }
     }
 
-    /// The turn to read: the next chunk, unless the stream has ended or pauses.
-    fn read(&self, found_no_data: &mut bool, count: &mut usize) -> Option<u64> {
+    /// The turn to fill: the next chunk, unless the stream has ended or pauses.
+    fn fill(&self, found_no_data: &mut bool, count: &mut usize) -> Option<u64> {
         loop {
-            let chunk = self.read.load(Ordering::Relaxed);
+            let chunk = self.filled.load(Ordering::Relaxed);
             if chunk == self.chunks {
                 self.turns.end();
                 return None;
@@ -137,7 +141,10 @@ impl Run {
                 assert_eq!(self.delivered.try_lock().unwrap().len() as u64, chunk);
                 self.waited.store(true, Ordering::Relaxed);
             }
-            self.read.store(chunk + 1, Ordering::Relaxed);
+            if self.stream == Stream::Long {
+                assert!(self.turns.is_alone(), "too much is under way");
+            }
+            self.filled.store(chunk + 1, Ordering::Relaxed);
             if self.stream != Stream::Short || !self.turns.is_alone() {
                 return Some(chunk);
             }
@@ -200,7 +207,7 @@ fn turns_alone_passes_short_chunks() {
         "turns_alone_passes_short_chunks",
         Preemptions::AtMost(3),
         || {
-            // The one that reads first passes all.
+            // The one that fills first passes all.
             let counts = pass(Stream::Short, 3);
             assert!(counts.contains(&3) && counts.contains(&0));
         },
@@ -224,7 +231,7 @@ fn turns_stop_wakes_idle() {
         for thread in threads {
             thread.join().unwrap();
         }
-        // What was read is passed on, but a stop may come before its delivery.
+        // What was filled is passed on, but a stop may come before its delivery.
         let delivered = run.delivered.lock().unwrap().clone();
         ALL.note(delivered == [0]);
         NONE.note(delivered.is_empty());

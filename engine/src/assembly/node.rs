@@ -175,6 +175,10 @@ impl<F: Filter> Node<F> {
     /// # Panics
     /// Resumes a panic of the filter, with [`LossPolicy::Error`](crate::LossPolicy::Error).
     pub fn drain(&mut self, verdicts: &mut Verdicts) -> Result<bool, ExchangeError> {
+        // Also if the verdicts are there: otherwise peers would be served only once this node waits
+        // for them, and wait themselves until then. The port keeps the error, as in `poll`.
+        self.port.work(&mut self.server).ok();
+        self.resume_panic();
         let drained = self.port.drain_while_serving(verdicts, &mut self.server);
         self.resume_panic();
         drained
@@ -310,7 +314,8 @@ impl<F: Filter> Node<F> {
         Ok(())
     }
 
-    /// Wakes this node from [`serve_until`](Self::serve_until).
+    /// Wakes this node from [`serve_until`](Self::serve_until) and
+    /// [`serve_until_ready`](Self::serve_until_ready).
     #[must_use]
     pub fn doorbell(&self) -> Doorbell {
         self.port.doorbell()

@@ -108,6 +108,32 @@ fn a_node_can_wait_for_something_else_and_serve() {
 }
 
 #[test]
+fn a_node_waits_for_its_batch_or_something_else() {
+    let mut nodes = nodes(2);
+    let (mut peer, mut node) = (nodes.pop().unwrap(), nodes.pop().unwrap());
+    let keys = stream(5000, 1);
+    let mut verdicts = Verdicts::new();
+    // Nothing is in flight.
+    node.serve_until_ready(|| true).unwrap();
+    thread::scope(|scope| {
+        node.submit(0, &keys).unwrap();
+        // The peer does not serve yet.
+        node.serve_until_ready(|| true).unwrap();
+        assert!(!node.poll(&mut verdicts).unwrap());
+        scope.spawn(|| {
+            peer.observe(1, &keys, &mut Verdicts::new()).unwrap();
+            drop(peer);
+        });
+        node.serve_until_ready(|| false).unwrap();
+        assert!(node.poll(&mut verdicts).unwrap());
+        assert_eq!(verdicts.len(), keys.len());
+        // A peer that leaves is an error, not something to wait for.
+        let gone = node.serve_until_ready(|| false).unwrap_err();
+        assert_eq!(gone, ExchangeError::Peer(1));
+    });
+}
+
+#[test]
 fn a_batch_number_used_twice_is_an_error() {
     for (mine, others) in [
         (&[0][..], &[0][..]),

@@ -13,7 +13,7 @@ pub(crate) use system::{Requests, Signals, Stop};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Patience {
     Wait,
-    /// It has something else to do.
+    /// There is other work to do.
     Try,
 }
 
@@ -256,9 +256,11 @@ mod system {
             None
         }
 
-        /// Only a regular file is known to have data.
+        /// Only a regular file is known to have data, so other files are read while nothing else is
+        /// to be done.
         pub(crate) fn wait_for(&self, file: &File, patience: Patience) -> io::Result<Readiness> {
-            let has_data = patience == Patience::Wait || file.metadata()?.is_file();
+            let is_regular = || file.metadata().is_ok_and(|metadata| metadata.is_file());
+            let has_data = patience == Patience::Wait || is_regular();
             Ok(if has_data {
                 Readiness::Data
             } else {

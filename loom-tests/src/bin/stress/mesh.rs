@@ -94,7 +94,7 @@ fn submit(
     let outcome = (|| {
         for number in numbers {
             node.submit(*number as u64, &batches.keys[*number])?;
-            match random.below(6) {
+            match random.below(7) {
                 0 if node.poll(&mut verdicts)? => {
                     batches.check(returned.next().expect("a batch in flight"), &verdicts);
                 }
@@ -105,6 +105,13 @@ fn submit(
                 }
                 3 => node.serve_until(|| true)?,
                 4 => yield_now(),
+                5 => {
+                    let mut tests_left = random.below(3);
+                    node.serve_until_ready(|| {
+                        tests_left = tests_left.saturating_sub(1);
+                        tests_left == 0
+                    })?;
+                }
                 _ => {}
             }
         }

@@ -21,8 +21,11 @@ pub(crate) struct PlainBytes {
 
 #[derive(Debug)]
 enum State {
-    /// Nothing was read yet.
-    Unread(File),
+    /// What was read does not decide yet how the file is compressed.
+    Undecided {
+        file: File,
+        begin: Vec<u8>,
+    },
     Plain {
         file: File,
         /// Bytes read in order to decide, beyond the buffer of the first call.
@@ -42,7 +45,8 @@ impl PlainBytes {
                 let ahead = Vec::new();
                 State::Plain { file, ahead }
             } else {
-                State::Unread(file)
+                let begin = Vec::new();
+                State::Undecided { file, begin }
             },
             signals,
             plain_bytes: 0,
@@ -52,15 +56,15 @@ impl PlainBytes {
     /// The number of bytes of the file that were read so far, compressed as they are.
     pub(crate) fn file_bytes(&self) -> u64 {
         match &self.state {
-            State::Unread(_) | State::Plain { .. } | State::Failed => self.plain_bytes,
+            State::Undecided { .. } | State::Plain { .. } | State::Failed => self.plain_bytes,
             State::Compressed(decompressor) => decompressor.file_bytes(),
         }
     }
 
-    /// Reads what there is, or what it waits for.
+    /// Reads the data that is there, or waits for some.
     pub(crate) fn read(&mut self, patience: Patience, buffer: &mut [u8]) -> io::Result<Read> {
         match &mut self.state {
-            State::Unread(_) => self.read_first(patience, buffer),
+            State::Undecided { .. } => self.read_first(patience, buffer),
             State::Plain { ahead, .. } if !ahead.is_empty() => {
                 let len = ahead.len().min(buffer.len());
                 buffer[..len].copy_from_slice(&ahead[..len]);
@@ -80,21 +84,25 @@ impl PlainBytes {
     }
 
     /// The first read. It ends as soon as the bytes decide how the file is compressed: a slow
-    /// producer may have sent no more. It always waits for the few bytes after the first.
+    /// producer may have sent no more.
     fn read_first(&mut self, patience: Patience, buffer: &mut [u8]) -> io::Result<Read> {
-        let State::Unread(mut file) = std::mem::replace(&mut self.state, State::Failed) else {
+        let state = std::mem::replace(&mut self.state, State::Failed);
+        let State::Undecided { mut file, begin } = state else {
             return Ok(Read::Bytes(0));
         };
-        let (mut len, mut ahead, mut first) = (0, Vec::new(), patience);
+        let mut len = begin.len().min(buffer.len());
+        buffer[..len].copy_from_slice(&begin[..len]);
+        let mut ahead = begin[len..].to_vec();
         let detected = loop {
             let mut more = [0; LONGEST_SIGNATURE];
             // A buffer shorter than a signature is full before its bytes decide.
             let full = len == buffer.len();
             let room = if full { &mut more } else { &mut buffer[len..] };
-            let read = match read(&mut file, self.signals, first, room)? {
+            let read = match read(&mut file, self.signals, patience, room)? {
                 Read::Bytes(read) => read,
                 Read::NotYet => {
-                    self.state = State::Unread(file);
+                    let begin = [&buffer[..len], &ahead].concat();
+                    self.state = State::Undecided { file, begin };
                     return Ok(Read::NotYet);
                 }
                 Read::Signal => {
@@ -102,7 +110,6 @@ impl PlainBytes {
                     return Ok(Read::Signal);
                 }
             };
-            first = Patience::Wait;
             if full {
                 ahead.extend_from_slice(&more[..read]);
             } else {

@@ -53,7 +53,7 @@ impl Feed {
     /// The stream of the inputs that the configuration names, for several threads: the records of
     /// each chunk are estimated.
     pub(crate) fn new(config: &DedupConfig) -> Self {
-        match Self::alone(config) {
+        match Self::for_one_thread(config) {
             Self::Records(feed) => Self::Records(Box::new(feed.estimating_records())),
             // The feed finds the blocks itself.
             Self::Packets(feed) => Self::Packets(feed),
@@ -61,7 +61,7 @@ impl Feed {
     }
 
     /// The same stream for one thread, which has one chunk.
-    pub(crate) fn alone(config: &DedupConfig) -> Self {
+    pub(crate) fn for_one_thread(config: &DedupConfig) -> Self {
         let (sources, hasher) = (config.sources.clone(), config.run.hasher.clone());
         let most = config.run.read_bytes;
         match &config.content {

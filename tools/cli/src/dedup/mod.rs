@@ -34,10 +34,13 @@ mod stats;
 mod stats_file;
 mod summary;
 mod turns;
+#[cfg(test)]
+mod turns_tests;
 mod window_audit;
 #[cfg(test)]
 mod window_bounds;
 mod worker;
+mod worker_loop;
 
 pub(crate) use pipeline::run;
 pub(crate) use seen_files::SeenFiles;

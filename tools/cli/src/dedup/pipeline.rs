@@ -122,7 +122,7 @@ impl Run {
                 let _stop = stop;
                 monitor::start(scope, config, &delivery, requests)?;
                 match sharing {
-                    Sharing::Single => pass_alone(config, &mut filter, cores[0], &delivery),
+                    Sharing::Single => pass_on_one_thread(config, &mut filter, cores[0], &delivery),
                     Sharing::Partitions(workers) => {
                         parallel::pass(config, workers, cores, &delivery)
                     }
@@ -186,14 +186,14 @@ fn whole_filter(config: &DedupConfig) -> Result<Box<dyn Filter>, BuildError> {
 }
 
 /// Passes the whole stream through the stages on this thread. Returns how it ended.
-fn pass_alone(
+fn pass_on_one_thread(
     config: &DedupConfig,
     filter: &mut impl Filter,
     core: Option<usize>,
     delivery: &Mutex<Delivery>,
 ) -> Result<StreamEnd, Failure> {
     pin(core)?;
-    let (mut feed, window) = (Feed::alone(config), config.window.as_ref());
+    let (mut feed, window) = (Feed::for_one_thread(config), config.window.as_ref());
     let mut chunk = Chunk::default();
     let mut clock = StreamClock::default();
     let mut reader = None;

@@ -22,9 +22,10 @@ pub(super) trait Worker: Send {
     /// whether that is all. `is_next` says that all chunks before it are delivered.
     fn poll(&mut self, chunk: &mut Chunk, is_next: bool) -> Result<bool, ExchangeError>;
 
-    /// Waits until [`poll`](Self::poll) may know more of the oldest chunk, or `other` holds. If the
-    /// chunk `is_judged`, nothing more is to be known, and it waits for its turn: until `is_next`
-    /// holds. As for [`wait_until`](Self::wait_until), somebody rings the doorbell for that.
+    /// Waits until [`poll`](Self::poll) may return more of the oldest chunk, or, if the chunk
+    /// `is_judged` and poll has returned all, until `is_next` holds: then this thread is
+    /// [woken](Self::doorbell). It also returns if it finds that `other` holds, but nothing need
+    /// wake it for that.
     fn wait(
         &mut self,
         is_judged: bool,
@@ -32,7 +33,7 @@ pub(super) trait Worker: Send {
         other: impl FnMut() -> bool,
     ) -> Result<(), ExchangeError>;
 
-    /// Waits until the condition holds. The thread that makes it true must ring the
+    /// Waits until the condition holds. The thread that makes it true must wake this one by its
     /// [`doorbell`](Self::doorbell) afterwards.
     fn wait_until(&mut self, condition: impl FnMut() -> bool) -> Result<(), ExchangeError>;
 

@@ -154,8 +154,8 @@ impl RecordFeed {
         self.input.ended_by()
     }
 
-    /// About how many records these bytes have, from the first of them: all of them are searched
-    /// once, later and on another thread.
+    /// About how many records these bytes have, from the first of them: one thread at a time fills
+    /// chunks, and all of them search their own.
     fn expected_records(&self, records: &[u8]) -> usize {
         let sample = &records[..records.len().min(SAMPLE_BYTES)];
         let found = self.reading.format.most_records(sample);

@@ -82,8 +82,7 @@ pub(crate) trait Format: Debug + Send + Sync {
         format!(": the record has {fields}")
     }
 
-    /// An upper bound of the number of records in `bytes`. Costs less than their ends: the one
-    /// thread that fills chunks for all others calls it.
+    /// An upper bound of the number of records in `bytes`. Costs less than their ends.
     fn most_records(&self, bytes: &[u8]) -> usize {
         match self.default_terminator().last() {
             Some(end) => memchr_iter(*end, bytes).count() + 1,

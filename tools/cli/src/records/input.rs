@@ -149,7 +149,12 @@ impl Input {
             };
 
             let mut len = self.tail.len();
-            let mut searched = len;
+            // A tail was searched, unless it may be the start of a byte order mark.
+            let may_be_mark = self.opens_source && self.format.is_text();
+            let mut searched = match bom::end(&self.tail) {
+                None if may_be_mark => 0,
+                _ => len,
+            };
             make_room(&mut chunk.bytes, len, self.longest, source)?;
             chunk.bytes[..len].copy_from_slice(&self.tail);
             self.tail.clear();
@@ -158,7 +163,6 @@ impl Input {
                 let read = match read.map_err(Failure::file(source.name()))? {
                     Read::Bytes(read) => read,
                     Read::NotYet => {
-                        // Searched already, as every tail is.
                         self.tail.extend_from_slice(&chunk.bytes[..len]);
                         return Ok(Filled::NotYet);
                     }
@@ -168,7 +172,7 @@ impl Input {
                 if read == 0 {
                     break true;
                 }
-                if self.opens_source && self.format.is_text() {
+                if may_be_mark {
                     match bom::end(&chunk.bytes[..len]) {
                         Some(end) => chunk.mark = end,
                         None => continue,

@@ -1,6 +1,5 @@
 //! Any number of threads gives the same bytes, counts and errors.
 
-use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::thread::{self, available_parallelism};
 
@@ -180,15 +179,18 @@ fn bursts_of_a_producer_that_pauses_inside_a_record_are_written_at_once() {
             let mut number = 0_u32;
             let mut rest = String::new();
             for burst in [1, 40_000, 1, 100_000, 3, 900, 20_000] {
-                let (sent, mut whole) = (rest.len(), rest);
-                for _ in 0..burst {
-                    writeln!(whole, "record {number} of a burst").unwrap();
+                let (mut sent, mut whole) = (String::new(), rest);
+                for index in 0..burst {
+                    // Every fourth comes twice, but not the first: it ends what was begun.
+                    let record = format!("record {number} of a burst\n");
+                    sent += &record.repeat(if index % 4 == 1 { 2 } else { 1 });
+                    whole += &record;
                     number += 1;
                 }
                 rest = "and the start of one".to_owned();
                 let mut answer = vec![0; whole.len()];
                 thread::scope(|scope| {
-                    let bytes = [&whole.as_bytes()[sent..], rest.as_bytes()].concat();
+                    let bytes = [sent.as_bytes(), rest.as_bytes()].concat();
                     let stdin = &mut stdin;
                     scope.spawn(move || stdin.write_all(&bytes).unwrap());
                     // Blocks for ever if a whole record waits for the next burst.
@@ -200,6 +202,44 @@ fn bursts_of_a_producer_that_pauses_inside_a_record_are_written_at_once() {
             let mut last = String::new();
             stdout.read_to_string(&mut last).unwrap();
             assert_eq!(last, rest);
+            assert!(child.wait().unwrap().success());
+        }
+    }
+}
+
+/// The records of a file do not wait for the input after it, of which nothing has come, or so
+/// little that it may be compressed.
+#[cfg(unix)]
+#[test]
+fn a_pipe_after_a_file_holds_nothing_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let long: String = (0..100_000).map(|number| format!("{number}\n")).collect();
+    let long_file = file(directory.path(), "long", long.as_bytes());
+    for filter in [&[][..], &["--filter", "lru"]] {
+        for threads in ["2", "3"] {
+            let args = [
+                "dedup",
+                "-q",
+                "-m",
+                "1MiB",
+                "--threads",
+                threads,
+                &long_file,
+                "-",
+            ];
+            let mut child = command(&[&args, filter].concat()).spawn().unwrap();
+            let mut stdin = child.stdin.take().unwrap();
+            let mut stdout = child.stdout.take().unwrap();
+            let mut answer = vec![0; long.len()];
+            stdin.write_all(b"B").unwrap();
+            // Blocks for ever if a worker waits for the pipe first.
+            stdout.read_exact(&mut answer).unwrap();
+            assert!(answer == long.as_bytes(), "{args:?} {filter:?}");
+            stdin.write_all(b"Z\nB\n").unwrap();
+            let mut last = [0; 5];
+            stdout.read_exact(&mut last).unwrap();
+            assert_eq!(&last, b"BZ\nB\n");
+            drop(stdin);
             assert!(child.wait().unwrap().success());
         }
     }
