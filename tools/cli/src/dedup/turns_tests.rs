@@ -1,5 +1,5 @@
-//! Tests of the [turns](super::turns), with threads and without. They are no part of that file, which
-//! the model checks include.
+//! Tests of the [turns](super::turns), with threads and without. They are no part of that file,
+//! which the model checks include.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
