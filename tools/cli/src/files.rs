@@ -222,7 +222,9 @@ impl Opened {
 /// run may still be rejected.
 #[derive(Debug)]
 pub(crate) struct Targets {
-    read: Vec<Handle>,
+    /// The inputs that are regular files. None of them is held open, as there may be more of them
+    /// than a process can open.
+    read: Vec<Source>,
     written: Vec<Handle>,
     stdout_taken: bool,
 }
@@ -233,7 +235,7 @@ impl Targets {
         // Only regular files lose data when they are overwritten.
         let regular = sources.into_iter().filter(|source| source.len().is_some());
         Self {
-            read: regular.filter_map(|source| source.handle().ok()).collect(),
+            read: regular.cloned().collect(),
             written: Vec::new(),
             stdout_taken: false,
         }
@@ -270,7 +272,8 @@ impl Targets {
             name: target.name(),
             other,
         };
-        if regular && self.read.contains(&handle) {
+        let is_input = |source: &Source| source.handle().is_ok_and(|input| input == handle);
+        if regular && self.read.iter().any(is_input) {
             return Err(same("an input"));
         }
         let is_dash = matches!(target, Target::Stdout);

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::thread;
 
 use crate::run::{command, dedup, file, run};
@@ -139,6 +139,38 @@ fn several_inputs_are_one_stream() {
     let args = [one.as_str(), &empty, "-", &two, &one];
     assert_eq!(dedup(&args, b"c\nd\na\n").text(), "a\nb\nc\nd\n");
     assert_eq!(dedup(&["-"], b"a\na\n").text(), "a\n");
+}
+
+#[cfg(unix)]
+#[test]
+fn there_may_be_more_inputs_than_a_process_can_open() {
+    let directory = tempfile::tempdir().unwrap();
+    let record = |number: usize| format!("{}\n", number % 150);
+    let inputs: Vec<String> = (0..200)
+        .map(|number| {
+            file(
+                directory.path(),
+                &number.to_string(),
+                record(number).as_bytes(),
+            )
+        })
+        .collect();
+    let output = directory.path().join("output").to_str().unwrap().to_owned();
+    let script = "ulimit -n 64 && exec \"$0\" dedup -q -o \"$@\"";
+    for threads in ["1", "4"] {
+        let mut limited = Command::new("sh");
+        limited.args(["-c", script, env!("CARGO_BIN_EXE_echoless"), &output]);
+        limited.args(["--threads", threads]).args(&inputs);
+        assert_eq!(run(limited).bytes(), b"");
+        let expected: String = (0..150).map(record).collect();
+        assert_eq!(std::fs::read_to_string(&output).unwrap(), expected);
+    }
+    // Each of them is still protected.
+    let last = inputs.last().unwrap();
+    let mut arguments = vec!["-o", last];
+    arguments.extend(inputs.iter().map(String::as_str));
+    let error = dedup(&arguments, b"").error().to_owned();
+    assert!(error.contains("an input"), "{error}");
 }
 
 #[test]
