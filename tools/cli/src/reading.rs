@@ -8,8 +8,8 @@ use crate::failure::Failure;
 use crate::files::Source;
 use crate::signals::{Patience, Readiness, Signals};
 
-/// The length of a chunk's buffer, unless a record is longer. The bytes and the results of all
-/// stages fit in the second-level cache.
+/// The length of a chunk's buffer, unless a record is longer or there are many threads. The bytes and
+/// the results of all stages fit in the second-level cache.
 pub(crate) const CHUNK_BYTES: usize = 256 << 10;
 
 /// The outcome of a read.
@@ -34,26 +34,27 @@ pub(crate) enum Filled {
     End,
 }
 
-/// Keeps at least half of the buffer free after `used` bytes. The buffer grows for long records, up
-/// to `longest`, and shrinks after them.
+/// Keeps at least half of the buffer free after `used` bytes. The buffer has `usual` bytes, grows for
+/// long records, up to `longest`, and shrinks after them.
 pub(crate) fn make_room(
     bytes: &mut Vec<u8>,
     used: usize,
+    usual: usize,
     longest: usize,
     source: &Source,
 ) -> Result<(), Failure> {
-    let mut wanted = CHUNK_BYTES;
+    let mut wanted = usual;
     while wanted / 2 < used {
         wanted *= 2;
     }
     // One byte more than the longest record suffices to reject it.
-    let wanted = wanted.min(longest.saturating_add(1).max(CHUNK_BYTES));
+    let wanted = wanted.min(longest.saturating_add(1).max(usual));
     if wanted > bytes.len() {
         bytes
             .try_reserve_exact(wanted - bytes.len())
             .map_err(|_| Failure::file(source.name())(ErrorKind::OutOfMemory.into()))?;
         bytes.resize(wanted, 0);
-    } else if wanted < bytes.len() && used <= CHUNK_BYTES / 2 {
+    } else if wanted < bytes.len() && used <= usual / 2 {
         bytes.truncate(wanted);
         bytes.shrink_to_fit();
     }
@@ -61,11 +62,16 @@ pub(crate) fn make_room(
 }
 
 /// The part of a chunk's buffer that the next read fills, after `used` bytes. It has at most `most`
-/// bytes, and no more than a buffer has without a long record: otherwise the read that finds the
-/// end of a long record would bring as many bytes of short ones.
-pub(crate) fn next_room(bytes: &mut [u8], used: usize, most: NonZeroUsize) -> &mut [u8] {
+/// bytes, and no more than the `usual` ones of a buffer without a long record: otherwise the read
+/// that finds the end of a long record would bring as many bytes of short ones.
+pub(crate) fn next_room(
+    bytes: &mut [u8],
+    used: usize,
+    usual: usize,
+    most: NonZeroUsize,
+) -> &mut [u8] {
     let room = &mut bytes[used..];
-    let most = most.get().min(CHUNK_BYTES).min(room.len());
+    let most = most.get().min(usual).min(room.len());
     &mut room[..most]
 }
 

@@ -50,12 +50,12 @@ impl ChunkReader {
 }
 
 impl Feed {
-    /// The stream of the inputs that the configuration names, for several threads: the records of
-    /// each chunk are estimated.
-    pub(crate) fn new(config: &DedupConfig) -> Self {
+    /// The stream of the inputs that the configuration names, for several threads: chunks of
+    /// records have this length, and their records are estimated.
+    pub(crate) fn new(config: &DedupConfig, chunk_bytes: usize) -> Self {
         match Self::for_one_thread(config) {
-            Self::Records(feed) => Self::Records(Box::new(feed.estimating_records())),
-            // The feed finds the blocks itself.
+            Self::Records(feed) => Self::Records(Box::new(feed.with_many_chunks(chunk_bytes))),
+            // The feed finds the blocks itself, and the threads exchange no messages.
             Self::Packets(feed) => Self::Packets(feed),
         }
     }

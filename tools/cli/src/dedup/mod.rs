@@ -10,6 +10,7 @@
 
 mod audit;
 mod busiest;
+mod chunk_size;
 mod clock;
 mod compressed;
 mod delivery;

@@ -15,19 +15,19 @@
 use std::sync::Mutex;
 use std::thread;
 
+use super::chunk_size::ChunkSize;
 use super::clock::ClockOrder;
 use super::delivery::Delivery;
 use super::feed::{Feed, StreamEnd};
 use super::pinning::pin;
 use super::turns::Turns;
 use super::worker::Worker;
-use super::worker_loop::{IN_FLIGHT, SHORT_BYTES, Stream, WorkerLoop, lock};
+use super::worker_loop::{SHORT_BYTES, Stream, WorkerLoop, lock};
 use crate::config::DedupConfig;
 use crate::failure::Failure;
-use crate::reading::CHUNK_BYTES;
 
-/// The usual memory of a chunk, with the results of its records.
-const USUAL_BYTES: usize = 4 * CHUNK_BYTES;
+/// The usual memory for each byte of a chunk, with the results of its records.
+const MEMORY_OF_A_BYTE: usize = 4;
 
 /// The memory that chunks may take in addition to the usual. A record of many megabytes makes its
 /// chunk as long as itself, and many short ones, such as empty lines, take more memory for their
@@ -45,19 +45,21 @@ pub(super) fn pass<W: Worker>(
     cores: Vec<Option<usize>>,
     delivery: &Mutex<Delivery>,
 ) -> Result<StreamEnd, Failure> {
+    let size = ChunkSize::for_threads(workers.len());
     // One more is being filled.
-    let chunks = workers.len() * (IN_FLIGHT + 1);
+    let chunks = workers.len() * (size.in_flight + 1);
     let window = config.window.as_ref();
     let stream = Stream {
-        feed: Mutex::new(Feed::new(config)),
+        feed: Mutex::new(Feed::new(config, size.bytes)),
         turns: Turns::new(
-            chunks * USUAL_BYTES + SPARE_BYTES,
+            chunks * size.bytes * MEMORY_OF_A_BYTE + SPARE_BYTES,
             workers.iter().map(Worker::doorbell),
         ),
         timing: window.map(|window| (window, ClockOrder::new())),
         delivery,
         outcome: Mutex::new(None),
         short_bytes: SHORT_BYTES.min(config.run.read_bytes.get()),
+        size,
     };
     thread::scope(|scope| {
         let stream = &stream;

@@ -10,6 +10,7 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::chunk_size::ChunkSize;
 use super::clock::{ClockOrder, cut};
 use super::delivery::Delivery;
 use super::feed::{ChunkReader, Feed, StreamEnd};
@@ -20,10 +21,6 @@ use crate::failure::Failure;
 use crate::reading::Filled;
 use crate::records::chunk::Chunk;
 use crate::signals::Patience;
-
-/// The number of chunks a thread has submitted at a time: it reads the next ones while the verdicts
-/// of one are under way.
-pub(super) const IN_FLIGHT: usize = 6;
 
 /// The bytes that a worker which is alone passes by itself each time that it has waited for data:
 /// their work is less than that of waking another thread. More than that without a pause are a
@@ -41,6 +38,7 @@ pub(super) struct Stream<'a> {
     pub(super) outcome: Mutex<Option<Result<StreamEnd, Failure>>>,
     /// [`SHORT_BYTES`], or less if reads are shorter.
     pub(super) short_bytes: usize,
+    pub(super) size: ChunkSize,
 }
 
 impl Stream<'_> {
@@ -105,7 +103,7 @@ impl<'a, W: Worker> WorkerLoop<'a, W> {
                     continue;
                 }
             }
-            let may_fill = self.submitted.len() < IN_FLIGHT && !self.found_no_data;
+            let may_fill = self.submitted.len() < self.stream.size.in_flight && !self.found_no_data;
             if may_fill && turns.seems_free() && turns.try_fill() {
                 self.fill()?;
             } else if let Some(number) = oldest {
@@ -232,7 +230,7 @@ impl<'a, W: Worker> WorkerLoop<'a, W> {
 
     /// Keeps the memory of a chunk for the next one, unless the chunk was long.
     fn recycle(&mut self, mut chunk: Chunk) {
-        chunk.shrink();
+        chunk.shrink(self.stream.size.bytes);
         self.free.push(chunk);
     }
 }

@@ -13,7 +13,7 @@ use super::tag::has_options;
 use crate::compression::reader::PlainBytes;
 use crate::failure::Failure;
 use crate::files::Source;
-use crate::reading::{Filled, Read, make_room, next_room};
+use crate::reading::{CHUNK_BYTES, Filled, Read, make_room, next_room};
 use crate::records::chunk::Chunk;
 use crate::signals::{Patience, Signals};
 
@@ -122,11 +122,17 @@ impl PacketFeed {
                 None => self.open(&source)?,
             };
             let mut len = self.tail.len();
-            make_room(&mut chunk.bytes, len, DEFAULT_MAX_BLOCK, &source)?;
+            make_room(
+                &mut chunk.bytes,
+                len,
+                CHUNK_BYTES,
+                DEFAULT_MAX_BLOCK,
+                &source,
+            )?;
             chunk.bytes[..len].copy_from_slice(&self.tail);
             self.tail.clear();
             let at_end = loop {
-                let room = next_room(&mut chunk.bytes, len, self.most);
+                let room = next_room(&mut chunk.bytes, len, CHUNK_BYTES, self.most);
                 let read = capture.bytes.read(patience, room);
                 let read = match read.map_err(Failure::file(source.name()))? {
                     Read::Bytes(read) => read,
@@ -154,7 +160,13 @@ impl PacketFeed {
                 if at_end || chunk.filled > 0 {
                     break at_end;
                 }
-                make_room(&mut chunk.bytes, len, DEFAULT_MAX_BLOCK, &source)?;
+                make_room(
+                    &mut chunk.bytes,
+                    len,
+                    CHUNK_BYTES,
+                    DEFAULT_MAX_BLOCK,
+                    &source,
+                )?;
             };
             if at_end {
                 self.bytes_before += capture.bytes.file_bytes();

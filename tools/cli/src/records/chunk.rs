@@ -11,15 +11,14 @@ use echoless_packets::framing::PacketBlock;
 use echoless_packets::key::IgnoredFields;
 
 use super::fault::{Fault, Problem};
-use crate::reading::CHUNK_BYTES;
 
 /// The tick of a record without a time: it is earlier than every other, so the record is judged at
 /// the clock.
 pub(crate) const NO_TIME: i64 = i64::MIN;
 
-/// The records of a chunk whose ends, hashes and other results are kept when it is recycled.
-/// Records are rarely so short that there are more.
-const KEPT_RECORDS: usize = CHUNK_BYTES / 4;
+/// The bytes of a chunk for each record whose end, hash and other results are kept when it is
+/// recycled. Records are rarely so short that there are more.
+const BYTES_PER_KEPT_RECORD: usize = 4;
 
 /// The bytes that a record takes beside its own, at most and roughly: end, hash, tick and verdict,
 /// in vectors that may be half empty, and the hash once more in the messages between threads.
@@ -159,20 +158,22 @@ impl Chunk {
         self.verdicts.reset(0);
     }
 
-    /// Removes the records and gives back the memory that only long ones need, or very many.
-    pub(crate) fn shrink(&mut self) {
+    /// Removes the records and gives back the memory beyond a chunk of the `usual` length, which only
+    /// long records need, or very many.
+    pub(crate) fn shrink(&mut self, usual: usize) {
         self.clear();
-        self.bytes.truncate(CHUNK_BYTES);
-        self.bytes.shrink_to(CHUNK_BYTES);
-        self.ends.shrink_to(KEPT_RECORDS);
-        self.hashes.shrink_to(KEPT_RECORDS);
-        self.unkeyed.shrink_to(KEPT_RECORDS);
-        self.ticks.shrink_to(KEPT_RECORDS);
-        self.steps.shrink_to(KEPT_RECORDS);
-        self.batches.shrink_to(KEPT_RECORDS);
+        self.bytes.truncate(usual);
+        self.bytes.shrink_to(usual);
+        let kept = usual / BYTES_PER_KEPT_RECORD;
+        self.ends.shrink_to(kept);
+        self.hashes.shrink_to(kept);
+        self.unkeyed.shrink_to(kept);
+        self.ticks.shrink_to(kept);
+        self.steps.shrink_to(kept);
+        self.batches.shrink_to(kept);
         self.batch_ticks.clear();
-        self.batch_ticks.shrink_to(KEPT_RECORDS);
-        self.rejected.shrink_to(KEPT_RECORDS);
+        self.batch_ticks.shrink_to(kept);
+        self.rejected.shrink_to(kept);
     }
 
     /// The memory of the chunk in bytes, roughly: before its records are found, with those that are

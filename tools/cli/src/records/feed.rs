@@ -86,8 +86,10 @@ impl RecordFeed {
         self
     }
 
-    /// Sets [`Chunk::expected_records`], for chunks of which many are under way.
-    pub(crate) fn estimating_records(mut self) -> Self {
+    /// Fills chunks of this length, of which many are under way, and sets
+    /// [`Chunk::expected_records`].
+    pub(crate) fn with_many_chunks(mut self, bytes: usize) -> Self {
+        self.input = self.input.with_chunk_bytes(bytes);
         self.estimates_records = true;
         self
     }

@@ -10,7 +10,7 @@ use crate::compression::reader::PlainBytes;
 use crate::config::RecordReading;
 use crate::failure::Failure;
 use crate::files::Source;
-use crate::reading::{Filled, Read, make_room, next_room};
+use crate::reading::{CHUNK_BYTES, Filled, Read, make_room, next_room};
 use crate::signals::{Patience, Signals};
 
 /// The inputs, read one after the other.
@@ -33,6 +33,8 @@ pub(crate) struct Input {
     rejects: bool,
     /// The most bytes of a read.
     most: NonZeroUsize,
+    /// The bytes of a chunk without a long record.
+    chunk_bytes: usize,
     /// Whether the next record is longer than that.
     overlong: bool,
     last_end: Box<dyn LastEnd>,
@@ -63,6 +65,7 @@ impl Input {
             longest: reading.max_record,
             rejects: reading.faults.rejects,
             most,
+            chunk_bytes: CHUNK_BYTES,
             overlong: false,
             last_end: format.last_end(),
             terminator: format.default_terminator(),
@@ -78,6 +81,12 @@ impl Input {
     /// Counts the first `known` inputs as known.
     pub(crate) fn with_known(mut self, known: usize) -> Self {
         self.known = known;
+        self
+    }
+
+    /// Fills chunks of this length, if reads and records allow it.
+    pub(crate) fn with_chunk_bytes(mut self, bytes: usize) -> Self {
+        self.chunk_bytes = bytes;
         self
     }
 
@@ -155,11 +164,13 @@ impl Input {
                 None if may_be_mark => 0,
                 _ => len,
             };
-            make_room(&mut chunk.bytes, len, self.longest, source)?;
+            let usual = self.chunk_bytes;
+            make_room(&mut chunk.bytes, len, usual, self.longest, source)?;
             chunk.bytes[..len].copy_from_slice(&self.tail);
             self.tail.clear();
             let at_end = loop {
-                let read = file.read(patience, next_room(&mut chunk.bytes, len, self.most));
+                let room = next_room(&mut chunk.bytes, len, usual, self.most);
+                let read = file.read(patience, room);
                 let read = match read.map_err(Failure::file(source.name()))? {
                     Read::Bytes(read) => read,
                     Read::NotYet => {
@@ -191,7 +202,7 @@ impl Input {
                 if len > self.longest {
                     break false;
                 }
-                make_room(&mut chunk.bytes, len, self.longest, source)?;
+                make_room(&mut chunk.bytes, len, usual, self.longest, source)?;
             };
 
             let problem = (self.last_end.problem_at_end()).filter(|_| at_end);
