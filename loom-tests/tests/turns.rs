@@ -35,6 +35,8 @@ enum Stream {
     Pauses(u64),
     /// Each chunk takes more memory than all may: nothing is filled beside it.
     Long,
+    /// That turns out once the turn is passed on.
+    Longer,
     /// A worker that is alone passes its chunks by itself.
     Short,
     /// A window has a clock.
@@ -101,7 +103,9 @@ impl Run {
                 let is_long = self.stream == Stream::Long;
                 let bytes = if is_long { MOST_BYTES + 1 } else { 1 };
                 let number = turns.pass_on(worker, bytes);
-                turns.correct_bytes(number, bytes);
+                if self.stream == Stream::Longer {
+                    turns.correct_bytes(number, MOST_BYTES + 1);
+                }
                 if self.stream == Stream::Clocked {
                     let is_next = || self.placed.load(Ordering::Acquire) == number;
                     parker.wait_until(Wait::Shared, is_next);
@@ -197,7 +201,9 @@ fn turns_wait_for_data_alone() {
 #[test]
 fn turns_wait_for_room() {
     check("turns_wait_for_room", Preemptions::AtMost(2), || {
-        assert_eq!(pass(Stream::Long, 2).iter().sum::<usize>(), 2);
+        for stream in [Stream::Long, Stream::Longer] {
+            assert_eq!(pass(stream, 2).iter().sum::<usize>(), 2);
+        }
     });
 }
 

@@ -164,9 +164,9 @@ impl<F: Filter> Node<F> {
         submitted
     }
 
-    /// Serves peers until the verdicts of the oldest batch in flight are complete, writes them to
-    /// `verdicts` and returns true. Returns false if no batch is in flight. `verdicts` is empty
-    /// unless true is returned.
+    /// Serves peers once, then until the verdicts of the oldest batch in flight are complete,
+    /// writes them to `verdicts` and returns true. Returns false if no batch is in flight.
+    /// `verdicts` is empty unless true is returned.
     ///
     /// # Errors
     /// As [`submit`](Self::submit), or if some of the verdicts will never be complete; see
@@ -272,7 +272,7 @@ impl<F: Filter> Node<F> {
     /// in [`serve_until`](Self::serve_until): for a thread that has several things to wait for.
     ///
     /// # Errors
-    /// As [`submit`](Self::submit). What `poll` has to return may be an error, too.
+    /// As [`submit`](Self::submit); `poll` may still return complete batches then.
     ///
     /// # Examples
     /// ```
@@ -294,8 +294,7 @@ impl<F: Filter> Node<F> {
         self.serve_unless(Port::has_settled, condition)
     }
 
-    /// Serves peers until the port is ready or the condition holds. The port must become ready only
-    /// by answers, which end the wait.
+    /// Serves peers until the port is ready, which only answers make it, or the condition holds.
     fn serve_unless(
         &mut self,
         is_ready: impl Fn(&Port) -> bool,

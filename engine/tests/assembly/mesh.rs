@@ -120,13 +120,16 @@ fn a_node_waits_for_its_batch_or_something_else() {
         // The peer does not serve yet.
         node.serve_until_ready(|| true).unwrap();
         assert!(!node.poll(&mut verdicts).unwrap());
-        scope.spawn(|| {
-            peer.observe(1, &keys, &mut Verdicts::new()).unwrap();
-            drop(peer);
+        let (polled, has_polled) = std::sync::mpsc::channel();
+        let keys = &keys;
+        scope.spawn(move || {
+            peer.observe(1, keys, &mut Verdicts::new()).unwrap();
+            has_polled.recv().unwrap();
         });
         node.serve_until_ready(|| false).unwrap();
         assert!(node.poll(&mut verdicts).unwrap());
         assert_eq!(verdicts.len(), keys.len());
+        polled.send(()).unwrap();
         // A peer that leaves is an error, not something to wait for.
         let gone = node.serve_until_ready(|| false).unwrap_err();
         assert_eq!(gone, ExchangeError::Peer(1));

@@ -8,8 +8,8 @@ use crate::failure::Failure;
 use crate::files::Source;
 use crate::signals::{Patience, Readiness, Signals};
 
-/// The length of a chunk's buffer, unless a record is longer or there are many threads. The bytes and
-/// the results of all stages fit in the second-level cache.
+/// The length of a chunk's buffer, unless a record is longer or there are many threads. The bytes
+/// and the results of all stages fit in the second-level cache.
 pub(crate) const CHUNK_BYTES: usize = 256 << 10;
 
 /// The outcome of a read.
@@ -34,8 +34,8 @@ pub(crate) enum Filled {
     End,
 }
 
-/// Keeps at least half of the buffer free after `used` bytes. The buffer has `usual` bytes, grows for
-/// long records, up to `longest`, and shrinks after them.
+/// Keeps at least half of the buffer free after `used` bytes. The buffer has `usual` bytes, grows
+/// for long records, up to `longest`, and shrinks after them.
 pub(crate) fn make_room(
     bytes: &mut Vec<u8>,
     used: usize,

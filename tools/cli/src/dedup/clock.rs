@@ -25,7 +25,7 @@
 //! number of threads.
 //!
 //! A chunk that is judged while nothing is under way is placed without a number, and its batches
-//! get none: no node of a mesh hears of them.
+//! get none: the nodes of a mesh do not get them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};

@@ -15,7 +15,6 @@
 use std::sync::Mutex;
 use std::thread;
 
-use super::chunk_size::ChunkSize;
 use super::clock::ClockOrder;
 use super::delivery::Delivery;
 use super::feed::{Feed, StreamEnd};
@@ -45,7 +44,7 @@ pub(super) fn pass<W: Worker>(
     cores: Vec<Option<usize>>,
     delivery: &Mutex<Delivery>,
 ) -> Result<StreamEnd, Failure> {
-    let size = ChunkSize::for_threads(workers.len());
+    let size = W::chunk_size(workers.len());
     // One more is being filled.
     let chunks = workers.len() * (size.in_flight + 1);
     let window = config.window.as_ref();
@@ -65,7 +64,7 @@ pub(super) fn pass<W: Worker>(
         let stream = &stream;
         let run = |(number, (worker, core))| {
             thread::Builder::new().spawn_scoped(scope, move || {
-                // Until all workers have begun, nothing is filled.
+                // Until all workers have begun, nothing is filled: one that cannot begin ends all.
                 pin(core).inspect_err(|_| stream.turns.stop())?;
                 stream.turns.begin();
                 WorkerLoop::new(number, worker, stream).pass_chunks()
@@ -106,7 +105,7 @@ fn first_cause(ends: Vec<Result<(), Failure>>) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::panic::{self, AssertUnwindSafe, catch_unwind};
     use std::time::Instant;
 
     use echoless::{Filter, KeyHash, Partitioned, Partitioning};
@@ -117,6 +116,8 @@ mod tests {
     use crate::dedup::stats::Setup;
     use crate::dedup::worker::{mesh_workers, serial_workers};
 
+    const PANIC: &str = "expected by this test";
+
     /// Panics once it has observed so many keys.
     struct Brittle(u64);
 
@@ -124,7 +125,9 @@ mod tests {
         fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
             duplicates.fill(0);
             self.0 = self.0.saturating_sub(keys.len() as u64);
-            assert!(self.0 > 0, "expected by this test");
+            if self.0 == 0 {
+                panic::panic_any(PANIC);
+            }
         }
 
         fn contains(&self, _key: KeyHash) -> bool {
@@ -138,8 +141,8 @@ mod tests {
         }
     }
 
-    /// The bytes that a run writes with these workers, unless it panics.
-    fn run<W: Worker>(input: &[u8], workers: Vec<W>) -> Result<usize, ()> {
+    /// The number of bytes that a run writes with these workers, or its panic.
+    fn run<W: Worker>(input: &[u8], workers: Vec<W>) -> Result<usize, &'static str> {
         let folder = tempfile::tempdir().unwrap();
         let path = |name| folder.path().join(name).to_str().unwrap().to_owned();
         let (records, written) = (path("records"), path("written"));
@@ -160,7 +163,7 @@ mod tests {
                 .map(|_| ())
                 .unwrap();
         }));
-        passed.map_err(|_| ())?;
+        passed.map_err(|panic| panic.downcast_ref().copied().unwrap_or("another panic"))?;
         let delivery = delivery.into_inner().unwrap();
         let end = Ok(StreamEnd::default());
         delivery
@@ -178,7 +181,7 @@ mod tests {
                 let expected = if last == u64::MAX {
                     Ok(input.len())
                 } else {
-                    Err(())
+                    Err(PANIC)
                 };
                 let serial = serial_workers(&Lent::new(Brittle(last)), 3);
                 assert_eq!(run(input.as_bytes(), serial), expected, "{records}, {last}");

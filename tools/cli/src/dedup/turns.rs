@@ -20,9 +20,9 @@
 //!
 //! **Whenever the turn is free, some worker is on its way to try for it**: one that is called, or
 //! one with a chunk under way, which tries again after it has delivered it. A worker becomes idle
-//! only if the turn is taken or another worker has a chunk under way
-//! ([`become_idle`](Turns::become_idle)), and a worker that passes the turn on calls an idle one,
-//! as it is busy with its chunk first.
+//! only if the turn is taken, or not all workers have begun, or another worker has a chunk under
+//! way ([`become_idle`](Turns::become_idle)), and a worker that passes the turn on calls an idle
+//! one, as it is busy with its chunk first.
 //!
 //! **A wake-up is for one worker**: the one that is called to fill, or the one that delivers next.
 //! With many workers, anything else would cost a thread switch of each.
@@ -182,7 +182,7 @@ impl Turns {
         self.lock().under_way.is_empty()
     }
 
-    /// Passes the turn to fill on, after a chunk that takes so much memory, and calls one idle
+    /// Passes the turn to fill on after a chunk of so many bytes of memory, and calls one idle
     /// worker to fill. Returns the number of the chunk; the worker must
     /// [deliver](Self::set_delivered) it.
     pub(super) fn pass_on(&self, worker: usize, bytes: usize) -> u64 {

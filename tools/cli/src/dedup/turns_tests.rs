@@ -58,7 +58,7 @@ fn the_turn_passes_to_the_worker_that_became_idle_last() {
 fn a_worker_does_not_become_idle_while_it_can_fill() {
     let turns = turns(2);
     assert!(!turns.become_idle(1, false));
-    // It has just found no data: but nobody else is on the way to find more.
+    // It has just found no data: but no chunk is under way, so no other worker would.
     assert!(!turns.become_idle(1, true));
     assert!(turns.try_fill());
     assert_eq!(turns.pass_on(0, 1), 0);

@@ -10,11 +10,15 @@ use std::thread;
 use echoless::transport::{Doorbell, Parker, Wait};
 use echoless::{BuildError, ExchangeError, Filter, Mesh, Node, Partitioned};
 
+use super::chunk_size::ChunkSize;
 use super::lent::{Lent, Whole};
 use crate::records::chunk::Chunk;
 
 /// A thread's access to the filter, and its way to wait for other threads.
 pub(super) trait Worker: Send {
+    /// The chunks of so many threads.
+    fn chunk_size(threads: usize) -> ChunkSize;
+
     /// Submits the batches of this thread's next chunk.
     fn submit(&mut self, chunk: &Chunk) -> Result<(), ExchangeError>;
 
@@ -69,6 +73,10 @@ pub(super) fn mesh_workers<F: Filter>(
 }
 
 impl<F: Filter> Worker for MeshWorker<F> {
+    fn chunk_size(threads: usize) -> ChunkSize {
+        ChunkSize::of_mesh(threads)
+    }
+
     fn submit(&mut self, chunk: &Chunk) -> Result<(), ExchangeError> {
         for (number, (tick, keys)) in (chunk.first_batch..).zip(chunk.batches()) {
             self.node.submit_at(number, tick, keys)?;
@@ -144,6 +152,10 @@ pub(super) fn serial_workers<F: Filter>(filter: &Lent<F>, count: usize) -> Vec<S
 }
 
 impl<F: Filter> Worker for SerialWorker<F> {
+    fn chunk_size(_threads: usize) -> ChunkSize {
+        ChunkSize::IN_TURNS
+    }
+
     fn submit(&mut self, _: &Chunk) -> Result<(), ExchangeError> {
         Ok(())
     }

@@ -23,8 +23,8 @@ use crate::records::chunk::Chunk;
 use crate::signals::Patience;
 
 /// The bytes that a worker which is alone passes by itself each time that it has waited for data:
-/// their work is less than that of waking another thread. More than that without a pause are a
-/// stream that is worth all threads, as are many small files.
+/// their work is less than that of waking another thread. A stream with more than that between two
+/// pauses is passed by all threads, and so are many small files.
 pub(super) const SHORT_BYTES: usize = 16 << 10;
 
 /// What the workers share.
@@ -138,6 +138,7 @@ impl<'a, W: Worker> WorkerLoop<'a, W> {
                 Ok(Filled::Chunk) => {}
                 Ok(Filled::NotYet) => {
                     if turns.give_back() {
+                        drop(feed);
                         self.found_no_data = true;
                         self.recycle(chunk);
                         return Ok(());
@@ -168,12 +169,13 @@ impl<'a, W: Worker> WorkerLoop<'a, W> {
             }
             patience = Patience::Try;
         }
-        // Before the turn is passed on: the next worker locks it.
+        // Before the turn is passed on: the next worker locks it at once.
         drop(feed);
         let expected = chunk.memory_bytes();
         let number = turns.pass_on(self.number, expected);
         self.read_records(&mut chunk);
         let memory = chunk.memory_bytes();
+        // A smaller error is not worth the lock.
         if memory > 2 * expected || memory < expected / 2 {
             turns.correct_bytes(number, memory);
         }

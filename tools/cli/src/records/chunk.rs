@@ -16,9 +16,8 @@ use super::fault::{Fault, Problem};
 /// the clock.
 pub(crate) const NO_TIME: i64 = i64::MIN;
 
-/// The bytes of a chunk for each record whose end, hash and other results are kept when it is
-/// recycled. Records are rarely so short that there are more.
-const BYTES_PER_KEPT_RECORD: usize = 4;
+/// The records of a chunk whose ends, hashes and other results are kept when it is recycled.
+const KEPT_RECORDS: usize = 64 << 10;
 
 /// The bytes that a record takes beside its own, at most and roughly: end, hash, tick and verdict,
 /// in vectors that may be half empty, and the hash once more in the messages between threads.
@@ -52,7 +51,7 @@ pub(crate) struct Chunk {
     /// not of known inputs.
     pub(crate) read_until: u64,
     pub(crate) input_until: u64,
-    /// About how many records there are, before they are found; 0 where one chunk is all there is.
+    /// About how many records there are, before they are found; 0 if that is not needed.
     pub(crate) expected_records: usize,
     /// The terminator of the last record, or, if the input ends before it, of the last record in
     /// the stream that has one.
@@ -158,22 +157,21 @@ impl Chunk {
         self.verdicts.reset(0);
     }
 
-    /// Removes the records and gives back the memory beyond a chunk of the `usual` length, which only
-    /// long records need, or very many.
+    /// Removes the records and gives back the memory beyond a chunk of the `usual` length, which
+    /// only long records need, or very many.
     pub(crate) fn shrink(&mut self, usual: usize) {
         self.clear();
         self.bytes.truncate(usual);
         self.bytes.shrink_to(usual);
-        let kept = usual / BYTES_PER_KEPT_RECORD;
-        self.ends.shrink_to(kept);
-        self.hashes.shrink_to(kept);
-        self.unkeyed.shrink_to(kept);
-        self.ticks.shrink_to(kept);
-        self.steps.shrink_to(kept);
-        self.batches.shrink_to(kept);
+        self.ends.shrink_to(KEPT_RECORDS);
+        self.hashes.shrink_to(KEPT_RECORDS);
+        self.unkeyed.shrink_to(KEPT_RECORDS);
+        self.ticks.shrink_to(KEPT_RECORDS);
+        self.steps.shrink_to(KEPT_RECORDS);
+        self.batches.shrink_to(KEPT_RECORDS);
         self.batch_ticks.clear();
-        self.batch_ticks.shrink_to(kept);
-        self.rejected.shrink_to(kept);
+        self.batch_ticks.shrink_to(KEPT_RECORDS);
+        self.rejected.shrink_to(KEPT_RECORDS);
     }
 
     /// The memory of the chunk in bytes, roughly: before its records are found, with those that are

@@ -145,6 +145,35 @@ fn several_inputs_are_one_stream_on_any_number_of_threads() {
     check(&[&first, &second, &first], b"");
 }
 
+/// Longer chunks, of which fewer are under way, beside records longer than a chunk of few threads.
+#[test]
+fn many_threads_have_longer_chunks_and_the_same_output() {
+    let mut input = Vec::new();
+    for number in 0..150_000_u32 {
+        writeln!(
+            input,
+            "record {}, some text that makes it longer",
+            number / 2
+        )
+        .unwrap();
+        if number % 40_000 == 20_000 {
+            input.extend("long ".repeat(100_000 + number as usize).bytes());
+            input.push(b'\n');
+        }
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = file(directory.path(), "input", &input);
+    let passed = |threads: &str| {
+        let args = ["-m", "4MiB", "--threads", threads, &path];
+        dedup(&args, b"").bytes()
+    };
+    let expected = passed("1");
+    assert!(expected.len() < input.len() - 3_000_000);
+    for threads in ["48", "130"] {
+        assert!(passed(threads) == expected, "{threads} threads");
+    }
+}
+
 #[test]
 fn records_of_a_slow_producer_are_written_at_once_on_many_threads() {
     for filter in [&[][..], &["--filter", "lru"]] {
