@@ -40,7 +40,7 @@ pub struct Attacher {
     engine: unmodelled::Arc<Attachable>,
 }
 
-/// What ports need to know of an engine.
+/// What a port of an engine is built from.
 #[derive(Debug)]
 struct Attachable {
     partitioning: Partitioning,

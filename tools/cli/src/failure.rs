@@ -140,7 +140,7 @@ pub(crate) fn keep_panics() {
     }));
 }
 
-/// Turns a panic into a failure, so that what was judged before is written all the same.
+/// Turns a panic into a failure, so what was judged before is written all the same.
 pub(crate) fn catch_panics<T>(run: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     // A filter in the middle of an update is not used again; outputs have whole records.
     panic::catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {

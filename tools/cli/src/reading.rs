@@ -34,45 +34,52 @@ pub(crate) enum Filled {
     End,
 }
 
-/// Keeps at least half of the buffer free after `used` bytes. The buffer has `usual` bytes, grows
-/// for long records, up to `longest`, and shrinks after them.
-pub(crate) fn make_room(
-    bytes: &mut Vec<u8>,
-    used: usize,
-    usual: usize,
-    longest: usize,
-    source: &Source,
-) -> Result<(), Failure> {
-    let mut wanted = usual;
-    while wanted / 2 < used {
-        wanted *= 2;
-    }
-    // One byte more than the longest record suffices to reject it.
-    let wanted = wanted.min(longest.saturating_add(1).max(usual));
-    if wanted > bytes.len() {
-        bytes
-            .try_reserve_exact(wanted - bytes.len())
-            .map_err(|_| Failure::file(source.name())(ErrorKind::OutOfMemory.into()))?;
-        bytes.resize(wanted, 0);
-    } else if wanted < bytes.len() && used <= usual / 2 {
-        bytes.truncate(wanted);
-        bytes.shrink_to_fit();
-    }
-    Ok(())
+/// How long the buffer of a chunk is, and how much of it a read fills.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BufferSizes {
+    /// The bytes of a buffer without a long record.
+    pub(crate) usual: usize,
+    /// The length of the longest record allowed.
+    pub(crate) longest: usize,
+    /// The most bytes of a read.
+    pub(crate) most: NonZeroUsize,
 }
 
-/// The part of a chunk's buffer that the next read fills, after `used` bytes. It has at most `most`
-/// bytes, and no more than the `usual` ones of a buffer without a long record: otherwise the read
-/// that finds the end of a long record would bring as many bytes of short ones.
-pub(crate) fn next_room(
-    bytes: &mut [u8],
-    used: usize,
-    usual: usize,
-    most: NonZeroUsize,
-) -> &mut [u8] {
-    let room = &mut bytes[used..];
-    let most = most.get().min(usual).min(room.len());
-    &mut room[..most]
+impl BufferSizes {
+    /// Keeps at least half of the buffer free after `used` bytes. The buffer grows for long
+    /// records, up to the longest, and shrinks to the usual length after them.
+    pub(crate) fn make_room(
+        self,
+        bytes: &mut Vec<u8>,
+        used: usize,
+        source: &Source,
+    ) -> Result<(), Failure> {
+        let mut wanted = self.usual;
+        while wanted / 2 < used {
+            wanted *= 2;
+        }
+        // One byte more than the longest record suffices to reject it.
+        let wanted = wanted.min(self.longest.saturating_add(1).max(self.usual));
+        if wanted > bytes.len() {
+            bytes
+                .try_reserve_exact(wanted - bytes.len())
+                .map_err(|_| Failure::file(source.name())(ErrorKind::OutOfMemory.into()))?;
+            bytes.resize(wanted, 0);
+        } else if wanted < bytes.len() && used <= self.usual / 2 {
+            bytes.truncate(wanted);
+            bytes.shrink_to_fit();
+        }
+        Ok(())
+    }
+
+    /// The part of the buffer that the next read fills, after `used` bytes. It is no longer than a
+    /// buffer without a long record: otherwise the read that finds the end of a long record would
+    /// bring as many bytes of short ones.
+    pub(crate) fn next_room(self, bytes: &mut [u8], used: usize) -> &mut [u8] {
+        let room = &mut bytes[used..];
+        let most = self.most.get().min(self.usual).min(room.len());
+        &mut room[..most]
+    }
 }
 
 /// Reads the data that the file has, or that it waits for. Without `signals`, it always waits, and

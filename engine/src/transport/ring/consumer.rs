@@ -55,7 +55,7 @@ impl<T> Consumer<T> {
         self.ring.is_closed()
     }
 
-    /// Whether the ring has an item or is closed, so that a pop would not return
+    /// Whether the ring has an item or is closed: whether a pop returns something other than
     /// [`PopError::Empty`]. Consumers park on this condition.
     #[must_use]
     pub fn is_ready(&self) -> bool {
@@ -102,7 +102,7 @@ impl<T> Consumer<T> {
     }
 
     /// As [`release`](Self::release), without waking the producer's thread, which may be parked for
-    /// room. The caller wakes it, or lets it know of the room in another way.
+    /// room. The caller wakes it, or signals the room in another way.
     ///
     /// # Panics
     /// If fewer than `count` items are in the ring.

@@ -54,7 +54,7 @@ impl<T> Producer<T> {
         self.ring.is_closed()
     }
 
-    /// Whether the ring has a free slot or is closed, so that a push would not return
+    /// Whether the ring has a free slot or is closed: whether a push returns something other than
     /// [`PushError::Full`]. Producers park on this condition.
     #[must_use]
     pub fn is_ready(&self) -> bool {

@@ -148,7 +148,7 @@ fn names_stand_for_the_path_of_each_type() {
     assert_eq!(select(&own, mo).unwrap().1, Some(2));
     assert_eq!(own.name(0), "recordType");
     assert!(own.name(2).contains("recordingEntity` or `"));
-    // A type that the profile does not know has none of its fields.
+    // A type that is not in the profile has none of its fields.
     assert_eq!(select(&own, b"\xb0\x03\x80\x01\0").unwrap().1, Some(0));
     assert_eq!(select(&selector, b"\xb0\x03\x80\x01\0").unwrap().1, Some(0));
     // A primitive record has no fields.

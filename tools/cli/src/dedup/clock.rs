@@ -16,7 +16,7 @@
 //! from all chunks before it: the clock and the number of batches. Everything else follows from the
 //! chunk itself. So reading a chunk, in parallel, leaves its steps behind; then the chunks pass
 //! [`StreamClock::place`] in the order of the stream, which searches the steps for the first one
-//! beyond the clock, counts the rest, and hands clock and number on. It looks at a few steps, not
+//! beyond the clock, counts the rest, and hands clock and number on. It reads a few steps, not
 //! at the records, and waits for nothing but the same step of the chunk before. Cutting the chunk
 //! into batches and searching it for late records follow in parallel again ([`cut`]).
 //!

@@ -11,7 +11,7 @@ use crate::writing::OutputFile;
 #[derive(Debug)]
 pub(super) struct CompressedOutput {
     compression: Compression,
-    /// Whether the input may pause, so that records must not wait for the next ones.
+    /// Whether the input may pause: then no record may wait for the next ones.
     prompt: bool,
     /// Writes the head of a frame, so it is not started while the run may still be rejected.
     compressor: Option<Compressor>,

@@ -1,9 +1,9 @@
 //! Filters that belong to one thread at a time.
 //!
 //! The partitions of a filter belong to the nodes of a mesh, and a filter that cannot be divided to
-//! the worker whose turn it is. A worker that is [alone](super::turns::Turns::is_alone) borrows
-//! them all, so a line of a slow stream wakes no other thread. The order of the chunks is kept, so
-//! the verdicts are the same. At the end of the run they report.
+//! the worker whose turn it is. A worker that is [alone](super::chunk_order::ChunkOrder::is_alone)
+//! borrows them all, so a line of a slow stream wakes no other thread. The order of the chunks is
+//! kept, so the verdicts are the same. At the end of the run they report.
 //!
 //! The locks are free nearly always. A node takes that of its own partition once or twice for all
 //! keys that it has gathered. While a worker is alone, the only messages that can be left are those
@@ -81,8 +81,8 @@ impl<F: Filter> Filter for Lent<F> {
 pub(super) struct Whole<F> {
     partitioning: Partitioning,
     partitions: Vec<Lent<F>>,
-    /// The keys of a batch by the partitions that own them: partition, index, key.
-    routed: Vec<(usize, usize, KeyHash)>,
+    /// The keys of a batch by the partitions that own them: partition and index.
+    routed: Vec<(usize, usize)>,
     keys: Vec<KeyHash>,
     verdicts: Verdicts,
 }
@@ -117,16 +117,14 @@ impl<F: Filter> Filter for Whole<F> {
             keys: owned,
             verdicts,
         } = self;
+        let owners = keys.iter().map(|key| partitioning.partition_of(*key));
         routed.clear();
-        routed.extend(
-            (keys.iter().enumerate())
-                .map(|(index, key)| (partitioning.partition_of(*key), index, *key)),
-        );
-        // The keys of a partition keep their order.
-        routed.sort_unstable_by_key(|(partition, index, _)| (*partition, *index));
+        routed.extend(owners.zip(0..));
+        // By partition, and by index: the keys of a partition keep their order.
+        routed.sort_unstable();
         for routed in routed.chunk_by(|one, next| one.0 == next.0) {
             owned.clear();
-            owned.extend(routed.iter().map(|(_, _, key)| *key));
+            owned.extend(routed.iter().map(|(_, index)| keys[*index]));
             partitions[routed[0].0].observe(owned, verdicts);
             for key in verdicts.duplicates() {
                 let index = routed[key].1;

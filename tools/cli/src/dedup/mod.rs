@@ -10,6 +10,9 @@
 
 mod audit;
 mod busiest;
+mod chunk_order;
+#[cfg(test)]
+mod chunk_order_tests;
 mod chunk_size;
 mod clock;
 mod compressed;
@@ -34,9 +37,6 @@ pub(crate) mod sizing;
 mod stats;
 mod stats_file;
 mod summary;
-mod turns;
-#[cfg(test)]
-mod turns_tests;
 mod window_audit;
 #[cfg(test)]
 mod window_bounds;

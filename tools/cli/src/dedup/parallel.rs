@@ -6,20 +6,20 @@
 //!          worker: .................. fill chunk 9 | read, hash, submit 9 | ..........
 //! ```
 //!
-//! Each thread has a [`Worker`]: in its [turn](super::turns) it fills the next chunk; then it finds
-//! the records, hashes their keys and submits them to the filter, which handles chunks in the order
-//! of their numbers. With a window, the [clock](super::clock) passes from chunk to chunk before
-//! they are submitted. The thread delivers the chunk when its number is next. A node of a mesh
-//! serves its partition while it waits; [`worker_loop`](super::worker_loop) has its loop.
+//! Each thread has a [`Worker`]: in its [turn](super::chunk_order) it fills the next chunk; then it
+//! finds the records, hashes their keys and submits them to the filter, which handles chunks in the
+//! order of their numbers. With a window, the [clock](super::clock) passes from chunk to chunk
+//! before they are submitted. The thread delivers the chunk when its number is next. A node of a
+//! mesh serves its partition while it waits; [`worker_loop`](super::worker_loop) has its loop.
 
 use std::sync::Mutex;
 use std::thread;
 
+use super::chunk_order::ChunkOrder;
 use super::clock::ClockOrder;
 use super::delivery::Delivery;
 use super::feed::{Feed, StreamEnd};
 use super::pinning::pin;
-use super::turns::Turns;
 use super::worker::Worker;
 use super::worker_loop::{SHORT_BYTES, Stream, WorkerLoop, lock};
 use crate::config::DedupConfig;
@@ -50,7 +50,7 @@ pub(super) fn pass<W: Worker>(
     let window = config.window.as_ref();
     let stream = Stream {
         feed: Mutex::new(Feed::new(config, size.bytes)),
-        turns: Turns::new(
+        order: ChunkOrder::new(
             chunks * size.bytes * MEMORY_OF_A_BYTE + SPARE_BYTES,
             workers.iter().map(Worker::doorbell),
         ),
@@ -65,8 +65,8 @@ pub(super) fn pass<W: Worker>(
         let run = |(number, (worker, core))| {
             thread::Builder::new().spawn_scoped(scope, move || {
                 // Until all workers have begun, nothing is filled: one that cannot begin ends all.
-                pin(core).inspect_err(|_| stream.turns.stop())?;
-                stream.turns.begin();
+                pin(core).inspect_err(|_| stream.order.stop())?;
+                stream.order.begin();
                 WorkerLoop::new(number, worker, stream).pass_chunks()
             })
         };
@@ -75,7 +75,7 @@ pub(super) fn pass<W: Worker>(
         let threads: Vec<_> = (workers.into_iter().zip(cores).enumerate().map(run))
             .collect::<Result<_, _>>()
             .map_err(|error| {
-                stream.turns.stop();
+                stream.order.stop();
                 Failure::file("a thread")(error)
             })?;
         let ends = threads.into_iter().map(|thread| {

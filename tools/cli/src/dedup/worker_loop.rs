@@ -10,11 +10,11 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::chunk_order::ChunkOrder;
 use super::chunk_size::ChunkSize;
 use super::clock::{ClockOrder, cut};
 use super::delivery::Delivery;
 use super::feed::{ChunkReader, Feed, StreamEnd};
-use super::turns::Turns;
 use super::worker::Worker;
 use crate::config::WindowConfig;
 use crate::failure::Failure;
@@ -31,7 +31,7 @@ pub(super) const SHORT_BYTES: usize = 16 << 10;
 pub(super) struct Stream<'a> {
     /// Locked by the worker that has the turn to fill.
     pub(super) feed: Mutex<Feed>,
-    pub(super) turns: Turns,
+    pub(super) order: ChunkOrder,
     pub(super) timing: Option<(&'a WindowConfig, ClockOrder)>,
     pub(super) delivery: &'a Mutex<Delivery>,
     /// How the stream ended, or what ended the run first.
@@ -45,19 +45,19 @@ impl Stream<'_> {
     /// Records the outcome of the reading. A failure of the outputs comes first.
     fn end(&self, outcome: Result<StreamEnd, Failure>) {
         lock(&self.outcome).get_or_insert(outcome);
-        self.turns.end();
+        self.order.end();
     }
 
     /// Delivers the next chunk, unless an earlier one failed.
     fn deliver(&self, chunk: &mut Chunk) {
-        if self.turns.is_stopped() {
+        if self.order.is_stopped() {
             return;
         }
         let delivered = lock(self.delivery).deliver(chunk);
         if let Err(failure) = delivered {
             // The remaining chunks are dropped, so this is what counts.
             *lock(&self.outcome) = Some(Err(failure));
-            self.turns.stop();
+            self.order.stop();
         }
     }
 }
@@ -91,11 +91,11 @@ impl<'a, W: Worker> WorkerLoop<'a, W> {
 
     /// Passes chunks until the stream ends.
     pub(super) fn pass_chunks(mut self) -> Result<(), Failure> {
-        let turns = &self.stream.turns;
+        let order = &self.stream.order;
         loop {
             let (mut oldest, mut is_judged) = (None, false);
             if let Some((number, chunk)) = self.submitted.front_mut() {
-                let is_next = turns.is_next(*number);
+                let is_next = order.is_next(*number);
                 is_judged = self.worker.poll(chunk, is_next)?;
                 oldest = Some(*number);
                 if is_judged && is_next {
@@ -104,19 +104,19 @@ impl<'a, W: Worker> WorkerLoop<'a, W> {
                 }
             }
             let may_fill = self.submitted.len() < self.stream.size.in_flight && !self.found_no_data;
-            if may_fill && turns.seems_free() && turns.try_fill() {
+            if may_fill && order.seems_free() && order.try_fill() {
                 self.fill()?;
             } else if let Some(number) = oldest {
                 self.worker.wait(
                     is_judged,
-                    || turns.is_next(number),
-                    || may_fill && turns.seems_free(),
+                    || order.is_next(number),
+                    || may_fill && order.seems_free(),
                 )?;
-            } else if turns.is_over() {
+            } else if order.is_over() {
                 return Ok(self.worker.finish()?);
             } else {
-                if turns.become_idle(self.number, self.found_no_data) {
-                    self.worker.wait_until(|| turns.is_called(self.number))?;
+                if order.become_idle(self.number, self.found_no_data) {
+                    self.worker.wait_until(|| order.is_called(self.number))?;
                 }
                 // Called, or no other worker is on the way to fill.
                 self.found_no_data = false;
@@ -127,7 +127,7 @@ impl<'a, W: Worker> WorkerLoop<'a, W> {
     /// The turn to fill: fills a chunk, passes the turn on and submits the chunk. While this worker
     /// is alone, it passes short chunks by itself.
     fn fill(&mut self) -> Result<(), Failure> {
-        let Stream { feed, turns, .. } = self.stream;
+        let Stream { feed, order, .. } = self.stream;
         let mut feed = lock(feed);
         let mut chunk = self.free.pop().unwrap_or_default();
         let mut patience = Patience::Try;
@@ -137,7 +137,7 @@ impl<'a, W: Worker> WorkerLoop<'a, W> {
             match feed.next(&mut chunk, patience) {
                 Ok(Filled::Chunk) => {}
                 Ok(Filled::NotYet) => {
-                    if turns.give_back() {
+                    if order.give_back() {
                         drop(feed);
                         self.found_no_data = true;
                         self.recycle(chunk);
@@ -159,12 +159,12 @@ impl<'a, W: Worker> WorkerLoop<'a, W> {
             if self.reader.is_none() {
                 self.reader = feed.reader();
             }
-            if chunk.filled > bytes_alone || !turns.is_alone() {
+            if chunk.filled > bytes_alone || !order.is_alone() {
                 break;
             }
             bytes_alone -= chunk.filled;
             self.pass_alone(&mut chunk);
-            if turns.is_over() {
+            if order.is_over() {
                 return Ok(());
             }
             patience = Patience::Try;
@@ -172,12 +172,12 @@ impl<'a, W: Worker> WorkerLoop<'a, W> {
         // Before the turn is passed on: the next worker locks it at once.
         drop(feed);
         let expected = chunk.memory_bytes();
-        let number = turns.pass_on(self.number, expected);
+        let number = order.pass_on(self.number, expected);
         self.read_records(&mut chunk);
         let memory = chunk.memory_bytes();
         // A smaller error is not worth the lock.
         if memory > 2 * expected || memory < expected / 2 {
-            turns.correct_bytes(number, memory);
+            order.correct_bytes(number, memory);
         }
         self.submit(number, &mut chunk)?;
         self.submitted.push_back((number, chunk));
@@ -212,7 +212,7 @@ impl<'a, W: Worker> WorkerLoop<'a, W> {
         if let Some((window, clock)) = &self.stream.timing {
             self.worker.wait_until(|| clock.is_next(number))?;
             let records = clock.place(number, window, chunk);
-            self.stream.turns.wake_worker_of(number + 1);
+            self.stream.order.wake_worker_of(number + 1);
             cut(window, records, chunk);
         } else {
             chunk.one_batch(number);
@@ -224,7 +224,7 @@ impl<'a, W: Worker> WorkerLoop<'a, W> {
     fn deliver_oldest(&mut self) {
         if let Some((_, mut chunk)) = self.submitted.pop_front() {
             self.stream.deliver(&mut chunk);
-            self.stream.turns.set_delivered();
+            self.stream.order.set_delivered();
             self.found_no_data = false;
             self.recycle(chunk);
         }

@@ -13,7 +13,7 @@ use super::tag::has_options;
 use crate::compression::reader::PlainBytes;
 use crate::failure::Failure;
 use crate::files::Source;
-use crate::reading::{CHUNK_BYTES, Filled, Read, make_room, next_room};
+use crate::reading::{BufferSizes, CHUNK_BYTES, Filled, Read};
 use crate::records::chunk::Chunk;
 use crate::signals::{Patience, Signals};
 
@@ -40,8 +40,7 @@ pub(crate) struct PacketFeed {
     /// Set once the first input is opened.
     signals: Option<Signals>,
     keys: PacketKeys,
-    /// The most bytes of a read.
-    most: NonZeroUsize,
+    sizes: BufferSizes,
 }
 
 /// A file that is being read.
@@ -75,7 +74,11 @@ impl PacketFeed {
             failure: None,
             signals: None,
             keys,
-            most,
+            sizes: BufferSizes {
+                usual: CHUNK_BYTES,
+                longest: DEFAULT_MAX_BLOCK,
+                most,
+            },
         }
     }
 
@@ -122,17 +125,11 @@ impl PacketFeed {
                 None => self.open(&source)?,
             };
             let mut len = self.tail.len();
-            make_room(
-                &mut chunk.bytes,
-                len,
-                CHUNK_BYTES,
-                DEFAULT_MAX_BLOCK,
-                &source,
-            )?;
+            self.sizes.make_room(&mut chunk.bytes, len, &source)?;
             chunk.bytes[..len].copy_from_slice(&self.tail);
             self.tail.clear();
             let at_end = loop {
-                let room = next_room(&mut chunk.bytes, len, CHUNK_BYTES, self.most);
+                let room = self.sizes.next_room(&mut chunk.bytes, len);
                 let read = capture.bytes.read(patience, room);
                 let read = match read.map_err(Failure::file(source.name()))? {
                     Read::Bytes(read) => read,
@@ -160,13 +157,7 @@ impl PacketFeed {
                 if at_end || chunk.filled > 0 {
                     break at_end;
                 }
-                make_room(
-                    &mut chunk.bytes,
-                    len,
-                    CHUNK_BYTES,
-                    DEFAULT_MAX_BLOCK,
-                    &source,
-                )?;
+                self.sizes.make_room(&mut chunk.bytes, len, &source)?;
             };
             if at_end {
                 self.bytes_before += capture.bytes.file_bytes();

@@ -10,7 +10,7 @@ use crate::compression::reader::PlainBytes;
 use crate::config::RecordReading;
 use crate::failure::Failure;
 use crate::files::Source;
-use crate::reading::{CHUNK_BYTES, Filled, Read, make_room, next_room};
+use crate::reading::{BufferSizes, CHUNK_BYTES, Filled, Read};
 use crate::signals::{Patience, Signals};
 
 /// The inputs, read one after the other.
@@ -27,14 +27,9 @@ pub(crate) struct Input {
     /// The start of a record whose end is not read yet.
     tail: Vec<u8>,
     format: SharedFormat,
-    /// The length of the longest record allowed, in bytes.
-    longest: usize,
+    sizes: BufferSizes,
     /// Whether an incomplete record at the end of an input is set aside.
     rejects: bool,
-    /// The most bytes of a read.
-    most: NonZeroUsize,
-    /// The bytes of a chunk without a long record.
-    chunk_bytes: usize,
     /// Whether the next record is longer than that.
     overlong: bool,
     last_end: Box<dyn LastEnd>,
@@ -62,10 +57,12 @@ impl Input {
             file: None,
             as_they_are: reading.as_they_are,
             tail: Vec::new(),
-            longest: reading.max_record,
+            sizes: BufferSizes {
+                usual: CHUNK_BYTES,
+                longest: reading.max_record,
+                most,
+            },
             rejects: reading.faults.rejects,
-            most,
-            chunk_bytes: CHUNK_BYTES,
             overlong: false,
             last_end: format.last_end(),
             terminator: format.default_terminator(),
@@ -86,7 +83,7 @@ impl Input {
 
     /// Fills chunks of this length, if reads and records allow it.
     pub(crate) fn with_chunk_bytes(mut self, bytes: usize) -> Self {
-        self.chunk_bytes = bytes;
+        self.sizes.usual = bytes;
         self
     }
 
@@ -139,7 +136,7 @@ impl Input {
             if self.overlong {
                 chunk.fault = Some(Fault {
                     record: 0,
-                    problem: Problem::TooLong(self.longest),
+                    problem: Problem::TooLong(self.sizes.longest),
                 });
                 return Ok(Filled::Chunk);
             }
@@ -164,12 +161,11 @@ impl Input {
                 None if may_be_mark => 0,
                 _ => len,
             };
-            let usual = self.chunk_bytes;
-            make_room(&mut chunk.bytes, len, usual, self.longest, source)?;
+            self.sizes.make_room(&mut chunk.bytes, len, source)?;
             chunk.bytes[..len].copy_from_slice(&self.tail);
             self.tail.clear();
             let at_end = loop {
-                let room = next_room(&mut chunk.bytes, len, usual, self.most);
+                let room = self.sizes.next_room(&mut chunk.bytes, len);
                 let read = file.read(patience, room);
                 let read = match read.map_err(Failure::file(source.name()))? {
                     Read::Bytes(read) => read,
@@ -199,10 +195,10 @@ impl Input {
                 if self.last_end.is_malformed() {
                     break true;
                 }
-                if len > self.longest {
+                if len > self.sizes.longest {
                     break false;
                 }
-                make_room(&mut chunk.bytes, len, usual, self.longest, source)?;
+                self.sizes.make_room(&mut chunk.bytes, len, source)?;
             };
 
             let problem = (self.last_end.problem_at_end()).filter(|_| at_end);
@@ -211,7 +207,7 @@ impl Input {
             if at_end && (problem.is_none() || sets_aside) {
                 chunk.filled = len;
             }
-            if let Some(start) = first_overlong(chunk, len, &*self.format, self.longest) {
+            if let Some(start) = first_overlong(chunk, len, &*self.format, self.sizes.longest) {
                 chunk.filled = start;
                 self.overlong = true;
             } else if at_end {

@@ -340,7 +340,7 @@ fn profiles_name_fields_and_keys() {
     assert_eq!(own, records[..4].concat());
     let named = dedup(&["--format", &format, "-k", "text?"], &input).bytes();
     assert_eq!(named, [&records[0][..], &records[2], &records[3]].concat());
-    // A type without the field lacks it, and so does one that the profile does not know.
+    // A type without the field lacks it, and so does one that is not in the profile.
     let run = dedup(&["--format", &format, "-k", "number"], &records[3]);
     assert!(
         run.error()

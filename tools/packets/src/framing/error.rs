@@ -50,7 +50,7 @@ pub enum FrameError {
     },
 }
 
-/// A rejected value of a block whose offset only the framer knows.
+/// A rejected value of a block whose offset the framer adds.
 #[derive(Debug)]
 pub(super) struct InvalidField {
     pub(super) field: &'static str,

@@ -32,7 +32,7 @@ const fn select(mask: u64, then: u64, otherwise: u64) -> u64 {
 }
 
 /// Random bits that round what is added to a load up or down, so that small differences count too.
-/// The load is part of them, so that a recurring key is not rounded the same way each time.
+/// The load is part of them: a recurring key is then rounded in another way each time.
 #[inline(always)]
 const fn coin(key: PageKey, load: u64) -> u64 {
     key.coin.wrapping_add(load.wrapping_mul(COIN_STEP))

@@ -138,7 +138,8 @@ impl Vertical {
     /// pieces probed.
     fn verdict(&self, route: &Route) -> (bool, usize) {
         let mut seen = Seen::default();
-        // Producers know which slices have failed, and ask none if that decides the key.
+        // Which slices have failed is known to the producers: they ask none if that decides the
+        // key.
         if let Some(verdict) = self.decide(route.live, seen) {
             return (verdict, 0);
         }

@@ -1,14 +1,14 @@
-//! The turns of the command `dedup`: which worker fills a chunk, which one delivers, and which one
-//! is woken for what. A wake-up that is lost leaves a worker parked forever, which loom reports as
-//! a deadlock.
+//! The order of the chunks of the command `dedup`: which worker fills a chunk, which one delivers,
+//! and which one is woken for what. A wake-up that is lost leaves a worker parked forever, which
+//! loom reports as a deadlock.
 //!
 //! The command itself cannot be built for loom, so its module is part of this file. It uses nothing
 //! of the command.
 
 #![cfg(loom)]
 
-#[path = "../../tools/cli/src/dedup/turns.rs"]
-mod turns;
+#[path = "../../tools/cli/src/dedup/chunk_order.rs"]
+mod chunk_order;
 
 use std::collections::VecDeque;
 
@@ -18,7 +18,7 @@ use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use loom::sync::{Arc, Mutex};
 use loom::thread::{self, JoinHandle};
 
-use turns::Turns;
+use chunk_order::ChunkOrder;
 
 /// The chunks that a worker has at most.
 const IN_FLIGHT: usize = 2;
@@ -45,7 +45,7 @@ enum Stream {
 
 /// What the threads of a run share.
 struct Run {
-    turns: Turns,
+    order: ChunkOrder,
     stream: Stream,
     chunks: u64,
     /// The number of chunks that were filled. Changed by the worker that has the turn.
@@ -63,7 +63,7 @@ impl Run {
     fn start(stream: Stream, chunks: u64) -> (Arc<Self>, Vec<JoinHandle<usize>>) {
         let parkers: Vec<Parker> = (0..2).map(|_| Parker::new()).collect();
         let run = Arc::new(Self {
-            turns: Turns::new(MOST_BYTES, parkers.iter().map(Parker::doorbell)),
+            order: ChunkOrder::new(MOST_BYTES, parkers.iter().map(Parker::doorbell)),
             stream,
             chunks,
             filled: AtomicU64::new(0),
@@ -81,46 +81,46 @@ impl Run {
 
     /// The loop of a worker of the command. Returns how many chunks it has delivered.
     fn pass(&self, worker: usize, mut parker: Parker) -> usize {
-        let turns = &self.turns;
+        let order = &self.order;
         let (mut submitted, mut found_no_data, mut count) = (VecDeque::new(), false, 0);
-        turns.begin();
+        order.begin();
         loop {
             if let Some((number, chunk)) = submitted.front().copied()
-                && turns.is_next(number)
+                && order.is_next(number)
             {
                 submitted.pop_front();
                 self.deliver(chunk);
-                turns.set_delivered();
+                order.set_delivered();
                 found_no_data = false;
                 count += 1;
                 continue;
             }
             let may_fill = submitted.len() < IN_FLIGHT && !found_no_data;
-            if may_fill && turns.seems_free() && turns.try_fill() {
+            if may_fill && order.seems_free() && order.try_fill() {
                 let Some(chunk) = self.fill(&mut found_no_data, &mut count) else {
                     continue;
                 };
                 let is_long = self.stream == Stream::Long;
                 let bytes = if is_long { MOST_BYTES + 1 } else { 1 };
-                let number = turns.pass_on(worker, bytes);
+                let number = order.pass_on(worker, bytes);
                 if self.stream == Stream::Longer {
-                    turns.correct_bytes(number, MOST_BYTES + 1);
+                    order.correct_bytes(number, MOST_BYTES + 1);
                 }
                 if self.stream == Stream::Clocked {
                     let is_next = || self.placed.load(Ordering::Acquire) == number;
                     parker.wait_until(Wait::Shared, is_next);
                     self.placed.store(number + 1, Ordering::Release);
-                    turns.wake_worker_of(number + 1);
+                    order.wake_worker_of(number + 1);
                 }
                 submitted.push_back((number, chunk));
             } else if let Some((number, _)) = submitted.front() {
-                let fills = || may_fill && turns.seems_free();
-                parker.wait_until(Wait::Shared, || turns.is_next(*number) || fills());
-            } else if turns.is_over() {
+                let fills = || may_fill && order.seems_free();
+                parker.wait_until(Wait::Shared, || order.is_next(*number) || fills());
+            } else if order.is_over() {
                 return count;
             } else {
-                if turns.become_idle(worker, found_no_data) {
-                    parker.wait_until(Wait::Shared, || turns.is_called(worker));
+                if order.become_idle(worker, found_no_data) {
+                    parker.wait_until(Wait::Shared, || order.is_called(worker));
                 }
                 found_no_data = false;
             }
@@ -132,12 +132,12 @@ impl Run {
         loop {
             let chunk = self.filled.load(Ordering::Relaxed);
             if chunk == self.chunks {
-                self.turns.end();
+                self.order.end();
                 return None;
             }
             let is_late = self.stream == Stream::Pauses(chunk);
             if is_late && !self.waited.load(Ordering::Relaxed) {
-                if self.turns.give_back() {
+                if self.order.give_back() {
                     *found_no_data = true;
                     return None;
                 }
@@ -146,10 +146,10 @@ impl Run {
                 self.waited.store(true, Ordering::Relaxed);
             }
             if self.stream == Stream::Long {
-                assert!(self.turns.is_alone(), "too much is under way");
+                assert!(self.order.is_alone(), "too much is under way");
             }
             self.filled.store(chunk + 1, Ordering::Relaxed);
-            if self.stream != Stream::Short || !self.turns.is_alone() {
+            if self.stream != Stream::Short || !self.order.is_alone() {
                 return Some(chunk);
             }
             self.deliver(chunk);
@@ -158,7 +158,7 @@ impl Run {
     }
 
     fn deliver(&self, chunk: u64) {
-        if !self.turns.is_stopped() {
+        if !self.order.is_stopped() {
             let delivered = self.delivered.try_lock();
             delivered.expect("another worker's turn").push(chunk);
         }
@@ -177,9 +177,9 @@ fn pass(stream: Stream, chunks: u64) -> Vec<usize> {
 }
 
 #[test]
-fn turns_deliver_in_order() {
+fn chunks_deliver_in_order() {
     static BOTH_DELIVERED: Sometimes = Sometimes::new();
-    check("turns_deliver_in_order", Preemptions::AtMost(3), || {
+    check("chunks_deliver_in_order", Preemptions::AtMost(3), || {
         let counts = pass(Stream::Fast, 2);
         BOTH_DELIVERED.note(counts == [1, 1]);
         assert_eq!(counts.iter().sum::<usize>(), 2);
@@ -188,9 +188,9 @@ fn turns_deliver_in_order() {
 }
 
 #[test]
-fn turns_wait_for_data_alone() {
+fn chunks_wait_for_data_alone() {
     static OTHER_WAITED: Sometimes = Sometimes::new();
-    check("turns_wait_for_data_alone", Preemptions::AtMost(3), || {
+    check("chunks_wait_for_data_alone", Preemptions::AtMost(3), || {
         let counts = pass(Stream::Pauses(1), 2);
         OTHER_WAITED.note(counts == [1, 1]);
         assert_eq!(counts.iter().sum::<usize>(), 2);
@@ -199,8 +199,8 @@ fn turns_wait_for_data_alone() {
 }
 
 #[test]
-fn turns_wait_for_room() {
-    check("turns_wait_for_room", Preemptions::AtMost(2), || {
+fn chunks_wait_for_room() {
+    check("chunks_wait_for_room", Preemptions::AtMost(2), || {
         for stream in [Stream::Long, Stream::Longer] {
             assert_eq!(pass(stream, 2).iter().sum::<usize>(), 2);
         }
@@ -208,32 +208,28 @@ fn turns_wait_for_room() {
 }
 
 #[test]
-fn turns_alone_passes_short_chunks() {
-    check(
-        "turns_alone_passes_short_chunks",
-        Preemptions::AtMost(3),
-        || {
-            // The one that fills first passes all.
-            let counts = pass(Stream::Short, 3);
-            assert!(counts.contains(&3) && counts.contains(&0));
-        },
-    );
+fn chunks_short_pass_alone() {
+    check("chunks_short_pass_alone", Preemptions::AtMost(3), || {
+        // The one that fills first passes all.
+        let counts = pass(Stream::Short, 3);
+        assert!(counts.contains(&3) && counts.contains(&0));
+    });
 }
 
 #[test]
-fn turns_pass_the_clock_on() {
-    check("turns_pass_the_clock_on", Preemptions::AtMost(2), || {
+fn chunks_pass_the_clock_on() {
+    check("chunks_pass_the_clock_on", Preemptions::AtMost(2), || {
         assert_eq!(pass(Stream::Clocked, 2).iter().sum::<usize>(), 2);
     });
 }
 
 #[test]
-fn turns_stop_wakes_idle() {
+fn chunks_stop_wakes_idle() {
     static ALL: Sometimes = Sometimes::new();
     static NONE: Sometimes = Sometimes::new();
-    check("turns_stop_wakes_idle", Preemptions::AtMost(3), || {
+    check("chunks_stop_wakes_idle", Preemptions::AtMost(3), || {
         let (run, threads) = Run::start(Stream::Fast, 1);
-        run.turns.stop();
+        run.order.stop();
         for thread in threads {
             thread.join().unwrap();
         }

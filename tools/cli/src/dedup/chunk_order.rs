@@ -13,16 +13,16 @@
 //!
 //! **No worker waits for data while a chunk is under way.** A worker that waits serves no
 //! partition, and could keep others from delivering for as long as the producer pauses. So a worker
-//! that finds no data gives the turn back, unless it is [alone](Turns::is_alone): then nothing is
-//! under way, and nothing can come under way while it has the turn. It can then wait for data, and
-//! pass short chunks through the whole filter without waking any thread. (A read of a regular file
-//! is never found to have no data, and blocks for the disk.)
+//! that finds no data gives the turn back, unless it is [alone](ChunkOrder::is_alone): then nothing
+//! is under way, and nothing can come under way while it has the turn. It can then wait for data,
+//! and pass short chunks through the whole filter without waking any thread. (A read of a regular
+//! file is never found to have no data, and blocks for the disk.)
 //!
 //! **Whenever the turn is free, some worker is on its way to try for it**: one that is called, or
 //! one with a chunk under way, which tries again after it has delivered it. A worker becomes idle
 //! only if the turn is taken, or not all workers have begun, or another worker has a chunk under
-//! way ([`become_idle`](Turns::become_idle)), and a worker that passes the turn on calls an idle
-//! one, as it is busy with its chunk first.
+//! way ([`become_idle`](ChunkOrder::become_idle)), and a worker that passes the turn on calls an
+//! idle one, as it is busy with its chunk first.
 //!
 //! **A wake-up is for one worker**: the one that is called to fill, or the one that delivers next.
 //! With many workers, anything else would cost a thread switch of each.
@@ -58,8 +58,8 @@ use std::collections::VecDeque;
 
 use echoless::transport::Doorbell;
 
-/// The turns of some workers, which fill and deliver the chunks of one stream.
-pub(super) struct Turns {
+/// The order in which some workers fill and deliver the chunks of one stream.
+pub(super) struct ChunkOrder {
     state: Mutex<State>,
     /// The number of delivered chunks, which is the number of the next one. Changed under the lock.
     delivered: AtomicU64,
@@ -69,7 +69,7 @@ pub(super) struct Turns {
 }
 
 struct State {
-    /// The workers that have not [begun](Turns::begin).
+    /// The workers that have not [begun](ChunkOrder::begin).
     starting: usize,
     /// A worker has the turn to fill.
     filling: bool,
@@ -110,8 +110,8 @@ impl State {
     }
 }
 
-impl Turns {
-    /// The turns of busy workers that have not begun. Nothing is filled while more than
+impl ChunkOrder {
+    /// The order for busy workers that have not begun. Nothing is filled while more than
     /// `most_bytes` bytes are under way.
     pub(super) fn new(most_bytes: usize, workers: impl IntoIterator<Item = Doorbell>) -> Self {
         let worker = |doorbell| WorkerState {
