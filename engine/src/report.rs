@@ -153,7 +153,8 @@ impl Sum for Tally {
 
 /// The age at which 1 duplicate in 1000 is missed: younger duplicates are missed less often, older
 /// ones more often. It counts distinct keys. In dense lines with LRU it is a bound from
-/// measurements: at most 1 in 1000 was missed.
+/// measurements: at most 1 in 1000 was missed. In dense lines with a window it is lower
+/// [in windows](Self::in_window) with more keys.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct MissAge {
@@ -161,13 +162,49 @@ pub struct MissAge {
     pub age: f64,
     /// The moment from which the age counts.
     pub since: AgeOrigin,
+    /// The age in windows with far more keys than the memory holds. It is less than `age` only in
+    /// dense lines with a window.
+    pub least: f64,
 }
 
 impl MissAge {
-    /// An age of `age` distinct keys.
+    /// An age of `age` distinct keys, in windows of any number of keys.
     #[must_use]
     pub const fn new(age: f64, since: AgeOrigin) -> Self {
-        Self { age, since }
+        Self {
+            age,
+            since,
+            least: age,
+        }
+    }
+
+    /// Sets the age in windows with far more keys than the memory holds.
+    #[must_use]
+    pub const fn least(mut self, age: f64) -> Self {
+        self.least = age;
+        self
+    }
+
+    /// The age in a window of so many distinct keys. For dense lines with a window it is a bound
+    /// from measurements, in windows with more keys than `age`.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::{AgeOrigin, MissAge};
+    /// let age = MissAge::new(1e6, AgeOrigin::Recorded);
+    /// assert_eq!(age.in_window(50_000_000), 1e6);
+    /// let dense = age.least(4e5);
+    /// assert_eq!(dense.in_window(900_000), 1e6);
+    /// assert_eq!(dense.in_window(3_000_000), 7e5);
+    /// assert_eq!(dense.in_window(5_000_000), 4e5);
+    /// ```
+    #[must_use]
+    pub fn in_window(&self, keys: u64) -> f64 {
+        /// In windows of so many times the age, no dense line can be told from another.
+        const MOST_OVERLOAD: f64 = 5.0;
+        let overload = keys as f64 / self.age;
+        let part = ((overload - 1.0) / (MOST_OVERLOAD - 1.0)).clamp(0.0, 1.0);
+        self.age - (self.age - self.least) * part
     }
 }
 
@@ -291,7 +328,7 @@ impl fmt::Display for Report {
         if let Some(rate) = self.expected_fpr {
             write!(out, "expected FPR {rate:.1e}, ")?;
         }
-        if let Some(MissAge { age, since }) = self.miss_age {
+        if let Some(MissAge { age, since, .. }) = self.miss_age {
             let since = match since {
                 AgeOrigin::LastSeen => "last seen",
                 AgeOrigin::Recorded => "recorded",

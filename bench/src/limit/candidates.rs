@@ -105,11 +105,24 @@ fn region_ordered_lines(kernel: Kernel) -> impl Iterator<Item = Candidate> {
     })
 }
 
+/// The same with a window.
+const DENSE_TIMED_LINES: [&str; 3] = [
+    "clocked:bits=16,refresh=false,dense=true",
+    "clocked:bits=32,refresh=false,dense=true",
+    "clocked:bits=32,dense=true",
+];
+
 /// All filters on one kernel, those in region order last.
 pub(super) fn candidates(kernel: Kernel) -> impl Iterator<Item = Candidate> {
     fingerprint_lines(kernel)
         .chain(lines(&BIT_LINES, "one line", false, kernel))
         .chain(lines(&TIMED_LINES, "one line", true, kernel))
         .chain(lines(&DENSE_LINES, "two lines of a page", false, kernel))
+        .chain(lines(
+            &DENSE_TIMED_LINES,
+            "two lines of a page",
+            true,
+            kernel,
+        ))
         .chain(region_ordered_lines(kernel))
 }

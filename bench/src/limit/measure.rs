@@ -218,6 +218,7 @@ mod tests {
             "stamped:bits=64",
             "clocked:bits=16,",
             "dense:",
+            "bits=16,refresh=false,dense=true",
         ] {
             let arguments = Arguments {
                 sizes: vec![1],

@@ -38,8 +38,15 @@ pub(crate) trait Bucket: Sized {
     /// All buckets.
     fn all(lines: &[Line]) -> &[Self];
 
-    /// Prefetches the lines that a visit of the key reads. `position` is that of its line.
-    fn prefetch(lines: &[Line], position: usize, key: KeyHash);
+    /// Calls `with` with the position of each line that a visit of the key can write. `position` is
+    /// that of the line that its hash selects.
+    fn for_each_line(position: usize, key: KeyHash, with: impl FnMut(usize));
+
+    /// Prefetches the lines that a visit of the key reads: those that it can write.
+    #[inline(always)]
+    fn prefetch(lines: &[Line], position: usize, key: KeyHash) {
+        Self::for_each_line(position, key, |position| prefetch(lines, position));
+    }
 }
 
 impl Bucket for Line {
@@ -60,8 +67,8 @@ impl Bucket for Line {
     }
 
     #[inline(always)]
-    fn prefetch(lines: &[Line], position: usize, _key: KeyHash) {
-        prefetch(lines, position);
+    fn for_each_line(position: usize, _key: KeyHash, mut with: impl FnMut(usize)) {
+        with(position);
     }
 }
 
@@ -83,9 +90,9 @@ impl Bucket for Page {
     }
 
     #[inline(always)]
-    fn prefetch(lines: &[Line], position: usize, key: KeyHash) {
-        prefetch(lines, position);
-        prefetch(lines, position ^ PageKey::new(key).step);
+    fn for_each_line(position: usize, key: KeyHash, mut with: impl FnMut(usize)) {
+        with(position);
+        with(position ^ PageKey::new(key).step);
     }
 }
 
@@ -115,5 +122,13 @@ impl PageKey {
             step: step + (step == 0) as usize,
             coin: spread >> 32 & 0xff,
         }
+    }
+
+    /// The home and the partner of the key in its page. `home` is its line among all lines.
+    #[inline(always)]
+    pub(crate) const fn pair(self, home: u64) -> [usize; 2] {
+        // The remainders prove the indices to the compiler, which then omits the bounds checks.
+        let home = home as usize % PAGE_LINES;
+        [home, (home ^ self.step) % PAGE_LINES]
     }
 }

@@ -11,7 +11,7 @@ const EXAMPLES: &[&str] = &[
     "horizontal:slices=5,failed=fresh/bloom:k=7",
     "horizontal:slices=3,failed=duplicate/rowlru:slots=8,bits=64,rows=packed,form=line",
     "horizontal:slices=2,failed=fresh/lru:charge=full",
-    "horizontal:slices=2,failed=fresh/clocked:window=600,refresh=true,bits=16",
+    "horizontal:slices=2,failed=fresh/clocked:window=600,refresh=true,bits=16,dense=false",
     "vertical:slices=40,failed=duplicate,probe=parallel/bloom:k=8",
     "vertical:slices=40,failed=hybrid,least=3,probe=pipelined/bloom:k=8",
     "vertical:slices=9,failed=repaired,least=2,probe=parallel/bloom:k=2",

@@ -6,12 +6,12 @@ use std::ops::Range;
 
 use echoless::{AgeOrigin, Filter, FilterSpec, KeyHasher, Verdicts};
 
+use crate::marks::Marks;
 use crate::streams::{Shape, Stream};
 
-/// Counts distinct keys between two moments: one set bit for each key, at its last arrival.
+/// Counts distinct keys between two moments: one mark for each key, at its last arrival.
 struct LastSeen {
-    /// A Fenwick tree of the set bits.
-    sums: Vec<u32>,
+    marks: Marks,
     last: HashMap<u64, usize>,
     number: usize,
 }
@@ -19,27 +19,10 @@ struct LastSeen {
 impl LastSeen {
     fn new(length: usize) -> Self {
         Self {
-            sums: vec![0; length + 1],
+            marks: Marks::none(length),
             last: HashMap::new(),
             number: 0,
         }
-    }
-
-    fn add(&mut self, moment: usize, value: u32) {
-        let mut at = moment;
-        while at < self.sums.len() {
-            self.sums[at] = self.sums[at].wrapping_add(value);
-            at += at & at.wrapping_neg();
-        }
-    }
-
-    fn before(&self, moment: usize) -> u32 {
-        let (mut at, mut sum) = (moment, 0_u32);
-        while at > 0 {
-            sum = sum.wrapping_add(self.sums[at]);
-            at &= at - 1;
-        }
-        sum
     }
 
     /// The number of distinct other keys since the last arrival of this one.
@@ -48,11 +31,11 @@ impl LastSeen {
         let now = self.number;
         let then = self.last.insert(key, now);
         let age = then.map(|then| {
-            let age = self.before(now) - self.before(then);
-            self.add(then, u32::MAX);
-            u64::from(age)
+            let age = self.marks.between(then, now);
+            self.marks.clear(then);
+            age
         });
-        self.add(now, 1);
+        self.marks.set(now);
         age
     }
 }

@@ -2,5 +2,7 @@
 
 mod ages;
 mod bounds;
+mod marks;
 mod real_data;
 mod streams;
+mod window_ages;

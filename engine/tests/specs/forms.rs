@@ -169,6 +169,7 @@ fn cache_lines_are_as_documented() {
         ("apbf:window=2,k=5,l=6", 7.0),
         ("rlbsbf:k=8,form=line", 1.0),
         ("clocked", 1.0),
+        ("clocked:dense=true", 2.0),
         ("dense", 2.0),
     ] {
         let spec = parse(text).memory(1 << 20);

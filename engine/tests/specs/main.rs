@@ -12,7 +12,7 @@ mod state;
 mod text;
 
 /// Every filter, with options that differ from the defaults.
-pub(crate) const EXAMPLES: [&str; 45] = [
+pub(crate) const EXAMPLES: [&str; 46] = [
     "bloom:k=7",
     "rsbf:k=3,as=described,pstar=0.05",
     "rsbf:k=2,as=tabled",
@@ -52,8 +52,9 @@ pub(crate) const EXAMPLES: [&str; 45] = [
     "gbf:window=1,k=3,q=1,refresh=true",
     "apbf:window=600,k=10,l=7,refresh=false",
     "apbf:window=9223372036854775807,k=1,l=63,refresh=true",
-    "clocked:window=600,refresh=true,bits=16",
-    "clocked:window=9223372036854775807,refresh=false,bits=64",
+    "clocked:window=600,refresh=true,bits=16,dense=false",
+    "clocked:window=600,refresh=true,bits=32,dense=true",
+    "clocked:window=9223372036854775807,refresh=false,bits=64,dense=false",
     "stamped:window=1,refresh=false,bits=32",
     "stamped:window=86400000,refresh=true,bits=64",
     "dense:replacement=lru,bits=16",

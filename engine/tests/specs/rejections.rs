@@ -60,6 +60,9 @@ clocked:bits=x | bits | x | 16, 32 or 64
 clocked:refresh=yes | refresh | yes | true, false
 clocked:form=scattered,memory=1KiB | form | scattered | line, the only form of clocked
 clocked:memory=63B | memory | 63 B | 64 B (one line)
+clocked:dense=true,memory=4095B | memory | 4095 B | 4096 B (one page)
+clocked:dense=yes | dense | yes | false, true
+stamped:dense=true | option | dense | one of memory, form, window, refresh, bits, seed, tracked
 dense:memory=4095B | memory | 4095 B | 4096 B (one page)
 dense:bits=8,memory=4KiB | bits | 8 | 16, 32 or 64
 dense:bits=24,memory=4KiB | bits | 24 | 16, 32 or 64

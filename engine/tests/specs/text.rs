@@ -100,12 +100,21 @@ fn filters_of_one_form_need_no_form() {
     let spec = parse("clocked:window=5,memory=1KiB");
     assert_eq!(spec.form, Form::Line);
     assert_eq!(spec, parse("clocked:window=5,form=line,memory=1KiB"));
-    let expected = "clocked:window=5,refresh=true,bits=32,memory=1KiB";
+    let expected = "clocked:window=5,refresh=true,bits=32,dense=false,memory=1KiB";
     assert_eq!(spec.to_string(), expected);
     let scattered = parse("clocked:form=scattered");
     assert!(scattered.to_string().ends_with("form=scattered"));
     assert_eq!(parse(&scattered.to_string()), scattered);
-    // In files, `refresh` is a boolean or its text.
+    // In files, `refresh` and `dense` are booleans or their texts.
+    #[cfg(feature = "serde")]
+    for dense in ["true", r#""true""#] {
+        let table = format!(r#"{{"filter": "clocked", "window": 9, "dense": {dense}}}"#);
+        let spec: FilterSpec = serde_json::from_str(&table).expect("a table");
+        assert_eq!(
+            spec,
+            FilterSpec::new(echoless::spec::TimedSpec::clocked(9).dense(true))
+        );
+    }
     #[cfg(feature = "serde")]
     for refresh in ["false", r#""false""#] {
         let table = format!(r#"{{"filter": "stamped", "window": 9, "refresh": {refresh}}}"#);

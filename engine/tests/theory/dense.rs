@@ -1,6 +1,6 @@
-//! Dense lines: the age at which misses begin, and the memory for it.
+//! Dense lines: the age at which misses begin, and the memory for it, without and with a window.
 
-use echoless::spec::DenseSpec;
+use echoless::spec::{DenseSpec, TimedSpec};
 use echoless::theory::dense::DenseGeometry;
 use echoless::{Filter, FilterSpec, KeyHash, Replacement};
 
@@ -33,15 +33,28 @@ fn measured_age(spec: DenseSpec, lines: u64, rounds: u64) -> f64 {
             }
         }
     }
-    // The logarithm of the rate rises nearly linearly with the age, in so short a range: a line
-    // fitted to it is that of 1 in 1000 at the age.
+    let rates = (0..STEPS).map(|step| Rate {
+        x: 0.945 + step as f64 * 0.01,
+        missed: missed[step],
+        probed: probed[step],
+    });
+    one_in_a_thousand(rates) * expected / lines as f64
+}
+
+/// How often keys were missed at some point `x`.
+struct Rate {
+    x: f64,
+    missed: u64,
+    probed: u64,
+}
+
+/// Where 1 in 1000 is missed. The logarithm of the rate rises nearly linearly in so short a range,
+/// so that is where a line fitted to it has this value.
+fn one_in_a_thousand(rates: impl Iterator<Item = Rate>) -> f64 {
     let (mut sum, mut sum_x, mut sum_y, mut sum_xx, mut sum_xy) = (0.0, 0.0, 0.0, 0.0, 0.0);
-    for step in 0..STEPS {
-        let x = 0.945 + step as f64 * 0.01;
-        let (weight, y) = (
-            missed[step] as f64,
-            (missed[step] as f64 / probed[step] as f64).ln(),
-        );
+    for Rate { x, missed, probed } in rates {
+        let weight = missed as f64;
+        let y = (weight / probed as f64).ln();
         sum += weight;
         sum_x += weight * x;
         sum_y += weight * y;
@@ -50,7 +63,39 @@ fn measured_age(spec: DenseSpec, lines: u64, rounds: u64) -> f64 {
     }
     let slope = (sum * sum_xy - sum_x * sum_y) / (sum * sum_xx - sum_x * sum_x);
     let intercept = (sum_y - slope * sum_x) / sum;
-    (1e-3_f64.ln() - intercept) / slope * expected / lines as f64
+    (1e-3_f64.ln() - intercept) / slope
+}
+
+/// The part of the age that a filter with a window reports: a bound that holds if keys recur.
+const BOUND: f64 = 0.95;
+
+/// The keys of a window, for each line, of which 1 in 1000 is missed at the end of the window, over
+/// `fills` windows of a filter of `lines` lines.
+fn measured_window(spec: TimedSpec, lines: u64, fills: u64) -> f64 {
+    let build = |spec: TimedSpec| FilterSpec::new(spec).memory(lines * 64).build().unwrap();
+    let expected = build(spec).report().miss_age.unwrap().age / BOUND;
+    let rates = (0..5).map(|step| {
+        let x = 0.96 + f64::from(step) * 0.02;
+        let window = (expected * x) as usize;
+        let mut spec = spec;
+        spec.window = window as u64;
+        let mut filter = build(spec);
+        let keys: Vec<KeyHash> = fresh_keys(window as u64 * (fills + 2)).collect();
+        let (mut missed, mut probed) = (0, 0);
+        let mut recorded = vec![false; keys.len()];
+        for (tick, key) in keys.iter().enumerate() {
+            filter.advance_to(tick as u64);
+            // A key taken for another one was not recorded, and is missed when that one is.
+            recorded[tick] = !filter.observe_one(*key).is_duplicate();
+            let old = tick.saturating_sub(window - 1);
+            if tick >= window * 2 && recorded[old] {
+                probed += 1;
+                missed += u64::from(!filter.contains(keys[old]));
+            }
+        }
+        Rate { x, missed, probed }
+    });
+    one_in_a_thousand(rates) * expected / lines as f64
 }
 
 #[test]
@@ -73,6 +118,27 @@ fn dense_ages_are_those_of_the_formula() {
                 &format!("{width:?}, {lines} lines"),
             );
             assert!(512.0 / measured <= most_bits, "{width:?}: {measured}");
+        }
+    }
+}
+
+#[test]
+fn dense_clocked_ages_are_those_of_the_formula() {
+    // At most so many bits of memory for a key of the window.
+    for (bits, most_bits) in [(16, 21.5), (32, 48.0), (64, 116.0)] {
+        for (lines, fills) in [(1 << 10, 40), (1 << 14, 3)] {
+            let spec = TimedSpec::clocked(1000).bits(bits).refresh(false);
+            let measured = measured_window(spec.dense(true), lines, fills);
+            let filter = FilterSpec::new(spec.dense(true)).memory(lines * 64);
+            let age = filter.build().unwrap().report().miss_age.unwrap().age;
+            println!("{bits} bits, {lines} lines: {measured:.3} keys a line");
+            assert_close(
+                measured * BOUND,
+                age / lines as f64,
+                0.02,
+                &format!("{bits} bits, {lines} lines"),
+            );
+            assert!(512.0 / measured <= most_bits, "{bits} bits: {measured}");
         }
     }
 }

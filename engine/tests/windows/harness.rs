@@ -1,7 +1,7 @@
 //! Shared by the tests of windows: the promise of a window, the kinds of timed lines, and streams
 //! whose clocks wrap around in them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
 
 use echoless::{Filter, FilterSpec, KeyHash, Verdicts};
@@ -11,10 +11,13 @@ use crate::arrivals::arrivals;
 pub(crate) use crate::arrivals::{Arrival, key_hash, observe};
 
 /// Every kind of timed line without its window.
-pub(crate) const KINDS: [Kind; 5] = [
+pub(crate) const KINDS: [Kind; 8] = [
     Kind::new("clocked", 16, 28, 5, 28),
     Kind::new("clocked", 32, 14, 5, 28),
     Kind::new("clocked", 64, 7, 5, 28),
+    Kind::new("clocked", 16, 28, 5, 28).dense(),
+    Kind::new("clocked", 32, 14, 5, 28).dense(),
+    Kind::new("clocked", 64, 7, 5, 28).dense(),
     Kind::new("stamped", 32, 16, 1 << 12, 16),
     Kind::new("stamped", 64, 8, 1 << 20, 24),
 ];
@@ -30,6 +33,8 @@ pub(crate) struct Kind {
     most: u64,
     /// The bits after which times in a line wrap around.
     time_bits: u32,
+    /// Whether a key has two lines of a page.
+    dense: bool,
 }
 
 impl Kind {
@@ -40,7 +45,48 @@ impl Kind {
             slots,
             most,
             time_bits,
+            dense: false,
         }
+    }
+
+    const fn dense(mut self) -> Self {
+        self.dense = true;
+        self
+    }
+
+    /// The lines of a bucket: a page if a key has two lines.
+    pub(crate) const fn bucket(self) -> usize {
+        if self.dense { 64 } else { 1 }
+    }
+
+    /// The lines of a key, of so many: its home, and its partner if it has one.
+    pub(crate) fn lines_of(self, key: KeyHash, lines: usize) -> Vec<usize> {
+        let home = key.line(lines as u64) as usize;
+        let step = (key.get().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58).max(1) as usize;
+        if self.dense {
+            vec![home, home ^ step]
+        } else {
+            vec![home]
+        }
+    }
+
+    /// The same stream with other keys if a key has two lines: few streams fill a page, so all keys
+    /// crowd into the first four lines of it.
+    pub(crate) fn crowded(self, mut stream: Vec<Arrival>, lines: usize) -> Vec<Arrival> {
+        if self.dense {
+            let mut low_bits = HashSet::new();
+            let keys = (0..).map(key_hash).filter(|key| {
+                let all = self.lines_of(*key, lines);
+                let low = key.get() & 0xffff;
+                all.iter().all(|line| *line < 4) && low != 0 && low_bits.insert(low)
+            });
+            // The fingerprints of all differ.
+            let keys: Vec<KeyHash> = keys.take(self.slots * 8).collect();
+            for arrival in &mut stream {
+                arrival.key = keys[arrival.key.get() as usize % keys.len()];
+            }
+        }
+        stream
     }
 
     /// The ticks of a unit.
@@ -53,11 +99,13 @@ impl Kind {
         self.unit(window) << self.time_bits
     }
 
-    pub(crate) fn spec(self, window: u64, refresh: bool, lines: usize) -> FilterSpec {
+    /// A filter of so many buckets.
+    pub(crate) fn spec(self, window: u64, refresh: bool, buckets: usize) -> FilterSpec {
         let Self { name, bits, .. } = self;
-        let text = format!("{name}:window={window},refresh={refresh},bits={bits}");
+        let dense = if self.dense { ",dense=true" } else { "" };
+        let text = format!("{name}:window={window},refresh={refresh},bits={bits}{dense}");
         let spec: FilterSpec = text.parse().expect("valid");
-        spec.memory(lines as u64 * 64)
+        spec.memory((buckets * self.bucket()) as u64 * 64)
     }
 }
 

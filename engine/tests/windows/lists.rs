@@ -38,12 +38,38 @@ impl Lists {
     fn observe(&mut self, arrival: Arrival) -> bool {
         self.now = self.now.max(arrival.tick / self.unit);
         let (now, alive) = (self.now, self.alive);
-        let count = self.lines.len() as u64;
-        let line = &mut self.lines[arrival.key.line(count) as usize];
-        let before = line.len();
-        line.retain(|(_, unit)| now - unit <= alive);
-        self.dropped += (before - line.len()) as u64;
-        let found = line.iter().position(|(key, _)| *key == arrival.key.get());
+        let lines = self.kind.lines_of(arrival.key, self.lines.len());
+        for line in &lines {
+            let line = &mut self.lines[*line];
+            let before = line.len();
+            line.retain(|(_, unit)| now - unit <= alive);
+            self.dropped += (before - line.len()) as u64;
+        }
+        let place = |line: usize| {
+            let mut keys = self.lines[line].iter();
+            keys.position(|(key, _)| *key == arrival.key.get())
+        };
+        // The line that holds the key. Else the one with fewer keys; of equal ones, with fewer that
+        // are younger by a unit, and so on; of equal ones the first.
+        let holding = lines.iter().copied().find(|line| place(*line).is_some());
+        let line = holding.unwrap_or_else(|| {
+            let ages = |line: usize| -> Vec<usize> {
+                let at_most = |age| {
+                    self.lines[line]
+                        .iter()
+                        .filter(move |key| now - key.1 <= age)
+                };
+                (0..=alive).rev().map(|age| at_most(age).count()).collect()
+            };
+            let fewest = if self.kind.bucket() == 1 {
+                None
+            } else {
+                lines.iter().copied().min_by_key(|line| ages(*line))
+            };
+            fewest.unwrap_or(lines[0])
+        });
+        let found = place(line);
+        let line = &mut self.lines[line];
         match found {
             Some(index) if self.refresh => {
                 line.remove(index);
@@ -86,7 +112,9 @@ proptest! {
         parts in 1_usize..6,
         batch in prop_oneof![1_usize..200, Just(800)],
     ) {
-        let spec = kind.spec(window, refresh, lines);
+        let (spec, buckets) = (kind.spec(window, refresh, lines), lines);
+        let lines = buckets * kind.bucket();
+        let stream = kind.crowded(stream, lines);
         let mut model = Lists::new(kind, window, refresh, lines);
         let expected: Vec<bool> = stream.iter().map(|arrival| model.observe(*arrival)).collect();
         let mut reports = Vec::new();
@@ -94,9 +122,10 @@ proptest! {
         for kernel in kernels() {
             let mut filter = spec.kernel(kernel).build_lines().expect("valid");
             prop_assert_eq!(&observe(&mut *filter, &stream), &expected, "{} on {}", spec, kernel);
-            for key in 0..20 {
-                let key = crate::harness::key_hash(key);
-                let held = model.lines[key.line(lines as u64) as usize].iter();
+            let others = (0..20).map(crate::harness::key_hash);
+            for key in others.chain(stream.iter().map(|arrival| arrival.key)) {
+                let held = kind.lines_of(key, lines);
+                let held = held.iter().flat_map(|line| &model.lines[*line]);
                 let mut held = held.filter(|(_, unit)| model.now - unit <= model.alive);
                 prop_assert_eq!(filter.contains(key), held.any(|(other, _)| *other == key.get()));
             }
@@ -116,7 +145,7 @@ proptest! {
             reports.push(report);
         }
         prop_assert!(bytes.windows(2).all(|pair| pair[0] == pair[1]), "{}", spec);
-        let count = 1 + parts % lines;
+        let count = 1 + parts % buckets;
         let mut parts = spec.build_partitions(count).expect("enough lines");
         let mut clock = 0;
         for (arrival, expected) in stream.iter().zip(&expected) {

@@ -37,6 +37,7 @@ use crate::hash::KeyHash;
 use crate::kernels::{LineOps, Outcome, Slot, SlotOps, scalar::Scalar};
 use crate::memory::Line;
 use crate::report::{Cells, Report, Tally};
+use crate::window::Window;
 
 /// The most units of a window.
 pub(super) const MOST_ALIVE: u64 = COUNTS as u64 - 1;
@@ -60,9 +61,29 @@ const GUARDS: u64 = ONES << (COUNT_BITS - 1);
 
 /// FIFO (`qqht`) or LRU (`rowlru`) lines whose keys expire.
 #[derive(Debug, Clone, Copy)]
-struct ClockedRule<S, P> {
+pub(super) struct ClockedRule<S, P> {
     clock: Clock,
     types: PhantomData<(S, P)>,
+}
+
+/// What a line holds now.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Looked {
+    /// The counts of its ages.
+    counts: u64,
+    /// The slots that are alive and hold the fingerprint that was looked for, one bit each.
+    pub(super) found: u64,
+}
+
+impl Looked {
+    /// `other` if the mask is all ones, this line if it is 0.
+    #[inline(always)]
+    pub(super) const fn or(self, other: Self, mask: u64) -> Self {
+        Self {
+            counts: self.counts ^ (self.counts ^ other.counts) & mask,
+            found: self.found ^ (self.found ^ other.found) & mask,
+        }
+    }
 }
 
 impl<S: Slot, P: Policy> ClockedRule<S, P> {
@@ -75,11 +96,17 @@ impl<S: Slot, P: Policy> ClockedRule<S, P> {
         fingerprint_bits: 8 * S::BYTES as u32,
     };
 
-    const fn new(clock: Clock) -> Self {
+    /// The rule for keys that stay alive for so many units.
+    pub(super) const fn new(units: Units) -> Self {
         Self {
-            clock,
+            clock: Clock::new(units, UNIT_BITS),
             types: PhantomData,
         }
+    }
+
+    /// The window of its keys.
+    pub(super) const fn window(self) -> Window {
+        self.clock.units.window()
     }
 
     /// The counts of a line as they are now.
@@ -103,9 +130,43 @@ impl<S: Slot, P: Policy> ClockedRule<S, P> {
         (counts >> place) as u32 & ((1 << COUNT_BITS) - 1)
     }
 
+    /// Looks for a fingerprint in a line.
     #[inline(always)]
-    fn found<O: SlotOps>(ops: O, line: &Line, fingerprint: S, live: u32) -> u64 {
-        ops.find(line, fingerprint) & ((1 << live) - 1)
+    pub(super) fn look<O: SlotOps>(self, ops: O, line: &Line, fingerprint: S) -> Looked {
+        let counts = self.counts(line.0[CLOCK_WORD]);
+        let live = self.live(counts);
+        debug_assert!(live as usize <= Self::SLOTS);
+        Looked {
+            counts,
+            found: ops.find(line, fingerprint) & ((1 << live) - 1),
+        }
+    }
+
+    /// The counts of a line as one number: one line has a lower number than another if fewer of its
+    /// slots are alive, or as many and fewer of them are at most one unit younger than the window,
+    /// and so on. So the key that it evicts next is older.
+    #[inline(always)]
+    pub(super) const fn load(self, looked: Looked) -> u64 {
+        // The counts above that of the live slots are cut off.
+        let alive = (1 << ((self.clock.units.alive as u32 + 1) * COUNT_BITS)) - 1;
+        looked.counts & alive
+    }
+
+    /// Records a key in a line that was looked at. Returns whether every slot of it was alive.
+    #[inline(always)]
+    pub(super) fn record<O: LineOps>(
+        self,
+        ops: O,
+        line: &mut Line,
+        fingerprint: S,
+        looked: Looked,
+    ) -> bool {
+        let Looked { counts, found } = looked;
+        // A fresh key moves all slots, the dead ones with them. The mask keeps the clock word.
+        let moved = P::moved(found, Self::SLOTS as u32) & Self::ROW;
+        ops.push_front(line, fingerprint, moved);
+        line.0[CLOCK_WORD] = Self::word(self.clock.now, Self::push(counts, moved.count_ones()));
+        self.live(counts) == Self::SLOTS as u32
     }
 
     /// The counts after the first `moved` slots moved up by one and a new key entered slot 0.
@@ -177,18 +238,11 @@ impl<S: Slot, P: Policy> Rule for ClockedRule<S, P> {
 
     #[inline(always)]
     fn visit<O: LineOps>(self, ops: O, line: &mut Line, key: KeyHash) -> Outcome {
-        let counts = self.counts(line.0[CLOCK_WORD]);
-        let live = self.live(counts);
-        debug_assert!(live as usize <= Self::SLOTS);
         let fingerprint = S::from_key(key);
-        let found = Self::found(ops, line, fingerprint, live);
-        // A fresh key moves all slots, the dead ones with them. The mask keeps the clock word.
-        let moved = P::moved(found, Self::SLOTS as u32) & Self::ROW;
-        ops.push_front(line, fingerprint, moved);
-        line.0[CLOCK_WORD] = Self::word(self.clock.now, Self::push(counts, moved.count_ones()));
+        let looked = self.look(ops, line, fingerprint);
         Outcome {
-            duplicate: found != 0,
-            displaced: live == Self::SLOTS as u32,
+            duplicate: looked.found != 0,
+            displaced: self.record(ops, line, fingerprint, looked),
         }
     }
 
@@ -198,8 +252,7 @@ impl<S: Slot, P: Policy> Rule for ClockedRule<S, P> {
     }
 
     fn holds(self, line: &Line, key: KeyHash) -> bool {
-        let live = self.live(self.counts(line.0[CLOCK_WORD]));
-        Self::found(Scalar, line, S::from_key(key), live) != 0
+        self.look(Scalar, line, S::from_key(key)).found != 0
     }
 
     fn cells(self, line: &Line) -> Cells {
@@ -212,7 +265,7 @@ impl<S: Slot, P: Policy> Rule for ClockedRule<S, P> {
     }
 
     fn estimates(self, tally: Tally) -> Report {
-        timed::estimates::<P>(tally, Self::SHAPE, self.clock.units.window())
+        timed::estimates::<P>(tally, Self::SHAPE, self.window())
     }
 }
 
@@ -222,11 +275,10 @@ pub(super) fn build<S: Slot>(
     refresh: bool,
     allocation: LineAllocation,
 ) -> Result<Box<dyn LineFilter>, BuildError> {
-    let clock = Clock::new(units, UNIT_BITS);
     // Not by `Replacement::dispatch`, which would also compile a policy that is never used here.
     if refresh {
-        allocation.build(ClockedRule::<S, Lru>::new(clock))
+        allocation.build(ClockedRule::<S, Lru>::new(units))
     } else {
-        allocation.build(ClockedRule::<S, Fifo>::new(clock))
+        allocation.build(ClockedRule::<S, Fifo>::new(units))
     }
 }

@@ -266,7 +266,7 @@ impl<R: Rule> RuleLines<R> {
         self.counts.fresh += observed - counts.duplicates;
         self.counts.evictions += counts.evictions;
         if R::HAS_CLOCK {
-            self.touched.note(self.range, keys);
+            self.touched.note::<R::Bucket>(self.range, keys);
         }
     }
 

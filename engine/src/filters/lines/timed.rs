@@ -3,22 +3,25 @@
 //! | filter | slots in a line | bits of a fingerprint | times in a line | granule |
 //! |---|---|---|---|---|
 //! | `clocked` | 28, 14 or 7 | 16, 32 or 64 | one clock word | a fifth of the window |
+//! | `clocked` with `dense=true` | the same | the same | the same | the same |
 //! | `stamped` | 16 | 16 | 16 bits a slot | a tick, or 1/4096 of a long window |
 //! | `stamped` | 8 | 40 | 24 bits a slot | a tick, or 1/2^20 of a long window |
 
 use super::filter::LineFilter;
 use super::plan::LineAllocation;
 use super::stamped::StampedSlot;
-use super::{clocked, stamped};
+use super::{clocked, dense, stamped};
 use crate::error::{BuildError, SpecError};
 use crate::filters::kind::KindSpec;
 use crate::filters::replacement::Policy;
 use crate::filters::units::{DEFAULT_WINDOW, LONGEST_WINDOW, Units, scaled_window};
 use crate::filters::{Filter, Form, Workload};
+use crate::kernels::PAGE_LINES;
 use crate::limits::within;
 use crate::memory::LINE_BYTES;
 use crate::options::{Options, name_of};
 use crate::report::{Cells, MissAge, Report, Tally};
+use crate::theory::dense::ClockedGeometry;
 use crate::theory::{RateModel, fingerprints};
 use crate::window::Window;
 
@@ -40,8 +43,9 @@ pub enum Timing {
 /// of another one, and a full line evicts its oldest key before it expires, which the tally counts.
 /// Keys expire on their own: no thread and no timer clears them.
 ///
-/// One cache line is touched for each key. At equal false positive rate and memory, `clocked` holds
-/// 1.75 times as many keys as `stamped`, which is exact to the tick.
+/// One cache line is touched for each key, or two of a page by [`dense`](Self::dense) ones. At equal
+/// false positive rate and memory, `clocked` holds 1.75 times as many keys as `stamped`, which is
+/// exact to the tick.
 ///
 /// # Examples
 /// ```
@@ -64,10 +68,16 @@ pub struct TimedSpec {
     pub refresh: bool,
     /// The width of a slot: 16, 32 or 64 bits if clocked, 32 or 64 if stamped.
     pub bits: u32,
+    /// Whether a key has two lines of a page, as in [`DenseSpec`](super::DenseSpec), so that the
+    /// same memory holds about twice as many keys of a window. Only clocked lines can be dense.
+    pub dense: bool,
 }
 
 /// The names of the values of `refresh`; the first is the default.
 const REFRESH: [(&str, bool); 2] = [("true", true), ("false", false)];
+
+/// The names of the values of `dense`; the first is the default.
+const DENSE: [(&str, bool); 2] = [("false", false), ("true", true)];
 
 impl TimedSpec {
     /// Clocked lines of 14 slots of 32 bits; duplicates renew their keys.
@@ -78,6 +88,7 @@ impl TimedSpec {
             window,
             refresh: true,
             bits: 32,
+            dense: false,
         }
     }
 
@@ -105,9 +116,33 @@ impl TimedSpec {
         self
     }
 
+    /// Whether a key has two lines of a page.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::spec::TimedSpec;
+    /// use echoless::FilterSpec;
+    /// let one_line = TimedSpec::clocked(86_400);
+    /// let age = |spec: TimedSpec| {
+    ///     let filter = FilterSpec::new(spec).memory(1 << 20).build();
+    ///     filter.map(|filter| filter.report().miss_age.unwrap().age)
+    /// };
+    /// assert!(age(one_line.dense(true))? > 1.9 * age(one_line)?);
+    /// # Ok::<(), echoless::BuildError>(())
+    /// ```
+    #[must_use]
+    pub const fn dense(mut self, dense: bool) -> Self {
+        self.dense = dense;
+        self
+    }
+
     /// The shape of a line, and the most units of a window.
     fn shape(self) -> Result<(Shape, u64), SpecError> {
         let bits = self.bits;
+        if self.dense && self.timing == Timing::Stamped {
+            let allowed = "false, because stamped lines have no dense form";
+            return Err(SpecError::new("dense", "true", allowed));
+        }
         let clocked = |slots| Shape {
             slots,
             slot_bits: bits,
@@ -148,12 +183,15 @@ pub(crate) fn build(
 ) -> Result<Box<dyn LineFilter>, BuildError> {
     let units = spec.units()?;
     let refresh = spec.refresh;
-    match (spec.timing, spec.bits) {
-        (Timing::Clocked, 16) => clocked::build::<u16>(units, refresh, allocation),
-        (Timing::Clocked, 32) => clocked::build::<u32>(units, refresh, allocation),
-        (Timing::Clocked, _) => clocked::build::<u64>(units, refresh, allocation),
-        (Timing::Stamped, 32) => stamped::build::<u32>(units, refresh, allocation),
-        (Timing::Stamped, _) => stamped::build::<u64>(units, refresh, allocation),
+    match (spec.timing, spec.bits, spec.dense) {
+        (Timing::Clocked, 16, false) => clocked::build::<u16>(units, refresh, allocation),
+        (Timing::Clocked, 32, false) => clocked::build::<u32>(units, refresh, allocation),
+        (Timing::Clocked, _, false) => clocked::build::<u64>(units, refresh, allocation),
+        (Timing::Clocked, 16, true) => dense::build_clocked::<u16>(units, refresh, allocation),
+        (Timing::Clocked, 32, true) => dense::build_clocked::<u32>(units, refresh, allocation),
+        (Timing::Clocked, _, true) => dense::build_clocked::<u64>(units, refresh, allocation),
+        (Timing::Stamped, 32, _) => stamped::build::<u32>(units, refresh, allocation),
+        (Timing::Stamped, ..) => stamped::build::<u64>(units, refresh, allocation),
     }
 }
 
@@ -208,7 +246,11 @@ impl KindSpec for TimedSpec {
         };
         let refresh = options.choice("refresh", &REFRESH)?;
         let bits = options.listed("bits", widths)?.unwrap_or(spec.bits);
-        Ok(spec.refresh(refresh).bits(bits))
+        let dense = match spec.timing {
+            Timing::Clocked => options.choice("dense", &DENSE)?,
+            Timing::Stamped => false,
+        };
+        Ok(spec.refresh(refresh).bits(bits).dense(dense))
     }
 
     fn name(&self) -> &'static str {
@@ -219,11 +261,15 @@ impl KindSpec for TimedSpec {
     }
 
     fn options(&self) -> Vec<(&'static str, String)> {
-        vec![
+        let mut options = vec![
             ("window", self.window.to_string()),
             ("refresh", name_of(&REFRESH, &self.refresh)),
             ("bits", self.bits.to_string()),
-        ]
+        ];
+        if self.timing == Timing::Clocked {
+            options.push(("dense", name_of(&DENSE, &self.dense)));
+        }
+        options
     }
 
     fn build_scattered(&self, _memory: u64, _seed: u64) -> Result<Box<dyn Filter>, BuildError> {
@@ -232,7 +278,11 @@ impl KindSpec for TimedSpec {
     }
 
     fn cache_lines(&self, _memory_bytes: u64) -> f64 {
-        1.0
+        if self.dense { 2.0 } else { 1.0 }
+    }
+
+    fn bucket_lines(&self) -> u64 {
+        if self.dense { PAGE_LINES as u64 } else { 1 }
     }
 
     fn rate_model(&self, _form: Form, _memory_bytes: u64) -> Option<RateModel> {
@@ -241,8 +291,13 @@ impl KindSpec for TimedSpec {
 
     fn fpr_limit(&self, _form: Form, memory_bytes: u64) -> Option<f64> {
         let (shape, _) = self.shape().ok()?;
+        let lines = memory_bytes / LINE_BYTES;
+        if self.dense {
+            let full = f64::from(shape.slots);
+            return Some(ClockedGeometry::new(lines, self.bits).fpr_with(full));
+        }
         let full = Cells::new(u64::from(shape.slots), u64::from(shape.slots));
-        Some(shape.fpr(full, memory_bytes / LINE_BYTES))
+        Some(shape.fpr(full, lines))
     }
 
     fn window(&self) -> Option<Window> {
@@ -268,6 +323,7 @@ impl KindSpec for TimedSpec {
         let window = workload.span;
         let clocked = [16, 32, 64].map(|bits| format!("clocked:window={window},bits={bits}"));
         let stamped = [32, 64].map(|bits| format!("stamped:window={window},bits={bits}"));
-        clocked.into_iter().chain(stamped).collect()
+        let dense = clocked.clone().map(|text| text + ",dense=true");
+        (clocked.into_iter().chain(dense).chain(stamped)).collect()
     }
 }

@@ -5,10 +5,10 @@
 //! era with every record. A sweep of 256 MiB for each would take tens of milliseconds.
 
 use crate::hash::KeyHash;
-use crate::kernels::LineRange;
+use crate::kernels::{Bucket, LineRange};
 use crate::memory::Line;
 
-/// The most lines that are noted one by one.
+/// As long as so few are noted, the lines of further keys are noted one by one.
 const MOST: usize = 1024;
 
 /// The lines that may hold keys.
@@ -26,12 +26,14 @@ impl Touched {
         Self::Few(Vec::new())
     }
 
-    /// Notes the lines of a batch of keys.
+    /// Notes the lines of a batch of keys in buckets `B`.
     #[inline]
-    pub(super) fn note(&mut self, range: LineRange, keys: &[KeyHash]) {
+    pub(super) fn note<B: Bucket>(&mut self, range: LineRange, keys: &[KeyHash]) {
         let Self::Few(lines) = self else { return };
         if lines.len() + keys.len() <= MOST {
-            lines.extend(keys.iter().map(|key| range.position(*key)));
+            for key in keys {
+                B::for_each_line(range.position(*key), *key, |line| lines.push(line));
+            }
         } else {
             *self = Self::Many;
         }
@@ -72,12 +74,31 @@ impl Touched {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels::{Page, PageKey};
 
     fn lines_of(touched: &Touched) -> Option<&[usize]> {
         match touched {
             Touched::Few(lines) => Some(lines),
             Touched::Many => None,
         }
+    }
+
+    #[test]
+    fn both_lines_of_a_key_in_a_page_are_swept() {
+        let range = LineRange {
+            total: 4096,
+            first: 0,
+        };
+        let mut touched = Touched::none();
+        let key = KeyHash(0x1234_5678_9abc_def0);
+        touched.note::<Page>(range, &[key]);
+        let home = range.position(key);
+        let mut lines = [home, home ^ PageKey::new(key).step];
+        lines.sort_unstable();
+        let mut swept = vec![Line([1; 8]); 4096];
+        touched.sweep(&mut swept, |line| line.0[0] = 2);
+        assert_eq!(lines_of(&touched), Some(&lines[..]));
+        assert!(lines.iter().all(|line| swept[*line].0[0] == 2));
     }
 
     #[test]
@@ -89,13 +110,13 @@ mod tests {
         };
         let mut touched = Touched::none();
         let keys: Vec<KeyHash> = (0..600).map(|key| KeyHash(KeyHash(key).remix(1))).collect();
-        touched.note(range, &keys);
+        touched.note::<Line>(range, &keys);
         let mut swept = 0;
         touched.sweep(&mut lines, |_| swept += 1);
         // They still hold something, so they stay noted, each once.
         let noted = lines_of(&touched).unwrap().len();
         assert!(swept == noted && noted <= 600, "{swept} {noted}");
-        touched.note(range, &keys);
+        touched.note::<Line>(range, &keys);
         assert_eq!(lines_of(&touched), None);
         let mut swept = 0;
         touched.sweep(&mut lines, |line| {

@@ -92,7 +92,8 @@ pub(crate) struct DedupArgs {
 
     /// Memory of the filter: 64k, 256MiB, 2G (powers of 1024) or 500MB (powers of 1000) [default:
     /// 256MiB; for short files less, as their number of records needs; with
-    /// --window 256MiB, enough for 20 million distinct keys in a window: allow 13 bytes for each]
+    /// --window 256MiB, enough for 20 million distinct keys in a window: allow 13 bytes for each, 7
+    /// with --dense]
     #[arg(
         short,
         long,
@@ -130,9 +131,9 @@ pub(crate) struct DedupArgs {
     #[arg(long, default_value = "lru", value_name = "fifo|lru|qqhtd", value_parser = PossibleValuesParser::new(replacements()), help_heading = "Filter")]
     pub(crate) replacement: String,
 
-    /// Remember almost twice as many records in the same memory, by a filter that is slower: a key
-    /// has two cache lines of one page. Not with --replacement qqhtd
-    #[arg(long, conflicts_with = "window", help_heading = "Filter")]
+    /// Remember almost twice as many records in the same memory, with or without a window, by a
+    /// filter that is slower: a key has two cache lines of one page. Not with --replacement qqhtd
+    #[arg(long, help_heading = "Filter")]
     pub(crate) dense: bool,
 
     /// Instruction set of the filter; all give the same result

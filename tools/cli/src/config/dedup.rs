@@ -134,13 +134,17 @@ impl TryFrom<DedupArgs> for DedupConfig {
         let memory = parse_if_given("--memory", args.memory.as_deref(), parse_size)?;
         let filter = match &args.filter {
             Some(name) => named_filter(name, window.as_ref(), memory, &mut settings)?,
-            None => match &window {
-                Some(window) => window.default_filter(&args.fpr, memory)?,
-                None => {
-                    let keys = || most_keys(&sources, plain_bytes?, &**format);
-                    default_filter(&args, memory, keys)?
+            None => {
+                let keys = || most_keys(&sources, plain_bytes?, &**format);
+                let spec = match &window {
+                    Some(window) => window.default_filter(&args.fpr, memory, args.dense)?,
+                    None => default_filter(&args, memory, keys)?,
+                };
+                match args.kernel.as_str() {
+                    "auto" => spec,
+                    name => spec.kernel(Kernel::from_str(name)?),
                 }
-            },
+            }
         };
         let is_default = args.filter.is_none() && memory.is_none();
         let is_reduced = |bytes| bytes < MOST_DEFAULT_MEMORY && bytes == default_memory();
@@ -257,20 +261,14 @@ fn default_filter(
     keys: impl FnOnce() -> Option<u64>,
 ) -> Result<FilterSpec, SpecError> {
     let replacement = Replacement::from_str(&args.replacement)?;
-    let kernel = match args.kernel.as_str() {
-        "auto" => None,
-        name => Some(Kernel::from_str(name)?),
-    };
     let max_fpr = parse_rate("--fpr", &args.fpr)?;
     if args.dense {
-        let spec = dense_filter(memory, max_fpr, replacement, keys)?;
-        return Ok(kernel.map_or(spec, |kernel| spec.kernel(kernel)));
+        return dense_filter(memory, max_fpr, replacement, keys);
     }
     let spec = |memory: u64| {
-        let spec = FingerprintSpec::new(memory)
+        FingerprintSpec::new(memory)
             .max_fpr(max_fpr)
-            .replacement(replacement);
-        kernel.map_or(spec.clone(), |kernel| spec.kernel(kernel))
+            .replacement(replacement)
     };
     let mut chosen = spec(memory.unwrap_or(MOST_DEFAULT_MEMORY));
     if memory.is_none() {

@@ -180,17 +180,18 @@ impl WindowConfig {
     }
 
     /// The default filter: the clocked lines with the narrowest slots that keep the false positive
-    /// rate.
+    /// rate. With `dense`, a key has two of them.
     pub(crate) fn default_filter(
         &self,
         fpr: &str,
         memory: Option<u64>,
+        dense: bool,
     ) -> Result<FilterSpec, SpecError> {
         let max_fpr = parse_rate("--fpr", fpr)?;
         let memory = memory.unwrap_or_else(default_memory);
         let mut lowest = 1.0;
         for bits in [16, 32, 64] {
-            let text = self.completed(&format!("clocked:bits={bits}"));
+            let text = self.completed(&format!("clocked:bits={bits},dense={dense}"));
             let spec = text.parse::<FilterSpec>()?.form(Form::Line).memory(memory);
             lowest = spec.fpr_limit().unwrap_or(1.0);
             if lowest <= max_fpr {

@@ -13,7 +13,7 @@ impl Busiest {
     /// The part of the window after which 1 in 1000 of its keys is evicted; `None` if that does not
     /// happen before its end.
     pub(super) fn miss_share(self) -> Option<f64> {
-        let share = self.report.miss_age?.age / self.keys as f64;
+        let share = self.report.miss_age?.in_window(self.keys) / self.keys as f64;
         Some(share).filter(|share| *share < 1.0)
     }
 

@@ -248,7 +248,10 @@ impl Stats {
             estimated_fnr_low: fnr.map(|rate| rate.low),
             estimated_fnr_high: fnr.map(|rate| rate.high),
             errors,
-            miss_age: report.miss_age.map(|miss| miss.age),
+            miss_age: report.miss_age.map(|miss| {
+                // Dense lines with a window: the age depends on the keys of a window.
+                busiest.map_or(miss.age, |busiest| miss.in_window(busiest.keys))
+            }),
             miss_age_unit: report.miss_age.map(|_| "distinct keys"),
             miss_age_since: report.miss_age.map(since),
             expected_fpr: report.expected_fpr,

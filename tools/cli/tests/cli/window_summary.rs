@@ -82,8 +82,8 @@ fn repeats_at_the_end_of_the_window() -> (String, u64) {
     (input, repeats)
 }
 
-#[test]
-fn the_memory_that_the_summary_suggests_is_enough_for_the_busiest_window() {
+/// Runs a filter without enough memory, then with the memory that its summary suggests.
+fn assert_suggestion(options: &[&str], little: &str, suggested: &str) {
     let directory = tempfile::tempdir().unwrap();
     let stats = file(directory.path(), "stats", b"{}");
     let (input, repeats) = repeats_at_the_end_of_the_window();
@@ -98,14 +98,14 @@ fn the_memory_that_the_summary_suggests_is_enough_for_the_busiest_window() {
         "--count",
     ];
     let run = |memory: &str| {
-        let options = ["-m", memory, "--stats", &stats];
-        let run = echoless(&[&args[..], &options].concat(), input.as_bytes());
+        let memory = ["-m", memory, "--stats", &stats];
+        let run = echoless(&[&args[..], options, &memory].concat(), input.as_bytes());
         assert_eq!(run.code, 0, "{}", run.stderr);
         let stats: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
         let missed = repeats - stats["duplicates"].as_u64().unwrap();
         (missed as f64 / repeats as f64, stats, run.stderr)
     };
-    let (missed, small, summary) = run("256KiB");
+    let (missed, small, summary) = run(little);
     assert!(missed > 0.5, "{missed}");
     let busiest = small["busiest_window_keys"].as_u64().unwrap();
     // Missed duplicates take slots of their own, so up to twice the keys are recorded.
@@ -121,7 +121,7 @@ fn the_memory_that_the_summary_suggests_is_enough_for_the_busiest_window() {
     let words = "where 1 duplicate in 1000 is missed at an age of";
     assert!(summary.contains(words), "{summary}");
     assert!(
-        summary.contains("; -m 2MiB is enough for all of it"),
+        summary.contains(&format!("; -m {suggested} is enough for all of it")),
         "{summary}"
     );
     let (missed, enough, summary) = run(&memory.to_string());
@@ -133,4 +133,19 @@ fn the_memory_that_the_summary_suggests_is_enough_for_the_busiest_window() {
     // Keys are recorded once, and all but those of the last window and granule expire.
     let expired = enough["expired"].as_u64().unwrap();
     assert!((135_000..155_000).contains(&expired), "{expired}");
+    // That run has hardly a second record of a missed duplicate in its busiest window. In less
+    // memory it has some, because every key recurs, and they displace others.
+    let least = enough["busiest_window_memory_bytes"].as_u64().unwrap();
+    let (missed, ..) = run(&least.to_string());
+    assert!(missed < 0.006, "{missed} in {least} bytes");
+}
+
+#[test]
+fn the_memory_that_the_summary_suggests_is_enough_for_the_busiest_window() {
+    assert_suggestion(&[], "256KiB", "2MiB");
+}
+
+#[test]
+fn the_memory_that_is_suggested_for_dense_lines_is_half_and_enough() {
+    assert_suggestion(&["--dense"], "128KiB", "1MiB");
 }

@@ -332,6 +332,7 @@ fn invalid_windows_are_rejected() {
         "--window 1000 --filter apbf:k=60,l=10 -m 1MiB | invalid ",
         "--window 1m --time-field 1 --late drop | possible values: judge, pass, reject",
         "--window 1m --time-field 1 --replacement lru | --replacement",
+        "--window 9 --dense -m 4095 | invalid memory=4095 B: expected 4096 B (one page)",
         "--window 1m --time-field 1 --fpr 1e-18 | invalid --fpr=1e-18: expected",
         "--window 1m --time-field 1 --filter rlbsbf | invalid option=window: expected one of",
         "--window 1m --time-field 1 --filter stamped:window=7 | expected window=3000, the ticks of",
@@ -355,6 +356,29 @@ fn invalid_windows_are_rejected() {
         "{}",
         run.stderr
     );
+}
+
+#[test]
+fn dense_lines_and_the_kernel_are_selected_with_a_window_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let stats = file(directory.path(), "stats", b"{}");
+    for kernel in ["scalar", "portable"] {
+        let args = "--window 3 --dense -m 8KiB --fpr 1e-3 --stats";
+        let args: Vec<&str> = args
+            .split(' ')
+            .chain([&*stats, "--kernel", kernel])
+            .collect();
+        assert_eq!(
+            dedup(&args, b"a\nb\na\nc\nd\na\n").text(),
+            "a\nb\nc\nd\na\n"
+        );
+        let json: Value = serde_json::from_slice(&std::fs::read(&stats).unwrap()).unwrap();
+        assert_eq!(json["kernel"], kernel);
+        assert_eq!(
+            json["filter"],
+            "clocked:window=3,refresh=false,bits=16,dense=true,memory=8KiB"
+        );
+    }
 }
 
 /// Call records whose times go up with small steps back and a few long ones.
@@ -414,6 +438,16 @@ fn any_number_of_threads_gives_the_same_bytes() {
         .concat(),
         &[&time[..], &["error", "--window", "100s"]].concat(),
         &["--window", "100", "-k", "2", "--missing", "skip"],
+        &[&time[..], &["skip", "--window", "30s", "--dense"]].concat(),
+        &[
+            "--dense",
+            "--window",
+            "20000",
+            "-k",
+            "2",
+            "--missing",
+            "skip",
+        ],
         &[
             "--window",
             "20000",

@@ -37,10 +37,14 @@
 //! 32-bit slots   | 11 fingerprints of 32 bits | 5 of 31 bits, and a bit of the load each |
 //! 64-bit slots   | 8 fingerprints of 63 bits, and a bit of the load each |
 //! ```
+//!
+//! Lines with a window know how many of their keys are alive, and need no load (`clocked`).
 
+mod clocked;
 mod rule;
 mod slot;
 mod spec;
 
+pub(super) use clocked::build as build_clocked;
 pub use spec::DenseSpec;
 pub(in crate::filters) use spec::build;

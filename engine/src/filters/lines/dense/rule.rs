@@ -21,7 +21,7 @@ const fn low_bits(count: u32) -> u64 {
 
 /// All ones if the mask of at most 32 slots is 0, else 0.
 #[inline(always)]
-const fn if_zero(found: u64) -> u64 {
+pub(super) const fn if_zero(found: u64) -> u64 {
     ((found.cast_signed() - 1) >> 63).cast_unsigned()
 }
 
@@ -68,14 +68,6 @@ impl<S: DenseSlot, P: Policy> DenseRule<S, P> {
     /// Whether a duplicate moves to the front.
     const RENEWS: bool = matches!(P::AGE_ORIGIN, Some(AgeOrigin::LastSeen));
 
-    /// The home and the partner of a key in its page.
-    #[inline(always)]
-    fn pair(self, key: KeyHash, page_key: PageKey) -> (usize, usize) {
-        // The remainder proves the index to the compiler, which then omits the bounds checks.
-        let home = key.line(self.lines) as usize % PAGE_LINES;
-        (home, (home ^ page_key.step) % PAGE_LINES)
-    }
-
     /// By how much the second load exceeds the first, both modulo 2^bits.
     #[inline(always)]
     const fn lead(first: u64, second: u64) -> i64 {
@@ -98,7 +90,7 @@ impl<S: DenseSlot, P: Policy> Rule for DenseRule<S, P> {
     #[inline(always)]
     fn visit<O: LineOps>(self, ops: O, page: &mut Page, key: KeyHash) -> Outcome {
         let page_key = PageKey::new(key);
-        let (home, partner) = self.pair(key, page_key);
+        let [home, partner] = page_key.pair(key.line(self.lines));
         let fingerprint = S::fingerprint(key);
         let in_home = fingerprint.find(ops, &page[home]);
         let in_partner = fingerprint.find(ops, &page[partner]);
@@ -144,9 +136,9 @@ impl<S: DenseSlot, P: Policy> Rule for DenseRule<S, P> {
 
     fn holds(self, page: &Page, key: KeyHash) -> bool {
         let fingerprint = S::fingerprint(key);
-        let (home, partner) = self.pair(key, PageKey::new(key));
-        let lines = [&page[home], &page[partner]];
-        lines.iter().any(|line| fingerprint.find(Scalar, line) != 0)
+        let pair = PageKey::new(key).pair(key.line(self.lines));
+        pair.iter()
+            .any(|line| fingerprint.find(Scalar, &page[*line]) != 0)
     }
 
     /// Computed without reading the lines: every fresh key fills an empty slot or evicts a key.
