@@ -227,20 +227,37 @@ impl Deref for AtomicWords {
     }
 }
 
-/// Prefetches the cache line of an item into all cache levels. It is a hint without effect on
-/// results; a position past the end is allowed. Does nothing on CPUs other than x86-64.
+/// The cache that a prefetch brings a line into.
+///
+/// A CPU follows only so many misses of its L1 cache at a time. AMD Zen 4 can follow more than twice
+/// as many of its L2 cache, and a line from there costs a visit next to nothing; see
+/// `bench/record/TRIED.md`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CacheLevel {
+    /// All caches, down to the first level.
+    L1,
+    /// Down to the second level.
+    L2,
+}
+
+/// Prefetches the cache line of an item. It is a hint without effect on results; a position past
+/// the end is allowed. Does nothing on CPUs other than x86-64.
 #[inline(always)]
-pub fn prefetch<T>(items: &[T], position: usize) {
+pub fn prefetch<T>(items: &[T], position: usize, into: CacheLevel) {
     // `wrapping_add`: a position past the end must not be undefined behaviour.
     let item = items.as_ptr().wrapping_add(position);
     #[cfg(target_arch = "x86_64")]
     // SAFETY: SSE is part of x86-64. A prefetch does not access memory as the abstract machine
     // defines it, and cannot fault for any address.
     unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(item.cast());
+        use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
+        match into {
+            CacheLevel::L1 => _mm_prefetch::<_MM_HINT_T0>(item.cast()),
+            CacheLevel::L2 => _mm_prefetch::<_MM_HINT_T1>(item.cast()),
+        }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = item;
+    let _ = (item, into);
 }
 
 /// The `AnonHugePages` of the mapping that contains `address`, in bytes, from the text of `smaps`.

@@ -2,7 +2,7 @@
 //! reads.
 
 use echoless::KeyHash;
-use echoless::memory::{LINE_BYTES, Line, LineArray, huge_page_bytes, prefetch};
+use echoless::memory::{CacheLevel, LINE_BYTES, Line, LineArray, huge_page_bytes, prefetch};
 
 use super::arguments::Arguments;
 use super::rate::rate;
@@ -11,9 +11,21 @@ use crate::failure::Failure;
 use crate::streams::{BATCH, Stream, StreamKind};
 use crate::table::{Cell, Table};
 
-/// How many keys ahead a loop prefetches. With 0, only the CPU looks ahead. The limit is the rate
-/// of the best of them.
-pub(super) const LOOK_AHEAD: [usize; 6] = [0, 32, 64, 128, 192, 256];
+/// How many keys ahead a loop prefetches, and into which cache. With 0, only the CPU looks ahead.
+/// The limit is the rate of the best of them.
+pub(super) const LOOK_AHEAD: [(usize, CacheLevel); 11] = [
+    (0, CacheLevel::L1),
+    (32, CacheLevel::L1),
+    (64, CacheLevel::L1),
+    (128, CacheLevel::L1),
+    (192, CacheLevel::L1),
+    (256, CacheLevel::L1),
+    (32, CacheLevel::L2),
+    (64, CacheLevel::L2),
+    (128, CacheLevel::L2),
+    (192, CacheLevel::L2),
+    (256, CacheLevel::L2),
+];
 
 /// Keys or lines per second.
 #[derive(Debug, Clone, Copy)]
@@ -112,7 +124,24 @@ fn measure_lines(
 
 /// Reads the line of each key while the lines of later keys are prefetched. Returns the number of
 /// lines that are not empty.
-pub(super) fn read_lines(lines: &[Line], keys: &[KeyHash], ahead: usize) -> u64 {
+pub(super) fn read_lines(
+    lines: &[Line],
+    keys: &[KeyHash],
+    (ahead, into): (usize, CacheLevel),
+) -> u64 {
+    // A loop of its own for each cache: the limit must not pay for the choice.
+    match into {
+        CacheLevel::L1 => read_into::<true>(lines, keys, ahead),
+        CacheLevel::L2 => read_into::<false>(lines, keys, ahead),
+    }
+}
+
+/// The cache of a loop that is compiled for it.
+const fn cache<const L1: bool>() -> CacheLevel {
+    if L1 { CacheLevel::L1 } else { CacheLevel::L2 }
+}
+
+fn read_into<const L1: bool>(lines: &[Line], keys: &[KeyHash], ahead: usize) -> u64 {
     let count = lines.len() as u64;
     let read = |key: &KeyHash| u64::from(lines[key.line(count) as usize].0[0] != 0);
     if ahead == 0 {
@@ -120,27 +149,34 @@ pub(super) fn read_lines(lines: &[Line], keys: &[KeyHash], ahead: usize) -> u64 
     }
     let (first, rest) = keys.split_at(ahead.min(keys.len()));
     for key in first {
-        prefetch(lines, key.line(count) as usize);
+        prefetch(lines, key.line(count) as usize, cache::<L1>());
     }
     let mut sum = 0;
     for (key, next) in keys.iter().zip(rest) {
-        prefetch(lines, next.line(count) as usize);
+        prefetch(lines, next.line(count) as usize, cache::<L1>());
         sum += read(key);
     }
     sum + keys[rest.len()..].iter().map(read).sum::<u64>()
 }
 
 /// Changes a word of the line of each key while the lines of later keys are prefetched.
-fn update_lines(lines: &mut [Line], keys: &[KeyHash], ahead: usize) {
+fn update_lines(lines: &mut [Line], keys: &[KeyHash], (ahead, into): (usize, CacheLevel)) {
+    match into {
+        CacheLevel::L1 => update_after::<true>(lines, keys, ahead),
+        CacheLevel::L2 => update_after::<false>(lines, keys, ahead),
+    }
+}
+
+fn update_after<const L1: bool>(lines: &mut [Line], keys: &[KeyHash], ahead: usize) {
     let count = lines.len() as u64;
     for key in keys.iter().take(ahead) {
-        prefetch(lines, key.line(count) as usize);
+        prefetch(lines, key.line(count) as usize, cache::<L1>());
     }
     for (index, key) in keys.iter().enumerate() {
         if ahead > 0
             && let Some(next) = keys.get(index + ahead)
         {
-            prefetch(lines, next.line(count) as usize);
+            prefetch(lines, next.line(count) as usize, cache::<L1>());
         }
         let word = &mut lines[key.line(count) as usize].0[1];
         *word = word.wrapping_add(1);
@@ -180,7 +216,8 @@ mod tests {
         let mut stream = Stream::new(StreamKind::Distinct, 1);
         let keys = stream.batch();
         let in_17 = keys.iter().filter(|key| key.line(300) == 17).count();
-        for ahead in LOOK_AHEAD.into_iter().chain([1023, 1024, 5000]) {
+        let longer = [1023, 1024, 5000].map(|ahead| (ahead, CacheLevel::L2));
+        for ahead in LOOK_AHEAD.into_iter().chain(longer) {
             assert_eq!(read_lines(&lines, keys, ahead), (keys.len() - in_17) as u64);
         }
     }

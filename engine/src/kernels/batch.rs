@@ -17,7 +17,7 @@ use crate::hash::KeyHash;
 use crate::kernels::bucket::Bucket;
 use crate::kernels::isa::HotLoop;
 use crate::kernels::look_ahead::{Blocks, LookAhead};
-use crate::memory::Line;
+use crate::memory::{CacheLevel, Line};
 
 /// The number of keys of a block: those of one word of verdicts. The loop prefetches whole blocks
 /// ahead, so that a block is the unit of everything it does.
@@ -163,7 +163,7 @@ impl<S: LineStep> HotLoop for BatchLoop<'_, S> {
         // batches have no whole blocks, which is where it saves time.
         let is_long = self.keys.len() >= LONG_BATCH && self.range.total <= u64::from(u32::MAX);
         let blocks = if is_long {
-            self.look_ahead.blocks(self.lines.len())
+            self.look_ahead.blocks(self.lines.len(), S::Bucket::LINES)
         } else {
             Blocks::Two
         };
@@ -190,9 +190,10 @@ impl<S: LineStep> BatchLoop<'_, S> {
             range,
             keys,
             duplicates,
-            look_ahead: _,
+            look_ahead,
             mut step,
         } = self;
+        let into = look_ahead.into_cache(lines.len());
         let position = |positions: &Positions, keys: &[KeyHash], index: usize| {
             if IN_VECTORS {
                 positions.0[index] as usize
@@ -207,7 +208,8 @@ impl<S: LineStep> BatchLoop<'_, S> {
             if IN_VECTORS {
                 range.positions_of(keys, positions);
             }
-            prefetch_block::<S::Bucket>(lines, keys, |index| position(positions, keys, index));
+            let position = |index| position(positions, keys, index);
+            prefetch_block::<S::Bucket>(lines, keys, into, position);
         }
         let mut counts = BatchCounts::default();
         for (number, (keys, word)) in keys.chunks(BLOCK).zip(duplicates).enumerate() {
@@ -227,12 +229,13 @@ impl<S: LineStep> BatchLoop<'_, S> {
                 // bounds checks of the keys. That saves a tenth of the instructions, 5 % at 1 MiB.
                 // Prefetches and visits alternate, so that the prefetches are spread.
                 for index in 0..BLOCK {
-                    S::Bucket::prefetch(lines, position(fetched, next, index), next[index]);
+                    S::Bucket::prefetch(lines, position(fetched, next, index), next[index], into);
                     let bucket = S::Bucket::at_mut(lines, position(visited, keys, index));
                     bits.push(step.visit(bucket, keys[index]));
                 }
             } else {
-                prefetch_block::<S::Bucket>(lines, next, |index| position(fetched, next, index));
+                let position_of = |index| position(fetched, next, index);
+                prefetch_block::<S::Bucket>(lines, next, into, position_of);
                 for index in 0..keys.len() {
                     let bucket = S::Bucket::at_mut(lines, position(visited, keys, index));
                     bits.push(step.visit(bucket, keys[index]));
@@ -249,13 +252,14 @@ impl<S: LineStep> BatchLoop<'_, S> {
 pub(super) fn prefetch_block<B: Bucket>(
     lines: &[Line],
     keys: &[KeyHash],
+    into: CacheLevel,
     position: impl Fn(usize) -> usize,
 ) {
     // Without the black box the loop has at most 64 rounds for the compiler, which unrolls all of
     // them: a kilobyte in each loop of each rule on each kernel.
     let keys = &keys[..black_box(keys.len())];
     for (index, key) in keys.iter().enumerate() {
-        B::prefetch(lines, position(index), *key);
+        B::prefetch(lines, position(index), *key, into);
     }
 }
 
@@ -362,6 +366,7 @@ mod tests {
             range,
             keys,
             duplicates: &mut words,
+            into: CacheLevel::L1,
             step: Counting,
         };
         let counts = block.run();

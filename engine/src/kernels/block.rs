@@ -7,7 +7,7 @@ use super::batch::{BLOCK, BatchCounts, Bits, LineRange, LineStep, prefetch_block
 use crate::hash::KeyHash;
 use crate::kernels::bucket::Bucket;
 use crate::kernels::isa::HotLoop;
-use crate::memory::Line;
+use crate::memory::{CacheLevel, Line};
 
 /// At most [`BLOCK`] keys and the lines they run over.
 pub(crate) struct BlockLoop<'a, S> {
@@ -16,6 +16,8 @@ pub(crate) struct BlockLoop<'a, S> {
     pub(crate) keys: &'a [KeyHash],
     /// One word, or none if there are no keys.
     pub(crate) duplicates: &'a mut [u64],
+    /// The cache to prefetch into.
+    pub(crate) into: CacheLevel,
     pub(crate) step: S,
 }
 
@@ -25,7 +27,11 @@ impl<S: LineStep> HotLoop for BlockLoop<'_, S> {
     #[inline(always)]
     fn run(mut self) -> BatchCounts {
         let Self {
-            lines, range, keys, ..
+            lines,
+            range,
+            keys,
+            into,
+            ..
         } = self;
         debug_assert!(keys.len() <= BLOCK);
         assert_eq!(
@@ -37,7 +43,7 @@ impl<S: LineStep> HotLoop for BlockLoop<'_, S> {
         let Some(word) = self.duplicates.first_mut() else {
             return counts;
         };
-        prefetch_block::<S::Bucket>(lines, keys, |index| range.position(keys[index]));
+        prefetch_block::<S::Bucket>(lines, keys, into, |index| range.position(keys[index]));
         let mut bits = Bits::default();
         for key in keys {
             let bucket = S::Bucket::at_mut(lines, range.position(*key));

@@ -9,7 +9,7 @@
 //! ```
 
 use crate::hash::KeyHash;
-use crate::memory::{Line, prefetch};
+use crate::memory::{CacheLevel, Line, prefetch};
 
 /// The number of lines of a [`Page`]: 4 KiB, the smallest page of the memory.
 pub(crate) const PAGE_LINES: usize = 64;
@@ -44,8 +44,8 @@ pub(crate) trait Bucket: Sized {
 
     /// Prefetches the lines that a visit of the key reads: those that it can write.
     #[inline(always)]
-    fn prefetch(lines: &[Line], position: usize, key: KeyHash) {
-        Self::for_each_line(position, key, |position| prefetch(lines, position));
+    fn prefetch(lines: &[Line], position: usize, key: KeyHash, into: CacheLevel) {
+        Self::for_each_line(position, key, |position| prefetch(lines, position, into));
     }
 }
 

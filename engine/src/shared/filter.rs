@@ -17,9 +17,10 @@
 use super::layout::SharedLayout;
 use super::rule::{AgeingBits, Bits, Row, WordRule, with_rule};
 use super::striped::StripedCount;
-use crate::error::MemoryError;
+use crate::error::BuildError;
 use crate::hash::KeyHash;
-use crate::memory::{AtomicWords, prefetch};
+use crate::kernels::LookAhead;
+use crate::memory::{AtomicWords, CacheLevel, prefetch};
 use crate::sync::{AtomicU64, Ordering};
 use crate::verdicts::{Verdict, Verdicts};
 
@@ -59,14 +60,17 @@ pub struct SharedFilter {
     pub(super) layout: SharedLayout,
     /// The keys that were recorded.
     pub(super) fresh: StripedCount,
+    /// The cache to prefetch into.
+    into: CacheLevel,
 }
 
 impl SharedFilter {
-    pub(super) fn new(lines: u64, layout: SharedLayout) -> Result<Self, MemoryError> {
+    pub(super) fn new(lines: u64, layout: SharedLayout) -> Result<Self, BuildError> {
         Ok(Self {
             words: AtomicWords::zeroed(lines)?,
             layout,
             fresh: StripedCount::default(),
+            into: LookAhead::of_process()?.into_cache(lines as usize),
         })
     }
 
@@ -133,14 +137,14 @@ impl SharedFilter {
     fn observe_batch<R: WordRule>(&self, rule: R, keys: &[KeyHash], duplicates: &mut [u64]) {
         let words = &self.words[..];
         for key in keys.iter().take(PREFETCH_DISTANCE) {
-            prefetch(words, self.position(*key));
+            prefetch(words, self.position(*key), self.into);
         }
         let mut ahead = keys.iter().skip(PREFETCH_DISTANCE);
         for (keys, duplicates) in keys.chunks(64).zip(duplicates) {
             let mut bits = 0;
             for key in keys {
                 if let Some(next) = ahead.next() {
-                    prefetch(words, self.position(*next));
+                    prefetch(words, self.position(*next), self.into);
                 }
                 let duplicate = observe_word(rule, &words[self.position(*key)], *key);
                 bits = bits << 1 | u64::from(duplicate);

@@ -56,11 +56,11 @@ impl SharedSpec {
     /// Builds the filter.
     ///
     /// # Errors
-    /// [`BuildError`] if the memory is less than a line, `k` is out of range, or the machine lacks
-    /// the memory.
+    /// [`BuildError`] if the memory is less than a line, `k` is out of range, the machine lacks the
+    /// memory, or `ECHOLESS_LOOKAHEAD` is invalid.
     pub fn build(&self) -> Result<SharedFilter, BuildError> {
         let lines = self.checked_lines()?;
-        Ok(SharedFilter::new(lines, self.layout)?)
+        SharedFilter::new(lines, self.layout)
     }
 
     /// The number of lines.

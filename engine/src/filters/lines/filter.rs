@@ -30,7 +30,7 @@ use crate::kernels::{
     BLOCK, BatchCounts, BatchLoop, BlockLoop, Bucket, ForKernel, LineOps, LineRange, LineStep,
     LookAhead, Outcome, SingleVisit,
 };
-use crate::memory::{Line, LineArray};
+use crate::memory::{CacheLevel, Line, LineArray};
 use crate::report::{Report, Tally};
 use crate::verdicts::Verdict;
 
@@ -147,6 +147,8 @@ struct RuleLines<R: Rule> {
     range: LineRange,
     rule: R,
     kernel: DetectedKernel,
+    /// The cache to prefetch into.
+    into: CacheLevel,
     /// Chosen once, when the filter is built.
     batch: Box<dyn Batch<R>>,
     counts: Counts,
@@ -247,11 +249,13 @@ impl<O: LineOps> Compiled<O> {
                 step,
             })
         } else {
+            let into = self.look_ahead.into_cache(lines.len());
             self.ops.run(BlockLoop {
                 lines,
                 range,
                 keys,
                 duplicates,
+                into,
                 step,
             })
         }
@@ -339,7 +343,7 @@ impl<R: Rule> Filter for RuleLines<R> {
 
     fn prefetch(&self, keys: &[KeyHash]) {
         for key in keys {
-            R::Bucket::prefetch(&self.lines, self.range.position(*key), *key);
+            R::Bucket::prefetch(&self.lines, self.range.position(*key), *key, self.into);
         }
     }
 
@@ -507,6 +511,7 @@ impl LineAllocation {
             range: self.range,
             rule,
             kernel: self.kernel,
+            into: self.look_ahead.into_cache(self.lines as usize),
             batch: on_kernel::<R, _>(self.kernel, ForRule(self.look_ahead, PhantomData)),
             counts: Counts::default(),
             touched: Touched::none(),
