@@ -229,8 +229,8 @@ impl Deref for AtomicWords {
 
 /// The cache that a prefetch brings a line into.
 ///
-/// A CPU follows only so many misses of its L1 cache at a time. AMD Zen 4 can follow more than twice
-/// as many of its L2 cache, and a line from there costs a visit next to nothing; see
+/// A CPU follows only so many misses of its L1 cache at a time. AMD Zen 4 can follow more than
+/// twice as many of its L2 cache, and a line from there costs a visit next to nothing; see
 /// `bench/record/TRIED.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CacheLevel {

@@ -200,7 +200,7 @@ impl MissAge {
     /// ```
     #[must_use]
     pub fn in_window(&self, keys: u64) -> f64 {
-        /// In windows of so many times the age, no dense line can be told from another.
+        /// In windows of so many times the age and more, the bound is that of one line a key.
         const MOST_OVERLOAD: f64 = 5.0;
         let overload = keys as f64 / self.age;
         let part = ((overload - 1.0) / (MOST_OVERLOAD - 1.0)).clamp(0.0, 1.0);

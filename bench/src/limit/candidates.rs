@@ -105,7 +105,7 @@ fn region_ordered_lines(kernel: Kernel) -> impl Iterator<Item = Candidate> {
     })
 }
 
-/// The same with a window.
+/// Dense lines with a window.
 const DENSE_TIMED_LINES: [&str; 3] = [
     "clocked:bits=16,refresh=false,dense=true",
     "clocked:bits=32,refresh=false,dense=true",

@@ -162,12 +162,12 @@ fn read_into<const L1: bool>(lines: &[Line], keys: &[KeyHash], ahead: usize) -> 
 /// Changes a word of the line of each key while the lines of later keys are prefetched.
 fn update_lines(lines: &mut [Line], keys: &[KeyHash], (ahead, into): (usize, CacheLevel)) {
     match into {
-        CacheLevel::L1 => update_after::<true>(lines, keys, ahead),
-        CacheLevel::L2 => update_after::<false>(lines, keys, ahead),
+        CacheLevel::L1 => update_into::<true>(lines, keys, ahead),
+        CacheLevel::L2 => update_into::<false>(lines, keys, ahead),
     }
 }
 
-fn update_after<const L1: bool>(lines: &mut [Line], keys: &[KeyHash], ahead: usize) {
+fn update_into<const L1: bool>(lines: &mut [Line], keys: &[KeyHash], ahead: usize) {
     let count = lines.len() as u64;
     for key in keys.iter().take(ahead) {
         prefetch(lines, key.line(count) as usize, cache::<L1>());

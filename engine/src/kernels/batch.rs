@@ -163,7 +163,7 @@ impl<S: LineStep> HotLoop for BatchLoop<'_, S> {
         // batches have no whole blocks, which is where it saves time.
         let is_long = self.keys.len() >= LONG_BATCH && self.range.total <= u64::from(u32::MAX);
         let blocks = if is_long {
-            self.look_ahead.blocks(self.lines.len(), S::Bucket::LINES)
+            self.look_ahead.blocks(self.range.total, S::Bucket::LINES)
         } else {
             Blocks::Two
         };
@@ -193,7 +193,7 @@ impl<S: LineStep> BatchLoop<'_, S> {
             look_ahead,
             mut step,
         } = self;
-        let into = look_ahead.into_cache(lines.len());
+        let into = look_ahead.into_cache(range.total);
         let position = |positions: &Positions, keys: &[KeyHash], index: usize| {
             if IN_VECTORS {
                 positions.0[index] as usize

@@ -6,7 +6,7 @@
 //!
 //! AMD CPUs prefetch lines from memory into their L2 cache: they can follow more of its misses at a
 //! time, so more than twice as many keys pass. A visit then reads its line from the L2 cache, which
-//! takes no longer, because the reads of several visits overlap. Lines of an array that fits into
+//! takes no longer, because the reads of several visits overlap. Lines of a filter that fits into
 //! the L3 cache come fast enough for the L1 cache. `bench/record/TRIED.md` has the measurements.
 
 use std::env::{self, VarError};
@@ -29,14 +29,14 @@ const SMALL_L1: u64 = 32 << 10;
 ///
 /// Below it a part of the lines is read from the caches, so keys pass faster and more misses must
 /// be in flight. Measured on a CPU with 32 MiB of L3 cache.
-const CACHED_LINES: usize = 1 << 21;
+const CACHED_LINES: u64 = 1 << 21;
 
-/// The size of an L3 cache of AMD, in bytes, if the system does not tell: 32 MiB.
+/// The size of an L3 cache of AMD, in bytes, if the system does not report it: 32 MiB.
 const USUAL_L3: u64 = 32 << 20;
 
-/// How many blocks of 64 keys the filters prefetch ahead, in batches of at least 256 keys, and into
-/// which cache. Shorter ones, and filters of 2^32 lines or more, use two blocks. The verdicts do not
-/// depend on it.
+/// How many blocks of 64 keys the filters prefetch ahead, in batches of at least 256 keys, and
+/// into which cache. Shorter ones, and filters of 2^32 lines or more, use two blocks. The verdicts
+/// do not depend on it.
 ///
 /// # Examples
 /// ```
@@ -46,17 +46,17 @@ const USUAL_L3: u64 = 32 << 20;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LookAhead {
-    /// In arrays that the caches hold a part of.
+    /// In filters that the caches hold a part of.
     cached: Blocks,
-    /// In larger arrays.
+    /// In larger filters.
     memory: Blocks,
-    /// The number of lines of these.
-    memory_lines: usize,
-    /// The blocks if a key has two lines; otherwise as for one.
-    pairs: Option<Blocks>,
-    /// The cache that lines are prefetched into, in arrays that the caches hold a part of.
+    /// The same if a key has two lines.
+    memory_pairs: Blocks,
+    /// The least number of lines of these filters.
+    memory_lines: u64,
+    /// The cache that lines are prefetched into, in filters that the caches hold a part of.
     cached_into: CacheLevel,
-    /// The same in larger arrays.
+    /// The same in larger filters.
     memory_into: CacheLevel,
 }
 
@@ -138,12 +138,12 @@ impl LookAhead {
             0 => USUAL_L3,
             bytes => bytes,
         };
-        // 2 blocks are ahead of 1 and 3 by a tenth at 64 and 512 MiB; where a key has two lines, 1
-        // block is ahead by 5 %.
+        // At 64 and 512 MiB, 2 blocks are ahead of 1 and 3 by 10 to 19 %; where a key has two
+        // lines, 1 block is ahead by 5 to 12 %.
         Self {
             memory: Blocks::Two,
-            memory_lines: (l3_bytes / LINE_BYTES) as usize,
-            pairs: Some(Blocks::One),
+            memory_pairs: Blocks::One,
+            memory_lines: l3_bytes / LINE_BYTES,
             memory_into: CacheLevel::L2,
             ..chosen
         }
@@ -154,8 +154,8 @@ impl LookAhead {
         Self {
             cached,
             memory,
+            memory_pairs: memory,
             memory_lines: CACHED_LINES,
-            pairs: None,
             cached_into: CacheLevel::L1,
             memory_into: CacheLevel::L1,
         }
@@ -179,30 +179,29 @@ impl LookAhead {
         Ok(Self {
             cached: blocks,
             memory: blocks,
-            pairs: None,
+            memory_pairs: blocks,
             cached_into: into.unwrap_or(self.cached_into),
             memory_into: into.unwrap_or(self.memory_into),
             ..self
         })
     }
 
-    /// The blocks for an array of this many lines, in buckets of `bucket_lines`.
+    /// The blocks for a filter of this many lines, in buckets of `bucket_lines`. The partitions of
+    /// a filter share the cache, so its whole size counts.
     #[inline(always)]
-    pub(crate) const fn blocks(self, lines: usize, bucket_lines: usize) -> Blocks {
-        if let Some(pairs) = self.pairs
-            && bucket_lines > 1
-        {
-            pairs
-        } else if lines < self.memory_lines {
+    pub(crate) const fn blocks(self, lines: u64, bucket_lines: usize) -> Blocks {
+        if lines < self.memory_lines {
             self.cached
+        } else if bucket_lines > 1 {
+            self.memory_pairs
         } else {
             self.memory
         }
     }
 
-    /// The cache to prefetch into, for an array of this many lines.
+    /// The cache to prefetch into, for a filter of this many lines, all partitions together.
     #[inline(always)]
-    pub(crate) const fn into_cache(self, lines: usize) -> CacheLevel {
+    pub(crate) const fn into_cache(self, lines: u64) -> CacheLevel {
         if lines < self.memory_lines {
             self.cached_into
         } else {
@@ -226,8 +225,12 @@ impl fmt::Display for LookAhead {
         let memory = shown(self.memory, self.memory_into);
         formatter.write_str(&cached)?;
         if cached != memory {
-            let bytes = self.memory_lines as u64 * LINE_BYTES;
+            let bytes = self.memory_lines * LINE_BYTES;
             write!(formatter, ", {memory} from {} MiB on", bytes >> 20)?;
+        }
+        if self.memory_pairs != self.memory {
+            let count = self.memory_pairs.count();
+            write!(formatter, " ({count} where a key has two lines)")?;
         }
         Ok(())
     }
@@ -258,8 +261,8 @@ fn is_amd() -> bool {
     false
 }
 
-/// The size of the data cache of a level in bytes; 0 if the system does not tell. Read from a file
-/// of the system: the instruction of the CPU that tells it costs more in a virtual machine, and
+/// The size of the data cache of a level in bytes; 0 if the system does not report it. Read from
+/// a file of the system: the instruction of the CPU that reports it costs more in a virtual machine, and
 /// differs from maker to maker.
 fn cache_bytes(level: &str) -> u64 {
     let caches = "/sys/devices/system/cpu/cpu0/cache";
@@ -300,14 +303,15 @@ mod tests {
         let amd = cpu(32, true);
         assert_eq!(
             amd.to_string(),
-            "1 block into L1, 2 blocks into L2 from 64 MiB on"
+            "1 block into L1, 2 blocks into L2 from 64 MiB on (1 where a key has two lines)"
         );
-        // An array that fits into the L3 cache, and one that does not.
+        // A filter that fits into the L3 cache, and one that does not.
         assert_eq!(amd.into_cache((1 << 20) - 1), CacheLevel::L1);
         assert_eq!(amd.into_cache(1 << 20), CacheLevel::L2);
         assert_eq!(cpu(32, false).into_cache(1 << 30), CacheLevel::L1);
         assert_eq!(amd.blocks(1 << 20, 1), Blocks::Two);
         assert_eq!(amd.blocks(1 << 20, 64), Blocks::One);
+        assert_eq!(amd.blocks(1, 1), Blocks::One);
         assert_eq!(cpu(48, false).blocks(1 << 22, 64), Blocks::Two);
     }
 
@@ -317,8 +321,8 @@ mod tests {
             for chosen in [cpu(32, false), cpu(32, true)] {
                 let fixed = chosen.fixed("lookahead", text).unwrap();
                 assert!(fixed.to_string().starts_with(&text[..1]));
-                assert_eq!(fixed.blocks(0, 64), fixed.blocks(usize::MAX, 1));
-                for lines in [0, usize::MAX] {
+                assert_eq!(fixed.blocks(0, 64), fixed.blocks(u64::MAX, 1));
+                for lines in [0, u64::MAX] {
                     let expected = match text.split_once(',') {
                         Some((_, "l1")) => CacheLevel::L1,
                         Some(_) => CacheLevel::L2,

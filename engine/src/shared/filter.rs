@@ -70,7 +70,7 @@ impl SharedFilter {
             words: AtomicWords::zeroed(lines)?,
             layout,
             fresh: StripedCount::default(),
-            into: LookAhead::of_process()?.into_cache(lines as usize),
+            into: LookAhead::of_process()?.into_cache(lines),
         })
     }
 

@@ -1,5 +1,5 @@
-//! The age that dense lines with a window report: at most one duplicate in a thousand of that age is
-//! missed, also in windows that the memory cannot hold, and if every key comes again.
+//! The age that dense lines with a window report: at most one duplicate in a thousand of that age
+//! is missed, also in windows that the memory cannot hold, and if every key comes again.
 
 use std::collections::{HashMap, VecDeque};
 

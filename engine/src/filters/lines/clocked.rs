@@ -26,6 +26,7 @@
 use std::marker::PhantomData;
 
 use super::clock::Clock;
+use super::dense::select;
 use super::filter::LineFilter;
 use super::plan::LineAllocation;
 use super::rule::Rule;
@@ -76,12 +77,12 @@ pub(super) struct Looked {
 }
 
 impl Looked {
-    /// `other` if the mask is all ones, this line if it is 0.
+    /// `then` if the mask is all ones, `otherwise` if it is 0.
     #[inline(always)]
-    pub(super) const fn or(self, other: Self, mask: u64) -> Self {
+    pub(super) const fn select(mask: u64, then: Self, otherwise: Self) -> Self {
         Self {
-            counts: self.counts ^ (self.counts ^ other.counts) & mask,
-            found: self.found ^ (self.found ^ other.found) & mask,
+            counts: select(mask, then.counts, otherwise.counts),
+            found: select(mask, then.found, otherwise.found),
         }
     }
 }
@@ -143,8 +144,8 @@ impl<S: Slot, P: Policy> ClockedRule<S, P> {
     }
 
     /// The counts of a line as one number: one line has a lower number than another if fewer of its
-    /// slots are alive, or as many and fewer of them are at most one unit younger than the window,
-    /// and so on. So the key that it evicts next is older.
+    /// slots are alive, or as many and fewer of them are younger than the window by at least one
+    /// unit, and so on. Of two full lines, the one with the lower number evicts the older key.
     #[inline(always)]
     pub(super) const fn load(self, looked: Looked) -> u64 {
         // The counts above that of the live slots are cut off.

@@ -249,7 +249,7 @@ impl<O: LineOps> Compiled<O> {
                 step,
             })
         } else {
-            let into = self.look_ahead.into_cache(lines.len());
+            let into = self.look_ahead.into_cache(range.total);
             self.ops.run(BlockLoop {
                 lines,
                 range,
@@ -511,7 +511,7 @@ impl LineAllocation {
             range: self.range,
             rule,
             kernel: self.kernel,
-            into: self.look_ahead.into_cache(self.lines as usize),
+            into: self.look_ahead.into_cache(self.range.total),
             batch: on_kernel::<R, _>(self.kernel, ForRule(self.look_ahead, PhantomData)),
             counts: Counts::default(),
             touched: Touched::none(),

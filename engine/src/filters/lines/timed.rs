@@ -43,9 +43,9 @@ pub enum Timing {
 /// of another one, and a full line evicts its oldest key before it expires, which the tally counts.
 /// Keys expire on their own: no thread and no timer clears them.
 ///
-/// One cache line is touched for each key, or two of a page by [`dense`](Self::dense) ones. At equal
-/// false positive rate and memory, `clocked` holds 1.75 times as many keys as `stamped`, which is
-/// exact to the tick.
+/// One cache line is touched for each key, or two of a page if the lines are
+/// [dense](Self::dense). At equal false positive rate and memory, `clocked` holds 1.75 times as
+/// many keys as `stamped`, which is exact to the tick.
 ///
 /// # Examples
 /// ```

@@ -8,7 +8,7 @@ use crate::hash::KeyHash;
 use crate::kernels::{Bucket, LineRange};
 use crate::memory::Line;
 
-/// As long as so few are noted, the lines of further keys are noted one by one.
+/// The most noted lines and further keys, together, whose lines are noted one by one.
 const MOST: usize = 1024;
 
 /// The lines that may hold keys.

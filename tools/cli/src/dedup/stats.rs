@@ -137,7 +137,8 @@ pub(crate) struct Stats {
     pub(super) estimated_fnr_high: Option<f64>,
     #[serde(skip)]
     pub(super) errors: ErrorEstimates,
-    /// The age from which on more than 1 duplicate in 1000 is missed.
+    /// The age from which on more than 1 duplicate in 1000 is missed; in dense lines with a window
+    /// that of windows of as many keys as the busiest one.
     pub(super) miss_age: Option<f64>,
     /// What the age counts.
     pub(super) miss_age_unit: Option<&'static str>,

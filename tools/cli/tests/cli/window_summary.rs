@@ -83,7 +83,7 @@ fn repeats_at_the_end_of_the_window() -> (String, u64) {
 }
 
 /// Runs a filter without enough memory, then with the memory that its summary suggests.
-fn assert_suggestion(options: &[&str], little: &str, suggested: &str) {
+fn assert_suggestion(options: &[&str], little: &str, suggested: &str, most_missed: f64) {
     let directory = tempfile::tempdir().unwrap();
     let stats = file(directory.path(), "stats", b"{}");
     let (input, repeats) = repeats_at_the_end_of_the_window();
@@ -133,19 +133,19 @@ fn assert_suggestion(options: &[&str], little: &str, suggested: &str) {
     // Keys are recorded once, and all but those of the last window and granule expire.
     let expired = enough["expired"].as_u64().unwrap();
     assert!((135_000..155_000).contains(&expired), "{expired}");
-    // That run has hardly a second record of a missed duplicate in its busiest window. In less
-    // memory it has some, because every key recurs, and they displace others.
+    // That run has hardly a second record of a missed duplicate in its busiest window.
     let least = enough["busiest_window_memory_bytes"].as_u64().unwrap();
     let (missed, ..) = run(&least.to_string());
-    assert!(missed < 0.006, "{missed} in {least} bytes");
+    assert!(missed <= most_missed, "{missed} in {least} bytes");
 }
 
 #[test]
 fn the_memory_that_the_summary_suggests_is_enough_for_the_busiest_window() {
-    assert_suggestion(&[], "256KiB", "2MiB");
+    // Where every key recurs, a missed duplicate takes a second place and displaces others.
+    assert_suggestion(&[], "256KiB", "2MiB", 6e-3);
 }
 
 #[test]
 fn the_memory_that_is_suggested_for_dense_lines_is_half_and_enough() {
-    assert_suggestion(&["--dense"], "128KiB", "1MiB");
+    assert_suggestion(&["--dense"], "128KiB", "1MiB", 1e-3);
 }

@@ -1,16 +1,16 @@
 //! Dense clocked lines: [clocked lines](super::super::clocked) of which a key has two.
 //!
-//! A line tells how many of its keys are alive, so no load needs a place in it: a fresh key goes
-//! where fewer are. If both lines have as many, it goes where fewer are younger than the window by
-//! a unit, then by two, and so on: the key that is evicted there next is older. Of equal lines it
-//! goes into its home.
+//! The counts of a line include that of its live keys, so no load needs a place in it: a fresh key
+//! goes where fewer are alive. If both lines have as many, it goes where fewer are younger than the
+//! window by a unit, then by two, and so on: of two full lines that one evicts the older key. Of
+//! equal lines it goes into its home.
 //!
-//! A window with far more keys than the memory holds is the exception: all keys of a line are of one
-//! unit then, no line differs from another, and a key is remembered as long as with one line.
+//! A window with far more keys than the memory holds is the exception: all keys of a line are of
+//! one unit then, no line differs from another, and a key is remembered as long as with one line.
 
 use super::rule::if_zero;
 use crate::error::BuildError;
-use crate::filters::lines::clocked::ClockedRule;
+use crate::filters::lines::clocked::{ClockedRule, Looked};
 use crate::filters::lines::rule::Rule;
 use crate::filters::lines::{LineAllocation, LineFilter};
 use crate::filters::replacement::{Fifo, Lru, Policy};
@@ -96,7 +96,7 @@ impl<S: Slot, P: Policy> Rule for DenseClockedRule<S, P> {
                 .wrapping_sub(self.line.load(in_home));
             (lead.cast_signed() >> 63).cast_unsigned()
         };
-        let looked = in_home.or(in_partner, at_partner);
+        let looked = Looked::select(at_partner, in_partner, in_home);
         let at = (home ^ (home ^ partner) & at_partner as usize) % PAGE_LINES;
         Outcome {
             duplicate,

@@ -38,7 +38,7 @@
 //! 64-bit slots   | 8 fingerprints of 63 bits, and a bit of the load each |
 //! ```
 //!
-//! Lines with a window know how many of their keys are alive, and need no load (`clocked`).
+//! The clock word of lines with a window counts their live keys, so they need no load (`clocked`).
 
 mod clocked;
 mod rule;
@@ -46,5 +46,6 @@ mod slot;
 mod spec;
 
 pub(super) use clocked::build as build_clocked;
+pub(super) use rule::select;
 pub use spec::DenseSpec;
 pub(in crate::filters) use spec::build;

@@ -27,7 +27,7 @@ pub(super) const fn if_zero(found: u64) -> u64 {
 
 /// `then` if the mask is all ones, `otherwise` if it is 0.
 #[inline(always)]
-const fn select(mask: u64, then: u64, otherwise: u64) -> u64 {
+pub(in crate::filters::lines) const fn select(mask: u64, then: u64, otherwise: u64) -> u64 {
     otherwise ^ ((otherwise ^ then) & mask)
 }
 
