@@ -1,6 +1,6 @@
 //! The error rates of dense lines: a key in one of two lines of its page.
 
-use super::fingerprints::{SlotWidth, match_probability, miss_age_keys};
+use super::fingerprints::{SlotWidth, match_probability};
 use crate::error::SpecError;
 use crate::memory::LINE_BYTES;
 
@@ -205,11 +205,6 @@ impl ClockedGeometry {
     /// The part of the age without recurring keys at which at most 1 in 1000 is missed.
     const SAFE_PART: f64 = 0.95;
 
-    /// The fingerprints of a line, beside its clock word.
-    const fn slots(self) -> u32 {
-        448 / self.bits
-    }
-
     /// The false positive rate with a mean of `live` slots alive in each line.
     pub(crate) fn fpr_with(self, live: f64) -> f64 {
         rate_in_pair(live, live, self.lines, self.bits)
@@ -229,11 +224,6 @@ impl ClockedGeometry {
             _ => 4.47,
         };
         self.lines as f64 * age_per_line * Self::SAFE_PART
-    }
-
-    /// The same in windows of far more keys: that of one line a key.
-    pub(crate) fn overloaded_miss_age_keys(self) -> f64 {
-        miss_age_keys(self.lines, self.slots(), self.bits)
     }
 }
 

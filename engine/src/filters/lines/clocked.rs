@@ -1,4 +1,4 @@
-//! Clocked lines: a queue of fingerprints, and one word that tells how old each part of it is.
+//! Clocked lines: a queue of fingerprints, and one word with the ages of its parts.
 //!
 //! A queue is in the order of time already, newest first, so its slots need no times: borders
 //! between ages are enough. The last 8 bytes of the line are the **clock word**.
@@ -67,16 +67,16 @@ pub(super) struct ClockedRule<S, P> {
     types: PhantomData<(S, P)>,
 }
 
-/// What a line holds now.
+/// What a probe of a line finds.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Looked {
+pub(super) struct Probed {
     /// The counts of its ages.
     counts: u64,
-    /// The slots that are alive and hold the fingerprint that was looked for, one bit each.
+    /// The slots that are alive and hold the fingerprint, one bit each.
     pub(super) found: u64,
 }
 
-impl Looked {
+impl Probed {
     /// `then` if the mask is all ones, `otherwise` if it is 0.
     #[inline(always)]
     pub(super) const fn select(mask: u64, then: Self, otherwise: Self) -> Self {
@@ -131,13 +131,13 @@ impl<S: Slot, P: Policy> ClockedRule<S, P> {
         (counts >> place) as u32 & ((1 << COUNT_BITS) - 1)
     }
 
-    /// Looks for a fingerprint in a line.
+    /// Probes a line for a fingerprint.
     #[inline(always)]
-    pub(super) fn look<O: SlotOps>(self, ops: O, line: &Line, fingerprint: S) -> Looked {
+    pub(super) fn probe<O: SlotOps>(self, ops: O, line: &Line, fingerprint: S) -> Probed {
         let counts = self.counts(line.0[CLOCK_WORD]);
         let live = self.live(counts);
         debug_assert!(live as usize <= Self::SLOTS);
-        Looked {
+        Probed {
             counts,
             found: ops.find(line, fingerprint) & ((1 << live) - 1),
         }
@@ -147,22 +147,22 @@ impl<S: Slot, P: Policy> ClockedRule<S, P> {
     /// slots are alive, or as many and fewer of them are younger than the window by at least one
     /// unit, and so on. Of two full lines, the one with the lower number evicts the older key.
     #[inline(always)]
-    pub(super) const fn load(self, looked: Looked) -> u64 {
+    pub(super) const fn load(self, probed: Probed) -> u64 {
         // The counts above that of the live slots are cut off.
         let alive = (1 << ((self.clock.units.alive as u32 + 1) * COUNT_BITS)) - 1;
-        looked.counts & alive
+        probed.counts & alive
     }
 
-    /// Records a key in a line that was looked at. Returns whether every slot of it was alive.
+    /// Records a key in a line that was probed. Returns whether every slot of it was alive.
     #[inline(always)]
     pub(super) fn record<O: LineOps>(
         self,
         ops: O,
         line: &mut Line,
         fingerprint: S,
-        looked: Looked,
+        probed: Probed,
     ) -> bool {
-        let Looked { counts, found } = looked;
+        let Probed { counts, found } = probed;
         // A fresh key moves all slots, the dead ones with them. The mask keeps the clock word.
         let moved = P::moved(found, Self::SLOTS as u32) & Self::ROW;
         ops.push_front(line, fingerprint, moved);
@@ -201,25 +201,14 @@ impl<S: Slot, P: Policy> Rule for ClockedRule<S, P> {
     const COUNTS_EVICTIONS: bool = true;
     const HAS_CLOCK: bool = true;
 
-    fn advance_to(&mut self, tick: u64) -> Option<u64> {
-        self.clock.advance_to(tick)
+    #[inline(always)]
+    fn clock(&self) -> Option<&Clock> {
+        Some(&self.clock)
     }
 
     #[inline(always)]
-    fn follow(&mut self, tick: u64) {
-        self.clock.follow(tick);
-    }
-
-    fn next_era(&self) -> u64 {
-        self.clock.next_era()
-    }
-
-    fn tick(&self) -> u64 {
-        self.clock.tick()
-    }
-
-    fn restart(&mut self) {
-        self.clock.restart();
+    fn clock_mut(&mut self) -> Option<&mut Clock> {
+        Some(&mut self.clock)
     }
 
     /// Dead slots keep their fingerprints: no count reaches them.
@@ -240,10 +229,10 @@ impl<S: Slot, P: Policy> Rule for ClockedRule<S, P> {
     #[inline(always)]
     fn visit<O: LineOps>(self, ops: O, line: &mut Line, key: KeyHash) -> Outcome {
         let fingerprint = S::from_key(key);
-        let looked = self.look(ops, line, fingerprint);
+        let probed = self.probe(ops, line, fingerprint);
         Outcome {
-            duplicate: looked.found != 0,
-            displaced: self.record(ops, line, fingerprint, looked),
+            duplicate: probed.found != 0,
+            displaced: self.record(ops, line, fingerprint, probed),
         }
     }
 
@@ -253,7 +242,7 @@ impl<S: Slot, P: Policy> Rule for ClockedRule<S, P> {
     }
 
     fn holds(self, line: &Line, key: KeyHash) -> bool {
-        self.look(Scalar, line, S::from_key(key)).found != 0
+        self.probe(Scalar, line, S::from_key(key)).found != 0
     }
 
     fn cells(self, line: &Line) -> Cells {

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use super::clock::Clock;
 use crate::hash::KeyHash;
 use crate::kernels::{Bucket, LineOps, Outcome};
 use crate::memory::Line;
@@ -26,36 +27,57 @@ pub(super) trait Rule: Copy + fmt::Debug + Send + Sync + 'static {
     const HAS_PORTABLE_LOOP: bool;
 
     /// Whether the rule has a clock: verdicts depend on the ticks of keys, and
-    /// [`advance_to`](Self::advance_to) can ask for a sweep.
+    /// [`advance_to`](Self::advance_to) can ask for a sweep. Such a rule has
+    /// [`clock`](Self::clock), [`clock_mut`](Self::clock_mut) and [`expire`](Self::expire).
     const HAS_CLOCK: bool = false;
 
-    /// Moves the clock of the rule, if it has one. Returns how many units of it have passed if
-    /// every line must [`expire`](Self::expire) them now, before its times wrap around.
-    fn advance_to(&mut self, _tick: u64) -> Option<u64> {
+    /// The clock of the rule, if it has one.
+    #[inline(always)]
+    fn clock(&self) -> Option<&Clock> {
+        const { assert!(!Self::HAS_CLOCK, "a rule with a clock returns it") }
         None
     }
 
-    /// Moves the clock of the rule to a tick before [`next_era`](Self::next_era), so that no line
-    /// expires. Must be `#[inline(always)]`, as [`visit`](Self::visit).
+    /// The same, to move it. Must be `#[inline(always)]`, as [`visit`](Self::visit).
     #[inline(always)]
-    fn follow(&mut self, _tick: u64) {}
+    fn clock_mut(&mut self) -> Option<&mut Clock> {
+        const { assert!(!Self::HAS_CLOCK, "a rule with a clock returns it") }
+        None
+    }
+
+    /// Moves the clock. Returns how many units of it have passed if every line must
+    /// [`expire`](Self::expire) them now, before its times wrap around.
+    fn advance_to(&mut self, tick: u64) -> Option<u64> {
+        self.clock_mut()?.advance_to(tick)
+    }
+
+    /// Moves the clock to a tick before [`next_era`](Self::next_era), so that no line expires.
+    #[inline(always)]
+    fn follow(&mut self, tick: u64) {
+        if let Some(clock) = self.clock_mut() {
+            clock.follow(tick);
+        }
+    }
 
     /// The first tick at which [`advance_to`](Self::advance_to) can ask for a sweep.
     fn next_era(&self) -> u64 {
-        u64::MAX
+        self.clock().map_or(u64::MAX, Clock::next_era)
     }
 
     /// The first tick of the current unit of the clock; 0 without a clock.
     fn tick(&self) -> u64 {
-        const { assert!(!Self::HAS_CLOCK, "a rule with a clock has a tick") }
-        0
+        self.clock().map_or(0, Clock::tick)
+    }
+
+    /// Moves the clock back to 0.
+    fn restart(&mut self) {
+        if let Some(clock) = self.clock_mut() {
+            clock.restart();
+        }
     }
 
     /// Ages a line by units of the clock. `self` has the clock from before they passed.
     fn expire(self, _line: &mut Line, _units: u64) {}
-
-    /// Moves the clock back to 0.
-    fn restart(&mut self) {}
 
     /// Probes the bucket for the key and inserts the key. Must be `#[inline(always)]`, because the
     /// batch loop that it is inlined into is compiled with the features of the kernel.

@@ -103,25 +103,14 @@ impl<S: StampedSlot, P: Policy> Rule for StampedRule<S, P> {
     const COUNTS_EVICTIONS: bool = true;
     const HAS_CLOCK: bool = true;
 
-    fn advance_to(&mut self, tick: u64) -> Option<u64> {
-        self.clock.advance_to(tick)
+    #[inline(always)]
+    fn clock(&self) -> Option<&Clock> {
+        Some(&self.clock)
     }
 
     #[inline(always)]
-    fn follow(&mut self, tick: u64) {
-        self.clock.follow(tick);
-    }
-
-    fn next_era(&self) -> u64 {
-        self.clock.next_era()
-    }
-
-    fn tick(&self) -> u64 {
-        self.clock.tick()
-    }
-
-    fn restart(&mut self) {
-        self.clock.restart();
+    fn clock_mut(&mut self) -> Option<&mut Clock> {
+        Some(&mut self.clock)
     }
 
     fn expire(self, line: &mut Line, units: u64) {

@@ -10,7 +10,8 @@
 
 use super::rule::if_zero;
 use crate::error::BuildError;
-use crate::filters::lines::clocked::{ClockedRule, Looked};
+use crate::filters::lines::clock::Clock;
+use crate::filters::lines::clocked::{ClockedRule, Probed};
 use crate::filters::lines::rule::Rule;
 use crate::filters::lines::{LineAllocation, LineFilter};
 use crate::filters::replacement::{Fifo, Lru, Policy};
@@ -48,25 +49,14 @@ impl<S: Slot, P: Policy> Rule for DenseClockedRule<S, P> {
     const COUNTS_EVICTIONS: bool = true;
     const HAS_CLOCK: bool = true;
 
-    fn advance_to(&mut self, tick: u64) -> Option<u64> {
-        self.line.advance_to(tick)
+    #[inline(always)]
+    fn clock(&self) -> Option<&Clock> {
+        self.line.clock()
     }
 
     #[inline(always)]
-    fn follow(&mut self, tick: u64) {
-        self.line.follow(tick);
-    }
-
-    fn next_era(&self) -> u64 {
-        self.line.next_era()
-    }
-
-    fn tick(&self) -> u64 {
-        self.line.tick()
-    }
-
-    fn restart(&mut self) {
-        self.line.restart();
+    fn clock_mut(&mut self) -> Option<&mut Clock> {
+        self.line.clock_mut()
     }
 
     fn expire(self, line: &mut Line, units: u64) {
@@ -78,8 +68,8 @@ impl<S: Slot, P: Policy> Rule for DenseClockedRule<S, P> {
     fn visit<O: LineOps>(self, ops: O, page: &mut Page, key: KeyHash) -> Outcome {
         let [home, partner] = PageKey::new(key).pair(key.line(self.lines));
         let fingerprint = S::from_key(key);
-        let in_home = self.line.look(ops, &page[home], fingerprint);
-        let in_partner = self.line.look(ops, &page[partner], fingerprint);
+        let in_home = self.line.probe(ops, &page[home], fingerprint);
+        let in_partner = self.line.probe(ops, &page[partner], fingerprint);
         let duplicate = in_home.found | in_partner.found != 0;
         let at_partner = if duplicate {
             if !Self::RENEWS {
@@ -96,11 +86,11 @@ impl<S: Slot, P: Policy> Rule for DenseClockedRule<S, P> {
                 .wrapping_sub(self.line.load(in_home));
             (lead.cast_signed() >> 63).cast_unsigned()
         };
-        let looked = Looked::select(at_partner, in_partner, in_home);
+        let probed = Probed::select(at_partner, in_partner, in_home);
         let at = (home ^ (home ^ partner) & at_partner as usize) % PAGE_LINES;
         Outcome {
             duplicate,
-            displaced: self.line.record(ops, &mut page[at], fingerprint, looked),
+            displaced: self.line.record(ops, &mut page[at], fingerprint, probed),
         }
     }
 
@@ -112,7 +102,7 @@ impl<S: Slot, P: Policy> Rule for DenseClockedRule<S, P> {
     fn holds(self, page: &Page, key: KeyHash) -> bool {
         let pair = PageKey::new(key).pair(key.line(self.lines));
         let fingerprint = S::from_key(key);
-        let found = |line: &usize| self.line.look(Scalar, &page[*line], fingerprint).found;
+        let found = |line: &usize| self.line.probe(Scalar, &page[*line], fingerprint).found;
         pair.iter().any(|line| found(line) != 0)
     }
 
@@ -130,13 +120,11 @@ impl<S: Slot, P: Policy> Rule for DenseClockedRule<S, P> {
 
     fn estimates(self, tally: Tally) -> Report {
         let report = self.line.estimates(tally);
-        let geometry = Self::geometry(tally.memory_bytes / LINE_BYTES);
-        let miss_age = |since| {
-            let age = MissAge::new(geometry.miss_age_keys(), since);
-            age.least(geometry.overloaded_miss_age_keys())
-        };
+        let age = Self::geometry(tally.memory_bytes / LINE_BYTES).miss_age_keys();
         Report {
-            miss_age: P::AGE_ORIGIN.map(miss_age),
+            miss_age: report
+                .miss_age
+                .map(|one_line| MissAge::new(age, one_line.since).least(one_line.age)),
             ..report
         }
     }
