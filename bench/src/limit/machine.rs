@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::streams::{BATCH, Stream, StreamKind};
 use crate::table::{Cell, Table};
 
-/// How many keys ahead a loop prefetches, and into which cache. With 0, only the CPU looks ahead.
+/// How many keys ahead a loop prefetches, and into which cache. With 0, only the CPU prefetches.
 /// The limit is the rate of the best of them.
 pub(super) const LOOK_AHEAD: [(usize, CacheLevel); 11] = [
     (0, CacheLevel::L1),

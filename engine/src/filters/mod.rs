@@ -78,7 +78,7 @@ pub mod lines {
     //! | `rows` | QHTD | a row of 63 to 7 fingerprints, random victim, a count in the last slot |
     //! | `queue` | QQHT, QQHTD, row-LRU | a row of 64 to 8 fingerprints, newest first |
     //! | `dense` | FIFO and LRU | 31 to 8 fingerprints and a load; a key has two lines of a page |
-    //! | `clocked` | FIFO and LRU with a window | 28 to 7 fingerprints and a clock word; dense or not |
+    //! | `clocked` | FIFO and LRU with a window | 28 to 7 fingerprints, a clock word; or dense |
     //! | `stamped` | FIFO and LRU with a window | 16 or 8 fingerprints with stamps, newest first |
     //!
     //! An unchanged line repeats its draw, so a few recurring keys could cycle forever. Rules with

@@ -163,7 +163,8 @@ impl<S: LineStep> HotLoop for BatchLoop<'_, S> {
         // batches have no whole blocks, which is where it saves time.
         let is_long = self.keys.len() >= LONG_BATCH && self.range.total <= u64::from(u32::MAX);
         let blocks = if is_long {
-            self.look_ahead.blocks(self.range.total, S::Bucket::LINES)
+            self.look_ahead
+                .blocks(self.range.total, S::Bucket::KEY_LINES)
         } else {
             Blocks::Two
         };

@@ -186,13 +186,13 @@ impl LookAhead {
         })
     }
 
-    /// The blocks for a filter of this many lines, in buckets of `bucket_lines`. The partitions of
-    /// a filter share the cache, so its whole size counts.
+    /// The blocks for a filter of this many lines, of which a key has `key_lines`. The partitions
+    /// of a filter share the cache, so its whole size counts.
     #[inline(always)]
-    pub(crate) const fn blocks(self, lines: u64, bucket_lines: usize) -> Blocks {
+    pub(crate) const fn blocks(self, lines: u64, key_lines: usize) -> Blocks {
         if lines < self.memory_lines {
             self.cached
-        } else if bucket_lines > 1 {
+        } else if key_lines > 1 {
             self.memory_pairs
         } else {
             self.memory
@@ -261,9 +261,9 @@ fn is_amd() -> bool {
     false
 }
 
-/// The size of the data cache of a level in bytes; 0 if the system does not report it. Read from
-/// a file of the system: the instruction of the CPU that reports it costs more in a virtual machine, and
-/// differs from maker to maker.
+/// The size of the data cache of a level in bytes; 0 if the system does not report it. Read from a
+/// file of the system: the instruction of the CPU that reports it costs more in a virtual machine,
+/// and differs from maker to maker.
 fn cache_bytes(level: &str) -> u64 {
     let caches = "/sys/devices/system/cpu/cpu0/cache";
     (0..4)
@@ -310,9 +310,9 @@ mod tests {
         assert_eq!(amd.into_cache(1 << 20), CacheLevel::L2);
         assert_eq!(cpu(32, false).into_cache(1 << 30), CacheLevel::L1);
         assert_eq!(amd.blocks(1 << 20, 1), Blocks::Two);
-        assert_eq!(amd.blocks(1 << 20, 64), Blocks::One);
+        assert_eq!(amd.blocks(1 << 20, 2), Blocks::One);
         assert_eq!(amd.blocks(1, 1), Blocks::One);
-        assert_eq!(cpu(48, false).blocks(1 << 22, 64), Blocks::Two);
+        assert_eq!(cpu(48, false).blocks(1 << 22, 2), Blocks::Two);
     }
 
     #[test]
@@ -321,7 +321,7 @@ mod tests {
             for chosen in [cpu(32, false), cpu(32, true)] {
                 let fixed = chosen.fixed("lookahead", text).unwrap();
                 assert!(fixed.to_string().starts_with(&text[..1]));
-                assert_eq!(fixed.blocks(0, 64), fixed.blocks(u64::MAX, 1));
+                assert_eq!(fixed.blocks(0, 2), fixed.blocks(u64::MAX, 1));
                 for lines in [0, u64::MAX] {
                     let expected = match text.split_once(',') {
                         Some((_, "l1")) => CacheLevel::L1,

@@ -1,7 +1,9 @@
 //! The text form and the file form of specifications: what is written parses to the same
 //! specification.
 
-use echoless::spec::{FilterKind, Form, RowPolicy, RowSpec, SqfSpec, TrackedFraction, Workload};
+use echoless::spec::{
+    FilterKind, Form, RowPolicy, RowSpec, SqfSpec, TimedSpec, TrackedFraction, Workload,
+};
 use echoless::{FilterSpec, KeyHash, Replacement, Verdict, Window};
 use proptest::prelude::*;
 
@@ -107,23 +109,36 @@ fn filters_of_one_form_need_no_form() {
     assert_eq!(parse(&scattered.to_string()), scattered);
     // In files, `refresh` and `dense` are booleans or their texts.
     #[cfg(feature = "serde")]
-    for dense in ["true", r#""true""#] {
-        let table = format!(r#"{{"filter": "clocked", "window": 9, "dense": {dense}}}"#);
+    for (options, expected) in [
+        (
+            r#""stamped", "refresh": false"#,
+            TimedSpec::stamped(9).refresh(false),
+        ),
+        (
+            r#""stamped", "refresh": "false""#,
+            TimedSpec::stamped(9).refresh(false),
+        ),
+        (
+            r#""clocked", "dense": true"#,
+            TimedSpec::clocked(9).dense(true),
+        ),
+        (
+            r#""clocked", "dense": "true""#,
+            TimedSpec::clocked(9).dense(true),
+        ),
+    ] {
+        let table = format!(r#"{{"window": 9, "filter": {options}}}"#);
         let spec: FilterSpec = serde_json::from_str(&table).expect("a table");
-        assert_eq!(
-            spec,
-            FilterSpec::new(echoless::spec::TimedSpec::clocked(9).dense(true))
-        );
+        assert_eq!(spec, FilterSpec::new(expected), "{table}");
     }
-    #[cfg(feature = "serde")]
-    for refresh in ["false", r#""false""#] {
-        let table = format!(r#"{{"filter": "stamped", "window": 9, "refresh": {refresh}}}"#);
-        let spec: FilterSpec = serde_json::from_str(&table).expect("a table");
-        assert_eq!(
-            spec,
-            FilterSpec::new(echoless::spec::TimedSpec::stamped(9).refresh(false))
-        );
-    }
+}
+
+#[test]
+fn stamped_lines_have_no_dense_form() {
+    let spec = FilterSpec::new(TimedSpec::stamped(9).dense(true)).memory(1 << 20);
+    let error = spec.build().unwrap_err().to_string();
+    let expected = "invalid dense=true: expected false, because stamped lines have no dense form";
+    assert_eq!(error, expected);
 }
 
 #[test]

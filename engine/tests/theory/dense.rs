@@ -127,9 +127,10 @@ fn dense_clocked_ages_are_those_of_the_formula() {
     // At most so many bits of memory for a key of the window.
     for (bits, most_bits) in [(16, 21.5), (32, 48.0), (64, 116.0)] {
         for (lines, fills) in [(1 << 10, 40), (1 << 14, 3)] {
-            let spec = TimedSpec::clocked(1000).bits(bits).refresh(false);
-            let measured = measured_window(spec.dense(true), lines, fills);
-            let filter = FilterSpec::new(spec.dense(true)).memory(lines * 64);
+            let spec = TimedSpec::clocked(1000).refresh(false);
+            let spec = spec.bits(bits).dense(true);
+            let measured = measured_window(spec, lines, fills);
+            let filter = FilterSpec::new(spec).memory(lines * 64);
             let age = filter.build().unwrap().report().miss_age.unwrap().age;
             println!("{bits} bits, {lines} lines: {measured:.3} keys a line");
             assert_close(

@@ -71,14 +71,15 @@ impl Kind {
     }
 
     /// The same stream with other keys if a key has two lines: few streams fill a page, so all keys
-    /// crowd into the first four lines of it.
+    /// crowd into the first four lines of the first two pages.
     pub(crate) fn crowded(self, mut stream: Vec<Arrival>, lines: usize) -> Vec<Arrival> {
         if self.dense {
             let mut low_bits = HashSet::new();
             let keys = (0..).map(key_hash).filter(|key| {
                 let all = self.lines_of(*key, lines);
                 let low = key.get() & 0xffff;
-                all.iter().all(|line| *line < 4) && low != 0 && low_bits.insert(low)
+                let crowded = |line: &usize| *line < 128 && line % 64 < 4;
+                all.iter().all(crowded) && low != 0 && low_bits.insert(low)
             });
             // The fingerprints of all differ.
             let keys: Vec<KeyHash> = keys.take(self.slots * 8).collect();

@@ -8,7 +8,7 @@ use crate::hash::KeyHash;
 use crate::kernels::{Bucket, LineRange};
 use crate::memory::Line;
 
-/// The most noted lines and further keys, together, whose lines are noted one by one.
+/// The most lines that are noted one by one.
 const MOST: usize = 1024;
 
 /// The lines that may hold keys.
@@ -30,7 +30,7 @@ impl Touched {
     #[inline]
     pub(super) fn note<B: Bucket>(&mut self, range: LineRange, keys: &[KeyHash]) {
         let Self::Few(lines) = self else { return };
-        if lines.len() + keys.len() <= MOST {
+        if lines.len() + keys.len() * B::KEY_LINES <= MOST {
             for key in keys {
                 B::for_each_line(range.position(*key), *key, |line| lines.push(line));
             }

@@ -416,6 +416,7 @@ fn any_number_of_threads_gives_the_same_bytes() {
         "s",
         "--missing",
     ];
+    let number = ["-k", "2", "--missing", "skip", "--window"];
     for options in [
         &[&time[..], &["skip", "--window", "30s"]].concat()[..],
         &[
@@ -437,26 +438,10 @@ fn any_number_of_threads_gives_the_same_bytes() {
         ]
         .concat(),
         &[&time[..], &["error", "--window", "100s"]].concat(),
-        &["--window", "100", "-k", "2", "--missing", "skip"],
         &[&time[..], &["skip", "--window", "30s", "--dense"]].concat(),
-        &[
-            "--dense",
-            "--window",
-            "20000",
-            "-k",
-            "2",
-            "--missing",
-            "skip",
-        ],
-        &[
-            "--window",
-            "20000",
-            "-k",
-            "2",
-            "--missing",
-            "skip",
-            "--refresh",
-        ],
+        &[&number[..], &["100"]].concat(),
+        &[&number[..], &["20000", "--dense"]].concat(),
+        &[&number[..], &["20000", "--refresh"]].concat(),
     ] {
         let outcome = |threads: &str| {
             let args = [
