@@ -53,8 +53,8 @@ pub struct Arguments {
     /// Numbers of partitions that `routing` routes to.
     #[arg(long, value_delimiter = ',', default_value = "2,8,64,256,1024")]
     partitions: Vec<usize>,
-    /// Route in each way that there is: keys compared with the bounds of all partitions, on every
-    /// kernel, and sorted.
+    /// Route in both ways: keys compared with the bounds of all partitions, on every kernel, and
+    /// placed in messages one by one.
     #[arg(long)]
     each_way: bool,
     /// Keys in a batch of `routing`.

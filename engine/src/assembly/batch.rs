@@ -2,7 +2,7 @@
 
 use super::link::Reply;
 use super::loss::LossPolicy;
-use super::routing::Selections;
+use super::routing::{MessageIndex, Selections};
 use crate::error::ExchangeError;
 use crate::kernels::isa::DetectedKernel;
 use crate::verdicts::Verdicts;
@@ -50,8 +50,8 @@ impl Batch {
         self.error
     }
 
-    /// Deposits the reply to the next message of a link.
-    pub(super) fn deposit(
+    /// Takes the reply to the next message of a link.
+    pub(super) fn settle(
         &mut self,
         kernel: DetectedKernel,
         owner: usize,
@@ -61,42 +61,53 @@ impl Batch {
         self.unanswered -= 1;
         match reply {
             Reply::Known(bits) => {
-                let words = self.verdicts.words_mut();
-                self.selections.deposit(owner, kernel, bits, words);
+                let verdicts = &mut self.verdicts;
+                self.selections.answer(owner, kernel, bits, verdicts);
             }
             Reply::Lost(lost) => {
-                self.deposit_unknown(kernel, owner, (policy == LossPolicy::Error).then_some(lost));
+                self.settle_unknown(kernel, owner, (policy == LossPolicy::Error).then_some(lost));
             }
-            Reply::Closed(closed) => self.deposit_unknown(kernel, owner, Some(closed)),
+            Reply::Closed(closed) => self.settle_unknown(kernel, owner, Some(closed)),
         }
     }
 
     /// The keys of the next message of a link have no verdict.
     #[cold]
-    fn deposit_unknown(
+    fn settle_unknown(
         &mut self,
         kernel: DetectedKernel,
         owner: usize,
         error: Option<ExchangeError>,
     ) {
         self.error = self.error.or(error);
-        let words = self.verdicts.unknown_words_mut();
-        self.selections.deposit(owner, kernel, u64::MAX, words);
+        let verdicts = &mut self.verdicts;
+        self.selections.answer_unknown(owner, kernel, verdicts);
     }
 
-    /// The keys that a link owns behind the first `sent` ones were not sent.
+    /// The keys that a link owns were not sent, from this message on.
     #[cold]
-    pub(super) fn mark_unsent(&mut self, owner: usize, sent: usize, error: ExchangeError) {
+    pub(super) fn mark_unsent(
+        &mut self,
+        owner: usize,
+        index: Option<MessageIndex>,
+        error: ExchangeError,
+    ) {
         if !self.selections.is_empty(owner) {
             self.error = self.error.or(Some(error));
-            let words = self.verdicts.unknown_words_mut();
-            self.selections.mark_unsent(owner, sent, words);
+            let verdicts = &mut self.verdicts;
+            self.selections.mark_unsent(owner, index, verdicts);
         }
     }
 
     /// Exchanges the buffer of the verdicts for the caller's, after the policy has judged the keys
     /// without a verdict.
-    pub(super) fn take_verdicts(&mut self, policy: LossPolicy, verdicts: &mut Verdicts) {
+    pub(super) fn take_verdicts(
+        &mut self,
+        kernel: DetectedKernel,
+        policy: LossPolicy,
+        verdicts: &mut Verdicts,
+    ) {
+        self.selections.finish(kernel, &mut self.verdicts);
         match policy {
             LossPolicy::AsDuplicate => self.verdicts.set_unknown_duplicate(),
             LossPolicy::AsFresh | LossPolicy::Error => {}

@@ -95,7 +95,7 @@ impl<F: Filter> Node<F> {
     /// the last one of this node is [`ExchangeError::Repeated`], too, but that call has no effect.
     ///
     /// # Panics
-    /// If the batch has 2^32 keys or more. Resumes a panic of the filter, with
+    /// If the batch has 2^31 keys or more. Resumes a panic of the filter, with
     /// [`LossPolicy::Error`](crate::LossPolicy::Error).
     ///
     /// # Examples
@@ -228,7 +228,7 @@ impl<F: Filter> Node<F> {
     /// batches are in flight; nothing was sent then.
     ///
     /// # Panics
-    /// If the batch has 2^32 keys or more. Resumes a panic of the filter, with
+    /// If the batch has 2^31 keys or more. Resumes a panic of the filter, with
     /// [`LossPolicy::Error`](crate::LossPolicy::Error).
     pub fn observe(
         &mut self,

@@ -137,7 +137,7 @@ impl Port {
     /// number of batches in flight is as before.
     ///
     /// # Panics
-    /// If the batch has 2^32 keys or more.
+    /// If the batch has 2^31 keys or more.
     pub fn submit(&mut self, keys: &[KeyHash]) -> Result<(), ExchangeError> {
         self.submit_at(0, keys)
     }
@@ -286,7 +286,7 @@ impl Port {
     /// batches are in flight; nothing was sent then.
     ///
     /// # Panics
-    /// If the batch has 2^32 keys or more.
+    /// If the batch has 2^31 keys or more.
     pub fn observe(
         &mut self,
         keys: &[KeyHash],

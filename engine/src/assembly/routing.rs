@@ -2,25 +2,27 @@
 //! partitions back into the order of the batch.
 //!
 //! There are two ways, with the same results. For few partitions, [`masks`] compares each key with
-//! the bounds of all of them. For many, [`positions`] sorts the keys by owner, at a cost that
-//! hardly depends on their number.
+//! the bounds of all of them. For many, [`places`] writes each key to a message of its owner, at a
+//! cost that hardly depends on their number.
 
 mod masks;
-mod positions;
+mod places;
 mod round_trip;
 
 use crate::hash::KeyHash;
 use crate::kernels::isa::DetectedKernel;
 use crate::partition::Partitioning;
+use crate::verdicts::Verdicts;
 
 use masks::{KeyBuffer, KeyMask};
-use positions::{Positions, Sort, SortedKeys};
+use places::{Place, Places};
 pub use round_trip::RoundTrip;
 
 /// Up to this many partitions, each key is compared with the bounds of every partition.
 const MAX_COMPARED_PARTITIONS: usize = 8;
 
-/// Sorts the keys of one batch by owner. Its buffers are reused from batch to batch.
+/// Divides the keys of one batch into messages to their owners. Its buffers are reused from batch
+/// to batch.
 #[derive(Debug)]
 pub(super) struct Router {
     partitioning: Partitioning,
@@ -28,7 +30,7 @@ pub(super) struct Router {
     /// A buffer for each partition; empty if there are too many to be compared.
     buffers: Vec<KeyBuffer>,
     /// In use if `buffers` is empty.
-    sorted: SortedKeys,
+    messages: Vec<KeyHash>,
 }
 
 /// Which keys of a batch each partition owns, and how many of them are answered.
@@ -37,7 +39,18 @@ pub(super) struct Selections {
     /// A mask for each partition; empty if there are too many to be compared.
     masks: Vec<KeyMask>,
     /// In use if `masks` is empty.
-    positions: Positions,
+    places: Places,
+}
+
+/// A message of an owner that is not its first: the index of its first key among the keys of the
+/// owner where there is a mask, the number of the message where there are places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct MessageIndex(u32);
+
+impl MessageIndex {
+    const fn number(self) -> usize {
+        self.0 as usize
+    }
 }
 
 impl Router {
@@ -46,28 +59,28 @@ impl Router {
         Self::with(partitioning, DetectedKernel::best(), compared)
     }
 
-    /// A router that compares keys with all bounds, or sorts them.
+    /// A router that compares keys with all bounds, or places them in messages one by one.
     fn with(partitioning: Partitioning, kernel: DetectedKernel, compared: bool) -> Self {
         let buffers = if compared { partitioning.count() } else { 0 };
         Self {
             buffers: vec![KeyBuffer::default(); buffers],
-            sorted: SortedKeys::default(),
+            messages: Vec::new(),
             partitioning,
             kernel,
         }
     }
 
-    /// Sorts the keys of a batch, of fewer than 2^32 keys, by owner, and resets `selections` to
-    /// them.
+    /// Divides the keys of a batch, of fewer than 2^31 keys, into messages, and resets `selections`
+    /// to them.
     pub(super) fn route(&mut self, keys: &[KeyHash], selections: &mut Selections) {
-        let Selections { masks, positions } = selections;
+        let Selections { masks, places } = selections;
         masks.resize_with(self.buffers.len(), KeyMask::default);
         if self.buffers.is_empty() {
-            self.kernel.run(Sort {
+            self.kernel.run(Place {
                 partitioning: &self.partitioning,
                 keys,
-                sorted: &mut self.sorted,
-                positions,
+                messages: &mut self.messages,
+                places,
             });
         } else {
             let starts = self.partitioning.starts();
@@ -79,28 +92,71 @@ impl Router {
         self.kernel
     }
 
-    /// The keys of the last routed batch that a partition owns.
-    pub(super) fn keys_of(&self, owner: usize) -> &[KeyHash] {
+    /// The keys of a message of the last routed batch to a partition, and the next message to it.
+    /// `None` is the first one, which is empty if the partition owns no key.
+    pub(super) fn message(
+        &self,
+        selections: &Selections,
+        owner: usize,
+        index: Option<MessageIndex>,
+    ) -> (&[KeyHash], Option<MessageIndex>) {
         match self.buffers.get(owner) {
-            Some(buffer) => buffer.keys(),
-            None => self.sorted.keys_of(owner),
+            Some(buffer) => buffer.message(index),
+            None => {
+                let (keys, next) = selections.places.message(owner, index);
+                (&self.messages[keys], next)
+            }
         }
     }
 }
 
 impl Selections {
-    /// Deposits the answer to the next message of a partition, one bit for each of its keys, into
-    /// the verdicts of the batch.
-    pub(super) fn deposit(
+    /// Takes the answer to the next message of a partition, one bit for each of its keys.
+    pub(super) fn answer(
         &mut self,
         owner: usize,
         kernel: DetectedKernel,
         answer: u64,
-        verdicts: &mut [u64],
+        verdicts: &mut Verdicts,
     ) {
         match self.masks.get_mut(owner) {
-            Some(mask) => mask.deposit(kernel, answer, verdicts),
-            None => self.positions.deposit(owner, answer, verdicts),
+            Some(mask) => mask.deposit(kernel, answer, verdicts.words_mut()),
+            None => self.places.answer(owner, answer),
+        }
+    }
+
+    /// The keys of the next message of a partition have no verdict.
+    #[cold]
+    pub(super) fn answer_unknown(
+        &mut self,
+        owner: usize,
+        kernel: DetectedKernel,
+        verdicts: &mut Verdicts,
+    ) {
+        match self.masks.get_mut(owner) {
+            Some(mask) => mask.deposit(kernel, u64::MAX, verdicts.unknown_words_mut()),
+            None => self.places.answer_unknown(owner),
+        }
+    }
+
+    /// The keys of a partition from this message on were not sent, so they have no verdict.
+    #[cold]
+    pub(super) fn mark_unsent(
+        &mut self,
+        owner: usize,
+        index: Option<MessageIndex>,
+        verdicts: &mut Verdicts,
+    ) {
+        match self.masks.get(owner) {
+            Some(mask) => mask.mark_unsent(index, verdicts.unknown_words_mut()),
+            None => self.places.mark_unsent(owner, index),
+        }
+    }
+
+    /// Completes the verdicts of the batch, once every message is answered or has none.
+    pub(super) fn finish(&self, kernel: DetectedKernel, verdicts: &mut Verdicts) {
+        if self.masks.is_empty() {
+            self.places.look_up(kernel, verdicts);
         }
     }
 
@@ -108,17 +164,7 @@ impl Selections {
     pub(super) fn is_empty(&self, owner: usize) -> bool {
         match self.masks.get(owner) {
             Some(mask) => mask.is_empty(),
-            None => self.positions.is_empty(owner),
-        }
-    }
-
-    /// Sets the bits of all keys of a partition behind the first `sent` ones: those of the messages
-    /// that were not sent.
-    #[cold]
-    pub(super) fn mark_unsent(&self, owner: usize, sent: usize, unknown: &mut [u64]) {
-        match self.masks.get(owner) {
-            Some(mask) => mask.mark_unsent(sent, unknown),
-            None => self.positions.mark_unsent(owner, sent, unknown),
+            None => self.places.message(owner, None).0.is_empty(),
         }
     }
 }

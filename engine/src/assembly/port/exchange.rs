@@ -6,7 +6,8 @@ use std::task::{Context, Poll};
 use super::Port;
 use crate::assembly::link::{PortLink, Reply};
 use crate::assembly::loss::LossPolicy;
-use crate::assembly::message::{Header, Kind, MESSAGE_KEYS};
+use crate::assembly::message::{Header, Kind};
+use crate::assembly::routing::MessageIndex;
 use crate::error::ExchangeError;
 use crate::hash::KeyHash;
 use crate::sync::check;
@@ -57,8 +58,8 @@ pub(super) struct Unsent {
     tick: u64,
     /// The partition that gets the next message.
     owner: usize,
-    /// How many keys of that partition were sent.
-    first: usize,
+    /// That message; the first one for `None`.
+    next: Option<MessageIndex>,
 }
 
 impl Port {
@@ -83,11 +84,7 @@ impl Port {
         tick: u64,
         keys: &[KeyHash],
     ) -> Result<(), ExchangeError> {
-        assert!(
-            u32::try_from(keys.len()).is_ok(),
-            "a batch of {} keys",
-            keys.len()
-        );
+        assert!(keys.len() < 1 << 31, "a batch of {} keys", keys.len());
         check!(self.unsent.is_none(), "the router holds one batch");
         self.check_open()?;
         let mut batch = self.free.pop().unwrap_or_default();
@@ -98,7 +95,7 @@ impl Port {
             number,
             tick,
             owner: 0,
-            first: 0,
+            next: None,
         });
         Ok(())
     }
@@ -124,12 +121,12 @@ impl Port {
                 Err(lost) => {
                     self.failed = self.failed.or(Some(lost));
                     if let Some(batch) = self.pending.back_mut() {
-                        batch.mark_unsent(unsent.owner, unsent.first, lost);
+                        batch.mark_unsent(unsent.owner, unsent.next, lost);
                     }
                 }
             }
             unsent.owner += 1;
-            unsent.first = 0;
+            unsent.next = None;
         }
         if let Some(batch) = self.pending.back_mut() {
             batch.end_sending();
@@ -148,50 +145,50 @@ impl Port {
         }
     }
 
-    /// Sends the keys of the last pending batch that one partition owns, in messages of up to
-    /// [`MESSAGE_KEYS`] keys, as far as they have room. Returns whether all of them are sent.
+    /// Sends the messages of the last pending batch to one partition, as far as they have room.
+    /// Returns whether all of them are sent.
     ///
     /// # Errors
     /// If the owner of the partition is gone.
     fn send_keys(&mut self, unsent: &mut Unsent) -> Result<bool, ExchangeError> {
         let Unsent { owner, tick, .. } = *unsent;
-        let count = self.router.keys_of(owner).len();
-        let (batch_number, last) = match unsent.number {
-            BatchNumber::Number(number) => (number, Kind::LastOfBatch),
-            // A new tick goes to every partition, so that all clocks are equal in a report. An
-            // earlier one would not move the clock of the undivided filter either.
-            BatchNumber::Unnumbered if count == 0 && tick <= self.clock => return Ok(true),
-            BatchNumber::Unnumbered => (0, Kind::Part),
+        let number = self.oldest + self.pending.len() as u64 - 1;
+        let Some(batch) = self.pending.back_mut() else {
+            return Ok(true);
         };
-        let batch = self.oldest + self.pending.len() as u64 - 1;
         loop {
             let link = &mut self.links[owner];
+            let (keys, next) = self.router.message(&batch.selections, owner, unsent.next);
+            let (batch_number, last) = match unsent.number {
+                BatchNumber::Number(number) => (number, Kind::LastOfBatch),
+                // A new tick goes to every partition, so that all clocks are equal in a report. An
+                // earlier one would not move the clock of the undivided filter either.
+                BatchNumber::Unnumbered if keys.is_empty() && tick <= self.clock => {
+                    return Ok(true);
+                }
+                BatchNumber::Unnumbered => (0, Kind::Part),
+            };
             if !link.has_room() {
                 return Ok(false);
             }
-            let end = count.min(unsent.first + MESSAGE_KEYS);
-            let kind = if end == count { last } else { Kind::Part };
-            let keys = &self.router.keys_of(owner)[unsent.first..end];
             let header = Header {
                 batch_number,
                 tick,
-                kind,
+                kind: if next.is_none() { last } else { Kind::Part },
             };
             if keys.is_empty() {
                 let sent = link.send(header, keys);
                 link.hint();
                 return sent.map(|()| true);
             }
-            link.request(header, keys, batch)?;
-            if let Some(batch) = self.pending.back_mut() {
-                batch.expect_reply();
-            }
-            unsent.first = end;
-            if end == count {
+            link.request(header, keys, number)?;
+            batch.expect_reply();
+            if next.is_none() {
                 // One wake for all messages of the batch to this partition.
-                self.links[owner].notify();
+                link.notify();
                 return Ok(true);
             }
+            unsent.next = next;
         }
     }
 
@@ -348,7 +345,7 @@ impl Port {
         Ok(())
     }
 
-    /// Pops the answers of all links, which frees slots for the servers, and deposits them in their
+    /// Pops the answers of all links, which frees slots for the servers, and passes them to their
     /// batches. A lost link does not keep it from the others.
     pub(in crate::assembly) fn collect(&mut self) {
         let Self {
@@ -363,7 +360,7 @@ impl Port {
                 if let Reply::Closed(closed) = reply {
                     failed.get_or_insert(closed);
                 }
-                pending[(batch - oldest) as usize].deposit(kernel, owner, reply, policy);
+                pending[(batch - oldest) as usize].settle(kernel, owner, reply, policy);
             });
         }
     }
@@ -389,7 +386,7 @@ impl Port {
     pub(super) fn take_oldest(&mut self, policy: LossPolicy, verdicts: &mut Verdicts) {
         if let Some(mut batch) = self.pending.pop_front() {
             self.oldest += 1;
-            batch.take_verdicts(policy, verdicts);
+            batch.take_verdicts(self.router.kernel(), policy, verdicts);
             self.free.push(batch);
         }
     }

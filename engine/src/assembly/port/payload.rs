@@ -103,7 +103,7 @@ impl<T> PayloadPort<T> {
     /// [`Rejected`], with the payload, as [`Port::submit`]. No key was recorded.
     ///
     /// # Panics
-    /// If the batch has 2^32 keys or more.
+    /// If the batch has 2^31 keys or more.
     pub fn submit(&mut self, keys: &[KeyHash], payload: T) -> Result<(), Rejected<T>> {
         self.submit_at(0, keys, payload)
     }

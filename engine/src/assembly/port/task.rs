@@ -20,7 +20,7 @@ impl Port {
     /// As [`submit`](Self::submit).
     ///
     /// # Panics
-    /// If the batch has 2^32 keys or more.
+    /// If the batch has 2^31 keys or more.
     ///
     /// # Examples
     /// ```
@@ -136,7 +136,7 @@ impl<T> PayloadPort<T> {
     /// As [`submit`](Self::submit).
     ///
     /// # Panics
-    /// If the batch has 2^32 keys or more.
+    /// If the batch has 2^31 keys or more.
     pub fn try_submit(&mut self, keys: &[KeyHash], payload: T) -> Result<Option<T>, Rejected<T>> {
         self.try_submit_at(0, keys, payload)
     }

@@ -15,6 +15,7 @@
 //! The comparisons of different keys are independent of each other, eight at a time in a vector.
 //! Their number grows with the partitions, as does the memory of the masks.
 
+use super::MessageIndex;
 use crate::assembly::message::MESSAGE_KEYS;
 use crate::hash::KeyHash;
 use crate::kernels::isa::{DetectedKernel, HotLoop};
@@ -44,8 +45,15 @@ pub(super) struct KeyMask {
 }
 
 impl KeyBuffer {
-    pub(super) fn keys(&self) -> &[KeyHash] {
-        &self.keys[..self.count]
+    /// The keys of a message, the first one for `None`, and the next message.
+    pub(super) fn message(
+        &self,
+        index: Option<MessageIndex>,
+    ) -> (&[KeyHash], Option<MessageIndex>) {
+        let start = index.map_or(0, MessageIndex::number);
+        let end = self.count.min(start + MESSAGE_KEYS);
+        let next = (end < self.count).then_some(MessageIndex(end as u32));
+        (&self.keys[start..end], next)
     }
 }
 
@@ -212,9 +220,10 @@ impl KeyMask {
         self.mask.iter().all(|word| *word == 0)
     }
 
-    /// Sets the bits of all owned keys behind the first `sent` ones.
+    /// Sets the bits of all owned keys from this message on.
     #[cold]
-    pub(super) fn mark_unsent(&self, mut sent: usize, unknown: &mut [u64]) {
+    pub(super) fn mark_unsent(&self, index: Option<MessageIndex>, unknown: &mut [u64]) {
+        let mut sent = index.map_or(0, MessageIndex::number);
         for (mask, unknown) in self.mask.iter().zip(unknown) {
             let mut rest = *mask;
             while sent > 0 && rest != 0 {

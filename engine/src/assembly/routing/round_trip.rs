@@ -1,7 +1,6 @@
 //! Routing alone, without rings and filters, for the benchmark of it.
 
 use super::{Router, Selections};
-use crate::assembly::message::MESSAGE_KEYS;
 use crate::error::SpecError;
 use crate::hash::KeyHash;
 use crate::kernels::Kernel;
@@ -21,7 +20,7 @@ pub struct RoundTrip {
 
 impl RoundTrip {
     /// A router to the partitions: the one that ports use, or one on this kernel that compares keys
-    /// with all bounds (`true`) or sorts them.
+    /// with all bounds (`true`) or places them in messages one by one.
     ///
     /// # Errors
     /// If this CPU cannot run the kernel.
@@ -37,7 +36,7 @@ impl RoundTrip {
         })
     }
 
-    /// Routes a batch of fewer than 2^32 keys as messages, and deposits the answers to them.
+    /// Routes a batch of fewer than 2^31 keys as messages, and turns the answers into verdicts.
     /// `answer` gets the keys of a message, and returns a bit for each that is a duplicate.
     pub fn observe(
         &mut self,
@@ -46,13 +45,22 @@ impl RoundTrip {
     ) -> &Verdicts {
         self.verdicts.reset(keys.len());
         self.router.route(keys, &mut self.selections);
-        let words = self.verdicts.words_mut();
+        let kernel = self.router.kernel();
         for owner in 0..self.partitions {
-            for message in self.router.keys_of(owner).chunks(MESSAGE_KEYS) {
-                let kernel = self.router.kernel();
-                (self.selections).deposit(owner, kernel, answer(message), words);
+            let mut index = None;
+            loop {
+                let (keys, next) = self.router.message(&self.selections, owner, index);
+                if !keys.is_empty() {
+                    let answer = answer(keys);
+                    (self.selections).answer(owner, kernel, answer, &mut self.verdicts);
+                }
+                if next.is_none() {
+                    break;
+                }
+                index = next;
             }
         }
+        self.selections.finish(kernel, &mut self.verdicts);
         &self.verdicts
     }
 }

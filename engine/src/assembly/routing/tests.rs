@@ -8,7 +8,7 @@ use super::*;
 use crate::assembly::message::MESSAGE_KEYS;
 use crate::kernels::isa::tested::kernels;
 
-/// Numbers of partitions: compared, sorted, and far above both.
+/// Numbers of partitions: few, many, and far more.
 fn partitions() -> impl Strategy<Value = usize> {
     prop_oneof![1usize..=12, 60usize..=70, 200usize..=600]
 }
@@ -54,6 +54,22 @@ fn routers(partitioning: &Partitioning) -> Vec<Router> {
     routers
 }
 
+/// The keys of the messages to an owner, none if it owns no key.
+fn messages(router: &Router, selections: &Selections, owner: usize) -> Vec<Vec<KeyHash>> {
+    let mut messages = Vec::new();
+    let mut index = None;
+    loop {
+        let (keys, next) = router.message(selections, owner, index);
+        if !keys.is_empty() {
+            messages.push(keys.to_vec());
+        }
+        if next.is_none() {
+            return messages;
+        }
+        index = next;
+    }
+}
+
 /// The positions of the bits that are set.
 fn ones(words: &[u64]) -> Vec<usize> {
     let is_set = |index: &usize| words[index / 64] >> (index % 64) & 1 == 1;
@@ -80,39 +96,70 @@ proptest! {
             let expected: Vec<usize> = (0..keys.len()).filter(|index| keys[*index].0 & 1 == 1).collect();
             for (router, selections) in routers.iter_mut().zip(&mut selections) {
                 router.route(&keys, selections);
-                let mut verdicts = vec![0; keys.len().div_ceil(64)];
+                let mut verdicts = Verdicts::new();
+                verdicts.reset(keys.len());
                 for (owner, owned) in owned.iter().enumerate() {
                     let sent: Vec<KeyHash> = owned.iter().map(|position| keys[*position]).collect();
-                    prop_assert_eq!(router.keys_of(owner), &sent[..]);
+                    let messages = messages(router, selections, owner);
+                    prop_assert_eq!(messages.concat(), &sent[..]);
+                    let lengths: Vec<usize> = messages.iter().map(Vec::len).collect();
+                    let expected: Vec<usize> = sent.chunks(MESSAGE_KEYS).map(<[_]>::len).collect();
+                    prop_assert_eq!(lengths, expected);
                     prop_assert_eq!(selections.is_empty(owner), sent.is_empty());
-                    for message in sent.chunks(MESSAGE_KEYS) {
+                    for message in messages {
                         let odd = message.iter().rev().fold(0, |bits, key| bits << 1 | key.0 & 1);
                         // The bits behind the keys of a message must not count.
                         let free = u64::MAX.checked_shl(message.len() as u32).unwrap_or(0);
-                        selections.deposit(owner, router.kernel(), odd | behind & free, &mut verdicts);
+                        selections.answer(owner, router.kernel(), odd | behind & free, &mut verdicts);
                     }
-                    // A message without keys has an answer, too.
-                    selections.deposit(owner, router.kernel(), behind, &mut verdicts);
                 }
-                prop_assert_eq!(ones(&verdicts), &expected[..]);
+                selections.finish(router.kernel(), &mut verdicts);
+                prop_assert_eq!(ones(verdicts.words()), &expected[..]);
+                prop_assert_eq!(verdicts.count_unknown(), 0);
             }
         }
     }
 
     #[test]
-    fn keys_that_were_not_sent_are_marked(
-        hashes in hashes(300), count in partitions(), sent in 0usize..200,
+    fn keys_of_messages_without_an_answer_are_unknown(
+        batches in vec(hashes(300), 1..=2),
+        count in partitions(),
+        sent in 0usize..5,
+        lost: u8,
     ) {
         let partitioning = Partitioning::new(600, count).unwrap();
-        let keys = keys(&hashes, &partitioning);
-        let owned = owned(&partitioning, &keys);
         for mut router in routers(&partitioning) {
             let mut selections = Selections::default();
-            router.route(&keys, &mut selections);
-            for (owner, owned) in owned.iter().enumerate() {
-                let mut unknown = vec![0; keys.len().div_ceil(64)];
-                selections.mark_unsent(owner, sent, &mut unknown);
-                prop_assert_eq!(ones(&unknown), &owned[sent.min(owned.len())..]);
+            // The second batch must not inherit what is unknown of the first.
+            for hashes in &batches {
+                let keys = keys(hashes, &partitioning);
+                router.route(&keys, &mut selections);
+                let (mut verdicts, mut expected) = (Verdicts::new(), Vec::new());
+                verdicts.reset(keys.len());
+                for (owner, owned) in owned(&partitioning, &keys).iter().enumerate() {
+                    // The first few messages are sent, one of them finds its partition lost, and
+                    // the others are answered: all keys are duplicates.
+                    let mut index = None;
+                    for (number, keys) in owned.chunks(MESSAGE_KEYS).enumerate() {
+                        if number == sent {
+                            selections.mark_unsent(owner, index, &mut verdicts);
+                        }
+                        index = router.message(&selections, owner, index).1;
+                        if number >= sent || number == usize::from(lost) % 4 {
+                            expected.extend_from_slice(keys);
+                        }
+                        if number < sent && number == usize::from(lost) % 4 {
+                            selections.answer_unknown(owner, router.kernel(), &mut verdicts);
+                        } else if number < sent {
+                            selections.answer(owner, router.kernel(), u64::MAX, &mut verdicts);
+                        }
+                    }
+                }
+                selections.finish(router.kernel(), &mut verdicts);
+                expected.sort_unstable();
+                prop_assert_eq!(ones(verdicts.unknown_words()), &expected[..]);
+                let known = (0..keys.len()).filter(|index| expected.binary_search(index).is_err());
+                prop_assert_eq!(ones(verdicts.words()), known.collect::<Vec<_>>());
             }
         }
     }
@@ -131,12 +178,19 @@ fn both_ways_are_in_use() {
 }
 
 #[test]
-fn many_partitions_take_memory_in_proportion_to_the_keys() {
+fn many_partitions_take_memory_in_proportion_to_partitions_and_keys() {
     let keys: Vec<KeyHash> = (0..1000).map(|number| KeyHash(number << 54)).collect();
     let mut router = Router::new(Partitioning::new(5000, 5000).unwrap());
     let mut selections = Selections::default();
     router.route(&keys, &mut selections);
-    let sent = (0..5000).map(|owner| router.keys_of(owner).len());
+    let sent = (0..5000).map(|owner| router.message(&selections, owner, None).0.len());
     assert_eq!(sent.sum::<usize>(), 1000);
     assert_eq!((router.buffers.len(), selections.masks.len()), (0, 0));
+    assert_eq!(router.messages.len(), 5000 * MESSAGE_KEYS + 960);
+}
+
+#[test]
+#[should_panic(expected = "a batch of 2147483648 keys")]
+fn more_keys_than_places_are_rejected() {
+    Places::default().reset(1 << 26, 1 << 31);
 }
