@@ -281,6 +281,11 @@ impl Targets {
         if mixes && self.written.contains(&handle) || is_dash && self.stdout_taken {
             return Err(same("another output"));
         }
+        // Messages and the summary are written at the position of standard error, over what is
+        // there; with `2>&1` that is the position of standard output, too.
+        if regular && !is_stdout && Handle::stderr().is_ok_and(|stderr| stderr == handle) {
+            return Err(same("standard error"));
+        }
         self.written.push(handle);
         self.stdout_taken |= is_dash;
         Ok(Opened {

@@ -5,7 +5,7 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory, Parser};
+use clap::{Arg, CommandFactory, Parser};
 use echoless::SpecError;
 
 use super::command::Args;
@@ -47,11 +47,13 @@ impl CommandLine {
         Ok(Self { typed, defaults })
     }
 
-    /// Parses the options of the variable, and after them the typed ones.
+    /// Parses the options of the variable, and after them the typed ones. A typed option takes the
+    /// place of one of the variable, but not of one that was typed before it.
     ///
     /// # Errors
     /// The parser's.
     pub(crate) fn parse(&self) -> Result<Args, clap::Error> {
+        check_repeats(&self.typed)?;
         let (command, rest) = self.typed.split_at(self.typed.len().min(2));
         let defaults = self.defaults.iter().map(OsString::from);
         let all = command.iter().cloned().chain(defaults);
@@ -125,6 +127,33 @@ impl CommandLine {
         } else {
             failure
         }
+    }
+}
+
+/// Checks that no option has two values: with `-k 1 -k 2`, as `sort` takes it, only one would count.
+///
+/// # Errors
+/// The parser's.
+fn check_repeats(typed: &[OsString]) -> Result<(), clap::Error> {
+    // An option without a value means the same twice.
+    let allow_flags = |arg: Arg| {
+        let itself = arg.get_id().clone();
+        match arg.get_action().takes_values() {
+            true => arg,
+            false => arg.overrides_with(itself),
+        }
+    };
+    let command = Args::command()
+        .args_override_self(false)
+        .mut_subcommands(|subcommand| subcommand.mut_args(allow_flags));
+    let repeats = |error: &clap::Error| {
+        let [option, before] = [ContextKind::InvalidArg, ContextKind::PriorArg]
+            .map(|kind| error.get(kind).map(ToString::to_string));
+        error.kind() == ErrorKind::ArgumentConflict && option.is_some() && option == before
+    };
+    match command.try_get_matches_from(typed) {
+        Err(error) if repeats(&error) => Err(error),
+        Ok(_) | Err(_) => Ok(()),
     }
 }
 

@@ -42,7 +42,7 @@ pub(crate) struct Delivery {
     fixes_header: bool,
     progress: Progress,
     setup: Setup,
-    /// The first statistics, until nothing can reject the run any more.
+    /// The first statistics, until they are written.
     first_stats: Option<Stats>,
     quiet: bool,
 }
@@ -75,7 +75,7 @@ impl Delivery {
             };
             Stats::new(config, observed, Report::default(), Ending::RUNNING)
         });
-        Ok(Self {
+        let mut delivery = Self {
             began,
             outputs,
             first_stats,
@@ -95,7 +95,27 @@ impl Delivery {
             setup,
             progress: Progress::new(config.input_bytes, !config.run.quiet, records_on_stdout),
             quiet: config.run.quiet,
-        })
+        };
+        // The input may pause for long before its first record.
+        if delivery.may_write_stats() {
+            delivery.write_first_stats()?;
+        }
+        Ok(delivery)
+    }
+
+    /// Whether the file of statistics may be replaced: for certain once the run cannot be rejected
+    /// any more.
+    fn may_write_stats(&self) -> bool {
+        let file = self.outputs.stats.as_ref();
+        file.is_some_and(|file| file.is_replaceable() && (self.begun || file.is_expendable()))
+    }
+
+    /// Writes the statistics of a run that goes on, unless that is done.
+    fn write_first_stats(&mut self) -> Result<(), Failure> {
+        match (&mut self.outputs.stats, self.first_stats.take()) {
+            (Some(file), Some(stats)) => file.write(&stats),
+            (_, None) | (None, _) => Ok(()),
+        }
     }
 
     /// Writes and counts the next chunk of the stream.
@@ -233,11 +253,10 @@ impl Delivery {
             self.progress
                 .pause(|| failure::write_stderr(&stats.first_line()));
         }
-        // Before the first record, the run may still be rejected. A stream gets the final ones
-        // only.
-        let begun = self.begun;
+        // A stream gets the final ones only.
+        let may_write = self.may_write_stats();
         let file = self.outputs.stats.as_mut();
-        if let Some(file) = file.filter(|file| begun && file.is_replaceable())
+        if let Some(file) = file.filter(|_| may_write)
             && let Err(failure) = file.write(&stats)
         {
             failure::warn(&failure.to_string());
@@ -303,9 +322,7 @@ impl Delivery {
         if !self.begun {
             self.begun = true;
             self.outputs.begin(header, terminator)?;
-            if let (Some(file), Some(stats)) = (&mut self.outputs.stats, self.first_stats.take()) {
-                file.write(&stats)?;
-            }
+            self.write_first_stats()?;
         }
         Ok(())
     }

@@ -1,8 +1,9 @@
 //! The file of `--stats`. It never holds the statistics of another run as if they were this one's.
 //!
-//! A regular file is replaced in one step: first, when nothing can reject the run any more, by
-//! statistics that say that the run goes on, and at its end by the final ones. A pipe or device
-//! gets the final ones only.
+//! A regular file is replaced in one step: first by the statistics of a run that goes on, and at
+//! its end by the final ones. An empty file, or one with statistics, is replaced before the first
+//! input arrives; one with anything else only when nothing can reject the run any more, as its name
+//! may be a mistake. A pipe or device gets the final ones only.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
@@ -55,6 +56,18 @@ impl StatsFile {
     pub(super) const fn is_replaceable(&self) -> bool {
         match self {
             Self::Regular { .. } => true,
+            Self::Stream(_) => false,
+        }
+    }
+
+    /// Whether the file is empty or holds statistics, so that even a run that is rejected later
+    /// may replace it.
+    pub(super) fn is_expendable(&self) -> bool {
+        match self {
+            Self::Regular { path, .. } => {
+                let is_empty = fs::metadata(path).is_ok_and(|metadata| metadata.len() == 0);
+                is_empty || holds_statistics(path)
+            }
             Self::Stream(_) => false,
         }
     }

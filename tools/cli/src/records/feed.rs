@@ -167,6 +167,9 @@ impl RecordFeed {
     fn key_reader(&self) -> Result<KeyReader, Failure> {
         let reading = &self.reading;
         let names = self.header.as_ref().map(Header::names).unwrap_or_default();
+        if let Some(tagger) = &self.tagger {
+            tagger.check_header(&names)?;
+        }
         let fields = match &reading.key {
             Some(key) => Some(key.resolve(&names)?),
             None => None,

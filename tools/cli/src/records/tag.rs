@@ -1,5 +1,7 @@
 //! Verdicts inside records: a last field, or a member of an object.
 
+use echoless::SpecError;
+
 use super::chunk::Chunk;
 use super::fault::{Fault, Problem};
 use super::format::SharedFormat;
@@ -121,6 +123,18 @@ impl Tagger {
         }
     }
 
+    /// Checks that no field of a header has the name of the tag.
+    ///
+    /// # Errors
+    /// [`SpecError`] if one has: later commands could not tell them apart.
+    pub(crate) fn check_header(&self, names: &[Vec<u8>]) -> Result<(), SpecError> {
+        if names.iter().any(|name| name == self.name.as_bytes()) {
+            let allowed = "--tag=NAME with a name that no field of the header has";
+            return Err(SpecError::new("--tag", self.name.as_str(), allowed));
+        }
+        Ok(())
+    }
+
     /// The header with the name of the tag, if the records are fields behind a header.
     pub(crate) fn header(&self, header: &[u8]) -> Vec<u8> {
         let mut tagged = Vec::new();
@@ -133,7 +147,13 @@ impl Tagger {
     pub(crate) fn tag(&self, chunk: &Chunk, tagged: &mut Vec<u8>, lengths: &mut Vec<u64>) {
         for (record, tag) in Tag::all(chunk) {
             let before = tagged.len();
-            self.append(chunk.bytes_of(record..record + 1), tag.name(), tagged);
+            let bytes = chunk.bytes_of(record..record + 1);
+            if tag == Tag::Unjudged && self.format.content(bytes).is_empty() {
+                // A blank line among lines with fields: with a tag it would have fields, too few.
+                tagged.extend_from_slice(bytes);
+            } else {
+                self.append(bytes, tag.name(), tagged);
+            }
             lengths.push((tagged.len() - before) as u64);
         }
     }

@@ -1,10 +1,11 @@
 //! The outputs: records, dropped records, statistics, summary, help.
 
 use std::fs;
+use std::io::Write;
 
 use serde_json::Value;
 
-use crate::run::{dedup, echoless, file};
+use crate::run::{command, dedup, echoless, file};
 
 const INPUT: &[u8] = b"a\nb\na\nc\nb\na\n";
 
@@ -258,6 +259,32 @@ fn help_version_completions_and_manual() {
 }
 
 #[cfg(unix)]
+#[test]
+fn an_output_that_is_standard_error_is_rejected() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log");
+    let log = path.to_str().unwrap();
+    for args in [
+        &["-o", log][..],
+        &["-o", "/dev/null", "--duplicates", "/dev/stderr"],
+        &["-o", "/dev/null", "--stats", log],
+    ] {
+        let stderr = fs::File::create(&path).unwrap();
+        let mut child = command(&[&["dedup"], args].concat())
+            .stderr(stderr)
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(b"a\na\n").ok();
+        assert_eq!(child.wait().unwrap().code(), Some(2), "{args:?}");
+        let message = fs::read_to_string(&path).unwrap();
+        let name = args.last().unwrap();
+        assert_eq!(
+            message,
+            format!("echoless: {name}: is also standard error\n")
+        );
+    }
+}
+
 #[test]
 fn two_outputs_on_one_pipe_are_rejected() {
     let run = dedup(&["--duplicates", "/dev/stdout"], INPUT);

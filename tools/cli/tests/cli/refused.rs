@@ -20,6 +20,20 @@ fn what_a_stream_cannot_do_is_refused_with_the_reason() {
 }
 
 #[test]
+fn an_option_with_two_values_is_rejected() {
+    assert_errors(
+        |args| dedup(args, b"a,1\nb,1\n"),
+        &[
+            "-k 1 -k 2 | the argument '--key <FIELDS>' cannot be used multiple times",
+            "-k 1 --key=1 | the argument '--key <FIELDS>' cannot be used multiple times",
+            "-q -q -m 1M -m 2M | the argument '--memory <SIZE>' cannot be used multiple times",
+        ],
+    );
+    // A flag means the same twice.
+    assert_eq!(dedup(&["-q", "-q"], b"a\na\n").text(), "a\n");
+}
+
+#[test]
 fn the_first_is_what_is_kept_anyway() {
     assert_eq!(dedup(&["--keep", "first"], b"a\nb\na\n").text(), "a\nb\n");
 }

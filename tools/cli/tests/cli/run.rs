@@ -51,7 +51,8 @@ impl Run {
 pub(crate) fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_echoless"));
     let (subcommand, rest) = args.split_at(args.len().min(1));
-    let summary = ["dedup", "packets"].contains(subcommand.first().unwrap_or(&""));
+    let summary = ["dedup", "packets"].contains(subcommand.first().unwrap_or(&""))
+        && !args.iter().any(|arg| arg.starts_with("--summary"));
     command
         .args(subcommand)
         .args(summary.then_some("--summary=full"))

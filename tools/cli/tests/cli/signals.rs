@@ -272,6 +272,38 @@ fn statistics_are_written_while_a_run_goes_on() {
 }
 
 #[test]
+fn statistics_of_an_earlier_run_are_replaced_before_the_input_arrives() {
+    let directory = tempfile::tempdir().unwrap();
+    let earlier = dedup(&["-q", "-o", "/dev/null", "--stats", "-"], b"a\n").bytes();
+    // What is no statistics is left alone as long as the run may be rejected.
+    for (name, content, replaced) in [
+        ("new", None, true),
+        ("earlier", Some(&earlier[..]), true),
+        ("other", Some(&b"precious"[..]), false),
+    ] {
+        let path = directory.path().join(name);
+        if let Some(content) = content {
+            fs::write(&path, content).unwrap();
+        }
+        let path = path.to_str().unwrap();
+        let args = ["dedup", "-k", "name", "--header", "--csv", "--stats", path];
+        let mut child = command(&args).spawn().unwrap();
+        let started = (0..20_000).any(|_| {
+            std::thread::sleep(Duration::from_millis(1));
+            let text = fs::read(path).unwrap_or_default();
+            let stats: Value = serde_json::from_slice(&text).unwrap_or_default();
+            !replaced || stats["complete"] == false && stats["records"] == 0
+        });
+        assert!(started, "{name}");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if !replaced {
+            assert_eq!(fs::read(path).unwrap(), content.unwrap());
+        }
+    }
+}
+
+#[test]
 fn a_stream_of_statistics_gets_only_the_final_ones() {
     let script = "(echo a; sleep 0.3; echo a) | \"$0\" dedup -q -m 64k --stats-every 1ms \
                   --stats /dev/stderr -o /dev/null";

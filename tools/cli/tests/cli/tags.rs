@@ -50,6 +50,30 @@ fn the_header_gets_the_name() {
 }
 
 #[test]
+fn a_header_with_the_name_of_the_tag_is_rejected() {
+    let input = b"id,verdict\n1,a\n1,b\n";
+    for (tag, name) in [("--tag", "verdict"), ("--tag=id", "id")] {
+        let run = dedup(&["--csv", "--header", "-k", "id", tag], input);
+        assert_eq!(
+            run.error(),
+            format!(
+                "invalid --tag={name}: expected --tag=NAME with a name that no field of the header has"
+            )
+        );
+        assert_eq!(run.stdout, b"");
+    }
+    let tagged = dedup(&["-q", "--csv", "--header", "-k", "id", "--tag=v"], input);
+    assert_eq!(tagged.text(), "id,verdict,v\n1,a,fresh\n1,b,duplicate\n");
+}
+
+#[test]
+fn a_blank_line_gets_no_fields() {
+    let args = ["-q", "--csv", "--header", "-k", "id", "--tag"];
+    let tagged = dedup(&args, b"id,name\n1,a\n\n1,b\n").text();
+    assert_eq!(tagged, "id,name,verdict\n1,a,fresh\n\n1,b,duplicate\n");
+}
+
+#[test]
 fn a_last_member_has_the_verdict() {
     let input = "{}\n {\"a\":[1]} \n{ \"a\" : [1] }\r\n{ }\n";
     let args = ["--format", "jsonl", "-k", "a", "--missing", "skip", "--tag"];
