@@ -16,11 +16,11 @@ filter also takes `memory` (a size such as `64MiB`), `form`, `seed` (a whole num
 the others. In one of the forms, with some values of other options, or in little memory, fewer
 values are accepted; the error then says which.
 
-The default filter is `fingerprint:fpr=1e-8,replacement=lru,memory=64MiB`: one of `rowlru`, `qqht`
-and `qqhtd` in lines, with the narrowest slots that keep the rate of false positives `fpr`. Without
-`form=line` these three are the small fingerprints of the paper, which have false positives in
-percent. `replacement` is `lru`, `fifo` or `qqhtd`, and `bits` (8, 16, 32 or 64) may replace `fpr`;
-its memory is not optional.
+The default filter is `fingerprint:fpr=1e-8,replacement=lru` with a memory such as `memory=64MiB`:
+one of `rowlru`, `qqht` and `qqhtd` in lines, with the narrowest slots that keep the rate of false
+positives `fpr`. Without `form=line` these three are the small fingerprints of the paper, which have
+false positives in percent. `replacement` is `lru`, `fifo` or `qqhtd`, and `bits` (8, 16, 32 or 64)
+may replace `fpr`; its memory is not optional.
 
 | filter | form | option | default | accepted values |
 |---|---|---|---|---|
