@@ -226,6 +226,8 @@ pub(crate) struct Targets {
     /// than a process can open.
     read: Vec<Source>,
     written: Vec<Handle>,
+    /// The files that did not exist before.
+    created: Vec<PathBuf>,
     stdout_taken: bool,
 }
 
@@ -237,6 +239,7 @@ impl Targets {
         Self {
             read: regular.cloned().collect(),
             written: Vec::new(),
+            created: Vec::new(),
             stdout_taken: false,
         }
     }
@@ -251,7 +254,16 @@ impl Targets {
             Target::File(path) if names_stdout(path) => {
                 check_stdout().and_then(|()| open_without_truncating(path))
             }
-            Target::File(path) => open_without_truncating(path),
+            Target::File(path) => {
+                match OpenOptions::new().write(true).create_new(true).open(path) {
+                    Ok(file) => {
+                        self.created.push(path.clone());
+                        Ok(file)
+                    }
+                    // It exists, or there is another reason, which opening it shows.
+                    Err(_) => open_without_truncating(path),
+                }
+            }
             Target::Replaced(path) => {
                 Replacement::begin(path).and_then(|begun| replacement.insert(begun).file())
             }
@@ -295,6 +307,16 @@ impl Targets {
             holds_old: regular && !is_stdout,
             replacement,
         })
+    }
+
+    /// Removes the files that were created, as long as they are empty: the run is rejected.
+    pub(crate) fn remove_created(&mut self) {
+        for path in self.created.drain(..) {
+            if fs::metadata(&path).is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0) {
+                // An empty file that stays does no harm, and the reason of the rejection matters.
+                let _ = fs::remove_file(path);
+            }
+        }
     }
 }
 

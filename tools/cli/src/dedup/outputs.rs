@@ -135,11 +135,20 @@ impl Rejects {
 }
 
 impl Outputs {
-    /// Opens the outputs. Nothing is written or truncated yet.
+    /// Opens the outputs. Nothing is written or truncated yet. If one cannot be opened, those that
+    /// were created are removed again.
     pub(super) fn open(config: &DedupConfig) -> Result<Self, Failure> {
+        let mut targets = Targets::new(config.sources.iter().chain(&config.run.settings));
+        let outputs = Self::open_all(config, &mut targets);
+        if outputs.is_err() {
+            targets.remove_created();
+        }
+        outputs
+    }
+
+    fn open_all(config: &DedupConfig, targets: &mut Targets) -> Result<Self, Failure> {
         let run = &config.run;
         let format = || config.content.format().cloned();
-        let mut targets = Targets::new(config.sources.iter().chain(&run.settings));
         let records = targets.open(&run.output)?;
         let mut open = |target: &Target| targets.open(target);
         let side = |opened: Opened| Sink::side(opened, format());

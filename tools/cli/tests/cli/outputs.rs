@@ -286,6 +286,22 @@ fn an_output_that_is_standard_error_is_rejected() {
 }
 
 #[test]
+fn a_run_without_one_of_its_outputs_creates_none() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    fs::write(path("old"), "old").unwrap();
+    let missing = path("missing/x");
+    for name in ["new", "old"] {
+        let output = path(name);
+        let (output, missing) = (output.to_str().unwrap(), missing.to_str().unwrap());
+        let run = dedup(&["-o", output, "--duplicates", missing], b"a\n");
+        assert!(run.error().starts_with(missing), "{}", run.stderr);
+    }
+    assert!(!path("new").exists());
+    assert_eq!(fs::read(path("old")).unwrap(), b"old");
+}
+
+#[test]
 fn two_outputs_on_one_pipe_are_rejected() {
     let run = dedup(&["--duplicates", "/dev/stdout"], INPUT);
     assert_eq!(run.error(), "/dev/stdout: is also another output");
