@@ -48,7 +48,7 @@ impl CommandLine {
     }
 
     /// Parses the options of the variable, and after them the typed ones. A typed option takes the
-    /// place of one of the variable, but not of one that was typed before it.
+    /// place of one of the variable.
     ///
     /// # Errors
     /// The parser's.
@@ -130,22 +130,35 @@ impl CommandLine {
     }
 }
 
-/// Checks that no option has two values: with `-k 1 -k 2`, as `sort` takes it, only one would count.
+/// The options that select fields or name an output. With `-k 1 -k 2`, as `sort` takes it, or two
+/// outputs, the first would be lost without a word.
+const GIVEN_ONCE: [&str; 8] = [
+    "key",
+    "time_field",
+    "output",
+    "duplicates",
+    "explain",
+    "rejects",
+    "tag_file",
+    "stats",
+];
+
+/// Checks that none of [`GIVEN_ONCE`] has two values. Any other option counts as its last value,
+/// which may follow those of an alias.
 ///
 /// # Errors
 /// The parser's.
 fn check_repeats(typed: &[OsString]) -> Result<(), clap::Error> {
-    // An option without a value means the same twice.
-    let allow_flags = |arg: Arg| {
-        let itself = arg.get_id().clone();
-        match arg.get_action().takes_values() {
+    let allow_others = |arg: Arg| {
+        let id = arg.get_id().clone();
+        match GIVEN_ONCE.contains(&id.as_str()) {
             true => arg,
-            false => arg.overrides_with(itself),
+            false => arg.overrides_with(id),
         }
     };
     let command = Args::command()
         .args_override_self(false)
-        .mut_subcommands(|subcommand| subcommand.mut_args(allow_flags));
+        .mut_subcommands(|subcommand| subcommand.mut_args(allow_others));
     let repeats = |error: &clap::Error| {
         let [option, before] = [ContextKind::InvalidArg, ContextKind::PriorArg]
             .map(|kind| error.get(kind).map(ToString::to_string));
@@ -236,6 +249,15 @@ mod tests {
             (&[], "-q", &[]),
         ] {
             assert_eq!(line(typed, value).unwrap().defaults, defaults, "{value}");
+        }
+    }
+
+    #[test]
+    fn options_that_are_given_once_exist() {
+        let command = Args::command();
+        let dedup = command.find_subcommand(SUBCOMMAND).unwrap();
+        for id in GIVEN_ONCE {
+            assert!(dedup.get_arguments().any(|arg| arg.get_id() == id), "{id}");
         }
     }
 
