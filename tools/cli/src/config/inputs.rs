@@ -20,11 +20,12 @@ pub(super) fn all_sources(known: &[PathBuf], inputs: &[PathBuf]) -> Result<Vec<S
     all.extend(Source::all(inputs));
     let is_stdin = |source: &Source| matches!(source, Source::Stdin);
     let first = all.iter().position(is_stdin);
-    if let Some(first) = first.filter(|first| *first < known)
+    if let Some(first) = first
         && all[first + 1..].iter().any(is_stdin)
     {
+        let field = if first < known { "--known" } else { "input" };
         let allowed = "a file, since standard input can be read only once";
-        return Err(SpecError::new("--known", "-", allowed));
+        return Err(SpecError::new(field, "-", allowed));
     }
     Ok(all)
 }

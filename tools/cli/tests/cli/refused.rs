@@ -33,6 +33,19 @@ fn two_keys_or_outputs_are_rejected() {
 }
 
 #[test]
+fn standard_input_is_read_once() {
+    let allowed = "expected a file, since standard input can be read only once";
+    assert_errors(
+        |args| dedup(args, b"a\n"),
+        &[
+            &format!("- - | invalid input=-: {allowed}"),
+            &format!("--known - - | invalid --known=-: {allowed}"),
+            &format!("--known - | invalid --known=-: {allowed}"),
+        ],
+    );
+}
+
+#[test]
 fn the_first_is_what_is_kept_anyway() {
     assert_eq!(dedup(&["--keep", "first"], b"a\nb\na\n").text(), "a\nb\n");
 }
