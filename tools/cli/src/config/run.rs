@@ -105,7 +105,7 @@ impl RunConfig {
 pub(crate) enum Summary {
     /// The counts, the filter, and the errors to expect
     Full,
-    /// The counts
+    /// The counts, and what was lost
     Line,
 }
 

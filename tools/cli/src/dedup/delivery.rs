@@ -250,8 +250,7 @@ impl Delivery {
         self.counts.bytes_out = self.outputs.bytes();
         let stats = self.stats(config, Report::default(), Ending::RUNNING);
         if asked {
-            self.progress
-                .pause(|| failure::write_stderr(&stats.first_line()));
+            self.progress.pause(|| failure::write_stderr(&stats.line()));
         }
         // A stream gets the final ones only.
         let may_write = self.may_write_stats();
@@ -287,8 +286,7 @@ impl Delivery {
         let summary = (!config.run.quiet).then_some(summary);
         let report = match (&self.outputs.stats, summary) {
             (None, None) => return Ok(()),
-            (None, Some(Summary::Line)) => Report::default(),
-            (Some(_), _) | (None, Some(Summary::Full)) => report(),
+            (Some(_), _) | (None, Some(_)) => report(),
         };
         let stats = self.stats(config, report, ending);
         if let Some(file) = &mut self.outputs.stats {
@@ -297,7 +295,7 @@ impl Delivery {
         match summary {
             None => {}
             Some(Summary::Full) => failure::write_stderr(&stats.summary(config)),
-            Some(Summary::Line) => failure::write_stderr(&stats.first_line()),
+            Some(Summary::Line) => failure::write_stderr(&stats.line()),
         }
         Ok(())
     }

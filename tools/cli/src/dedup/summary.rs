@@ -53,9 +53,13 @@ impl Stats {
         text
     }
 
-    /// What was read and how it was judged, as a line that begins with the command's name.
-    pub(crate) fn first_line(&self) -> String {
+    /// What was read, how it was judged and what was lost, as a line that begins with the command's
+    /// name.
+    pub(crate) fn line(&self) -> String {
         let mut line = format!("echoless: {}", self.records_line());
+        for lost in self.losses() {
+            let _ = write!(line, "; {lost}");
+        }
         if let Some(skipped) = self.skipped() {
             let _ = write!(line, "; {skipped}");
         }
@@ -64,6 +68,31 @@ impl Stats {
         }
         line.push('\n');
         line
+    }
+
+    /// What a log must not hide: late records, evictions and errors, each only if it is certain that
+    /// there are any.
+    fn losses(&self) -> Vec<String> {
+        let mut losses = Vec::new();
+        if let Some(late @ 1..) = self.late {
+            losses.push(format!("{} too late", counted(late, self.noun)));
+        }
+        let missed = match self.evictions {
+            // No duplicate was missed.
+            Some(0) => None,
+            Some(evictions) => Some(format!(
+                "{}: {}",
+                counted(evictions, "eviction"),
+                self.missed("")
+            )),
+            None if self.errors.missed_duplicates.low > 0 => Some(self.missed("")),
+            None => None,
+        };
+        losses.extend(missed);
+        if self.errors.false_duplicates.low > 0 {
+            losses.push(self.mistaken());
+        }
+        losses
     }
 
     /// How many inputs were skipped, if any were.
@@ -142,7 +171,6 @@ impl Stats {
 
     /// Whether duplicates were missed, and from which age on they are.
     fn errors_line(&self, judged: &str) -> String {
-        let missed = self.errors.missed_duplicates;
         let age = match (self.miss_age, self.miss_age_since) {
             (Some(age), Some(since)) => {
                 let age = short(age);
@@ -162,6 +190,20 @@ impl Stats {
             let age = age.map_or(String::new(), |age| format!(" (once full, {age})"));
             return format!("no evictions: no duplicate{judged} was missed{unless}{age}");
         }
+        let missed = self.missed(judged);
+        let errors = match self.evictions {
+            Some(evictions) => format!("{}: {missed}", counted(evictions, "eviction")),
+            None => format!("estimated from samples: {missed}, {}", self.mistaken()),
+        };
+        match age {
+            Some(age) => format!("{errors}; {age}"),
+            None => errors,
+        }
+    }
+
+    /// How many duplicates were missed, and which fraction of all, as far as that is known.
+    fn missed(&self, judged: &str) -> String {
+        let missed = self.errors.missed_duplicates;
         let rates = match [
             self.estimated_fnr,
             self.estimated_fnr_low,
@@ -178,22 +220,14 @@ impl Stats {
             [_, _, _] => String::new(),
         };
         let missed = in_words(missed, &format!("duplicate{judged}"), "missed");
-        let errors = match self.evictions {
-            Some(evictions) => format!("{}: {missed}{rates}", counted(evictions, "eviction")),
-            None => {
-                let noun = format!("fresh {}", self.noun);
-                let mistaken = in_words(
-                    self.errors.false_duplicates,
-                    &noun,
-                    "mistaken for duplicates",
-                );
-                format!("estimated from samples: {missed}{rates}, {mistaken}")
-            }
-        };
-        match age {
-            Some(age) => format!("{errors}; {age}"),
-            None => errors,
-        }
+        format!("{missed}{rates}")
+    }
+
+    /// How many fresh records were taken for duplicates, as far as that is known.
+    fn mistaken(&self) -> String {
+        let noun = format!("fresh {}", self.noun);
+        let mistaken = self.errors.false_duplicates;
+        in_words(mistaken, &noun, "mistaken for duplicates")
     }
 }
 

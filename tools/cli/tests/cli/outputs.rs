@@ -361,6 +361,42 @@ fn logs_get_one_line_and_quiet_runs_none() {
             "{line}"
         );
     }
+    assert!(summary(&["--summary", "line"]).ends_with(" %)\n"));
     assert!(summary(&["--summary", "full"]).matches('\n').count() > 2);
     assert_eq!(summary(&["-q", "--summary", "full"]), "");
+}
+
+#[test]
+fn the_line_for_logs_names_what_was_lost() {
+    let line = |args: &[&str], input: &str| {
+        let all = [&["dedup", "--count", "--summary", "line"], args].concat();
+        let run = echoless(&all, input.as_bytes());
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        assert_eq!(run.stderr.matches('\n').count(), 1, "{}", run.stderr);
+        run.stderr
+    };
+    // The same keys in turns, many more than fit: the estimate is that of the full summary.
+    let keys: String = (0..60_000)
+        .map(|key| format!("{}\n", key % 20_000))
+        .collect();
+    let args = ["-m", "4KiB", "--threads", "1"];
+    let evicting = line(&args, &keys);
+    let full = echoless(
+        &[&["dedup", "--count"], &args[..]].concat(),
+        keys.as_bytes(),
+    )
+    .stderr;
+    let errors = full.lines().nth(2).unwrap();
+    let errors = errors.strip_prefix("echoless: ").unwrap();
+    let lost = errors.split("; ").next().unwrap();
+    assert!(lost.contains(" evictions: about "), "{full}");
+    assert!(evicting.ends_with(&format!(" %); {lost}\n")), "{evicting}");
+    // Other filters count no evictions.
+    let sampled = line(&["--filter", "rlbsbf:k=2,memory=1KiB"], &keys);
+    assert!(!sampled.contains("eviction"), "{sampled}");
+    assert!(sampled.contains(" duplicates missed ("), "{sampled}");
+    // One time far in the future makes all later records late.
+    let times = "4070908800,a\n1735689600,b\n1735689601,c\n";
+    let late = line(&["--window", "24h", "--time-field", "1"], times);
+    assert!(late.ends_with(" %); 2 records too late\n"), "{late}");
 }
