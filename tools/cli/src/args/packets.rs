@@ -113,7 +113,7 @@ pub(crate) struct PacketArgs {
     pub(crate) memory: Option<String>,
 
     /// Report the distances of duplicates, their interfaces, and which ignored fields differ; on
-    /// standard error and in --stats
+    /// standard error (not with --quiet) and in --stats
     #[arg(long, help_heading = "Output")]
     pub(crate) report: bool,
 

@@ -59,6 +59,10 @@ impl TryFrom<PacketArgs> for DedupConfig {
     type Error = Failure;
 
     fn try_from(args: PacketArgs) -> Result<Self, Failure> {
+        if args.report && args.run.quiet && args.run.stats.is_none() {
+            let allowed = "--stats FILE beside --report and --quiet: the report goes nowhere else";
+            return Err(SpecError::missing("--stats", allowed).into());
+        }
         let refresh = !args.no_refresh;
         let time = parse_if_given("--window", args.window.as_deref(), parse_window)?;
         let count = args.window_packets.as_deref();

@@ -295,7 +295,11 @@ impl Delivery {
         match summary {
             None => {}
             Some(Summary::Full) => failure::write_stderr(&stats.summary(config)),
-            Some(Summary::Line) => failure::write_stderr(&stats.line()),
+            Some(Summary::Line) => {
+                // A report that was asked for is no summary to shorten.
+                let text = stats.line() + &stats.copies_report();
+                failure::write_stderr(&text);
+            }
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ use echoless::spec::format_bytes;
 use super::stats::{Stats, unit_of};
 use crate::config::{Content, DedupConfig, WindowConfig};
 use crate::number::{decimal_bytes, grouped, short};
+use crate::packets::report::CopyStats;
 use crate::time::calendar::rfc3339;
 
 impl Stats {
@@ -47,8 +48,14 @@ impl Stats {
         if let Some(busiest) = self.busiest_line() {
             line(busiest);
         }
-        if let Some(copies) = &self.copies {
-            copies.lines().into_iter().for_each(line);
+        text + &self.copies_report()
+    }
+
+    /// The report of `--report`, each line beginning with the command's name; empty without it.
+    pub(crate) fn copies_report(&self) -> String {
+        let mut text = String::new();
+        for words in self.copies.iter().flat_map(CopyStats::lines) {
+            let _ = writeln!(text, "echoless: {words}");
         }
         text
     }

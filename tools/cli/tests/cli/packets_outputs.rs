@@ -195,6 +195,21 @@ fn the_report_tells_where_duplicates_come_from() {
     ] {
         assert!(summary.contains(line), "{summary}");
     }
+    // The report was asked for, so it follows a summary of one line.
+    let line = echoless(&["packets", "--summary", "line", "--report"], &file).stderr;
+    let report = |summary: &str| {
+        let lines = summary
+            .lines()
+            .filter(|line| line.contains("duplicates by "));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(report(&line), report(&summary));
+    assert_eq!(line.lines().count(), 5, "{line}");
+    assert_eq!(
+        packets(&["--report"], &file).error(),
+        "missing --stats: expected --stats FILE beside --report and --quiet: the report goes \
+         nowhere else"
+    );
     let none = echoless(&["packets", "--report"], &numbered(&[1])).stderr;
     assert!(
         none.contains("duplicates by differing fields: none"),
