@@ -9,7 +9,6 @@ use echoless_lab::plan::nanoseconds_per_key;
 
 use crate::config::PlanConfig;
 use crate::failure::Failure;
-use crate::files::write_stdout;
 use crate::lab::output::{LabTargets, Progress};
 use report::{PlanReport, Row};
 
@@ -19,21 +18,15 @@ pub(crate) fn run(config: &PlanConfig) -> Result<ExitCode, Failure> {
     let progress = Progress::new(None, config.outputs.quiet);
     let (request, plan) = config.plan(&progress)?;
     drop(progress);
-    if config.spec_only {
-        let Some(best) = plan.recommended() else {
-            let nearest = plan.first();
-            let allowed = if nearest.rank.meets_bounds() {
-                "a --budget that shows the rates of the first filter"
-            } else {
-                "bounds that some filter is shown to meet"
-            };
-            let nearest = format!("the nearest is {}, {}", nearest.spec, nearest.why);
-            return Err(
-                SpecError::new("--spec-only", "true", format!("{allowed}; {nearest}")).into(),
-            );
+    if config.spec_only && plan.recommended().is_none() {
+        let nearest = plan.first();
+        let allowed = if nearest.rank.meets_bounds() {
+            "a --budget that shows the rates of the first filter"
+        } else {
+            "bounds that some filter is shown to meet"
         };
-        write_stdout(format!("{}\n", best.spec).as_bytes())?;
-        return Ok(ExitCode::SUCCESS);
+        let nearest = format!("the nearest is {}, {}", nearest.spec, nearest.why);
+        return Err(SpecError::new("--spec-only", "true", format!("{allowed}; {nearest}")).into());
     }
     let candidates: Vec<_> = if config.all {
         plan.candidates.iter().collect()
@@ -51,6 +44,7 @@ pub(crate) fn run(config: &PlanConfig) -> Result<ExitCode, Failure> {
     targets.write(&PlanReport {
         request: &request,
         rows: &rows,
+        spec_only: config.spec_only,
         record_options: &config.record_options,
     })?;
     Ok(ExitCode::SUCCESS)

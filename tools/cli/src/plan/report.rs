@@ -19,6 +19,8 @@ pub(crate) struct Row<'a> {
 pub(crate) struct PlanReport<'a> {
     pub(crate) request: &'a PlanRequest,
     pub(crate) rows: &'a [Row<'a>],
+    /// Whether the text is the specification of the first filter alone.
+    pub(crate) spec_only: bool,
     /// The options that read the records, quoted for a shell.
     pub(crate) record_options: &'a str,
 }
@@ -76,6 +78,9 @@ impl LabReport for PlanReport<'_> {
         let Some(Row { candidate, .. }) = self.rows.first() else {
             return String::new();
         };
+        if self.spec_only {
+            return format!("{}\n", candidate.spec);
+        }
         let request = self.request;
         let spec = &candidate.spec;
         let first = if !candidate.rank.meets_bounds() {

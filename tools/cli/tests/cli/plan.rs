@@ -1,5 +1,7 @@
 //! `echoless plan`: its recommendations hold when they are run, and invalid arguments are rejected.
 
+use std::fs;
+
 use serde_json::Value;
 
 use crate::run::{Run, assert_errors, echoless, file};
@@ -132,6 +134,26 @@ fn json_and_csv_hold_the_ranking() {
         let difference = row[2].parse::<f64>().unwrap() - choice["fpr"].as_f64().unwrap();
         assert!(difference.abs() < 1e-12, "{row:?}");
     }
+}
+
+#[test]
+fn a_specification_alone_goes_with_the_same_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let written = |more: &[&str]| {
+        let csv = file(directory.path(), "csv", b"");
+        let json = file(directory.path(), "json", b"");
+        let files = ["--to-csv", &csv, "--to-json", &json];
+        let text = plan(&[&SHORT[..], &files, more].concat()).text();
+        (
+            text,
+            [csv, json].map(|path| fs::read_to_string(path).unwrap()),
+        )
+    };
+    let (text, files) = written(&[]);
+    let (spec, files_beside_spec) = written(&["--spec-only"]);
+    assert_eq!(files_beside_spec, files);
+    assert!(files.iter().all(|file| file.contains(spec.trim_end())));
+    assert!(text.starts_with(&format!("use {spec}")), "{text}");
 }
 
 #[test]
