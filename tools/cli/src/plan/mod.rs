@@ -4,11 +4,11 @@ mod report;
 
 use std::process::ExitCode;
 
-use echoless::SpecError;
+use echoless::{MemoryError, SpecError, memory};
 use echoless_lab::plan::nanoseconds_per_key;
 
 use crate::config::PlanConfig;
-use crate::failure::Failure;
+use crate::failure::{Failure, warn};
 use crate::lab::output::{LabTargets, Progress};
 use report::{PlanReport, Row};
 
@@ -18,6 +18,7 @@ pub(crate) fn run(config: &PlanConfig) -> Result<ExitCode, Failure> {
     let progress = Progress::new(None, config.outputs.quiet);
     let (request, plan) = config.plan(&progress)?;
     drop(progress);
+    warn_if_unavailable(request.memory, config.outputs.quiet);
     if config.spec_only && plan.recommended().is_none() {
         let nearest = plan.first();
         let allowed = if nearest.rank.meets_bounds() {
@@ -48,4 +49,14 @@ pub(crate) fn run(config: &PlanConfig) -> Result<ExitCode, Failure> {
         record_options: &config.record_options,
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says if this machine cannot run the filter. A plan may be for another one, and is the same on
+/// every machine, so this is no error as it is for a run.
+fn warn_if_unavailable(bytes: u64, quiet: bool) {
+    let available = memory::available().filter(|available| bytes > *available);
+    if let Some(available) = available.filter(|_| !quiet) {
+        let reason = format!("{available} bytes are available here");
+        warn(&Failure::Memory(MemoryError { bytes, reason }).to_string());
+    }
 }

@@ -279,6 +279,27 @@ fn easy_questions_about_large_memories_are_cheap() {
     }
 }
 
+/// A plan may be for another machine: the recommendation is the same, and a line says that it cannot
+/// be run here.
+#[cfg(target_os = "linux")]
+#[test]
+fn more_memory_than_there_is_is_announced() {
+    let args = "-m 1P -n 100k --distinct 0.5 --budget 1ms --to-json -";
+    let args: Vec<&str> = args.split_whitespace().collect();
+    let run = echoless(&[&["plan"], &args[..]].concat(), b"");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(run.stderr.matches('\n').count(), 1, "{}", run.stderr);
+    let expected = "echoless: cannot allocate 1125899906842624 bytes: ";
+    assert!(run.stderr.starts_with(expected), "{}", run.stderr);
+    assert!(run.stderr.contains(" bytes are available here (-m SIZE "));
+    assert_eq!(plan(&args).bytes(), run.stdout);
+    // Not even so much memory tells equal hashes apart.
+    let plan: Value = serde_json::from_slice(&run.stdout).unwrap();
+    let first = &plan["candidates"][0];
+    assert_eq!(first["basis"], "formula");
+    assert!(first["fpr"].as_f64().unwrap() > 2f64.powi(-64), "{first}");
+}
+
 #[test]
 fn nothing_is_recommended_that_is_not_shown() {
     // A filter of 64 bytes for 3000 distinct records.

@@ -123,6 +123,10 @@ pub struct Goal {
     pub costs: Option<Costs>,
 }
 
+/// The probability that the hash of a fresh key is that of the only key before it: 2^-64, the least
+/// bound of the false positive rate.
+pub(super) const EQUAL_HASHES: f64 = 1.0 / (1_u128 << 64) as f64;
+
 /// The part of a bound that a rate may use to meet it with room. Predictions are not exact, and
 /// streams differ.
 const ROOM: f64 = 0.9;
@@ -210,10 +214,8 @@ impl Goal {
                 ));
             }
         }
-        // The chance that the hash of a fresh key is that of the only key before it.
-        let equal_hashes = 2f64.powi(-64);
-        if let Some(bound) = self.max_fpr.filter(|fpr| *fpr > 0.0 && *fpr < equal_hashes) {
-            let allowed = format!("0, or {equal_hashes:.1e} or more: hashes have 64 bits");
+        if let Some(bound) = self.max_fpr.filter(|fpr| *fpr > 0.0 && *fpr < EQUAL_HASHES) {
+            let allowed = format!("0, or {EQUAL_HASHES:.1e} or more: hashes have 64 bits");
             return Err(SpecError::new("max-fpr", format!("{bound:e}"), allowed));
         }
         if (self.max_fpr, self.max_fnr) == (Some(0.0), Some(0.0)) {
