@@ -1,5 +1,7 @@
 //! Numbers in text: the sizes and rates of options, and numbers for summaries and messages.
 
+use std::ops::RangeInclusive;
+
 use echoless::SpecError;
 use echoless::spec::parse_bytes;
 
@@ -13,6 +15,28 @@ pub(crate) fn parse_size(field: &'static str, text: &str) -> Result<u64, SpecErr
         Ok(bytes) => Ok(bytes),
         Err(error) => Err(SpecError { field, ..error }),
     }
+}
+
+/// Parses a whole number within `range`, for the option `field`.
+///
+/// # Errors
+/// [`SpecError`] if the text is no such number.
+pub(crate) fn parse_whole(
+    field: &'static str,
+    text: &str,
+    range: RangeInclusive<u64>,
+) -> Result<u64, SpecError> {
+    let number = text.parse().ok();
+    number
+        .filter(|number| range.contains(number))
+        .ok_or_else(|| {
+            let (least, most) = range.into_inner();
+            SpecError::new(
+                field,
+                text,
+                format!("a whole number from {least} to {most}"),
+            )
+        })
 }
 
 /// Parses a rate between 0 and 1, both excluded, for the option `field`.
@@ -80,6 +104,17 @@ mod tests {
         for text in ["0", "0G", "", "12Q"] {
             let error = parse_size("--memory", text).unwrap_err();
             assert_eq!((error.field, error.asked.as_str()), ("--memory", text));
+        }
+    }
+
+    #[test]
+    fn whole_numbers_are_within_their_range() {
+        let threads = |text| parse_whole("--threads", text, 1..=1024);
+        assert_eq!((threads("1"), threads("1024")), (Ok(1), Ok(1024)));
+        for text in ["0", "1025", "-1", "1.5", "1k", "", "18446744073709551616"] {
+            let error = threads(text).unwrap_err();
+            assert_eq!((error.field, error.asked.as_str()), ("--threads", text));
+            assert_eq!(error.allowed, "a whole number from 1 to 1024");
         }
     }
 

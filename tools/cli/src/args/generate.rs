@@ -25,8 +25,8 @@ pub(crate) struct GenArgs {
     pub(crate) count: String,
 
     /// Seed of the stream; equal seeds and options give equal bytes
-    #[arg(long, default_value_t = 0, allow_hyphen_values = true)]
-    pub(crate) seed: u64,
+    #[arg(long, default_value = "0", allow_hyphen_values = true)]
+    pub(crate) seed: String,
 
     /// Fraction of the records that repeat an earlier one, 0 to 0.999
     #[arg(
@@ -79,8 +79,13 @@ pub(crate) struct GenArgs {
     pub(crate) copies: Option<String>,
 
     /// Capture at most this many bytes of a packet
-    #[arg(long, value_name = "BYTES", help_heading = "Packets")]
-    pub(crate) snap: Option<u32>,
+    #[arg(
+        long,
+        value_name = "BYTES",
+        allow_negative_numbers = true,
+        help_heading = "Packets"
+    )]
+    pub(crate) snap: Option<String>,
 
     /// Packets in a second of their times, 1 to 1G [default: 1M]
     #[arg(

@@ -47,15 +47,31 @@ pub(crate) struct EvalArgs {
     pub(crate) file: RecordFileArgs,
 
     /// Count only repeats within N records as duplicates
-    #[arg(long, value_name = "N", help_heading = "Stream")]
+    #[arg(
+        long,
+        value_name = "N",
+        allow_negative_numbers = true,
+        help_heading = "Stream"
+    )]
     pub(crate) window: Option<String>,
 
     /// Seed of the stream
-    #[arg(long, default_value_t = 1, help_heading = "Stream")]
-    pub(crate) seed: u64,
+    #[arg(
+        long,
+        default_value = "1",
+        allow_negative_numbers = true,
+        help_heading = "Stream"
+    )]
+    pub(crate) seed: String,
 
     /// Number of positions in the stream at which rates and fill are recorded
-    #[arg(long, value_name = "N", default_value = "50", help_heading = "Output")]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "50",
+        allow_negative_numbers = true,
+        help_heading = "Output"
+    )]
     pub(crate) points: String,
 
     #[command(flatten)]
@@ -194,12 +210,12 @@ pub(crate) struct PlanArgs {
     pub(crate) budget: String,
 
     /// Seed of the filters and of the simulations
-    #[arg(long, default_value_t = 0)]
-    pub(crate) seed: u64,
+    #[arg(long, default_value = "0", allow_negative_numbers = true)]
+    pub(crate) seed: String,
 
     /// Number of threads for simulations [default: one for each core]
-    #[arg(short, long, value_name = "N")]
-    pub(crate) threads: Option<u64>,
+    #[arg(short, long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) threads: Option<String>,
 
     /// Measure the speed of the filters shown, each with its full memory
     #[arg(long, help_heading = "Output")]

@@ -66,17 +66,35 @@ pub(crate) struct RecordArgs {
 
     /// Compare records without their first N fields, as uniq -f: a field is a run of spaces and
     /// tabs, and what follows up to the next of them
-    #[arg(long, value_name = "N", conflicts_with = "key", help_heading = "Key")]
-    pub(crate) skip_fields: Option<u64>,
+    #[arg(
+        long,
+        value_name = "N",
+        conflicts_with = "key",
+        allow_negative_numbers = true,
+        help_heading = "Key"
+    )]
+    pub(crate) skip_fields: Option<String>,
 
     /// Compare records without their first N characters, as uniq -s: code points of UTF-8, or bytes
     /// that belong to none; after --skip-fields
-    #[arg(long, value_name = "N", conflicts_with = "key", help_heading = "Key")]
-    pub(crate) skip_chars: Option<u64>,
+    #[arg(
+        long,
+        value_name = "N",
+        conflicts_with = "key",
+        allow_negative_numbers = true,
+        help_heading = "Key"
+    )]
+    pub(crate) skip_chars: Option<String>,
 
     /// Compare at most N characters of a record, as uniq -w; after those that are skipped
-    #[arg(long, value_name = "N", conflicts_with = "key", help_heading = "Key")]
-    pub(crate) max_chars: Option<u64>,
+    #[arg(
+        long,
+        value_name = "N",
+        conflicts_with = "key",
+        allow_negative_numbers = true,
+        help_heading = "Key"
+    )]
+    pub(crate) max_chars: Option<String>,
 
     /// How to treat a blank line of CSV, if fields are selected [default: skip]
     #[arg(long, value_enum, value_name = "skip|error|keep", help_heading = "Key")]
@@ -102,14 +120,13 @@ impl RecordArgs {
             ("--whitespace", self.whitespace),
             ("--ignore-case", self.ignore_case),
         ];
-        let number = |number: Option<u64>| number.map(|number| number.to_string());
         let values = [
             ("--max-record", self.max_record.clone()),
             ("--key", self.key.clone()),
             ("--delimiter", self.delimiter.as_deref().map(as_text)),
-            ("--skip-fields", number(self.skip_fields)),
-            ("--skip-chars", number(self.skip_chars)),
-            ("--max-chars", number(self.max_chars)),
+            ("--skip-fields", self.skip_fields.clone()),
+            ("--skip-chars", self.skip_chars.clone()),
+            ("--max-chars", self.max_chars.clone()),
             ("--blank-lines", self.blank_lines.and_then(name)),
             ("--missing", self.missing.and_then(name)),
         ];

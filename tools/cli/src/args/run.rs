@@ -14,11 +14,11 @@ pub(crate) struct RunArgs {
     /// craft some that are dropped as duplicates
     #[arg(
         long,
-        default_value_t = 0,
+        default_value = "0",
         allow_hyphen_values = true,
         help_heading = "Hash"
     )]
-    pub(crate) seed: u64,
+    pub(crate) seed: String,
 
     /// Hash with the secret key in this file (32 hexadecimal digits), which prevents crafted
     /// records; slower
@@ -38,8 +38,13 @@ pub(crate) struct RunArgs {
     /// Number of threads; the output is the same for any number [default: one for each core, and at
     /// most one for each 10 MiB of files; in any case at most one for each line of the filter and
     /// each 4 KiB of files]
-    #[arg(long, value_name = "N", help_heading = "Threads")]
-    pub(crate) threads: Option<u64>,
+    #[arg(
+        long,
+        value_name = "N",
+        allow_negative_numbers = true,
+        help_heading = "Threads"
+    )]
+    pub(crate) threads: Option<String>,
 
     /// Pin each thread to a core of its own; an error if there are more threads than cores
     #[arg(long, help_heading = "Threads")]

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use echoless::{FilterSpec, SpecError};
 use echoless_lab::stream::parse_count;
 
-use super::parse_if_given;
 use super::records::record_file;
+use super::{parse_if_given, parse_seed};
 use crate::args::EvalArgs;
 use crate::failure::Failure;
 use crate::lab::input::Input;
@@ -53,7 +53,7 @@ impl TryFrom<EvalArgs> for EvalConfig {
                 None => Input::Generated(args.stream.parse()?),
             },
             window: parse_if_given("--window", args.window.as_deref(), parse_count)?,
-            seed: args.seed,
+            seed: parse_seed(&args.seed)?,
             points: parse_count("--points", &args.points)?,
             outputs: args.outputs.into(),
             plots: args.plots,

@@ -4,13 +4,14 @@ use clap::ValueEnum;
 use echoless::SpecError;
 use echoless_lab::stream::parse_count;
 
+use super::{parse_if_given, parse_seed};
 use crate::args::GenArgs;
 use crate::files::Target;
 use crate::generate::Kind;
 use crate::generate::cdr::CdrFormat;
 use crate::generate::packets::{CaptureConfig, Changes, FrameBytes};
 use crate::generate::repeats::{Repeats, SourceRule};
-use crate::number::parse_size;
+use crate::number::{parse_size, parse_whole};
 
 /// How many packets later a copy follows unless an option says otherwise.
 const COPY_GAP: u64 = 100;
@@ -61,11 +62,12 @@ impl TryFrom<GenArgs> for GenConfig {
             (None, None, Kind::Cdr | Kind::Keys | Kind::Lines) => SourceRule::Uniform,
         };
         let capture = capture(&args)?;
+        let seed = parse_seed(&args.seed)?;
         Ok(Self {
             kind: args.kind,
             count: parse_number(&args.count)?,
-            seed: args.seed,
-            repeats: Repeats::new(args.seed, parse_share(&args.duplicates)?, rule),
+            seed,
+            repeats: Repeats::new(seed, parse_share(&args.duplicates)?, rule),
             cdr_format,
             record_bytes: match args.record_bytes {
                 None => 100,
@@ -109,18 +111,28 @@ fn capture(args: &GenArgs) -> Result<CaptureConfig, SpecError> {
     Ok(CaptureConfig {
         frame_bytes: FrameBytes::parse(args.frame_bytes.as_deref().unwrap_or("imix"))?,
         copies: Changes::parse(args.copies.as_deref().unwrap_or("none"))?,
-        snap: args.snap,
+        snap: parse_if_given("--snap", args.snap.as_deref(), parse_snap)?,
         rate: per_second,
         nanoseconds: args.nanoseconds,
         pcapng: args.pcapng,
     })
 }
 
+/// Parses the most bytes of a packet.
+fn parse_snap(option: &'static str, text: &str) -> Result<u32, SpecError> {
+    let most = u32::MAX;
+    let bytes = parse_whole(option, text, 0..=most.into())?;
+    Ok(bytes.try_into().unwrap_or(most))
+}
+
 /// Parses the number of records, which may be 0.
 fn parse_number(text: &str) -> Result<u64, SpecError> {
     match text {
         "0" => Ok(0),
-        _ => parse_count("--count", text),
+        _ => parse_count("--count", text).map_err(|error| SpecError {
+            allowed: format!("0, or {}", error.allowed),
+            ..error
+        }),
     }
 }
 

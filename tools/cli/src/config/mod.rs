@@ -17,6 +17,8 @@ use std::num::NonZeroUsize;
 
 use echoless::SpecError;
 
+use crate::number::parse_whole;
+
 pub(crate) use dedup::{Content, DedupConfig};
 pub(crate) use eval::EvalConfig;
 pub(crate) use generate::GenConfig;
@@ -31,18 +33,18 @@ pub(crate) use window::{Clock, Late, WindowConfig};
 /// are used.
 const MOST_THREADS: u64 = 1024;
 
-/// Checks `--threads`.
-fn thread_count(count: u64) -> Result<NonZeroUsize, SpecError> {
-    let valid = usize::try_from(count)
+/// Parses `--threads`.
+fn parse_threads(option: &'static str, text: &str) -> Result<NonZeroUsize, SpecError> {
+    let count = parse_whole(option, text, 1..=MOST_THREADS)?;
+    Ok(usize::try_from(count)
         .ok()
-        .filter(|_| count <= MOST_THREADS);
-    valid.and_then(NonZeroUsize::new).ok_or_else(|| {
-        SpecError::new(
-            "--threads",
-            count.to_string(),
-            format!("1 to {MOST_THREADS}"),
-        )
-    })
+        .and_then(NonZeroUsize::new)
+        .unwrap_or(NonZeroUsize::MIN))
+}
+
+/// Parses `--seed`.
+fn parse_seed(text: &str) -> Result<u64, SpecError> {
+    parse_whole("--seed", text, 0..=u64::MAX)
 }
 
 /// Applies the parser of an option to its value, if it was given.

@@ -9,7 +9,7 @@ use echoless_lab::plan::{self, Costs, Goal, Plan, PlanRequest};
 use echoless_lab::stream::{Stream, parse_count};
 
 use super::records::record_file;
-use super::{parse_if_given, thread_count};
+use super::{parse_if_given, parse_seed, parse_threads};
 use crate::args::{PlanArgs, RecordArgs};
 use crate::failure::Failure;
 use crate::lab::input::Input;
@@ -111,12 +111,10 @@ impl TryFrom<PlanArgs> for PlanConfig {
             input,
             window: parse_if_given("--window", args.window.as_deref(), parse_count)?,
             goal,
-            seed: args.seed,
+            seed: parse_seed(&args.seed)?,
             budget: parse_budget(&args.budget)?,
-            threads: match args.threads {
-                Some(count) => thread_count(count)?,
-                None => available_parallelism().unwrap_or(NonZeroUsize::MIN),
-            },
+            threads: parse_if_given("--threads", args.threads.as_deref(), parse_threads)?
+                .unwrap_or_else(|| available_parallelism().unwrap_or(NonZeroUsize::MIN)),
             measure: args.measure,
             all: args.all,
             spec_only: args.spec_only,

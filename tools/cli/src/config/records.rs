@@ -9,7 +9,7 @@ use super::parse_if_given;
 use crate::args::{FormatUse, RecordArgs, RecordFileArgs};
 use crate::failure::Failure;
 use crate::lab::input::RecordFile;
-use crate::number::parse_size;
+use crate::number::{parse_size, parse_whole};
 use crate::records::compared::Compared;
 use crate::records::delimiter::Delimiter;
 use crate::records::fault::{BlankLines, FaultPolicy, Missing};
@@ -125,14 +125,18 @@ impl CheckedRecords {
 /// The part of a key that is compared.
 ///
 /// # Errors
-/// [`SpecError`] if the keys of the format are no text: folding letters would join values that
-/// differ.
+/// [`SpecError`] if a value is no number, or the keys of the format are no text: folding letters
+/// would join values that differ.
 fn compared(args: &RecordArgs, format: &dyn Format, has_key: bool) -> Result<Compared, SpecError> {
+    let number = |option, text: &Option<String>| {
+        let parse = |option, text: &str| parse_whole(option, text, 0..=u64::MAX);
+        parse_if_given(option, text.as_deref(), parse)
+    };
     let compared = Compared {
         ignore_case: args.ignore_case,
-        skip_fields: args.skip_fields.unwrap_or(0),
-        skip_chars: args.skip_chars.unwrap_or(0),
-        max_chars: args.max_chars,
+        skip_fields: number("--skip-fields", &args.skip_fields)?.unwrap_or(0),
+        skip_chars: number("--skip-chars", &args.skip_chars)?.unwrap_or(0),
+        max_chars: number("--max-chars", &args.max_chars)?,
     };
     let is_text = match format.tag_style() {
         Some(TagStyle::Field(_)) => true,

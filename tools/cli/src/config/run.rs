@@ -10,7 +10,7 @@ use clap::ValueEnum;
 use echoless::{KeyHasher, SpecError};
 
 use super::hash_key::read_hash_key;
-use super::{parse_if_given, thread_count};
+use super::{parse_if_given, parse_seed, parse_threads};
 use crate::args::RunArgs;
 use crate::compression::codec::Compression;
 use crate::failure::Failure;
@@ -59,7 +59,7 @@ impl RunConfig {
                 settings.push(Source::File(path));
                 KeyHasher::keyed(key)
             }
-            None => KeyHasher::seeded(args.seed),
+            None => KeyHasher::seeded(parse_seed(&args.seed)?),
         };
         if let Some(path) = &args.skip_seen_files {
             settings.push(Source::File(path.clone()));
@@ -91,10 +91,8 @@ impl RunConfig {
             quiet: args.quiet,
             summary: args.summary,
             read_bytes: args.read_bytes,
-            threads: match args.threads {
-                None => Threads::AllCores,
-                Some(count) => Threads::Count(thread_count(count)?),
-            },
+            threads: parse_if_given("--threads", args.threads.as_deref(), parse_threads)?
+                .map_or(Threads::AllCores, Threads::Count),
             pin: args.pin,
         })
     }

@@ -1,5 +1,6 @@
 //! The stream of `eval` and `plan`: generated, or the records of a file.
 
+use std::io;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -112,6 +113,10 @@ impl RecordFile {
                 }
                 keys.push(*hash)?;
             }
+        }
+        if keys.records() == 0 {
+            let problem = io::Error::other("no record, or none with a key: expected 1 or more");
+            return Err(Failure::file(source.name())(problem));
         }
         Ok(keys.into_stream()?)
     }

@@ -144,8 +144,8 @@ fn contradictions_are_errors() {
             "--skip-fields 1 -k 1 | cannot be used with",
             "--skip-chars 1 -k 1 | cannot be used with",
             "--max-chars 1 -k 1 | cannot be used with",
-            "--max-chars x | invalid value 'x'",
-            "--skip-chars -1 | unexpected argument '-1'",
+            "--max-chars x | invalid --max-chars=x: expected a whole number from 0 to",
+            "--skip-chars -1 | invalid --skip-chars=-1: expected a whole number from 0 to",
         ],
     );
 }

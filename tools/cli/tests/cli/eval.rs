@@ -381,7 +381,8 @@ fn bad_lines_and_overwritten_inputs_are_named() {
     let empty = file(directory.path(), "empty", b"");
     let run = eval(&["bloom", "-m", "1k", "--input", &empty]);
     assert!(
-        run.error().starts_with("invalid records=0: expected"),
+        run.error()
+            .contains("/empty: no record, or none with a key: expected 1 or more"),
         "{}",
         run.error()
     );

@@ -143,7 +143,7 @@ fn invalid_options_are_one_line() {
             "--payload-bytes -1 | invalid --payload-bytes=-1: expected a number of bytes",
             "-m 0 | invalid --memory=0: expected 1 byte or more",
             "-m 16 | invalid memory=16",
-            "--threads 0 | invalid --threads=0: expected 1 to 1024",
+            "--threads 0 | invalid --threads=0: expected a whole number from 1 to 1024",
             "--invert --duplicates x | cannot be used with",
             "--key 1 | unexpected argument '--key' found",
             "--hash-key no-such-key | no-such-key: No such file",

@@ -369,6 +369,9 @@ fn invalid_arguments_are_rejected() {
         "-m 1M -n 1M --distinct 0.5 --budget 5 | invalid --budget=5: expected a time such as",
         "-m 1M -n 1M --distinct 0.5 --max-records 5 | missing --sample: expected --sample FILE beside",
         "-m 1M -n 1M --distinct 0.5 -t 0 | invalid --threads=0: expected",
+        "-m 1M -n 1M --distinct 0.5 -t -1 | invalid --threads=-1: expected a whole number from 1",
+        "-m 1M -n 1M --distinct 0.5 --seed -1 | invalid --seed=-1: expected a whole number from 0",
+        "-m 1M --sample /dev/null | /dev/null: no record, or none with a key: expected 1 or more",
         "-m 1M -n 1M --distinct 0.5 --spec-only --all | --all",
         "-m 1M -n 1M --distinct 0.5 --to-csv /no/such/file | /no/such/file: No such file",
     ];

@@ -313,7 +313,7 @@ fn invalid_numbers_of_threads_are_rejected() {
         let run = dedup(&["--threads", count], b"");
         assert_eq!(
             run.error(),
-            format!("invalid --threads={count}: expected 1 to 1024")
+            format!("invalid --threads={count}: expected a whole number from 1 to 1024")
         );
     }
     let lines = ["-m", "64", "--filter", "bloom:form=line"];
