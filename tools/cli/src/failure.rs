@@ -1,5 +1,6 @@
 //! The errors that end a run, and how a run ends: one line on standard error and an exit code.
 
+use std::fmt::Display;
 use std::io::{self, Write};
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
@@ -87,6 +88,12 @@ impl From<BuildError> for Failure {
 }
 
 impl Failure {
+    /// Rejects an option that takes no value, or whose value is not at fault. `allowed` follows the
+    /// word "expected".
+    pub(crate) fn option(option: &str, allowed: impl Display) -> Self {
+        Self::Usage(format!("invalid {option}: expected {allowed}"))
+    }
+
     /// Whether the command line is at fault: the run has not begun then, and the files that it
     /// names may be mistaken.
     pub(crate) fn rejects_options(&self) -> bool {

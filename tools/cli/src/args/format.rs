@@ -45,7 +45,7 @@ impl FormatArgs {
     pub(crate) fn select(&self, given: FormatUse<'_>) -> Result<SelectedFormat, Failure> {
         let Some(text) = &self.named else {
             let option = self.option.as_ref().map(|(option, _)| *option);
-            return Ok(self.delimited(option, given)?);
+            return self.delimited(option, given);
         };
         let (name, value) = find_name(text)?;
         if let Some((option, _)) = &self.option
@@ -60,7 +60,7 @@ impl FormatArgs {
                     && *typed != Delimiter::Byte(*delimiter)
                 {
                     let allowed = format!("no other delimiter than that of --format {text}");
-                    return Err(typed.invalid(allowed).into());
+                    return Err(typed.invalid(allowed));
                 }
                 let option = option.or(self.option.as_ref().map(|(option, _)| *option));
                 Ok(match delimiter {
@@ -74,11 +74,11 @@ impl FormatArgs {
             FormatBuild::OwnFields(build) => {
                 if let Some(delimiter) = given.delimiter {
                     let allowed = format!("no delimiter with --format {text}");
-                    return Err(delimiter.invalid(allowed).into());
+                    return Err(delimiter.invalid(allowed));
                 }
                 if given.header {
                     let allowed = format!("no header with --format {text}");
-                    return Err(SpecError::new("--header", "true", allowed).into());
+                    return Err(Failure::option("--header", allowed));
                 }
                 build(value, &given.fields)
             }
@@ -101,7 +101,7 @@ impl FormatArgs {
         &self,
         option: Option<&'static FormatOption>,
         given: FormatUse<'_>,
-    ) -> Result<SelectedFormat, SpecError> {
+    ) -> Result<SelectedFormat, Failure> {
         let FormatUse { fields, tag, .. } = given;
         let has_fields = fields.key.is_some() || fields.time.is_some() || tag;
         if let Some(delimiter) = given.delimiter
@@ -119,7 +119,7 @@ impl FormatArgs {
         &self,
         option: Option<&'static FormatOption>,
         delimiter: &Delimiter,
-    ) -> Result<SharedFormat, SpecError> {
+    ) -> Result<SharedFormat, Failure> {
         let value = self.option.as_ref().map_or("", |(_, value)| value);
         option.map_or_else(
             || lines(delimiter),
@@ -129,7 +129,7 @@ impl FormatArgs {
 }
 
 /// Parses the fields of a format whose fields are between delimiters.
-fn parse_fields(format: SharedFormat, given: FormatUse<'_>) -> Result<SelectedFormat, SpecError> {
+fn parse_fields(format: SharedFormat, given: FormatUse<'_>) -> Result<SelectedFormat, Failure> {
     let key = given
         .fields
         .key

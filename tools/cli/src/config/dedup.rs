@@ -191,8 +191,8 @@ impl TryFrom<DedupArgs> for DedupConfig {
 
 /// Checks that the outputs have file headers, and can be rewritten at the end of the run. That they
 /// are regular files is checked once they are open.
-fn check_fix_header(format: &dyn Format, args: &DedupArgs) -> Result<(), SpecError> {
-    let invalid = |allowed| SpecError::new("--fix-header", "true", allowed);
+fn check_fix_header(format: &dyn Format, args: &DedupArgs) -> Result<(), Failure> {
+    let invalid = |allowed: &str| Failure::option("--fix-header", allowed);
     if !format.has_file_header() {
         return Err(invalid("a format with file headers, --format ber:ts32297"));
     }

@@ -6,6 +6,7 @@ use echoless_lab::stream::parse_count;
 
 use super::{parse_if_given, parse_seed};
 use crate::args::GenArgs;
+use crate::failure::Failure;
 use crate::files::Target;
 use crate::generate::Kind;
 use crate::generate::cdr::CdrFormat;
@@ -30,14 +31,14 @@ pub(crate) struct GenConfig {
 }
 
 impl TryFrom<GenArgs> for GenConfig {
-    type Error = SpecError;
+    type Error = Failure;
 
-    fn try_from(args: GenArgs) -> Result<Self, SpecError> {
+    fn try_from(args: GenArgs) -> Result<Self, Failure> {
         if let Some(bytes) = &args.record_bytes
             && args.kind != Kind::Lines
         {
             let allowed = "no length except for `lines`";
-            return Err(SpecError::new("--record-bytes", bytes, allowed));
+            return Err(SpecError::new("--record-bytes", bytes, allowed).into());
         }
         let only_cdr = [
             (args.header, "cdr with --header, whose records have fields"),
@@ -47,13 +48,13 @@ impl TryFrom<GenArgs> for GenConfig {
             if given && args.kind != Kind::Cdr {
                 let kind = args.kind.to_possible_value();
                 let kind = kind.map_or_else(String::new, |kind| kind.get_name().to_owned());
-                return Err(SpecError::new("KIND", kind, allowed));
+                return Err(SpecError::new("KIND", kind, allowed).into());
             }
         }
         let cdr_format = args.format.unwrap_or_default();
         if args.header && cdr_format == CdrFormat::Ber {
             let allowed = "no header with --format ber";
-            return Err(SpecError::new("--header", "true", allowed));
+            return Err(Failure::option("--header", allowed));
         }
         let rule = match (&args.gap, &args.distribution, args.kind) {
             (Some(gap), _, _) => SourceRule::Gap(parse_count("--gap", gap)?),

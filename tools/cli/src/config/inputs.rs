@@ -76,7 +76,7 @@ pub(super) fn in_place(
         }
         (None, _) => {
             let allowed = format!("no --compress beside it, since {} is plain", input.name());
-            Err(SpecError::new("--in-place", "true", allowed).into())
+            Err(Failure::option("--in-place", allowed))
         }
     }
 }

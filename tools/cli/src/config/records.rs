@@ -125,9 +125,9 @@ impl CheckedRecords {
 /// The part of a key that is compared.
 ///
 /// # Errors
-/// [`SpecError`] if a value is no number, or the keys of the format are no text: folding letters
+/// [`Failure`] if a value is no number, or the keys of the format are no text: folding letters
 /// would join values that differ.
-fn compared(args: &RecordArgs, format: &dyn Format, has_key: bool) -> Result<Compared, SpecError> {
+fn compared(args: &RecordArgs, format: &dyn Format, has_key: bool) -> Result<Compared, Failure> {
     let number = |option, text: &Option<String>| {
         let parse = |option, text: &str| parse_whole(option, text, 0..=u64::MAX);
         parse_if_given(option, text.as_deref(), parse)
@@ -160,7 +160,7 @@ fn compared(args: &RecordArgs, format: &dyn Format, has_key: bool) -> Result<Com
         Compared { .. } => "--ignore-case",
     };
     let allowed = "lines or fields of text, not JSON values or binary records";
-    Err(SpecError::new(option, "true", allowed))
+    Err(Failure::option(option, allowed))
 }
 
 /// The most records of a file for `eval` and `plan`, unless the options set another number.

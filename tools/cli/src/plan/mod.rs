@@ -4,7 +4,7 @@ mod report;
 
 use std::process::ExitCode;
 
-use echoless::{MemoryError, SpecError, memory};
+use echoless::{MemoryError, memory};
 use echoless_lab::plan::nanoseconds_per_key;
 
 use crate::config::PlanConfig;
@@ -27,7 +27,8 @@ pub(crate) fn run(config: &PlanConfig) -> Result<ExitCode, Failure> {
             "bounds that some filter is shown to meet"
         };
         let nearest = format!("the nearest is {}, {}", nearest.spec, nearest.why);
-        return Err(SpecError::new("--spec-only", "true", format!("{allowed}; {nearest}")).into());
+        let allowed = format!("{allowed}; {nearest}");
+        return Err(Failure::option("--spec-only", allowed));
     }
     let candidates: Vec<_> = if config.all {
         plan.candidates.iter().collect()

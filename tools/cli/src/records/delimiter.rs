@@ -5,6 +5,8 @@ use std::ffi::OsStr;
 
 use echoless::SpecError;
 
+use crate::failure::Failure;
+
 /// What separates fields, from `--delimiter` or `--whitespace`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Delimiter {
@@ -56,19 +58,19 @@ impl Delimiter {
     }
 
     /// The error of the option that asks for this delimiter.
-    pub(crate) fn invalid(&self, allowed: impl Into<String>) -> SpecError {
+    pub(crate) fn invalid(&self, allowed: impl Into<String>) -> Failure {
         match self {
-            Self::Blanks => SpecError::new("--whitespace", "true", allowed),
+            Self::Blanks => Failure::option("--whitespace", allowed.into()),
             Self::Byte(_) | Self::Sequence(_) => {
                 let asked = self.written().escape_ascii().to_string();
-                SpecError::new("--delimiter", asked, allowed)
+                SpecError::new("--delimiter", asked, allowed).into()
             }
         }
     }
 
     /// Rejects a delimiter with one of the `reserved` bytes of a record format. Runs of blanks may
     /// have them: then no field does.
-    pub(super) fn check(&self, reserved: &[u8]) -> Result<(), SpecError> {
+    pub(super) fn check(&self, reserved: &[u8]) -> Result<(), Failure> {
         let is_reserved = |byte: &u8| reserved.contains(byte);
         match self {
             Self::Byte(_) | Self::Sequence(_) if self.written().iter().any(is_reserved) => {
@@ -81,8 +83,8 @@ impl Delimiter {
     /// The delimiter of a format whose delimiters are one byte. `format` selects it.
     ///
     /// # Errors
-    /// [`SpecError`] of the option that asks for another one.
-    pub(super) fn one_byte(&self, format: &str) -> Result<u8, SpecError> {
+    /// [`Failure`] that names the option that asks for another one.
+    pub(super) fn one_byte(&self, format: &str) -> Result<u8, Failure> {
         match self {
             Self::Byte(byte) => Ok(*byte),
             Self::Sequence(_) => Err(self.invalid(format!("one byte with {format}"))),
@@ -198,13 +200,15 @@ mod tests {
         ] {
             assert_eq!(delimiter.check(b"\n").is_ok(), fits, "{delimiter:?}");
         }
-        assert_eq!(Delimiter::default().one_byte("--csv"), Ok(b','));
+        assert_eq!(Delimiter::default().one_byte("--csv").unwrap(), b',');
         let error = Delimiter::Sequence(b"||".into())
             .one_byte("--csv")
             .unwrap_err();
-        assert_eq!((error.field, error.asked.as_str()), ("--delimiter", "||"));
+        let text = error.to_string();
+        assert_eq!(text, "invalid --delimiter=||: expected one byte with --csv");
         let error = Delimiter::Blanks.one_byte("--csv").unwrap_err();
-        assert_eq!(error.field, "--whitespace");
+        let expected = "invalid --whitespace: expected no --csv, which has one byte";
+        assert_eq!(error.to_string(), expected);
     }
 
     proptest! {

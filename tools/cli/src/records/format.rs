@@ -9,7 +9,6 @@ use std::fmt::Debug;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use echoless::SpecError;
 use memchr::memchr_iter;
 
 use super::chunk::Chunk;
@@ -180,7 +179,7 @@ pub(crate) struct FormatOption {
     /// Whether the field delimiter affects where records end.
     pub(crate) needs_delimiter: bool,
     /// Makes the format from the option's value, empty for a flag, and the field delimiter.
-    pub(crate) build: fn(&str, &Delimiter) -> Result<SharedFormat, SpecError>,
+    pub(crate) build: fn(&str, &Delimiter) -> Result<SharedFormat, Failure>,
 }
 
 /// How `--format` names a format.

@@ -232,7 +232,7 @@ fn contradictions_are_errors() {
         "--format ber --header | expected no header with --format ber",
         "--format ber --csv | --csv does not contradict",
         "--format ber --missing skip | --key or --time-field beside --missing",
-        "--fix-header | invalid --fix-header=true: expected a format with file headers",
+        "--fix-header | invalid --fix-header: expected a format with file headers",
         "--format ber:3gpp --fix-header | expected a format with file headers, --format ber:ts32297",
         "--format ber:ts32297 --fix-header --count | expected an output of records, not --count",
         "--format ber:ts32297 --fix-header | invalid --fix-header=standard output: expected regular files",

@@ -60,7 +60,7 @@ fn contradictions_are_errors() {
         "--format fixed:8 --crlf | --crlf does not contradict",
         "--format tsv -k 1 -d , | invalid --delimiter=,: expected no other delimiter than that of",
         "--format jsonl -d , -k a | expected no delimiter with --format jsonl",
-        "--format jsonl --header | expected no header with --format jsonl",
+        "--format jsonl --header | invalid --header: expected no header with --format jsonl",
         "--format fixed:8 --header | expected no header with --format fixed:8",
         "--format lines -d , | expected no delimiter without --key",
         "--format jsonl -k a..b | invalid --key=`a..b`: expected paths such as",

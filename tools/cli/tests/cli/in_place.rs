@@ -189,7 +189,7 @@ fn what_cannot_be_replaced() {
         format!("--in-place {input} --known {input} | is also a file of --known"),
         format!("--in-place {input} --duplicates {input} | is also an input"),
         format!("--in-place {input} --stats {input} | is also an input"),
-        format!("--in-place {input} --compress zstd | expected no --compress beside it"),
+        format!("--in-place {input} --compress zstd | invalid --in-place: expected no --compress"),
         format!("--in-place {folder}/missing | No such file"),
     ];
     let cases: Vec<&str> = cases.iter().map(String::as_str).collect();

@@ -3,8 +3,7 @@
 
 use std::sync::Arc;
 
-use echoless::SpecError;
-
+use crate::failure::Failure;
 use crate::records::delimiter::Delimiter;
 use crate::records::fault::Problem;
 use crate::records::fields::FieldSet;
@@ -18,8 +17,8 @@ use crate::records::terminators::{CR, LF, LastTerminator, append_ends};
 /// Lines: a CR before the LF is content like any other byte.
 ///
 /// # Errors
-/// [`SpecError`] if the delimiter has an LF.
-pub(crate) fn lines(delimiter: &Delimiter) -> Result<SharedFormat, SpecError> {
+/// [`Failure::Option`] if the delimiter has an LF.
+pub(crate) fn lines(delimiter: &Delimiter) -> Result<SharedFormat, Failure> {
     terminated::<LF, false>(delimiter)
 }
 
@@ -82,7 +81,7 @@ pub(super) struct Terminated<const END: u8, const AFTER_CR: bool, S> {
 /// The format with this delimiter.
 fn terminated<const END: u8, const AFTER_CR: bool>(
     delimiter: &Delimiter,
-) -> Result<SharedFormat, SpecError> {
+) -> Result<SharedFormat, Failure> {
     Ok(match delimiter {
         Delimiter::Byte(byte) => Arc::new(Terminated::<END, AFTER_CR, _>::new(*byte, delimiter)?),
         Delimiter::Sequence(bytes) => {
@@ -94,7 +93,7 @@ fn terminated<const END: u8, const AFTER_CR: bool>(
 }
 
 impl<const END: u8, const AFTER_CR: bool, S> Terminated<END, AFTER_CR, S> {
-    fn new(splitter: S, delimiter: &Delimiter) -> Result<Self, SpecError> {
+    fn new(splitter: S, delimiter: &Delimiter) -> Result<Self, Failure> {
         let reserved: &[u8] = if AFTER_CR { &[END, CR] } else { &[END] };
         delimiter.check(reserved)?;
         Ok(Self {
@@ -106,7 +105,7 @@ impl<const END: u8, const AFTER_CR: bool, S> Terminated<END, AFTER_CR, S> {
 
 impl<const END: u8, const AFTER_CR: bool> Terminated<END, AFTER_CR, u8> {
     /// Fields between bytes of this value.
-    pub(super) fn with_byte(byte: u8) -> Result<Self, SpecError> {
+    pub(super) fn with_byte(byte: u8) -> Result<Self, Failure> {
         Self::new(byte, &Delimiter::Byte(byte))
     }
 }
