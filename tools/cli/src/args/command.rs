@@ -3,8 +3,8 @@
 use std::iter;
 
 use clap::builder::PossibleValuesParser;
-use clap::error::ErrorKind;
-use clap::{Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
 use super::dedup::DedupArgs;
@@ -93,7 +93,7 @@ pub(crate) fn parse() -> Result<Option<Parsed>, Failure> {
         let message = |error: &clap::Error| match error.kind() {
             // The parser does not say where.
             ErrorKind::InvalidUtf8 => line.invalid_utf8(),
-            _ => one_line(&error.to_string()),
+            _ => one_line(error),
         };
         let alone = |typed: Result<Args, clap::Error>| typed.err().as_ref().map(message);
         return Err(line.explain(Failure::Usage(message(&error)), alone));
@@ -110,11 +110,15 @@ pub(crate) fn parse() -> Result<Option<Parsed>, Failure> {
 /// [`Failure::Usage`] if the parser rejects them, or if they only ask for help.
 pub(crate) fn parse_from(arguments: &[&str]) -> Result<Args, Failure> {
     let all = iter::once("echoless").chain(arguments.iter().copied());
-    Args::try_parse_from(all).map_err(|error| Failure::Usage(one_line(&error.to_string())))
+    Args::try_parse_from(all).map_err(|error| Failure::Usage(one_line(&error)))
 }
 
 /// A parser's message without its usage section, on one line.
-fn one_line(message: &str) -> String {
+fn one_line(error: &clap::Error) -> String {
+    if let Some(message) = option_of_another(error) {
+        return message;
+    }
+    let message = error.to_string();
     let paragraphs: Vec<String> = message
         .split("\n\n")
         .filter(|paragraph| {
@@ -134,10 +138,36 @@ fn one_line(message: &str) -> String {
     }
 }
 
+/// The message about an option that only other subcommands have, and which. The parser would suggest
+/// any option of this one whose name has some of the same letters.
+fn option_of_another(error: &clap::Error) -> Option<String> {
+    if error.kind() != ErrorKind::UnknownArgument {
+        return None;
+    }
+    let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    let long = argument.strip_prefix("--")?;
+    let is_it = |option: &clap::Arg| option.get_long() == Some(long) && !option.is_hide_set();
+    let command = Args::command();
+    let others = command.get_subcommands();
+    let others: Vec<&str> = others
+        .filter(|other| other.get_arguments().any(is_it))
+        .map(clap::Command::get_name)
+        .collect();
+    let (last, first) = others.split_last()?;
+    let have = if first.is_empty() {
+        format!("{last} has")
+    } else {
+        format!("{} and {last} have", first.join(", "))
+    };
+    Some(format!(
+        "unexpected argument '{argument}' found; {have} {argument}"
+    ))
+}
+
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
@@ -184,7 +214,7 @@ mod tests {
     #[test]
     fn a_usage_error_is_one_line() {
         let error = Args::try_parse_from(["echoless", "dedup", "--memry", "1G"]).unwrap_err();
-        let line = one_line(&error.to_string());
+        let line = one_line(&error);
         assert!(
             line.starts_with("unexpected argument '--memry' found"),
             "{line}"
@@ -193,8 +223,26 @@ mod tests {
         assert!(!line.contains('\n') && !line.contains("Usage"), "{line}");
         let error = Args::try_parse_from(["echoless", "dedup", "-o", "-x"]).unwrap_err();
         assert_eq!(
-            one_line(&error.to_string()),
+            one_line(&error),
             "unexpected argument '-x' found; tip: for a file of this name, use './-x'"
         );
+        for (arguments, has) in [
+            (
+                ["packets", "--known=x"],
+                "--known' found; dedup has --known",
+            ),
+            (
+                ["packets", "--header"],
+                "--header' found; dedup, gen, eval and plan have --header",
+            ),
+            (
+                ["dedup", "--to-csv"],
+                "--to-csv' found; eval and plan have --to-csv",
+            ),
+        ] {
+            let all = ["echoless"].into_iter().chain(arguments);
+            let error = Args::try_parse_from(all).unwrap_err();
+            assert_eq!(one_line(&error), format!("unexpected argument '{has}"));
+        }
     }
 }

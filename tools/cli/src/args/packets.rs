@@ -57,7 +57,8 @@ pub(crate) struct PacketArgs {
 
     /// Fields that may differ between copies, with commas between them: mac, vlan, mpls, pppoe,
     /// padding, tos, ttl, ip-id, ip-checksum, ip-options, flow-label, transport-checksum, tcp-seq,
-    /// tcp-ack, tcp-window, tcp-options, checksum (both checksums); or none
+    /// tcp-ack, tcp-window, tcp-options, checksum (both checksums), tunnel (all headers in front of
+    /// the innermost packet); or none
     #[arg(
         long,
         value_name = "FIELDS",
@@ -67,7 +68,8 @@ pub(crate) struct PacketArgs {
     )]
     pub(crate) ignore: String,
 
-    /// Compare the innermost packet of tunnels (IP in IP, GRE, ERSPAN, VXLAN, Geneve, GTP-U)
+    /// Compare the innermost packet of tunnels (IP in IP, GRE, ERSPAN, VXLAN, Geneve, GTP-U), as
+    /// with --ignore tunnel
     #[arg(long, help_heading = "Key")]
     pub(crate) inner: bool,
 

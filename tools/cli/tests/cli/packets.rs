@@ -3,10 +3,11 @@
 use std::fs;
 
 use echoless_packets::LinkType;
+use echoless_packets::key::Field;
 use echoless_packets::synth::{Header, PcapWriter, Stack};
 
 use crate::packets_support::{frame, numbered, packet_blocks, packets, pcap, pcapng, with_ttl};
-use crate::run::{assert_errors, file};
+use crate::run::{assert_errors, echoless, file};
 
 /// How many packets of this capture are kept.
 #[track_caller]
@@ -160,4 +161,16 @@ fn the_keyed_hash_gives_the_same_packets() {
     assert_eq!(packets(&["--hash-key", &key], &capture).bytes(), expected);
     assert_eq!(packets(&["--seed", "7"], &capture).bytes(), expected);
     assert_eq!(fs::read(key).unwrap().len(), 32);
+}
+
+#[test]
+fn help_and_guide_list_every_field() {
+    let guide = include_str!("../../GUIDE.md");
+    let help = echoless(&["packets", "--help"], b"").text();
+    for field in Field::ALL {
+        let name = field.name();
+        assert!(guide.contains(&format!("`{name}`")), "{name}");
+        let words = help.split(|letter: char| !letter.is_ascii_alphabetic() && letter != '-');
+        assert!(words.into_iter().any(|word| word == name), "{name}");
+    }
 }
