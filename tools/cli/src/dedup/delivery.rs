@@ -13,7 +13,7 @@ use super::outputs::Outputs;
 use super::progress::Progress;
 use super::repeated::Repeated;
 use super::stats::{Counts, Observed, Setup, Stats};
-use crate::config::{Content, DedupConfig, Summary};
+use crate::config::{Clock, Content, DedupConfig, Summary};
 use crate::failure::{self, ENDED_BY_SIGNAL, FOUND_DUPLICATES, Failure, graver};
 use crate::files::{Source, Target};
 use crate::packets::report::CopyReport;
@@ -85,7 +85,13 @@ impl Delivery {
             known: config.known,
             repeated: (repeated.then(|| Repeated::new(&config.filter))).transpose()?,
             done: InputPosition::default(),
-            reporter: config.content.format().cloned().map(FaultReporter::new),
+            reporter: config.content.format().cloned().map(|format| {
+                let reporter = FaultReporter::new(format);
+                match config.window.as_ref().map(|window| &window.clock) {
+                    Some(Clock::Field(time)) => reporter.with_time_format(time.format.clone()),
+                    _ => reporter,
+                }
+            }),
             counts: Counts::default(),
             audit,
             report: match &config.content {

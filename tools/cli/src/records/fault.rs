@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 
+use super::excerpt::Excerpt;
 use super::fields::MissingField;
 use super::json::scan::Invalid;
 
@@ -18,7 +19,10 @@ pub(crate) enum Problem {
     /// The record lacks the field of its time.
     LacksTime(MissingField),
     /// The field of the time, numbered from 0, holds none that can be read.
-    NoTime(usize),
+    NoTime {
+        field: usize,
+        value: Excerpt,
+    },
     /// The record is later than the window and the lateness allow.
     Late,
     /// The bytes are not a record of the format, for this reason.
@@ -88,7 +92,7 @@ impl FaultPolicy {
     #[cold]
     pub(super) fn fate(&self, problem: Problem) -> Fate {
         let lacks = match problem {
-            Problem::Lacks(_) | Problem::LacksTime(_) | Problem::NoTime(_) => true,
+            Problem::Lacks(_) | Problem::LacksTime(_) | Problem::NoTime { .. } => true,
             Problem::Late
             | Problem::Malformed(_)
             | Problem::MalformedAt { .. }

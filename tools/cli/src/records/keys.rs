@@ -6,6 +6,7 @@ use echoless::{KeyHash, KeyHasher};
 
 use super::chunk::{Chunk, NO_TIME, Step};
 use super::compared::Compared;
+use super::excerpt::Excerpt;
 use super::fault::{FaultPolicy, Missing, Problem};
 use super::fields::{FieldSet, MissingField};
 use super::format::{Format, SharedFormat};
@@ -288,14 +289,23 @@ fn read_tick(
     lacking: Option<MissingField>,
 ) -> Result<i64, Problem> {
     match found {
-        Some(field) => reader
-            .tick(field.bytes(content, scratch))
-            .ok_or(Problem::NoTime(number)),
+        Some(field) => {
+            let text = field.bytes(content, scratch);
+            reader.tick(text).ok_or_else(|| no_time(number, text))
+        }
         None => Err(Problem::LacksTime(MissingField {
             field: number,
             fields: lacking.map_or(0, |lacking| lacking.fields),
         })),
     }
+}
+
+/// Out of line: it would copy the excerpt on the path of every record.
+#[cold]
+#[inline(never)]
+fn no_time(field: usize, text: &[u8]) -> Problem {
+    let value = Excerpt::new(text);
+    Problem::NoTime { field, value }
 }
 
 /// Finds the records of a chunk and hashes their keys, in loops of the format's own.

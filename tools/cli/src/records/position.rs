@@ -6,6 +6,7 @@ use super::fault::{Fault, Problem};
 use super::format::SharedFormat;
 use crate::failure::Failure;
 use crate::number::{binary_bytes, grouped};
+use crate::time::format::TimeFormat;
 
 /// What is done of the current input.
 #[derive(Debug, Clone, Copy, Default)]
@@ -71,6 +72,7 @@ impl InputPosition {
 #[derive(Debug)]
 pub(crate) struct FaultReporter {
     format: SharedFormat,
+    time_format: TimeFormat,
     /// Lines of the current input that are done, in a format that counts lines.
     lines: u64,
     /// Whether a quote that swallows records was reported.
@@ -82,9 +84,16 @@ impl FaultReporter {
     pub(crate) fn new(format: SharedFormat) -> Self {
         Self {
             format,
+            time_format: TimeFormat::Auto,
             lines: 0,
             warned: false,
         }
+    }
+
+    /// Names this format in messages about times.
+    pub(crate) fn with_time_format(mut self, time_format: TimeFormat) -> Self {
+        self.time_format = time_format;
+        self
     }
 
     /// Counts a whole chunk of the input `name` as done. Returns a warning, at most one in a
@@ -169,9 +178,10 @@ impl FaultReporter {
                 self.format.field_name(lacking.field),
                 self.format.extent(lacking.fields)
             ),
-            Problem::NoTime(field) => format!(
-                "{} is not a time of --time-format",
-                self.format.field_name(field)
+            Problem::NoTime { field, value } => format!(
+                "{} is not a time of --time-format {}: {value}",
+                self.format.field_name(field),
+                self.time_format
             ),
             Problem::Late => "the record is later than window and lateness allow".into(),
             Problem::Lacks(lacking) => format!(
@@ -190,7 +200,7 @@ impl FaultReporter {
 /// The options with which a record with this problem is not an error.
 const fn hint(problem: Problem) -> Option<&'static str> {
     match problem {
-        Problem::Lacks(_) | Problem::LacksTime(_) | Problem::NoTime(_) => {
+        Problem::Lacks(_) | Problem::LacksTime(_) | Problem::NoTime { .. } => {
             Some("--missing skip or empty")
         }
         Problem::Late => Some("--late judge or pass"),

@@ -134,6 +134,11 @@ impl Strftime {
         Ok(format)
     }
 
+    /// The format as it was typed.
+    pub(super) fn text(&self) -> &str {
+        &self.0
+    }
+
     /// Nanoseconds since 1970; `None` if the text does not have this format, or is outside of the
     /// years 1678 to 2261. A time without an offset is UTC.
     pub(crate) fn parse(&self, text: &[u8]) -> Option<i64> {

@@ -1,5 +1,7 @@
 //! `--time-format`: how the time of a record is written.
 
+use std::fmt;
+
 use echoless::SpecError;
 
 use super::bcd;
@@ -30,6 +32,22 @@ impl TimeFormat {
             "rfc3339" => Self::Rfc3339,
             "bcd" => Self::Bcd,
             _ => Self::Strftime(Strftime::new(field, text)?),
+        })
+    }
+}
+
+/// As it is typed.
+impl fmt::Display for TimeFormat {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Auto => "auto",
+            Self::Number(Unit::Seconds) => "s",
+            Self::Number(Unit::Milliseconds) => "ms",
+            Self::Number(Unit::Microseconds) => "us",
+            Self::Number(Unit::Nanoseconds) => "ns",
+            Self::Rfc3339 => "rfc3339",
+            Self::Bcd => "bcd",
+            Self::Strftime(format) => return write!(out, "'{}'", format.text()),
         })
     }
 }
@@ -108,6 +126,19 @@ mod tests {
         ] {
             assert_eq!(reader.tick(text.as_bytes()), tick, "{text}");
         }
+    }
+
+    #[test]
+    fn formats_are_displayed_as_they_are_typed() {
+        let shown = |text| {
+            TimeFormat::parse("--time-format", text)
+                .unwrap()
+                .to_string()
+        };
+        for text in ["auto", "s", "ms", "us", "ns", "rfc3339", "bcd"] {
+            assert_eq!(shown(text), text);
+        }
+        assert_eq!(shown("%d.%m.%Y %H:%M:%S"), "'%d.%m.%Y %H:%M:%S'");
     }
 
     #[test]

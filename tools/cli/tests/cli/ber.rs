@@ -315,7 +315,7 @@ fn times_of_call_records_are_a_clock() {
     );
     assert!(
         run.error()
-            .contains("`0x80` is not a time of --time-format")
+            .contains("`0x80` is not a time of --time-format bcd: `")
     );
 }
 

@@ -188,7 +188,7 @@ fn late_records_and_those_without_a_time_are_rejected() {
         reasons,
         [
             format!("3: {late}"),
-            "4: field 2 is not a time of --time-format".into(),
+            "4: field 2 is not a time of --time-format auto: `x`".into(),
             format!("6: {late}"),
         ]
     );

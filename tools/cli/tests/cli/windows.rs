@@ -170,7 +170,7 @@ fn a_record_without_a_readable_time_follows_missing() {
         (
             "1",
             "1\nx\n",
-            "line 2: field 1 is not a time of --time-format",
+            "line 2: field 1 is not a time of --time-format auto: `x` (--missing skip",
         ),
         (
             "2",
