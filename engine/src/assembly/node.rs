@@ -51,8 +51,9 @@ use crate::verdicts::Verdicts;
 /// ```
 #[derive(Debug)]
 pub struct Node<F> {
-    port: Port,
+    /// Before the port: if the thread unwinds, the loss is set before any link closes.
     server: NumberedServer<F>,
+    port: Port,
     partitions: usize,
     /// The number of the last submitted batch.
     last: Option<u64>,

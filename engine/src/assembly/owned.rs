@@ -26,14 +26,17 @@ pub(super) enum Judged {
 /// The filter of a partition, or its absence.
 #[derive(Debug)]
 pub(super) struct OwnedFilter<F> {
+    /// The first field: the loss is set before the filter is freed, which may take long, and before
+    /// the rings close.
+    _mark: UnwindMark,
     /// None while the partition is lost.
     filter: Option<F>,
     state: Arc<PartitionState<F>>,
-    _mark: UnwindMark,
 }
 
 /// Marks the partition as lost if the thread of its owner unwinds, so that peers can tell a panic
-/// outside the filter from a drop. Must be dropped before the rings close.
+/// outside the filter from a drop. Must be dropped before any ring of its owner closes: a peer that
+/// finds a ring closed reads the loss once.
 #[derive(Debug)]
 struct UnwindMark(Arc<Status>);
 
@@ -48,8 +51,8 @@ impl Drop for UnwindMark {
 impl<F: Filter> OwnedFilter<F> {
     pub(super) fn new(filter: F, state: Arc<PartitionState<F>>) -> Self {
         Self {
-            filter: Some(filter),
             _mark: UnwindMark(Arc::clone(state.status())),
+            filter: Some(filter),
             state,
         }
     }

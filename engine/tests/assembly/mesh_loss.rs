@@ -3,8 +3,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, mpsc};
 use std::thread;
+use std::time::Duration;
 
-use echoless::{ExchangeError, KeyHash, LossPolicy, Mesh, Node, Partitioned, Verdicts};
+use echoless::{
+    ExchangeError, Filter, KeyHash, LossPolicy, Mesh, Node, Partitioned, Partitioning, Verdicts,
+};
 
 use crate::breakable::{Exact, Keys};
 use crate::loss::Model;
@@ -105,6 +108,59 @@ fn peers_can_tell_a_panic_from_a_drop() {
                 "{lost}"
             );
         }
+    }
+}
+
+/// A filter that is freed slowly, like one of many pages.
+#[derive(Default)]
+struct FreedSlowly(Exact);
+
+impl Drop for FreedSlowly {
+    fn drop(&mut self) {
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+impl Filter for FreedSlowly {
+    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+        self.0.observe_words(keys, duplicates);
+    }
+
+    fn contains(&self, key: KeyHash) -> bool {
+        self.0.contains(key)
+    }
+
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.0.memory_bytes()
+    }
+}
+
+/// The peer does not join the thread first, so it may find the closed rings at any step of the
+/// unwinding. The loss is set before all of them.
+#[test]
+fn a_panic_outside_the_filter_is_known_before_any_ring_closes() {
+    for round in 0..200 {
+        let partitioning = Partitioning::new(100, 2).unwrap();
+        let filters = vec![FreedSlowly::default(), FreedSlowly::default()];
+        let filter = Partitioned::new(partitioning, filters).unwrap();
+        let mut nodes = Mesh::builder(filter).build().unwrap().into_nodes();
+        let second = nodes.pop().unwrap();
+        let mut first = nodes.pop().unwrap();
+        let peer = thread::spawn(move || {
+            let _second = second;
+            std::panic::resume_unwind(Box::new("outside the filter"));
+        });
+        let outcome = match round % 3 {
+            0 => first.finish().map(drop),
+            1 => first.serve_until(|| false),
+            _ => first.observe(0, &[LOW, HIGH], &mut Verdicts::new()),
+        };
+        assert_eq!(outcome, Err(ExchangeError::Panicked(1)), "round {round}");
+        assert!(peer.join().is_err());
     }
 }
 

@@ -36,7 +36,7 @@ pub(in crate::assembly) struct Attached {
 /// The owner of one partition of an engine.
 #[derive(Debug)]
 pub(in crate::assembly) struct ArrivalServer<F> {
-    /// The first field, because its filter must be dropped before the links close.
+    /// The first field: if the thread unwinds, the loss is set before the links close.
     pass: Pass<F>,
     inbox: Inbox,
     links: Slots,

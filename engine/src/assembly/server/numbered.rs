@@ -18,7 +18,7 @@ use crate::transport::{Attention, PopError};
 /// error.
 #[derive(Debug)]
 pub(in crate::assembly) struct NumberedServer<F> {
-    /// The first field, because its filter must be dropped before the links close.
+    /// The first field: if the thread unwinds, the loss is set before the links close.
     pass: Pass<F>,
     /// The error that ended this server: its links are closed, and it applies no message.
     failed: Option<ExchangeError>,

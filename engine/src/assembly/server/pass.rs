@@ -34,7 +34,7 @@ pub(super) trait Links {
 /// The filter of a partition and the messages of the current pass.
 #[derive(Debug)]
 pub(super) struct Pass<F> {
-    /// The first field, because it must be dropped before the links close.
+    /// The first field: if the thread unwinds, the loss is set before anything else is dropped.
     owned: OwnedFilter<F>,
     on_panic: OnPanic,
     /// The panic of the filter, with [`OnPanic::Fail`].
