@@ -153,7 +153,7 @@ mod window;
 #[cfg(feature = "threads")]
 pub use assembly::{
     Attacher, Engine, EngineBuilder, EngineCounts, LossPolicy, Mesh, MeshBuilder, Node,
-    PayloadPort, Pinning, Port, Rejected, ReplaceError, ShutdownError,
+    NotReplaceable, PayloadPort, Pinning, Port, Rejected, ReplaceError, ShutdownError,
 };
 pub use audit::Audit;
 #[cfg(feature = "threads")]

@@ -3,11 +3,12 @@
 
 use super::attacher::{AttachableWorker, Attacher};
 use super::counts::EngineCounts;
-use super::loss::{LossPolicy, PartitionState, ReplaceError, Status, message};
+use super::loss::{LossPolicy, PartitionState, Status, message};
 use super::mailbox::{Inbox, Mailbox};
 use super::owned::OwnedFilter;
 use super::pinning::Pinning;
 use super::port::Port;
+use super::replace::{NotReplaceable, ReplaceError};
 use super::rings::RingOptions;
 use super::server::ArrivalServer;
 use super::shutdown::ShutdownError;
@@ -203,8 +204,9 @@ impl<F> Engine<F> {
     /// and the others get an error with their filter.
     ///
     /// # Errors
-    /// [`ReplaceError`], with the filter, if there is no such partition or it is not lost. After
-    /// any port returned [`ExchangeError::Panicked`](crate::ExchangeError), it is lost.
+    /// [`ReplaceError`], with the filter, if there is no such partition, it is not lost, or its
+    /// worker has ended. After any port returned [`ExchangeError::Panicked`](crate::ExchangeError),
+    /// it is lost or its worker has ended.
     ///
     /// # Examples
     /// ```
@@ -219,15 +221,16 @@ impl<F> Engine<F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn replace(&self, partition: usize, filter: F) -> Result<(), ReplaceError<F>> {
-        let rejected = |filter| ReplaceError {
+        let restored = match self.workers.get(partition) {
+            Some(worker) => worker.state.restore(filter),
+            None => Err((filter, NotReplaceable::NoSuchPartition)),
+        };
+        restored.map_err(|(filter, reason)| ReplaceError {
             partition,
             partitions: self.workers.len(),
+            reason,
             filter,
-        };
-        match self.workers.get(partition) {
-            Some(worker) => worker.state.restore(filter).map_err(rejected),
-            None => Err(rejected(filter)),
-        }
+        })
     }
 
     /// The number of each partition that is lost now, and the message of the panic, in ascending

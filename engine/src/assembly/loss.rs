@@ -28,12 +28,11 @@
 //! policy.
 
 use std::any::Any;
-use std::error::Error;
-use std::fmt;
 
 use crossbeam_utils::CachePadded;
 
 use super::counts::EngineCounts;
+use super::replace::NotReplaceable;
 use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, PoisonError, unmodelled};
 
 /// What happens to the keys of a partition whose filter panicked.
@@ -87,50 +86,6 @@ pub enum LossPolicy {
     /// Keys of a lost partition are fresh: no new key is dropped, and duplicates pass.
     AsFresh,
 }
-
-/// A rejected replacement of a partition. It returns the filter.
-#[non_exhaustive]
-pub struct ReplaceError<F> {
-    /// The partition that was to be replaced.
-    pub partition: usize,
-    /// The number of partitions.
-    pub partitions: usize,
-    /// The filter that was to take its place.
-    pub filter: F,
-}
-
-impl<F> fmt::Debug for ReplaceError<F> {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("ReplaceError")
-            .field("partition", &self.partition)
-            .field("partitions", &self.partitions)
-            .finish_non_exhaustive()
-    }
-}
-
-impl<F> fmt::Display for ReplaceError<F> {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            partition,
-            partitions,
-            ..
-        } = self;
-        if partition < partitions {
-            write!(
-                out,
-                "partition {partition} is not lost: expected a partition whose filter panicked"
-            )
-        } else {
-            write!(
-                out,
-                "invalid partition={partition}: expected 0 to {}",
-                partitions - 1
-            )
-        }
-    }
-}
-
-impl<F> Error for ReplaceError<F> {}
 
 /// What ports see of a partition beside its rings.
 #[derive(Debug)]
@@ -251,11 +206,15 @@ impl<F> PartitionState<F> {
     /// Leaves a filter for the owner of a lost partition.
     ///
     /// # Errors
-    /// Returns the filter if the partition is not lost.
-    pub(super) fn restore(&self, filter: F) -> Result<(), F> {
+    /// Returns the filter if the partition is not lost, or its owner has ended.
+    pub(super) fn restore(&self, filter: F) -> Result<(), (F, NotReplaceable)> {
         let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
         match &*slot {
-            Slot::InUse | Slot::Restored(_) => Err(filter),
+            // The slot changes with the flag, under the lock, unless the thread of the owner unwinds.
+            Slot::InUse | Slot::Restored(_) if self.status.is_lost() => {
+                Err((filter, NotReplaceable::Ended))
+            }
+            Slot::InUse | Slot::Restored(_) => Err((filter, NotReplaceable::NotLost)),
             Slot::Lost(_) => {
                 *slot = Slot::Restored(filter);
                 // Release: pairs with the Acquire in `Status::is_lost`.
@@ -292,4 +251,23 @@ pub(super) fn message(panic: &(dyn Any + Send)) -> String {
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("a panic without a message")
         .to_owned()
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_partition_is_replaced_once_and_only_while_its_owner_exists() {
+        let state = PartitionState::new(Status::new());
+        assert_eq!(state.restore(1), Err((1, NotReplaceable::NotLost)));
+        state.lose(&"a bug");
+        assert_eq!(state.loss().as_deref(), Some("a bug"));
+        assert_eq!(state.restore(2), Ok(()));
+        assert_eq!(state.restore(3), Err((3, NotReplaceable::NotLost)));
+        assert_eq!(state.take_restored(), Some(2));
+        // As if its thread unwound.
+        state.status().lose();
+        assert_eq!(state.restore(4), Err((4, NotReplaceable::Ended)));
+    }
 }

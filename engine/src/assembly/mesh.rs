@@ -142,7 +142,6 @@ impl<F: Filter> MeshBuilder<F> {
                     Node::new(
                         Port::new(partitioning.clone(), port_links, parker, wait, self.policy),
                         NumberedServer::new(index, owned, server_links, on_panic),
-                        partitioning.count(),
                     )
                 },
             )

@@ -3,8 +3,8 @@
 use std::panic::resume_unwind;
 
 use super::link::PortLink;
-use super::loss::ReplaceError;
 use super::port::{BatchNumber, Port, WhileWaiting};
+use super::replace::{NotReplaceable, ReplaceError};
 use super::server::NumberedServer;
 use crate::error::ExchangeError;
 use crate::filters::Filter;
@@ -54,7 +54,6 @@ pub struct Node<F> {
     /// Before the port: if the thread unwinds, the loss is set before any link closes.
     server: NumberedServer<F>,
     port: Port,
-    partitions: usize,
     /// The number of the last submitted batch.
     last: Option<u64>,
 }
@@ -74,12 +73,10 @@ impl<F: Filter> WhileWaiting for NumberedServer<F> {
 }
 
 impl<F: Filter> Node<F> {
-    /// A node of a mesh of `partitions` nodes.
-    pub(super) const fn new(port: Port, server: NumberedServer<F>, partitions: usize) -> Self {
+    pub(super) const fn new(port: Port, server: NumberedServer<F>) -> Self {
         Self {
-            port,
             server,
-            partitions,
+            port,
             last: None,
         }
     }
@@ -377,11 +374,13 @@ impl<F: Filter> Node<F> {
     pub fn replace(&mut self, filter: F) -> Result<(), ReplaceError<F>> {
         let restored = match self.port.check_connected() {
             Ok(()) => self.server.state().restore(filter),
-            Err(_) => Err(filter),
+            Err(_) => Err((filter, NotReplaceable::Ended)),
         };
-        restored.map_err(|filter| ReplaceError {
+        restored.map_err(|(filter, reason)| ReplaceError {
             partition: self.server.partition(),
-            partitions: self.partitions,
+            // A node has a link to every node, itself included.
+            partitions: self.port.links().len(),
+            reason,
             filter,
         })
     }

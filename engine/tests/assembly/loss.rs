@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use echoless::{
-    Engine, ExchangeError, Filter, FilterSpec, KeyHash, LossPolicy, Partitioned, Verdicts,
-    report_of,
+    Engine, ExchangeError, Filter, FilterSpec, KeyHash, LossPolicy, NotReplaceable, Partitioned,
+    Verdicts, report_of,
 };
 use proptest::prelude::*;
 
@@ -161,8 +161,11 @@ fn a_replacement_that_is_not_due_is_rejected_with_its_filter() {
     let error = engine.replace(1, spare()).unwrap_err();
     let expected = "partition 1 is not lost: expected a partition whose filter panicked";
     assert_eq!(error.to_string(), expected);
+    assert_eq!(error.reason, NotReplaceable::NotLost);
     assert_eq!((error.partition, error.filter.state), (1, BAD_KEY));
-    let error: Box<dyn Error> = engine.replace(2, spare()).unwrap_err().into();
+    let error = engine.replace(2, spare()).unwrap_err();
+    assert_eq!(error.reason, NotReplaceable::NoSuchPartition);
+    let error: Box<dyn Error> = error.into();
     assert_eq!(error.to_string(), "invalid partition=2: expected 0 to 1");
     let lost = ports[0].observe(&[BAD_KEY], &mut Verdicts::new());
     assert_eq!(lost, Err(ExchangeError::Panicked(1)));

@@ -6,7 +6,8 @@ use std::thread;
 use std::time::Duration;
 
 use echoless::{
-    ExchangeError, Filter, KeyHash, LossPolicy, Mesh, Node, Partitioned, Partitioning, Verdicts,
+    ExchangeError, Filter, KeyHash, LossPolicy, Mesh, Node, NotReplaceable, Partitioned,
+    Partitioning, Verdicts,
 };
 
 use crate::breakable::{Exact, Keys};
@@ -63,8 +64,13 @@ fn a_caught_panic_leaves_a_lost_node_and_errors_at_its_peers() {
             }
             assert!(second.take_partial(&mut verdicts));
             assert!(verdicts.is_unknown(0));
-            let spare = Exact::default();
-            assert!(second.replace(spare).is_err(), "the mesh cannot go on");
+            let rejected = second.replace(Exact::default()).unwrap_err();
+            assert_eq!(rejected.reason, NotReplaceable::Ended);
+            assert_eq!(
+                rejected.to_string(),
+                "partition 1 cannot be replaced: its mesh has ended, or its worker panicked \
+                 outside the filter"
+            );
             wait.recv().unwrap_err();
             assert!(second.into_filter().is_none());
         });
@@ -177,6 +183,7 @@ fn a_node_that_finishes_without_its_filter_is_an_error_of_its_own() {
     assert!(first.loss().is_none());
     let error = first.replace(Exact::default()).unwrap_err();
     assert_eq!((error.partition, error.partitions), (0, 2));
+    assert_eq!(error.reason, NotReplaceable::NotLost);
     assert!(first.finish().is_ok());
     assert_eq!(peer.join().unwrap(), Some(ExchangeError::Panicked(1)));
 }

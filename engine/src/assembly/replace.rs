@@ -1,0 +1,79 @@
+//! The error of a replacement of a partition that is rejected.
+
+use std::error::Error;
+use std::fmt;
+
+/// A rejected replacement of a partition. It returns the filter.
+///
+/// # Examples
+/// ```
+/// use echoless::{Engine, FingerprintSpec, NotReplaceable};
+/// let spec = FingerprintSpec::new(1 << 20);
+/// let (engine, _ports) = Engine::builder(spec.build_partitions(2)?).build()?;
+/// let rejected = engine.replace(1, spec.build_partition(1, 2)?).unwrap_err();
+/// assert_eq!(rejected.reason, NotReplaceable::NotLost);
+/// # Ok::<(), echoless::BuildError>(())
+/// ```
+#[non_exhaustive]
+pub struct ReplaceError<F> {
+    /// The partition that was to be replaced.
+    pub partition: usize,
+    /// The number of partitions.
+    pub partitions: usize,
+    /// Why it was not replaced.
+    pub reason: NotReplaceable,
+    /// The filter that was to take its place.
+    pub filter: F,
+}
+
+/// Why a partition cannot be replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NotReplaceable {
+    /// There is no partition with this number.
+    NoSuchPartition,
+    /// Its filter did not panic, or was replaced before.
+    NotLost,
+    /// No thread would use the new filter: the mesh of the node has ended, or the worker of the
+    /// engine panicked outside its filter.
+    Ended,
+}
+
+impl<F> fmt::Debug for ReplaceError<F> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("ReplaceError")
+            .field("partition", &self.partition)
+            .field("partitions", &self.partitions)
+            .field("reason", &self.reason)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<F> fmt::Display for ReplaceError<F> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            partition,
+            partitions,
+            reason,
+            filter: _,
+        } = self;
+        match reason {
+            NotReplaceable::NoSuchPartition => write!(
+                out,
+                "invalid partition={partition}: expected 0 to {}",
+                partitions - 1
+            ),
+            NotReplaceable::NotLost => write!(
+                out,
+                "partition {partition} is not lost: expected a partition whose filter panicked"
+            ),
+            NotReplaceable::Ended => write!(
+                out,
+                "partition {partition} cannot be replaced: its mesh has ended, or its worker \
+                 panicked outside the filter"
+            ),
+        }
+    }
+}
+
+impl<F> Error for ReplaceError<F> {}
