@@ -1,7 +1,8 @@
 //! The primitives of the concurrent modules: those of the standard library, or loom's under `--cfg
 //! loom`.
 //!
-//! No other file names either, so loom checks the code that runs in production.
+//! No other file of the library names either, except in tests, so loom checks the code that runs in
+//! production.
 
 #[cfg(feature = "threads")]
 mod threads;
@@ -13,16 +14,17 @@ pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
 
 #[cfg(feature = "threads")]
 pub(crate) use threads::{
-    Arc, AtomicBool, AtomicUsize, Condvar, ConstPtr, JoinHandle, MutPtr, Mutex, MutexGuard,
-    PoisonError, Queue, Sender, UnsafeCell, available_parallelism, channel, check, fence,
-    panicking, spawn, spin_loop, yield_now,
+    Arc, AtomicBool, AtomicUsize, Condvar, ConstPtr, JoinHandle, MutPtr, Mutex, MutexGuard, Queue,
+    Sender, UnsafeCell, available_parallelism, channel, check, fence, panicking, spawn, spin_loop,
+    unpoisoned, yield_now,
 };
 
 /// What no model needs to see: nothing depends on the order of these accesses, and no thread
 /// switches while it holds one of the locks. Standard under loom as well, so that they add no
 /// interleavings.
 pub(crate) mod unmodelled {
+    pub(crate) use std::sync::OnceLock;
     pub(crate) use std::sync::atomic::AtomicU64;
     #[cfg(feature = "threads")]
-    pub(crate) use std::sync::{Arc, Mutex};
+    pub(crate) use std::sync::{Arc, Mutex, MutexGuard};
 }

@@ -33,7 +33,7 @@ use crossbeam_utils::CachePadded;
 
 use super::counts::EngineCounts;
 use super::replace::NotReplaceable;
-use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, PoisonError, unmodelled};
+use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, unmodelled, unpoisoned};
 
 /// What happens to the keys of a partition whose filter panicked.
 ///
@@ -198,7 +198,7 @@ impl<F> PartitionState<F> {
 
     /// Records that the filter panicked. The owner has dropped it.
     pub(super) fn lose(&self, panic: &(dyn Any + Send)) {
-        let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slot = unpoisoned(self.slot.lock());
         *slot = Slot::Lost(message(panic));
         self.status.lose();
     }
@@ -208,7 +208,7 @@ impl<F> PartitionState<F> {
     /// # Errors
     /// Returns the filter if the partition is not lost, or its owner has ended.
     pub(super) fn restore(&self, filter: F) -> Result<(), (F, NotReplaceable)> {
-        let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slot = unpoisoned(self.slot.lock());
         match &*slot {
             // The slot changes with the flag, under the lock, unless the thread of the owner unwinds.
             Slot::InUse | Slot::Restored(_) if self.status.is_lost() => {
@@ -226,7 +226,7 @@ impl<F> PartitionState<F> {
 
     /// The filter that was left for the owner, if one was.
     pub(super) fn take_restored(&self) -> Option<F> {
-        let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slot = unpoisoned(self.slot.lock());
         match std::mem::replace(&mut *slot, Slot::InUse) {
             Slot::Restored(filter) => Some(filter),
             other @ (Slot::InUse | Slot::Lost(_)) => {
@@ -238,7 +238,7 @@ impl<F> PartitionState<F> {
 
     /// The message of the panic, if the partition is lost.
     pub(super) fn loss(&self) -> Option<String> {
-        match &*self.slot.lock().unwrap_or_else(PoisonError::into_inner) {
+        match &*unpoisoned(self.slot.lock()) {
             Slot::Lost(message) => Some(message.clone()),
             Slot::InUse | Slot::Restored(_) => None,
         }

@@ -20,7 +20,7 @@
 //! finds the mailbox closed after it enqueued a link, and the worker after it closed the mailbox.
 
 use super::server::Attached;
-use crate::sync::{Arc, AtomicBool, Ordering, Queue, fence, unmodelled};
+use crate::sync::{Arc, AtomicBool, Ordering, Queue, fence, unmodelled, unpoisoned};
 
 /// What a port says to a worker.
 #[derive(Debug)]
@@ -181,10 +181,8 @@ impl PortIndices {
         indices.count - indices.free.len()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Indices> {
-        self.0
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    fn lock(&self) -> unmodelled::MutexGuard<'_, Indices> {
+        unpoisoned(self.0.lock())
     }
 }
 

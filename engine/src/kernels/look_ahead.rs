@@ -11,10 +11,10 @@
 
 use std::env::{self, VarError};
 use std::fmt;
-use std::sync::OnceLock;
 
 use crate::error::SpecError;
 use crate::memory::{CacheLevel, LINE_BYTES};
+use crate::sync::unmodelled::OnceLock;
 
 /// The environment variable that sets the look-ahead.
 const VARIABLE: &str = "ECHOLESS_LOOKAHEAD";

@@ -1,6 +1,8 @@
 //! What the modules with threads of their own need besides atomic words: locks, cells, a queue and
 //! threads.
 
+use std::sync::{LockResult, PoisonError};
+
 #[cfg(loom)]
 pub(crate) use loom::{
     cell::{ConstPtr, MutPtr, UnsafeCell},
@@ -19,7 +21,6 @@ pub(crate) use std::{
 // Standard under loom as well. No model pins threads, so none uses the channel on which pinning is
 // reported; none uses the number of cores, and none drops a worker or node while it unwinds.
 pub(crate) use std::{
-    sync::PoisonError,
     sync::mpsc::{Sender, channel},
     thread::{available_parallelism, panicking},
 };
@@ -77,6 +78,12 @@ macro_rules! check {
     };
 }
 pub(crate) use check;
+
+/// The guard of a lock, or of a wait, also if a thread panicked while it held the lock: what the
+/// locks of this library protect is never left half changed.
+pub(crate) fn unpoisoned<G>(locked: LockResult<G>) -> G {
+    locked.unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Spawns a named thread that owns `state`: it calls `run`, and returns the result of `end` to the
 /// thread that joins it.

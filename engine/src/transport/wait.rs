@@ -32,8 +32,8 @@ use std::task::{Context, Poll, Waker};
 use crossbeam_utils::CachePadded;
 
 use crate::sync::{
-    Arc, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, PoisonError, available_parallelism,
-    fence, spin_loop, yield_now,
+    Arc, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, available_parallelism, fence,
+    spin_loop, unpoisoned, yield_now,
 };
 
 /// How long a thread spins and yields before it parks. It tests its condition in rounds of
@@ -169,15 +169,12 @@ impl ParkState {
         // before it takes the lock, so the flag that is read after that critical section is the
         // cleared one.
         while self.parked.load(Ordering::Relaxed) != RUNNING {
-            lock = self
-                .unparked
-                .wait(lock)
-                .unwrap_or_else(PoisonError::into_inner);
+            lock = unpoisoned(self.unparked.wait(lock));
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Waker>> {
-        self.task.lock().unwrap_or_else(PoisonError::into_inner)
+        unpoisoned(self.task.lock())
     }
 }
 
