@@ -149,8 +149,8 @@ fn hint_wakes_who_waits_for_it() {
                 let seen = |change: usize| changes[change].load(Ordering::Acquire);
                 match (seen(0), seen(1)) {
                     (true, true) => None,
-                    (true, false) => Some(Attention::Hints),
-                    (false, _) => Some(Attention::Calls),
+                    (true, false) => Some(Attention::WakesAndHints),
+                    (false, _) => Some(Attention::Wakes),
                 }
             });
             called.join().unwrap();
@@ -169,7 +169,7 @@ fn task_no_lost_wakeup() {
         for item in [7, 8] {
             loom::future::block_on(poll_fn(|context| {
                 reader.poll_while(context, || {
-                    (!consumer.is_ready()).then_some(Attention::Calls)
+                    (!consumer.is_ready()).then_some(Attention::Wakes)
                 })
             }));
             assert_eq!(consumer.try_pop(), Ok(item));
@@ -193,7 +193,7 @@ fn thread_waits_after_a_task() {
         loom::future::block_on(poll_fn(|context| {
             // Leaves the waker, and does not wait.
             let _ = reader.poll_while(context, || {
-                (!consumer.is_ready()).then_some(Attention::Calls)
+                (!consumer.is_ready()).then_some(Attention::Wakes)
             });
             std::task::Poll::Ready(())
         }));

@@ -1,7 +1,7 @@
 //! The two rings between a port and one partition, from the port's side: messages out, one answer
 //! in return for each that holds keys.
 //!
-//! A message without keys only says that a batch or a tick is over. It matters to a server that has
+//! A message without keys only marks the end of a batch or a tick. It matters to a server that has
 //! later messages already, and to no other, so it is followed by a [hint](Doorbell::hint) only: a
 //! batch of one key wakes one partition of a mesh, not all.
 //!
@@ -50,7 +50,7 @@ pub(super) struct PortLink {
 pub(super) enum Reply {
     /// The verdict bits.
     Known(u64),
-    /// The partition is lost; its owner says so.
+    /// The partition is lost: its owner answered *unknown*.
     Lost(ExchangeError),
     /// The owner is gone.
     Closed(ExchangeError),
@@ -142,7 +142,7 @@ impl PortLink {
     }
 
     /// Enqueues a message that has no answer. The server may stay parked until
-    /// [`notify`](Self::notify), or stay parked as long as it waits for calls, until
+    /// [`notify`](Self::notify), or stay parked as long as it waits for wakes, until
     /// [`hint`](Self::hint).
     ///
     /// # Errors

@@ -115,7 +115,7 @@ impl Status {
     }
 
     pub(super) fn is_lost(&self) -> bool {
-        // Acquire: pairs with the Release stores in `lose` and `restore`. A port that reads false
+        // Acquire: pairs with the Release stores in `mark_lost` and `restore`. A port that reads false
         // after a replacement sends messages that the owner receives after the slot was filled.
         self.lost.load(Ordering::Acquire)
     }
@@ -159,8 +159,10 @@ impl Status {
         }
     }
 
-    pub(super) fn lose(&self) {
-        // Release: pairs with the Acquire in `is_lost`; the slot is `Lost` before.
+    /// Sets the flag that ports read.
+    pub(super) fn mark_lost(&self) {
+        // Release: pairs with the Acquire in `is_lost`. After a panic of the filter, the slot is
+        // `Lost` before.
         self.lost.store(true, Ordering::Release);
     }
 }
@@ -197,10 +199,10 @@ impl<F> PartitionState<F> {
     }
 
     /// Records that the filter panicked. The owner has dropped it.
-    pub(super) fn lose(&self, panic: &(dyn Any + Send)) {
+    pub(super) fn record_panic(&self, panic: &(dyn Any + Send)) {
         let mut slot = unpoisoned(self.slot.lock());
         *slot = Slot::Lost(message(panic));
-        self.status.lose();
+        self.status.mark_lost();
     }
 
     /// Leaves a filter for the owner of a lost partition.
@@ -261,13 +263,13 @@ mod tests {
     fn a_partition_is_replaced_once_and_only_while_its_owner_exists() {
         let state = PartitionState::new(Status::new());
         assert_eq!(state.restore(1), Err((1, NotReplaceable::NotLost)));
-        state.lose(&"a bug");
+        state.record_panic(&"a bug");
         assert_eq!(state.loss().as_deref(), Some("a bug"));
         assert_eq!(state.restore(2), Ok(()));
         assert_eq!(state.restore(3), Err((3, NotReplaceable::NotLost)));
         assert_eq!(state.take_restored(), Some(2));
         // As if its thread unwound.
-        state.status().lose();
+        state.status().mark_lost();
         assert_eq!(state.restore(4), Err((4, NotReplaceable::Ended)));
     }
 }

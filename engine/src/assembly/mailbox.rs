@@ -22,7 +22,7 @@
 use super::server::Attached;
 use crate::sync::{Arc, AtomicBool, Ordering, Queue, fence, unmodelled, unpoisoned};
 
-/// What a port says to a worker.
+/// What a port enqueues for a worker.
 #[derive(Debug)]
 pub(super) enum Event {
     /// The link of a new port.

@@ -1,4 +1,4 @@
-//! The messages on the rings: up to 64 key hashes one way, one word of verdict bits back, or word
+//! The messages on the rings: up to 64 key hashes one way, one word of verdict bits back, or a mark
 //! that there are none.
 
 use crate::hash::KeyHash;
@@ -8,7 +8,7 @@ use crate::hash::KeyHash;
 // messages, so theirs are small.
 pub(super) const MESSAGE_KEYS: usize = if cfg!(loom) { 2 } else { 64 };
 
-/// What a message says beside its keys.
+/// What a message holds beside its keys.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Header {
     /// 0 if batches are not numbered, and in a [`Kind::Finish`] message.
@@ -31,7 +31,7 @@ pub(super) struct Request {
     keys: [KeyHash; MESSAGE_KEYS],
 }
 
-/// What a partition server says to one request.
+/// The answer of a partition server to one request.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Answer {
     /// Bit `i` is set if key `i` of the request is a duplicate; all zero if `unknown`.

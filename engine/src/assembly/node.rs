@@ -318,8 +318,8 @@ impl<F: Filter> Node<F> {
         self.port.doorbell()
     }
 
-    /// Announces that this node submits no more batches, serves its peers until all of them finish,
-    /// and returns the filter of its partition.
+    /// Ends the batches of this node, serves its peers until all of them finish, and returns the
+    /// filter of its partition.
     ///
     /// On success, all batches of this node are recorded in all partitions that are not lost.
     /// Verdicts that were not returned before are dropped.

@@ -43,7 +43,7 @@ struct UnwindMark(Arc<Status>);
 impl Drop for UnwindMark {
     fn drop(&mut self) {
         if panicking() {
-            self.0.lose();
+            self.0.mark_lost();
         }
     }
 }
@@ -79,7 +79,7 @@ impl<F: Filter> OwnedFilter<F> {
                 return Judged::Known;
             }
             Some(Err(panic)) => {
-                self.lose(&panic);
+                self.drop_panicked(&panic);
                 Judged::Panicked(panic)
             }
             None => Judged::Lost,
@@ -102,14 +102,14 @@ impl<F: Filter> OwnedFilter<F> {
             .ok_or_else(|| self.state.loss().unwrap_or_default())
     }
 
-    /// Drops the filter, which panicked.
+    /// Drops the filter, which panicked, and records the loss.
     #[cold]
-    fn lose(&mut self, panic: &Panic) {
+    fn drop_panicked(&mut self, panic: &Panic) {
         // Before the loss is known, so that its memory is free when a new filter is built. A second
         // panic, of the drop, adds nothing.
         let filter = self.filter.take();
         drop(catch_unwind(AssertUnwindSafe(|| drop(filter))));
-        self.state.lose(&**panic);
+        self.state.record_panic(&**panic);
     }
 
     /// Takes the filter that replaces a lost one, if it is there.

@@ -22,7 +22,7 @@
 //! without room are sent when the port is polled; no further batch is accepted before that. The
 //! task is woken for the same events as a blocked thread.
 //!
-//! A loss arrives in three ways: an answer says *unknown* (the partition is lost, its owner still
+//! A loss arrives in three ways: an answer is *unknown* (the partition is lost, its owner still
 //! answers); a ring is closed (the owner is gone); or the work of a node fails (the mesh cannot go
 //! on). The last two end the port: `failed` is returned by every later call, after the batches that
 //! are complete. Once a message of a batch is sent, its loss is reported with the batch and not by

@@ -20,7 +20,7 @@
 //!
 //! Waking a parked thread costs microseconds on both sides, and some changes matter only to some
 //! parkers. Therefore `parked` also holds what the parker is to be woken for ([`Attention`]), and a
-//! [hint](Doorbell::hint) does not wake a parker that waits for calls only. The parker stores its
+//! [hint](Doorbell::hint) does not wake a parker that waits for wakes only. The parker stores its
 //! attention at P1 and computes it again at P3, so the same argument holds: either P3 reads the
 //! change, or the hint reads the attention of P1.
 //!
@@ -109,17 +109,17 @@ impl Wait {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attention {
     /// [`Doorbell::wake`].
-    Calls,
+    Wakes,
     /// [`Doorbell::wake`] and [`Doorbell::hint`].
-    Hints,
+    WakesAndHints,
 }
 
 impl Attention {
     /// The value of `parked` of a thread with this attention.
     const fn parked(self) -> usize {
         match self {
-            Self::Calls => 1,
-            Self::Hints => 2,
+            Self::Wakes => 1,
+            Self::WakesAndHints => 2,
         }
     }
 }
@@ -238,14 +238,14 @@ impl Parker {
     /// nothing has changed.
     #[inline]
     pub fn wait_until(&mut self, wait: Wait, mut condition: impl FnMut() -> bool) {
-        self.wait_while(wait, || (!condition()).then_some(Attention::Calls));
+        self.wait_while(wait, || (!condition()).then_some(Attention::Wakes));
     }
 
     /// Blocks while there is something to wait for: until `attention` returns `None`. It returns
-    /// what this thread is to be woken for, and may change its mind each time.
+    /// what this thread is to be woken for, which may differ from one call to the next.
     ///
     /// As for [`wait_until`](Self::wait_until); but a [hint](Doorbell::hint) is enough after a
-    /// change, if every thread that waits for it returns [`Attention::Hints`].
+    /// change, if every thread that waits for it returns [`Attention::WakesAndHints`].
     #[doc(hidden)] // public only for the model checks
     #[inline]
     pub fn wait_while(&mut self, wait: Wait, mut attention: impl FnMut() -> Option<Attention>) {
@@ -366,14 +366,14 @@ impl Doorbell {
         }
     }
 
-    /// Wakes the parker if it is parked with [`Attention::Hints`]. Call it after the change that
+    /// Wakes the parker if it is parked with [`Attention::WakesAndHints`]. Call it after the change that
     /// its condition reads.
     #[doc(hidden)] // public only for the model checks
     #[inline]
     pub fn hint(&self) {
         // W2 and W3, as in `wake`.
         fence(Ordering::SeqCst);
-        if self.state.parked.load(Ordering::Relaxed) == Attention::Hints.parked() {
+        if self.state.parked.load(Ordering::Relaxed) == Attention::WakesAndHints.parked() {
             self.state.unpark();
         }
     }

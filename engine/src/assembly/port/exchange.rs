@@ -34,7 +34,7 @@ impl WhileWaiting for Idle {
     }
 
     fn attention(&self) -> Option<Attention> {
-        Some(Attention::Calls)
+        Some(Attention::Wakes)
     }
 
     fn has_panicked(&self) -> bool {
@@ -294,8 +294,8 @@ impl Port {
     /// woken for: room that messages without answers leave is followed by a hint only.
     fn next_owner(&self) -> (Option<usize>, Attention) {
         match &self.unsent {
-            Some(unsent) => (Some(unsent.owner), Attention::Hints),
-            None => (None, Attention::Calls),
+            Some(unsent) => (Some(unsent.owner), Attention::WakesAndHints),
+            None => (None, Attention::Wakes),
         }
     }
 
@@ -310,8 +310,8 @@ impl Port {
         parker.wait_while(self.wait, || match while_waiting.attention() {
             None => None,
             Some(_) if condition(links) => None,
-            Some(Attention::Calls) => Some(least),
-            Some(Attention::Hints) => Some(Attention::Hints),
+            Some(Attention::Wakes) => Some(least),
+            Some(Attention::WakesAndHints) => Some(Attention::WakesAndHints),
         });
     }
 
@@ -337,7 +337,7 @@ impl Port {
             self.collect();
             if !self.work(while_waiting)? {
                 // Room that messages without answers leave is followed by a hint only.
-                self.wait(while_waiting, Attention::Hints, |links| {
+                self.wait(while_waiting, Attention::WakesAndHints, |links| {
                     links.iter().any(PortLink::has_answer) || links[owner].has_room()
                 });
             }

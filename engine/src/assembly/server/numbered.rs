@@ -144,12 +144,12 @@ impl<F: Filter> NumberedServer<F> {
             return None;
         }
         let mut stalled = true;
-        let mut attention = Attention::Calls;
+        let mut attention = Attention::Wakes;
         for index in 0..self.links.len() {
             match self.front(index) {
                 Front::Due | Front::Late(_) | Front::LinkClosed => return None,
                 Front::Empty => stalled = false,
-                Front::Early => attention = Attention::Hints,
+                Front::Early => attention = Attention::WakesAndHints,
                 Front::Finish => {}
             }
         }

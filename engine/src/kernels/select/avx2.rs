@@ -17,7 +17,7 @@ use crate::kernels::avx2::Avx2;
 /// ```text
 ///   set 0b1010    keys    k0     k1     k2     k3
 ///                 halves  0 1    2 3    4 5    6 7
-///                 row     2 3    6 7    0 0    0 0      k1 k3, then what no one reads
+///                 row     2 3    6 7    0 0    0 0      k1 k3, then unused keys
 /// ```
 static PERMUTATIONS: [[u32; 8]; 16] = permutations();
 

@@ -94,7 +94,7 @@ impl<T> Consumer<T> {
     #[inline]
     pub fn release(&mut self, count: usize) {
         self.release_without_notify(count);
-        // After the store: the wake must follow the change that it announces (W1 and W2 in
+        // After the store: a wake follows the change that the condition reads (W1 and W2 in
         // `transport::wait`).
         if let Some(writer) = &self.doorbell {
             writer.wake();
