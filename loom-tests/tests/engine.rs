@@ -4,6 +4,7 @@
 #![cfg(loom)]
 
 use std::future::poll_fn;
+use std::sync::Arc;
 
 use echoless::transport::Wait;
 use echoless::{Engine, ExchangeError, KeyHash, LossPolicy, Partitioned, Port, Verdicts};
@@ -104,6 +105,26 @@ fn port_and_two_servers_hand_over() {
         &[&[A, HIGH]],
         false,
     );
+}
+
+/// A pass counts its keys before its duplicates, and both before its answers.
+#[test]
+fn counts_of_a_running_engine() {
+    let between = Arc::new(Sometimes::new());
+    let noted = Arc::clone(&between);
+    let property = "counts_of_a_running_engine";
+    check(property, Preemptions::AtMost(2), move || {
+        let (engine, mut ports) = start(1, 1);
+        let mut port = ports.remove(0);
+        port.submit(&[A, A]).unwrap();
+        let early = engine.counts();
+        assert!(early.duplicates <= early.judged, "{early:?}");
+        noted.note((early.judged, early.duplicates) == (2, 0));
+        assert_eq!(port.drain(&mut Verdicts::new()), Ok(true));
+        let counts = engine.counts();
+        assert_eq!((counts.judged, counts.duplicates), (2, 1));
+    });
+    between.assert();
 }
 
 /// More keys than fit in a message (two under loom) and room for one message: the port wakes the

@@ -33,7 +33,7 @@ use crossbeam_utils::CachePadded;
 
 use super::counts::EngineCounts;
 use super::replace::NotReplaceable;
-use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, unmodelled, unpoisoned};
+use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, unpoisoned};
 
 /// What happens to the keys of a partition whose filter panicked.
 ///
@@ -101,8 +101,8 @@ pub(super) struct Status {
 /// The numbers of keys with a verdict, and of the duplicates among them. Written by the owner.
 #[derive(Debug, Default)]
 struct VerdictCounts {
-    judged: unmodelled::AtomicU64,
-    duplicates: unmodelled::AtomicU64,
+    judged: AtomicU64,
+    duplicates: AtomicU64,
 }
 
 impl Status {
@@ -140,7 +140,7 @@ impl Status {
         let duplicates: u32 = verdicts.iter().enumerate().map(bits_of).sum();
         // No read-modify-write, because only the owner writes. A port that has the verdicts of a
         // batch sees them counted, for the ring of answers orders both. Release: see `counts`.
-        let add = |count: &unmodelled::AtomicU64, more| {
+        let add = |count: &AtomicU64, more| {
             count.store(count.load(Ordering::Relaxed) + more, Ordering::Release);
         };
         add(&self.verdicts.judged, keys as u64);
