@@ -4,9 +4,10 @@
 #![cfg(loom)]
 
 use std::future::poll_fn;
+use std::task::{Context, Poll, Wake, Waker};
 
 use echoless::transport::{Attention, Consumer, Parker, PopError, Producer, Wait, ring};
-use echoless_loom::{Preemptions, check};
+use echoless_loom::{Preemptions, Sometimes, check};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
@@ -178,6 +179,56 @@ fn task_no_lost_wakeup() {
         drop(reader);
         drop(pushing.join().unwrap());
     });
+}
+
+/// A waker that counts as woken once it was.
+struct Flag(AtomicBool);
+
+impl Wake for Flag {
+    fn wake(self: std::sync::Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A task is polled twice, with a waker each, while two threads make what it waits for true. A
+/// thread that clears the flag of the first poll may take the waker of the second, so that the
+/// other thread finds none: the waker of the last poll is woken in any case.
+#[test]
+fn task_polled_again_is_woken() {
+    let pending = std::sync::Arc::new(Sometimes::new());
+    let noted = std::sync::Arc::clone(&pending);
+    let property = "task_polled_again_is_woken";
+    check(property, Preemptions::AtMost(3), move || {
+        let mut reader = Parker::new();
+        let changes = Arc::new([AtomicBool::new(false), AtomicBool::new(false)]);
+        let threads = [0, 1].map(|change| {
+            let (changes, doorbell) = (Arc::clone(&changes), reader.doorbell());
+            thread::spawn(move || {
+                changes[change].store(true, Ordering::Release);
+                doorbell.wake();
+            })
+        });
+        let mut poll = || {
+            let flag = std::sync::Arc::new(Flag(AtomicBool::new(false)));
+            let waker = Waker::from(std::sync::Arc::clone(&flag));
+            let polled = reader.poll_while(&Context::from_waker(&waker), || {
+                let seen = |change: &AtomicBool| change.load(Ordering::Acquire);
+                (!changes.iter().all(seen)).then_some(Attention::Wakes)
+            });
+            (polled, flag)
+        };
+        let (first, _) = poll();
+        let (second, last) = poll();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        noted.note((first, second) == (Poll::Pending, Poll::Pending));
+        if second.is_pending() {
+            assert!(last.0.load(Ordering::Relaxed), "the last waker is woken");
+        }
+        assert_eq!(poll().0, Poll::Ready(()));
+    });
+    pending.assert();
 }
 
 /// A thread that blocks after its task has left a waker is woken, too.

@@ -290,8 +290,10 @@ impl Parker {
         };
         // Wakers are code of the executor: they are cloned and dropped without the lock.
         let task = context.waker().clone();
-        // Before P1: a thread that reads `parked` as set by it finds this task, because its
-        // critical section comes after this one.
+        // Before P1: a thread that clears `parked` as set there takes the lock after this thread,
+        // so it finds this task, or none. None, if a thread that cleared the flag of an earlier
+        // poll takes the lock only now: it takes this task in place of the earlier one and wakes
+        // it. That is enough, because the task polls again.
         let earlier = self.state.lock().replace(task);
         drop(earlier);
         self.has_task = true;
