@@ -3,7 +3,8 @@
 //! The batch loop keeps the positions of several blocks on its stack and moves a dozen values into
 //! registers. Where lines are in the cache, that takes longer than a few visits.
 
-use super::batch::{BLOCK, BatchCounts, Bits, LineRange, LineStep, prefetch_block};
+use super::batch::{BLOCK, BatchCounts, Bits, LineStep, prefetch_block};
+use super::line_range::LineRange;
 use crate::hash::KeyHash;
 use crate::kernels::bucket::Bucket;
 use crate::kernels::isa::HotLoop;

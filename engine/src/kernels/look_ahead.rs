@@ -150,7 +150,7 @@ impl LookAhead {
     }
 
     /// So many blocks into the L1 cache.
-    const fn of_blocks(cached: Blocks, memory: Blocks) -> Self {
+    pub(super) const fn of_blocks(cached: Blocks, memory: Blocks) -> Self {
         Self {
             cached,
             memory,

@@ -17,6 +17,7 @@ mod block;
 mod bucket;
 mod dispatch;
 pub(crate) mod isa;
+mod line_range;
 mod look_ahead;
 pub(crate) mod portable;
 pub(crate) mod scalar;
@@ -26,13 +27,13 @@ mod slot;
 #[cfg(target_arch = "x86_64")]
 mod token;
 
-pub use batch::LineRange;
 pub(crate) use batch::{BLOCK, BatchCounts, BatchLoop, LineStep, Outcome};
 pub(crate) use bits::{BitOps, Filters, LINE_BITS};
 pub(crate) use block::{BlockLoop, SingleVisit};
 pub(crate) use bucket::{Bucket, PAGE_LINES, Page, PageKey};
 pub(crate) use dispatch::{ForKernel, LineOps};
 pub use isa::Kernel;
+pub use line_range::LineRange;
 pub use look_ahead::LookAhead;
 #[cfg(feature = "threads")]
 pub(crate) use select::{GROUP, SelectOps};

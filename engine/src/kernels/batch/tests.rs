@@ -1,0 +1,226 @@
+//! The batch loop, in every variant, and the loops of short batches against a plain loop.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::*;
+use crate::kernels::block::{BlockLoop, SingleVisit};
+
+/// Counts visits in the first word of a line. A key is a duplicate if its line was visited
+/// before; every third visit displaces.
+struct Counting;
+
+impl LineStep for Counting {
+    type Bucket = Line;
+
+    fn visit(&mut self, line: &mut Line, _: KeyHash) -> Outcome {
+        line.0[0] += 1;
+        Outcome {
+            duplicate: line.0[0] > 1,
+            displaced: line.0[0].is_multiple_of(3),
+        }
+    }
+
+    fn evictions(duplicates: u64, displaced: u64) -> u64 {
+        duplicates & displaced
+    }
+
+    const FINDS_LINES: bool = true;
+}
+
+/// The verdicts and counts of a plain loop over the keys.
+fn plain_loop(lines: &mut [Line], range: LineRange, keys: &[KeyHash]) -> (Vec<u64>, u64, u64) {
+    let mut words = vec![0; keys.len().div_ceil(BLOCK)];
+    let (mut duplicates, mut evictions) = (0, 0);
+    for (index, key) in keys.iter().enumerate() {
+        let outcome = Counting.visit(&mut lines[range.position(*key)], *key);
+        words[index / 64] |= u64::from(outcome.duplicate) << (index % 64);
+        duplicates += u64::from(outcome.duplicate);
+        evictions += u64::from(outcome.duplicate && outcome.displaced);
+    }
+    (words, duplicates, evictions)
+}
+
+/// The verdicts and counts of the batch loop.
+fn batch_loop<const IN_VECTORS: bool>(
+    blocks_ahead: usize,
+    lines: &mut [Line],
+    range: LineRange,
+    keys: &[KeyHash],
+) -> (Vec<u64>, u64, u64) {
+    let mut words = vec![u64::MAX; keys.len().div_ceil(BLOCK)];
+    let batch = BatchLoop {
+        lines,
+        range,
+        keys,
+        duplicates: &mut words,
+        look_ahead: LookAhead::of_process().unwrap(),
+        step: Counting,
+    };
+    let counts = batch.visit_all::<IN_VECTORS>(blocks_ahead);
+    (words, counts.duplicates, counts.evictions)
+}
+
+/// The verdicts and counts of the loop for up to 64 keys, which single visits agree with.
+fn block_loop(lines: &mut [Line], range: LineRange, keys: &[KeyHash]) -> (Vec<u64>, u64, u64) {
+    let mut words = vec![u64::MAX; keys.len().div_ceil(BLOCK)];
+    let mut single = lines.to_vec();
+    let block = BlockLoop {
+        lines: &mut *lines,
+        range,
+        keys,
+        duplicates: &mut words,
+        into: CacheLevel::L1,
+        step: Counting,
+    };
+    let counts = block.run();
+    let (mut duplicates, mut evictions) = (0, 0);
+    for key in keys {
+        let bucket = &mut single[range.position(*key)];
+        let (key, step) = (*key, Counting);
+        let counts = SingleVisit { bucket, key, step }.run();
+        duplicates += counts.duplicates;
+        evictions += counts.evictions;
+    }
+    assert!(single == lines);
+    assert_eq!(
+        (duplicates, evictions),
+        (counts.duplicates, counts.evictions)
+    );
+    (words, counts.duplicates, counts.evictions)
+}
+
+/// `count` keys of the lines from 100 on, of 300.
+fn keys(count: usize) -> (LineRange, Vec<KeyHash>) {
+    let range = LineRange {
+        total: 300,
+        first: 100,
+    };
+    let keys = (0..).map(|number| KeyHash(KeyHash(number).remix(7)));
+    let keys = keys.filter(|key| key.line(300) >= 100).take(count);
+    (range, keys.collect())
+}
+
+#[test]
+fn every_variant_agrees_with_the_plain_loop() {
+    for count in [
+        0, 1, 63, 64, 65, 127, 128, 129, 191, 192, 193, 255, 256, 257, 1000, 1024,
+    ] {
+        let (range, keys) = keys(count);
+        let mut plain = vec![Line::EMPTY; 200];
+        let expected = plain_loop(&mut plain, range, &keys);
+        if count <= BLOCK {
+            let mut lines = vec![Line::EMPTY; 200];
+            assert_eq!(block_loop(&mut lines, range, &keys), expected);
+            assert!(lines == plain, "{count} keys");
+        }
+        for variant in [batch_loop::<false>, batch_loop::<true>] {
+            for ahead in 1..=3 {
+                let mut lines = vec![Line::EMPTY; 200];
+                let counted = variant(ahead, &mut lines, range, &keys);
+                assert_eq!(counted, expected, "{count} keys, {ahead} ahead");
+                assert!(lines == plain, "{count} keys, {ahead} ahead");
+            }
+        }
+    }
+}
+
+/// A look-ahead other than the 2 blocks of batches that are short or of many lines.
+const CHOSEN: LookAhead = LookAhead::of_blocks(Blocks::Three, Blocks::One);
+
+/// The verdicts and counts of the loop that a filter runs.
+fn chosen_loop(lines: &mut [Line], range: LineRange, keys: &[KeyHash]) -> (Vec<u64>, u64, u64) {
+    let mut words = vec![u64::MAX; keys.len().div_ceil(BLOCK)];
+    let batch = BatchLoop {
+        lines,
+        range,
+        keys,
+        duplicates: &mut words,
+        look_ahead: CHOSEN,
+        step: Counting,
+    };
+    let counts = batch.run();
+    (words, counts.duplicates, counts.evictions)
+}
+
+#[test]
+fn the_length_of_a_batch_and_the_lines_of_the_filter_choose_the_blocks_ahead() {
+    let many = u64::from(u32::MAX);
+    for (count, total, blocks) in [
+        (0, 300, Blocks::Two),
+        (255, 300, Blocks::Two),
+        (256, 300, Blocks::Three),
+        (1000, 300, Blocks::Three),
+        (1000, many, Blocks::One),
+        (255, many, Blocks::Two),
+        (1000, many + 1, Blocks::Two),
+    ] {
+        let batch = BatchLoop {
+            lines: &mut [],
+            range: LineRange { total, first: 0 },
+            keys: &vec![KeyHash(0); count],
+            duplicates: &mut [],
+            look_ahead: CHOSEN,
+            step: Counting,
+        };
+        assert_eq!(batch.blocks(), blocks, "{count} keys, {total} lines");
+    }
+    for count in [255, 256, 257] {
+        let (range, keys) = keys(count);
+        let (mut plain, mut lines) = (vec![Line::EMPTY; 200], vec![Line::EMPTY; 200]);
+        let expected = plain_loop(&mut plain, range, &keys);
+        assert_eq!(chosen_loop(&mut lines, range, &keys), expected);
+        assert!(lines == plain, "{count} keys");
+    }
+}
+
+/// Lines whose numbers have more than 32 bits, in a part of the filter that exists.
+#[test]
+fn more_than_32_bits_of_lines_agree_with_the_plain_loop() {
+    let total = 1 << 33;
+    for first in [0, (1 << 32) - 50, (1 << 32) + 7, total - 100] {
+        let range = LineRange { total, first };
+        // A line is the 33 high bits of a hash.
+        let key = |number: u64| (first + number * 37 % 100) << 31 | KeyHash(number).remix(1) >> 33;
+        for count in [1, 64, 65, 255, 256, 1000] {
+            let keys: Vec<KeyHash> = (0..count).map(|number| KeyHash(key(number))).collect();
+            let (mut plain, mut lines) = (vec![Line::EMPTY; 100], vec![Line::EMPTY; 100]);
+            let expected = plain_loop(&mut plain, range, &keys);
+            assert_eq!(chosen_loop(&mut lines, range, &keys), expected);
+            assert!(lines == plain, "{count} keys from line {first} on");
+            if count <= 64 {
+                let mut lines = vec![Line::EMPTY; 100];
+                assert_eq!(block_loop(&mut lines, range, &keys), expected);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_key_outside_the_range_panics() {
+    let (range, mut keys) = keys(2000);
+    keys.retain(|key| key.line(300) < 200);
+    for (stray, index) in [(0, 3), (0, 300), (u64::MAX, 3), (u64::MAX, 300)] {
+        let mut keys = keys.clone();
+        let mut lines = vec![Line::EMPTY; 100];
+        batch_loop::<true>(3, &mut lines, range, &keys);
+        keys[index] = KeyHash(stray);
+        for variant in [batch_loop::<false>, batch_loop::<true>] {
+            let rejected = catch_unwind(AssertUnwindSafe(|| {
+                variant(2, &mut lines, range, &keys);
+            }));
+            assert!(rejected.is_err(), "key {stray} at {index}");
+        }
+        // The loop of a short batch, and the bucket that `LineFilter` finds for a single visit.
+        let short = &keys[index..][..1];
+        let rejected = catch_unwind(AssertUnwindSafe(|| {
+            block_loop(&mut lines, range, short);
+        }));
+        assert!(rejected.is_err(), "key {stray} alone");
+        let rejected = catch_unwind(AssertUnwindSafe(|| {
+            let bucket = Line::at_mut(&mut lines, range.position(keys[index]));
+            let (key, step) = (keys[index], Counting);
+            SingleVisit { bucket, key, step }.run()
+        }));
+        assert!(rejected.is_err(), "a single visit of key {stray}");
+    }
+}
