@@ -19,6 +19,9 @@ use crate::sync::unmodelled::OnceLock;
 /// The environment variable that sets the look-ahead.
 const VARIABLE: &str = "ECHOLESS_LOOKAHEAD";
 
+/// The field that [`LookAhead::fix`] sets.
+const FIELD: &str = "lookahead";
+
 /// What the variable and [`LookAhead::fix`] accept.
 const ALLOWED: &str = "1, 2 or 3 blocks of 64 keys, and perhaps a cache, as in 2,l1 or 2,l2";
 
@@ -94,7 +97,8 @@ static CHOICE: OnceLock<Result<LookAhead, SpecError>> = OnceLock::new();
 
 impl LookAhead {
     /// The look-ahead of the filters of this process: that of [`fix`](Self::fix), or of the
-    /// variable `ECHOLESS_LOOKAHEAD`, or the best one for this CPU.
+    /// variable `ECHOLESS_LOOKAHEAD`, or the best one for this CPU. The first call chooses it for
+    /// good, as does the first filter that is built.
     ///
     /// # Errors
     /// [`SpecError`] if the variable is not a number of blocks from 1 to 3, and perhaps a cache.
@@ -112,14 +116,29 @@ impl LookAhead {
     }
 
     /// Sets the look-ahead of all filters of this process, for measurements: `2`, or with the cache
-    /// `2,l1` or `2,l2`. Has no effect once a filter was built.
+    /// `2,l1` or `2,l2`. Call it first: a filter that is built and a call of
+    /// [`of_process`](Self::of_process) choose the look-ahead of the process, too.
     ///
     /// # Errors
-    /// [`SpecError`] if `text` is not a number of blocks from 1 to 3, and perhaps a cache.
+    /// [`SpecError`] if `text` is not a number of blocks from 1 to 3, and perhaps a cache, or if
+    /// another look-ahead was chosen before, which then stays in force.
+    ///
+    /// # Examples
+    /// ```standalone_crate
+    /// use echoless::LookAhead;
+    /// LookAhead::fix("2,l1")?;
+    /// assert_eq!(LookAhead::of_process()?.to_string(), "2 blocks into L1");
+    /// assert!(LookAhead::fix("3,l1").is_err());
+    /// # Ok::<(), echoless::SpecError>(())
+    /// ```
     pub fn fix(text: &str) -> Result<(), SpecError> {
-        let fixed = Self::of_cpu(Cpu::detect()).fixed("lookahead", text)?;
-        CHOICE.get_or_init(|| Ok(fixed));
-        Ok(())
+        let fixed = Self::of_cpu(Cpu::detect()).fixed(FIELD, text)?;
+        let chosen = CHOICE.get_or_init(|| Ok(fixed)).clone()?;
+        if chosen == fixed {
+            return Ok(());
+        }
+        let allowed = format!("the choice that this process has made before, {chosen}");
+        Err(SpecError::new(FIELD, text, allowed))
     }
 
     /// The best look-ahead for a CPU.
@@ -342,5 +361,28 @@ mod tests {
                 )
             );
         }
+    }
+    /// Other tests of this process choose as well, so the choice may be any; it is made once.
+    #[test]
+    fn a_choice_that_comes_too_late_is_rejected() {
+        let chosen = LookAhead::of_process().unwrap();
+        let texts = ["1,l1", "2,l1", "3,l1", "1,l2", "2,l2", "3,l2"];
+        let mut rejected = 0;
+        for text in texts {
+            let fixed = LookAhead::of_cpu(Cpu::detect()).fixed(FIELD, text).unwrap();
+            match LookAhead::fix(text) {
+                Ok(()) => assert_eq!(fixed, chosen),
+                Err(error) => {
+                    let expected = format!(
+                        "invalid lookahead={text}: expected the choice that this process has made \
+                         before, {chosen}"
+                    );
+                    assert_eq!(error.to_string(), expected);
+                    rejected += 1;
+                }
+            }
+            assert_eq!(LookAhead::of_process(), Ok(chosen));
+        }
+        assert!(rejected >= texts.len() - 1);
     }
 }
