@@ -19,9 +19,8 @@ pub(crate) use threads::{
     unpoisoned, yield_now,
 };
 
-/// What no model needs to see: nothing depends on the order of these accesses, and no other modelled
-/// access is made under one of the locks. Standard under loom as well, so that they add no
-/// interleavings.
+/// What no model sees: no model depends on the order of these accesses, and no modelled access is
+/// made under one of the locks. Standard under loom as well, so that they add no interleavings.
 pub(crate) mod unmodelled {
     pub(crate) use std::sync::OnceLock;
     pub(crate) use std::sync::atomic::AtomicU64;

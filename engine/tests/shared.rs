@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use echoless::{
@@ -328,4 +329,48 @@ fn invalid_specifications_are_rejected() {
     }
     let huge = SharedSpec::new(1 << 50).build().unwrap_err();
     assert!(matches!(huge, BuildError::Memory(_)));
+}
+
+/// Half of the keys are recorded and the other half come again. The words are many, so a report
+/// takes long enough for keys to be recorded meanwhile.
+#[test]
+fn counters_are_exact_after_all_calls_and_never_too_high_before() {
+    const THREADS: u64 = 4;
+    const KEYS: u64 = 100_000;
+    let filter = build(1 << 22, SharedLayout::Row2x32);
+    let (begun, running) = (AtomicU64::new(0), AtomicU64::new(THREADS));
+    let mut reports = Vec::new();
+    let fresh: u64 = thread::scope(|scope| {
+        let observe = |thread: u64| {
+            let (filter, begun, running) = (&filter, &begun, &running);
+            scope.spawn(move || {
+                let (mut fresh, mut verdicts) = (0, Verdicts::new());
+                let keys = keys(thread * KEYS / 2..(thread + 2) * KEYS / 2);
+                for batch in keys.chunks(500) {
+                    begun.fetch_add(batch.len() as u64, Ordering::AcqRel);
+                    filter.observe(batch, &mut verdicts);
+                    fresh += batch.len() as u64 - verdicts.count_duplicates();
+                }
+                running.fetch_sub(1, Ordering::AcqRel);
+                fresh
+            })
+        };
+        let threads: Vec<_> = (0..THREADS).map(observe).collect();
+        while running.load(Ordering::Acquire) > 0 {
+            let tally = filter.report().tally;
+            reports.push((tally, begun.load(Ordering::Acquire)));
+        }
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .sum()
+    });
+    let last = filter.report().tally;
+    let occupied = last.cells.unwrap().occupied;
+    assert_eq!(last.fresh, Some(fresh));
+    assert_eq!(last.evictions, Some(fresh - occupied));
+    for (tally, begun) in reports {
+        assert!(tally.fresh <= Some(begun.min(fresh)), "{tally:?}");
+        assert!(tally.evictions <= last.evictions, "{tally:?}");
+    }
 }

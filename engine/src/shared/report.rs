@@ -8,9 +8,12 @@ use crate::theory::fingerprints;
 
 impl SharedFilter {
     /// Counters and error estimates of this filter, as those of other filters, computed by a pass
-    /// over all words. While other threads observe keys, `evictions` may be too high by as many as
-    /// they record during the call; while one clears the filter, all counters are inexact until it
-    /// is cleared again.
+    /// over all words. While one thread clears the filter and others observe keys, all counters are
+    /// inexact, until it is cleared alone.
+    ///
+    /// A call that observes keys counts those that were fresh at its end. So `fresh` is exact once
+    /// all calls have returned, and before that lacks keys of the calls under way, but is never too
+    /// high. The same holds for `evictions`, which also lacks those that happen during the report.
     ///
     /// The keys observed are not counted: that would be one more write for each duplicate, which is
     /// not written at all otherwise. With rows, `evictions` and `miss_age` tell what was forgotten
@@ -33,17 +36,18 @@ impl SharedFilter {
     /// ```
     #[must_use]
     pub fn report(&self) -> Report {
+        // Before the words are read, whose cells only fill: `fresh - occupied` is then at most the
+        // evictions so far. Read afterwards, it would count the keys that are recorded meanwhile in
+        // empty cells as well.
+        let fresh = self.fresh.sum();
         let (mut occupied, mut rates) = (0, RateSum::default());
         for word in self.words.iter() {
-            // Relaxed: a statistic over words that other threads may be updating; no other memory
-            // is read through them.
+            // Relaxed: a statistic over words that other threads may be updating. The words of the
+            // keys in `fresh` are visible: see `StripedCount::sum`.
             let cells = self.layout.occupied(word.load(Ordering::Relaxed));
             occupied += u64::from(cells);
             rates.push(self.layout.rate(cells));
         }
-        // After the words were read: a key that is recorded meanwhile may pass for an eviction, but
-        // no eviction is overlooked.
-        let fresh = self.fresh.sum();
         let words = self.words.len() as u64;
         let per_word = self.layout.cells();
         let forgets_keys = match self.layout {
@@ -52,6 +56,7 @@ impl SharedFilter {
         };
         let evictions = match self.layout {
             // Every fresh key was recorded in a slot, so those that are not there were evicted.
+            // Saturating, because calls under way have recorded keys that are not counted yet.
             SharedLayout::Row4x16 | SharedLayout::Row2x32 => Some(fresh.saturating_sub(occupied)),
             SharedLayout::Bloom { .. } => Some(0),
             SharedLayout::Ageing { .. } => None,

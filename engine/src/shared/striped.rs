@@ -38,15 +38,17 @@ fn stripe() -> usize {
 impl StripedCount {
     #[inline]
     pub(super) fn add(&self, more: u64) {
-        // Relaxed: a statistic, which orders nothing. An addition and not a store, because two
+        // Release: pairs with the Acquire of `sum`. An addition and not a store, because two
         // threads may have the same stripe.
-        self.0[stripe()].fetch_add(more, Ordering::Relaxed);
+        self.0[stripe()].fetch_add(more, Ordering::Release);
     }
 
-    /// The sum. While other threads add, it may lack some of what they add.
+    /// The sum. While other threads add, it may lack some of what they add. What threads wrote
+    /// before they added what is in the sum is visible afterwards.
     pub(super) fn sum(&self) -> u64 {
         let stripes = self.0.iter();
-        stripes.map(|part| part.load(Ordering::Relaxed)).sum()
+        // Acquire: pairs with the Release of `add`.
+        stripes.map(|part| part.load(Ordering::Acquire)).sum()
     }
 
     /// Starts at 0 again.
