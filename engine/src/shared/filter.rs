@@ -58,8 +58,8 @@ const PREFETCH_DISTANCE: usize = 128;
 pub struct SharedFilter {
     pub(super) words: AtomicWords,
     pub(super) layout: SharedLayout,
-    /// The keys that were recorded.
-    pub(super) fresh: StripedCount,
+    /// The keys that were recorded, unless they are not counted.
+    pub(super) fresh: Option<StripedCount>,
     /// The cache to prefetch into.
     into: CacheLevel,
 }
@@ -67,9 +67,17 @@ pub struct SharedFilter {
 impl SharedFilter {
     pub(super) fn new(lines: u64, layout: SharedLayout) -> Result<Self, BuildError> {
         Ok(Self {
+            fresh: Some(StripedCount::default()),
+            ..Self::uncounted(lines, layout)?
+        })
+    }
+
+    /// A filter that does not count the keys that it records, which saves memory.
+    pub(super) fn uncounted(lines: u64, layout: SharedLayout) -> Result<Self, BuildError> {
+        Ok(Self {
             words: AtomicWords::zeroed(lines)?,
             layout,
-            fresh: StripedCount::default(),
+            fresh: None,
             into: LookAhead::of_process()?.into_cache(lines),
         })
     }
@@ -80,7 +88,7 @@ impl SharedFilter {
         self.layout
     }
 
-    /// The memory of the words, in bytes.
+    /// The memory of the words, in bytes. The count of the recorded keys takes 4 KiB more.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.words.len() as u64 * 8
@@ -91,9 +99,11 @@ impl SharedFilter {
         verdicts.reset(keys.len());
         let words = verdicts.words_mut();
         with_rule!(self.layout, rule => self.observe_batch(rule, keys, words));
-        let fresh = keys.len() as u64 - verdicts.count_duplicates();
-        if fresh > 0 {
-            self.fresh.add(fresh);
+        if let Some(count) = &self.fresh {
+            let fresh = keys.len() as u64 - verdicts.count_duplicates();
+            if fresh > 0 {
+                count.add(fresh);
+            }
         }
     }
 
@@ -101,8 +111,10 @@ impl SharedFilter {
     pub fn observe_one(&self, key: KeyHash) -> Verdict {
         let word = &self.words[self.position(key)];
         let duplicate = with_rule!(self.layout, rule => observe_word(rule, word, key));
-        if !duplicate {
-            self.fresh.add(1);
+        if let Some(count) = &self.fresh
+            && !duplicate
+        {
+            count.add(1);
         }
         Verdict::from_bit(duplicate)
     }
@@ -118,7 +130,9 @@ impl SharedFilter {
     /// Forgets all keys. A key that is observed concurrently may be forgotten or stay, and may be
     /// counted or not.
     pub fn clear(&self) {
-        self.fresh.clear();
+        if let Some(count) = &self.fresh {
+            count.clear();
+        }
         for word in self.words.iter() {
             // Release: pairs with the Acquire loads in `observe_word` and `contains`. A thread that
             // reads the zero sees what this thread wrote before.

@@ -2,6 +2,7 @@
 
 use super::filter::SharedFilter;
 use super::layout::SharedLayout;
+use super::striped::StripedCount;
 use crate::report::{AgeOrigin, Cells, MissAge, RateSum, Report, Tally};
 use crate::sync::Ordering;
 use crate::theory::fingerprints;
@@ -18,7 +19,9 @@ impl SharedFilter {
     /// The keys observed are not counted: that would be one more write for each duplicate, which is
     /// not written at all otherwise. With rows, `evictions` and `miss_age` tell what was forgotten
     /// and from which age on duplicates are missed. [`SharedLayout::Bloom`] forgets nothing, and
-    /// [`SharedLayout::Ageing`] forgets bits, not keys.
+    /// [`SharedLayout::Ageing`] forgets bits, not keys. A node below the root of a
+    /// [`SharedTree`](crate::SharedTree) counts no keys, so `fresh` and the evictions of its rows are
+    /// `None`.
     ///
     /// # Examples
     /// ```
@@ -39,7 +42,7 @@ impl SharedFilter {
         // Before the words are read, whose cells only fill: `fresh - occupied` is then at most the
         // evictions so far. Read afterwards, it would count the keys that are recorded meanwhile in
         // empty cells as well.
-        let fresh = self.fresh.sum();
+        let fresh = self.fresh.as_ref().map(StripedCount::sum);
         let (mut occupied, mut rates) = (0, RateSum::default());
         for word in self.words.iter() {
             // Relaxed: a statistic over words that other threads may be updating. The words of the
@@ -57,12 +60,14 @@ impl SharedFilter {
         let evictions = match self.layout {
             // Every fresh key was recorded in a slot, so those that are not there were evicted.
             // Saturating, because calls under way have recorded keys that are not counted yet.
-            SharedLayout::Row4x16 | SharedLayout::Row2x32 => Some(fresh.saturating_sub(occupied)),
+            SharedLayout::Row4x16 | SharedLayout::Row2x32 => {
+                fresh.map(|fresh| fresh.saturating_sub(occupied))
+            }
             SharedLayout::Bloom { .. } => Some(0),
             SharedLayout::Ageing { .. } => None,
         };
         let tally = Tally {
-            fresh: Some(fresh),
+            fresh,
             evictions,
             cells: Some(Cells::new(occupied, words * u64::from(per_word))),
             rates: Some(rates),

@@ -63,6 +63,15 @@ impl SharedSpec {
         SharedFilter::new(lines, self.layout)
     }
 
+    /// Builds a filter that does not count the keys that it records: its memory is that of its words.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    pub(crate) fn build_uncounted(&self) -> Result<SharedFilter, BuildError> {
+        let lines = self.checked_lines()?;
+        SharedFilter::uncounted(lines, self.layout)
+    }
+
     /// The number of lines.
     fn checked_lines(&self) -> Result<u64, SpecError> {
         let lines = self.memory_bytes / LINE_BYTES;

@@ -150,3 +150,28 @@ fn full_trees_return_fresh_at_most_once() {
         }
     }
 }
+
+/// The root counts what is fresh. The nodes below it have no memory but their words, so they count
+/// nothing.
+#[test]
+fn the_root_counts_the_fresh_keys() {
+    let keys: Vec<KeyHash> = (0..1000).map(key_hash).collect();
+    for mode in MODES {
+        let tree = tree(
+            TreeSpec::new(2, 4).mode(mode),
+            1 << 16,
+            SharedLayout::Row4x16,
+        );
+        assert_eq!(tree.memory_bytes(), 5 << 16);
+        for (producer, key) in keys.iter().chain(&keys).enumerate() {
+            tree.observe_from(producer, *key);
+        }
+        let root = tree.root().report().tally;
+        assert_eq!(root.fresh, Some(1000));
+        assert!(root.evictions.is_some());
+        let leaf = tree.leaf(0).report().tally;
+        assert_eq!((leaf.fresh, leaf.evictions), (None, None));
+        tree.clear();
+        assert_eq!(tree.root().report().tally.fresh, Some(0));
+    }
+}

@@ -64,8 +64,9 @@ use crate::verdicts::{Verdict, Verdicts};
 /// those of the root alone. Other layouts forget: a key that the root has forgotten may still be
 /// held, and be a duplicate, at a leaf.
 ///
-/// There are no counters, because producers would write to the same lines. Cache lines touched per
-/// key: one for each level up to the match, and one for each level below it that records the key.
+/// The root counts the keys that it records, which are the fresh ones, in [`SharedFilter::report`];
+/// the nodes below it count nothing. Cache lines touched per key: one for each level up to the match,
+/// and one for each level below it that records the key; a fresh key also the line of a count.
 #[derive(Debug)]
 pub struct SharedTree {
     spec: TreeSpec,
@@ -108,7 +109,7 @@ impl SharedTree {
         self.on_path(self.shape.levels() - 1, self.shape.leaf_of(producer))
     }
 
-    /// The memory of all nodes, in bytes.
+    /// The memory of the words of all nodes, in bytes. The count of the root takes 4 KiB more.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.nodes.iter().map(SharedFilter::memory_bytes).sum()

@@ -266,7 +266,14 @@ impl TreeSpec {
             return Err(SpecError::new("topdown", self.topdown.to_string(), allowed).into());
         }
         let node = SharedSpec::new(self.node_memory(memory)?).layout(layout);
-        let nodes = (0..self.nodes()?).map(|_| node.build().map_err(|error| self.of_node(error)));
+        let nodes = (0..self.nodes()?).map(|index| {
+            // The count of a filter takes as much memory as 64 lines, so only the root has one.
+            let built = match index {
+                0 => node.build(),
+                _ => node.build_uncounted(),
+            };
+            built.map_err(|error| self.of_node(error))
+        });
         Ok(SharedTree::new(self, nodes.collect::<Result<_, _>>()?))
     }
 
