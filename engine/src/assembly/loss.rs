@@ -115,8 +115,9 @@ impl Status {
     }
 
     pub(super) fn is_lost(&self) -> bool {
-        // Acquire: pairs with the Release stores in `mark_lost` and `restore`. A port that reads false
-        // after a replacement sends messages that the owner receives after the slot was filled.
+        // Acquire: pairs with the Release stores in `mark_lost` and `restore`. A port that reads
+        // false after a replacement sends messages that the owner receives after the slot was
+        // filled.
         self.lost.load(Ordering::Acquire)
     }
 
@@ -212,7 +213,8 @@ impl<F> PartitionState<F> {
     pub(super) fn restore(&self, filter: F) -> Result<(), (F, NotReplaceable)> {
         let mut slot = unpoisoned(self.slot.lock());
         match &*slot {
-            // The slot changes with the flag, under the lock, unless the thread of the owner unwinds.
+            // The slot changes with the flag, under the lock, unless the thread of the owner
+            // unwinds.
             Slot::InUse | Slot::Restored(_) if self.status.is_lost() => {
                 Err((filter, NotReplaceable::Ended))
             }

@@ -4,10 +4,11 @@
 //! visited are 16 KiB of lines, beside the keys and the verdicts: a third of an L1 cache of 48 KiB,
 //! and too much of one of 32 KiB.
 //!
-//! AMD CPUs prefetch lines from memory into their L2 cache: they can follow more of its misses at a
-//! time, so more than twice as many keys pass. A visit then reads its line from the L2 cache, which
-//! takes no longer, because the reads of several visits overlap. Lines of a filter that fits into
-//! the L3 cache come fast enough for the L1 cache. `bench/record/TRIED.md` has the measurements.
+//! AMD CPUs with an L1 cache of 32 KiB prefetch lines from memory into their L2 cache: they can
+//! follow more of its misses at a time, so more than twice as many keys pass. A visit then reads
+//! its line from the L2 cache, which takes no longer, because the reads of several visits overlap.
+//! Lines of a filter that fits into the L3 cache come fast enough for the L1 cache. AMD CPUs with
+//! 48 KiB gain nothing. `bench/record/TRIED.md` has the measurements.
 
 use std::env::{self, VarError};
 use std::fmt;
@@ -57,6 +58,8 @@ pub struct LookAhead {
     memory_pairs: Blocks,
     /// The least number of lines of these filters.
     memory_lines: u64,
+    /// Below this number of lines, those of a block are found at once, in vectors.
+    vector_lines: u64,
     /// The cache that lines are prefetched into, in filters that the caches hold a part of.
     cached_into: CacheLevel,
     /// The same in larger filters.
@@ -88,8 +91,7 @@ struct Cpu {
     l1_bytes: u64,
     /// The size of the L3 cache in bytes; 0 if it is unknown.
     l3_bytes: u64,
-    /// Whether it follows more misses of its L2 cache than of its L1 cache.
-    prefers_l2: bool,
+    is_amd: bool,
 }
 
 /// The choice of this process.
@@ -150,19 +152,21 @@ impl LookAhead {
             // keys pass faster, so more misses must be in flight; by 2 % over 2 at 64 MiB.
             Self::of_blocks(Blocks::Three, Blocks::Two)
         };
-        if !cpu.prefers_l2 {
+        if !cpu.is_amd || cpu.l1_bytes == 0 || cpu.l1_bytes > SMALL_L1 {
             return chosen;
         }
         let l3_bytes = match cpu.l3_bytes {
             0 => USUAL_L3,
             bytes => bytes,
         };
-        // At 64 and 512 MiB, 2 blocks are ahead of 1 and 3 by 10 to 19 %; where a key has two
-        // lines, 1 block is ahead by 5 to 12 %.
+        // At 64 and 512 MiB, 2 blocks are ahead of 1 and 3 by up to 7 %; where a key has two lines,
+        // 1 block is ahead by up to 4 %. Vectors pass up to 1.08 times the keys at 64 MiB, 0.98
+        // times at 128 MiB and 0.93 to 1.05 times at 512 MiB.
         Self {
             memory: Blocks::Two,
             memory_pairs: Blocks::One,
             memory_lines: l3_bytes / LINE_BYTES,
+            vector_lines: CACHED_LINES,
             memory_into: CacheLevel::L2,
             ..chosen
         }
@@ -175,6 +179,12 @@ impl LookAhead {
             memory,
             memory_pairs: memory,
             memory_lines: CACHED_LINES,
+            // With 1 block ahead, vectors are best at any size; with more, the prefetches of a
+            // block then come in a burst, and the misses in flight run dry between two bursts.
+            vector_lines: match memory {
+                Blocks::One => u64::MAX,
+                Blocks::Two | Blocks::Three => CACHED_LINES,
+            },
             cached_into: CacheLevel::L1,
             memory_into: CacheLevel::L1,
         }
@@ -216,6 +226,12 @@ impl LookAhead {
         } else {
             self.memory
         }
+    }
+
+    /// Whether the lines of a block are found at once, in vectors, in a filter of this many lines.
+    #[inline(always)]
+    pub(crate) const fn finds_in_vectors(self, lines: u64) -> bool {
+        lines < self.vector_lines
     }
 
     /// The cache to prefetch into, for a filter of this many lines, all partitions together.
@@ -260,12 +276,12 @@ impl Cpu {
         Self {
             l1_bytes: cache_bytes("1"),
             l3_bytes: cache_bytes("3"),
-            prefers_l2: is_amd(),
+            is_amd: is_amd(),
         }
     }
 }
 
-/// Whether AMD made this CPU. Measured on Zen 4; an Intel CPU gained nothing.
+/// Whether AMD made this CPU.
 fn is_amd() -> bool {
     #[cfg(target_arch = "x86_64")]
     {
@@ -304,11 +320,11 @@ fn cache_bytes(level: &str) -> u64 {
 mod tests {
     use super::*;
 
-    const fn cpu(l1_kibibytes: u64, prefers_l2: bool) -> LookAhead {
+    const fn cpu(l1_kibibytes: u64, is_amd: bool) -> LookAhead {
         LookAhead::of_cpu(Cpu {
             l1_bytes: l1_kibibytes << 10,
             l3_bytes: 64 << 20,
-            prefers_l2,
+            is_amd,
         })
     }
 
@@ -319,6 +335,8 @@ mod tests {
             let shown = cpu(kibibytes, false).to_string();
             assert_eq!(shown, "3 blocks into L1, 2 blocks into L1 from 128 MiB on");
         }
+        assert_eq!(cpu(48, true), cpu(48, false));
+        assert_eq!(cpu(0, true), cpu(0, false));
         let amd = cpu(32, true);
         assert_eq!(
             amd.to_string(),
@@ -332,6 +350,10 @@ mod tests {
         assert_eq!(amd.blocks(1 << 20, 2), Blocks::One);
         assert_eq!(amd.blocks(1, 1), Blocks::One);
         assert_eq!(cpu(48, false).blocks(1 << 22, 2), Blocks::Two);
+        for (chosen, most) in [(amd, (1 << 21) - 1), (cpu(48, false), (1 << 21) - 1)] {
+            assert!(chosen.finds_in_vectors(most) && !chosen.finds_in_vectors(most + 1));
+        }
+        assert!(cpu(32, false).finds_in_vectors(1 << 30));
     }
 
     #[test]

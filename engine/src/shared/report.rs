@@ -20,8 +20,8 @@ impl SharedFilter {
     /// not written at all otherwise. With rows, `evictions` and `miss_age` tell what was forgotten
     /// and from which age on duplicates are missed. [`SharedLayout::Bloom`] forgets nothing, and
     /// [`SharedLayout::Ageing`] forgets bits, not keys. A node below the root of a
-    /// [`SharedTree`](crate::SharedTree) counts no keys, so `fresh` and the evictions of its rows are
-    /// `None`.
+    /// [`SharedTree`](crate::SharedTree) counts no keys, so `fresh` and the evictions of its rows
+    /// are `None`.
     ///
     /// # Examples
     /// ```

@@ -63,7 +63,8 @@ impl SharedSpec {
         SharedFilter::new(lines, self.layout)
     }
 
-    /// Builds a filter that does not count the keys that it records: its memory is that of its words.
+    /// Builds a filter that does not count the keys that it records: its memory is that of its
+    /// words.
     ///
     /// # Errors
     /// As [`build`](Self::build).

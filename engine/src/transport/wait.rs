@@ -368,8 +368,8 @@ impl Doorbell {
         }
     }
 
-    /// Wakes the parker if it is parked with [`Attention::WakesAndHints`]. Call it after the change that
-    /// its condition reads.
+    /// Wakes the parker if it is parked with [`Attention::WakesAndHints`]. Call it after the change
+    /// that its condition reads.
     #[doc(hidden)] // public only for the model checks
     #[inline]
     pub fn hint(&self) {

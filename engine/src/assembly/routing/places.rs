@@ -17,7 +17,8 @@
 //!
 //! The verdicts are looked up once, when all answers are there. The cost of a key does not depend
 //! on the number of partitions while the open messages of all of them are cached. The memory is in
-//! proportion to the keys, and to the partitions: a message for each, where a ring has four or more.
+//! proportion to the keys, and to the partitions: a message for each, where a ring has four or
+//! more.
 
 use std::ops::Range;
 

@@ -124,7 +124,7 @@ fn every_variant_agrees_with_the_plain_loop() {
     }
 }
 
-/// A look-ahead other than the 2 blocks of batches that are short or of many lines.
+/// A look-ahead other than the 2 blocks of batches that are short or of many lines, in vectors.
 const CHOSEN: LookAhead = LookAhead::of_blocks(Blocks::Three, Blocks::One);
 
 /// The verdicts and counts of the loop that a filter runs.
@@ -163,6 +163,12 @@ fn the_length_of_a_batch_and_the_lines_of_the_filter_choose_the_blocks_ahead() {
             step: Counting,
         };
         assert_eq!(batch.blocks(), blocks, "{count} keys, {total} lines");
+        let in_vectors = blocks != Blocks::Two;
+        assert_eq!(
+            batch.finds_in_vectors(),
+            in_vectors,
+            "{count} keys, {total} lines"
+        );
     }
     for count in [255, 256, 257] {
         let (range, keys) = keys(count);

@@ -138,8 +138,8 @@ fn one_line(error: &clap::Error) -> String {
     }
 }
 
-/// The message about an option that only other subcommands have, and which. The parser would suggest
-/// any option of this one whose name has some of the same letters.
+/// The message about an option that only other subcommands have, and which. The parser would
+/// suggest any option of this one whose name has some of the same letters.
 fn option_of_another(error: &clap::Error) -> Option<String> {
     if error.kind() != ErrorKind::UnknownArgument {
         return None;

@@ -31,8 +31,8 @@ pub(crate) struct DedupArgs {
     #[arg(long, value_name = "FILE", help_heading = "Records")]
     pub(crate) rejects: Option<PathBuf>,
 
-    /// A record is a duplicate only of one at most this long before, with the default filter up to a
-    /// fifth longer: a time (500ms, 90s, 10m, 36h, 30d) or a number of records (1000000)
+    /// A record is a duplicate only of one at most this long before, with the default filter up to
+    /// a fifth longer: a time (500ms, 90s, 10m, 36h, 30d) or a number of records (1000000)
     #[arg(
         long,
         value_name = "SPAN",

@@ -225,8 +225,8 @@ pub(crate) struct PlanArgs {
     #[arg(long, help_heading = "Output")]
     pub(crate) all: bool,
 
-    /// Write only the specification of the recommended filter as text; --to-csv and --to-json are as
-    /// without this option
+    /// Write only the specification of the recommended filter as text; --to-csv and --to-json are
+    /// as without this option
     #[arg(long, conflicts_with_all = ["measure", "all"], help_heading = "Output")]
     pub(crate) spec_only: bool,
 

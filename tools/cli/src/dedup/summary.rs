@@ -77,8 +77,8 @@ impl Stats {
         line
     }
 
-    /// What a log must not hide: late records, evictions and errors, each only if it is certain that
-    /// there are any.
+    /// What a log must not hide: late records, evictions and errors, each only if it is certain
+    /// that there are any.
     fn losses(&self) -> Vec<String> {
         let mut losses = Vec::new();
         if let Some(late @ 1..) = self.late {

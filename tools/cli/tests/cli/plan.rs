@@ -279,8 +279,8 @@ fn easy_questions_about_large_memories_are_cheap() {
     }
 }
 
-/// A plan may be for another machine: the recommendation is the same, and a line says that it cannot
-/// be run here.
+/// A plan may be for another machine: the recommendation is the same, and a line says that it
+/// cannot be run here.
 #[cfg(target_os = "linux")]
 #[test]
 fn more_memory_than_there_is_is_announced() {

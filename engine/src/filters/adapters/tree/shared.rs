@@ -65,8 +65,9 @@ use crate::verdicts::{Verdict, Verdicts};
 /// held, and be a duplicate, at a leaf.
 ///
 /// The root counts the keys that it records, which are the fresh ones, in [`SharedFilter::report`];
-/// the nodes below it count nothing. Cache lines touched per key: one for each level up to the match,
-/// and one for each level below it that records the key; a fresh key also the line of a count.
+/// the nodes below it count nothing. Cache lines touched per key: one for each level up to the
+/// match, and one for each level below it that records the key; a fresh key also the line of a
+/// count.
 #[derive(Debug)]
 pub struct SharedTree {
     spec: TreeSpec,
