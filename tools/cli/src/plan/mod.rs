@@ -52,7 +52,7 @@ pub(crate) fn run(config: &PlanConfig) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Says if this machine cannot run the filter. A plan may be for another one, and is the same on
+/// Warns if this machine cannot run the filter. A plan may be for another one, and is the same on
 /// every machine, so this is no error as it is for a run.
 fn warn_if_unavailable(bytes: u64, quiet: bool) {
     let available = memory::available().filter(|available| bytes > *available);

@@ -56,8 +56,8 @@ pub fn uniform_rates(spec: &FilterSpec, records: f64, universe: f64) -> Option<R
             cells,
         } => stream.stable_rates(hashes, max, decrements as f64, cells as f64),
     };
-    // A filter tells hashes apart, not keys: a fresh key also is a false positive if one of the
-    // keys before it has the same hash, and on average half of the distinct keys come before. A
+    // A filter stores hashes, not keys: a fresh key also is a false positive if one of the keys
+    // before it has the same hash, and on average half of the distinct keys come before. A
     // stable filter has forgotten some of them, so for it this part is an upper bound; it matters
     // only where the filter is nearly empty, and there it forgets next to nothing.
     let equal_hash = 0.5 * stream.distinct() * EQUAL_HASHES;
