@@ -54,7 +54,7 @@ pub struct Arguments {
     #[arg(long, value_delimiter = ',', default_value = "2,8,64,256,1024")]
     partitions: Vec<usize>,
     /// Route in both ways: keys compared with the bounds of all partitions, on every kernel, and
-    /// placed in messages one by one.
+    /// written to messages one by one.
     #[arg(long)]
     each_way: bool,
     /// Keys in a batch of `routing`.

@@ -48,7 +48,7 @@ pub(super) fn measure(
             let name = match way {
                 None => format!("{count} partitions"),
                 Some((kernel, true)) => format!("{count} partitions, compared, {kernel}"),
-                Some((kernel, false)) => format!("{count} partitions, placed, {kernel}"),
+                Some((kernel, false)) => format!("{count} partitions, written, {kernel}"),
             };
             routers.push((name, router, Vec::new()));
         }

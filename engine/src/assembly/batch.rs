@@ -51,7 +51,7 @@ impl Batch {
     }
 
     /// Takes the reply to the next message of a link.
-    pub(super) fn settle(
+    pub(super) fn take_reply(
         &mut self,
         kernel: DetectedKernel,
         owner: usize,
@@ -65,20 +65,15 @@ impl Batch {
                 self.selections.answer(owner, kernel, bits, verdicts);
             }
             Reply::Lost(lost) => {
-                self.settle_unknown(kernel, owner, (policy == LossPolicy::Error).then_some(lost));
+                self.take_unknown(kernel, owner, (policy == LossPolicy::Error).then_some(lost));
             }
-            Reply::Closed(closed) => self.settle_unknown(kernel, owner, Some(closed)),
+            Reply::Closed(closed) => self.take_unknown(kernel, owner, Some(closed)),
         }
     }
 
     /// The keys of the next message of a link have no verdict.
     #[cold]
-    fn settle_unknown(
-        &mut self,
-        kernel: DetectedKernel,
-        owner: usize,
-        error: Option<ExchangeError>,
-    ) {
+    fn take_unknown(&mut self, kernel: DetectedKernel, owner: usize, error: Option<ExchangeError>) {
         self.error = self.error.or(error);
         let verdicts = &mut self.verdicts;
         self.selections.answer_unknown(owner, kernel, verdicts);

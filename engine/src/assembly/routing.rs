@@ -2,11 +2,11 @@
 //! partitions back into the order of the batch.
 //!
 //! There are two ways, with the same results. For few partitions, [`masks`] compares each key with
-//! the bounds of all of them. For many, [`places`] writes each key to a message of its owner, at a
+//! the bounds of all of them. For many, [`offsets`] writes each key to a message of its owner, at a
 //! cost that hardly depends on their number.
 
 mod masks;
-mod places;
+mod offsets;
 mod round_trip;
 
 use crate::hash::KeyHash;
@@ -15,7 +15,7 @@ use crate::partition::Partitioning;
 use crate::verdicts::Verdicts;
 
 use masks::{KeyBuffer, KeyMask};
-use places::{Place, Places};
+use offsets::{Offsets, WriteMessages};
 pub use round_trip::RoundTrip;
 
 /// Up to this many partitions, each key is compared with the bounds of every partition.
@@ -39,11 +39,11 @@ pub(super) struct Selections {
     /// A mask for each partition; empty if there are too many to be compared.
     masks: Vec<KeyMask>,
     /// In use if `masks` is empty.
-    places: Places,
+    offsets: Offsets,
 }
 
 /// A message of an owner that is not its first: the index of its first key among the keys of the
-/// owner where there is a mask, the number of the message where there are places.
+/// owner where there is a mask, the number of the message where there are offsets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct MessageIndex(u32);
 
@@ -59,7 +59,7 @@ impl Router {
         Self::with(partitioning, DetectedKernel::best(), compared)
     }
 
-    /// A router that compares keys with all bounds, or places them in messages one by one.
+    /// A router that compares keys with all bounds, or writes them to messages one by one.
     fn with(partitioning: Partitioning, kernel: DetectedKernel, compared: bool) -> Self {
         let buffers = if compared { partitioning.count() } else { 0 };
         Self {
@@ -73,14 +73,14 @@ impl Router {
     /// Divides the keys of a batch, of fewer than 2^31 keys, into messages, and resets `selections`
     /// to them.
     pub(super) fn route(&mut self, keys: &[KeyHash], selections: &mut Selections) {
-        let Selections { masks, places } = selections;
+        let Selections { masks, offsets } = selections;
         masks.resize_with(self.buffers.len(), KeyMask::default);
         if self.buffers.is_empty() {
-            self.kernel.run(Place {
+            self.kernel.run(WriteMessages {
                 partitioning: &self.partitioning,
                 keys,
                 messages: &mut self.messages,
-                places,
+                offsets,
             });
         } else {
             let starts = self.partitioning.starts();
@@ -103,7 +103,7 @@ impl Router {
         match self.buffers.get(owner) {
             Some(buffer) => buffer.message(index),
             None => {
-                let (keys, next) = selections.places.message(owner, index);
+                let (keys, next) = selections.offsets.message(owner, index);
                 (&self.messages[keys], next)
             }
         }
@@ -121,7 +121,7 @@ impl Selections {
     ) {
         match self.masks.get_mut(owner) {
             Some(mask) => mask.deposit(kernel, answer, verdicts.words_mut()),
-            None => self.places.answer(owner, answer),
+            None => self.offsets.answer(owner, answer),
         }
     }
 
@@ -135,7 +135,7 @@ impl Selections {
     ) {
         match self.masks.get_mut(owner) {
             Some(mask) => mask.deposit(kernel, u64::MAX, verdicts.unknown_words_mut()),
-            None => self.places.answer_unknown(owner),
+            None => self.offsets.answer_unknown(owner),
         }
     }
 
@@ -149,14 +149,14 @@ impl Selections {
     ) {
         match self.masks.get(owner) {
             Some(mask) => mask.mark_unsent(index, verdicts.unknown_words_mut()),
-            None => self.places.mark_unsent(owner, index),
+            None => self.offsets.mark_unsent(owner, index),
         }
     }
 
     /// Completes the verdicts of the batch, once every message is answered or has none.
     pub(super) fn finish(&self, kernel: DetectedKernel, verdicts: &mut Verdicts) {
         if self.masks.is_empty() {
-            self.places.look_up(kernel, verdicts);
+            self.offsets.look_up(kernel, verdicts);
         }
     }
 
@@ -164,7 +164,7 @@ impl Selections {
     pub(super) fn is_empty(&self, owner: usize) -> bool {
         match self.masks.get(owner) {
             Some(mask) => mask.is_empty(),
-            None => self.places.message(owner, None).0.is_empty(),
+            None => self.offsets.message(owner, None).0.is_empty(),
         }
     }
 }

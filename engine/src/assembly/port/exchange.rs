@@ -107,7 +107,7 @@ impl Port {
             return true;
         };
         while unsent.owner < self.links.len() {
-            match self.send_keys(&mut unsent) {
+            match self.send_messages(&mut unsent) {
                 Ok(true) => {}
                 Ok(false) => {
                     // The peer may be parked beside messages that were enqueued without a wake, and
@@ -150,7 +150,7 @@ impl Port {
     ///
     /// # Errors
     /// If the owner of the partition is gone.
-    fn send_keys(&mut self, unsent: &mut Unsent) -> Result<bool, ExchangeError> {
+    fn send_messages(&mut self, unsent: &mut Unsent) -> Result<bool, ExchangeError> {
         let Unsent { owner, tick, .. } = *unsent;
         let number = self.oldest + self.pending.len() as u64 - 1;
         let Some(batch) = self.pending.back_mut() else {
@@ -360,7 +360,7 @@ impl Port {
                 if let Reply::Closed(closed) = reply {
                     failed.get_or_insert(closed);
                 }
-                pending[(batch - oldest) as usize].settle(kernel, owner, reply, policy);
+                pending[(batch - oldest) as usize].take_reply(kernel, owner, reply, policy);
             });
         }
     }

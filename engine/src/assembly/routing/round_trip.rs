@@ -20,7 +20,7 @@ pub struct RoundTrip {
 
 impl RoundTrip {
     /// A router to the partitions: the one that ports use, or one on this kernel that compares keys
-    /// with all bounds (`true`) or places them in messages one by one.
+    /// with all bounds (`true`) or writes them to messages one by one.
     ///
     /// # Errors
     /// If this CPU cannot run the kernel.

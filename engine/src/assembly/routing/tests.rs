@@ -191,6 +191,6 @@ fn many_partitions_take_memory_in_proportion_to_partitions_and_keys() {
 
 #[test]
 #[should_panic(expected = "a batch of 2147483648 keys")]
-fn more_keys_than_places_are_rejected() {
-    Places::default().reset(1 << 26, 1 << 31);
+fn more_keys_than_offsets_are_rejected() {
+    Offsets::default().reset(1 << 26, 1 << 31);
 }

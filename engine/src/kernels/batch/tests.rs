@@ -40,6 +40,25 @@ fn plain_loop(lines: &mut [Line], range: LineRange, keys: &[KeyHash]) -> (Vec<u6
     (words, duplicates, evictions)
 }
 
+/// The verdicts and counts of a loop over a batch, with the look-ahead [`CHOSEN`].
+fn run(
+    lines: &mut [Line],
+    range: LineRange,
+    keys: &[KeyHash],
+    visit: impl FnOnce(BatchLoop<'_, Counting>) -> BatchCounts,
+) -> (Vec<u64>, u64, u64) {
+    let mut words = vec![u64::MAX; keys.len().div_ceil(BLOCK)];
+    let counts = visit(BatchLoop {
+        lines,
+        range,
+        keys,
+        duplicates: &mut words,
+        look_ahead: CHOSEN,
+        step: Counting,
+    });
+    (words, counts.duplicates, counts.evictions)
+}
+
 /// The verdicts and counts of the batch loop.
 fn batch_loop<const IN_VECTORS: bool>(
     blocks_ahead: usize,
@@ -47,17 +66,9 @@ fn batch_loop<const IN_VECTORS: bool>(
     range: LineRange,
     keys: &[KeyHash],
 ) -> (Vec<u64>, u64, u64) {
-    let mut words = vec![u64::MAX; keys.len().div_ceil(BLOCK)];
-    let batch = BatchLoop {
-        lines,
-        range,
-        keys,
-        duplicates: &mut words,
-        look_ahead: LookAhead::of_process().unwrap(),
-        step: Counting,
-    };
-    let counts = batch.visit_all::<IN_VECTORS>(blocks_ahead);
-    (words, counts.duplicates, counts.evictions)
+    run(lines, range, keys, |batch| {
+        batch.visit_all::<IN_VECTORS>(blocks_ahead)
+    })
 }
 
 /// The verdicts and counts of the loop for up to 64 keys, which single visits agree with.
@@ -129,17 +140,7 @@ const CHOSEN: LookAhead = LookAhead::of_blocks(Blocks::Three, Blocks::One);
 
 /// The verdicts and counts of the loop that a filter runs.
 fn chosen_loop(lines: &mut [Line], range: LineRange, keys: &[KeyHash]) -> (Vec<u64>, u64, u64) {
-    let mut words = vec![u64::MAX; keys.len().div_ceil(BLOCK)];
-    let batch = BatchLoop {
-        lines,
-        range,
-        keys,
-        duplicates: &mut words,
-        look_ahead: CHOSEN,
-        step: Counting,
-    };
-    let counts = batch.run();
-    (words, counts.duplicates, counts.evictions)
+    run(lines, range, keys, |batch| batch.run())
 }
 
 #[test]

@@ -293,7 +293,7 @@ fn more_memory_than_there_is_is_announced() {
     assert!(run.stderr.starts_with(expected), "{}", run.stderr);
     assert!(run.stderr.contains(" bytes are available here (-m SIZE "));
     assert_eq!(plan(&args).bytes(), run.stdout);
-    // Not even so much memory tells equal hashes apart.
+    // No memory is enough to distinguish equal hashes.
     let plan: Value = serde_json::from_slice(&run.stdout).unwrap();
     let first = &plan["candidates"][0];
     assert_eq!(first["basis"], "formula");

@@ -1,5 +1,5 @@
-//! Many partitions: one pass writes each key to a message of its owner, and remembers the place
-//! where it went.
+//! Many partitions: one pass writes each key to a message of its owner, and keeps its offset in the
+//! buffer of all messages.
 //!
 //! The first message of each owner has the owner's number; a full one is followed by the next that
 //! is free. In the drawing, eight keys have three owners, a message has space for two keys, and `-`
@@ -9,10 +9,10 @@
 //!   batch            k0 k1 k2 k3 k4 k5 k6 k7
 //!   owners            2  1  1  0  1  2  0  1
 //!   message           0:k3 k6   1:k1 k2   2:k0 k5   3:k4 k7   4:- -   5:- -   6:- -
-//!   owner             0         1         2         1         0       2       1
-//!   places            4  2  3  0  6  5  1  7        message times 2, and the index in it
+//!   owner             0         1         2         1         2       0       1
+//!   offsets           4  2  3  0  6  5  1  7        message times 2, and the index in it
 //!   answer to 3                   1  0              k4 is a duplicate
-//!   verdicts          the bit of each key in the answers, at its place
+//!   verdicts          the bit of each key in the answers, at its offset
 //! ```
 //!
 //! The verdicts are looked up once, when all answers are there. The cost of a key does not depend
@@ -29,19 +29,19 @@ use crate::kernels::isa::{DetectedKernel, HotLoop};
 use crate::partition::Partitioning;
 use crate::verdicts::Verdicts;
 
-/// The number of keys whose places are found before the keys are written to them.
+/// The number of keys whose offsets are computed before the keys are written there.
 const BLOCK: usize = 64;
 
-/// Where the keys of one batch went, and the answers so far. Its buffers are reused.
+/// The offsets of the keys of one batch, and the answers so far. Its buffers are reused.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Places {
-    /// The place of each key: the number of its message times [`MESSAGE_KEYS`], plus its index in
+pub(super) struct Offsets {
+    /// The offset of each key: the number of its message times [`MESSAGE_KEYS`], plus its index in
     /// the message.
-    places: Vec<u32>,
-    /// For each owner, the place behind its last key: in its last message, or in an empty one that
+    offsets: Vec<u32>,
+    /// For each owner, the offset behind its last key: in its last message, or in an empty one that
     /// follows it.
     ends: Vec<u32>,
-    /// For each full message, the next one of the same owner. Says nothing of other messages.
+    /// For each full message, the next one of the same owner. Undefined for other messages.
     following: Vec<u32>,
     /// For each owner, its first message without an answer.
     unanswered: Vec<u32>,
@@ -52,16 +52,16 @@ pub(super) struct Places {
 }
 
 /// Writes the keys of a batch, of fewer than 2^31 keys, to messages of their owners.
-pub(super) struct Place<'a> {
+pub(super) struct WriteMessages<'a> {
     pub(super) partitioning: &'a Partitioning,
     pub(super) keys: &'a [KeyHash],
     /// The messages, [`MESSAGE_KEYS`] keys each. Behind the keys of a message are some of earlier
     /// batches.
     pub(super) messages: &'a mut Vec<KeyHash>,
-    pub(super) places: &'a mut Places,
+    pub(super) offsets: &'a mut Offsets,
 }
 
-impl HotLoop for Place<'_> {
+impl HotLoop for WriteMessages<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -70,43 +70,43 @@ impl HotLoop for Place<'_> {
             partitioning,
             keys,
             messages,
-            places,
+            offsets,
         } = self;
-        let mut free = places.reset(partitioning.count(), keys.len());
-        if messages.len() < places.answers.len() * MESSAGE_KEYS {
-            messages.resize(places.answers.len() * MESSAGE_KEYS, KeyHash(0));
+        let mut free = offsets.reset(partitioning.count(), keys.len());
+        if messages.len() < offsets.answers.len() * MESSAGE_KEYS {
+            messages.resize(offsets.answers.len() * MESSAGE_KEYS, KeyHash(0));
         }
-        let Places {
-            places,
+        let Offsets {
+            offsets,
             ends,
             following,
             ..
-        } = places;
+        } = offsets;
         let mut owners = [0; BLOCK];
-        for (keys, places) in keys.chunks(BLOCK).zip(places.chunks_mut(BLOCK)) {
+        for (keys, offsets) in keys.chunks(BLOCK).zip(offsets.chunks_mut(BLOCK)) {
             let owners = &mut owners[..keys.len()];
             partitioning.partitions_of(keys, owners);
-            // Two loops: the address of a key depends on a count that was just read. If it were
-            // written at once, the CPU could read no further count before it has that address,
-            // because the two may overlap for all it can tell.
-            for (owner, place) in owners.iter().zip(&mut *places) {
+            // Two loops: the address of a key depends on a count that was just read. If the key were
+            // written at once, the CPU could not read the next count before it has that address,
+            // because the two might overlap.
+            for (owner, offset) in owners.iter().zip(&mut *offsets) {
                 let end = &mut ends[*owner as usize];
-                *place = *end;
+                *offset = *end;
                 *end += 1;
                 if (*end as usize).is_multiple_of(MESSAGE_KEYS) {
-                    following[*place as usize / MESSAGE_KEYS] = free;
+                    following[*offset as usize / MESSAGE_KEYS] = free;
                     *end = free * MESSAGE_KEYS as u32;
                     free += 1;
                 }
             }
-            for (key, place) in keys.iter().zip(places) {
-                messages[*place as usize] = *key;
+            for (key, offset) in keys.iter().zip(offsets) {
+                messages[*offset as usize] = *key;
             }
         }
     }
 }
 
-impl Places {
+impl Offsets {
     /// Prepares for a batch, and returns the first message that is free once each owner has one.
     pub(super) fn reset(&mut self, owners: usize, keys: usize) -> u32 {
         // Each full message is followed by another.
@@ -117,7 +117,7 @@ impl Places {
         );
         // Each partition has rings of its own: memory ends long before 2^32 of them.
         let owners = owners as u32;
-        self.places.resize(keys, 0);
+        self.offsets.resize(keys, 0);
         self.ends.clear();
         self.ends
             .extend((0..owners).map(|owner| owner * MESSAGE_KEYS as u32));
@@ -130,7 +130,7 @@ impl Places {
         owners
     }
 
-    /// The places of a message of an owner, its first one for `None`, and the next message. Only an
+    /// The offsets of a message of an owner, its first one for `None`, and the next message. Only an
     /// owner without keys has an empty message.
     pub(super) fn message(
         &self,
@@ -166,7 +166,7 @@ impl Places {
 
     fn next_unanswered(&mut self, owner: usize) -> usize {
         let message = self.unanswered[owner] as usize;
-        // Behind the last message this says nothing, and no answer follows.
+        // Undefined behind the last message, which no answer follows.
         self.unanswered[owner] = self.following[message];
         message
     }
@@ -192,13 +192,13 @@ impl Places {
     /// Writes the verdicts of all keys, and which keys have none.
     pub(super) fn look_up(&self, kernel: DetectedKernel, verdicts: &mut Verdicts) {
         kernel.run(LookUp {
-            places: &self.places,
+            offsets: &self.offsets,
             answers: &self.answers,
             bits: verdicts.words_mut(),
         });
         if !self.unknown.is_empty() {
             kernel.run(LookUp {
-                places: &self.places,
+                offsets: &self.offsets,
                 answers: &self.unknown,
                 bits: verdicts.unknown_words_mut(),
             });
@@ -206,9 +206,9 @@ impl Places {
     }
 }
 
-/// The bit of each key in the answers, at its place.
+/// The bit of each key in the answers, at its offset.
 struct LookUp<'a> {
-    places: &'a [u32],
+    offsets: &'a [u32],
     answers: &'a [u64],
     bits: &'a mut [u64],
 }
@@ -218,11 +218,11 @@ impl HotLoop for LookUp<'_> {
 
     #[inline(always)]
     fn run(self) {
-        for (places, bits) in self.places.chunks(64).zip(self.bits) {
+        for (offsets, bits) in self.offsets.chunks(64).zip(self.bits) {
             // The last key first: its bit is shifted up most.
-            *bits = places.iter().rev().fold(0, |bits, place| {
-                let (message, key) = (*place as usize / MESSAGE_KEYS, *place % MESSAGE_KEYS as u32);
-                bits << 1 | self.answers[message] >> key & 1
+            *bits = offsets.iter().rev().fold(0, |bits, offset| {
+                let answer = self.answers[*offset as usize / MESSAGE_KEYS];
+                bits << 1 | answer >> (*offset as usize % MESSAGE_KEYS) & 1
             });
         }
     }
