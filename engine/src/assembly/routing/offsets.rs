@@ -86,9 +86,9 @@ impl HotLoop for WriteMessages<'_> {
         for (keys, offsets) in keys.chunks(BLOCK).zip(offsets.chunks_mut(BLOCK)) {
             let owners = &mut owners[..keys.len()];
             partitioning.partitions_of(keys, owners);
-            // Two loops: the address of a key depends on a count that was just read. If the key were
-            // written at once, the CPU could not read the next count before it has that address,
-            // because the two might overlap.
+            // Two loops: the address of a key depends on a count that was just read. If the key
+            // were written at once, the CPU could not read the next count before it has that
+            // address, because the two might overlap.
             for (owner, offset) in owners.iter().zip(&mut *offsets) {
                 let end = &mut ends[*owner as usize];
                 *offset = *end;
@@ -130,8 +130,8 @@ impl Offsets {
         owners
     }
 
-    /// The offsets of a message of an owner, its first one for `None`, and the next message. Only an
-    /// owner without keys has an empty message.
+    /// The offsets of a message of an owner, its first one for `None`, and the next message. Only
+    /// an owner without keys has an empty message.
     pub(super) fn message(
         &self,
         owner: usize,
