@@ -106,6 +106,32 @@ impl WeightedCount {
         self.variance += u128::from(self.weight) * u128::from(self.weight - 1);
     }
 
+    /// Counts an event that was observed together with this many earlier ones of the same key: all
+    /// of them are observed, or none is. Their estimates do not balance each other, so they vary as
+    /// one event that counts as often.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::audit::WeightedCount;
+    /// let (mut many_keys, mut one_key) = (WeightedCount::new(16), WeightedCount::new(16));
+    /// for earlier in 0..100 {
+    ///     many_keys.add();
+    ///     one_key.add_after(earlier);
+    /// }
+    /// let (many_keys, one_key) = (many_keys.estimate(), one_key.estimate());
+    /// assert_eq!(many_keys.value, one_key.value);
+    /// assert!(many_keys.low > 1000 && many_keys.high < 2100);
+    /// // Of one key, not much more is sure than what was observed.
+    /// assert!(one_key.low == 100 && one_key.high > 5000);
+    /// ```
+    pub fn add_after(&mut self, earlier: u64) {
+        self.add();
+        // The variance grows with the square of the events of the key: n^2 - (n - 1)^2 = 2 (n - 1)
+        // + 1.
+        let weight = u128::from(self.weight);
+        self.variance += 2 * u128::from(earlier) * weight * (weight - 1);
+    }
+
     /// Sets the weight of the next events. It never falls.
     pub fn set_weight(&mut self, weight: u64) {
         self.weight = self.weight.max(weight);

@@ -12,6 +12,9 @@ const CAPACITY: usize = 1 << 16;
 /// sample of few keys says little about the busiest window; longer ones soon cost little.
 const WHOLE_CAPACITY: usize = 1 << 11;
 
+/// The most keys whose false duplicates are counted for each of them.
+const MISTAKEN_CAPACITY: usize = 1 << 12;
+
 /// How often the live keys are counted in the time of a window. The count before a burst ends is at
 /// most an eighth of a window old, and counting costs less than keeping the sample.
 const COUNTS: u64 = 8;
@@ -73,6 +76,8 @@ pub(super) struct WindowAudit {
     found: ErrorCounts,
     followed: FreshSample<Seen>,
     sample: HashMap<KeyHash, Sampled>,
+    /// How often keys of the sample were mistaken.
+    mistaken: HashMap<KeyHash, u64>,
     /// The sample is 1 key in `2^halvings`.
     halvings: u32,
     /// When the last key of the sample was observed.
@@ -94,6 +99,7 @@ impl WindowAudit {
             found: ErrorCounts::sampled(1),
             followed: FreshSample::new(),
             sample: HashMap::new(),
+            mistaken: HashMap::new(),
             halvings: 0,
             clock: Seen { tick: 0, number: 0 },
             next_count: 0,
@@ -145,7 +151,7 @@ impl WindowAudit {
         let known = self.sample.get(&key).copied();
         let known = known.filter(|known| !self.windows.are_over(known.then, now));
         if duplicate && known.is_none() {
-            self.found.mistaken.add();
+            self.count_mistaken(key);
         }
         let unrecorded = known.is_none_or(|known| known.unrecorded);
         if !duplicate
@@ -166,6 +172,20 @@ impl WindowAudit {
         if self.sample.len() > self.capacity() {
             self.count();
             self.shrink();
+        }
+    }
+
+    /// Counts a false duplicate. If the filter does not renew keys, a key that is mistaken is not
+    /// recorded, and so is mistaken again until it is: one hot key can make up most of them.
+    fn count_mistaken(&mut self, key: KeyHash) {
+        let earlier = self.mistaken.entry(key).or_default();
+        self.found.mistaken.add_after(*earlier);
+        *earlier += 1;
+        if self.mistaken.len() > MISTAKEN_CAPACITY {
+            // The keys that were mistaken most often decide how wide the bounds are.
+            let mut counts: Vec<u64> = self.mistaken.values().copied().collect();
+            let (_, &mut median, _) = counts.select_nth_unstable(MISTAKEN_CAPACITY / 2);
+            self.mistaken.retain(|_, count| *count > median);
         }
     }
 
@@ -211,6 +231,7 @@ impl WindowAudit {
             self.halvings += 1;
             let halvings = self.halvings;
             self.sample.retain(|key, _| is_sampled(*key, halvings));
+            self.mistaken.retain(|key, _| is_sampled(*key, halvings));
             self.found.mistaken.set_weight(1 << halvings);
             if self.refresh {
                 self.found.missed_unrecorded.set_weight(1 << halvings);
@@ -333,6 +354,43 @@ mod tests {
         // Ticks 0 to 100 before a key: 101 ticks.
         let busiest = audit.busiest();
         assert!((650..=707).contains(&busiest), "{busiest}");
+    }
+
+    #[test]
+    fn hot_keys_that_are_mistaken_again_and_again_widen_the_bounds() {
+        let hasher = KeyHasher::seeded(1);
+        let mut widths = Vec::new();
+        for keys in [20_000, 200] {
+            let mut audit = WindowAudit::new(Window::new(100, 1), None, false);
+            // So many keys that 1 in 32 is sampled.
+            observe_all(&mut audit, 1_000_000, 7, false);
+            for number in 0..200_000 {
+                let key = hasher.hash_u64((1 << 40) + number % keys);
+                audit.observe(key, || Seen { tick: 7, number }, true);
+            }
+            assert!(audit.mistaken.len() <= MISTAKEN_CAPACITY);
+            let mistaken = audit.counts().estimates(None).false_duplicates;
+            assert!(
+                mistaken.low <= 200_000 && 200_000 <= mistaken.high,
+                "{mistaken:?}"
+            );
+            widths.push(mistaken.high - mistaken.low);
+        }
+        assert!(widths[1] > 3 * widths[0], "{widths:?}");
+    }
+
+    #[test]
+    fn the_keys_that_are_mistaken_most_often_stay_counted() {
+        let hasher = KeyHasher::seeded(1);
+        let mut audit = WindowAudit::new(Window::new(100, 1), None, false);
+        for number in 0..100_000 {
+            let key = if number % 2 == 0 { number % 20 } else { number };
+            audit.observe(hasher.hash_u64(key), || Seen { tick: 7, number }, true);
+        }
+        assert!(audit.mistaken.len() <= MISTAKEN_CAPACITY);
+        for key in (0..20).step_by(2) {
+            assert_eq!(audit.mistaken[&hasher.hash_u64(key)], 5000);
+        }
     }
 
     #[test]

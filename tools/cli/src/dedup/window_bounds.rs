@@ -45,6 +45,9 @@ fn bounds_hold_on_at_least_95_of_100_streams() {
         "stamped:window=2000,refresh=true,bits=64",
         "stamped:window=2000,refresh=false,bits=32",
         "tbf:window=2000",
+        "gbf:window=2000",
+        "apbf:window=2000",
+        "apbf:window=2000,k=4,l=3",
     ] {
         let (mut missed_held, mut mistaken_held) = (0, 0);
         for number in 0..100 {
