@@ -1,6 +1,8 @@
 //! CPU time and medians. Benchmarks of one thread measure its CPU time, which a busy neighbour
 //! affects less than wall time.
 
+use std::io;
+
 use rustix::time::{ClockId, clock_gettime};
 
 /// CPU seconds of the calling thread.
@@ -13,6 +15,31 @@ pub fn thread_seconds() -> f64 {
 #[must_use]
 pub fn process_seconds() -> f64 {
     seconds(ClockId::ProcessCPUTime)
+}
+
+/// CPU seconds of all threads of a running process so far.
+///
+/// # Errors
+/// If no such process runs, or on other systems than Linux.
+#[cfg(target_os = "linux")]
+pub fn seconds_of(process: u32) -> io::Result<f64> {
+    use std::time::Duration;
+
+    use nix::{time::clock_getcpuclockid, unistd::Pid};
+
+    let id = i32::try_from(process).map_err(io::Error::other)?;
+    let time = clock_getcpuclockid(Pid::from_raw(id))?.now()?;
+    Ok(Duration::from(time).as_secs_f64())
+}
+
+/// CPU seconds of all threads of a running process so far.
+///
+/// # Errors
+/// If no such process runs, or on other systems than Linux.
+#[cfg(not(target_os = "linux"))]
+pub fn seconds_of(_process: u32) -> io::Result<f64> {
+    let reason = "the CPU time of a running process is read on Linux only";
+    Err(io::Error::new(io::ErrorKind::Unsupported, reason))
 }
 
 fn seconds(clock: ClockId) -> f64 {

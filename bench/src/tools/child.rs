@@ -36,27 +36,28 @@ pub(crate) fn run(
         Some(path) => File::open(path).map_err(|error| named(path, error))?.into(),
         None => Stdio::null(),
     };
-    run_with(command.stdin(stdin), output, |_| Ok(()))
+    run_with(command.stdin(stdin), output, |_, _| Ok(()))
 }
 
 /// As [`run`], with a pipe as standard input, which gets what `write` writes to it and then ends.
+/// `write` also gets the number of the process.
 ///
 /// # Errors
 /// As [`run`], and if the pipe cannot be written.
 pub(crate) fn run_with_pipe(
     command: &mut Command,
     output: Option<&Path>,
-    write: impl FnOnce(&mut ChildStdin) -> io::Result<()>,
+    write: impl FnOnce(&mut ChildStdin, u32) -> io::Result<()>,
 ) -> Result<Usage, Failure> {
-    run_with(command.stdin(Stdio::piped()), output, |pipe| {
-        pipe.map_or(Ok(()), |mut pipe| write(&mut pipe))
+    run_with(command.stdin(Stdio::piped()), output, |pipe, process| {
+        pipe.map_or(Ok(()), |mut pipe| write(&mut pipe, process))
     })
 }
 
 fn run_with(
     command: &mut Command,
     output: Option<&Path>,
-    write: impl FnOnce(Option<ChildStdin>) -> io::Result<()>,
+    write: impl FnOnce(Option<ChildStdin>, u32) -> io::Result<()>,
 ) -> Result<Usage, Failure> {
     let stdout = match output {
         Some(path) => File::create(path)
@@ -68,7 +69,7 @@ fn run_with(
     let program = PathBuf::from(command.get_program());
     let start = Instant::now();
     let mut child = command.spawn().map_err(|error| named(&program, error))?;
-    let written = write(child.stdin.take());
+    let written = write(child.stdin.take(), child.id());
     let used = child.wait4().map_err(|error| named(&program, error))?;
     let wall_seconds = start.elapsed().as_secs_f64();
     if !used.status.success() {
@@ -107,12 +108,30 @@ mod tests {
         use std::io::Write;
         let folder = tempfile::tempdir().unwrap();
         let output = folder.path().join("out");
-        run_with_pipe(Command::new("sort").arg("-u"), Some(&output), |pipe| {
+        let write = |pipe: &mut ChildStdin, _| {
             pipe.write_all(b"b\na\n")?;
             pipe.write_all(b"b\n")
+        };
+        run_with_pipe(Command::new("sort").arg("-u"), Some(&output), write).unwrap();
+        assert_eq!(std::fs::read_to_string(&output).unwrap(), "a\nb\n");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_cpu_time_of_a_program_is_known_while_it_runs() {
+        let mut seconds = f64::NAN;
+        let usage = run_with_pipe(&mut Command::new("cat"), None, |_, process| {
+            seconds = crate::clock::seconds_of(process)?;
+            Ok(())
         })
         .unwrap();
-        assert_eq!(std::fs::read_to_string(&output).unwrap(), "a\nb\n");
+        assert!(
+            seconds >= 0.0 && seconds <= usage.cpu_seconds + 0.1,
+            "{seconds}"
+        );
+        // Linux gives out numbers below 2^22.
+        assert!(crate::clock::seconds_of(1 << 22).is_err());
+        assert!(crate::clock::seconds_of(u32::MAX).is_err());
     }
 
     #[test]

@@ -219,7 +219,8 @@ impl Opened {
 }
 
 /// Opens targets, unless one of them is an input or was opened before. Does not truncate them: the
-/// run may still be rejected.
+/// run may still be rejected. Dropping this removes the files that were created, as long as they
+/// are empty and [`keep`](Self::keep) was not called.
 #[derive(Debug)]
 pub(crate) struct Targets {
     /// The inputs that are regular files. None of them is held open, as there may be more of them
@@ -309,8 +310,15 @@ impl Targets {
         })
     }
 
-    /// Removes the files that were created, as long as they are empty: the run is rejected.
-    pub(crate) fn remove_created(&mut self) {
+    /// The run writes the targets from now on: files that were created stay, also if they are
+    /// empty.
+    pub(crate) fn keep(&mut self) {
+        self.created.clear();
+    }
+}
+
+impl Drop for Targets {
+    fn drop(&mut self) {
         for path in self.created.drain(..) {
             if fs::metadata(&path).is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0) {
                 // An empty file that stays does no harm, and the reason of the rejection matters.

@@ -1,6 +1,8 @@
 //! Numbers in text: the sizes and rates of options, and numbers for summaries and messages.
 
+use std::fmt::Display;
 use std::ops::RangeInclusive;
+use std::str::FromStr;
 
 use echoless::SpecError;
 use echoless::spec::parse_bytes;
@@ -21,11 +23,11 @@ pub(crate) fn parse_size(field: &'static str, text: &str) -> Result<u64, SpecErr
 ///
 /// # Errors
 /// [`SpecError`] if the text is no such number.
-pub(crate) fn parse_whole(
+pub(crate) fn parse_whole<N: FromStr + PartialOrd + Display>(
     field: &'static str,
     text: &str,
-    range: RangeInclusive<u64>,
-) -> Result<u64, SpecError> {
+    range: RangeInclusive<N>,
+) -> Result<N, SpecError> {
     let number = text.parse().ok();
     number
         .filter(|number| range.contains(number))
@@ -109,7 +111,7 @@ mod tests {
 
     #[test]
     fn whole_numbers_are_within_their_range() {
-        let threads = |text| parse_whole("--threads", text, 1..=1024);
+        let threads = |text| parse_whole("--threads", text, 1..=1024_u64);
         assert_eq!((threads("1"), threads("1024")), (Ok(1), Ok(1024)));
         for text in ["0", "1025", "-1", "1.5", "1k", "", "18446744073709551616"] {
             let error = threads(text).unwrap_err();

@@ -121,9 +121,7 @@ fn capture(args: &GenArgs) -> Result<CaptureConfig, SpecError> {
 
 /// Parses the most bytes of a packet.
 fn parse_snap(option: &'static str, text: &str) -> Result<u32, SpecError> {
-    let most = u32::MAX;
-    let bytes = parse_whole(option, text, 0..=most.into())?;
-    Ok(bytes.try_into().unwrap_or(most))
+    parse_whole(option, text, 0..=u32::MAX)
 }
 
 /// Parses the number of records, which may be 0.

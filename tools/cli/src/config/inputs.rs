@@ -41,19 +41,22 @@ pub(super) fn in_place(
     as_they_are: bool,
     compress: Option<Compression>,
 ) -> Result<Target, Failure> {
-    let invalid =
-        |asked: String, allowed: &str| Failure::from(SpecError::new("--in-place", asked, allowed));
+    let invalid = |named: String| {
+        Failure::option(
+            "--in-place",
+            format!("one input, a regular file, not {named}"),
+        )
+    };
     let (known, inputs) = sources.split_at(known);
     let [input] = inputs else {
-        let asked = format!("{} inputs", inputs.len());
-        return Err(invalid(asked, "one input, a regular file"));
+        return Err(invalid(format!("{} inputs", inputs.len())));
     };
     let Source::File(path) = input else {
-        return Err(invalid(input.name(), "one input, a regular file"));
+        return Err(invalid(input.name()));
     };
     // A missing file is reported when the inputs are checked.
     if path.exists() && input.len().is_none() {
-        return Err(invalid(input.name(), "one input, a regular file"));
+        return Err(invalid(input.name()));
     }
     for source in known {
         if let Source::File(other) = source

@@ -31,15 +31,11 @@ pub(crate) use window::{Clock, Late, WindowConfig};
 /// The highest number of threads: more than most machines have cores. The rings between so many
 /// take 3.5 GB, reserved before the threads start; chunks and batches take 2 GB and more as they
 /// are used.
-const MOST_THREADS: u64 = 1024;
+const MOST_THREADS: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
 
 /// Parses `--threads`.
 fn parse_threads(option: &'static str, text: &str) -> Result<NonZeroUsize, SpecError> {
-    let count = parse_whole(option, text, 1..=MOST_THREADS)?;
-    Ok(usize::try_from(count)
-        .ok()
-        .and_then(NonZeroUsize::new)
-        .unwrap_or(NonZeroUsize::MIN))
+    parse_whole(option, text, NonZeroUsize::MIN..=MOST_THREADS)
 }
 
 /// Parses `--seed`.

@@ -1,11 +1,7 @@
-//! Tests of the [order of the chunks](super::chunk_order), with threads and without. They are no
-//! part of that file, which the model checks include.
+//! Tests of the [order of the chunks](super::chunk_order) on one thread. They are no part of that
+//! file, which the model checks include.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
-
-use echoless::transport::{Parker, Wait};
+use echoless::transport::Parker;
 
 use super::chunk_order::ChunkOrder;
 
@@ -144,52 +140,4 @@ fn a_worker_that_cannot_begin_stops_all() {
     assert!(order.become_idle(0, false) && !order.is_called(0));
     order.stop();
     assert!(order.is_called(0) && order.is_over());
-}
-
-/// Workers that wait as those of a run do, with nothing but the order to wake them: a wake-up
-/// that is lost would end in a deadlock.
-#[test]
-fn every_chunk_is_delivered_once_and_in_order() {
-    const CHUNKS: usize = 2000;
-    for workers in [1, 2, 5] {
-        let parkers: Vec<Parker> = (0..workers).map(|_| Parker::new()).collect();
-        let order = ChunkOrder::new(1, parkers.iter().map(Parker::doorbell));
-        let (filled, delivered) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-        thread::scope(|scope| {
-            for (worker, mut parker) in parkers.into_iter().enumerate() {
-                let (order, filled, delivered) = (&order, &filled, &delivered);
-                scope.spawn(move || {
-                    order.begin();
-                    let mut found_no_data = false;
-                    loop {
-                        if !found_no_data && order.try_fill() {
-                            // Relaxed: changed by the worker that has the turn.
-                            let chunk = filled.load(Ordering::Relaxed);
-                            // The data of every third chunk is late.
-                            if chunk % 3 == 0 && order.give_back() {
-                                found_no_data = true;
-                                continue;
-                            }
-                            if chunk == CHUNKS {
-                                order.end();
-                                continue;
-                            }
-                            filled.store(chunk + 1, Ordering::Relaxed);
-                            let number = order.pass_on(worker, 1);
-                            parker.wait_until(Wait::Shared, || order.is_next(number));
-                            delivered.lock().unwrap().push((number, chunk));
-                            order.set_delivered();
-                        } else if order.is_over() {
-                            break;
-                        } else if order.become_idle(worker, found_no_data) {
-                            parker.wait_until(Wait::Shared, || order.is_called(worker));
-                        }
-                        found_no_data = false;
-                    }
-                });
-            }
-        });
-        let expected: Vec<(u64, usize)> = (0..CHUNKS).map(|chunk| (chunk as u64, chunk)).collect();
-        assert_eq!(delivered.into_inner().unwrap(), expected);
-    }
 }

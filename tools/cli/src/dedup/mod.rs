@@ -34,6 +34,7 @@ mod repeated;
 mod runs;
 mod seen_files;
 pub(crate) mod sizing;
+mod stages;
 mod stats;
 mod stats_file;
 mod summary;

@@ -139,11 +139,9 @@ impl Outputs {
     /// were created are removed again.
     pub(super) fn open(config: &DedupConfig) -> Result<Self, Failure> {
         let mut targets = Targets::new(config.sources.iter().chain(&config.run.settings));
-        let outputs = Self::open_all(config, &mut targets);
-        if outputs.is_err() {
-            targets.remove_created();
-        }
-        outputs
+        let outputs = Self::open_all(config, &mut targets)?;
+        targets.keep();
+        Ok(outputs)
     }
 
     fn open_all(config: &DedupConfig, targets: &mut Targets) -> Result<Self, Failure> {

@@ -10,7 +10,8 @@
 //! finds the records, hashes their keys and submits them to the filter, which handles chunks in the
 //! order of their numbers. With a window, the [clock](super::clock) passes from chunk to chunk
 //! before they are submitted. The thread delivers the chunk when its number is next. A node of a
-//! mesh serves its partition while it waits; [`worker_loop`](super::worker_loop) has its loop.
+//! mesh serves its partition while it waits. [`stages`](super::stages) has these steps, and
+//! [`worker_loop`](super::worker_loop) the loop around them.
 
 use std::sync::Mutex;
 use std::thread;
@@ -20,8 +21,9 @@ use super::clock::ClockOrder;
 use super::delivery::Delivery;
 use super::feed::{Feed, StreamEnd};
 use super::pinning::pin;
+use super::stages::{SHORT_BYTES, Stream, lock};
 use super::worker::Worker;
-use super::worker_loop::{SHORT_BYTES, Stream, WorkerLoop, lock};
+use super::worker_loop::Limits;
 use crate::config::DedupConfig;
 use crate::failure::Failure;
 
@@ -57,8 +59,11 @@ pub(super) fn pass<W: Worker>(
         timing: window.map(|window| (window, ClockOrder::new())),
         delivery,
         outcome: Mutex::new(None),
-        short_bytes: SHORT_BYTES.min(config.run.read_bytes.get()),
-        size,
+        chunk_bytes: size.bytes,
+        limits: Limits {
+            in_flight: size.in_flight,
+            bytes_alone: SHORT_BYTES.min(config.run.read_bytes.get()),
+        },
     };
     thread::scope(|scope| {
         let stream = &stream;
@@ -67,7 +72,7 @@ pub(super) fn pass<W: Worker>(
                 // Until all workers have begun, nothing is filled: one that cannot begin ends all.
                 pin(core).inspect_err(|_| stream.order.stop())?;
                 stream.order.begin();
-                WorkerLoop::new(number, worker, stream).pass_chunks()
+                stream.pass_chunks(number, worker)
             })
         };
         // If a thread cannot start, the remaining workers are dropped, and the running ones end:
@@ -141,13 +146,18 @@ mod tests {
         }
     }
 
-    /// The number of bytes that a run writes with these workers, or its panic.
-    fn run<W: Worker>(input: &[u8], workers: Vec<W>) -> Result<usize, &'static str> {
+    /// A folder, and the paths of an input and an output in it.
+    fn files() -> (tempfile::TempDir, [String; 2]) {
         let folder = tempfile::tempdir().unwrap();
         let path = |name| folder.path().join(name).to_str().unwrap().to_owned();
-        let (records, written) = (path("records"), path("written"));
-        std::fs::write(&records, input).unwrap();
-        let words = ["dedup", "-q", "-m", "64k", "-o", &written, &records];
+        let paths = ["records", "written"].map(path);
+        (folder, paths)
+    }
+
+    /// What a run with these workers writes, or its panic.
+    fn run<W: Worker>(records: &str, workers: Vec<W>) -> Result<Vec<u8>, &'static str> {
+        let (_folder, [_, written]) = files();
+        let words = ["dedup", "-q", "-m", "64k", "-o", &written, records];
         let Command::Dedup(args) = parse_from(&words).unwrap().command else {
             unreachable!("the command above");
         };
@@ -169,7 +179,52 @@ mod tests {
         delivery
             .conclude(&config, end, echoless::Report::default)
             .unwrap();
-        Ok(std::fs::read(&written).unwrap().len())
+        Ok(std::fs::read(&written).unwrap())
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn bursts_of_a_pipe_come_out_whole_and_in_order() {
+        use std::io::Write;
+        use std::os::fd::AsRawFd;
+
+        let input: String = (0..300_000).map(|number| format!("{number}\n")).collect();
+        for workers in [1, 2, 5] {
+            for serial in [true, false] {
+                let (reader, mut writer) = std::io::pipe().unwrap();
+                let written = thread::scope(|scope| {
+                    let input = &input;
+                    // Workers that are alone pass the short bursts, which end inside records. The
+                    // long ones are passed by all.
+                    scope.spawn(move || {
+                        let mut rest = input.as_bytes();
+                        for length in [1, 20, 9, 3000, 7, 100_000, 500].into_iter().cycle() {
+                            let (burst, after) = rest.split_at(length.min(rest.len()));
+                            writer.write_all(burst).unwrap();
+                            rest = after;
+                            if rest.is_empty() {
+                                break;
+                            }
+                            thread::yield_now();
+                        }
+                    });
+                    let records = format!("/dev/fd/{}", reader.as_raw_fd());
+                    if serial {
+                        let filter = Lent::new(Brittle(u64::MAX));
+                        run(&records, serial_workers(&filter, workers))
+                    } else {
+                        let partitioning = Partitioning::new(1024, workers).unwrap();
+                        let filters = (0..workers).map(|_| Brittle(u64::MAX)).collect();
+                        let parts = Partitioned::new(partitioning, filters).unwrap();
+                        run(&records, mesh_workers(parts).unwrap().0)
+                    }
+                });
+                assert!(
+                    written == Ok(input.clone().into_bytes()),
+                    "{workers} workers"
+                );
+            }
+        }
     }
 
     #[test]
@@ -177,23 +232,21 @@ mod tests {
         // Passed by one worker, or by all of them.
         for records in [100, 200_000] {
             let input: String = (0..records).map(|number| format!("{number}\n")).collect();
+            let (_folder, [path, _]) = files();
+            std::fs::write(&path, &input).unwrap();
             for last in [2, records / 2, u64::MAX] {
                 let expected = if last == u64::MAX {
-                    Ok(input.len())
+                    Ok(input.clone().into_bytes())
                 } else {
                     Err(PANIC)
                 };
                 let serial = serial_workers(&Lent::new(Brittle(last)), 3);
-                assert_eq!(run(input.as_bytes(), serial), expected, "{records}, {last}");
+                assert!(run(&path, serial) == expected, "{records}, {last}");
                 let parts = vec![Brittle(u64::MAX), Brittle(last / 3), Brittle(u64::MAX)];
                 let partitioning = Partitioning::new(1024, 3).unwrap();
                 let parts = Partitioned::new(partitioning, parts).unwrap();
                 let (workers, _) = mesh_workers(parts).unwrap();
-                assert_eq!(
-                    run(input.as_bytes(), workers),
-                    expected,
-                    "{records}, {last}"
-                );
+                assert!(run(&path, workers) == expected, "{records}, {last}");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The loop of a thread that passes chunks beside others, and what these threads share.
+//! The loop of a thread that passes chunks beside others: what it does next, and when it waits.
 //!
 //! A worker waits for several things at once: the verdicts of its oldest chunk, its turn to deliver
 //! it, and the turn to fill. It goes on with the first that comes. No thread only reads, so with a
@@ -6,117 +6,153 @@
 //!
 //! A slow stream is passed by one thread: a worker that has waited for data, and is alone, takes a
 //! short chunk through all stages by itself, and the others sleep.
+//!
+//! What is done with a chunk is up to the [`Stages`]. This file uses nothing of the command but the
+//! [order of the chunks](super::chunk_order), so that the model checks can include both: they run
+//! this loop with stages of their own.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::chunk_order::ChunkOrder;
-use super::chunk_size::ChunkSize;
-use super::clock::{ClockOrder, cut};
-use super::delivery::Delivery;
-use super::feed::{ChunkReader, Feed, StreamEnd};
-use super::worker::Worker;
-use crate::config::WindowConfig;
-use crate::failure::Failure;
-use crate::reading::Filled;
-use crate::records::chunk::Chunk;
-use crate::signals::Patience;
 
-/// The bytes that a worker which is alone passes by itself each time that it has waited for data:
-/// their work is less than that of waking another thread. A stream with more than that between two
-/// pauses is passed by all threads, and so are many small files.
-pub(super) const SHORT_BYTES: usize = 16 << 10;
+/// What a worker does with chunks, and how it waits for other threads.
+pub(super) trait Stages {
+    /// Where chunks are filled from.
+    type Source;
+    type Chunk: Default;
+    type Failure;
 
-/// What the workers share.
-pub(super) struct Stream<'a> {
-    /// Locked by the worker that has the turn to fill.
-    pub(super) feed: Mutex<Feed>,
-    pub(super) order: ChunkOrder,
-    pub(super) timing: Option<(&'a WindowConfig, ClockOrder)>,
-    pub(super) delivery: &'a Mutex<Delivery>,
-    /// How the stream ended, or what ended the run first.
-    pub(super) outcome: Mutex<Option<Result<StreamEnd, Failure>>>,
-    /// [`SHORT_BYTES`], or less if reads are shorter.
-    pub(super) short_bytes: usize,
-    pub(super) size: ChunkSize,
+    /// The source, which is this worker's while it has the turn to fill.
+    fn source(&mut self) -> Self::Source;
+
+    /// Fills the chunk. If there is no data yet, it may wait for some only if `waits` is true. A
+    /// stream that fails has ended, too.
+    fn fill(&mut self, source: &mut Self::Source, chunk: &mut Self::Chunk, waits: bool) -> Found;
+
+    /// Finds the records of a chunk.
+    fn read(&mut self, chunk: &mut Self::Chunk);
+
+    /// The memory that the chunk takes in bytes. Before it is read, that is an estimate.
+    fn memory_bytes(&self, chunk: &Self::Chunk) -> usize;
+
+    /// Submits a chunk that is read. If the stream has a clock, it waits until the clock has passed
+    /// all chunks before this one, moves it, and calls `clock_moved`, which wakes the worker of the
+    /// next one.
+    fn submit(
+        &mut self,
+        number: u64,
+        chunk: &mut Self::Chunk,
+        clock_moved: impl FnOnce(),
+    ) -> Result<(), Self::Failure>;
+
+    /// Stores what is known of the verdicts of the oldest submitted chunk in it, and returns
+    /// whether that is all. `is_next` says that all chunks before it are delivered.
+    fn poll(&mut self, chunk: &mut Self::Chunk, is_next: bool) -> Result<bool, Self::Failure>;
+
+    /// Waits until [`poll`](Self::poll) may return more of the oldest chunk, or, if the chunk
+    /// `is_judged` and poll has returned all, until `is_next` holds: then this thread is woken. It
+    /// also returns if it finds that `other` holds, but nothing need wake it for that.
+    fn wait(
+        &mut self,
+        is_judged: bool,
+        is_next: impl FnMut() -> bool,
+        other: impl FnMut() -> bool,
+    ) -> Result<(), Self::Failure>;
+
+    /// Waits until the condition holds. The thread that makes it true wakes this one afterwards.
+    fn wait_until(&mut self, condition: impl FnMut() -> bool) -> Result<(), Self::Failure>;
+
+    /// Takes a filled chunk through all stages up to its delivery, while nothing is under way.
+    fn judge_alone(&mut self, chunk: &mut Self::Chunk);
+
+    /// Delivers the next chunk. Returns false if that failed and no other is to be delivered; why
+    /// is recorded before.
+    fn deliver(&mut self, chunk: &mut Self::Chunk) -> bool;
+
+    /// Frees what the chunk need not keep until it is filled again.
+    fn shrink(&mut self, chunk: &mut Self::Chunk);
+
+    /// Finishes the work of this thread.
+    fn finish(self) -> Result<(), Self::Failure>;
 }
 
-impl Stream<'_> {
-    /// Records the outcome of the reading. A failure of the outputs comes first.
-    fn end(&self, outcome: Result<StreamEnd, Failure>) {
-        lock(&self.outcome).get_or_insert(outcome);
-        self.order.end();
-    }
+/// What a worker has found at the source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Found {
+    /// A chunk with so many bytes.
+    Bytes(usize),
+    /// There is no data yet, and the worker does not wait for it.
+    NotYet,
+    /// The stream has ended.
+    End,
+}
 
-    /// Delivers the next chunk, unless an earlier one failed.
-    fn deliver(&self, chunk: &mut Chunk) {
-        if self.order.is_stopped() {
-            return;
-        }
-        let delivered = lock(self.delivery).deliver(chunk);
-        if let Err(failure) = delivered {
-            // The remaining chunks are dropped, so this is what counts.
-            *lock(&self.outcome) = Some(Err(failure));
-            self.order.stop();
-        }
-    }
+/// How much a worker takes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// The chunks that a worker has submitted at a time.
+    pub(super) in_flight: usize,
+    /// The bytes that a worker which is alone passes by itself each time that it has waited for
+    /// data. A stream with more than that between two pauses is passed by all threads, and so are
+    /// many small files.
+    pub(super) bytes_alone: usize,
 }
 
 /// One thread: fills chunks in its turn, submits and delivers them, and serves its partition
 /// meanwhile.
-pub(super) struct WorkerLoop<'a, W> {
+pub(super) struct WorkerLoop<'a, S: Stages> {
     number: usize,
-    worker: W,
-    stream: &'a Stream<'a>,
-    reader: Option<ChunkReader>,
+    stages: S,
+    order: &'a ChunkOrder,
+    limits: Limits,
     /// The chunks that are submitted, with their numbers.
-    submitted: VecDeque<(u64, Chunk)>,
-    free: Vec<Chunk>,
+    submitted: VecDeque<(u64, S::Chunk)>,
+    free: Vec<S::Chunk>,
     /// The last turn to fill found no data; it is left to others until something is delivered.
     found_no_data: bool,
 }
 
-impl<'a, W: Worker> WorkerLoop<'a, W> {
-    pub(super) fn new(number: usize, worker: W, stream: &'a Stream<'a>) -> Self {
+impl<'a, S: Stages> WorkerLoop<'a, S> {
+    pub(super) fn new(number: usize, stages: S, order: &'a ChunkOrder, limits: Limits) -> Self {
         Self {
             number,
-            worker,
-            stream,
-            reader: None,
+            stages,
+            order,
+            limits,
             submitted: VecDeque::new(),
             free: Vec::new(),
             found_no_data: false,
         }
     }
 
-    /// Passes chunks until the stream ends.
-    pub(super) fn pass_chunks(mut self) -> Result<(), Failure> {
-        let order = &self.stream.order;
+    /// Passes chunks until the stream ends. The worker must have [begun](ChunkOrder::begin).
+    pub(super) fn pass_chunks(mut self) -> Result<(), S::Failure> {
+        let order = self.order;
         loop {
             let (mut oldest, mut is_judged) = (None, false);
             if let Some((number, chunk)) = self.submitted.front_mut() {
                 let is_next = order.is_next(*number);
-                is_judged = self.worker.poll(chunk, is_next)?;
+                is_judged = self.stages.poll(chunk, is_next)?;
                 oldest = Some(*number);
                 if is_judged && is_next {
                     self.deliver_oldest();
                     continue;
                 }
             }
-            let may_fill = self.submitted.len() < self.stream.size.in_flight && !self.found_no_data;
+            let may_fill = self.submitted.len() < self.limits.in_flight && !self.found_no_data;
             if may_fill && order.seems_free() && order.try_fill() {
                 self.fill()?;
             } else if let Some(number) = oldest {
-                self.worker.wait(
+                self.stages.wait(
                     is_judged,
                     || order.is_next(number),
                     || may_fill && order.seems_free(),
                 )?;
             } else if order.is_over() {
-                return Ok(self.worker.finish()?);
+                return self.stages.finish();
             } else {
                 if order.become_idle(self.number, self.found_no_data) {
-                    self.worker.wait_until(|| order.is_called(self.number))?;
+                    self.stages.wait_until(|| order.is_called(self.number))?;
                 }
                 // Called, or no other worker is on the way to fill.
                 self.found_no_data = false;
@@ -126,118 +162,77 @@ impl<'a, W: Worker> WorkerLoop<'a, W> {
 
     /// The turn to fill: fills a chunk, passes the turn on and submits the chunk. While this worker
     /// is alone, it passes short chunks by itself.
-    fn fill(&mut self) -> Result<(), Failure> {
-        let Stream { feed, order, .. } = self.stream;
-        let mut feed = lock(feed);
+    fn fill(&mut self) -> Result<(), S::Failure> {
+        let order = self.order;
+        let mut source = self.stages.source();
         let mut chunk = self.free.pop().unwrap_or_default();
-        let mut patience = Patience::Try;
+        let mut waits = false;
         // What may be passed alone.
-        let mut bytes_alone = self.stream.short_bytes;
+        let mut bytes_alone = self.limits.bytes_alone;
         loop {
-            match feed.next(&mut chunk, patience) {
-                Ok(Filled::Chunk) => {}
-                Ok(Filled::NotYet) => {
+            match self.stages.fill(&mut source, &mut chunk, waits) {
+                Found::Bytes(bytes) if bytes <= bytes_alone && order.is_alone() => {
+                    bytes_alone -= bytes;
+                    self.stages.judge_alone(&mut chunk);
+                    self.deliver(&mut chunk);
+                    if order.is_over() {
+                        return Ok(());
+                    }
+                    waits = false;
+                }
+                Found::Bytes(_) => break,
+                Found::NotYet => {
                     if order.give_back() {
-                        drop(feed);
+                        drop(source);
                         self.found_no_data = true;
                         self.recycle(chunk);
                         return Ok(());
                     }
-                    patience = Patience::Wait;
-                    bytes_alone = self.stream.short_bytes;
-                    continue;
+                    waits = true;
+                    bytes_alone = self.limits.bytes_alone;
                 }
-                Ok(Filled::End) => {
-                    self.stream.end(Ok(feed.end()));
-                    return Ok(());
-                }
-                Err(failure) => {
-                    self.stream.end(Err(failure));
+                Found::End => {
+                    order.end();
                     return Ok(());
                 }
             }
-            if self.reader.is_none() {
-                self.reader = feed.reader();
-            }
-            if chunk.filled > bytes_alone || !order.is_alone() {
-                break;
-            }
-            bytes_alone -= chunk.filled;
-            self.pass_alone(&mut chunk);
-            if order.is_over() {
-                return Ok(());
-            }
-            patience = Patience::Try;
         }
-        // Before the turn is passed on: the next worker locks it at once.
-        drop(feed);
-        let expected = chunk.memory_bytes();
+        // Before the turn is passed on: the next worker takes it at once.
+        drop(source);
+        let expected = self.stages.memory_bytes(&chunk);
         let number = order.pass_on(self.number, expected);
-        self.read_records(&mut chunk);
-        let memory = chunk.memory_bytes();
+        self.stages.read(&mut chunk);
+        let memory = self.stages.memory_bytes(&chunk);
         // A smaller error is not worth the lock.
         if memory > 2 * expected || memory < expected / 2 {
             order.correct_bytes(number, memory);
         }
-        self.submit(number, &mut chunk)?;
+        let clock_moved = || order.wake_worker_of(number + 1);
+        self.stages.submit(number, &mut chunk, clock_moved)?;
         self.submitted.push_back((number, chunk));
         Ok(())
-    }
-
-    /// Passes a chunk through all stages while nothing is under way.
-    fn pass_alone(&mut self, chunk: &mut Chunk) {
-        self.read_records(chunk);
-        match &self.stream.timing {
-            Some((window, clock)) => {
-                let records = clock.place_alone(window, chunk);
-                cut(window, records, chunk);
-            }
-            // No node of a mesh gets the number.
-            None => chunk.one_batch(0),
-        }
-        self.worker.judge_alone(chunk);
-        self.stream.deliver(chunk);
-    }
-
-    /// Finds the records of a chunk, and so how many there are.
-    fn read_records(&mut self, chunk: &mut Chunk) {
-        if let Some(reader) = &mut self.reader {
-            reader.read(chunk);
-        }
-        chunk.expected_records = 0;
-    }
-
-    /// Submits a chunk that is read, with a window once its clock is known.
-    fn submit(&mut self, number: u64, chunk: &mut Chunk) -> Result<(), Failure> {
-        if let Some((window, clock)) = &self.stream.timing {
-            self.worker.wait_until(|| clock.is_next(number))?;
-            let records = clock.place(number, window, chunk);
-            self.stream.order.wake_worker_of(number + 1);
-            cut(window, records, chunk);
-        } else {
-            chunk.one_batch(number);
-        }
-        Ok(self.worker.submit(chunk)?)
     }
 
     /// Delivers the oldest chunk, which is judged and the next one of the stream.
     fn deliver_oldest(&mut self) {
         if let Some((_, mut chunk)) = self.submitted.pop_front() {
-            self.stream.deliver(&mut chunk);
-            self.stream.order.set_delivered();
+            self.deliver(&mut chunk);
+            self.order.set_delivered();
             self.found_no_data = false;
             self.recycle(chunk);
         }
     }
 
-    /// Keeps the memory of a chunk for the next one, unless the chunk was long.
-    fn recycle(&mut self, mut chunk: Chunk) {
-        chunk.shrink(self.stream.size.bytes);
+    /// Delivers the next chunk, unless an earlier one failed: then the remaining ones are dropped.
+    fn deliver(&mut self, chunk: &mut S::Chunk) {
+        if !self.order.is_stopped() && !self.stages.deliver(chunk) {
+            self.order.stop();
+        }
+    }
+
+    /// Keeps the memory of a chunk for the next one.
+    fn recycle(&mut self, mut chunk: S::Chunk) {
+        self.stages.shrink(&mut chunk);
         self.free.push(chunk);
     }
-}
-
-/// Locks a mutex even if a holder panicked: the panic itself ends the run.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -107,6 +107,7 @@ fn write(config: &GenConfig, record: &impl Record) -> Result<ExitCode, Failure> 
         }
         if batch.is_empty() {
             output.file.close().map_err(failed())?;
+            targets.keep();
             return Ok(ExitCode::SUCCESS);
         }
         output.file.write_all(&batch).map_err(failed())?;

@@ -40,6 +40,7 @@ pub(crate) trait LabReport {
 /// The outputs, open: a file that cannot be written ends the run before it starts.
 #[derive(Debug)]
 pub(crate) struct LabTargets {
+    targets: Targets,
     csv: Option<Opened>,
     json: Option<Opened>,
 }
@@ -49,10 +50,9 @@ impl LabTargets {
     pub(crate) fn open(output: &LabOutput, sources: &[Source]) -> Result<Self, Failure> {
         let mut targets = Targets::new(sources);
         let mut open = |target: &Target| targets.open(target);
-        Ok(Self {
-            csv: output.csv.as_ref().map(&mut open).transpose()?,
-            json: output.json.as_ref().map(&mut open).transpose()?,
-        })
+        let csv = output.csv.as_ref().map(&mut open).transpose()?;
+        let json = output.json.as_ref().map(&mut open).transpose()?;
+        Ok(Self { targets, csv, json })
     }
 
     /// Writes the results to all outputs. The text goes to standard output, unless CSV or JSON
@@ -68,6 +68,7 @@ impl LabTargets {
         if let Some(json) = &mut self.json {
             write(json, &format!("{:#}\n", results.json()))?;
         }
+        self.targets.keep();
         Ok(())
     }
 }

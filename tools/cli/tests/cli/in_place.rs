@@ -178,11 +178,12 @@ fn what_cannot_be_replaced() {
     let input = file(directory.path(), "input", INPUT);
     let other = file(directory.path(), "other", INPUT);
     let folder = directory.path().to_str().unwrap();
+    let one = "invalid --in-place: expected one input, a regular file, not";
     let cases = [
-        format!("--in-place {input} {other} | expected one input, a regular file"),
-        "--in-place | invalid --in-place=standard input: expected one input".into(),
-        "--in-place - | invalid --in-place=standard input: expected one input".into(),
-        format!("--in-place {folder} | expected one input, a regular file"),
+        format!("--in-place {input} {other} | {one} 2 inputs"),
+        format!("--in-place | {one} standard input"),
+        format!("--in-place - | {one} standard input"),
+        format!("--in-place {folder} | {one} {folder}"),
         format!("--in-place {input} -o {other} | cannot be used with"),
         format!("--in-place {input} --count | cannot be used with"),
         format!("--in-place {input} --skip-seen-files list | cannot be used with"),

@@ -22,11 +22,16 @@ fn rates_that_are_not_shown_recommend_nothing() {
         text.starts_with("no filter is recommended: the rates of the first one are not shown"),
         "{text}"
     );
-    let only = plan(&[&long[..], &["--budget", "1ns", "--spec-only"]].concat());
+    let directory = tempfile::tempdir().unwrap();
+    let csv = directory.path().join("csv");
+    let more = ["--budget", "1ns", "--spec-only", "--to-csv"];
+    let only = plan(&[&long[..], &more, &[csv.to_str().unwrap()]].concat());
     assert!(
         only.error()
             .contains("a --budget that shows the rates of the first filter")
     );
+    // It was opened before the plan was made.
+    assert!(!csv.exists());
     assert!(plan(&SHORT).text().starts_with("use "));
 }
 

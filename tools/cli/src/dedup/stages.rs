@@ -1,0 +1,164 @@
+//! What the workers of `dedup` do with a chunk: fill it from the inputs, read its records, place
+//! them on the clock of a window, submit their keys to the filter, and deliver it to the outputs.
+//! The [loop](super::worker_loop) decides when.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::chunk_order::ChunkOrder;
+use super::clock::{ClockOrder, cut};
+use super::delivery::Delivery;
+use super::feed::{ChunkReader, Feed, StreamEnd};
+use super::worker::Worker;
+use super::worker_loop::{Found, Limits, Stages, WorkerLoop};
+use crate::config::WindowConfig;
+use crate::failure::Failure;
+use crate::reading::Filled;
+use crate::records::chunk::Chunk;
+use crate::signals::Patience;
+
+/// The bytes that a worker which is alone passes by itself each time that it has waited for data:
+/// their work is less than that of waking another thread.
+pub(super) const SHORT_BYTES: usize = 16 << 10;
+
+/// What the workers share.
+pub(super) struct Stream<'a> {
+    /// Locked by the worker that has the turn to fill.
+    pub(super) feed: Mutex<Feed>,
+    pub(super) order: ChunkOrder,
+    pub(super) timing: Option<(&'a WindowConfig, ClockOrder)>,
+    pub(super) delivery: &'a Mutex<Delivery>,
+    /// How the stream ended, or what ended the run first.
+    pub(super) outcome: Mutex<Option<Result<StreamEnd, Failure>>>,
+    /// The length of a chunk without a long record.
+    pub(super) chunk_bytes: usize,
+    pub(super) limits: Limits,
+}
+
+impl Stream<'_> {
+    /// Passes chunks on this thread, beside those of the other workers, until the stream ends.
+    pub(super) fn pass_chunks(&self, number: usize, worker: impl Worker) -> Result<(), Failure> {
+        let stages = WorkerStages {
+            worker,
+            stream: self,
+            reader: None,
+        };
+        WorkerLoop::new(number, stages, &self.order, self.limits).pass_chunks()
+    }
+}
+
+/// The stages of one thread.
+struct WorkerStages<'a, W> {
+    worker: W,
+    stream: &'a Stream<'a>,
+    /// None until the first chunk is filled.
+    reader: Option<ChunkReader>,
+}
+
+impl<'a, W: Worker> Stages for WorkerStages<'a, W> {
+    type Source = MutexGuard<'a, Feed>;
+    type Chunk = Chunk;
+    type Failure = Failure;
+
+    fn source(&mut self) -> Self::Source {
+        lock(&self.stream.feed)
+    }
+
+    fn fill(&mut self, feed: &mut Self::Source, chunk: &mut Chunk, waits: bool) -> Found {
+        let patience = if waits { Patience::Wait } else { Patience::Try };
+        let outcome = match feed.next(chunk, patience) {
+            Ok(Filled::Chunk) => {
+                if self.reader.is_none() {
+                    self.reader = feed.reader();
+                }
+                return Found::Bytes(chunk.filled);
+            }
+            Ok(Filled::NotYet) => return Found::NotYet,
+            Ok(Filled::End) => Ok(feed.end()),
+            Err(failure) => Err(failure),
+        };
+        // A failure of the outputs comes first.
+        lock(&self.stream.outcome).get_or_insert(outcome);
+        Found::End
+    }
+
+    fn read(&mut self, chunk: &mut Chunk) {
+        if let Some(reader) = &mut self.reader {
+            reader.read(chunk);
+        }
+        chunk.expected_records = 0;
+    }
+
+    fn memory_bytes(&self, chunk: &Chunk) -> usize {
+        chunk.memory_bytes()
+    }
+
+    fn submit(
+        &mut self,
+        number: u64,
+        chunk: &mut Chunk,
+        clock_moved: impl FnOnce(),
+    ) -> Result<(), Failure> {
+        if let Some((window, clock)) = &self.stream.timing {
+            self.worker.wait_until(|| clock.is_next(number))?;
+            let records = clock.place(number, window, chunk);
+            clock_moved();
+            cut(window, records, chunk);
+        } else {
+            chunk.one_batch(number);
+        }
+        Ok(self.worker.submit(chunk)?)
+    }
+
+    fn poll(&mut self, chunk: &mut Chunk, is_next: bool) -> Result<bool, Failure> {
+        Ok(self.worker.poll(chunk, is_next)?)
+    }
+
+    fn wait(
+        &mut self,
+        is_judged: bool,
+        is_next: impl FnMut() -> bool,
+        other: impl FnMut() -> bool,
+    ) -> Result<(), Failure> {
+        Ok(self.worker.wait(is_judged, is_next, other)?)
+    }
+
+    fn wait_until(&mut self, condition: impl FnMut() -> bool) -> Result<(), Failure> {
+        Ok(self.worker.wait_until(condition)?)
+    }
+
+    fn judge_alone(&mut self, chunk: &mut Chunk) {
+        self.read(chunk);
+        match &self.stream.timing {
+            Some((window, clock)) => {
+                let records = clock.place_alone(window, chunk);
+                cut(window, records, chunk);
+            }
+            // No node of a mesh gets the number.
+            None => chunk.one_batch(0),
+        }
+        self.worker.judge_alone(chunk);
+    }
+
+    fn deliver(&mut self, chunk: &mut Chunk) -> bool {
+        let delivered = lock(self.stream.delivery).deliver(chunk);
+        delivered
+            .map_err(|failure| {
+                // The remaining chunks are dropped, so this is what counts.
+                *lock(&self.stream.outcome) = Some(Err(failure));
+            })
+            .is_ok()
+    }
+
+    fn shrink(&mut self, chunk: &mut Chunk) {
+        chunk.shrink(self.stream.chunk_bytes);
+    }
+
+    fn finish(self) -> Result<(), Failure> {
+        Ok(self.worker.finish()?)
+    }
+}
+
+/// Locks a mutex even if a holder panicked: the panic itself ends the run.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
