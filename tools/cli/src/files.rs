@@ -310,8 +310,8 @@ impl Targets {
         })
     }
 
-    /// The run writes the targets from now on: files that were created stay, also if they are
-    /// empty.
+    /// Files that were created stay, also if they are empty. Without this call, a run that fails
+    /// leaves no empty files.
     pub(crate) fn keep(&mut self) {
         self.created.clear();
     }

@@ -81,6 +81,14 @@ impl Content {
             Self::Packets(_) => None,
         }
     }
+
+    /// Whether file headers are rewritten for the records that were written.
+    pub(crate) fn fixes_header(&self) -> bool {
+        match self {
+            Self::Records(records) => records.fix_header,
+            Self::Packets(_) => false,
+        }
+    }
 }
 
 /// Records, how they are read, and what only this subcommand does with them.

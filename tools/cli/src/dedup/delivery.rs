@@ -55,14 +55,11 @@ impl Delivery {
         setup: Setup,
     ) -> Result<Self, Failure> {
         let records_on_stdout = matches!(config.run.output, Target::Stdout) && !config.run.count;
-        let (fixes_header, repeated) = match &config.content {
-            Content::Records(records) => (records.fix_header, records.outputs.repeated),
-            Content::Packets(_) => (false, false),
+        let repeated = match &config.content {
+            Content::Records(records) => records.outputs.repeated,
+            Content::Packets(_) => false,
         };
         let outputs = Outputs::open(config)?;
-        if fixes_header {
-            outputs.check_rewritable()?;
-        }
         let replaceable = outputs.stats.as_ref().filter(|file| file.is_replaceable());
         let audit = RunAudit::new(config);
         let first_stats = replaceable.map(|_| {
@@ -79,7 +76,7 @@ impl Delivery {
             began,
             outputs,
             first_stats,
-            fixes_header,
+            fixes_header: config.content.fixes_header(),
             begun: false,
             sources: config.sources.clone(),
             known: config.known,

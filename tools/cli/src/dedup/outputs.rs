@@ -135,11 +135,15 @@ impl Rejects {
 }
 
 impl Outputs {
-    /// Opens the outputs. Nothing is written or truncated yet. If one cannot be opened, those that
-    /// were created are removed again.
+    /// Opens the outputs. Nothing is written or truncated yet. If one cannot be opened, or does not
+    /// allow to rewrite its file header where that is requested, those that were created are
+    /// removed again.
     pub(super) fn open(config: &DedupConfig) -> Result<Self, Failure> {
         let mut targets = Targets::new(config.sources.iter().chain(&config.run.settings));
         let outputs = Self::open_all(config, &mut targets)?;
+        if config.content.fixes_header() {
+            outputs.check_rewritable()?;
+        }
         targets.keep();
         Ok(outputs)
     }
@@ -345,7 +349,7 @@ impl Outputs {
     }
 
     /// Checks that file headers can be rewritten in all outputs of records.
-    pub(super) fn check_rewritable(&self) -> Result<(), Failure> {
+    fn check_rewritable(&self) -> Result<(), Failure> {
         let rejects = self.rejects.as_ref().map(|rejects| &rejects.records);
         let sinks = [Some(&self.records), self.dropped.as_ref(), rejects];
         sinks

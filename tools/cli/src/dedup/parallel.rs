@@ -62,6 +62,7 @@ pub(super) fn pass<W: Worker>(
         chunk_bytes: size.bytes,
         limits: Limits {
             in_flight: size.in_flight,
+            // With shorter reads, a full read is no pause.
             bytes_alone: SHORT_BYTES.min(config.run.read_bytes.get()),
         },
     };
@@ -111,7 +112,7 @@ fn first_cause(ends: Vec<Result<(), Failure>>) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use std::panic::{self, AssertUnwindSafe, catch_unwind};
-    use std::time::Instant;
+    use std::time::{Duration, Instant};
 
     use echoless::{Filter, KeyHash, Partitioned, Partitioning};
 
@@ -192,23 +193,24 @@ mod tests {
         for workers in [1, 2, 5] {
             for serial in [true, false] {
                 let (reader, mut writer) = std::io::pipe().unwrap();
-                let written = thread::scope(|scope| {
-                    let input = &input;
-                    // Workers that are alone pass the short bursts, which end inside records. The
-                    // long ones are passed by all.
+                let input = &input;
+                // This owns the reader: if the run fails, the writer gets an error and ends.
+                let written = thread::scope(move |scope| {
+                    let records = format!("/dev/fd/{}", reader.as_raw_fd());
+                    // A worker that is alone may pass the short bursts, which end inside records.
+                    // The long ones are passed by all.
                     scope.spawn(move || {
                         let mut rest = input.as_bytes();
                         for length in [1, 20, 9, 3000, 7, 100_000, 500].into_iter().cycle() {
                             let (burst, after) = rest.split_at(length.min(rest.len()));
-                            writer.write_all(burst).unwrap();
-                            rest = after;
-                            if rest.is_empty() {
+                            if writer.write_all(burst).is_err() || after.is_empty() {
                                 break;
                             }
-                            thread::yield_now();
+                            rest = after;
+                            // Long enough for the workers to find no data.
+                            thread::sleep(Duration::from_millis(1));
                         }
                     });
-                    let records = format!("/dev/fd/{}", reader.as_raw_fd());
                     if serial {
                         let filter = Lent::new(Brittle(u64::MAX));
                         run(&records, serial_workers(&filter, workers))
@@ -221,7 +223,7 @@ mod tests {
                 });
                 assert!(
                     written == Ok(input.clone().into_bytes()),
-                    "{workers} workers"
+                    "{workers} workers, serial: {serial}"
                 );
             }
         }

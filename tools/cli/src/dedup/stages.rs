@@ -9,15 +9,15 @@ use super::clock::{ClockOrder, cut};
 use super::delivery::Delivery;
 use super::feed::{ChunkReader, Feed, StreamEnd};
 use super::worker::Worker;
-use super::worker_loop::{Found, Limits, Stages, WorkerLoop};
+use super::worker_loop::{FillOutcome, Limits, Stages, WorkerLoop};
 use crate::config::WindowConfig;
 use crate::failure::Failure;
 use crate::reading::Filled;
 use crate::records::chunk::Chunk;
 use crate::signals::Patience;
 
-/// The bytes that a worker which is alone passes by itself each time that it has waited for data:
-/// their work is less than that of waking another thread.
+/// The most bytes that a worker which is alone passes by itself at a time: their work is less than
+/// that of waking another thread.
 pub(super) const SHORT_BYTES: usize = 16 << 10;
 
 /// What the workers share.
@@ -63,22 +63,26 @@ impl<'a, W: Worker> Stages for WorkerStages<'a, W> {
         lock(&self.stream.feed)
     }
 
-    fn fill(&mut self, feed: &mut Self::Source, chunk: &mut Chunk, waits: bool) -> Found {
-        let patience = if waits { Patience::Wait } else { Patience::Try };
+    fn fill(&mut self, feed: &mut Self::Source, chunk: &mut Chunk, may_wait: bool) -> FillOutcome {
+        let patience = if may_wait {
+            Patience::Wait
+        } else {
+            Patience::Try
+        };
         let outcome = match feed.next(chunk, patience) {
             Ok(Filled::Chunk) => {
                 if self.reader.is_none() {
                     self.reader = feed.reader();
                 }
-                return Found::Bytes(chunk.filled);
+                return FillOutcome::Bytes(chunk.filled);
             }
-            Ok(Filled::NotYet) => return Found::NotYet,
+            Ok(Filled::NotYet) => return FillOutcome::NotYet,
             Ok(Filled::End) => Ok(feed.end()),
             Err(failure) => Err(failure),
         };
         // A failure of the outputs comes first.
         lock(&self.stream.outcome).get_or_insert(outcome);
-        Found::End
+        FillOutcome::End
     }
 
     fn read(&mut self, chunk: &mut Chunk) {
@@ -126,7 +130,7 @@ impl<'a, W: Worker> Stages for WorkerStages<'a, W> {
         Ok(self.worker.wait_until(condition)?)
     }
 
-    fn judge_alone(&mut self, chunk: &mut Chunk) {
+    fn process_alone(&mut self, chunk: &mut Chunk) {
         self.read(chunk);
         match &self.stream.timing {
             Some((window, clock)) => {
@@ -141,12 +145,12 @@ impl<'a, W: Worker> Stages for WorkerStages<'a, W> {
 
     fn deliver(&mut self, chunk: &mut Chunk) -> bool {
         let delivered = lock(self.stream.delivery).deliver(chunk);
-        delivered
-            .map_err(|failure| {
-                // The remaining chunks are dropped, so this is what counts.
-                *lock(&self.stream.outcome) = Some(Err(failure));
-            })
-            .is_ok()
+        if let Err(failure) = delivered {
+            // The remaining chunks are dropped, so this is what counts.
+            *lock(&self.stream.outcome) = Some(Err(failure));
+            return false;
+        }
+        true
     }
 
     fn shrink(&mut self, chunk: &mut Chunk) {

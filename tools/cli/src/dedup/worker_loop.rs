@@ -25,9 +25,14 @@ pub(super) trait Stages {
     /// The source, which is this worker's while it has the turn to fill.
     fn source(&mut self) -> Self::Source;
 
-    /// Fills the chunk. If there is no data yet, it may wait for some only if `waits` is true. A
-    /// stream that fails has ended, too.
-    fn fill(&mut self, source: &mut Self::Source, chunk: &mut Self::Chunk, waits: bool) -> Found;
+    /// Fills the chunk. If there is no data yet, it waits for some only if it `may_wait`. Returns
+    /// [`End`](FillOutcome::End) also if the stream fails, after recording why.
+    fn fill(
+        &mut self,
+        source: &mut Self::Source,
+        chunk: &mut Self::Chunk,
+        may_wait: bool,
+    ) -> FillOutcome;
 
     /// Finds the records of a chunk.
     fn read(&mut self, chunk: &mut Self::Chunk);
@@ -62,11 +67,11 @@ pub(super) trait Stages {
     /// Waits until the condition holds. The thread that makes it true wakes this one afterwards.
     fn wait_until(&mut self, condition: impl FnMut() -> bool) -> Result<(), Self::Failure>;
 
-    /// Takes a filled chunk through all stages up to its delivery, while nothing is under way.
-    fn judge_alone(&mut self, chunk: &mut Self::Chunk);
+    /// Takes a filled chunk through all stages before its delivery, while nothing is under way.
+    fn process_alone(&mut self, chunk: &mut Self::Chunk);
 
-    /// Delivers the next chunk. Returns false if that failed and no other is to be delivered; why
-    /// is recorded before.
+    /// Delivers the next chunk. Returns false if that failed, after recording the failure. No later
+    /// chunk is delivered then.
     fn deliver(&mut self, chunk: &mut Self::Chunk) -> bool;
 
     /// Frees what the chunk need not keep until it is filled again.
@@ -76,12 +81,12 @@ pub(super) trait Stages {
     fn finish(self) -> Result<(), Self::Failure>;
 }
 
-/// What a worker has found at the source.
+/// How filling a chunk ended: `Filled` of the readers, with the length that the loop decides by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
-    /// A chunk with so many bytes.
+pub(super) enum FillOutcome {
+    /// The chunk has so many bytes.
     Bytes(usize),
-    /// There is no data yet, and the worker does not wait for it.
+    /// There is no data yet, and the worker must not wait for it.
     NotYet,
     /// The stream has ended.
     End,
@@ -90,11 +95,11 @@ pub(super) enum Found {
 /// How much a worker takes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// The chunks that a worker has submitted at a time.
+    /// The most chunks that a worker has submitted and not delivered.
     pub(super) in_flight: usize,
-    /// The bytes that a worker which is alone passes by itself each time that it has waited for
-    /// data. A stream with more than that between two pauses is passed by all threads, and so are
-    /// many small files.
+    /// The most bytes that a worker which is alone passes by itself from each turn to fill, and
+    /// from each time that it waits for data in it. A stream with more than that between two pauses
+    /// is passed by all threads, and so are many small files.
     pub(super) bytes_alone: usize,
 }
 
@@ -166,32 +171,32 @@ impl<'a, S: Stages> WorkerLoop<'a, S> {
         let order = self.order;
         let mut source = self.stages.source();
         let mut chunk = self.free.pop().unwrap_or_default();
-        let mut waits = false;
+        let mut may_wait = false;
         // What may be passed alone.
         let mut bytes_alone = self.limits.bytes_alone;
         loop {
-            match self.stages.fill(&mut source, &mut chunk, waits) {
-                Found::Bytes(bytes) if bytes <= bytes_alone && order.is_alone() => {
+            match self.stages.fill(&mut source, &mut chunk, may_wait) {
+                FillOutcome::Bytes(bytes) if bytes <= bytes_alone && order.is_alone() => {
                     bytes_alone -= bytes;
-                    self.stages.judge_alone(&mut chunk);
+                    self.stages.process_alone(&mut chunk);
                     self.deliver(&mut chunk);
                     if order.is_over() {
                         return Ok(());
                     }
-                    waits = false;
+                    may_wait = false;
                 }
-                Found::Bytes(_) => break,
-                Found::NotYet => {
+                FillOutcome::Bytes(_) => break,
+                FillOutcome::NotYet => {
                     if order.give_back() {
                         drop(source);
                         self.found_no_data = true;
                         self.recycle(chunk);
                         return Ok(());
                     }
-                    waits = true;
+                    may_wait = true;
                     bytes_alone = self.limits.bytes_alone;
                 }
-                Found::End => {
+                FillOutcome::End => {
                     order.end();
                     return Ok(());
                 }

@@ -40,9 +40,10 @@ pub(crate) trait LabReport {
 /// The outputs, open: a file that cannot be written ends the run before it starts.
 #[derive(Debug)]
 pub(crate) struct LabTargets {
-    targets: Targets,
     csv: Option<Opened>,
     json: Option<Opened>,
+    /// Removes new files without content if the run fails: after they are closed.
+    targets: Targets,
 }
 
 impl LabTargets {
@@ -52,23 +53,26 @@ impl LabTargets {
         let mut open = |target: &Target| targets.open(target);
         let csv = output.csv.as_ref().map(&mut open).transpose()?;
         let json = output.json.as_ref().map(&mut open).transpose()?;
-        Ok(Self { targets, csv, json })
+        Ok(Self { csv, json, targets })
     }
 
     /// Writes the results to all outputs. The text goes to standard output, unless CSV or JSON
-    /// does.
+    /// does. Files come first, so they are complete even if the reader of standard output leaves.
     pub(crate) fn write(&mut self, results: &impl LabReport) -> Result<(), Failure> {
-        let to_stdout = |target: &Option<Opened>| target.as_ref().is_some_and(|it| it.is_stdout);
-        if !to_stdout(&self.csv) && !to_stdout(&self.json) {
-            write_stdout(results.text().as_bytes())?;
-        }
-        if let Some(csv) = &mut self.csv {
-            write(csv, &results.csv())?;
-        }
-        if let Some(json) = &mut self.json {
-            write(json, &format!("{:#}\n", results.json()))?;
+        let csv = self.csv.as_mut().map(|target| (target, results.csv()));
+        let json = (self.json.as_mut()).map(|target| (target, format!("{:#}\n", results.json())));
+        let (to_stdout, to_files): (Vec<_>, Vec<_>) =
+            (csv.into_iter().chain(json)).partition(|(target, _)| target.is_stdout);
+        for (target, text) in to_files {
+            write(target, &text)?;
         }
         self.targets.keep();
+        if to_stdout.is_empty() {
+            return write_stdout(results.text().as_bytes());
+        }
+        for (target, text) in to_stdout {
+            write(target, &text)?;
+        }
         Ok(())
     }
 }

@@ -154,6 +154,7 @@ fn only_regular_files_are_fixed() {
     ]
     .concat();
     assert!(dedup(&side, b"").error().contains(error));
+    assert!(!path.exists(), "a rejected run leaves no output");
 }
 
 #[test]

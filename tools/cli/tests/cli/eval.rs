@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::run::{Run, assert_errors, echoless, file};
+use crate::run::{Run, assert_errors, command, echoless, file, run};
 
 const STREAM: [&str; 3] = ["--stream", "uniform:records=20k,distinct=0.6", "-q"];
 
@@ -386,6 +386,31 @@ fn bad_lines_and_overwritten_inputs_are_named() {
         "{}",
         run.error()
     );
+}
+
+#[test]
+fn files_are_complete_though_the_reader_of_standard_output_left() {
+    let directory = tempfile::tempdir().unwrap();
+    let [csv, json] = ["csv", "json"].map(|name| directory.path().join(name));
+    let measured = [&STREAM[..], &["bloom:k=2,memory=2KiB"]].concat();
+    let files = [
+        "--to-csv",
+        csv.to_str().unwrap(),
+        "--to-json",
+        json.to_str().unwrap(),
+    ];
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut to_nobody = command(&[&["eval"], &measured[..], &files].concat());
+    to_nobody.stdout(writer);
+    assert_eq!(run(to_nobody).text(), "");
+    // The last column has times, which differ from run to run; the last row has none.
+    let expected = eval(&[&measured[..], &["--to-csv", "-"]].concat()).text();
+    let written = fs::read_to_string(csv).unwrap();
+    assert_eq!(written.lines().count(), expected.lines().count());
+    assert_eq!(written.lines().last(), expected.lines().last());
+    let written: Value = serde_json::from_slice(&fs::read(json).unwrap()).unwrap();
+    assert_eq!(written["records"], 20_000);
 }
 
 #[test]
