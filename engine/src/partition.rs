@@ -99,24 +99,26 @@ impl Partitioning {
     #[cfg(any(test, feature = "threads"))]
     #[inline(always)]
     pub(crate) fn partitions_of(&self, keys: &[KeyHash], owners: &mut [u32]) {
-        let count = self.starts.len() as u64;
+        let count = self.starts.len() as u32;
         // In 2^-32 of an even share, rounded up: a partition starts less than this behind its even
         // start, by the length of a line.
         let line = (u128::from(count) << 32).div_ceil(u128::from(self.lines)) as u64 + 1;
+        // Nearer to an even start than this, a key may belong to the partition before, or, because
+        // of what the product below lacks, to the one behind.
+        let near = u32::try_from(line + u64::from(count)).unwrap_or(u32::MAX);
         for (keys, owners) in keys.chunks(64).zip(owners.chunks_mut(64)) {
-            let mut is_near = 0;
+            let mut nearest = u32::MAX;
             for (key, owner) in keys.iter().zip(&mut *owners) {
-                // The hash times `count`, without its lowest 32 bits: products of 32-bit numbers
-                // are what vectors have.
+                // The high half of the hash times `count`: products of 32-bit numbers are what
+                // vectors have. The low half would add less than `count`.
                 //
-                //   | share (32) | offset in it (32) | dropped (32) |
-                let low = (key.0 & u64::from(u32::MAX)) * count;
-                let product = (key.0 >> 32) * count + (low >> 32);
+                //   | share (32) | offset in it (32) |
+                let product = (key.0 >> 32) * u64::from(count);
                 *owner = (product >> 32) as u32;
-                is_near |= u64::from(product & u64::from(u32::MAX) < line);
+                nearest = nearest.min((product as u32).wrapping_add(count));
             }
-            // Rare, as a partition has many lines: some key may belong to the partition before.
-            if is_near != 0 {
+            // Rare, as a partition has many lines.
+            if nearest <= near {
                 for (key, owner) in keys.iter().zip(owners) {
                     *owner = self.partition_of(*key) as u32;
                 }

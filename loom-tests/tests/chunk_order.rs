@@ -1,6 +1,6 @@
 //! The loop of the workers of the command `dedup`, and the order of their chunks: which worker
-//! fills a chunk, which one delivers, and which one is woken for what. A wake-up that is lost leaves
-//! a worker parked forever, which loom reports as a deadlock.
+//! fills a chunk, which one delivers, and which one is woken for what. A wake-up that is lost
+//! leaves a worker parked forever, which loom reports as a deadlock.
 //!
 //! The command itself cannot be built for loom, so these two of its modules are part of this file.
 //! They use nothing else of the command.

@@ -129,9 +129,9 @@ impl Port {
     /// later. Blocks while the rings to the partitions are full.
     ///
     /// The number of batches in flight is unlimited, so a caller that only submits runs out of
-    /// memory. With up to 8 partitions, each batch takes one bit a key for its verdict and one for
-    /// each partition; with more, some 4 bytes a key and 20 for each partition. The port also holds
-    /// the keys of one batch: with up to 8 partitions 8 bytes a key for each of them, so 64 with 8;
+    /// memory. With up to 4 partitions, each batch takes one bit a key for its verdict and one for
+    /// each partition; with more, some 5 bytes a key and 76 for each partition. The port also holds
+    /// the keys of one batch: with up to 4 partitions 8 bytes a key for each of them, so 32 with 4;
     /// with more, 8 bytes a key and 512 for each partition. Buffers keep the size of the largest
     /// batch.
     ///

@@ -19,7 +19,7 @@ use offsets::{Offsets, WriteMessages};
 pub use round_trip::RoundTrip;
 
 /// Up to this many partitions, each key is compared with the bounds of every partition.
-const MAX_COMPARED_PARTITIONS: usize = 8;
+const MAX_COMPARED_PARTITIONS: usize = 4;
 
 /// Divides the keys of one batch into messages to their owners. Its buffers are reused from batch
 /// to batch.

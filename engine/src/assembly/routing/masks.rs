@@ -15,7 +15,7 @@
 //! The comparisons of different keys are independent of each other, eight at a time in a vector.
 //! Their number grows with the partitions, and so does the memory. A batch in flight has a bit of
 //! each key in every mask. The batch that is being sent has a buffer for each partition with space
-//! for all of its keys, any of which may be the partition's: 8 bytes a key, and 64 with 8
+//! for all of its keys, any of which may be the partition's: 8 bytes a key, and 32 with 4
 //! partitions. A port has these buffers once, and they keep the size of its largest batch.
 
 use super::MessageIndex;

@@ -12,10 +12,11 @@
 //!   owner             0         1         2         1         2       0       1
 //!   offsets           4  2  3  0  6  5  1  7        message times 2, and the index in it
 //!   answer to 3                   1  0              k4 is a duplicate
-//!   verdicts          the bit of each key in the answers, at its offset
+//!   verdicts          the answer for each key, at its offset
 //! ```
 //!
-//! The verdicts are looked up once, when all answers are there. The cost of a key does not depend
+//! The verdicts are looked up once, when all answers are there: for that, each bit of an answer is
+//! a byte. The cost of a key does not depend
 //! on the number of partitions while the open messages of all of them are cached. The memory is in
 //! proportion to the keys, and to the partitions: a message for each, where a ring has four or
 //! more.
@@ -29,7 +30,8 @@ use crate::kernels::isa::{DetectedKernel, HotLoop};
 use crate::partition::Partitioning;
 use crate::verdicts::Verdicts;
 
-/// The number of keys whose offsets are computed before the keys are written there.
+/// The number of keys whose offsets are computed before the keys are written there, and of verdicts
+/// in a word. A block is an array, so that the compiler unrolls the loops over it.
 const BLOCK: usize = 64;
 
 /// The offsets of the keys of one batch, and the answers so far. Its buffers are reused.
@@ -45,10 +47,11 @@ pub(super) struct Offsets {
     following: Vec<u32>,
     /// For each owner, its first message without an answer.
     unanswered: Vec<u32>,
-    /// The answer to each message; zero before it arrives.
-    answers: Vec<u64>,
-    /// The keys of each message that have no verdict; empty while there are none.
-    unknown: Vec<u64>,
+    /// The answer for each key: the highest bit of the byte at its offset. Undefined before it
+    /// arrives.
+    answers: Vec<u8>,
+    /// The same for the keys that have no verdict; empty while there are none.
+    unknown: Vec<u8>,
 }
 
 /// Writes the keys of a batch, of fewer than 2^31 keys, to messages of their owners.
@@ -72,9 +75,9 @@ impl HotLoop for WriteMessages<'_> {
             messages,
             offsets,
         } = self;
-        let mut free = offsets.reset(partitioning.count(), keys.len());
-        if messages.len() < offsets.answers.len() * MESSAGE_KEYS {
-            messages.resize(offsets.answers.len() * MESSAGE_KEYS, KeyHash(0));
+        let free = offsets.reset(partitioning.count(), keys.len());
+        if messages.len() < offsets.answers.len() {
+            messages.resize(offsets.answers.len(), KeyHash(0));
         }
         let Offsets {
             offsets,
@@ -82,26 +85,54 @@ impl HotLoop for WriteMessages<'_> {
             following,
             ..
         } = offsets;
+        let mut open = OpenMessages {
+            messages,
+            ends,
+            following,
+            free,
+        };
         let mut owners = [0; BLOCK];
-        for (keys, offsets) in keys.chunks(BLOCK).zip(offsets.chunks_mut(BLOCK)) {
-            let owners = &mut owners[..keys.len()];
-            partitioning.partitions_of(keys, owners);
-            // Two loops: the address of a key depends on a count that was just read. If the key
-            // were written at once, the CPU could not read the next count before it has that
-            // address, because the two might overlap.
-            for (owner, offset) in owners.iter().zip(&mut *offsets) {
-                let end = &mut ends[*owner as usize];
-                *offset = *end;
-                *end += 1;
-                if (*end as usize).is_multiple_of(MESSAGE_KEYS) {
-                    following[*offset as usize / MESSAGE_KEYS] = free;
-                    *end = free * MESSAGE_KEYS as u32;
-                    free += 1;
-                }
+        let (blocks, last) = keys.as_chunks::<BLOCK>();
+        let (offsets_of_blocks, last_offsets) = offsets.as_chunks_mut::<BLOCK>();
+        for (keys, offsets) in blocks.iter().zip(offsets_of_blocks) {
+            partitioning.partitions_of(keys, &mut owners);
+            open.write(keys, &owners, offsets);
+        }
+        let owners = &mut owners[..last.len()];
+        partitioning.partitions_of(last, owners);
+        open.write(last, owners, last_offsets);
+    }
+}
+
+/// The messages that are being written, one of each owner. The fields are slices: those of vectors
+/// would be read again after each store.
+struct OpenMessages<'a> {
+    messages: &'a mut [KeyHash],
+    ends: &'a mut [u32],
+    following: &'a mut [u32],
+    /// The next message that is free.
+    free: u32,
+}
+
+impl OpenMessages<'_> {
+    /// Writes keys to messages of their owners, and their offsets to `offsets`.
+    #[inline(always)]
+    fn write(&mut self, keys: &[KeyHash], owners: &[u32], offsets: &mut [u32]) {
+        // Two loops: the address of a key depends on a count that was just read. If the key were
+        // written at once, the CPU could not read the next count before it has that address,
+        // because the two might overlap.
+        for (owner, offset) in owners.iter().zip(&mut *offsets) {
+            let end = &mut self.ends[*owner as usize];
+            *offset = *end;
+            *end += 1;
+            if (*end as usize).is_multiple_of(MESSAGE_KEYS) {
+                self.following[*offset as usize / MESSAGE_KEYS] = self.free;
+                *end = self.free * MESSAGE_KEYS as u32;
+                self.free += 1;
             }
-            for (key, offset) in keys.iter().zip(offsets) {
-                messages[*offset as usize] = *key;
-            }
+        }
+        for (key, offset) in keys.iter().zip(offsets) {
+            self.messages[*offset as usize] = *key;
         }
     }
 }
@@ -124,8 +155,7 @@ impl Offsets {
         self.following.resize(messages, 0);
         self.unanswered.clear();
         self.unanswered.extend(0..owners);
-        self.answers.clear();
-        self.answers.resize(messages, 0);
+        self.answers.resize(messages * MESSAGE_KEYS, 0);
         self.unknown.clear();
         owners
     }
@@ -153,8 +183,8 @@ impl Offsets {
 
     /// Takes the answer to the next message of an owner, one bit for each of its keys.
     pub(super) fn answer(&mut self, owner: usize, answer: u64) {
-        let message = self.next_unanswered(owner);
-        self.answers[message] = answer;
+        let start = self.next_unanswered(owner) * MESSAGE_KEYS;
+        spread(answer, &mut self.answers[start..start + MESSAGE_KEYS]);
     }
 
     /// The next message of an owner has no verdicts.
@@ -185,8 +215,10 @@ impl Offsets {
     }
 
     fn mark_unknown(&mut self, message: usize) {
+        let bytes = message * MESSAGE_KEYS..(message + 1) * MESSAGE_KEYS;
         self.unknown.resize(self.answers.len(), 0);
-        self.unknown[message] = u64::MAX;
+        self.unknown[bytes.clone()].fill(u8::MAX);
+        self.answers[bytes].fill(0);
     }
 
     /// Writes the verdicts of all keys, and which keys have none.
@@ -206,10 +238,10 @@ impl Offsets {
     }
 }
 
-/// The bit of each key in the answers, at its offset.
+/// The answer for each key, at its offset.
 struct LookUp<'a> {
     offsets: &'a [u32],
-    answers: &'a [u64],
+    answers: &'a [u8],
     bits: &'a mut [u64],
 }
 
@@ -218,12 +250,42 @@ impl HotLoop for LookUp<'_> {
 
     #[inline(always)]
     fn run(self) {
-        for (offsets, bits) in self.offsets.chunks(64).zip(self.bits) {
-            // The last key first: its bit is shifted up most.
-            *bits = offsets.iter().rev().fold(0, |bits, offset| {
-                let answer = self.answers[*offset as usize / MESSAGE_KEYS];
-                bits << 1 | answer >> (*offset as usize % MESSAGE_KEYS) & 1
-            });
+        let (blocks, last) = self.offsets.as_chunks::<BLOCK>();
+        let mut words = self.bits.iter_mut();
+        for (offsets, bits) in blocks.iter().zip(&mut words) {
+            *bits = answers_at(offsets, self.answers);
+        }
+        if let Some(bits) = words.next() {
+            *bits = answers_at(last, self.answers);
         }
     }
+}
+
+/// The answers at up to 64 offsets, one bit for each.
+#[inline(always)]
+fn answers_at(offsets: &[u32], answers: &[u8]) -> u64 {
+    let mut found = [0; BLOCK];
+    for (found, offset) in found.iter_mut().zip(offsets) {
+        *found = answers[*offset as usize];
+    }
+    let (groups, _) = found.as_chunks();
+    u64::from_le_bytes(std::array::from_fn(|group| highest_bits(groups[group])))
+}
+
+/// Moves each bit of a word to the highest bit of a byte, the lowest bit to the first byte.
+fn spread(bits: u64, bytes: &mut [u8]) {
+    for (bits, bytes) in bits.to_le_bytes().into_iter().zip(bytes.chunks_mut(8)) {
+        // Byte `i` keeps bit `i`. The sum sets its highest bit if it is not zero, without a carry.
+        let kept = (u64::from(bits) * 0x0101_0101_0101_0101) & 0x8040_2010_0804_0201;
+        let spread = (kept + 0x7f7f_7f7f_7f7f_7f7f).to_le_bytes();
+        bytes.copy_from_slice(&spread[..bytes.len()]);
+    }
+}
+
+/// The highest bits of bytes: [`spread`] reversed.
+#[inline(always)]
+fn highest_bits(bytes: [u8; 8]) -> u8 {
+    // The product moves bit `8 i` to bit `56 + i`; its terms do not overlap.
+    let lowest = (u64::from_le_bytes(bytes) >> 7) & 0x0101_0101_0101_0101;
+    (lowest.wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8
 }
