@@ -17,29 +17,26 @@ pub fn process_seconds() -> f64 {
     seconds(ClockId::ProcessCPUTime)
 }
 
-/// CPU seconds of all threads of a running process so far.
+/// CPU seconds of all threads of a running process so far, by its ID.
 ///
 /// # Errors
 /// If no such process runs, or on other systems than Linux.
-#[cfg(target_os = "linux")]
-pub fn seconds_of(process: u32) -> io::Result<f64> {
-    use std::time::Duration;
+pub fn seconds_of(pid: u32) -> io::Result<f64> {
+    #[cfg(target_os = "linux")]
+    {
+        use std::time::Duration;
 
-    use nix::{time::clock_getcpuclockid, unistd::Pid};
+        use nix::{time::clock_getcpuclockid, unistd::Pid};
 
-    let id = i32::try_from(process).map_err(io::Error::other)?;
-    let time = clock_getcpuclockid(Pid::from_raw(id))?.now()?;
-    Ok(Duration::from(time).as_secs_f64())
-}
-
-/// CPU seconds of all threads of a running process so far.
-///
-/// # Errors
-/// If no such process runs, or on other systems than Linux.
-#[cfg(not(target_os = "linux"))]
-pub fn seconds_of(_process: u32) -> io::Result<f64> {
-    let reason = "the CPU time of a running process is read on Linux only";
-    Err(io::Error::new(io::ErrorKind::Unsupported, reason))
+        let pid = i32::try_from(pid).map_err(io::Error::other)?;
+        let time = clock_getcpuclockid(Pid::from_raw(pid))?.now()?;
+        Ok(Duration::from(time).as_secs_f64())
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let reason = format!("the CPU time of process {pid} can be read on Linux only");
+        Err(io::Error::new(io::ErrorKind::Unsupported, reason))
+    }
 }
 
 fn seconds(clock: ClockId) -> f64 {

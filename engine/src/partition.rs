@@ -102,9 +102,9 @@ impl Partitioning {
         let count = self.starts.len() as u32;
         // In 2^-32 of an even share, rounded up: a partition starts less than this behind its even
         // start, by the length of a line.
-        let line = (u128::from(count) << 32).div_ceil(u128::from(self.lines)) as u64 + 1;
-        // Nearer to an even start than this, a key may belong to the partition before, or, because
-        // of what the product below lacks, to the one behind.
+        let line = (u64::from(count) << 32).div_ceil(self.lines) + 1;
+        // Nearer to an even start than this, a key may belong to the partition before, or to the
+        // next one, because the product below leaves out the low half of the hash.
         let near = u32::try_from(line + u64::from(count)).unwrap_or(u32::MAX);
         for (keys, owners) in keys.chunks(64).zip(owners.chunks_mut(64)) {
             let mut nearest = u32::MAX;

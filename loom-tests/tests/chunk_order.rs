@@ -26,7 +26,7 @@ use worker_loop::{FillOutcome, Limits, Stages, WorkerLoop};
 
 const LIMITS: Limits = Limits {
     in_flight: 2,
-    bytes_alone: 1,
+    bytes_alone: 2,
 };
 
 /// The memory of chunks beyond which nothing is filled.
@@ -43,8 +43,11 @@ enum Stream {
     Long,
     /// That turns out once the turn is passed on.
     Longer,
-    /// A worker that is alone passes its chunks by itself, from the one with this number on.
+    /// Chunks have a byte, from the one with this number on: a worker that is alone passes two of
+    /// them by itself.
     ShortFrom(u64),
+    /// All chunks have a byte, and the one with this number is not there at first.
+    ShortPauses(u64),
     /// A window has a clock, and no verdict comes before it has passed all chunks.
     Clocked,
     /// The first chunk cannot be delivered.
@@ -70,8 +73,8 @@ struct Run {
     delivered: Mutex<Vec<(u64, usize)>>,
     /// The number of the next chunk to place, of the clock of a window.
     placed: AtomicU64,
-    /// A worker passed a chunk by itself.
-    passed_alone: AtomicBool,
+    /// The number of chunks that a worker passed by itself.
+    passed_alone: AtomicU64,
 }
 
 impl Run {
@@ -88,7 +91,7 @@ impl Run {
             waited: AtomicBool::new(false),
             delivered: Mutex::new(Vec::new()),
             placed: AtomicU64::new(0),
-            passed_alone: AtomicBool::new(false),
+            passed_alone: AtomicU64::new(0),
         });
         let start = |(worker, parker)| {
             let run = Arc::clone(&run);
@@ -159,7 +162,7 @@ impl<'a> Stages for ModelStages<'a> {
         if place == run.chunks {
             return FillOutcome::End;
         }
-        let is_late = run.stream == Stream::Pauses(place);
+        let is_late = [Stream::Pauses(place), Stream::ShortPauses(place)].contains(&run.stream);
         if is_late && !run.waited.load(Ordering::Relaxed) {
             if !may_wait {
                 return FillOutcome::NotYet;
@@ -180,10 +183,10 @@ impl<'a> Stages for ModelStages<'a> {
         *chunk = Chunk { place, memory };
         let is_short = match run.stream {
             Stream::ShortFrom(first) => place >= first,
-            Stream::FailsShort => true,
+            Stream::ShortPauses(_) | Stream::FailsShort => true,
             _ => false,
         };
-        FillOutcome::Bytes(if is_short { 0 } else { LIMITS.bytes_alone + 1 })
+        FillOutcome::Bytes(if is_short { 1 } else { LIMITS.bytes_alone + 1 })
     }
 
     fn read(&mut self, chunk: &mut Chunk) {
@@ -240,7 +243,7 @@ impl<'a> Stages for ModelStages<'a> {
 
     fn process_alone(&mut self, _: &mut Chunk) {
         assert!(self.run.order.is_alone(), "a chunk is under way");
-        self.run.passed_alone.store(true, Ordering::Relaxed);
+        self.run.passed_alone.fetch_add(1, Ordering::Relaxed);
     }
 
     fn deliver(&mut self, chunk: &mut Chunk) -> bool {
@@ -262,8 +265,8 @@ impl<'a> Stages for ModelStages<'a> {
 struct Passed {
     /// How many chunks each worker has delivered.
     by_worker: [usize; 2],
-    /// A worker passed a chunk by itself.
-    alone: bool,
+    /// How many of them a worker passed by itself.
+    alone: u64,
 }
 
 /// Passes a stream. All of its chunks must be delivered, in order.
@@ -313,10 +316,13 @@ fn chunks_wait_for_room() {
 
 #[test]
 fn chunks_short_pass_alone() {
-    check("chunks_short_pass_alone", Preemptions::AtMost(3), || {
-        // The one that fills first passes all.
+    check("chunks_short_pass_alone", Preemptions::AtMost(2), || {
+        // The one that fills first passes all, the third one like a long chunk.
         let passed = pass(Stream::ShortFrom(0), 3);
-        assert!(passed.alone && passed.by_worker.contains(&3));
+        assert!(passed.alone == 2 && passed.by_worker.contains(&3));
+        // Or alone, too, after a pause.
+        let passed = pass(Stream::ShortPauses(2), 3);
+        assert!(passed.alone == 3 && passed.by_worker.contains(&3));
     });
 }
 
@@ -328,8 +334,8 @@ fn chunks_short_wait_for_a_long_one() {
     check(name, Preemptions::AtMost(3), || {
         // Filled alone only if the long one was delivered before.
         let passed = pass(Stream::ShortFrom(1), 2);
-        ALONE.note(passed.alone);
-        BESIDE.note(!passed.alone);
+        ALONE.note(passed.alone == 1);
+        BESIDE.note(passed.alone == 0);
     });
     ALONE.assert();
     BESIDE.assert();

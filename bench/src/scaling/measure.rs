@@ -10,7 +10,7 @@ use echoless::SharedLayout;
 use super::candidates::{Candidate, engine, inline, mesh, shared};
 use super::rows::COLUMNS;
 use super::{partitions, ports, slow};
-use crate::clock::median;
+use crate::clock::{median, seconds_of};
 use crate::failure::Failure;
 use crate::machine::SIZES_MIB;
 use crate::streams::{BATCH, StreamKind};
@@ -51,7 +51,7 @@ pub struct Arguments {
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1000))]
     rounds: u64,
     /// Numbers of partitions that `routing` routes to.
-    #[arg(long, value_delimiter = ',', default_value = "2,8,64,256,1024")]
+    #[arg(long, value_delimiter = ',', default_value = "2,4,8,64,256,1024")]
     partitions: Vec<usize>,
     /// Route in both ways: keys compared with the bounds of all partitions, on every kernel, and
     /// written to messages one by one.
@@ -70,7 +70,7 @@ pub struct Arguments {
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     slow_lines: u64,
     /// Milliseconds between two lines of a slow stream.
-    #[arg(long, default_value_t = 20)]
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=60_000))]
     slow_gap: u64,
     #[command(flatten)]
     outputs: Outputs,
@@ -89,6 +89,10 @@ impl Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut table = Table::new(&COLUMNS);
     let rounds = arguments.rounds;
+    if arguments.only.contains(&Part::Slow) {
+        // Not only after the other parts: their results would be lost.
+        seconds_of(std::process::id())?;
+    }
     for part in Part::value_variants() {
         if !arguments.only.contains(part) {
             continue;

@@ -22,6 +22,12 @@ const FIRST_LINES: u64 = 500;
 /// The time between two of them.
 const FIRST_GAP: Duration = Duration::from_millis(1);
 
+/// How long after their last line all threads are parked.
+const REST: Duration = Duration::from_millis(20);
+
+/// The most times that [`REST`] passes before the lines are in the output.
+const MOST_RESTS: usize = 1000;
+
 /// The memory of the filter: the first lines reach all of its pages.
 const MEMORY: &str = "256KiB";
 
@@ -77,7 +83,8 @@ fn run(
     command.arg(threads.to_string());
     let mut written = String::new();
     let mut seconds = 0.0;
-    run_with_pipe(&mut command, Some(output), |pipe, process| {
+    run_with_pipe(&mut command, Some(output), |pipe, pid| {
+        // Returns the CPU time once these lines are passed.
         let mut write = |numbers: Range<u64>, gap| -> io::Result<f64> {
             for number in numbers {
                 let line = format!("line {number} of a slow stream\n");
@@ -85,7 +92,14 @@ fn run(
                 written.push_str(&line);
                 thread::sleep(gap);
             }
-            seconds_of(process)
+            for _ in 0..MOST_RESTS {
+                let is_passed = fs::metadata(output)?.len() == written.len() as u64;
+                thread::sleep(REST);
+                if is_passed {
+                    return seconds_of(pid);
+                }
+            }
+            Err(io::Error::other("the command does not pass what it got"))
         };
         let first = write(0..FIRST_LINES, FIRST_GAP)?;
         seconds = write(FIRST_LINES..FIRST_LINES + lines, gap)? - first;

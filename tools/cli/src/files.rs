@@ -310,8 +310,8 @@ impl Targets {
         })
     }
 
-    /// Files that were created stay, also if they are empty. Without this call, a run that fails
-    /// leaves no empty files.
+    /// Keeps the files that were created, even if they are empty. Without this call, a run that
+    /// fails leaves none that are.
     pub(crate) fn keep(&mut self) {
         self.created.clear();
     }

@@ -16,10 +16,9 @@
 //! ```
 //!
 //! The verdicts are looked up once, when all answers are there: for that, each bit of an answer is
-//! a byte. The cost of a key does not depend
-//! on the number of partitions while the open messages of all of them are cached. The memory is in
-//! proportion to the keys, and to the partitions: a message for each, where a ring has four or
-//! more.
+//! a byte. The cost of a key does not depend on the number of partitions while the open messages of
+//! all of them are cached. The memory is in proportion to the keys, and to the partitions: a
+//! message for each, where a ring has four or more.
 
 use std::ops::Range;
 

@@ -122,16 +122,15 @@ proptest! {
 
     #[test]
     fn keys_of_messages_without_an_answer_are_unknown(
-        batches in vec(hashes(300), 1..=2),
+        batches in vec((hashes(300), 0usize..5, any::<u8>()), 1..=3),
         count in partitions(),
-        sent in 0usize..5,
-        lost: u8,
     ) {
         let partitioning = Partitioning::new(600, count).unwrap();
         for mut router in routers(&partitioning) {
             let mut selections = Selections::default();
-            // The second batch must not inherit what is unknown of the first.
-            for hashes in &batches {
+            // Later batches must not inherit what is unknown of the first, nor its answers.
+            for (hashes, sent, lost) in &batches {
+                let (sent, lost) = (*sent, *lost);
                 let keys = keys(hashes, &partitioning);
                 router.route(&keys, &mut selections);
                 let (mut verdicts, mut expected) = (Verdicts::new(), Vec::new());

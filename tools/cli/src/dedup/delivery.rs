@@ -59,6 +59,8 @@ impl Delivery {
             Content::Records(records) => records.outputs.repeated,
             Content::Packets(_) => false,
         };
+        // First: without memory for it, the run leaves no outputs.
+        let repeated = (repeated.then(|| Repeated::new(&config.filter))).transpose()?;
         let outputs = Outputs::open(config)?;
         let replaceable = outputs.stats.as_ref().filter(|file| file.is_replaceable());
         let audit = RunAudit::new(config);
@@ -80,7 +82,7 @@ impl Delivery {
             begun: false,
             sources: config.sources.clone(),
             known: config.known,
-            repeated: (repeated.then(|| Repeated::new(&config.filter))).transpose()?,
+            repeated,
             done: InputPosition::default(),
             reporter: config.content.format().cloned().map(|format| {
                 let reporter = FaultReporter::new(format);

@@ -135,9 +135,8 @@ impl Rejects {
 }
 
 impl Outputs {
-    /// Opens the outputs. Nothing is written or truncated yet. If one cannot be opened, or does not
-    /// allow to rewrite its file header where that is requested, those that were created are
-    /// removed again.
+    /// Opens the outputs. Nothing is written or truncated yet. If one cannot be opened, or if its
+    /// file header cannot be rewritten as requested, those that were created are removed again.
     pub(super) fn open(config: &DedupConfig) -> Result<Self, Failure> {
         let mut targets = Targets::new(config.sources.iter().chain(&config.run.settings));
         let outputs = Self::open_all(config, &mut targets)?;

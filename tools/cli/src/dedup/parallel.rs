@@ -62,7 +62,7 @@ pub(super) fn pass<W: Worker>(
         chunk_bytes: size.bytes,
         limits: Limits {
             in_flight: size.in_flight,
-            // With shorter reads, a full read is no pause.
+            // A full read does not show that the stream pauses: at most one is passed alone.
             bytes_alone: SHORT_BYTES.min(config.run.read_bytes.get()),
         },
     };
@@ -112,7 +112,7 @@ fn first_cause(ends: Vec<Result<(), Failure>>) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use std::panic::{self, AssertUnwindSafe, catch_unwind};
-    use std::time::{Duration, Instant};
+    use std::time::Instant;
 
     use echoless::{Filter, KeyHash, Partitioned, Partitioning};
 
@@ -188,6 +188,7 @@ mod tests {
     fn bursts_of_a_pipe_come_out_whole_and_in_order() {
         use std::io::Write;
         use std::os::fd::AsRawFd;
+        use std::time::Duration;
 
         let input: String = (0..300_000).map(|number| format!("{number}\n")).collect();
         for workers in [1, 2, 5] {

@@ -81,7 +81,8 @@ pub(super) trait Stages {
     fn finish(self) -> Result<(), Self::Failure>;
 }
 
-/// How filling a chunk ended: `Filled` of the readers, with the length that the loop decides by.
+/// How filling a chunk ended. Like `Filled` of the readers, which the model checks cannot include,
+/// with the length of the chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FillOutcome {
     /// The chunk has so many bytes.
@@ -92,14 +93,14 @@ pub(super) enum FillOutcome {
     End,
 }
 
-/// How much a worker takes.
+/// The limits of one worker.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     /// The most chunks that a worker has submitted and not delivered.
     pub(super) in_flight: usize,
-    /// The most bytes that a worker which is alone passes by itself from each turn to fill, and
-    /// from each time that it waits for data in it. A stream with more than that between two pauses
-    /// is passed by all threads, and so are many small files.
+    /// The most bytes that a worker passes alone in a turn to fill; the count starts again each
+    /// time that it waits for data. A stream with more than that between two pauses is passed by
+    /// all threads, and so are many small files.
     pub(super) bytes_alone: usize,
 }
 
@@ -187,12 +188,14 @@ impl<'a, S: Stages> WorkerLoop<'a, S> {
                 }
                 FillOutcome::Bytes(_) => break,
                 FillOutcome::NotYet => {
+                    // Before the turn is given back: the next worker takes it at once.
+                    drop(source);
                     if order.give_back() {
-                        drop(source);
                         self.found_no_data = true;
                         self.recycle(chunk);
                         return Ok(());
                     }
+                    source = self.stages.source();
                     may_wait = true;
                     bytes_alone = self.limits.bytes_alone;
                 }

@@ -364,8 +364,18 @@ fn invalid_arguments_and_files_are_rejected() {
         assert!(run.error().contains(expected), "{text}: {}", run.error());
     }
     let blocked = file(directory.path(), "blocked", b"");
-    let run = eval(&["bloom", "-m", "1k", "--plots", &blocked]);
+    let csv = directory.path().join("csv");
+    let run = eval(&[
+        "bloom",
+        "-m",
+        "1k",
+        "--plots",
+        &blocked,
+        "--to-csv",
+        csv.to_str().unwrap(),
+    ]);
     assert!(run.error().starts_with(&blocked), "{}", run.error());
+    assert!(!csv.exists(), "a run that fails leaves no empty file");
 }
 
 #[test]

@@ -29,6 +29,14 @@ fn equal_options_give_equal_bytes() {
 }
 
 #[test]
+fn a_file_without_records_stays() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("none");
+    generate(&[KINDS[0], "-n", "0", "-o", path.to_str().unwrap()]);
+    assert!(std::fs::read(path).unwrap().is_empty());
+}
+
+#[test]
 fn a_shorter_stream_is_the_beginning_of_a_longer_one() {
     for kind in KINDS {
         let long = generate(&[kind, "-n", "2000", "--duplicates", "0.5"]);
