@@ -49,8 +49,8 @@ pub(crate) fn run_with_pipe(
     output: Option<&Path>,
     write: impl FnOnce(&mut ChildStdin, u32) -> io::Result<()>,
 ) -> Result<Usage, Failure> {
-    run_with(command.stdin(Stdio::piped()), output, |pipe, process| {
-        pipe.map_or(Ok(()), |mut pipe| write(&mut pipe, process))
+    run_with(command.stdin(Stdio::piped()), output, |pipe, pid| {
+        pipe.map_or(Ok(()), |mut pipe| write(&mut pipe, pid))
     })
 }
 
@@ -130,7 +130,7 @@ mod tests {
         // `wait4` rounds to the ticks of some systems.
         let all = usage.cpu_seconds + 0.01;
         assert!(seconds > 0.0 && seconds <= all, "{seconds} of {all}");
-        // Linux gives out numbers below 2^22.
+        // Process IDs of Linux are below 2^22.
         assert!(crate::clock::seconds_of(1 << 22).is_err());
         assert!(crate::clock::seconds_of(u32::MAX).is_err());
     }

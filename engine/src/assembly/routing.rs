@@ -18,8 +18,8 @@ use masks::{KeyBuffer, KeyMask};
 use offsets::{Offsets, WriteMessages};
 pub use round_trip::RoundTrip;
 
-/// Up to this many partitions, each key is compared with the bounds of every partition. Writing keys
-/// one by one is faster from 5 or 6 partitions on with AVX-512, and from 4 or 5 on with AVX2.
+/// Up to this many partitions, each key is compared with the bounds of every partition. Writing
+/// keys one by one is faster from 5 or 6 partitions on with AVX-512, from 4 or 5 on with AVX2.
 const MAX_COMPARED_PARTITIONS: usize = 4;
 
 /// Divides the keys of one batch into messages to their owners. Its buffers are reused from batch

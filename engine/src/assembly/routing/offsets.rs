@@ -30,7 +30,7 @@ use crate::partition::Partitioning;
 use crate::verdicts::Verdicts;
 
 /// The number of keys whose offsets are computed before the keys are written there, and of verdicts
-/// in a word. A block is an array, so that the compiler unrolls the loops over it.
+/// in a word. A block is an array: the compiler unrolls loops over a known length.
 const BLOCK: usize = 64;
 
 /// The offsets of the keys of one batch, and the answers so far. Its buffers are reused.

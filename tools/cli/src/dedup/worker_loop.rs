@@ -51,7 +51,7 @@ pub(super) trait Stages {
     ) -> Result<(), Self::Failure>;
 
     /// Stores what is known of the verdicts of the oldest submitted chunk in it, and returns
-    /// whether that is all. `is_next` says that all chunks before it are delivered.
+    /// whether that is all. `is_next` is true if all chunks before it are delivered.
     fn poll(&mut self, chunk: &mut Self::Chunk, is_next: bool) -> Result<bool, Self::Failure>;
 
     /// Waits until [`poll`](Self::poll) may return more of the oldest chunk, or, if the chunk

@@ -61,18 +61,16 @@ impl LabTargets {
     pub(crate) fn write(&mut self, results: &impl LabReport) -> Result<(), Failure> {
         let csv = self.csv.as_mut().map(|target| (target, results.csv()));
         let json = (self.json.as_mut()).map(|target| (target, format!("{:#}\n", results.json())));
-        let (to_stdout, to_files): (Vec<_>, Vec<_>) =
-            (csv.into_iter().chain(json)).partition(|(target, _)| target.is_stdout);
-        for (target, text) in to_files {
+        let mut outputs: Vec<_> = csv.into_iter().chain(json).collect();
+        outputs.sort_by_key(|(target, _)| target.is_stdout);
+        let writes_text = !outputs.iter().any(|(target, _)| target.is_stdout);
+        for (target, text) in outputs {
             write(target, &text)?;
+        }
+        if writes_text {
+            write_stdout(results.text().as_bytes())?;
         }
         self.targets.keep();
-        if to_stdout.is_empty() {
-            return write_stdout(results.text().as_bytes());
-        }
-        for (target, text) in to_stdout {
-            write(target, &text)?;
-        }
         Ok(())
     }
 }

@@ -411,9 +411,9 @@ fn files_are_complete_though_the_reader_of_standard_output_left() {
     ];
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let mut to_nobody = command(&[&["eval"], &measured[..], &files].concat());
-    to_nobody.stdout(writer);
-    assert_eq!(run(to_nobody).text(), "");
+    let mut unread = command(&[&["eval"], &measured[..], &files].concat());
+    unread.stdout(writer);
+    assert_eq!(run(unread).text(), "");
     // The last column has times, which differ from run to run; the last row has none.
     let expected = eval(&[&measured[..], &["--to-csv", "-"]].concat()).text();
     let written = fs::read_to_string(csv).unwrap();
