@@ -34,8 +34,8 @@ pub(super) fn all_sources(known: &[PathBuf], inputs: &[PathBuf]) -> Result<Vec<S
 ///
 /// # Errors
 /// [`Failure::Usage`] unless there is one other input, a regular file. [`SpecError`] if its
-/// compression is not that of the output. [`Failure::SameFile`] if it is a known file, whose records
-/// would all be dropped.
+/// compression is not that of the output. [`Failure::SameFile`] if it is a known file, whose
+/// records would all be dropped.
 pub(super) fn in_place(
     sources: &[Source],
     known: usize,
