@@ -189,8 +189,8 @@ fn speed_against_fpr(group: &str, rows: &[Row]) -> Chart {
 
 fn speed_by_threads(group: &str, rows: &[Row]) -> Chart {
     let name = |row: Row| match row.text("name") {
-        // The variant of a mesh is its number of nodes, which the axis shows.
-        "mesh" => "mesh".to_owned(),
+        // Their variant is the number of threads, which the axis shows.
+        name @ ("mesh" | "separate") => name.to_owned(),
         name => named(&[name, row.text("variant"), row.text("stream")]),
     };
     let point = |row: Row| Some((row.number("threads")?, millions(row)?));

@@ -86,8 +86,12 @@ pub(super) fn on_threads<T: Send>(
 }
 
 pub(super) fn spec(mebibytes: u64) -> FingerprintSpec {
-    FingerprintSpec::new(mebibytes << 20)
-        .slot_width(SlotWidth::Bits16)
+    with_layout(FingerprintSpec::new(mebibytes << 20))
+}
+
+/// The slots that all filters here have but the shared ones.
+fn with_layout(spec: FingerprintSpec) -> FingerprintSpec {
+    spec.slot_width(SlotWidth::Bits16)
         .replacement(Replacement::Fifo)
 }
 
@@ -141,6 +145,37 @@ pub(super) fn inline(mebibytes: u64) -> Result<Candidate, Failure> {
             })?;
             seen += batches;
             check_report(std::slice::from_ref(&filter), seen)?;
+            Ok(timing)
+        },
+    ))
+}
+
+/// A filter for each thread, together of this size, which share nothing: the most that the cores
+/// can do at this time. Those of a cloud machine may be two threads of one physical core.
+pub(super) fn separate(mebibytes: u64, threads: usize) -> Result<Candidate, Failure> {
+    let spec = FingerprintSpec::new((mebibytes << 20) / threads as u64);
+    let mut filters = (0..threads)
+        .map(|_| with_layout(spec.clone()).build())
+        .collect::<Result<Vec<_>, _>>()?;
+    let mut streams: Vec<Stream> = (0..threads as u64)
+        .map(|number| Stream::new(StreamKind::Distinct, number))
+        .collect();
+    let mut seen = 0;
+    Ok(Candidate::new(
+        "separate",
+        format!("{threads} filters"),
+        StreamKind::Distinct,
+        threads,
+        move |batches| {
+            let inputs = filters.iter_mut().zip(&mut streams).collect();
+            let timing = on_threads(inputs, |index, (filter, stream)| {
+                let mut verdicts = Verdicts::new();
+                for _ in (index as u64..batches).step_by(threads) {
+                    filter.observe(stream.batch(), &mut verdicts);
+                }
+            })?;
+            seen += batches;
+            check_report(&filters, seen)?;
             Ok(timing)
         },
     ))

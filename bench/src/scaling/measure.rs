@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use echoless::SharedLayout;
 
-use super::candidates::{Candidate, engine, inline, mesh, shared};
+use super::candidates::{Candidate, engine, inline, mesh, separate, shared};
 use super::rows::COLUMNS;
 use super::{partitions, ports, slow};
 use crate::clock::{median, seconds_of};
@@ -124,10 +124,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 fn measure_size(arguments: &Arguments, mebibytes: u64, table: &mut Table) -> Result<(), Failure> {
     let mut candidates = vec![inline(mebibytes)?];
+    let threads = || arguments.threads.iter().map(|threads| threads.get());
+    for threads in threads().filter(|threads| *threads > 1) {
+        candidates.push(separate(mebibytes, threads)?);
+    }
     for workers in [1].into_iter().chain(arguments.oversubscribed()) {
         candidates.push(engine(mebibytes, workers)?);
     }
-    let threads = || arguments.threads.iter().map(|threads| threads.get());
     for threads in threads().chain(arguments.oversubscribed()) {
         candidates.push(mesh(mebibytes, threads)?);
     }
