@@ -99,7 +99,9 @@ fn run(
                     return seconds_of(pid);
                 }
             }
-            Err(io::Error::other("the command does not pass what it got"))
+            Err(io::Error::other(
+                "the command does not pass on all of its input",
+            ))
         };
         let first = write(0..FIRST_LINES, FIRST_GAP)?;
         seconds = write(FIRST_LINES..FIRST_LINES + lines, gap)? - first;

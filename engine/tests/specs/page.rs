@@ -14,7 +14,7 @@ const START: &str = "\
 filter also takes `memory` (a size such as `64MiB`), `form`, `seed` (a whole number) and `tracked`
 (a number above 0, up to 1). An option without a default replaces another one, or is computed from
 the others. In one of the forms, with some values of other options, or in little memory, fewer
-values are accepted; the error then says which.
+values are accepted; the error then states which.
 
 The default filter is `fingerprint:fpr=1e-8,replacement=lru` with a memory such as `memory=64MiB`:
 one of `rowlru`, `qqht` and `qqhtd` in lines, with the narrowest slots that keep the rate of false

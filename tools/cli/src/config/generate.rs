@@ -14,7 +14,7 @@ use crate::generate::packets::{CaptureConfig, Changes, FrameBytes};
 use crate::generate::repeats::{Repeats, SourceRule};
 use crate::number::{parse_size, parse_whole};
 
-/// How many packets later a copy follows unless an option says otherwise.
+/// How many packets later a copy follows unless an option sets another number.
 const COPY_GAP: u64 = 100;
 
 #[derive(Debug)]
@@ -135,11 +135,11 @@ fn parse_number(text: &str) -> Result<u64, SpecError> {
     }
 }
 
-/// Parses the share of duplicates. Above 0.999, nearly every step back along the stream would meet
-/// another duplicate.
+/// Parses the fraction of duplicates. Above 0.999, nearly every step back along the stream would
+/// meet another duplicate.
 fn parse_share(text: &str) -> Result<f64, SpecError> {
     let share = text.parse().ok();
     share
         .filter(|share| (0.0..=0.999).contains(share))
-        .ok_or_else(|| SpecError::new("--duplicates", text, "a share from 0 to 0.999"))
+        .ok_or_else(|| SpecError::new("--duplicates", text, "a fraction from 0 to 0.999"))
 }

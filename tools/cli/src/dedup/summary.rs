@@ -37,9 +37,7 @@ impl Stats {
         }
         line(self.filter_line());
         if config.little_memory {
-            line(
-                "the filter has less than the default memory, for little is left (-m SIZE)".into(),
-            );
+            line("the filter has less than the default memory: little is left (-m SIZE)".into());
         }
         if let Some(window) = &config.window {
             line(self.window_line(window, config));
@@ -238,7 +236,7 @@ impl Stats {
     }
 }
 
-/// Whether the bounds of an estimate are so close that it deserves to be printed.
+/// Whether the bounds of an estimate are so close that it is worth printing.
 const fn says_much(estimate: Estimate) -> bool {
     estimate.high <= estimate.low.saturating_mul(10)
 }

@@ -65,7 +65,7 @@ fn invalid_options_of_gen() {
         "packets --snap -1 | invalid --snap=-1: expected a whole number from 0 to 4294967295",
         "keys --gap -1 | invalid --gap=-1: expected a whole number",
         "lines --record-bytes -1 | invalid --record-bytes=-1: expected a whole number",
-        "keys --duplicates 1 | invalid --duplicates=1: expected a share from 0 to 0.999",
+        "keys --duplicates 1 | invalid --duplicates=1: expected a fraction from 0 to 0.999",
         "keys --duplicates -0.1 | invalid --duplicates=-0.1: expected",
         "keys --distribution normal | invalid --distribution=normal: expected",
         "keys --distribution zipf:0 | invalid --distribution=zipf:0: expected",
@@ -323,7 +323,7 @@ fn a_quote_that_swallows_records_is_named_once() {
     let swallowed = "b,2\n".repeat(1100);
     let input = format!("id,n\na,1\n\"x\",\"{swallowed}\",3\nc,\"{swallowed}\"\n");
     let run = dedup(&["--csv", "-k", "1"], input.as_bytes());
-    assert_eq!(run.text(), input, "-q says nothing");
+    assert_eq!(run.text(), input, "-q writes no summary");
     let run = echoless(
         &["dedup", "-m", "64k", "--csv", "-k", "1"],
         input.as_bytes(),
@@ -363,7 +363,7 @@ fn a_value_that_is_not_utf8_is_named_with_its_option() {
     for (words, named) in [
         (&[b"-k".as_slice(), b"\xff"][..], "-k \\xff"),
         (&[b"file", b"--memory=\xfe"], "--memory=\\xfe"),
-        // A name of a file is valid, but which word is not is not known.
+        // A name of a file is valid, but the message cannot show which word is invalid.
         (&[b"-k", b"\xff", b"caf\xe9"], "-k \\xff, caf\\xe9"),
     ] {
         let mut given = command(&["dedup"]);
