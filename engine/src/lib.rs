@@ -76,7 +76,7 @@
 //!
 //! # How much memory
 //! - [`FingerprintSpec::for_keys`] takes the number of distinct keys between a record and its
-//!   duplicate, the share of duplicates that may be missed at that age, and the false positive
+//!   duplicate, the fraction of duplicates that may be missed at that age, and the false positive
 //!   rate.
 //! - For a time window that number is the rate of new keys times the window; filters with a window
 //!   ([`FilterSpec`]: `stamped`, `clocked`) forget by time and evict only if memory is short.
@@ -88,7 +88,7 @@
 //! # Platforms
 //! Any target with 64-bit atomics and the standard library. On x86-64 filters choose AVX-512, AVX2,
 //! portable vectors or scalar code when they are built; elsewhere portable vectors or scalar code.
-//! Verdicts are the same everywhere. Filters ask for huge pages on Linux.
+//! Verdicts are the same everywhere. Filters request huge pages on Linux.
 //!
 //! **Unoptimised builds are slow:** without optimisation a key takes some 200 ns. A program under
 //! test gets the library's speed with

@@ -54,7 +54,7 @@ pub(crate) fn bits_of(memory_bytes: u64) -> Result<u64, SpecError> {
 }
 
 /// The number of bits in `memory_bytes`, or an error if they are fewer than `least_bits`. `reason`
-/// says in the error what needs that many.
+/// states in the error what needs that many.
 pub(crate) fn at_least_bits(
     memory_bytes: u64,
     least_bits: u128,

@@ -19,7 +19,7 @@ pub(crate) use threads::{
     unpoisoned, yield_now,
 };
 
-/// What no model sees: no model depends on the order of these accesses, and no modelled access is
+/// What no model tracks: no model depends on the order of these accesses, and no modelled access is
 /// made under one of the locks. Standard under loom as well, so that they add no interleavings.
 pub(crate) mod unmodelled {
     pub(crate) use std::sync::OnceLock;

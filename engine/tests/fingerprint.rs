@@ -418,7 +418,7 @@ fn a_filter_for_a_number_of_keys_keeps_its_promise() {
             assert!(smaller.lines == 0 || worse, "{keys} {miss} {fpr} {width:?}");
         }
     }
-    // Measured: every key is asked for when so many others came after it.
+    // Measured: every key is looked up when so many others came after it.
     let mut filter = FingerprintSpec::for_keys(20_000, 0.01, 1e-8)
         .unwrap()
         .build()

@@ -241,7 +241,7 @@ fn one_in_a_thousand_is_missed_at_the_age_of_the_report() {
         let filter = build(words * 8, layout);
         let age = filter.report().miss_age.unwrap();
         assert_eq!(age.since, AgeOrigin::Recorded);
-        // Every key is asked for when so many others came after it.
+        // Every key is looked up when so many others came after it.
         let age = age.age as usize;
         let keys = keys(0..400_000 + age as u64);
         let (mut missed, mut asked) = (0, 0);

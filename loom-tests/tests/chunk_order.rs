@@ -121,7 +121,7 @@ struct ModelStages<'a> {
     worker: usize,
     parker: Parker,
     run: &'a Run,
-    /// A chunk of this worker takes more memory than all may, which the order was told.
+    /// A chunk of this worker takes more memory than all may, and the order has that size.
     is_corrected: bool,
 }
 

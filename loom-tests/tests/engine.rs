@@ -447,7 +447,7 @@ fn replace_while_submitting() {
 }
 
 /// Two messages in a ring with room for both: the worker may take the first while the second is
-/// published, and must hear of it.
+/// published, and must apply that, too.
 #[test]
 fn second_message_is_noticed() {
     check("second_message_is_noticed", Preemptions::AtMost(2), || {

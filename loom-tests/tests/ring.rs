@@ -9,7 +9,7 @@ use loom::sync::Arc;
 use loom::thread;
 
 /// Runs the two ends of a ring on two threads, and checks what they return. Runs twice, with either
-/// end on the thread that starts first, because loom's search is not symmetric: it forgets a load
+/// end on the thread that starts first, because loom's search is not symmetric: it drops a load
 /// that another load of the same atomic follows.
 fn model<T: Default + 'static, P: 'static, C: 'static>(
     property: &str,

@@ -41,8 +41,8 @@ fn observe(tree: &Arc<SharedTree>, producers: &[(usize, &'static [KeyHash])]) ->
     fresh
 }
 
-/// Runs the producers in all executions: each key has one Fresh, and the nodes hold what the mode
-/// says.
+/// Runs the producers in all executions: each key has one Fresh, and the nodes hold the keys that
+/// the mode records there.
 fn one_fresh(
     preemptions: Preemptions,
     levels: u32,

@@ -155,7 +155,7 @@ fn measure(
     Ok(entries)
 }
 
-/// Checks the outputs that must be equal, and forgets all.
+/// Checks the outputs that must be equal, and drops all.
 fn compare_outputs(entries: &mut [Entry]) -> Result<(), Failure> {
     for entry in &*entries {
         let other = entries

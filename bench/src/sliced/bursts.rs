@@ -2,9 +2,9 @@
 //! 11).
 //!
 //! **The paper:** the burst is the middle third of the stream. Both thresholds open filters for it,
-//! which leave with the window; the cardinality threshold fluctuates more, because it cannot tell
-//! how many keys have expired; the larger the window, the more filters there are and the longer
-//! they stay.
+//! which leave with the window; the cardinality threshold fluctuates more, because it does not
+//! account for keys that have expired; the larger the window, the more filters there are and the
+//! longer they stay.
 //!
 //! **Here:** the same shapes. The paper has no formula. Let n be the keys that fill a filter, L the
 //! deliveries in a tick. Filters are opened every T = n/L ticks and live for T + W. So their mean

@@ -1,7 +1,7 @@
 //! Error rates while slices have failed (figures 5(d) and 1(a)).
 //!
 //! **The paper:** 8 of 40 slices have failed, k = 8. An event is a duplicate if at least x of its
-//! bits are live and set (the hybrid heuristic); x = 3 or 4 almost minimizes both rates. Figure
+//! bits are live and set (the hybrid heuristic); x = 3 or 4 almost minimises both rates. Figure
 //! 1(a): with missing bits counted as set, vertical slices lose far less than horizontal ones.
 //!
 //! **Here:** 1(a) as in the paper, and measured rates agree with equations 5 and 6. The hybrid
@@ -214,7 +214,7 @@ impl Setting<'_> {
         false_positives.printed = self.policy.printed_fpr(failures, fill);
         let misses = row("fnr", sums.missed as f64 / sums.arrivals.max(1) as f64);
         // Under skew a few events have most of the arrivals, and all of an event are missed
-        // together: as many trials as the squared shares tell.
+        // together: the squared shares give the number of independent trials.
         let independent = 1.0 / self.input.skew() * sums.arrivals as f64 / self.input.arrivals();
         Ok([false_positives, misses.checked(fnr, independent)])
     }

@@ -7,7 +7,7 @@
 //! **Here:** the same shape on all streams. Equation 4 takes equally full slices and misses it; the
 //! rate averaged over the Poisson number of keys in a slice
 //! ([`horizontal_fpr`](echoless::theory::slices::horizontal_fpr)) has it, so unevenness explains
-//! all of it. Diced filters: h-v has the rate of its horizontal slices alone, as the paper says.
+//! all of it. Diced filters: h-v has the rate of its horizontal slices alone, as the paper states.
 //! v-h has that of the undivided filter: here each vertical slice chooses a piece with a hash of
 //! its own, so a key does not meet k equally overfull pieces.
 //!

@@ -12,7 +12,7 @@
 //! | `tree` | table 1, 12: hits and accesses of each level, top-down testing | `tree` |
 //!
 //! The paper's streams are not public, and its plots have no printed values, so shapes are compared
-//! with the paper and rates with the formulas. Each file says what agrees and what differs.
+//! with the paper and rates with the formulas. Each file states what agrees and what differs.
 
 mod arguments;
 mod bursts;

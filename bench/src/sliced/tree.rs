@@ -11,7 +11,7 @@
 //! The access log has more hits at the leaves than they expect, by its locality. The false
 //! positives of top-down testing follow [`sparse_fpr`](echoless::theory::tree::sparse_fpr).
 //!
-//! **Differences:** the paper does not say how many nodes its trees have. Here two levels have 16
+//! **Differences:** the paper does not state how many nodes its trees have. Here two levels have 16
 //! leaves, and five have three children for each node, 81 leaves. Producers are dealt to the leaves
 //! in turn. Level 0 is the root.
 

@@ -192,16 +192,16 @@ impl<F> Engine<F> {
     }
 
     /// Gives a lost partition a new filter, while the workers run. Every batch that is submitted
-    /// after this call, by a thread that synchronized with it, is judged by the new filter.
+    /// after this call, by a thread that synchronised with it, is judged by the new filter.
     ///
     /// The partition starts with the content of `filter`, which has to be partition `partition` of
     /// the same specification, usually an empty one. The clock of the stream is carried over. Ports
     /// with [`LossPolicy::Error`] accept batches again, and the filters that
     /// [`shutdown`](Self::shutdown) returns are all partitions again. Their report leaves out
     /// the keys that the lost filter had recorded: it counts them neither as observed nor as
-    /// evictions, so duplicates of them are missed although it says that nothing was evicted. Wakes
-    /// no thread and does not block. Of several threads that replace one partition, one succeeds,
-    /// and the others get an error with their filter.
+    /// evictions, so duplicates of them are missed although it reports no evictions. Wakes no
+    /// thread and does not block. Of several threads that replace one partition, one succeeds, and
+    /// the others get an error with their filter.
     ///
     /// # Errors
     /// [`ReplaceError`], with the filter, if there is no such partition, it is not lost, or its
@@ -275,7 +275,7 @@ impl<F> Engine<F> {
     fn stop_workers(&self) {
         // Release: pairs with the Acquire load of `stop` in `WorkerTask::work`. A worker that reads
         // true also sees every message that was enqueued before this call, by this thread or by one
-        // that it synchronized with.
+        // that it synchronised with.
         //
         // The wake after the store is the second half of the parking protocol (see
         // `transport::wait`): a worker that parks concurrently either reads the flag or is woken.

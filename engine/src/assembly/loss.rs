@@ -140,7 +140,7 @@ impl Status {
         };
         let duplicates: u32 = verdicts.iter().enumerate().map(bits_of).sum();
         // No read-modify-write, because only the owner writes. A port that has the verdicts of a
-        // batch sees them counted, for the ring of answers orders both. Release: see `counts`.
+        // batch sees them counted, because the ring of answers orders both. Release: see `counts`.
         let add = |count: &AtomicU64, more| {
             count.store(count.load(Ordering::Relaxed) + more, Ordering::Release);
         };

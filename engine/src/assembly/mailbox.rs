@@ -11,7 +11,7 @@
 //!   if !was_set: enqueue the index       read the ring
 //! ```
 //!
-//! The two swaps have an order. If the worker's comes later, it synchronizes with the port's, and
+//! The two swaps have an order. If the worker's comes later, it synchronises with the port's, and
 //! the worker finds the message. If it comes earlier, the port finds no mark and enqueues its index
 //! again.
 //!
@@ -106,7 +106,7 @@ impl ReadyMark {
     /// Clears the mark. Messages that were published before it was set are visible then.
     pub(super) fn clear(&self) {
         // AcqRel: pairs with `set`. A swap and not a store: it must read what `set` wrote to
-        // synchronize with it.
+        // synchronise with it.
         self.0.swap(false, Ordering::AcqRel);
     }
 }

@@ -40,7 +40,7 @@
 //! **Losses.** If the filter of a partition panics, the verdicts of all other partitions still come
 //! out. The keys of the lost one are *unknown*
 //! ([`Verdicts::is_unknown`](crate::Verdicts::is_unknown)), so a caller can submit them again once
-//! the partition is replaced ([`Engine::replace`], [`Node::replace`]). A [`LossPolicy`] says
+//! the partition is replaced ([`Engine::replace`], [`Node::replace`]). A [`LossPolicy`] determines
 //! whether such a batch is an error or is judged without the partition.
 
 mod attacher;

@@ -34,9 +34,9 @@ pub(super) struct OwnedFilter<F> {
     state: Arc<PartitionState<F>>,
 }
 
-/// Marks the partition as lost if the thread of its owner unwinds, so that peers can tell a panic
-/// outside the filter from a drop. Must be dropped before any ring of its owner closes: a peer that
-/// finds a ring closed reads the loss once.
+/// Marks the partition as lost if the thread of its owner unwinds, so that peers can distinguish a
+/// panic outside the filter from a drop. Must be dropped before any ring of its owner closes: a
+/// peer that finds a ring closed reads the loss once.
 #[derive(Debug)]
 struct UnwindMark(Arc<Status>);
 

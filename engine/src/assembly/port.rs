@@ -59,7 +59,7 @@ pub use payload::{PayloadPort, Rejected};
 /// verdicts of batches in flight are returned first; for a batch with keys of the lost partition,
 /// [`poll`](Self::poll) and [`drain`](Self::drain) return [`ExchangeError::Panicked`] until
 /// [`take_partial`](Self::take_partial) has returned what is known of it. With the other policies
-/// batches go on, and [`Verdicts::is_unknown`] tells which keys the policy has judged.
+/// batches go on, and [`Verdicts::is_unknown`] shows which keys the policy has judged.
 ///
 /// **When the engine is shut down**, batches in flight come out in the same way, with every policy,
 /// and every later call returns [`ExchangeError::Partition`]. `poll` and `drain` check only batches
@@ -200,8 +200,8 @@ impl Port {
 
     /// Writes what is known of the oldest batch in flight to `verdicts` and returns true, if
     /// [`poll`](Self::poll) and [`drain`](Self::drain) return an error because some of its verdicts
-    /// will never arrive; [`Verdicts::is_unknown`] tells which. Else returns false, and `verdicts`
-    /// is empty. The next call of `poll` or `drain` goes on with the next batch.
+    /// will never arrive; [`Verdicts::is_unknown`] shows which. Else returns false, and
+    /// `verdicts` is empty. The next call of `poll` or `drain` goes on with the next batch.
     ///
     /// Every key that is not unknown is recorded and must not be submitted again, or it would be a
     /// duplicate of itself. An unknown key is recorded in no partition that goes on, so it can be

@@ -62,7 +62,7 @@ impl RingOptions {
     }
 
     /// How workers wait, and the threads that use their ports. How many of these run at the same
-    /// time is unknown; the number of ports says little, so one is assumed.
+    /// time is unknown, also where the number of ports is known, so one is assumed.
     pub(super) fn wait_with_clients(self, workers: usize) -> Wait {
         self.wait_among(workers + 1)
     }

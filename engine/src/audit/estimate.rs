@@ -14,7 +14,7 @@ const BEYOND: f64 = 0.005;
 /// ```
 /// use echoless::audit::Estimate;
 /// assert!(Estimate::exact(7).is_exact());
-/// // Nothing was observed: the estimate says nothing, its upper bound does.
+/// // Nothing was observed: only the upper bound is meaningful.
 /// assert!(Estimate { value: 0, low: 0, high: 59 }.is_unknown());
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,8 +45,8 @@ impl Estimate {
         self.low == self.high
     }
 
-    /// Whether no event was observed though there may have been some. The estimate of 0 says
-    /// nothing then.
+    /// Whether no event was observed though there may have been some. Only the upper bound is
+    /// meaningful then.
     #[must_use]
     pub const fn is_unknown(self) -> bool {
         self.value == 0 && self.high > 0
@@ -270,8 +270,9 @@ impl ErrorCounts {
         };
         let missed = missed.within(least, evicted.min(self.fresh));
         // The filter takes every fresh verdict for a key that it has never seen. Those that were
-        // certainly missed duplicates were none: their part is taken out. They come late, when the
-        // filter is fuller and the rate higher than on average, so what remains is still a bound.
+        // certainly missed duplicates are on seen keys: their part is subtracted. They come late,
+        // when the filter is fuller and the rate higher than on average, so what remains is still a
+        // bound.
         let new = (self.fresh - missed.low) as f64 / self.fresh.max(1) as f64;
         let expected = expected.map(|expected| expected * new);
         ErrorEstimates {

@@ -104,7 +104,7 @@ impl<M> FreshSample<M> {
         }
     }
 
-    /// What was `found` otherwise, with the missed duplicates that this sample counted.
+    /// The counts `found` elsewhere, with the missed duplicates that this sample counted.
     #[must_use]
     pub const fn complete(&self, found: ErrorCounts) -> ErrorCounts {
         ErrorCounts {
@@ -200,8 +200,9 @@ impl<M> FreshSample<M> {
     /// [`choose`](Self::choose); it may be skipped for a key that is neither chosen nor
     /// [held](Self::may_hold).
     ///
-    /// `is_missed` tells of the moment at which the key was last recorded whether it should still
-    /// be known; `is_over` whether it may be forgotten, which it is if memory is short.
+    /// Given the moment at which the key was last recorded, `is_missed` returns whether the filter
+    /// should still hold it, and `is_over` whether the sample may drop it, which it does if memory
+    /// is short.
     pub fn fresh(
         &mut self,
         key: KeyHash,

@@ -7,7 +7,7 @@
 //!   one, so the sampled verdicts that are followed by another one count the missed duplicates. A
 //!   few hot keys that are missed all the time are found as surely as many keys that are missed
 //!   once each.
-//! - **Of the keys**, chosen by their hashes. They tell which `Duplicate` verdicts were on keys
+//! - **Of the keys**, chosen by their hashes. They show which `Duplicate` verdicts were on keys
 //!   that had never been seen.
 //!
 //! [`Audit`] has both for a filter without a window. [`ErrorCounts`] turns what the samples found

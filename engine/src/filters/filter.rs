@@ -126,7 +126,7 @@ pub trait Filter: Send {
 
     /// Starts to load what the next observations of these keys touch. It is a hint without effect
     /// on verdicts, for callers whose batches are too short for the filter to look ahead in them,
-    /// such as one that asks two filters for each key.
+    /// such as one that probes two filters for each key.
     ///
     /// Most filters ignore it. Filters of lines load one cache line for each key.
     ///

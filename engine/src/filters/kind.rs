@@ -65,8 +65,8 @@ impl Workload {
 
 /// The specification of a kind of filters: its own parameters, without memory and seed.
 ///
-/// All methods are required, so a new kind cannot forget one, except for what only some kinds have:
-/// a table of cells, a bound on the memory, a window, no scattered form, buckets of more lines.
+/// All methods are required, so a new kind cannot omit one, except for what only some kinds have: a
+/// table of cells, a bound on the memory, a window, no scattered form, buckets of more lines.
 /// [`FilterKind`](super::FilterKind) is the list of the types that implement this.
 pub(crate) trait KindSpec: Copy + PartialEq + fmt::Debug {
     /// Every name that [`parse`](Self::parse) takes.

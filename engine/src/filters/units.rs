@@ -9,7 +9,7 @@ pub(crate) struct Units {
     ticks: u64,
     /// A key is alive while the number of its unit is at most this far below the current one.
     pub(crate) alive: u64,
-    /// The window that was asked for, in ticks.
+    /// The requested window, in ticks.
     window: u64,
 }
 

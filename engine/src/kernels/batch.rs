@@ -63,7 +63,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// The outcome of a visit that displaced nothing, or cannot tell.
+    /// The outcome of a visit that displaced nothing, or of a rule that does not determine it.
     #[inline(always)]
     pub(crate) const fn of(duplicate: bool) -> Self {
         Self {

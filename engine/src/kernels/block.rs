@@ -71,7 +71,7 @@ impl<S: LineStep> HotLoop for SingleVisit<'_, S> {
         let duplicates = u64::from(outcome.duplicate);
         BatchCounts {
             duplicates,
-            // The bits of visits that did not take place say nothing.
+            // The bits of visits that did not take place are meaningless.
             evictions: S::evictions(duplicates, u64::from(outcome.displaced)) & 1,
         }
     }

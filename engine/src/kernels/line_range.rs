@@ -46,7 +46,7 @@ impl LineRange {
     ///   high 32 bits of key * total  +  (low 32 bits of key * total) >> 32      no overflow
     /// ```
     ///
-    /// The line is the upper half of that sum. The compiler vectorizes the loop.
+    /// The line is the upper half of that sum. The compiler vectorises the loop.
     #[inline(always)]
     pub(super) fn positions_of(self, keys: &[KeyHash], positions: &mut Positions) {
         debug_assert!(self.total >> 32 == 0);

@@ -181,7 +181,7 @@ impl LookAhead {
             memory_pairs: memory,
             memory_lines: CACHED_LINES,
             // With 1 block ahead, vectors are best at any size; with more, the prefetches of a
-            // block then come in a burst, and the misses in flight run dry between two bursts.
+            // block then come in a burst, and hardly any miss is in flight between two bursts.
             vector_lines: match memory {
                 Blocks::One => u64::MAX,
                 Blocks::Two | Blocks::Three => CACHED_LINES,

@@ -1,8 +1,8 @@
 //! How much memory this process can have: what the system has left, or less if a limit of the
 //! process or of its control group is lower.
 //!
-//! Linux grants more memory than it has and ends processes later, so a filter asks before it
-//! allocates.
+//! Linux grants more memory than it has and ends processes later, so a filter checks the available
+//! memory before it allocates.
 
 use std::fs;
 

@@ -17,9 +17,9 @@ impl SharedFilter {
     /// high. The same holds for `evictions`, which also lacks those that happen during the report.
     ///
     /// The keys observed are not counted: that would be one more write for each duplicate, which is
-    /// not written at all otherwise. With rows, `evictions` and `miss_age` tell what was forgotten
-    /// and from which age on duplicates are missed. [`SharedLayout::Bloom`] forgets nothing, and
-    /// [`SharedLayout::Ageing`] forgets bits, not keys. A node below the root of a
+    /// not written at all otherwise. With rows, `evictions` and `miss_age` report what was
+    /// forgotten and from which age on duplicates are missed. [`SharedLayout::Bloom`] forgets
+    /// nothing, and [`SharedLayout::Ageing`] forgets bits, not keys. A node below the root of a
     /// [`SharedTree`](crate::SharedTree) counts no keys, so `fresh` and the evictions of its rows
     /// are `None`.
     ///

@@ -1,4 +1,4 @@
-//! What a specification tells about its filter without building it.
+//! Properties of a filter that follow from its specification, without building it.
 
 use super::filter::FilterSpec;
 use crate::filters::adapters::AdapterSpec;

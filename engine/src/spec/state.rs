@@ -419,7 +419,7 @@ fn read_u64(input: &mut impl Read) -> Result<u64, StateError> {
 pub enum StateError {
     /// The bytes are not a saved state that this library can read: the reason.
     Unreadable(String),
-    /// The state differs from what the program asks for.
+    /// The state differs from what the program expects.
     Mismatch {
         /// What differs, such as `key hasher`.
         what: &'static str,

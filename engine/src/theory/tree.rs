@@ -123,7 +123,7 @@ pub fn dense_accesses(levels: u32, fanout: u32, level: u32, arrivals: u64) -> f6
 /// ```
 #[must_use]
 pub fn sparse_fpr(hashes: u32, keys: u64, bits: u64, nodes: u64) -> f64 {
-    // As many keys in a filter as in a filter so many times larger.
+    // A node with 1/n of the keys has the rate of a filter n times as large with all keys.
     let node = bloom::fpr(hashes, keys, bits.saturating_mul(nodes));
     if nodes == 1 {
         return node;

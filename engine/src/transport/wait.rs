@@ -94,7 +94,7 @@ impl Wait {
     }
 
     /// The fewest rounds of spinning and yielding before a thread parks. Without any, a thread that
-    /// once slept would never find out that its peers have become fast. On a core of its own they
+    /// parked once would never observe that its peers have become fast. On a core of its own they
     /// last as long as a wake-up, so a peer that was parked, too, can still answer in time.
     const fn fewest_rounds(self) -> u32 {
         match self {
@@ -200,7 +200,7 @@ pub struct Parker {
     state: Arc<ParkState>,
     /// The rounds of the next wait before it parks, unless [`Wait::yields`] is less.
     ///
-    /// Fewer after a wait that ended in sleep, or nearly: threads that spin for long keep each
+    /// Fewer after a wait that ended in parking, or nearly: threads that spin for long keep each
     /// other from their cores, and make each other's waits longer. More after a short one.
     rounds: u32,
     /// A task was left to be woken.

@@ -1,5 +1,5 @@
 //! Iterators over the verdicts of a batch. They hold a word of 64 verdicts in a register, so a key
-//! costs a shift, or nothing if it is not asked for.
+//! costs a shift, or nothing if it is skipped.
 
 use std::iter::FusedIterator;
 

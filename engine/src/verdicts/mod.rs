@@ -152,7 +152,7 @@ impl Verdicts {
     }
 
     /// Returns `true` if key `index` has no verdict, because its [partition is
-    /// lost](crate::LossPolicy). Its bit is then what the policy says, or 0.
+    /// lost](crate::LossPolicy). Its bit is then set by the policy, or 0.
     ///
     /// # Panics
     /// If `index` is not below [`len`](Self::len).

@@ -176,7 +176,7 @@ fn a_restored_slice_has_the_clock_of_the_others() {
     for number in 0..20 {
         assert!(!is_duplicate(&mut *filter, key(number)));
     }
-    // With a clock at 0, the slices would take this for an age of 10,050 ticks.
+    // With a clock at 0, this would be an age of 10,050 ticks for the slices.
     filter.advance_to(10_050);
     for number in 0..20 {
         assert!(is_duplicate(&mut *filter, key(number)));

@@ -247,7 +247,7 @@ fn messages_and_probes_are_counted_for_both_modes() {
     // The first slice answers that its bit is not set; for a duplicate the last one answers.
     assert_eq!(counts("pipelined", "duplicate", 0), ((1, 6), (4, 5)));
     assert_eq!(counts("parallel", "duplicate", 1), ((3, 9), (3, 6)));
-    // A missing bit makes the key fresh before any slice is asked; its other bits are set.
+    // A missing bit makes the key fresh before any slice is probed; its other bits are set.
     assert_eq!(counts("pipelined", "fresh", 1), ((0, 3), (0, 3)));
     // Without a live slice, no slice is probed.
     assert_eq!(counts("parallel", "duplicate", 4), ((0, 0), (0, 0)));

@@ -281,8 +281,8 @@ impl Model {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Passes gather any number of messages, so which keys are lost depends on the threads. That
-    /// the others have the right verdicts, and that every key gets one in the end, does not.
+    /// Passes gather any number of messages, so which keys are lost depends on the threads. In any
+    /// case the others have the right verdicts, and every key gets one in the end.
     #[test]
     fn known_verdicts_are_right_and_a_retry_of_the_others_completes_them(
         count in 1u64..4000, seed: u64, workers in partitions(5), depth in 0u32..5, size in 1usize..500,

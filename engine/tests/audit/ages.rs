@@ -159,7 +159,8 @@ fn fifo_counts_from_when_a_key_was_recorded_and_qqhtd_has_no_age() {
         assert_eq!(report(recorded).unwrap().since, AgeOrigin::Recorded);
     }
     assert_eq!(report("qqhtd:slots=16,bits=32,form=line"), None);
-    // On a skewed stream FIFO breaks the promise since last seen, which LRU keeps.
+    // On a skewed stream, the age of FIFO does not hold if it is counted since the key was last
+    // seen; that of LRU does.
     let keys: Vec<u64> = Stream::new(1, Shape::zipf(60_000, 1.0))
         .take(120_000)
         .collect();

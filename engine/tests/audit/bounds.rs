@@ -35,7 +35,7 @@ pub(crate) struct Truth {
     pub(crate) duplicates: u64,
 }
 
-/// What a run says about itself, and the truth.
+/// What a run reports, and the truth.
 pub(crate) fn run(
     spec: &str,
     seed: u64,
@@ -140,7 +140,7 @@ fn expected_false_duplicates_are_near_the_truth_where_few_are_missed() {
         "{most} for {}",
         truth.mistaken
     );
-    // A quarter of the fresh verdicts are on keys that were never seen: the bound says so.
+    // A quarter of the fresh verdicts are on keys that were never seen: the bound covers that.
     let keys = (0..400_000_u64).map(|number| number % 100_000);
     let (errors, report, truth) = run("rowlru:slots=32,bits=16,form=line,memory=64KiB", 0, keys);
     let most = errors.most_false_duplicates.unwrap();

@@ -1,4 +1,4 @@
-//! What filters and audits say about the errors of a stream, against an exact oracle.
+//! What filters and audits report about the errors of a stream, against an exact oracle.
 
 mod ages;
 mod bounds;

@@ -149,7 +149,7 @@ proptest! {
         let mut parts = spec.build_partitions(count).expect("enough lines");
         let mut clock = 0;
         for (arrival, expected) in stream.iter().zip(&expected) {
-            // Each partition learns the time of the stream when it gets a key, and at the end.
+            // Each partition gets the time of the stream with each of its keys, and at the end.
             clock = clock.max(arrival.tick);
             let owner = parts.partitioning().partition_of(arrival.key);
             let part = &mut parts.filters_mut()[owner];

@@ -1,8 +1,8 @@
 //! Values in one form: length and content, all lengths definite and in the fewest bytes.
 //!
-//! BER has many encodings of one value. Two of the choices say nothing about it and differ between
-//! encoders: the bytes of a length, and a definite or an indefinite length. Both are removed here.
-//! Others, such as a string in segments, are left.
+//! BER has many encodings of one value. Two of the choices do not affect the value and differ
+//! between encoders: the bytes of a length, and a definite or an indefinite length. Both are
+//! removed here. Others, such as a string in segments, are left.
 
 use crate::element::{Header, Length, MAX_DEPTH, read_header, write_length};
 use crate::error::Invalid;

@@ -81,7 +81,7 @@ pub(crate) fn type_fields(
 }
 
 impl TypeFields {
-    /// Adds a path or a name; a question mark behind it says that a record may lack the field.
+    /// Adds a path or a name; a question mark behind it means that a record may lack the field.
     fn add(
         &mut self,
         profile: Option<&Profile>,

@@ -61,7 +61,7 @@ impl RecordScan {
     /// that follow get the same bytes and more.
     ///
     /// # Errors
-    /// [`Invalid`] if the record cannot be read. It says so again when called again.
+    /// [`Invalid`] if the record cannot be read. Further calls return the same error.
     #[inline]
     pub fn end(&mut self, bytes: &[u8], start: usize) -> Result<Option<usize>, Invalid> {
         let bytes = &bytes[start..];

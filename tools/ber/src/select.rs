@@ -2,7 +2,7 @@
 //!
 //! The paths of a key are joined into a tree. A walk reads the headers of the elements on the
 //! levels that the tree enters, and skips all other values by their length. Values are compared by
-//! their content; `canonical.rs` says in which form.
+//! their content; `canonical.rs` defines in which form.
 //!
 //! A path that occurs several times names all of these values, in their order. A field is the
 //! lengths and contents of them, so `ab` and `a`, `b` differ, and no value differs from an empty

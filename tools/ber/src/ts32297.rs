@@ -29,13 +29,13 @@ pub const MAX_FILE_HEADER: usize = MIN_FILE_HEADER + 2 * (2 + u16::MAX as usize)
 /// The offset of the number of CDRs.
 const CDR_COUNT: usize = 18;
 
-/// The release identifier that says that an octet with the release follows.
+/// The release identifier that announces an octet with the release.
 const RELEASE_FOLLOWS: u8 = 7;
 
 /// Basic encoding rules, as data record format.
 const BER: u8 = 1;
 
-/// What the first octets of a header tell.
+/// What the first octets of a header determine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Read<T> {
     /// The header is whole.

@@ -137,10 +137,10 @@ impl Failure {
     }
 }
 
-/// What the first panic of this process said.
+/// The message of the first panic of this process.
 static PANIC: OnceLock<String> = OnceLock::new();
 
-/// Keeps what a panic says for the one line that reports it, instead of writing it at once.
+/// Keeps the message of a panic for the one line that reports it, instead of writing it at once.
 pub(crate) fn keep_panics() {
     panic::set_hook(Box::new(|panic| {
         let _ = PANIC.set(panic.to_string().replace('\n', " "));

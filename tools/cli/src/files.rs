@@ -135,7 +135,8 @@ impl Target {
         path.map_or(Self::Stdout, Self::from)
     }
 
-    /// The file next to this one that says where its records were: its name with `.jsonl` after it.
+    /// The file next to this one with the positions of its records: its name with `.jsonl` after
+    /// it.
     ///
     /// # Errors
     /// [`SpecError`] of `option` if this is a standard stream or a device.

@@ -38,7 +38,7 @@ use std::process::ExitCode;
 use args::{Args, Command, DedupArgs, Parsed};
 use failure::Failure;
 
-/// Runs the command of this process, as its arguments say, and reports how it ended.
+/// Runs the command of this process with its arguments, and reports how it ended.
 #[must_use]
 pub fn main() -> ExitCode {
     failure::keep_panics();

@@ -2,7 +2,7 @@
 //! normally. One that this process was started to ignore, as `nohup` does, stays ignored.
 //!
 //! A reader waits for its file and for a signal at once. That also makes it wait for a non-blocking
-//! file. SIGUSR1 asks for a report and ends nothing.
+//! file. SIGUSR1 requests a report and ends nothing.
 
 use std::fs::File;
 use std::io;
@@ -178,7 +178,7 @@ mod system {
     }
 
     /// The signals that this process was started to ignore, one bit each from signal 1 on; none
-    /// where the system does not tell.
+    /// where the system does not report them.
     fn ignored_signals() -> u64 {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

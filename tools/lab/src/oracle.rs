@@ -67,7 +67,7 @@ enum Recall {
     /// 32 bits: the number of its last arrival in the stream, counted from 1; 0 before the first.
     LastArrival { arrivals: u32, window: u32 },
     /// The number of the last arrival of every key that has arrived. Without ages, the verdict
-    /// tells none.
+    /// contains none.
     Sparse {
         last: HashMap<u64, u64>,
         arrivals: u64,

@@ -1,4 +1,4 @@
-//! Which filters drift on an endless stream: what a specification says of itself is what a
+//! Which filters drift on an endless stream: what `FilterSpec::settles` returns is what a
 //! simulation shows.
 
 use std::ops::Range;

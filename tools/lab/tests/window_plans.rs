@@ -1,5 +1,5 @@
 //! Plans for windows: every filter that is shown to meet the bounds meets them on streams that the
-//! planner has not seen, beside the exact oracle.
+//! planner did not use, beside the exact oracle.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;

@@ -208,7 +208,7 @@ impl Port {
                 Ok(false) => self.wait_for_answers(while_waiting, |_| false),
                 // A panic is the outcome of this call, and leaves all batches in flight.
                 Err(lost) if while_waiting.has_panicked() => return Err(lost),
-                // The port gave up: every batch is settled now.
+                // The port has ended: every batch is settled now.
                 Err(_) => {}
             }
         }

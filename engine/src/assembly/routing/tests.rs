@@ -1,5 +1,5 @@
 //! Both ways to route, on every kernel, against a plain model: the keys of a partition are those
-//! that `partition_of` says, in the order of the batch.
+//! that `partition_of` assigns to it, in the order of the batch.
 
 use proptest::collection::vec;
 use proptest::prelude::*;

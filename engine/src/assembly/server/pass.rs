@@ -98,7 +98,7 @@ impl<F: Filter> Pass<F> {
         self.messages.len() >= MESSAGES_PER_PASS
     }
 
-    /// Copies the messages at the front of a link, as long as `take` continues; it is asked before
+    /// Copies the messages at the front of a link, as long as `take` continues; it is called before
     /// each one, and stops behind a message with `Break(true)` and before it with `Break(false)`.
     /// Stops at a message that moves the clock, too, unless it is the first of the pass.
     pub(super) fn gather(

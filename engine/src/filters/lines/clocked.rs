@@ -173,8 +173,8 @@ impl<S: Slot, P: Policy> ClockedRule<S, P> {
     /// The counts after the first `moved` slots moved up by one and a new key entered slot 0.
     ///
     /// A count `c` below `moved` gains the new key, and loses none: the last slot that moved was
-    /// empty, older than `c` tells, or dead. A count of `moved` or more had that slot already, and
-    /// the full line, with all its slots moved, keeps a count of all slots.
+    /// empty, older than the slots that `c` counts, or dead. A count of `moved` or more had that
+    /// slot already, and the full line, with all its slots moved, keeps a count of all slots.
     ///
     /// ```text
     /// guard 1 | 31 + moved - c      the guard bit of each count is set if and only if c < moved

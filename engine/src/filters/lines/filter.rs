@@ -1,5 +1,5 @@
 //! The line filter: an array of lines, a [`Rule`] for the effect of a key on its bucket, and a
-//! kernel. The [plan](super::plan) says how many lines there are.
+//! kernel. The [plan](super::plan) determines the number of lines.
 //!
 //! The loops are compiled for every pair of rule and kernel. [`LineAllocation::build`] selects the
 //! loops of a batch once; a single key selects its code again, by the kernel:
@@ -96,8 +96,8 @@ pub struct Progress {
     pub fresh: u64,
     /// The keys that were evicted; 0 if the filter does not count them.
     pub evictions: u64,
-    /// The clock, rounded down to a tick that the filter can tell from the one before; 0 without a
-    /// window.
+    /// The clock, rounded down to a tick that the filter can distinguish from the one before; 0
+    /// without a window.
     pub tick: u64,
 }
 

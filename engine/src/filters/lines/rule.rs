@@ -27,7 +27,7 @@ pub(super) trait Rule: Copy + fmt::Debug + Send + Sync + 'static {
     const HAS_PORTABLE_LOOP: bool;
 
     /// Whether the rule has a clock: verdicts depend on the ticks of keys, and
-    /// [`advance_to`](Self::advance_to) can ask for a sweep. Such a rule has
+    /// [`advance_to`](Self::advance_to) can request a sweep. Such a rule has
     /// [`clock`](Self::clock), [`clock_mut`](Self::clock_mut) and [`expire`](Self::expire).
     const HAS_CLOCK: bool = false;
 
@@ -59,7 +59,7 @@ pub(super) trait Rule: Copy + fmt::Debug + Send + Sync + 'static {
         }
     }
 
-    /// The first tick at which [`advance_to`](Self::advance_to) can ask for a sweep.
+    /// The first tick at which [`advance_to`](Self::advance_to) can request a sweep.
     fn next_era(&self) -> u64 {
         self.clock().map_or(u64::MAX, Clock::next_era)
     }

@@ -42,7 +42,7 @@ pub(super) trait StampedSlot: Slot {
 }
 
 /// `StampedSlot` for integers that differ in width alone, so that loops over a line have no
-/// conversions and are vectorized.
+/// conversions and are vectorised.
 macro_rules! stamped_slot {
     ($($int:ty: $stamp_bits:expr),*) => {$(
         impl StampedSlot for $int {

@@ -25,7 +25,7 @@ use crate::theory::dense::ClockedGeometry;
 use crate::theory::{RateModel, fingerprints};
 use crate::window::Window;
 
-/// How a line tells the age of a key.
+/// How a line stores the age of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Timing {
@@ -59,7 +59,7 @@ pub enum Timing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TimedSpec {
-    /// How a line tells the age of a key.
+    /// How a line stores the age of a key.
     pub timing: Timing,
     /// The window in ticks, 1 to 2^63 - 1.
     pub window: u64,

@@ -40,7 +40,7 @@ impl PackedCells {
     pub(crate) const MOST_BITS: u32 = 32;
 
     /// The cells of `width` bits that fit in `memory_bytes` with the word that
-    /// [`new`](Self::new) adds, or an error if they are fewer than `least`. `reason` says in the
+    /// [`new`](Self::new) adds, or an error if they are fewer than `least`. `reason` states in the
     /// error what needs that many.
     pub(crate) fn len_within(
         memory_bytes: u64,

@@ -115,7 +115,7 @@ impl<T> Producer<T> {
         let mut pushed = 0;
         loop {
             if pushed == room {
-                // Reads the consumer's index only if the known room does not do.
+                // Reads the consumer's index only if the known room does not suffice.
                 room = self.room(pushed + 1);
             }
             if pushed == room {

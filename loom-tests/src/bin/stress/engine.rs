@@ -127,7 +127,7 @@ fn come_and_go(
     Ok(())
 }
 
-/// Checks what all clients heard, and what the filters hold.
+/// Checks the verdicts of all clients, and what the filters hold.
 fn check(logs: Vec<Log>, held: Option<&[Keys]>) {
     let mut total = Log::new();
     for (key, heard) in logs.into_iter().flatten() {

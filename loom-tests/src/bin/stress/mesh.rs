@@ -201,7 +201,7 @@ pub(crate) fn a_filter_panics(random: &mut Random) {
             let (batches, mut random) = (&batches, random.split());
             scope.spawn(move || {
                 let numbers = batches.of(index);
-                // A mesh is done with its promises after a panic, and known verdicts stay right.
+                // After a panic a mesh may end with an error, but known verdicts stay right.
                 let submitted = catch_unwind(AssertUnwindSafe(|| {
                     submit(&mut node, batches, &numbers, &mut random)
                 }));

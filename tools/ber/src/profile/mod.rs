@@ -172,7 +172,7 @@ mod tests {
         let profile = Profile::ts32298();
         assert!(profile.types().count() > 10);
         for record in profile.types() {
-            // Every type can be told from the others by its first field.
+            // The first field of every type distinguishes it from the others.
             assert_eq!(record.key()[0].name, "recordType", "{}", record.name);
             assert!(!record.key()[0].optional);
             assert_eq!(record.path("recordType"), "0x80".parse().ok().as_ref());

@@ -42,7 +42,7 @@ proptest! {
     }
 
     /// However the bytes arrive, a record ends at the same place, and only once a byte of the next
-    /// one, or nothing, follows. Until then it says what it lacks.
+    /// one, or nothing, follows. Until then the scan returns what the record lacks.
     #[test]
     fn a_scan_goes_on_where_it_was(record in tree(), filler in filler(), step in 1_usize..40) {
         let element = record.bytes(Form::Own);
@@ -84,7 +84,7 @@ fn a_scan_says_what_is_wrong() {
     let scan = |bytes: &[u8]| {
         let mut scan = RecordScan::default();
         let end = scan.end(bytes, 0);
-        // It says so again.
+        // A further call returns the same error.
         assert_eq!(scan.end(bytes, 0), end);
         end.map_err(|error| (error.at, error.problem))
     };

@@ -26,7 +26,7 @@ pub(crate) enum Content {
 /// How an element is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// As it says.
+    /// With the lengths that the tree defines.
     Own,
     /// With definite lengths in the fewest octets.
     Canonical,

@@ -81,7 +81,7 @@ pub(crate) struct Parsed {
     pub(crate) line: CommandLine,
 }
 
-/// Parses the command line, with the options of `ECHOLESS_OPTS`. If it only asks for help or the
+/// Parses the command line, with the options of `ECHOLESS_OPTS`. If it only requests help or the
 /// version, writes that and returns `None`.
 pub(crate) fn parse() -> Result<Option<Parsed>, Failure> {
     let line = CommandLine::of_process()?;
@@ -91,7 +91,7 @@ pub(crate) fn parse() -> Result<Option<Parsed>, Failure> {
     };
     if error.use_stderr() {
         let message = |error: &clap::Error| match error.kind() {
-            // The parser does not say where.
+            // The parser's message does not contain the position.
             ErrorKind::InvalidUtf8 => line.invalid_utf8(),
             _ => one_line(error),
         };
@@ -107,7 +107,7 @@ pub(crate) fn parse() -> Result<Option<Parsed>, Failure> {
 /// Parses arguments that begin with the name of a subcommand.
 ///
 /// # Errors
-/// [`Failure::Usage`] if the parser rejects them, or if they only ask for help.
+/// [`Failure::Usage`] if the parser rejects them, or if they only request help.
 pub(crate) fn parse_from(arguments: &[&str]) -> Result<Args, Failure> {
     let all = iter::once("echoless").chain(arguments.iter().copied());
     Args::try_parse_from(all).map_err(|error| Failure::Usage(one_line(&error)))
@@ -196,7 +196,7 @@ mod tests {
                 let name = option.get_value_names().unwrap_or_default().join(" ");
                 let possible = option.get_possible_values();
                 let values: Vec<&str> = possible.iter().map(PossibleValue::get_name).collect();
-                // What clap makes of the name of an option says nothing.
+                // The name that clap derives from the option carries no information.
                 let of_option = option.get_id().as_str().to_uppercase();
                 assert!(
                     name != of_option || ["SEED", "FORMAT", "STREAM"].contains(&&*name),

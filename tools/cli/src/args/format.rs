@@ -25,7 +25,7 @@ pub(crate) struct FormatArgs {
     named: Option<String>,
 }
 
-/// The options that say how a format is read.
+/// The options that define how a format is read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FormatUse<'a> {
     pub(crate) fields: ChosenFields<'a>,

@@ -1,4 +1,4 @@
-//! The options that say what a record is and what its key, the same wherever records are read.
+//! The options that define what a record is and what its key, the same wherever records are read.
 
 use std::ffi::OsString;
 

@@ -1,11 +1,11 @@
-//! Options of similar programs that a stream in fixed memory cannot have. Each is refused with the
+//! Options of similar programs that a stream in fixed memory cannot have. Each is rejected with the
 //! reason and with what to use instead; without them, the parser would suggest unrelated options.
 
 use clap::{Args as ClapArgs, ValueEnum};
 
 use crate::failure::Failure;
 
-/// Options that are hidden and refused, except `--keep first`, which is what happens anyway.
+/// Options that are hidden and rejected, except `--keep first`, which is what happens anyway.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct RefusedArgs {
     /// Which record of a key to write

@@ -17,7 +17,7 @@ pub(crate) enum Codec {
     Bzip2,
 }
 
-/// What the first bytes of an input tell.
+/// What the first bytes of an input show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Detected {
     Plain,
@@ -70,7 +70,7 @@ impl Codec {
         }
     }
 
-    /// Tells from the first bytes of an input how it is compressed. At the end of the input,
+    /// Detects from the first bytes of an input how it is compressed. At the end of the input,
     /// undecided means plain.
     pub(crate) fn detect(first: &[u8]) -> Detected {
         let mut detected = match first {

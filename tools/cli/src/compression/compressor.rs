@@ -27,7 +27,7 @@ const MOST_PENDING: usize = 8 * BLOCK_BYTES;
 /// The longest time that a byte waits in a prompt compressor.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
-/// A compressed output. Dropping it ends the frame; [`finish`](Self::finish) also tells of errors.
+/// A compressed output. Dropping it ends the frame; [`finish`](Self::finish) also returns errors.
 #[derive(Debug)]
 pub(crate) struct Compressor {
     shared: Arc<Shared>,
@@ -158,7 +158,7 @@ impl Drop for Compressor {
     }
 }
 
-/// Tells the writer that the thread takes no more bytes, also if it panics.
+/// Notifies the writer that the thread takes no more bytes, also if it panics.
 struct EndsWithThread<'a>(&'a Shared);
 
 impl Drop for EndsWithThread<'_> {

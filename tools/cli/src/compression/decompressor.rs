@@ -224,7 +224,7 @@ impl Read for Watched {
             reading::Read::Bytes(read) => (read, false),
             reading::Read::NotYet | reading::Read::Signal => (0, true),
         };
-        // Relaxed: the thread that reads the file is the one that asks.
+        // Relaxed: one thread stores and loads it.
         (counts.ended_by_signal).store(by_signal, Ordering::Relaxed);
         counts.bytes.fetch_add(read as u64, Ordering::Relaxed);
         Ok(read)

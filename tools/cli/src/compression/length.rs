@@ -6,8 +6,9 @@ use std::io::{self, Read, Seek, SeekFrom};
 use super::codec::{Codec, Detected, LONGEST_SIGNATURE};
 use crate::files::Source;
 
-/// The plain bytes of all inputs together; `None` if the lengths of their files do not tell: some
-/// are compressed, or no regular files. With `as_they_are`, the inputs are not decompressed.
+/// The plain bytes of all inputs together; `None` if it does not follow from the lengths of their
+/// files: some are compressed, or no regular files. With `as_they_are`, the inputs are not
+/// decompressed.
 pub(crate) fn plain_len(sources: &[Source], as_they_are: bool) -> Option<u64> {
     let total = Source::total_len(sources)?;
     let all_plain = as_they_are || !sources.iter().any(|source| codec_of(source).is_some());

@@ -62,7 +62,7 @@ impl<R: Read> Lz4<R> {
     }
 }
 
-/// The length of a frame that decoders skip, if the error says that there is one.
+/// The length of a frame that decoders skip, if the error reports one.
 fn skippable(error: &io::Error) -> Option<u64> {
     match error.get_ref()?.downcast_ref()? {
         frame::Error::SkippableFrame(bytes) => Some(u64::from(*bytes)),

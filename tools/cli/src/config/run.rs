@@ -137,7 +137,7 @@ pub(crate) fn core_count() -> usize {
     available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
-/// The number of threads that the user asks for.
+/// The number of threads that the user requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Threads {
     /// One for each core that this process may use.

@@ -75,7 +75,7 @@ pub(crate) struct TimeConfig {
 }
 
 impl WindowConfig {
-    /// The window that the options ask for, if they ask for one. `time` is the field of
+    /// The window that the options request, if they request one. `time` is the field of
     /// `--time-field`.
     pub(crate) fn from_args(
         args: &DedupArgs,

@@ -79,7 +79,7 @@ struct State {
     bytes: usize,
     most_bytes: usize,
     /// The workers that are idle, the one that became idle last at the end: it is called first, as
-    /// it may not have parked yet, and the others can sleep on.
+    /// it may not have parked yet, and the others can stay parked.
     idle: Vec<usize>,
     /// Nothing is left to fill.
     ended: bool,
@@ -237,7 +237,7 @@ impl ChunkOrder {
     }
 
     /// Makes a worker without chunks idle. Returns false, with the worker still busy, if it should
-    /// [try to fill](Self::try_fill) now. `found_no_data` says that it just did.
+    /// [try to fill](Self::try_fill) now. `found_no_data` is true if it just did.
     ///
     /// An idle worker waits until [`is_called`](Self::is_called); at the end of the stream that
     /// holds at once.

@@ -20,7 +20,7 @@
 //! at the records, and waits for nothing but the same step of the chunk before. Cutting the chunk
 //! into batches and searching it for late records follow in parallel again ([`cut`]).
 //!
-//! No thread can wait for ever: a thread fills the next chunk, reads it, and waits only for chunks
+//! No thread can wait forever: a thread fills the next chunk, reads it, and waits only for chunks
 //! that were filled before; it serves its partition meanwhile. The batches are the same on any
 //! number of threads.
 //!
@@ -135,7 +135,8 @@ fn treat_late(window: &WindowConfig, chunk: &mut Chunk) {
     let is_late = |clock: i64, tick: i64| {
         tick != NO_TIME && clock.wrapping_sub(tick) as u64 > window.late_after
     };
-    // Few chunks have late records, and the earliest tick tells: only then look for them.
+    // Few chunks have late records. Search for them only if the earliest tick is late by the last
+    // clock.
     let times = chunk.ticks.iter().filter(|tick| **tick != NO_TIME);
     let (Some(clock), Some(earliest)) = (chunk.clock, times.min()) else {
         return;

@@ -33,7 +33,7 @@ pub(crate) struct Delivery {
     repeated: Option<Repeated>,
     /// What is done of the current input.
     done: InputPosition,
-    /// What messages say of records; packets are located by their reader.
+    /// The content of messages about records; packets are located by their reader.
     reporter: Option<FaultReporter>,
     counts: Counts,
     audit: RunAudit,
@@ -301,7 +301,7 @@ impl Delivery {
             None => {}
             Some(Summary::Full) => failure::write_stderr(&stats.summary(config)),
             Some(Summary::Line) => {
-                // A report that was asked for is no summary to shorten.
+                // A requested report is no summary to shorten.
                 let text = stats.line() + &stats.copies_report();
                 failure::write_stderr(&text);
             }

@@ -38,7 +38,7 @@ fn rest_of_pipe(source: &Source) -> Option<u64> {
         return None;
     }
     let patience = Timespec::try_from(PATIENCE).ok();
-    // Not asked for data, `poll` waits until the last writer is gone.
+    // Without a request for data, `poll` waits until the last writer is gone.
     let mut polled = [PollFd::new(&pipe, PollFlags::HUP)];
     poll(&mut polled, patience.as_ref()).ok()?;
     let has_ended = polled[0].revents().contains(PollFlags::HUP);

@@ -1,4 +1,4 @@
-//! How a run ended, as its statistics tell it.
+//! How a run ended, as its statistics report it.
 
 use serde::Serialize;
 

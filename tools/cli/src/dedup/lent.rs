@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use echoless::{Filter, KeyHash, Partitioning, Report, Tally, Verdicts};
 
 /// A filter, or a partition of one, that several threads have. It leaves out the slices that can
-/// fail, which `dedup` never asks for.
+/// fail, which `dedup` never uses.
 pub(super) struct Lent<F>(Arc<Mutex<F>>);
 
 impl<F> Lent<F> {

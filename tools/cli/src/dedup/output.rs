@@ -21,7 +21,7 @@ pub(crate) struct Sink {
     target: Opened,
     /// Whether a reader that closes the pipe is no error.
     main_stream: bool,
-    /// The format that tells whether a record has its terminator; `None` if records need none.
+    /// The format that determines whether a record has its terminator; `None` if records need none.
     format: Option<SharedFormat>,
     /// The terminator to write before the next record, because the last one lacks its own.
     owed: Option<&'static [u8]>,

@@ -76,7 +76,8 @@ fn start(config: &mut DedupConfig, began: Instant) -> Result<Run, Failure> {
     let mut threads = config.run.threads.count(useful, worthwhile);
     let cores = cores(config.run.pin, threads)?;
     if threads > CHEAP_THREADS {
-        // Compressed bytes say little, so as many as are cheap start in any case.
+        // The number of compressed bytes is a poor estimate, so as many as are cheap start in any
+        // case.
         let busy = sizing::useful_threads(bytes_if_ended(&config.sources));
         threads = threads.min(usize::try_from(busy).unwrap_or(threads).max(CHEAP_THREADS));
     }

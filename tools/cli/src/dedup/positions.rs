@@ -1,4 +1,4 @@
-//! Side files that say where records are: a line of JSON for each.
+//! Side files with the positions of records: a line of JSON for each.
 
 use serde::Serialize;
 

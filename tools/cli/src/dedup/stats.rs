@@ -62,7 +62,7 @@ pub(crate) struct Observed<'a> {
 }
 
 /// The statistics of a run, in the order in which they are written; `null` is what this filter
-/// cannot tell.
+/// cannot report.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Stats {
     /// The version of this format.
@@ -294,7 +294,7 @@ impl Stats {
     }
 }
 
-/// The estimate, unless it says nothing.
+/// The estimate, unless it is unknown.
 fn known(estimate: Estimate) -> Option<u64> {
     (!estimate.is_unknown()).then_some(estimate.value)
 }

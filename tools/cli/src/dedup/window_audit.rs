@@ -8,8 +8,9 @@ use echoless::{KeyHash, Window};
 /// The most keys in the sample of a window, about 3 MiB with the hash table around them.
 const CAPACITY: usize = 1 << 16;
 
-/// The most keys in a sample of more than 1 key in 16. Short windows are thus sampled whole, for a
-/// sample of few keys says little about the busiest window; longer ones soon cost little.
+/// The most keys in a sample of more than 1 key in 16. Short windows are thus sampled whole,
+/// because a sample of few keys is a poor estimate of the busiest window; longer ones soon cost
+/// little.
 const WHOLE_CAPACITY: usize = 1 << 11;
 
 /// The most keys whose false duplicates are counted for each of them.

@@ -23,7 +23,7 @@ pub(super) trait Worker: Send {
     fn submit(&mut self, chunk: &Chunk) -> Result<(), ExchangeError>;
 
     /// Stores what is known of the verdicts of the oldest submitted chunk in it, and returns
-    /// whether that is all. `is_next` says that all chunks before it are delivered.
+    /// whether that is all. `is_next` is true if all chunks before it are delivered.
     fn poll(&mut self, chunk: &mut Chunk, is_next: bool) -> Result<bool, ExchangeError>;
 
     /// Waits until [`poll`](Self::poll) may return more of the oldest chunk, or, if the chunk

@@ -5,7 +5,7 @@
 //! worker for each core no thread takes a core from another.
 //!
 //! A slow stream is passed by one thread: a worker that has waited for data, and is alone, takes a
-//! short chunk through all stages by itself, and the others sleep.
+//! short chunk through all stages by itself, and the others stay parked.
 //!
 //! What is done with a chunk is up to the [`Stages`]. This file uses nothing of the command but the
 //! [order of the chunks](super::chunk_order), so that the model checks can include both: they run
@@ -99,8 +99,8 @@ pub(super) struct Limits {
     /// The most chunks that a worker has submitted and not delivered.
     pub(super) in_flight: usize,
     /// The most bytes that a worker passes alone in a turn to fill; the count starts again each
-    /// time that it waits for data. A stream with more than that between two pauses is passed by
-    /// all threads, and so are many small files.
+    /// time that it waits for data. A stream with more than that between two pauses, or of many
+    /// small files, is passed by all threads.
     pub(super) bytes_alone: usize,
 }
 

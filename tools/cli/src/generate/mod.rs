@@ -1,4 +1,4 @@
-//! `echoless gen`: reproducible streams of generated records with a known share of duplicates.
+//! `echoless gen`: reproducible streams of generated records with a known fraction of duplicates.
 //!
 //! A record is a function of the seed and of the position at which it first appears. A duplicate is
 //! generated again instead of being stored, so streams of any length take fixed memory.

@@ -49,7 +49,7 @@ pub(crate) struct Repeats {
 }
 
 impl Repeats {
-    /// A stream in which a `share` of the records, 0 to below 1, are duplicates.
+    /// A stream of which the fraction `share`, 0 to below 1, is duplicates.
     pub(crate) fn new(seed: u64, share: f64, rule: SourceRule) -> Self {
         Self {
             hasher: KeyHasher::seeded(seed),

@@ -26,8 +26,8 @@ pub(crate) enum Input {
 }
 
 impl Input {
-    /// Reads the file, if the stream is not generated. Says if it has more records than are read,
-    /// unless `quiet`.
+    /// Reads the file, if the stream is not generated. Reports if it has more records than are
+    /// read, unless `quiet`.
     pub(crate) fn stream(&self, quiet: bool) -> Result<Stream, Failure> {
         match self {
             Self::Generated(stream) => Ok(stream.clone()),

@@ -185,7 +185,7 @@ impl PacketFeed {
         })
     }
 
-    /// Appends the blocks of `chunk.bytes[..len]` to the chunk. `at_end` says that the file ends
+    /// Appends the blocks of `chunk.bytes[..len]` to the chunk. `at_end` is true if the file ends
     /// there.
     fn frame(
         &mut self,

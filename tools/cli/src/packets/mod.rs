@@ -3,8 +3,8 @@
 //! The path of a packet is that of a record, with three parts of its own:
 //!
 //! 1. [`feed`] frames the blocks of a file, because framing needs state from block to block; it
-//!    leaves the place of each packet in the chunk. Blocks that are no packets are records without
-//!    a key, and every output gets them.
+//!    stores the position of each packet in the chunk. Blocks that are no packets are records
+//!    without a key, and every output gets them.
 //! 2. [`keys`] turns the packets of a chunk into key hashes and ticks, in parallel.
 //! 3. [`window`] is the filter: an exact window of time, of packets, or both.
 //!

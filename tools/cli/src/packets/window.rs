@@ -1,7 +1,7 @@
 //! The window of a stream of packets: of time, of a number of packets, or both at once.
 //!
 //! A window of N packets counts the keys that it observes: the number of a key, or of a few keys if
-//! N is beyond what stamps can tell apart, is its tick. A batch has a tick for every key, so a
+//! N is beyond what stamps can distinguish, is its tick. A batch has a tick for every key, so a
 //! whole chunk is one batch.
 //!
 //! Both windows together are two filters. A packet is a duplicate if an equal one lies in both
@@ -10,7 +10,7 @@
 //!   verdict is that both have it.
 //! - Without refresh, that is the last *kept* packet with this key. A filter of its own would not
 //!   record a packet that it takes for a duplicate, although the other window ends before and the
-//!   packet is kept. So both are asked first, and both record the key if it is fresh.
+//!   packet is kept. So both are probed first, and both record the key if it is fresh.
 
 use std::fmt;
 
@@ -182,7 +182,7 @@ impl Both {
         }
     }
 
-    /// The verdict without refresh: both filters are asked before either records the key.
+    /// The verdict without refresh: both filters are probed before either records the key.
     fn is_duplicate(&mut self, key: KeyHash) -> bool {
         self.packets.advance();
         let packets = &mut self.packets.filter;
@@ -368,7 +368,7 @@ mod tests {
                     found.push(words[index / 64] >> (index % 64) & 1 == 1);
                     let duplicate = last.get(key).is_some_and(|(tick, at)| {
                         let ticks = (number - 1) / resolution - (at - 1) / resolution;
-                        // At least the packets that were asked for.
+                        // At least the packets that were requested.
                         assert!(number - at > packets || ticks <= packets.div_ceil(resolution));
                         ticks <= packets.div_ceil(resolution) && time.is_none_or(|time| clock - tick <= time)
                     });

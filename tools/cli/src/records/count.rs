@@ -1,5 +1,5 @@
-//! The number of records in files, estimated before a run: it tells how large a filter they need
-//! far better than their length.
+//! The number of records in files, estimated before a run: it predicts the size of the filter that
+//! they need far better than their length does.
 //!
 //! Short files are counted. Of a longer one, blocks at equal distances are:
 //!

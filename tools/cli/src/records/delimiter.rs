@@ -57,7 +57,7 @@ impl Delimiter {
         }
     }
 
-    /// The error of the option that asks for this delimiter.
+    /// The error of the option that sets this delimiter.
     pub(crate) fn invalid(&self, allowed: impl Into<String>) -> Failure {
         match self {
             Self::Blanks => Failure::option("--whitespace", allowed.into()),
@@ -83,7 +83,7 @@ impl Delimiter {
     /// The delimiter of a format whose delimiters are one byte. `format` selects it.
     ///
     /// # Errors
-    /// [`Failure`] that names the option that asks for another one.
+    /// [`Failure`] that names the option that sets another one.
     pub(super) fn one_byte(&self, format: &str) -> Result<u8, Failure> {
         match self {
             Self::Byte(byte) => Ok(*byte),

@@ -50,7 +50,7 @@ impl FieldList {
         Ok(Self { items: items? })
     }
 
-    /// Parses the one field, a number or a name, that the option `option` asks for.
+    /// Parses the one field, a number or a name, that the option `option` takes.
     pub(crate) fn parse_one(
         option: &'static str,
         text: &str,
@@ -135,7 +135,7 @@ impl FieldSet {
 
     /// The set with the field `more`, the rank of that field in it, and whether it was in the set
     /// before. `None` if the set has an open range: `required` would then cover the field too, and
-    /// no longer tell what the key alone lacks.
+    /// no longer be the number of fields that the key alone requires.
     pub(crate) fn with(&self, more: usize) -> Option<(Self, usize, bool)> {
         if self.ranges.iter().any(|range| *range.end() == usize::MAX) {
             return None;

@@ -75,8 +75,8 @@ pub(crate) trait Format: Debug + Send + Sync {
         format!("field {}", field + 1)
     }
 
-    /// What an error message says of a record that lacks a field: `fields` is the number in
-    /// [`MissingField`](super::fields::MissingField).
+    /// The part of an error message about the extent of a record that lacks a field: `fields` is
+    /// the number in [`MissingField`](super::fields::MissingField).
     fn extent(&self, fields: usize) -> String {
         format!(": the record has {fields}")
     }
@@ -156,7 +156,7 @@ pub(crate) trait LastEnd: Debug + Send {
     }
 
     /// Whether no bytes that follow can make the last record valid:
-    /// [`problem_at_end`](Self::problem_at_end) then tells why.
+    /// [`problem_at_end`](Self::problem_at_end) then returns the reason.
     fn is_malformed(&self) -> bool {
         false
     }

@@ -68,7 +68,7 @@ impl InputPosition {
     }
 }
 
-/// What error messages say of a record.
+/// The content of error messages about a record.
 #[derive(Debug)]
 pub(crate) struct FaultReporter {
     format: SharedFormat,
@@ -123,7 +123,7 @@ impl FaultReporter {
         ))
     }
 
-    /// The error for a faulty record of the input `name`, which is done as far as `done` says.
+    /// The error for a faulty record of the input `name`, which is done up to `done`.
     pub(crate) fn failure(
         &self,
         chunk: &Chunk,

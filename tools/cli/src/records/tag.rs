@@ -10,7 +10,7 @@ use super::json::path::Path;
 use super::json::scan::Scan;
 use super::split::FieldBytes;
 
-/// What `--tag` says of a record.
+/// What `--tag` writes about a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tag {
     Fresh,
@@ -174,7 +174,7 @@ impl Tagger {
                 tagged.extend_from_slice(tag.as_bytes());
             }
             TagStyle::Member => {
-                // `check` has seen to it that the record is an object.
+                // `check` has verified that the record is an object.
                 let object = content.trim_ascii_end();
                 let open = object.strip_suffix(b"}").unwrap_or(object);
                 tagged.extend_from_slice(open);

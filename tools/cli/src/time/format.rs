@@ -11,7 +11,7 @@ use super::decimal::{self, Unit};
 /// How times are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TimeFormat {
-    /// A number, whose magnitude tells its unit, or a calendar time.
+    /// A number, whose unit follows from its magnitude, or a calendar time.
     Auto,
     Number(Unit),
     Rfc3339,

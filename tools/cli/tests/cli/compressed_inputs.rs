@@ -187,7 +187,7 @@ fn data_of_a_slow_producer_is_passed_on_at_once() {
             for sent in ["a\n", &long, "c\nd\n"] {
                 parts.send(&mut stdin, sent.as_bytes()).unwrap();
                 let mut output = vec![0; sent.len()];
-                // Blocks for ever if decompressed data is held back.
+                // Blocks forever if decompressed data is held back.
                 stdout.read_exact(&mut output).unwrap();
                 assert!(output == sent.as_bytes(), "{codec}");
             }

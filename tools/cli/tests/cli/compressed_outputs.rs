@@ -222,7 +222,7 @@ fn records_of_a_slow_producer_are_compressed_at_once() {
             for (sent, expected) in [("", "a\n"), ("a\nb\n", "b\n"), ("c\nd\n", "c\nd\n")] {
                 stdin.write_all(sent.as_bytes()).unwrap();
                 let mut output = vec![0; expected.len()];
-                // Blocks for ever if a record is held back.
+                // Blocks forever if a record is held back.
                 plain.read_exact(&mut output).unwrap();
                 assert_eq!(output, expected.as_bytes(), "{codec}");
             }

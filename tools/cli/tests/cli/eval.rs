@@ -249,7 +249,7 @@ fn inputs_without_end_are_read_up_to_a_bound() {
     let all: Value = serde_json::from_slice(&run.stdout).unwrap();
     assert_eq!(all["records"], 4500);
     assert_eq!(all["filters"][0]["score"]["duplicates"], 500);
-    // So many are no more than allowed, and a quiet run says nothing.
+    // The input has no more records than allowed, and a quiet run writes nothing to standard error.
     let most = ["--max-records", "5k"];
     let all = echoless(&[&args[..], &most].concat(), lines.as_bytes()).text();
     assert!(all.contains("\"records\": 5000"), "{all}");

@@ -1,4 +1,4 @@
-//! `echoless gen`: equal options give equal bytes, and the requested share of duplicates.
+//! `echoless gen`: equal options give equal bytes, and the requested fraction of duplicates.
 
 use std::collections::HashSet;
 

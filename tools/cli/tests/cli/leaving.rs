@@ -201,7 +201,7 @@ fn statistics_replace_the_file_and_keep_links_and_permissions() {
     assert_eq!(mode & 0o777, 0o640);
     let json: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
     assert_eq!(json["complete"], true);
-    // Who had it open still has the old one, and nothing else is in the folder.
+    // A process that had it open still reads the old one, and nothing else is in the folder.
     let mut old = String::new();
     reader.read_to_string(&mut old).unwrap();
     assert_eq!(old, "old");

@@ -185,7 +185,7 @@ fn the_default_memory_fits_into_the_limit_of_the_process() {
     );
     let (code, summary) = limited(LIMIT_KIB, "dedup --threads 1 --repeated", input());
     assert_eq!(code, Some(0), "{summary}");
-    // What was asked for is refused, and the message names the option.
+    // The requested memory is rejected, and the message names the option.
     let (code, message) = limited(LIMIT_KIB, "dedup --threads 1 -m 256MiB", input());
     assert_eq!(code, Some(2), "{message}");
     assert!(message.contains("bytes are available (-m "), "{message}");

@@ -246,7 +246,7 @@ fn packets_of_a_slow_capture_are_written_at_once() {
                 stdin.write_all(&capture[framed..sent]).unwrap();
                 framed = sent;
                 let whole = packets(&[], &capture[..range.end]).bytes();
-                // Blocks for ever if the command holds a whole block back.
+                // Blocks forever if the command holds a whole block back.
                 let mut output = vec![0; whole.len() - written.len()];
                 stdout.read_exact(&mut output).unwrap();
                 written.extend(output);

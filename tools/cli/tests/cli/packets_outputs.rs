@@ -195,7 +195,7 @@ fn the_report_tells_where_duplicates_come_from() {
     ] {
         assert!(summary.contains(line), "{summary}");
     }
-    // The report was asked for, so it follows a summary of one line.
+    // The report was requested, so it follows a summary of one line.
     let line = echoless(&["packets", "--summary", "line", "--report"], &file).stderr;
     let report = |summary: &str| {
         let lines = summary

@@ -284,7 +284,7 @@ fn easy_questions_about_large_memories_are_cheap() {
     }
 }
 
-/// A plan may be for another machine: the recommendation is the same, and a line says that it
+/// A plan may be for another machine: the recommendation is the same, and a line reports that it
 /// cannot be run here.
 #[cfg(target_os = "linux")]
 #[test]

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::run::{Run, assert_errors, dedup, echoless, file};
 
-/// The files of a run, in a directory of its own.
+/// The files of a run, in a folder of its own.
 struct Files {
     directory: tempfile::TempDir,
 }

@@ -47,7 +47,7 @@ impl Run {
 }
 
 /// The command with these arguments, its standard streams piped. Its summary is that of a terminal,
-/// unless the arguments say otherwise.
+/// unless the arguments set another.
 pub(crate) fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_echoless"));
     let (subcommand, rest) = args.split_at(args.len().min(1));
@@ -119,7 +119,7 @@ pub(crate) fn send(child: &Child, signal: &str) {
 }
 
 /// A bit for each signal that this process ignores, from signal 1 on; 0 if the system does not
-/// tell.
+/// report them.
 fn ignored_signals() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

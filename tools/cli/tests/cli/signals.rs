@@ -118,7 +118,7 @@ fn a_signal_ends_the_wait_for_the_writer_of_a_pipe() {
         eprintln!("skipped: mkfifo is missing");
         return;
     }
-    // The record of the first input says that the second is open.
+    // The record of the first input shows that the second is open.
     let first = file(directory.path(), "first", b"a\na\n");
     let mut child = command(&["dedup", "-q", "-m", "64k", &first, &pipe])
         .spawn()
@@ -218,7 +218,7 @@ fn a_run_that_goes_on_reports_when_asked() {
             .read_exact(&mut [0; 4])
             .unwrap();
         send(&child, "-USR1");
-        // The line ends what the signal asked for.
+        // The line ends the report that the signal requests.
         let mut told = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         told.read_line(&mut line).unwrap();

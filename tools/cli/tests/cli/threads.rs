@@ -222,7 +222,7 @@ fn bursts_of_a_producer_that_pauses_inside_a_record_are_written_at_once() {
                     let bytes = [sent.as_bytes(), rest.as_bytes()].concat();
                     let stdin = &mut stdin;
                     scope.spawn(move || stdin.write_all(&bytes).unwrap());
-                    // Blocks for ever if a whole record waits for the next burst.
+                    // Blocks forever if a whole record waits for the next burst.
                     stdout.read_exact(&mut answer).unwrap();
                 });
                 assert!(answer == whole.as_bytes(), "{args:?} {filter:?}");
@@ -261,7 +261,7 @@ fn a_pipe_after_a_file_holds_nothing_back() {
             let mut stdout = child.stdout.take().unwrap();
             let mut answer = vec![0; long.len()];
             stdin.write_all(b"B").unwrap();
-            // Blocks for ever if a worker waits for the pipe first.
+            // Blocks forever if a worker waits for the pipe first.
             stdout.read_exact(&mut answer).unwrap();
             assert!(answer == long.as_bytes(), "{args:?} {filter:?}");
             stdin.write_all(b"Z\nB\n").unwrap();

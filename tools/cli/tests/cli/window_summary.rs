@@ -1,4 +1,4 @@
-//! What a run with a window says about itself: its summary and its statistics, against the truth.
+//! What a run with a window reports: its summary and its statistics, against the truth.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -141,7 +141,7 @@ fn assert_suggestion(options: &[&str], little: &str, suggested: &str, most_misse
 
 #[test]
 fn the_memory_that_the_summary_suggests_is_enough_for_the_busiest_window() {
-    // Where every key recurs, a missed duplicate takes a second place and displaces others.
+    // Where every key recurs, a missed duplicate takes a second slot and displaces others.
     assert_suggestion(&[], "256KiB", "2MiB", 6e-3);
 }
 

@@ -2,7 +2,7 @@
 //! lost silently, and what was written before a failure must be whole records.
 //!
 //! A small library, preloaded, makes the n-th call fail, for every n of a run. It is compiled with
-//! `cc`; without a C compiler the tests skip, and say so.
+//! `cc`; without a C compiler the tests skip, and report that.
 
 #![cfg(target_os = "linux")]
 
@@ -128,8 +128,8 @@ impl Faults {
         (output, Files::read(&outputs), mark.exists())
     }
 
-    /// Makes every call of a kind fail in turn, and checks how the run ends. `survives` says that
-    /// the run must not notice. Returns the number of runs that the fault met.
+    /// Makes every call of a kind fail in turn, and checks how the run ends. `survives` is true if
+    /// the run must succeed all the same. Returns the number of runs that the fault met.
     fn check(&self, options: &[&str], call: &str, how: &str, survives: bool) -> usize {
         let (output, expected, _) = self.run(options, "");
         assert_eq!(output.status.code(), Some(0), "{output:?}");
@@ -177,7 +177,7 @@ impl Files {
         // The first record of one run lacks its end.
         for (name, content) in &self.0 {
             if name.ends_with(".gz") || name.ends_with(".zst") {
-                continue; // cut, and decoders say so
+                continue; // cut, and decoders report that
             }
             let (_, whole) = expected.0.iter().find(|(other, _)| other == name).unwrap();
             assert!(whole.starts_with(content), "{name}: {told}");

@@ -50,7 +50,7 @@ pub(crate) fn cases() -> Vec<Vec<String>> {
     let mut cases = Vec::new();
     for command in READS.into_iter().chain(WRITES) {
         for file in ODD_FILES {
-            // Fixed lengths of zero are records without an end, which is what was asked for.
+            // Fixed lengths of zero are records without an end, as the options request.
             let asked = command.contains("prefixed:u32be") || command.ends_with(" ber");
             if asked && endless.contains(&file) {
                 continue;

@@ -1,5 +1,5 @@
-//! The command under hostile hands: every option of every subcommand with values that it should
-//! refuse or survive, options that contradict each other, and files that are not what they seem.
+//! The command with hostile arguments: every option of every subcommand with values that it should
+//! reject or survive, options that contradict each other, and files that are not what they seem.
 //!
 //! The options come from `--help`, so a new one is tried without being named here. Each run must
 //! end with an exit code of its own and, if it failed, one line that can be read. What it read must

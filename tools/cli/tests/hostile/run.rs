@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-/// The longest output that is looked at. Then the reader leaves, as `head` does.
+/// The longest output that is read. Then the reader leaves, as `head` does.
 const READ: u64 = 1 << 20;
 
 /// A run that takes longer hangs. Every run takes well below a second.
@@ -129,7 +129,7 @@ pub(crate) fn check(bench: &Bench, arguments: &[String]) {
     bench.restore();
 }
 
-/// What can be read, at most as much as is looked at.
+/// What can be read, at most [`READ`] bytes.
 fn read(stream: impl Read) -> Vec<u8> {
     let mut bytes = Vec::new();
     stream.take(READ).read_to_end(&mut bytes).unwrap();

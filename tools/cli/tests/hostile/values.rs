@@ -2,7 +2,7 @@
 
 use crate::options::Opt;
 
-/// Values that most options refuse. None may crash a run, hang it, or make it lie.
+/// Values that most options reject. None may crash a run, hang it, or make its results wrong.
 pub(crate) const HOSTILE: [&str; 22] = [
     "",
     "0",

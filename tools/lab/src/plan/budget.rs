@@ -25,10 +25,11 @@ const TICK: f64 = 100.0;
 /// Nanoseconds for each byte of a filter: its pages are cleared, and its fill is counted.
 const BYTE: f64 = 0.5;
 
-/// The fewest records of a simulation, however small the budget. Shorter ones tell nothing.
+/// The fewest records of a simulation, however small the budget. The rates of shorter ones are
+/// meaningless.
 const LEAST_RECORDS: u64 = 1 << 12;
 
-/// The parts of the plan, and the share of the budget that each may take.
+/// The parts of the plan, and the fraction of the budget that each may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
     Coarse,

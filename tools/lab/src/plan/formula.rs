@@ -137,7 +137,7 @@ impl StableCells {
             .take_while(|keys| *keys <= high)
             .map(|keys| (keys, poisson::probability(mean, keys as u64)))
             .collect();
-        // The groups skip numbers of keys, so their weights are normalized.
+        // The groups skip numbers of keys, so their weights are normalised.
         let total: f64 = weighted.iter().map(|(_, weight)| weight).sum();
         let cell = |keys: f64| {
             let set = (keys / stream.universe).min(1.0);

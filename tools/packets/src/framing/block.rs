@@ -37,7 +37,7 @@ pub enum BlockKind {
     Other(u32),
 }
 
-/// A packet in a buffer, with what its block says about it.
+/// A packet in a buffer, with the values of its block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PacketBlock {
     /// The interface that captured the packet.

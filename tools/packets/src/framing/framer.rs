@@ -7,8 +7,8 @@ use super::pcap::PcapFile;
 use super::pcapng::PcapngFile;
 use crate::bytes::array;
 
-/// The longest block that is accepted unless [`Framer::with_max_block`] says otherwise: 16 MiB, as
-/// in libpcap. A caller never has to buffer more than this.
+/// The longest block that is accepted unless [`Framer::with_max_block`] sets another limit: 16 MiB,
+/// as in libpcap. A caller never has to buffer more than this.
 pub const DEFAULT_MAX_BLOCK: usize = 16 << 20;
 
 /// Finds the blocks of one capture file in a buffer that the caller fills.
@@ -95,7 +95,7 @@ impl Framer {
     }
 
     /// Finds the block that begins at `buffer[at]`, which is the byte of the file at
-    /// [`offset`](Self::offset). `last` says that the file ends where the buffer ends.
+    /// [`offset`](Self::offset). `last` is true if the file ends where the buffer ends.
     ///
     /// After [`Next::NeedMore`] the caller appends input and calls again for the same block.
     ///

@@ -15,7 +15,7 @@ use crate::packet::InterfaceId;
 const FILE_HEADER: usize = 24;
 const PACKET_HEADER: usize = 16;
 
-/// What the file header says.
+/// The values of the file header.
 #[derive(Debug, Clone)]
 pub(super) struct PcapFile {
     order: ByteOrder,

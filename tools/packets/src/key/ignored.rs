@@ -1,4 +1,4 @@
-//! The values of the fields that a key leaves out, so that a report can tell which of them differ.
+//! The values of the fields that a key leaves out, so that a report can show which of them differ.
 
 use super::field::{Field, FieldSet};
 use super::visit::{Sink, Tag};

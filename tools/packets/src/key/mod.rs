@@ -1,7 +1,8 @@
 //! Keys: what copies of one packet have in common.
 //!
-//! [`KeyOptions`] say which layer the key begins at and which fields it leaves out; a [`KeyReader`]
-//! turns packets into [`Key`]s and, for reports, into the values of the [`IgnoredFields`].
+//! [`KeyOptions`] define which layer the key begins at and which fields it leaves out; a
+//! [`KeyReader`] turns packets into [`Key`]s and, for reports, into the values of the
+//! [`IgnoredFields`].
 //!
 //! # Fields that can be left out
 //! | name | left out |

@@ -141,7 +141,7 @@ fn visit_shim(shim: &Shim, ip_wire_end: Option<usize>, bytes: &[u8], sink: &mut 
 fn ipv4(ip: &Network, bytes: &[u8], sink: &mut impl Sink) {
     let (header, options) = bytes[ip.start..ip.end].split_at(20);
     sink.item(Tag::Ipv4, None);
-    // Flags and fragment offset come first: they tell whether the identification is compared.
+    // Flags and fragment offset come first: they determine whether the identification is compared.
     sink.fixed(&header[6..8]);
     if ip.fragment {
         sink.fixed(&header[4..6]);

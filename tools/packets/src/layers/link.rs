@@ -25,7 +25,7 @@ pub struct LinkHeader {
     pub end: usize,
 }
 
-/// What a link header says: how long it is, and what follows.
+/// The link header of a packet, and what follows it.
 pub(super) struct LinkContent {
     pub(super) header: LinkHeader,
     /// The offset of what follows, and its EtherType. `None` if it cannot be known.

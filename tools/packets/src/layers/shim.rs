@@ -167,7 +167,7 @@ fn shim_end(bytes: &[u8], at: usize, kind: ShimKind) -> Option<(usize, usize, u1
             let labels = bytes.get(at..)?.chunks_exact(MPLS_LABEL_LEN);
             let last = labels.into_iter().position(|label| label[2] & 1 == 1)?;
             let end = at + (last + 1) * MPLS_LABEL_LEN;
-            // The content is not announced: its first nibble tells IP (RFC 4928).
+            // The content is not announced: its first nibble identifies IP (RFC 4928).
             let content = version(&bytes[end..]).map_or(0, IpVersion::ethertype);
             Some((end, end, content))
         }

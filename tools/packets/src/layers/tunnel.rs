@@ -126,7 +126,7 @@ fn gre(bytes: &[u8], at: usize) -> Option<Content> {
     }
 }
 
-/// RFC 7348: flags, of which one says that the network identifier is valid; 8 bytes.
+/// RFC 7348: flags, of which one is set if the network identifier is valid; 8 bytes.
 fn vxlan(bytes: &[u8], at: usize) -> Option<Content> {
     (bytes.get(at)? & 0x08 != 0).then(|| Content::frame(at + 8))
 }

@@ -293,7 +293,7 @@ fn the_longest_block_can_be_chosen() {
         framer.next_block(&file, 24, true),
         Ok(Next::Block { .. })
     ));
-    // A length that is too large is rejected before its bytes are asked for.
+    // A length that is too large is rejected before its bytes are requested.
     let mut framer = Framer::with_max_block(22);
     let mut long = file;
     long[34] = 1;

@@ -40,7 +40,7 @@ pub(crate) fn blocks(
                 assert_eq!(framer.offset(), at as u64);
                 found.push((range, kind));
             }
-            Ok(Next::NeedMore(more)) => panic!("{more} bytes asked for behind the last one"),
+            Ok(Next::NeedMore(more)) => panic!("{more} bytes requested behind the last one"),
             Ok(Next::End) => return (found, None),
             Err(error) => {
                 assert_eq!(framer.next_block(file, at, true), Err(error.clone()));

@@ -16,8 +16,8 @@ const MOST_FILTERS: u64 = 1024;
 /// The number of filters that fill the memory, unless the size of one is given.
 const FILTERS: u64 = 8;
 
-/// What tells that a filter is full (paper 001, section 5). m is the number of its cells, k that of
-/// a key's cells, p the rate.
+/// The condition on which a filter is full (paper 001, section 5). m is the number of its cells, k
+/// that of a key's cells, p the rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Threshold {
@@ -59,7 +59,7 @@ pub struct GrowingSpec {
     /// p: the FPR at which a filter is full. With j filters a key that was never seen is reported
     /// as a duplicate with a probability of at most about j p.
     pub fpr: f64,
-    /// What tells that a filter is full.
+    /// The condition on which a filter is full.
     pub threshold: Threshold,
     /// The memory of one filter, in bytes; an eighth of the whole if `None`.
     pub step: Option<u64>,
@@ -76,7 +76,7 @@ impl GrowingSpec {
         }
     }
 
-    /// What tells that a filter is full.
+    /// Sets the condition on which a filter is full.
     #[must_use]
     pub const fn threshold(mut self, threshold: Threshold) -> Self {
         self.threshold = threshold;

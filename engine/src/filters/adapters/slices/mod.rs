@@ -11,7 +11,7 @@
 //!
 //! - h-v, `horizontal/vertical/bloom`: S filters, each of them cut vertically.
 //! - v-h, `vertical/horizontal/bloom`: one table, each of whose S vertical slices is a horizontal
-//!   filter of S' pieces. The paper does not say whether these filters share one choice of the
+//!   filter of S' pieces. The paper does not state whether these filters share one choice of the
 //!   piece. Here each has a hash of its own, as it would as a filter of its own: the k cells of a
 //!   key lie in pieces that are chosen independently, as the paper's rate for v-h assumes. With one
 //!   choice for all, v-h would be h-v under another name. The policy for failed pieces is that of

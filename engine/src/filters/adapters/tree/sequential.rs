@@ -67,8 +67,8 @@ pub struct LevelCounts {
 ///
 /// An arrival is tested at the leaf of its producer, then at the parent, and so on to the root; it
 /// is a duplicate at the first node that holds it. Producer `p` belongs to leaf `p % leaves`.
-/// [`TreeMode`] says when the key is recorded. Cache lines touched per key: those of a node for
-/// each level up to the match; for a fresh key, those of a node in each level
+/// [`TreeMode`] determines when the key is recorded. Cache lines touched per key: those of a node
+/// for each level up to the match; for a fresh key, those of a node in each level
 /// ([`TreeSpec::cache_lines`]).
 ///
 /// **Top-down testing** with level d > 0: a match at a level j < d is tested again in the children

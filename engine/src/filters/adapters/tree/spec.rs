@@ -287,7 +287,7 @@ impl TreeSpec {
         Shape::new(self.levels, self.fanout)
     }
 
-    /// An error about the memory of a node says that it is a share.
+    /// An error about the memory of a node states that it is a share.
     fn of_node(self, error: BuildError) -> BuildError {
         match (error, self.nodes()) {
             (BuildError::Spec(error), Ok(nodes)) if error.field == "memory" && nodes > 1 => {

@@ -125,7 +125,7 @@ impl KindSpec for RowSpec {
                 line_shape(slots, bits, counter)
             }
         };
-        // The order of a queue, and of the slots of a line, is in their places.
+        // The order of a queue, and of the slots of a line, is their order in memory.
         let encodings = match (policy, form) {
             (RowPolicy::RandomVictim { .. }, Form::Scattered) => &ENCODINGS[..],
             _ => &ENCODINGS[..1],
@@ -225,7 +225,7 @@ fn line_shape(slots: Option<u32>, bits: Option<u32>, counters: u32) -> (u32, u32
         slots.is_none_or(|slots| slots == *per_line) && bits.is_none_or(|bits| bits == *width)
     });
     let chosen = fitting.min_by_key(|(_, width)| width.abs_diff(16));
-    // What does not fit is rejected when the filter is built, by both numbers.
+    // Numbers that do not fit are rejected when the filter is built, with both in the message.
     let (per_line, width) = chosen.unwrap_or((32 - counters, 16));
     (slots.unwrap_or(per_line), bits.unwrap_or(width))
 }

@@ -188,7 +188,7 @@ impl Filter for AgePartitionedBloom {
         self.now = now;
     }
 
-    /// Searches a run of k set bits, as the source does: from the oldest k slices on.
+    /// Searches for a run of k set bits, as the source does: from the oldest k slices on.
     ///
     /// ```text
     ///  slice   0 1 2 3 4 5 6     k = 3

@@ -35,7 +35,7 @@ pub struct JumpingSpec {
 /// Abbadi 2005): generations of W/Q ticks, each with a Bloom filter.
 ///
 /// The generations are bit-interleaved: cell i holds bit i of every generation, so one probe of k
-/// cells asks all of them.
+/// cells tests all of them.
 ///
 /// ```text
 ///            generation  0 1 2 3 4 5
@@ -219,7 +219,7 @@ impl Filter for JumpingBloom {
             self.emptied = 0;
         }
         self.now = unit;
-        // An earlier tick of the same unit asks for fewer cells than are empty already.
+        // For an earlier tick of the same unit, fewer cells must be empty than are empty already.
         let end = self.units.elapsed(tick, len).max(self.emptied);
         self.empty(self.expired(), self.emptied, end);
         self.emptied = end;

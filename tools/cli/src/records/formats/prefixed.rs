@@ -35,7 +35,7 @@ pub(super) const PREFIXED: FormatName = FormatName {
     }),
 };
 
-/// What the first bytes of a record tell.
+/// What the first bytes of a record determine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Prefix {
     /// The prefix has `width` bytes and announces a payload of `payload` bytes.

@@ -36,7 +36,7 @@ impl Node {
         root
     }
 
-    /// Forgets the values that an earlier member with the same name had.
+    /// Clears the values that an earlier member with the same name had.
     fn forget(&self, found: &mut [FieldBytes]) {
         for field in &self.below {
             found[*field] = FieldBytes::Absent;

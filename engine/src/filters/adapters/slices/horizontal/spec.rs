@@ -165,7 +165,7 @@ impl AdapterKind for HorizontalSpec {
     }
 }
 
-/// Builds one of `count` slices. An error about its memory says that it is that of a slice.
+/// Builds one of `count` slices. An error about its memory states that it is that of a slice.
 fn build_slice(inner: Layers<'_>, count: u32, index: u32) -> Result<Box<dyn Filter>, BuildError> {
     inner
         .part(count, index)

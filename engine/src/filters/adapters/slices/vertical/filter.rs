@@ -138,8 +138,7 @@ impl Vertical {
     /// pieces probed.
     fn verdict(&self, route: &Route) -> (bool, usize) {
         let mut seen = Seen::default();
-        // Which slices have failed is known to the producers: they ask none if that decides the
-        // key.
+        // The producers have the list of failed slices: they probe none if that decides the key.
         if let Some(verdict) = self.decide(route.live, seen) {
             return (verdict, 0);
         }
