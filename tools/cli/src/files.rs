@@ -41,6 +41,23 @@ impl Source {
         }
     }
 
+    /// The word on the command line that names the input.
+    pub(crate) fn typed(&self) -> String {
+        match self {
+            Self::Stdin => "-".into(),
+            Self::File(path) => path.display().to_string(),
+        }
+    }
+
+    /// Whether this is standard input, also a pipe by another name such as `/dev/stdin`. A regular
+    /// file is read from its start under each name, so its names are different inputs.
+    pub(crate) fn is_stdin(&self) -> bool {
+        match self {
+            Self::Stdin => true,
+            Self::File(path) => is_pipe_of_stdin(path),
+        }
+    }
+
     /// The name in messages.
     pub(crate) fn name(&self) -> String {
         match self {
@@ -118,6 +135,24 @@ impl Source {
             Self::File(path) => Handle::from_path(path),
         }
     }
+}
+
+/// Whether a path names the pipe or socket that is standard input. It is not opened: that could wait
+/// for the other end of a pipe.
+#[cfg(unix)]
+fn is_pipe_of_stdin(path: &Path) -> bool {
+    use std::os::unix::fs::{FileTypeExt, MetadataExt};
+    let stdin = standard_input().and_then(|file| file.metadata());
+    let (Ok(stdin), Ok(file)) = (stdin, fs::metadata(path)) else {
+        return false;
+    };
+    let kind = stdin.file_type();
+    (kind.is_fifo() || kind.is_socket()) && (stdin.dev(), stdin.ino()) == (file.dev(), file.ino())
+}
+
+#[cfg(not(unix))]
+fn is_pipe_of_stdin(_: &Path) -> bool {
+    false
 }
 
 /// An output.

@@ -35,17 +35,24 @@ use std::convert;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use args::{Args, Command, DedupArgs, Parsed};
+use args::{Args, Command, DedupArgs, Parsed, Rejected};
 use failure::Failure;
 
 /// Runs the command of this process with its arguments, and reports how it ended.
 #[must_use]
 pub fn main() -> ExitCode {
     failure::keep_panics();
+    signals::fail_at_file_limit();
     match args::parse() {
         Ok(Some(parsed)) => failure::report(failure::catch_panics(|| run_parsed(parsed))),
         Ok(None) => ExitCode::SUCCESS,
-        Err(failure) => failure::report(Err(failure)),
+        Err(Rejected {
+            failure,
+            stats_and_inputs,
+        }) => failure::report(Err(match stats_and_inputs {
+            Some((stats, inputs)) => unread(Some(&stats), &inputs, failure),
+            None => failure,
+        })),
     }
 }
 

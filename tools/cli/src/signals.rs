@@ -7,7 +7,7 @@
 use std::fs::File;
 use std::io;
 
-pub(crate) use system::{Requests, Signals, Stop};
+pub(crate) use system::{Requests, Signals, Stop, fail_at_file_limit};
 
 /// Whether a reader waits for data that is not there yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,6 +107,13 @@ mod system {
         }
     }
 
+    /// Lets a write beyond the limit on file lengths fail, in place of the signal that would end the
+    /// process: the command then ends with an error after whole records.
+    pub(crate) fn fail_at_file_limit() {
+        // Without a handler the signal ends the process, which is no worse than before.
+        let _ = flag::register(SIGXFSZ, Arc::default());
+    }
+
     /// Requests for reports.
     #[derive(Debug)]
     pub(crate) struct Requests {
@@ -194,9 +201,6 @@ mod system {
                 .filter(|signal| ignored >> (signal - 1) & 1 == 0)
                 .map(|signal| (signal, Arc::default()))
                 .collect();
-            // With a handler, the write beyond a limit on file lengths fails instead, and the
-            // run ends with an error after whole records.
-            flag::register(SIGXFSZ, Arc::default())?;
             for (signal, arrived) in &caught {
                 // Handlers run in the order of registration: at the first signal the flag is not
                 // set yet, so the default action is skipped.
@@ -215,6 +219,9 @@ mod system {
     use std::time::Duration;
 
     use super::{Asked, File, Patience, Readiness, io};
+
+    /// There is no such signal on this system.
+    pub(crate) fn fail_at_file_limit() {}
 
     /// Requests for reports: only those by time.
     #[derive(Debug)]

@@ -57,6 +57,7 @@ impl Truth {
 pub struct Oracle {
     memory: LineArray,
     recall: Recall,
+    distinct_keys: u64,
 }
 
 /// The entry that is stored for each key.
@@ -92,6 +93,7 @@ impl Oracle {
         Ok(Self {
             memory: LineArray::zeroed(stream.universe().div_ceil(512))?,
             recall: Recall::Arrived,
+            distinct_keys: 0,
         })
     }
 
@@ -118,6 +120,7 @@ impl Oracle {
                 arrivals: 0,
                 window,
             },
+            distinct_keys: 0,
         })
     }
 
@@ -130,7 +133,14 @@ impl Oracle {
                 window,
                 ages,
             },
+            distinct_keys: 0,
         })
+    }
+
+    /// The number of keys that have arrived, each counted once, also with a window.
+    #[must_use]
+    pub const fn distinct_keys(&self) -> u64 {
+        self.distinct_keys
     }
 
     /// Records the next arrival, which has this key, and returns its exact verdict.
@@ -145,6 +155,7 @@ impl Oracle {
                 let word = word_mut(&mut self.memory, key / 64);
                 let arrived = *word >> (key % 64) & 1 == 1;
                 *word |= 1 << (key % 64);
+                self.distinct_keys += u64::from(!arrived);
                 if arrived {
                     Truth::Duplicate { age: None }
                 } else {
@@ -158,6 +169,7 @@ impl Oracle {
                 let last = (*word >> shift) as u32;
                 *word &= !(u64::from(u32::MAX) << shift);
                 *word |= u64::from(*arrivals) << shift;
+                self.distinct_keys += u64::from(last == 0);
                 let age = *arrivals - last;
                 if last == 0 || age > *window {
                     Truth::Fresh
@@ -175,6 +187,7 @@ impl Oracle {
             } => {
                 *arrivals += 1;
                 let before = last.insert(key, *arrivals);
+                self.distinct_keys += u64::from(before.is_none());
                 match before.map(|before| *arrivals - before) {
                     Some(age) if age <= *window => Truth::Duplicate {
                         // Streams with ages have fewer than 2^32 records.

@@ -1,6 +1,7 @@
 //! The command as a whole: its subcommands, and the parser's messages on one line.
 
 use std::iter;
+use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -81,9 +82,26 @@ pub(crate) struct Parsed {
     pub(crate) line: CommandLine,
 }
 
+/// A command line that was rejected.
+#[derive(Debug)]
+pub(crate) struct Rejected {
+    pub(crate) failure: Failure,
+    /// The file of `--stats` and the inputs, if they could be read.
+    pub(crate) stats_and_inputs: Option<(PathBuf, Vec<PathBuf>)>,
+}
+
+impl From<Failure> for Rejected {
+    fn from(failure: Failure) -> Self {
+        Self {
+            failure,
+            stats_and_inputs: None,
+        }
+    }
+}
+
 /// Parses the command line, with the options of `ECHOLESS_OPTS`. If it only requests help or the
 /// version, writes that and returns `None`.
-pub(crate) fn parse() -> Result<Option<Parsed>, Failure> {
+pub(crate) fn parse() -> Result<Option<Parsed>, Rejected> {
     let line = CommandLine::of_process()?;
     let error = match line.parse() {
         Ok(args) => return Ok(Some(Parsed { args, line })),
@@ -96,7 +114,10 @@ pub(crate) fn parse() -> Result<Option<Parsed>, Failure> {
             _ => one_line(error),
         };
         let alone = |typed: Result<Args, clap::Error>| typed.err().as_ref().map(message);
-        return Err(line.explain(Failure::Usage(message(&error)), alone));
+        return Err(Rejected {
+            failure: line.explain(Failure::Usage(message(&error)), alone),
+            stats_and_inputs: line.stats_and_inputs(),
+        });
     }
     check_stdout()
         .and_then(|()| error.print())

@@ -13,7 +13,7 @@ mod refused;
 mod run;
 mod variable;
 
-pub(crate) use command::{Args, Command, Parsed, parse, parse_from};
+pub(crate) use command::{Args, Command, Parsed, Rejected, parse, parse_from};
 pub(crate) use dedup::DedupArgs;
 pub(crate) use format::FormatUse;
 pub(crate) use generate::GenArgs;

@@ -3,6 +3,7 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, CommandFactory, Parser};
@@ -54,10 +55,29 @@ impl CommandLine {
     /// The parser's.
     pub(crate) fn parse(&self) -> Result<Args, clap::Error> {
         check_repeats(&self.typed)?;
+        Args::try_parse_from(self.words())
+    }
+
+    /// All words: the options of the variable stand before the typed ones.
+    fn words(&self) -> impl Iterator<Item = OsString> {
         let (command, rest) = self.typed.split_at(self.typed.len().min(2));
         let defaults = self.defaults.iter().map(OsString::from);
         let all = command.iter().cloned().chain(defaults);
-        Args::try_parse_from(all.chain(rest.iter().cloned()))
+        all.chain(rest.iter().cloned())
+    }
+
+    /// The file of `--stats` and the inputs of a command line that the parser rejects, as far as it
+    /// has read them: up to an option that does not exist or has no valid value.
+    pub(crate) fn stats_and_inputs(&self) -> Option<(PathBuf, Vec<PathBuf>)> {
+        let lenient = Args::command().ignore_errors(true);
+        let matches = lenient.try_get_matches_from(self.words()).ok()?;
+        let (_, run) = matches.subcommand()?;
+        let paths = |id: &str| -> Vec<PathBuf> {
+            let given = run.try_get_many::<PathBuf>(id).ok().flatten();
+            given.into_iter().flatten().cloned().collect()
+        };
+        let stats = paths("stats").pop()?;
+        Some((stats, [paths("inputs"), paths("known")].concat()))
     }
 
     /// The message about words that are not UTF-8, each after the option before it. Those of the

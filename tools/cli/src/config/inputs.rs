@@ -18,14 +18,14 @@ pub(super) fn all_sources(known: &[PathBuf], inputs: &[PathBuf]) -> Result<Vec<S
     let mut all: Vec<Source> = known.iter().cloned().map(Source::from_path).collect();
     let known = all.len();
     all.extend(Source::all(inputs));
-    let is_stdin = |source: &Source| matches!(source, Source::Stdin);
+    let is_stdin = Source::is_stdin;
     let first = all.iter().position(is_stdin);
     if let Some(first) = first
         && all[first + 1..].iter().any(is_stdin)
     {
         let field = if first < known { "--known" } else { "input" };
         let allowed = "a file, since standard input can be read only once";
-        return Err(SpecError::new(field, "-", allowed));
+        return Err(SpecError::new(field, all[first].typed(), allowed));
     }
     Ok(all)
 }
@@ -70,13 +70,13 @@ pub(super) fn in_place(
     let codec = codec_of(input).filter(|_| !as_they_are);
     match (codec, compress.map(|compress| compress.codec)) {
         (codec, compress) if codec == compress => Ok(Target::Replaced(path.clone())),
-        (Some(codec), _) => {
-            let codec = codec.name();
+        (Some(codec), given) => {
+            let (codec, given) = (codec.name(), given.map_or("", |given| given.name()));
             let allowed = format!(
                 "--compress {codec} beside --in-place, as {} is",
                 input.name()
             );
-            Err(SpecError::missing("--compress", allowed).into())
+            Err(SpecError::new("--compress", given, allowed).into())
         }
         (None, _) => {
             let allowed = format!("no --compress beside it, since {} is plain", input.name());

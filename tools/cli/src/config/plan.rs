@@ -135,9 +135,11 @@ fn record_options(args: &RecordArgs) -> String {
 
 /// Parses `--budget`.
 fn parse_budget(text: &str) -> Result<Duration, SpecError> {
-    let budget = Duration::from_nanos(parse_time("--budget", text)?);
+    let allowed = "a time above 0 such as 500ms, 90s or 10m";
+    let invalid = || SpecError::new("--budget", text, allowed);
+    let budget = Duration::from_nanos(parse_time("--budget", text).map_err(|_| invalid())?);
     if budget.is_zero() {
-        return Err(SpecError::new("--budget", text, "a time above 0"));
+        return Err(invalid());
     }
     Ok(budget)
 }

@@ -111,7 +111,7 @@ impl Strftime {
     pub(crate) fn new(field: &'static str, text: &str) -> Result<Self, SpecError> {
         let invalid = |reason: String| {
             let allowed = format!(
-                "auto, s, ms, us, ns, rfc3339, or a strftime format with date and time such as \
+                "auto, s, ms, us, ns, rfc3339, bcd, or a strftime format with date and time such as \
                  %Y-%m-%d %H:%M:%S ({reason})"
             );
             SpecError::new(field, text, allowed)
@@ -143,7 +143,17 @@ impl Strftime {
     /// years 1678 to 2261. A time without an offset is UTC.
     pub(crate) fn parse(&self, text: &[u8]) -> Option<i64> {
         let time = strtime::parse(&self.0, text).ok()?;
-        if time.offset().is_some() || time.timestamp().is_some() {
+        if let Some(seconds) = time.timestamp() {
+            // jiff leaves out a fraction beside `%s`. Before 1970, it is that of a negative number.
+            let seconds = nanoseconds(seconds)?;
+            let fraction = i64::from(time.subsec_nanosecond().unwrap_or(0));
+            return if seconds < 0 {
+                seconds.checked_sub(fraction)
+            } else {
+                seconds.checked_add(fraction)
+            };
+        }
+        if time.offset().is_some() {
             return nanoseconds(time.to_timestamp().ok()?);
         }
         let local = time.to_datetime().ok()?;
@@ -228,6 +238,17 @@ mod tests {
             let expected = Some(NEW_YEAR + seconds * SECOND);
             assert_eq!(format.parse(text.as_bytes()), expected, "{text}");
             assert_eq!(format.parse(b"x"), None);
+        }
+        // A fraction beside a timestamp counts, in either order.
+        for (format, text, nanoseconds) in [
+            ("%s.%f", "1735689604.9", NEW_YEAR + 4_900_000_000),
+            ("%s%.f", "1735689604.000000001", NEW_YEAR + 4_000_000_001),
+            ("%s%.f", "1735689604", NEW_YEAR + 4_000_000_000),
+            ("%f %s", "25 1735689604", NEW_YEAR + 4_250_000_000),
+            ("%s.%f", "-2.5", -2_500_000_000),
+        ] {
+            let parsed = Strftime::new("--time-format", format).unwrap();
+            assert_eq!(parsed.parse(text.as_bytes()), Some(nanoseconds), "{text}");
         }
         for format in ["rfc822", "%b %d %H:%M:%S", "%H:%M", "%Y %!", "%"] {
             let error = Strftime::new("--time-format", format).unwrap_err();

@@ -280,6 +280,25 @@ fn a_disk_that_fills_up_leaves_whole_records() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn generated_records_end_with_an_error_at_a_limit_on_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = std::process::Command::new("sh");
+    let script = "ulimit -f 16 || exit 77; exec \"$0\" gen keys -n 100k -o generated";
+    command
+        .current_dir(directory.path())
+        .args(["-c", script, env!("CARGO_BIN_EXE_echoless")])
+        .stderr(Stdio::piped());
+    let run = run(command);
+    if run.code == 77 {
+        eprintln!("skipped: this shell cannot limit the length of files");
+        return;
+    }
+    assert_eq!(run.code, 2);
+    assert!(run.error().contains("File too large"), "{}", run.error());
+}
+
 #[test]
 fn control_characters_in_messages_are_escaped() {
     let run = dedup(&["no\nsuch\tfile\x1b[2J"], b"");

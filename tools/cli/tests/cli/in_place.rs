@@ -155,7 +155,7 @@ fn compressed_files_stay_compressed() {
         |args| dedup(&[args, &[&input]].concat(), b""),
         &[
             "--in-place | missing --compress: expected --compress gzip beside --in-place",
-            "--in-place --compress zstd | missing --compress: expected --compress gzip",
+            "--in-place --compress zstd | invalid --compress=zstd: expected --compress gzip",
         ],
     );
     assert_eq!(fs::read(&input).unwrap(), before);

@@ -45,6 +45,22 @@ fn standard_input_is_read_once() {
     );
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn standard_input_is_read_once_under_another_name_too() {
+    let allowed = "expected a file, since standard input can be read only once";
+    assert_errors(
+        |args| dedup(args, b"a\n"),
+        &[
+            &format!("--known /dev/stdin | invalid --known=/dev/stdin: {allowed}"),
+            &format!("- /dev/fd/0 | invalid input=-: {allowed}"),
+        ],
+    );
+    // Once is enough, and a device is the same for every reader.
+    assert_eq!(dedup(&["/dev/stdin"], b"a\na\n").text(), "a\n");
+    assert_eq!(dedup(&["--known", "/dev/null", "-"], b"a\n").text(), "a\n");
+}
+
 #[test]
 fn the_first_is_what_is_kept_anyway() {
     assert_eq!(dedup(&["--keep", "first"], b"a\nb\na\n").text(), "a\nb\n");

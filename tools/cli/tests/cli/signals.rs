@@ -53,6 +53,28 @@ fn after_a_signal_the_run_completes() {
     }
 }
 
+/// A signal to a whole pipeline ends the producer as well, which closes the pipe.
+#[test]
+fn an_input_that_ends_right_after_a_signal_ends_by_the_signal() {
+    let script = "{ printf 'a\\npart'; until [ -s out ]; do :; done; kill -TERM \"$(cat pid)\"; } |
+        sh -c 'echo $$ > pid; exec \"$0\" dedup -q -m 64k --threads 1 -o out' \"$0\"";
+    for round in 0..30 {
+        let directory = tempfile::tempdir().unwrap();
+        let status = Command::new("sh")
+            .env_remove("ECHOLESS_OPTS")
+            .current_dir(directory.path())
+            .args(["-c", script, env!("CARGO_BIN_EXE_echoless")])
+            .status()
+            .unwrap();
+        let written = fs::read(directory.path().join("out")).unwrap();
+        assert_eq!(
+            (status.code(), &written[..]),
+            (Some(143), &b"a\n"[..]),
+            "{round}"
+        );
+    }
+}
+
 #[test]
 fn a_signal_ends_a_count() {
     let directory = tempfile::tempdir().unwrap();

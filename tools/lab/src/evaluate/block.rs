@@ -34,6 +34,11 @@ impl Blocks {
         }
     }
 
+    /// The number of distinct keys so far.
+    pub(super) const fn distinct_keys(&self) -> u64 {
+        self.oracle.distinct_keys()
+    }
+
     /// The hashes of the next block, at most `most` of them, and the exact verdict on each.
     pub(super) fn next(&mut self, most: u64) -> (&[KeyHash], &[Truth]) {
         let most = most.min(BLOCK as u64) as usize;

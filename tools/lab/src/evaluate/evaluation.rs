@@ -12,6 +12,9 @@ pub struct Evaluation {
     pub spec: FilterSpec,
     /// The counts over the whole stream.
     pub score: Score,
+    /// The distinct keys of the stream, also if a window counts a key as fresh again.
+    #[serde(skip)]
+    pub distinct_keys: u64,
     /// The duplicates by age, youngest first; empty unless [`EvalOptions::ages`] is on.
     ///
     /// [`EvalOptions::ages`]: super::EvalOptions::ages
@@ -30,7 +33,7 @@ impl Evaluation {
     /// Bits of memory per distinct key of the stream.
     #[must_use]
     pub fn bits_per_key(&self) -> f64 {
-        self.memory_bytes as f64 * 8.0 / self.score.distinct.max(1) as f64
+        self.memory_bytes as f64 * 8.0 / self.distinct_keys.max(1) as f64
     }
 }
 

@@ -78,7 +78,9 @@ pub fn evaluate(
             trial.record_point(done);
         }
     }
-    Ok(trials.into_iter().map(Trial::finish).collect())
+    let distinct = blocks.distinct_keys();
+    let evaluations = trials.into_iter().map(|trial| trial.finish(distinct));
+    Ok(evaluations.collect())
 }
 
 #[cfg(test)]
@@ -158,12 +160,19 @@ mod tests {
         let stream = Stream::zipf(200_000, 20_000, 0.9).unwrap();
         let specs = ["stamped:window=700,memory=256KiB".parse().unwrap()];
         let options = EvalOptions::default().window(700);
-        let score = evaluate(&specs, &stream, &options, &|_| ()).unwrap()[0].score;
+        let evaluation = evaluate(&specs, &stream, &options, &|_| ())
+            .unwrap()
+            .remove(0);
+        let score = evaluation.score;
         assert!(
             score.duplicates > 50_000 && score.distinct > 50_000,
             "{score:?}"
         );
         assert_eq!((score.false_positives, score.false_negatives), (0, 0));
+        // A key that is fresh again in a later window is one distinct key of the stream.
+        let without = evaluate(&specs, &stream, &EvalOptions::default(), &|_| ()).unwrap();
+        assert_eq!(evaluation.distinct_keys, without[0].score.distinct);
+        assert_eq!(evaluation.bits_per_key(), without[0].bits_per_key());
     }
 
     #[test]

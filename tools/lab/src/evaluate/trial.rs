@@ -99,12 +99,14 @@ impl Trial {
         });
     }
 
-    pub(super) fn finish(self) -> Evaluation {
+    /// The results, after a stream with so many distinct keys.
+    pub(super) fn finish(self, distinct_keys: u64) -> Evaluation {
         let ages = self.ages.iter().enumerate();
         let occurring = ages.filter(|(_, (duplicates, _))| *duplicates > 0);
         Evaluation {
             spec: self.spec,
             score: self.score,
+            distinct_keys,
             ages: occurring
                 .map(|(bin, (duplicates, missed))| AgeBin {
                     from: 1 << bin,
