@@ -46,13 +46,16 @@ pub fn main() -> ExitCode {
     match args::parse() {
         Ok(Some(parsed)) => failure::report(failure::catch_panics(|| run_parsed(parsed))),
         Ok(None) => ExitCode::SUCCESS,
-        Err(Rejected {
-            failure,
-            stats_and_inputs,
-        }) => failure::report(Err(match stats_and_inputs {
-            Some((stats, inputs)) => unread(Some(&stats), &inputs, failure),
-            None => failure,
-        })),
+        Err(rejected) => {
+            let Rejected {
+                failure,
+                stats_and_inputs,
+            } = *rejected;
+            failure::report(Err(match stats_and_inputs {
+                Some((stats, inputs)) => unread(Some(&stats), &inputs, failure),
+                None => failure,
+            }))
+        }
     }
 }
 

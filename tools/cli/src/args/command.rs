@@ -90,18 +90,18 @@ pub(crate) struct Rejected {
     pub(crate) stats_and_inputs: Option<(PathBuf, Vec<PathBuf>)>,
 }
 
-impl From<Failure> for Rejected {
+impl From<Failure> for Box<Rejected> {
     fn from(failure: Failure) -> Self {
-        Self {
+        Self::new(Rejected {
             failure,
             stats_and_inputs: None,
-        }
+        })
     }
 }
 
 /// Parses the command line, with the options of `ECHOLESS_OPTS`. If it only requests help or the
 /// version, writes that and returns `None`.
-pub(crate) fn parse() -> Result<Option<Parsed>, Rejected> {
+pub(crate) fn parse() -> Result<Option<Parsed>, Box<Rejected>> {
     let line = CommandLine::of_process()?;
     let error = match line.parse() {
         Ok(args) => return Ok(Some(Parsed { args, line })),
@@ -114,10 +114,10 @@ pub(crate) fn parse() -> Result<Option<Parsed>, Rejected> {
             _ => one_line(error),
         };
         let alone = |typed: Result<Args, clap::Error>| typed.err().as_ref().map(message);
-        return Err(Rejected {
+        return Err(Box::new(Rejected {
             failure: line.explain(Failure::Usage(message(&error)), alone),
             stats_and_inputs: line.stats_and_inputs(),
-        });
+        }));
     }
     check_stdout()
         .and_then(|()| error.print())
