@@ -418,10 +418,22 @@ impl Selector {
             .find(|(of, _)| *of == tag)
             .map_or(&self.other, |(_, selection)| selection);
         if !element.header.constructed {
-            let required = selection.required & among;
-            return Ok((required != 0).then_some(required.trailing_zeros() as usize));
+            return Ok(first_of(selection.required & among));
         }
         let content = &record[..element.content_end];
         selection.select(content, element.header.content, among, scratch, found)
     }
+
+    /// The first required field of those whose bits are set in `among`: what a record without an
+    /// element lacks, as filler alone.
+    #[inline]
+    pub fn first_required(&self, among: u64) -> Option<usize> {
+        first_of(self.other.required & among)
+    }
+}
+
+/// The first of these fields, which are bits.
+#[inline]
+fn first_of(fields: u64) -> Option<usize> {
+    (fields != 0).then_some(fields.trailing_zeros() as usize)
 }

@@ -172,3 +172,11 @@ fn unknown_fields_are_rejected() {
     );
     assert!(Selector::new(None, Some(&many[5..]), None).is_ok());
 }
+
+#[test]
+fn a_record_without_an_element_lacks_the_fields_that_are_required() {
+    let selector = Selector::new(None, Some("0x80?,0x81,0x82"), Some("0x83")).unwrap();
+    for (among, field) in [(!0, Some(1)), (!2, Some(2)), (8, Some(3)), (1, None)] {
+        assert_eq!(selector.first_required(among), field);
+    }
+}

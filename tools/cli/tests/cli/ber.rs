@@ -80,6 +80,39 @@ fn filler_belongs_to_the_record_before_it() {
 }
 
 #[test]
+fn filler_alone_is_judged_as_a_record_without_fields() {
+    let (filler, without) = (b"\0\0", b"\xa0\0");
+    for (args, missing) in [
+        ("-k 0x83?", None),
+        ("-k 0x83?,0xA3/0x81?", None),
+        ("-k 0x83?,0x80", Some("`0x80` of the key")),
+        ("-k 0x83?,0x80 --missing skip", None),
+        ("-k 0x83?,0x80 --missing empty", None),
+        ("-k 0x83? --window 1h --time-field 0x84", Some("`0x84`")),
+    ] {
+        let args: Vec<&str> = ["--format", "ber"]
+            .into_iter()
+            .chain(args.split(' '))
+            .collect();
+        let run = dedup(&args, filler);
+        let element = dedup(&args, without);
+        assert_eq!(run.stderr, element.stderr, "{args:?}");
+        match missing {
+            None => assert_eq!(run.bytes(), filler, "{args:?}"),
+            Some(field) => assert!(run.error().contains(field), "{args:?}: {}", run.error()),
+        }
+    }
+    // Neither has the field, so an element without it is a copy of filler alone.
+    let directory = tempfile::tempdir().unwrap();
+    let names = [filler, without].map(|bytes| {
+        let name = format!("{:02x}", bytes[0]);
+        file(directory.path(), &name, bytes)
+    });
+    let args = ["--format", "ber", "-k", "0x83?", &names[0], &names[1]];
+    assert_eq!(dedup(&args, b"").bytes(), filler);
+}
+
+#[test]
 fn all_values_on_a_path_are_compared() {
     let list = |items: &[&[u8]]| {
         let mut record = Vec::new();

@@ -130,7 +130,7 @@ impl BinaryFields for Selector {
         };
         let lacking = if content.is_empty() {
             // Filler alone, which has no fields.
-            Some(among.trailing_zeros() as usize)
+            self.first_required(among)
         } else {
             let found = self.select_among(content, among, scratch, chosen);
             found.map_err(malformed)?
