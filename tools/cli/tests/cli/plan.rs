@@ -371,7 +371,7 @@ fn invalid_arguments_are_rejected() {
         "-n 1M --distinct 0.5 --max-fpr 0 --max-fnr 0 | invalid max-fpr=0: expected a rate above 0",
         "-m 18446744073709551615 -n 1M --distinct 0.5 | expected at most",
         "-m 1M -n 1M --distinct 0.5 --budget 0s | invalid --budget=0s: expected a time above 0",
-        "-m 1M -n 1M --distinct 0.5 --budget 5 | invalid --budget=5: expected a time such as",
+        "-m 1M -n 1M --distinct 0.5 --budget 5 | invalid --budget=5: expected a time above 0 such as",
         "-m 1M -n 1M --distinct 0.5 --max-records 5 | missing --sample: expected --sample FILE beside",
         "-m 1M -n 1M --distinct 0.5 -t 0 | invalid --threads=0: expected",
         "-m 1M -n 1M --distinct 0.5 -t -1 | invalid --threads=-1: expected a whole number from 1",
