@@ -6,7 +6,9 @@
 
 use std::num::NonZeroUsize;
 
-use echoless_packets::framing::{BlockKind, DEFAULT_MAX_BLOCK, FrameError, Framer, Next};
+use echoless_packets::framing::{
+    BlockKind, DEFAULT_MAX_BLOCK, FrameError, Framer, Next, set_section_length_unspecified,
+};
 
 use super::keys::PacketKeys;
 use super::tag::has_options;
@@ -227,6 +229,9 @@ impl PacketFeed {
                         // The header of a pcap file is no block of the stream.
                         continue;
                     }
+                    // The outputs have other blocks behind the header than the input, and which
+                    // ones is not known when the header is written.
+                    set_section_length_unspecified(&mut chunk.bytes[range.clone()]);
                     chunk.unkeyed.push(chunk.ends.len());
                 }
                 BlockKind::Interface(_) | BlockKind::Other(_) => {

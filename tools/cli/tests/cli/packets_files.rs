@@ -56,6 +56,57 @@ fn every_block_that_is_no_packet_is_in_every_output() {
 }
 
 #[test]
+fn sections_of_outputs_have_no_length() {
+    // The length is 8 bytes at this offset of a header; the sections differ in their byte order.
+    let length_at = 16..24;
+    for first_states_length in [true, false] {
+        let mut capture = all_kinds();
+        let sections: Vec<usize> = blocks(&capture)
+            .into_iter()
+            .filter(|(range, _)| capture[range.start..].starts_with(b"\n\r\r\n"))
+            .map(|(range, _)| range.start)
+            .collect();
+        let unspecified = capture.clone();
+        for (at, length) in sections
+            .iter()
+            .zip([308_u64.to_le_bytes(), 308_u64.to_be_bytes()])
+        {
+            if first_states_length || *at > 0 {
+                capture[at + length_at.start..at + length_at.end].copy_from_slice(&length);
+            }
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let side = file(directory.path(), "dropped", b"");
+        let (kept, dropped) = split(&unspecified, &[false, true, false, true]);
+        for threads in ["1", "2"] {
+            let args = ["--threads", threads, "--duplicates", &side];
+            assert_eq!(packets(&args, &capture).bytes(), kept);
+            assert_eq!(fs::read(&side).unwrap(), dropped);
+            let tagged = |input: &[u8]| packets(&["--tag", "--threads", threads], input).bytes();
+            assert_eq!(tagged(&capture), tagged(&unspecified));
+            assert_eq!(tagged(&capture)[length_at.clone()], [0xff; 8]);
+        }
+    }
+}
+
+#[test]
+fn the_length_of_a_section_is_left_out_even_without_duplicates() {
+    for big_endian in [false, true] {
+        let mut file = pcapng(big_endian);
+        file.packet(0, 1, &frame(1), 50);
+        file.packet(0, 2, &frame(2), 50);
+        let expected = file.into_bytes();
+        let mut capture = expected.clone();
+        let length = (capture.len() - 28) as u64;
+        capture[16..24].copy_from_slice(&match big_endian {
+            true => length.to_be_bytes(),
+            false => length.to_le_bytes(),
+        });
+        assert_eq!(packets(&[], &capture).bytes(), expected);
+    }
+}
+
+#[test]
 fn a_capture_without_packets_passes() {
     for capture in [pcap(&[]), pcapng(true).into_bytes()] {
         assert_eq!(packets(&[], &capture).bytes(), capture);

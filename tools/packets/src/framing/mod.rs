@@ -1,7 +1,8 @@
 //! Framing: the blocks of capture files, in place.
 //!
 //! A [`Framer`] finds the blocks of a file in a buffer that the caller fills. It copies nothing and
-//! re-encodes nothing: a kept block is a range of the input, which the caller writes out unchanged.
+//! re-encodes nothing: a kept block is a range of the input, which the caller writes out unchanged,
+//! except for the length in the header of a pcapng section ([`set_section_length_unspecified`]).
 //!
 //! | file | recognised by | variants |
 //! |---|---|---|
@@ -25,4 +26,4 @@ mod pcapng;
 pub use block::{BlockKind, Next, PacketBlock};
 pub use error::FrameError;
 pub use framer::{DEFAULT_MAX_BLOCK, Framer};
-pub use pcapng::MAX_INTERFACES;
+pub use pcapng::{MAX_INTERFACES, set_section_length_unspecified};

@@ -6,6 +6,8 @@
 //! The section header decides the byte order up to the next one. Interfaces are numbered in the
 //! order of their descriptions in the section.
 
+use std::ops::Range;
+
 use super::block::{BlockKind, PacketBlock, Read};
 use super::byte_order::ByteOrder;
 use super::error::InvalidField;
@@ -28,6 +30,21 @@ const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 const BEFORE: usize = 8;
 /// Type and both lengths.
 const AROUND: usize = 12;
+
+/// The bytes of a section header that hold the length of the section, the header not included.
+const SECTION_LENGTH: Range<usize> = 16..24;
+
+/// Marks the length of a section as unspecified in its header, a [`BlockKind::Header`] of a pcapng
+/// file, and leaves any other header as it is. A copy without some of the blocks needs this:
+/// readers may skip the section by its length.
+pub fn set_section_length_unspecified(header: &mut [u8]) {
+    if header.starts_with(&SECTION.to_be_bytes())
+        && let Some(length) = header.get_mut(SECTION_LENGTH)
+    {
+        // -1, which is the same bytes in both byte orders.
+        length.fill(0xff);
+    }
+}
 
 /// The state of a pcapng file: the current section.
 #[derive(Debug, Clone)]

@@ -1,6 +1,6 @@
 //! Blocks of good files: every variant, whole and in pieces.
 
-use echoless_packets::framing::{BlockKind, Framer, Next};
+use echoless_packets::framing::{BlockKind, Framer, Next, set_section_length_unspecified};
 use echoless_packets::synth::{PcapWriter, PcapngWriter};
 use echoless_packets::{InterfaceId, LinkType};
 use proptest::prelude::*;
@@ -46,6 +46,21 @@ fn pcap_in_both_byte_orders_and_units() {
             assert_eq!(found[1].packet(&file).timestamp, Some(5 * nanos));
             assert!(found[1].data.is_empty());
         }
+    }
+}
+
+#[test]
+fn only_the_length_of_a_section_is_set_unspecified() {
+    for big_endian in [false, true] {
+        let expected = pcapng(big_endian);
+        let mut file = expected.clone();
+        file[16..24].copy_from_slice(&[0, 0, 1, 2, 3, 4, 5, 6]);
+        set_section_length_unspecified(&mut file[..28]);
+        assert_eq!(file, expected);
+        let expected = PcapWriter::new(big_endian, false, LinkType::ETHERNET).into_bytes();
+        let mut file = expected.clone();
+        set_section_length_unspecified(&mut file);
+        assert_eq!(file, expected);
     }
 }
 
