@@ -37,6 +37,17 @@ const SECTION_LENGTH: Range<usize> = 16..24;
 /// Marks the length of a section as unspecified in its header, a [`BlockKind::Header`] of a pcapng
 /// file, and leaves any other header as it is. A copy without some of the blocks needs this:
 /// readers may skip the section by its length.
+///
+/// # Examples
+/// ```
+/// use echoless_packets::framing::set_section_length_unspecified;
+/// // Type, length and byte order of the block, version 1.0, length of the section, length again.
+/// let mut header = [0; 28];
+/// header[..4].copy_from_slice(&[0x0a, 0x0d, 0x0d, 0x0a]);
+/// header[16] = 40;
+/// set_section_length_unspecified(&mut header);
+/// assert_eq!(header[16..24], [0xff; 8]);
+/// ```
 pub fn set_section_length_unspecified(header: &mut [u8]) {
     if header.starts_with(&SECTION.to_be_bytes())
         && let Some(length) = header.get_mut(SECTION_LENGTH)
