@@ -137,8 +137,8 @@ impl Source {
     }
 }
 
-/// Whether a path names the pipe or socket that is standard input. It is not opened: that could wait
-/// for the other end of a pipe.
+/// Whether a path names the pipe or socket that is standard input. It is not opened: that could
+/// wait for the other end of a pipe.
 #[cfg(unix)]
 fn is_pipe_of_stdin(path: &Path) -> bool {
     use std::os::unix::fs::{FileTypeExt, MetadataExt};

@@ -103,8 +103,8 @@ pub(crate) fn read(
         match file.read(buffer) {
             Err(error)
                 if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
-            // A producer that the same signal ended may close its end before the wait above returns,
-            // which then finds the end of the file alone.
+            // A producer that the same signal ended may close its end before the wait above
+            // returns, which then finds the end of the file alone.
             Ok(0) if signals.is_some_and(|signals| signals.caught().is_some()) => {
                 return Ok(Read::Signal);
             }
