@@ -38,7 +38,7 @@ pub struct Arguments {
     /// Sizes of the filters, in MiB.
     #[arg(long, value_delimiter = ',', default_value = "64,512", value_parser = clap::value_parser!(u64).range(SIZES_MIB))]
     sizes: Vec<u64>,
-    /// Numbers of threads of the mesh and the shared filter.
+    /// Numbers of threads of the separate filters, the mesh and the shared filter.
     #[arg(long, value_delimiter = ',', default_value = "1,2")]
     threads: Vec<NonZeroUsize>,
     /// A number of threads above the number of cores, for engine and mesh; 0 leaves it out.

@@ -110,7 +110,7 @@ mod system {
     /// Lets a write beyond the limit on file lengths fail, in place of the signal that would end
     /// the process: the command then ends with an error after whole records.
     pub(crate) fn fail_at_file_limit() {
-        // Without a handler the signal ends the process, which is no worse than before.
+        // Without a handler, the signal ends the process at the limit.
         let _ = flag::register(SIGXFSZ, Arc::default());
     }
 

@@ -102,7 +102,10 @@ impl From<Failure> for Box<Rejected> {
 /// Parses the command line, with the options of `ECHOLESS_OPTS`. If it only requests help or the
 /// version, writes that and returns `None`.
 pub(crate) fn parse() -> Result<Option<Parsed>, Box<Rejected>> {
-    let line = CommandLine::of_process()?;
+    let line = CommandLine::of_process().map_err(|failure| Rejected {
+        failure,
+        stats_and_inputs: CommandLine::typed_alone().stats_and_inputs(),
+    })?;
     let error = match line.parse() {
         Ok(args) => return Ok(Some(Parsed { args, line })),
         Err(error) => error,

@@ -38,6 +38,14 @@ impl CommandLine {
         Self::new(env::args_os().collect(), env::var_os(VARIABLE).as_deref())
     }
 
+    /// That of this process without the variable.
+    pub(crate) fn typed_alone() -> Self {
+        Self {
+            typed: env::args_os().collect(),
+            defaults: Vec::new(),
+        }
+    }
+
     /// A command line, and the value of the variable if it is set.
     fn new(typed: Vec<OsString>, value: Option<&OsStr>) -> Result<Self, Failure> {
         let applies = typed.get(1).is_some_and(|first| first == SUBCOMMAND);
@@ -66,18 +74,19 @@ impl CommandLine {
         all.chain(rest.iter().cloned())
     }
 
-    /// The file of `--stats` and the inputs of a command line that the parser rejects, as far as it
-    /// has read them: up to an option that does not exist or has no valid value.
+    /// The file of `--stats` of a command line that the parser rejects, and all words that may be
+    /// inputs. The parser may stop at an option that does not exist or has an invalid value, and
+    /// then it has not read what stands behind it.
     pub(crate) fn stats_and_inputs(&self) -> Option<(PathBuf, Vec<PathBuf>)> {
         let lenient = Args::command().ignore_errors(true);
         let matches = lenient.try_get_matches_from(self.words()).ok()?;
         let (_, run) = matches.subcommand()?;
-        let paths = |id: &str| -> Vec<PathBuf> {
-            let given = run.try_get_many::<PathBuf>(id).ok().flatten();
-            given.into_iter().flatten().cloned().collect()
-        };
-        let stats = paths("stats").pop()?;
-        Some((stats, [paths("inputs"), paths("known")].concat()))
+        let stats = run.try_get_one::<PathBuf>("stats").ok().flatten()?.clone();
+        let mut words: Vec<OsString> = self.words().collect();
+        if let Some(option) = words.iter().position(|word| word == "--stats") {
+            words.drain(option..words.len().min(option + 2));
+        }
+        Some((stats, words.into_iter().map(PathBuf::from).collect()))
     }
 
     /// The message about words that are not UTF-8, each after the option before it. Those of the

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use echoless::SpecError;
 use same_file::is_same_file;
 
-use crate::compression::codec::Compression;
+use crate::compression::codec::{Codec, Compression};
 use crate::compression::length::codec_of;
 use crate::failure::Failure;
 use crate::files::{Source, Target};
@@ -70,8 +70,9 @@ pub(super) fn in_place(
     let codec = codec_of(input).filter(|_| !as_they_are);
     match (codec, compress.map(|compress| compress.codec)) {
         (codec, compress) if codec == compress => Ok(Target::Replaced(path.clone())),
-        (Some(codec), given) => {
-            let (codec, given) = (codec.name(), given.map_or("", |given| given.name()));
+        (Some(codec), compress) => {
+            let codec = codec.name();
+            let given = compress.map_or("", Codec::name);
             let allowed = format!(
                 "--compress {codec} beside --in-place, as {} is",
                 input.name()

@@ -135,7 +135,7 @@ fn record_options(args: &RecordArgs) -> String {
 
 /// Parses `--budget`.
 fn parse_budget(text: &str) -> Result<Duration, SpecError> {
-    let allowed = "a time above 0 such as 500ms, 90s or 10m";
+    let allowed = "a time above 0 such as 500ms, 90s or 10m (at most 106751d)";
     let invalid = || SpecError::new("--budget", text, allowed);
     let budget = Duration::from_nanos(parse_time("--budget", text).map_err(|_| invalid())?);
     if budget.is_zero() {

@@ -144,10 +144,11 @@ impl Strftime {
     pub(crate) fn parse(&self, text: &[u8]) -> Option<i64> {
         let time = strtime::parse(&self.0, text).ok()?;
         if let Some(seconds) = time.timestamp() {
-            // jiff leaves out a fraction beside `%s`. Before 1970, it is that of a negative number.
+            // jiff leaves out a fraction beside `%s`. Before 1970, it is that of a negative number,
+            // which may be -0.
             let seconds = nanoseconds(seconds)?;
             let fraction = i64::from(time.subsec_nanosecond().unwrap_or(0));
-            return if seconds < 0 {
+            return if seconds < 0 || seconds == 0 && text.starts_with(b"-") {
                 seconds.checked_sub(fraction)
             } else {
                 seconds.checked_add(fraction)
@@ -246,6 +247,7 @@ mod tests {
             ("%s%.f", "1735689604", NEW_YEAR + 4_000_000_000),
             ("%f %s", "25 1735689604", NEW_YEAR + 4_250_000_000),
             ("%s.%f", "-2.5", -2_500_000_000),
+            ("%s.%f", "-0.5", -500_000_000),
         ] {
             let parsed = Strftime::new("--time-format", format).unwrap();
             assert_eq!(parsed.parse(text.as_bytes()), Some(nanoseconds), "{text}");

@@ -139,10 +139,22 @@ fn old_statistics_do_not_survive_options_that_are_rejected() {
         assert_eq!(json["complete"], false, "{args:?}");
         assert_eq!(json["error"], run.error(), "{args:?}");
     }
+    // So are those of the variable.
+    let mut command = command(&["dedup", "-q", "--stats", &stats]);
+    command.env("ECHOLESS_OPTS", "a file");
+    assert_eq!(dedup(&["--stats", &stats], b"a\n").text(), "a\n");
+    assert_eq!(run(command).code, 2);
+    let json: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
+    assert_eq!(json["complete"], false);
     // An input is never replaced.
     assert_eq!(dedup(&["--stats", &stats], b"a\n").text(), "a\n");
     let before = fs::read(&stats).unwrap();
-    for args in [["--fpr", "2", &stats], ["--tag", "--invert", &stats]] {
+    for args in [
+        ["--fpr", "2", &stats],
+        ["--tag", "--invert", &stats],
+        ["--late", "nosuch", &stats],
+        ["--nosuch", "-q", &stats],
+    ] {
         let args = [&["dedup", "-q", "--stats", &stats], &args[..]].concat();
         assert_eq!(echoless(&args, b"").code, 2);
         assert_eq!(fs::read(&stats).unwrap(), before);

@@ -56,7 +56,10 @@ fn after_a_signal_the_run_completes() {
 /// A signal to a whole pipeline ends the producer as well, which closes the pipe.
 #[test]
 fn an_input_that_ends_right_after_a_signal_ends_by_the_signal() {
-    let script = "{ printf 'a\\npart'; until [ -s out ]; do :; done; kill -TERM \"$(cat pid)\"; } |
+    // The wait also ends if the command is gone.
+    let script = "{ printf 'a\\npart'
+            until [ -s out ] || { [ -s pid ] && ! kill -0 \"$(cat pid)\"; }; do :; done
+            kill -TERM \"$(cat pid)\"; } |
         sh -c 'echo $$ > pid; exec \"$0\" dedup -q -m 64k --threads 1 -o out' \"$0\"";
     for round in 0..30 {
         let directory = tempfile::tempdir().unwrap();
