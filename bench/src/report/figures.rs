@@ -190,7 +190,7 @@ fn speed_against_fpr(group: &str, rows: &[Row]) -> Chart {
 fn speed_by_threads(group: &str, rows: &[Row]) -> Chart {
     let name = |row: Row| match row.text("name") {
         // Their variant is the number of threads, which the axis shows.
-        name @ ("mesh" | "separate") => name.to_owned(),
+        name @ ("mesh" | "ordered" | "separate") => name.to_owned(),
         name => named(&[name, row.text("variant"), row.text("stream")]),
     };
     let point = |row: Row| Some((row.number("threads")?, millions(row)?));

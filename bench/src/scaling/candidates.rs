@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use echoless::assembly::pin_thread;
 use echoless::{
-    Engine, Filter, FingerprintSpec, LineFilter, Mesh, Node, Pinning, Replacement, SharedFilter,
-    SharedLayout, SharedSpec, SlotWidth, Verdicts, report_of,
+    Engine, Filter, FingerprintSpec, LineFilter, Mesh, Node, OrderedFilter, Pinning, Replacement,
+    SharedFilter, SharedLayout, SharedSpec, SlotWidth, Verdicts, report_of,
 };
 
 use crate::check;
@@ -255,6 +255,42 @@ pub(super) fn mesh(mebibytes: u64, threads: usize) -> Result<Candidate, Failure>
             parts.sort_by_key(|(index, _)| *index);
             let parts = parts.into_iter().map(|(_, part)| part).collect();
             let whole = echoless::Partitioned::new(partitioning, parts)?;
+            seen += batches;
+            check_report(whole.filters(), seen)?;
+            filter = Some(whole);
+            Ok(timing)
+        },
+    ))
+}
+
+pub(super) fn ordered(mebibytes: u64, threads: usize) -> Result<Candidate, Failure> {
+    let mut filter = Some(spec(mebibytes).build_partitions(threads)?);
+    let mut streams: Vec<Stream> = (0..threads as u64)
+        .map(|number| Stream::new(StreamKind::Distinct, number))
+        .collect();
+    let mut seen = 0;
+    Ok(Candidate::new(
+        "ordered",
+        format!("{threads} partitions"),
+        StreamKind::Distinct,
+        threads,
+        move |batches| {
+            let whole = filter
+                .take()
+                .ok_or("an earlier run failed and lost the filter")?;
+            let shared = OrderedFilter::builder(whole).build();
+            let inputs: Vec<_> = streams
+                .iter_mut()
+                .map(|stream| (shared.handle(), stream))
+                .collect();
+            let timing = on_threads(inputs, |index, (mut handle, stream)| {
+                let mut verdicts = Verdicts::new();
+                for _ in (index as u64..batches).step_by(threads) {
+                    let observed = handle.observe(stream.batch(), &mut verdicts);
+                    observed.expect("no filter panics");
+                }
+            })?;
+            let whole = shared.shutdown()?;
             seen += batches;
             check_report(whole.filters(), seen)?;
             filter = Some(whole);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use echoless::SharedLayout;
 
-use super::candidates::{Candidate, engine, inline, mesh, separate, shared};
+use super::candidates::{Candidate, engine, inline, mesh, ordered, separate, shared};
 use super::rows::COLUMNS;
 use super::{partitions, ports, slow};
 use crate::clock::{median, seconds_of};
@@ -38,10 +38,12 @@ pub struct Arguments {
     /// Sizes of the filters, in MiB.
     #[arg(long, value_delimiter = ',', default_value = "64,512", value_parser = clap::value_parser!(u64).range(SIZES_MIB))]
     sizes: Vec<u64>,
-    /// Numbers of threads of the separate filters, the mesh and the shared filter.
+    /// Numbers of threads of the separate filters, the mesh, the ordered filter and the shared
+    /// filter.
     #[arg(long, value_delimiter = ',', default_value = "1,2")]
     threads: Vec<NonZeroUsize>,
-    /// A number of threads above the number of cores, for engine and mesh; 0 leaves it out.
+    /// A number of threads above the number of cores, for engine, mesh and ordered filter; 0
+    /// leaves it out.
     #[arg(long, default_value_t = 2 * available_parallelism().map_or(1, NonZeroUsize::get))]
     oversubscribed: usize,
     /// Keys for each measurement, in millions.
@@ -134,6 +136,9 @@ fn measure_size(arguments: &Arguments, mebibytes: u64, table: &mut Table) -> Res
     for threads in threads().chain(arguments.oversubscribed()) {
         candidates.push(mesh(mebibytes, threads)?);
     }
+    for threads in threads().chain(arguments.oversubscribed()) {
+        candidates.push(ordered(mebibytes, threads)?);
+    }
     for layout in [
         SharedLayout::Row4x16,
         SharedLayout::Bloom { k: 4 },
@@ -171,7 +176,9 @@ fn measure_size(arguments: &Arguments, mebibytes: u64, table: &mut Table) -> Res
             other.threads == 1
                 && (other.name, &other.variant, other.stream)
                     == (candidate.name, &candidate.variant, candidate.stream)
-                || other.name == "mesh" && candidate.name == "mesh" && other.threads == 1
+                || ["mesh", "ordered"].contains(&other.name)
+                    && other.name == candidate.name
+                    && other.threads == 1
         });
         let gain = single.map(|single| wall(single) / seconds);
         let row = |threads: usize, seconds: f64, gain: Option<f64>, cpu: Cell, kind: &str| {

@@ -1,8 +1,9 @@
-//! What an engine has counted so far, while it runs.
+//! What an engine or an ordered filter has counted so far, while it is in use.
 
 use std::iter::Sum;
 
-/// Counts of a running engine; see [`Engine::counts`](super::Engine::counts).
+/// Counts of an engine or an ordered filter in use; see [`Engine::counts`](super::Engine::counts)
+/// and [`OrderedFilter::counts`](super::OrderedFilter::counts).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct EngineCounts {

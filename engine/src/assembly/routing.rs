@@ -109,6 +109,29 @@ impl Router {
             }
         }
     }
+
+    /// All keys of a partition in the last routed batch, in the order of its messages. `copied`
+    /// takes them if the messages are not in one place.
+    pub(super) fn keys_of<'a>(
+        &'a self,
+        selections: &Selections,
+        owner: usize,
+        copied: &'a mut Vec<KeyHash>,
+    ) -> &'a [KeyHash] {
+        if let Some(buffer) = self.buffers.get(owner) {
+            return buffer.keys();
+        }
+        copied.clear();
+        let mut index = None;
+        loop {
+            let (keys, next) = self.message(selections, owner, index);
+            copied.extend_from_slice(keys);
+            index = next;
+            if index.is_none() {
+                return copied;
+            }
+        }
+    }
 }
 
 impl Selections {

@@ -89,7 +89,7 @@ impl<F> fmt::Display for ShutdownError<F> {
             let separator = if position == 0 { "" } else { "; " };
             write!(
                 out,
-                "{separator}partition {index} is lost: its worker panicked ({message})"
+                "{separator}partition {index} is lost: its owner panicked ({message})"
             )?;
         }
         Ok(())

@@ -38,7 +38,7 @@ fn a_worker_that_panics_is_an_error_and_not_a_hang() {
     let error = engine.shutdown().err().unwrap();
     assert_eq!(
         error.to_string(),
-        "partition 1 is lost: its worker panicked (this key panics on purpose)"
+        "partition 1 is lost: its owner panicked (this key panics on purpose)"
     );
 }
 

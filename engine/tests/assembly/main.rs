@@ -1,4 +1,4 @@
-//! Compares engine and mesh with the undivided filter: equal verdicts for any number of threads,
+//! Compares engine, mesh and ordered filter with the undivided filter: equal verdicts for any number of threads,
 //! and errors instead of hangs.
 
 mod attach;
@@ -9,6 +9,7 @@ mod loss;
 mod loss_stress;
 mod mesh;
 mod mesh_loss;
+mod ordered;
 mod payload;
 mod streams;
 mod stub;

@@ -1,10 +1,13 @@
 //! Verdicts and evictions equal those of the undivided filter, for any number of threads, depth of
 //! rings and size of batches.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use echoless::{Engine, FingerprintSpec, KeyHash, KeyHasher, LineFilter, Mesh, Node, Verdicts};
+use echoless::{
+    Engine, FingerprintSpec, KeyHash, KeyHasher, LineFilter, Mesh, Node, OrderedFilter, Verdicts,
+};
 use proptest::prelude::*;
 
 use crate::streams::{batches, oracle, partitions, spec, stream};
@@ -97,6 +100,54 @@ fn through_mesh(keys: &[KeyHash], nodes: usize, depth: usize, size: usize) -> (V
     (all, echoless::report_of(&filters).tally.evictions.unwrap())
 }
 
+fn through_ordered(
+    keys: &[KeyHash],
+    partitions: usize,
+    threads: usize,
+    size: usize,
+) -> (Vec<bool>, u64) {
+    let filter = spec().build_partitions(partitions).unwrap();
+    let filter = OrderedFilter::builder(filter).build();
+    let batches = batches(keys, size);
+    // The next batch and its ticket are taken under one lock.
+    let next = Mutex::new(0);
+    let run = || {
+        let (mut handle, mut verdicts) = (filter.handle(), Verdicts::new());
+        let mut out = Vec::new();
+        loop {
+            let mut next = next.lock().unwrap();
+            let number = *next;
+            *next += 1;
+            let ticket = handle.ticket();
+            drop(next);
+            let Some(batch) = batches.get(number) else {
+                return out;
+            };
+            ticket.observe(batch, &mut verdicts).unwrap();
+            out.push((number, duplicates(&verdicts)));
+        }
+    };
+    let mut parts: Vec<_> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(run)).collect();
+        let joined = threads.into_iter().map(|thread| thread.join().unwrap());
+        joined.flatten().collect()
+    });
+    parts.sort_by_key(|(number, _)| *number);
+    let all: Vec<bool> = parts
+        .into_iter()
+        .flat_map(|(_, verdicts)| verdicts)
+        .collect();
+    let counts = filter.counts();
+    let found = all.iter().filter(|duplicate| **duplicate).count();
+    assert_eq!(
+        (counts.judged, counts.duplicates, counts.unknown),
+        (keys.len() as u64, found as u64, 0)
+    );
+    let filter = filter.shutdown().unwrap();
+    let report = echoless::report_of(filter.filters());
+    (all, report.tally.evictions.unwrap())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
@@ -115,6 +166,14 @@ proptest! {
         let keys = stream(count, seed);
         prop_assert_eq!(through_mesh(&keys, nodes, 1 << depth, size), oracle(&keys));
     }
+
+    #[test]
+    fn an_ordered_filter_has_the_verdicts_of_the_undivided_filter(
+        count in 0u64..6000, seed: u64, parts in partitions(8), threads in 1usize..6, size in 1usize..700,
+    ) {
+        let keys = stream(count, seed);
+        prop_assert_eq!(through_ordered(&keys, parts, threads, size), oracle(&keys));
+    }
 }
 
 #[test]
@@ -127,6 +186,7 @@ fn oversubscribed_threads_with_tiny_rings_agree_on_a_long_stream() {
     );
     assert_eq!(through_engine(&keys, 6, 1, 500, 2), expected);
     assert_eq!(through_mesh(&keys, 7, 1, 500), expected);
+    assert_eq!(through_ordered(&keys, 3, 8, 500), expected);
 }
 
 #[test]

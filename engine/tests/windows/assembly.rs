@@ -1,10 +1,13 @@
-//! Engines and meshes of timed filters: the verdicts, counters and estimates of the undivided
+//! Engines, meshes and ordered filters of timed filters: the verdicts, counters and estimates of the undivided
 //! filter, for any ticks of the batches.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use echoless::{Engine, Filter, FilterSpec, KeyHash, Mesh, Node, Report, Verdicts, report_of};
+use echoless::{
+    Engine, Filter, FilterSpec, KeyHash, Mesh, Node, OrderedFilter, Report, Verdicts, report_of,
+};
 use proptest::prelude::*;
 
 use crate::harness::{Arrival, kinds, streams, windows};
@@ -98,11 +101,47 @@ fn through_mesh(spec: &FilterSpec, batches: &[Batch], nodes: usize) -> (Vec<Vec<
     (all, without_pages(report_of(&parts)))
 }
 
+fn through_ordered(
+    spec: &FilterSpec,
+    batches: &[Batch],
+    threads: usize,
+) -> (Vec<Vec<bool>>, Report) {
+    let parts = spec.build_partitions(threads).expect("enough lines");
+    let filter = OrderedFilter::builder(parts).build();
+    let input = Mutex::new(batches.iter().enumerate());
+    let run = || {
+        let (mut handle, mut verdicts) = (filter.handle(), Verdicts::new());
+        let mut out = Vec::new();
+        loop {
+            let mut input = input.lock().expect("no panic");
+            let (next, ticket) = (input.next(), handle.ticket());
+            drop(input);
+            let Some((number, (tick, keys))) = next else {
+                return out;
+            };
+            let observed = ticket.observe_at(*tick, keys, &mut verdicts);
+            observed.expect("no partition is lost");
+            out.push((number, duplicates(&verdicts)));
+        }
+    };
+    let mut all: Vec<_> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(run)).collect();
+        let joined = threads.into_iter().map(thread::ScopedJoinHandle::join);
+        joined
+            .flat_map(|result| result.expect("no panic"))
+            .collect()
+    });
+    all.sort_by_key(|(number, _)| *number);
+    let all = all.into_iter().map(|(_, verdicts)| verdicts).collect();
+    let parts = filter.shutdown().expect("no partition is lost");
+    (all, without_pages(report_of(parts.filters())))
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn engines_and_meshes_equal_the_undivided_filter(
+    fn all_of_them_equal_the_undivided_filter(
         (kind, window, stream) in (kinds(), windows()).prop_flat_map(|(kind, window)| {
             let keys = 1..=kind.slots as u64 * 6;
             (Just(kind), Just(window), streams(kind, window, keys, 600))
@@ -115,6 +154,7 @@ proptest! {
         let expected = undivided(&spec, &batches);
         prop_assert_eq!(&through_engine(&spec, &batches, threads), &expected, "{}", spec);
         prop_assert_eq!(&through_mesh(&spec, &batches, threads), &expected, "{}", spec);
+        prop_assert_eq!(&through_ordered(&spec, &batches, threads), &expected, "{}", spec);
     }
 }
 
@@ -136,5 +176,6 @@ fn batches_without_a_tick_keep_the_clock() {
     for threads in 1..=3 {
         assert_eq!(through_engine(&spec, &batches, threads).0, expected);
         assert_eq!(through_mesh(&spec, &batches, threads).0, expected);
+        assert_eq!(through_ordered(&spec, &batches, threads).0, expected);
     }
 }

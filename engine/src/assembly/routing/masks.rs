@@ -48,6 +48,11 @@ pub(super) struct KeyMask {
 }
 
 impl KeyBuffer {
+    /// The keys of all messages.
+    pub(super) fn keys(&self) -> &[KeyHash] {
+        &self.keys[..self.count]
+    }
+
     /// The keys of a message, the first one for `None`, and the next message.
     pub(super) fn message(
         &self,

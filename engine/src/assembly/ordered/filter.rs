@@ -1,0 +1,310 @@
+//! The filter that threads share in the order of tickets, and its partitions.
+
+use super::handle::OrderedHandle;
+use super::turns::{Turn, Turns};
+use crate::assembly::counts::EngineCounts;
+use crate::assembly::link::Reply;
+use crate::assembly::loss::{LossPolicy, PartitionState, Status};
+use crate::assembly::owned::{Judged, OwnedFilter};
+use crate::assembly::replace::{NotReplaceable, ReplaceError};
+use crate::assembly::shutdown::ShutdownError;
+use crate::error::ExchangeError;
+use crate::filters::Filter;
+use crate::hash::KeyHash;
+use crate::partition::{Partitioned, Partitioning};
+use crate::sync::{Arc, AtomicU64, Mutex, Ordering, unpoisoned};
+use crate::transport::{Parker, Wait};
+
+/// The options of an [`OrderedFilter`]; see [`OrderedFilter::builder`].
+///
+/// # Examples
+/// ```
+/// use echoless::{FingerprintSpec, LossPolicy, OrderedFilter, transport::Wait};
+/// let halves = FingerprintSpec::new(1 << 20).build_partitions(2)?;
+/// let builder = OrderedFilter::builder(halves).on_loss(LossPolicy::AsFresh).wait(Wait::Shared);
+/// assert_eq!(builder.build().partitioning().count(), 2);
+/// # Ok::<(), echoless::BuildError>(())
+/// ```
+#[derive(Debug)]
+pub struct OrderedBuilder<F> {
+    filter: Partitioned<F>,
+    policy: LossPolicy,
+    wait: Option<Wait>,
+}
+
+/// A filter for all threads whose verdicts are those of a single thread: batches apply in the order
+/// of their tickets.
+///
+/// A thread takes a [`Ticket`] when it has its next batch, usually under the same lock as the input,
+/// and passes the batch through all partitions, one after the other, each as soon as the batch
+/// before it has left. So with two partitions or more, several batches are under way at a time:
+///
+/// ```text
+///   thread 0    route 0 | partition 0 | partition 1 | route 2 | partition 0 | partition 1 | ...
+///   thread 1              route 1     | partition 0 | partition 1 | route 3 | ...
+/// ```
+///
+/// Use at least as many partitions as threads. The verdicts do not depend on either number. No
+/// thread waits for room or serves others, and no key moves to another thread; but every core
+/// reads and writes the lines of all partitions, one cache line for each key. Where a partition must
+/// stay with one core, as on machines with several memory nodes, use a [`Mesh`](crate::Mesh). Where
+/// order does not matter, a [`SharedFilter`](crate::SharedFilter) does not wait at all.
+///
+/// A batch costs two locks that are usually free for each partition, so batches of a thousand keys
+/// or more are best. A ticket that is dropped without a batch is left out; one that is kept blocks
+/// all later ones.
+///
+/// # Examples
+/// Two threads take lines from one input. The duplicates are those of a single thread, though no
+/// thread waits for the other one to hash and to judge its lines.
+/// ```
+/// use std::sync::Mutex;
+/// use echoless::{FingerprintSpec, KeyHasher, OrderedFilter, Verdicts, report_of};
+/// let filter = OrderedFilter::builder(FingerprintSpec::new(1 << 20).build_partitions(2)?).build();
+/// let input = Mutex::new((0..1000).chain(0..1000).collect::<Vec<u64>>().into_iter());
+/// let work = || {
+///     let (mut handle, mut verdicts) = (filter.handle(), Verdicts::new());
+///     let mut duplicates = 0;
+///     loop {
+///         // The order of the tickets is that of the input: both are taken under one lock.
+///         let mut lines = input.lock().unwrap();
+///         let chunk: Vec<u64> = lines.by_ref().take(64).collect();
+///         let ticket = handle.ticket();
+///         drop(lines);
+///         if chunk.is_empty() {
+///             return duplicates; // drops the ticket
+///         }
+///         let keys: Vec<_> = chunk.iter().map(|id| KeyHasher::seeded(0).hash_u64(*id)).collect();
+///         ticket.observe(&keys, &mut verdicts).unwrap();
+///         duplicates += verdicts.count_duplicates();
+///     }
+/// };
+/// let duplicates: u64 = std::thread::scope(|scope| {
+///     let threads = [scope.spawn(work), scope.spawn(work)];
+///     threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+/// });
+/// assert_eq!(duplicates, 1000);
+/// let halves = filter.shutdown()?;
+/// assert_eq!(report_of(halves.filters()).tally.observed, Some(2000));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct OrderedFilter<F> {
+    shared: Arc<Shared<F>>,
+}
+
+/// What the filter and its handles share.
+#[derive(Debug)]
+pub(super) struct Shared<F> {
+    pub(super) partitioning: Partitioning,
+    pub(super) partitions: Vec<OrderedPartition<F>>,
+    pub(super) policy: LossPolicy,
+    pub(super) wait: Wait,
+    /// The number of the next ticket.
+    tickets: AtomicU64,
+}
+
+/// A partition, with the turns of the batches at it.
+#[derive(Debug)]
+pub(super) struct OrderedPartition<F> {
+    pub(super) turns: Turns,
+    /// Locked by the thread whose turn it is, so it is always free.
+    content: Mutex<Content<F>>,
+    state: Arc<PartitionState<F>>,
+}
+
+#[derive(Debug)]
+struct Content<F> {
+    /// None after the shutdown.
+    owned: Option<OwnedFilter<F>>,
+    /// The latest tick.
+    tick: u64,
+}
+
+impl<F: Filter> OrderedFilter<F> {
+    /// A builder of an ordered filter over the partitions of `filter`.
+    #[must_use]
+    pub fn builder(filter: Partitioned<F>) -> OrderedBuilder<F> {
+        OrderedBuilder {
+            filter,
+            policy: LossPolicy::default(),
+            wait: None,
+        }
+    }
+
+    /// A handle for a thread. It keeps the filter alive.
+    #[must_use]
+    pub fn handle(&self) -> OrderedHandle<F> {
+        OrderedHandle::new(Arc::clone(&self.shared))
+    }
+
+    /// Waits for the batches of all tickets that were taken before, and returns the filter with its
+    /// counters. Batches of later tickets fail with [`ExchangeError::Partition`].
+    ///
+    /// # Errors
+    /// [`ShutdownError`] if partitions are lost and were not replaced, with the surviving ones.
+    pub fn shutdown(self) -> Result<Partitioned<F>, ShutdownError<F>> {
+        let Shared {
+            partitioning,
+            partitions,
+            wait,
+            ..
+        } = &*self.shared;
+        let ticket = self.shared.next_ticket();
+        let mut parker = Parker::new();
+        let (mut survivors, mut lost) = (Vec::new(), Vec::new());
+        for (index, partition) in partitions.iter().enumerate() {
+            let turn = partition.turns.wait_for(ticket, &mut parker, *wait);
+            let mut content = unpoisoned(partition.content.lock());
+            let tick = content.tick;
+            // Only a shutdown takes it, and there is one, because it consumes the filter.
+            if let Some(owned) = content.owned.take() {
+                match owned.into_filter(tick) {
+                    Ok(filter) => survivors.push((index, filter)),
+                    Err(panic) => lost.push((index, panic)),
+                }
+            }
+            // Both before the next partition, where this thread may block.
+            drop(content);
+            drop(turn);
+        }
+        if !lost.is_empty() {
+            return Err(ShutdownError::new(survivors, lost, partitioning.clone()));
+        }
+        let filters = survivors.into_iter().map(|(_, filter)| filter).collect();
+        Ok(Partitioned::new(partitioning.clone(), filters).expect("a filter for each partition"))
+    }
+}
+
+impl<F> OrderedFilter<F> {
+    /// The map from keys to partitions.
+    #[must_use]
+    pub fn partitioning(&self) -> &Partitioning {
+        &self.shared.partitioning
+    }
+
+    /// Gives a lost partition a new filter. As [`Engine::replace`](crate::Engine::replace): every
+    /// batch whose [`observe`](Ticket::observe) is called after this is judged by the new filter.
+    ///
+    /// # Errors
+    /// [`ReplaceError`], with the filter, if there is no such partition, or it is not lost.
+    pub fn replace(&self, partition: usize, filter: F) -> Result<(), ReplaceError<F>> {
+        let partitions = &self.shared.partitions;
+        let restored = match partitions.get(partition) {
+            Some(partition) => partition.state.restore(filter),
+            None => Err((filter, NotReplaceable::NoSuchPartition)),
+        };
+        restored.map_err(|(filter, reason)| ReplaceError {
+            partition,
+            partitions: partitions.len(),
+            reason,
+            filter,
+        })
+    }
+
+    /// The number of each partition that is lost now, and the message of the panic, in ascending
+    /// order.
+    #[must_use]
+    pub fn lost(&self) -> Vec<(usize, String)> {
+        let partitions = self.shared.partitions.iter().enumerate();
+        partitions
+            .filter_map(|(index, partition)| Some((index, partition.state.loss()?)))
+            .collect()
+    }
+
+    /// What was counted so far, over all handles, while they are in use. The report of the filter
+    /// is that of the partitions that [`shutdown`](Self::shutdown) returns.
+    #[must_use]
+    pub fn counts(&self) -> EngineCounts {
+        let partitions = self.shared.partitions.iter();
+        partitions
+            .map(|partition| partition.state.status().counts())
+            .sum()
+    }
+}
+
+impl<F: Filter> OrderedBuilder<F> {
+    /// What happens to the keys of a partition whose filter panicked. The default is
+    /// [`LossPolicy::Error`]: batches with such keys are errors, until the partition is replaced.
+    #[must_use]
+    pub const fn on_loss(mut self, policy: LossPolicy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// How threads wait for their turns. The default is [`Wait::auto`] for the number of
+    /// partitions.
+    #[must_use]
+    pub const fn wait(mut self, wait: Wait) -> Self {
+        self.wait = Some(wait);
+        self
+    }
+
+    /// The filter. Starts no thread.
+    #[must_use]
+    pub fn build(self) -> OrderedFilter<F> {
+        let (partitioning, filters) = self.filter.into_parts();
+        let wait = self.wait.unwrap_or_else(|| Wait::auto(filters.len()));
+        let partitions = filters.into_iter().map(OrderedPartition::new).collect();
+        OrderedFilter {
+            shared: Arc::new(Shared {
+                partitioning,
+                partitions,
+                policy: self.policy,
+                wait,
+                tickets: AtomicU64::new(0),
+            }),
+        }
+    }
+}
+
+impl<F> Shared<F> {
+    pub(super) fn next_ticket(&self) -> u64 {
+        // Relaxed: tickets order nothing but batches. Where their order is to be that of an input,
+        // the caller orders the calls.
+        self.tickets.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+impl<F: Filter> OrderedPartition<F> {
+    fn new(filter: F) -> Self {
+        let state = PartitionState::new(Status::new());
+        let owned = OwnedFilter::new(filter, Arc::clone(&state));
+        Self {
+            turns: Turns::new(),
+            content: Mutex::new(Content {
+                owned: Some(owned),
+                tick: 0,
+            }),
+            state,
+        }
+    }
+
+    /// Passes keys through the partition, in the turn of their batch. Ends the turn.
+    ///
+    /// # Errors
+    /// Why the keys have no verdicts, as a reply. `verdicts` is undefined then.
+    pub(super) fn judge(
+        &self,
+        index: usize,
+        turn: Turn<'_>,
+        tick: u64,
+        keys: &[KeyHash],
+        verdicts: &mut [u64],
+    ) -> Result<(), Reply> {
+        let mut content = unpoisoned(self.content.lock());
+        content.tick = content.tick.max(tick);
+        let judged = match &mut content.owned {
+            None => Err(Reply::Closed(ExchangeError::Partition(index))),
+            Some(owned) => match owned.judge(tick, keys, verdicts) {
+                Judged::Known => Ok(()),
+                Judged::Panicked(_) | Judged::Lost => {
+                    Err(Reply::Lost(ExchangeError::Panicked(index)))
+                }
+            },
+        };
+        drop(content);
+        drop(turn);
+        judged
+    }
+}

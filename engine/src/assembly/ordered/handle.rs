@@ -1,0 +1,233 @@
+//! The handle of a thread, and the ticket of its next batch.
+
+use super::filter::Shared;
+use crate::assembly::batch::Batch;
+use crate::assembly::link::Reply;
+use crate::assembly::routing::Router;
+use crate::error::ExchangeError;
+use crate::filters::Filter;
+use crate::hash::KeyHash;
+use crate::sync::Arc;
+use crate::transport::Parker;
+use crate::verdicts::{Verdicts, bits_of_words};
+
+/// A thread's access to an [`OrderedFilter`](crate::OrderedFilter): the buffers for its batches.
+/// Threads make one each, with [`OrderedFilter::handle`](crate::OrderedFilter::handle).
+#[derive(Debug)]
+pub struct OrderedHandle<F> {
+    shared: Arc<Shared<F>>,
+    parker: Parker,
+    router: Router,
+    batch: Batch,
+    /// The last batch failed, and `batch` has the verdicts that are known.
+    has_partial: bool,
+    /// The keys of one partition, if the router does not have them in one place.
+    keys: Vec<KeyHash>,
+    /// The verdict bits of one partition.
+    words: Vec<u64>,
+}
+
+/// The place of a batch in the order of all batches. Dropped without a batch, it is left out.
+///
+/// All later tickets wait until the batch of this one has passed, or it is dropped. A thread that
+/// waits with a later ticket while it holds this one would wait forever.
+#[derive(Debug)]
+pub struct Ticket<'a, F> {
+    handle: &'a mut OrderedHandle<F>,
+    number: u64,
+    /// The number of partitions that have no turn left for this ticket.
+    passed: usize,
+}
+
+impl<F: Filter> OrderedHandle<F> {
+    pub(super) fn new(shared: Arc<Shared<F>>) -> Self {
+        Self {
+            parker: Parker::new(),
+            router: Router::new(shared.partitioning.clone()),
+            batch: Batch::default(),
+            has_partial: false,
+            keys: Vec::new(),
+            words: Vec::new(),
+            shared,
+        }
+    }
+
+    /// The next ticket: its batch applies after those of all tickets that were taken before, by any
+    /// thread. Does not block.
+    pub fn ticket(&mut self) -> Ticket<'_, F> {
+        let number = self.shared.next_ticket();
+        Ticket {
+            handle: self,
+            number,
+            passed: 0,
+        }
+    }
+
+    /// Takes a ticket and observes the batch with it.
+    ///
+    /// # Errors
+    /// As [`Ticket::observe`].
+    ///
+    /// # Panics
+    /// As [`Ticket::observe`].
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::{FingerprintSpec, KeyHasher, OrderedFilter, Verdicts};
+    /// let halves = FingerprintSpec::new(1 << 20).build_partitions(2)?;
+    /// let mut handle = OrderedFilter::builder(halves).build().handle();
+    /// let keys = ["a", "b", "a"].map(|key| KeyHasher::seeded(0).hash(key));
+    /// let mut verdicts = Verdicts::new();
+    /// handle.observe(&keys, &mut verdicts)?;
+    /// assert!(verdicts.duplicates().eq([2]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn observe(
+        &mut self,
+        keys: &[KeyHash],
+        verdicts: &mut Verdicts,
+    ) -> Result<(), ExchangeError> {
+        self.ticket().observe(keys, verdicts)
+    }
+
+    /// What is known of the last batch of this handle, if it failed: the verdicts of the surviving
+    /// partitions, which have recorded their keys. All other keys are
+    /// [unknown](Verdicts::is_unknown), and no filter has recorded them, so they can be observed
+    /// again. Returns false, with empty `verdicts`, if the last batch did not fail, or this was
+    /// called before.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::{ExchangeError, Filter, KeyHash, OrderedHandle, Verdicts};
+    /// /// Observes a batch, and the keys of a lost partition again once it is replaced.
+    /// fn observe_all<F: Filter>(
+    ///     handle: &mut OrderedHandle<F>,
+    ///     keys: &[KeyHash],
+    ///     replace: impl Fn(usize),
+    /// ) -> Result<Vec<bool>, ExchangeError> {
+    ///     let mut verdicts = Verdicts::new();
+    ///     let Err(error) = handle.observe(keys, &mut verdicts) else {
+    ///         return Ok((&verdicts).into_iter().map(|verdict| verdict.is_duplicate()).collect());
+    ///     };
+    ///     let ExchangeError::Panicked(partition) = error else {
+    ///         return Err(error);
+    ///     };
+    ///     handle.take_partial(&mut verdicts);
+    ///     replace(partition);
+    ///     let unknown: Vec<usize> = (0..keys.len()).filter(|i| verdicts.is_unknown(*i)).collect();
+    ///     let rest: Vec<KeyHash> = unknown.iter().map(|index| keys[*index]).collect();
+    ///     let mut all: Vec<bool> = (0..keys.len()).map(|i| verdicts.is_duplicate(i)).collect();
+    ///     for (index, duplicate) in unknown.iter().zip(observe_all(handle, &rest, replace)?) {
+    ///         all[*index] = duplicate;
+    ///     }
+    ///     Ok(all)
+    /// }
+    /// ```
+    pub fn take_partial(&mut self, verdicts: &mut Verdicts) -> bool {
+        verdicts.reset(0);
+        if !std::mem::take(&mut self.has_partial) {
+            return false;
+        }
+        let kernel = self.router.kernel();
+        self.batch
+            .take_verdicts(kernel, self.shared.policy, verdicts);
+        true
+    }
+
+    /// Passes the keys of one partition through it, in their turn.
+    fn pass(&mut self, partition: usize, ticket: u64, tick: u64) {
+        let shared = &*self.shared;
+        let Some(owner) = shared.partitions.get(partition) else {
+            return;
+        };
+        let selections = &self.batch.selections;
+        let keys = self.router.keys_of(selections, partition, &mut self.keys);
+        self.words.clear();
+        self.words.resize(keys.len().div_ceil(64), 0);
+        let turn = owner.turns.wait_for(ticket, &mut self.parker, shared.wait);
+        let judged = owner.judge(partition, turn, tick, keys, &mut self.words);
+        // The router cuts the keys of a partition into messages, with a word of verdicts for each.
+        let (kernel, mut start, mut index) = (self.router.kernel(), 0, None);
+        loop {
+            let (message, next) = self
+                .router
+                .message(&self.batch.selections, partition, index);
+            let count = message.len();
+            if count > 0 {
+                let reply = match judged {
+                    Ok(()) => Reply::Known(bits_of_words(&self.words, start, count)),
+                    Err(reply) => reply,
+                };
+                self.batch.expect_reply();
+                self.batch
+                    .take_reply(kernel, partition, reply, shared.policy);
+            }
+            start += count;
+            index = next;
+            if index.is_none() {
+                return;
+            }
+        }
+    }
+}
+
+impl<F: Filter> Ticket<'_, F> {
+    /// Observes the batch of this ticket: passes it through all partitions, and blocks at each until
+    /// the batches of all lower tickets have passed it.
+    ///
+    /// `verdicts` is empty after an error; [`take_partial`](OrderedHandle::take_partial) has those
+    /// that are known.
+    ///
+    /// # Errors
+    /// [`ExchangeError`] if the batch has keys of a lost partition, with
+    /// [`LossPolicy::Error`](crate::LossPolicy::Error), or the filter was shut down. The other
+    /// partitions have recorded their keys.
+    ///
+    /// # Panics
+    /// If the batch has 2^31 keys or more.
+    pub fn observe(self, keys: &[KeyHash], verdicts: &mut Verdicts) -> Result<(), ExchangeError> {
+        self.observe_at(0, keys, verdicts)
+    }
+
+    /// As [`observe`](Self::observe), at a tick: every partition moves its clock to `tick` before it
+    /// judges the keys; see [`Filter::advance_to`]. An earlier tick has no effect, like the tick 0.
+    ///
+    /// # Errors
+    /// As [`observe`](Self::observe).
+    ///
+    /// # Panics
+    /// As [`observe`](Self::observe).
+    pub fn observe_at(
+        mut self,
+        tick: u64,
+        keys: &[KeyHash],
+        verdicts: &mut Verdicts,
+    ) -> Result<(), ExchangeError> {
+        verdicts.reset(0);
+        assert!(keys.len() < 1 << 31, "a batch of {} keys", keys.len());
+        let handle = &mut *self.handle;
+        handle.has_partial = false;
+        handle.batch.reset(keys.len());
+        handle.router.route(keys, &mut handle.batch.selections);
+        for partition in 0..handle.shared.partitions.len() {
+            handle.pass(partition, self.number, tick);
+            self.passed = partition + 1;
+        }
+        if let Some(error) = handle.batch.error() {
+            handle.has_partial = true;
+            return Err(error);
+        }
+        let kernel = handle.router.kernel();
+        let policy = handle.shared.policy;
+        handle.batch.take_verdicts(kernel, policy, verdicts);
+        Ok(())
+    }
+}
+
+impl<F> Drop for Ticket<'_, F> {
+    fn drop(&mut self) {
+        for partition in &self.handle.shared.partitions[self.passed..] {
+            partition.turns.skip(self.number);
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! One filter for all threads, with the verdicts of a single thread: batches have tickets, and each
+//! partition applies them in the order of the tickets. No key moves to another thread.
+
+mod filter;
+mod handle;
+mod turns;
+
+pub use filter::{OrderedBuilder, OrderedFilter};
+pub use handle::{OrderedHandle, Ticket};

@@ -1,0 +1,188 @@
+//! An ordered filter: batches apply in the order of their tickets at every partition.
+
+#![cfg(loom)]
+
+use echoless::transport::Wait;
+use echoless::{ExchangeError, KeyHash, LossPolicy, OrderedFilter, OrderedHandle, Verdicts};
+use echoless_loom::{
+    Exact, PANICS, Preemptions, Sometimes, check, duplicates, expected, key, unknown,
+};
+use loom::sync::Arc;
+use loom::thread;
+
+const LOW: KeyHash = key(0, 1);
+const LOWER: KeyHash = key(0, 2);
+const HIGH: KeyHash = key(1, 1);
+
+/// A filter of two partitions, one line each.
+fn ordered() -> OrderedFilter<Exact> {
+    OrderedFilter::builder(Exact::partitions(2))
+        .on_loss(LossPolicy::Error)
+        .wait(Wait::Shared)
+        .build()
+}
+
+fn observe(mut handle: OrderedHandle<Exact>, batch: &[KeyHash]) -> Vec<bool> {
+    let mut verdicts = Verdicts::new();
+    handle.observe(batch, &mut verdicts).unwrap();
+    duplicates(&verdicts)
+}
+
+/// The tickets have a known order, so the verdicts are known, however the threads run. A wake-up
+/// that is lost is a deadlock. Batches have the keys of the partitions in another order than they
+/// pass them, and more keys of one than a message has.
+#[test]
+fn ordered_by_tickets() {
+    const BATCHES: [&[KeyHash]; 3] = [&[HIGH, LOW], &[LOW, HIGH, LOWER, LOW], &[LOWER, HIGH]];
+    check("ordered_by_tickets", Preemptions::AtMost(6), || {
+        let filter = ordered();
+        let mut first = filter.handle();
+        let ticket = first.ticket();
+        let second = filter.handle();
+        let peer = thread::spawn(move || observe(second, BATCHES[1]));
+        let mut verdicts = Verdicts::new();
+        ticket.observe(BATCHES[0], &mut verdicts).unwrap();
+        let mut answers = vec![duplicates(&verdicts), peer.join().unwrap()];
+        answers.push(observe(first, BATCHES[2]));
+        assert_eq!(answers, *expected(&BATCHES));
+        let halves = filter.shutdown().unwrap();
+        let held: Vec<usize> = halves.filters().iter().map(|half| half.0.len()).collect();
+        assert_eq!(held, [2, 1]);
+    });
+}
+
+/// Two threads wait for a third, each with a ticket of its own: a turn that ends wakes the thread
+/// that is next, while the other one may be parked at another partition or not waiting yet.
+#[test]
+fn ordered_three_threads() {
+    check("ordered_three_threads", Preemptions::AtMost(2), || {
+        let filter = ordered();
+        let mut first = filter.handle();
+        let ticket = first.ticket();
+        let peers = [filter.handle(), filter.handle()]
+            .map(|handle| thread::spawn(move || observe(handle, &[LOW, HIGH])));
+        let mut verdicts = Verdicts::new();
+        ticket.observe(&[HIGH], &mut verdicts).unwrap();
+        assert_eq!(duplicates(&verdicts), [false]);
+        let answers = peers.map(|peer| peer.join().unwrap());
+        // HIGH came first, and one of the two came first with LOW.
+        let fresh = answers.iter().filter(|answer| !answer[0]).count();
+        assert_eq!(fresh, 1);
+        assert!(answers.iter().all(|answer| answer[1]));
+    });
+}
+
+/// Two threads race for the lower ticket. Whoever has it is first at both partitions.
+#[test]
+fn ordered_alike_at_all_partitions() {
+    static FIRST: Sometimes = Sometimes::new();
+    static SECOND: Sometimes = Sometimes::new();
+    check(
+        "ordered_alike_at_all_partitions",
+        Preemptions::AtMost(5),
+        || {
+            let filter = ordered();
+            let (first, second) = (filter.handle(), filter.handle());
+            let peer = thread::spawn(move || observe(second, &[LOW, HIGH]));
+            let answer = observe(first, &[HIGH, LOW]);
+            let fresh = answer == [false, false];
+            assert_eq!(peer.join().unwrap(), [fresh, fresh]);
+            assert!(fresh || answer == [true, true]);
+            FIRST.note(fresh);
+            SECOND.note(!fresh);
+        },
+    );
+    FIRST.assert();
+    SECOND.assert();
+}
+
+/// A ticket that is dropped lets the thread that waits behind it go on, whether it is parked, about
+/// to park, or has no ticket yet.
+#[test]
+fn ordered_without_a_dropped_ticket() {
+    check("ordered_without_a_dropped_ticket", Preemptions::Any, || {
+        let filter = ordered();
+        let mut first = filter.handle();
+        let ticket = first.ticket();
+        let second = filter.handle();
+        let peer = thread::spawn(move || observe(second, &[LOW, HIGH]));
+        drop(ticket);
+        assert_eq!(peer.join().unwrap(), [false, false]);
+    });
+}
+
+/// The filter of a partition panics in the turn of one thread, while another one waits for its
+/// turn: the panic ends the turn, all keys of other partitions have verdicts, and the waiting
+/// thread finds the partition lost, or restored.
+#[test]
+fn ordered_loss_and_replacement() {
+    static LOST: Sometimes = Sometimes::new();
+    static RESTORED: Sometimes = Sometimes::new();
+    check(
+        "ordered_loss_and_replacement",
+        Preemptions::AtMost(5),
+        || {
+            let filter = Arc::new(ordered());
+            let mut first = filter.handle();
+            let ticket = first.ticket();
+            let mut second = filter.handle();
+            let peer = thread::spawn(move || {
+                let mut verdicts = Verdicts::new();
+                let observed = second.observe(&[LOW, HIGH], &mut verdicts);
+                if observed.is_err() {
+                    assert_eq!(observed, Err(ExchangeError::Panicked(0)));
+                    assert!(second.take_partial(&mut verdicts));
+                }
+                assert_eq!(unknown(&verdicts), [observed.is_err(), false]);
+                // HIGH was in the batch before.
+                assert_eq!(duplicates(&verdicts), [false, true]);
+                observed.is_ok()
+            });
+            let mut verdicts = Verdicts::new();
+            let lost = ticket.observe(&[HIGH, PANICS], &mut verdicts);
+            assert_eq!(lost, Err(ExchangeError::Panicked(0)));
+            assert!(first.take_partial(&mut verdicts));
+            assert_eq!(unknown(&verdicts), [false, true]);
+            filter.replace(0, Exact::default()).unwrap();
+            let restored = peer.join().unwrap();
+            LOST.note(!restored);
+            RESTORED.note(restored);
+            assert_eq!(observe(first, &[LOW, HIGH]), [restored, true]);
+        },
+    );
+    LOST.assert();
+    RESTORED.assert();
+}
+
+/// A batch that races with the shutdown is judged by all partitions or by none: the shutdown has a
+/// ticket as well.
+#[test]
+fn ordered_shutdown_vs_observe() {
+    static JUDGED: Sometimes = Sometimes::new();
+    static REJECTED: Sometimes = Sometimes::new();
+    check(
+        "ordered_shutdown_vs_observe",
+        Preemptions::AtMost(5),
+        || {
+            let filter = ordered();
+            let mut handle = filter.handle();
+            let peer = thread::spawn(move || {
+                let mut verdicts = Verdicts::new();
+                handle.observe(&[LOW, HIGH], &mut verdicts)
+            });
+            let halves = filter.shutdown().unwrap();
+            let held: Vec<usize> = halves.filters().iter().map(|half| half.0.len()).collect();
+            match peer.join().unwrap() {
+                Ok(()) => assert_eq!(held, [1, 1]),
+                Err(error) => {
+                    assert_eq!(error, ExchangeError::Partition(0));
+                    assert_eq!(held, [0, 0]);
+                }
+            }
+            JUDGED.note(held == [1, 1]);
+            REJECTED.note(held == [0, 0]);
+        },
+    );
+    JUDGED.assert();
+    REJECTED.assert();
+}
