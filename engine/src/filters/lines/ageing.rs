@@ -12,7 +12,7 @@
 
 use std::fmt::Debug;
 
-use super::layout::BitLayout;
+use super::layout::{BitLayout, Clearing};
 use super::random::Draw;
 use crate::filters::scattered::bits::Reservoir;
 use crate::hash::KeyHash;
@@ -34,6 +34,9 @@ pub(super) struct Arrival<B> {
 /// An ageing policy of paper 000, or none for Bloom.
 /// [`Ageing`](crate::filters::scattered::bits::Ageing) describes the policies.
 pub(super) trait LineAgeing: Copy + Debug + Send + Sync + 'static {
+    /// Whether the policy uses the draw of an arrival, which takes most of a visit.
+    const DRAWS: bool = true;
+
     /// Updates the line for the arrival.
     fn age<O: BitOps, P: BitLayout>(
         self,
@@ -44,14 +47,14 @@ pub(super) trait LineAgeing: Copy + Debug + Send + Sync + 'static {
     );
 }
 
-/// Clears the bits of `cleared` if the key is fresh, and sets its own bits.
+/// Sets the bits of the key, and clears others, which are never its own.
 ///
 /// The own bits of a duplicate are set already, so that only `cleared` depends on the verdict. It
-/// is masked, because a branch on the verdict could not be predicted.
+/// is a mask, because a branch on the verdict could not be predicted.
 #[inline(always)]
-fn replace<O: BitOps>(ops: O, line: &mut Line, cleared: O::Bits, arrival: Arrival<O::Bits>) {
-    let kept = ops.without(ops.load(line), ops.only_if(!arrival.seen, cleared));
-    ops.store(ops.or(kept, arrival.own), line);
+fn replace<O: BitOps>(ops: O, line: &mut Line, cleared: Clearing<O>, own: O::Bits) {
+    let recorded = ops.or(ops.load(line), own);
+    ops.store(ops.clear(recorded, cleared.bits, cleared.words), line);
 }
 
 /// Bloom: nothing is cleared.
@@ -71,6 +74,8 @@ pub(super) struct OneFilter;
 pub(super) struct ByFill;
 
 impl LineAgeing for Never {
+    const DRAWS: bool = false;
+
     #[inline(always)]
     fn age<O: BitOps, P: BitLayout>(
         self,
@@ -92,8 +97,11 @@ impl LineAgeing for EachFilter {
         line: &mut Line,
         arrival: Arrival<O::Bits>,
     ) {
-        let cleared = layout.others(ops, arrival.key, arrival.draw);
-        replace(ops, line, cleared, arrival);
+        let cleared = Clearing {
+            bits: layout.others(ops, arrival.key, arrival.draw),
+            words: ops.words_if(!arrival.seen),
+        };
+        replace(ops, line, cleared, arrival.own);
     }
 }
 
@@ -106,8 +114,9 @@ impl LineAgeing for OneFilter {
         line: &mut Line,
         arrival: Arrival<O::Bits>,
     ) {
-        let cleared = layout.other_of_one(ops, arrival.key, arrival.draw);
-        replace(ops, line, cleared, arrival);
+        let Arrival { key, draw, .. } = arrival;
+        let cleared = layout.other_of_one(ops, key, draw, !arrival.seen);
+        replace(ops, line, cleared, arrival.own);
     }
 }
 
@@ -120,8 +129,9 @@ impl LineAgeing for ByFill {
         line: &mut Line,
         arrival: Arrival<O::Bits>,
     ) {
-        let cleared = layout.others_by_fill(ops, arrival.key, arrival.draw, line);
-        replace(ops, line, cleared, arrival);
+        let Arrival { key, draw, .. } = arrival;
+        let cleared = layout.others_by_fill(ops, key, draw, line, !arrival.seen);
+        replace(ops, line, cleared, arrival.own);
     }
 }
 

@@ -32,12 +32,16 @@ impl<P: BitLayout, A: LineAgeing> Rule for BitRule<P, A> {
 
     const HAS_PORTABLE_LOOP: bool = false;
 
+    const HAS_SHORT_VISITS: bool = !A::DRAWS;
+
     #[inline(always)]
     fn visit<O: LineOps>(self, ops: O, line: &mut Line, key: KeyHash) -> Outcome {
+        // The draw first: everything else waits for it. And the compiler would take the pieces that
+        // `fold` loads from the register of the whole line, which takes longer.
+        let draw = self.salt.draw(key, ops.fold(line));
         let bits = ops.load(line);
         let own = self.layout.of_key(ops, key);
         let seen = ops.covers(bits, own);
-        let draw = self.salt.draw(key, ops.fold(bits));
         let arrival = Arrival {
             key,
             own,

@@ -472,6 +472,8 @@ impl<O: LineOps, R: Rule> LineStep for Step<O, R> {
     }
 
     const FINDS_LINES: bool = O::FINDS_LINES;
+
+    const HAS_SHORT_VISITS: bool = R::HAS_SHORT_VISITS;
 }
 
 /// A step that moves the clock of its rule to the tick of each key.
@@ -498,6 +500,8 @@ impl<O: LineOps, R: Rule> LineStep for TickedStep<'_, O, R> {
     }
 
     const FINDS_LINES: bool = O::FINDS_LINES;
+
+    const HAS_SHORT_VISITS: bool = R::HAS_SHORT_VISITS;
 }
 
 impl LineAllocation {

@@ -121,7 +121,7 @@ impl<const WIDTH: u32> Rule for FingerprintStableRule<WIDTH> {
         if self.holds(line, key) {
             return Outcome::of(true);
         }
-        let draw = self.salt.draw(key, ops.fold(ops.load(line)));
+        let draw = self.salt.draw(key, ops.fold(line));
         if draw.chance(EVICT_STREAM, self.spec.eviction) {
             self.evict(line, draw);
         }

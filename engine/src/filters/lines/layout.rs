@@ -29,6 +29,13 @@ const SECOND_SET: u64 = 16;
 /// The stream of a random filter.
 const FILTER_STREAM: u64 = 32;
 
+/// Bits to clear, and the words of the line in which to clear them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Clearing<O: BitOps> {
+    pub(super) bits: O::Bits,
+    pub(super) words: O::Words,
+}
+
 /// k filters in a line, whose sizes differ by at most one bit.
 pub(super) trait BitLayout: Copy + Debug + Send + Sync + 'static {
     /// k.
@@ -59,14 +66,27 @@ pub(super) trait BitLayout: Copy + Debug + Send + Sync + 'static {
     fn others<O: BitOps>(self, ops: O, key: KeyHash, draw: Draw) -> O::Bits;
 
     /// The bits of [`others`](Self::others), each with a probability equal to the fill of its
-    /// filter.
+    /// filter; none unless `condition`.
     ///
     /// No bits are counted. A second random bit of the filter, the witness, decides: the
     /// probability that it is set is exactly the fill.
-    fn others_by_fill<O: BitOps>(self, ops: O, key: KeyHash, draw: Draw, line: &Line) -> O::Bits;
+    fn others_by_fill<O: BitOps>(
+        self,
+        ops: O,
+        key: KeyHash,
+        draw: Draw,
+        line: &Line,
+        condition: bool,
+    ) -> Clearing<O>;
 
-    /// The bit of [`others`](Self::others) in one random filter.
-    fn other_of_one<O: BitOps>(self, ops: O, key: KeyHash, draw: Draw) -> O::Bits;
+    /// The bit of [`others`](Self::others) in one random filter; none unless `condition`.
+    fn other_of_one<O: BitOps>(
+        self,
+        ops: O,
+        key: KeyHash,
+        draw: Draw,
+        condition: bool,
+    ) -> Clearing<O>;
 }
 
 /// The number of set bits from `start` up to but not including `end`.
@@ -133,7 +153,14 @@ impl<const K: u32> BitLayout for WholeWords<K> {
     }
 
     #[inline(always)]
-    fn others_by_fill<O: BitOps>(self, ops: O, key: KeyHash, draw: Draw, line: &Line) -> O::Bits {
+    fn others_by_fill<O: BitOps>(
+        self,
+        ops: O,
+        key: KeyHash,
+        draw: Draw,
+        line: &Line,
+        condition: bool,
+    ) -> Clearing<O> {
         // `others` uses the lower half of word 0 where that is enough; the upper half is unused.
         let witnesses = ops.in_each::<K>(if Self::FIT_IN_HALF {
             draw.word(0) >> 32
@@ -141,14 +168,26 @@ impl<const K: u32> BitLayout for WholeWords<K> {
             draw.word(SECOND_SET)
         });
         let found = ops.and(ops.load(line), witnesses);
-        ops.of_filters::<K>(self.others(ops, key, draw), found)
+        Clearing {
+            bits: self.others(ops, key, draw),
+            words: ops.filters_if::<K>(condition, found),
+        }
     }
 
     #[inline(always)]
-    fn other_of_one<O: BitOps>(self, ops: O, key: KeyHash, draw: Draw) -> O::Bits {
+    fn other_of_one<O: BitOps>(
+        self,
+        ops: O,
+        key: KeyHash,
+        draw: Draw,
+        condition: bool,
+    ) -> Clearing<O> {
         let filter = draw.below(FILTER_STREAM, u64::from(K)) as u32;
         let start = ops.bit(self.start(filter), true);
-        ops.of_filters::<K>(self.others(ops, key, draw), start)
+        Clearing {
+            bits: self.others(ops, key, draw),
+            words: ops.filters_if::<K>(condition, start),
+        }
     }
 }
 
@@ -265,18 +304,38 @@ impl<C: Count> BitLayout for Ranges<C> {
     }
 
     #[inline(always)]
-    fn others_by_fill<O: BitOps>(self, ops: O, key: KeyHash, draw: Draw, line: &Line) -> O::Bits {
-        self.each(ops, |filter| {
+    fn others_by_fill<O: BitOps>(
+        self,
+        ops: O,
+        key: KeyHash,
+        draw: Draw,
+        line: &Line,
+        condition: bool,
+    ) -> Clearing<O> {
+        let bits = self.each(ops, |filter| {
             let witness = self.position(draw.hash(), SECOND_SET, filter);
             // The remainder proves the index to the compiler, which then omits the bounds check.
             let is_set = line.0[(witness / 64) as usize % 8] >> (witness % 64) & 1 == 1;
             (self.other(key, draw, filter), is_set)
-        })
+        });
+        Clearing {
+            bits,
+            words: ops.words_if(condition),
+        }
     }
 
     #[inline(always)]
-    fn other_of_one<O: BitOps>(self, ops: O, key: KeyHash, draw: Draw) -> O::Bits {
+    fn other_of_one<O: BitOps>(
+        self,
+        ops: O,
+        key: KeyHash,
+        draw: Draw,
+        condition: bool,
+    ) -> Clearing<O> {
         let filter = draw.below(FILTER_STREAM, u64::from(self.count.get()));
-        ops.bit(self.other(key, draw, filter as u32), true)
+        Clearing {
+            bits: ops.bit(self.other(key, draw, filter as u32), true),
+            words: ops.words_if(condition),
+        }
     }
 }

@@ -57,7 +57,7 @@ impl<S: Slot, const AGAIN: bool> RowRule<S, AGAIN> {
     fn slot_for<O: BitOps + SlotOps>(self, ops: O, line: &Line, key: KeyHash) -> usize {
         let empty = Self::find(ops, line, S::zeroed());
         if empty == 0 {
-            let draw = self.salt.draw(key, ops.fold(ops.load(line)));
+            let draw = self.salt.draw(key, ops.fold(line));
             draw.below(0, Self::SLOTS as u64) as usize
         } else {
             empty.trailing_zeros() as usize

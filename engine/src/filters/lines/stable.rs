@@ -179,7 +179,7 @@ impl<const D: u32, C: Count> Rule for StableRule<D, C> {
         let own = self.cells_of(ops, key);
         let seen = ops.covers(nonzero, own);
         if !seen || self.update == Update::Every {
-            let draw = self.salt.draw(key, ops.fold(bits));
+            let draw = self.salt.draw(key, ops.fold(line));
             let decremented = self.decremented(ops, bits, nonzero, draw);
             // Each lowest bit becomes a cell of ones: 2^D - 1 = Max in its place. The bit of a
             // word's highest cell is shifted out, and the wrapping subtraction still gives ones.

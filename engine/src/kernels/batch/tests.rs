@@ -25,6 +25,8 @@ impl LineStep for Counting {
     }
 
     const FINDS_LINES: bool = true;
+
+    const HAS_SHORT_VISITS: bool = false;
 }
 
 /// The verdicts and counts of a plain loop over the keys.

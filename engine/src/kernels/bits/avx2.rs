@@ -34,6 +34,9 @@ fn both(left: Halves, right: Halves, each: impl Fn(__m256i, __m256i) -> __m256i)
 impl BitOps for Avx2 {
     type Bits = Halves;
 
+    /// All ones in each word that is chosen.
+    type Words = Halves;
+
     #[inline(always)]
     fn load(self, line: &Line) -> Halves {
         halves(self, line)
@@ -100,10 +103,18 @@ impl BitOps for Avx2 {
     }
 
     #[inline(always)]
-    fn of_filters<const K: u32>(self, bits: Halves, found: Halves) -> Halves {
+    fn words_if(self, condition: bool) -> Halves {
+        // 0 or 1 negated: no bits or all bits.
+        let mask = registers!(_mm256_set1_epi64x(i64::from(condition).wrapping_neg()));
+        [mask; 2]
+    }
+
+    #[inline(always)]
+    fn filters_if<const K: u32>(self, condition: bool, found: Halves) -> Halves {
+        let chosen = self.words_if(condition);
         registers!({
-            // Or the words of each filter into all of its words, then keep `bits` where that is not
-            // zero. Each step exchanges neighbours and doubles the group:
+            // Or the words of each filter into all of its words, then take those that are not zero.
+            // Each step exchanges neighbours and doubles the group:
             //
             //   any              | w3 | w2 | w1 | w0 |
             //   K = 1: or of the two halves
@@ -125,12 +136,17 @@ impl BitOps for Avx2 {
                     _mm256_or_si256(any, _mm256_permute4x64_epi64::<0b01_00_11_10>(any))
                 });
             }
-            both(any, bits, |any, bits| {
+            both(any, chosen, |any, chosen| {
                 // AVX2 compares for equality only, so the mask is of the words to drop.
                 let none = _mm256_cmpeq_epi64(any, _mm256_setzero_si256());
-                _mm256_andnot_si256(none, bits)
+                _mm256_andnot_si256(none, chosen)
             })
         })
+    }
+
+    #[inline(always)]
+    fn clear(self, bits: Halves, cleared: Halves, words: Halves) -> Halves {
+        self.without(bits, self.and(cleared, words))
     }
 
     #[inline(always)]
@@ -152,13 +168,6 @@ impl BitOps for Avx2 {
         both(left, right, |left, right| {
             registers!(_mm256_andnot_si256(right, left))
         })
-    }
-
-    #[inline(always)]
-    fn only_if(self, condition: bool, bits: Halves) -> Halves {
-        // 0 or 1 negated: no bits or all bits.
-        let mask = registers!(_mm256_set1_epi64x(i64::from(condition).wrapping_neg()));
-        self.and(bits, [mask; 2])
     }
 
     #[inline(always)]
@@ -188,23 +197,26 @@ impl BitOps for Avx2 {
     }
 
     #[inline(always)]
-    fn fold(self, bits: Halves) -> u64 {
-        registers!(fold_half(_mm256_xor_si256(bits[0], bits[1])))
+    fn fold(self, line: &Line) -> u64 {
+        // SAFETY: the token proves AVX2.
+        unsafe { fold(line) }
     }
 }
 
-/// The exclusive or of four words: halve to 128 bits, then to one word.
+/// The exclusive or of the words of a line, in quarters: extracting the high half of a register would
+/// take longer than to load it again.
 ///
 /// # Safety
 /// The CPU must have AVX2.
 #[inline(always)]
-pub(super) unsafe fn fold_half(half: __m256i) -> u64 {
-    // SAFETY: the caller vouches for AVX2. Only registers are touched.
+pub(super) unsafe fn fold(line: &Line) -> u64 {
+    let first: *const __m128i = (&raw const *line).cast();
+    // SAFETY: the caller vouches for AVX2. A `Line` is 64 bytes aligned to 64, so these are four
+    // aligned loads inside it.
     unsafe {
-        let quarter = _mm_xor_si128(
-            _mm256_castsi256_si128(half),
-            _mm256_extracti128_si256::<1>(half),
-        );
+        let low = _mm_xor_si128(_mm_load_si128(first), _mm_load_si128(first.add(1)));
+        let high = _mm_xor_si128(_mm_load_si128(first.add(2)), _mm_load_si128(first.add(3)));
+        let quarter = _mm_xor_si128(low, high);
         (_mm_cvtsi128_si64(quarter) ^ _mm_extract_epi64::<1>(quarter)) as u64
     }
 }

@@ -5,7 +5,7 @@
 
 use std::arch::x86_64::*;
 
-use super::avx2::fold_half;
+use super::avx2::fold;
 use super::ops::{BitOps, Filters, WORD_STARTS};
 use crate::kernels::avx512::Avx512;
 use crate::memory::Line;
@@ -20,6 +20,9 @@ fn register(token: Avx512, line: &Line) -> __m512i {
 
 impl BitOps for Avx512 {
     type Bits = __m512i;
+
+    /// A bit for each word, word 0 lowest.
+    type Words = u8;
 
     #[inline(always)]
     fn load(self, line: &Line) -> __m512i {
@@ -61,33 +64,30 @@ impl BitOps for Avx512 {
         registers!({
             let mask = _mm512_set1_epi64(i64::from(Filters::<K>::WIDTH - 1));
             let position = _mm512_srlv_epi64(_mm512_set1_epi64(positions as i64), shifts);
-            let here = _mm512_xor_si512(_mm512_and_si512(position, mask), starts);
+            let here = _mm512_sub_epi64(_mm512_and_si512(position, mask), starts);
             _mm512_sllv_epi64(_mm512_set1_epi64(1), here)
         })
     }
 
     #[inline(always)]
-    fn of_filters<const K: u32>(self, bits: __m512i, found: __m512i) -> __m512i {
-        registers!({
-            // Or the words of each filter into all of its words:
-            //
-            //   any              | w7 | w6 | w5 | w4 | w3 | w2 | w1 | w0 |
-            //   K <= 4: or with  | w6 | w7 | w4 | w5 | w2 | w3 | w0 | w1 |    permutex
-            //   K <= 2: or with  | w5 | w4 | w7 | w6 | w1 | w0 | w3 | w2 |    permutex
-            //   K = 1: or with   | w3 | w2 | w1 | w0 | w7 | w6 | w5 | w4 |    shuffle_i64x2
-            let mut any = found;
-            if K <= 4 {
-                any = _mm512_or_si512(any, _mm512_permutex_epi64::<0b10_11_00_01>(any));
-            }
-            if K <= 2 {
-                any = _mm512_or_si512(any, _mm512_permutex_epi64::<0b01_00_11_10>(any));
-            }
-            if K == 1 {
-                any = _mm512_or_si512(any, _mm512_shuffle_i64x2::<0b01_00_11_10>(any, any));
-            }
-            // `test` sets a mask bit for each word that is not zero; the others become zero.
-            _mm512_maskz_mov_epi64(_mm512_test_epi64_mask(any, any), bits)
-        })
+    fn words_if(self, condition: bool) -> u8 {
+        // 0 or 1 negated: no words or all eight.
+        u8::from(condition).wrapping_neg()
+    }
+
+    #[inline(always)]
+    fn filters_if<const K: u32>(self, condition: bool, found: __m512i) -> u8 {
+        // `test` sets a mask bit for each word that is not zero. A table of 256 bytes extends them
+        // to whole filters in fewer steps than shuffles of the words, and the mask stays in a
+        // general register until it is complete.
+        let words = registers!(_mm512_test_epi64_mask(found, found));
+        let whole = const { &Filters::<K>::WHOLE }[usize::from(words)];
+        whole & self.words_if(condition)
+    }
+
+    #[inline(always)]
+    fn clear(self, bits: __m512i, cleared: __m512i, words: u8) -> __m512i {
+        registers!(_mm512_mask_andnot_epi64(bits, words, cleared, bits))
     }
 
     #[inline(always)]
@@ -103,15 +103,6 @@ impl BitOps for Avx512 {
     #[inline(always)]
     fn without(self, left: __m512i, right: __m512i) -> __m512i {
         registers!(_mm512_andnot_si512(right, left))
-    }
-
-    #[inline(always)]
-    fn only_if(self, condition: bool, bits: __m512i) -> __m512i {
-        // 0 or 1 negated: a mask of no words or of all eight.
-        registers!(_mm512_maskz_mov_epi64(
-            u8::from(condition).wrapping_neg(),
-            bits
-        ))
     }
 
     #[inline(always)]
@@ -131,19 +122,16 @@ impl BitOps for Avx512 {
 
     #[inline(always)]
     fn covers(self, bits: __m512i, mask: __m512i) -> bool {
+        // The union is what a filter then stores, so in a visit it costs nothing.
         registers!({
-            let missing = _mm512_andnot_si512(bits, mask);
-            _mm512_test_epi64_mask(missing, missing) == 0
+            let union = _mm512_or_si512(bits, mask);
+            _mm512_cmpneq_epi64_mask(union, bits) == 0
         })
     }
 
     #[inline(always)]
-    fn fold(self, bits: __m512i) -> u64 {
-        registers!({
-            fold_half(_mm256_xor_si256(
-                _mm512_castsi512_si256(bits),
-                _mm512_extracti64x4_epi64::<1>(bits),
-            ))
-        })
+    fn fold(self, line: &Line) -> u64 {
+        // SAFETY: the token proves AVX-512, and every CPU with it has AVX2.
+        unsafe { fold(line) }
     }
 }

@@ -19,6 +19,9 @@ pub(crate) trait BitOps: TargetIsa {
     /// The 512 bits, in registers.
     type Bits: Copy;
 
+    /// A choice of the words of a line.
+    type Words: Copy;
+
     fn load(self, line: &Line) -> Self::Bits;
 
     fn store(self, bits: Self::Bits, line: &mut Line);
@@ -35,9 +38,15 @@ pub(crate) trait BitOps: TargetIsa {
     /// bits each.
     fn in_each<const K: u32>(self, positions: u64) -> Self::Bits;
 
-    /// The bits of those filters, of `K` of whole words, in which `found` has a bit; no bits of the
-    /// others.
-    fn of_filters<const K: u32>(self, bits: Self::Bits, found: Self::Bits) -> Self::Bits;
+    /// All words if `condition`, else none. By a mask: a branch on it could not be predicted.
+    fn words_if(self, condition: bool) -> Self::Words;
+
+    /// The words of those filters, of `K` of whole words, in which `found` has a bit; none unless
+    /// `condition`.
+    fn filters_if<const K: u32>(self, condition: bool, found: Self::Bits) -> Self::Words;
+
+    /// `bits` without those of `cleared` that are in `words`.
+    fn clear(self, bits: Self::Bits, cleared: Self::Bits, words: Self::Words) -> Self::Bits;
 
     fn and(self, left: Self::Bits, right: Self::Bits) -> Self::Bits;
 
@@ -45,9 +54,6 @@ pub(crate) trait BitOps: TargetIsa {
 
     /// The bits of `left` that are not in `right`.
     fn without(self, left: Self::Bits, right: Self::Bits) -> Self::Bits;
-
-    /// `bits` if `condition`, else no bits. By a mask: a branch on it could not be predicted.
-    fn only_if(self, condition: bool, bits: Self::Bits) -> Self::Bits;
 
     /// Each word of `left` minus that of `right`, wrapping.
     fn minus(self, left: Self::Bits, right: Self::Bits) -> Self::Bits;
@@ -62,7 +68,7 @@ pub(crate) trait BitOps: TargetIsa {
     fn covers(self, bits: Self::Bits, mask: Self::Bits) -> bool;
 
     /// The exclusive or of all words, so that it changes with every single bit.
-    fn fold(self, bits: Self::Bits) -> u64;
+    fn fold(self, line: &Line) -> u64;
 }
 
 /// A line divided into `K` filters of whole words: 1, 2, 4 or 8 of them.
@@ -108,6 +114,24 @@ impl<const K: u32> Filters<K> {
             word += 1;
         }
         Line(starts)
+    };
+    /// For each set of words, as bits, the set of all words of their filters.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) const WHOLE: [u8; 256] = {
+        let filter_words = (1_u32 << Self::WORDS) - 1;
+        let (mut whole, mut set) = ([0; 256], 0);
+        while set < 256 {
+            let mut filter = 0;
+            while filter < K {
+                let words = filter_words << (filter * Self::WORDS);
+                if set as u32 & words != 0 {
+                    whole[set] |= words as u8;
+                }
+                filter += 1;
+            }
+            set += 1;
+        }
+        whole
     };
 }
 
@@ -168,9 +192,10 @@ mod tests {
         #[inline(always)]
         fn filters<const K: u32>(&self) -> [O::Bits; 2] {
             let (ops, left) = (self.ops, self.on.left);
+            let words = ops.filters_if::<K>(self.on.choice, ops.load(&self.on.found));
             [
                 ops.in_each::<K>(left.0[0]),
-                ops.of_filters::<K>(ops.load(&left), ops.load(&self.on.found)),
+                ops.clear(ops.load(&left), ops.load(&self.on.right), words),
             ]
         }
     }
@@ -196,7 +221,7 @@ mod tests {
                 ops.and(left, right),
                 both,
                 ops.without(left, right),
-                ops.only_if(choice, left),
+                ops.clear(left, right, ops.words_if(choice)),
                 ops.minus(left, right),
                 ops.down(left, position % 64),
                 ops.up(left, position % 64),
@@ -215,7 +240,7 @@ mod tests {
                 u64::from(ops.covers(both, right)),
                 u64::from(ops.covers(left, right)),
                 u64::from(ops.covers(missing, both)),
-                ops.fold(left),
+                ops.fold(&self.on.left),
             ];
             lines
                 .chain(numbers.map(|number| words(|_| number)))

@@ -20,6 +20,7 @@ macro_rules! forward {
 
 impl BitOps for Portable {
     type Bits = Line;
+    type Words = u8;
 
     forward! {
         load(line: &Line) -> Line;
@@ -29,12 +30,13 @@ impl BitOps for Portable {
         and(left: Line, right: Line) -> Line;
         or(left: Line, right: Line) -> Line;
         without(left: Line, right: Line) -> Line;
-        only_if(taken: bool, bits: Line) -> Line;
+        words_if(condition: bool) -> u8;
+        clear(bits: Line, cleared: Line, words: u8) -> Line;
         minus(left: Line, right: Line) -> Line;
         down(bits: Line, by: u32) -> Line;
         up(bits: Line, by: u32) -> Line;
         covers(bits: Line, mask: Line) -> bool;
-        fold(bits: Line) -> u64;
+        fold(line: &Line) -> u64;
     }
 
     #[inline(always)]
@@ -43,7 +45,7 @@ impl BitOps for Portable {
     }
 
     #[inline(always)]
-    fn of_filters<const K: u32>(self, bits: Line, found: Line) -> Line {
-        Scalar.of_filters::<K>(bits, found)
+    fn filters_if<const K: u32>(self, condition: bool, found: Line) -> u8 {
+        Scalar.filters_if::<K>(condition, found)
     }
 }

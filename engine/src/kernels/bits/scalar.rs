@@ -17,6 +17,9 @@ pub(super) fn words(word: impl Fn(usize) -> u64) -> Line {
 impl BitOps for Scalar {
     type Bits = Line;
 
+    /// A bit for each word, word 0 lowest.
+    type Words = u8;
+
     #[inline(always)]
     fn load(self, line: &Line) -> Line {
         *line
@@ -56,12 +59,26 @@ impl BitOps for Scalar {
     }
 
     #[inline(always)]
-    fn of_filters<const K: u32>(self, bits: Line, found: Line) -> Line {
+    fn words_if(self, condition: bool) -> u8 {
+        u8::from(condition).wrapping_neg()
+    }
+
+    #[inline(always)]
+    fn filters_if<const K: u32>(self, condition: bool, found: Line) -> u8 {
         let size = Filters::<K>::WORDS as usize;
-        words(|index| {
+        let in_use = (0..8).fold(0, |words, index| {
             let first = index / size * size;
             let any = found.0[first..first + size].iter().any(|word| *word != 0);
-            if any { bits.0[index] } else { 0 }
+            words | u8::from(any) << index
+        });
+        in_use & self.words_if(condition)
+    }
+
+    #[inline(always)]
+    fn clear(self, bits: Line, cleared: Line, chosen: u8) -> Line {
+        words(|index| {
+            let chosen = u64::from(chosen >> index & 1).wrapping_neg();
+            bits.0[index] & !(cleared.0[index] & chosen)
         })
     }
 
@@ -78,11 +95,6 @@ impl BitOps for Scalar {
     #[inline(always)]
     fn without(self, left: Line, right: Line) -> Line {
         words(|index| left.0[index] & !right.0[index])
-    }
-
-    #[inline(always)]
-    fn only_if(self, condition: bool, bits: Line) -> Line {
-        words(|index| bits.0[index] & u64::from(condition).wrapping_neg())
     }
 
     #[inline(always)]
@@ -107,7 +119,7 @@ impl BitOps for Scalar {
     }
 
     #[inline(always)]
-    fn fold(self, bits: Line) -> u64 {
-        bits.0.iter().fold(0, |folded, word| folded ^ word)
+    fn fold(self, line: &Line) -> u64 {
+        line.0.iter().fold(0, |folded, word| folded ^ word)
     }
 }
