@@ -2,12 +2,14 @@
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
+use std::ops::Range;
 use std::path::Path;
 
 use echoless::FilterSpec;
 use echoless_ber::Profile;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use toml::de::{DeTable, DeValue};
 
 use crate::failure::Failure;
 use crate::number::grouped;
@@ -49,7 +51,8 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Failure> {
         return Err(failed()(io::Error::new(ErrorKind::FileTooLarge, problem)));
     }
     toml::from_str(&text).map_err(|error| {
-        let start = error.span().map_or(0, |span| span.start);
+        let span = error.span().unwrap_or_default();
+        let start = start_of_field(&text, &span, error.message()).unwrap_or(span.start);
         let before = text.get(..start).unwrap_or(&text);
         Failure::Data {
             name,
@@ -58,4 +61,112 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Failure> {
             problem: error.message().trim().replace('\n', " "),
         }
     })
+}
+
+/// Where the field is that the error of a table is about, in a text that is TOML. An error of
+/// meaning covers the whole table, and serde keeps only its message, so the name of the field is
+/// read back from there.
+fn start_of_field(text: &str, span: &Range<usize>, message: &str) -> Option<usize> {
+    let (field, rest) = message.strip_prefix("invalid ")?.split_once('=')?;
+    // An unknown option is the value of the message.
+    let field = match field {
+        "option" => rest.split(':').next()?,
+        field => field,
+    };
+    let document = DeTable::parse(text).ok()?;
+    let whole = document.span();
+    let document = DeValue::Table(document.into_inner());
+    let table = table_at(&document, &whole, span)?;
+    // An option that is not in the table is one of its adapters.
+    let found = [field, "adapters"]
+        .iter()
+        .find_map(|name| table.keys().find(|key| key.get_ref() == name));
+    found.map(|key| key.span().start)
+}
+
+/// The table at `span`, in a value at `own`. The error of a document may have an empty span.
+fn table_at<'a, 'text>(
+    value: &'a DeValue<'text>,
+    own: &Range<usize>,
+    span: &Range<usize>,
+) -> Option<&'a DeTable<'text>> {
+    match value {
+        DeValue::Table(table) if own == span || span.is_empty() => Some(table),
+        DeValue::Table(table) => {
+            let mut values = table.values();
+            values.find_map(|value| table_at(value.get_ref(), &value.span(), span))
+        }
+        DeValue::Array(values) => {
+            let mut values = values.iter();
+            values.find_map(|value| table_at(value.get_ref(), &value.span(), span))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The line of the error of a file.
+    fn line_of(text: &str) -> (u64, String) {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        let failure = match text.contains("filters") {
+            true => read_specs(file.path()).unwrap_err(),
+            false => read_spec(file.path()).unwrap_err(),
+        };
+        let Failure::Data {
+            number, problem, ..
+        } = failure
+        else {
+            panic!("{failure}");
+        };
+        (number, problem)
+    }
+
+    #[test]
+    fn an_error_is_on_the_line_of_its_field() {
+        for (text, line, problem) in [
+            ("# c\nfilter = 'bloom'\nk = 65\n", 3, "invalid k=65: "),
+            ("k = 65\nfilter = 'bloom'\n", 1, "invalid k=65: "),
+            ("k = 2\n\nfilter = 'blom'", 3, "invalid filter=blom: "),
+            ("filter = 'bloom'\nhashes = 2", 2, "invalid option=hashes: "),
+            (
+                "\nfilter = 'bloom'\nmemory = '2X'",
+                3,
+                "invalid memory=2X: ",
+            ),
+            (
+                "filter = 'lru'\n'form' = 'lines'",
+                2,
+                "invalid form=lines: ",
+            ),
+            (
+                "filter = 'bloom'\nk = 4\nadapters = 'horizontal:slices=0'",
+                3,
+                "invalid slices=0: ",
+            ),
+            (
+                "filters = [\n  { filter = 'bloom' },\n  { filter = 'lru',\n    k = 2 },\n]",
+                4,
+                "invalid option=k: ",
+            ),
+            (
+                "[[filters]]\nfilter = 'bloom'\nk = 2\n[[filters]]\nfilter = 'bloom'\nk = 0\n",
+                6,
+                "invalid k=0: ",
+            ),
+            (
+                "filters = [\n  'bloom:k=1',\n  'bloom:k=0',\n]",
+                3,
+                "invalid k=0: ",
+            ),
+            ("filters = [\n  {},\n]", 2, "missing field `filter`"),
+        ] {
+            let (number, found) = line_of(text);
+            assert!(found.starts_with(problem), "{text}: {found}");
+            assert_eq!(number, line, "{text}: {found}");
+        }
+    }
 }
