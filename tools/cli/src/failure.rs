@@ -60,6 +60,9 @@ pub(crate) enum Failure {
         unit: &'static str,
         number: u64,
         problem: String,
+        /// The long names of the options without which this would be no error, as far as they are
+        /// known.
+        options: &'static [&'static str],
     },
     /// A capture file that cannot be read further, or a file header that cannot be written.
     #[error("{name}: {problem}")]

@@ -98,7 +98,7 @@ fn run_parsed(parsed: Parsed) -> Result<ExitCode, Failure> {
         let failure = line.explain(failure, typed_alone);
         unread(stats.as_deref(), &inputs, failure)
     })?;
-    dedup::run(config, |failure| line.explain_start(failure))
+    dedup::run(config, |failure| line.explain_run(failure))
 }
 
 /// The failure of a run whose options cannot be read. The statistics of an earlier run do not

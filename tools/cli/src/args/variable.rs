@@ -6,6 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::parser::ValueSource;
 use clap::{Arg, CommandFactory, Parser};
 use echoless::SpecError;
 
@@ -127,20 +128,18 @@ impl CommandLine {
         }
     }
 
-    /// Names the variable in the failure of a run that could not start, if an option of the
-    /// variable is at fault and the same option was not typed.
-    pub(crate) fn explain_start(&self, failure: Failure) -> Failure {
-        let is_at_fault = |word: &str| match &failure {
-            Failure::File { name, .. }
-            | Failure::SameFile { name, .. }
-            | Failure::Data { name, .. } => {
-                let beside = name.strip_suffix(POSITIONS);
-                word.ends_with(name) || beside.is_some_and(|name| word.ends_with(name))
+    /// Names the variable in the failure of a run, if an option of the variable is at fault and the
+    /// same option was not typed.
+    pub(crate) fn explain_run(&self, failure: Failure) -> Failure {
+        let is_caused = match &failure {
+            Failure::File { name, .. } | Failure::SameFile { name, .. } => self.names_alone(name),
+            Failure::Data { name, options, .. } => {
+                self.names_alone(name) || self.has_any_alone(options)
             }
-            Failure::Option(error) => word.split('=').next() == Some(error.field),
-            Failure::Memory(_) | Failure::Filter(_) => ["-m", "--memory", "--filter"]
-                .iter()
-                .any(|option| word.starts_with(option)),
+            Failure::Option(error) => self.has_any_alone(&[error.field]),
+            Failure::Memory(_) | Failure::Filter(_) => {
+                self.has_any_alone(&["--memory", "--filter"])
+            }
             Failure::Usage(_)
             | Failure::OfVariable { .. }
             | Failure::Lab(_)
@@ -150,13 +149,53 @@ impl CommandLine {
             | Failure::Panic(_)
             | Failure::ReaderGone => false,
         };
-        let typed = |word: &OsString| word.to_str().is_some_and(is_at_fault);
-        if self.defaults.iter().any(|word| is_at_fault(word)) && !self.typed.iter().any(typed) {
+        if is_caused {
             of_variable(failure)
         } else {
             failure
         }
     }
+
+    /// Whether a word of the variable names this file, and no typed one does.
+    fn names_alone(&self, file: &str) -> bool {
+        let names = |word: &str| {
+            let beside = file.strip_suffix(POSITIONS);
+            word.ends_with(file) || beside.is_some_and(|file| word.ends_with(file))
+        };
+        let typed = |word: &OsString| word.to_str().is_some_and(names);
+        self.defaults.iter().any(|word| names(word)) && !self.typed.iter().any(typed)
+    }
+
+    /// Whether the variable has one of these options, by their long names, that was not typed.
+    fn has_any_alone(&self, options: &[&str]) -> bool {
+        let [all, typed] = [
+            given_options(self.words()),
+            given_options(self.typed.iter().cloned()),
+        ];
+        let alone = all.iter().filter(|option| !typed.contains(option));
+        !self.defaults.is_empty() && alone.into_iter().any(|option| options.contains(&&**option))
+    }
+}
+
+/// The long names of the options that a command line has, also if it is not complete.
+fn given_options(words: impl Iterator<Item = OsString>) -> Vec<String> {
+    let mut command = Args::command().ignore_errors(true);
+    let Ok(matches) = command.try_get_matches_from_mut(words) else {
+        return Vec::new();
+    };
+    let Some((name, matches)) = matches.subcommand() else {
+        return Vec::new();
+    };
+    let arguments = command.find_subcommand(name).into_iter();
+    arguments
+        .flat_map(clap::Command::get_arguments)
+        .filter(|arg| {
+            let id = arg.get_id().as_str();
+            matches.try_contains_id(id).is_ok()
+                && matches.value_source(id) == Some(ValueSource::CommandLine)
+        })
+        .filter_map(|arg| Some(format!("--{}", arg.get_long()?)))
+        .collect()
 }
 
 /// The options that select fields or name an output. With `-k 1 -k 2`, as `sort` takes it, or two

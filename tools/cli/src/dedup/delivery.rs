@@ -199,18 +199,20 @@ impl Delivery {
         Ok(())
     }
 
-    /// Reports on the run and returns its exit code. `passed` is the outcome of the stream.
+    /// Reports on the run and returns its exit code. `passed` is the outcome of the stream, and
+    /// `explain` completes its failure.
     pub(crate) fn conclude(
         mut self,
         config: &DedupConfig,
         passed: Result<StreamEnd, Failure>,
+        explain: impl FnOnce(Failure) -> Failure,
         report: impl FnOnce() -> Report,
     ) -> Result<ExitCode, Failure> {
         let passed = passed.and_then(|end| self.finish().map(|()| end));
         // Compressed outputs end properly even if the run failed.
         let closed = self.outputs.close();
         self.counts.bytes_out = self.outputs.bytes();
-        let (signal, ending) = match graver(passed, closed) {
+        let (signal, ending) = match graver(passed, closed).map_err(explain) {
             Ok(end) => {
                 self.counts.bytes_in = end.bytes_read;
                 let ending = match end.signal {

@@ -178,7 +178,12 @@ mod tests {
         let delivery = delivery.into_inner().unwrap();
         let end = Ok(StreamEnd::default());
         delivery
-            .conclude(&config, end, echoless::Report::default)
+            .conclude(
+                &config,
+                end,
+                std::convert::identity,
+                echoless::Report::default,
+            )
             .unwrap();
         Ok(std::fs::read(&written).unwrap())
     }

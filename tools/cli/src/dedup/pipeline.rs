@@ -27,10 +27,10 @@ use crate::reading::Filled;
 use crate::records::chunk::Chunk;
 use crate::signals::{Patience, Requests, Stop};
 
-/// Runs `echoless dedup`. `explain` completes the failure of a run that cannot start.
+/// Runs `echoless dedup`. `explain` completes the failure of a run.
 pub(crate) fn run(
     mut config: DedupConfig,
-    explain: impl FnOnce(Failure) -> Failure,
+    explain: impl Fn(Failure) -> Failure,
 ) -> Result<ExitCode, Failure> {
     let began = Instant::now();
     // First: until it is caught, the signal would end the process.
@@ -40,7 +40,7 @@ pub(crate) fn run(
         stats_file::write_failed(&config, &failure, began);
         failure
     })?;
-    run.pass(&config, requests)
+    run.pass(&config, requests, explain)
 }
 
 /// A run whose filter is built and whose outputs are open.
@@ -109,6 +109,7 @@ impl Run {
         self,
         config: &DedupConfig,
         (requests, stop): (Requests, Stop),
+        explain: impl FnOnce(Failure) -> Failure,
     ) -> Result<ExitCode, Failure> {
         let Self {
             mut filter,
@@ -134,7 +135,7 @@ impl Run {
         let delivery = delivery
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
-        delivery.conclude(config, end, || filter.report())
+        delivery.conclude(config, end, explain, || filter.report())
     }
 }
 

@@ -145,6 +145,7 @@ impl FaultReporter {
                 self.lines_before(chunk) + lines + 1
             }),
             problem,
+            options: options_of(fault.problem),
         }
     }
 
@@ -194,6 +195,20 @@ impl FaultReporter {
 
     fn lines_before(&self, chunk: &Chunk) -> u64 {
         if chunk.opens_source { 0 } else { self.lines }
+    }
+}
+
+/// The options that a record with this problem contradicts.
+const fn options_of(problem: Problem) -> &'static [&'static str] {
+    match problem {
+        Problem::Lacks(_) => &["--key"],
+        Problem::LacksTime(_) => &["--time-field"],
+        Problem::NoTime { .. } => &["--time-field", "--time-format"],
+        Problem::Late => &["--late"],
+        Problem::TooLong(_) => &["--max-record"],
+        // `--csv` selects a format, too; a blank line may be malformed.
+        Problem::Malformed(_) => &["--format", "--csv", "--blank-lines"],
+        Problem::MalformedAt { .. } | Problem::Json(_) | Problem::CutShort { .. } => &["--format"],
     }
 }
 

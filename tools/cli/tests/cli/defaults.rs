@@ -131,6 +131,57 @@ fn errors_of_a_run_that_cannot_start_name_the_variable_too() {
     }
 }
 
+#[test]
+fn errors_of_a_run_that_reads_name_the_variable_too() {
+    let typed_key = ["-k", "2"];
+    for (options, args, input, is_named) in [
+        ("-k 2", &[][..], "a\n", true),
+        ("--key=2", &[], "a\n", true),
+        ("-qk2", &[], "a\n", true),
+        ("-k no", &["--header"], "a,b\n", true),
+        ("--tag=b", &["--header"], "a,b\n", true),
+        ("--format jsonl -k a", &[], "{\"a\":1}\n{\n", true),
+        ("--csv", &[], "\"a", true),
+        ("--max-record 3", &[], "a\nabcdef\n", true),
+        ("--window 1s --time-field 1", &[], "a\n", true),
+        ("--window 1s", &["--time-field", "1"], "a\n", false),
+        (
+            "--late reject --time-format s",
+            &["--window", "1s", "--time-field", "1"],
+            "9\n1\n",
+            true,
+        ),
+        ("-q", &typed_key, "a\n", false),
+        ("-k 2", &typed_key, "a\n", false),
+        ("-k 1", &["--key=2"], "a\n", false),
+        ("-d ,", &typed_key, "a\n", false),
+        ("-q", &["--csv"], "\"a", false),
+    ] {
+        for threads in ["1", "3"] {
+            let folder = tempfile::tempdir().unwrap();
+            let stats = folder.path().join("stats");
+            let stats = stats.to_str().unwrap();
+            let run = ["dedup", "--threads", threads, "--stats", stats];
+            let run = with_options(options, &[&run[..], args].concat(), input.as_bytes());
+            let error = run.error();
+            let named = error.starts_with("ECHOLESS_OPTS: ");
+            assert_eq!(named, is_named, "{options} {args:?}: {error}");
+            assert!(!error[1..].contains("ECHOLESS_OPTS"), "{error}");
+            let written = std::fs::read_to_string(stats).unwrap();
+            let written: serde_json::Value = serde_json::from_str(&written).unwrap();
+            assert_eq!(written["error"], format!("{error}"), "{options} {args:?}");
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_output_of_the_variable_that_is_full_names_it() {
+    let run = with_options("-o /dev/full", &QUIET, b"a\n");
+    let error = run.error();
+    assert!(error.starts_with("ECHOLESS_OPTS: /dev/full: "), "{error}");
+}
+
 #[cfg(unix)]
 #[test]
 fn other_bytes_than_text_are_refused() {
