@@ -76,6 +76,9 @@ impl RecordFeed {
 
     /// Reads the time of each record, too, if a field has it.
     pub(crate) fn with_time(mut self, time: Option<(FieldList, TimeReader)>) -> Self {
+        if time.is_some() {
+            self.input = self.input.reading_fields();
+        }
         self.time = time;
         self
     }

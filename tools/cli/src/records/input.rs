@@ -30,6 +30,8 @@ pub(crate) struct Input {
     sizes: BufferSizes,
     /// Whether an incomplete record at the end of an input is set aside.
     rejects: bool,
+    /// Whether fields are read. A byte order mark alone has none, and counts as an empty input.
+    reads_fields: bool,
     /// Whether the next record is longer than that.
     overlong: bool,
     last_end: Box<dyn LastEnd>,
@@ -63,6 +65,7 @@ impl Input {
                 most,
             },
             rejects: reading.faults.rejects,
+            reads_fields: reading.key.is_some() || reading.header,
             overlong: false,
             last_end: format.last_end(),
             terminator: format.default_terminator(),
@@ -78,6 +81,12 @@ impl Input {
     /// Counts the first `known` inputs as known.
     pub(crate) fn with_known(mut self, known: usize) -> Self {
         self.known = known;
+        self
+    }
+
+    /// Reads fields of the records, also if they are not in the key.
+    pub(crate) fn reading_fields(mut self) -> Self {
+        self.reads_fields = true;
         self
     }
 
@@ -227,9 +236,12 @@ impl Input {
             } else {
                 self.tail.extend_from_slice(&chunk.bytes[chunk.filled..len]);
             }
-            // A byte order mark marks the record behind it. Alone it is a record like any other,
-            // and a chunk without records has none.
+            // A byte order mark marks the record behind it. Alone it is a record like any other
+            // where whole records are compared, and a chunk without records has none.
             if chunk.filled <= chunk.mark {
+                if self.reads_fields {
+                    chunk.filled = 0;
+                }
                 chunk.mark = 0;
             }
             if chunk.filled > 0 || chunk.fault.is_some() {

@@ -203,13 +203,11 @@ fn an_unknown_name_lists_the_names() {
         run.error(),
         "invalid --key=`nam`: expected one of the header's names: id, name"
     );
-    for input in [&b"\n\na,b\n1,2\n"[..], b"\xef\xbb\xbf"] {
-        let run = dedup(&["--csv", "--header", "-k", "b"], input);
-        assert_eq!(
-            run.error(),
-            "invalid --key=`b`: expected a header with names: the first record has none"
-        );
-    }
+    let run = dedup(&["--csv", "--header", "-k", "b"], b"\n\na,b\n1,2\n");
+    assert_eq!(
+        run.error(),
+        "invalid --key=`b`: expected a header with names: the first record has none"
+    );
     let run = dedup(&["--header", "-k", "id"], b"id,id\n1,a\n");
     assert!(run.error().contains("only one field"), "{}", run.error());
 }

@@ -118,6 +118,53 @@ fn a_byte_order_mark_without_a_record_behind_it_is_no_fault_of_its_own() {
 }
 
 #[test]
+fn a_byte_order_mark_alone_is_an_empty_input_where_fields_are_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let mark = file(directory.path(), "mark", b"\xef\xbb\xbf");
+    let good = file(directory.path(), "good", b"id,at\n1,5\n2,6\n1,7\n");
+    let expected = "id,at\n1,5\n2,6\n";
+    let stats = file(directory.path(), "stats", b"{}");
+    for options in [
+        &["--csv", "--header", "-k", "id"][..],
+        &["--csv", "--header", "-k", "1"],
+        &["--header", "-k", "id"],
+        &[
+            "--header",
+            "-k",
+            "id",
+            "--window",
+            "1m",
+            "--time-field",
+            "at",
+        ],
+    ] {
+        for threads in ["1", "3"] {
+            let options = [options, &["--threads", threads, "--stats", &stats]].concat();
+            let alone = dedup(&[&options[..], &[&mark]].concat(), b"");
+            assert_eq!(alone.bytes(), b"", "{options:?}");
+            let written = std::fs::read(&stats).unwrap();
+            let written: serde_json::Value = serde_json::from_slice(&written).unwrap();
+            assert_eq!(
+                (&written["records"], &written["bytes_in"]),
+                (&0.into(), &3.into())
+            );
+            for files in [[&mark, &good], [&good, &mark]] {
+                let files = files.map(String::as_str);
+                let run = dedup(&[&options[..], &files].concat(), b"");
+                assert_eq!(run.text(), expected, "{options:?}");
+            }
+        }
+    }
+    for options in [
+        &["--csv", "-k", "2"][..],
+        &["--format", "jsonl", "-k", "id"],
+        &["--window", "1m", "--time-field", "1"],
+    ] {
+        assert_eq!(dedup(options, b"\xef\xbb\xbf").bytes(), b"", "{options:?}");
+    }
+}
+
+#[test]
 fn a_byte_order_mark_is_not_part_of_any_field() {
     let directory = tempfile::tempdir().unwrap();
     let marked = file(
