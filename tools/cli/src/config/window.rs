@@ -244,9 +244,14 @@ impl WindowConfig {
     /// A number of nanoseconds or records, in seconds or records.
     pub(crate) fn in_units(&self, units: u64) -> f64 {
         match self.span {
-            Span::Time(_) => units as f64 / 1e9,
+            Span::Time(_) => seconds(units.into()),
             Span::Records(_) => units as f64,
         }
+    }
+
+    /// The start of a tick of a time, in seconds since 1970.
+    pub(crate) fn seconds_of(&self, tick: i64) -> f64 {
+        seconds(i128::from(tick) * i128::from(self.resolution))
     }
 
     /// The time or the records by which a key may be remembered longer than the window: a key is
@@ -259,6 +264,18 @@ impl WindowConfig {
                 .saturating_sub(self.span.units())
         })
     }
+}
+
+/// Nanoseconds in seconds: the number whose shortest text has no other digits than they have.
+fn seconds(nanoseconds: i128) -> f64 {
+    const SECOND: u128 = 1_000_000_000;
+    let magnitude = nanoseconds.unsigned_abs();
+    let text = format!("{}.{:09}", magnitude / SECOND, magnitude % SECOND);
+    // Parsing rounds once. The nanoseconds of this century are rounded before a division, too.
+    let seconds: f64 = text
+        .parse()
+        .unwrap_or_else(|error| unreachable!("a decimal number: {error}"));
+    if nanoseconds < 0 { -seconds } else { seconds }
 }
 
 /// Checks that the window of the options and that of the filter are the same.
@@ -309,6 +326,25 @@ pub(crate) fn check_filter(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn seconds_have_the_digits_of_their_nanoseconds() {
+        for (nanoseconds, text) in [
+            (0, "0"),
+            (1, "0.000000001"),
+            (-1_500_000_000, "-1.5"),
+            (1_700_000_000_120_000_000, "1700000000.12"),
+            (1_762_000_000_123_400_000, "1762000000.1234"),
+            (-1_700_000_000_120_000_000, "-1700000000.12"),
+        ] {
+            assert_eq!(seconds(nanoseconds).to_string(), text);
+        }
+        for tenths in 0..100_000 {
+            let seconds = seconds(1_700_000_000_000_000_000 + tenths * 100_000_000);
+            let expected = format!("{}.{}", 1_700_000_000 + tenths / 10, tenths % 10);
+            assert_eq!(format!("{seconds:?}"), expected);
+        }
+    }
 
     #[test]
     fn windows_of_packets_are_exact_to_a_microsecond_up_to_a_second() {

@@ -196,8 +196,6 @@ impl Stats {
             Content::Records(_) => (None, None),
             Content::Packets(packets) => (Some(counts.frame_blocks), packets.second),
         };
-        let seconds =
-            |tick: i64, window: &WindowConfig| tick as f64 * window.in_units(window.resolution);
         Self {
             schema_version: SCHEMA_VERSION,
             version: env!("CARGO_PKG_VERSION"),
@@ -224,9 +222,9 @@ impl Stats {
             window: window.map(|window| window.in_units(window.span.units())),
             granule: window.map(|window| window.in_units(window.granule(&config.filter))),
             window_unit: window.map(|window| unit_of(window, config)),
-            clock_from: clock.map(|((from, _), window)| seconds(from, window)),
+            clock_from: clock.map(|((from, _), window)| window.seconds_of(from)),
             clock: counts.clock.filter(|_| window.is_some()),
-            clock_to: clock.map(|((_, to), window)| seconds(to, window)),
+            clock_to: clock.map(|((_, to), window)| window.seconds_of(to)),
             late: window.map(|_| counts.late),
             expired: report.expired,
             busiest_window_keys: busiest.map(|busiest| busiest.keys),

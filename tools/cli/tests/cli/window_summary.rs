@@ -67,6 +67,26 @@ fn statistics_and_summary_name_the_window() {
     );
 }
 
+#[test]
+fn times_of_the_clock_have_no_digits_that_the_input_lacks() {
+    let directory = tempfile::tempdir().unwrap();
+    let stats = file(directory.path(), "stats", b"{}");
+    for (window, from, to) in [
+        ("10m", "1700000000", "1700000001.8"),
+        ("1s", "1700000000.12", "1700000001.875"),
+        ("1us", "1700000000.12", "1700000001.875"),
+    ] {
+        let args = ["--window", window, "--time-field", "1", "--stats", &stats];
+        dedup(&args, b"1700000000.12,a\n1700000001.875,b\n").text();
+        let text = fs::read_to_string(&stats).unwrap();
+        for (name, expected) in [("clock_from", from), ("clock_to", to)] {
+            let value = text.split(&format!("\"{name}\": ")).nth(1).unwrap();
+            let value = value.split(',').next().unwrap();
+            assert_eq!(value.trim_end_matches(".0"), expected, "{window} {name}");
+        }
+    }
+}
+
 /// Records of a second and a key: 50 new keys a second for 4000 s, and each key a second time 990 s
 /// later. A window of 1000 s holds 50,000 keys.
 fn repeats_at_the_end_of_the_window() -> (String, u64) {
