@@ -7,6 +7,7 @@ use super::window_audit::{Seen, WindowAudit};
 use crate::config::{Clock, Content, DedupConfig};
 use crate::packets::window::numbered_tick;
 use crate::records::chunk::Chunk;
+use crate::time::span::Span;
 
 /// The estimates of a run. It observes the verdicts in the order of the stream, so its estimates do
 /// not depend on the number of threads.
@@ -21,6 +22,8 @@ pub(super) enum RunAudit {
         keys_per_tick: u64,
         /// The number of keys so far.
         keys: u64,
+        /// The most keys that the window can hold, if it ends after a number of records.
+        most_in_window: u64,
     },
 }
 
@@ -29,11 +32,16 @@ impl RunAudit {
         let (Some(config), Some(window)) = (&run.window, run.filter.window()) else {
             return Self::Unlimited(Box::default());
         };
+        let mut most_in_window = match config.span {
+            Span::Time(_) => u64::MAX,
+            Span::Records(records) => records,
+        };
         let (refresh, second, keys_per_tick) = match &run.content {
             Content::Records(_) => (run.filter.renews_keys(), None, 1),
             // The filters of two windows always renew their keys.
             Content::Packets(packets) => {
                 let second = packets.second_window();
+                most_in_window = most_in_window.min(packets.second.unwrap_or(u64::MAX));
                 (config.refresh, second, packets.windows.packets_per_tick())
             }
         };
@@ -42,6 +50,7 @@ impl RunAudit {
             counts_keys: matches!(config.clock, Clock::Keys),
             keys_per_tick,
             keys: 0,
+            most_in_window,
         }
     }
 
@@ -54,6 +63,7 @@ impl RunAudit {
                 counts_keys,
                 keys_per_tick,
                 keys: observed,
+                ..
             } => {
                 let mut batches = chunk.batches.iter();
                 let mut batch = batches.next();
@@ -91,7 +101,13 @@ impl RunAudit {
     pub(super) fn busiest_window(&self) -> Option<u64> {
         match self {
             Self::Unlimited(_) => None,
-            Self::Windowed { audit, .. } => Some(audit.busiest()),
+            // An estimate from a sample may exceed what is possible.
+            Self::Windowed {
+                audit,
+                keys,
+                most_in_window,
+                ..
+            } => Some(audit.busiest().min(*keys).min(*most_in_window)),
         }
     }
 }

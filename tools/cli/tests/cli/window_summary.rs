@@ -87,6 +87,40 @@ fn times_of_the_clock_have_no_digits_that_the_input_lacks() {
     }
 }
 
+#[test]
+fn the_busiest_window_has_no_more_keys_than_records() {
+    let directory = tempfile::tempdir().unwrap();
+    let stats = file(directory.path(), "stats", b"{}");
+    let lines = |from: u64, to: u64| {
+        (from..to).fold(String::new(), |mut text, number| {
+            let _ = writeln!(text, "{number}");
+            text
+        })
+    };
+    let times = |count: u64| lines(1_700_000_000, 1_700_000_000 + count);
+    for (options, input, most) in [
+        (&["--window", "100000"][..], lines(0, 400_000), 100_000),
+        (&["--window", "3000"], lines(0, 400_000), 3000),
+        (
+            &["--window", "3000", "--refresh", "--dense"],
+            lines(0, 400_000),
+            3000,
+        ),
+        (
+            &["--window", "10d", "--time-field", "1"],
+            times(90_000),
+            90_000,
+        ),
+    ] {
+        let options = [options, &["-m", "16MiB", "--count", "--stats", &stats]].concat();
+        dedup(&options, input.as_bytes()).text();
+        let json: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
+        let busiest = json["busiest_window_keys"].as_u64().unwrap();
+        assert!(busiest <= most, "{options:?}: {busiest}");
+        assert!(busiest * 10 >= most * 9, "{options:?}: {busiest}");
+    }
+}
+
 /// Records of a second and a key: 50 new keys a second for 4000 s, and each key a second time 990 s
 /// later. A window of 1000 s holds 50,000 keys.
 fn repeats_at_the_end_of_the_window() -> (String, u64) {
