@@ -72,28 +72,36 @@ pub(crate) fn short(number: f64) -> String {
     }
 }
 
-/// A size in bytes with a unit of powers of 1000.
+/// A size in bytes with a unit of powers of 1000, rounded.
 pub(crate) fn decimal_bytes(bytes: f64) -> String {
-    scaled(bytes, 1000.0, ["B", "kB", "MB", "GB", "TB"])
-}
-
-/// A size in bytes with a unit of powers of 1024.
-pub(crate) fn binary_bytes(bytes: f64) -> String {
-    scaled(bytes, 1024.0, ["B", "KiB", "MiB", "GiB", "TiB"])
-}
-
-fn scaled(bytes: f64, base: f64, units: [&str; 5]) -> String {
+    const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
     let mut size = bytes;
     let mut unit = 0;
-    while size >= base && unit + 1 < units.len() {
-        size /= base;
+    while size >= 1000.0 && unit + 1 < UNITS.len() {
+        size /= 1000.0;
         unit += 1;
     }
     if size.fract() == 0.0 {
-        format!("{size} {}", units[unit])
+        format!("{size} {}", UNITS[unit])
     } else {
-        format!("{size:.2} {}", units[unit])
+        format!("{size:.2} {}", UNITS[unit])
     }
+}
+
+/// A size in bytes, exact: in the largest unit of powers of 1024 that divides it.
+pub(crate) fn exact_bytes(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+    let mut size = bytes;
+    let mut unit = 0;
+    while size > 0 && size.is_multiple_of(1024) && unit + 1 < UNITS.len() {
+        size /= 1024;
+        unit += 1;
+    }
+    let name = match (size, UNITS[unit]) {
+        (1, "bytes") => "byte",
+        (_, name) => name,
+    };
+    format!("{} {name}", grouped(size))
 }
 
 #[cfg(test)]
@@ -135,7 +143,19 @@ mod tests {
         assert_eq!(grouped(1000), "1,000");
         assert_eq!(grouped(12_345_678), "12,345,678");
         assert_eq!(decimal_bytes(1.5e9), "1.50 GB");
-        assert_eq!(binary_bytes((256_u64 << 20) as f64), "256 MiB");
+        for (bytes, text) in [
+            (0, "0 bytes"),
+            (1, "1 byte"),
+            (1000, "1,000 bytes"),
+            (1024, "1 KiB"),
+            (999_999, "999,999 bytes"),
+            (1_000_000, "1,000,000 bytes"),
+            (1536 << 10, "1,536 KiB"),
+            (256 << 20, "256 MiB"),
+            (2048 << 40, "2,048 TiB"),
+        ] {
+            assert_eq!(exact_bytes(bytes), text);
+        }
         assert_eq!(short(0.0), "0");
         assert_eq!(short(1.23e-7), "1.2e-7");
         assert_eq!(short(1234.5), "1,235");

@@ -5,7 +5,7 @@ use super::chunk::Chunk;
 use super::fault::{Fault, Problem};
 use super::format::SharedFormat;
 use crate::failure::Failure;
-use crate::number::{binary_bytes, grouped};
+use crate::number::{exact_bytes, grouped};
 use crate::time::format::TimeFormat;
 
 /// What is done of the current input.
@@ -164,7 +164,7 @@ impl FaultReporter {
             ),
             Problem::TooLong(longest) => format!(
                 "the record that begins here is longer than {} (--max-record)",
-                binary_bytes(longest as f64)
+                exact_bytes(longest as u64)
             ),
             Problem::CutShort { has, needs } => {
                 let part = match needs {

@@ -220,7 +220,7 @@ fn faulty_files_end_the_run() {
     let run = dedup(&limited, &good);
     assert!(
         run.error()
-            .contains("record 1: the record that begins here is longer than 10 B")
+            .contains("record 1: the record that begins here is longer than 10 bytes")
     );
     assert_eq!(run.stdout, good[..52]);
 }

@@ -182,7 +182,7 @@ fn fixed_records_have_no_terminator_and_no_mark() {
     let run = dedup(&["--format", "fixed:100", "--max-record", "99"], &[0; 200]);
     assert!(
         run.error()
-            .contains("record 1: the record that begins here is longer than 99 B")
+            .contains("record 1: the record that begins here is longer than 99 bytes")
     );
 }
 

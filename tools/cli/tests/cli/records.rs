@@ -106,6 +106,17 @@ fn records_longer_than_allowed_end_the_run() {
     );
 }
 
+#[test]
+fn limits_that_differ_are_told_apart_in_messages() {
+    let mut input = vec![b'x'; 1_000_001];
+    input.push(b'\n');
+    for (limit, shown) in [("999999", "999,999 bytes"), ("1MB", "1,000,000 bytes")] {
+        let run = dedup(&["--max-record", limit], &input);
+        let expected = format!("is longer than {shown} (--max-record)");
+        assert!(run.error().ends_with(&expected), "{}", run.error());
+    }
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn an_input_that_never_ends_a_record_is_rejected() {
