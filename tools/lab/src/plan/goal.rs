@@ -272,7 +272,12 @@ impl Goal {
     /// Describes the rank of a filter with this prediction, for people.
     #[must_use]
     pub fn why(&self, predicted: &Prediction, rank: &Rank) -> String {
-        let percent = |rate: f64| format!("{:.3} %", 100.0 * rate);
+        // Three digits behind the point would round small rates to equal texts, or to 0.
+        let percent = |rate: f64| match 100.0 * rate {
+            percent if percent > 0.0 && percent < 0.001 => format!("{percent:.2e} %"),
+            percent if percent > 0.0 && percent < 0.1 => format!("{percent:.5} %"),
+            percent => format!("{percent:.3} %"),
+        };
         let rates = predicted.rates;
         let mut over = Vec::new();
         for (name, rate, high, bound) in [
@@ -396,6 +401,16 @@ mod tests {
         );
         assert!(why(&goal, 0.05, 0.099).starts_with("bounds met without room; "));
         assert_eq!(why(&Goal::default(), 0.05, 0.02), "FPR + FNR 7.000 %");
+        assert_eq!(why(&Goal::default(), 0.0, 0.0), "FPR + FNR 0.000 %");
+        for (bound, rate, expected) in [
+            (1e-9, 1.04e-9, "FPR 1.04e-7 % over 1.00e-7 %"),
+            (1e-9, 2e-6, "FPR 2.00e-4 % over 1.00e-7 %"),
+            (1.5e-5, 2e-5, "FPR 0.00200 % over 0.00150 %"),
+            (5e-4, 0.002, "FPR 0.200 % over 0.05000 %"),
+            (0.0, 1e-9, "FPR 1.00e-7 % over 0.000 %"),
+        ] {
+            assert_eq!(why(&Goal::default().max_fpr(bound), rate, 0.0), expected);
+        }
     }
 
     #[test]
