@@ -178,9 +178,11 @@ impl TryFrom<DedupArgs> for DedupConfig {
             tagger,
             outputs,
         };
+        let compress = args.run.compress.clone();
         let mut run = RunConfig::new(args.run, settings)?;
         if args.in_place {
-            run.output = in_place(&sources, known, records.reading.as_they_are, run.compress)?;
+            let compress = run.compress.zip(compress.as_deref());
+            run.output = in_place(&sources, known, records.reading.as_they_are, compress)?;
         }
         Ok(Self {
             little_memory,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use echoless::SpecError;
 use same_file::is_same_file;
 
-use crate::compression::codec::{Codec, Compression};
+use crate::compression::codec::Compression;
 use crate::compression::length::codec_of;
 use crate::failure::Failure;
 use crate::files::{Source, Target};
@@ -30,7 +30,8 @@ pub(super) fn all_sources(known: &[PathBuf], inputs: &[PathBuf]) -> Result<Vec<S
     Ok(all)
 }
 
-/// The output of `--in-place`, after `known` known inputs.
+/// The output of `--in-place`, after `known` known inputs. `compress` is that of the output, and as
+/// it was typed.
 ///
 /// # Errors
 /// [`Failure::Usage`] unless there is one other input, a regular file. [`SpecError`] if its
@@ -40,7 +41,7 @@ pub(super) fn in_place(
     sources: &[Source],
     known: usize,
     as_they_are: bool,
-    compress: Option<Compression>,
+    compress: Option<(Compression, &str)>,
 ) -> Result<Target, Failure> {
     let invalid = |named: String| {
         Failure::option(
@@ -68,15 +69,15 @@ pub(super) fn in_place(
         }
     }
     let codec = codec_of(input).filter(|_| !as_they_are);
-    match (codec, compress.map(|compress| compress.codec)) {
+    match (codec, compress.map(|(compress, _)| compress.codec)) {
         (codec, compress) if codec == compress => Ok(Target::Replaced(path.clone())),
-        (Some(codec), compress) => {
+        (Some(codec), _) => {
             let codec = codec.name();
-            let given = compress.map_or("", Codec::name);
             let allowed = format!(
                 "--compress {codec} beside --in-place, as {} is",
                 input.name()
             );
+            let given = compress.map_or("", |(_, typed)| typed);
             Err(SpecError::new("--compress", given, allowed).into())
         }
         (None, _) => {

@@ -156,6 +156,8 @@ fn compressed_files_stay_compressed() {
         &[
             "--in-place | missing --compress: expected --compress gzip beside --in-place",
             "--in-place --compress zstd | invalid --compress=zstd: expected --compress gzip",
+            "--in-place --compress zstd:19 | invalid --compress=zstd:19: expected --compress gzip",
+            "--in-place --compress lz4 | invalid --compress=lz4: expected --compress gzip",
         ],
     );
     assert_eq!(fs::read(&input).unwrap(), before);
