@@ -160,6 +160,28 @@ fn times_in_json_and_in_bytes() {
         run.error()
             .contains("line 1: `at.t`, the time, is missing (--missing")
     );
+    let fine = concat!(
+        "{\"k\":1,\"at\":{\"t\":1.7e9}}\n",
+        "{\"k\":1,\"at\":{\"t\":17000000099e-1}}\n",
+        "{\"k\":1,\"at\":{\"t\":1.7000000121E+9}}\n",
+        "{\"k\":1,\"at\":{\"t\":1.700000025e12}}\n",
+    );
+    let lines: Vec<&str> = fine.split_inclusive('\n').collect();
+    assert_eq!(
+        dedup(&args, fine.as_bytes()).text(),
+        [lines[0], lines[2], lines[3]].concat()
+    );
+    for time in ["1e19", "1.7e99", "-1e400", "\"1.7e9\""] {
+        let run = dedup(
+            &args,
+            format!("{{\"k\":1,\"at\":{{\"t\":{time}}}}}\n").as_bytes(),
+        );
+        let expected = format!(
+            "line 1: `at.t` is not a time of --time-format auto: `{}` (--missing",
+            time.trim_matches('"')
+        );
+        assert!(run.error().contains(&expected), "{}", run.error());
+    }
     let fixed = [&["--format", "fixed:11", "-k", "0"], &window[..], &["1-10"]].concat();
     let input = b"a1735689600a1735689605a1735689620";
     assert_eq!(dedup(&fixed, input).bytes(), b"a1735689600a1735689620");

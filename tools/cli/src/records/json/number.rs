@@ -53,6 +53,48 @@ pub(super) fn append_number(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
+/// The most digits before the point of a number that is written without its exponent, and the most
+/// zeros behind it: enough for every time, in any unit.
+const MOST_PLACES: i64 = 19;
+
+/// Appends a number with an exponent as digits without one, for readers that take no exponent. A
+/// fraction below 10^-19 has fewer zeros, which is the same to readers of up to that many digits.
+/// `None`, and nothing is appended, if the number has no exponent or is too large.
+pub(super) fn append_without_exponent(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    memchr2(b'e', b'E', text)?;
+    let mut canonical = Vec::new();
+    append_number(text, &mut canonical)?;
+    let (sign, number) = match &canonical[..] {
+        [b'-', number @ ..] => (&b"-"[..], number),
+        number => (&b""[..], number),
+    };
+    let (digits, exponent) = match memchr(b'e', number) {
+        Some(at) => (&number[..at], parse_exponent(&number[at + 1..])?),
+        None => (number, 0),
+    };
+    // The digits before the point; below 0, the zeros behind it.
+    let places = digits.len() as i64 + exponent;
+    if places > MOST_PLACES {
+        return None;
+    }
+    out.extend_from_slice(sign);
+    if exponent >= 0 {
+        out.extend_from_slice(digits);
+        out.resize(out.len() + exponent as usize, b'0');
+    } else if places > 0 {
+        let (whole, fraction) = digits.split_at(places as usize);
+        out.extend_from_slice(whole);
+        out.push(b'.');
+        out.extend_from_slice(fraction);
+    } else {
+        out.extend_from_slice(b"0.");
+        let zeros = (-places).min(MOST_PLACES) as usize;
+        out.resize(out.len() + zeros, b'0');
+        out.extend_from_slice(digits);
+    }
+    Some(())
+}
+
 /// An exponent with its sign; `None` if it has too many digits.
 fn parse_exponent(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text {
@@ -73,6 +115,39 @@ fn parse_exponent(text: &[u8]) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_without_their_exponents() {
+        for (text, plain) in [
+            ("1.7e9", "1700000000"),
+            ("1.7E+9", "1700000000"),
+            ("17e8", "1700000000"),
+            ("170000000000e-2", "1700000000"),
+            ("1.70000000025e9", "1700000000.25"),
+            ("-1.5e0", "-1.5"),
+            ("25e-4", "0.0025"),
+            ("-25e-4", "-0.0025"),
+            ("25e-2", "0.25"),
+            ("0e5", "0"),
+            ("1e18", "1000000000000000000"),
+            ("3e-999999", "0.00000000000000000003"),
+        ] {
+            let mut out = b"x".to_vec();
+            assert_eq!(append_without_exponent(text.as_bytes(), &mut out), Some(()));
+            assert_eq!(out, format!("x{plain}").into_bytes(), "{text}");
+        }
+        for text in [
+            "1700000000",
+            "1.5",
+            "1e19",
+            "12e18",
+            "1e999999999999999999999",
+        ] {
+            let mut out = b"x".to_vec();
+            assert_eq!(append_without_exponent(text.as_bytes(), &mut out), None);
+            assert_eq!(out, b"x", "{text}");
+        }
+    }
 
     #[test]
     fn forms() {

@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 
 use memchr::memchr;
 
-use super::number::{append_number, is_canonical_integer};
+use super::number::{append_number, append_without_exponent, is_canonical_integer};
 use super::scan::{Invalid, Scan, Stop};
 use crate::records::split::FieldBytes;
 
@@ -72,19 +72,22 @@ pub(crate) fn canonical(
     })
 }
 
-/// The value at `start..end` as plain text: the characters of a string, any other value as it is
-/// written.
+/// The value at `start..end` as plain text: the characters of a string, a number without its
+/// exponent unless that is too large, any other value as it is written.
 pub(crate) fn plain(record: &[u8], start: usize, end: usize, scratch: &mut Vec<u8>) -> FieldBytes {
+    let assembled = scratch.len();
     match &record[start..end] {
-        [b'"', content @ .., b'"'] => {
-            let assembled = scratch.len();
-            unescape(content, scratch);
-            FieldBytes::Scratch {
-                start: assembled,
-                end: scratch.len(),
+        [b'"', content @ .., b'"'] => unescape(content, scratch),
+        number @ [b'-' | b'0'..=b'9', ..] => {
+            if append_without_exponent(number, scratch).is_none() {
+                return FieldBytes::Record { start, end };
             }
         }
-        _ => FieldBytes::Record { start, end },
+        _ => return FieldBytes::Record { start, end },
+    }
+    FieldBytes::Scratch {
+        start: assembled,
+        end: scratch.len(),
     }
 }
 
