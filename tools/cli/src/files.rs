@@ -14,6 +14,7 @@ use same_file::Handle;
 use crate::descriptors::{check_stdin, check_stdout};
 use crate::failure::Failure;
 use crate::replacing::Replacement;
+use crate::shared_position::is_at_end_of_stdout;
 use crate::writing::OutputFile;
 
 /// An input.
@@ -332,7 +333,8 @@ impl Targets {
         }
         // Messages and the summary are written at the position of standard error, over what is
         // there; with `2>&1` that is the position of standard output, too.
-        if regular && !is_stdout && Handle::stderr().is_ok_and(|stderr| stderr == handle) {
+        let is_stderr = regular && Handle::stderr().is_ok_and(|stderr| stderr == handle);
+        if is_stderr && !(is_stdout && is_at_end_of_stdout()) {
             return Err(same("standard error"));
         }
         self.written.push(handle);

@@ -26,6 +26,7 @@ mod plan;
 mod reading;
 mod records;
 mod replacing;
+mod shared_position;
 mod signals;
 mod spec_file;
 mod time;

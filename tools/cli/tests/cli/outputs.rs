@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::process::Stdio;
 
 use serde_json::Value;
 
@@ -282,6 +283,51 @@ fn an_output_that_is_standard_error_is_rejected() {
             message,
             format!("echoless: {name}: is also standard error\n")
         );
+    }
+}
+
+/// The shell opens the file once for each redirection, and `2>&1` shares the one that is open.
+#[cfg(unix)]
+#[test]
+fn standard_error_may_be_standard_output_but_not_the_same_file_opened_again() {
+    use std::process::Command;
+
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log");
+    for (redirected, arguments, is_rejected) in [
+        (">log 2>log", "-q", true),
+        (">log 2>log", "", true),
+        (">log 2>log", "-o /dev/stdout", true),
+        (">log 2>log", "-o other --duplicates -", true),
+        (">>log 2>log", "-q", true),
+        (">log 2>>log", "-q", true),
+        (">log 2>&1", "-q", false),
+        ("2>log >&2", "-q", false),
+        (">>log 2>>log", "-q", false),
+        (">>log 2>&1", "-q", false),
+        (">log 2>other", "-q", false),
+        (">log 2>log", "-q -o other", false),
+        (">/dev/null 2>/dev/null", "-q", false),
+    ] {
+        let mut shell = Command::new("sh");
+        let dedup = format!("rm -f log && \"$0\" dedup -m 64k {arguments} {redirected}");
+        shell.args(["-c", &dedup, env!("CARGO_BIN_EXE_echoless")]);
+        shell.env_remove("ECHOLESS_OPTS").current_dir(&directory);
+        let mut child = shell.stdin(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(b"a\na\nb\n").ok();
+        let expected = if is_rejected { 2 } else { 0 };
+        let code = child.wait().unwrap().code();
+        assert_eq!(code, Some(expected), "{redirected} {arguments}");
+        let log = fs::read_to_string(&path).unwrap_or_default();
+        if is_rejected {
+            assert!(log.starts_with("echoless: "), "{redirected}: {log}");
+            assert!(
+                log.ends_with(": is also standard error\n"),
+                "{redirected}: {log}"
+            );
+        } else if redirected.contains("log") && !arguments.contains("-o") {
+            assert_eq!(log, "a\nb\n", "{redirected} {arguments}");
+        }
     }
 }
 
