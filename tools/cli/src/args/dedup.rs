@@ -43,10 +43,11 @@ pub(crate) struct DedupArgs {
     pub(crate) window: Option<String>,
 
     /// Field with the time of a record, a number from 1 or a name in the header (or what --key
-    /// takes in the format); required if the window is a time
+    /// takes in the format); several, such as date,time, are joined with a blank; required if the
+    /// window is a time
     #[arg(
         long,
-        value_name = "FIELD",
+        value_name = "FIELDS",
         requires = "window",
         allow_hyphen_values = true,
         help_heading = "Window"

@@ -134,11 +134,11 @@ fn parse_fields(format: SharedFormat, given: FormatUse<'_>) -> Result<SelectedFo
         .fields
         .key
         .map(|text| FieldList::parse(text, given.header));
-    let one = |text| FieldList::parse_one("--time-field", text, given.header);
+    let each = |text| FieldList::parse_each("--time-field", text, given.header);
     Ok(SelectedFormat {
         format,
         key: key.transpose()?,
-        time: given.fields.time.map(one).transpose()?,
+        time: given.fields.time.map(each).transpose()?,
         files: Vec::new(),
     })
 }

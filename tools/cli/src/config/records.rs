@@ -39,7 +39,7 @@ pub(crate) struct RecordReading {
 /// What other options require of the records.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct RecordUse<'a> {
-    /// The field with the time, as typed.
+    /// The fields with the time, as typed.
     pub(super) time: Option<&'a str>,
     /// Whether verdicts are written into the records.
     pub(super) tag: bool,
@@ -51,7 +51,7 @@ pub(super) struct RecordUse<'a> {
 #[derive(Debug)]
 pub(super) struct CheckedRecords {
     pub(super) reading: RecordReading,
-    /// The field with the time.
+    /// The fields with the time.
     pub(super) time: Option<FieldList>,
     /// The files that options were read from. Like the inputs, they must not be outputs.
     pub(super) files: Vec<PathBuf>,

@@ -49,7 +49,7 @@ pub(crate) struct WindowConfig {
 pub(crate) enum Clock {
     /// The number of the record.
     Records,
-    /// The largest time in a field of the records.
+    /// The largest time in the fields of the records that hold it.
     Field(TimeConfig),
     /// The largest time of a packet.
     Packets,
@@ -70,13 +70,14 @@ impl Clock {
 /// Where records have their times.
 #[derive(Debug, Clone)]
 pub(crate) struct TimeConfig {
-    pub(crate) field: FieldList,
+    /// Joined in this order.
+    pub(crate) fields: FieldList,
     pub(crate) format: TimeFormat,
 }
 
 impl WindowConfig {
-    /// The window that the options request, if they request one. `time` is the field of
-    /// `--time-field`.
+    /// The window that the options request, if they request one. `time` are the fields
+    /// of `--time-field`.
     pub(crate) fn from_args(
         args: &DedupArgs,
         time: Option<FieldList>,
@@ -87,10 +88,15 @@ impl WindowConfig {
         let span = Span::parse("--window", text)?;
         let format = args.time_format.as_deref().unwrap_or("auto");
         let clock = match (time, span) {
-            (Some(field), Span::Time(_)) => Clock::Field(TimeConfig {
-                field,
-                format: TimeFormat::parse("--time-format", format)?,
-            }),
+            (Some(fields), Span::Time(_)) => {
+                let format = TimeFormat::parse("--time-format", format)?;
+                if fields.count() > 1 && format == TimeFormat::Bcd {
+                    let typed = args.time_field.as_deref().unwrap_or_default();
+                    let allowed = "one field beside --time-format bcd";
+                    return Err(SpecError::new("--time-field", typed, allowed));
+                }
+                Clock::Field(TimeConfig { fields, format })
+            }
             (Some(_), Span::Records(_)) => {
                 let field = args.time_field.as_deref().unwrap_or_default();
                 let allowed = "no field of times, since --window counts records";
@@ -160,7 +166,7 @@ impl WindowConfig {
     #[cfg(test)]
     pub(crate) fn for_tests(span: Span, timed: bool, late_after: u64, late: Late) -> Self {
         let time = || TimeConfig {
-            field: FieldList::parse("1", false).unwrap(),
+            fields: FieldList::parse("1", false).unwrap(),
             format: TimeFormat::Auto,
         };
         Self {

@@ -114,13 +114,13 @@ impl Feed {
     }
 }
 
-/// The field with the time of a record, and its reader, if the window is a time.
+/// The fields with the time of a record, and its reader, if the window is a time.
 fn time_of_records(window: &WindowConfig) -> Option<(FieldList, TimeReader)> {
     match &window.clock {
         Clock::Field(time) => {
             // A time is at most `i64::MAX` long, and so is a tick of it.
             let reader = TimeReader::new(time.format.clone(), window.resolution as i64);
-            Some((time.field.clone(), reader))
+            Some((time.fields.clone(), reader))
         }
         Clock::Records | Clock::Packets | Clock::Keys => None,
     }

@@ -13,7 +13,7 @@ use super::fields::{FieldSet, MissingField};
 use super::format::{ChosenFields, SelectedFormat};
 use super::split::FieldBytes;
 
-/// The ranges of the key, ascending, and then that of the time, if there is one. Each is one field.
+/// The ranges of the key, ascending, and then those of the time. Each is one field.
 ///
 /// If all records have the same length, no range can be missing, and ranges that meet are one: the
 /// key is the same bytes in fewer fields.
@@ -54,7 +54,7 @@ impl ByteRanges {
             ranges = merge(ranges);
         }
         let keys = ranges.len();
-        if let Some(text) = fields.time {
+        for text in fields.time.iter().flat_map(|time| time.split(',')) {
             ranges.push(ByteRange::parse("--time-field", text, longest)?);
         }
         Ok(Self { ranges, keys })
@@ -62,9 +62,9 @@ impl ByteRanges {
 
     /// The format of this framing with these fields.
     pub(super) fn format(self, framing: impl BinaryFraming) -> SelectedFormat {
-        let (keys, time) = (self.keys, self.ranges.len() > self.keys);
+        let (keys, times) = (self.keys, self.ranges.len() - self.keys);
         let fields = self;
-        SelectedFormat::numbered(Arc::new(Binary { framing, fields }), keys, time)
+        SelectedFormat::numbered(Arc::new(Binary { framing, fields }), keys, times)
     }
 }
 

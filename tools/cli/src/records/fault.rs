@@ -18,9 +18,11 @@ pub(crate) enum Problem {
     Lacks(MissingField),
     /// The record lacks the field of its time.
     LacksTime(MissingField),
-    /// The field of the time, numbered from 0, holds none that can be read.
+    /// The field of the time, numbered from 0, holds none that can be read; nor does it together
+    /// with as many others as are joined to it.
     NoTime {
         field: usize,
+        joined: usize,
         value: Excerpt,
     },
     /// The record is later than the window and the lateness allow.

@@ -29,7 +29,7 @@ const SAMPLE_BYTES: usize = 4 << 10;
 pub(crate) struct RecordFeed {
     reading: Arc<RecordReading>,
     hasher: KeyHasher,
-    /// The field with the time of a record, and its reader.
+    /// The fields with the time of a record, in their order, and its reader.
     time: Option<(FieldList, TimeReader)>,
     tagger: Option<Arc<Tagger>>,
     /// Whether the records of each chunk are estimated, so that the chunks under way are bounded.
@@ -179,12 +179,12 @@ impl RecordFeed {
         };
         let mut extractor = KeyExtractor::new(self.hasher.clone(), fields, reading.faults)
             .comparing(reading.compared);
-        if let Some((field, reader)) = &self.time {
-            let field = field.resolve(&names).map_err(|error| SpecError {
+        if let Some((fields, reader)) = &self.time {
+            let numbers = fields.numbers(&names).map_err(|error| SpecError {
                 field: "--time-field",
                 ..error
             })?;
-            extractor = extractor.with_time(field, reader.clone());
+            extractor = extractor.with_time(&numbers, reader.clone());
         }
         let reader = KeyReader::new(reading.format.clone(), extractor);
         Ok(reader.with_tagger(self.tagger.clone()))

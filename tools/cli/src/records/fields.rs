@@ -50,8 +50,8 @@ impl FieldList {
         Ok(Self { items: items? })
     }
 
-    /// Parses the one field, a number or a name, that the option `option` takes.
-    pub(crate) fn parse_one(
+    /// Parses the fields, each a number or a name, that the option `option` takes.
+    pub(crate) fn parse_each(
         option: &'static str,
         text: &str,
         header: bool,
@@ -61,11 +61,15 @@ impl FieldList {
             ..error
         };
         let list = Self::parse(text, header).map_err(of_option)?;
-        match &list.items[..] {
-            [Item::Name(_)] => Ok(list),
-            [Item::Numbers(numbers)] if numbers.start() == numbers.end() => Ok(list),
-            _ => Err(of_option(invalid(text, "one field: a number or a name"))),
+        let is_one = |item: &Item| match item {
+            Item::Name(_) => true,
+            Item::Numbers(numbers) => numbers.start() == numbers.end(),
+        };
+        if list.items.iter().all(is_one) {
+            return Ok(list);
         }
+        let allowed = "one field, a number or a name, or several such as 2,3";
+        Err(of_option(invalid(text, allowed)))
     }
 
     /// The fields with these numbers, from 0.
@@ -75,8 +79,26 @@ impl FieldList {
         }
     }
 
+    /// The number of fields, if none of the ranges is open.
+    pub(crate) fn count(&self) -> usize {
+        let count = |item: &Item| match item {
+            Item::Numbers(numbers) => numbers.end() - numbers.start() + 1,
+            Item::Name(_) => 1,
+        };
+        self.items.iter().map(count).sum()
+    }
+
     /// Replaces the names by their positions in the header.
     pub(crate) fn resolve(&self, header: &[Vec<u8>]) -> Result<FieldSet, SpecError> {
+        Ok(FieldSet::new(self.ranges(header)?))
+    }
+
+    /// The numbers of the fields, from 0, in the order in which they are listed. No range is open.
+    pub(crate) fn numbers(&self, header: &[Vec<u8>]) -> Result<Vec<usize>, SpecError> {
+        Ok(self.ranges(header)?.into_iter().flatten().collect())
+    }
+
+    fn ranges(&self, header: &[Vec<u8>]) -> Result<Vec<RangeInclusive<usize>>, SpecError> {
         let mut ranges = Vec::new();
         for item in &self.items {
             ranges.push(match item {
@@ -93,7 +115,7 @@ impl FieldList {
                 }
             });
         }
-        Ok(FieldSet::new(ranges))
+        Ok(ranges)
     }
 }
 
@@ -128,9 +150,9 @@ impl FieldSet {
         }
     }
 
-    /// The lowest field.
-    pub(crate) fn first(&self) -> usize {
-        self.ranges.first().map_or(0, |range| *range.start())
+    /// The fields with these numbers, from 0.
+    pub(super) fn of(numbers: &[usize]) -> Self {
+        Self::new(numbers.iter().map(|number| *number..=*number).collect())
     }
 
     /// The set with the field `more`, the rank of that field in it, and whether it was in the set
@@ -319,15 +341,22 @@ mod tests {
     }
 
     #[test]
-    fn one_field_is_a_number_or_a_name() {
-        for text in ["3", "name"] {
-            assert!(FieldList::parse_one("--time-field", text, true).is_ok());
+    fn each_field_is_a_number_or_a_name() {
+        let header = [b"name".to_vec(), b"other".to_vec()];
+        for (text, numbers) in [
+            ("3", &[2][..]),
+            ("name", &[0]),
+            ("2,other,name,9", &[1, 1, 0, 8]),
+        ] {
+            let list = FieldList::parse_each("--time-field", text, true).unwrap();
+            assert_eq!(list.numbers(&header).as_deref(), Ok(numbers), "{text}");
+            assert_eq!(list.count(), numbers.len());
         }
-        for text in ["", "1-2", "1-", "1,2", "a,b", "0", "-1"] {
-            let error = FieldList::parse_one("--time-field", text, true).unwrap_err();
+        for text in ["", "1-2", "1-", "1,2-3", "a,,b", "0", "-1"] {
+            let error = FieldList::parse_each("--time-field", text, true).unwrap_err();
             assert_eq!(error.field, "--time-field", "{text}");
         }
-        assert!(FieldList::parse_one("--time-field", "name", false).is_err());
+        assert!(FieldList::parse_each("--time-field", "name", false).is_err());
     }
 
     #[test]

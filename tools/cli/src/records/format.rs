@@ -222,7 +222,7 @@ pub(crate) struct SelectedFormat {
     pub(crate) format: SharedFormat,
     /// The fields to compare; `None` compares whole records.
     pub(crate) key: Option<FieldList>,
-    /// The field of the time.
+    /// The fields of the time, in the order in which they are joined.
     pub(crate) time: Option<FieldList>,
     /// The files that the format was read from. Like the inputs, they must not be outputs.
     pub(crate) files: Vec<PathBuf>,
@@ -230,12 +230,12 @@ pub(crate) struct SelectedFormat {
 
 impl SelectedFormat {
     /// A format that numbers its own fields: `keys` fields of the key from 0 on, none to compare
-    /// whole records, and then the field of the time, if there is one.
-    pub(crate) fn numbered(format: SharedFormat, keys: usize, time: bool) -> Self {
+    /// whole records, and then `times` fields of the time.
+    pub(crate) fn numbered(format: SharedFormat, keys: usize, times: usize) -> Self {
         Self {
             format,
             key: (keys > 0).then(|| FieldList::numbered(0..=keys - 1)),
-            time: time.then(|| FieldList::numbered(keys..=keys)),
+            time: (times > 0).then(|| FieldList::numbered(keys..=keys + times - 1)),
             files: Vec::new(),
         }
     }

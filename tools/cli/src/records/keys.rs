@@ -6,7 +6,7 @@ use echoless::{KeyHash, KeyHasher};
 
 use super::chunk::{Chunk, NO_TIME, Step};
 use super::compared::Compared;
-use super::excerpt::Excerpt;
+use super::event_time::{JoinedFields, TimeExtractor, TimePlace, present, read_tick};
 use super::fault::{FaultPolicy, Missing, Problem};
 use super::fields::{FieldSet, MissingField};
 use super::format::{Format, SharedFormat};
@@ -93,15 +93,16 @@ impl KeyExtractor {
         self
     }
 
-    /// Reads the time of each record, too: `field` is the set of its field alone.
-    pub(crate) fn with_time(mut self, field: FieldSet, reader: TimeReader) -> Self {
-        let number = field.first();
+    /// Reads the time of each record, too. `numbers` are those of its fields, from 0, at least one.
+    pub(crate) fn with_time(mut self, numbers: &[usize], reader: TimeReader) -> Self {
+        let number = numbers[0];
         let place = match self.fields.as_ref().and_then(|fields| fields.with(number)) {
+            _ if numbers.len() > 1 => TimePlace::Several(JoinedFields::new(numbers)),
             Some((joint, rank, in_key)) => {
                 self.fields = Some(joint);
                 TimePlace::Joint { rank, in_key }
             }
-            None => TimePlace::Apart(field),
+            None => TimePlace::Apart(FieldSet::of(numbers)),
         };
         self.time = Some(TimeExtractor {
             reader,
@@ -156,11 +157,13 @@ impl KeyExtractor {
                 let lacking = lacking_field(self.select(format, field, content))?;
                 let found = present(self.chosen.first());
                 let tick = read_tick(reader, number, found, content, &self.scratch, lacking);
-                let hash = match fields {
-                    Some(fields) => self.key(format, fields, content)?,
-                    None => self.whole(format.content(record)),
-                };
-                (tick, hash)
+                (tick, self.key_apart(format, fields, record, content)?)
+            }
+            TimePlace::Several(joined) => {
+                let lacking = lacking_field(self.select(format, &joined.set, content))?;
+                let bytes = (content, &self.scratch[..]);
+                let tick = joined.read_tick(reader, number, &self.chosen, bytes, lacking);
+                (tick, self.key_apart(format, fields, record, content)?)
             }
         };
         match tick {
@@ -225,6 +228,21 @@ impl KeyExtractor {
         self.hasher.hash(&self.compared_bytes)
     }
 
+    /// The hash of the key of a record whose time is read in another pass.
+    #[inline]
+    fn key_apart<F: Format + ?Sized>(
+        &mut self,
+        format: &F,
+        fields: Option<&FieldSet>,
+        record: &[u8],
+        content: &[u8],
+    ) -> Result<KeyHash, Problem> {
+        match fields {
+            Some(fields) => self.key(format, fields, content),
+            None => Ok(self.whole(format.content(record))),
+        }
+    }
+
     #[inline]
     fn key<F: Format + ?Sized>(
         &mut self,
@@ -243,25 +261,6 @@ impl KeyExtractor {
     }
 }
 
-/// Reads the time of a record.
-#[derive(Debug, Clone)]
-struct TimeExtractor {
-    reader: TimeReader,
-    /// The number of its field, from 0.
-    number: usize,
-    place: TimePlace,
-}
-
-/// How the field of the time is found.
-#[derive(Debug, Clone)]
-enum TimePlace {
-    /// In one pass with the fields of the key, of which it is number `rank`; `in_key` if the key
-    /// includes it.
-    Joint { rank: usize, in_key: bool },
-    /// In a pass of its own: the key is the whole record, or has an open range.
-    Apart(FieldSet),
-}
-
 /// The field that a record lacks, if that is all that is wrong with it.
 #[inline]
 fn lacking_field(selected: Result<(), Problem>) -> Result<Option<MissingField>, Problem> {
@@ -270,42 +269,6 @@ fn lacking_field(selected: Result<(), Problem>) -> Result<Option<MissingField>, 
         Err(Problem::Lacks(lacking)) => Ok(Some(lacking)),
         Err(problem) => Err(problem),
     }
-}
-
-/// The selected field, unless the record lacks it.
-#[inline]
-fn present(field: Option<&FieldBytes>) -> Option<FieldBytes> {
-    field.copied().filter(|field| *field != FieldBytes::Absent)
-}
-
-/// The tick in the selected field with this number, `found` unless the record lacks it.
-#[inline]
-fn read_tick(
-    reader: &mut TimeReader,
-    number: usize,
-    found: Option<FieldBytes>,
-    content: &[u8],
-    scratch: &[u8],
-    lacking: Option<MissingField>,
-) -> Result<i64, Problem> {
-    match found {
-        Some(field) => {
-            let text = field.bytes(content, scratch);
-            reader.tick(text).ok_or_else(|| no_time(number, text))
-        }
-        None => Err(Problem::LacksTime(MissingField {
-            field: number,
-            fields: lacking.map_or(0, |lacking| lacking.fields),
-        })),
-    }
-}
-
-/// Out of line: it would copy the excerpt on the path of every record.
-#[cold]
-#[inline(never)]
-fn no_time(field: usize, text: &[u8]) -> Problem {
-    let value = Excerpt::new(text);
-    Problem::NoTime { field, value }
 }
 
 /// Finds the records of a chunk and hashes their keys, in loops of the format's own.

@@ -22,6 +22,7 @@ pub(crate) mod chunk;
 pub(crate) mod compared;
 pub(crate) mod count;
 pub(crate) mod delimiter;
+mod event_time;
 pub(crate) mod excerpt;
 pub(crate) mod fault;
 pub(crate) mod feed;

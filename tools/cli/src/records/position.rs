@@ -179,11 +179,19 @@ impl FaultReporter {
                 self.format.field_name(lacking.field),
                 self.format.extent(lacking.fields)
             ),
-            Problem::NoTime { field, value } => format!(
-                "{} is not a time of --time-format {}: {value}",
-                self.format.field_name(field),
-                self.time_format
-            ),
+            Problem::NoTime {
+                field,
+                joined,
+                value,
+            } => {
+                let name = self.format.field_name(field);
+                let others = match joined {
+                    0 => String::new(),
+                    others => format!(", joined with {others} more,"),
+                };
+                let format = &self.time_format;
+                format!("{name}{others} is not a time of --time-format {format}: {value}")
+            }
             Problem::Late => "the record is later than window and lateness allow".into(),
             Problem::Lacks(lacking) => format!(
                 "{} of the key is missing{}",

@@ -16,6 +16,7 @@ mod formats;
 mod generated;
 mod hash_key;
 mod in_place;
+mod joined_times;
 mod keys;
 #[cfg(unix)]
 mod kills;

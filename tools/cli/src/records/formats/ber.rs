@@ -63,14 +63,14 @@ fn build(value: &str, fields: &ChosenFields<'_>) -> Result<SelectedFormat, Failu
     }
     let selector = Selector::new(profile.as_ref(), fields.key, fields.time).map_err(field_error)?;
     let keys = selector.keys();
-    let time = fields.time.is_some();
+    let times = usize::from(fields.time.is_some());
     let fields = selector;
     let selected = if in_files {
         let framing = Ts32297;
-        SelectedFormat::numbered(Arc::new(Binary { framing, fields }), keys, time)
+        SelectedFormat::numbered(Arc::new(Binary { framing, fields }), keys, times)
     } else {
         let framing = Elements;
-        SelectedFormat::numbered(Arc::new(Binary { framing, fields }), keys, time)
+        SelectedFormat::numbered(Arc::new(Binary { framing, fields }), keys, times)
     };
     Ok(SelectedFormat { files, ..selected })
 }

@@ -4,8 +4,6 @@
 
 use std::sync::Arc;
 
-use echoless::SpecError;
-
 use super::terminated::Lf;
 use crate::records::fault::Problem;
 use crate::records::fields::{FieldSet, MissingField};
@@ -27,23 +25,16 @@ pub(super) const JSONL: FormatName = FormatName {
         let mut paths = key.transpose()?.unwrap_or_default();
         let keys = paths.len();
         if let Some(text) = fields.time {
-            let time = parse_paths("--time-field", text)?;
-            if time.len() > 1 {
-                return Err(SpecError::new("--time-field", text, "one path").into());
-            }
-            paths.extend(time);
+            paths.extend(parse_paths("--time-field", text)?);
         }
+        let times = paths.len() - keys;
         let format = Arc::new(JsonLines {
             lines: Lf::with_byte(b',')?,
             root: Node::join(&paths),
             paths,
             keys,
         });
-        Ok(SelectedFormat::numbered(
-            format,
-            keys,
-            fields.time.is_some(),
-        ))
+        Ok(SelectedFormat::numbered(format, keys, times))
     }),
 };
 
@@ -51,7 +42,7 @@ pub(super) const JSONL: FormatName = FormatName {
 #[derive(Debug)]
 struct JsonLines {
     lines: Lf,
-    /// The paths of the key, and then that of the time, if there is one.
+    /// The paths of the key, and then those of the time.
     paths: Vec<Path>,
     /// The number of paths of the key.
     keys: usize,
