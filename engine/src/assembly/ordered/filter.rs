@@ -35,9 +35,10 @@ pub struct OrderedBuilder<F> {
 /// A filter for all threads whose verdicts are those of a single thread: batches apply in the order
 /// of their tickets.
 ///
-/// A thread takes a [`Ticket`] when it has its next batch, usually under the same lock as the input,
-/// and passes the batch through all partitions, one after the other, each as soon as the batch
-/// before it has left. So with two partitions or more, several batches are under way at a time:
+/// A thread takes a [`Ticket`](crate::Ticket) when it has its next batch, usually under the same lock
+/// as the input, and passes the batch through all partitions, one after the other, each as soon as
+/// the batch before it has left. So with two partitions or more, several batches are under way at a
+/// time:
 ///
 /// ```text
 ///   thread 0    route 0 | partition 0 | partition 1 | route 2 | partition 0 | partition 1 | ...
@@ -184,7 +185,7 @@ impl<F> OrderedFilter<F> {
     }
 
     /// Gives a lost partition a new filter. As [`Engine::replace`](crate::Engine::replace): every
-    /// batch whose [`observe`](Ticket::observe) is called after this is judged by the new filter.
+    /// batch whose [`observe`](crate::Ticket::observe) is called after this is judged by the new filter.
     ///
     /// # Errors
     /// [`ReplaceError`], with the filter, if there is no such partition, or it is not lost.
