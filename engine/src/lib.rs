@@ -49,9 +49,9 @@
 //!   streams and a line service.
 //! - [`Mesh`]: threads that each ingest and own a partition. The first of equal keys is fresh, by
 //!   the numbers of the batches: verdicts are those of a single thread.
-//! - [`OrderedFilter`]: any number of threads, without worker threads and messages. Batches apply in
-//!   the order of their tickets, so verdicts are those of a single thread, too. Faster than a mesh
-//!   where all cores share one memory.
+//! - [`OrderedFilter`]: any number of threads, without worker threads and messages. Batches apply
+//!   in the order of their tickets, so verdicts are those of a single thread, too. Faster than a
+//!   mesh with batches of thousands of keys on two cores that share one memory.
 //! - [`SharedTree`]: a tree whose producers are threads.
 //!
 //! A key touches one cache line in the default filter and in the line forms of [`FilterSpec`] (two

@@ -72,7 +72,7 @@ fn ordered_three_threads() {
     });
 }
 
-/// Two threads race for the lower ticket. Whoever has it is first at both partitions.
+/// Two threads race for the lower ticket. The one that gets it is first at both partitions.
 #[test]
 fn ordered_alike_at_all_partitions() {
     static FIRST: Sometimes = Sometimes::new();
@@ -100,15 +100,43 @@ fn ordered_alike_at_all_partitions() {
 /// to park, or has no ticket yet.
 #[test]
 fn ordered_without_a_dropped_ticket() {
-    check("ordered_without_a_dropped_ticket", Preemptions::Any, || {
-        let filter = ordered();
-        let mut first = filter.handle();
-        let ticket = first.ticket();
-        let second = filter.handle();
-        let peer = thread::spawn(move || observe(second, &[LOW, HIGH]));
-        drop(ticket);
-        assert_eq!(peer.join().unwrap(), [false, false]);
-    });
+    check(
+        "ordered_without_a_dropped_ticket",
+        Preemptions::AtMost(6),
+        || {
+            let filter = ordered();
+            let mut first = filter.handle();
+            let ticket = first.ticket();
+            let second = filter.handle();
+            let peer = thread::spawn(move || observe(second, &[LOW, HIGH]));
+            drop(ticket);
+            assert_eq!(peer.join().unwrap(), [false, false]);
+        },
+    );
+}
+
+/// A ticket is dropped while the turn of the one before it ends: one of the two threads leaves it
+/// out, at each partition, and the ticket behind it is next.
+#[test]
+fn ordered_dropped_while_a_turn_ends() {
+    check(
+        "ordered_dropped_while_a_turn_ends",
+        Preemptions::AtMost(5),
+        || {
+            let filter = ordered();
+            let mut first = filter.handle();
+            let ticket = first.ticket();
+            let mut second = filter.handle();
+            let peer = thread::spawn(move || {
+                drop(second.ticket());
+                observe(second, &[LOW, HIGH])
+            });
+            let mut verdicts = Verdicts::new();
+            ticket.observe(&[LOW], &mut verdicts).unwrap();
+            assert_eq!(duplicates(&verdicts), [false]);
+            assert_eq!(peer.join().unwrap(), [true, false]);
+        },
+    );
 }
 
 /// The filter of a partition panics in the turn of one thread, while another one waits for its

@@ -78,7 +78,8 @@ use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, unpoisoned};
 pub enum LossPolicy {
     /// Batches with keys of a lost partition are errors, and later batches are rejected until the
     /// partition is replaced. In a mesh, the panic goes on in the thread of the node, which is then
-    /// lost for good.
+    /// lost for good. An ordered filter rejects only the batches with keys of the partition, and
+    /// the others record their keys.
     #[default]
     Error,
     /// Keys of a lost partition are duplicates: no duplicate passes, and new keys are dropped.

@@ -37,15 +37,15 @@
 //! A message of a later batch stays in its ring, so a node that runs ahead is held back by its full
 //! rings.
 //!
-//! **Without messages.** In an [`OrderedFilter`], no key moves to an owner. Each thread passes its own
-//! batch through all partitions, and each partition applies the batches in the order of their
+//! **Without messages.** In an [`OrderedFilter`], no key moves to an owner. Each thread passes its
+//! own batch through all partitions, and each partition applies the batches in the order of their
 //! tickets.
 //!
 //! **Losses.** If the filter of a partition panics, the verdicts of all other partitions still come
 //! out. The keys of the lost one are *unknown*
 //! ([`Verdicts::is_unknown`](crate::Verdicts::is_unknown)), so a caller can submit them again once
-//! the partition is replaced ([`Engine::replace`], [`Node::replace`], [`OrderedFilter::replace`]). A [`LossPolicy`] determines
-//! whether such a batch is an error or is judged without the partition.
+//! the partition is replaced ([`Engine::replace`], [`Node::replace`], [`OrderedFilter::replace`]).
+//! A [`LossPolicy`] determines whether such a batch is an error or is judged without the partition.
 
 mod attacher;
 mod batch;

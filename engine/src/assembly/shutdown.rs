@@ -1,11 +1,13 @@
-//! The error of an engine whose workers panicked, with the partitions that survive.
+//! The error of an engine or an ordered filter that was shut down with lost partitions, and the
+//! partitions that survive.
 
 use std::error::Error;
 use std::fmt;
 
 use crate::partition::{Partitioned, Partitioning};
 
-/// Some partitions of an [`Engine`](crate::Engine) are lost. The error returns the others.
+/// Some partitions of an [`Engine`](crate::Engine) or an [`OrderedFilter`](crate::OrderedFilter)
+/// are lost. The error returns the others.
 ///
 /// # Examples
 /// ```
@@ -21,7 +23,7 @@ use crate::partition::{Partitioned, Partitioning};
 /// ```
 #[non_exhaustive]
 pub struct ShutdownError<F> {
-    /// The number and the filter of each partition whose worker ended normally, in ascending order.
+    /// The number and the filter of each partition that is not lost, in ascending order.
     pub survivors: Vec<(usize, F)>,
     /// The number of each partition that was lost and not replaced, and the message of the panic,
     /// in ascending order.

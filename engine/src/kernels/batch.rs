@@ -119,7 +119,7 @@ impl<S: LineStep> BatchLoop<'_, S> {
     fn blocks(&self) -> Blocks {
         if self.is_chosen() {
             self.look_ahead
-                .blocks(self.range.total, S::Bucket::KEY_LINES)
+                .blocks(self.range.total, S::Bucket::KEY_LINES, S::HAS_SHORT_VISITS)
         } else {
             Blocks::Two
         }

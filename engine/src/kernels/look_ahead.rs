@@ -52,6 +52,8 @@ const USUAL_L3: u64 = 32 << 20;
 pub struct LookAhead {
     /// In filters that the caches hold a part of.
     cached: Blocks,
+    /// The same if visits take many instructions.
+    cached_long: Blocks,
     /// In larger filters.
     memory: Blocks,
     /// The same if a key has two lines.
@@ -150,7 +152,8 @@ impl LookAhead {
             Self::of_blocks(Blocks::One, Blocks::One)
         } else {
             // From `CACHED_LINES` on 2 blocks are best: by 4 % over 3 at 512 MiB. Below, 3 are:
-            // keys pass faster, so more misses must be in flight; by 2 % over 2 at 64 MiB.
+            // keys pass faster, so more misses must be in flight; by 2 % over 2 at 64 MiB. Long
+            // visits do not pass faster there: 2 are ahead of 3 by 2 to 9 % at 16 and 64 MiB.
             Self::of_blocks(Blocks::Three, Blocks::Two)
         };
         if !(cpu.is_amd && has_small_l1) {
@@ -177,6 +180,7 @@ impl LookAhead {
     pub(super) const fn of_blocks(cached: Blocks, memory: Blocks) -> Self {
         Self {
             cached,
+            cached_long: memory,
             memory,
             memory_pairs: memory,
             memory_lines: CACHED_LINES,
@@ -188,6 +192,16 @@ impl LookAhead {
             },
             cached_into: CacheLevel::L1,
             memory_into: CacheLevel::L1,
+        }
+    }
+
+    /// This one with another cache, for filters of any size.
+    #[cfg(test)]
+    pub(super) const fn prefetching_into(self, into: CacheLevel) -> Self {
+        Self {
+            cached_into: into,
+            memory_into: into,
+            ..self
         }
     }
 
@@ -208,6 +222,7 @@ impl LookAhead {
         };
         Ok(Self {
             cached: blocks,
+            cached_long: blocks,
             memory: blocks,
             memory_pairs: blocks,
             cached_into: into.unwrap_or(self.cached_into),
@@ -219,9 +234,18 @@ impl LookAhead {
     /// The blocks for a filter of this many lines, of which a key has `key_lines`. The partitions
     /// of a filter share the cache, so its whole size counts.
     #[inline(always)]
-    pub(crate) const fn blocks(self, lines: u64, key_lines: usize) -> Blocks {
+    pub(crate) const fn blocks(
+        self,
+        lines: u64,
+        key_lines: usize,
+        has_short_visits: bool,
+    ) -> Blocks {
         if lines < self.memory_lines {
-            self.cached
+            if has_short_visits {
+                self.cached
+            } else {
+                self.cached_long
+            }
         } else if key_lines > 1 {
             self.memory_pairs
         } else {
@@ -266,6 +290,9 @@ impl fmt::Display for LookAhead {
         let cached = shown(self.cached, self.cached_into);
         let memory = shown(self.memory, self.memory_into);
         formatter.write_str(&cached)?;
+        if self.cached_long != self.cached {
+            write!(formatter, " ({} for long visits)", self.cached_long.count())?;
+        }
         if cached != memory {
             let bytes = self.memory_lines * LINE_BYTES;
             write!(formatter, ", {memory} from {} MiB on", bytes >> 20)?;
@@ -340,7 +367,8 @@ mod tests {
         assert_eq!(cpu(32, false).to_string(), "1 block into L1");
         for kibibytes in [0, 48, 128] {
             let shown = cpu(kibibytes, false).to_string();
-            assert_eq!(shown, "3 blocks into L1, 2 blocks into L1 from 128 MiB on");
+            let expected = "3 blocks into L1 (2 for long visits), 2 blocks into L1 from 128 MiB on";
+            assert_eq!(shown, expected);
         }
         assert_eq!(cpu(48, true), cpu(48, false));
         assert_eq!(cpu(0, true), cpu(0, false));
@@ -353,10 +381,14 @@ mod tests {
         assert_eq!(amd.into_cache((1 << 20) - 1), CacheLevel::L1);
         assert_eq!(amd.into_cache(1 << 20), CacheLevel::L2);
         assert_eq!(cpu(32, false).into_cache(1 << 30), CacheLevel::L1);
-        assert_eq!(amd.blocks(1 << 20, 1), Blocks::Two);
-        assert_eq!(amd.blocks(1 << 20, 2), Blocks::One);
-        assert_eq!(amd.blocks(1, 1), Blocks::One);
-        assert_eq!(cpu(48, false).blocks(1 << 22, 2), Blocks::Two);
+        for is_short in [true, false] {
+            assert_eq!(amd.blocks(1 << 20, 1, is_short), Blocks::Two);
+            assert_eq!(amd.blocks(1 << 20, 2, is_short), Blocks::One);
+            assert_eq!(amd.blocks(1, 1, is_short), Blocks::One);
+            assert_eq!(cpu(48, false).blocks(1 << 22, 2, is_short), Blocks::Two);
+        }
+        assert_eq!(cpu(48, false).blocks(1 << 20, 1, true), Blocks::Three);
+        assert_eq!(cpu(48, false).blocks(1 << 20, 1, false), Blocks::Two);
         for chosen in [amd, cpu(48, false)] {
             assert!(chosen.finds_in_vectors(CACHED_LINES - 1, false));
             assert!(!chosen.finds_in_vectors(CACHED_LINES, false));
@@ -373,7 +405,8 @@ mod tests {
             for chosen in [cpu(32, false), cpu(32, true)] {
                 let fixed = chosen.fixed("lookahead", text).unwrap();
                 assert!(fixed.to_string().starts_with(&text[..1]));
-                assert_eq!(fixed.blocks(0, 2), fixed.blocks(u64::MAX, 1));
+                assert_eq!(fixed.blocks(0, 2, false), fixed.blocks(u64::MAX, 1, true));
+                assert_eq!(fixed.blocks(0, 2, true), fixed.blocks(0, 2, false));
                 for lines in [0, u64::MAX] {
                     let expected = match text.split_once(',') {
                         Some((_, "l1")) => CacheLevel::L1,

@@ -249,6 +249,19 @@ impl Parker {
     #[doc(hidden)] // public only for the model checks
     #[inline]
     pub fn wait_while(&mut self, wait: Wait, mut attention: impl FnMut() -> Option<Attention>) {
+        if !self.spin_while(wait, &mut attention) {
+            self.park_while(wait, attention);
+        }
+    }
+
+    /// The first part of [`wait_while`](Self::wait_while): spins and yields, and returns whether
+    /// there is nothing to wait for any more. If not, [`park_while`](Self::park_while) must follow.
+    #[inline]
+    pub(crate) fn spin_while(
+        &mut self,
+        wait: Wait,
+        mut attention: impl FnMut() -> Option<Attention>,
+    ) -> bool {
         let rounds = self.rounds.min(wait.yields());
         for round in 0..rounds {
             for _ in 0..wait.spins() {
@@ -258,12 +271,23 @@ impl Parker {
                     } else {
                         (rounds / 2).max(wait.fewest_rounds())
                     };
-                    return;
+                    return true;
                 }
                 spin_loop();
             }
             yield_now();
         }
+        false
+    }
+
+    /// The second part of [`wait_while`](Self::wait_while): parks until there is nothing to wait
+    /// for.
+    pub(crate) fn park_while(
+        &mut self,
+        wait: Wait,
+        mut attention: impl FnMut() -> Option<Attention>,
+    ) {
+        let rounds = self.rounds.min(wait.yields());
         let mut wanted = attention();
         while let Some(first) = wanted {
             if !self.park_unless(first, &mut attention) {

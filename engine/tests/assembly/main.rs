@@ -1,5 +1,5 @@
-//! Compares engine, mesh and ordered filter with the undivided filter: equal verdicts for any number of threads,
-//! and errors instead of hangs.
+//! Compares engine, mesh and ordered filter with the undivided filter: equal verdicts for any
+//! number of threads, and errors instead of hangs.
 
 mod attach;
 mod breakable;

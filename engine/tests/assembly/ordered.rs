@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
 use echoless::{
-    ExchangeError, KeyHash, LossPolicy, NotReplaceable, OrderedFilter, Partitioned, Verdicts,
+    ExchangeError, Filter, KeyHash, LossPolicy, NotReplaceable, OrderedFilter, Partitioned,
+    Partitioning, Verdicts,
 };
 use proptest::prelude::*;
 
@@ -44,7 +45,7 @@ fn a_ticket_that_is_dropped_is_left_out() {
 
 /// Its input fails, or its own code panics.
 #[test]
-fn a_thread_that_leaves_with_its_ticket_holds_up_no_other() {
+fn a_thread_that_leaves_with_its_ticket_blocks_no_other() {
     let filter = exact(2);
     let (mut leaving, mut other) = (filter.handle(), filter.handle());
     let left = catch_unwind(AssertUnwindSafe(|| {
@@ -56,7 +57,39 @@ fn a_thread_that_leaves_with_its_ticket_holds_up_no_other() {
     assert_eq!(filter.counts().judged, 1);
 }
 
-/// Batches apply in the order of the tickets, whichever thread is faster.
+/// A filter that has replaced a lost one, was never used, and panics when the shutdown moves its
+/// clock.
+#[test]
+fn a_shutdown_that_panics_blocks_no_other() {
+    struct Brittle;
+    impl Filter for Brittle {
+        fn observe_words(&mut self, _: &[KeyHash], _: &mut [u64]) {
+            panic!("it is never used");
+        }
+        fn advance_to(&mut self, _: u64) {
+            panic!("a bug of the clock");
+        }
+        fn contains(&self, _: KeyHash) -> bool {
+            false
+        }
+        fn clear(&mut self) {}
+        fn memory_bytes(&self) -> u64 {
+            0
+        }
+    }
+    let halves = Partitioned::new(Partitioning::new(2, 2).unwrap(), vec![Brittle, Brittle]);
+    let filter = OrderedFilter::builder(halves.unwrap()).build();
+    let mut handle = filter.handle();
+    let mut verdicts = Verdicts::new();
+    let lost = handle.observe(&[LOW], &mut verdicts);
+    assert_eq!(lost, Err(ExchangeError::Panicked(0)));
+    filter.replace(0, Brittle).unwrap();
+    assert!(catch_unwind(AssertUnwindSafe(|| filter.shutdown())).is_err());
+    let closed = handle.observe(&[LOW], &mut verdicts);
+    assert_eq!(closed, Err(ExchangeError::Partition(0)));
+}
+
+/// Batches apply in the order of the tickets, not of the calls.
 #[test]
 fn a_later_ticket_waits_for_an_earlier_one() {
     for _ in 0..200 {

@@ -1,5 +1,5 @@
-//! Engines, meshes and ordered filters of timed filters: the verdicts, counters and estimates of the undivided
-//! filter, for any ticks of the batches.
+//! Engines, meshes and ordered filters of timed filters: the verdicts, counters and estimates of
+//! the undivided filter, for any ticks of the batches.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};

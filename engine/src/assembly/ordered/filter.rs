@@ -1,5 +1,7 @@
 //! The filter that threads share in the order of tickets, and its partitions.
 
+use crossbeam_utils::CachePadded;
+
 use super::handle::OrderedHandle;
 use super::turns::{Turn, Turns};
 use crate::assembly::counts::EngineCounts;
@@ -12,7 +14,7 @@ use crate::error::ExchangeError;
 use crate::filters::Filter;
 use crate::hash::KeyHash;
 use crate::partition::{Partitioned, Partitioning};
-use crate::sync::{Arc, AtomicU64, Mutex, Ordering, unpoisoned};
+use crate::sync::{Arc, AtomicU64, Mutex, Ordering, check, unpoisoned};
 use crate::transport::{Parker, Wait};
 
 /// The options of an [`OrderedFilter`]; see [`OrderedFilter::builder`].
@@ -35,10 +37,10 @@ pub struct OrderedBuilder<F> {
 /// A filter for all threads whose verdicts are those of a single thread: batches apply in the order
 /// of their tickets.
 ///
-/// A thread takes a [`Ticket`](crate::Ticket) when it has its next batch, usually under the same lock
-/// as the input, and passes the batch through all partitions, one after the other, each as soon as
-/// the batch before it has left. So with two partitions or more, several batches are under way at a
-/// time:
+/// A thread takes a [`Ticket`](crate::Ticket) when it has its next batch, usually under the same
+/// lock as the input, and passes the batch through all partitions, one after the other, each as
+/// soon as the batch before it has left. So with two partitions or more, several batches are under
+/// way at a time:
 ///
 /// ```text
 ///   thread 0    route 0 | partition 0 | partition 1 | route 2 | partition 0 | partition 1 | ...
@@ -47,17 +49,18 @@ pub struct OrderedBuilder<F> {
 ///
 /// Use at least as many partitions as threads. The verdicts do not depend on either number. No
 /// thread waits for room or serves others, and no key moves to another thread; but every core
-/// reads and writes the lines of all partitions, one cache line for each key. Where a partition must
-/// stay with one core, as on machines with several memory nodes, use a [`Mesh`](crate::Mesh). Where
-/// order does not matter, a [`SharedFilter`](crate::SharedFilter) does not wait at all.
+/// reads and writes the lines of all partitions, one cache line for each key. Where a partition
+/// must stay with one core, as on machines with several memory nodes, use a
+/// [`Mesh`](crate::Mesh). Where order does not matter, a [`SharedFilter`](crate::SharedFilter) does
+/// not wait at all.
 ///
-/// A batch costs two locks that are usually free for each partition, so batches of a thousand keys
-/// or more are best. A ticket that is dropped without a batch is left out; one that is kept blocks
-/// all later ones.
+/// Each partition takes a batch some transfers of cache lines between cores, so batches of
+/// thousands of keys are best. A ticket that is dropped without a batch is left out; one that is
+/// kept blocks all later ones.
 ///
 /// # Examples
-/// Two threads take lines from one input. The duplicates are those of a single thread, though no
-/// thread waits for the other one to hash and to judge its lines.
+/// Two threads take lines from one input. They hash at the same time, and judge at different
+/// partitions at the same time. The duplicates are those of a single thread.
 /// ```
 /// use std::sync::Mutex;
 /// use echoless::{FingerprintSpec, KeyHasher, OrderedFilter, Verdicts, report_of};
@@ -101,16 +104,17 @@ pub(super) struct Shared<F> {
     pub(super) partitions: Vec<OrderedPartition<F>>,
     pub(super) policy: LossPolicy,
     pub(super) wait: Wait,
-    /// The number of the next ticket.
-    tickets: AtomicU64,
+    /// The number of the next ticket. Padded: the other fields are only read.
+    tickets: CachePadded<AtomicU64>,
 }
 
 /// A partition, with the turns of the batches at it.
 #[derive(Debug)]
 pub(super) struct OrderedPartition<F> {
     pub(super) turns: Turns,
-    /// Locked by the thread whose turn it is, so it is always free.
-    content: Mutex<Content<F>>,
+    /// Locked by the thread whose turn it is, so it is always free. Padded, because threads that
+    /// wait read their turns beside it.
+    content: CachePadded<Mutex<Content<F>>>,
     state: Arc<PartitionState<F>>,
 }
 
@@ -140,7 +144,8 @@ impl<F: Filter> OrderedFilter<F> {
     }
 
     /// Waits for the batches of all tickets that were taken before, and returns the filter with its
-    /// counters. Batches of later tickets fail with [`ExchangeError::Partition`].
+    /// counters. Batches of later tickets fail with [`ExchangeError::Partition`]. A thread that
+    /// holds a [`Ticket`](crate::Ticket) while it calls this would wait forever.
     ///
     /// # Errors
     /// [`ShutdownError`] if partitions are lost and were not replaced, with the surviving ones.
@@ -151,11 +156,11 @@ impl<F: Filter> OrderedFilter<F> {
             wait,
             ..
         } = &*self.shared;
-        let ticket = self.shared.next_ticket();
+        let mut passage = Passage::new(&self.shared);
         let mut parker = Parker::new();
         let (mut survivors, mut lost) = (Vec::new(), Vec::new());
         for (index, partition) in partitions.iter().enumerate() {
-            let turn = partition.turns.wait_for(ticket, &mut parker, *wait);
+            let turn = passage.wait_for_turn(index, &mut parker, *wait);
             let mut content = unpoisoned(partition.content.lock());
             let tick = content.tick;
             // Only a shutdown takes it, and there is one, because it consumes the filter.
@@ -185,7 +190,8 @@ impl<F> OrderedFilter<F> {
     }
 
     /// Gives a lost partition a new filter. As [`Engine::replace`](crate::Engine::replace): every
-    /// batch whose [`observe`](crate::Ticket::observe) is called after this is judged by the new filter.
+    /// batch whose [`observe`](crate::Ticket::observe) is called after this is judged by the new
+    /// filter.
     ///
     /// # Errors
     /// [`ReplaceError`], with the filter, if there is no such partition, or it is not lost.
@@ -233,8 +239,8 @@ impl<F: Filter> OrderedBuilder<F> {
         self
     }
 
-    /// How threads wait for their turns. The default is [`Wait::auto`] for the number of
-    /// partitions.
+    /// How threads wait for their turns. The default is [`Wait::auto`] for as many threads as
+    /// partitions. With more threads than that, and than cores, set [`Wait::Shared`].
     #[must_use]
     pub const fn wait(mut self, wait: Wait) -> Self {
         self.wait = Some(wait);
@@ -253,17 +259,56 @@ impl<F: Filter> OrderedBuilder<F> {
                 partitions,
                 policy: self.policy,
                 wait,
-                tickets: AtomicU64::new(0),
+                tickets: CachePadded::new(AtomicU64::new(0)),
             }),
         }
     }
 }
 
-impl<F> Shared<F> {
-    pub(super) fn next_ticket(&self) -> u64 {
-        // Relaxed: tickets order nothing but batches. Where their order is to be that of an input,
-        // the caller orders the calls.
-        self.tickets.fetch_add(1, Ordering::Relaxed)
+/// The turns of one ticket at all partitions. Those that were not taken when this is dropped, also
+/// by a panic, are left out.
+#[derive(Debug)]
+pub(super) struct Passage<'a, F> {
+    shared: &'a Shared<F>,
+    ticket: u64,
+    /// The number of partitions whose turn was taken.
+    passed: usize,
+}
+
+impl<'a, F> Passage<'a, F> {
+    /// With the next ticket.
+    pub(super) fn new(shared: &'a Shared<F>) -> Self {
+        Self {
+            shared,
+            // Relaxed: tickets order nothing but batches. Where their order is to be that of an
+            // input, the caller orders the calls.
+            ticket: shared.tickets.fetch_add(1, Ordering::Relaxed),
+            passed: 0,
+        }
+    }
+
+    /// Blocks until the batches of all lower tickets have left a partition. The partitions must be
+    /// passed in their order.
+    pub(super) fn wait_for_turn(
+        &mut self,
+        partition: usize,
+        parker: &mut Parker,
+        wait: Wait,
+    ) -> Turn<'a> {
+        check!(partition == self.passed, "the partitions in their order");
+        let turns = &self.shared.partitions[partition].turns;
+        let turn = turns.wait_for(self.ticket, parker, wait);
+        // From here on the turn ends by itself.
+        self.passed += 1;
+        turn
+    }
+}
+
+impl<F> Drop for Passage<'_, F> {
+    fn drop(&mut self) {
+        for partition in &self.shared.partitions[self.passed..] {
+            partition.turns.skip(self.ticket);
+        }
     }
 }
 
@@ -273,22 +318,23 @@ impl<F: Filter> OrderedPartition<F> {
         let owned = OwnedFilter::new(filter, Arc::clone(&state));
         Self {
             turns: Turns::new(),
-            content: Mutex::new(Content {
+            content: CachePadded::new(Mutex::new(Content {
                 owned: Some(owned),
                 tick: 0,
-            }),
+            })),
             state,
         }
     }
 
-    /// Passes keys through the partition, in the turn of their batch. Ends the turn.
+    /// Passes keys through the partition, in the turn of their batch. Ends the turn; a thread that
+    /// parks for the next one is woken once `turn` is dropped.
     ///
     /// # Errors
-    /// Why the keys have no verdicts, as a reply. `verdicts` is undefined then.
+    /// Why the keys have no verdicts, as a reply. `verdicts` is 0 then, as it must be before.
     pub(super) fn judge(
         &self,
         index: usize,
-        turn: Turn<'_>,
+        turn: &mut Turn<'_>,
         tick: u64,
         keys: &[KeyHash],
         verdicts: &mut [u64],
@@ -305,7 +351,7 @@ impl<F: Filter> OrderedPartition<F> {
             },
         };
         drop(content);
-        drop(turn);
+        turn.end();
         judged
     }
 }

@@ -1,8 +1,9 @@
 //! The handle of a thread, and the ticket of its next batch.
 
-use super::filter::Shared;
+use super::filter::{Passage, Shared};
 use crate::assembly::batch::Batch;
 use crate::assembly::link::Reply;
+use crate::assembly::loss::LossPolicy;
 use crate::assembly::routing::Router;
 use crate::error::ExchangeError;
 use crate::filters::Filter;
@@ -16,6 +17,12 @@ use crate::verdicts::{Verdicts, bits_of_words};
 #[derive(Debug)]
 pub struct OrderedHandle<F> {
     shared: Arc<Shared<F>>,
+    buffers: Buffers,
+}
+
+/// What a thread needs to pass a batch.
+#[derive(Debug)]
+struct Buffers {
     parker: Parker,
     router: Router,
     batch: Batch,
@@ -32,22 +39,24 @@ pub struct OrderedHandle<F> {
 /// All later tickets wait until the batch of this one has passed, or it is dropped. A thread that
 /// waits with a later ticket while it holds this one would wait forever.
 #[derive(Debug)]
+#[must_use = "a ticket that is dropped is left out"]
 pub struct Ticket<'a, F> {
-    handle: &'a mut OrderedHandle<F>,
-    number: u64,
-    /// The number of partitions that have no turn left for this ticket.
-    passed: usize,
+    passage: Passage<'a, F>,
+    shared: &'a Shared<F>,
+    buffers: &'a mut Buffers,
 }
 
 impl<F: Filter> OrderedHandle<F> {
     pub(super) fn new(shared: Arc<Shared<F>>) -> Self {
         Self {
-            parker: Parker::new(),
-            router: Router::new(shared.partitioning.clone()),
-            batch: Batch::default(),
-            has_partial: false,
-            keys: Vec::new(),
-            words: Vec::new(),
+            buffers: Buffers {
+                parker: Parker::new(),
+                router: Router::new(shared.partitioning.clone()),
+                batch: Batch::default(),
+                has_partial: false,
+                keys: Vec::new(),
+                words: Vec::new(),
+            },
             shared,
         }
     }
@@ -55,11 +64,10 @@ impl<F: Filter> OrderedHandle<F> {
     /// The next ticket: its batch applies after those of all tickets that were taken before, by any
     /// thread. Does not block.
     pub fn ticket(&mut self) -> Ticket<'_, F> {
-        let number = self.shared.next_ticket();
         Ticket {
-            handle: self,
-            number,
-            passed: 0,
+            passage: Passage::new(&self.shared),
+            shared: &self.shared,
+            buffers: &mut self.buffers,
         }
     }
 
@@ -125,27 +133,35 @@ impl<F: Filter> OrderedHandle<F> {
     /// ```
     pub fn take_partial(&mut self, verdicts: &mut Verdicts) -> bool {
         verdicts.reset(0);
-        if !std::mem::take(&mut self.has_partial) {
-            return false;
+        let partial = std::mem::take(&mut self.buffers.has_partial);
+        if partial {
+            self.buffers.take_verdicts(self.shared.policy, verdicts);
         }
+        partial
+    }
+}
+
+impl Buffers {
+    fn take_verdicts(&mut self, policy: LossPolicy, verdicts: &mut Verdicts) {
         let kernel = self.router.kernel();
-        self.batch
-            .take_verdicts(kernel, self.shared.policy, verdicts);
-        true
+        self.batch.take_verdicts(kernel, policy, verdicts);
     }
 
     /// Passes the keys of one partition through it, in their turn.
-    fn pass(&mut self, partition: usize, ticket: u64, tick: u64) {
-        let shared = &*self.shared;
-        let Some(owner) = shared.partitions.get(partition) else {
-            return;
-        };
+    fn pass<F: Filter>(
+        &mut self,
+        shared: &Shared<F>,
+        passage: &mut Passage<'_, F>,
+        partition: usize,
+        tick: u64,
+    ) {
         let selections = &self.batch.selections;
         let keys = self.router.keys_of(selections, partition, &mut self.keys);
         self.words.clear();
         self.words.resize(keys.len().div_ceil(64), 0);
-        let turn = owner.turns.wait_for(ticket, &mut self.parker, shared.wait);
-        let judged = owner.judge(partition, turn, tick, keys, &mut self.words);
+        let mut turn = passage.wait_for_turn(partition, &mut self.parker, shared.wait);
+        let judged =
+            shared.partitions[partition].judge(partition, &mut turn, tick, keys, &mut self.words);
         // The router cuts the keys of a partition into messages, with a word of verdicts for each.
         let (kernel, mut start, mut index) = (self.router.kernel(), 0, None);
         loop {
@@ -172,8 +188,8 @@ impl<F: Filter> OrderedHandle<F> {
 }
 
 impl<F: Filter> Ticket<'_, F> {
-    /// Observes the batch of this ticket: passes it through all partitions, and blocks at each until
-    /// the batches of all lower tickets have passed it.
+    /// Observes the batch of this ticket: passes it through all partitions, and blocks at each
+    /// until the batches of all lower tickets have passed it.
     ///
     /// `verdicts` is empty after an error; [`take_partial`](OrderedHandle::take_partial) has those
     /// that are known.
@@ -189,8 +205,9 @@ impl<F: Filter> Ticket<'_, F> {
         self.observe_at(0, keys, verdicts)
     }
 
-    /// As [`observe`](Self::observe), at a tick: every partition moves its clock to `tick` before it
-    /// judges the keys; see [`Filter::advance_to`]. An earlier tick has no effect, like the tick 0.
+    /// As [`observe`](Self::observe), at a tick: every partition moves its clock to `tick` before
+    /// it judges the keys; see [`Filter::advance_to`]. An earlier tick has no effect, like the
+    /// tick 0.
     ///
     /// # Errors
     /// As [`observe`](Self::observe).
@@ -205,29 +222,23 @@ impl<F: Filter> Ticket<'_, F> {
     ) -> Result<(), ExchangeError> {
         verdicts.reset(0);
         assert!(keys.len() < 1 << 31, "a batch of {} keys", keys.len());
-        let handle = &mut *self.handle;
-        handle.has_partial = false;
-        handle.batch.reset(keys.len());
-        handle.router.route(keys, &mut handle.batch.selections);
-        for partition in 0..handle.shared.partitions.len() {
-            handle.pass(partition, self.number, tick);
-            self.passed = partition + 1;
+        let Self {
+            passage,
+            shared,
+            buffers,
+        } = &mut self;
+        buffers.has_partial = false;
+        buffers.batch.reset(keys.len());
+        let selections = &mut buffers.batch.selections;
+        buffers.router.route(keys, selections);
+        for partition in 0..shared.partitions.len() {
+            buffers.pass(shared, passage, partition, tick);
         }
-        if let Some(error) = handle.batch.error() {
-            handle.has_partial = true;
+        if let Some(error) = buffers.batch.error() {
+            buffers.has_partial = true;
             return Err(error);
         }
-        let kernel = handle.router.kernel();
-        let policy = handle.shared.policy;
-        handle.batch.take_verdicts(kernel, policy, verdicts);
+        buffers.take_verdicts(shared.policy, verdicts);
         Ok(())
-    }
-}
-
-impl<F> Drop for Ticket<'_, F> {
-    fn drop(&mut self) {
-        for partition in &self.handle.shared.partitions[self.passed..] {
-            partition.turns.skip(self.number);
-        }
     }
 }

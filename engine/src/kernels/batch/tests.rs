@@ -26,7 +26,7 @@ impl LineStep for Counting {
 
     const FINDS_LINES: bool = true;
 
-    const HAS_SHORT_VISITS: bool = false;
+    const HAS_SHORT_VISITS: bool = true;
 }
 
 /// The verdicts and counts of a plain loop over the keys.
@@ -42,8 +42,9 @@ fn plain_loop(lines: &mut [Line], range: LineRange, keys: &[KeyHash]) -> (Vec<u6
     (words, duplicates, evictions)
 }
 
-/// The verdicts and counts of a loop over a batch, with the look-ahead [`CHOSEN`].
+/// The verdicts and counts of a loop over a batch, with a look-ahead.
 fn run(
+    look_ahead: LookAhead,
     lines: &mut [Line],
     range: LineRange,
     keys: &[KeyHash],
@@ -55,20 +56,20 @@ fn run(
         range,
         keys,
         duplicates: &mut words,
-        look_ahead: CHOSEN,
+        look_ahead,
         step: Counting,
     });
     (words, counts.duplicates, counts.evictions)
 }
 
-/// The verdicts and counts of the batch loop.
+/// The verdicts and counts of the batch loop, which prefetches into this cache.
 fn batch_loop<const IN_VECTORS: bool>(
-    blocks_ahead: usize,
+    (blocks_ahead, into): (usize, CacheLevel),
     lines: &mut [Line],
     range: LineRange,
     keys: &[KeyHash],
 ) -> (Vec<u64>, u64, u64) {
-    run(lines, range, keys, |batch| {
+    run(CHOSEN.prefetching_into(into), lines, range, keys, |batch| {
         batch.visit_all::<IN_VECTORS>(blocks_ahead)
     })
 }
@@ -127,11 +128,12 @@ fn every_variant_agrees_with_the_plain_loop() {
             assert!(lines == plain, "{count} keys");
         }
         for variant in [batch_loop::<false>, batch_loop::<true>] {
-            for ahead in 1..=3 {
+            let caches = |blocks| [CacheLevel::L1, CacheLevel::L2].map(|into| (blocks, into));
+            for ahead in (1..=3).flat_map(caches) {
                 let mut lines = vec![Line::EMPTY; 200];
                 let counted = variant(ahead, &mut lines, range, &keys);
-                assert_eq!(counted, expected, "{count} keys, {ahead} ahead");
-                assert!(lines == plain, "{count} keys, {ahead} ahead");
+                assert_eq!(counted, expected, "{count} keys, {ahead:?} ahead");
+                assert!(lines == plain, "{count} keys, {ahead:?} ahead");
             }
         }
     }
@@ -142,7 +144,7 @@ const CHOSEN: LookAhead = LookAhead::of_blocks(Blocks::Three, Blocks::One);
 
 /// The verdicts and counts of the loop that a filter runs.
 fn chosen_loop(lines: &mut [Line], range: LineRange, keys: &[KeyHash]) -> (Vec<u64>, u64, u64) {
-    run(lines, range, keys, |batch| batch.run())
+    run(CHOSEN, lines, range, keys, |batch| batch.run())
 }
 
 #[test]
@@ -211,11 +213,11 @@ fn a_key_outside_the_range_panics() {
     for (stray, index) in [(0, 3), (0, 300), (u64::MAX, 3), (u64::MAX, 300)] {
         let mut keys = keys.clone();
         let mut lines = vec![Line::EMPTY; 100];
-        batch_loop::<true>(3, &mut lines, range, &keys);
+        batch_loop::<true>((3, CacheLevel::L1), &mut lines, range, &keys);
         keys[index] = KeyHash(stray);
         for variant in [batch_loop::<false>, batch_loop::<true>] {
             let rejected = catch_unwind(AssertUnwindSafe(|| {
-                variant(2, &mut lines, range, &keys);
+                variant((2, CacheLevel::L1), &mut lines, range, &keys);
             }));
             assert!(rejected.is_err(), "key {stray} at {index}");
         }

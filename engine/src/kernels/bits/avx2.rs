@@ -203,8 +203,8 @@ impl BitOps for Avx2 {
     }
 }
 
-/// The exclusive or of the words of a line, in quarters: extracting the high half of a register would
-/// take longer than to load it again.
+/// The exclusive or of the words of a line, in quarters: extracting the high half of a register
+/// would take longer than to load it again.
 ///
 /// # Safety
 /// The CPU must have AVX2.
