@@ -22,6 +22,9 @@ const FAILED: u8 = 2;
 /// The most characters of a message.
 const LONGEST_MESSAGE: usize = 4000;
 
+/// Something that options determine, as the long names of the options that do so together.
+pub(crate) type Choice = &'static [&'static str];
+
 /// The error that ended a run.
 #[derive(Debug, Error)]
 pub(crate) enum Failure {
@@ -60,9 +63,8 @@ pub(crate) enum Failure {
         unit: &'static str,
         number: u64,
         problem: String,
-        /// The long names of the options without which this would be no error, as far as they are
-        /// known.
-        options: &'static [&'static str],
+        /// The choices without which this would be no error, as far as they are known.
+        choices: &'static [Choice],
     },
     /// A capture file that cannot be read further, or a file header that cannot be written.
     #[error("{name}: {problem}")]

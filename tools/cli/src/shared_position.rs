@@ -1,11 +1,16 @@
 //! Where standard error writes if it is the same file as standard output.
 
+/// How often the flags are compared before two open files are taken for separate ones. A concurrent
+/// process with the same files, which compares them as well, can disturb one comparison.
+#[cfg(unix)]
+const COMPARISONS: u32 = 16;
+
 /// Whether standard error writes behind what standard output has written, if both are one regular
 /// file: they share a position, as with `>log 2>&1`, or append. With `>log 2>log` the file is open
 /// twice, each has a position of its own, and they overwrite each other.
 #[cfg(unix)]
 pub(crate) fn is_at_end_of_stdout() -> bool {
-    use std::io;
+    use std::{io, thread};
 
     use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
@@ -13,19 +18,25 @@ pub(crate) fn is_at_end_of_stdout() -> bool {
     let (Ok(of_stdout), Ok(of_stderr)) = (fcntl_getfl(&stdout), fcntl_getfl(&stderr)) else {
         return true;
     };
-    if of_stdout != of_stderr {
+    if (of_stdout & of_stderr).contains(OFlags::APPEND) {
+        return true;
+    }
+    // Changed below, by concurrent processes as well. It has no effect on a regular file.
+    let probe = OFlags::NONBLOCK;
+    if of_stdout.difference(probe) != of_stderr.difference(probe) {
         return false;
     }
-    if of_stdout.contains(OFlags::APPEND) {
-        return true;
-    }
     // Flags belong to the open file, as the position does, so a change shows whether there is one
-    // open file or two. This flag has no effect on a regular file. To move the position instead
-    // could misplace what another program writes meanwhile.
-    if fcntl_setfl(&stderr, of_stderr ^ OFlags::NONBLOCK).is_err() {
-        return true;
-    }
-    let is_shared = fcntl_getfl(&stdout) != Ok(of_stdout);
+    // open file or two. To move the position instead could misplace what another program writes
+    // meanwhile.
+    let follows = |flags: OFlags| {
+        let is_set = fcntl_setfl(&stderr, flags).is_ok();
+        !is_set || fcntl_getfl(&stdout).map_or(true, |shown| shown == flags)
+    };
+    let is_shared = (0..COMPARISONS).any(|_| {
+        thread::yield_now();
+        follows(of_stderr | probe) && follows(of_stderr.difference(probe))
+    });
     let _ = fcntl_setfl(&stderr, of_stderr);
     is_shared
 }

@@ -59,7 +59,7 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Failure> {
             unit: "line",
             number: before.matches('\n').count() as u64 + 1,
             problem: error.message().trim().replace('\n', " "),
-            options: &[],
+            choices: &[],
         }
     })
 }
@@ -69,20 +69,27 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Failure> {
 /// read back from there.
 fn start_of_field(text: &str, span: &Range<usize>, message: &str) -> Option<usize> {
     let (field, rest) = message.strip_prefix("invalid ")?.split_once('=')?;
+    let value = rest.split(": ").next()?;
     // An unknown option is the value of the message.
-    let field = match field {
-        "option" => rest.split(':').next()?,
-        field => field,
+    let (field, setting) = match field {
+        "option" => (value, format!("{value}=")),
+        field => (field, format!("{field}={value}")),
     };
     let document = DeTable::parse(text).ok()?;
     let whole = document.span();
     let document = DeValue::Table(document.into_inner());
     let table = table_at(&document, &whole, span)?;
-    // An option that is not in the table is one of its adapters.
-    let found = [field, "adapters"]
-        .iter()
-        .find_map(|name| table.keys().find(|key| key.get_ref() == name));
-    found.map(|key| key.span().start)
+    // An option of an adapter may have the name of one of the table. One that is not in the table
+    // is that of an adapter, too.
+    let has_setting =
+        |text: &DeValue<'_>| text.as_str().is_some_and(|text| text.contains(&setting));
+    let key_of = |name: &str| table.iter().find(|(key, _)| key.get_ref() == name);
+    let adapters = key_of("adapters");
+    let found = adapters
+        .filter(|(_, text)| has_setting(text.get_ref()))
+        .or_else(|| key_of(field))
+        .or(adapters);
+    found.map(|(key, _)| key.span().start)
 }
 
 /// The table at `span`, in a value at `own`. The error of a document may have an empty span.
@@ -147,6 +154,11 @@ mod tests {
                 "filter = 'bloom'\nk = 4\nadapters = 'horizontal:slices=0'",
                 3,
                 "invalid slices=0: ",
+            ),
+            (
+                "filter = 'bloom'\nk = 4\nadapters = 'horizontal:slices=4/growing:k=4'",
+                3,
+                "invalid option=k: ",
             ),
             (
                 "filters = [\n  { filter = 'bloom' },\n  { filter = 'lru',\n    k = 2 },\n]",

@@ -128,17 +128,17 @@ impl CommandLine {
         }
     }
 
-    /// Names the variable in the failure of a run, if an option of the variable is at fault and the
-    /// same option was not typed.
+    /// Names the variable in the failure of a run, if a choice of the variable is at fault and no
+    /// option of this choice was typed.
     pub(crate) fn explain_run(&self, failure: Failure) -> Failure {
         let is_caused = match &failure {
             Failure::File { name, .. } | Failure::SameFile { name, .. } => self.names_alone(name),
-            Failure::Data { name, options, .. } => {
-                self.names_alone(name) || self.has_any_alone(options)
+            Failure::Data { name, choices, .. } => {
+                self.names_alone(name) || self.makes_any_alone(choices)
             }
-            Failure::Option(error) => self.has_any_alone(&[error.field]),
+            Failure::Option(error) => self.makes_any_alone(&[&[error.field]]),
             Failure::Memory(_) | Failure::Filter(_) => {
-                self.has_any_alone(&["--memory", "--filter"])
+                self.makes_any_alone(&[&["--memory"], &["--filter"]])
             }
             Failure::Usage(_)
             | Failure::OfVariable { .. }
@@ -166,14 +166,18 @@ impl CommandLine {
         self.defaults.iter().any(|word| names(word)) && !self.typed.iter().any(typed)
     }
 
-    /// Whether the variable has one of these options, by their long names, that was not typed.
-    fn has_any_alone(&self, options: &[&str]) -> bool {
-        let [all, typed] = [
-            given_options(self.words()),
-            given_options(self.typed.iter().cloned()),
-        ];
-        let alone = all.iter().filter(|option| !typed.contains(option));
-        !self.defaults.is_empty() && alone.into_iter().any(|option| options.contains(&&**option))
+    /// Whether the variable makes one of these choices, and no typed option has a part in it.
+    fn makes_any_alone(&self, choices: &[&[&str]]) -> bool {
+        if self.defaults.is_empty() {
+            return false;
+        }
+        let all = given_options(self.words());
+        let typed = given_options(self.typed.iter().cloned());
+        let has_part = |given: &[String], choice: &[&str]| {
+            given.iter().any(|option| choice.contains(&&**option))
+        };
+        let mut choices = choices.iter();
+        choices.any(|choice| has_part(&all, choice) && !has_part(&typed, choice))
     }
 }
 

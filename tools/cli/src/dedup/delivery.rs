@@ -200,19 +200,19 @@ impl Delivery {
     }
 
     /// Reports on the run and returns its exit code. `passed` is the outcome of the stream, and
-    /// `explain` completes its failure.
+    /// `explain` completes its failure, and those of the outputs that are written last.
     pub(crate) fn conclude(
         mut self,
         config: &DedupConfig,
         passed: Result<StreamEnd, Failure>,
-        explain: impl FnOnce(Failure) -> Failure,
+        explain: impl Fn(Failure) -> Failure,
         report: impl FnOnce() -> Report,
     ) -> Result<ExitCode, Failure> {
         let passed = passed.and_then(|end| self.finish().map(|()| end));
         // Compressed outputs end properly even if the run failed.
         let closed = self.outputs.close();
         self.counts.bytes_out = self.outputs.bytes();
-        let (signal, ending) = match graver(passed, closed).map_err(explain) {
+        let (signal, ending) = match graver(passed, closed).map_err(&explain) {
             Ok(end) => {
                 self.counts.bytes_in = end.bytes_read;
                 let ending = match end.signal {
@@ -228,11 +228,12 @@ impl Delivery {
         };
         self.progress.end();
         let whole = ending == Ending::END_OF_INPUT;
-        self.write_report(config, report, ending)?;
+        self.write_report(config, report, ending)
+            .map_err(&explain)?;
         // Last, because a run that fails leaves the input as it was.
         if whole {
             let committed = self.outputs.commit();
-            committed.map_err(|failure| self.fail(config, failure))?;
+            committed.map_err(|failure| self.fail(config, explain(failure)))?;
         } else if let Some(name) = self.outputs.uncommitted() {
             failure::warn(&format!(
                 "{name}: left as it was, as a signal ended the run"
@@ -240,7 +241,7 @@ impl Delivery {
         }
         if let Some(seen) = config.seen.as_ref().filter(|_| whole) {
             seen.commit()
-                .map_err(|failure| self.fail(config, failure))?;
+                .map_err(|failure| self.fail(config, explain(failure)))?;
         }
         if let Some(signal) = signal {
             return Ok(ExitCode::from(ENDED_BY_SIGNAL + signal));

@@ -109,7 +109,7 @@ impl Run {
         self,
         config: &DedupConfig,
         (requests, stop): (Requests, Stop),
-        explain: impl FnOnce(Failure) -> Failure,
+        explain: impl Fn(Failure) -> Failure,
     ) -> Result<ExitCode, Failure> {
         let Self {
             mut filter,

@@ -50,7 +50,7 @@ impl Header {
                 unit: self.format.unit(),
                 number: 1,
                 problem: "the header differs from that of the first input".into(),
-                options: &["--header"],
+                choices: &[&["--header"]],
             }),
         }
     }

@@ -4,7 +4,7 @@
 use super::chunk::Chunk;
 use super::fault::{Fault, Problem};
 use super::format::SharedFormat;
-use crate::failure::Failure;
+use crate::failure::{Choice, Failure};
 use crate::number::{exact_bytes, grouped};
 use crate::time::format::TimeFormat;
 
@@ -145,7 +145,7 @@ impl FaultReporter {
                 self.lines_before(chunk) + lines + 1
             }),
             problem,
-            options: options_of(fault.problem),
+            choices: choices_of(fault.problem),
         }
     }
 
@@ -206,17 +206,19 @@ impl FaultReporter {
     }
 }
 
-/// The options that a record with this problem contradicts.
-const fn options_of(problem: Problem) -> &'static [&'static str] {
+/// The choices that a record with this problem contradicts.
+const fn choices_of(problem: Problem) -> &'static [Choice] {
     match problem {
-        Problem::Lacks(_) => &["--key"],
-        Problem::LacksTime(_) => &["--time-field"],
-        Problem::NoTime { .. } => &["--time-field", "--time-format"],
-        Problem::Late => &["--late"],
-        Problem::TooLong(_) => &["--max-record"],
-        // `--csv` selects a format, too; a blank line may be malformed.
-        Problem::Malformed(_) => &["--format", "--csv", "--blank-lines"],
-        Problem::MalformedAt { .. } | Problem::Json(_) | Problem::CutShort { .. } => &["--format"],
+        Problem::Lacks(_) => &[&["--key"]],
+        Problem::LacksTime(_) => &[&["--time-field"]],
+        Problem::NoTime { .. } => &[&["--time-field"], &["--time-format"]],
+        Problem::Late => &[&["--late"]],
+        Problem::TooLong(_) => &[&["--max-record"]],
+        // A blank line, or a record without room for its tag, depends on the format as well.
+        Problem::Malformed(_) => &[&["--format", "--csv", "--blank-lines", "--tag"]],
+        Problem::MalformedAt { .. } | Problem::Json(_) | Problem::CutShort { .. } => {
+            &[&["--format", "--csv"]]
+        }
     }
 }
 

@@ -156,6 +156,16 @@ fn errors_of_a_run_that_reads_name_the_variable_too() {
         ("-k 1", &["--key=2"], "a\n", false),
         ("-d ,", &typed_key, "a\n", false),
         ("-q", &["--csv"], "\"a", false),
+        ("--blank-lines skip", &["--csv"], "\"a", false),
+        ("--format csv", &["--csv"], "\"a", false),
+        (
+            "--csv",
+            &["-k", "1", "--blank-lines", "error"],
+            "a\n\n",
+            false,
+        ),
+        ("--format jsonl", &["--tag=dup"], "[1]\n", false),
+        ("--format jsonl --tag=dup", &[], "[1]\n", true),
     ] {
         for threads in ["1", "3"] {
             let folder = tempfile::tempdir().unwrap();
@@ -177,9 +187,11 @@ fn errors_of_a_run_that_reads_name_the_variable_too() {
 #[cfg(target_os = "linux")]
 #[test]
 fn an_output_of_the_variable_that_is_full_names_it() {
-    let run = with_options("-o /dev/full", &QUIET, b"a\n");
-    let error = run.error();
-    assert!(error.starts_with("ECHOLESS_OPTS: /dev/full: "), "{error}");
+    for options in ["-o /dev/full", "--stats /dev/full"] {
+        let run = with_options(options, &QUIET, b"a\n");
+        let error = run.error();
+        assert!(error.starts_with("ECHOLESS_OPTS: /dev/full: "), "{error}");
+    }
 }
 
 #[cfg(unix)]

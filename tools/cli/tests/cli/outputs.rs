@@ -304,6 +304,7 @@ fn standard_error_may_be_standard_output_but_not_the_same_file_opened_again() {
         (">log 2>&1", "-q", false),
         ("2>log >&2", "-q", false),
         (">>log 2>>log", "-q", false),
+        (">>log 2<>log", "-q", true),
         (">>log 2>&1", "-q", false),
         (">log 2>other", "-q", false),
         (">log 2>log", "-q -o other", false),
@@ -329,6 +330,23 @@ fn standard_error_may_be_standard_output_but_not_the_same_file_opened_again() {
             assert_eq!(log, "a\nb\n", "{redirected} {arguments}");
         }
     }
+}
+
+/// They compare the flags of the same open file at the same time.
+#[cfg(unix)]
+#[test]
+fn concurrent_runs_may_share_one_file() {
+    use std::process::Command;
+
+    let directory = tempfile::tempdir().unwrap();
+    let runs = "for run in 1 2 3 4 5 6 7 8; do echo a | \"$0\" dedup -q -m 64k & done; wait";
+    let mut shell = Command::new("sh");
+    let script = format!("for round in 1 2 3 4 5 6 7 8; do {runs}; done >log 2>&1");
+    shell.args(["-c", &script, env!("CARGO_BIN_EXE_echoless")]);
+    shell.env_remove("ECHOLESS_OPTS").current_dir(&directory);
+    assert!(shell.status().unwrap().success());
+    let log = fs::read_to_string(directory.path().join("log")).unwrap();
+    assert!(!log.contains("echoless"), "{log}");
 }
 
 #[test]
