@@ -71,6 +71,16 @@ impl Stream {
     /// If the span of [`StreamKind::Repeats`] is 0.
     #[must_use]
     pub fn new(kind: StreamKind, number: u64) -> Self {
+        Self::with_batches(kind, number, BATCH)
+    }
+
+    /// The same with batches of another number of keys, a divisor of 2^23.
+    ///
+    /// # Panics
+    /// As [`new`](Self::new), or if there is another number of keys.
+    #[must_use]
+    pub fn with_batches(kind: StreamKind, number: u64, keys: usize) -> Self {
+        assert!(DRAWS.is_multiple_of(keys), "{keys} keys in a batch");
         let mut random = Xoshiro256PlusPlus::seed_from_u64(number);
         let draws = match kind {
             StreamKind::Zipf => {
@@ -89,13 +99,13 @@ impl Stream {
             hasher: KeyHasher::seeded(1),
             next: number << 48,
             draws,
-            numbers: vec![0; BATCH],
-            hashes: vec![KeyHash::from_uniform(0); BATCH],
+            numbers: vec![0; keys],
+            hashes: vec![KeyHash::from_uniform(0); keys],
         }
     }
 
-    /// Rewinds the stream by `keys` keys, a multiple of [`BATCH`]. A Zipf stream rewinds within its
-    /// precomputed draws.
+    /// Rewinds the stream by `keys` keys, a number of whole batches. A Zipf stream rewinds within
+    /// its precomputed draws.
     pub const fn rewind(&mut self, keys: u64) {
         self.next = self.next.wrapping_sub(keys);
     }
@@ -106,10 +116,10 @@ impl Stream {
         self.kind
     }
 
-    /// The next [`BATCH`] keys.
+    /// The keys of the next batch.
     pub fn batch(&mut self) -> &[KeyHash] {
-        let start = self.next;
-        self.next += BATCH as u64;
+        let (start, keys) = (self.next, self.numbers.len());
+        self.next += keys as u64;
         match self.kind {
             StreamKind::Distinct => {
                 for (number, value) in self.numbers.iter_mut().zip(start..) {
@@ -118,7 +128,7 @@ impl Stream {
             }
             StreamKind::Zipf => {
                 let at = start as usize % DRAWS;
-                for (value, draw) in self.numbers.iter_mut().zip(&self.draws[at..at + BATCH]) {
+                for (value, draw) in self.numbers.iter_mut().zip(&self.draws[at..at + keys]) {
                     *value = u64::from(*draw);
                 }
             }

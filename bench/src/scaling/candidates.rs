@@ -14,7 +14,7 @@ use echoless::{
 use crate::check;
 use crate::clock::process_seconds;
 use crate::failure::Failure;
-use crate::streams::{BATCH, Stream, StreamKind};
+use crate::streams::{Stream, StreamKind};
 
 /// The seconds that a measurement took.
 pub(super) struct Timing {
@@ -97,9 +97,8 @@ fn with_layout(spec: FingerprintSpec) -> FingerprintSpec {
 
 /// Fails unless the filters report that they observed all keys, and as many duplicates among these
 /// distinct keys as they expect themselves.
-pub(super) fn check_report(filters: &[Box<dyn LineFilter>], batches: u64) -> Result<(), Failure> {
+pub(super) fn check_report(filters: &[Box<dyn LineFilter>], keys: u64) -> Result<(), Failure> {
     let report = report_of(filters);
-    let keys = batches * BATCH as u64;
     let observed = report.tally.observed.unwrap_or(0);
     let duplicates = observed - report.tally.fresh.unwrap_or(0);
     if observed != keys {
@@ -126,9 +125,9 @@ fn check_rate(duplicates: u64, keys: u64, before: f64, after: f64) -> Result<(),
     .into())
 }
 
-pub(super) fn inline(mebibytes: u64) -> Result<Candidate, Failure> {
+pub(super) fn inline(mebibytes: u64, batch: usize) -> Result<Candidate, Failure> {
     let mut filter = spec(mebibytes).build()?;
-    let mut stream = Stream::new(StreamKind::Distinct, 0);
+    let mut stream = Stream::with_batches(StreamKind::Distinct, 0, batch);
     let mut seen = 0;
     Ok(Candidate::new(
         "inline",
@@ -143,7 +142,7 @@ pub(super) fn inline(mebibytes: u64) -> Result<Candidate, Failure> {
                     filter.observe(stream.batch(), &mut verdicts);
                 }
             })?;
-            seen += batches;
+            seen += batches * batch as u64;
             check_report(std::slice::from_ref(&filter), seen)?;
             Ok(timing)
         },
@@ -152,13 +151,13 @@ pub(super) fn inline(mebibytes: u64) -> Result<Candidate, Failure> {
 
 /// A filter for each thread, together of this size, which share nothing: the most that the cores
 /// can do at this time. Those of a cloud machine may be two threads of one physical core.
-pub(super) fn separate(mebibytes: u64, threads: usize) -> Result<Candidate, Failure> {
+pub(super) fn separate(mebibytes: u64, threads: usize, batch: usize) -> Result<Candidate, Failure> {
     let spec = FingerprintSpec::new((mebibytes << 20) / threads as u64);
     let mut filters = (0..threads)
         .map(|_| with_layout(spec.clone()).build())
         .collect::<Result<Vec<_>, _>>()?;
     let mut streams: Vec<Stream> = (0..threads as u64)
-        .map(|number| Stream::new(StreamKind::Distinct, number))
+        .map(|number| Stream::with_batches(StreamKind::Distinct, number, batch))
         .collect();
     let mut seen = 0;
     Ok(Candidate::new(
@@ -174,16 +173,16 @@ pub(super) fn separate(mebibytes: u64, threads: usize) -> Result<Candidate, Fail
                     filter.observe(stream.batch(), &mut verdicts);
                 }
             })?;
-            seen += batches;
+            seen += batches * batch as u64;
             check_report(&filters, seen)?;
             Ok(timing)
         },
     ))
 }
 
-pub(super) fn engine(mebibytes: u64, workers: usize) -> Result<Candidate, Failure> {
+pub(super) fn engine(mebibytes: u64, workers: usize, batch: usize) -> Result<Candidate, Failure> {
     let mut filter = Some(spec(mebibytes).build_partitions(workers)?);
-    let mut stream = Stream::new(StreamKind::Distinct, 0);
+    let mut stream = Stream::with_batches(StreamKind::Distinct, 0, batch);
     let mut seen = 0;
     Ok(Candidate::new(
         "engine",
@@ -211,7 +210,7 @@ pub(super) fn engine(mebibytes: u64, workers: usize) -> Result<Candidate, Failur
                 while port.drain(&mut verdicts).expect("the worker runs") {}
             })?;
             let whole = engine.shutdown()?;
-            seen += batches;
+            seen += batches * batch as u64;
             check_report(whole.filters(), seen)?;
             filter = Some(whole);
             Ok(timing)
@@ -219,10 +218,10 @@ pub(super) fn engine(mebibytes: u64, workers: usize) -> Result<Candidate, Failur
     ))
 }
 
-pub(super) fn mesh(mebibytes: u64, threads: usize) -> Result<Candidate, Failure> {
+pub(super) fn mesh(mebibytes: u64, threads: usize, batch: usize) -> Result<Candidate, Failure> {
     let mut filter = Some(spec(mebibytes).build_partitions(threads)?);
     let mut streams: Vec<Stream> = (0..threads as u64)
-        .map(|number| Stream::new(StreamKind::Distinct, number))
+        .map(|number| Stream::with_batches(StreamKind::Distinct, number, batch))
         .collect();
     let mut seen = 0;
     Ok(Candidate::new(
@@ -255,7 +254,7 @@ pub(super) fn mesh(mebibytes: u64, threads: usize) -> Result<Candidate, Failure>
             parts.sort_by_key(|(index, _)| *index);
             let parts = parts.into_iter().map(|(_, part)| part).collect();
             let whole = echoless::Partitioned::new(partitioning, parts)?;
-            seen += batches;
+            seen += batches * batch as u64;
             check_report(whole.filters(), seen)?;
             filter = Some(whole);
             Ok(timing)
@@ -263,10 +262,10 @@ pub(super) fn mesh(mebibytes: u64, threads: usize) -> Result<Candidate, Failure>
     ))
 }
 
-pub(super) fn ordered(mebibytes: u64, threads: usize) -> Result<Candidate, Failure> {
+pub(super) fn ordered(mebibytes: u64, threads: usize, batch: usize) -> Result<Candidate, Failure> {
     let mut filter = Some(spec(mebibytes).build_partitions(threads)?);
     let mut streams: Vec<Stream> = (0..threads as u64)
-        .map(|number| Stream::new(StreamKind::Distinct, number))
+        .map(|number| Stream::with_batches(StreamKind::Distinct, number, batch))
         .collect();
     let mut seen = 0;
     Ok(Candidate::new(
@@ -291,7 +290,7 @@ pub(super) fn ordered(mebibytes: u64, threads: usize) -> Result<Candidate, Failu
                 }
             })?;
             let whole = shared.shutdown()?;
-            seen += batches;
+            seen += batches * batch as u64;
             check_report(whole.filters(), seen)?;
             filter = Some(whole);
             Ok(timing)
@@ -304,11 +303,12 @@ pub(super) fn shared(
     layout: SharedLayout,
     kind: StreamKind,
     threads: usize,
+    batch: usize,
 ) -> Result<Candidate, Failure> {
     let filter: SharedFilter = SharedSpec::new(mebibytes << 20).layout(layout).build()?;
     let mut fresh = 0;
     let mut streams: Vec<Stream> = (0..threads as u64)
-        .map(|number| Stream::new(kind, number))
+        .map(|number| Stream::with_batches(kind, number, batch))
         .collect();
     Ok(Candidate::new(
         "shared",
@@ -328,19 +328,19 @@ pub(super) fn shared(
                 duplicates.fetch_add(found, Ordering::Relaxed);
                 // The filter holds the last batch, except for keys that later ones of the same
                 // words have evicted.
-                stream.rewind(BATCH as u64);
+                stream.rewind(batch as u64);
                 let held = stream.batch().iter().filter(|key| filter.contains(**key));
-                forgotten.fetch_add((BATCH - held.count()) as u64, Ordering::Relaxed);
+                forgotten.fetch_add((batch - held.count()) as u64, Ordering::Relaxed);
             })?;
             let forgotten = forgotten.into_inner();
-            if forgotten > (threads * BATCH / 100) as u64 {
+            if forgotten > (threads * batch / 100) as u64 {
                 return Err(format!(
                     "{forgotten} of the last {} keys are missing, expected at most 1 %",
-                    threads * BATCH
+                    threads * batch
                 )
                 .into());
             }
-            let keys = batches / threads as u64 * threads as u64 * BATCH as u64;
+            let keys = batches / threads as u64 * threads as u64 * batch as u64;
             let duplicates = duplicates.into_inner();
             match kind {
                 StreamKind::Distinct => {

@@ -1,6 +1,7 @@
 //! Runs all candidates in turn, and predicts the speed on more cores.
 
 use std::num::NonZeroUsize;
+use std::ops::RangeInclusive;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
@@ -52,6 +53,9 @@ pub struct Arguments {
     /// Measurements of each candidate; the table has the median.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1000))]
     rounds: u64,
+    /// Keys in a batch of `threads`: a power of two.
+    #[arg(long, default_value_t = BATCH as u64, value_parser = parse_thread_batch)]
+    thread_batch_keys: u64,
     /// Numbers of partitions that `routing` routes to.
     #[arg(long, value_delimiter = ',', default_value = "2,4,8,64,256,1024")]
     partitions: Vec<usize>,
@@ -76,6 +80,18 @@ pub struct Arguments {
     slow_gap: u64,
     #[command(flatten)]
     outputs: Outputs,
+}
+
+/// The fewest and the most keys in a batch of `threads`.
+const THREAD_BATCHES: RangeInclusive<u64> = BATCH as u64..=1 << 20;
+
+fn parse_thread_batch(text: &str) -> Result<u64, String> {
+    let keys = text.parse().ok();
+    keys.filter(|keys: &u64| keys.is_power_of_two() && THREAD_BATCHES.contains(keys))
+        .ok_or_else(|| {
+            let (fewest, most) = THREAD_BATCHES.into_inner();
+            format!("expected a power of two from {fewest} to {most}")
+        })
 }
 
 impl Arguments {
@@ -125,19 +141,20 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 fn measure_size(arguments: &Arguments, mebibytes: u64, table: &mut Table) -> Result<(), Failure> {
-    let mut candidates = vec![inline(mebibytes)?];
+    let batch = arguments.thread_batch_keys as usize;
+    let mut candidates = vec![inline(mebibytes, batch)?];
     let threads = || arguments.threads.iter().map(|threads| threads.get());
     for threads in threads().filter(|threads| *threads > 1) {
-        candidates.push(separate(mebibytes, threads)?);
+        candidates.push(separate(mebibytes, threads, batch)?);
     }
     for workers in [1].into_iter().chain(arguments.oversubscribed()) {
-        candidates.push(engine(mebibytes, workers)?);
+        candidates.push(engine(mebibytes, workers, batch)?);
     }
     for threads in threads().chain(arguments.oversubscribed()) {
-        candidates.push(mesh(mebibytes, threads)?);
+        candidates.push(mesh(mebibytes, threads, batch)?);
     }
     for threads in threads().chain(arguments.oversubscribed()) {
-        candidates.push(ordered(mebibytes, threads)?);
+        candidates.push(ordered(mebibytes, threads, batch)?);
     }
     for layout in [
         SharedLayout::Row4x16,
@@ -150,19 +167,19 @@ fn measure_size(arguments: &Arguments, mebibytes: u64, table: &mut Table) -> Res
                 continue;
             }
             for threads in threads() {
-                candidates.push(shared(mebibytes, layout, kind, threads)?);
+                candidates.push(shared(mebibytes, layout, kind, threads, batch)?);
             }
         }
     }
     let batches = (arguments.keys * 1_000_000)
-        .div_ceil(BATCH as u64)
+        .div_ceil(batch as u64)
         .next_multiple_of(64);
     // The first round touches every page and is not measured.
     for round in 0..=arguments.rounds {
         for candidate in &mut candidates {
             let timing = (candidate.run)(batches)?;
             if round > 0 {
-                let keys = (batches * BATCH as u64) as f64;
+                let keys = (batches * batch as u64) as f64;
                 candidate.walls.push(timing.wall / keys);
                 candidate.cpus.push(timing.cpu / keys);
             }
@@ -181,10 +198,15 @@ fn measure_size(arguments: &Arguments, mebibytes: u64, table: &mut Table) -> Res
                     && other.threads == 1
         });
         let gain = single.map(|single| wall(single) / seconds);
+        // Recorded runs have the usual batches, unless a row names others.
+        let variant = match batch {
+            BATCH => candidate.variant.clone(),
+            batch => format!("{}, batches of {batch} keys", candidate.variant),
+        };
         let row = |threads: usize, seconds: f64, gain: Option<f64>, cpu: Cell, kind: &str| {
             vec![
                 candidate.name.into(),
-                candidate.variant.clone().into(),
+                variant.clone().into(),
                 candidate.stream.name().into(),
                 (threads as u64).into(),
                 mebibytes.into(),

@@ -54,7 +54,8 @@ pub(super) fn measure(ports: &[usize], rounds: u64, table: &mut Table) -> Result
     }
     for (count, (engine, ports), _, walls, cpus) in engines {
         drop(ports);
-        check_report(engine.shutdown()?.filters(), (rounds + 1) * BATCHES)?;
+        let keys = (rounds + 1) * BATCHES * BATCH as u64;
+        check_report(engine.shutdown()?.filters(), keys)?;
         let variant = format!("1 of {count} ports active, batches of {BATCH_KEYS} keys");
         let (wall, cpu) = (median(walls), median(cpus));
         table.push(cost_row("engine", variant, "distinct", 2, Some(wall), cpu));
