@@ -51,7 +51,7 @@
 //!   the numbers of the batches: verdicts are those of a single thread.
 //! - [`OrderedFilter`]: any number of threads, without worker threads and messages. Batches apply
 //!   in the order of their tickets, so verdicts are those of a single thread, too. Faster than a
-//!   mesh with batches of thousands of keys on two cores that share one memory.
+//!   mesh with batches of thousands of keys, as measured on two cores that share one memory.
 //! - [`SharedTree`]: a tree whose producers are threads.
 //!
 //! A key touches one cache line in the default filter and in the line forms of [`FilterSpec`] (two
