@@ -125,6 +125,13 @@ fn check_rate(duplicates: u64, keys: u64, before: f64, after: f64) -> Result<(),
     .into())
 }
 
+/// A stream for each thread, with batches of so many keys.
+fn streams_of(kind: StreamKind, threads: usize, batch: usize) -> Vec<Stream> {
+    (0..threads as u64)
+        .map(|number| Stream::with_batches(kind, number, batch))
+        .collect()
+}
+
 pub(super) fn inline(mebibytes: u64, batch: usize) -> Result<Candidate, Failure> {
     let mut filter = spec(mebibytes).build()?;
     let mut stream = Stream::with_batches(StreamKind::Distinct, 0, batch);
@@ -156,9 +163,7 @@ pub(super) fn separate(mebibytes: u64, threads: usize, batch: usize) -> Result<C
     let mut filters = (0..threads)
         .map(|_| with_layout(spec.clone()).build())
         .collect::<Result<Vec<_>, _>>()?;
-    let mut streams: Vec<Stream> = (0..threads as u64)
-        .map(|number| Stream::with_batches(StreamKind::Distinct, number, batch))
-        .collect();
+    let mut streams = streams_of(StreamKind::Distinct, threads, batch);
     let mut seen = 0;
     Ok(Candidate::new(
         "separate",
@@ -220,9 +225,7 @@ pub(super) fn engine(mebibytes: u64, workers: usize, batch: usize) -> Result<Can
 
 pub(super) fn mesh(mebibytes: u64, threads: usize, batch: usize) -> Result<Candidate, Failure> {
     let mut filter = Some(spec(mebibytes).build_partitions(threads)?);
-    let mut streams: Vec<Stream> = (0..threads as u64)
-        .map(|number| Stream::with_batches(StreamKind::Distinct, number, batch))
-        .collect();
+    let mut streams = streams_of(StreamKind::Distinct, threads, batch);
     let mut seen = 0;
     Ok(Candidate::new(
         "mesh",
@@ -264,9 +267,7 @@ pub(super) fn mesh(mebibytes: u64, threads: usize, batch: usize) -> Result<Candi
 
 pub(super) fn ordered(mebibytes: u64, threads: usize, batch: usize) -> Result<Candidate, Failure> {
     let mut filter = Some(spec(mebibytes).build_partitions(threads)?);
-    let mut streams: Vec<Stream> = (0..threads as u64)
-        .map(|number| Stream::with_batches(StreamKind::Distinct, number, batch))
-        .collect();
+    let mut streams = streams_of(StreamKind::Distinct, threads, batch);
     let mut seen = 0;
     Ok(Candidate::new(
         "ordered",
@@ -307,9 +308,7 @@ pub(super) fn shared(
 ) -> Result<Candidate, Failure> {
     let filter: SharedFilter = SharedSpec::new(mebibytes << 20).layout(layout).build()?;
     let mut fresh = 0;
-    let mut streams: Vec<Stream> = (0..threads as u64)
-        .map(|number| Stream::with_batches(kind, number, batch))
-        .collect();
+    let mut streams = streams_of(kind, threads, batch);
     Ok(Candidate::new(
         "shared",
         format!("{layout:?}"),
