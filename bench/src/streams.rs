@@ -154,6 +154,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn larger_batches_have_the_same_keys() {
+        for kind in [StreamKind::Distinct, StreamKind::Zipf] {
+            let mut stream = Stream::new(kind, 3);
+            stream.next = 0;
+            let expected = [stream.batch().to_vec(), stream.batch().to_vec()].concat();
+            let mut larger = Stream::with_batches(kind, 3, 2 * BATCH);
+            larger.next = 0;
+            assert_eq!(larger.batch(), expected);
+            larger.rewind(2 * BATCH as u64);
+            assert_eq!(larger.batch(), expected);
+        }
+    }
+
+    #[test]
     fn nine_of_ten_keys_repeat_one_of_the_span() {
         let span = 500;
         let mut stream = Stream::new(StreamKind::Repeats { span }, 0);

@@ -53,7 +53,7 @@ pub struct Arguments {
     /// Measurements of each candidate; the table has the median.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1000))]
     rounds: u64,
-    /// Keys in a batch of `threads`: a power of two.
+    /// Keys in a batch of `threads`: a power of two from 1024 to 65536.
     #[arg(long, default_value_t = BATCH as u64, value_parser = parse_thread_batch)]
     thread_batch_keys: u64,
     /// Numbers of partitions that `routing` routes to.
@@ -83,7 +83,7 @@ pub struct Arguments {
 }
 
 /// The fewest and the most keys in a batch of `threads`.
-const THREAD_BATCHES: RangeInclusive<u64> = BATCH as u64..=1 << 20;
+const THREAD_BATCHES: RangeInclusive<u64> = BATCH as u64..=1 << 16;
 
 fn parse_thread_batch(text: &str) -> Result<u64, String> {
     let keys = text.parse().ok();
@@ -250,7 +250,15 @@ fn predicted_gain(gain: f64, threads: usize, cores: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::predicted_gain;
+    use super::{parse_thread_batch, predicted_gain};
+
+    #[test]
+    fn batches_are_powers_of_two_within_bounds() {
+        assert_eq!(parse_thread_batch("4096"), Ok(4096));
+        for text in ["512", "131072", "5000", "x", ""] {
+            assert!(parse_thread_batch(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn predictions_go_through_the_measured_point() {

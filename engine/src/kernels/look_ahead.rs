@@ -52,7 +52,7 @@ const USUAL_L3: u64 = 32 << 20;
 pub struct LookAhead {
     /// In filters that the caches hold a part of.
     cached: Blocks,
-    /// The same if visits take many instructions.
+    /// The same for long visits: those of every rule without `HAS_SHORT_VISITS`.
     cached_long: Blocks,
     /// In larger filters.
     memory: Blocks,
@@ -153,7 +153,8 @@ impl LookAhead {
         } else {
             // From `CACHED_LINES` on 2 blocks are best: by 4 % over 3 at 512 MiB. Below, 3 are:
             // keys pass faster, so more misses must be in flight; by 2 % over 2 at 64 MiB. Long
-            // visits do not pass faster there: 2 are ahead of 3 by 2 to 9 % at 16 and 64 MiB.
+            // visits do not pass faster there: 2 are ahead of 3 by up to 12 % at 16 and 64 MiB, by 4 %
+            // in the median.
             Self::of_blocks(Blocks::Three, Blocks::Two)
         };
         if !(cpu.is_amd && has_small_l1) {

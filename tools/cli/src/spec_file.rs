@@ -70,26 +70,40 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Failure> {
 fn start_of_field(text: &str, span: &Range<usize>, message: &str) -> Option<usize> {
     let (field, rest) = message.strip_prefix("invalid ")?.split_once('=')?;
     let value = rest.split(": ").next()?;
-    // An unknown option is the value of the message.
-    let (field, setting) = match field {
-        "option" => (value, format!("{value}=")),
-        field => (field, format!("{field}={value}")),
-    };
     let document = DeTable::parse(text).ok()?;
     let whole = document.span();
     let document = DeValue::Table(document.into_inner());
     let table = table_at(&document, &whole, span)?;
     // An option of an adapter may have the name of one of the table. One that is not in the table
     // is that of an adapter, too.
-    let has_setting =
-        |text: &DeValue<'_>| text.as_str().is_some_and(|text| text.contains(&setting));
-    let key_of = |name: &str| table.iter().find(|(key, _)| key.get_ref() == name);
+    let (field, is_adapters) = match field {
+        // An unknown option is the value of the message. Every filter takes `memory`, and no
+        // adapter does.
+        "option" => {
+            let known = rest.rsplit("expected ").next()?;
+            let mut known = known.trim_start_matches("one of ").split(", ");
+            (value, !known.any(|option| option == "memory"))
+        }
+        field => (field, has_setting(table, field, value)),
+    };
+    let key_of = |name: &str| table.keys().find(|key| key.get_ref() == name);
     let adapters = key_of("adapters");
     let found = adapters
-        .filter(|(_, text)| has_setting(text.get_ref()))
+        .filter(|_| is_adapters)
         .or_else(|| key_of(field))
         .or(adapters);
-    found.map(|(key, _)| key.span().start)
+    found.map(|key| key.span().start)
+}
+
+/// Whether the adapters of a table have this option with this value.
+fn has_setting(table: &DeTable<'_>, field: &str, value: &str) -> bool {
+    let adapters = table
+        .get("adapters")
+        .and_then(|text| text.get_ref().as_str());
+    adapters.is_some_and(|text| {
+        text.split(['/', ':', ','])
+            .any(|setting| setting.split_once('=') == Some((field, value)))
+    })
 }
 
 /// The table at `span`, in a value at `own`. The error of a document may have an empty span.
@@ -149,6 +163,21 @@ mod tests {
                 "filter = 'lru'\n'form' = 'lines'",
                 2,
                 "invalid form=lines: ",
+            ),
+            (
+                "filter = 'bloom'\nfpr = 3\nadapters = 'growing:fpr=0.01'",
+                2,
+                "invalid option=fpr: ",
+            ),
+            (
+                "filter = 'bloom'\np = 3\nadapters = 'growing:step=64k'",
+                2,
+                "invalid option=p: ",
+            ),
+            (
+                "filter = 'bloom'\nk = 65\nadapters = 'horizontal:slices=650'",
+                2,
+                "invalid k=65: ",
             ),
             (
                 "filter = 'bloom'\nk = 4\nadapters = 'horizontal:slices=0'",

@@ -54,7 +54,7 @@ pub struct OrderedBuilder<F> {
 /// [`Mesh`](crate::Mesh). Where order does not matter, a [`SharedFilter`](crate::SharedFilter) does
 /// not wait at all.
 ///
-/// Each partition takes a batch some transfers of cache lines between cores, so batches of
+/// At each partition, a batch costs some transfers of cache lines between cores, so batches of
 /// thousands of keys are best. A ticket that is dropped without a batch is left out; one that is
 /// kept blocks all later ones.
 ///

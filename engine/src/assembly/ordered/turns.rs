@@ -33,7 +33,9 @@
 //!
 //! Two threads may both settle the queue. That is the same as one of them, because it is done under
 //! the lock, by the `next` that is read there: `next` is changed by the thread with that ticket, or
-//! by one that holds the lock if the ticket was dropped, so by one of them only.
+//! by one that holds the lock if the ticket was dropped, so by one of them only. A thread that
+//! settles may wake another one for a `next` that a third thread has stored: it has read that
+//! `next` before it wakes, so a parker that read an earlier one was parked before.
 
 use std::collections::BTreeSet;
 
@@ -167,7 +169,7 @@ impl Drop for Turn<'_> {
         if !self.has_ended {
             self.end();
         }
-        // E2. SeqCst: pairs with the fences in `skip` and in `Parker::park_while`.
+        // E2. SeqCst: pairs with the fences in `skip` and in `Parker::park_unless`.
         fence(Ordering::SeqCst);
         // E3. Relaxed: the fence above orders it.
         if self.turns.has_entries.load(Ordering::Relaxed) {

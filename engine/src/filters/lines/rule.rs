@@ -27,7 +27,8 @@ pub(super) trait Rule: Copy + fmt::Debug + Send + Sync + 'static {
     const HAS_PORTABLE_LOOP: bool;
 
     /// Whether a visit takes so few instructions that a loop waits for lines, not for them, in
-    /// arrays far larger than the caches. It decides how the loop finds the lines of keys.
+    /// arrays far larger than the caches. It decides how the loop finds the lines of keys, and how
+    /// far it looks ahead.
     const HAS_SHORT_VISITS: bool = false;
 
     /// Whether the rule has a clock: verdicts depend on the ticks of keys, and

@@ -29,6 +29,25 @@ impl LineStep for Counting {
     const HAS_SHORT_VISITS: bool = true;
 }
 
+/// The same with long visits.
+struct CountingLong;
+
+impl LineStep for CountingLong {
+    type Bucket = Line;
+
+    fn visit(&mut self, line: &mut Line, key: KeyHash) -> Outcome {
+        Counting.visit(line, key)
+    }
+
+    fn evictions(duplicates: u64, displaced: u64) -> u64 {
+        Counting::evictions(duplicates, displaced)
+    }
+
+    const FINDS_LINES: bool = true;
+
+    const HAS_SHORT_VISITS: bool = false;
+}
+
 /// The verdicts and counts of a plain loop over the keys.
 fn plain_loop(lines: &mut [Line], range: LineRange, keys: &[KeyHash]) -> (Vec<u64>, u64, u64) {
     let mut words = vec![0; keys.len().div_ceil(BLOCK)];
@@ -175,6 +194,18 @@ fn the_length_of_a_batch_and_the_lines_of_the_filter_choose_the_blocks_ahead() {
             "{count} keys, {total} lines"
         );
     }
+    let long = BatchLoop {
+        lines: &mut [],
+        range: LineRange {
+            total: 300,
+            first: 0,
+        },
+        keys: &[KeyHash(0); 256],
+        duplicates: &mut [],
+        look_ahead: CHOSEN,
+        step: CountingLong,
+    };
+    assert_eq!(long.blocks(), Blocks::One);
     for count in [255, 256, 257] {
         let (range, keys) = keys(count);
         let (mut plain, mut lines) = (vec![Line::EMPTY; 200], vec![Line::EMPTY; 200]);

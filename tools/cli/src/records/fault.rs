@@ -29,6 +29,10 @@ pub(crate) enum Problem {
     Late,
     /// The bytes are not a record of the format, for this reason.
     Malformed(&'static str),
+    /// The line is blank.
+    Blank,
+    /// A tag does not fit into the record, for this reason.
+    NoRoomForTag(&'static str),
     /// The bytes at this offset in the record are not of the format, for this reason.
     MalformedAt {
         at: usize,
@@ -97,6 +101,8 @@ impl FaultPolicy {
             Problem::Lacks(_) | Problem::LacksTime(_) | Problem::NoTime { .. } => true,
             Problem::Late
             | Problem::Malformed(_)
+            | Problem::Blank
+            | Problem::NoRoomForTag(_)
             | Problem::MalformedAt { .. }
             | Problem::Json(_)
             | Problem::TooLong(_)
@@ -121,8 +127,7 @@ impl FaultPolicy {
 
     #[cold]
     fn fate_of_blank_line(&self) -> Option<(Fate, Problem)> {
-        let problem =
-            Problem::Malformed("the line is blank (--blank-lines skip or keep allows that)");
+        let problem = Problem::Blank;
         match self.blank_lines {
             BlankLines::Keep => None,
             BlankLines::Skip => Some((Fate::Passed, problem)),

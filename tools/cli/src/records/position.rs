@@ -152,7 +152,8 @@ impl FaultReporter {
     /// What is wrong with a record.
     pub(crate) fn reason(&self, problem: Problem, position: RecordPosition) -> String {
         match problem {
-            Problem::Malformed(problem) => problem.into(),
+            Problem::Malformed(problem) | Problem::NoRoomForTag(problem) => problem.into(),
+            Problem::Blank => "the line is blank (--blank-lines skip or keep allows that)".into(),
             Problem::MalformedAt { at, problem } => {
                 let offset = position.offset;
                 format!("{problem}: byte {at} of the record at byte offset {offset}")
@@ -214,11 +215,13 @@ const fn choices_of(problem: Problem) -> &'static [Choice] {
         Problem::NoTime { .. } => &[&["--time-field"], &["--time-format"]],
         Problem::Late => &[&["--late"]],
         Problem::TooLong(_) => &[&["--max-record"]],
-        // A blank line, or a record without room for its tag, depends on the format as well.
-        Problem::Malformed(_) => &[&["--format", "--csv", "--blank-lines", "--tag"]],
-        Problem::MalformedAt { .. } | Problem::Json(_) | Problem::CutShort { .. } => {
-            &[&["--format", "--csv"]]
-        }
+        Problem::Blank => &[&["--blank-lines"]],
+        // Either the tag or the format, which the other does not suit.
+        Problem::NoRoomForTag(_) => &[&["--tag"], &["--format", "--csv"]],
+        Problem::Malformed(_)
+        | Problem::MalformedAt { .. }
+        | Problem::Json(_)
+        | Problem::CutShort { .. } => &[&["--format", "--csv"]],
     }
 }
 
@@ -230,6 +233,8 @@ const fn hint(problem: Problem) -> Option<&'static str> {
         }
         Problem::Late => Some("--late judge or pass"),
         Problem::Malformed(_)
+        | Problem::Blank
+        | Problem::NoRoomForTag(_)
         | Problem::MalformedAt { .. }
         | Problem::Json(_)
         | Problem::TooLong(_)

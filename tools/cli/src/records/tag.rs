@@ -111,13 +111,13 @@ impl Tagger {
         let scanned = Scan::new(content).find(&self.member, &mut found);
         scanned.map_err(Problem::Json)?;
         if !content.trim_ascii_start().starts_with(b"{") {
-            return Err(Problem::Malformed(
+            return Err(Problem::NoRoomForTag(
                 "the value is no object, so it has no room for the member of --tag",
             ));
         }
         match found {
             [FieldBytes::Absent] => Ok(()),
-            _ => Err(Problem::Malformed(
+            _ => Err(Problem::NoRoomForTag(
                 "the object has a member with the name of --tag (--tag=NAME takes another)",
             )),
         }

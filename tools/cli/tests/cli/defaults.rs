@@ -164,7 +164,15 @@ fn errors_of_a_run_that_reads_name_the_variable_too() {
             "a\n\n",
             false,
         ),
-        ("--format jsonl", &["--tag=dup"], "[1]\n", false),
+        ("--blank-lines error", &["--csv", "-k", "1"], "a\n\n", true),
+        ("--format jsonl", &["--tag=dup"], "[1]\n", true),
+        ("--tag=dup", &["--format", "jsonl"], "[1]\n", true),
+        (
+            "--tag=dup",
+            &["--format", "jsonl", "--tag=other"],
+            "[1]\n",
+            false,
+        ),
         ("--format jsonl --tag=dup", &[], "[1]\n", true),
     ] {
         for threads in ["1", "3"] {
