@@ -107,7 +107,7 @@
 //! | feature | adds | crates |
 //! |---|---|---|
 //! | `serde` | [`FilterSpec`], [`FingerprintSpec`], [`SharedSpec`] in files | `serde` and its own |
-//! | `threads` | [`assembly`] and [`transport`]: engines, meshes, ordered filters, rings | `crossbeam-queue` |
+//! | `threads` | [`assembly`], [`transport`]: engines, meshes, ordered filters | `crossbeam-queue` |
 //! | `pinning` | `threads`, and workers on cores of their own | `core_affinity` and its own |
 //!
 //! # Where to find what

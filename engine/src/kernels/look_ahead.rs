@@ -153,8 +153,8 @@ impl LookAhead {
         } else {
             // From `CACHED_LINES` on 2 blocks are best: by 4 % over 3 at 512 MiB. Below, 3 are:
             // keys pass faster, so more misses must be in flight; by 2 % over 2 at 64 MiB. Long
-            // visits do not pass faster there: 2 are ahead of 3 by up to 12 % at 16 and 64 MiB, by 4 %
-            // in the median.
+            // visits do not pass faster there: 2 are ahead of 3 by up to 12 % at 16 and 64 MiB, by
+            // 4 % in the median.
             Self::of_blocks(Blocks::Three, Blocks::Two)
         };
         if !(cpu.is_amd && has_small_l1) {
