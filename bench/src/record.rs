@@ -145,6 +145,7 @@ mod tests {
             command: format!("echoless-bench {benchmark}"),
             machine: Machine {
                 cpu: "Some CPU 7".into(),
+                cpu_family: String::new(),
                 cores: 2,
                 memory_mib: 1024,
                 system: "linux 6.1.0".into(),

@@ -13,6 +13,7 @@ fn provenance(benchmark: &str) -> Provenance {
         command: format!("cargo run --release -p echoless-bench -- {benchmark} --sizes 1"),
         machine: Machine {
             cpu: "Some CPU 7".into(),
+            cpu_family: String::new(),
             cores: 2,
             memory_mib: 24_576,
             system: "linux 6.1.0".into(),

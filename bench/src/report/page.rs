@@ -44,7 +44,9 @@ pub(super) fn render(sections: &[Section]) -> Result<String, Failure> {
             write!(
                 page,
                 "\n## {}, {} cores\n\n{gibibytes:.0} GiB of memory, {}.\n",
-                here.cpu, here.cores, here.system
+                here.cpu_name(),
+                here.cores,
+                here.system
             )?;
             machine = Some(here.slug());
         }
@@ -66,7 +68,7 @@ impl Section {
         write!(
             page,
             "Machine: {}, {} cores, {} MiB, {}{look_ahead}. Date: {}. Commit: {}. Compiler: {}. Rows: [CSV]({}).\n\n",
-            machine.cpu,
+            machine.cpu_name(),
             machine.cores,
             machine.memory_mib,
             machine.system,
