@@ -52,6 +52,15 @@ impl Estimate {
         self.value == 0 && self.high > 0
     }
 
+    /// The sum of two numbers, with bounds that hold if those of both do.
+    const fn plus(self, other: Self) -> Self {
+        Self {
+            value: self.value.saturating_add(other.value),
+            low: self.low.saturating_add(other.low),
+            high: self.high.saturating_add(other.high),
+        }
+    }
+
     /// At most `most`, and at least `least` as far as that allows.
     fn within(self, least: u64, most: u64) -> Self {
         let high = self.high.max(least).min(most);
@@ -203,12 +212,14 @@ pub struct ErrorCounts {
     pub missed_unrecorded: WeightedCount,
     /// `Duplicate` verdicts on keys that had not been seen, observed in a sample of the keys.
     pub mistaken: WeightedCount,
+    /// `Duplicate` verdicts on keys between the window and the end of its granule, observed in a
+    /// sample of the keys: both verdicts are right there. Always 0 without a window.
+    pub undecided: WeightedCount,
 }
 
 impl ErrorCounts {
     /// No verdict yet. The sample of the keys has 1 in `weight` of them.
-    #[must_use]
-    pub const fn sampled(weight: u64) -> Self {
+    pub(super) const fn sampled(weight: u64) -> Self {
         Self {
             fresh: 0,
             duplicates: 0,
@@ -216,6 +227,7 @@ impl ErrorCounts {
             missed: WeightedCount::new(1),
             missed_unrecorded: WeightedCount::new(weight),
             mistaken: WeightedCount::new(weight),
+            undecided: WeightedCount::new(1),
         }
     }
 
@@ -232,6 +244,7 @@ impl ErrorCounts {
             missed: self.missed.since(earlier.missed),
             missed_unrecorded: self.missed_unrecorded.since(earlier.missed_unrecorded),
             mistaken: self.mistaken.since(earlier.mistaken),
+            undecided: self.undecided.since(earlier.undecided),
         }
     }
 
@@ -280,6 +293,8 @@ impl ErrorCounts {
             duplicates: self.duplicates,
             missed_duplicates: missed,
             false_duplicates: limited(expected),
+            undecided_duplicates: (self.undecided.estimate())
+                .within(self.undecided.observed, self.duplicates),
             most_false_duplicates: expected,
         }
     }
@@ -314,6 +329,9 @@ pub struct ErrorEstimates {
     pub missed_duplicates: Estimate,
     /// Fresh keys that the filter reported as duplicates. Keys of equal hash count as one key.
     pub false_duplicates: Estimate,
+    /// Keys reported as duplicates after the window and before the end of its granule, where both
+    /// verdicts are right; 0 without a window.
+    pub undecided_duplicates: Estimate,
     /// An upper bound of the expected number of these, from the fill of the filter; `None` if it
     /// does not report one.
     pub most_false_duplicates: Option<f64>,
@@ -350,8 +368,8 @@ impl RateEstimate {
 }
 
 impl ErrorEstimates {
-    /// The estimated false negative rate: missed duplicates among all duplicates. `None` if there
-    /// was certainly no duplicate.
+    /// The estimated false negative rate: missed duplicates among all duplicates, with a window
+    /// among those inside it. `None` if there was certainly no duplicate.
     ///
     /// # Examples
     /// ```
@@ -371,11 +389,8 @@ impl ErrorEstimates {
     /// ```
     #[must_use]
     pub fn fnr(&self) -> Option<RateEstimate> {
-        RateEstimate::new(
-            self.missed_duplicates,
-            self.duplicates,
-            self.false_duplicates,
-        )
+        let outside = self.false_duplicates.plus(self.undecided_duplicates);
+        RateEstimate::new(self.missed_duplicates, self.duplicates, outside)
     }
 
     /// The estimated false positive rate: false duplicates among all fresh keys. `None` if there

@@ -40,20 +40,8 @@ const SEED: u64 = 0x6175_6469_7420_3031;
 /// choose one of each block of verdicts would count bursts of one key too high, because it follows
 /// the key from the first choice on. The weight starts at 1, and doubles whenever more than 4096
 /// keys are held. Nothing but the sequence of keys and verdicts decides the choices.
-///
-/// # Examples
-/// ```
-/// use echoless::KeyHasher;
-/// use echoless::audit::FreshSample;
-/// let mut sample = FreshSample::new();
-/// for key in [1, 2, 1, 1] {
-///     let chosen = sample.choose();
-///     sample.fresh(KeyHasher::seeded(0).hash_u64(key), (), chosen, |_| true, |_| false);
-/// }
-/// assert_eq!(sample.surely_missed() + sample.missed().estimate().value, 2);
-/// ```
 #[derive(Debug, Clone)]
-pub struct FreshSample<M> {
+pub(super) struct FreshSample<M> {
     random: SplitMix64,
     /// One verdict in `2^halvings` is chosen on average.
     halvings: u32,
@@ -90,8 +78,7 @@ impl<M> Default for FreshSample<M> {
 
 impl<M> FreshSample<M> {
     /// A sample of a stream that has not started.
-    #[must_use]
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             random: SplitMix64::seed_from_u64(SEED),
             halvings: 0,
@@ -105,8 +92,7 @@ impl<M> FreshSample<M> {
     }
 
     /// The counts `found` elsewhere, with the missed duplicates that this sample counted.
-    #[must_use]
-    pub const fn complete(&self, found: ErrorCounts) -> ErrorCounts {
+    pub(super) const fn complete(&self, found: ErrorCounts) -> ErrorCounts {
         ErrorCounts {
             surely_missed: self.surely_missed,
             missed: self.missed,
@@ -114,22 +100,10 @@ impl<M> FreshSample<M> {
         }
     }
 
-    /// Missed duplicates of keys that are known to repeat: every one of these was counted.
-    #[must_use]
-    pub const fn surely_missed(&self) -> u64 {
-        self.surely_missed
-    }
-
-    /// Missed duplicates of other keys.
-    #[must_use]
-    pub const fn missed(&self) -> WeightedCount {
-        self.missed
-    }
-
     /// Passes over `verdicts` `Fresh` verdicts, unless one of them is chosen. Returns whether it
     /// did.
     #[inline]
-    pub fn pass(&mut self, verdicts: u64) -> bool {
+    pub(super) fn pass(&mut self, verdicts: u64) -> bool {
         let passes = verdicts <= self.skipped;
         if passes {
             self.skipped -= verdicts;
@@ -139,7 +113,7 @@ impl<M> FreshSample<M> {
 
     /// Passes over one `Fresh` verdict. Returns whether it is chosen.
     #[inline]
-    pub fn choose(&mut self) -> bool {
+    pub(super) fn choose(&mut self) -> bool {
         if self.pass(1) {
             return false;
         }
@@ -190,8 +164,7 @@ impl<M> FreshSample<M> {
 
     /// `false` if the key is not held. It may be `true` for others.
     #[inline(always)]
-    #[must_use]
-    pub fn may_hold(&self, key: KeyHash) -> bool {
+    pub(super) fn may_hold(&self, key: KeyHash) -> bool {
         let (word, bit) = position(key);
         self.bitmap[word] >> bit & 1 == 1
     }
@@ -203,7 +176,7 @@ impl<M> FreshSample<M> {
     /// Given the moment at which the key was last recorded, `is_missed` returns whether the filter
     /// should still hold it, and `is_over` whether the sample may drop it, which it does if memory
     /// is short.
-    pub fn fresh(
+    pub(super) fn fresh(
         &mut self,
         key: KeyHash,
         now: M,
@@ -223,13 +196,13 @@ impl<M> FreshSample<M> {
                 held.repeats = true;
                 held.recently_missed = held.recently_missed.saturating_add(1);
             } else if !held.repeats && chosen {
-                held.priority = self.random.next_u64() << self.halvings;
+                held.priority = priority(&mut self.random, key) << self.halvings;
             } else if !held.repeats {
                 self.held.remove(&key);
                 self.forget_bit();
             }
         } else if chosen {
-            let priority = self.random.next_u64() << self.halvings;
+            let priority = priority(&mut self.random, key) << self.halvings;
             self.held.insert(
                 key,
                 Held {
@@ -249,7 +222,7 @@ impl<M> FreshSample<M> {
 
     /// Takes note of a `Duplicate` verdict on a key that is [held](Self::may_hold): the key is
     /// renewed, or was forgotten and is not held any longer.
-    pub fn duplicate(&mut self, key: KeyHash, now: M, is_over: impl FnOnce(&M) -> bool) {
+    pub(super) fn duplicate(&mut self, key: KeyHash, now: M, is_over: impl FnOnce(&M) -> bool) {
         let Some(held) = self.held.get_mut(&key) else {
             return;
         };
@@ -268,6 +241,10 @@ impl<M> FreshSample<M> {
         while self.held.len() > CAPACITY / 4 * 3 {
             self.halvings += 1;
             self.missed.set_weight(1 << self.halvings);
+            // Later choices depend on the stream: a sequence that every run shares would be wrong
+            // about the same part of every stream.
+            let content = (self.held.keys()).fold(0, |sum: u64, key| sum.wrapping_add(key.0));
+            self.random = SplitMix64::seed_from_u64(self.random.next_u64() ^ content);
             self.skipped = self.gap();
             let mask = (1_u64 << self.halvings) - 1;
             let least = self.least_kept();
@@ -320,6 +297,12 @@ impl<M> FreshSample<M> {
     }
 }
 
+/// A random number for a chosen verdict. It depends on the key, so that the verdicts that stay when
+/// the table is thinned are not those at the same places of every stream.
+fn priority(random: &mut SplitMix64, key: KeyHash) -> u64 {
+    key.remix(random.next_u64())
+}
+
 /// The word and the bit of a key in the bitmap.
 #[inline(always)]
 const fn position(key: KeyHash) -> (usize, u32) {
@@ -344,7 +327,7 @@ mod tests {
     }
 
     fn value(sample: &FreshSample<u64>) -> u64 {
-        sample.surely_missed() + sample.missed().estimate().value
+        sample.surely_missed + sample.missed.estimate().value
     }
 
     #[test]
@@ -357,7 +340,7 @@ mod tests {
             missed += u64::from(!seen.insert(key));
         }
         assert_eq!(value(&sample), missed);
-        assert!(sample.missed().estimate().is_exact());
+        assert!(sample.missed.estimate().is_exact());
     }
 
     #[test]
@@ -373,6 +356,32 @@ mod tests {
         let early = (sample.held.values()).filter(|held| held.last < 500_000);
         let early = early.count() as f64 / sample.held.len() as f64;
         assert!((early - 0.5).abs() < 0.05, "{early}");
+    }
+
+    #[test]
+    fn the_choices_of_one_stream_are_not_those_of_another() {
+        // The same stream under different hashes: 100,000 keys, and 25,000 of them twice again.
+        let ratios: Vec<f64> = (0..40)
+            .map(|seed| {
+                let hasher = KeyHasher::seeded(seed);
+                let mut sample = FreshSample::new();
+                for key in (0..100_000).chain(75_000..100_000).chain(75_000..100_000) {
+                    let key = hasher.hash_u64(key);
+                    let chosen = sample.choose();
+                    if chosen || sample.may_hold(key) {
+                        sample.fresh(key, (), chosen, |()| true, |()| false);
+                    }
+                }
+                let counted = sample.surely_missed + sample.missed.estimate().value;
+                counted as f64 / 50_000.0
+            })
+            .collect();
+        let count = ratios.len() as f64;
+        let mean = ratios.iter().sum::<f64>() / count;
+        assert!((mean - 1.0).abs() < 0.03, "{mean}");
+        let squares = ratios.iter().map(|ratio| (ratio - mean).powi(2));
+        let deviation = (squares.sum::<f64>() / count).sqrt();
+        assert!((0.01..0.1).contains(&deviation), "{deviation}");
     }
 
     #[test]

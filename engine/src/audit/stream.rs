@@ -3,6 +3,7 @@
 use super::estimate::{ErrorCounts, ErrorEstimates};
 use super::fresh_sample::FreshSample;
 use super::key_map::KeyMap;
+use super::sampling::is_sampled;
 use crate::hash::KeyHash;
 use crate::report::Report;
 use crate::verdicts::{Verdict, Verdicts};
@@ -22,8 +23,8 @@ const SPARSE: u64 = 16;
 /// Missed duplicates are counted exactly while at most 4096 keys were reported as fresh.
 ///
 /// An audit begins with its filter, and again when that is cleared or replaced: what the filter
-/// holds before, the audit takes for false duplicates. Without a window only: a filter with a
-/// window forgets what is over, which would count as missed.
+/// holds before, the audit takes for false duplicates. A filter with a window forgets keys that
+/// are over, which would count as missed here: it has a [`WindowAudit`](super::WindowAudit).
 ///
 /// # Examples
 /// ```
@@ -160,7 +161,7 @@ impl Audit {
         let (mut sampled, mut held) = (0, 0);
         // From the last key to the first, so that the bits move by one place only.
         for key in keys.iter().rev() {
-            sampled = sampled << 1 | u64::from(self.is_sampled(*key));
+            sampled = sampled << 1 | u64::from(is_sampled(*key, self.halvings));
             held = held << 1 | u64::from(self.followed.may_hold(*key));
         }
         sampled | held & fresh
@@ -193,23 +194,15 @@ impl Audit {
 
     /// The fraction of the key space that the sample of the keys covers now.
     #[must_use]
-    pub fn sampled_share(&self) -> f64 {
+    pub fn sampled_fraction(&self) -> f64 {
         2f64.powi(-(self.halvings as i32))
-    }
-
-    #[inline(always)]
-    const fn is_sampled(&self, key: KeyHash) -> bool {
-        // The multiplier is 2^64 divided by the golden ratio. The high bits of the product depend
-        // on all bits of the hash, so the sample is independent of lines (high bits of the hash)
-        // and of fingerprints (low bits).
-        key.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) < 1 << (64 - self.halvings)
     }
 
     fn check(&mut self, key: KeyHash, fresh: bool, chosen: bool) {
         if fresh && (chosen || self.followed.may_hold(key)) {
             self.followed.fresh(key, (), chosen, |()| true, |()| false);
         }
-        if self.is_sampled(key) {
+        if is_sampled(key, self.halvings) {
             self.check_sampled(key, fresh);
         }
     }
@@ -232,9 +225,8 @@ impl Audit {
         // A smaller sample is a subset of the larger one, so what remains is still exact.
         while self.sample.len() > CAPACITY {
             self.halvings += 1;
-            let mut sample = std::mem::take(&mut self.sample);
-            sample.retain(|key, _| self.is_sampled(*key));
-            self.sample = sample;
+            let halvings = self.halvings;
+            self.sample.retain(|key, _| is_sampled(*key, halvings));
             self.found.missed_unrecorded.set_weight(1 << self.halvings);
             self.found.mistaken.set_weight(1 << self.halvings);
         }
@@ -270,7 +262,7 @@ mod tests {
         let verdicts = all_fresh(keys.len());
         audit.observe(&keys, &verdicts);
         assert!(audit.sample.len() <= CAPACITY);
-        assert!(audit.sampled_share() < 1.0 / 64.0);
+        assert!(audit.sampled_fraction() < 1.0 / 64.0);
         let missed = audit.estimates(None).missed_duplicates;
         assert_eq!((missed.value, missed.low), (0, 0));
         audit.observe(&keys, &verdicts);
@@ -316,7 +308,7 @@ mod tests {
             }
             assert_eq!(whole.counts(), single.counts());
             assert_eq!(whole.estimates(None), parts.estimates(None));
-            assert_eq!(whole.sampled_share(), parts.sampled_share());
+            assert_eq!(whole.sampled_fraction(), parts.sampled_fraction());
         }
     }
 }

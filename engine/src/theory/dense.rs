@@ -62,8 +62,8 @@ impl DenseGeometry {
     const fn layout(self) -> Layout {
         let (slots, shortened, age_per_line, lru_part) = match self.width {
             SlotWidth::Bits16 => (31, 0, 26.80, 0.95),
-            SlotWidth::Bits32 => (16, 5, 11.89, 0.95),
-            SlotWidth::Bits8 | SlotWidth::Bits64 => (8, 8, 4.87, 0.9),
+            SlotWidth::Bits32 => (16, 5, 11.89, 0.82),
+            SlotWidth::Bits8 | SlotWidth::Bits64 => (8, 8, 4.87, 0.82),
         };
         Layout {
             slots,
@@ -144,8 +144,9 @@ impl DenseGeometry {
     }
 
     /// The age at which at most 1 in 1000 duplicates is missed with LRU, in distinct keys since the
-    /// key was last seen: 0.95 or 0.9 of [`miss_age_keys`](Self::miss_age_keys), a bound from
-    /// measurements on uniform and skewed streams, gaps and few hot keys.
+    /// key was last seen: 0.95 of [`miss_age_keys`](Self::miss_age_keys) with 16-bit slots and
+    /// 0.82 of it with others, a bound from measurements on uniform and skewed streams, gaps and few
+    /// hot keys. The worst are endless uniform streams of about twice as many keys.
     ///
     /// A duplicate counts in the load of its line, but less exactly than an insertion. Therefore
     /// lines fill less evenly where many keys are duplicates, and misses begin earlier.

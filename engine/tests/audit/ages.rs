@@ -81,8 +81,8 @@ fn streams() -> Vec<(&'static str, Vec<u64>)> {
     ]
 }
 
-/// Streams whose duplicates all have about this age: one repeats new keys after a gap, one has a
-/// few hot keys among new ones.
+/// Streams made for an age: one repeats new keys after a gap of this age, one has a few hot keys
+/// among new ones, and of two all keys recur.
 fn streams_of_age(age: f64) -> Vec<(&'static str, Vec<u64>)> {
     let age = age as u64;
     let gap = (0..120_000).map(|number: u64| match number % 4 {
@@ -96,7 +96,18 @@ fn streams_of_age(age: f64) -> Vec<(&'static str, Vec<u64>)> {
         0 => u64::MAX - number / part % 10,
         _ => number,
     });
-    vec![("gaps", gap.collect()), ("few hot keys", hot.collect())]
+    // All keys come again and again, for so long that the loads of lines settle. Most are missed
+    // at the age where a closed universe is about twice as large.
+    let endless = |universe: u64| {
+        let keys = Stream::new(1, Shape::Uniform(universe));
+        keys.take(universe as usize * 12).collect()
+    };
+    vec![
+        ("gaps", gap.collect()),
+        ("few hot keys", hot.collect()),
+        ("uniform, 1.8 ages", endless(age * 9 / 5)),
+        ("uniform, 2.5 ages", endless(age * 5 / 2)),
+    ]
 }
 
 /// Fails unless the missed fraction of the duplicates at the reported age is `allowed`, for LRU

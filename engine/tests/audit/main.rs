@@ -6,3 +6,4 @@ mod marks;
 mod real_data;
 mod streams;
 mod window_ages;
+mod window_bounds;

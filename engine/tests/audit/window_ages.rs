@@ -85,6 +85,8 @@ fn streams(window: u64) -> Vec<(&'static str, Vec<u64>)> {
     });
     vec![
         ("uniform", keys(Shape::Uniform(window * 3 / 4))),
+        ("uniform, twice as many", keys(Shape::Uniform(window * 2))),
+        ("uniform, 3 times as many", keys(Shape::Uniform(window * 3))),
         ("Zipf 0.8", keys(Shape::zipf(30_000, 0.8))),
         ("Zipf 1.0", keys(Shape::zipf(60_000, 1.0))),
         ("all again", all.collect()),

@@ -1,9 +1,8 @@
 //! The audit of a run: estimates of its errors, with and without a window, in the order of the
 //! stream.
 
-use echoless::audit::{Audit, ErrorCounts};
+use echoless::audit::{Audit, ErrorCounts, Moment, WindowAudit};
 
-use super::window_audit::{Seen, WindowAudit};
 use crate::config::{Clock, Content, DedupConfig};
 use crate::packets::window::numbered_tick;
 use crate::records::chunk::Chunk;
@@ -45,8 +44,12 @@ impl RunAudit {
                 (config.refresh, second, packets.windows.packets_per_tick())
             }
         };
+        let mut audit = WindowAudit::new(window, refresh);
+        if let Some(second) = second {
+            audit = audit.also_within(second);
+        }
         Self::Windowed {
-            audit: Box::new(WindowAudit::new(window, second, refresh)),
+            audit: Box::new(audit),
             counts_keys: matches!(config.clock, Clock::Keys),
             keys_per_tick,
             keys: 0,
@@ -69,19 +72,19 @@ impl RunAudit {
                 let mut batch = batches.next();
                 for (index, key) in chunk.hashes.iter().enumerate() {
                     // Few keys are in a sample: only they need their batch.
-                    let seen = || {
+                    let moment = || {
                         while batch.is_some_and(|batch| batch.end <= index) {
                             batch = batches.next();
                         }
                         let number = numbered_tick(*observed + index as u64, *keys_per_tick);
-                        Seen {
+                        Moment {
                             tick: batch
                                 .filter(|_| !*counts_keys)
                                 .map_or(number, |batch| batch.tick),
                             number,
                         }
                     };
-                    audit.observe(*key, seen, chunk.verdicts.is_duplicate(index));
+                    audit.observe(*key, moment, chunk.verdicts.get(index));
                 }
                 *observed += chunk.hashes.len() as u64;
             }
@@ -107,7 +110,7 @@ impl RunAudit {
                 keys,
                 most_in_window,
                 ..
-            } => Some(audit.busiest().min(*keys).min(*most_in_window)),
+            } => Some(audit.busiest_window_keys().min(*keys).min(*most_in_window)),
         }
     }
 }

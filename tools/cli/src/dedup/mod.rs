@@ -38,9 +38,6 @@ mod stages;
 mod stats;
 mod stats_file;
 mod summary;
-mod window_audit;
-#[cfg(test)]
-mod window_bounds;
 mod worker;
 mod worker_loop;
 
