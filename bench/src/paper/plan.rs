@@ -104,7 +104,7 @@ fn plan_and_run(cell: &TableCell, arguments: &PlanArguments) -> Result<Outcome, 
     let scale = arguments.scale;
     let spec = scaled(&candidate.spec, scale, arguments.seed);
     let stream =
-        Stream::with_distinct_share(cell.stream_len / scale, cell.distinct_percent / 100.0)?;
+        Stream::with_distinct_fraction(cell.stream_len / scale, cell.distinct_percent / 100.0)?;
     let options = EvalOptions::default().seed(!arguments.seed);
     let evaluations = evaluate(&[spec], &stream, &options, &|_| ())?;
     Ok(Outcome {

@@ -130,7 +130,7 @@ impl Setting<'_> {
 pub(super) fn rows(arguments: &Arguments, _inputs: &[Input]) -> Result<Vec<Row>, Failure> {
     let streams = DUPLICATES.iter().map(|duplicates| {
         let share = 1.0 - f64::from(*duplicates) / 100.0;
-        let stream = Stream::with_distinct_share(ARRIVALS, share)?;
+        let stream = Stream::with_distinct_fraction(ARRIVALS, share)?;
         Ok((
             *duplicates,
             Input::drawn("uniform", &stream, arguments.seed),
