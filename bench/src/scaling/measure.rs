@@ -8,8 +8,9 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use echoless::SharedLayout;
 
-use super::candidates::{Candidate, Timing, engine, inline, mesh, ordered, separate, shared};
+use super::candidates::{Candidate, engine, inline, mesh, ordered, separate, shared};
 use super::rows::COLUMNS;
+use super::threads::Timing;
 use super::{partitions, ports, slow};
 use crate::clock::{median_of, seconds_of};
 use crate::failure::Failure;

@@ -3,8 +3,9 @@
 
 use echoless::{Engine, Pinning, Verdicts};
 
-use super::candidates::{check_report, on_threads, spec};
+use super::candidates::{check_report, spec};
 use super::rows::cost_row;
+use super::threads::on_threads;
 use crate::clock::median_of;
 use crate::failure::Failure;
 use crate::streams::{BATCH, Stream, StreamKind};
