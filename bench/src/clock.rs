@@ -39,6 +39,15 @@ pub fn seconds_of(pid: u32) -> io::Result<f64> {
     }
 }
 
+/// The [`median`] of one part of all measurements.
+///
+/// # Panics
+/// As [`median`].
+#[must_use]
+pub fn median_of<M>(measurements: &[M], part: impl Fn(&M) -> f64) -> f64 {
+    median(measurements.iter().map(part).collect())
+}
+
 fn seconds(clock: ClockId) -> f64 {
     let time = clock_gettime(clock);
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9

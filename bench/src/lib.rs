@@ -19,4 +19,5 @@ pub mod sliced;
 pub mod streams;
 pub mod table;
 pub mod tools;
+mod turns;
 pub mod windows;

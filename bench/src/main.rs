@@ -25,7 +25,7 @@ enum Command {
     PaperPlan(paper::PlanArguments),
     /// Re-do the experiments of paper 001: slices, equal timers, growth in bursts and trees.
     Sliced(sliced::Arguments),
-    /// Measure one thread against several: engine, mesh and the shared filter.
+    /// Measure one thread against several, and what threads, partitions and ports cost.
     Scaling(scaling::Arguments),
     /// Measure a line service over TCP: an engine, the shared filter, and a filter behind a lock.
     Service(service::Arguments),

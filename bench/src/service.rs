@@ -22,10 +22,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-use crate::clock::{median, process_seconds};
+use crate::clock::{median_of, process_seconds};
 use crate::failure::Failure;
 use crate::machine::SIZES_MIB;
 use crate::table::{Outputs, Table};
+use crate::turns::measure_in_turn;
 
 /// The options of `service`.
 #[derive(Debug, Args)]
@@ -114,28 +115,22 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         .wait(Wait::Shared)
         .build()?;
     let attacher = engine.attacher();
-    let mut candidates = Candidate::ALL.map(|candidate| (candidate, Vec::new()));
+    let mut candidates = Candidate::ALL;
     let mut first = 0;
-    for round in 0..=arguments.rounds {
-        for (candidate, timings) in &mut candidates {
-            let load = Load {
-                connections: arguments.connections,
-                keys: arguments.keys,
-                requests: arguments.requests,
-                first,
-            };
-            first += load.lines();
-            let timing = match candidate {
-                Candidate::Locked => runtime.block_on(load.measure(|| Ok(locked.clone()))),
-                Candidate::Shared => runtime.block_on(load.measure(|| Ok(Arc::clone(&shared)))),
-                Candidate::Engine => runtime.block_on(load.measure(|| Ok(attacher.attach()?))),
-            }?;
-            // The first round warms up.
-            if round > 0 {
-                timings.push(timing);
-            }
+    let timings = measure_in_turn(&mut candidates, arguments.rounds, |candidate| {
+        let load = Load {
+            connections: arguments.connections,
+            keys: arguments.keys,
+            requests: arguments.requests,
+            first,
+        };
+        first += load.lines();
+        match candidate {
+            Candidate::Locked => runtime.block_on(load.measure(|| Ok(locked.clone()))),
+            Candidate::Shared => runtime.block_on(load.measure(|| Ok(Arc::clone(&shared)))),
+            Candidate::Engine => runtime.block_on(load.measure(|| Ok(attacher.attach()?))),
         }
-    }
+    })?;
     engine.shutdown()?;
     let mut table = Table::new(&[
         "filter",
@@ -147,16 +142,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         "longest_poll_ms",
     ]);
     let lines = (arguments.connections * arguments.keys * arguments.requests) as f64;
-    for (candidate, timings) in candidates {
-        let median_of = |part: fn(&Timing) -> f64| median(timings.iter().map(part).collect());
+    for (candidate, timings) in candidates.into_iter().zip(timings) {
         let longest = timings.iter().map(|timing| timing.longest_poll);
         table.push(vec![
             candidate.name().into(),
             arguments.connections.into(),
             arguments.keys.into(),
             arguments.threads.into(),
-            (lines / median_of(|timing| timing.wall)).into(),
-            (median_of(|timing| timing.cpu) / lines * 1e9).into(),
+            (lines / median_of(&timings, |timing| timing.wall)).into(),
+            (median_of(&timings, |timing| timing.cpu) / lines * 1e9).into(),
             (longest.fold(0.0, f64::max) * 1e3).into(),
         ]);
     }

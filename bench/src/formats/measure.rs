@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::cases::{Case, EDITCAP_INPUT, INPUTS, Input, Program, Source};
 use super::json;
-use crate::clock::median;
+use crate::clock::median_of;
 use crate::failure::Failure;
 use crate::table::{Outputs, Table};
 use crate::tools::{Usage, echoless, find, run_child};
@@ -178,8 +178,7 @@ fn compare_outputs(entries: &mut [Entry]) -> Result<(), Failure> {
 
 impl Entry {
     fn median(&self, value: fn(&Usage) -> f64) -> Option<f64> {
-        let values: Vec<f64> = self.usages.iter().map(value).collect();
-        (!values.is_empty()).then(|| median(values))
+        (!self.usages.is_empty()).then(|| median_of(&self.usages, value))
     }
 
     /// The ratio of the medians.

@@ -20,19 +20,21 @@ pub(super) struct Candidate {
 
 type Build = Box<dyn Fn(u64) -> Result<Box<dyn LineFilter>, Failure>>;
 
+/// Lines of 32 slots with 16 bits.
+fn fingerprint(bytes: u64, replacement: Replacement, kernel: Kernel) -> FingerprintSpec {
+    FingerprintSpec::new(bytes)
+        .slot_width(SlotWidth::Bits16)
+        .replacement(replacement)
+        .kernel(kernel)
+}
+
 fn fingerprint_lines(kernel: Kernel) -> impl Iterator<Item = Candidate> {
     Replacement::ALL.iter().map(move |replacement| Candidate {
         name: format!("fingerprint 32 x 16, {replacement}"),
         kernel,
         batch: BATCH,
         timed: false,
-        build: Box::new(move |bytes| {
-            let spec = FingerprintSpec::new(bytes)
-                .slot_width(SlotWidth::Bits16)
-                .replacement(*replacement)
-                .kernel(kernel);
-            Ok(spec.build()?)
-        }),
+        build: Box::new(move |bytes| Ok(fingerprint(bytes, *replacement, kernel).build()?)),
     })
 }
 
@@ -96,10 +98,7 @@ fn region_ordered_lines(kernel: Kernel) -> impl Iterator<Item = Candidate> {
         batch,
         timed: false,
         build: Box::new(move |bytes| {
-            let spec = FingerprintSpec::new(bytes)
-                .slot_width(SlotWidth::Bits16)
-                .replacement(Replacement::Fifo)
-                .kernel(kernel);
+            let spec = fingerprint(bytes, Replacement::Fifo, kernel);
             Ok(Box::new(RegionOrdered::new(spec.build()?)))
         }),
     })

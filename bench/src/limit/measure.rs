@@ -35,6 +35,10 @@ const FNR_KEYS: u64 = 1 << 18;
 /// # Errors
 /// If a kernel or the memory is not available, a count is wrong, or an output cannot be written.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    measure_all(arguments)?.publish(&arguments.outputs)
+}
+
+fn measure_all(arguments: &Arguments) -> Result<Table, Failure> {
     let mut table = Table::new(&[
         "name",
         "variant",
@@ -80,7 +84,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             }
         }
     }
-    table.publish(&arguments.outputs)
+    Ok(table)
 }
 
 /// The keys that a filter observed, and how many of them it reported as duplicates.
@@ -146,13 +150,13 @@ fn measure(
     }
     let report = filter.report();
     let (fpr, fnr) = if arguments.repeats {
-        let share = (counts.duplicates - before.duplicates) as f64
+        let fraction = (counts.duplicates - before.duplicates) as f64
             / (counts.observed - before.observed) as f64;
         // Lines of 8 slots miss 2 in 100. Filters of bits have more false duplicates, or misses,
         // than this could bound.
-        if report.tally.evictions.is_some() && !(0.87..0.91).contains(&share) {
+        if report.tally.evictions.is_some() && !(0.87..0.91).contains(&fraction) {
             let name = &candidate.name;
-            return Err(format!("{name}: {share:.3} are duplicates, expected 0.9").into());
+            return Err(format!("{name}: {fraction:.3} are duplicates, expected 0.9").into());
         }
         (Cell::Nothing, Cell::Nothing)
     } else {
@@ -230,7 +234,20 @@ mod tests {
                 repeats: true,
                 outputs: Outputs::default(),
             };
-            run(&arguments).unwrap();
+            let rows = measure_all(&arguments).unwrap().json();
+            let named = candidates(Kernel::Scalar).filter(|it| it.name.contains(name));
+            let mut expected: Vec<String> = named.map(|it| it.name).collect();
+            assert!(!expected.is_empty(), "{name}");
+            for row in rows.as_array().unwrap() {
+                assert!(row["keys_per_second"].as_f64().unwrap() > 0.0, "{row}");
+                if row["name"] == "filter" {
+                    let variant = row["variant"].as_str().unwrap();
+                    let is_it = |it: &String| variant.starts_with(&format!("{it}, "));
+                    let index = expected.iter().position(is_it).expect(variant);
+                    expected.remove(index);
+                }
+            }
+            assert!(expected.is_empty(), "{name}: no row of {expected:?}");
         }
     }
 

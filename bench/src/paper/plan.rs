@@ -57,13 +57,7 @@ impl Outcome {
 /// # Errors
 /// If the scale makes a stream too short, or a file cannot be written.
 pub fn run(arguments: &PlanArguments) -> Result<(), Failure> {
-    let setting = Setting {
-        scale: NonZeroU64::MIN,
-        seed: arguments.seed,
-        form: Form::Scattered,
-    };
-    let mut cells = cells(Paper::BiasedSampling, setting)?;
-    cells.retain(|cell| TABLES.contains(&cell.table) && cell.algorithm == "rlbsbf");
+    let cells = rlbsbf_cells(arguments.seed)?;
     let start = Instant::now();
     let progress = progress(cells.iter().map(|cell| cell.stream.records()).sum())?;
     let mut outcomes = Vec::new();
@@ -86,13 +80,25 @@ pub fn run(arguments: &PlanArguments) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The cell of RLBSBF in each setting, unscaled.
+fn rlbsbf_cells(seed: u64) -> Result<Vec<TableCell>, Failure> {
+    let setting = Setting {
+        scale: NonZeroU64::MIN,
+        seed,
+        form: Form::Scattered,
+    };
+    let mut cells = cells(Paper::BiasedSampling, setting)?;
+    cells.retain(|cell| TABLES.contains(&cell.table) && cell.algorithm == "rlbsbf");
+    Ok(cells)
+}
+
 /// Plans with the printed rates as goal, and runs the first candidate.
 fn plan_and_run(cell: &TableCell, arguments: &PlanArguments) -> Result<Outcome, Failure> {
     let begin = Instant::now();
-    let share = |percent: Option<f64>| percent.map(|percent| percent / 100.0);
+    let fraction = |percent: Option<f64>| percent.map(|percent| percent / 100.0);
     let goal = Goal::default()
-        .max_fpr(share(cell.printed_fpr))
-        .max_fnr(share(cell.printed_fnr));
+        .max_fpr(fraction(cell.printed_fpr))
+        .max_fnr(fraction(cell.printed_fnr));
     let request = PlanRequest::new(cell.stream.clone(), cell.memory_bits / 8)
         .records(cell.stream_len)
         .goal(goal)
@@ -104,7 +110,7 @@ fn plan_and_run(cell: &TableCell, arguments: &PlanArguments) -> Result<Outcome, 
     let scale = arguments.scale;
     let spec = scaled(&candidate.spec, scale, arguments.seed);
     let stream =
-        Stream::with_distinct_share(cell.stream_len / scale, cell.distinct_percent / 100.0)?;
+        Stream::with_distinct_fraction(cell.stream_len / scale, cell.distinct_percent / 100.0)?;
     let options = EvalOptions::default().seed(!arguments.seed);
     let evaluations = evaluate(&[spec], &stream, &options, &|_| ())?;
     Ok(Outcome {
@@ -169,17 +175,6 @@ mod tests {
 
     use super::*;
 
-    fn rlbsbf_cells() -> Vec<TableCell> {
-        let setting = Setting {
-            scale: NonZeroU64::MIN,
-            seed: 1,
-            form: Form::Scattered,
-        };
-        let mut cells = cells(Paper::BiasedSampling, setting).unwrap();
-        cells.retain(|cell| TABLES.contains(&cell.table) && cell.algorithm == "rlbsbf");
-        cells
-    }
-
     fn outcome(false_positives: u64, false_negatives: u64) -> Outcome {
         let rates = Rates { fpr: 0.0, fnr: 0.0 };
         let predicted = Prediction::exact(rates);
@@ -206,7 +201,7 @@ mod tests {
 
     #[test]
     fn there_are_24_settings_and_both_rates_count() {
-        let mut cells = rlbsbf_cells();
+        let mut cells = rlbsbf_cells(1).unwrap();
         assert_eq!(cells.len(), 24);
         cells.truncate(1);
         (cells[0].printed_fpr, cells[0].printed_fnr) = (Some(10.0), Some(20.0));

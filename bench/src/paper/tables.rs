@@ -159,7 +159,7 @@ fn biased_sampling(setting: Setting) -> Result<Vec<TableCell>, Failure> {
                 printed_fnr: Some(field(&record, 7)?),
                 comparable: index == 0,
                 spec: setting.spec(&text, memory_bits)?,
-                stream: Stream::with_distinct_share(
+                stream: Stream::with_distinct_fraction(
                     stream_len / setting.scale,
                     distinct_percent / 100.0,
                 )?,
@@ -266,7 +266,7 @@ fn stable_bloom(setting: Setting) -> Result<Vec<TableCell>, Failure> {
                 printed_fnr: Some(printed_fnr),
                 comparable: false,
                 spec: setting.spec(&text, memory_bits)?,
-                stream: Stream::with_distinct_share(
+                stream: Stream::with_distinct_fraction(
                     stream_len / setting.scale,
                     distinct_percent / 100.0,
                 )?,

@@ -1,27 +1,16 @@
 //! The candidates: each observes batches of keys on one thread or several, and checks its verdicts.
 
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
-use std::time::Instant;
 
-use echoless::assembly::pin_thread;
 use echoless::{
-    Engine, Filter, FingerprintSpec, LineFilter, Mesh, Node, OrderedFilter, Pinning, Replacement,
-    SharedFilter, SharedLayout, SharedSpec, SlotWidth, Verdicts, report_of,
+    Engine, Filter, FingerprintSpec, LineFilter, Mesh, Node, OrderedFilter, Partitioned, Pinning,
+    Replacement, SharedFilter, SharedLayout, SharedSpec, SlotWidth, Verdicts, report_of,
 };
 
+use super::threads::{Timing, on_threads};
 use crate::check;
-use crate::clock::process_seconds;
 use crate::failure::Failure;
 use crate::streams::{Stream, StreamKind};
-
-/// The seconds that a measurement took.
-pub(super) struct Timing {
-    pub(super) wall: f64,
-    /// Of all threads of the process.
-    pub(super) cpu: f64,
-}
 
 /// A filter with its threads.
 pub(super) struct Candidate {
@@ -31,59 +20,10 @@ pub(super) struct Candidate {
     pub(super) threads: usize,
     /// Observes this many batches and checks the verdicts.
     pub(super) run: Box<dyn FnMut(u64) -> Result<Timing, Failure>>,
-    /// Wall seconds for each key, one of each round.
-    pub(super) walls: Vec<f64>,
-    /// CPU seconds for each key, one of each round.
-    pub(super) cpus: Vec<f64>,
 }
 
-/// Runs a closure on one thread for each of `inputs`, from a common start, with each thread pinned
-/// to its own core if there are enough.
-///
-/// The time runs from the first start to the last end. The threads read the clock themselves, as
-/// the spawning thread may not have a core to do it in time.
-pub(super) fn on_threads<T: Send>(
-    inputs: Vec<T>,
-    run: impl Fn(usize, T) + Sync,
-) -> Result<Timing, Failure> {
-    let cores = Pinning::Spread.cores(inputs.len())?;
-    let barrier = Barrier::new(inputs.len());
-    let times: Vec<(Instant, f64, Instant)> = thread::scope(|scope| {
-        let start = |(index, (input, core))| {
-            let (run, barrier) = (&run, &barrier);
-            scope.spawn(move || {
-                let pinned = pin_thread(core);
-                // Wait before the assertion: if this thread panicked first, the others would block
-                // here.
-                barrier.wait();
-                assert!(pinned, "cannot pin a thread to core {core:?}");
-                let (start, cpu) = (Instant::now(), process_seconds());
-                run(index, input);
-                (start, cpu, Instant::now())
-            })
-        };
-        let threads: Vec<_> = inputs
-            .into_iter()
-            .zip(cores)
-            .enumerate()
-            .map(start)
-            .collect();
-        let ends = threads.into_iter().map(thread::ScopedJoinHandle::join);
-        ends.collect::<Result<_, _>>()
-            .map_err(|_| "a thread panicked")
-    })?;
-    let cpu = process_seconds();
-    let start = times.iter().map(|(start, _, _)| *start).min();
-    let end = times.iter().map(|(_, _, end)| *end).max();
-    let (Some(start), Some(end)) = (start, end) else {
-        return Err("no thread to measure".into());
-    };
-    let before = times.iter().map(|(_, cpu, _)| *cpu).fold(cpu, f64::min);
-    Ok(Timing {
-        wall: (end - start).as_secs_f64(),
-        cpu: cpu - before,
-    })
-}
+/// A filter in partitions.
+type Whole = Partitioned<Box<dyn LineFilter>>;
 
 pub(super) fn spec(mebibytes: u64) -> FingerprintSpec {
     with_layout(FingerprintSpec::new(mebibytes << 20))
@@ -185,19 +125,40 @@ pub(super) fn separate(mebibytes: u64, threads: usize, batch: usize) -> Result<C
     ))
 }
 
-pub(super) fn engine(mebibytes: u64, workers: usize, batch: usize) -> Result<Candidate, Failure> {
-    let mut filter = Some(spec(mebibytes).build_partitions(workers)?);
-    let mut stream = Stream::with_batches(StreamKind::Distinct, 0, batch);
+/// A filter that each run takes apart, and puts together again: `pass` places its partitions on
+/// threads and passes this many batches through them.
+fn partitioned(
+    name: &'static str,
+    variant: String,
+    threads: usize,
+    whole: Whole,
+    batch: usize,
+    mut pass: impl FnMut(Whole, u64) -> Result<(Whole, Timing), Failure> + 'static,
+) -> Candidate {
+    let mut filter = Some(whole);
     let mut seen = 0;
-    Ok(Candidate::new(
+    let run = move |batches| {
+        let whole = filter
+            .take()
+            .ok_or("an earlier run failed and lost the filter")?;
+        let (whole, timing) = pass(whole, batches)?;
+        seen += batches * batch as u64;
+        check_report(whole.filters(), seen)?;
+        filter = Some(whole);
+        Ok(timing)
+    };
+    Candidate::new(name, variant, StreamKind::Distinct, threads, run)
+}
+
+pub(super) fn engine(mebibytes: u64, workers: usize, batch: usize) -> Result<Candidate, Failure> {
+    let mut stream = Stream::with_batches(StreamKind::Distinct, 0, batch);
+    Ok(partitioned(
         "engine",
         format!("caller and {workers} workers"),
-        StreamKind::Distinct,
         workers + 1,
-        move |batches| {
-            let whole = filter
-                .take()
-                .ok_or("an earlier run failed and lost the filter")?;
+        spec(mebibytes).build_partitions(workers)?,
+        batch,
+        move |whole, batches| {
             // The caller has the first core.
             let cores = Pinning::Spread.cores(workers + 1)?;
             let cores: Option<Vec<usize>> = cores[1..].iter().copied().collect();
@@ -215,27 +176,20 @@ pub(super) fn engine(mebibytes: u64, workers: usize, batch: usize) -> Result<Can
                 while port.drain(&mut verdicts).expect("the worker runs") {}
             })?;
             let whole = engine.shutdown()?;
-            seen += batches * batch as u64;
-            check_report(whole.filters(), seen)?;
-            filter = Some(whole);
-            Ok(timing)
+            Ok((whole, timing))
         },
     ))
 }
 
 pub(super) fn mesh(mebibytes: u64, threads: usize, batch: usize) -> Result<Candidate, Failure> {
-    let mut filter = Some(spec(mebibytes).build_partitions(threads)?);
     let mut streams = streams_of(StreamKind::Distinct, threads, batch);
-    let mut seen = 0;
-    Ok(Candidate::new(
+    Ok(partitioned(
         "mesh",
         format!("{threads} nodes"),
-        StreamKind::Distinct,
         threads,
-        move |batches| {
-            let whole = filter
-                .take()
-                .ok_or("an earlier run failed and lost the filter")?;
+        spec(mebibytes).build_partitions(threads)?,
+        batch,
+        move |whole, batches| {
             let partitioning = whole.partitioning().clone();
             let nodes = Mesh::builder(whole).build()?.into_nodes();
             let done = std::sync::Mutex::new(Vec::new());
@@ -256,28 +210,21 @@ pub(super) fn mesh(mebibytes: u64, threads: usize, batch: usize) -> Result<Candi
             let mut parts = done.into_inner().expect("no panic");
             parts.sort_by_key(|(index, _)| *index);
             let parts = parts.into_iter().map(|(_, part)| part).collect();
-            let whole = echoless::Partitioned::new(partitioning, parts)?;
-            seen += batches * batch as u64;
-            check_report(whole.filters(), seen)?;
-            filter = Some(whole);
-            Ok(timing)
+            let whole = Partitioned::new(partitioning, parts)?;
+            Ok((whole, timing))
         },
     ))
 }
 
 pub(super) fn ordered(mebibytes: u64, threads: usize, batch: usize) -> Result<Candidate, Failure> {
-    let mut filter = Some(spec(mebibytes).build_partitions(threads)?);
     let mut streams = streams_of(StreamKind::Distinct, threads, batch);
-    let mut seen = 0;
-    Ok(Candidate::new(
+    Ok(partitioned(
         "ordered",
         format!("{threads} partitions"),
-        StreamKind::Distinct,
         threads,
-        move |batches| {
-            let whole = filter
-                .take()
-                .ok_or("an earlier run failed and lost the filter")?;
+        spec(mebibytes).build_partitions(threads)?,
+        batch,
+        move |whole, batches| {
             let shared = OrderedFilter::builder(whole).build();
             let inputs: Vec<_> = streams
                 .iter_mut()
@@ -291,10 +238,7 @@ pub(super) fn ordered(mebibytes: u64, threads: usize, batch: usize) -> Result<Ca
                 }
             })?;
             let whole = shared.shutdown()?;
-            seen += batches * batch as u64;
-            check_report(whole.filters(), seen)?;
-            filter = Some(whole);
-            Ok(timing)
+            Ok((whole, timing))
         },
     ))
 }
@@ -375,8 +319,6 @@ impl Candidate {
             stream,
             threads,
             run: Box::new(run),
-            walls: Vec::new(),
-            cpus: Vec::new(),
         }
     }
 }

@@ -10,12 +10,14 @@ use echoless::SharedLayout;
 
 use super::candidates::{Candidate, engine, inline, mesh, ordered, separate, shared};
 use super::rows::COLUMNS;
+use super::threads::Timing;
 use super::{partitions, ports, slow};
-use crate::clock::{median, seconds_of};
+use crate::clock::{median_of, seconds_of};
 use crate::failure::Failure;
 use crate::machine::SIZES_MIB;
 use crate::streams::{BATCH, StreamKind};
 use crate::table::{Cell, Outputs, Table};
+use crate::turns::measure_in_turn;
 
 /// The parts of the benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -174,22 +176,19 @@ fn measure_size(arguments: &Arguments, mebibytes: u64, table: &mut Table) -> Res
     let batches = (arguments.keys * 1_000_000)
         .div_ceil(batch as u64)
         .next_multiple_of(64);
-    // The first round touches every page and is not measured.
-    for round in 0..=arguments.rounds {
-        for candidate in &mut candidates {
-            let timing = (candidate.run)(batches)?;
-            if round > 0 {
-                let keys = (batches * batch as u64) as f64;
-                candidate.walls.push(timing.wall / keys);
-                candidate.cpus.push(timing.cpu / keys);
-            }
-        }
-    }
-    let wall = |candidate: &Candidate| median(candidate.walls.clone());
-    let inline = wall(&candidates[0]);
-    for candidate in &candidates {
-        let seconds = wall(candidate);
-        let single = candidates.iter().find(|other| {
+    // The round that warms up also touches every page.
+    let timings = measure_in_turn(&mut candidates, arguments.rounds, |candidate| {
+        Ok((candidate.run)(batches)?.of_a_key(batches * batch as u64))
+    })?;
+    let medians = timings.iter().map(|timings| Timing {
+        wall: median_of(timings, |timing| timing.wall),
+        cpu: median_of(timings, |timing| timing.cpu),
+    });
+    let measured: Vec<(Candidate, Timing)> = candidates.into_iter().zip(medians).collect();
+    let inline = measured[0].1.wall;
+    for (candidate, timing) in &measured {
+        let seconds = timing.wall;
+        let single = measured.iter().find(|(other, _)| {
             other.threads == 1
                 && (other.name, &other.variant, other.stream)
                     == (candidate.name, &candidate.variant, candidate.stream)
@@ -197,7 +196,8 @@ fn measure_size(arguments: &Arguments, mebibytes: u64, table: &mut Table) -> Res
                     && other.name == candidate.name
                     && other.threads == 1
         });
-        let gain = single.map(|single| wall(single) / seconds);
+        let single = single.map(|(_, timing)| timing.wall);
+        let gain = single.map(|single| single / seconds);
         // Recorded runs have the usual batches, unless a row names others.
         let variant = match batch {
             BATCH => candidate.variant.clone(),
@@ -217,7 +217,7 @@ fn measure_size(arguments: &Arguments, mebibytes: u64, table: &mut Table) -> Res
                 kind.into(),
             ]
         };
-        let cpu = median(candidate.cpus.clone()) * 1e9;
+        let cpu = timing.cpu * 1e9;
         table.push(row(
             candidate.threads,
             seconds,
@@ -229,8 +229,8 @@ fn measure_size(arguments: &Arguments, mebibytes: u64, table: &mut Table) -> Res
             candidate.threads > 1 && Some(candidate.threads) != arguments.oversubscribed();
         if let (Some(single), true) = (single, may_predict) {
             for cores in [8, 32, 128] {
-                let gain = predicted_gain(wall(single) / seconds, candidate.threads, cores);
-                let seconds = wall(single) / gain;
+                let gain = predicted_gain(single / seconds, candidate.threads, cores);
+                let seconds = single / gain;
                 table.push(row(cores, seconds, Some(gain), Cell::Nothing, "prediction"));
             }
         }

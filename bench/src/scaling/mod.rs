@@ -8,5 +8,6 @@ mod partitions;
 mod ports;
 mod rows;
 mod slow;
+mod threads;
 
 pub use measure::{Arguments, run};

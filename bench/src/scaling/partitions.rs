@@ -9,6 +9,7 @@ use crate::clock::{median, thread_seconds};
 use crate::failure::Failure;
 use crate::streams::{BATCH, Stream, StreamKind};
 use crate::table::Table;
+use crate::turns::measure_in_turn;
 
 /// The lines of the partitions together. Routing does not depend on them.
 const LINES: u64 = 1 << 20;
@@ -50,37 +51,30 @@ pub(super) fn measure(
                 Some((kernel, true)) => format!("{count} partitions, compared, {kernel}"),
                 Some((kernel, false)) => format!("{count} partitions, written, {kernel}"),
             };
-            routers.push((name, router, Vec::new()));
+            routers.push((name, router));
         }
     }
     // Enough for some milliseconds.
     let repeats = (1 << 22) / (BATCHES * batch_keys) + 1;
-    for round in 0..=rounds {
-        for (name, router, seconds) in &mut routers {
-            let start = thread_seconds();
-            for _ in 0..repeats {
-                for batch in &batches {
-                    let mut expected = 0;
-                    let verdicts = router.observe(batch, |message| {
-                        expected += message.len() as u64 / 2;
-                        0xaaaa_aaaa_aaaa_aaaa
-                    });
-                    let found = verdicts.count_duplicates();
-                    if found != expected {
-                        return Err(
-                            format!("{name}: {found} duplicates, expected {expected}").into()
-                        );
-                    }
+    let seconds = measure_in_turn(&mut routers, rounds, |(name, router)| {
+        let start = thread_seconds();
+        for _ in 0..repeats {
+            for batch in &batches {
+                let mut expected = 0;
+                let verdicts = router.observe(batch, |message| {
+                    expected += message.len() as u64 / 2;
+                    0xaaaa_aaaa_aaaa_aaaa
+                });
+                let found = verdicts.count_duplicates();
+                if found != expected {
+                    return Err(format!("{name}: {found} duplicates, expected {expected}").into());
                 }
             }
-            let spent = thread_seconds() - start;
-            // The first round warms up.
-            if round > 0 {
-                seconds.push(spent / (repeats * BATCHES * batch_keys) as f64);
-            }
         }
-    }
-    for (name, _, seconds) in routers {
+        let spent = thread_seconds() - start;
+        Ok(spent / (repeats * BATCHES * batch_keys) as f64)
+    })?;
+    for ((name, _), seconds) in routers.into_iter().zip(seconds) {
         let seconds = median(seconds);
         let variant = format!("{name}, batches of {batch_keys} keys");
         let row = cost_row(

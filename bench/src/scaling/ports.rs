@@ -3,12 +3,14 @@
 
 use echoless::{Engine, Pinning, Verdicts};
 
-use super::candidates::{check_report, on_threads, spec};
+use super::candidates::{check_report, spec};
 use super::rows::cost_row;
-use crate::clock::median;
+use super::threads::on_threads;
+use crate::clock::median_of;
 use crate::failure::Failure;
 use crate::streams::{BATCH, Stream, StreamKind};
 use crate::table::Table;
+use crate::turns::measure_in_turn;
 
 /// The keys of a batch: one message.
 const BATCH_KEYS: usize = 64;
@@ -32,32 +34,26 @@ pub(super) fn measure(ports: &[usize], rounds: u64, table: &mut Table) -> Result
             .pinning(pinning)
             .build()?;
         let stream = Stream::new(StreamKind::Distinct, 0);
-        engines.push((*count, engine, stream, Vec::new(), Vec::new()));
+        engines.push((*count, engine, stream));
     }
-    for round in 0..=rounds {
-        for (_, (_, ports), stream, walls, cpus) in &mut engines {
-            let timing = on_threads(vec![(&mut ports[0], stream)], |_, (port, stream)| {
-                let mut verdicts = Verdicts::new();
-                for _ in 0..BATCHES {
-                    for batch in stream.batch().chunks(BATCH_KEYS) {
-                        port.observe(batch, &mut verdicts).expect("the worker runs");
-                    }
+    let keys = BATCHES * BATCH as u64;
+    let timings = measure_in_turn(&mut engines, rounds, |(_, (_, ports), stream)| {
+        let timing = on_threads(vec![(&mut ports[0], stream)], |_, (port, stream)| {
+            let mut verdicts = Verdicts::new();
+            for _ in 0..BATCHES {
+                for batch in stream.batch().chunks(BATCH_KEYS) {
+                    port.observe(batch, &mut verdicts).expect("the worker runs");
                 }
-            })?;
-            // The first round warms up.
-            if round > 0 {
-                let keys = (BATCHES * BATCH as u64) as f64;
-                walls.push(timing.wall / keys);
-                cpus.push(timing.cpu / keys);
             }
-        }
-    }
-    for (count, (engine, ports), _, walls, cpus) in engines {
+        })?;
+        Ok(timing.of_a_key(keys))
+    })?;
+    for ((count, (engine, ports), _), timings) in engines.into_iter().zip(timings) {
         drop(ports);
-        let keys = (rounds + 1) * BATCHES * BATCH as u64;
-        check_report(engine.shutdown()?.filters(), keys)?;
+        check_report(engine.shutdown()?.filters(), (rounds + 1) * keys)?;
         let variant = format!("1 of {count} ports active, batches of {BATCH_KEYS} keys");
-        let (wall, cpu) = (median(walls), median(cpus));
+        let wall = median_of(&timings, |timing| timing.wall);
+        let cpu = median_of(&timings, |timing| timing.cpu);
         table.push(cost_row("engine", variant, "distinct", 2, Some(wall), cpu));
     }
     Ok(())

@@ -30,11 +30,11 @@ use echoless::spec::{GrowingSpec, Threshold, TimerSpec};
 use echoless::theory::bloom;
 use echoless::{Filter, KeyHasher};
 use echoless_lab::oracle::Score;
-use echoless_lab::parallel;
 
 use super::arguments::{Arguments, Part};
+use super::deliveries::Deliveries;
 use super::inputs::{Input, UNSEEN, cells_for};
-use super::rows::Row;
+use super::rows::{Row, of_settings};
 use crate::failure::Failure;
 
 const HASHES: u32 = 4;
@@ -73,15 +73,6 @@ struct Phase {
     /// Events that never arrive, looked up, and found.
     unseen: u64,
     found: u64,
-}
-
-impl Phase {
-    const fn add(&mut self, score: &Score) {
-        self.score.distinct += score.distinct;
-        self.score.false_positives += score.false_positives;
-        self.score.duplicates += score.duplicates;
-        self.score.false_negatives += score.false_negatives;
-    }
 }
 
 /// The memory of one filter: whole words of timers, and a word for access.
@@ -127,31 +118,22 @@ impl Setting<'_> {
         let mut filter = self.build()?;
         let hasher = KeyHasher::seeded(seed);
         let (keys, events) = (self.input.keys(seed), &self.input.events);
-        let mut delivered: Vec<Option<u64>> = vec![None; self.input.counts.len()];
+        let mut deliveries = Deliveries::new(self.input.counts.len(), self.window);
         let mut phases = [Phase::default(); 3];
         let mut filters = Vec::new();
         let (mut next, mut tick) = (0, 0);
         while next < events.len() {
-            filter.advance_to(tick);
             let end = (next + self.per_tick(next)).min(events.len());
             // Of six parts, each second one is the measured half of a third.
             let sixth = 6 * next / events.len();
             let phase = (sixth % 2 == 1).then(|| &mut phases[sixth / 2]);
-            let mut score = Score::default();
-            for (key, event) in keys[next..end].iter().zip(&events[next..end]) {
-                let last = &mut delivered[*event as usize];
-                let truth = last.is_some_and(|last| tick - last <= self.window);
-                let duplicate = filter.observe_one(*key).is_duplicate();
-                score.count(truth, duplicate);
-                if !duplicate {
-                    *last = Some(tick);
-                }
-            }
+            let (keys, events) = (&keys[next..end], &events[next..end]);
+            let (score, _) = deliveries.observe(&mut filter, tick, keys, events);
             filters.push(filter.filters());
             if let Some(phase) = phase {
                 phase.filters += filter.filters() as u64;
                 phase.ticks += 1;
-                phase.add(&score);
+                phase.score = phase.score.plus(&score);
                 let unseen = tick * PROBES..(tick + 1) * PROBES;
                 let keys = unseen.map(|number| hasher.hash_u64(UNSEEN + number));
                 phase.found += keys.filter(|key| filter.contains(*key)).count() as u64;
@@ -230,7 +212,7 @@ impl Setting<'_> {
             for (sum, phase) in sums.iter_mut().zip(&phases) {
                 sum.filters += phase.filters;
                 sum.ticks += phase.ticks;
-                sum.add(&phase.score);
+                sum.score = sum.score.plus(&phase.score);
                 sum.unseen += phase.unseen;
                 sum.found += phase.found;
             }
@@ -300,11 +282,9 @@ pub(super) fn rows(arguments: &Arguments, inputs: &[Input]) -> Result<Vec<Row>, 
             }
         }
     }
-    let rows = parallel::map(&settings, arguments.threads, |setting| {
-        let rows = setting.rows(arguments.few_seeds());
-        rows.map_err(|error| error.to_string())
-    })?;
-    Ok(rows.into_iter().flatten().collect())
+    of_settings(&settings, arguments.threads, |setting| {
+        setting.rows(arguments.few_seeds())
+    })
 }
 
 #[cfg(test)]

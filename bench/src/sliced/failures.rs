@@ -21,11 +21,10 @@
 use echoless::theory::bloom;
 use echoless::theory::slices::{Failures, horizontal_fpr};
 use echoless::{FilterSpec, Verdict};
-use echoless_lab::parallel;
 
 use super::arguments::{Arguments, Part};
 use super::inputs::{Input, UNSEEN, cells_for, hashes};
-use super::rows::Row;
+use super::rows::{Row, of_settings};
 use crate::failure::Failure;
 
 const HASHES: u32 = 8;
@@ -255,9 +254,7 @@ pub(super) fn rows(arguments: &Arguments, inputs: &[Input]) -> Result<Vec<Row>, 
             }
         }
     }
-    let rows = parallel::map(&settings, arguments.threads, |setting| {
-        let rows = setting.rows(arguments.few_seeds());
-        rows.map_err(|error| error.to_string())
-    })?;
-    Ok(rows.into_iter().flatten().collect())
+    of_settings(&settings, arguments.threads, |setting| {
+        setting.rows(arguments.few_seeds())
+    })
 }

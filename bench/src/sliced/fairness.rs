@@ -18,11 +18,10 @@
 
 use echoless::theory::slices::{fairness, largest_share};
 use echoless::{FilterSpec, Verdicts};
-use echoless_lab::parallel;
 
 use super::arguments::{Arguments, Part};
 use super::inputs::{Input, cells_for};
-use super::rows::Row;
+use super::rows::{Row, of_settings};
 use super::slicing::{DICE, Slicing};
 use crate::failure::Failure;
 
@@ -120,9 +119,7 @@ pub(super) fn rows(arguments: &Arguments, inputs: &[Input]) -> Result<Vec<Row>, 
             }
         }
     }
-    let rows = parallel::map(&settings, arguments.threads, |setting| {
-        let rows = setting.rows(arguments.few_seeds());
-        rows.map_err(|error| error.to_string())
-    })?;
-    Ok(rows.into_iter().flatten().collect())
+    of_settings(&settings, arguments.threads, |setting| {
+        setting.rows(arguments.few_seeds())
+    })
 }

@@ -20,11 +20,10 @@
 use echoless::theory::bloom;
 use echoless::theory::slices::horizontal_fpr;
 use echoless::{Filter, FilterSpec, KeyHash, Verdicts};
-use echoless_lab::parallel;
 
 use super::arguments::{Arguments, Part};
 use super::inputs::{Input, cells_for};
-use super::rows::{Row, mean_while_filling};
+use super::rows::{Row, mean_while_filling, of_settings};
 use super::slicing::{DICE, Slicing};
 use crate::failure::Failure;
 
@@ -155,8 +154,7 @@ pub(super) fn rows(arguments: &Arguments, inputs: &[Input]) -> Result<Vec<Row>, 
             }
         }
     }
-    Ok(parallel::map(&settings, arguments.threads, |setting| {
-        let row = setting.row(arguments.seeds());
-        row.map_err(|error| error.to_string())
-    })?)
+    of_settings(&settings, arguments.threads, |setting| {
+        setting.row(arguments.seeds()).map(|row| [row])
+    })
 }

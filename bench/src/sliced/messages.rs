@@ -17,12 +17,11 @@
 
 use echoless::theory::bloom;
 use echoless::{FilterSpec, Verdicts};
-use echoless_lab::parallel;
 use echoless_lab::stream::Stream;
 
 use super::arguments::{Arguments, Part};
 use super::inputs::{ARRIVALS, Input, cells_for};
-use super::rows::{Row, mean_while_filling};
+use super::rows::{Row, mean_while_filling, of_settings};
 use crate::failure::Failure;
 
 const HASHES: u32 = 4;
@@ -129,8 +128,8 @@ impl Setting<'_> {
 /// Slices and messages for each way to look up, by the number of slices.
 pub(super) fn rows(arguments: &Arguments, _inputs: &[Input]) -> Result<Vec<Row>, Failure> {
     let streams = DUPLICATES.iter().map(|duplicates| {
-        let share = 1.0 - f64::from(*duplicates) / 100.0;
-        let stream = Stream::with_distinct_share(ARRIVALS, share)?;
+        let distinct = 1.0 - f64::from(*duplicates) / 100.0;
+        let stream = Stream::with_distinct_fraction(ARRIVALS, distinct)?;
         Ok((
             *duplicates,
             Input::drawn("uniform", &stream, arguments.seed),
@@ -153,9 +152,7 @@ pub(super) fn rows(arguments: &Arguments, _inputs: &[Input]) -> Result<Vec<Row>,
             }
         }
     }
-    let rows = parallel::map(&settings, arguments.threads, |setting| {
-        let rows = setting.rows(arguments.seed);
-        rows.map_err(|error| error.to_string())
-    })?;
-    Ok(rows.into_iter().flatten().collect())
+    of_settings(&settings, arguments.threads, |setting| {
+        setting.rows(arguments.seed)
+    })
 }

@@ -16,6 +16,7 @@
 
 mod arguments;
 mod bursts;
+mod deliveries;
 mod failures;
 mod fairness;
 mod fpr;

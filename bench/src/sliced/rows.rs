@@ -1,5 +1,9 @@
 //! The rows of all parts: a measured figure, and the value of its formula.
 
+use std::num::NonZeroUsize;
+
+use echoless_lab::parallel;
+
 use super::arguments::Part;
 use crate::failure::Failure;
 use crate::table::Table;
@@ -64,6 +68,21 @@ impl Row {
         }
         (expected >= ENOUGH).then(|| (self.measured / formula - 1.0).abs() <= TOLERANCE)
     }
+}
+
+/// The rows of all settings in their order, measured on several threads.
+///
+/// # Errors
+/// As [`parallel::map`].
+pub(super) fn of_settings<S: Sync, R: IntoIterator<Item = Row> + Send + Sync>(
+    settings: &[S],
+    threads: NonZeroUsize,
+    rows: impl Fn(&S) -> Result<R, Failure> + Sync,
+) -> Result<Vec<Row>, Failure> {
+    let rows = parallel::map(settings, threads, |setting| {
+        rows(setting).map_err(|error| error.to_string())
+    })?;
+    Ok(rows.into_iter().flatten().collect())
 }
 
 /// The table of all rows.

@@ -27,8 +27,9 @@ use echoless_lab::oracle::Score;
 use echoless_lab::parallel;
 
 use super::arguments::{Arguments, Part};
+use super::deliveries::Deliveries;
 use super::inputs::{Input, UNSEEN, cells_for, hashes};
-use super::rows::Row;
+use super::rows::{Row, of_settings};
 use crate::failure::Failure;
 
 const HASHES: u32 = 8;
@@ -182,23 +183,15 @@ fn steady_rows(slices: u64, found: &[Found]) -> Vec<Row> {
 /// Runs a filter over a stream. Returns its score and the number of events delivered.
 fn run(filter: &mut dyn Filter, input: &Input, seed: u64) -> (Score, u64) {
     let keys = input.keys(seed);
-    let mut delivered: Vec<Option<u64>> = vec![None; input.counts.len()];
-    let (mut score, mut deliveries) = (Score::default(), 0);
+    let mut deliveries = Deliveries::new(input.counts.len(), WINDOW);
+    let (mut total, mut delivered) = (Score::default(), 0);
     let batch = PER_TICK as usize;
     for (tick, (keys, events)) in (0..).zip(keys.chunks(batch).zip(input.events.chunks(batch))) {
-        filter.advance_to(tick);
-        for (key, event) in keys.iter().zip(events) {
-            let last = &mut delivered[*event as usize];
-            let truth = last.is_some_and(|last| tick - last <= WINDOW);
-            let duplicate = filter.observe_one(*key).is_duplicate();
-            score.count(truth, duplicate);
-            if !duplicate {
-                *last = Some(tick);
-                deliveries += 1;
-            }
-        }
+        let (score, more) = deliveries.observe(filter, tick, keys, events);
+        total = total.plus(&score);
+        delivered += more;
     }
-    (score, deliveries)
+    (total, delivered)
 }
 
 fn stream_rows(
@@ -251,11 +244,10 @@ pub(super) fn rows(arguments: &Arguments, inputs: &[Input]) -> Result<Vec<Row>, 
     // The streams are long enough for a few runs.
     let seeds = seeds.start..seeds.end.min(seeds.start + 4);
     for input in inputs {
-        let measured = parallel::map(&settings, arguments.threads, |(slices, equal)| {
-            let rows = stream_rows(input, *equal, *slices, seeds.clone());
-            rows.map_err(|error| error.to_string())
+        let measured = of_settings(&settings, arguments.threads, |(slices, equal)| {
+            stream_rows(input, *equal, *slices, seeds.clone())
         })?;
-        rows.extend(measured.into_iter().flatten());
+        rows.extend(measured);
     }
     Ok(rows)
 }

@@ -17,11 +17,10 @@
 
 use echoless::theory::{bloom, tree};
 use echoless::{BloomTree, Filter, FilterSpec, TreeMode, TreeSpec, Verdict};
-use echoless_lab::parallel;
 
 use super::arguments::{Arguments, Part};
 use super::inputs::{Input, cells_for};
-use super::rows::{Row, mean_while_filling};
+use super::rows::{Row, mean_while_filling, of_settings};
 use crate::failure::Failure;
 
 const HASHES: u32 = 4;
@@ -219,14 +218,12 @@ pub(super) fn rows(arguments: &Arguments, inputs: &[Input]) -> Result<Vec<Row>, 
             }
         }
     }
-    let rows = parallel::map(&settings, arguments.threads, |setting| {
-        let rows = match setting.topdown {
+    of_settings(&settings, arguments.threads, |setting| {
+        match setting.topdown {
             None => setting.level_rows(arguments.seed),
             Some(level) => setting
                 .topdown_row(level, arguments.few_seeds())
                 .map(|row| vec![row]),
-        };
-        rows.map_err(|error| error.to_string())
-    })?;
-    Ok(rows.into_iter().flatten().collect())
+        }
+    })
 }

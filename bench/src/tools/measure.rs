@@ -9,7 +9,7 @@ use clap::Args;
 use super::catalogue::{self, Tool};
 use super::child::{self, Usage};
 use super::digest::{Comparison, Digest};
-use crate::clock::median;
+use crate::clock::median_of;
 use crate::failure::Failure;
 use crate::table::{Cell, Outputs, Table};
 
@@ -162,8 +162,7 @@ fn measure(
 
 impl Entry {
     fn median(&self, value: fn(&Usage) -> f64) -> Option<f64> {
-        let values: Vec<f64> = self.usages.iter().map(value).collect();
-        (!values.is_empty()).then(|| median(values))
+        (!self.usages.is_empty()).then(|| median_of(&self.usages, value))
     }
 
     fn digest(&self) -> Option<Digest> {

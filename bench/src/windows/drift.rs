@@ -3,6 +3,7 @@
 use clap::Args;
 use echoless::memory::LINE_BYTES;
 use echoless::{FilterSpec, KeyHash, KeyHasher, Verdicts};
+use echoless_lab::oracle::Score;
 use echoless_lab::parallel;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -41,18 +42,9 @@ const REPEATS: u64 = 4;
 /// The stream is judged in so many parts.
 const PARTS: u64 = 10;
 
-/// The errors in a part of the stream.
-#[derive(Debug, Clone, Copy, Default)]
-struct Errors {
-    fresh: u64,
-    false_duplicates: u64,
-    repeats: u64,
-    missed: u64,
-}
-
-/// Runs a filter over a stream in which every fourth key repeats one that was new at most a window
-/// before, of all ages alike.
-fn parts(spec: &FilterSpec, window_keys: u64, keys: u64) -> Result<Vec<Errors>, Failure> {
+/// Runs a filter over a stream and counts its errors in each part. In the stream, every fourth key
+/// repeats one that was new at most a window before, of all ages alike.
+fn parts(spec: &FilterSpec, window_keys: u64, keys: u64) -> Result<Vec<Score>, Failure> {
     let mut filter = spec.build()?;
     let hasher = KeyHasher::seeded(1);
     let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
@@ -66,7 +58,7 @@ fn parts(spec: &FilterSpec, window_keys: u64, keys: u64) -> Result<Vec<Errors>, 
     let mut tick = 0;
     // The first window fills the filter and is not counted.
     let mut part = |ticks: u64| {
-        let mut errors = Errors::default();
+        let mut score = Score::default();
         for _ in 0..ticks {
             tick += 1;
             // New keys are numbered in order, so a number below `begin` is a repeat.
@@ -84,17 +76,10 @@ fn parts(spec: &FilterSpec, window_keys: u64, keys: u64) -> Result<Vec<Errors>, 
             filter.advance_to(tick);
             filter.observe(&hashes, &mut verdicts);
             for (index, number) in numbers.iter().enumerate() {
-                let duplicate = u64::from(verdicts.is_duplicate(index));
-                if *number < begin {
-                    errors.repeats += 1;
-                    errors.missed += 1 - duplicate;
-                } else {
-                    errors.fresh += 1;
-                    errors.false_duplicates += duplicate;
-                }
+                score.count(*number < begin, verdicts.is_duplicate(index));
             }
         }
-        errors
+        score
     };
     part(2 * TICKS);
     Ok((0..PARTS).map(|_| part(ticks_of_part)).collect())
@@ -124,20 +109,20 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut table = Table::new(&columns);
     let mut drifting = Vec::new();
     for ((text, _), parts) in FILTERS.iter().zip(&measured) {
-        for (errors, part) in parts.iter().zip(1_u64..) {
+        for (score, part) in parts.iter().zip(1_u64..) {
             table.push(vec![
                 (*text).into(),
                 part.into(),
-                errors.fresh.into(),
-                (errors.false_duplicates as f64 / errors.fresh as f64).into(),
-                errors.repeats.into(),
-                (errors.missed as f64 / errors.repeats as f64).into(),
+                score.distinct.into(),
+                score.fpr().into(),
+                score.duplicates.into(),
+                score.fnr().into(),
             ]);
         }
         let (first, last) = (&parts[0], &parts[parts.len() - 1]);
         let counts = [
-            ("fpr", first.false_duplicates, last.false_duplicates),
-            ("misses", first.missed, last.missed),
+            ("fpr", first.false_positives, last.false_positives),
+            ("misses", first.false_negatives, last.false_negatives),
         ];
         for (rate, first, last) in counts {
             if !is_noise(first, last) {
@@ -170,9 +155,9 @@ mod tests {
         assert_eq!(parts.len(), PARTS as usize);
         for part in &parts {
             // 19.5 new keys in a window and 28 slots; 65,536 fingerprints.
-            let misses = part.missed as f64 / part.repeats as f64;
+            let misses = part.fnr();
             assert!((0.003..0.02).contains(&misses), "{part:?}");
-            let fpr = part.false_duplicates as f64 / part.fresh as f64;
+            let fpr = part.fpr();
             assert!((2e-4..4.3e-4).contains(&fpr), "{part:?}");
         }
     }

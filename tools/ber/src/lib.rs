@@ -26,6 +26,7 @@ mod profile;
 mod select;
 pub mod synth;
 pub mod ts32297;
+mod walk;
 
 pub use element::{MAX_DEPTH, Tag};
 pub use error::Invalid;

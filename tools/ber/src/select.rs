@@ -1,20 +1,17 @@
-//! The fields of a record: the values on paths, found in one walk.
+//! The fields of a record: the values on paths, found in one [walk](crate::walk).
 //!
-//! The paths of a key are joined into a tree. A walk reads the headers of the elements on the
-//! levels that the tree enters, and skips all other values by their length. Values are compared by
-//! their content; `canonical.rs` defines in which form.
-//!
-//! A path that occurs several times names all of these values, in their order. A field is the
-//! lengths and contents of them, so `ab` and `a`, `b` differ, and no value differs from an empty
-//! one.
+//! Values are compared by their content; `canonical.rs` defines in which form. A path that occurs
+//! several times names all of these values, in their order. A field is the lengths and contents of
+//! them, so `ab` and `a`, `b` differ, and no value differs from an empty one.
 
 use std::ops::Range;
 
-use crate::canonical::{Element, read_element};
-use crate::element::{MAX_DEPTH, Tag, short_element};
+use crate::canonical::read_element;
+use crate::element::Tag;
 use crate::error::Invalid;
 use crate::fields::{FieldError, FieldSpec, TypeFields, type_fields};
 use crate::profile::Profile;
+use crate::walk::{All, First, TagNode};
 
 /// The most fields of one selection: a word has a bit for each.
 pub const MAX_FIELDS: usize = 64;
@@ -99,172 +96,17 @@ pub struct Selector {
 /// The fields of one type of record.
 #[derive(Debug, Clone)]
 struct Selection {
-    root: Node,
+    root: TagNode,
     /// The fields that a record must have, as bits.
     required: u64,
     /// The fields whose content alone is found, as bits.
     content_only: u64,
 }
 
-/// A level of elements, and what they are for.
-#[derive(Debug, Clone, Default)]
-struct Node {
-    /// The [bits](Tag::bit) of the tags in `entries`: most elements are skipped by them.
-    tags: u64,
-    entries: Vec<Entry>,
-}
-
-#[derive(Debug, Clone)]
-struct Entry {
-    tag: Tag,
-    /// The fields that are these values.
-    fields: Vec<usize>,
-    /// What is inside of them.
-    inside: Node,
-}
-
-impl Node {
-    /// The entry at the end of a path.
-    fn add(&mut self, path: &[Tag], field: usize) {
-        let Some((tag, rest)) = path.split_first() else {
-            return;
-        };
-        self.tags |= tag.bit();
-        let known = self.entries.iter().position(|entry| entry.tag == *tag);
-        let at = known.unwrap_or_else(|| {
-            self.entries.push(Entry {
-                tag: *tag,
-                fields: Vec::new(),
-                inside: Self::default(),
-            });
-            self.entries.len() - 1
-        });
-        let entry = &mut self.entries[at];
-        if rest.is_empty() {
-            entry.fields.push(field);
-        } else {
-            entry.inside.add(rest, field);
-        }
-    }
-
-    #[inline(always)]
-    fn entry(&self, tag: Tag) -> Option<&Entry> {
-        if self.tags & tag.bit() == 0 {
-            return None;
-        }
-        self.entries.iter().find(|entry| entry.tag == tag)
-    }
-
-    /// Passes the values of all fields in `bytes[at..]`, the content of a value inside of
-    /// `depth - 1` others, to the visitor.
-    fn walk<V: Visitor>(
-        &self,
-        bytes: &[u8],
-        mut at: usize,
-        depth: usize,
-        visitor: &mut V,
-    ) -> Result<(), Invalid> {
-        while at < bytes.len() {
-            // Most elements are short and no field: skip them on their first two octets.
-            if let Some((tag, end)) = short_element(&bytes[at..])
-                && self.tags >> tag & 1 == 0
-                && end <= bytes.len() - at
-            {
-                at += end;
-                continue;
-            }
-            let element = read_element(bytes, at, depth)?;
-            if let Some(entry) = self.entry(element.header.tag) {
-                for field in &entry.fields {
-                    visitor.visit(*field, &element, bytes, depth)?;
-                }
-                if !entry.inside.entries.is_empty() && element.header.constructed {
-                    if depth == MAX_DEPTH {
-                        return Err(Invalid::too_deep(at));
-                    }
-                    let inside = &bytes[..element.content_end];
-                    entry
-                        .inside
-                        .walk(inside, element.header.content, depth + 1, visitor)?;
-                }
-            }
-            at = element.end;
-        }
-        Ok(())
-    }
-}
-
-/// Takes the values that a walk finds.
-trait Visitor {
-    fn visit(
-        &mut self,
-        field: usize,
-        element: &Element,
-        bytes: &[u8],
-        depth: usize,
-    ) -> Result<(), Invalid>;
-}
-
-/// Takes the first value of each field, and notes which fields have more.
-struct First<'a, P> {
-    found: &'a mut [P],
-    scratch: &'a mut Vec<u8>,
-    content_only: u64,
-    repeated: u64,
-}
-
-impl<P: Location> Visitor for First<'_, P> {
-    #[inline]
-    fn visit(
-        &mut self,
-        field: usize,
-        element: &Element,
-        bytes: &[u8],
-        depth: usize,
-    ) -> Result<(), Invalid> {
-        let bit = 1 << field;
-        if !self.found[field].is_absent() {
-            self.repeated |= bit;
-            return Ok(());
-        }
-        self.found[field] = if self.content_only & bit != 0 {
-            P::in_record(element.header.content..element.content_end)
-        } else if element.is_canonical(bytes, depth)? {
-            P::in_record(element.header.length_at..element.content_end)
-        } else {
-            let start = self.scratch.len();
-            element.append_canonical(bytes, depth, self.scratch)?;
-            P::in_scratch(start..self.scratch.len())
-        };
-        Ok(())
-    }
-}
-
-/// Collects all values of one field.
-struct All<'a> {
-    field: usize,
-    scratch: &'a mut Vec<u8>,
-}
-
-impl Visitor for All<'_> {
-    fn visit(
-        &mut self,
-        field: usize,
-        element: &Element,
-        bytes: &[u8],
-        depth: usize,
-    ) -> Result<(), Invalid> {
-        if field == self.field {
-            element.append_canonical(bytes, depth, self.scratch)?;
-        }
-        Ok(())
-    }
-}
-
 impl Selection {
     fn new(fields: &[Option<FieldSpec>], keys: usize) -> Self {
         let mut selection = Self {
-            root: Node::default(),
+            root: TagNode::default(),
             required: 0,
             content_only: 0,
         };

@@ -113,7 +113,7 @@ mod tests {
 
     fn evaluations(ages: bool) -> Vec<Evaluation> {
         let specs = SPECS.map(|text| text.parse().unwrap());
-        let stream = Stream::with_distinct_share(20_000, 0.6).unwrap();
+        let stream = Stream::with_distinct_fraction(20_000, 0.6).unwrap();
         let options = EvalOptions::default().points(20).ages(ages);
         evaluate(&specs, &stream, &options, &|_| ()).unwrap()
     }

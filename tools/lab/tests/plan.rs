@@ -15,7 +15,7 @@ use echoless_lab::stream::Stream;
 const RECORDS: u64 = 30_000;
 
 fn request(distinct: f64, memory: u64, goal: Goal) -> PlanRequest {
-    let stream = Stream::with_distinct_share(RECORDS, distinct).unwrap();
+    let stream = Stream::with_distinct_fraction(RECORDS, distinct).unwrap();
     let threads = NonZeroUsize::new(2).unwrap();
     PlanRequest::new(stream, memory)
         .goal(goal)

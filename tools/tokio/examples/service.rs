@@ -14,6 +14,7 @@ use std::collections::hash_map::RandomState;
 use std::error::Error;
 use std::hash::{BuildHasher, Hasher};
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,6 +45,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("listening on {}", listener.local_addr()?);
     let (stop, stopped) = watch::channel(false);
     let mut connections = JoinSet::new();
+    // One future for all of the loop: it keeps a signal that arrives between two waits.
+    let mut interrupt = pin!(tokio::signal::ctrl_c());
     loop {
         let (connection, client) = tokio::select! {
             accepted = listener.accept() => match accepted {
@@ -55,7 +58,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
                     continue;
                 }
             },
-            signal = tokio::signal::ctrl_c() => break signal?,
+            signal = &mut interrupt => break signal?,
         };
         let (filter, hasher, mut stopped) = (Arc::clone(&filter), hasher.clone(), stopped.clone());
         connections.spawn(async move {

@@ -32,6 +32,9 @@ pub trait AsyncFilter: Send {
     ///
     /// # Errors
     /// If some keys have no verdict. `verdicts` is empty then; what is known of the batch is lost.
+    ///
+    /// # Panics
+    /// Of a [`Port`], if there are 2^31 keys or more.
     fn observe_async(
         &mut self,
         keys: &[KeyHash],

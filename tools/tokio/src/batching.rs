@@ -36,11 +36,11 @@ impl Batching {
     /// At most so many records in a batch.
     ///
     /// # Panics
-    /// If `records` is 0, or 2^32 or more.
+    /// If `records` is 0, or 2^31 or more: a [port](echoless::Port) takes no larger batches.
     #[must_use]
     pub const fn records(mut self, records: usize) -> Self {
-        let allowed = records > 0 && records as u64 <= u32::MAX as u64;
-        assert!(allowed, "invalid records: expected 1 to 4294967295");
+        let allowed = records > 0 && records < 1 << 31;
+        assert!(allowed, "invalid records: expected 1 to 2147483647");
         self.records = records;
         self
     }
@@ -64,5 +64,25 @@ impl Batching {
         assert!(batches > 0, "invalid batches: expected 1 or more");
         self.in_flight = batches;
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::catch_unwind;
+
+    use super::Batching;
+
+    #[test]
+    fn batches_have_no_more_records_than_a_port_takes() {
+        for (records, allowed) in [
+            (0, false),
+            (1, true),
+            ((1 << 31) - 1, true),
+            (1 << 31, false),
+        ] {
+            let batching = catch_unwind(|| Batching::default().records(records));
+            assert_eq!(batching.is_ok(), allowed, "{records}");
+        }
     }
 }

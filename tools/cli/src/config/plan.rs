@@ -74,7 +74,7 @@ impl TryFrom<PlanArgs> for PlanConfig {
         let input = match (file, records, distinct) {
             (Some(file), ..) => Input::File(file),
             (None, Some(records), Some(share)) => {
-                Input::Generated(Stream::with_distinct_share(records, share)?)
+                Input::Generated(Stream::with_distinct_fraction(records, share)?)
             }
             (None, records, _) => {
                 let missing = if records.is_some() {

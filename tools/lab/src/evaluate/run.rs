@@ -26,7 +26,7 @@ use crate::stream::Stream;
 /// ```
 /// use echoless_lab::evaluate::{EvalOptions, evaluate};
 /// use echoless_lab::stream::Stream;
-/// let stream = Stream::with_distinct_share(50_000, 0.5)?;
+/// let stream = Stream::with_distinct_fraction(50_000, 0.5)?;
 /// let options = EvalOptions::default().points(10).ages(true);
 /// let specs = ["qqht:slots=4,bits=12,memory=8KiB".parse()?];
 /// let evaluation = evaluate(&specs, &stream, &options, &|_| ())?.remove(0);
@@ -133,7 +133,7 @@ mod tests {
         .map(|text| text.parse().unwrap())
         .to_vec();
         for stream in [
-            Stream::with_distinct_share(70_000, 0.4).unwrap(),
+            Stream::with_distinct_fraction(70_000, 0.4).unwrap(),
             Stream::zipf(40_000, 5000, 1.1).unwrap(),
         ] {
             for window in [None, Some(500)] {
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn points_divide_the_stream_and_add_up() {
-        let stream = Stream::with_distinct_share(100_003, 0.5).unwrap();
+        let stream = Stream::with_distinct_fraction(100_003, 0.5).unwrap();
         let spec = "bsbf:k=2,memory=4KiB".parse().unwrap();
         let options = EvalOptions::default().points(10);
         let reported = AtomicU64::new(0);
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn impossible_filters_and_streams_are_rejected() {
-        let stream = Stream::with_distinct_share(1000, 0.5).unwrap();
+        let stream = Stream::with_distinct_fraction(1000, 0.5).unwrap();
         let spec: FilterSpec = "sqf:r=2,kept=3,memory=1KiB".parse().unwrap();
         let run = |spec, stream: &Stream, ages| {
             let options = EvalOptions::default().ages(ages);

@@ -40,7 +40,7 @@ pub(super) enum Stage {
 }
 
 impl Stage {
-    fn share(self) -> f64 {
+    fn fraction(self) -> f64 {
         match self {
             Self::Coarse => 0.4,
             Self::Track => 0.2,
@@ -85,15 +85,15 @@ fn cost(spec: &FilterSpec, bytes_per_record: f64) -> f64 {
     KEY + LINE * spec.cache_lines() + LOWERED_CELL * lowered + tick + BYTE * bytes_per_record
 }
 
-/// The records of each simulation of these filters, so that all take the stage's share of the
+/// The records of each simulation of these filters, so that all take the stage's fraction of the
 /// budget or less.
 pub(super) fn records(request: &PlanRequest, stage: Stage, specs: &[FilterSpec]) -> u64 {
-    // The share of the memory that a record gets, with or without a scale.
+    // The fraction of the memory that a record gets, with or without a scale.
     let records = request.window.unwrap_or(request.records).max(1);
     let bytes = request.memory as f64 / records as f64;
     let bytes = bytes.min(ENOUGH_BYTES as f64);
     let total: f64 = specs.iter().map(|spec| cost(spec, bytes)).sum();
-    let nanoseconds = nanoseconds(request.budget) * stage.share();
+    let nanoseconds = nanoseconds(request.budget) * stage.fraction();
     let affordable = nanoseconds / total.max(1.0);
     (affordable as u64).clamp(LEAST_RECORDS, stage.most_records())
 }

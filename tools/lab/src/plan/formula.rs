@@ -11,7 +11,8 @@ use echoless::theory::bloom::{fpr, line_fpr};
 use echoless::theory::poisson;
 use echoless::theory::stable::Cell;
 
-use super::goal::{EQUAL_HASHES, Rates};
+use super::goal::EQUAL_HASHES;
+use super::prediction::Rates;
 
 /// The error rates of a filter on `records` uniform draws from `universe` keys; `None` if there is
 /// no formula for the filter in its form.
@@ -204,9 +205,9 @@ mod tests {
             "sbf:k=1,d=3,fps=0.2",
             "sbf:k=2,p=20,decrement=independent",
         ];
-        for share in [0.15, 0.6, 0.9] {
+        for fraction in [0.15, 0.6, 0.9] {
             for memory in [64 << 10, 256 << 10] {
-                let stream = Stream::with_distinct_share(1_600_000, share).unwrap();
+                let stream = Stream::with_distinct_fraction(1_600_000, fraction).unwrap();
                 let specs: Vec<FilterSpec> = texts
                     .iter()
                     .map(|text| text.parse::<FilterSpec>().unwrap().memory(memory))
@@ -276,7 +277,7 @@ mod tests {
             .iter()
             .map(|text| text.parse::<FilterSpec>().unwrap().memory(16 << 10))
             .collect();
-        let stream = Stream::with_distinct_share(1_600_000, 0.9).unwrap();
+        let stream = Stream::with_distinct_fraction(1_600_000, 0.9).unwrap();
         let measured = evaluate(&specs, &stream, &EvalOptions::default(), &|_| ()).unwrap();
         for (spec, measured) in specs.iter().zip(measured) {
             let (limit, fpr) = (spec.fpr_limit().unwrap(), measured.score.fpr());

@@ -1,93 +1,10 @@
-//! Goals, and the rank of a filter relative to a goal.
-
-use std::cmp::Ordering;
+//! Goals: what the error rates of a filter may be and what errors cost, and the filter that is best
+//! for that.
 
 use echoless::SpecError;
-use serde::Serialize;
 
-use super::interval::Interval;
-use crate::oracle::Score;
-
-/// The error rates of a filter on a stream.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Rates {
-    /// The false positive rate: false positives per fresh arrival.
-    pub fpr: f64,
-    /// The false negative rate: false negatives per duplicate arrival.
-    pub fnr: f64,
-}
-
-/// Predicted rates, with the interval of each.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Prediction {
-    /// The predicted rates.
-    pub rates: Rates,
-    /// The rates that rank filters of which none is known to exceed a bound: the predicted ones,
-    /// with half an error more, so that no simulation without errors ranks before a formula.
-    pub expected: Rates,
-    /// The interval of the false positive rate. Bounds are compared with its upper end.
-    pub fpr: Interval,
-    /// The interval of the false negative rate.
-    pub fnr: Interval,
-}
-
-impl Prediction {
-    /// A prediction without noise, from a formula.
-    #[must_use]
-    pub const fn exact(rates: Rates) -> Self {
-        Self {
-            rates,
-            expected: rates,
-            fpr: Interval::exact(rates.fpr),
-            fnr: Interval::exact(rates.fnr),
-        }
-    }
-
-    /// A prediction from counted errors. `limit` is a proven upper bound of the false positive
-    /// rate.
-    #[must_use]
-    pub fn counted(score: &Score, limit: Option<f64>) -> Self {
-        let limit = limit.unwrap_or(1.0);
-        let expected = |errors: u64, arrivals: u64| (errors as f64 + 0.5) / (arrivals as f64 + 1.0);
-        Self {
-            rates: Rates {
-                fpr: score.fpr().min(limit),
-                fnr: score.fnr(),
-            },
-            expected: Rates {
-                fpr: expected(score.false_positives, score.distinct).min(limit),
-                fnr: expected(score.false_negatives, score.duplicates),
-            },
-            fpr: Interval::counted(score.false_positives, score.distinct).up_to(limit),
-            fnr: Interval::counted(score.false_negatives, score.duplicates),
-        }
-    }
-
-    /// The same rates, if nothing shows that they are those of the whole stream.
-    #[must_use]
-    pub const fn not_shown(self) -> Self {
-        Self {
-            fpr: Interval::ALL,
-            fnr: Interval::ALL,
-            ..self
-        }
-    }
-
-    /// Returns `false` for a prediction that is [not shown](Self::not_shown).
-    pub(super) fn is_shown(&self) -> bool {
-        (self.fpr, self.fnr) != (Interval::ALL, Interval::ALL)
-    }
-
-    /// The same rates, as if they were known: the best that further simulations may show.
-    #[must_use]
-    pub const fn hoped(self) -> Self {
-        Self {
-            fpr: Interval::exact(self.rates.fpr),
-            fnr: Interval::exact(self.rates.fnr),
-            ..self
-        }
-    }
-}
+use super::prediction::Prediction;
+use super::rank::Rank;
 
 /// The cost of one error of each kind, in any unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -126,56 +43,6 @@ pub struct Goal {
 /// The probability that the hash of a fresh key is that of the only key before it: 2^-64, the least
 /// bound of the false positive rate.
 pub(super) const EQUAL_HASHES: f64 = 1.0 / (1_u128 << 64) as f64;
-
-/// The part of a bound that a rate may use to meet it with room. Predictions are not exact, and
-/// streams differ.
-const ROOM: f64 = 0.9;
-
-/// The position of a filter relative to a goal; lower is better.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rank {
-    /// The largest ratio of the upper end of a rate's interval to its bound; `None` without
-    /// bounds. All bounds are shown to be met if it is at most 1.
-    pub tightest: Option<f64>,
-    /// The quantity to minimise among filters that meet the bounds with room: the cost of errors
-    /// per record, a rate, the sum of both rates, or the cache lines per key.
-    pub objective: f64,
-    /// Breaks ties of the objective.
-    second: f64,
-}
-
-impl Rank {
-    /// Returns `true` if every rate is shown to be at most 90 % of its bound.
-    #[must_use]
-    pub fn has_room(&self) -> bool {
-        self.tightest.is_none_or(|ratio| ratio <= ROOM)
-    }
-
-    /// Returns `true` if every rate is shown to be at most its bound.
-    #[must_use]
-    pub fn meets_bounds(&self) -> bool {
-        self.tightest.is_none_or(|ratio| ratio <= 1.0)
-    }
-
-    /// Orders ranks, `Less` for the better one.
-    ///
-    /// Filters that meet the bounds with room come first, by the objective; then all others, by how
-    /// far they exceed the bounds.
-    #[must_use]
-    pub fn compare(&self, other: &Self) -> Ordering {
-        let missed = |rank: &Self| {
-            if rank.has_room() {
-                0.0
-            } else {
-                rank.tightest.unwrap_or(0.0)
-            }
-        };
-        missed(self)
-            .total_cmp(&missed(other))
-            .then(self.objective.total_cmp(&other.objective))
-            .then(self.second.total_cmp(&other.second))
-    }
-}
 
 impl Goal {
     /// Sets the [bound of the false positive rate](Self#structfield.max_fpr); `None` removes it.
@@ -237,9 +104,9 @@ impl Goal {
     }
 
     /// The rank of a filter with this prediction that touches `lines` cache lines per key, on a
-    /// stream of which the share `fresh_share` is fresh.
+    /// stream of which `fresh_fraction` is fresh.
     #[must_use]
-    pub fn rank(&self, predicted: &Prediction, lines: f64, fresh_share: f64) -> Rank {
+    pub fn rank(&self, predicted: &Prediction, lines: f64, fresh_fraction: f64) -> Rank {
         let rates = predicted.expected;
         let ratio = |rate: f64, bound: Option<f64>| {
             bound.map(|bound| if rate == 0.0 { 0.0 } else { rate / bound })
@@ -252,8 +119,8 @@ impl Goal {
         let sum = rates.fpr + rates.fnr;
         let (objective, second) = match (self.costs, self.max_fpr, self.max_fnr) {
             (Some(costs), ..) => {
-                let wrong = costs.false_positive * rates.fpr * fresh_share;
-                let missed = costs.false_negative * rates.fnr * (1.0 - fresh_share);
+                let wrong = costs.false_positive * rates.fpr * fresh_fraction;
+                let missed = costs.false_negative * rates.fnr * (1.0 - fresh_fraction);
                 (wrong + missed, lines)
             }
             // Two bounds decide which filters are good enough; of these, the fastest is the best.
@@ -321,17 +188,19 @@ impl Goal {
 
 #[cfg(test)]
 mod tests {
+    use super::super::prediction::Rates;
     use super::*;
+    use crate::oracle::Score;
 
     fn exact(fpr: f64, fnr: f64) -> Prediction {
         Prediction::exact(Rates { fpr, fnr })
     }
 
     /// The index of the best filter, each given as FPR, FNR and cache lines.
-    fn best(goal: Goal, fresh_share: f64, filters: &[(f64, f64, f64)]) -> usize {
+    fn best(goal: Goal, fresh_fraction: f64, filters: &[(f64, f64, f64)]) -> usize {
         let ranks: Vec<Rank> = filters
             .iter()
-            .map(|(fpr, fnr, lines)| goal.rank(&exact(*fpr, *fnr), *lines, fresh_share))
+            .map(|(fpr, fnr, lines)| goal.rank(&exact(*fpr, *fnr), *lines, fresh_fraction))
             .collect();
         (0..filters.len())
             .min_by(|one, two| ranks[*one].compare(&ranks[*two]))
@@ -347,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn costs_are_weighted_by_the_share_of_fresh_records() {
+    fn costs_are_weighted_by_the_fraction_of_fresh_records() {
         let goal = Goal::default().costs(Costs {
             false_positive: 1.0,
             false_negative: 1.0,

@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn the_grid_has_every_filter_in_each_of_its_forms() {
-        let stream = Stream::with_distinct_share(1_000_000, 0.5).unwrap();
+        let stream = Stream::with_distinct_fraction(1_000_000, 0.5).unwrap();
         let endless = PlanRequest::new(stream, 1 << 20).seed(3);
         // A window of 1000 is so short that some filters' own choice of parameters fails.
         for window in [None, Some(1000), Some(100_000)] {
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn no_candidate_has_more_memory_than_its_filter_can_have() {
         let names = |memory: u64| -> Vec<String> {
-            let stream = Stream::with_distinct_share(1000, 0.6).expect("valid");
+            let stream = Stream::with_distinct_fraction(1000, 0.6).expect("valid");
             let named = |spec: FilterSpec| format!("{} {}", spec.kind.name(), spec.form);
             let specs = grid(&PlanRequest::new(stream, memory));
             specs.into_iter().map(named).collect()

@@ -35,9 +35,9 @@ impl Interval {
     /// and a rate below it so many, or more.
     ///
     /// By the bound of Chernoff and Hoeffding (Hoeffding 1963, theorem 1), for n arrivals of which
-    /// the share p is wrong: P(share <= a) <= e^(-n KL(a || p)) if a <= p, where KL(a || p) is the
-    /// divergence of two biased coins. It holds for any counts, without approximation, and without
-    /// errors it is exact: the upper end is then 1 - 0.001^(1/n).
+    /// the fraction p is wrong: P(fraction <= a) <= e^(-n KL(a || p)) if a <= p, where KL(a || p)
+    /// is the divergence of two biased coins. It holds for any counts, without approximation, and
+    /// without errors it is exact: the upper end is then 1 - 0.001^(1/n).
     ///
     /// # Examples
     /// ```
@@ -54,13 +54,13 @@ impl Interval {
         if arrivals == 0 {
             return Self::ALL;
         }
-        let share = errors as f64 / arrivals as f64;
+        let fraction = errors as f64 / arrivals as f64;
         let most = -DOUBT.ln() / arrivals as f64;
-        // The divergence increases away from the share, on both sides.
+        // The divergence increases away from the fraction, on both sides.
         let end = |mut inside: f64, mut outside: f64| {
             for _ in 0..60 {
                 let middle = 0.5 * (inside + outside);
-                if divergence(share, middle) <= most {
+                if divergence(fraction, middle) <= most {
                     inside = middle;
                 } else {
                     outside = middle;
@@ -69,11 +69,11 @@ impl Interval {
             outside
         };
         Self {
-            low: if errors == 0 { 0.0 } else { end(share, 0.0) },
+            low: if errors == 0 { 0.0 } else { end(fraction, 0.0) },
             high: if errors >= arrivals {
                 1.0
             } else {
-                end(share, 1.0)
+                end(fraction, 1.0)
             },
         }
     }
@@ -117,8 +117,8 @@ mod tests {
                     continue;
                 }
                 let Interval { low, high } = Interval::counted(errors, n);
-                let share = errors as f64 / n as f64;
-                assert!(low <= share && share <= high, "{errors} of {n}");
+                let fraction = errors as f64 / n as f64;
+                assert!(low <= fraction && fraction <= high, "{errors} of {n}");
                 if high < 1.0 {
                     let few = at_most(errors, n, high);
                     // The bound is not wider than it must be: within a factor of 30.

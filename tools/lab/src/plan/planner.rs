@@ -17,8 +17,8 @@ use echoless::{FilterSpec, SpecError};
 use super::budget::{self, MAX_CONFIRMATIONS, Stage};
 use super::candidate::{Basis, Candidate, Plan, family};
 use super::formula::uniform_rates;
-use super::goal::Prediction;
 use super::grid::{COARSE_FRACTIONS, fine_fractions, grid, tracking};
+use super::prediction::Prediction;
 use super::request::PlanRequest;
 use super::simulation::Simulation;
 use crate::error::LabError;
@@ -47,7 +47,7 @@ const TRACKED_OF_A_KIND: usize = 2;
 /// use echoless_lab::plan::{Goal, PlanRequest, plan};
 /// use echoless_lab::stream::Stream;
 /// // Nineteen bits for each distinct key: no filter needs to evict.
-/// let stream = Stream::with_distinct_share(45_000, 0.6)?;
+/// let stream = Stream::with_distinct_fraction(45_000, 0.6)?;
 /// let goal = Goal::default().max_fpr(0.01).max_fnr(0.01);
 /// let plan = plan(&PlanRequest::new(stream, 64 << 10).goal(goal), &|_| ())?;
 /// let first = plan.first();
@@ -74,8 +74,8 @@ pub fn plan(request: &PlanRequest, progress: &(dyn Fn(u64) + Sync)) -> Result<Pl
 struct Planner<'a> {
     request: &'a PlanRequest,
     progress: &'a (dyn Fn(u64) + Sync),
-    /// The share of fresh arrivals in the stream of the request.
-    fresh_share: f64,
+    /// The fraction of fresh arrivals in the stream of the request.
+    fresh_fraction: f64,
     /// Ranked, best first, after each stage.
     candidates: Vec<Candidate>,
 }
@@ -86,7 +86,7 @@ impl<'a> Planner<'a> {
         Ok(Self {
             request,
             progress,
-            fresh_share: coarse.fresh_share()?,
+            fresh_fraction: coarse.fresh_fraction()?,
             candidates: Vec::new(),
         })
     }
@@ -104,7 +104,7 @@ impl<'a> Planner<'a> {
     fn candidate(&self, spec: FilterSpec, predicted: &Prediction, basis: Basis) -> Candidate {
         let goal = &self.request.goal;
         let lines = spec.cache_lines();
-        let rank = goal.rank(predicted, lines, self.fresh_share);
+        let rank = goal.rank(predicted, lines, self.fresh_fraction);
         Candidate {
             spec,
             predicted: *predicted,
@@ -112,7 +112,7 @@ impl<'a> Planner<'a> {
             lines,
             why: goal.why(predicted, &rank),
             rank,
-            hope: goal.rank(&predicted.hoped(), lines, self.fresh_share),
+            hope: goal.rank(&predicted.hoped(), lines, self.fresh_fraction),
         }
     }
 

@@ -12,7 +12,7 @@ use crate::stream::Stream;
 /// ```
 /// use echoless_lab::plan::{Goal, PlanRequest};
 /// use echoless_lab::stream::Stream;
-/// let stream = Stream::with_distinct_share(1_000_000, 0.6)?;
+/// let stream = Stream::with_distinct_fraction(1_000_000, 0.6)?;
 /// let request = PlanRequest::new(stream, 1 << 20).goal(Goal::default().max_fpr(0.01)).seed(7);
 /// assert_eq!((request.memory, request.records, request.seed), (1 << 20, 1_000_000, 7));
 /// # Ok::<(), echoless::SpecError>(())

@@ -16,8 +16,8 @@ use std::num::NonZeroUsize;
 use echoless::FilterSpec;
 
 use super::budget::ENOUGH_BYTES;
-use super::goal::Prediction;
 use super::interval::Interval;
+use super::prediction::Prediction;
 use super::request::PlanRequest;
 use crate::error::LabError;
 use crate::evaluate::{EvalOptions, Evaluation, evaluate};
@@ -98,9 +98,9 @@ impl<'a> Simulation<'a> {
         let (memory, stream) = (request.memory, &request.stream);
         let ratio = stream.universe() as f64 / stream.records() as f64;
         let most = most.min(most_records(ratio / 8.0));
-        let share = (most as f64 / stream.records() as f64).min(1.0);
+        let fraction = (most as f64 / stream.records() as f64).min(1.0);
         // Memory comes in whole cache lines.
-        let rounded = (memory as f64 * share / 64.0).round() as u64 * 64;
+        let rounded = (memory as f64 * fraction / 64.0).round() as u64 * 64;
         let scale = memory as f64 / rounded.max(LEAST_MEMORY).min(memory) as f64;
         let whole = (stream.records() as f64 / scale).round().max(1.0) as u64;
         let universe = (stream.universe() as f64 / scale).round().max(1.0) as u64;
@@ -145,11 +145,11 @@ impl<'a> Simulation<'a> {
         if let Some(window) = request.window {
             least = least.max(WINDOW_UNIT as f64 / window as f64);
         }
-        let share = (most as f64 / records).max(least).min(1.0);
+        let fraction = (most as f64 / records).max(least).min(1.0);
         // If a few keys have all the records, none of them may be left.
-        let thin = stream.thinned(share, seed);
+        let thin = stream.thinned(fraction, seed);
         let thin = thin.unwrap_or_else(|_| stream.clone());
-        // Frequent keys may be in the part or not, so its share of the records, which distances
+        // Frequent keys may be in the part or not, so its fraction of the records, which distances
         // are scaled with, is not that of the keys, which fill the memory.
         let scale = whole * records / thin.records() as f64;
         let of_keys = whole * stream.universe() as f64 / thin.universe() as f64;
@@ -312,8 +312,8 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// The share of arrivals that are fresh.
-    pub(super) fn fresh_share(&self) -> Result<f64, LabError> {
+    /// The fraction of arrivals that are fresh.
+    pub(super) fn fresh_fraction(&self) -> Result<f64, LabError> {
         // Only the counts of the oracle are used, so the smallest filter will do.
         let smallest = "bloom:k=1,memory=64B".parse()?;
         let evaluation = evaluate(&[smallest], &self.stream, &self.options(0), &|_| ())?;

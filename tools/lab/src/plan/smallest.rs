@@ -32,7 +32,7 @@ const MOST_BITS: f64 = 64.0;
 /// ```
 /// use echoless_lab::plan::{Goal, PlanRequest, plan_smallest};
 /// use echoless_lab::stream::Stream;
-/// let stream = Stream::with_distinct_share(20_000, 0.5)?;
+/// let stream = Stream::with_distinct_fraction(20_000, 0.5)?;
 /// let goal = Goal::default().max_fpr(0.02).max_fnr(0.02);
 /// let (memory, plan) = plan_smallest(&PlanRequest::new(stream, 0).goal(goal), &|_| ())?;
 /// // The limit is 5.4 bits for each of 10,000 keys; no filter reaches it.
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn both_bounds_are_needed() {
-        let stream = Stream::with_distinct_share(1000, 0.5).unwrap();
+        let stream = Stream::with_distinct_fraction(1000, 0.5).unwrap();
         let request = PlanRequest::new(stream, 0).goal(Goal::default().max_fpr(0.1));
         let error = plan_smallest(&request, &|_| ()).unwrap_err();
         assert!(error.to_string().starts_with("missing memory: "), "{error}");

@@ -3,7 +3,10 @@
 mod count;
 mod definition;
 mod draws;
+mod recorded;
+mod text;
 
 pub use count::{format_count, parse_count};
-pub use definition::{RecordedKeys, Stream};
+pub use definition::Stream;
 pub use draws::Draws;
+pub use recorded::RecordedKeys;

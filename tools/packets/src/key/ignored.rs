@@ -76,9 +76,7 @@ impl IgnoredSink {
     pub(super) fn finish(self) -> IgnoredFields {
         self.values
     }
-}
 
-impl IgnoredSink {
     fn digest(&mut self, field: Field, bytes: &[u8]) {
         /// The prime of 64-bit FNV-1a.
         const PRIME: u64 = 0x0100_0000_01b3;
