@@ -13,7 +13,7 @@ use same_file::Handle;
 
 use crate::descriptors::{check_stdin, check_stdout};
 use crate::failure::Failure;
-use crate::replacing::Replacement;
+use crate::replacing::ReplacementFile;
 use crate::shared_position::is_at_end_of_stdout;
 use crate::writing::OutputFile;
 
@@ -176,7 +176,7 @@ impl Target {
     ///
     /// # Errors
     /// [`SpecError`] of `option` if this is a standard stream or a device.
-    pub(crate) fn positions(&self, option: &'static str) -> Result<Self, SpecError> {
+    pub(crate) fn record_positions(&self, option: &'static str) -> Result<Self, SpecError> {
         match self {
             Self::Stdout => Err(SpecError::new(option, "-", "the name of a file")),
             Self::File(path) if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) => {
@@ -221,7 +221,7 @@ pub(crate) struct Opened {
     /// Whether the file still has its old content.
     holds_old: bool,
     /// Puts the file in the place of another one.
-    replacement: Option<Replacement>,
+    replacement: Option<ReplacementFile>,
 }
 
 impl Opened {
@@ -243,7 +243,7 @@ impl Opened {
 
     /// Puts the file, which is complete, in the place of the one that it replaces, if it does.
     pub(crate) fn commit(&mut self) -> Result<(), Failure> {
-        let commit = self.replacement.take().map(Replacement::commit_to_disk);
+        let commit = self.replacement.take().map(ReplacementFile::commit_to_disk);
         commit
             .unwrap_or(Ok(()))
             .map_err(Failure::file(self.name.as_str()))
@@ -303,7 +303,7 @@ impl Targets {
                 }
             }
             Target::Replaced(path) => {
-                Replacement::begin(path).and_then(|begun| replacement.insert(begun).file())
+                ReplacementFile::begin(path).and_then(|begun| replacement.insert(begun).file())
             }
         };
         let checked = file.and_then(|mut file| {

@@ -220,14 +220,17 @@ fn check_fix_header(format: &dyn Format, args: &DedupArgs) -> Result<(), Failure
 pub(crate) struct RejectTargets {
     pub(crate) records: Target,
     /// A file next to that of the records, for their positions.
-    pub(crate) positions: Target,
+    pub(crate) record_positions: Target,
 }
 
 impl RejectTargets {
     fn new(path: PathBuf) -> Result<Self, SpecError> {
         let records = Target::from(path);
-        let positions = records.positions("--rejects")?;
-        Ok(Self { records, positions })
+        let record_positions = records.record_positions("--rejects")?;
+        Ok(Self {
+            records,
+            record_positions,
+        })
     }
 }
 

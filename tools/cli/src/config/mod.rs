@@ -26,7 +26,7 @@ pub(crate) use packets::PacketConfig;
 pub(crate) use plan::PlanConfig;
 pub(crate) use records::RecordReading;
 pub(crate) use run::{Summary, core_count};
-pub(crate) use window::{Clock, Late, WindowConfig};
+pub(crate) use window::{ClockSource, Late, WindowConfig};
 
 /// The highest number of threads: more than most machines have cores. The rings between so many
 /// take 3.5 GB, reserved before the threads start; chunks and batches take 2 GB and more as they

@@ -68,7 +68,7 @@ impl RunConfig {
         let explain = match (args.explain, &duplicates) {
             (None, _) => None,
             (Some(Some(path)), _) => Some(Target::from(path)),
-            (Some(None), Some(duplicates)) => Some(duplicates.positions("--explain")?),
+            (Some(None), Some(duplicates)) => Some(duplicates.record_positions("--explain")?),
             (Some(None), None) => {
                 let allowed = "--explain=FILE, or --duplicates FILE beside --explain";
                 return Err(SpecError::missing("--explain", allowed).into());

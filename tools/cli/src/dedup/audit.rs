@@ -4,7 +4,7 @@
 use echoless::audit::{Audit, ErrorCounts};
 
 use super::window_audit::{Seen, WindowAudit};
-use crate::config::{Clock, Content, DedupConfig};
+use crate::config::{ClockSource, Content, DedupConfig};
 use crate::packets::window::numbered_tick;
 use crate::records::chunk::Chunk;
 use crate::time::span::Span;
@@ -47,7 +47,7 @@ impl RunAudit {
         };
         Self::Windowed {
             audit: Box::new(WindowAudit::new(window, second, refresh)),
-            counts_keys: matches!(config.clock, Clock::Keys),
+            counts_keys: matches!(config.clock, ClockSource::Keys),
             keys_per_tick,
             keys: 0,
             most_in_window,

@@ -30,8 +30,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::config::{Clock, Late, WindowConfig};
-use crate::records::chunk::{Batch, Chunk, NO_TIME, Step};
+use crate::config::{ClockSource, Late, WindowConfig};
+use crate::records::chunk::{Chunk, ClockStep, NO_TIME, TickBatch};
 use crate::records::fault::Problem;
 
 /// The clock and the number of batches, up to some chunk of the stream.
@@ -57,7 +57,7 @@ impl StreamClock {
                 self.range = Some((self.range.map_or(first.tick, |(first, _)| first), last.tick));
             }
             u64::from(head > 0 || steps.is_empty()) + steps.len() as u64
-        } else if matches!(window.clock, Clock::Keys) {
+        } else if matches!(window.clock, ClockSource::Keys) {
             1
         } else {
             let last = self.records.max(records + 1) - 1;
@@ -71,7 +71,7 @@ impl StreamClock {
 
 /// The number of key hashes before the clock moves for the first time, and the steps at which it
 /// moves.
-fn steps_beyond(clock: Option<i64>, steps: &[Step], hashes: usize) -> (usize, &[Step]) {
+fn steps_beyond(clock: Option<i64>, steps: &[ClockStep], hashes: usize) -> (usize, &[ClockStep]) {
     let reached = steps.partition_point(|step| Some(step.tick) <= clock);
     let steps = &steps[reached..];
     (steps.first().map_or(hashes, |step| step.from), steps)
@@ -82,9 +82,9 @@ fn steps_beyond(clock: Option<i64>, steps: &[Step], hashes: usize) -> (usize, &[
 pub(super) fn cut(window: &WindowConfig, records: u64, chunk: &mut Chunk) {
     chunk.batches.clear();
     match &window.clock {
-        Clock::Records => return cut_by_records(window.resolution, records, chunk),
-        Clock::Keys => return chunk.one_batch(chunk.first_batch),
-        Clock::Field(_) | Clock::Packets => {}
+        ClockSource::Records => return cut_by_records(window.resolution, records, chunk),
+        ClockSource::Keys => return chunk.one_batch(chunk.first_batch),
+        ClockSource::Field(_) | ClockSource::Packets => {}
     }
     let Chunk {
         steps,
@@ -98,7 +98,7 @@ pub(super) fn cut(window: &WindowConfig, records: u64, chunk: &mut Chunk) {
     // The filter's clock starts at 0, and no event time does: ticks count from the first, as 1.
     let since_first = |tick: i64| (tick.wrapping_sub(*first_tick) as u64).saturating_add(1);
     if head > 0 || steps.is_empty() {
-        batches.push(Batch {
+        batches.push(TickBatch {
             // Records before the first time are as old as the first record with one.
             tick: clock_before.map_or(1, since_first),
             end: head,
@@ -107,7 +107,7 @@ pub(super) fn cut(window: &WindowConfig, records: u64, chunk: &mut Chunk) {
     let ends = steps.iter().skip(1).map(|step| step.from);
     for (step, end) in steps.iter().zip(ends.chain([hashes.len()])) {
         let tick = since_first(step.tick);
-        batches.push(Batch { tick, end });
+        batches.push(TickBatch { tick, end });
     }
     treat_late(window, chunk);
 }
@@ -122,7 +122,7 @@ fn cut_by_records(resolution: u64, before: u64, chunk: &mut Chunk) {
         from = tick.saturating_mul(resolution).min(end);
         let record = (from - before) as usize;
         let unkeyed = chunk.unkeyed.partition_point(|unkeyed| *unkeyed < record);
-        chunk.batches.push(Batch {
+        chunk.batches.push(TickBatch {
             tick,
             end: record.min(chunk.records()) - unkeyed,
         });
@@ -230,7 +230,7 @@ mod tests {
             if tick > latest {
                 latest = tick;
                 let from = chunk.hashes.len();
-                chunk.steps.push(Step { from, tick });
+                chunk.steps.push(ClockStep { from, tick });
             }
             chunk.hashes.push(KeyHash::from_uniform(tick as u64));
             chunk.ticks.push(tick);

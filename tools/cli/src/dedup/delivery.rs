@@ -12,8 +12,8 @@ use super::feed::StreamEnd;
 use super::outputs::Outputs;
 use super::progress::Progress;
 use super::repeated::Repeated;
-use super::stats::{Counts, Observed, Setup, Stats};
-use crate::config::{Clock, Content, DedupConfig, Summary};
+use super::stats::{Observed, RunCounts, Setup, Stats};
+use crate::config::{ClockSource, Content, DedupConfig, Summary};
 use crate::failure::{self, ENDED_BY_SIGNAL, FOUND_DUPLICATES, Failure, graver};
 use crate::files::{Source, Target};
 use crate::packets::report::CopyReport;
@@ -35,7 +35,7 @@ pub(crate) struct Delivery {
     done: InputPosition,
     /// The content of messages about records; packets are located by their reader.
     reporter: Option<FaultReporter>,
-    counts: Counts,
+    counts: RunCounts,
     audit: RunAudit,
     /// The report on packets, if it is requested.
     report: Option<CopyReport>,
@@ -66,7 +66,7 @@ impl Delivery {
         let audit = RunAudit::new(config);
         let first_stats = replaceable.map(|_| {
             let observed = Observed {
-                counts: Counts::default(),
+                counts: RunCounts::default(),
                 audit: &audit,
                 copies: None,
                 elapsed: began.elapsed(),
@@ -87,11 +87,13 @@ impl Delivery {
             reporter: config.content.format().cloned().map(|format| {
                 let reporter = FaultReporter::new(format);
                 match config.window.as_ref().map(|window| &window.clock) {
-                    Some(Clock::Field(time)) => reporter.with_time_format(time.format.clone()),
+                    Some(ClockSource::Field(time)) => {
+                        reporter.with_time_format(time.format.clone())
+                    }
                     _ => reporter,
                 }
             }),
-            counts: Counts::default(),
+            counts: RunCounts::default(),
             audit,
             report: match &config.content {
                 Content::Packets(packets) if packets.report => Some(CopyReport::new()),

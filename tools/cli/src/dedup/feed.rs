@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::config::{Clock, Content, DedupConfig, WindowConfig};
+use crate::config::{ClockSource, Content, DedupConfig, WindowConfig};
 use crate::failure::Failure;
 use crate::packets::feed::PacketFeed;
 use crate::packets::keys::PacketKeys;
@@ -117,11 +117,11 @@ impl Feed {
 /// The fields with the time of a record, and its reader, if the window is a time.
 fn time_of_records(window: &WindowConfig) -> Option<(FieldList, TimeReader)> {
     match &window.clock {
-        Clock::Field(time) => {
+        ClockSource::Field(time) => {
             // A time is at most `i64::MAX` long, and so is a tick of it.
             let reader = TimeReader::new(time.format.clone(), window.resolution as i64);
             Some((time.fields.clone(), reader))
         }
-        Clock::Records | Clock::Packets | Clock::Keys => None,
+        ClockSource::Records | ClockSource::Packets | ClockSource::Keys => None,
     }
 }

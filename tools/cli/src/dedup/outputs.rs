@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::compressed::CompressedOutput;
 use super::output::Sink;
-use super::positions::PositionsFile;
+use super::record_positions::RecordPositionsFile;
 use super::runs::Runs;
-use super::stats::Counts;
+use super::stats::RunCounts;
 use super::stats_file::StatsFile;
 use crate::config::{Content, DedupConfig};
 use crate::failure::{Failure, graver};
@@ -23,7 +23,7 @@ pub(super) struct Outputs {
     records: Sink,
     dropped: Option<Sink>,
     /// The positions of the dropped records.
-    explained: Option<PositionsFile>,
+    explained: Option<RecordPositionsFile>,
     rejects: Option<Rejects>,
     /// The verdict on each record.
     tags: Option<Sink>,
@@ -83,7 +83,7 @@ impl Passed {
     }
 
     /// The number of records of the main output.
-    const fn records(&self, counts: &Counts) -> u64 {
+    const fn records(&self, counts: &RunCounts) -> u64 {
         match self {
             Self::Fresh | Self::CountOfFresh => {
                 counts.records - counts.duplicates - counts.rejected
@@ -112,7 +112,7 @@ impl Passed {
 #[derive(Debug)]
 struct Rejects {
     records: Sink,
-    positions: PositionsFile,
+    record_positions: RecordPositionsFile,
 }
 
 impl Rejects {
@@ -126,9 +126,9 @@ impl Rejects {
         for fault in &chunk.rejected {
             let position = done.position_of(chunk, fault.record);
             let reason = reporter.reason(fault.problem, position);
-            self.positions.add(input, position, Some(&reason));
+            self.record_positions.add(input, position, Some(&reason));
         }
-        self.positions.write()?;
+        self.record_positions.write()?;
         let records = chunk.rejected.iter().map(|fault| fault.record);
         self.records.write_each(chunk, records)
     }
@@ -159,7 +159,9 @@ impl Outputs {
         let prompt = config.input_bytes.is_none();
         let compressed = || Some(CompressedOutput::new(run.compress?, prompt));
         let dropped = optional(&run.duplicates)?.map(side);
-        let explained = optional(&run.explain)?.map(text).map(PositionsFile::new);
+        let explained = optional(&run.explain)?
+            .map(text)
+            .map(RecordPositionsFile::new);
         let stats = match &run.stats {
             Some(target) => Some(StatsFile::new(open(target)?, target)?),
             None => None,
@@ -171,7 +173,9 @@ impl Outputs {
                     None => None,
                     Some(rejects) => Some(Rejects {
                         records: side(open(&rejects.records)?),
-                        positions: PositionsFile::new(text(open(&rejects.positions)?)),
+                        record_positions: RecordPositionsFile::new(text(open(
+                            &rejects.record_positions,
+                        )?)),
                     }),
                 };
                 let tags = outputs.tag_file.as_ref().map(open).transpose()?;
@@ -224,7 +228,7 @@ impl Outputs {
             dropped.write_header(header, terminator)?;
         }
         if let Some(rejects) = &mut self.rejects {
-            rejects.positions.truncate()?;
+            rejects.record_positions.truncate()?;
             rejects.records.truncate()?;
             rejects.records.write_header(header, terminator)?;
         }
@@ -329,7 +333,7 @@ impl Outputs {
         }
         if let Some(rejects) = &mut self.rejects {
             closed = graver(closed, rejects.records.close());
-            closed = graver(closed, rejects.positions.close());
+            closed = graver(closed, rejects.record_positions.close());
         }
         if let Some(positions) = &mut self.explained {
             closed = graver(closed, positions.close());
@@ -358,7 +362,7 @@ impl Outputs {
     }
 
     /// Rewrites the file headers for the records that were written.
-    pub(super) fn fix_headers(&mut self, counts: &Counts) -> Result<(), Failure> {
+    pub(super) fn fix_headers(&mut self, counts: &RunCounts) -> Result<(), Failure> {
         self.records.fix_header(self.passed.records(counts))?;
         if let Some(dropped) = &mut self.dropped {
             dropped.fix_header(counts.duplicates)?;
@@ -370,7 +374,7 @@ impl Outputs {
     }
 
     /// Writes the count, if it replaces the records.
-    pub(super) fn finish(&mut self, counts: &Counts) -> Result<(), Failure> {
+    pub(super) fn finish(&mut self, counts: &RunCounts) -> Result<(), Failure> {
         if !self.passed.is_count() {
             return Ok(());
         }

@@ -21,7 +21,7 @@ use super::clock::ClockOrder;
 use super::delivery::Delivery;
 use super::feed::{Feed, StreamEnd};
 use super::pinning::pin;
-use super::stages::{SHORT_BYTES, Stream, lock};
+use super::stages::{SHORT_BYTES, SharedRun, lock};
 use super::worker::Worker;
 use super::worker_loop::Limits;
 use crate::config::DedupConfig;
@@ -50,7 +50,7 @@ pub(super) fn pass<W: Worker>(
     // One more is being filled.
     let chunks = workers.len() * (size.in_flight + 1);
     let window = config.window.as_ref();
-    let stream = Stream {
+    let shared = SharedRun {
         feed: Mutex::new(Feed::new(config, size.bytes)),
         order: ChunkOrder::new(
             chunks * size.bytes * MEMORY_OF_A_BYTE + SPARE_BYTES,
@@ -67,13 +67,13 @@ pub(super) fn pass<W: Worker>(
         },
     };
     thread::scope(|scope| {
-        let stream = &stream;
+        let shared = &shared;
         let run = |(number, (worker, core))| {
             thread::Builder::new().spawn_scoped(scope, move || {
                 // Until all workers have begun, nothing is filled: one that cannot begin ends all.
-                pin(core).inspect_err(|_| stream.order.stop())?;
-                stream.order.begin();
-                stream.pass_chunks(number, worker)
+                pin(core).inspect_err(|_| shared.order.stop())?;
+                shared.order.begin();
+                shared.pass_chunks(number, worker)
             })
         };
         // If a thread cannot start, the remaining workers are dropped, and the running ones end:
@@ -81,7 +81,7 @@ pub(super) fn pass<W: Worker>(
         let threads: Vec<_> = (workers.into_iter().zip(cores).enumerate().map(run))
             .collect::<Result<_, _>>()
             .map_err(|error| {
-                stream.order.stop();
+                shared.order.stop();
                 Failure::file("a thread")(error)
             })?;
         let ends = threads.into_iter().map(|thread| {
@@ -92,7 +92,7 @@ pub(super) fn pass<W: Worker>(
         first_cause(ends.collect())
     })?;
     // Without an outcome, the threads were stopped before the stream ended.
-    lock(&stream.outcome)
+    lock(&shared.outcome)
         .take()
         .unwrap_or_else(|| Ok(StreamEnd::default()))
 }
@@ -118,7 +118,7 @@ mod tests {
 
     use super::*;
     use crate::args::{Command, parse_from};
-    use crate::dedup::lent::Lent;
+    use crate::dedup::locked_filter::LockedFilter;
     use crate::dedup::stats::Setup;
     use crate::dedup::worker::{mesh_workers, serial_workers};
 
@@ -218,7 +218,7 @@ mod tests {
                         }
                     });
                     if serial {
-                        let filter = Lent::new(Brittle(u64::MAX));
+                        let filter = LockedFilter::new(Brittle(u64::MAX));
                         run(&records, serial_workers(&filter, workers))
                     } else {
                         let partitioning = Partitioning::new(1024, workers).unwrap();
@@ -248,7 +248,7 @@ mod tests {
                 } else {
                     Err(PANIC)
                 };
-                let serial = serial_workers(&Lent::new(Brittle(last)), 3);
+                let serial = serial_workers(&LockedFilter::new(Brittle(last)), 3);
                 assert!(run(&path, serial) == expected, "{records}, {last}");
                 let parts = vec![Brittle(u64::MAX), Brittle(last / 3), Brittle(u64::MAX)];
                 let partitioning = Partitioning::new(1024, 3).unwrap();

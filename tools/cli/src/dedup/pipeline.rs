@@ -12,7 +12,7 @@ use super::delivery::Delivery;
 use super::ended_pipe::{CHEAP_THREADS, bytes_if_ended};
 use super::feed::{Feed, StreamEnd};
 use super::filter;
-use super::lent::Lent;
+use super::locked_filter::LockedFilter;
 use super::monitor;
 use super::parallel;
 use super::pinning::{cores, pin};
@@ -87,7 +87,7 @@ fn start(config: &mut DedupConfig, began: Instant) -> Result<Run, Failure> {
         let (workers, whole) = mesh_workers(config.filter.build_partitions(threads)?)?;
         (Box::new(whole), Sharing::Partitions(workers))
     } else {
-        let whole = Lent::new(whole_filter(config)?);
+        let whole = LockedFilter::new(whole_filter(config)?);
         let workers = serial_workers(&whole, threads);
         (Box::new(whole), Sharing::Serial(workers))
     };

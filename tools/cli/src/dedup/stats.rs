@@ -18,7 +18,7 @@ pub(super) const SCHEMA_VERSION: u32 = 1;
 
 /// What the run counted itself; the filter's [`Report`] has the rest.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Counts {
+pub(crate) struct RunCounts {
     pub(crate) records: u64,
     pub(crate) duplicates: u64,
     /// The duplicates that are the first of their keys, with `--repeated`.
@@ -54,7 +54,7 @@ pub(crate) struct Setup {
 /// What a run has observed so far.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Observed<'a> {
-    pub(crate) counts: Counts,
+    pub(crate) counts: RunCounts,
     pub(crate) audit: &'a RunAudit,
     pub(crate) copies: Option<&'a CopyReport>,
     pub(crate) elapsed: Duration,

@@ -17,11 +17,11 @@ use serde::Serialize;
 use super::audit::RunAudit;
 use super::ending::Ending;
 use super::output::Sink;
-use super::stats::{Counts, Observed, SCHEMA_VERSION, Setup, Stats};
+use super::stats::{Observed, RunCounts, SCHEMA_VERSION, Setup, Stats};
 use crate::config::{Content, DedupConfig};
 use crate::failure::Failure;
 use crate::files::{Opened, Source, Target, Targets};
-use crate::replacing::Replacement;
+use crate::replacing::ReplacementFile;
 
 /// The output of the statistics.
 #[derive(Debug)]
@@ -93,7 +93,7 @@ impl StatsFile {
 /// Replaces the content of a regular file, in one step unless its folder or its place in the file
 /// system does not allow that. Writes another one if the file was removed meanwhile.
 fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    let replaced = Replacement::begin(path).and_then(|next| {
+    let replaced = ReplacementFile::begin(path).and_then(|next| {
         next.file()?.write_all(content)?;
         next.commit()
     });
@@ -127,7 +127,7 @@ pub(super) fn write_failed(config: &DedupConfig, failure: &Failure, began: Insta
         return;
     };
     let observed = Observed {
-        counts: Counts::default(),
+        counts: RunCounts::default(),
         audit: &RunAudit::new(config),
         copies: None,
         elapsed: began.elapsed(),
@@ -195,7 +195,7 @@ fn is_used_otherwise(config: &DedupConfig, target: &Target) -> bool {
         let outputs = &records.outputs;
         others.push(outputs.tag_file.as_ref());
         if let Some(rejects) = &outputs.rejects {
-            others.extend([Some(&rejects.records), Some(&rejects.positions)]);
+            others.extend([Some(&rejects.records), Some(&rejects.record_positions)]);
         }
     }
     let others = others

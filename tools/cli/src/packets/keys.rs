@@ -5,7 +5,7 @@ use std::sync::Arc;
 use echoless::KeyHasher;
 
 use crate::config::{PacketConfig, WindowConfig};
-use crate::records::chunk::{Chunk, NO_TIME, Step};
+use crate::records::chunk::{Chunk, ClockStep, NO_TIME};
 
 /// Hashes the keys of the packets of chunks. A chunk depends on no other chunk, so clones work in
 /// parallel.
@@ -63,7 +63,7 @@ impl PacketKeys {
                     .map_or(NO_TIME, |time| time.div_euclid(resolution));
                 if tick > latest {
                     latest = tick;
-                    chunk.steps.push(Step { from, tick });
+                    chunk.steps.push(ClockStep { from, tick });
                 }
                 chunk.ticks.push(tick);
             }

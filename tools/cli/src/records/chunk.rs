@@ -72,9 +72,9 @@ pub(crate) struct Chunk {
     /// The tick of every record that has a key hash, if records have times.
     pub(crate) ticks: Vec<i64>,
     /// The records whose tick is above those of all records before them in the chunk.
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<ClockStep>,
     /// The batches that the key hashes are judged in, in order.
-    pub(crate) batches: Vec<Batch>,
+    pub(crate) batches: Vec<TickBatch>,
     /// The number of the first of them in the stream.
     pub(crate) first_batch: u64,
     /// How many of them have their verdicts [collected](Self::collect).
@@ -114,7 +114,7 @@ pub(crate) struct Chunk {
 
 /// The clock moves here, unless it is at this tick or beyond already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Step {
+pub(crate) struct ClockStep {
     /// The index of the record's key hash.
     pub(crate) from: usize,
     pub(crate) tick: i64,
@@ -122,7 +122,7 @@ pub(crate) struct Step {
 
 /// Adjacent key hashes that are judged at one tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Batch {
+pub(crate) struct TickBatch {
     /// The tick that the filter advances to, counted from the first of the stream; 0 leaves its
     /// clock as it is.
     pub(crate) tick: u64,
@@ -205,7 +205,7 @@ impl Chunk {
     pub(crate) fn one_batch(&mut self, number: u64) {
         self.first_batch = number;
         self.batches.clear();
-        self.batches.push(Batch {
+        self.batches.push(TickBatch {
             tick: 0,
             end: self.hashes.len(),
         });
@@ -293,9 +293,9 @@ mod tests {
         let hashes: Vec<KeyHash> = keyed
             .map(|record| KeyHash::from_uniform(record as u64))
             .collect();
-        let mut batches: Vec<Batch> = (ends.iter().map(|end| end % (hashes.len() + 1)))
+        let mut batches: Vec<TickBatch> = (ends.iter().map(|end| end % (hashes.len() + 1)))
             .chain([hashes.len()])
-            .map(|end| Batch { tick: 1, end })
+            .map(|end| TickBatch { tick: 1, end })
             .collect();
         batches.sort_by_key(|batch| batch.end);
         Chunk {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use echoless::{KeyHash, KeyHasher};
 
-use super::chunk::{Chunk, NO_TIME, Step};
+use super::chunk::{Chunk, ClockStep, NO_TIME};
 use super::compared::Compared;
 use super::event_time::{JoinedFields, TimeExtractor, TimePlace, present, read_tick};
 use super::fault::{FaultPolicy, Missing, Problem};
@@ -319,7 +319,7 @@ fn hash_timed<F: Format + ?Sized>(
                 if tick > latest {
                     latest = tick;
                     let from = chunk.hashes.len();
-                    chunk.steps.push(Step { from, tick });
+                    chunk.steps.push(ClockStep { from, tick });
                 }
                 chunk.hashes.push(hash);
                 chunk.ticks.push(tick);

@@ -1,6 +1,6 @@
 //! Records that leave the path of keys: set aside, passed without a verdict, or ending the run.
 
-use super::{Chunk, NO_TIME, Step};
+use super::{Chunk, ClockStep, NO_TIME};
 use crate::records::fault::{Fate, Fault, Problem};
 
 impl Chunk {
@@ -74,7 +74,7 @@ impl Chunk {
         for (from, &tick) in self.ticks.iter().enumerate() {
             if tick > latest {
                 latest = tick;
-                self.steps.push(Step { from, tick });
+                self.steps.push(ClockStep { from, tick });
             }
         }
     }
