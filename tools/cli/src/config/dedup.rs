@@ -17,7 +17,7 @@ use crate::args::DedupArgs;
 use crate::compression::length::plain_len;
 use crate::dedup::SeenFiles;
 use crate::dedup::filter::with_memory;
-use crate::dedup::sizing::{
+use crate::dedup::memory_size::{
     MOST_DEFAULT_MEMORY, at_most_default, default_memory, memory_for, most_distinct_records,
 };
 use crate::failure::Failure;

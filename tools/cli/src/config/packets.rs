@@ -13,7 +13,7 @@ use super::run::RunConfig;
 use super::window::WindowConfig;
 use crate::args::PacketArgs;
 use crate::compression::length::plain_len;
-use crate::dedup::sizing::{
+use crate::dedup::memory_size::{
     MOST_DEFAULT_MEMORY, at_most_default, memory_for, most_distinct_records,
 };
 use crate::failure::Failure;

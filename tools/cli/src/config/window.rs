@@ -5,7 +5,7 @@ use echoless::spec::Form;
 use echoless::{BuildError, FilterSpec, SpecError};
 
 use crate::args::DedupArgs;
-use crate::dedup::sizing::default_memory;
+use crate::dedup::memory_size::default_memory;
 use crate::number::parse_rate;
 use crate::records::fields::FieldList;
 use crate::time::format::TimeFormat;

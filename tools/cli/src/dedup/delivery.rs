@@ -7,12 +7,12 @@ use std::time::Instant;
 use echoless::Report;
 
 use super::audit::RunAudit;
-use super::ending::Ending;
 use super::feed::StreamEnd;
 use super::outputs::Outputs;
-use super::progress::Progress;
 use super::repeated::Repeated;
-use super::stats::{Observed, RunCounts, Setup, Stats};
+use super::reports::ending::Ending;
+use super::reports::progress::Progress;
+use super::reports::stats::{Observed, RunCounts, Setup, Stats};
 use crate::config::{ClockSource, Content, DedupConfig, Summary};
 use crate::failure::{self, ENDED_BY_SIGNAL, FOUND_DUPLICATES, Failure, graver};
 use crate::files::{Source, Target};

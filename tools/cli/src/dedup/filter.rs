@@ -3,7 +3,7 @@
 use echoless::spec::format_bytes;
 use echoless::{FilterSpec, SpecError};
 
-use super::sizing::default_memory;
+use super::memory_size::default_memory;
 
 /// The filter with the memory of `-m`, or that of its specification, or the default.
 ///

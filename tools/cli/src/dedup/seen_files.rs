@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use blake3::{Hash, Hasher};
 use echoless::SpecError;
 
-use super::progress::Progress;
+use super::reports::progress::Progress;
 use crate::failure::{Failure, without_controls, write_stderr};
 use crate::files::Source;
 use crate::replacing::ReplacementFile;

@@ -17,14 +17,14 @@ use std::sync::Mutex;
 use std::thread;
 
 use super::chunk_order::ChunkOrder;
-use super::clock::ClockOrder;
-use super::delivery::Delivery;
-use super::feed::{Feed, StreamEnd};
 use super::pinning::pin;
 use super::stages::{SHORT_BYTES, SharedRun, lock};
 use super::worker::Worker;
 use super::worker_loop::Limits;
 use crate::config::DedupConfig;
+use crate::dedup::clock::ClockOrder;
+use crate::dedup::delivery::Delivery;
+use crate::dedup::feed::{Feed, StreamEnd};
 use crate::failure::Failure;
 
 /// The usual memory for each byte of a chunk, with the results of its records.
@@ -40,7 +40,7 @@ const SPARE_BYTES: usize = 32 << 20;
 ///
 /// # Errors
 /// [`Failure`] of the stream, or if the threads cannot be set up.
-pub(super) fn pass<W: Worker>(
+pub(in crate::dedup) fn pass<W: Worker>(
     config: &DedupConfig,
     workers: Vec<W>,
     cores: Vec<Option<usize>>,
@@ -118,9 +118,9 @@ mod tests {
 
     use super::*;
     use crate::args::{Command, parse_from};
-    use crate::dedup::locked_filter::LockedFilter;
-    use crate::dedup::stats::Setup;
-    use crate::dedup::worker::{mesh_workers, serial_workers};
+    use crate::dedup::reports::stats::Setup;
+    use crate::dedup::threads::locked_filter::LockedFilter;
+    use crate::dedup::threads::worker::{mesh_workers, serial_workers};
 
     const PANIC: &str = "expected by this test";
 

@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use super::compressed::CompressedOutput;
-use super::output::Sink;
 use super::record_positions::RecordPositionsFile;
 use super::runs::Runs;
-use super::stats::RunCounts;
+use super::sink::Sink;
 use super::stats_file::StatsFile;
 use crate::config::{Content, DedupConfig};
+use crate::dedup::reports::stats::RunCounts;
 use crate::failure::{Failure, graver};
 use crate::files::{Opened, Target, Targets};
 use crate::packets::tag::append_blocks;
@@ -19,7 +19,7 @@ use crate::records::tag::{Tag, Tagger};
 
 /// The outputs of a run.
 #[derive(Debug)]
-pub(super) struct Outputs {
+pub(in crate::dedup) struct Outputs {
     records: Sink,
     dropped: Option<Sink>,
     /// The positions of the dropped records.
@@ -27,7 +27,7 @@ pub(super) struct Outputs {
     rejects: Option<Rejects>,
     /// The verdict on each record.
     tags: Option<Sink>,
-    pub(super) stats: Option<StatsFile>,
+    pub(in crate::dedup) stats: Option<StatsFile>,
     passed: Passed,
     /// The bytes of the tags, or of the tagged records, of the current chunk.
     assembled: Vec<u8>,
@@ -137,7 +137,7 @@ impl Rejects {
 impl Outputs {
     /// Opens the outputs. Nothing is written or truncated yet. If one cannot be opened, or if its
     /// file header cannot be rewritten as requested, those that were created are removed again.
-    pub(super) fn open(config: &DedupConfig) -> Result<Self, Failure> {
+    pub(in crate::dedup) fn open(config: &DedupConfig) -> Result<Self, Failure> {
         let mut targets = Targets::new(config.sources.iter().chain(&config.run.settings));
         let outputs = Self::open_all(config, &mut targets)?;
         if config.content.fixes_header() {
@@ -205,13 +205,13 @@ impl Outputs {
     }
 
     /// The number of bytes of the main output.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(in crate::dedup) fn bytes(&self) -> u64 {
         self.records.bytes()
     }
 
     /// Truncates the files and writes the header to each output of records: later commands can
     /// select fields of any of them by name.
-    pub(super) fn begin(
+    pub(in crate::dedup) fn begin(
         &mut self,
         header: Option<&[u8]>,
         terminator: &'static [u8],
@@ -248,7 +248,7 @@ impl Outputs {
 
     /// Writes the records of a chunk with verdicts, which is from this input. The main output comes
     /// last, so the others are complete even if its reader closes the pipe.
-    pub(super) fn write(
+    pub(in crate::dedup) fn write(
         &mut self,
         chunk: &Chunk,
         input: impl Fn() -> String,
@@ -325,7 +325,7 @@ impl Outputs {
     }
 
     /// Completes and closes all outputs but the statistics, even if one fails.
-    pub(super) fn close(&mut self) -> Result<(), Failure> {
+    pub(in crate::dedup) fn close(&mut self) -> Result<(), Failure> {
         let mut closed = self.records.close();
         let sinks = [&mut self.dropped, &mut self.tags];
         for sink in sinks.into_iter().flatten() {
@@ -342,12 +342,12 @@ impl Outputs {
     }
 
     /// Replaces the input of `--in-place` by the main output, which is closed.
-    pub(super) fn commit(&mut self) -> Result<(), Failure> {
+    pub(in crate::dedup) fn commit(&mut self) -> Result<(), Failure> {
         self.records.commit()
     }
 
     /// The name of the input of `--in-place`, if it is not replaced.
-    pub(super) fn uncommitted(&self) -> Option<&str> {
+    pub(in crate::dedup) fn uncommitted(&self) -> Option<&str> {
         self.records.uncommitted()
     }
 
@@ -362,7 +362,7 @@ impl Outputs {
     }
 
     /// Rewrites the file headers for the records that were written.
-    pub(super) fn fix_headers(&mut self, counts: &RunCounts) -> Result<(), Failure> {
+    pub(in crate::dedup) fn fix_headers(&mut self, counts: &RunCounts) -> Result<(), Failure> {
         self.records.fix_header(self.passed.records(counts))?;
         if let Some(dropped) = &mut self.dropped {
             dropped.fix_header(counts.duplicates)?;
@@ -374,7 +374,7 @@ impl Outputs {
     }
 
     /// Writes the count, if it replaces the records.
-    pub(super) fn finish(&mut self, counts: &RunCounts) -> Result<(), Failure> {
+    pub(in crate::dedup) fn finish(&mut self, counts: &RunCounts) -> Result<(), Failure> {
         if !self.passed.is_count() {
             return Ok(());
         }

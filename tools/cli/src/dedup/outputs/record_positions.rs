@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::output::Sink;
+use super::sink::Sink;
 use crate::failure::Failure;
 use crate::records::position::RecordPosition;
 

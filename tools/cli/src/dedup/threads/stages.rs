@@ -5,12 +5,12 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::chunk_order::ChunkOrder;
-use super::clock::{ClockOrder, cut};
-use super::delivery::Delivery;
-use super::feed::{ChunkReader, Feed, StreamEnd};
 use super::worker::Worker;
 use super::worker_loop::{FillOutcome, Limits, Stages, WorkerLoop};
 use crate::config::WindowConfig;
+use crate::dedup::clock::{ClockOrder, cut};
+use crate::dedup::delivery::Delivery;
+use crate::dedup::feed::{ChunkReader, Feed, StreamEnd};
 use crate::failure::Failure;
 use crate::reading::Filled;
 use crate::records::chunk::Chunk;

@@ -16,10 +16,10 @@ use echoless::{Filter, KeyHash, Partitioning, Report, Tally, Verdicts};
 
 /// A filter, or a partition of one, that several threads have. It leaves out the slices that can
 /// fail, which `dedup` never uses.
-pub(super) struct LockedFilter<F>(Arc<Mutex<F>>);
+pub(in crate::dedup) struct LockedFilter<F>(Arc<Mutex<F>>);
 
 impl<F> LockedFilter<F> {
-    pub(super) fn new(filter: F) -> Self {
+    pub(in crate::dedup) fn new(filter: F) -> Self {
         Self(Arc::new(Mutex::new(filter)))
     }
 
@@ -78,7 +78,7 @@ impl<F: Filter> Filter for LockedFilter<F> {
 }
 
 /// All partitions of a filter, as the one filter that they are.
-pub(super) struct WholeFilter<F> {
+pub(in crate::dedup) struct WholeFilter<F> {
     partitioning: Partitioning,
     partitions: Vec<LockedFilter<F>>,
     /// The keys of a batch by the partitions that own them: partition and index.

@@ -6,15 +6,15 @@ use echoless::audit::{ErrorCounts, ErrorEstimates, Estimate};
 use echoless::{AgeOrigin, Kernel, MissAge, Report};
 use serde::Serialize;
 
-use super::audit::RunAudit;
 use super::busiest::Busiest;
 use super::ending::Ending;
 use crate::config::{Content, DedupConfig, WindowConfig};
+use crate::dedup::audit::RunAudit;
 use crate::packets::report::{CopyReport, CopyStats};
 use crate::time::span::Span;
 
 /// The version of the JSON. It rises when a stable field changes its name, type or meaning.
-pub(super) const SCHEMA_VERSION: u32 = 1;
+pub(in crate::dedup) const SCHEMA_VERSION: u32 = 1;
 
 /// What the run counted itself; the filter's [`Report`] has the rest.
 #[derive(Debug, Clone, Copy, Default)]

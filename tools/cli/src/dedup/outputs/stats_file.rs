@@ -14,18 +14,18 @@ use echoless::Report;
 use same_file::is_same_file;
 use serde::Serialize;
 
-use super::audit::RunAudit;
-use super::ending::Ending;
-use super::output::Sink;
-use super::stats::{Observed, RunCounts, SCHEMA_VERSION, Setup, Stats};
+use super::sink::Sink;
 use crate::config::{Content, DedupConfig};
+use crate::dedup::audit::RunAudit;
+use crate::dedup::reports::ending::Ending;
+use crate::dedup::reports::stats::{Observed, RunCounts, SCHEMA_VERSION, Setup, Stats};
 use crate::failure::Failure;
 use crate::files::{Opened, Source, Target, Targets};
 use crate::replacing::ReplacementFile;
 
 /// The output of the statistics.
 #[derive(Debug)]
-pub(super) enum StatsFile {
+pub(in crate::dedup) enum StatsFile {
     /// A regular file.
     Regular {
         /// Its path without links.
@@ -53,7 +53,7 @@ impl StatsFile {
     }
 
     /// Whether the statistics replace earlier ones, rather than follow them.
-    pub(super) const fn is_replaceable(&self) -> bool {
+    pub(in crate::dedup) const fn is_replaceable(&self) -> bool {
         match self {
             Self::Regular { .. } => true,
             Self::Stream(_) => false,
@@ -62,7 +62,7 @@ impl StatsFile {
 
     /// Whether the file is empty or holds statistics, so that even a run that is rejected later
     /// may replace it.
-    pub(super) fn is_expendable(&self) -> bool {
+    pub(in crate::dedup) fn is_expendable(&self) -> bool {
         match self {
             Self::Regular { path, .. } => {
                 let is_empty = fs::metadata(path).is_ok_and(|metadata| metadata.len() == 0);
@@ -76,7 +76,7 @@ impl StatsFile {
     ///
     /// # Errors
     /// [`Failure`] if the file cannot be written.
-    pub(super) fn write(&mut self, stats: &Stats) -> Result<(), Failure> {
+    pub(in crate::dedup) fn write(&mut self, stats: &Stats) -> Result<(), Failure> {
         let json = stats.json();
         match self {
             Self::Regular { path, name } => {
@@ -110,7 +110,7 @@ fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
 /// Writes the statistics of a run that failed before it opened its outputs. If its command line is
 /// at fault, only those of an earlier run are replaced: the name of the file may be a mistake, too.
 /// An error in doing so is ignored: the failure of the run is reported.
-pub(super) fn write_failed(config: &DedupConfig, failure: &Failure, began: Instant) {
+pub(in crate::dedup) fn write_failed(config: &DedupConfig, failure: &Failure, began: Instant) {
     let Some(target) = &config.run.stats else {
         return;
     };

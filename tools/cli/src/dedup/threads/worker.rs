@@ -15,7 +15,7 @@ use super::locked_filter::{LockedFilter, WholeFilter};
 use crate::records::chunk::Chunk;
 
 /// A thread's access to the filter, and its way to wait for other threads.
-pub(super) trait Worker: Send {
+pub(in crate::dedup) trait Worker: Send {
     /// The chunks of so many threads.
     fn chunk_size(threads: usize) -> ChunkSize;
 
@@ -52,13 +52,13 @@ pub(super) trait Worker: Send {
 }
 
 /// A node of a mesh, which can borrow the partitions of the others.
-pub(super) struct MeshWorker<F> {
+pub(in crate::dedup) struct MeshWorker<F> {
     node: Node<LockedFilter<F>>,
     whole: WholeFilter<F>,
 }
 
 /// A worker for each partition, and the whole filter that they share.
-pub(super) fn mesh_workers<F: Filter>(
+pub(in crate::dedup) fn mesh_workers<F: Filter>(
     parts: Partitioned<F>,
 ) -> Result<(Vec<MeshWorker<F>>, WholeFilter<F>), BuildError> {
     let (partitioning, filters) = parts.into_parts();
@@ -120,7 +120,7 @@ impl<F: Filter> Worker for MeshWorker<F> {
 
 /// One of several threads that share a filter. The one whose chunk is next uses the filter while
 /// the others read their chunks.
-pub(super) struct SerialWorker<F> {
+pub(in crate::dedup) struct SerialWorker<F> {
     number: usize,
     filter: LockedFilter<F>,
     shared: Arc<SharedState>,
@@ -135,7 +135,7 @@ struct SharedState {
 }
 
 /// `count` workers that share one filter.
-pub(super) fn serial_workers<F: Filter>(
+pub(in crate::dedup) fn serial_workers<F: Filter>(
     filter: &LockedFilter<F>,
     count: usize,
 ) -> Vec<SerialWorker<F>> {

@@ -8,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Scope};
 use std::time::Instant;
 
-use super::delivery::Delivery;
 use crate::config::DedupConfig;
+use crate::dedup::delivery::Delivery;
 use crate::failure::Failure;
 use crate::signals::{Asked, Requests};
 
@@ -17,7 +17,7 @@ use crate::signals::{Asked, Requests};
 ///
 /// # Errors
 /// [`Failure`] if the thread cannot be started.
-pub(super) fn start<'scope, 'env>(
+pub(in crate::dedup) fn start<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     config: &'env DedupConfig,
     delivery: &'env Mutex<Delivery>,
