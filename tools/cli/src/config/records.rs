@@ -13,7 +13,7 @@ use crate::number::{parse_size, parse_whole};
 use crate::records::compared::Compared;
 use crate::records::delimiter::Delimiter;
 use crate::records::fault::{BlankLines, FaultPolicy, Missing};
-use crate::records::fields::FieldList;
+use crate::records::field_list::FieldList;
 use crate::records::format::{ChosenFields, Format, SelectedFormat, SharedFormat};
 use crate::records::tag::TagStyle;
 

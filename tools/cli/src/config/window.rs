@@ -7,7 +7,7 @@ use echoless::{BuildError, FilterSpec, SpecError};
 use crate::args::DedupArgs;
 use crate::dedup::memory_size::default_memory;
 use crate::number::parse_rate;
-use crate::records::fields::FieldList;
+use crate::records::field_list::FieldList;
 use crate::time::format::TimeFormat;
 use crate::time::span::{Span, parse_time};
 

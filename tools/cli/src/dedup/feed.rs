@@ -10,7 +10,7 @@ use crate::packets::keys::PacketKeys;
 use crate::reading::Filled;
 use crate::records::chunk::Chunk;
 use crate::records::feed::RecordFeed;
-use crate::records::fields::FieldList;
+use crate::records::field_list::FieldList;
 use crate::records::keys::KeyReader;
 use crate::signals::Patience;
 use crate::time::format::TimeReader;

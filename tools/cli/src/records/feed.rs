@@ -8,7 +8,7 @@ use echoless::{KeyHasher, SpecError};
 
 use super::chunk::Chunk;
 use super::fault::Fault;
-use super::fields::FieldList;
+use super::field_list::FieldList;
 use super::header::Header;
 use super::input::Input;
 use super::keys::{KeyExtractor, KeyReader};

@@ -8,7 +8,7 @@ use super::chunk::{Chunk, ClockStep, NO_TIME};
 use super::compared::Compared;
 use super::event_time::{JoinedFields, TimeExtractor, TimePlace, present, read_tick};
 use super::fault::{FaultPolicy, Missing, Problem};
-use super::fields::{FieldSet, MissingField};
+use super::field_set::{FieldSet, MissingField};
 use super::format::{Format, SharedFormat};
 use super::split::FieldBytes;
 use super::tag::Tagger;

@@ -11,7 +11,8 @@ use super::{NAMES, OPTIONS, lines};
 use crate::records::chunk::Chunk;
 use crate::records::delimiter::Delimiter;
 use crate::records::fault::{BlankLines, Fault, FaultPolicy, Missing};
-use crate::records::fields::{FieldList, FieldSet};
+use crate::records::field_list::FieldList;
+use crate::records::field_set::FieldSet;
 use crate::records::format::{ChosenFields, FormatBuild, SelectedFormat, SharedFormat};
 use crate::records::keys::{KeyExtractor, KeyReader};
 
