@@ -57,7 +57,7 @@ impl RunAudit {
     /// Checks the verdicts on a chunk.
     pub(super) fn observe(&mut self, chunk: &Chunk) {
         match self {
-            Self::Unlimited(audit) => audit.observe(&chunk.hashes, &chunk.verdicts),
+            Self::Unlimited(audit) => audit.observe(&chunk.keys.hashes, &chunk.verdicts.of_keys),
             Self::Windowed {
                 audit,
                 counts_keys,
@@ -65,9 +65,9 @@ impl RunAudit {
                 keys: observed,
                 ..
             } => {
-                let mut batches = chunk.batches.iter();
+                let mut batches = chunk.clock.batches.iter();
                 let mut batch = batches.next();
-                for (index, key) in chunk.hashes.iter().enumerate() {
+                for (index, key) in chunk.keys.hashes.iter().enumerate() {
                     // Few keys are in a sample: only they need their batch.
                     let seen = || {
                         while batch.is_some_and(|batch| batch.end <= index) {
@@ -81,9 +81,9 @@ impl RunAudit {
                             number,
                         }
                     };
-                    audit.observe(*key, seen, chunk.verdicts.is_duplicate(index));
+                    audit.observe(*key, seen, chunk.verdicts.of_keys.is_duplicate(index));
                 }
-                *observed += chunk.hashes.len() as u64;
+                *observed += chunk.keys.hashes.len() as u64;
             }
         }
     }

@@ -49,10 +49,14 @@ impl StreamClock {
     pub(super) fn place(&mut self, window: &WindowConfig, chunk: &mut Chunk) -> u64 {
         let records = self.records;
         self.records += chunk.records() as u64;
-        chunk.first_batch = self.batches;
-        chunk.clock_before = self.range.map(|(_, latest)| latest);
+        chunk.clock.first_batch = self.batches;
+        chunk.clock.before = self.range.map(|(_, latest)| latest);
         self.batches += if window.clock.is_time() {
-            let (head, steps) = steps_beyond(chunk.clock_before, &chunk.steps, chunk.hashes.len());
+            let (head, steps) = steps_beyond(
+                chunk.clock.before,
+                &chunk.keys.steps,
+                chunk.keys.hashes.len(),
+            );
             if let (Some(first), Some(last)) = (steps.first(), steps.last()) {
                 self.range = Some((self.range.map_or(first.tick, |(first, _)| first), last.tick));
             }
@@ -63,8 +67,8 @@ impl StreamClock {
             let last = self.records.max(records + 1) - 1;
             last / window.resolution - records / window.resolution + 1
         };
-        chunk.first_tick = self.range.map_or(NO_TIME, |(first, _)| first);
-        chunk.clock = self.range.map(|(_, latest)| latest);
+        chunk.clock.first_tick = self.range.map_or(NO_TIME, |(first, _)| first);
+        chunk.clock.after = self.range.map(|(_, latest)| latest);
         records
     }
 }
@@ -80,34 +84,28 @@ fn steps_beyond(clock: Option<i64>, steps: &[ClockStep], hashes: usize) -> (usiz
 /// Cuts a placed chunk, which has `records` records before it, into its batches, and treats its
 /// late records as configured.
 pub(super) fn cut(window: &WindowConfig, records: u64, chunk: &mut Chunk) {
-    chunk.batches.clear();
+    chunk.clock.batches.clear();
     match &window.clock {
         ClockSource::Records => return cut_by_records(window.resolution, records, chunk),
-        ClockSource::Keys => return chunk.one_batch(chunk.first_batch),
+        ClockSource::Keys => return chunk.one_batch(chunk.clock.first_batch),
         ClockSource::Field(_) | ClockSource::Packets => {}
     }
-    let Chunk {
-        steps,
-        batches,
-        hashes,
-        clock_before,
-        first_tick,
-        ..
-    } = chunk;
-    let (head, steps) = steps_beyond(*clock_before, steps, hashes.len());
+    let (keys, clock) = (&chunk.keys, &mut chunk.clock);
+    let (head, steps) = steps_beyond(clock.before, &keys.steps, keys.hashes.len());
     // The filter's clock starts at 0, and no event time does: ticks count from the first, as 1.
-    let since_first = |tick: i64| (tick.wrapping_sub(*first_tick) as u64).saturating_add(1);
+    let first_tick = clock.first_tick;
+    let since_first = |tick: i64| (tick.wrapping_sub(first_tick) as u64).saturating_add(1);
     if head > 0 || steps.is_empty() {
-        batches.push(TickBatch {
+        clock.batches.push(TickBatch {
             // Records before the first time are as old as the first record with one.
-            tick: clock_before.map_or(1, since_first),
+            tick: clock.before.map_or(1, since_first),
             end: head,
         });
     }
     let ends = steps.iter().skip(1).map(|step| step.from);
-    for (step, end) in steps.iter().zip(ends.chain([hashes.len()])) {
+    for (step, end) in steps.iter().zip(ends.chain([keys.hashes.len()])) {
         let tick = since_first(step.tick);
-        batches.push(TickBatch { tick, end });
+        clock.batches.push(TickBatch { tick, end });
     }
     treat_late(window, chunk);
 }
@@ -121,8 +119,11 @@ fn cut_by_records(resolution: u64, before: u64, chunk: &mut Chunk) {
         // Overflows only at the end of a stream of 2^64 records.
         from = tick.saturating_mul(resolution).min(end);
         let record = (from - before) as usize;
-        let unkeyed = chunk.unkeyed.partition_point(|unkeyed| *unkeyed < record);
-        chunk.batches.push(TickBatch {
+        let unkeyed = chunk
+            .keys
+            .unkeyed
+            .partition_point(|unkeyed| *unkeyed < record);
+        chunk.clock.batches.push(TickBatch {
             tick,
             end: record.min(chunk.records()) - unkeyed,
         });
@@ -137,20 +138,20 @@ fn treat_late(window: &WindowConfig, chunk: &mut Chunk) {
     };
     // Few chunks have late records. Search for them only if the earliest tick is late by the last
     // clock.
-    let times = chunk.ticks.iter().filter(|tick| **tick != NO_TIME);
-    let (Some(clock), Some(earliest)) = (chunk.clock, times.min()) else {
+    let times = chunk.keys.ticks.iter().filter(|tick| **tick != NO_TIME);
+    let (Some(clock), Some(earliest)) = (chunk.clock.after, times.min()) else {
         return;
     };
     if !is_late(clock, *earliest) {
         return;
     }
-    let mut clock = chunk.clock_before.unwrap_or(NO_TIME);
-    let late = chunk.ticks.iter().enumerate().filter(|(_, tick)| {
+    let mut clock = chunk.clock.before.unwrap_or(NO_TIME);
+    let late = chunk.keys.ticks.iter().enumerate().filter(|(_, tick)| {
         clock = clock.max(**tick);
         is_late(clock, **tick)
     });
     let late: Vec<usize> = late.map(|(hash, _)| hash).collect();
-    chunk.late = late.len() as u64;
+    chunk.clock.late = late.len() as u64;
     match (window.late, late.first()) {
         (Late::Judge, _) | (_, None) => {}
         (Late::Pass, _) => chunk.remove_hashes(&late),
@@ -224,16 +225,16 @@ mod tests {
         let mut latest = NO_TIME;
         for (record, tick) in ticks.iter().enumerate() {
             let Some(tick) = *tick else {
-                chunk.unkeyed.push(record);
+                chunk.keys.unkeyed.push(record);
                 continue;
             };
             if tick > latest {
                 latest = tick;
-                let from = chunk.hashes.len();
-                chunk.steps.push(ClockStep { from, tick });
+                let from = chunk.keys.hashes.len();
+                chunk.keys.steps.push(ClockStep { from, tick });
             }
-            chunk.hashes.push(KeyHash::from_uniform(tick as u64));
-            chunk.ticks.push(tick);
+            chunk.keys.hashes.push(KeyHash::from_uniform(tick as u64));
+            chunk.keys.ticks.push(tick);
         }
         chunk
     }
@@ -262,18 +263,18 @@ mod tests {
             cut(window, before, &mut chunk);
             // Batches are numbered without gaps, and cover the keys.
             if is_numbered {
-                assert_eq!(chunk.first_batch, number);
-                number += chunk.batches.len() as u64;
+                assert_eq!(chunk.clock.first_batch, number);
+                number += chunk.clock.batches.len() as u64;
             }
             assert_eq!(clock.clock.lock().unwrap().batches, number);
             assert_eq!(
-                chunk.batches.last().map(|batch| batch.end),
-                Some(chunk.hashes.len())
+                chunk.clock.batches.last().map(|batch| batch.end),
+                Some(chunk.keys.hashes.len())
             );
             for (tick, keys) in chunk.batches() {
                 ticks.extend(keys.iter().map(|_| tick));
             }
-            late += chunk.late;
+            late += chunk.clock.late;
         }
         (ticks, late)
     }

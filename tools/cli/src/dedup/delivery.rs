@@ -132,8 +132,8 @@ impl Delivery {
     /// written.
     pub(crate) fn deliver(&mut self, chunk: &mut Chunk) -> Result<(), Failure> {
         self.audit.observe(chunk);
-        if let Some(clock) = chunk.clock {
-            let first = (self.counts.clock).map_or(chunk.first_tick, |(first, _)| first);
+        if let Some(clock) = chunk.clock.after {
+            let first = (self.counts.clock).map_or(chunk.clock.first_tick, |(first, _)| first);
             self.counts.clock = Some((first, clock));
         }
         if chunk.source < self.known {
@@ -159,7 +159,7 @@ impl Delivery {
     /// Counts the records of a known input. No output gets anything of them.
     fn count_known(&mut self, chunk: &Chunk) {
         self.counts.known += chunk.records() as u64;
-        self.counts.known_unjudged += chunk.unkeyed.len() as u64;
+        self.counts.known_unjudged += chunk.keys.unkeyed.len() as u64;
         // Errors up to here affect no output, unless they concern later records.
         self.counts.known_errors = Some(self.audit.counts());
     }
@@ -169,16 +169,16 @@ impl Delivery {
         self.begin(chunk.header.take().as_deref(), chunk.terminator)?;
         chunk.spread_verdicts();
         if chunk.frames {
-            self.counts.records += chunk.hashes.len() as u64;
-            self.counts.frame_blocks += chunk.unkeyed.len() as u64;
+            self.counts.records += chunk.keys.hashes.len() as u64;
+            self.counts.frame_blocks += chunk.keys.unkeyed.len() as u64;
         } else {
             self.counts.records += chunk.records() as u64;
             let rejected = chunk.rejected.len() as u64;
             self.counts.rejected += rejected;
-            self.counts.unkeyed += chunk.unkeyed.len() as u64 - rejected;
+            self.counts.unkeyed += chunk.keys.unkeyed.len() as u64 - rejected;
         }
-        self.counts.duplicates += chunk.verdicts.count_duplicates();
-        self.counts.late += chunk.late;
+        self.counts.duplicates += chunk.verdicts.of_keys.count_duplicates();
+        self.counts.late += chunk.clock.late;
         self.counts.bytes_in = chunk.input_until;
         if let Some(repeated) = &mut self.repeated {
             self.counts.repeated += repeated.mark(chunk);

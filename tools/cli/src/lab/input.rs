@@ -100,7 +100,7 @@ impl RecordFile {
             // A warning is for those who pass records on.
             let _ = reporter.pass(&chunk, || source.name());
             done.pass(&chunk);
-            for hash in &chunk.hashes {
+            for hash in &chunk.keys.hashes {
                 if keys.records() == self.most {
                     if !quiet {
                         write_stderr(&format!(

@@ -284,7 +284,7 @@ impl Outputs {
         match &self.passed {
             Passed::CountOfFresh | Passed::CountOfDuplicates | Passed::CountOfRepeated => Ok(()),
             Passed::Repeated => {
-                let repeated = Runs::new(&chunk.repeated, chunk.records(), true);
+                let repeated = Runs::new(&chunk.verdicts.repeated, chunk.records(), true);
                 self.records.write_runs(chunk, repeated)
             }
             Passed::Duplicates => self.records.write_runs(chunk, duplicates()),

@@ -78,7 +78,7 @@ impl<F: Filter> Worker for MeshWorker<F> {
     }
 
     fn submit(&mut self, chunk: &Chunk) -> Result<(), ExchangeError> {
-        for (number, (tick, keys)) in (chunk.first_batch..).zip(chunk.batches()) {
+        for (number, (tick, keys)) in (chunk.clock.first_batch..).zip(chunk.batches()) {
             self.node.submit_at(number, tick, keys)?;
         }
         Ok(())
@@ -247,7 +247,7 @@ mod tests {
 
     fn one_key() -> Chunk {
         let mut chunk = Chunk::default();
-        chunk.hashes.push(KeyHash::from_uniform(0));
+        chunk.keys.hashes.push(KeyHash::from_uniform(0));
         chunk.one_batch(0);
         chunk
     }
