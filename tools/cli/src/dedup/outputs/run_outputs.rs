@@ -37,73 +37,61 @@ pub(in crate::dedup) struct Outputs {
     withheld: Vec<u64>,
 }
 
-/// What the main output gets.
+/// What the main output gets: records, or their number.
 #[derive(Debug)]
-enum Passed {
+struct Passed {
+    records: PassedRecords,
+    /// Whether the number of the records replaces them.
+    count_only: bool,
+}
+
+#[derive(Debug)]
+enum PassedRecords {
     /// The records that are no duplicates.
     Fresh,
     Duplicates,
+    /// The first duplicate of each key.
+    Repeated,
     /// All records as they came; their verdicts go elsewhere.
     All,
     Tagged(Arc<Tagger>),
     /// All packets, of which duplicates have a comment.
     TaggedPackets,
-    /// The first duplicate of each key.
-    Repeated,
-    /// The number of the records that are no duplicates.
-    CountOfFresh,
-    CountOfDuplicates,
-    CountOfRepeated,
 }
 
 impl Passed {
     fn new(config: &DedupConfig) -> Self {
-        let (tagger, tag_file) = match &config.content {
-            Content::Records(records) if records.outputs.repeated => {
-                return if config.run.count {
-                    Self::CountOfRepeated
-                } else {
-                    Self::Repeated
-                };
-            }
-            Content::Records(records) => (records.tagger.clone(), &records.outputs.tag_file),
-            Content::Packets(packets) if packets.tag => return Self::TaggedPackets,
-            Content::Packets(_) => (None, &None),
+        let selected = if config.run.invert {
+            PassedRecords::Duplicates
+        } else {
+            PassedRecords::Fresh
         };
-        if let Some(tagger) = tagger {
-            return Self::Tagged(tagger);
-        }
-        match (tag_file, config.run.count, config.run.invert) {
-            (Some(_), _, _) => Self::All,
-            (None, true, true) => Self::CountOfDuplicates,
-            (None, true, false) => Self::CountOfFresh,
-            (None, false, true) => Self::Duplicates,
-            (None, false, false) => Self::Fresh,
+        let records = match &config.content {
+            Content::Records(records) => match (&records.tagger, &records.outputs) {
+                (_, outputs) if outputs.repeated => PassedRecords::Repeated,
+                (Some(tagger), _) => PassedRecords::Tagged(Arc::clone(tagger)),
+                (None, outputs) if outputs.tag_file.is_some() => PassedRecords::All,
+                (None, _) => selected,
+            },
+            Content::Packets(packets) if packets.tag => PassedRecords::TaggedPackets,
+            Content::Packets(_) => selected,
+        };
+        Self {
+            records,
+            // Not with all records, tagged or not: these options exclude each other.
+            count_only: config.run.count,
         }
     }
 
     /// The number of records of the main output.
-    const fn records(&self, counts: &RunCounts) -> u64 {
-        match self {
-            Self::Fresh | Self::CountOfFresh => {
-                counts.records - counts.duplicates - counts.rejected
+    const fn count(&self, counts: &RunCounts) -> u64 {
+        match self.records {
+            PassedRecords::Fresh => counts.records - counts.duplicates - counts.rejected,
+            PassedRecords::Duplicates => counts.duplicates,
+            PassedRecords::Repeated => counts.repeated,
+            PassedRecords::All | PassedRecords::Tagged(_) | PassedRecords::TaggedPackets => {
+                counts.records - counts.rejected
             }
-            Self::Duplicates | Self::CountOfDuplicates => counts.duplicates,
-            Self::Repeated | Self::CountOfRepeated => counts.repeated,
-            Self::All | Self::Tagged(_) | Self::TaggedPackets => counts.records - counts.rejected,
-        }
-    }
-
-    /// Whether a number replaces the records.
-    const fn is_count(&self) -> bool {
-        match self {
-            Self::CountOfFresh | Self::CountOfDuplicates | Self::CountOfRepeated => true,
-            Self::Fresh
-            | Self::Duplicates
-            | Self::All
-            | Self::Tagged(_)
-            | Self::TaggedPackets
-            | Self::Repeated => false,
         }
     }
 }
@@ -185,7 +173,7 @@ impl Outputs {
         };
         let passed = Passed::new(config);
         // A count is no record.
-        let compressed_records = if passed.is_count() {
+        let compressed_records = if passed.count_only {
             None
         } else {
             compressed()
@@ -232,17 +220,19 @@ impl Outputs {
             rejects.records.truncate()?;
             rejects.records.write_header(header, terminator)?;
         }
-        match &self.passed {
-            Passed::CountOfFresh | Passed::CountOfDuplicates | Passed::CountOfRepeated => Ok(()),
-            Passed::Tagged(tagger) => {
+        if self.passed.count_only {
+            return Ok(());
+        }
+        match &self.passed.records {
+            PassedRecords::Tagged(tagger) => {
                 let header = header.map(|header| tagger.header(header));
                 self.records.write_header(header.as_deref(), terminator)
             }
-            Passed::Fresh
-            | Passed::Duplicates
-            | Passed::All
-            | Passed::TaggedPackets
-            | Passed::Repeated => self.records.write_header(header, terminator),
+            PassedRecords::Fresh
+            | PassedRecords::Duplicates
+            | PassedRecords::Repeated
+            | PassedRecords::All
+            | PassedRecords::TaggedPackets => self.records.write_header(header, terminator),
         }
     }
 
@@ -281,18 +271,20 @@ impl Outputs {
             }
             tags.write_assembled(&self.assembled, self.lengths.iter().copied(), b"")?;
         }
-        match &self.passed {
-            Passed::CountOfFresh | Passed::CountOfDuplicates | Passed::CountOfRepeated => Ok(()),
-            Passed::Repeated => {
+        if self.passed.count_only {
+            return Ok(());
+        }
+        match &self.passed.records {
+            PassedRecords::Repeated => {
                 let repeated = Runs::new(&chunk.verdicts.repeated, chunk.records(), true);
                 self.records.write_runs(chunk, repeated)
             }
-            Passed::Duplicates => self.records.write_runs(chunk, duplicates()),
-            Passed::Fresh => {
+            PassedRecords::Duplicates => self.records.write_runs(chunk, duplicates()),
+            PassedRecords::Fresh => {
                 let fresh = Runs::new(chunk.withheld(), chunk.records(), false);
                 self.records.write_runs(chunk, fresh)
             }
-            Passed::All => {
+            PassedRecords::All => {
                 self.withheld.clear();
                 self.withheld.resize(chunk.records().div_ceil(64), 0);
                 for fault in &chunk.rejected {
@@ -301,11 +293,11 @@ impl Outputs {
                 let all = Runs::new(&self.withheld, chunk.records(), false);
                 self.records.write_runs(chunk, all)
             }
-            Passed::Tagged(tagger) => {
+            PassedRecords::Tagged(tagger) => {
                 let tagger = Arc::clone(tagger);
                 self.write_tagged(chunk, |bytes, lengths| tagger.tag(chunk, bytes, lengths))
             }
-            Passed::TaggedPackets => {
+            PassedRecords::TaggedPackets => {
                 self.write_tagged(chunk, |bytes, lengths| append_blocks(chunk, bytes, lengths))
             }
         }
@@ -363,7 +355,7 @@ impl Outputs {
 
     /// Rewrites the file headers for the records that were written.
     pub(in crate::dedup) fn fix_headers(&mut self, counts: &RunCounts) -> Result<(), Failure> {
-        self.records.fix_header(self.passed.records(counts))?;
+        self.records.fix_header(self.passed.count(counts))?;
         if let Some(dropped) = &mut self.dropped {
             dropped.fix_header(counts.duplicates)?;
         }
@@ -375,10 +367,10 @@ impl Outputs {
 
     /// Writes the count, if it replaces the records.
     pub(in crate::dedup) fn finish(&mut self, counts: &RunCounts) -> Result<(), Failure> {
-        if !self.passed.is_count() {
+        if !self.passed.count_only {
             return Ok(());
         }
-        let count = self.passed.records(counts);
+        let count = self.passed.count(counts);
         self.records.write_bytes(format!("{count}\n").as_bytes())
     }
 }
