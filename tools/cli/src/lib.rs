@@ -3,7 +3,7 @@
 //!
 //! The path of a record: `records::input` cuts the stream into chunks of whole records, a
 //! record format (`records::format`) finds the records of a chunk, `records::keys` hashes their
-//! keys, the filter of `dedup::filter` returns a verdict for each hash, and `dedup::outputs`
+//! keys, the filter of the run returns a verdict for each hash, and `dedup::outputs`
 //! writes runs of records straight from the chunk.
 //!
 //! The command is a library with a short `main.rs`, so that fuzz targets and tests can run it

@@ -1,28 +1,14 @@
 //! `--window` and the options that go with it.
 
-use clap::ValueEnum;
 use echoless::spec::Form;
 use echoless::{BuildError, FilterSpec, SpecError};
 
-use crate::args::DedupArgs;
-use crate::dedup::memory_size::default_memory;
+use super::memory_size::default_memory;
+use crate::args::{DedupArgs, Late};
 use crate::number::parse_rate;
 use crate::records::field_list::FieldList;
 use crate::time::format::TimeFormat;
 use crate::time::span::{Span, parse_time};
-
-/// What to do with a record that is later than the window and the lateness allow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum Late {
-    /// Judge it at the clock, like any late record
-    #[default]
-    Judge,
-    /// Pass the record on without a verdict
-    Pass,
-    /// End the run with an error that names the file and the line; with --rejects, set the record
-    /// aside
-    Reject,
-}
 
 /// A window and the clock that it is measured with.
 #[derive(Debug, Clone)]

@@ -13,8 +13,6 @@ mod clock;
 mod delivery;
 mod ended_pipe;
 mod feed;
-pub(crate) mod filter;
-pub(crate) mod memory_size;
 mod outputs;
 mod pipeline;
 mod repeated;

@@ -11,7 +11,6 @@ use super::clock::{StreamClock, cut};
 use super::delivery::Delivery;
 use super::ended_pipe::{CHEAP_THREADS, bytes_if_ended};
 use super::feed::{Feed, StreamEnd};
-use super::filter;
 use super::outputs::stats_file;
 use super::reports::monitor;
 use super::reports::stats::Setup;
@@ -175,7 +174,7 @@ fn has_partitions(config: &DedupConfig, threads: usize) -> bool {
 /// The highest number of threads that can share the filter.
 fn most_threads(config: &DedupConfig) -> u64 {
     match &config.content {
-        Content::Records(_) => filter::most_threads(&config.filter),
+        Content::Records(_) => thread_count::most_threads(&config.filter),
         Content::Packets(_) => u64::MAX,
     }
 }

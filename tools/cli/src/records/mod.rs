@@ -36,6 +36,7 @@ mod json;
 pub(crate) mod keys;
 pub(crate) mod position;
 pub(crate) mod quoting;
+pub(crate) mod reading;
 pub(crate) mod split;
 pub(crate) mod tag;
 pub(crate) mod terminators;

@@ -1,6 +1,8 @@
 //! The threads of a run whose user chose none: fewer for short inputs, where starting a thread takes
 //! longer than its work, and for windows that threads cannot divide.
 
+use echoless::FilterSpec;
+
 /// The length of input that makes another thread worthwhile. A file of 10 MB with lines of 40 bytes
 /// takes one thread 20 ms of CPU time and two threads 27 ms together: starting the second one and
 /// the memory of its chunks cost as much as it gains (`echoless dedup -q --threads N`, median of 21
@@ -43,6 +45,16 @@ pub(in crate::dedup) fn has_keys_for_partitions(
 /// the records of a tick are known. With a window of time, threads gain by reading records.
 pub(in crate::dedup) fn worthwhile_for_window(records_per_tick: Option<u64>) -> u64 {
     records_per_tick.map_or(u64::MAX, |records| (records / KEYS_PER_PARTITION).max(1))
+}
+
+/// The highest number of threads that can share the work: one for each line, or dense page, of a
+/// filter that has partitions, any number where one thread at a time uses the whole filter.
+pub(in crate::dedup) fn most_threads(spec: &FilterSpec) -> u64 {
+    if spec.has_partitions() {
+        spec.most_partitions()
+    } else {
+        u64::MAX
+    }
 }
 
 #[cfg(test)]

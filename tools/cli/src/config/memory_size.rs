@@ -14,7 +14,7 @@ use echoless::memory::{LINE_BYTES, available};
 
 /// The memory of a filter where neither the length of the input nor the memory of the machine
 /// limits it, in bytes.
-pub(crate) const MOST_DEFAULT_MEMORY: u64 = 256 << 20;
+pub(super) const MOST_DEFAULT_MEMORY: u64 = 256 << 20;
 
 /// The least memory, in bytes: a line for each of the 1024 threads that `--threads` allows.
 const LEAST_MEMORY: u64 = 64 << 10;
@@ -37,14 +37,14 @@ const EVICTION_PROBABILITY: f64 = 1e-4;
 /// power of two that leaves as much again for everything else.
 ///
 /// It is read once, so that all parts of a run agree.
-pub(crate) fn default_memory() -> u64 {
+pub(super) fn default_memory() -> u64 {
     static MEMORY: OnceLock<u64> = OnceLock::new();
     *MEMORY.get_or_init(|| default_of(available()))
 }
 
 /// The memory that is enough, if that is known, or the default if that is less. Little memory is
 /// always there, and finding out how much takes a good part of a short run.
-pub(crate) fn at_most_default(enough: Option<u64>) -> u64 {
+pub(super) fn at_most_default(enough: Option<u64>) -> u64 {
     match enough {
         Some(bytes) if bytes <= LITTLE_MEMORY => bytes,
         Some(bytes) => bytes.min(default_memory()),
@@ -64,7 +64,7 @@ fn default_of(available: Option<u64>) -> u64 {
 
 /// The memory of a filter of this shape for an input with at most so many distinct keys: that of
 /// the shape, or less.
-pub(crate) fn memory_for(keys: u64, shape: FingerprintGeometry) -> u64 {
+pub(super) fn memory_for(keys: u64, shape: FingerprintGeometry) -> u64 {
     // A line evicts once it holds one key more than it has slots. `n` keys put `k` or more of them
     // in one of `L` lines with a probability of at most
     //
@@ -91,7 +91,7 @@ pub(crate) fn memory_for(keys: u64, shape: FingerprintGeometry) -> u64 {
 /// not content.
 ///
 /// Few distinct records are short: 1 has no content, 256 have one byte, 65,536 have two.
-pub(crate) fn most_distinct_records(bytes: u64, overhead: u64) -> u64 {
+pub(super) fn most_distinct_records(bytes: u64, overhead: u64) -> u64 {
     let mut left = bytes;
     let mut records = 0;
     let mut distinct = 1_u64;
