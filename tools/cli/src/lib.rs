@@ -18,6 +18,7 @@ mod failure;
 mod files;
 mod generate;
 mod lab;
+mod locks;
 mod manual;
 mod number;
 mod packets;

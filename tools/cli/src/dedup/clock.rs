@@ -16,9 +16,9 @@
 //! from all chunks before it: the clock and the number of batches. Everything else follows from the
 //! chunk itself. So reading a chunk, in parallel, leaves its steps behind; then the chunks pass
 //! [`StreamClock::place`] in the order of the stream, which searches the steps for the first one
-//! beyond the clock, counts the rest, and hands clock and number on. It reads a few steps, not
-//! at the records, and waits for nothing but the same step of the chunk before. Cutting the chunk
-//! into batches and searching it for late records follow in parallel again ([`cut`]).
+//! beyond the clock, counts the rest, and hands clock and number on. It reads the few steps of a
+//! chunk, not its records, and waits for nothing but the same step of the chunk before. Cutting the
+//! chunk into batches and searching it for late records follow in parallel again ([`cut`]).
 //!
 //! No thread can wait forever: a thread fills the next chunk, reads it, and waits only for chunks
 //! that were filled before; it serves its partition meanwhile. The batches are the same on any
@@ -27,10 +27,11 @@
 //! A chunk that is judged while nothing is under way is placed without a number, and its batches
 //! get none: the nodes of a mesh do not get them.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use crate::config::{ClockSource, Late, WindowConfig};
+use crate::locks::lock;
 use crate::records::chunk::{Chunk, ClockStep, NO_TIME, TickBatch};
 use crate::records::fault::Problem;
 
@@ -186,7 +187,7 @@ impl ClockOrder {
     /// after it.
     pub(super) fn place(&self, number: u64, window: &WindowConfig, chunk: &mut Chunk) -> u64 {
         // Never blocks: only the thread with the next chunk locks.
-        let mut clock = self.clock.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clock = lock(&self.clock);
         let records = clock.place(window, chunk);
         drop(clock);
         // Release: pairs with the Acquire in `is_next`.
@@ -197,7 +198,7 @@ impl ClockOrder {
     /// [Places](StreamClock::place) a chunk without a number, while all chunks with one are placed
     /// and no other comes. Its batches get no numbers either.
     pub(super) fn place_alone(&self, window: &WindowConfig, chunk: &mut Chunk) -> u64 {
-        let mut clock = self.clock.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clock = lock(&self.clock);
         let batches = clock.batches;
         let records = clock.place(window, chunk);
         clock.batches = batches;

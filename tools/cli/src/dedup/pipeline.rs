@@ -22,6 +22,7 @@ use super::threads::thread_count;
 use super::threads::worker::{MeshWorker, SerialWorker, mesh_workers, serial_workers};
 use crate::config::{Content, DedupConfig, WindowConfig};
 use crate::failure::{Failure, catch_panics};
+use crate::locks::lock;
 use crate::reading::Filled;
 use crate::records::chunk::Chunk;
 use crate::signals::{Patience, Requests, Stop};
@@ -214,7 +215,7 @@ fn pass_on_one_thread(
         }
         chunk.judge(filter);
         // Never waits, unless a report on the run so far is being written.
-        let mut delivery = delivery.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut delivery = lock(delivery);
         delivery.deliver(&mut chunk)?;
     }
     Ok(feed.end())

@@ -143,8 +143,7 @@ pub(in crate::dedup) fn write_failed(config: &DedupConfig, failure: &Failure, be
 
 /// Replaces the statistics of an earlier run if the options of this one are rejected, or a file
 /// that they name is missing. Nothing is known of the filter then, so only the first fields are
-/// written.
-/// A file that holds anything else is left alone, and so is an input.
+/// written. A file that holds anything else is left alone, and so is an input.
 pub(crate) fn replace_unread(path: &Path, inputs: &[PathBuf], failure: &Failure) {
     let is_input = || (inputs.iter()).any(|input| is_same_file(input, path).unwrap_or(false));
     if !holds_statistics(path) || is_input() {

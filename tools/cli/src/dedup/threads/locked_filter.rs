@@ -10,9 +10,11 @@
 //! without keys, at an earlier tick, which no thread waits for. An owner that applies one then
 //! changes nothing: it judges no key, and an earlier tick does not move a clock.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use echoless::{Filter, KeyHash, Partitioning, Report, Tally, Verdicts};
+
+use crate::locks::lock;
 
 /// A filter, or a partition of one, that several threads have. It leaves out the slices that can
 /// fail, which `dedup` never uses.
@@ -23,9 +25,8 @@ impl<F> LockedFilter<F> {
         Self(Arc::new(Mutex::new(filter)))
     }
 
-    /// Locks the filter even if a holder panicked: the panic itself ends the run.
     fn lock(&self) -> MutexGuard<'_, F> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

@@ -18,7 +18,7 @@ use std::thread;
 
 use super::chunk_order::ChunkOrder;
 use super::pinning::pin;
-use super::stages::{SHORT_BYTES, SharedRun, lock};
+use super::stages::{SHORT_BYTES, SharedRun};
 use super::worker::Worker;
 use super::worker_loop::Limits;
 use crate::config::DedupConfig;
@@ -26,6 +26,7 @@ use crate::dedup::clock::ClockOrder;
 use crate::dedup::delivery::Delivery;
 use crate::dedup::feed::{Feed, StreamEnd};
 use crate::failure::Failure;
+use crate::locks::lock;
 
 /// The usual memory for each byte of a chunk, with the results of its records.
 const MEMORY_OF_A_BYTE: usize = 4;

@@ -2,7 +2,7 @@
 //! them on the clock of a window, submit their keys to the filter, and deliver it to the outputs.
 //! The [loop](super::worker_loop) decides when.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use super::chunk_order::ChunkOrder;
 use super::worker::Worker;
@@ -12,6 +12,7 @@ use crate::dedup::clock::{ClockOrder, cut};
 use crate::dedup::delivery::Delivery;
 use crate::dedup::feed::{ChunkReader, Feed, StreamEnd};
 use crate::failure::Failure;
+use crate::locks::lock;
 use crate::reading::Filled;
 use crate::records::chunk::Chunk;
 use crate::signals::Patience;
@@ -160,9 +161,4 @@ impl<'a, W: Worker> Stages for WorkerStages<'a, W> {
     fn finish(self) -> Result<(), Failure> {
         Ok(self.worker.finish()?)
     }
-}
-
-/// Locks a mutex even if a holder panicked: the panic itself ends the run.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
