@@ -1,5 +1,5 @@
-//! Inputs and outputs by name. `-` is a standard stream, everything is a [`File`](std::fs::File) once
-//! open, and no file is both read and written.
+//! Inputs and outputs by name. `-` is a standard stream, everything is a [`File`](std::fs::File)
+//! once open, and no file is both read and written.
 
 mod descriptors;
 mod inputs;

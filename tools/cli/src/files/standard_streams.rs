@@ -1,5 +1,5 @@
-//! The standard streams as files. They are used through a duplicate of their descriptor: the handles
-//! of the standard library would buffer again and search for newlines.
+//! The standard streams as files. They are used through a duplicate of their descriptor: the
+//! handles of the standard library would buffer again and search for newlines.
 
 use std::fs::File;
 use std::io::{self, Write};

@@ -1,4 +1,5 @@
-//! The formats that `--format` names: JSON lines, fixed length, length-prefixed, and the others.
+//! The formats that `--format` names: fixed length, length-prefixed, times and threads with all of
+//! them.
 
 use std::collections::HashSet;
 

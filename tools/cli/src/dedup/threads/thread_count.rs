@@ -1,5 +1,5 @@
-//! The threads of a run whose user chose none: fewer for short inputs, where starting a thread takes
-//! longer than its work, and for windows that threads cannot divide.
+//! The number of threads of a run whose user chose none: fewer for short inputs, where starting a
+//! thread takes longer than its work, and for windows that threads cannot divide.
 
 use echoless::FilterSpec;
 
