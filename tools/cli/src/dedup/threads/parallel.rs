@@ -8,9 +8,9 @@
 //!
 //! Each thread has a [`Worker`]: in its [turn](super::chunk_order) it fills the next chunk; then it
 //! finds the records, hashes their keys and submits them to the filter, which handles chunks in the
-//! order of their numbers. With a window, the [clock](super::clock) passes from chunk to chunk
-//! before they are submitted. The thread delivers the chunk when its number is next. A node of a
-//! mesh serves its partition while it waits. [`stages`](super::stages) has these steps, and
+//! order of their numbers. With a window, the [clock](crate::dedup::clock) passes from chunk to
+//! chunk before they are submitted. The thread delivers the chunk when its number is next. A node
+//! of a mesh serves its partition while it waits. [`stages`](super::stages) has these steps, and
 //! [`worker_loop`](super::worker_loop) the loop around them.
 
 use std::sync::Mutex;
