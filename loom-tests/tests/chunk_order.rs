@@ -7,9 +7,9 @@
 
 #![cfg(loom)]
 
-#[path = "../../tools/cli/src/dedup/chunk_order.rs"]
+#[path = "../../tools/cli/src/dedup/threads/chunk_order.rs"]
 mod chunk_order;
-#[path = "../../tools/cli/src/dedup/worker_loop.rs"]
+#[path = "../../tools/cli/src/dedup/threads/worker_loop.rs"]
 mod worker_loop;
 
 use std::convert::Infallible;

@@ -3,7 +3,7 @@
 //!
 //! The path of a record: `records::input` cuts the stream into chunks of whole records, a
 //! record format (`records::format`) finds the records of a chunk, `records::keys` hashes their
-//! keys, the filter of `dedup::filter` returns a verdict for each hash, and `dedup::output`
+//! keys, the filter of the run returns a verdict for each hash, and `dedup::outputs`
 //! writes runs of records straight from the chunk.
 //!
 //! The command is a library with a short `main.rs`, so that fuzz targets and tests can run it
@@ -13,12 +13,12 @@ mod args;
 mod compression;
 mod config;
 mod dedup;
-mod descriptors;
 mod eval;
 mod failure;
 mod files;
 mod generate;
 mod lab;
+mod locks;
 mod manual;
 mod number;
 mod packets;
@@ -26,7 +26,6 @@ mod plan;
 mod reading;
 mod records;
 mod replacing;
-mod shared_position;
 mod signals;
 mod spec_file;
 mod time;

@@ -10,13 +10,13 @@ use tempfile::NamedTempFile;
 
 /// The new content of a file. Dropping it removes the temporary file.
 #[derive(Debug)]
-pub(crate) struct Replacement {
+pub(crate) struct ReplacementFile {
     next: NamedTempFile,
     /// The file itself, not a symbolic link to it.
     path: PathBuf,
 }
 
-impl Replacement {
+impl ReplacementFile {
     /// An empty new content for this file, which exists.
     pub(crate) fn begin(path: &Path) -> io::Result<Self> {
         let path = fs::canonicalize(path)?;

@@ -14,8 +14,8 @@ use super::generate::GenArgs;
 use super::lab::{EvalArgs, PlanArgs};
 use super::packets::PacketArgs;
 use super::variable::CommandLine;
-use crate::descriptors::check_stdout;
 use crate::failure::Failure;
+use crate::files::check_stdout;
 
 /// Duplicate detection on endless streams, at memory speed and in fixed memory
 #[derive(Debug, Parser)]

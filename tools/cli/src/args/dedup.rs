@@ -2,14 +2,13 @@
 
 use std::path::PathBuf;
 
-use clap::Args as ClapArgs;
 use clap::builder::PossibleValuesParser;
+use clap::{Args as ClapArgs, ValueEnum};
 use echoless::{Kernel, Replacement};
 
 use super::records::RecordArgs;
 use super::refused::RefusedArgs;
 use super::run::RunArgs;
-use crate::config::Late;
 
 /// Pass on the first occurrence of every record, in order
 #[derive(Debug, ClapArgs)]
@@ -202,4 +201,17 @@ fn kernels() -> impl Iterator<Item = &'static str> {
 /// The values of `--replacement`.
 fn replacements() -> impl Iterator<Item = &'static str> {
     Replacement::ALL.iter().map(|policy| policy.name())
+}
+
+/// What to do with a record that is later than the window and the lateness allow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum Late {
+    /// Judge it at the clock, like any late record
+    #[default]
+    Judge,
+    /// Pass the record on without a verdict
+    Pass,
+    /// End the run with an error that names the file and the line; with --rejects, set the record
+    /// aside
+    Reject,
 }

@@ -8,7 +8,7 @@ use echoless::SpecError;
 
 use crate::failure::Failure;
 use crate::records::delimiter::Delimiter;
-use crate::records::fields::FieldList;
+use crate::records::field_list::FieldList;
 use crate::records::format::{
     ChosenFields, FormatBuild, FormatName, FormatOption, SelectedFormat, SharedFormat,
 };

@@ -14,10 +14,10 @@ mod run;
 mod variable;
 
 pub(crate) use command::{Args, Command, Parsed, Rejected, parse, parse_from};
-pub(crate) use dedup::DedupArgs;
+pub(crate) use dedup::{DedupArgs, Late};
 pub(crate) use format::FormatUse;
 pub(crate) use generate::GenArgs;
 pub(crate) use lab::{EvalArgs, LabOutputs, PlanArgs, RecordFileArgs};
 pub(crate) use packets::PacketArgs;
 pub(crate) use records::RecordArgs;
-pub(crate) use run::RunArgs;
+pub(crate) use run::{RunArgs, Summary};

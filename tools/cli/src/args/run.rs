@@ -1,11 +1,10 @@
 //! The options that every command that removes duplicates has: key hash, threads and outputs.
 
+use std::io::{self, IsTerminal};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::Args as ClapArgs;
-
-use crate::config::Summary;
+use clap::{Args as ClapArgs, ValueEnum};
 
 /// The key hash, the threads and the outputs of a run. A packet is the record of a capture file.
 #[derive(Debug, ClapArgs)]
@@ -123,4 +122,24 @@ pub(crate) struct RunArgs {
     /// Write neither summary nor progress, only errors
     #[arg(short, long, help_heading = "Output")]
     pub(crate) quiet: bool,
+}
+
+/// What a run writes to standard error at its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Summary {
+    /// The counts, the filter, and the errors to expect
+    Full,
+    /// The counts, and what was lost
+    Line,
+}
+
+impl Summary {
+    /// All of it for people, and one line for logs.
+    pub(crate) fn of_terminal() -> Self {
+        if io::stderr().is_terminal() {
+            Self::Full
+        } else {
+            Self::Line
+        }
+    }
 }

@@ -16,8 +16,8 @@ use crate::failure::Failure;
 /// The name of the variable.
 const VARIABLE: &str = "ECHOLESS_OPTS";
 
-/// The end of the names of files that others bring along.
-const POSITIONS: &str = ".jsonl";
+/// The end of the name of a file with the positions of the records in another file.
+const RECORD_POSITIONS_SUFFIX: &str = ".jsonl";
 
 /// The only subcommand that the variable applies to.
 const SUBCOMMAND: &str = "dedup";
@@ -159,7 +159,7 @@ impl CommandLine {
     /// Whether a word of the variable names this file, and no typed one does.
     fn names_alone(&self, file: &str) -> bool {
         let names = |word: &str| {
-            let beside = file.strip_suffix(POSITIONS);
+            let beside = file.strip_suffix(RECORD_POSITIONS_SUFFIX);
             word.ends_with(file) || beside.is_some_and(|file| word.ends_with(file))
         };
         let typed = |word: &OsString| word.to_str().is_some_and(names);

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use super::codec::Compression;
 use super::encoder::Encoder;
+use crate::locks::lock;
 use crate::writing::OutputFile;
 
 /// The number of bytes that are encoded at once.
@@ -59,7 +60,7 @@ struct State {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {

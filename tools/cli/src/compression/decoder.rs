@@ -38,19 +38,19 @@ pub(super) fn decoder<R: Read + Send + 'static>(
 /// The decoder of one frame: a gzip member, a zstd frame, a bzip2 or xz stream.
 trait Frame: Sized {
     /// Decodes some of `input` into `output`. It may make no progress with an empty input.
-    fn step(&mut self, input: &[u8], output: &mut [u8]) -> Step;
+    fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Decoded;
 }
 
 /// What one call decoded.
-struct Step {
+struct Decoded {
     consumed: usize,
     produced: usize,
     /// Whether the frame has ended.
     outcome: io::Result<bool>,
 }
 
-impl Step {
-    /// A step of a decoder that counts its bytes: its counts before and after, in and out.
+impl Decoded {
+    /// The result of a decoder that counts its bytes: its counts before and after, in and out.
     fn counted(before: (u64, u64), after: (u64, u64), outcome: io::Result<bool>) -> Self {
         Self {
             // At most the lengths of the slices.
@@ -75,7 +75,7 @@ impl Gzip {
 }
 
 impl Frame for Gzip {
-    fn step(&mut self, input: &[u8], output: &mut [u8]) -> Step {
+    fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Decoded {
         let before = self.counts();
         let outcome = self
             .0
@@ -84,7 +84,7 @@ impl Frame for Gzip {
                 flate2::Status::Ok | flate2::Status::BufError => false,
                 flate2::Status::StreamEnd => true,
             });
-        Step::counted(before, self.counts(), outcome.map_err(io::Error::from))
+        Decoded::counted(before, self.counts(), outcome.map_err(io::Error::from))
     }
 }
 
@@ -101,7 +101,7 @@ impl Bzip2 {
 }
 
 impl Frame for Bzip2 {
-    fn step(&mut self, input: &[u8], output: &mut [u8]) -> Step {
+    fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Decoded {
         let before = self.counts();
         let outcome = match self.0.decompress(input, output) {
             Ok(bzip2::Status::StreamEnd) => Ok(true),
@@ -115,7 +115,7 @@ impl Frame for Bzip2 {
             ) => Ok(false),
             Err(error) => Err(error.into()),
         };
-        Step::counted(before, self.counts(), outcome)
+        Decoded::counted(before, self.counts(), outcome)
     }
 }
 
@@ -132,11 +132,11 @@ impl Xz {
 }
 
 impl Frame for Xz {
-    fn step(&mut self, input: &[u8], output: &mut [u8]) -> Step {
+    fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Decoded {
         let before = self.counts();
         let outcome = self.0.process(input, output, Action::Run);
         let outcome = outcome.map(|status| status == XzStatus::StreamEnd);
-        Step::counted(before, self.counts(), outcome.map_err(io::Error::from))
+        Decoded::counted(before, self.counts(), outcome.map_err(io::Error::from))
     }
 }
 
@@ -149,11 +149,11 @@ impl Zstd {
 }
 
 impl Frame for Zstd {
-    fn step(&mut self, input: &[u8], output: &mut [u8]) -> Step {
+    fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Decoded {
         let mut input = InBuffer::around(input);
         let mut output = OutBuffer::around(output);
         let outcome = self.0.run(&mut input, &mut output);
-        Step {
+        Decoded {
             consumed: input.pos(),
             produced: output.pos(),
             // The decoder hints at the bytes that it needs next: none at the end of a frame.
@@ -170,7 +170,7 @@ struct Frames<F, R: Read> {
     /// Whether zero bytes may stand between frames and at the end, as on tapes.
     padded: bool,
     file: BufReader<R>,
-    /// The error behind the bytes that the last step decoded.
+    /// The error behind the bytes that the last call decoded.
     failed: Option<io::Error>,
 }
 
@@ -217,10 +217,10 @@ impl<F: Frame, R: Read> Read for Frames<F, R> {
             };
             let input = self.file.buffer();
             let had_input = !input.is_empty();
-            let step = frame.step(input, output);
-            self.file.consume(step.consumed);
-            let stuck = step.consumed == 0 && step.produced == 0;
-            match step.outcome {
+            let decoded = frame.decode(input, output);
+            self.file.consume(decoded.consumed);
+            let stuck = decoded.consumed == 0 && decoded.produced == 0;
+            match decoded.outcome {
                 Ok(true) => self.frame = None,
                 Ok(false) if !stuck => {}
                 Ok(false) if had_input => return Err(ErrorKind::InvalidData.into()),
@@ -229,11 +229,11 @@ impl<F: Frame, R: Read> Read for Frames<F, R> {
                         return Err(ErrorKind::UnexpectedEof.into());
                     }
                 }
-                Err(error) if step.produced == 0 => return Err(error),
+                Err(error) if decoded.produced == 0 => return Err(error),
                 Err(error) => self.failed = Some(error),
             }
-            if step.produced > 0 {
-                return Ok(step.produced);
+            if decoded.produced > 0 {
+                return Ok(decoded.produced);
             }
         }
     }

@@ -4,27 +4,28 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
+use echoless::spec::format_bytes;
 use echoless::{FilterSpec, FingerprintSpec, Kernel, Replacement, SpecError};
 
 use super::dense::dense_filter;
 use super::inputs::{all_sources, in_place};
+use super::memory_size::{
+    MOST_DEFAULT_MEMORY, at_most_default, default_memory, memory_for, most_distinct_records,
+};
 use super::packets::PacketConfig;
 use super::parse_if_given;
-use super::records::{CheckedRecords, RecordReading, RecordUse};
+use super::records::{CheckedRecords, RecordUse};
 use super::run::RunConfig;
 use super::window::{WindowConfig, check_filter};
 use crate::args::DedupArgs;
 use crate::compression::length::plain_len;
 use crate::dedup::SeenFiles;
-use crate::dedup::filter::with_memory;
-use crate::dedup::sizing::{
-    MOST_DEFAULT_MEMORY, at_most_default, default_memory, memory_for, most_distinct_records,
-};
 use crate::failure::Failure;
 use crate::files::{Source, Target};
 use crate::number::{parse_rate, parse_size};
 use crate::records::count::{Estimate, estimate};
 use crate::records::format::{Format, SharedFormat};
+use crate::records::reading::RecordReading;
 use crate::records::tag::Tagger;
 use crate::spec_file::read_spec;
 
@@ -220,14 +221,17 @@ fn check_fix_header(format: &dyn Format, args: &DedupArgs) -> Result<(), Failure
 pub(crate) struct RejectTargets {
     pub(crate) records: Target,
     /// A file next to that of the records, for their positions.
-    pub(crate) positions: Target,
+    pub(crate) record_positions: Target,
 }
 
 impl RejectTargets {
     fn new(path: PathBuf) -> Result<Self, SpecError> {
         let records = Target::from(path);
-        let positions = records.positions("--rejects")?;
-        Ok(Self { records, positions })
+        let record_positions = records.record_positions("--rejects")?;
+        Ok(Self {
+            records,
+            record_positions,
+        })
     }
 }
 
@@ -311,4 +315,19 @@ fn most_keys(sources: &[Source], bytes: u64, format: &dyn Format) -> Option<u64>
     let estimated = estimate(sources, bytes, format)
         .map(|Estimate { records, gap }| records + most_distinct_records(gap, overhead));
     Some(estimated.map_or(fitting, |records| records.min(fitting)))
+}
+
+/// The filter with the memory of `-m`, or that of its specification, or the default.
+///
+/// # Errors
+/// [`SpecError`] if the option and the specification disagree.
+fn with_memory(spec: FilterSpec, option: Option<u64>) -> Result<FilterSpec, SpecError> {
+    match (spec.memory, option) {
+        (Some(own), Some(asked)) if own != asked => {
+            let allowed = format!("{}, as in --filter", format_bytes(own));
+            Err(SpecError::new("--memory", format_bytes(asked), allowed))
+        }
+        (Some(_), _) => Ok(spec),
+        (None, asked) => Ok(spec.memory(asked.unwrap_or_else(default_memory))),
+    }
 }

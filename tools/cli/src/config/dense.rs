@@ -4,7 +4,7 @@ use echoless::memory::LINE_BYTES;
 use echoless::spec::DenseSpec;
 use echoless::{FilterSpec, FingerprintGeometry, Replacement, SlotWidth, SpecError};
 
-use crate::dedup::sizing::{MOST_DEFAULT_MEMORY, at_most_default, memory_for};
+use super::memory_size::{MOST_DEFAULT_MEMORY, at_most_default, memory_for};
 
 /// The narrowest dense lines that keep the false positive rate. Without `memory`, inputs with few
 /// `keys` get a small filter.

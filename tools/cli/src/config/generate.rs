@@ -68,7 +68,7 @@ impl TryFrom<GenArgs> for GenConfig {
             kind: args.kind,
             count: parse_number(&args.count)?,
             seed,
-            repeats: Repeats::new(seed, parse_share(&args.duplicates)?, rule),
+            repeats: Repeats::new(seed, parse_fraction(&args.duplicates)?, rule),
             cdr_format,
             record_bytes: match args.record_bytes {
                 None => 100,
@@ -137,9 +137,9 @@ fn parse_number(text: &str) -> Result<u64, SpecError> {
 
 /// Parses the fraction of duplicates. Above 0.999, nearly every step back along the stream would
 /// meet another duplicate.
-fn parse_share(text: &str) -> Result<f64, SpecError> {
-    let share = text.parse().ok();
-    share
-        .filter(|share| (0.0..=0.999).contains(share))
+fn parse_fraction(text: &str) -> Result<f64, SpecError> {
+    let fraction = text.parse().ok();
+    fraction
+        .filter(|fraction| (0.0..=0.999).contains(fraction))
         .ok_or_else(|| SpecError::new("--duplicates", text, "a fraction from 0 to 0.999"))
 }

@@ -7,6 +7,7 @@ mod eval;
 mod generate;
 mod hash_key;
 mod inputs;
+mod memory_size;
 mod packets;
 mod plan;
 mod records;
@@ -19,14 +20,14 @@ use echoless::SpecError;
 
 use crate::number::parse_whole;
 
+pub(crate) use crate::args::{Late, Summary};
 pub(crate) use dedup::{Content, DedupConfig};
 pub(crate) use eval::EvalConfig;
 pub(crate) use generate::GenConfig;
 pub(crate) use packets::PacketConfig;
 pub(crate) use plan::PlanConfig;
-pub(crate) use records::RecordReading;
-pub(crate) use run::{Summary, core_count};
-pub(crate) use window::{Clock, Late, WindowConfig};
+pub(crate) use run::core_count;
+pub(crate) use window::{ClockSource, WindowConfig};
 
 /// The highest number of threads: more than most machines have cores. The rings between so many
 /// take 3.5 GB, reserved before the threads start; chunks and batches take 2 GB and more as they

@@ -8,14 +8,12 @@ use echoless::{FilterSpec, FingerprintGeometry, SlotWidth, SpecError, Window};
 use echoless_packets::key::{Field, KeyError, KeyOptions, KeyReader};
 
 use super::dedup::{Content, DedupConfig};
+use super::memory_size::{MOST_DEFAULT_MEMORY, at_most_default, memory_for, most_distinct_records};
 use super::parse_if_given;
 use super::run::RunConfig;
 use super::window::WindowConfig;
 use crate::args::PacketArgs;
 use crate::compression::length::plain_len;
-use crate::dedup::sizing::{
-    MOST_DEFAULT_MEMORY, at_most_default, memory_for, most_distinct_records,
-};
 use crate::failure::Failure;
 use crate::files::Source;
 use crate::number::parse_size;

@@ -13,28 +13,13 @@ use crate::number::{parse_size, parse_whole};
 use crate::records::compared::Compared;
 use crate::records::delimiter::Delimiter;
 use crate::records::fault::{BlankLines, FaultPolicy, Missing};
-use crate::records::fields::FieldList;
-use crate::records::format::{ChosenFields, Format, SelectedFormat, SharedFormat};
+use crate::records::field_list::FieldList;
+use crate::records::format::{ChosenFields, Format, SelectedFormat};
+use crate::records::reading::RecordReading;
 use crate::records::tag::TagStyle;
 
 /// The longest record unless the options set another length.
 const MAX_RECORD: u64 = 64 << 20;
-
-/// Records, and the parts of them that are compared.
-#[derive(Debug)]
-pub(crate) struct RecordReading {
-    pub(crate) format: SharedFormat,
-    /// Whether compressed inputs are read as they are.
-    pub(crate) as_they_are: bool,
-    /// The length of the longest record allowed, in bytes, terminator included.
-    pub(crate) max_record: usize,
-    pub(crate) header: bool,
-    /// The fields to compare; `None` compares whole records.
-    pub(crate) key: Option<FieldList>,
-    /// The part of a key that is compared.
-    pub(crate) compared: Compared,
-    pub(crate) faults: FaultPolicy,
-}
 
 /// What other options require of the records.
 #[derive(Debug, Clone, Copy, Default)]

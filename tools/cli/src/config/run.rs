@@ -1,17 +1,15 @@
 //! What every run that removes duplicates has: key hash, threads and outputs.
 
-use std::io::{self, IsTerminal};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-use clap::ValueEnum;
 use echoless::{KeyHasher, SpecError};
 
 use super::hash_key::read_hash_key;
 use super::{parse_if_given, parse_seed, parse_threads};
-use crate::args::RunArgs;
+use crate::args::{RunArgs, Summary};
 use crate::compression::codec::Compression;
 use crate::failure::Failure;
 use crate::files::{Source, Target};
@@ -68,7 +66,7 @@ impl RunConfig {
         let explain = match (args.explain, &duplicates) {
             (None, _) => None,
             (Some(Some(path)), _) => Some(Target::from(path)),
-            (Some(None), Some(duplicates)) => Some(duplicates.positions("--explain")?),
+            (Some(None), Some(duplicates)) => Some(duplicates.record_positions("--explain")?),
             (Some(None), None) => {
                 let allowed = "--explain=FILE, or --duplicates FILE beside --explain";
                 return Err(SpecError::missing("--explain", allowed).into());
@@ -95,26 +93,6 @@ impl RunConfig {
                 .map_or(Threads::AllCores, Threads::Count),
             pin: args.pin,
         })
-    }
-}
-
-/// What a run writes to standard error at its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Summary {
-    /// The counts, the filter, and the errors to expect
-    Full,
-    /// The counts, and what was lost
-    Line,
-}
-
-impl Summary {
-    /// All of it for people, and one line for logs.
-    pub(crate) fn of_terminal() -> Self {
-        if io::stderr().is_terminal() {
-            Self::Full
-        } else {
-            Self::Line
-        }
     }
 }
 

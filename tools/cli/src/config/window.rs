@@ -1,28 +1,14 @@
 //! `--window` and the options that go with it.
 
-use clap::ValueEnum;
 use echoless::spec::Form;
 use echoless::{BuildError, FilterSpec, SpecError};
 
-use crate::args::DedupArgs;
-use crate::dedup::sizing::default_memory;
+use super::memory_size::default_memory;
+use crate::args::{DedupArgs, Late};
 use crate::number::parse_rate;
-use crate::records::fields::FieldList;
+use crate::records::field_list::FieldList;
 use crate::time::format::TimeFormat;
 use crate::time::span::{Span, parse_time};
-
-/// What to do with a record that is later than the window and the lateness allow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum Late {
-    /// Judge it at the clock, like any late record
-    #[default]
-    Judge,
-    /// Pass the record on without a verdict
-    Pass,
-    /// End the run with an error that names the file and the line; with --rejects, set the record
-    /// aside
-    Reject,
-}
 
 /// A window and the clock that it is measured with.
 #[derive(Debug, Clone)]
@@ -33,7 +19,7 @@ pub(crate) struct WindowConfig {
     /// The window in ticks, rounded up: times that are `span` apart are at most so many ticks
     /// apart.
     pub(crate) ticks: u64,
-    pub(crate) clock: Clock,
+    pub(crate) clock: ClockSource,
     /// A record this many ticks older than the clock is judged as any other; `late` applies to
     /// older ones.
     pub(crate) late_after: u64,
@@ -46,7 +32,7 @@ pub(crate) struct WindowConfig {
 
 /// What the clock of a window is.
 #[derive(Debug, Clone)]
-pub(crate) enum Clock {
+pub(crate) enum ClockSource {
     /// The number of the record.
     Records,
     /// The largest time in the fields of the records that hold it.
@@ -57,7 +43,7 @@ pub(crate) enum Clock {
     Keys,
 }
 
-impl Clock {
+impl ClockSource {
     /// Whether the clock is a time.
     pub(crate) const fn is_time(&self) -> bool {
         match self {
@@ -95,7 +81,7 @@ impl WindowConfig {
                     let allowed = "one field beside --time-format bcd";
                     return Err(SpecError::new("--time-field", typed, allowed));
                 }
-                Clock::Field(TimeConfig { fields, format })
+                ClockSource::Field(TimeConfig { fields, format })
             }
             (Some(_), Span::Records(_)) => {
                 let field = args.time_field.as_deref().unwrap_or_default();
@@ -106,7 +92,7 @@ impl WindowConfig {
                 let allowed = "the field with the time of a record, since --window is a time";
                 return Err(SpecError::missing("--time-field", allowed));
             }
-            (None, Span::Records(_)) => Clock::Records,
+            (None, Span::Records(_)) => ClockSource::Records,
         };
         let lateness = match &args.lateness {
             Some(text) => parse_time("--lateness", text)?,
@@ -152,8 +138,8 @@ impl WindowConfig {
             resolution,
             ticks,
             clock: match span {
-                Span::Time(_) => Clock::Packets,
-                Span::Records(_) => Clock::Keys,
+                Span::Time(_) => ClockSource::Packets,
+                Span::Records(_) => ClockSource::Keys,
             },
             late_after: ticks,
             late: Late::Judge,
@@ -174,9 +160,9 @@ impl WindowConfig {
             resolution: span.resolution(),
             ticks: span.units().div_ceil(span.resolution()),
             clock: if timed {
-                Clock::Field(time())
+                ClockSource::Field(time())
             } else {
-                Clock::Records
+                ClockSource::Records
             },
             late_after,
             late,
@@ -242,8 +228,8 @@ impl WindowConfig {
     /// The records of a tick; `None` if ticks are times, or the filter counts keys by itself.
     pub(crate) fn records_per_tick(&self) -> Option<u64> {
         match self.clock {
-            Clock::Records => Some(self.resolution),
-            Clock::Field(_) | Clock::Packets | Clock::Keys => None,
+            ClockSource::Records => Some(self.resolution),
+            ClockSource::Field(_) | ClockSource::Packets | ClockSource::Keys => None,
         }
     }
 

@@ -3,7 +3,7 @@
 
 use echoless::audit::{Audit, ErrorCounts, Moment, WindowAudit};
 
-use crate::config::{Clock, Content, DedupConfig};
+use crate::config::{ClockSource, Content, DedupConfig};
 use crate::packets::window::numbered_tick;
 use crate::records::chunk::Chunk;
 use crate::time::span::Span;
@@ -50,7 +50,7 @@ impl RunAudit {
         }
         Self::Windowed {
             audit: Box::new(audit),
-            counts_keys: matches!(config.clock, Clock::Keys),
+            counts_keys: matches!(config.clock, ClockSource::Keys),
             keys_per_tick,
             keys: 0,
             most_in_window,
@@ -60,7 +60,7 @@ impl RunAudit {
     /// Checks the verdicts on a chunk.
     pub(super) fn observe(&mut self, chunk: &Chunk) {
         match self {
-            Self::Unlimited(audit) => audit.observe(&chunk.hashes, &chunk.verdicts),
+            Self::Unlimited(audit) => audit.observe(&chunk.keys.hashes, &chunk.verdicts.of_keys),
             Self::Windowed {
                 audit,
                 counts_keys,
@@ -68,9 +68,9 @@ impl RunAudit {
                 keys: observed,
                 ..
             } => {
-                let mut batches = chunk.batches.iter();
+                let mut batches = chunk.clock.batches.iter();
                 let mut batch = batches.next();
-                for (index, key) in chunk.hashes.iter().enumerate() {
+                for (index, key) in chunk.keys.hashes.iter().enumerate() {
                     // Few keys are in a sample: only they need their batch.
                     let moment = || {
                         while batch.is_some_and(|batch| batch.end <= index) {
@@ -84,9 +84,9 @@ impl RunAudit {
                             number,
                         }
                     };
-                    audit.observe(*key, moment, chunk.verdicts.get(index));
+                    audit.observe(*key, moment, chunk.verdicts.of_keys.get(index));
                 }
-                *observed += chunk.hashes.len() as u64;
+                *observed += chunk.keys.hashes.len() as u64;
             }
         }
     }

@@ -16,9 +16,9 @@
 //! from all chunks before it: the clock and the number of batches. Everything else follows from the
 //! chunk itself. So reading a chunk, in parallel, leaves its steps behind; then the chunks pass
 //! [`StreamClock::place`] in the order of the stream, which searches the steps for the first one
-//! beyond the clock, counts the rest, and hands clock and number on. It reads a few steps, not
-//! at the records, and waits for nothing but the same step of the chunk before. Cutting the chunk
-//! into batches and searching it for late records follow in parallel again ([`cut`]).
+//! beyond the clock, counts the rest, and hands clock and number on. It reads the few steps of a
+//! chunk, not its records, and waits for nothing but the same step of the chunk before. Cutting the
+//! chunk into batches and searching it for late records follow in parallel again ([`cut`]).
 //!
 //! No thread can wait forever: a thread fills the next chunk, reads it, and waits only for chunks
 //! that were filled before; it serves its partition meanwhile. The batches are the same on any
@@ -27,11 +27,12 @@
 //! A chunk that is judged while nothing is under way is placed without a number, and its batches
 //! get none: the nodes of a mesh do not get them.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
-use crate::config::{Clock, Late, WindowConfig};
-use crate::records::chunk::{Batch, Chunk, NO_TIME, Step};
+use crate::config::{ClockSource, Late, WindowConfig};
+use crate::locks::lock;
+use crate::records::chunk::{Chunk, ClockStep, NO_TIME, TickBatch};
 use crate::records::fault::Problem;
 
 /// The clock and the number of batches, up to some chunk of the stream.
@@ -49,29 +50,33 @@ impl StreamClock {
     pub(super) fn place(&mut self, window: &WindowConfig, chunk: &mut Chunk) -> u64 {
         let records = self.records;
         self.records += chunk.records() as u64;
-        chunk.first_batch = self.batches;
-        chunk.clock_before = self.range.map(|(_, latest)| latest);
+        chunk.clock.first_batch = self.batches;
+        chunk.clock.before = self.range.map(|(_, latest)| latest);
         self.batches += if window.clock.is_time() {
-            let (head, steps) = steps_beyond(chunk.clock_before, &chunk.steps, chunk.hashes.len());
+            let (head, steps) = steps_beyond(
+                chunk.clock.before,
+                &chunk.keys.steps,
+                chunk.keys.hashes.len(),
+            );
             if let (Some(first), Some(last)) = (steps.first(), steps.last()) {
                 self.range = Some((self.range.map_or(first.tick, |(first, _)| first), last.tick));
             }
             u64::from(head > 0 || steps.is_empty()) + steps.len() as u64
-        } else if matches!(window.clock, Clock::Keys) {
+        } else if matches!(window.clock, ClockSource::Keys) {
             1
         } else {
             let last = self.records.max(records + 1) - 1;
             last / window.resolution - records / window.resolution + 1
         };
-        chunk.first_tick = self.range.map_or(NO_TIME, |(first, _)| first);
-        chunk.clock = self.range.map(|(_, latest)| latest);
+        chunk.clock.first_tick = self.range.map_or(NO_TIME, |(first, _)| first);
+        chunk.clock.after = self.range.map(|(_, latest)| latest);
         records
     }
 }
 
 /// The number of key hashes before the clock moves for the first time, and the steps at which it
 /// moves.
-fn steps_beyond(clock: Option<i64>, steps: &[Step], hashes: usize) -> (usize, &[Step]) {
+fn steps_beyond(clock: Option<i64>, steps: &[ClockStep], hashes: usize) -> (usize, &[ClockStep]) {
     let reached = steps.partition_point(|step| Some(step.tick) <= clock);
     let steps = &steps[reached..];
     (steps.first().map_or(hashes, |step| step.from), steps)
@@ -80,34 +85,28 @@ fn steps_beyond(clock: Option<i64>, steps: &[Step], hashes: usize) -> (usize, &[
 /// Cuts a placed chunk, which has `records` records before it, into its batches, and treats its
 /// late records as configured.
 pub(super) fn cut(window: &WindowConfig, records: u64, chunk: &mut Chunk) {
-    chunk.batches.clear();
+    chunk.clock.batches.clear();
     match &window.clock {
-        Clock::Records => return cut_by_records(window.resolution, records, chunk),
-        Clock::Keys => return chunk.one_batch(chunk.first_batch),
-        Clock::Field(_) | Clock::Packets => {}
+        ClockSource::Records => return cut_by_records(window.resolution, records, chunk),
+        ClockSource::Keys => return chunk.one_batch(chunk.clock.first_batch),
+        ClockSource::Field(_) | ClockSource::Packets => {}
     }
-    let Chunk {
-        steps,
-        batches,
-        hashes,
-        clock_before,
-        first_tick,
-        ..
-    } = chunk;
-    let (head, steps) = steps_beyond(*clock_before, steps, hashes.len());
+    let (keys, clock) = (&chunk.keys, &mut chunk.clock);
+    let (head, steps) = steps_beyond(clock.before, &keys.steps, keys.hashes.len());
     // The filter's clock starts at 0, and no event time does: ticks count from the first, as 1.
-    let since_first = |tick: i64| (tick.wrapping_sub(*first_tick) as u64).saturating_add(1);
+    let first_tick = clock.first_tick;
+    let since_first = |tick: i64| (tick.wrapping_sub(first_tick) as u64).saturating_add(1);
     if head > 0 || steps.is_empty() {
-        batches.push(Batch {
+        clock.batches.push(TickBatch {
             // Records before the first time are as old as the first record with one.
-            tick: clock_before.map_or(1, since_first),
+            tick: clock.before.map_or(1, since_first),
             end: head,
         });
     }
     let ends = steps.iter().skip(1).map(|step| step.from);
-    for (step, end) in steps.iter().zip(ends.chain([hashes.len()])) {
+    for (step, end) in steps.iter().zip(ends.chain([keys.hashes.len()])) {
         let tick = since_first(step.tick);
-        batches.push(Batch { tick, end });
+        clock.batches.push(TickBatch { tick, end });
     }
     treat_late(window, chunk);
 }
@@ -121,8 +120,11 @@ fn cut_by_records(resolution: u64, before: u64, chunk: &mut Chunk) {
         // Overflows only at the end of a stream of 2^64 records.
         from = tick.saturating_mul(resolution).min(end);
         let record = (from - before) as usize;
-        let unkeyed = chunk.unkeyed.partition_point(|unkeyed| *unkeyed < record);
-        chunk.batches.push(Batch {
+        let unkeyed = chunk
+            .keys
+            .unkeyed
+            .partition_point(|unkeyed| *unkeyed < record);
+        chunk.clock.batches.push(TickBatch {
             tick,
             end: record.min(chunk.records()) - unkeyed,
         });
@@ -137,20 +139,20 @@ fn treat_late(window: &WindowConfig, chunk: &mut Chunk) {
     };
     // Few chunks have late records. Search for them only if the earliest tick is late by the last
     // clock.
-    let times = chunk.ticks.iter().filter(|tick| **tick != NO_TIME);
-    let (Some(clock), Some(earliest)) = (chunk.clock, times.min()) else {
+    let times = chunk.keys.ticks.iter().filter(|tick| **tick != NO_TIME);
+    let (Some(clock), Some(earliest)) = (chunk.clock.after, times.min()) else {
         return;
     };
     if !is_late(clock, *earliest) {
         return;
     }
-    let mut clock = chunk.clock_before.unwrap_or(NO_TIME);
-    let late = chunk.ticks.iter().enumerate().filter(|(_, tick)| {
+    let mut clock = chunk.clock.before.unwrap_or(NO_TIME);
+    let late = chunk.keys.ticks.iter().enumerate().filter(|(_, tick)| {
         clock = clock.max(**tick);
         is_late(clock, **tick)
     });
     let late: Vec<usize> = late.map(|(hash, _)| hash).collect();
-    chunk.late = late.len() as u64;
+    chunk.clock.late = late.len() as u64;
     match (window.late, late.first()) {
         (Late::Judge, _) | (_, None) => {}
         (Late::Pass, _) => chunk.remove_hashes(&late),
@@ -185,7 +187,7 @@ impl ClockOrder {
     /// after it.
     pub(super) fn place(&self, number: u64, window: &WindowConfig, chunk: &mut Chunk) -> u64 {
         // Never blocks: only the thread with the next chunk locks.
-        let mut clock = self.clock.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clock = lock(&self.clock);
         let records = clock.place(window, chunk);
         drop(clock);
         // Release: pairs with the Acquire in `is_next`.
@@ -196,7 +198,7 @@ impl ClockOrder {
     /// [Places](StreamClock::place) a chunk without a number, while all chunks with one are placed
     /// and no other comes. Its batches get no numbers either.
     pub(super) fn place_alone(&self, window: &WindowConfig, chunk: &mut Chunk) -> u64 {
-        let mut clock = self.clock.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clock = lock(&self.clock);
         let batches = clock.batches;
         let records = clock.place(window, chunk);
         clock.batches = batches;
@@ -224,16 +226,16 @@ mod tests {
         let mut latest = NO_TIME;
         for (record, tick) in ticks.iter().enumerate() {
             let Some(tick) = *tick else {
-                chunk.unkeyed.push(record);
+                chunk.keys.unkeyed.push(record);
                 continue;
             };
             if tick > latest {
                 latest = tick;
-                let from = chunk.hashes.len();
-                chunk.steps.push(Step { from, tick });
+                let from = chunk.keys.hashes.len();
+                chunk.keys.steps.push(ClockStep { from, tick });
             }
-            chunk.hashes.push(KeyHash::from_uniform(tick as u64));
-            chunk.ticks.push(tick);
+            chunk.keys.hashes.push(KeyHash::from_uniform(tick as u64));
+            chunk.keys.ticks.push(tick);
         }
         chunk
     }
@@ -262,18 +264,18 @@ mod tests {
             cut(window, before, &mut chunk);
             // Batches are numbered without gaps, and cover the keys.
             if is_numbered {
-                assert_eq!(chunk.first_batch, number);
-                number += chunk.batches.len() as u64;
+                assert_eq!(chunk.clock.first_batch, number);
+                number += chunk.clock.batches.len() as u64;
             }
             assert_eq!(clock.clock.lock().unwrap().batches, number);
             assert_eq!(
-                chunk.batches.last().map(|batch| batch.end),
-                Some(chunk.hashes.len())
+                chunk.clock.batches.last().map(|batch| batch.end),
+                Some(chunk.keys.hashes.len())
             );
             for (tick, keys) in chunk.batches() {
                 ticks.extend(keys.iter().map(|_| tick));
             }
-            late += chunk.late;
+            late += chunk.clock.late;
         }
         (ticks, late)
     }

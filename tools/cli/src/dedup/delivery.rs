@@ -7,13 +7,13 @@ use std::time::Instant;
 use echoless::Report;
 
 use super::audit::RunAudit;
-use super::ending::Ending;
 use super::feed::StreamEnd;
 use super::outputs::Outputs;
-use super::progress::Progress;
 use super::repeated::Repeated;
-use super::stats::{Counts, Observed, Setup, Stats};
-use crate::config::{Clock, Content, DedupConfig, Summary};
+use super::reports::ending::Ending;
+use super::reports::progress::Progress;
+use super::reports::stats::{Observed, RunCounts, Setup, Stats};
+use crate::config::{ClockSource, Content, DedupConfig, Summary};
 use crate::failure::{self, ENDED_BY_SIGNAL, FOUND_DUPLICATES, Failure, graver};
 use crate::files::{Source, Target};
 use crate::packets::report::CopyReport;
@@ -35,7 +35,7 @@ pub(crate) struct Delivery {
     done: InputPosition,
     /// The content of messages about records; packets are located by their reader.
     reporter: Option<FaultReporter>,
-    counts: Counts,
+    counts: RunCounts,
     audit: RunAudit,
     /// The report on packets, if it is requested.
     report: Option<CopyReport>,
@@ -66,7 +66,7 @@ impl Delivery {
         let audit = RunAudit::new(config);
         let first_stats = replaceable.map(|_| {
             let observed = Observed {
-                counts: Counts::default(),
+                counts: RunCounts::default(),
                 audit: &audit,
                 copies: None,
                 elapsed: began.elapsed(),
@@ -87,11 +87,13 @@ impl Delivery {
             reporter: config.content.format().cloned().map(|format| {
                 let reporter = FaultReporter::new(format);
                 match config.window.as_ref().map(|window| &window.clock) {
-                    Some(Clock::Field(time)) => reporter.with_time_format(time.format.clone()),
+                    Some(ClockSource::Field(time)) => {
+                        reporter.with_time_format(time.format.clone())
+                    }
                     _ => reporter,
                 }
             }),
-            counts: Counts::default(),
+            counts: RunCounts::default(),
             audit,
             report: match &config.content {
                 Content::Packets(packets) if packets.report => Some(CopyReport::new()),
@@ -130,8 +132,8 @@ impl Delivery {
     /// written.
     pub(crate) fn deliver(&mut self, chunk: &mut Chunk) -> Result<(), Failure> {
         self.audit.observe(chunk);
-        if let Some(clock) = chunk.clock {
-            let first = (self.counts.clock).map_or(chunk.first_tick, |(first, _)| first);
+        if let Some(clock) = chunk.clock.after {
+            let first = (self.counts.clock).map_or(chunk.clock.first_tick, |(first, _)| first);
             self.counts.clock = Some((first, clock));
         }
         if chunk.source < self.known {
@@ -157,7 +159,7 @@ impl Delivery {
     /// Counts the records of a known input. No output gets anything of them.
     fn count_known(&mut self, chunk: &Chunk) {
         self.counts.known += chunk.records() as u64;
-        self.counts.known_unjudged += chunk.unkeyed.len() as u64;
+        self.counts.known_unjudged += chunk.keys.unkeyed.len() as u64;
         // Errors up to here affect no output, unless they concern later records.
         self.counts.known_errors = Some(self.audit.counts());
     }
@@ -167,16 +169,16 @@ impl Delivery {
         self.begin(chunk.header.take().as_deref(), chunk.terminator)?;
         chunk.spread_verdicts();
         if chunk.frames {
-            self.counts.records += chunk.hashes.len() as u64;
-            self.counts.frame_blocks += chunk.unkeyed.len() as u64;
+            self.counts.records += chunk.keys.hashes.len() as u64;
+            self.counts.frame_blocks += chunk.keys.unkeyed.len() as u64;
         } else {
             self.counts.records += chunk.records() as u64;
             let rejected = chunk.rejected.len() as u64;
             self.counts.rejected += rejected;
-            self.counts.unkeyed += chunk.unkeyed.len() as u64 - rejected;
+            self.counts.unkeyed += chunk.keys.unkeyed.len() as u64 - rejected;
         }
-        self.counts.duplicates += chunk.verdicts.count_duplicates();
-        self.counts.late += chunk.late;
+        self.counts.duplicates += chunk.verdicts.of_keys.count_duplicates();
+        self.counts.late += chunk.clock.late;
         self.counts.bytes_in = chunk.input_until;
         if let Some(repeated) = &mut self.repeated {
             self.counts.repeated += repeated.mark(chunk);

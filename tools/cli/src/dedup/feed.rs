@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use crate::config::{Clock, Content, DedupConfig, WindowConfig};
+use crate::config::{ClockSource, Content, DedupConfig, WindowConfig};
 use crate::failure::Failure;
 use crate::packets::feed::PacketFeed;
 use crate::packets::keys::PacketKeys;
 use crate::reading::Filled;
 use crate::records::chunk::Chunk;
 use crate::records::feed::RecordFeed;
-use crate::records::fields::FieldList;
+use crate::records::field_list::FieldList;
 use crate::records::keys::KeyReader;
 use crate::signals::Patience;
 use crate::time::format::TimeReader;
@@ -117,11 +117,11 @@ impl Feed {
 /// The fields with the time of a record, and its reader, if the window is a time.
 fn time_of_records(window: &WindowConfig) -> Option<(FieldList, TimeReader)> {
     match &window.clock {
-        Clock::Field(time) => {
+        ClockSource::Field(time) => {
             // A time is at most `i64::MAX` long, and so is a tick of it.
             let reader = TimeReader::new(time.format.clone(), window.resolution as i64);
             Some((time.fields.clone(), reader))
         }
-        Clock::Records | Clock::Packets | Clock::Keys => None,
+        ClockSource::Records | ClockSource::Packets | ClockSource::Keys => None,
     }
 }

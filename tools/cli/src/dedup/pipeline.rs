@@ -11,18 +11,18 @@ use super::clock::{StreamClock, cut};
 use super::delivery::Delivery;
 use super::ended_pipe::{CHEAP_THREADS, bytes_if_ended};
 use super::feed::{Feed, StreamEnd};
-use super::filter;
-use super::lent::Lent;
-use super::monitor;
-use super::parallel;
-use super::pinning::{cores, pin};
+use super::outputs::stats_file;
+use super::reports::monitor;
+use super::reports::stats::Setup;
 use super::seen_files::SeenFiles;
-use super::sizing;
-use super::stats::Setup;
-use super::stats_file;
-use super::worker::{MeshWorker, SerialWorker, mesh_workers, serial_workers};
+use super::threads::locked_filter::LockedFilter;
+use super::threads::parallel;
+use super::threads::pinning::{cores, pin};
+use super::threads::thread_count;
+use super::threads::worker::{MeshWorker, SerialWorker, mesh_workers, serial_workers};
 use crate::config::{Content, DedupConfig, WindowConfig};
 use crate::failure::{Failure, catch_panics};
+use crate::locks::lock;
 use crate::reading::Filled;
 use crate::records::chunk::Chunk;
 use crate::signals::{Patience, Requests, Stop};
@@ -69,16 +69,16 @@ fn start(config: &mut DedupConfig, began: Instant) -> Result<Run, Failure> {
     }
     skip_seen(config)?;
     let of_window = config.window.as_ref().map_or(u64::MAX, |window| {
-        sizing::worthwhile_for_window(window.records_per_tick())
+        thread_count::worthwhile_for_window(window.records_per_tick())
     });
-    let worthwhile = sizing::worthwhile_threads(config.plain_bytes).min(of_window);
-    let useful = sizing::useful_threads(config.plain_bytes).min(most_threads(config));
+    let worthwhile = thread_count::worthwhile_threads(config.plain_bytes).min(of_window);
+    let useful = thread_count::useful_threads(config.plain_bytes).min(most_threads(config));
     let mut threads = config.run.threads.count(useful, worthwhile);
     let cores = cores(config.run.pin, threads)?;
     if threads > CHEAP_THREADS {
         // The number of compressed bytes is a poor estimate, so as many as are cheap start in any
         // case.
-        let busy = sizing::useful_threads(bytes_if_ended(&config.sources));
+        let busy = thread_count::useful_threads(bytes_if_ended(&config.sources));
         threads = threads.min(usize::try_from(busy).unwrap_or(threads).max(CHEAP_THREADS));
     }
     let (filter, sharing): (Box<dyn Filter>, Sharing) = if threads == 1 {
@@ -87,7 +87,7 @@ fn start(config: &mut DedupConfig, began: Instant) -> Result<Run, Failure> {
         let (workers, whole) = mesh_workers(config.filter.build_partitions(threads)?)?;
         (Box::new(whole), Sharing::Partitions(workers))
     } else {
-        let whole = Lent::new(whole_filter(config)?);
+        let whole = LockedFilter::new(whole_filter(config)?);
         let workers = serial_workers(&whole, threads);
         (Box::new(whole), Sharing::Serial(workers))
     };
@@ -163,8 +163,9 @@ fn skip_seen(config: &mut DedupConfig) -> Result<(), Failure> {
 /// would cost more than the filter itself, so the threads use the whole filter in turns.
 fn has_partitions(config: &DedupConfig, threads: usize) -> bool {
     let window = config.window.as_ref();
-    let divides =
-        |window: &WindowConfig| sizing::has_keys_for_partitions(window.records_per_tick(), threads);
+    let divides = |window: &WindowConfig| {
+        thread_count::has_keys_for_partitions(window.records_per_tick(), threads)
+    };
     match &config.content {
         Content::Records(_) => config.filter.has_partitions() && window.is_none_or(divides),
         Content::Packets(_) => false,
@@ -174,7 +175,7 @@ fn has_partitions(config: &DedupConfig, threads: usize) -> bool {
 /// The highest number of threads that can share the filter.
 fn most_threads(config: &DedupConfig) -> u64 {
     match &config.content {
-        Content::Records(_) => filter::most_threads(&config.filter),
+        Content::Records(_) => thread_count::most_threads(&config.filter),
         Content::Packets(_) => u64::MAX,
     }
 }
@@ -214,7 +215,7 @@ fn pass_on_one_thread(
         }
         chunk.judge(filter);
         // Never waits, unless a report on the run so far is being written.
-        let mut delivery = delivery.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut delivery = lock(delivery);
         delivery.deliver(&mut chunk)?;
     }
     Ok(feed.end())

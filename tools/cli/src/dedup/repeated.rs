@@ -39,10 +39,10 @@ impl Repeated {
         self.ticks.clear();
         self.records.clear();
         let mut start = 0;
-        for batch in &chunk.batches {
+        for batch in &chunk.clock.batches {
             for hash in start..batch.end {
-                if chunk.verdicts.is_duplicate(hash) {
-                    self.keys.push(chunk.hashes[hash]);
+                if chunk.verdicts.of_keys.is_duplicate(hash) {
+                    self.keys.push(chunk.keys.hashes[hash]);
                     self.ticks.push(batch.tick);
                     self.records.push(chunk.record_of(hash));
                 }
@@ -50,11 +50,14 @@ impl Repeated {
             start = batch.end;
         }
         (self.filter).observe_at(&self.keys, &self.ticks, &mut self.verdicts);
-        chunk.repeated.clear();
-        chunk.repeated.resize(chunk.records().div_ceil(64), 0);
+        chunk.verdicts.repeated.clear();
+        chunk
+            .verdicts
+            .repeated
+            .resize(chunk.records().div_ceil(64), 0);
         for (index, record) in self.records.iter().enumerate() {
             let first = !self.verdicts.is_duplicate(index);
-            chunk.repeated[record / 64] |= u64::from(first) << (record % 64);
+            chunk.verdicts.repeated[record / 64] |= u64::from(first) << (record % 64);
         }
         self.keys.len() as u64 - self.verdicts.count_duplicates()
     }
@@ -91,8 +94,8 @@ mod tests {
                 let mut chunk = Chunk::default();
                 for (record, key) in records.iter().enumerate() {
                     match key {
-                        Some(key) => chunk.hashes.push(hasher.hash_u64(*key)),
-                        None => chunk.unkeyed.push(record),
+                        Some(key) => chunk.keys.hashes.push(hasher.hash_u64(*key)),
+                        None => chunk.keys.unkeyed.push(record),
                     }
                 }
                 chunk.one_batch(0);
@@ -105,7 +108,7 @@ mod tests {
                     })
                     .collect();
                 let found: Vec<usize> = (0..records.len())
-                    .filter(|record| chunk.repeated[record / 64] >> (record % 64) & 1 == 1)
+                    .filter(|record| chunk.verdicts.repeated[record / 64] >> (record % 64) & 1 == 1)
                     .collect();
                 prop_assert_eq!(marked, expected.len() as u64);
                 prop_assert_eq!(found, expected);

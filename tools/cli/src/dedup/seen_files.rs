@@ -22,10 +22,10 @@ use std::path::{Path, PathBuf};
 use blake3::{Hash, Hasher};
 use echoless::SpecError;
 
-use super::progress::Progress;
+use super::reports::progress::Progress;
 use crate::failure::{Failure, without_controls, write_stderr};
 use crate::files::Source;
-use crate::replacing::Replacement;
+use crate::replacing::ReplacementFile;
 
 /// The bytes that are hashed at once.
 const READ_BYTES: usize = 1 << 20;
@@ -164,7 +164,7 @@ impl SeenFiles {
             return Ok(());
         }
         let replace = || {
-            let next = Replacement::begin(&self.path)?;
+            let next = ReplacementFile::begin(&self.path)?;
             next.file()?.write_all(self.lines.as_bytes())?;
             next.commit_to_disk()
         };

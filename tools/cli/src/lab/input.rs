@@ -8,7 +8,6 @@ use std::sync::Arc;
 use echoless::KeyHasher;
 use echoless_lab::stream::{RecordedKeys, Stream};
 
-use crate::config::RecordReading;
 use crate::failure::{Failure, without_controls, write_stderr};
 use crate::files::Source;
 use crate::number::grouped;
@@ -16,6 +15,7 @@ use crate::reading::Filled;
 use crate::records::chunk::Chunk;
 use crate::records::feed::RecordFeed;
 use crate::records::position::{FaultReporter, InputPosition};
+use crate::records::reading::RecordReading;
 use crate::signals::Patience;
 
 /// Where the stream comes from.
@@ -100,7 +100,7 @@ impl RecordFile {
             // A warning is for those who pass records on.
             let _ = reporter.pass(&chunk, || source.name());
             done.pass(&chunk);
-            for hash in &chunk.hashes {
+            for hash in &chunk.keys.hashes {
                 if keys.records() == self.most {
                     if !quiet {
                         write_stderr(&format!(

@@ -221,7 +221,7 @@ impl PacketFeed {
                     // A framer numbers the sections of its own file.
                     let section = packet.interface.section.saturating_add(*first_section);
                     packet.interface.section = section;
-                    chunk.packets.push(packet);
+                    chunk.keys.packets.push(packet);
                 }
                 BlockKind::Header => {
                     self.sections = self.sections.saturating_add(1);
@@ -232,10 +232,10 @@ impl PacketFeed {
                     // The outputs have other blocks behind the header than the input, and which
                     // ones is not known when the header is written.
                     set_section_length_unspecified(&mut chunk.bytes[range.clone()]);
-                    chunk.unkeyed.push(chunk.ends.len());
+                    chunk.keys.unkeyed.push(chunk.ends.len());
                 }
                 BlockKind::Interface(_) | BlockKind::Other(_) => {
-                    chunk.unkeyed.push(chunk.ends.len());
+                    chunk.keys.unkeyed.push(chunk.ends.len());
                 }
             }
             chunk.ends.push(range.end);

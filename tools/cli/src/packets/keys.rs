@@ -5,7 +5,7 @@ use std::sync::Arc;
 use echoless::KeyHasher;
 
 use crate::config::{PacketConfig, WindowConfig};
-use crate::records::chunk::{Chunk, NO_TIME, Step};
+use crate::records::chunk::{Chunk, ClockStep, NO_TIME};
 
 /// Hashes the keys of the packets of chunks. A chunk depends on no other chunk, so clones work in
 /// parallel.
@@ -44,28 +44,28 @@ impl PacketKeys {
     pub(crate) fn read(&mut self, chunk: &mut Chunk) {
         let bytes = &chunk.bytes[..chunk.filled];
         let keys = &self.config.keys;
-        for block in &chunk.packets {
+        for block in &chunk.keys.packets {
             let packet = block.packet(bytes);
             let key = keys.key(&packet, &mut self.scratch);
             // The head holds the lengths of the other parts, so an empty one adds nothing.
             let parts = key.parts().into_iter().filter(|part| !part.is_empty());
             let hash = self.hasher.hash_fields(parts.map(Some));
-            chunk.hashes.push(hash);
+            chunk.keys.hashes.push(hash);
             if self.config.report {
-                chunk.ignored.push(keys.ignored_fields(&packet));
+                chunk.keys.ignored.push(keys.ignored_fields(&packet));
             }
         }
         if let Some(resolution) = self.resolution {
             let mut latest = NO_TIME;
-            for (from, block) in chunk.packets.iter().enumerate() {
+            for (from, block) in chunk.keys.packets.iter().enumerate() {
                 let tick = block
                     .timestamp
                     .map_or(NO_TIME, |time| time.div_euclid(resolution));
                 if tick > latest {
                     latest = tick;
-                    chunk.steps.push(Step { from, tick });
+                    chunk.keys.steps.push(ClockStep { from, tick });
                 }
-                chunk.ticks.push(tick);
+                chunk.keys.ticks.push(tick);
             }
         }
     }

@@ -84,8 +84,8 @@ impl CopyReport {
 
     /// Follows the packets of the next chunk of the stream.
     pub(crate) fn observe(&mut self, chunk: &Chunk) {
-        let packets = chunk.packets.iter().zip(&chunk.ignored);
-        for (index, (key, (packet, ignored))) in chunk.hashes.iter().zip(packets).enumerate() {
+        let packets = chunk.keys.packets.iter().zip(&chunk.keys.ignored);
+        for (index, (key, (packet, ignored))) in chunk.keys.hashes.iter().zip(packets).enumerate() {
             self.packets += 1;
             let copy = Original {
                 number: self.packets,
@@ -94,7 +94,7 @@ impl CopyReport {
                 ignored: *ignored,
             };
             let original = self.last.insert(*key, copy);
-            if chunk.verdicts.is_duplicate(index) {
+            if chunk.verdicts.of_keys.is_duplicate(index) {
                 match original {
                     Some(original) => self.count(&original, &copy),
                     None => self.unknown += 1,
@@ -320,26 +320,30 @@ mod tests {
         let (mut number, mut duplicates) = (0_u64, 0);
         while number < 3 * CAPACITY as u64 {
             chunk.clear();
-            chunk.verdicts.reset(1000);
+            chunk.verdicts.of_keys.reset(1000);
             for index in 0..1000 {
                 // Every third packet repeats the one before it, on another pair of interfaces.
                 let copy = number % 3 == 2;
                 chunk
+                    .keys
                     .hashes
                     .push(KeyHash::from_uniform(number - u64::from(copy)));
-                chunk.ignored.push(ignored);
-                chunk.packets.push(echoless_packets::framing::PacketBlock {
-                    interface: InterfaceId {
-                        section: 0,
-                        index: (number % 5000) as u32,
-                    },
-                    link: packet.link,
-                    data: 0..bytes.len(),
-                    original_len: packet.original_len,
-                    timestamp: None,
-                });
+                chunk.keys.ignored.push(ignored);
+                chunk
+                    .keys
+                    .packets
+                    .push(echoless_packets::framing::PacketBlock {
+                        interface: InterfaceId {
+                            section: 0,
+                            index: (number % 5000) as u32,
+                        },
+                        link: packet.link,
+                        data: 0..bytes.len(),
+                        original_len: packet.original_len,
+                        timestamp: None,
+                    });
                 if copy {
-                    chunk.verdicts.set(index, Verdict::Duplicate);
+                    chunk.verdicts.of_keys.set(index, Verdict::Duplicate);
                     duplicates += 1;
                 }
                 number += 1;

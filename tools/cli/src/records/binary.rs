@@ -4,7 +4,7 @@
 use std::fmt::Debug;
 
 use super::fault::Problem;
-use super::fields::FieldSet;
+use super::field_set::FieldSet;
 use super::format::{Format, LastEnd};
 use super::split::FieldBytes;
 

@@ -9,7 +9,7 @@ use echoless::SpecError;
 
 use super::binary::{Binary, BinaryFields, BinaryFraming};
 use super::fault::Problem;
-use super::fields::{FieldSet, MissingField};
+use super::field_set::{FieldSet, MissingField};
 use super::format::{ChosenFields, SelectedFormat};
 use super::split::FieldBytes;
 

@@ -1,15 +1,21 @@
 //! A chunk: whole records of the stream and the results of each stage, in memory that is recycled.
 
+mod clock;
+mod keys;
 mod rejection;
 mod spread;
+mod verdicts;
 
 use std::iter;
 use std::ops::Range;
 
-use echoless::{Filter, KeyHash, Verdict, Verdicts};
-use echoless_packets::framing::PacketBlock;
-use echoless_packets::key::IgnoredFields;
+use echoless::{Filter, KeyHash, Verdicts};
 
+use self::clock::ChunkClock;
+pub(crate) use self::clock::TickBatch;
+use self::keys::ChunkKeys;
+pub(crate) use self::keys::ClockStep;
+use self::verdicts::ChunkVerdicts;
 use super::fault::{Fault, Problem};
 
 /// The tick of a record without a time: it is earlier than every other, so the record is judged at
@@ -58,120 +64,78 @@ pub(crate) struct Chunk {
     pub(crate) terminator: &'static [u8],
     /// The end of every record.
     pub(crate) ends: Vec<usize>,
-    /// The key hash of every record that has one, in order, up to the fault.
-    pub(crate) hashes: Vec<KeyHash>,
-    /// The indices of the records without a key hash, ascending.
-    pub(crate) unkeyed: Vec<usize>,
     /// Whether the records without a key hash are the frame of a file that every output needs: the
     /// blocks of a capture that are no packets.
     pub(crate) frames: bool,
-    /// The packet of every record that has a key hash, if the records are blocks of a capture.
-    pub(crate) packets: Vec<PacketBlock>,
-    /// The ignored fields of every packet, if they are reported.
-    pub(crate) ignored: Vec<IgnoredFields>,
-    /// The tick of every record that has a key hash, if records have times.
-    pub(crate) ticks: Vec<i64>,
-    /// The records whose tick is above those of all records before them in the chunk.
-    pub(crate) steps: Vec<Step>,
-    /// The batches that the key hashes are judged in, in order.
-    pub(crate) batches: Vec<Batch>,
-    /// The number of the first of them in the stream.
-    pub(crate) first_batch: u64,
-    /// How many of them have their verdicts [collected](Self::collect).
-    collected: usize,
-    /// The tick of the batch of every key hash, filled where a filter gets all batches at once.
-    batch_ticks: Vec<u64>,
-    /// The clock before the chunk; `None` before the first record with a time.
-    pub(crate) clock_before: Option<i64>,
-    /// The first tick of the stream, if the clock has moved by the end of the chunk.
-    pub(crate) first_tick: i64,
-    /// The clock after the chunk.
-    pub(crate) clock: Option<i64>,
-    /// The number of records that are later than the window and the lateness allow.
-    pub(crate) late: u64,
     /// The first faulty record; records after it are not read.
     pub(crate) fault: Option<Fault>,
     /// The faulty records that are set aside, ascending; they are among those without a key hash.
     pub(crate) rejected: Vec<Fault>,
     /// What is wrong with the one record of the chunk: its input ends inside it. It is set aside.
     pub(crate) incomplete: Option<Problem>,
-    /// The verdict on every key hash.
-    pub(crate) verdicts: Verdicts,
-    /// One bit for each record, set for the first duplicate of its key; filled only for
-    /// `--repeated`.
-    pub(crate) repeated: Vec<u64>,
-    /// The verdicts on the keys of one batch, while they are collected.
-    part: Verdicts,
-    /// The verdict on every record, filled only if some records have no key hash.
-    spread: Vec<u64>,
-    /// The same with the bits of the records without a key hash set, filled only for
-    /// [`frames`](Self::frames).
-    spread_framed: Vec<u64>,
-    /// The verdict on every record with the bits of the rejected ones set, filled only if there are
-    /// some.
-    spread_withheld: Vec<u64>,
-}
-
-/// The clock moves here, unless it is at this tick or beyond already.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Step {
-    /// The index of the record's key hash.
-    pub(crate) from: usize,
-    pub(crate) tick: i64,
-}
-
-/// Adjacent key hashes that are judged at one tick.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Batch {
-    /// The tick that the filter advances to, counted from the first of the stream; 0 leaves its
-    /// clock as it is.
-    pub(crate) tick: u64,
-    /// The index after the last key hash.
-    pub(crate) end: usize,
+    /// The results of reading the records.
+    pub(crate) keys: ChunkKeys,
+    /// The chunk on the clock of the stream, and its batches.
+    pub(crate) clock: ChunkClock,
+    /// The results of the filter.
+    pub(crate) verdicts: ChunkVerdicts,
 }
 
 impl Chunk {
     /// Removes the records and keeps the memory.
     pub(crate) fn clear(&mut self) {
-        self.filled = 0;
-        self.mark = 0;
-        self.start = 0;
-        self.has_file_header = false;
-        self.opens_source = false;
-        self.header = None;
-        self.expected_records = 0;
-        self.ends.clear();
-        self.hashes.clear();
-        self.unkeyed.clear();
-        self.frames = false;
-        self.packets.clear();
-        self.ignored.clear();
-        self.ticks.clear();
-        self.steps.clear();
-        self.batches.clear();
-        self.collected = 0;
-        self.late = 0;
-        self.fault = None;
-        self.rejected.clear();
-        self.incomplete = None;
-        self.verdicts.reset(0);
+        // All fields are named, so that none is forgotten.
+        let Self {
+            bytes: _,
+            filled,
+            mark,
+            start,
+            has_file_header,
+            opens_source,
+            header,
+            expected_records,
+            ends,
+            frames,
+            fault,
+            rejected,
+            incomplete,
+            keys,
+            clock,
+            verdicts,
+            // Set whenever the chunk is filled.
+            source: _,
+            read_until: _,
+            input_until: _,
+            terminator: _,
+        } = self;
+        *filled = 0;
+        *mark = 0;
+        *start = 0;
+        *has_file_header = false;
+        *opens_source = false;
+        *header = None;
+        *expected_records = 0;
+        ends.clear();
+        *frames = false;
+        *fault = None;
+        rejected.clear();
+        *incomplete = None;
+        keys.clear();
+        clock.clear();
+        verdicts.clear();
     }
 
     /// Removes the records and gives back the memory beyond a chunk of the `usual` length, which
     /// only long records need, or very many.
     pub(crate) fn shrink(&mut self, usual: usize) {
+        self.verdicts.shrink();
         self.clear();
         self.bytes.truncate(usual);
         self.bytes.shrink_to(usual);
         self.ends.shrink_to(KEPT_RECORDS);
-        self.hashes.shrink_to(KEPT_RECORDS);
-        self.unkeyed.shrink_to(KEPT_RECORDS);
-        self.ticks.shrink_to(KEPT_RECORDS);
-        self.steps.shrink_to(KEPT_RECORDS);
-        self.batches.shrink_to(KEPT_RECORDS);
-        self.batch_ticks.clear();
-        self.batch_ticks.shrink_to(KEPT_RECORDS);
         self.rejected.shrink_to(KEPT_RECORDS);
+        self.keys.shrink();
+        self.clock.shrink();
     }
 
     /// The memory of the chunk in bytes, roughly: before its records are found, with those that are
@@ -183,7 +147,7 @@ impl Chunk {
 
     /// The number of records before the fault, with and without key hash.
     pub(crate) fn records(&self) -> usize {
-        self.hashes.len() + self.unkeyed.len()
+        self.keys.hashes.len() + self.keys.unkeyed.len()
     }
 
     /// The offset of the first byte of a record.
@@ -203,37 +167,28 @@ impl Chunk {
 
     /// Puts all key hashes into one batch, which leaves the clock of the filter as it is.
     pub(crate) fn one_batch(&mut self, number: u64) {
-        self.first_batch = number;
-        self.batches.clear();
-        self.batches.push(Batch {
+        self.clock.first_batch = number;
+        self.clock.batches.clear();
+        self.clock.batches.push(TickBatch {
             tick: 0,
-            end: self.hashes.len(),
+            end: self.keys.hashes.len(),
         });
     }
 
     /// The key hashes of each batch, with its tick.
     pub(crate) fn batches(&self) -> impl Iterator<Item = (u64, &[KeyHash])> {
-        let starts = iter::once(0).chain(self.batches.iter().map(|batch| batch.end));
-        let batches = self.batches.iter().zip(starts);
-        batches.map(|(batch, start)| (batch.tick, &self.hashes[start..batch.end]))
+        let batches = &self.clock.batches;
+        let starts = iter::once(0).chain(batches.iter().map(|batch| batch.end));
+        let batches = batches.iter().zip(starts);
+        batches.map(|(batch, start)| (batch.tick, &self.keys.hashes[start..batch.end]))
     }
 
     /// Passes the key hashes through a filter, which stores their verdicts.
     pub(crate) fn judge(&mut self, filter: &mut impl Filter) {
-        let Self {
-            hashes,
-            batches,
-            batch_ticks,
-            verdicts,
-            ..
-        } = self;
-        let last = batches.last().map_or(0, |batch| batch.tick);
-        if batches.len() > 1 {
-            batch_ticks.clear();
-            for batch in batches {
-                batch_ticks.resize(batch.end, batch.tick);
-            }
-            filter.observe_at(hashes, batch_ticks, verdicts);
+        let (hashes, verdicts) = (&self.keys.hashes, &mut self.verdicts.of_keys);
+        let last = self.clock.batches.last().map_or(0, |batch| batch.tick);
+        if self.clock.batches.len() > 1 {
+            filter.observe_at(hashes, self.clock.ticks_of_keys(), verdicts);
             // The records of the last batches may all lack a key.
             filter.advance_to(last);
         } else {
@@ -247,40 +202,15 @@ impl Chunk {
     /// all batches are collected.
     pub(crate) fn collect<E>(
         &mut self,
-        mut poll: impl FnMut(&mut Verdicts) -> Result<bool, E>,
+        poll: impl FnMut(&mut Verdicts) -> Result<bool, E>,
     ) -> Result<bool, E> {
-        if self.collected == self.batches.len() {
-            return Ok(true);
-        }
-        if self.batches.len() == 1 {
-            let known = poll(&mut self.verdicts)?;
-            self.collected = usize::from(known);
-            return Ok(known);
-        }
-        let mut start = match self.collected {
-            0 => {
-                self.verdicts.reset(self.hashes.len());
-                0
-            }
-            collected => self.batches[collected - 1].end,
-        };
-        for batch in &self.batches[self.collected..] {
-            if !poll(&mut self.part)? {
-                return Ok(false);
-            }
-            // Batches begin at any bit of a word. Only the set bits cost anything.
-            for key in self.part.duplicates() {
-                self.verdicts.set(start + key, Verdict::Duplicate);
-            }
-            start = batch.end;
-            self.collected += 1;
-        }
-        Ok(true)
+        (self.verdicts).collect(&self.clock.batches, self.keys.hashes.len(), poll)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use echoless::Verdict;
     use proptest::collection::vec;
     use proptest::prelude::*;
 
@@ -293,17 +223,16 @@ mod tests {
         let hashes: Vec<KeyHash> = keyed
             .map(|record| KeyHash::from_uniform(record as u64))
             .collect();
-        let mut batches: Vec<Batch> = (ends.iter().map(|end| end % (hashes.len() + 1)))
+        let mut batches: Vec<TickBatch> = (ends.iter().map(|end| end % (hashes.len() + 1)))
             .chain([hashes.len()])
-            .map(|end| Batch { tick: 1, end })
+            .map(|end| TickBatch { tick: 1, end })
             .collect();
         batches.sort_by_key(|batch| batch.end);
-        Chunk {
-            hashes,
-            unkeyed: unkeyed.to_vec(),
-            batches,
-            ..Chunk::default()
-        }
+        let mut chunk = Chunk::default();
+        chunk.keys.hashes = hashes;
+        chunk.keys.unkeyed.extend(unkeyed);
+        chunk.clock.batches = batches;
+        chunk
     }
 
     /// Records every key with the clock that it is observed at; every third key is a duplicate.
@@ -337,6 +266,19 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_recycled_chunk_gives_back_the_memory_of_very_many_records() {
+        let records = 4 * KEPT_RECORDS;
+        let mut chunk = chunk(records, &[0], &[1, 2]);
+        chunk.judge(&mut Recorder::default());
+        chunk.spread_verdicts();
+        chunk.shrink(0);
+        assert!(chunk.keys.hashes.capacity() <= KEPT_RECORDS);
+        assert!(chunk.clock.ticks_of_keys().is_empty());
+        assert_eq!(chunk.verdicts.of_keys, Verdicts::new());
+        assert_eq!(chunk.records(), 0);
+    }
+
     proptest! {
         #[test]
         fn the_verdicts_of_batches_are_joined_in_order(
@@ -366,7 +308,7 @@ mod tests {
             prop_assert_eq!(chunk.collect(&mut poll), Ok(true));
             prop_assert!(sent.next().is_none());
             for record in 0..records {
-                prop_assert_eq!(chunk.verdicts.is_duplicate(record), record % 3 == 0);
+                prop_assert_eq!(chunk.verdicts.of_keys.is_duplicate(record), record % 3 == 0);
             }
         }
 
@@ -378,7 +320,7 @@ mod tests {
             let ends: Vec<usize> = cuts.iter().map(|(end, _)| *end).collect();
             let mut chunk = chunk(records, &[], &ends);
             let mut clock = 0;
-            for (batch, (_, step)) in chunk.batches.iter_mut().zip(cuts.iter().cycle()) {
+            for (batch, (_, step)) in chunk.clock.batches.iter_mut().zip(cuts.iter().cycle()) {
                 clock += step;
                 batch.tick = clock;
             }
@@ -386,13 +328,13 @@ mod tests {
                 .batches()
                 .flat_map(|(tick, keys)| keys.iter().map(move |key| (tick, key.get())))
                 .collect();
-            let last = chunk.batches.last().map(|batch| batch.tick);
+            let last = chunk.clock.batches.last().map(|batch| batch.tick);
             let mut filter = Recorder::default();
             chunk.judge(&mut filter);
             prop_assert_eq!(filter.observed, expected);
             prop_assert_eq!(Some(filter.clock), last);
             for record in 0..records {
-                prop_assert_eq!(chunk.verdicts.is_duplicate(record), record % 3 == 0);
+                prop_assert_eq!(chunk.verdicts.of_keys.is_duplicate(record), record % 3 == 0);
             }
         }
     }

@@ -3,7 +3,7 @@
 
 use super::excerpt::Excerpt;
 use super::fault::Problem;
-use super::fields::{FieldSet, MissingField};
+use super::field_set::{FieldSet, MissingField};
 use super::split::FieldBytes;
 use crate::time::format::TimeReader;
 

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 
 use super::excerpt::Excerpt;
-use super::fields::MissingField;
+use super::field_set::MissingField;
 use super::json::scan::Invalid;
 
 /// A record that ends the run or is set aside.

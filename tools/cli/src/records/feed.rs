@@ -8,13 +8,13 @@ use echoless::{KeyHasher, SpecError};
 
 use super::chunk::Chunk;
 use super::fault::Fault;
-use super::fields::FieldList;
+use super::field_list::FieldList;
 use super::header::Header;
 use super::input::Input;
 use super::keys::{KeyExtractor, KeyReader};
 use super::position::{FaultReporter, InputPosition};
+use super::reading::RecordReading;
 use super::tag::Tagger;
-use crate::config::RecordReading;
 use crate::failure::Failure;
 use crate::files::Source;
 use crate::reading::Filled;

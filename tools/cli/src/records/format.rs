@@ -14,7 +14,8 @@ use memchr::memchr_iter;
 use super::chunk::Chunk;
 use super::delimiter::Delimiter;
 use super::fault::Problem;
-use super::fields::{FieldList, FieldSet};
+use super::field_list::FieldList;
+use super::field_set::FieldSet;
 use super::keys::{KeyExtractor, read_records};
 use super::split::FieldBytes;
 use super::tag::TagStyle;
@@ -76,7 +77,7 @@ pub(crate) trait Format: Debug + Send + Sync {
     }
 
     /// The part of an error message about the extent of a record that lacks a field: `fields` is
-    /// the number in [`MissingField`](super::fields::MissingField).
+    /// the number in [`MissingField`](super::field_set::MissingField).
     fn extent(&self, fields: usize) -> String {
         format!(": the record has {fields}")
     }

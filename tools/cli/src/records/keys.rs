@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use echoless::{KeyHash, KeyHasher};
 
-use super::chunk::{Chunk, NO_TIME, Step};
+use super::chunk::{Chunk, ClockStep, NO_TIME};
 use super::compared::Compared;
 use super::event_time::{JoinedFields, TimeExtractor, TimePlace, present, read_tick};
 use super::fault::{FaultPolicy, Missing, Problem};
-use super::fields::{FieldSet, MissingField};
+use super::field_set::{FieldSet, MissingField};
 use super::format::{Format, SharedFormat};
 use super::split::FieldBytes;
 use super::tag::Tagger;
@@ -318,11 +318,11 @@ fn hash_timed<F: Format + ?Sized>(
             Ok((tick, hash)) => {
                 if tick > latest {
                     latest = tick;
-                    let from = chunk.hashes.len();
-                    chunk.steps.push(Step { from, tick });
+                    let from = chunk.keys.hashes.len();
+                    chunk.keys.steps.push(ClockStep { from, tick });
                 }
-                chunk.hashes.push(hash);
-                chunk.ticks.push(tick);
+                chunk.keys.hashes.push(hash);
+                chunk.keys.ticks.push(tick);
             }
             Err((fate, problem)) => {
                 if !chunk.set_aside(record, fate, problem) {
@@ -341,14 +341,12 @@ fn hash_records<F: Format + ?Sized>(format: &F, extractor: &mut KeyExtractor, ch
         format.content(record)
     });
     if extractor.compared.is_some() {
-        chunk
-            .hashes
-            .extend(contents.map(|content| extractor.whole(content)));
+        let hashes = contents.map(|content| extractor.whole(content));
+        chunk.keys.hashes.extend(hashes);
     } else {
         let hasher = &extractor.hasher;
-        chunk
-            .hashes
-            .extend(contents.map(|content| hasher.hash(content)));
+        let hashes = contents.map(|content| hasher.hash(content));
+        chunk.keys.hashes.extend(hashes);
     }
 }
 
@@ -369,7 +367,7 @@ fn hash_fields<F: Format + ?Sized>(
                 .map_err(|problem| (extractor.faults.fate(problem), problem)),
         };
         match judged {
-            Ok(hash) => chunk.hashes.push(hash),
+            Ok(hash) => chunk.keys.hashes.push(hash),
             Err((fate, problem)) => {
                 if !chunk.set_aside(record, fate, problem) {
                     return;

@@ -59,7 +59,11 @@ impl InputPosition {
 
     fn number(self, chunk: &Chunk, record: usize) -> u64 {
         let before = if chunk.frames {
-            record - chunk.unkeyed.partition_point(|unkeyed| *unkeyed < record)
+            record
+                - chunk
+                    .keys
+                    .unkeyed
+                    .partition_point(|unkeyed| *unkeyed < record)
         } else {
             // A header is not one of `chunk.ends`; that of a file is no record.
             record + usize::from(chunk.start > 0 && !chunk.has_file_header)

@@ -6,7 +6,7 @@ use memchr::memmem::Finder;
 use memchr::{Memchr, memchr, memchr_iter};
 
 use super::compared::is_blank;
-use super::fields::{FieldSet, MissingField};
+use super::field_set::{FieldSet, MissingField};
 use super::quoting::QUOTE;
 
 /// Where the value of a field is: in the record, or, if it is not one piece of it, in the scratch

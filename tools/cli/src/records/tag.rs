@@ -32,7 +32,7 @@ impl Tag {
     /// The tags of the records of a chunk with verdicts that are not rejected, with their indices.
     pub(crate) fn all(chunk: &Chunk) -> impl Iterator<Item = (usize, Self)> {
         let duplicates = chunk.duplicates();
-        let mut unkeyed = chunk.unkeyed.iter().copied().peekable();
+        let mut unkeyed = chunk.keys.unkeyed.iter().copied().peekable();
         let mut rejected = chunk.rejected.iter().map(|fault| fault.record).peekable();
         (0..chunk.records()).filter_map(move |record| {
             let lacks_key = unkeyed.next_if_eq(&record).is_some();

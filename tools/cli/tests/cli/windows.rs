@@ -1,5 +1,4 @@
-//! Windows: every verdict against a map of keys to times, any number of threads, late records and
-//! records without a time, and what is rejected.
+//! Windows: every verdict against a map of keys to times, any number of threads, and late records.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -8,13 +7,13 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::run::{assert_errors, dedup, echoless, file};
+use crate::run::{dedup, echoless, file};
 
 /// A filter that is exact to the tick.
-const EXACT: [&str; 4] = ["--filter", "stamped:bits=64", "-m", "1MiB"];
+pub(crate) const EXACT: [&str; 4] = ["--filter", "stamped:bits=64", "-m", "1MiB"];
 
 /// Runs `dedup` on records of time and key, with these options.
-fn windowed(options: &[&str], input: &str) -> String {
+pub(crate) fn windowed(options: &[&str], input: &str) -> String {
     let args = ["dedup", "-q", "-k", "2", "--time-field", "1"];
     echoless(&[&args[..], options].concat(), input.as_bytes()).text()
 }
@@ -155,229 +154,6 @@ fn records_later_than_window_and_lateness_are_treated_as_configured() {
             run.stderr
         );
         assert_eq!(run.stdout, b"100,a\n100,b\n");
-    }
-}
-
-#[test]
-fn a_record_without_a_readable_time_follows_missing() {
-    let input = "1,a\nx,b\nx,a\n,c\n2,a\n";
-    let options = [&EXACT[..], &["--window", "10s"]].concat();
-    let missing = |value: &str| windowed(&[&options[..], &["--missing", value]].concat(), input);
-    assert_eq!(missing("skip"), "1,a\nx,b\nx,a\n,c\n");
-    assert_eq!(missing("empty"), "1,a\nx,b\n,c\n");
-    let args = ["dedup", "-q", "-k", "1", "--window", "10s", "--time-field"];
-    for (field, input, expected) in [
-        (
-            "1",
-            "1\nx\n",
-            "line 2: field 1 is not a time of --time-format auto: `x` (--missing skip",
-        ),
-        (
-            "2",
-            "a,1\nb\n",
-            "line 2: field 2, the time, is missing: the record has 1",
-        ),
-        (
-            "3",
-            "a,1,2\nb\n",
-            "line 2: field 3, the time, is missing: the record has 1",
-        ),
-    ] {
-        let run = echoless(&[&args[..], &[field]].concat(), input.as_bytes());
-        assert!(run.error().contains(expected), "{}", run.stderr);
-    }
-    // Before the first time, the clock stands still.
-    let early = "x,a\nx,a\n5,b\n16,a\n";
-    assert_eq!(
-        windowed(&[&options[..], &["--missing", "empty"]].concat(), early),
-        "x,a\n5,b\n16,a\n"
-    );
-}
-
-#[test]
-fn the_time_may_be_in_the_key_beside_it_or_apart() {
-    let input = "a,1,x\na,2,x\na,2,y\nb,13,x\na,13,x\n";
-    for (key, expected) in [
-        (&["-k", "1"][..], "a,1,x\nb,13,x\na,13,x\n"),
-        (&["-k", "1,3"], "a,1,x\na,2,y\nb,13,x\na,13,x\n"),
-        (&["-k", "1-2"], "a,1,x\na,2,x\nb,13,x\na,13,x\n"),
-        (&["-k", "2-"], "a,1,x\na,2,x\na,2,y\nb,13,x\n"),
-        (&["-k", "1-"], input),
-        (&[], input),
-    ] {
-        for field in [
-            &["--time-field", "2"][..],
-            &["--header", "--time-field", "t"],
-        ] {
-            let header = if field.len() == 3 { "k,t,v\n" } else { "" };
-            let options = ["dedup", "-q", "--window", "10s"];
-            let args = [&options[..], &EXACT, key, field].concat();
-            let run = echoless(&args, format!("{header}{input}").as_bytes());
-            assert_eq!(
-                run.text(),
-                format!("{header}{expected}"),
-                "{key:?} {field:?}"
-            );
-        }
-    }
-}
-
-#[test]
-fn an_open_key_lacks_no_more_than_its_own_fields() {
-    let options = ["--window", "10s", "--time-field", "4", "-k", "2-"];
-    let args = [&["dedup", "-q"], &EXACT[..], &options].concat();
-    let empty = [&args[..], &["--missing", "empty"]].concat();
-    let input = b"1,a,b,1\n2,a\n3,a\n4,a,\n";
-    assert_eq!(echoless(&empty, input).text(), "1,a,b,1\n2,a\n4,a,\n");
-    let run = echoless(&args, input);
-    assert!(
-        run.error()
-            .contains("line 2: field 4, the time, is missing"),
-        "{}",
-        run.stderr
-    );
-}
-
-#[test]
-fn quoted_times_and_formats() {
-    let times = |format: &str, input: &str| {
-        let args = ["--csv", "--window", "10s", "--time-format", format];
-        windowed(&[&EXACT[..], &args].concat(), input)
-    };
-    for (format, first, second, third) in [
-        ("auto", "1700000000", "1700000010.0", "1700000011"),
-        (
-            "auto",
-            "2025-01-01T00:00:00Z",
-            "2025-01-01 00:00:10",
-            "2025-01-01T01:00:11+01:00",
-        ),
-        ("s", "0", "\"10\"", "11"),
-        ("ms", "0", "10000.9", "11000"),
-        ("us", "0", "10000000", "11000000"),
-        ("ns", "0", "10000000000", "11000000000"),
-        (
-            "rfc3339",
-            "2025-01-01T00:00:59Z",
-            "2025-01-01T00:01:09Z",
-            "2025-01-01T00:01:10.5Z",
-        ),
-        (
-            "%d.%m.%y %H:%M",
-            "01.01.25 00:00",
-            "01.01.25 00:00",
-            "01.01.25 00:01",
-        ),
-    ] {
-        let input = format!("{first},a\n{second},a\n{third},a\n");
-        assert_eq!(
-            times(format, &input),
-            format!("{first},a\n{third},a\n"),
-            "{format}"
-        );
-    }
-}
-
-#[test]
-fn a_file_names_the_filter_of_a_window() {
-    let directory = tempfile::tempdir().unwrap();
-    let spec = |text: &str| file(directory.path(), "filter.toml", text.as_bytes());
-    let args = ["--window", "10s", "--filter"];
-    let path = spec("filter = \"stamped\"\nwindow = 2000\nrefresh = true\nmemory = \"1MiB\"");
-    assert_eq!(
-        windowed(&[&args[..], &[&path]].concat(), "0,a\n9,a\n18,a\n"),
-        "0,a\n"
-    );
-    let path = spec("filter = \"stamped\"\nwindow = 10\nmemory = \"1MiB\"");
-    let run = echoless(
-        &[
-            "dedup",
-            "--time-field",
-            "1",
-            "--window",
-            "10s",
-            "--filter",
-            &path,
-        ],
-        b"",
-    );
-    assert!(
-        run.error()
-            .contains("window=10: expected window=2000, the ticks of --window 10s"),
-        "{}",
-        run.stderr
-    );
-}
-
-#[test]
-fn invalid_windows_are_rejected() {
-    let run = |args: &[&str]| echoless(&[&["dedup"], args].concat(), b"1,a\n");
-    let cases = [
-        "--window 0 | invalid --window=0: expected a time such as 500ms",
-        "--window -5m | invalid --window=-5m: expected",
-        "--window 1.5h | invalid --window=1.5h: expected",
-        "--window 10min | invalid --window=10min: expected",
-        "--window 200000d | invalid --window=200000d: expected",
-        "--window 10m | --time-field: expected the field with the time",
-        "--window 100 --time-field 1 | invalid --time-field=1: expected no field of times",
-        "--window 1m --time-field 1-2 | invalid --time-field=`1-2`: expected one field",
-        "--window 1m --time-field 0 | invalid --time-field=`0`: expected field numbers",
-        "--window 1m --time-field t | names require --header",
-        "--window 1m --time-field 1 --time-format x | there is no %",
-        "--window 1m --time-field 1 --time-format %H:%M | invalid --time-format=%H:%M: expected",
-        "--window 1m --time-field 1 --lateness 5 | invalid --lateness=5: expected a time",
-        "--window 1000 --refresh --filter tree:levels=2/stamped -m 1MiB | invalid --filter=tree:",
-        "--window 1000 --refresh --filter stamped:refresh=false -m 1MiB | invalid --filter=stamped:",
-        "--window 1000 --filter gbf:q=31 -m 1MiB | invalid q=31: expected",
-        "--window 1000 --filter apbf:k=60,l=10 -m 1MiB | invalid ",
-        "--window 1m --time-field 1 --late drop | possible values: judge, pass, reject",
-        "--window 1m --time-field 1 --replacement lru | --replacement",
-        "--window 9 --dense -m 4095 | invalid memory=4095 B: expected 4096 B (one page)",
-        "--window 1m --time-field 1 --fpr 1e-18 | invalid --fpr=1e-18: expected",
-        "--window 1m --time-field 1 --filter rlbsbf | invalid option=window: expected one of",
-        "--window 1m --time-field 1 --filter stamped:window=7 | expected window=3000, the ticks of",
-        "--filter stamped:window=7 | --window: expected the time or the records of the window",
-        "--time-field 1 | --window",
-        "--refresh | --window",
-        "--lateness 1m | --window",
-        "--late pass | --window",
-        "--time-format s | --window",
-        "--window 5 --late pass | --time-field",
-        "--missing skip | --key",
-    ];
-    assert_errors(run, &cases);
-    let run = echoless(
-        &["dedup", "--window", "1m", "--time-field", "t", "--header"],
-        b"a,b\n",
-    );
-    assert!(
-        run.error()
-            .starts_with("invalid --time-field=`t`: expected one of the header's names"),
-        "{}",
-        run.stderr
-    );
-}
-
-#[test]
-fn dense_lines_and_the_kernel_are_selected_with_a_window_too() {
-    let directory = tempfile::tempdir().unwrap();
-    let stats = file(directory.path(), "stats", b"{}");
-    for kernel in ["scalar", "portable"] {
-        let args = "--window 3 --dense -m 8KiB --fpr 1e-3 --stats";
-        let args: Vec<&str> = args
-            .split(' ')
-            .chain([&*stats, "--kernel", kernel])
-            .collect();
-        assert_eq!(
-            dedup(&args, b"a\nb\na\nc\nd\na\n").text(),
-            "a\nb\nc\nd\na\n"
-        );
-        let json: Value = serde_json::from_slice(&std::fs::read(&stats).unwrap()).unwrap();
-        assert_eq!(json["kernel"], kernel);
-        assert_eq!(
-            json["filter"],
-            "clocked:window=3,refresh=false,bits=16,dense=true,memory=8KiB"
-        );
     }
 }
 

@@ -1,6 +1,6 @@
 //! Records that leave the path of keys: set aside, passed without a verdict, or ending the run.
 
-use super::{Chunk, NO_TIME, Step};
+use super::{Chunk, ClockStep, NO_TIME};
 use crate::records::fault::{Fate, Fault, Problem};
 
 impl Chunk {
@@ -14,9 +14,9 @@ impl Chunk {
     ) -> bool {
         let fault = Fault { record, problem };
         match fate {
-            Fate::Passed => self.unkeyed.push(record),
+            Fate::Passed => self.keys.unkeyed.push(record),
             Fate::Rejected => {
-                self.unkeyed.push(record);
+                self.keys.unkeyed.push(record);
                 self.rejected.push(fault);
             }
             Fate::EndsRun => self.fault = Some(fault),
@@ -28,10 +28,10 @@ impl Chunk {
     pub(crate) fn record_of(&self, hash: usize) -> usize {
         // Each record without a key hash that is not behind it moves it by one. There are `i` of
         // them before record `unkeyed[i]`, so that one has `unkeyed[i] - i` hashes before it.
-        let (mut low, mut high) = (0, self.unkeyed.len());
+        let (mut low, mut high) = (0, self.keys.unkeyed.len());
         while low < high {
             let middle = usize::midpoint(low, high);
-            if self.unkeyed[middle] - middle <= hash {
+            if self.keys.unkeyed[middle] - middle <= hash {
                 low = middle + 1;
             } else {
                 high = middle;
@@ -44,37 +44,37 @@ impl Chunk {
     /// without a verdict.
     pub(crate) fn remove_hashes(&mut self, removed: &[usize]) {
         let records: Vec<usize> = removed.iter().map(|hash| self.record_of(*hash)).collect();
-        self.unkeyed.extend(records);
-        self.unkeyed.sort_unstable();
+        self.keys.unkeyed.extend(records);
+        self.keys.unkeyed.sort_unstable();
         let mut rest = removed.iter().copied().peekable();
         let mut kept = 0;
-        for hash in 0..self.hashes.len() {
+        for hash in 0..self.keys.hashes.len() {
             if rest.next_if_eq(&hash).is_none() {
-                self.hashes[kept] = self.hashes[hash];
+                self.keys.hashes[kept] = self.keys.hashes[hash];
                 kept += 1;
             }
         }
-        self.hashes.truncate(kept);
+        self.keys.hashes.truncate(kept);
         let mut rest = removed.iter().copied().peekable();
         let mut hash = 0..;
-        self.ticks.retain(|_| {
+        self.keys.ticks.retain(|_| {
             hash.next()
                 .is_none_or(|hash| rest.next_if_eq(&hash).is_none())
         });
         self.find_steps();
-        for batch in &mut self.batches {
+        for batch in &mut self.clock.batches {
             batch.end -= removed.partition_point(|hash| *hash < batch.end);
         }
     }
 
     /// Finds the steps from the ticks.
     fn find_steps(&mut self) {
-        self.steps.clear();
+        self.keys.steps.clear();
         let mut latest = NO_TIME;
-        for (from, &tick) in self.ticks.iter().enumerate() {
+        for (from, &tick) in self.keys.ticks.iter().enumerate() {
             if tick > latest {
                 latest = tick;
-                self.steps.push(Step { from, tick });
+                self.keys.steps.push(ClockStep { from, tick });
             }
         }
     }
@@ -87,12 +87,12 @@ impl Chunk {
 
     /// Ends the records before this one.
     pub(crate) fn end_at(&mut self, fault: Fault) {
-        self.unkeyed.retain(|unkeyed| *unkeyed < fault.record);
-        let hashes = fault.record - self.unkeyed.len();
-        self.hashes.truncate(hashes);
-        self.ticks.truncate(hashes);
-        self.steps.retain(|step| step.from < hashes);
-        for batch in &mut self.batches {
+        self.keys.unkeyed.retain(|unkeyed| *unkeyed < fault.record);
+        let hashes = fault.record - self.keys.unkeyed.len();
+        self.keys.hashes.truncate(hashes);
+        self.keys.ticks.truncate(hashes);
+        self.keys.steps.retain(|step| step.from < hashes);
+        for batch in &mut self.clock.batches {
             batch.end = batch.end.min(hashes);
         }
         self.fault = Some(fault);
@@ -113,7 +113,7 @@ impl Chunk {
     /// batches yet.
     pub(crate) fn reject_records(&mut self, faults: &[Fault]) {
         let keyed = faults.iter().filter_map(|fault| {
-            let before = self.unkeyed.binary_search(&fault.record).err()?;
+            let before = self.keys.unkeyed.binary_search(&fault.record).err()?;
             Some(fault.record - before)
         });
         let hashes: Vec<usize> = keyed.collect();
@@ -129,7 +129,7 @@ impl Chunk {
     /// Makes the chunk one record without a key hash, of which the input lacks the end.
     pub(crate) fn reject_incomplete(&mut self, problem: Problem) {
         self.ends.push(self.filled);
-        self.unkeyed.push(0);
+        self.keys.unkeyed.push(0);
         self.rejected.push(Fault { record: 0, problem });
     }
 }
@@ -153,7 +153,7 @@ mod tests {
         ) {
             let unkeyed: Vec<usize> = unkeyed.into_iter().filter(|at| *at < records).collect();
             let mut chunk = chunk(records, &unkeyed, &ends);
-            let keyed: Vec<usize> = chunk.hashes.iter().map(|key| key.get() as usize).collect();
+            let keyed: Vec<usize> = chunk.keys.hashes.iter().map(|key| key.get() as usize).collect();
             for (hash, record) in keyed.iter().enumerate() {
                 prop_assert_eq!(chunk.record_of(hash), *record);
             }
@@ -163,7 +163,7 @@ mod tests {
             let gone: Vec<usize> = removed.iter().map(|hash| keyed[*hash]).collect();
             let is_gone = |record: &usize| unkeyed.contains(record) || gone.contains(record);
             let expected: Vec<usize> = (0..records).filter(is_gone).collect();
-            prop_assert_eq!(&chunk.unkeyed, &expected);
+            prop_assert_eq!(&chunk.keys.unkeyed, &expected);
             for (after, before) in chunk.batches().zip(before) {
                 let kept = before.into_iter().filter(|key| !gone.contains(&(key.get() as usize)));
                 prop_assert_eq!(after.1, kept.collect::<Vec<_>>());
@@ -179,8 +179,8 @@ mod tests {
         ) {
             let unkeyed: Vec<usize> = unkeyed.into_iter().filter(|at| *at < records).collect();
             let mut chunk = chunk(records, &unkeyed, &ends);
-            let fault = fault % chunk.hashes.len();
-            let record = chunk.hashes[fault].get() as usize;
+            let fault = fault % chunk.keys.hashes.len();
+            let record = chunk.keys.hashes[fault].get() as usize;
             chunk.fail_at(fault, Problem::Late);
             prop_assert_eq!(chunk.fault.map(|fault| fault.record), Some(record));
             prop_assert_eq!(chunk.records(), record);

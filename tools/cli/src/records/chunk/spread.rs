@@ -12,31 +12,35 @@ impl Chunk {
     /// spread                   1 0 0 1 1
     /// ```
     pub(crate) fn spread_verdicts(&mut self) {
-        if self.unkeyed.is_empty() {
+        if self.keys.unkeyed.is_empty() {
             return;
         }
         let records = self.records();
-        self.spread.clear();
-        self.spread.resize(records.div_ceil(64), 0);
-        let mut unkeyed = self.unkeyed.iter().copied().peekable();
+        self.verdicts.spread.clear();
+        self.verdicts.spread.resize(records.div_ceil(64), 0);
+        let mut unkeyed = self.keys.unkeyed.iter().copied().peekable();
         let mut keyed = 0;
         for record in 0..records {
             if unkeyed.next_if_eq(&record).is_none() {
-                let duplicate = u64::from(self.verdicts.is_duplicate(keyed));
-                self.spread[record / 64] |= duplicate << (record % 64);
+                let duplicate = u64::from(self.verdicts.of_keys.is_duplicate(keyed));
+                self.verdicts.spread[record / 64] |= duplicate << (record % 64);
                 keyed += 1;
             }
         }
         if self.frames {
-            self.spread_framed.clone_from(&self.spread);
-            for record in &self.unkeyed {
-                self.spread_framed[record / 64] |= 1 << (record % 64);
+            self.verdicts
+                .spread_framed
+                .clone_from(&self.verdicts.spread);
+            for record in &self.keys.unkeyed {
+                self.verdicts.spread_framed[record / 64] |= 1 << (record % 64);
             }
         }
         if !self.rejected.is_empty() {
-            self.spread_withheld.clone_from(&self.spread);
+            self.verdicts
+                .spread_withheld
+                .clone_from(&self.verdicts.spread);
             for fault in &self.rejected {
-                self.spread_withheld[fault.record / 64] |= 1 << (fault.record % 64);
+                self.verdicts.spread_withheld[fault.record / 64] |= 1 << (fault.record % 64);
             }
         }
     }
@@ -44,10 +48,10 @@ impl Chunk {
     /// One bit for each record, set for duplicates. [`spread_verdicts`](Self::spread_verdicts) must
     /// be called before.
     pub(crate) fn duplicates(&self) -> &[u64] {
-        if self.unkeyed.is_empty() {
-            self.verdicts.words()
+        if self.keys.unkeyed.is_empty() {
+            self.verdicts.of_keys.words()
         } else {
-            &self.spread
+            &self.verdicts.spread
         }
     }
 
@@ -57,14 +61,14 @@ impl Chunk {
         if self.rejected.is_empty() {
             self.duplicates()
         } else {
-            &self.spread_withheld
+            &self.verdicts.spread_withheld
         }
     }
 
     /// [`duplicates`](Self::duplicates), and the frame that they need around them.
     pub(crate) fn framed_duplicates(&self) -> &[u64] {
-        if self.frames && !self.unkeyed.is_empty() {
-            &self.spread_framed
+        if self.frames && !self.keys.unkeyed.is_empty() {
+            &self.verdicts.spread_framed
         } else {
             self.duplicates()
         }
@@ -79,14 +83,15 @@ mod tests {
 
     #[test]
     fn records_without_a_key_are_not_duplicates() {
-        let mut chunk = Chunk {
-            hashes: vec![KeyHash::from_uniform(0); 100],
-            unkeyed: vec![0, 63, 64, 103],
-            ..Chunk::default()
-        };
-        chunk.verdicts.reset(100);
+        let mut chunk = Chunk::default();
+        chunk.keys.hashes = vec![KeyHash::from_uniform(0); 100];
+        chunk.keys.unkeyed = vec![0, 63, 64, 103];
+        chunk.verdicts.of_keys.reset(100);
         for key in 0..100 {
-            chunk.verdicts.set(key, echoless::Verdict::Duplicate);
+            chunk
+                .verdicts
+                .of_keys
+                .set(key, echoless::Verdict::Duplicate);
         }
         chunk.spread_verdicts();
         let words = [!1 & !(1 << 63), ((1 << 39) - 1) & !1];

@@ -17,7 +17,7 @@ use echoless_ber::{
 use crate::failure::Failure;
 use crate::records::binary::{Binary, BinaryFields, BinaryFraming};
 use crate::records::fault::Problem;
-use crate::records::fields::{FieldSet, MissingField};
+use crate::records::field_set::{FieldSet, MissingField};
 use crate::records::format::{ChosenFields, FormatBuild, FormatName, LastEnd, SelectedFormat};
 use crate::records::split::FieldBytes;
 use crate::spec_file::read_profile;

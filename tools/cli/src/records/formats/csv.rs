@@ -7,7 +7,7 @@ use memchr::{memchr, memchr_iter};
 use super::terminated::CrLf;
 use crate::records::chunk::Chunk;
 use crate::records::fault::Problem;
-use crate::records::fields::FieldSet;
+use crate::records::field_set::FieldSet;
 use crate::records::format::{Format, FormatBuild, FormatName, FormatOption, LastEnd};
 use crate::records::keys::{KeyExtractor, read_records};
 use crate::records::quoting::{QUOTE, Quoting, quoted_fields};

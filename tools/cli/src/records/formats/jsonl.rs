@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::terminated::Lf;
 use crate::records::fault::Problem;
-use crate::records::fields::{FieldSet, MissingField};
+use crate::records::field_set::{FieldSet, MissingField};
 use crate::records::format::{Format, FormatBuild, FormatName, LastEnd, SelectedFormat};
 use crate::records::json::find::Node;
 use crate::records::json::path::{Path, parse_paths};

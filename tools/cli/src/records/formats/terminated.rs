@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::failure::Failure;
 use crate::records::delimiter::Delimiter;
 use crate::records::fault::Problem;
-use crate::records::fields::FieldSet;
+use crate::records::field_set::FieldSet;
 use crate::records::format::{
     Format, FormatBuild, FormatName, FormatOption, LastEnd, SharedFormat,
 };

@@ -11,7 +11,8 @@ use super::{NAMES, OPTIONS, lines};
 use crate::records::chunk::Chunk;
 use crate::records::delimiter::Delimiter;
 use crate::records::fault::{BlankLines, Fault, FaultPolicy, Missing};
-use crate::records::fields::{FieldList, FieldSet};
+use crate::records::field_list::FieldList;
+use crate::records::field_set::FieldSet;
 use crate::records::format::{ChosenFields, FormatBuild, SelectedFormat, SharedFormat};
 use crate::records::keys::{KeyExtractor, KeyReader};
 
@@ -266,7 +267,7 @@ fn samples_cut_at_every_byte() {
                 example.name
             );
             assert_eq!(
-                chunk.hashes.len(),
+                chunk.keys.hashes.len(),
                 chunk.ends.len(),
                 "{}, {cut}",
                 example.name
@@ -282,13 +283,13 @@ fn records_have_the_hash_of_their_key_only_if_the_keys_are_equal() {
         let chunk = example.read(&example.sample(&keys).0, Missing::Error);
         for first in 0..300 {
             assert_eq!(
-                chunk.hashes[first],
-                chunk.hashes[first + 300],
+                chunk.keys.hashes[first],
+                chunk.keys.hashes[first + 300],
                 "{}",
                 example.name
             );
         }
-        let mut distinct = chunk.hashes[..300].to_vec();
+        let mut distinct = chunk.keys.hashes[..300].to_vec();
         distinct.sort_unstable_by_key(|hash| hash.get());
         distinct.dedup();
         assert_eq!(distinct.len(), 300, "{}", example.name);
@@ -311,9 +312,9 @@ proptest! {
             at.sort_unstable();
             let chunks = at.windows(2).map(|cut| Range { start: cut[0], end: cut[1] });
             let hashes: Vec<_> = chunks
-                .flat_map(|range| example.read(&bytes[range], Missing::Error).hashes)
+                .flat_map(|range| example.read(&bytes[range], Missing::Error).keys.hashes)
                 .collect();
-            prop_assert_eq!(hashes, example.read(&bytes, Missing::Error).hashes, "{}", example.name);
+            prop_assert_eq!(hashes, example.read(&bytes, Missing::Error).keys.hashes, "{}", example.name);
         }
     }
 

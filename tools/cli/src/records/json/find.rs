@@ -1,7 +1,7 @@
 //! Finds the values on the paths of the key in one pass over a JSON text, which it checks as a
 //! whole.
 
-use super::path::{Path, Step};
+use super::path::{Path, PathStep};
 use super::scan::{DEEPEST, Invalid, Scan, Stop};
 use super::value::unescape;
 use crate::records::split::FieldBytes;
@@ -26,8 +26,8 @@ impl Node {
             node.below.push(field);
             for step in &path.steps {
                 node = match step {
-                    Step::Member(name) => child(&mut node.members, name),
-                    Step::Element(index) => child(&mut node.elements, index),
+                    PathStep::Member(name) => child(&mut node.members, name),
+                    PathStep::Element(index) => child(&mut node.elements, index),
                 };
                 node.below.push(field);
             }
@@ -221,10 +221,10 @@ mod tests {
     }
 
     /// The value on a path, as serde_json understands the text.
-    fn walk<'a>(value: &'a Value, steps: &[Step]) -> Option<&'a Value> {
+    fn walk<'a>(value: &'a Value, steps: &[PathStep]) -> Option<&'a Value> {
         steps.iter().try_fold(value, |value, step| match step {
-            Step::Member(name) => value.as_object()?.get(std::str::from_utf8(name).unwrap()),
-            Step::Element(index) => value.as_array()?.get(*index),
+            PathStep::Member(name) => value.as_object()?.get(std::str::from_utf8(name).unwrap()),
+            PathStep::Element(index) => value.as_array()?.get(*index),
         })
     }
 

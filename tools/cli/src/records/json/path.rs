@@ -7,7 +7,7 @@ use super::value::unescape;
 
 /// A step from a value to one in it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Step {
+pub(super) enum PathStep {
     /// To the member with this name, without escapes.
     Member(Vec<u8>),
     /// To the element with this index, from 0.
@@ -17,7 +17,7 @@ pub(super) enum Step {
 /// A path, and how it was typed.
 #[derive(Debug, Clone)]
 pub(crate) struct Path {
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<PathStep>,
     pub(crate) text: String,
 }
 
@@ -25,7 +25,7 @@ impl Path {
     /// The path to a member of the whole record.
     pub(crate) fn member(name: &str) -> Self {
         Self {
-            steps: vec![Step::Member(name.as_bytes().to_vec())],
+            steps: vec![PathStep::Member(name.as_bytes().to_vec())],
             text: name.into(),
         }
     }
@@ -87,27 +87,27 @@ impl Parser<'_> {
         })
     }
 
-    fn name(&mut self) -> Result<Step, SpecError> {
+    fn name(&mut self) -> Result<PathStep, SpecError> {
         if self.skip(b'"') {
             let mut scan = Scan::new(self.text.as_bytes());
             let start = self.at;
             self.at = scan.string(start).map_err(|_| self.invalid())?;
             let mut name = Vec::new();
             unescape(&self.text.as_bytes()[start..self.at - 1], &mut name);
-            return Ok(Step::Member(name));
+            return Ok(PathStep::Member(name));
         }
         let name = self.take_until(b".,[]\"");
         if name.is_empty() {
             return Err(self.invalid());
         }
-        Ok(Step::Member(name.into()))
+        Ok(PathStep::Member(name.into()))
     }
 
-    fn index(&mut self) -> Result<Step, SpecError> {
+    fn index(&mut self) -> Result<PathStep, SpecError> {
         let digits = self.take_until(b"]");
         let numeric = digits.bytes().all(|byte| byte.is_ascii_digit());
         match digits.parse() {
-            Ok(index) if numeric && self.skip(b']') => Ok(Step::Element(index)),
+            Ok(index) if numeric && self.skip(b']') => Ok(PathStep::Element(index)),
             Ok(_) | Err(_) => Err(self.invalid()),
         }
     }
@@ -141,13 +141,13 @@ impl Parser<'_> {
 mod tests {
     use super::*;
 
-    fn steps(text: &str) -> Vec<Vec<Step>> {
+    fn steps(text: &str) -> Vec<Vec<PathStep>> {
         let paths = parse_paths("--key", text).unwrap();
         paths.into_iter().map(|path| path.steps).collect()
     }
 
-    fn member(name: &str) -> Step {
-        Step::Member(name.as_bytes().to_vec())
+    fn member(name: &str) -> PathStep {
+        PathStep::Member(name.as_bytes().to_vec())
     }
 
     #[test]
@@ -158,12 +158,15 @@ mod tests {
             steps("a[0][12].b"),
             [[
                 member("a"),
-                Step::Element(0),
-                Step::Element(12),
+                PathStep::Element(0),
+                PathStep::Element(12),
                 member("b")
             ]]
         );
-        assert_eq!(steps("[3].x y-z"), [[Step::Element(3), member("x y-z")]]);
+        assert_eq!(
+            steps("[3].x y-z"),
+            [[PathStep::Element(3), member("x y-z")]]
+        );
         assert_eq!(steps("."), [[]]);
         assert_eq!(steps("0"), [[member("0")]]);
     }

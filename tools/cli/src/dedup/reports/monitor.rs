@@ -4,20 +4,21 @@
 //! A thread of its own waits for both, so that a stream that pauses reports, too. It reports
 //! between two chunks; the filter itself reports only at the end.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::thread::{self, Scope};
 use std::time::Instant;
 
-use super::delivery::Delivery;
 use crate::config::DedupConfig;
+use crate::dedup::delivery::Delivery;
 use crate::failure::Failure;
+use crate::locks::lock;
 use crate::signals::{Asked, Requests};
 
 /// Starts to report on `delivery`, until the other end of `requests` is dropped.
 ///
 /// # Errors
 /// [`Failure`] if the thread cannot be started.
-pub(super) fn start<'scope, 'env>(
+pub(in crate::dedup) fn start<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     config: &'env DedupConfig,
     delivery: &'env Mutex<Delivery>,
@@ -43,7 +44,7 @@ fn report(requests: &Requests, config: &DedupConfig, delivery: &Mutex<Delivery>)
             }
             Asked::ToStop => return,
         };
-        let mut delivery = delivery.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut delivery = lock(delivery);
         delivery.report_so_far(config, asked);
     }
 }

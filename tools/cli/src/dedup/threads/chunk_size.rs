@@ -4,7 +4,7 @@ use crate::reading::CHUNK_BYTES;
 
 /// The chunks of a run on several threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct ChunkSize {
+pub(in crate::dedup) struct ChunkSize {
     /// The length of a chunk without a long record.
     pub(super) bytes: usize,
     /// The number of chunks that a thread has submitted at a time: it fills and reads the next ones

@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
-use super::output::Sink;
+use super::sink::Sink;
 use crate::failure::Failure;
 use crate::records::position::RecordPosition;
 
 /// A file with the positions of some records of the stream.
 #[derive(Debug)]
-pub(super) struct PositionsFile {
+pub(super) struct RecordPositionsFile {
     sink: Sink,
     /// The lines of the current chunk.
     lines: Vec<u8>,
@@ -26,7 +26,7 @@ struct Line<'a> {
     reason: Option<&'a str>,
 }
 
-impl PositionsFile {
+impl RecordPositionsFile {
     pub(super) fn new(sink: Sink) -> Self {
         Self {
             sink,

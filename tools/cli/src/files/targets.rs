@@ -1,160 +1,20 @@
-//! Inputs and outputs by name. `-` is a standard stream, everything is a [`File`] once open, and no
-//! file is both read and written.
-//!
-//! Standard streams are used through a duplicate of their descriptor: the handles of the standard
-//! library would buffer again and search for newlines.
+//! Outputs by name: no file is both read and written, and none is truncated while the run may still
+//! be rejected.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use echoless::SpecError;
 use same_file::Handle;
 
-use crate::descriptors::{check_stdin, check_stdout};
+use super::descriptors::check_stdout;
+use super::inputs::Source;
+use super::shared_position::is_at_end_of_stdout;
+use super::standard_streams::standard_output;
 use crate::failure::Failure;
-use crate::replacing::Replacement;
-use crate::shared_position::is_at_end_of_stdout;
+use crate::replacing::ReplacementFile;
 use crate::writing::OutputFile;
-
-/// An input.
-#[derive(Debug, Clone)]
-pub(crate) enum Source {
-    Stdin,
-    File(PathBuf),
-}
-
-impl Source {
-    /// The inputs that these paths name; standard input without a path.
-    pub(crate) fn all(paths: &[PathBuf]) -> Vec<Self> {
-        if paths.is_empty() {
-            return vec![Self::Stdin];
-        }
-        paths.iter().cloned().map(Self::from_path).collect()
-    }
-
-    /// The input that `path` names on the command line.
-    pub(crate) fn from_path(path: PathBuf) -> Self {
-        if path.as_os_str() == "-" {
-            Self::Stdin
-        } else {
-            Self::File(path)
-        }
-    }
-
-    /// The word on the command line that names the input.
-    pub(crate) fn typed(&self) -> String {
-        match self {
-            Self::Stdin => "-".into(),
-            Self::File(path) => path.display().to_string(),
-        }
-    }
-
-    /// Whether this is standard input, also a pipe by another name such as `/dev/stdin`. A regular
-    /// file is read from its start under each name, so its names are different inputs.
-    pub(crate) fn is_stdin(&self) -> bool {
-        match self {
-            Self::Stdin => true,
-            Self::File(path) => is_pipe_of_stdin(path),
-        }
-    }
-
-    /// The name in messages.
-    pub(crate) fn name(&self) -> String {
-        match self {
-            Self::Stdin => "standard input".into(),
-            Self::File(path) => path.display().to_string(),
-        }
-    }
-
-    /// Checks that the input can be read, so that a bad name ends the run before it writes
-    /// anything.
-    ///
-    /// Only regular files are opened for that: opening and closing a named pipe would end its
-    /// writer.
-    pub(crate) fn check(&self) -> Result<(), Failure> {
-        let Self::File(path) = self else {
-            return Ok(());
-        };
-        let checked = fs::metadata(path).and_then(|metadata| {
-            if metadata.is_dir() {
-                Err(io::ErrorKind::IsADirectory.into())
-            } else if metadata.is_file() {
-                File::open(path).map(drop)
-            } else {
-                Ok(())
-            }
-        });
-        checked.map_err(Failure::file(self.name()))
-    }
-
-    /// Opens the input.
-    pub(crate) fn open(&self) -> Result<File, Failure> {
-        let opened = match self {
-            Self::Stdin => check_stdin().and_then(|()| standard_input()),
-            Self::File(path) => File::open(path),
-        };
-        opened.map_err(Failure::file(self.name()))
-    }
-
-    /// [Opens](Self::open) the input without waiting for the writer of a named pipe. The caller
-    /// must wait for data before each read, or it takes a pipe without a writer for an empty file.
-    pub(crate) fn open_at_once(&self) -> Result<File, Failure> {
-        match self {
-            Self::Stdin => self.open(),
-            Self::File(path) => open_without_waiting(path).map_err(Failure::file(self.name())),
-        }
-    }
-
-    /// The length in bytes, if the input is a regular file.
-    pub(crate) fn len(&self) -> Option<u64> {
-        let metadata = match self {
-            Self::Stdin => standard_input().and_then(|file| file.metadata()),
-            Self::File(path) => fs::metadata(path),
-        };
-        metadata
-            .ok()
-            .filter(fs::Metadata::is_file)
-            .map(|metadata| metadata.len())
-    }
-
-    /// The length of all of these in bytes, if all are regular files; the largest number if it
-    /// exceeds that.
-    pub(crate) fn total_len(sources: &[Self]) -> Option<u64> {
-        Self::total_of(sources, Self::len)
-    }
-
-    /// The sum of these lengths, if all are known; the largest number if it exceeds that.
-    pub(crate) fn total_of(sources: &[Self], len: impl Fn(&Self) -> Option<u64>) -> Option<u64> {
-        let lengths = sources.iter().map(len);
-        lengths.reduce(|sum, len| Some(sum?.saturating_add(len?)))?
-    }
-
-    fn handle(&self) -> io::Result<Handle> {
-        match self {
-            Self::Stdin => Handle::stdin(),
-            Self::File(path) => Handle::from_path(path),
-        }
-    }
-}
-
-/// Whether a path names the pipe or socket that is standard input. It is not opened: that could
-/// wait for the other end of a pipe.
-#[cfg(unix)]
-fn is_pipe_of_stdin(path: &Path) -> bool {
-    use std::os::unix::fs::{FileTypeExt, MetadataExt};
-    let stdin = standard_input().and_then(|file| file.metadata());
-    let (Ok(stdin), Ok(file)) = (stdin, fs::metadata(path)) else {
-        return false;
-    };
-    let kind = stdin.file_type();
-    (kind.is_fifo() || kind.is_socket()) && (stdin.dev(), stdin.ino()) == (file.dev(), file.ino())
-}
-
-#[cfg(not(unix))]
-fn is_pipe_of_stdin(_: &Path) -> bool {
-    false
-}
 
 /// An output.
 #[derive(Debug, Clone)]
@@ -176,7 +36,7 @@ impl Target {
     ///
     /// # Errors
     /// [`SpecError`] of `option` if this is a standard stream or a device.
-    pub(crate) fn positions(&self, option: &'static str) -> Result<Self, SpecError> {
+    pub(crate) fn record_positions(&self, option: &'static str) -> Result<Self, SpecError> {
         match self {
             Self::Stdout => Err(SpecError::new(option, "-", "the name of a file")),
             Self::File(path) if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) => {
@@ -221,7 +81,7 @@ pub(crate) struct Opened {
     /// Whether the file still has its old content.
     holds_old: bool,
     /// Puts the file in the place of another one.
-    replacement: Option<Replacement>,
+    replacement: Option<ReplacementFile>,
 }
 
 impl Opened {
@@ -243,7 +103,7 @@ impl Opened {
 
     /// Puts the file, which is complete, in the place of the one that it replaces, if it does.
     pub(crate) fn commit(&mut self) -> Result<(), Failure> {
-        let commit = self.replacement.take().map(Replacement::commit_to_disk);
+        let commit = self.replacement.take().map(ReplacementFile::commit_to_disk);
         commit
             .unwrap_or(Ok(()))
             .map_err(Failure::file(self.name.as_str()))
@@ -303,7 +163,7 @@ impl Targets {
                 }
             }
             Target::Replaced(path) => {
-                Replacement::begin(path).and_then(|begun| replacement.insert(begun).file())
+                ReplacementFile::begin(path).and_then(|begun| replacement.insert(begun).file())
             }
         };
         let checked = file.and_then(|mut file| {
@@ -372,15 +232,6 @@ fn names_stdout(path: &Path) -> bool {
     names.iter().any(|name| path == Path::new(name))
 }
 
-/// Writes to standard output.
-pub(crate) fn write_stdout(text: &[u8]) -> Result<(), Failure> {
-    let mut output = io::stdout().lock();
-    check_stdout()
-        .and_then(|()| output.write_all(text))
-        .and_then(|()| output.flush())
-        .map_err(Failure::writing_stdout)
-}
-
 fn open_without_truncating(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .write(true)
@@ -399,46 +250,4 @@ fn is_pipe(metadata: &fs::Metadata) -> bool {
 #[cfg(not(unix))]
 fn is_pipe(_: &fs::Metadata) -> bool {
     false
-}
-
-#[cfg(unix)]
-fn open_without_waiting(path: &Path) -> io::Result<File> {
-    use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
-
-    let mut options = OpenOptions::new();
-    options.read(true);
-    // Other files are opened as always: some devices behave differently with the flag.
-    if fs::metadata(path)?.file_type().is_fifo() {
-        options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32);
-    }
-    options.open(path)
-}
-
-#[cfg(not(unix))]
-fn open_without_waiting(path: &Path) -> io::Result<File> {
-    File::open(path)
-}
-
-#[cfg(unix)]
-fn standard_input() -> io::Result<File> {
-    use std::os::fd::AsFd;
-    Ok(io::stdin().as_fd().try_clone_to_owned()?.into())
-}
-
-#[cfg(unix)]
-fn standard_output() -> io::Result<File> {
-    use std::os::fd::AsFd;
-    Ok(io::stdout().as_fd().try_clone_to_owned()?.into())
-}
-
-#[cfg(windows)]
-fn standard_input() -> io::Result<File> {
-    use std::os::windows::io::AsHandle;
-    Ok(io::stdin().as_handle().try_clone_to_owned()?.into())
-}
-
-#[cfg(windows)]
-fn standard_output() -> io::Result<File> {
-    use std::os::windows::io::AsHandle;
-    Ok(io::stdout().as_handle().try_clone_to_owned()?.into())
 }

@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use super::compressed::CompressedOutput;
-use super::output::Sink;
-use super::positions::PositionsFile;
+use super::record_positions::RecordPositionsFile;
 use super::runs::Runs;
-use super::stats::Counts;
+use super::sink::Sink;
 use super::stats_file::StatsFile;
 use crate::config::{Content, DedupConfig};
+use crate::dedup::reports::stats::RunCounts;
 use crate::failure::{Failure, graver};
 use crate::files::{Opened, Target, Targets};
 use crate::packets::tag::append_blocks;
@@ -19,15 +19,15 @@ use crate::records::tag::{Tag, Tagger};
 
 /// The outputs of a run.
 #[derive(Debug)]
-pub(super) struct Outputs {
+pub(in crate::dedup) struct Outputs {
     records: Sink,
     dropped: Option<Sink>,
     /// The positions of the dropped records.
-    explained: Option<PositionsFile>,
+    explained: Option<RecordPositionsFile>,
     rejects: Option<Rejects>,
     /// The verdict on each record.
     tags: Option<Sink>,
-    pub(super) stats: Option<StatsFile>,
+    pub(in crate::dedup) stats: Option<StatsFile>,
     passed: Passed,
     /// The bytes of the tags, or of the tagged records, of the current chunk.
     assembled: Vec<u8>,
@@ -37,73 +37,61 @@ pub(super) struct Outputs {
     withheld: Vec<u64>,
 }
 
-/// What the main output gets.
+/// What the main output gets: records, or their number.
 #[derive(Debug)]
-enum Passed {
+struct Passed {
+    records: PassedRecords,
+    /// Whether the number of the records replaces them.
+    count_only: bool,
+}
+
+#[derive(Debug)]
+enum PassedRecords {
     /// The records that are no duplicates.
     Fresh,
     Duplicates,
+    /// The first duplicate of each key.
+    Repeated,
     /// All records as they came; their verdicts go elsewhere.
     All,
     Tagged(Arc<Tagger>),
     /// All packets, of which duplicates have a comment.
     TaggedPackets,
-    /// The first duplicate of each key.
-    Repeated,
-    /// The number of the records that are no duplicates.
-    CountOfFresh,
-    CountOfDuplicates,
-    CountOfRepeated,
 }
 
 impl Passed {
     fn new(config: &DedupConfig) -> Self {
-        let (tagger, tag_file) = match &config.content {
-            Content::Records(records) if records.outputs.repeated => {
-                return if config.run.count {
-                    Self::CountOfRepeated
-                } else {
-                    Self::Repeated
-                };
-            }
-            Content::Records(records) => (records.tagger.clone(), &records.outputs.tag_file),
-            Content::Packets(packets) if packets.tag => return Self::TaggedPackets,
-            Content::Packets(_) => (None, &None),
+        let selected = if config.run.invert {
+            PassedRecords::Duplicates
+        } else {
+            PassedRecords::Fresh
         };
-        if let Some(tagger) = tagger {
-            return Self::Tagged(tagger);
-        }
-        match (tag_file, config.run.count, config.run.invert) {
-            (Some(_), _, _) => Self::All,
-            (None, true, true) => Self::CountOfDuplicates,
-            (None, true, false) => Self::CountOfFresh,
-            (None, false, true) => Self::Duplicates,
-            (None, false, false) => Self::Fresh,
+        let records = match &config.content {
+            Content::Records(records) => match (&records.tagger, &records.outputs) {
+                (_, outputs) if outputs.repeated => PassedRecords::Repeated,
+                (Some(tagger), _) => PassedRecords::Tagged(Arc::clone(tagger)),
+                (None, outputs) if outputs.tag_file.is_some() => PassedRecords::All,
+                (None, _) => selected,
+            },
+            Content::Packets(packets) if packets.tag => PassedRecords::TaggedPackets,
+            Content::Packets(_) => selected,
+        };
+        Self {
+            records,
+            // Not with all records, tagged or not: these options exclude each other.
+            count_only: config.run.count,
         }
     }
 
     /// The number of records of the main output.
-    const fn records(&self, counts: &Counts) -> u64 {
-        match self {
-            Self::Fresh | Self::CountOfFresh => {
-                counts.records - counts.duplicates - counts.rejected
+    const fn count(&self, counts: &RunCounts) -> u64 {
+        match self.records {
+            PassedRecords::Fresh => counts.records - counts.duplicates - counts.rejected,
+            PassedRecords::Duplicates => counts.duplicates,
+            PassedRecords::Repeated => counts.repeated,
+            PassedRecords::All | PassedRecords::Tagged(_) | PassedRecords::TaggedPackets => {
+                counts.records - counts.rejected
             }
-            Self::Duplicates | Self::CountOfDuplicates => counts.duplicates,
-            Self::Repeated | Self::CountOfRepeated => counts.repeated,
-            Self::All | Self::Tagged(_) | Self::TaggedPackets => counts.records - counts.rejected,
-        }
-    }
-
-    /// Whether a number replaces the records.
-    const fn is_count(&self) -> bool {
-        match self {
-            Self::CountOfFresh | Self::CountOfDuplicates | Self::CountOfRepeated => true,
-            Self::Fresh
-            | Self::Duplicates
-            | Self::All
-            | Self::Tagged(_)
-            | Self::TaggedPackets
-            | Self::Repeated => false,
         }
     }
 }
@@ -112,7 +100,7 @@ impl Passed {
 #[derive(Debug)]
 struct Rejects {
     records: Sink,
-    positions: PositionsFile,
+    record_positions: RecordPositionsFile,
 }
 
 impl Rejects {
@@ -126,9 +114,9 @@ impl Rejects {
         for fault in &chunk.rejected {
             let position = done.position_of(chunk, fault.record);
             let reason = reporter.reason(fault.problem, position);
-            self.positions.add(input, position, Some(&reason));
+            self.record_positions.add(input, position, Some(&reason));
         }
-        self.positions.write()?;
+        self.record_positions.write()?;
         let records = chunk.rejected.iter().map(|fault| fault.record);
         self.records.write_each(chunk, records)
     }
@@ -137,7 +125,7 @@ impl Rejects {
 impl Outputs {
     /// Opens the outputs. Nothing is written or truncated yet. If one cannot be opened, or if its
     /// file header cannot be rewritten as requested, those that were created are removed again.
-    pub(super) fn open(config: &DedupConfig) -> Result<Self, Failure> {
+    pub(in crate::dedup) fn open(config: &DedupConfig) -> Result<Self, Failure> {
         let mut targets = Targets::new(config.sources.iter().chain(&config.run.settings));
         let outputs = Self::open_all(config, &mut targets)?;
         if config.content.fixes_header() {
@@ -159,7 +147,9 @@ impl Outputs {
         let prompt = config.input_bytes.is_none();
         let compressed = || Some(CompressedOutput::new(run.compress?, prompt));
         let dropped = optional(&run.duplicates)?.map(side);
-        let explained = optional(&run.explain)?.map(text).map(PositionsFile::new);
+        let explained = optional(&run.explain)?
+            .map(text)
+            .map(RecordPositionsFile::new);
         let stats = match &run.stats {
             Some(target) => Some(StatsFile::new(open(target)?, target)?),
             None => None,
@@ -171,7 +161,9 @@ impl Outputs {
                     None => None,
                     Some(rejects) => Some(Rejects {
                         records: side(open(&rejects.records)?),
-                        positions: PositionsFile::new(text(open(&rejects.positions)?)),
+                        record_positions: RecordPositionsFile::new(text(open(
+                            &rejects.record_positions,
+                        )?)),
                     }),
                 };
                 let tags = outputs.tag_file.as_ref().map(open).transpose()?;
@@ -181,7 +173,7 @@ impl Outputs {
         };
         let passed = Passed::new(config);
         // A count is no record.
-        let compressed_records = if passed.is_count() {
+        let compressed_records = if passed.count_only {
             None
         } else {
             compressed()
@@ -201,13 +193,13 @@ impl Outputs {
     }
 
     /// The number of bytes of the main output.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(in crate::dedup) fn bytes(&self) -> u64 {
         self.records.bytes()
     }
 
     /// Truncates the files and writes the header to each output of records: later commands can
     /// select fields of any of them by name.
-    pub(super) fn begin(
+    pub(in crate::dedup) fn begin(
         &mut self,
         header: Option<&[u8]>,
         terminator: &'static [u8],
@@ -224,27 +216,29 @@ impl Outputs {
             dropped.write_header(header, terminator)?;
         }
         if let Some(rejects) = &mut self.rejects {
-            rejects.positions.truncate()?;
+            rejects.record_positions.truncate()?;
             rejects.records.truncate()?;
             rejects.records.write_header(header, terminator)?;
         }
-        match &self.passed {
-            Passed::CountOfFresh | Passed::CountOfDuplicates | Passed::CountOfRepeated => Ok(()),
-            Passed::Tagged(tagger) => {
+        if self.passed.count_only {
+            return Ok(());
+        }
+        match &self.passed.records {
+            PassedRecords::Tagged(tagger) => {
                 let header = header.map(|header| tagger.header(header));
                 self.records.write_header(header.as_deref(), terminator)
             }
-            Passed::Fresh
-            | Passed::Duplicates
-            | Passed::All
-            | Passed::TaggedPackets
-            | Passed::Repeated => self.records.write_header(header, terminator),
+            PassedRecords::Fresh
+            | PassedRecords::Duplicates
+            | PassedRecords::Repeated
+            | PassedRecords::All
+            | PassedRecords::TaggedPackets => self.records.write_header(header, terminator),
         }
     }
 
     /// Writes the records of a chunk with verdicts, which is from this input. The main output comes
     /// last, so the others are complete even if its reader closes the pipe.
-    pub(super) fn write(
+    pub(in crate::dedup) fn write(
         &mut self,
         chunk: &Chunk,
         input: impl Fn() -> String,
@@ -277,18 +271,20 @@ impl Outputs {
             }
             tags.write_assembled(&self.assembled, self.lengths.iter().copied(), b"")?;
         }
-        match &self.passed {
-            Passed::CountOfFresh | Passed::CountOfDuplicates | Passed::CountOfRepeated => Ok(()),
-            Passed::Repeated => {
-                let repeated = Runs::new(&chunk.repeated, chunk.records(), true);
+        if self.passed.count_only {
+            return Ok(());
+        }
+        match &self.passed.records {
+            PassedRecords::Repeated => {
+                let repeated = Runs::new(&chunk.verdicts.repeated, chunk.records(), true);
                 self.records.write_runs(chunk, repeated)
             }
-            Passed::Duplicates => self.records.write_runs(chunk, duplicates()),
-            Passed::Fresh => {
+            PassedRecords::Duplicates => self.records.write_runs(chunk, duplicates()),
+            PassedRecords::Fresh => {
                 let fresh = Runs::new(chunk.withheld(), chunk.records(), false);
                 self.records.write_runs(chunk, fresh)
             }
-            Passed::All => {
+            PassedRecords::All => {
                 self.withheld.clear();
                 self.withheld.resize(chunk.records().div_ceil(64), 0);
                 for fault in &chunk.rejected {
@@ -297,11 +293,11 @@ impl Outputs {
                 let all = Runs::new(&self.withheld, chunk.records(), false);
                 self.records.write_runs(chunk, all)
             }
-            Passed::Tagged(tagger) => {
+            PassedRecords::Tagged(tagger) => {
                 let tagger = Arc::clone(tagger);
                 self.write_tagged(chunk, |bytes, lengths| tagger.tag(chunk, bytes, lengths))
             }
-            Passed::TaggedPackets => {
+            PassedRecords::TaggedPackets => {
                 self.write_tagged(chunk, |bytes, lengths| append_blocks(chunk, bytes, lengths))
             }
         }
@@ -321,7 +317,7 @@ impl Outputs {
     }
 
     /// Completes and closes all outputs but the statistics, even if one fails.
-    pub(super) fn close(&mut self) -> Result<(), Failure> {
+    pub(in crate::dedup) fn close(&mut self) -> Result<(), Failure> {
         let mut closed = self.records.close();
         let sinks = [&mut self.dropped, &mut self.tags];
         for sink in sinks.into_iter().flatten() {
@@ -329,7 +325,7 @@ impl Outputs {
         }
         if let Some(rejects) = &mut self.rejects {
             closed = graver(closed, rejects.records.close());
-            closed = graver(closed, rejects.positions.close());
+            closed = graver(closed, rejects.record_positions.close());
         }
         if let Some(positions) = &mut self.explained {
             closed = graver(closed, positions.close());
@@ -338,12 +334,12 @@ impl Outputs {
     }
 
     /// Replaces the input of `--in-place` by the main output, which is closed.
-    pub(super) fn commit(&mut self) -> Result<(), Failure> {
+    pub(in crate::dedup) fn commit(&mut self) -> Result<(), Failure> {
         self.records.commit()
     }
 
     /// The name of the input of `--in-place`, if it is not replaced.
-    pub(super) fn uncommitted(&self) -> Option<&str> {
+    pub(in crate::dedup) fn uncommitted(&self) -> Option<&str> {
         self.records.uncommitted()
     }
 
@@ -358,8 +354,8 @@ impl Outputs {
     }
 
     /// Rewrites the file headers for the records that were written.
-    pub(super) fn fix_headers(&mut self, counts: &Counts) -> Result<(), Failure> {
-        self.records.fix_header(self.passed.records(counts))?;
+    pub(in crate::dedup) fn fix_headers(&mut self, counts: &RunCounts) -> Result<(), Failure> {
+        self.records.fix_header(self.passed.count(counts))?;
         if let Some(dropped) = &mut self.dropped {
             dropped.fix_header(counts.duplicates)?;
         }
@@ -370,11 +366,11 @@ impl Outputs {
     }
 
     /// Writes the count, if it replaces the records.
-    pub(super) fn finish(&mut self, counts: &Counts) -> Result<(), Failure> {
-        if !self.passed.is_count() {
+    pub(in crate::dedup) fn finish(&mut self, counts: &RunCounts) -> Result<(), Failure> {
+        if !self.passed.count_only {
             return Ok(());
         }
-        let count = self.passed.records(counts);
+        let count = self.passed.count(counts);
         self.records.write_bytes(format!("{count}\n").as_bytes())
     }
 }

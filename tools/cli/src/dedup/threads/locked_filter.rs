@@ -10,32 +10,33 @@
 //! without keys, at an earlier tick, which no thread waits for. An owner that applies one then
 //! changes nothing: it judges no key, and an earlier tick does not move a clock.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use echoless::{Filter, KeyHash, Partitioning, Report, Tally, Verdicts};
 
+use crate::locks::lock;
+
 /// A filter, or a partition of one, that several threads have. It leaves out the slices that can
 /// fail, which `dedup` never uses.
-pub(super) struct Lent<F>(Arc<Mutex<F>>);
+pub(in crate::dedup) struct LockedFilter<F>(Arc<Mutex<F>>);
 
-impl<F> Lent<F> {
-    pub(super) fn new(filter: F) -> Self {
+impl<F> LockedFilter<F> {
+    pub(in crate::dedup) fn new(filter: F) -> Self {
         Self(Arc::new(Mutex::new(filter)))
     }
 
-    /// Locks the filter even if a holder panicked: the panic itself ends the run.
     fn lock(&self) -> MutexGuard<'_, F> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 
-impl<F> Clone for Lent<F> {
+impl<F> Clone for LockedFilter<F> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<F: Filter> Filter for Lent<F> {
+impl<F: Filter> Filter for LockedFilter<F> {
     fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
         self.lock().observe_words(keys, duplicates);
     }
@@ -78,18 +79,18 @@ impl<F: Filter> Filter for Lent<F> {
 }
 
 /// All partitions of a filter, as the one filter that they are.
-pub(super) struct Whole<F> {
+pub(in crate::dedup) struct WholeFilter<F> {
     partitioning: Partitioning,
-    partitions: Vec<Lent<F>>,
+    partitions: Vec<LockedFilter<F>>,
     /// The keys of a batch by the partitions that own them: partition and index.
     routed: Vec<(usize, usize)>,
     keys: Vec<KeyHash>,
     verdicts: Verdicts,
 }
 
-impl<F> Whole<F> {
+impl<F> WholeFilter<F> {
     /// The whole of these partitions, which must be those of `partitioning`.
-    pub(super) fn new(partitioning: Partitioning, partitions: Vec<Lent<F>>) -> Self {
+    pub(super) fn new(partitioning: Partitioning, partitions: Vec<LockedFilter<F>>) -> Self {
         debug_assert_eq!(partitioning.count(), partitions.len());
         Self {
             partitioning,
@@ -101,13 +102,13 @@ impl<F> Whole<F> {
     }
 }
 
-impl<F> Clone for Whole<F> {
+impl<F> Clone for WholeFilter<F> {
     fn clone(&self) -> Self {
         Self::new(self.partitioning.clone(), self.partitions.clone())
     }
 }
 
-impl<F: Filter> Filter for Whole<F> {
+impl<F: Filter> Filter for WholeFilter<F> {
     fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
         duplicates.fill(0);
         let Self {
@@ -184,8 +185,8 @@ mod tests {
             let spec: FilterSpec = text.parse().unwrap();
             let mut undivided = spec.build().unwrap();
             let (partitioning, filters) = spec.build_partitions(partitions).unwrap().into_parts();
-            let lent: Vec<_> = filters.into_iter().map(Lent::new).collect();
-            let mut whole = Whole::new(partitioning, lent.clone());
+            let partitions: Vec<_> = filters.into_iter().map(LockedFilter::new).collect();
+            let mut whole = WholeFilter::new(partitioning, partitions.clone());
             let (mut clock, mut expected, mut found) = (0, Verdicts::new(), Verdicts::new());
             for (keys, step) in batches {
                 clock += step;
@@ -204,7 +205,7 @@ mod tests {
                 prop_assert_eq!(&expected, &found);
             }
             prop_assert_eq!(whole.memory_bytes(), undivided.memory_bytes());
-            let of_parts = report_of(&lent);
+            let of_parts = report_of(&partitions);
             prop_assert_eq!(whole.report().tally, of_parts.tally);
             prop_assert_eq!(whole.report().tally.fresh, undivided.report().tally.fresh);
         }

@@ -9,7 +9,7 @@ use crate::config::core_count;
 ///
 /// # Errors
 /// [`SpecError`] if there are more threads than cores, or the system does not list its cores.
-pub(crate) fn cores(pin: bool, threads: usize) -> Result<Vec<Option<usize>>, SpecError> {
+pub(in crate::dedup) fn cores(pin: bool, threads: usize) -> Result<Vec<Option<usize>>, SpecError> {
     if !pin {
         return Ok(vec![None; threads]);
     }
@@ -27,7 +27,7 @@ pub(crate) fn cores(pin: bool, threads: usize) -> Result<Vec<Option<usize>>, Spe
 }
 
 /// Pins this thread to a core, if one is given.
-pub(crate) fn pin(core: Option<usize>) -> Result<(), SpecError> {
+pub(in crate::dedup) fn pin(core: Option<usize>) -> Result<(), SpecError> {
     if pin_thread(core) {
         return Ok(());
     }

@@ -12,9 +12,9 @@ pub(super) struct Busiest {
 impl Busiest {
     /// The part of the window after which 1 in 1000 of its keys is evicted; `None` if that does not
     /// happen before its end.
-    pub(super) fn miss_share(self) -> Option<f64> {
-        let share = self.report.miss_age?.in_window(self.keys) / self.keys as f64;
-        Some(share).filter(|share| *share < 1.0)
+    pub(super) fn miss_fraction(self) -> Option<f64> {
+        let fraction = self.report.miss_age?.in_window(self.keys) / self.keys as f64;
+        Some(fraction).filter(|fraction| *fraction < 1.0)
     }
 
     /// The memory in which that happens at the end of the window: the age at which misses begin is

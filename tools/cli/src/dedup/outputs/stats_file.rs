@@ -14,18 +14,18 @@ use echoless::Report;
 use same_file::is_same_file;
 use serde::Serialize;
 
-use super::audit::RunAudit;
-use super::ending::Ending;
-use super::output::Sink;
-use super::stats::{Counts, Observed, SCHEMA_VERSION, Setup, Stats};
+use super::sink::Sink;
 use crate::config::{Content, DedupConfig};
+use crate::dedup::audit::RunAudit;
+use crate::dedup::reports::ending::Ending;
+use crate::dedup::reports::stats::{Observed, RunCounts, SCHEMA_VERSION, Setup, Stats};
 use crate::failure::Failure;
 use crate::files::{Opened, Source, Target, Targets};
-use crate::replacing::Replacement;
+use crate::replacing::ReplacementFile;
 
 /// The output of the statistics.
 #[derive(Debug)]
-pub(super) enum StatsFile {
+pub(in crate::dedup) enum StatsFile {
     /// A regular file.
     Regular {
         /// Its path without links.
@@ -53,7 +53,7 @@ impl StatsFile {
     }
 
     /// Whether the statistics replace earlier ones, rather than follow them.
-    pub(super) const fn is_replaceable(&self) -> bool {
+    pub(in crate::dedup) const fn is_replaceable(&self) -> bool {
         match self {
             Self::Regular { .. } => true,
             Self::Stream(_) => false,
@@ -62,7 +62,7 @@ impl StatsFile {
 
     /// Whether the file is empty or holds statistics, so that even a run that is rejected later
     /// may replace it.
-    pub(super) fn is_expendable(&self) -> bool {
+    pub(in crate::dedup) fn is_expendable(&self) -> bool {
         match self {
             Self::Regular { path, .. } => {
                 let is_empty = fs::metadata(path).is_ok_and(|metadata| metadata.len() == 0);
@@ -76,7 +76,7 @@ impl StatsFile {
     ///
     /// # Errors
     /// [`Failure`] if the file cannot be written.
-    pub(super) fn write(&mut self, stats: &Stats) -> Result<(), Failure> {
+    pub(in crate::dedup) fn write(&mut self, stats: &Stats) -> Result<(), Failure> {
         let json = stats.json();
         match self {
             Self::Regular { path, name } => {
@@ -93,7 +93,7 @@ impl StatsFile {
 /// Replaces the content of a regular file, in one step unless its folder or its place in the file
 /// system does not allow that. Writes another one if the file was removed meanwhile.
 fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    let replaced = Replacement::begin(path).and_then(|next| {
+    let replaced = ReplacementFile::begin(path).and_then(|next| {
         next.file()?.write_all(content)?;
         next.commit()
     });
@@ -110,7 +110,7 @@ fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
 /// Writes the statistics of a run that failed before it opened its outputs. If its command line is
 /// at fault, only those of an earlier run are replaced: the name of the file may be a mistake, too.
 /// An error in doing so is ignored: the failure of the run is reported.
-pub(super) fn write_failed(config: &DedupConfig, failure: &Failure, began: Instant) {
+pub(in crate::dedup) fn write_failed(config: &DedupConfig, failure: &Failure, began: Instant) {
     let Some(target) = &config.run.stats else {
         return;
     };
@@ -127,7 +127,7 @@ pub(super) fn write_failed(config: &DedupConfig, failure: &Failure, began: Insta
         return;
     };
     let observed = Observed {
-        counts: Counts::default(),
+        counts: RunCounts::default(),
         audit: &RunAudit::new(config),
         copies: None,
         elapsed: began.elapsed(),
@@ -143,8 +143,7 @@ pub(super) fn write_failed(config: &DedupConfig, failure: &Failure, began: Insta
 
 /// Replaces the statistics of an earlier run if the options of this one are rejected, or a file
 /// that they name is missing. Nothing is known of the filter then, so only the first fields are
-/// written.
-/// A file that holds anything else is left alone, and so is an input.
+/// written. A file that holds anything else is left alone, and so is an input.
 pub(crate) fn replace_unread(path: &Path, inputs: &[PathBuf], failure: &Failure) {
     let is_input = || (inputs.iter()).any(|input| is_same_file(input, path).unwrap_or(false));
     if !holds_statistics(path) || is_input() {
@@ -195,7 +194,7 @@ fn is_used_otherwise(config: &DedupConfig, target: &Target) -> bool {
         let outputs = &records.outputs;
         others.push(outputs.tag_file.as_ref());
         if let Some(rejects) = &outputs.rejects {
-            others.extend([Some(&rejects.records), Some(&rejects.positions)]);
+            others.extend([Some(&rejects.records), Some(&rejects.record_positions)]);
         }
     }
     let others = others

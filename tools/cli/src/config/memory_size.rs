@@ -1,12 +1,11 @@
-//! The memory and the threads of a run whose user chose neither: fewer of both for short inputs.
+//! The memory of a run whose user chose none: less of it for short inputs.
 //!
-//! Touching the default 256 MiB takes longer than the rest of a run over a file of a megabyte, and
-//! so does starting threads. If the length of every input is known, it bounds the number of
-//! distinct keys, and the filter gets as many lines as keep an eviction improbable at that number
-//! ([`EVICTION_PROBABILITY`]). The bound is the number of records as far as it was estimated
-//! (`records/count.rs`); else it assumes the shortest possible ones. An input that grows while it
-//! is read, or hides short records between blocks of long ones, may exceed the bound: its evictions
-//! are counted and reported as always.
+//! Touching the default 256 MiB takes longer than the rest of a run over a file of a megabyte. If
+//! the length of every input is known, it bounds the number of distinct keys, and the filter gets
+//! as many lines as keep an eviction improbable at that number ([`EVICTION_PROBABILITY`]). The
+//! bound is the number of records as far as it was estimated (`records/count.rs`); else it assumes
+//! the shortest possible ones. An input that grows while it is read, or hides short records between
+//! blocks of long ones, may exceed the bound: its evictions are counted and reported as always.
 
 use std::sync::OnceLock;
 
@@ -15,7 +14,7 @@ use echoless::memory::{LINE_BYTES, available};
 
 /// The memory of a filter where neither the length of the input nor the memory of the machine
 /// limits it, in bytes.
-pub(crate) const MOST_DEFAULT_MEMORY: u64 = 256 << 20;
+pub(super) const MOST_DEFAULT_MEMORY: u64 = 256 << 20;
 
 /// The least memory, in bytes: a line for each of the 1024 threads that `--threads` allows.
 const LEAST_MEMORY: u64 = 64 << 10;
@@ -33,28 +32,19 @@ const HUGE_PAGE_BYTES: u64 = 2 << 20;
 /// keys again as the bound, the probability is 0.1.
 const EVICTION_PROBABILITY: f64 = 1e-4;
 
-/// The length of input that makes another thread worthwhile. A file of 10 MB with lines of 40 bytes
-/// takes one thread 20 ms of CPU time and two threads 27 ms together: starting the second one and
-/// the memory of its chunks cost as much as it gains (`echoless dedup -q --threads N`, median of 21
-/// runs on a busy Intel Xeon with 2 cores, 2026-11-22).
-const BYTES_PER_THREAD: u64 = 10 << 20;
-
-/// The length of input below which a thread has next to nothing to do.
-const LEAST_BYTES_PER_THREAD: u64 = 4 << 10;
-
 /// The memory of a filter where the length of the input does not limit it, in bytes:
 /// [`MOST_DEFAULT_MEMORY`], or in a process with less than twice of that available the largest
 /// power of two that leaves as much again for everything else.
 ///
 /// It is read once, so that all parts of a run agree.
-pub(crate) fn default_memory() -> u64 {
+pub(super) fn default_memory() -> u64 {
     static MEMORY: OnceLock<u64> = OnceLock::new();
     *MEMORY.get_or_init(|| default_of(available()))
 }
 
 /// The memory that is enough, if that is known, or the default if that is less. Little memory is
 /// always there, and finding out how much takes a good part of a short run.
-pub(crate) fn at_most_default(enough: Option<u64>) -> u64 {
+pub(super) fn at_most_default(enough: Option<u64>) -> u64 {
     match enough {
         Some(bytes) if bytes <= LITTLE_MEMORY => bytes,
         Some(bytes) => bytes.min(default_memory()),
@@ -72,41 +62,9 @@ fn default_of(available: Option<u64>) -> u64 {
         .max(LEAST_MEMORY)
 }
 
-/// The highest number of threads worth starting for an input of this length.
-pub(crate) fn worthwhile_threads(input_bytes: Option<u64>) -> u64 {
-    input_bytes.map_or(u64::MAX, |bytes| bytes.div_ceil(BYTES_PER_THREAD).max(1))
-}
-
-/// The highest number of threads that an input of this length can keep busy at all.
-pub(crate) fn useful_threads(input_bytes: Option<u64>) -> u64 {
-    let threads = |bytes: u64| bytes.div_ceil(LEAST_BYTES_PER_THREAD).max(1);
-    input_bytes.map_or(u64::MAX, threads)
-}
-
-/// The keys of a tick that each partition must have on average, at least: four messages.
-///
-/// Two threads that divide a filter pass 20 million short records of a window in 0.75 times the
-/// time of two that use it in turns if a tick has 5000 of them. With 500 it is 0.9 times, for 1.45
-/// times the CPU time, and with one 3.3 times. Records 3 s apart, in a window of 10 minutes, take
-/// 4.9 times (`echoless dedup -q --window N --threads 2`, fastest of three runs, AMD EPYC with 2
-/// cores, 2026-11-22).
-const KEYS_PER_PARTITION: u64 = 256;
-
-/// Whether the keys of a tick are enough to be divided among so many partitions. `None` is a tick
-/// of time, which has any number of records.
-pub(crate) fn has_keys_for_partitions(records_per_tick: Option<u64>, partitions: usize) -> bool {
-    records_per_tick.is_some_and(|records| records / KEYS_PER_PARTITION >= partitions as u64)
-}
-
-/// The highest number of threads worth starting for a window: as many as can divide the filter if
-/// the records of a tick are known. With a window of time, threads gain by reading records.
-pub(crate) fn worthwhile_for_window(records_per_tick: Option<u64>) -> u64 {
-    records_per_tick.map_or(u64::MAX, |records| (records / KEYS_PER_PARTITION).max(1))
-}
-
 /// The memory of a filter of this shape for an input with at most so many distinct keys: that of
 /// the shape, or less.
-pub(crate) fn memory_for(keys: u64, shape: FingerprintGeometry) -> u64 {
+pub(super) fn memory_for(keys: u64, shape: FingerprintGeometry) -> u64 {
     // A line evicts once it holds one key more than it has slots. `n` keys put `k` or more of them
     // in one of `L` lines with a probability of at most
     //
@@ -133,7 +91,7 @@ pub(crate) fn memory_for(keys: u64, shape: FingerprintGeometry) -> u64 {
 /// not content.
 ///
 /// Few distinct records are short: 1 has no content, 256 have one byte, 65,536 have two.
-pub(crate) fn most_distinct_records(bytes: u64, overhead: u64) -> u64 {
+pub(super) fn most_distinct_records(bytes: u64, overhead: u64) -> u64 {
     let mut left = bytes;
     let mut records = 0;
     let mut distinct = 1_u64;
@@ -190,42 +148,6 @@ mod tests {
         assert!(memory(most_distinct_records(1_000_000, 1)) < 12 << 20);
         assert_eq!(memory(10_000_000), MOST_DEFAULT_MEMORY);
         assert_eq!(memory(u64::MAX), MOST_DEFAULT_MEMORY);
-    }
-
-    #[test]
-    fn short_inputs_get_one_thread_and_unknown_lengths_do_not_limit_threads() {
-        assert_eq!(worthwhile_threads(Some(0)), 1);
-        assert_eq!(worthwhile_threads(Some(10 << 20)), 1);
-        assert_eq!(worthwhile_threads(Some((10 << 20) + 1)), 2);
-        assert_eq!(
-            worthwhile_threads(Some(u64::MAX)),
-            u64::MAX.div_ceil(10 << 20)
-        );
-        assert_eq!(worthwhile_threads(None), u64::MAX);
-        assert_eq!(useful_threads(Some(0)), 1);
-        assert_eq!(useful_threads(Some((4 << 10) + 1)), 2);
-        assert_eq!(useful_threads(None), u64::MAX);
-    }
-
-    #[test]
-    fn only_long_ticks_are_divided() {
-        for (records, partitions, divided) in [
-            (None, 2, false),
-            (Some(1), 2, false),
-            (Some(500), 2, false),
-            (Some(1000), 2, true),
-            (Some(1000), 3, true),
-            (Some(1000), 4, false),
-            (Some(500_000), 1024, true),
-        ] {
-            assert_eq!(has_keys_for_partitions(records, partitions), divided);
-            // Where the number of threads is not given, there is one, or all divide the filter.
-            let most = usize::try_from(worthwhile_for_window(records)).unwrap();
-            assert!(
-                most == 1 || records.is_none() || has_keys_for_partitions(records, most),
-                "{records:?}"
-            );
-        }
     }
 
     #[test]

@@ -11,11 +11,11 @@ use echoless::transport::{Doorbell, Parker, Wait};
 use echoless::{BuildError, ExchangeError, Filter, Mesh, Node, Partitioned};
 
 use super::chunk_size::ChunkSize;
-use super::lent::{Lent, Whole};
+use super::locked_filter::{LockedFilter, WholeFilter};
 use crate::records::chunk::Chunk;
 
 /// A thread's access to the filter, and its way to wait for other threads.
-pub(super) trait Worker: Send {
+pub(in crate::dedup) trait Worker: Send {
     /// The chunks of so many threads.
     fn chunk_size(threads: usize) -> ChunkSize;
 
@@ -52,19 +52,19 @@ pub(super) trait Worker: Send {
 }
 
 /// A node of a mesh, which can borrow the partitions of the others.
-pub(super) struct MeshWorker<F> {
-    node: Node<Lent<F>>,
-    whole: Whole<F>,
+pub(in crate::dedup) struct MeshWorker<F> {
+    node: Node<LockedFilter<F>>,
+    whole: WholeFilter<F>,
 }
 
 /// A worker for each partition, and the whole filter that they share.
-pub(super) fn mesh_workers<F: Filter>(
+pub(in crate::dedup) fn mesh_workers<F: Filter>(
     parts: Partitioned<F>,
-) -> Result<(Vec<MeshWorker<F>>, Whole<F>), BuildError> {
+) -> Result<(Vec<MeshWorker<F>>, WholeFilter<F>), BuildError> {
     let (partitioning, filters) = parts.into_parts();
-    let lent: Vec<Lent<F>> = filters.into_iter().map(Lent::new).collect();
-    let nodes = Mesh::builder(Partitioned::new(partitioning.clone(), lent.clone())?).build()?;
-    let whole = Whole::new(partitioning, lent);
+    let filters: Vec<LockedFilter<F>> = filters.into_iter().map(LockedFilter::new).collect();
+    let nodes = Mesh::builder(Partitioned::new(partitioning.clone(), filters.clone())?).build()?;
+    let whole = WholeFilter::new(partitioning, filters);
     let worker = |node| MeshWorker {
         node,
         whole: whole.clone(),
@@ -78,7 +78,7 @@ impl<F: Filter> Worker for MeshWorker<F> {
     }
 
     fn submit(&mut self, chunk: &Chunk) -> Result<(), ExchangeError> {
-        for (number, (tick, keys)) in (chunk.first_batch..).zip(chunk.batches()) {
+        for (number, (tick, keys)) in (chunk.clock.first_batch..).zip(chunk.batches()) {
             self.node.submit_at(number, tick, keys)?;
         }
         Ok(())
@@ -120,9 +120,9 @@ impl<F: Filter> Worker for MeshWorker<F> {
 
 /// One of several threads that share a filter. The one whose chunk is next uses the filter while
 /// the others read their chunks.
-pub(super) struct SerialWorker<F> {
+pub(in crate::dedup) struct SerialWorker<F> {
     number: usize,
-    filter: Lent<F>,
+    filter: LockedFilter<F>,
     shared: Arc<SharedState>,
     parker: Parker,
     wait: Wait,
@@ -135,7 +135,10 @@ struct SharedState {
 }
 
 /// `count` workers that share one filter.
-pub(super) fn serial_workers<F: Filter>(filter: &Lent<F>, count: usize) -> Vec<SerialWorker<F>> {
+pub(in crate::dedup) fn serial_workers<F: Filter>(
+    filter: &LockedFilter<F>,
+    count: usize,
+) -> Vec<SerialWorker<F>> {
     let parkers: Vec<Parker> = (0..count).map(|_| Parker::new()).collect();
     let shared = Arc::new(SharedState {
         doorbells: parkers.iter().map(Parker::doorbell).collect(),
@@ -217,7 +220,7 @@ mod tests {
     /// Counts the keys it observes, and panics on the third.
     struct Brittle(u64);
 
-    impl Lent<Brittle> {
+    impl LockedFilter<Brittle> {
         fn count(&self) -> u64 {
             // Its memory grows by a byte with each key.
             self.memory_bytes()
@@ -244,14 +247,14 @@ mod tests {
 
     fn one_key() -> Chunk {
         let mut chunk = Chunk::default();
-        chunk.hashes.push(KeyHash::from_uniform(0));
+        chunk.keys.hashes.push(KeyHash::from_uniform(0));
         chunk.one_batch(0);
         chunk
     }
 
     #[test]
     fn the_filter_is_used_in_the_turn_of_a_chunk_or_alone() {
-        let filter = Lent::new(Brittle(0));
+        let filter = LockedFilter::new(Brittle(0));
         let mut workers = serial_workers(&filter, 2);
         let mut chunk = one_key();
         assert_eq!(workers[0].poll(&mut chunk, false), Ok(false));
@@ -263,7 +266,7 @@ mod tests {
 
     #[test]
     fn waiting_ends_when_another_thread_panics() {
-        let mut workers = serial_workers(&Lent::new(Brittle(2)), 2);
+        let mut workers = serial_workers(&LockedFilter::new(Brittle(2)), 2);
         let (mut second, mut first) = (workers.pop().unwrap(), workers.pop().unwrap());
         let waiting = thread::spawn(move || second.wait_until(|| false));
         let panicking = thread::spawn(move || first.poll(&mut one_key(), true));

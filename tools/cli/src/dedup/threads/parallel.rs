@@ -8,24 +8,25 @@
 //!
 //! Each thread has a [`Worker`]: in its [turn](super::chunk_order) it fills the next chunk; then it
 //! finds the records, hashes their keys and submits them to the filter, which handles chunks in the
-//! order of their numbers. With a window, the [clock](super::clock) passes from chunk to chunk
-//! before they are submitted. The thread delivers the chunk when its number is next. A node of a
-//! mesh serves its partition while it waits. [`stages`](super::stages) has these steps, and
+//! order of their numbers. With a window, the [clock](crate::dedup::clock) passes from chunk to
+//! chunk before they are submitted. The thread delivers the chunk when its number is next. A node
+//! of a mesh serves its partition while it waits. [`stages`](super::stages) has these steps, and
 //! [`worker_loop`](super::worker_loop) the loop around them.
 
 use std::sync::Mutex;
 use std::thread;
 
 use super::chunk_order::ChunkOrder;
-use super::clock::ClockOrder;
-use super::delivery::Delivery;
-use super::feed::{Feed, StreamEnd};
 use super::pinning::pin;
-use super::stages::{SHORT_BYTES, Stream, lock};
+use super::stages::{SHORT_BYTES, SharedRun};
 use super::worker::Worker;
 use super::worker_loop::Limits;
 use crate::config::DedupConfig;
+use crate::dedup::clock::ClockOrder;
+use crate::dedup::delivery::Delivery;
+use crate::dedup::feed::{Feed, StreamEnd};
 use crate::failure::Failure;
+use crate::locks::lock;
 
 /// The usual memory for each byte of a chunk, with the results of its records.
 const MEMORY_OF_A_BYTE: usize = 4;
@@ -40,7 +41,7 @@ const SPARE_BYTES: usize = 32 << 20;
 ///
 /// # Errors
 /// [`Failure`] of the stream, or if the threads cannot be set up.
-pub(super) fn pass<W: Worker>(
+pub(in crate::dedup) fn pass<W: Worker>(
     config: &DedupConfig,
     workers: Vec<W>,
     cores: Vec<Option<usize>>,
@@ -50,7 +51,7 @@ pub(super) fn pass<W: Worker>(
     // One more is being filled.
     let chunks = workers.len() * (size.in_flight + 1);
     let window = config.window.as_ref();
-    let stream = Stream {
+    let shared = SharedRun {
         feed: Mutex::new(Feed::new(config, size.bytes)),
         order: ChunkOrder::new(
             chunks * size.bytes * MEMORY_OF_A_BYTE + SPARE_BYTES,
@@ -67,13 +68,13 @@ pub(super) fn pass<W: Worker>(
         },
     };
     thread::scope(|scope| {
-        let stream = &stream;
+        let shared = &shared;
         let run = |(number, (worker, core))| {
             thread::Builder::new().spawn_scoped(scope, move || {
                 // Until all workers have begun, nothing is filled: one that cannot begin ends all.
-                pin(core).inspect_err(|_| stream.order.stop())?;
-                stream.order.begin();
-                stream.pass_chunks(number, worker)
+                pin(core).inspect_err(|_| shared.order.stop())?;
+                shared.order.begin();
+                shared.pass_chunks(number, worker)
             })
         };
         // If a thread cannot start, the remaining workers are dropped, and the running ones end:
@@ -81,7 +82,7 @@ pub(super) fn pass<W: Worker>(
         let threads: Vec<_> = (workers.into_iter().zip(cores).enumerate().map(run))
             .collect::<Result<_, _>>()
             .map_err(|error| {
-                stream.order.stop();
+                shared.order.stop();
                 Failure::file("a thread")(error)
             })?;
         let ends = threads.into_iter().map(|thread| {
@@ -92,7 +93,7 @@ pub(super) fn pass<W: Worker>(
         first_cause(ends.collect())
     })?;
     // Without an outcome, the threads were stopped before the stream ended.
-    lock(&stream.outcome)
+    lock(&shared.outcome)
         .take()
         .unwrap_or_else(|| Ok(StreamEnd::default()))
 }
@@ -118,9 +119,9 @@ mod tests {
 
     use super::*;
     use crate::args::{Command, parse_from};
-    use crate::dedup::lent::Lent;
-    use crate::dedup::stats::Setup;
-    use crate::dedup::worker::{mesh_workers, serial_workers};
+    use crate::dedup::reports::stats::Setup;
+    use crate::dedup::threads::locked_filter::LockedFilter;
+    use crate::dedup::threads::worker::{mesh_workers, serial_workers};
 
     const PANIC: &str = "expected by this test";
 
@@ -218,7 +219,7 @@ mod tests {
                         }
                     });
                     if serial {
-                        let filter = Lent::new(Brittle(u64::MAX));
+                        let filter = LockedFilter::new(Brittle(u64::MAX));
                         run(&records, serial_workers(&filter, workers))
                     } else {
                         let partitioning = Partitioning::new(1024, workers).unwrap();
@@ -248,7 +249,7 @@ mod tests {
                 } else {
                     Err(PANIC)
                 };
-                let serial = serial_workers(&Lent::new(Brittle(last)), 3);
+                let serial = serial_workers(&LockedFilter::new(Brittle(last)), 3);
                 assert!(run(&path, serial) == expected, "{records}, {last}");
                 let parts = vec![Brittle(u64::MAX), Brittle(last / 3), Brittle(u64::MAX)];
                 let partitioning = Partitioning::new(1024, 3).unwrap();

@@ -10,7 +10,7 @@
 use std::io;
 
 /// An error if standard input was closed.
-pub(crate) fn check_stdin() -> io::Result<()> {
+pub(super) fn check_stdin() -> io::Result<()> {
     check(system::STDIN)
 }
 

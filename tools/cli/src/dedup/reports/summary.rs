@@ -22,12 +22,6 @@ impl Stats {
         if let Some(skipped) = self.skipped() {
             line(format!("{skipped}: their content was seen before"));
         }
-        let judged = match (self.window, self.unkeyed + self.rejected) {
-            (None, 0) => "",
-            (None, _) => " of the judged records",
-            (Some(_), 0) => " inside the window",
-            (Some(_), _) => " of the judged records inside the window",
-        };
         if self.has_stale_header {
             line(
                 "the file header is a copy: its file length and number of records are wrong \
@@ -42,6 +36,12 @@ impl Stats {
         if let Some(window) = &config.window {
             line(self.window_line(window, config));
         }
+        let judged = match (self.window, self.unkeyed + self.rejected) {
+            (None, 0) => "",
+            (None, _) => " of the judged records",
+            (Some(_), 0) => " inside the window",
+            (Some(_), _) => " of the judged records inside the window",
+        };
         line(self.errors_line(judged));
         if let Some(busiest) = self.busiest_line() {
             line(busiest);
@@ -156,6 +156,36 @@ impl Stats {
         text
     }
 
+    /// The window, its granule, the range of the clock and the late records.
+    fn window_line(&self, window: &WindowConfig, config: &DedupConfig) -> String {
+        let unit = unit_of(window, config);
+        let length = |units| match window.in_units(units) {
+            whole if whole.fract() == 0.0 => grouped(whole as u64),
+            length => short(length),
+        };
+        let mut text = format!(
+            "window of {} {unit}, forgotten at most {} {unit} later",
+            length(window.span.units()),
+            length(window.granule(&config.filter)),
+        );
+        if let Content::Packets(packets) = &config.content
+            && let Some(second) = packets.second
+        {
+            let _ = write!(text, ", and of {} packets", grouped(second));
+        }
+        if let Some((from, to)) = self.clock {
+            let time = |tick: i64| rfc3339(tick.saturating_mul(window.resolution as i64));
+            let _ = write!(text, "; clock from {} to {}", time(from), time(to));
+        }
+        if let Some(expired) = self.expired.filter(|expired| *expired > 0) {
+            let _ = write!(text, "; {} expired", counted(expired, "key"));
+        }
+        if let Some(late @ 1..) = self.late {
+            let _ = write!(text, "; {} too late", counted(late, config.content.noun()));
+        }
+        text
+    }
+
     /// The busiest window, and the memory that would be enough for it.
     fn busiest_line(&self) -> Option<String> {
         let (keys, bytes) = self
@@ -266,38 +296,6 @@ fn in_words(estimate: Estimate, thing: &str, happened: &str) -> String {
         format!("about {value} ({low} to {high}) {} {happened}", things(0))
     } else {
         format!("at least {low}, at most {high} {} {happened}", things(0))
-    }
-}
-
-impl Stats {
-    /// The window, its granule, the range of the clock and the late records.
-    fn window_line(&self, window: &WindowConfig, config: &DedupConfig) -> String {
-        let unit = unit_of(window, config);
-        let length = |units| match window.in_units(units) {
-            whole if whole.fract() == 0.0 => grouped(whole as u64),
-            length => short(length),
-        };
-        let mut text = format!(
-            "window of {} {unit}, forgotten at most {} {unit} later",
-            length(window.span.units()),
-            length(window.granule(&config.filter)),
-        );
-        if let Content::Packets(packets) = &config.content
-            && let Some(second) = packets.second
-        {
-            let _ = write!(text, ", and of {} packets", grouped(second));
-        }
-        if let Some((from, to)) = self.clock {
-            let time = |tick: i64| rfc3339(tick.saturating_mul(window.resolution as i64));
-            let _ = write!(text, "; clock from {} to {}", time(from), time(to));
-        }
-        if let Some(expired) = self.expired.filter(|expired| *expired > 0) {
-            let _ = write!(text, "; {} expired", counted(expired, "key"));
-        }
-        if let Some(late @ 1..) = self.late {
-            let _ = write!(text, "; {} too late", counted(late, config.content.noun()));
-        }
-        text
     }
 }
 

@@ -2,16 +2,17 @@
 //! them on the clock of a window, submit their keys to the filter, and deliver it to the outputs.
 //! The [loop](super::worker_loop) decides when.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use super::chunk_order::ChunkOrder;
-use super::clock::{ClockOrder, cut};
-use super::delivery::Delivery;
-use super::feed::{ChunkReader, Feed, StreamEnd};
 use super::worker::Worker;
 use super::worker_loop::{FillOutcome, Limits, Stages, WorkerLoop};
 use crate::config::WindowConfig;
+use crate::dedup::clock::{ClockOrder, cut};
+use crate::dedup::delivery::Delivery;
+use crate::dedup::feed::{ChunkReader, Feed, StreamEnd};
 use crate::failure::Failure;
+use crate::locks::lock;
 use crate::reading::Filled;
 use crate::records::chunk::Chunk;
 use crate::signals::Patience;
@@ -20,8 +21,8 @@ use crate::signals::Patience;
 /// that of waking another thread.
 pub(super) const SHORT_BYTES: usize = 16 << 10;
 
-/// What the workers share.
-pub(super) struct Stream<'a> {
+/// The inputs, filter and outputs that all workers share.
+pub(super) struct SharedRun<'a> {
     /// Locked by the worker that has the turn to fill.
     pub(super) feed: Mutex<Feed>,
     pub(super) order: ChunkOrder,
@@ -34,12 +35,12 @@ pub(super) struct Stream<'a> {
     pub(super) limits: Limits,
 }
 
-impl Stream<'_> {
+impl SharedRun<'_> {
     /// Passes chunks on this thread, beside those of the other workers, until the stream ends.
     pub(super) fn pass_chunks(&self, number: usize, worker: impl Worker) -> Result<(), Failure> {
         let stages = WorkerStages {
             worker,
-            stream: self,
+            run: self,
             reader: None,
         };
         WorkerLoop::new(number, stages, &self.order, self.limits).pass_chunks()
@@ -49,7 +50,7 @@ impl Stream<'_> {
 /// The stages of one thread.
 struct WorkerStages<'a, W> {
     worker: W,
-    stream: &'a Stream<'a>,
+    run: &'a SharedRun<'a>,
     /// None until the first chunk is filled.
     reader: Option<ChunkReader>,
 }
@@ -60,7 +61,7 @@ impl<'a, W: Worker> Stages for WorkerStages<'a, W> {
     type Failure = Failure;
 
     fn source(&mut self) -> Self::Source {
-        lock(&self.stream.feed)
+        lock(&self.run.feed)
     }
 
     fn fill(&mut self, feed: &mut Self::Source, chunk: &mut Chunk, may_wait: bool) -> FillOutcome {
@@ -81,7 +82,7 @@ impl<'a, W: Worker> Stages for WorkerStages<'a, W> {
             Err(failure) => Err(failure),
         };
         // A failure of the outputs comes first.
-        lock(&self.stream.outcome).get_or_insert(outcome);
+        lock(&self.run.outcome).get_or_insert(outcome);
         FillOutcome::End
     }
 
@@ -102,7 +103,7 @@ impl<'a, W: Worker> Stages for WorkerStages<'a, W> {
         chunk: &mut Chunk,
         clock_moved: impl FnOnce(),
     ) -> Result<(), Failure> {
-        if let Some((window, clock)) = &self.stream.timing {
+        if let Some((window, clock)) = &self.run.timing {
             self.worker.wait_until(|| clock.is_next(number))?;
             let records = clock.place(number, window, chunk);
             clock_moved();
@@ -132,7 +133,7 @@ impl<'a, W: Worker> Stages for WorkerStages<'a, W> {
 
     fn process_alone(&mut self, chunk: &mut Chunk) {
         self.read(chunk);
-        match &self.stream.timing {
+        match &self.run.timing {
             Some((window, clock)) => {
                 let records = clock.place_alone(window, chunk);
                 cut(window, records, chunk);
@@ -144,25 +145,20 @@ impl<'a, W: Worker> Stages for WorkerStages<'a, W> {
     }
 
     fn deliver(&mut self, chunk: &mut Chunk) -> bool {
-        let delivered = lock(self.stream.delivery).deliver(chunk);
+        let delivered = lock(self.run.delivery).deliver(chunk);
         if let Err(failure) = delivered {
             // The remaining chunks are dropped, so this is what counts.
-            *lock(&self.stream.outcome) = Some(Err(failure));
+            *lock(&self.run.outcome) = Some(Err(failure));
             return false;
         }
         true
     }
 
     fn shrink(&mut self, chunk: &mut Chunk) {
-        chunk.shrink(self.stream.chunk_bytes);
+        chunk.shrink(self.run.chunk_bytes);
     }
 
     fn finish(self) -> Result<(), Failure> {
         Ok(self.worker.finish()?)
     }
-}
-
-/// Locks a mutex even if a holder panicked: the panic itself ends the run.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

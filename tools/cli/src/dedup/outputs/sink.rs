@@ -52,7 +52,7 @@ impl Sink {
     }
 
     /// This sink with compressed records, if `compressed` is given.
-    pub(crate) fn compressed(self, compressed: Option<CompressedOutput>) -> Self {
+    pub(super) fn compressed(self, compressed: Option<CompressedOutput>) -> Self {
         Self { compressed, ..self }
     }
 

@@ -60,15 +60,15 @@ use echoless::transport::Doorbell;
 
 /// The order in which some workers fill and deliver the chunks of one stream.
 pub(super) struct ChunkOrder {
-    state: Mutex<State>,
+    state: Mutex<OrderState>,
     /// The number of delivered chunks, which is the number of the next one. Changed under the lock.
     delivered: AtomicU64,
-    /// [`State::is_free`], to be seen without the lock.
+    /// [`OrderState::is_free`], to be seen without the lock.
     free: AtomicBool,
     workers: Vec<WorkerState>,
 }
 
-struct State {
+struct OrderState {
     /// The workers that have not [begun](ChunkOrder::begin).
     starting: usize,
     /// A worker has the turn to fill.
@@ -98,7 +98,7 @@ struct WorkerState {
     doorbell: Doorbell,
 }
 
-impl State {
+impl OrderState {
     /// Whether the turn to fill can be taken now.
     fn is_free(&self) -> bool {
         let has_room = self.bytes <= self.most_bytes || self.under_way.is_empty();
@@ -120,7 +120,7 @@ impl ChunkOrder {
         };
         let workers: Vec<WorkerState> = workers.into_iter().map(worker).collect();
         Self {
-            state: Mutex::new(State {
+            state: Mutex::new(OrderState {
                 starting: workers.len(),
                 filling: false,
                 under_way: VecDeque::new(),
@@ -137,12 +137,12 @@ impl ChunkOrder {
     }
 
     /// Locks the state even if a holder panicked: the panic itself ends the run.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, OrderState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes a change visible without the lock.
-    fn publish(&self, state: &State) {
+    fn publish(&self, state: &OrderState) {
         // Relaxed: a hint. A worker that acts on it takes the lock.
         self.free.store(state.is_free(), Ordering::Relaxed);
     }
@@ -290,7 +290,7 @@ impl ChunkOrder {
         self.finish(|state| state.stopped = true);
     }
 
-    fn finish(&self, set: impl FnOnce(&mut State)) {
+    fn finish(&self, set: impl FnOnce(&mut OrderState)) {
         let mut state = self.lock();
         set(&mut state);
         self.publish(&state);

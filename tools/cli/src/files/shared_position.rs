@@ -9,7 +9,7 @@ const COMPARISONS: u32 = 16;
 /// file: they share a position, as with `>log 2>&1`, or append. With `>log 2>log` the file is open
 /// twice, each has a position of its own, and they overwrite each other.
 #[cfg(unix)]
-pub(crate) fn is_at_end_of_stdout() -> bool {
+pub(super) fn is_at_end_of_stdout() -> bool {
     use std::{io, thread};
 
     use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
@@ -43,6 +43,6 @@ pub(crate) fn is_at_end_of_stdout() -> bool {
 
 /// Elsewhere than on Unix, nothing is known of their positions.
 #[cfg(not(unix))]
-pub(crate) const fn is_at_end_of_stdout() -> bool {
+pub(super) const fn is_at_end_of_stdout() -> bool {
     true
 }

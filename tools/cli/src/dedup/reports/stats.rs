@@ -6,19 +6,19 @@ use echoless::audit::{ErrorCounts, ErrorEstimates, Estimate};
 use echoless::{AgeOrigin, Kernel, MissAge, Report};
 use serde::Serialize;
 
-use super::audit::RunAudit;
 use super::busiest::Busiest;
 use super::ending::Ending;
 use crate::config::{Content, DedupConfig, WindowConfig};
+use crate::dedup::audit::RunAudit;
 use crate::packets::report::{CopyReport, CopyStats};
 use crate::time::span::Span;
 
 /// The version of the JSON. It rises when a stable field changes its name, type or meaning.
-pub(super) const SCHEMA_VERSION: u32 = 1;
+pub(in crate::dedup) const SCHEMA_VERSION: u32 = 1;
 
 /// What the run counted itself; the filter's [`Report`] has the rest.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Counts {
+pub(crate) struct RunCounts {
     pub(crate) records: u64,
     pub(crate) duplicates: u64,
     /// The duplicates that are the first of their keys, with `--repeated`.
@@ -54,7 +54,7 @@ pub(crate) struct Setup {
 /// What a run has observed so far.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Observed<'a> {
-    pub(crate) counts: Counts,
+    pub(crate) counts: RunCounts,
     pub(crate) audit: &'a RunAudit,
     pub(crate) copies: Option<&'a CopyReport>,
     pub(crate) elapsed: Duration,
@@ -230,7 +230,7 @@ impl Stats {
             busiest_window_keys: busiest.map(|busiest| busiest.keys),
             busiest_window_memory_bytes: busiest.and_then(Busiest::memory_bytes),
             busiest_window_miss_age: window.zip(busiest).and_then(|(window, busiest)| {
-                Some(window.in_units(window.span.units()) * busiest.miss_share()?)
+                Some(window.in_units(window.span.units()) * busiest.miss_fraction()?)
             }),
             renews_keys: config.filter.renews_keys(),
             evictions: report.tally.evictions,
@@ -267,18 +267,7 @@ impl Stats {
             window_packets: second,
             skipped_files: config.seen.as_ref().map(|seen| seen.skipped().len()),
             read_files: config.inputs().len(),
-            has_stale_header: match &config.content {
-                Content::Records(records) => {
-                    let all_pass = match records.outputs.tag_file {
-                        Some(_) => true,
-                        None => counts.duplicates == 0 && !config.run.invert && !repeats,
-                    };
-                    let is_copy = all_pass && counts.rejected == 0 && config.inputs().len() == 1;
-                    let is_fixed = records.fix_header || config.run.count;
-                    records.reading.format.has_file_header() && !is_copy && !is_fixed
-                }
-                Content::Packets(_) => false,
-            },
+            has_stale_header: has_stale_header(config, counts),
             copies: observed.copies.map(CopyReport::stats),
         }
     }
@@ -290,6 +279,21 @@ impl Stats {
         json.push('\n');
         json
     }
+}
+
+/// Whether the file header in the output is that of an input with other records.
+fn has_stale_header(config: &DedupConfig, counts: RunCounts) -> bool {
+    let Content::Records(records) = &config.content else {
+        return false;
+    };
+    let outputs = &records.outputs;
+    let all_pass = match outputs.tag_file {
+        Some(_) => true,
+        None => counts.duplicates == 0 && !config.run.invert && !outputs.repeated,
+    };
+    let is_copy = all_pass && counts.rejected == 0 && config.inputs().len() == 1;
+    let is_fixed = records.fix_header || config.run.count;
+    records.reading.format.has_file_header() && !is_copy && !is_fixed
 }
 
 /// The estimate, unless it is unknown.

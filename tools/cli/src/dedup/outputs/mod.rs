@@ -1,0 +1,11 @@
+//! Where the results of a run go: its records in runs of adjacent ones, plain or compressed, their
+//! positions, and the file of statistics.
+
+mod compressed;
+mod record_positions;
+mod run_outputs;
+mod runs;
+mod sink;
+pub(super) mod stats_file;
+
+pub(super) use run_outputs::Outputs;

@@ -1,0 +1,13 @@
+//! Inputs and outputs by name. `-` is a standard stream, everything is a [`File`](std::fs::File)
+//! once open, and no file is both read and written.
+
+mod descriptors;
+mod inputs;
+mod shared_position;
+mod standard_streams;
+mod targets;
+
+pub(crate) use descriptors::check_stdout;
+pub(crate) use inputs::Source;
+pub(crate) use standard_streams::write_stdout;
+pub(crate) use targets::{Opened, Target, Targets};

@@ -1,0 +1,70 @@
+//! What is read from the records of a chunk.
+
+use echoless::KeyHash;
+use echoless_packets::framing::PacketBlock;
+use echoless_packets::key::IgnoredFields;
+
+use super::KEPT_RECORDS;
+
+/// The key hashes and the times of the records of a chunk.
+#[derive(Debug, Default)]
+pub(crate) struct ChunkKeys {
+    /// The key hash of every record that has one, in order, up to the fault.
+    pub(crate) hashes: Vec<KeyHash>,
+    /// The indices of the records without a key hash, ascending.
+    pub(crate) unkeyed: Vec<usize>,
+    /// The packet of every record that has a key hash, if the records are blocks of a capture.
+    pub(crate) packets: Vec<PacketBlock>,
+    /// The ignored fields of every packet, if they are reported.
+    pub(crate) ignored: Vec<IgnoredFields>,
+    /// The tick of every record that has a key hash, if records have times.
+    pub(crate) ticks: Vec<i64>,
+    /// The records whose tick is above those of all records before them in the chunk.
+    pub(crate) steps: Vec<ClockStep>,
+}
+
+/// The clock moves here, unless it is at this tick or beyond already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ClockStep {
+    /// The index of the record's key hash.
+    pub(crate) from: usize,
+    pub(crate) tick: i64,
+}
+
+impl ChunkKeys {
+    /// Removes everything and keeps the memory.
+    pub(super) fn clear(&mut self) {
+        let Self {
+            hashes,
+            unkeyed,
+            packets,
+            ignored,
+            ticks,
+            steps,
+        } = self;
+        hashes.clear();
+        unkeyed.clear();
+        packets.clear();
+        ignored.clear();
+        ticks.clear();
+        steps.clear();
+    }
+
+    /// Gives back the memory that only very many records need.
+    pub(super) fn shrink(&mut self) {
+        let Self {
+            hashes,
+            unkeyed,
+            packets,
+            ignored,
+            ticks,
+            steps,
+        } = self;
+        hashes.shrink_to(KEPT_RECORDS);
+        unkeyed.shrink_to(KEPT_RECORDS);
+        packets.shrink_to(KEPT_RECORDS);
+        ignored.shrink_to(KEPT_RECORDS);
+        ticks.shrink_to(KEPT_RECORDS);
+        steps.shrink_to(KEPT_RECORDS);
+    }
+}

@@ -1,0 +1,22 @@
+//! How records are read: what a record is, what its key, and which faults it may have.
+
+use super::compared::Compared;
+use super::fault::FaultPolicy;
+use super::field_list::FieldList;
+use super::format::SharedFormat;
+
+/// Records, and the parts of them that are compared.
+#[derive(Debug)]
+pub(crate) struct RecordReading {
+    pub(crate) format: SharedFormat,
+    /// Whether compressed inputs are read as they are.
+    pub(crate) as_they_are: bool,
+    /// The length of the longest record allowed, in bytes, terminator included.
+    pub(crate) max_record: usize,
+    pub(crate) header: bool,
+    /// The fields to compare; `None` compares whole records.
+    pub(crate) key: Option<FieldList>,
+    /// The part of a key that is compared.
+    pub(crate) compared: Compared,
+    pub(crate) faults: FaultPolicy,
+}
