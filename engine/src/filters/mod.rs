@@ -94,15 +94,17 @@ pub mod lines {
     mod clock;
     mod clocked;
     pub(super) mod dense;
-    mod filter;
     mod fingerprint;
     pub(super) mod fingerprint_stable;
     mod layout;
+    mod line_filter;
     mod plan;
     mod queue;
     mod random;
     pub(super) mod rows;
     mod rule;
+    mod rule_lines;
+    mod rule_loop;
     pub(super) mod stable;
     mod stamped;
     pub(super) mod timed;
@@ -110,8 +112,8 @@ pub mod lines {
 
     pub use crate::kernels::LineRange;
     pub use dense::DenseSpec;
-    pub use filter::{LineFilter, Progress};
     pub use fingerprint::FingerprintSpec;
+    pub use line_filter::{LineFilter, Progress};
     pub(crate) use plan::{LineAllocation, LinePlan};
     pub use timed::{TimedSpec, Timing};
 }

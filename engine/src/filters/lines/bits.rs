@@ -5,8 +5,8 @@ use super::ageing::{
     Arrival, ByFill, COUNTED_LINE_BITS, Counted, EachFilter, LineAgeing, MOST_ARRIVALS, Never,
     OneFilter,
 };
-use super::filter::LineFilter;
 use super::layout::{BitLayout, Fixed, Ranges, WholeWords, ones};
+use super::line_filter::LineFilter;
 use super::plan::LineAllocation;
 use super::random::Salt;
 use super::rule::Rule;

@@ -27,7 +27,7 @@ use std::marker::PhantomData;
 
 use super::clock::Clock;
 use super::dense::select;
-use super::filter::LineFilter;
+use super::line_filter::LineFilter;
 use super::plan::LineAllocation;
 use super::rule::Rule;
 use super::timed::{self, Shape};

@@ -2,7 +2,7 @@
 
 mod text;
 
-use super::filter::LineFilter;
+use super::line_filter::LineFilter;
 use super::plan::LinePlan;
 use super::queue;
 use crate::error::{BuildError, SpecError};

@@ -1,7 +1,7 @@
 //! The fingerprint stable Bloom filter in a line: 64 cells of 8 bits or 32 of 16, each a counter
 //! and a fingerprint.
 
-use super::filter::LineFilter;
+use super::line_filter::LineFilter;
 use super::plan::LineAllocation;
 use super::random::{Draw, Salt, piece};
 use super::rule::Rule;

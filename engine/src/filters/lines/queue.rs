@@ -18,7 +18,7 @@
 
 use std::marker::PhantomData;
 
-use super::filter::LineFilter;
+use super::line_filter::LineFilter;
 use super::plan::LineAllocation;
 use super::rule::{Counts, Rule};
 use crate::error::BuildError;

@@ -9,8 +9,8 @@
 //! cells - that       10 | 00 | 00 | 10 | 00 | 11     no borrow: only nonzero cells lose 1
 //! ```
 
-use super::filter::LineFilter;
 use super::layout::{BitLayout, Count, Fixed, Ranges};
+use super::line_filter::LineFilter;
 use super::plan::LineAllocation;
 use super::random::{Draw, Salt, piece};
 use super::rule::Rule;

@@ -7,7 +7,7 @@
 //! | `stamped` | 16 | 16 | 16 bits a slot | a tick, or 1/4096 of a long window |
 //! | `stamped` | 8 | 40 | 24 bits a slot | a tick, or 1/2^20 of a long window |
 
-use super::filter::LineFilter;
+use super::line_filter::LineFilter;
 use super::plan::LineAllocation;
 use super::stamped::StampedSlot;
 use super::{clocked, dense, stamped};
