@@ -63,9 +63,9 @@ pub struct LookAhead {
     /// Below this number of lines, those of a block are found at once, in vectors.
     vector_lines: u64,
     /// The cache that lines are prefetched into, in filters that the caches hold a part of.
-    cached_into: CacheLevel,
+    cached_level: CacheLevel,
     /// The same in larger filters.
-    memory_into: CacheLevel,
+    memory_level: CacheLevel,
 }
 
 /// A number of blocks.
@@ -172,7 +172,7 @@ impl LookAhead {
             memory_pairs: Blocks::One,
             memory_lines: l3_bytes / LINE_BYTES,
             vector_lines: CACHED_LINES,
-            memory_into: CacheLevel::L2,
+            memory_level: CacheLevel::L2,
             ..chosen
         }
     }
@@ -191,17 +191,17 @@ impl LookAhead {
                 Blocks::One => u64::MAX,
                 Blocks::Two | Blocks::Three => CACHED_LINES,
             },
-            cached_into: CacheLevel::L1,
-            memory_into: CacheLevel::L1,
+            cached_level: CacheLevel::L1,
+            memory_level: CacheLevel::L1,
         }
     }
 
     /// This one with another cache, for filters of any size.
     #[cfg(test)]
-    pub(super) const fn prefetching_into(self, into: CacheLevel) -> Self {
+    pub(super) const fn prefetching_into(self, cache: CacheLevel) -> Self {
         Self {
-            cached_into: into,
-            memory_into: into,
+            cached_level: cache,
+            memory_level: cache,
             ..self
         }
     }
@@ -209,7 +209,7 @@ impl LookAhead {
     /// This one with the blocks, and perhaps the cache, that a text names.
     fn fixed(self, field: &'static str, text: &str) -> Result<Self, SpecError> {
         let invalid = || SpecError::new(field, text, ALLOWED);
-        let (blocks, into) = match text.split_once(',') {
+        let (blocks, cache) = match text.split_once(',') {
             Some((blocks, "l1")) => (blocks, Some(CacheLevel::L1)),
             Some((blocks, "l2")) => (blocks, Some(CacheLevel::L2)),
             Some(_) => return Err(invalid()),
@@ -226,8 +226,8 @@ impl LookAhead {
             cached_long: blocks,
             memory: blocks,
             memory_pairs: blocks,
-            cached_into: into.unwrap_or(self.cached_into),
-            memory_into: into.unwrap_or(self.memory_into),
+            cached_level: cache.unwrap_or(self.cached_level),
+            memory_level: cache.unwrap_or(self.memory_level),
             ..self
         })
     }
@@ -262,34 +262,34 @@ impl LookAhead {
     /// times, and longer visits 1.02 to 1.2 times.
     #[inline(always)]
     pub(crate) const fn finds_in_vectors(self, lines: u64, has_short_visits: bool) -> bool {
-        let into_l2 = matches!(self.into_cache(lines), CacheLevel::L2);
+        let into_l2 = matches!(self.cache_for(lines), CacheLevel::L2);
         lines < self.vector_lines && !(has_short_visits && into_l2)
     }
 
     /// The cache to prefetch into, for a filter of this many lines, all partitions together.
     #[inline(always)]
-    pub(crate) const fn into_cache(self, lines: u64) -> CacheLevel {
+    pub(crate) const fn cache_for(self, lines: u64) -> CacheLevel {
         if lines < self.memory_lines {
-            self.cached_into
+            self.cached_level
         } else {
-            self.memory_into
+            self.memory_level
         }
     }
 }
 
 impl fmt::Display for LookAhead {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = |blocks: Blocks, into| {
+        let shown = |blocks: Blocks, cache| {
             let unit = if blocks == Blocks::One {
                 "block"
             } else {
                 "blocks"
             };
-            let into = if into == CacheLevel::L1 { "L1" } else { "L2" };
-            format!("{} {unit} into {into}", blocks.count())
+            let cache = if cache == CacheLevel::L1 { "L1" } else { "L2" };
+            format!("{} {unit} into {cache}", blocks.count())
         };
-        let cached = shown(self.cached, self.cached_into);
-        let memory = shown(self.memory, self.memory_into);
+        let cached = shown(self.cached, self.cached_level);
+        let memory = shown(self.memory, self.memory_level);
         formatter.write_str(&cached)?;
         if self.cached_long != self.cached {
             write!(formatter, " ({} for long visits)", self.cached_long.count())?;
@@ -379,9 +379,9 @@ mod tests {
             "1 block into L1, 2 blocks into L2 from 64 MiB on (1 where a key has two lines)"
         );
         // A filter that fits into the L3 cache, and one that does not.
-        assert_eq!(amd.into_cache((1 << 20) - 1), CacheLevel::L1);
-        assert_eq!(amd.into_cache(1 << 20), CacheLevel::L2);
-        assert_eq!(cpu(32, false).into_cache(1 << 30), CacheLevel::L1);
+        assert_eq!(amd.cache_for((1 << 20) - 1), CacheLevel::L1);
+        assert_eq!(amd.cache_for(1 << 20), CacheLevel::L2);
+        assert_eq!(cpu(32, false).cache_for(1 << 30), CacheLevel::L1);
         for is_short in [true, false] {
             assert_eq!(amd.blocks(1 << 20, 1, is_short), Blocks::Two);
             assert_eq!(amd.blocks(1 << 20, 2, is_short), Blocks::One);
@@ -412,9 +412,9 @@ mod tests {
                     let expected = match text.split_once(',') {
                         Some((_, "l1")) => CacheLevel::L1,
                         Some(_) => CacheLevel::L2,
-                        None => chosen.into_cache(lines),
+                        None => chosen.cache_for(lines),
                     };
-                    assert_eq!(fixed.into_cache(lines), expected, "{text}");
+                    assert_eq!(fixed.cache_for(lines), expected, "{text}");
                 }
             }
         }

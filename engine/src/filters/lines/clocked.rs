@@ -30,9 +30,9 @@ use super::dense::select;
 use super::line_filter::LineFilter;
 use super::plan::LineAllocation;
 use super::rule::Rule;
-use super::timed::{self, Shape};
+use super::timed::{self, TimedLineShape};
 use crate::error::BuildError;
-use crate::filters::replacement::{Fifo, Lru, Policy};
+use crate::filters::replacement::{Fifo, Lru, ReplacementPolicy};
 use crate::filters::units::Units;
 use crate::hash::KeyHash;
 use crate::kernels::{LineOps, Outcome, Slot, SlotOps, scalar::Scalar};
@@ -87,11 +87,11 @@ impl Probed {
     }
 }
 
-impl<S: Slot, P: Policy> ClockedRule<S, P> {
+impl<S: Slot, P: ReplacementPolicy> ClockedRule<S, P> {
     /// The slots in front of the clock word.
     const SLOTS: usize = S::COUNT - 8 / S::BYTES;
     const ROW: u64 = (1 << Self::SLOTS) - 1;
-    const SHAPE: Shape = Shape {
+    const SHAPE: TimedLineShape = TimedLineShape {
         slots: Self::SLOTS as u32,
         slot_bits: 8 * S::BYTES as u32,
         fingerprint_bits: 8 * S::BYTES as u32,
@@ -193,7 +193,7 @@ impl<S: Slot, P: Policy> ClockedRule<S, P> {
     }
 }
 
-impl<S: Slot, P: Policy> Rule for ClockedRule<S, P> {
+impl<S: Slot, P: ReplacementPolicy> Rule for ClockedRule<S, P> {
     type Bucket = Line;
 
     const HAS_PORTABLE_LOOP: bool = true;

@@ -27,7 +27,7 @@ struct RuleLines<R: Rule> {
     rule: R,
     kernel: DetectedKernel,
     /// The cache to prefetch into.
-    into: CacheLevel,
+    cache: CacheLevel,
     /// Chosen once, when the filter is built.
     rule_loop: Box<dyn RuleLoop<R>>,
     counts: Counts,
@@ -116,7 +116,7 @@ impl<R: Rule> Filter for RuleLines<R> {
 
     fn prefetch(&self, keys: &[KeyHash]) {
         for key in keys {
-            R::Bucket::prefetch(&self.lines, self.range.position(*key), *key, self.into);
+            R::Bucket::prefetch(&self.lines, self.range.position(*key), *key, self.cache);
         }
     }
 
@@ -236,7 +236,7 @@ impl LineAllocation {
             range: self.range,
             rule,
             kernel: self.kernel,
-            into: self.look_ahead.into_cache(self.range.total),
+            cache: self.look_ahead.cache_for(self.range.total),
             rule_loop: for_kernel(self.kernel, self.look_ahead),
             counts: Counts::default(),
             touched: Touched::none(),

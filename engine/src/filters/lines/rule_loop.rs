@@ -118,13 +118,13 @@ impl<O: LineOps> KernelLoop<O> {
                 step,
             })
         } else {
-            let into = self.look_ahead.into_cache(range.total);
+            let cache = self.look_ahead.cache_for(range.total);
             self.ops.run(BlockLoop {
                 lines,
                 range,
                 keys,
                 duplicates,
-                into,
+                cache,
                 step,
             })
         }
@@ -140,6 +140,10 @@ struct RuleStep<O, R> {
 impl<O: LineOps, R: Rule> LineStep for RuleStep<O, R> {
     type Bucket = R::Bucket;
 
+    const FINDS_LINES: bool = O::FINDS_LINES;
+
+    const HAS_SHORT_VISITS: bool = R::HAS_SHORT_VISITS;
+
     #[inline(always)]
     fn visit(&mut self, bucket: &mut R::Bucket, key: KeyHash) -> Outcome {
         self.rule.visit(self.ops, bucket, key)
@@ -149,10 +153,6 @@ impl<O: LineOps, R: Rule> LineStep for RuleStep<O, R> {
     fn evictions(duplicates: u64, displaced: u64) -> u64 {
         R::evictions(duplicates, displaced)
     }
-
-    const FINDS_LINES: bool = O::FINDS_LINES;
-
-    const HAS_SHORT_VISITS: bool = R::HAS_SHORT_VISITS;
 }
 
 /// A step that moves the clock of its rule to the tick of each key.
@@ -164,6 +164,10 @@ struct TickedRuleStep<'a, O, R> {
 
 impl<O: LineOps, R: Rule> LineStep for TickedRuleStep<'_, O, R> {
     type Bucket = R::Bucket;
+
+    const FINDS_LINES: bool = O::FINDS_LINES;
+
+    const HAS_SHORT_VISITS: bool = R::HAS_SHORT_VISITS;
 
     #[inline(always)]
     fn visit(&mut self, bucket: &mut R::Bucket, key: KeyHash) -> Outcome {
@@ -177,10 +181,6 @@ impl<O: LineOps, R: Rule> LineStep for TickedRuleStep<'_, O, R> {
     fn evictions(duplicates: u64, displaced: u64) -> u64 {
         R::evictions(duplicates, displaced)
     }
-
-    const FINDS_LINES: bool = O::FINDS_LINES;
-
-    const HAS_SHORT_VISITS: bool = R::HAS_SHORT_VISITS;
 }
 
 /// The batch loops of a rule for a kernel.

@@ -16,9 +16,9 @@ use super::clock::Clock;
 use super::line_filter::LineFilter;
 use super::plan::LineAllocation;
 use super::rule::Rule;
-use super::timed::{self, Shape};
+use super::timed::{self, TimedLineShape};
 use crate::error::BuildError;
-use crate::filters::replacement::{Fifo, Lru, Policy};
+use crate::filters::replacement::{Fifo, Lru, ReplacementPolicy};
 use crate::filters::units::Units;
 use crate::hash::KeyHash;
 use crate::kernels::{LineOps, Outcome, Slot, SlotOps, scalar::Scalar};
@@ -75,8 +75,8 @@ struct StampedRule<S, P> {
     types: PhantomData<(S, P)>,
 }
 
-impl<S: StampedSlot, P: Policy> StampedRule<S, P> {
-    const SHAPE: Shape = Shape {
+impl<S: StampedSlot, P: ReplacementPolicy> StampedRule<S, P> {
+    const SHAPE: TimedLineShape = TimedLineShape {
         slots: S::COUNT as u32,
         slot_bits: 8 * S::BYTES as u32,
         fingerprint_bits: S::FINGERPRINT_BITS,
@@ -95,7 +95,7 @@ impl<S: StampedSlot, P: Policy> StampedRule<S, P> {
     }
 }
 
-impl<S: StampedSlot, P: Policy> Rule for StampedRule<S, P> {
+impl<S: StampedSlot, P: ReplacementPolicy> Rule for StampedRule<S, P> {
     type Bucket = Line;
 
     const HAS_PORTABLE_LOOP: bool = true;

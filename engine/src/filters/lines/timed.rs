@@ -13,7 +13,7 @@ use super::stamped::StampedSlot;
 use super::{clocked, dense, stamped};
 use crate::error::{BuildError, SpecError};
 use crate::filters::kind::KindSpec;
-use crate::filters::replacement::Policy;
+use crate::filters::replacement::ReplacementPolicy;
 use crate::filters::units::{DEFAULT_WINDOW, LONGEST_WINDOW, Units, scaled_window};
 use crate::filters::{Filter, Form, Workload};
 use crate::kernels::PAGE_LINES;
@@ -137,18 +137,18 @@ impl TimedSpec {
     }
 
     /// The shape of a line, and the most units of a window.
-    fn shape(self) -> Result<(Shape, u64), SpecError> {
+    fn shape(self) -> Result<(TimedLineShape, u64), SpecError> {
         let bits = self.bits;
         if self.dense && self.timing == Timing::Stamped {
             let allowed = "false, because stamped lines have no dense form";
             return Err(SpecError::new("dense", "true", allowed));
         }
-        let clocked = |slots| Shape {
+        let clocked = |slots| TimedLineShape {
             slots,
             slot_bits: bits,
             fingerprint_bits: bits,
         };
-        let stamped = |slots, fingerprint_bits| Shape {
+        let stamped = |slots, fingerprint_bits| TimedLineShape {
             slots,
             slot_bits: bits,
             fingerprint_bits,
@@ -197,13 +197,13 @@ pub(crate) fn build(
 
 /// What the estimates of a line of fingerprints depend on.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Shape {
+pub(super) struct TimedLineShape {
     pub(super) slots: u32,
     pub(super) slot_bits: u32,
     pub(super) fingerprint_bits: u32,
 }
 
-impl Shape {
+impl TimedLineShape {
     /// The probability that a new key matches one of the live slots of its line, of so many lines.
     pub(super) fn fpr(self, live: Cells, lines: u64) -> f64 {
         live.occupied as f64 * fingerprints::match_probability(lines, self.fingerprint_bits)
@@ -216,7 +216,11 @@ impl Shape {
 /// A key that is missed at that age and within the window was evicted. The number of false
 /// duplicates so far is not known either, because the fill, and with it the rate, rises and falls
 /// with the traffic.
-pub(super) fn estimates<P: Policy>(tally: Tally, shape: Shape, window: Window) -> Report {
+pub(super) fn estimates<P: ReplacementPolicy>(
+    tally: Tally,
+    shape: TimedLineShape,
+    window: Window,
+) -> Report {
     let lines = tally.memory_bytes / LINE_BYTES;
     let age = fingerprints::miss_age_keys(lines, shape.slots, shape.fingerprint_bits);
     Report {

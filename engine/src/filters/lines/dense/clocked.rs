@@ -14,7 +14,7 @@ use crate::filters::lines::clock::Clock;
 use crate::filters::lines::clocked::{ClockedRule, Probed};
 use crate::filters::lines::rule::Rule;
 use crate::filters::lines::{LineAllocation, LineFilter};
-use crate::filters::replacement::{Fifo, Lru, Policy};
+use crate::filters::replacement::{Fifo, Lru, ReplacementPolicy};
 use crate::filters::units::Units;
 use crate::hash::KeyHash;
 use crate::kernels::{LineOps, Outcome, PAGE_LINES, Page, PageKey, Slot, scalar::Scalar};
@@ -32,7 +32,7 @@ struct DenseClockedRule<S, P> {
     line: ClockedRule<S, P>,
 }
 
-impl<S: Slot, P: Policy> DenseClockedRule<S, P> {
+impl<S: Slot, P: ReplacementPolicy> DenseClockedRule<S, P> {
     /// Whether a duplicate renews its key.
     const RENEWS: bool = matches!(P::AGE_ORIGIN, Some(AgeOrigin::LastSeen));
 
@@ -41,7 +41,7 @@ impl<S: Slot, P: Policy> DenseClockedRule<S, P> {
     }
 }
 
-impl<S: Slot, P: Policy> Rule for DenseClockedRule<S, P> {
+impl<S: Slot, P: ReplacementPolicy> Rule for DenseClockedRule<S, P> {
     type Bucket = Page;
 
     const HAS_PORTABLE_LOOP: bool = true;

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use super::slot::DenseSlot;
 use crate::filters::lines::rule::{Counts, Rule};
-use crate::filters::replacement::Policy;
+use crate::filters::replacement::ReplacementPolicy;
 use crate::hash::KeyHash;
 use crate::kernels::{LineOps, Outcome, PAGE_LINES, Page, PageKey, scalar::Scalar};
 use crate::memory::Line;
@@ -51,7 +51,7 @@ pub(super) struct DenseRule<S, P> {
     types: PhantomData<(S, P)>,
 }
 
-impl<S: DenseSlot, P: Policy> DenseRule<S, P> {
+impl<S: DenseSlot, P: ReplacementPolicy> DenseRule<S, P> {
     /// The rule of a filter of so many lines, all partitions together.
     pub(super) const fn new(lines: u64) -> Self {
         const { assert!(!P::RECORDS_DUPLICATES) };
@@ -76,7 +76,7 @@ impl<S: DenseSlot, P: Policy> DenseRule<S, P> {
     }
 }
 
-impl<S: DenseSlot, P: Policy> Rule for DenseRule<S, P> {
+impl<S: DenseSlot, P: ReplacementPolicy> Rule for DenseRule<S, P> {
     type Bucket = Page;
 
     const HAS_PORTABLE_LOOP: bool = true;

@@ -131,7 +131,7 @@ impl Horizontal {
     }
 
     /// The slice of a path of any length above 0, and the rest of the path.
-    fn step<'p>(&self, path: &'p [usize]) -> Result<(usize, &'p [usize]), SpecError> {
+    fn split_path<'p>(&self, path: &'p [usize]) -> Result<(usize, &'p [usize]), SpecError> {
         let Some((index, rest)) = path.split_first() else {
             return Err(wrong_depth(path, "the index of a slice"));
         };
@@ -156,7 +156,7 @@ impl Sliced for Horizontal {
     }
 
     fn fail(&mut self, path: &[usize]) -> Result<(), SpecError> {
-        let (slice, rest) = self.step(path)?;
+        let (slice, rest) = self.split_path(path)?;
         if !rest.is_empty() {
             self.nested(slice, path)?.fail(rest)?;
         } else if !self.failed[slice] {
@@ -169,7 +169,7 @@ impl Sliced for Horizontal {
     }
 
     fn restore(&mut self, path: &[usize]) -> Result<(), SpecError> {
-        let (slice, rest) = self.step(path)?;
+        let (slice, rest) = self.split_path(path)?;
         if !rest.is_empty() {
             return self.nested(slice, path)?.restore(rest);
         }
@@ -186,7 +186,7 @@ impl Sliced for Horizontal {
     }
 
     fn is_failed(&self, path: &[usize]) -> Result<bool, SpecError> {
-        let (slice, rest) = self.step(path)?;
+        let (slice, rest) = self.split_path(path)?;
         let nested = self.slices[slice].slices();
         let failed = match (nested, rest) {
             (None, []) => false,
