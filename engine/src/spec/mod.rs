@@ -26,7 +26,7 @@ pub use crate::filters::lines::{DenseSpec, FingerprintSpec, TimedSpec, Timing};
 pub use crate::filters::scattered::bits::{Ageing, BitsSpec, Reservoir};
 pub use crate::filters::scattered::buffers::{Accounting, BufferSpec};
 pub use crate::filters::scattered::cells::{
-    DecayingSpec, Decrement, FingerprintStableSpec, Lowering, Refill, StableSpec, Update,
+    DecayingSpec, Decrement, DecrementCount, FingerprintStableSpec, Refill, StableSpec, Update,
 };
 pub use crate::filters::scattered::generations::{GenerationSpec, Rotate, Succession};
 pub use crate::filters::scattered::rows::{CuckooSpec, RowEncoding, RowPolicy, RowSpec, SqfSpec};

@@ -48,7 +48,7 @@ const EVICT_STREAM: u64 = 0;
 /// The first stream of the draws of cells to decrement.
 const CELL_STREAMS: u64 = 1;
 /// The first stream of the draws of decrements.
-const LOSS_STREAMS: u64 = 17;
+const DECREMENT_STREAMS: u64 = 17;
 
 impl<const WIDTH: u32> FingerprintStableRule<WIDTH> {
     /// The number of cells of a line.
@@ -104,8 +104,8 @@ impl<const WIDTH: u32> FingerprintStableRule<WIDTH> {
         for index in 0..self.spec.hashes {
             let cells = self.size * self.spec.hashes;
             let cell = piece(draw.hash(), CELL_STREAMS, index, cells);
-            let loss = 1 + draw.below(LOSS_STREAMS + u64::from(index), max) as u32;
-            let decremented = self.spec.cell_lowered(Self::get(line, cell), loss);
+            let amount = 1 + draw.below(DECREMENT_STREAMS + u64::from(index), max) as u32;
+            let decremented = self.spec.cell_decremented(Self::get(line, cell), amount);
             Self::set(line, cell, decremented);
         }
     }

@@ -85,7 +85,7 @@ impl<const D: u32, C: FilterCount> StableRule<D, C> {
         }
         let max = Self::MAX as u32;
         let decrements = spec
-            .lowering
+            .decrement_count
             .decrements(hashes, max, u64::from(Self::CELLS))? as u32;
         Ok(Self {
             layout: Ranges::in_bits(count, Self::CELLS),

@@ -38,7 +38,7 @@ pub struct FingerprintStableSpec {
     pub counter_bits: u32,
     /// f: the number of fingerprint bits of a cell (1 to 16).
     pub fingerprint_bits: u32,
-    /// xi: the probability that a fresh key lowers k random cells (0 to 1).
+    /// xi: the probability that a fresh key decrements k random cells (0 to 1).
     pub eviction: f64,
     /// How fingerprints are written to cells.
     pub refill: Refill,
@@ -48,12 +48,12 @@ pub struct FingerprintStableSpec {
 /// fingerprints are all equal to its own (paper 003, section 4). Positions come from double hashing
 /// over k sub-tables of prime size.
 ///
-/// Only a fresh key updates. With probability xi, k random counters are lowered by a random 1..=Max
-/// each (they stop at 0, where the paper lets them wrap). Then the key's k counters are set to Max
-/// and its fingerprint is written to the k cells.
+/// Only a fresh key updates. With probability xi, k random counters are decremented by a random
+/// 1..=Max each (they stop at 0, where the paper lets them wrap). Then the key's k counters are set
+/// to Max and its fingerprint is written to the k cells.
 ///
 /// Cache lines touched per key: up to k to probe. A fresh key writes those k, and touches k more
-/// when it lowers.
+/// when it decrements.
 ///
 /// # Examples
 /// ```
@@ -92,11 +92,11 @@ impl FingerprintStableSpec {
         cell & self.counter_max() != 0 && cell >> self.counter_bits == fingerprint
     }
 
-    /// The cell after its counter was lowered by `loss`, to 0 at least.
+    /// The cell after its counter was decremented by `amount`, to 0 at least.
     #[inline(always)]
-    pub(crate) fn cell_lowered(self, cell: u32, loss: u32) -> u32 {
+    pub(crate) fn cell_decremented(self, cell: u32, amount: u32) -> u32 {
         let max = self.counter_max();
-        let counter = (cell & max).saturating_sub(loss);
+        let counter = (cell & max).saturating_sub(amount);
         if counter == 0 && self.refill == Refill::Repaired {
             0
         } else {
@@ -194,9 +194,9 @@ impl FingerprintStableBloom {
         let max = self.spec.counter_max();
         for _ in 0..self.spec.hashes {
             let cell = self.rng.below(self.cells.len());
-            let loss = 1 + self.rng.below(u64::from(max)) as u32;
-            let lowered = self.spec.cell_lowered(self.cells.get(cell), loss);
-            self.cells.set(cell, lowered);
+            let amount = 1 + self.rng.below(u64::from(max)) as u32;
+            let decremented = self.spec.cell_decremented(self.cells.get(cell), amount);
+            self.cells.set(cell, decremented);
         }
     }
 }
@@ -388,8 +388,8 @@ mod tests {
             let counters = filter.cells.iter().filter(|cell| cell & 1 == 1).count();
             let expected = counters as f64 / filter.cells.len() as f64;
             assert_eq!(filter.report().fill(), Some(expected), "{refill:?}");
-            // As many cells are set as lowered, which balances at a fill of 2/3; false positives
-            // set none and keep it lower.
+            // As many cells are set as decremented, which balances at a fill of 2/3; false
+            // positives set none and keep it lower.
             assert!((0.5..0.75).contains(&expected), "{refill:?}: {expected}");
         }
     }

@@ -7,4 +7,4 @@ mod stable;
 
 pub use decaying::{DecayingBloom, DecayingSpec};
 pub use fingerprint_stable::{FingerprintStableBloom, FingerprintStableSpec, Refill};
-pub use stable::{Decrement, Lowering, StableBloom, StableSpec, Update};
+pub use stable::{Decrement, DecrementCount, StableBloom, StableSpec, Update};

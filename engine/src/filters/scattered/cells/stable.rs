@@ -1,4 +1,4 @@
-//! The stable Bloom filter (paper 004): counters that random decrements lower as fast as keys raise
+//! The stable Bloom filter (paper 004): counters that random draws decrement as fast as keys raise
 //! them.
 
 use crate::error::{BuildError, SpecError};
@@ -15,7 +15,7 @@ use crate::report::Tally;
 use crate::theory::RateModel;
 use crate::theory::stable::{decrements_for, stable_point_fpr};
 
-/// Which arrivals lower and raise cells.
+/// Which arrivals decrement and raise cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Update {
@@ -25,7 +25,7 @@ pub enum Update {
     Distinct,
 }
 
-/// Which P cells are lowered.
+/// Which P cells are decremented.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Decrement {
@@ -35,10 +35,10 @@ pub enum Decrement {
     Independent,
 }
 
-/// The number of cells lowered for each arrival.
+/// The number of cells decremented for each arrival.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
-pub enum Lowering {
+pub enum DecrementCount {
     /// P itself.
     Cells(u64),
     /// The smallest P that keeps the FPR at or below this bound, so rounded up; the papers round
@@ -46,7 +46,7 @@ pub enum Lowering {
     FprAtMost(f64),
 }
 
-impl Lowering {
+impl DecrementCount {
     /// P for K = `hashes` cells a key in a filter of `cells` cells that hold up to Max.
     ///
     /// # Errors
@@ -54,9 +54,9 @@ impl Lowering {
     ///
     /// # Examples
     /// ```
-    /// use echoless::filters::scattered::cells::Lowering;
-    /// assert_eq!(Lowering::FprAtMost(0.1).decrements(2, 1, 1 << 20)?, 5);
-    /// assert!(Lowering::FprAtMost(1e-9).decrements(2, 1, 504).is_err());
+    /// use echoless::filters::scattered::cells::DecrementCount;
+    /// assert_eq!(DecrementCount::FprAtMost(0.1).decrements(2, 1, 1 << 20)?, 5);
+    /// assert!(DecrementCount::FprAtMost(1e-9).decrements(2, 1, 504).is_err());
     /// # Ok::<(), echoless::SpecError>(())
     /// ```
     pub fn decrements(self, hashes: u32, max: u32, cells: u64) -> Result<u64, SpecError> {
@@ -87,10 +87,10 @@ pub struct StableSpec {
     /// d: the number of bits of a cell (1 to 16); a set cell holds Max = 2^d - 1.
     pub cell_bits: u32,
     /// P, or the FPR bound that it is derived from.
-    pub lowering: Lowering,
+    pub decrement_count: DecrementCount,
     /// Which arrivals update.
     pub update: Update,
-    /// Which P cells are lowered.
+    /// Which P cells are decremented.
     pub decrement: Decrement,
     /// The fraction of the cells, from the first on, that random draws reach (at least one cell, at
     /// most 1). It is 1 except to reproduce generators too short for the memory, such as the 31-bit
@@ -98,8 +98,8 @@ pub struct StableSpec {
     pub reach: f64,
 }
 
-/// SBF: a key is a duplicate if and only if its K cells are all nonzero. Then P cells are lowered
-/// by 1 and the K cells are set to Max (paper 004, algorithm 1).
+/// SBF: a key is a duplicate if and only if its K cells are all nonzero. Then P cells are
+/// decremented by 1 and the K cells are set to Max (paper 004, algorithm 1).
 ///
 /// Cache lines touched per key: K to probe and set. Consecutive decrements touch one more
 /// (sometimes two), independent ones P more.
@@ -108,8 +108,8 @@ pub struct StableSpec {
 /// ```
 /// use echoless::{Filter, KeyHasher, Verdict};
 /// let key = KeyHasher::seeded(0).hash_u64(17);
-/// use echoless::spec::{Lowering, StableSpec};
-/// let spec = StableSpec::new(2, 1, Lowering::FprAtMost(0.1));
+/// use echoless::spec::{DecrementCount, StableSpec};
+/// let spec = StableSpec::new(2, 1, DecrementCount::FprAtMost(0.1));
 /// let mut filter = spec.build(1 << 20, 7)?;
 /// assert_eq!(filter.decrements(), 5);
 /// assert_eq!(filter.observe_one(key), Verdict::Fresh);
@@ -132,11 +132,11 @@ impl StableSpec {
     /// K cells of d bits for each key, of which so many are decremented for each arrival. Every
     /// arrival updates, decrements are consecutive and reach all cells.
     #[must_use]
-    pub const fn new(hashes: u32, cell_bits: u32, lowering: Lowering) -> Self {
+    pub const fn new(hashes: u32, cell_bits: u32, decrement_count: DecrementCount) -> Self {
         Self {
             hashes,
             cell_bits,
-            lowering,
+            decrement_count,
             update: Update::Every,
             decrement: Decrement::Consecutive,
             reach: 1.0,
@@ -168,8 +168,8 @@ impl StableSpec {
     ///
     /// # Errors
     /// [`BuildError`] if a field is out of its range, the memory holds fewer than K + 1 cells, P is
-    /// not 1 to the number of cells, lowering all cells does not reach the FPR bound, or the memory
-    /// cannot be allocated.
+    /// not 1 to the number of cells, decrementing all cells does not reach the FPR bound, or the
+    /// memory cannot be allocated.
     pub fn build(self, memory_bytes: u64, seed: u64) -> Result<StableBloom, BuildError> {
         let hashes = within("k", self.hashes, 1..=MOST_HASHES)?;
         let width = within("d", self.cell_bits, 1..=16)?;
@@ -181,7 +181,9 @@ impl StableSpec {
             let allowed = format!("1/{len} to 1 in {len} cells");
             return Err(SpecError::new("reach", self.reach.to_string(), allowed).into());
         }
-        let decrements = self.lowering.decrements(hashes, (1 << width) - 1, len)?;
+        let decrements = self
+            .decrement_count
+            .decrements(hashes, (1 << width) - 1, len)?;
         Ok(StableBloom {
             cells: PackedCells::new(len, width)?,
             hashes,
@@ -195,7 +197,7 @@ impl StableSpec {
 }
 
 impl StableBloom {
-    /// P: the number of cells lowered for each update.
+    /// P: the number of cells decremented for each update.
     #[must_use]
     pub const fn decrements(&self) -> u64 {
         self.decrements
@@ -214,18 +216,18 @@ impl StableBloom {
     }
 
     #[inline(always)]
-    fn lower(&mut self, cell: u64) {
+    fn decrement_cell(&mut self, cell: u64) {
         let value = self.cells.get(cell);
         self.cells.set(cell, value.saturating_sub(1));
     }
 
     #[inline(always)]
-    fn lower_some(&mut self) {
+    fn decrement_some(&mut self) {
         match self.decrement {
             Decrement::Consecutive => {
                 let mut cell = self.rng.below(self.reach);
                 for _ in 0..self.decrements {
-                    self.lower(cell);
+                    self.decrement_cell(cell);
                     cell += 1;
                     if cell == self.cells.len() {
                         cell = 0;
@@ -235,7 +237,7 @@ impl StableBloom {
             Decrement::Independent => {
                 for _ in 0..self.decrements {
                     let cell = self.rng.below(self.reach);
-                    self.lower(cell);
+                    self.decrement_cell(cell);
                 }
             }
         }
@@ -248,7 +250,7 @@ impl StableBloom {
     fn observe_key(&mut self, key: KeyHash) -> bool {
         let seen = self.contains(key);
         if self.update == Update::Every || !seen {
-            self.lower_some();
+            self.decrement_some();
             let max = self.cells.max();
             for hash in 0..self.hashes {
                 self.cells.set(self.position(key, hash), max);
@@ -299,7 +301,9 @@ impl StableSpec {
     /// P in the scattered form, as specification and memory decide it.
     fn scattered_decrements(&self, memory_bytes: u64) -> Option<u64> {
         let (cells, max) = self.cells_and_max(memory_bytes)?;
-        self.lowering.decrements(self.hashes, max, cells).ok()
+        self.decrement_count
+            .decrements(self.hashes, max, cells)
+            .ok()
     }
 }
 
@@ -310,7 +314,7 @@ impl KindSpec for StableSpec {
         Ok(Self {
             hashes: options.integer("k", 2, HASHES)?,
             cell_bits: options.integer("d", 1, 1..=16)?,
-            lowering: parse_lowering(options)?,
+            decrement_count: parse_decrement_count(options)?,
             update: options.choice("update", &UPDATES)?,
             decrement: options.choice("decrement", &DECREMENTS)?,
             reach: options.decimal("reach", 1.0, 0.0..=1.0)?,
@@ -325,9 +329,9 @@ impl KindSpec for StableSpec {
         vec![
             ("k", self.hashes.to_string()),
             ("d", self.cell_bits.to_string()),
-            match self.lowering {
-                Lowering::Cells(cells) => ("p", cells.to_string()),
-                Lowering::FprAtMost(bound) => ("fps", bound.to_string()),
+            match self.decrement_count {
+                DecrementCount::Cells(cells) => ("p", cells.to_string()),
+                DecrementCount::FprAtMost(bound) => ("fps", bound.to_string()),
             },
             ("update", name_of(&UPDATES, &self.update)),
             ("decrement", name_of(&DECREMENTS, &self.decrement)),
@@ -365,19 +369,19 @@ impl KindSpec for StableSpec {
 
     fn settles(&self) -> bool {
         // In a nearly full filter, a fresh key fills one cell for certain and sets k - 1 others,
-        // which were set, to Max again. A cell becomes zero if it is lowered Max times before it
-        // is set again. More cells must become zero than are filled.
+        // which were set, to Max again. A cell becomes zero if it is decremented Max times before
+        // it is set again. More cells must become zero than are filled.
         let empties_more = || {
             let bits = within("d", self.cell_bits, 1..=16).unwrap_or(1);
             let (max, cells) = ((1_u32 << bits) - 1, 1 << 40);
-            let Ok(lowered) = self.lowering.decrements(self.hashes, max, cells) else {
+            let Ok(decremented) = self.decrement_count.decrements(self.hashes, max, cells) else {
                 return true;
             };
-            let (set, lowered) = (f64::from(self.hashes), lowered as f64);
+            let (set, decremented) = (f64::from(self.hashes), decremented as f64);
             if self.hashes == 1 {
-                lowered > f64::from(max)
+                decremented > f64::from(max)
             } else {
-                set * (lowered / (lowered + set - 1.0)).powf(f64::from(max)) > 1.0
+                set * (decremented / (decremented + set - 1.0)).powf(f64::from(max)) > 1.0
             }
         };
         match self.update {
@@ -409,7 +413,7 @@ impl KindSpec for StableSpec {
 /// The accepted values of `p`.
 const CELLS: &str = "a whole number from 1 to the number of cells";
 
-fn parse_lowering(options: &mut Options) -> Result<Lowering, SpecError> {
+fn parse_decrement_count(options: &mut Options) -> Result<DecrementCount, SpecError> {
     let cells = options.checked("p", CELLS, |cells| *cells >= 1)?;
     let bound = options.rate("fps")?;
     match (cells, bound) {
@@ -417,7 +421,7 @@ fn parse_lowering(options: &mut Options) -> Result<Lowering, SpecError> {
             let allowed = "either p or fps, not both";
             Err(SpecError::new("fps", bound.to_string(), allowed))
         }
-        (Some(cells), None) => Ok(Lowering::Cells(cells)),
-        (None, bound) => Ok(Lowering::FprAtMost(bound.unwrap_or(0.1))),
+        (Some(cells), None) => Ok(DecrementCount::Cells(cells)),
+        (None, bound) => Ok(DecrementCount::FprAtMost(bound.unwrap_or(0.1))),
     }
 }
