@@ -218,7 +218,7 @@ impl Filter for TimerBloom {
 
     fn tally(&self) -> Tally {
         let (ages, len) = (self.ages(), self.cells.len());
-        let shares: Vec<f64> = ages
+        let fractions: Vec<f64> = ages
             .values()
             .map(|timers| *timers as f64 / len as f64)
             .collect();
@@ -226,7 +226,7 @@ impl Filter for TimerBloom {
         rates.push(windows::timers_fpr(
             self.spec.hashes,
             self.spec.equal,
-            &shares,
+            &fractions,
         ));
         Tally {
             rates: Some(rates),

@@ -144,7 +144,7 @@ impl Horizontal {
         self.slices[slice].slices_mut().ok_or_else(error)
     }
 
-    fn failed_share(&self) -> f64 {
+    fn failed_fraction(&self) -> f64 {
         let failed = self.failed.iter().filter(|failed| **failed).count();
         failed as f64 / self.failed.len() as f64
     }
@@ -289,7 +289,7 @@ impl Filter for Horizontal {
         }
         // Failed slices are empty: they contribute a rate of 0 to the mean.
         let added = match self.policy {
-            FailedKeys::Duplicate => self.failed_share(),
+            FailedKeys::Duplicate => self.failed_fraction(),
             FailedKeys::Fresh => 0.0,
         };
         Report {
