@@ -7,6 +7,7 @@
 //!
 #![doc = include_str!("../../FILTERS.md")]
 
+mod build;
 mod catalogue;
 mod filter;
 mod information;
@@ -15,6 +16,7 @@ mod serde_form;
 #[cfg(feature = "serde")]
 mod serde_text;
 mod state;
+mod text;
 
 pub use crate::filters::adapters::growing::{GrowingSpec, Threshold};
 pub use crate::filters::adapters::slices::horizontal::{FailedKeys, HorizontalSpec};
