@@ -8,7 +8,7 @@ use std::fmt;
 use std::iter::Sum;
 use std::ops::Add;
 
-use crate::kernels::Kernel;
+use crate::isa::Kernel;
 use crate::size::format_bytes;
 use crate::window::Window;
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::adapters::slices::sliced::Sliced;
+use super::sliced::Sliced;
 use crate::hash::KeyHash;
 use crate::report::{Report, Tally};
 use crate::verdicts::{Verdict, Verdicts};

@@ -20,7 +20,9 @@ pub mod adapters;
 mod cells;
 mod filter;
 mod kind;
+mod random;
 mod replacement;
+mod sliced;
 mod units;
 
 pub mod scattered {
@@ -91,6 +93,7 @@ pub mod lines {
 
     mod ageing;
     pub(super) mod bits;
+    mod branchless;
     mod clock;
     mod clocked;
     pub(super) mod dense;
@@ -121,6 +124,7 @@ pub mod lines {
 pub use filter::{Filter, report_of};
 pub use kind::{Form, Workload};
 pub use replacement::Replacement;
+pub use sliced::{SliceCounts, Sliced};
 
 use crate::error::{BuildError, SpecError};
 use crate::options::Options;

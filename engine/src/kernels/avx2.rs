@@ -15,7 +15,7 @@ use std::arch::x86_64::*;
 
 use super::slot::{PREFIX_MASKS, Slot, SlotOps, moved_slots};
 use super::token::token;
-use crate::kernels::isa::{Kernel, run_avx2};
+use crate::isa::{Kernel, run_avx2};
 use crate::memory::Line;
 
 token! {

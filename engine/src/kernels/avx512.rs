@@ -7,7 +7,7 @@ use std::arch::x86_64::*;
 use super::avx2::last_is_occupied_by_load;
 use super::slot::{Slot, SlotOps};
 use super::token::token;
-use crate::kernels::isa::{Kernel, run_avx512};
+use crate::isa::{Kernel, run_avx512};
 use crate::memory::Line;
 
 token! {

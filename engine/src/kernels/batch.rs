@@ -14,8 +14,8 @@
 use std::hint::black_box;
 
 use crate::hash::KeyHash;
+use crate::isa::HotLoop;
 use crate::kernels::bucket::Bucket;
-use crate::kernels::isa::HotLoop;
 use crate::kernels::line_range::{BlockPositions, LineRange};
 use crate::kernels::look_ahead::{Blocks, LookAhead};
 use crate::memory::{CacheLevel, Line};
@@ -38,7 +38,7 @@ pub(crate) trait LineStep {
     type Bucket: Bucket;
 
     /// Whether the loop is also compiled to find the lines of a block in vectors, as
-    /// [`TargetIsa::FINDS_LINES`](super::isa::TargetIsa::FINDS_LINES) of the kernel.
+    /// [`TargetIsa::FINDS_LINES`](crate::isa::TargetIsa::FINDS_LINES) of the kernel.
     const FINDS_LINES: bool;
 
     /// Whether a visit takes so few instructions that the loop waits for lines, not for them.

@@ -6,8 +6,8 @@
 use super::batch::{BLOCK, BatchCounts, LineStep, OutcomeBits, prefetch_block};
 use super::line_range::LineRange;
 use crate::hash::KeyHash;
+use crate::isa::HotLoop;
 use crate::kernels::bucket::Bucket;
-use crate::kernels::isa::HotLoop;
 use crate::memory::{CacheLevel, Line};
 
 /// At most [`BLOCK`] keys and the lines they run over.

@@ -12,7 +12,7 @@ use std::fmt::Debug;
 use bytemuck::Pod;
 
 use crate::hash::KeyHash;
-use crate::kernels::isa::TargetIsa;
+use crate::isa::TargetIsa;
 use crate::memory::Line;
 
 /// A fingerprint: an unsigned integer of 1, 2, 4 or 8 bytes, never zero, because zero is an empty
@@ -193,8 +193,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::kernels::isa::HotLoop;
-    use crate::kernels::isa::tested::kernels;
+    use crate::isa::HotLoop;
+    use crate::isa::tested::kernels;
     use crate::kernels::{ForKernel, LineOps};
 
     /// The high bits of a line before and after they are set, and the line.

@@ -6,7 +6,7 @@ use crate::filters::adapters::{AdapterChain, AdapterSpec};
 use crate::filters::lines::FingerprintSpec;
 use crate::filters::scattered::rows::{RowPolicy, RowSpec};
 use crate::filters::{FilterKind, Form};
-use crate::kernels::Kernel;
+use crate::isa::Kernel;
 
 /// Everything that determines the verdicts of a filter: equal specifications and streams give equal
 /// verdicts.

@@ -7,7 +7,7 @@ use crate::filters::cells::CellTable;
 use crate::filters::lines::{LineAllocation, LineFilter, LinePlan};
 use crate::filters::{Filter, FilterKind, Form};
 use crate::hash::KeyHash;
-use crate::kernels::Kernel;
+use crate::isa::Kernel;
 use crate::memory::LINE_BYTES;
 use crate::options::one_of;
 use crate::partition::Partitioned;

@@ -1,9 +1,9 @@
 //! A filter that tracks a fraction of the keys, chosen by hash. A memory too small for all keys
 //! then detects the duplicates of some keys well, instead of those of all keys badly.
 
-use super::slices::sliced::Sliced;
 use crate::error::SpecError;
 use crate::filters::Filter;
+use crate::filters::Sliced;
 use crate::hash::KeyHash;
 use crate::report::{Report, Tally};
 

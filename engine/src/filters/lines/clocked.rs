@@ -25,8 +25,8 @@
 
 use std::marker::PhantomData;
 
+use super::branchless::select;
 use super::clock::Clock;
-use super::dense::select;
 use super::line_filter::LineFilter;
 use super::plan::LineAllocation;
 use super::rule::Rule;

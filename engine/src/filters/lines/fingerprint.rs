@@ -7,7 +7,7 @@ use super::plan::LinePlan;
 use super::queue;
 use crate::error::{BuildError, SpecError};
 use crate::filters::replacement::Replacement;
-use crate::kernels::Kernel;
+use crate::isa::Kernel;
 use crate::memory::LINE_BYTES;
 use crate::partition::Partitioned;
 use crate::theory::fingerprints::{FingerprintGeometry, SlotWidth};

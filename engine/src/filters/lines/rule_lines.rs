@@ -13,7 +13,7 @@ use crate::error::BuildError;
 use crate::filters::Filter;
 use crate::filters::filter::{check_length, check_ticks};
 use crate::hash::KeyHash;
-use crate::kernels::isa::DetectedKernel;
+use crate::isa::DetectedKernel;
 use crate::kernels::{BatchCounts, Bucket, LineRange};
 use crate::memory::{CacheLevel, Line, LineArray};
 use crate::report::{Report, Tally};

@@ -17,7 +17,7 @@ use std::slice;
 
 use super::rule::Rule;
 use crate::hash::KeyHash;
-use crate::kernels::isa::DetectedKernel;
+use crate::isa::DetectedKernel;
 use crate::kernels::scalar::Scalar;
 use crate::kernels::{
     BLOCK, BatchCounts, BatchLoop, BlockLoop, ForKernel, LineOps, LineRange, LineStep, LookAhead,

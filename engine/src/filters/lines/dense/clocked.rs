@@ -8,8 +8,8 @@
 //! A window with far more keys than the memory holds is the exception: all keys of a line are of
 //! one unit then, no line differs from another, and a key is remembered as long as with one line.
 
-use super::rule::if_zero;
 use crate::error::BuildError;
+use crate::filters::lines::branchless::if_zero;
 use crate::filters::lines::clock::Clock;
 use crate::filters::lines::clocked::{ClockedRule, Probed};
 use crate::filters::lines::rule::Rule;

@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 
 use super::slot::DenseSlot;
+use crate::filters::lines::branchless::{if_zero, select};
 use crate::filters::lines::rule::{Counts, Rule};
 use crate::filters::replacement::ReplacementPolicy;
 use crate::hash::KeyHash;
@@ -17,18 +18,6 @@ const COIN_STEP: u64 = 37;
 /// A mask of the low `count` bits.
 const fn low_bits(count: u32) -> u64 {
     (1 << count) - 1
-}
-
-/// All ones if the mask of at most 32 slots is 0, else 0.
-#[inline(always)]
-pub(super) const fn if_zero(found: u64) -> u64 {
-    ((found.cast_signed() - 1) >> 63).cast_unsigned()
-}
-
-/// `then` if the mask is all ones, `otherwise` if it is 0.
-#[inline(always)]
-pub(in crate::filters::lines) const fn select(mask: u64, then: u64, otherwise: u64) -> u64 {
-    otherwise ^ ((otherwise ^ then) & mask)
 }
 
 /// Random bits that round what is added to a load up or down, so that small differences count too.

@@ -2,9 +2,9 @@
 
 use super::FailedKeys;
 use crate::error::SpecError;
-use crate::filters::Filter;
-use crate::filters::adapters::slices::sliced::{SliceCounts, Sliced, check_index, wrong_depth};
+use crate::filters::adapters::slices::path::{check_index, wrong_depth};
 use crate::filters::filter::check_length;
+use crate::filters::{Filter, SliceCounts, Sliced};
 use crate::hash::KeyHash;
 use crate::partition::Partitioning;
 use crate::report::{Report, Tally};
