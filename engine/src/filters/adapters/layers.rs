@@ -3,7 +3,7 @@
 
 use super::AdapterSpec;
 use crate::error::{BuildError, SpecError};
-use crate::filters::cells::CellTable;
+use crate::filters::cell_table::CellTable;
 use crate::filters::lines::{LineAllocation, LineFilter, LinePlan};
 use crate::filters::{Filter, FilterKind, Form};
 use crate::hash::KeyHash;

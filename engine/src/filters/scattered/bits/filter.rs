@@ -2,7 +2,7 @@
 
 use super::{Ageing, BitTable, Reservoir};
 use crate::error::{BuildError, SpecError};
-use crate::filters::cells::CellTable;
+use crate::filters::cell_table::CellTable;
 use crate::filters::filter::{observe_each, tally_of_cells};
 use crate::filters::kind::{KindSpec, unknown_name};
 use crate::filters::scattered::random::SeededRng;

@@ -1,6 +1,6 @@
 //! The age-partitioned Bloom filter: slices that move from young to old.
 
-use super::is_worth_sweeping;
+use super::sweep::is_worth_sweeping;
 use crate::error::{BuildError, SpecError};
 use crate::filters::filter::{observe_each, tally_of_cells};
 use crate::filters::kind::KindSpec;

@@ -1,7 +1,7 @@
 //! The jumping window: the bits of several Bloom filters side by side, one for each part of the
 //! window.
 
-use super::is_worth_sweeping;
+use super::sweep::is_worth_sweeping;
 use crate::error::{BuildError, SpecError};
 use crate::filters::filter::{observe_each, tally_of_cells};
 use crate::filters::kind::KindSpec;

@@ -1,8 +1,8 @@
 //! The specification of the timing Bloom filter: how wide its timers are, and what they count.
 
-use super::is_worth_sweeping;
+use super::sweep::is_worth_sweeping;
 use crate::error::{BuildError, SpecError};
-use crate::filters::cells::CellTable;
+use crate::filters::cell_table::CellTable;
 use crate::filters::kind::KindSpec;
 use crate::filters::scattered::storage::PackedCells;
 use crate::filters::units::{DEFAULT_WINDOW, LONGEST_WINDOW, Units, scaled_window};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::filters::Filter;
-use crate::filters::cells::CellTable;
+use crate::filters::cell_table::CellTable;
 use crate::filters::filter::{observe_each, tally_of_cells};
 use crate::filters::scattered::storage::PackedCells;
 use crate::filters::units::Units;

@@ -7,7 +7,7 @@ use crate::error::SpecError;
 use crate::filters::Filter;
 use crate::filters::adapters::slices::cut::Cut;
 use crate::filters::adapters::slices::path::{check_index, wrong_depth};
-use crate::filters::cells::CellTable;
+use crate::filters::cell_table::CellTable;
 use crate::filters::filter::observe_each;
 use crate::filters::{SliceCounts, Sliced};
 use crate::hash::KeyHash;
