@@ -2,8 +2,7 @@
 //! then detects the duplicates of some keys well, instead of those of all keys badly.
 
 use crate::error::SpecError;
-use crate::filters::Filter;
-use crate::filters::Sliced;
+use crate::filters::{Filter, Sliced};
 use crate::hash::KeyHash;
 use crate::report::{Report, Tally};
 

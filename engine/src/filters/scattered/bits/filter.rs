@@ -85,9 +85,7 @@ impl BitFilters {
     pub fn fill(&self) -> f64 {
         self.table.cells().fill()
     }
-}
 
-impl BitFilters {
     /// Tests and records one key; true means duplicate.
     #[inline]
     pub(super) fn observe_key(&mut self, key: KeyHash) -> bool {

@@ -1,6 +1,7 @@
 //! The age-partitioned Bloom filter: slices that move from young to old.
 
 use super::sweep::is_worth_sweeping;
+use super::timer_spec::REFRESH;
 use crate::error::{BuildError, SpecError};
 use crate::filters::filter::{observe_each, tally_of_cells};
 use crate::filters::kind::KindSpec;
@@ -13,8 +14,6 @@ use crate::options::{Options, name_of};
 use crate::report::{RateSum, Report, Tally};
 use crate::theory::{RateModel, windows};
 use crate::window::Window;
-
-use super::timer_spec::REFRESH;
 
 /// The parameters of an age-partitioned Bloom filter, except its memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

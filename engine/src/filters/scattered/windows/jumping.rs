@@ -2,6 +2,7 @@
 //! window.
 
 use super::sweep::is_worth_sweeping;
+use super::timer_spec::REFRESH;
 use crate::error::{BuildError, SpecError};
 use crate::filters::filter::{observe_each, tally_of_cells};
 use crate::filters::kind::KindSpec;
@@ -14,8 +15,6 @@ use crate::options::{Options, name_of};
 use crate::report::{Cells, RateSum, Report, Tally};
 use crate::theory::{RateModel, windows};
 use crate::window::Window;
-
-use super::timer_spec::REFRESH;
 
 /// The parameters of a jumping window, except its memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

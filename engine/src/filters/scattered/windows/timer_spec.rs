@@ -1,6 +1,7 @@
 //! The specification of the timing Bloom filter: how wide its timers are, and what they count.
 
 use super::sweep::is_worth_sweeping;
+use super::timers::TimerBloom;
 use crate::error::{BuildError, SpecError};
 use crate::filters::cell_table::CellTable;
 use crate::filters::kind::KindSpec;
@@ -11,8 +12,6 @@ use crate::limits::{HASHES, MOST_HASHES, within};
 use crate::options::{Options, name_of};
 use crate::theory::RateModel;
 use crate::window::Window;
-
-use super::timers::TimerBloom;
 
 /// The parameters of a timing Bloom filter, except its memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

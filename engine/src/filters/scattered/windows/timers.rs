@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use super::TimerSpec;
 use crate::filters::Filter;
 use crate::filters::cell_table::CellTable;
 use crate::filters::filter::{observe_each, tally_of_cells};
@@ -12,8 +13,6 @@ use crate::hash::KeyHash;
 use crate::limits::MOST_HASHES;
 use crate::report::{Cells, RateSum, Report, Tally};
 use crate::theory::windows;
-
-use super::TimerSpec;
 
 /// Timers in place of the bits of a Bloom filter (paper 001, section 4; Metwally, Agrawal, El
 /// Abbadi 2005; Zhang and Guan 2008, whose TBF it is).
