@@ -32,7 +32,7 @@ use super::plan::LineAllocation;
 use super::rule::Rule;
 use super::timed::{self, TimedLineShape};
 use crate::error::BuildError;
-use crate::filters::replacement::{Fifo, Lru, ReplacementPolicy};
+use crate::filters::replacement::ReplacementPolicy;
 use crate::filters::units::Units;
 use crate::hash::KeyHash;
 use crate::kernels::{LineOps, Outcome, Slot, SlotOps, scalar::Scalar};
@@ -236,11 +236,6 @@ impl<S: Slot, P: ReplacementPolicy> Rule for ClockedRule<S, P> {
         }
     }
 
-    #[inline(always)]
-    fn evictions(duplicates: u64, displaced: u64) -> u64 {
-        displaced & !duplicates
-    }
-
     fn holds(self, line: &Line, key: KeyHash) -> bool {
         self.probe(Scalar, line, S::from_key(key)).found != 0
     }
@@ -259,16 +254,10 @@ impl<S: Slot, P: ReplacementPolicy> Rule for ClockedRule<S, P> {
     }
 }
 
-/// Builds clocked lines of slots of this width. With `refresh`, a duplicate renews its key.
-pub(super) fn build<S: Slot>(
+/// Builds clocked lines of slots of this width.
+pub(super) fn build<S: Slot, P: ReplacementPolicy>(
     units: Units,
-    refresh: bool,
     allocation: LineAllocation,
 ) -> Result<Box<dyn LineFilter>, BuildError> {
-    // Not by `Replacement::dispatch`, which would also compile a policy that is never used here.
-    if refresh {
-        allocation.build(ClockedRule::<S, Lru>::new(units))
-    } else {
-        allocation.build(ClockedRule::<S, Fifo>::new(units))
-    }
+    allocation.build(ClockedRule::<S, P>::new(units))
 }

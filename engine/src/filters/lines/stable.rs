@@ -237,21 +237,10 @@ fn build_cells<const D: u32>(
     spec: &StableSpec,
     allocation: LineAllocation,
 ) -> Result<Box<dyn LineFilter>, BuildError> {
+    let salt = Salt::from_seed(allocation.seed);
     match spec.hashes {
-        2 => allocation.build(StableRule::<D, _>::new(
-            *spec,
-            ConstCount::<2>,
-            Salt::from_seed(allocation.seed),
-        )?),
-        3 => allocation.build(StableRule::<D, _>::new(
-            *spec,
-            ConstCount::<3>,
-            Salt::from_seed(allocation.seed),
-        )?),
-        hashes => allocation.build(StableRule::<D, _>::new(
-            *spec,
-            hashes,
-            Salt::from_seed(allocation.seed),
-        )?),
+        2 => allocation.build(StableRule::<D, _>::new(*spec, ConstCount::<2>, salt)?),
+        3 => allocation.build(StableRule::<D, _>::new(*spec, ConstCount::<3>, salt)?),
+        hashes => allocation.build(StableRule::<D, _>::new(*spec, hashes, salt)?),
     }
 }

@@ -13,13 +13,13 @@ use super::stamped::StampedSlot;
 use super::{clocked, dense, stamped};
 use crate::error::{BuildError, SpecError};
 use crate::filters::kind::KindSpec;
-use crate::filters::replacement::ReplacementPolicy;
+use crate::filters::replacement::{Fifo, Lru, ReplacementPolicy};
 use crate::filters::units::{DEFAULT_WINDOW, LONGEST_WINDOW, Units, scaled_window};
 use crate::filters::{Filter, Form, Workload};
 use crate::kernels::PAGE_LINES;
 use crate::limits::within;
 use crate::memory::LINE_BYTES;
-use crate::options::{Options, name_of};
+use crate::options::Options;
 use crate::report::{Cells, MissAge, Report, Tally};
 use crate::theory::dense::ClockedGeometry;
 use crate::theory::{RateModel, fingerprints};
@@ -72,12 +72,6 @@ pub struct TimedSpec {
     /// same memory holds about twice as many keys of a window. Only clocked lines can be dense.
     pub dense: bool,
 }
-
-/// The names of the values of `refresh`; the first is the default.
-const REFRESH: [(&str, bool); 2] = [("true", true), ("false", false)];
-
-/// The names of the values of `dense`; the first is the default.
-const DENSE: [(&str, bool); 2] = [("false", false), ("true", true)];
 
 impl TimedSpec {
     /// Clocked lines of 14 slots of 32 bits; duplicates renew their keys.
@@ -176,22 +170,33 @@ impl TimedSpec {
     }
 }
 
-/// Builds clocked or stamped lines.
+/// Builds clocked or stamped lines. With `refresh`, a duplicate renews its key.
 pub(crate) fn build(
     spec: &TimedSpec,
     allocation: LineAllocation,
 ) -> Result<Box<dyn LineFilter>, BuildError> {
+    // Not by `Replacement::dispatch`, which would also compile a policy that is never used here.
+    if spec.refresh {
+        build_with::<Lru>(spec, allocation)
+    } else {
+        build_with::<Fifo>(spec, allocation)
+    }
+}
+
+fn build_with<P: ReplacementPolicy>(
+    spec: &TimedSpec,
+    allocation: LineAllocation,
+) -> Result<Box<dyn LineFilter>, BuildError> {
     let units = spec.units()?;
-    let refresh = spec.refresh;
     match (spec.timing, spec.bits, spec.dense) {
-        (Timing::Clocked, 16, false) => clocked::build::<u16>(units, refresh, allocation),
-        (Timing::Clocked, 32, false) => clocked::build::<u32>(units, refresh, allocation),
-        (Timing::Clocked, _, false) => clocked::build::<u64>(units, refresh, allocation),
-        (Timing::Clocked, 16, true) => dense::build_clocked::<u16>(units, refresh, allocation),
-        (Timing::Clocked, 32, true) => dense::build_clocked::<u32>(units, refresh, allocation),
-        (Timing::Clocked, _, true) => dense::build_clocked::<u64>(units, refresh, allocation),
-        (Timing::Stamped, 32, _) => stamped::build::<u32>(units, refresh, allocation),
-        (Timing::Stamped, ..) => stamped::build::<u64>(units, refresh, allocation),
+        (Timing::Clocked, 16, false) => clocked::build::<u16, P>(units, allocation),
+        (Timing::Clocked, 32, false) => clocked::build::<u32, P>(units, allocation),
+        (Timing::Clocked, _, false) => clocked::build::<u64, P>(units, allocation),
+        (Timing::Clocked, 16, true) => dense::build_clocked::<u16, P>(units, allocation),
+        (Timing::Clocked, 32, true) => dense::build_clocked::<u32, P>(units, allocation),
+        (Timing::Clocked, _, true) => dense::build_clocked::<u64, P>(units, allocation),
+        (Timing::Stamped, 32, _) => stamped::build::<u32, P>(units, allocation),
+        (Timing::Stamped, ..) => stamped::build::<u64, P>(units, allocation),
     }
 }
 
@@ -248,10 +253,10 @@ impl KindSpec for TimedSpec {
             "stamped" => (Self::stamped(window), &[32, 64][..]),
             _ => (Self::clocked(window), &[16, 32, 64][..]),
         };
-        let refresh = options.choice("refresh", &REFRESH)?;
+        let refresh = options.flag("refresh", true)?;
         let bits = options.listed("bits", widths)?.unwrap_or(spec.bits);
         let dense = match spec.timing {
-            Timing::Clocked => options.choice("dense", &DENSE)?,
+            Timing::Clocked => options.flag("dense", false)?,
             Timing::Stamped => false,
         };
         Ok(spec.refresh(refresh).bits(bits).dense(dense))
@@ -267,11 +272,11 @@ impl KindSpec for TimedSpec {
     fn options(&self) -> Vec<(&'static str, String)> {
         let mut options = vec![
             ("window", self.window.to_string()),
-            ("refresh", name_of(&REFRESH, &self.refresh)),
+            ("refresh", self.refresh.to_string()),
             ("bits", self.bits.to_string()),
         ];
         if self.timing == Timing::Clocked {
-            options.push(("dense", name_of(&DENSE, &self.dense)));
+            options.push(("dense", self.dense.to_string()));
         }
         options
     }

@@ -14,7 +14,7 @@ use crate::filters::lines::clock::Clock;
 use crate::filters::lines::clocked::{ClockedRule, Probed};
 use crate::filters::lines::rule::Rule;
 use crate::filters::lines::{LineAllocation, LineFilter};
-use crate::filters::replacement::{Fifo, Lru, ReplacementPolicy};
+use crate::filters::replacement::ReplacementPolicy;
 use crate::filters::units::Units;
 use crate::hash::KeyHash;
 use crate::kernels::{LineOps, Outcome, PAGE_LINES, Page, PageKey, Slot, scalar::Scalar};
@@ -94,11 +94,6 @@ impl<S: Slot, P: ReplacementPolicy> Rule for DenseClockedRule<S, P> {
         }
     }
 
-    #[inline(always)]
-    fn evictions(duplicates: u64, displaced: u64) -> u64 {
-        displaced & !duplicates
-    }
-
     fn holds(self, page: &Page, key: KeyHash) -> bool {
         let pair = PageKey::new(key).pair(key.line(self.lines));
         let fingerprint = S::from_key(key);
@@ -130,19 +125,12 @@ impl<S: Slot, P: ReplacementPolicy> Rule for DenseClockedRule<S, P> {
     }
 }
 
-/// Builds dense clocked lines of slots of this width. With `refresh`, a duplicate renews its key.
-pub(in crate::filters::lines) fn build<S: Slot>(
+/// Builds dense clocked lines of slots of this width.
+pub(in crate::filters::lines) fn build<S: Slot, P: ReplacementPolicy>(
     units: Units,
-    refresh: bool,
     allocation: LineAllocation,
 ) -> Result<Box<dyn LineFilter>, BuildError> {
     let lines = allocation.total_lines();
-    // Not by `Replacement::dispatch`, which would also compile a policy that is never used here.
-    if refresh {
-        let line = ClockedRule::<S, Lru>::new(units);
-        allocation.build(DenseClockedRule { lines, line })
-    } else {
-        let line = ClockedRule::<S, Fifo>::new(units);
-        allocation.build(DenseClockedRule { lines, line })
-    }
+    let line = ClockedRule::<S, P>::new(units);
+    allocation.build(DenseClockedRule { lines, line })
 }

@@ -118,11 +118,6 @@ impl<S: DenseSlot, P: ReplacementPolicy> Rule for DenseRule<S, P> {
         }
     }
 
-    #[inline(always)]
-    fn evictions(duplicates: u64, displaced: u64) -> u64 {
-        displaced & !duplicates
-    }
-
     fn holds(self, page: &Page, key: KeyHash) -> bool {
         let fingerprint = S::fingerprint(key);
         let pair = PageKey::new(key).pair(key.line(self.lines));

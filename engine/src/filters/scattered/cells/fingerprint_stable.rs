@@ -3,13 +3,13 @@
 
 use super::fingerprint_stable_spec::FingerprintStableSpec;
 use super::primes::prime_at_most;
-use crate::error::{BuildError, SpecError};
+use crate::error::BuildError;
 use crate::filters::Filter;
 use crate::filters::filter::{observe_each, tally_of_cells};
 use crate::filters::scattered::random::SeededRng;
 use crate::filters::scattered::storage::PackedCells;
 use crate::hash::KeyHash;
-use crate::limits::{MOST_HASHES, at_least_bits, within};
+use crate::limits::{MOST_HASHES, at_least_bits, closed_unit, within};
 use crate::report::{Cells, Tally};
 
 /// FP-SBF: a key is a duplicate if and only if its k counters are all nonzero and its k
@@ -56,14 +56,7 @@ impl FingerprintStableSpec {
         let hashes = u64::from(within("k", self.hashes, 1..=MOST_HASHES)?);
         let counter = within("c", self.counter_bits, 1..=16)?;
         let width = counter + within("f", self.fingerprint_bits, 1..=16)?;
-        if !(0.0..=1.0).contains(&self.eviction) {
-            return Err(SpecError::new(
-                "xi",
-                self.eviction.to_string(),
-                "a probability from 0 to 1",
-            )
-            .into());
-        }
+        closed_unit("xi", self.eviction)?;
         let least = u128::from(2 * hashes) * u128::from(width);
         let cells =
             at_least_bits(memory_bytes, least, "two cells in each sub-table")? / u64::from(width);
