@@ -170,10 +170,15 @@ impl Verdicts {
     /// Clears the bits past [`len`](Self::len), which a filter from outside this crate may have
     /// set.
     pub(crate) fn clear_tail(&mut self) {
-        let used = self.len % 64;
-        if let Some(last) = self.words.last_mut().filter(|_| used > 0) {
-            *last &= (1 << used) - 1;
-        }
+        clear_tail(&mut self.words, self.len);
+    }
+}
+
+/// Clears the bits of the last word that are past the first `len` bits of all words.
+pub(crate) fn clear_tail(words: &mut [u64], len: usize) {
+    let used = len % 64;
+    if let Some(last) = words.last_mut().filter(|_| used > 0) {
+        *last &= (1 << used) - 1;
     }
 }
 

@@ -6,10 +6,13 @@
 mod bit_set;
 mod convert;
 mod iter;
+mod scatter;
 mod verdict;
 
 pub use bit_set::Verdicts;
+pub(crate) use bit_set::clear_tail;
 #[cfg(feature = "threads")]
 pub(crate) use convert::bits_of_words;
 pub use iter::{Indices, Iter};
+pub(crate) use scatter::scatter;
 pub use verdict::Verdict;

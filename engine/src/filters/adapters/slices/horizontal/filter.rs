@@ -8,6 +8,7 @@ use crate::filters::{Filter, SliceCounts, Sliced};
 use crate::hash::KeyHash;
 use crate::partition::Partitioning;
 use crate::report::{Report, Tally};
+use crate::verdicts::scatter;
 
 /// The number of keys sorted by slice at a time. A multiple of 64, so that a batch is whole words
 /// of verdicts.
@@ -111,10 +112,7 @@ impl Horizontal {
             let SliceBatch { keys, origins } = &mut self.batches[slice];
             self.words.resize(keys.len().div_ceil(64), 0);
             self.slices[slice].observe_words(keys, &mut self.words);
-            for (index, origin) in origins.iter().enumerate() {
-                let duplicate = self.words[index / 64] >> (index % 64) & 1;
-                duplicates[origin / 64] |= duplicate << (origin % 64);
-            }
+            scatter(&self.words, duplicates, |index| origins[index]);
             self.loads[slice] += keys.len() as u64;
             self.counts.probed += keys.len() as u64;
             // A request and its answer. The slice tests and sets at once.
