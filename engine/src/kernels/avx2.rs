@@ -263,7 +263,7 @@ impl SlotOps for Avx2 {
 /// The CPU must have AVX2.
 #[inline(always)]
 unsafe fn up_by_one_slot<S: Slot>(quarters: __m256i, below: __m256i) -> __m256i {
-    // SAFETY: the caller vouches for AVX2. The offset is a constant of the instruction, hence the
+    // SAFETY: the caller guarantees AVX2. The offset is a constant of the instruction, hence the
     // four cases.
     unsafe {
         match S::BYTES {
@@ -283,7 +283,7 @@ unsafe fn up_by_one_slot<S: Slot>(quarters: __m256i, below: __m256i) -> __m256i 
 /// The CPU must have AVX2.
 #[inline(always)]
 unsafe fn high_bits<S: Slot>(mask: u64) -> __m256i {
-    // SAFETY: the caller vouches for AVX2.
+    // SAFETY: the caller guarantees AVX2.
     unsafe {
         if S::BYTES == 4 {
             let shifts = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24);

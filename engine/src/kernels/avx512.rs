@@ -163,7 +163,7 @@ impl SlotOps for Avx512 {
 #[inline(always)]
 unsafe fn broadcast<S: Slot>(fingerprint: S) -> __m512i {
     let word = fingerprint.word();
-    // SAFETY: the caller vouches for AVX-512.
+    // SAFETY: the caller guarantees AVX-512.
     unsafe {
         match S::BYTES {
             1 => _mm512_set1_epi8(word as i8),
