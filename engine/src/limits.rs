@@ -42,6 +42,26 @@ pub(crate) fn open_unit(field: &'static str, asked: f64) -> Result<f64, SpecErro
     }
 }
 
+/// Returns the false positive rate `asked`, or an error unless it is strictly between 0 and 1.
+pub(crate) fn open_fpr(asked: f64) -> Result<f64, SpecError> {
+    if asked > 0.0 && asked < 1.0 {
+        Ok(asked)
+    } else {
+        let allowed = "a rate between 0 and 1 (exclusive)";
+        Err(SpecError::new("fpr", asked.to_string(), allowed))
+    }
+}
+
+/// Returns the probability `asked`, or an error unless it is 0 to 1.
+pub(crate) fn closed_unit(field: &'static str, asked: f64) -> Result<f64, SpecError> {
+    if (0.0..=1.0).contains(&asked) {
+        Ok(asked)
+    } else {
+        let allowed = "a probability from 0 to 1";
+        Err(SpecError::new(field, asked.to_string(), allowed))
+    }
+}
+
 /// The number of bits in `memory_bytes`, or an error if it overflows.
 pub(crate) fn bits_of(memory_bytes: u64) -> Result<u64, SpecError> {
     memory_bytes.checked_mul(8).ok_or_else(|| {
@@ -88,6 +108,16 @@ mod tests {
             Err("invalid q=1: expected a number between 0 and 1 (exclusive)".into())
         );
         assert!(open_unit("q", f64::NAN).is_err());
+        assert_eq!(
+            open_fpr(0.0).map_err(message),
+            Err("invalid fpr=0: expected a rate between 0 and 1 (exclusive)".into())
+        );
+        assert_eq!(closed_unit("xi", 1.0), Ok(1.0));
+        assert_eq!(
+            closed_unit("xi", -0.5).map_err(message),
+            Err("invalid xi=-0.5: expected a probability from 0 to 1".into())
+        );
+        assert!(closed_unit("xi", f64::NAN).is_err());
         assert_eq!(
             at_least_bits(1, 9, "3 filters of 3 bits").map_err(message),
             Err("invalid memory=1 B: expected at least 2 B (3 filters of 3 bits)".into())

@@ -243,7 +243,7 @@ pub enum CacheLevel {
 /// Prefetches the cache line of an item. It is a hint without effect on results; a position past
 /// the end is allowed. Does nothing on CPUs other than x86-64.
 #[inline(always)]
-pub fn prefetch<T>(items: &[T], position: usize, into: CacheLevel) {
+pub fn prefetch<T>(items: &[T], position: usize, cache: CacheLevel) {
     // `wrapping_add`: a position past the end must not be undefined behaviour.
     let item = items.as_ptr().wrapping_add(position);
     #[cfg(target_arch = "x86_64")]
@@ -251,13 +251,13 @@ pub fn prefetch<T>(items: &[T], position: usize, into: CacheLevel) {
     // defines it, and cannot fault for any address.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
-        match into {
+        match cache {
             CacheLevel::L1 => _mm_prefetch::<_MM_HINT_T0>(item.cast()),
             CacheLevel::L2 => _mm_prefetch::<_MM_HINT_T1>(item.cast()),
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = (item, into);
+    let _ = (item, cache);
 }
 
 /// The `AnonHugePages` of the mapping that contains `address`, in bytes, from the text of `smaps`.

@@ -195,6 +195,14 @@ impl Options {
         }
     }
 
+    /// Removes an option and returns it as `true` or `false`; `default` if it is not given.
+    pub(crate) fn flag(&mut self, key: &'static str, default: bool) -> Result<bool, SpecError> {
+        let choices = [("true", true), ("false", false)];
+        let [yes, no] = choices;
+        // The error lists the default first.
+        self.choice(key, &if default { [yes, no] } else { [no, yes] })
+    }
+
     /// The options that `parse` takes, by what it does without options, with each choice of each,
     /// and with invalid values. `parse` returns the defaults as text.
     pub(crate) fn describe(

@@ -8,7 +8,7 @@ use std::fmt;
 use std::iter::Sum;
 use std::ops::Add;
 
-use crate::kernels::Kernel;
+use crate::isa::Kernel;
 use crate::size::format_bytes;
 use crate::window::Window;
 
@@ -220,7 +220,7 @@ pub enum AgeOrigin {
 
 /// Counters and error estimates of a filter. A value is `None` if the filter cannot estimate it.
 /// Displayed as one line for logs: counts, fill, expected FPR, age of misses, window and memory, as
-/// far as they are known.
+/// far as they are known. The default has no counters and no estimates.
 ///
 /// # Examples
 /// ```
@@ -266,7 +266,6 @@ pub struct Report {
     pub expired: Option<u64>,
 }
 
-/// The report of a filter without counters and estimates.
 impl Default for Report {
     fn default() -> Self {
         Self::new(Tally::default())

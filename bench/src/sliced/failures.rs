@@ -101,7 +101,7 @@ impl Policy {
             Self::HorizontalDuplicate => Some(failures.horizontal_fpr(whole)),
             Self::HorizontalFresh => Some(failures.horizontal_fpr_as_fresh(whole)),
             Self::VerticalDuplicate | Self::VerticalFresh | Self::Repaired(_) => None,
-            Self::Hybrid(least) => Some(((1.0 - failures.share()) * fill).powi(least as i32)),
+            Self::Hybrid(least) => Some(((1.0 - failures.fraction()) * fill).powi(least as i32)),
         }
     }
 }

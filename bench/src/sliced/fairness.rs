@@ -16,7 +16,7 @@
 //! each has a range of its own, which is fairer, as k slices always share an event. The slices of
 //! diced v-h filters (4 vertical ones of S/4 pieces) have the load of as many vertical ones.
 
-use echoless::theory::slices::{fairness, largest_share};
+use echoless::theory::slices::{fairness, largest_fraction};
 use echoless::{FilterSpec, Verdicts};
 
 use super::arguments::{Arguments, Part};
@@ -66,7 +66,7 @@ impl Setting<'_> {
             filter.observe(&self.input.keys(seed), &mut Verdicts::new());
             let slices = filter.slices().ok_or("not sliced")?;
             evenness += fairness(slices.loads()) / runs;
-            largest += largest_share(slices.loads()) / runs;
+            largest += largest_fraction(slices.loads()) / runs;
         }
         let input = self.input;
         let (slices, groups) = self.choices();

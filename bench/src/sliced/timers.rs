@@ -21,7 +21,7 @@
 //! tick, and is not compared. An event that is taken for a duplicate is not recorded, so its next
 //! arrival can be a false positive for the same reason: such streams have more of them.
 
-use echoless::theory::windows::{timer_shares, timers_fnr, timers_fpr};
+use echoless::theory::windows::{timer_fractions, timers_fnr, timers_fpr};
 use echoless::{Filter, FilterSpec, KeyHash, Verdicts};
 use echoless_lab::oracle::Score;
 use echoless_lab::parallel;
@@ -122,7 +122,7 @@ fn steady(equal: u32, slices: u64, seeds: std::ops::Range<u64>) -> Result<Found,
 /// of the timers.
 fn steady_formulas(equal: u32, slices: u64) -> (f64, f64) {
     let (keys, cells) = (PER_TICK as f64 / slices as f64, timers() / slices);
-    let shares = timer_shares(HASHES, keys, WINDOW as usize + 1, cells);
+    let shares = timer_fractions(HASHES, keys, WINDOW as usize + 1, cells);
     let misses = (0..=WINDOW as usize).map(|age| timers_fnr(HASHES, equal, keys, age, cells));
     let fnr = misses.sum::<f64>() / (WINDOW + 1) as f64;
     (timers_fpr(HASHES, equal, &shares), fnr)
@@ -211,7 +211,7 @@ fn stream_rows(
     }
     let ticks = (input.events.len() as u64).div_ceil(PER_TICK) * runs;
     let keys = deliveries as f64 / ticks as f64 / slices as f64;
-    let shares = timer_shares(HASHES, keys, WINDOW as usize + 1, timers() / slices);
+    let shares = timer_fractions(HASHES, keys, WINDOW as usize + 1, timers() / slices);
     Ok([
         Row {
             measure: "fpr",

@@ -4,7 +4,7 @@ use super::link::Reply;
 use super::loss::LossPolicy;
 use super::routing::{MessageIndex, Selections};
 use crate::error::ExchangeError;
-use crate::kernels::isa::DetectedKernel;
+use crate::isa::DetectedKernel;
 use crate::verdicts::Verdicts;
 
 /// One batch of a port. Its buffers are reused.

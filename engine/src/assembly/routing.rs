@@ -10,7 +10,7 @@ mod offsets;
 mod round_trip;
 
 use crate::hash::KeyHash;
-use crate::kernels::isa::DetectedKernel;
+use crate::isa::DetectedKernel;
 use crate::partition::Partitioning;
 use crate::verdicts::Verdicts;
 

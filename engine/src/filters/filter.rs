@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use super::adapters::slices::sliced::Sliced;
+use super::sliced::Sliced;
 use crate::hash::KeyHash;
 use crate::report::{Report, Tally};
-use crate::verdicts::{Verdict, Verdicts};
+use crate::verdicts::{Verdict, Verdicts, clear_tail, scatter};
 
 /// A duplicate filter: reports for each key of an endless stream whether the key was seen before,
 /// in fixed memory.
@@ -107,19 +107,14 @@ pub trait Filter: Send {
         let mut from = 0;
         for ticks in ticks.chunk_by(|one, next| one == next) {
             let end = from + ticks.len();
+            part.clear();
             part.resize(ticks.len().div_ceil(64), 0);
             self.advance_to(ticks[0]);
             self.observe_words(&keys[from..end], &mut part);
-            // A run begins at any bit of a word. Only the set bits cost anything.
-            for (number, mut word) in part.drain(..).enumerate() {
-                while word != 0 {
-                    let index = from + 64 * number + word.trailing_zeros() as usize;
-                    if index < end {
-                        duplicates[index / 64] |= 1 << (index % 64);
-                    }
-                    word &= word - 1;
-                }
-            }
+            // A filter from outside this crate may set bits past its last key.
+            clear_tail(&mut part, ticks.len());
+            // A run begins at any bit of a word.
+            scatter(&part, duplicates, |index| from + index);
             from = end;
         }
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::Filter;
-use super::cells::CellTable;
+use super::cell_table::CellTable;
 use super::lines::{LineAllocation, LineFilter};
 use crate::error::{BuildError, SpecError};
 use crate::options::{Options, name_of, one_of, value_of};

@@ -13,7 +13,7 @@
 //!
 //! If the fingerprint is not found, every policy moves all slots: a fresh key is always recorded.
 //!
-//! To add a policy, implement [`Policy`] for a new type and add the type to the list in
+//! To add a policy, implement [`ReplacementPolicy`] for a new type and add the type to the list in
 //! `policies!`.
 
 use std::fmt;
@@ -30,7 +30,7 @@ use crate::report::AgeOrigin;
 /// no slot moves, the row does not change. Filters count on two things: a key that is not found
 /// moves all slots, and a duplicate takes a further slot only if
 /// [`RECORDS_DUPLICATES`](Self::RECORDS_DUPLICATES).
-pub(super) trait Policy: Copy + fmt::Debug + Send + Sync + 'static {
+pub(super) trait ReplacementPolicy: Copy + fmt::Debug + Send + Sync + 'static {
     /// The name on the command line and in reports.
     const NAME: &'static str;
     /// The name of the filter whose rows use the policy.
@@ -62,7 +62,7 @@ pub(super) struct Lru;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Qqhtd;
 
-impl Policy for Fifo {
+impl ReplacementPolicy for Fifo {
     const NAME: &'static str = "fifo";
     const FILTER: &'static str = "qqht";
     const RECORDS_DUPLICATES: bool = false;
@@ -86,7 +86,7 @@ impl Policy for Fifo {
     }
 }
 
-impl Policy for Lru {
+impl ReplacementPolicy for Lru {
     const NAME: &'static str = "lru";
     const FILTER: &'static str = "rowlru";
     const RECORDS_DUPLICATES: bool = false;
@@ -103,7 +103,7 @@ impl Policy for Lru {
     }
 }
 
-impl Policy for Qqhtd {
+impl ReplacementPolicy for Qqhtd {
     const NAME: &'static str = "qqhtd";
     const FILTER: &'static str = "qqhtd";
     const RECORDS_DUPLICATES: bool = true;
@@ -118,7 +118,7 @@ impl Policy for Qqhtd {
 /// A computation that is generic over the policy, for [`Replacement::dispatch`].
 pub(super) trait ForPolicy {
     type Output;
-    fn call<P: Policy>(self) -> Self::Output;
+    fn call<P: ReplacementPolicy>(self) -> Self::Output;
 }
 
 /// Generates [`Replacement`] from the list of policy types: the enum, its names, and the dispatch
@@ -178,7 +178,7 @@ macro_rules! policies {
                 }
             }
 
-            /// The slots that move up; see [`Policy::moved`].
+            /// The slots that move up; see [`ReplacementPolicy::moved`].
             pub(super) fn moved(self, found: u64, slots: u32) -> u64 {
                 match self {
                     $(Self::$policy => $policy::moved(found, slots),)*

@@ -9,7 +9,7 @@ use wyhash::final3::wyhash;
 use super::KeyHash;
 use super::fixed::{self, FixedKeys};
 use crate::error::SpecError;
-use crate::kernels::isa::{DetectedKernel, Kernel};
+use crate::isa::{DetectedKernel, Kernel};
 
 /// The default secret of wyhash, final version 3. It is part of the algorithm: other constants
 /// would give other hashes than its published implementations.

@@ -6,7 +6,7 @@
 use wide::u64x8;
 
 use super::KeyHash;
-use crate::kernels::isa::{DetectedKernel, HotLoop, Kernel};
+use crate::isa::{DetectedKernel, HotLoop, Kernel};
 
 // The multipliers of the finaliser of SplitMix64 (Stafford's variant 13).
 const MULTIPLIER_1: u64 = 0xbf58_476d_1ce4_e5b9;

@@ -15,7 +15,7 @@ use std::arch::x86_64::*;
 
 use super::slot::{PREFIX_MASKS, Slot, SlotOps, moved_slots};
 use super::token::token;
-use crate::kernels::isa::{Kernel, run_avx2};
+use crate::isa::{Kernel, run_avx2};
 use crate::memory::Line;
 
 token! {
@@ -92,7 +92,7 @@ impl SlotOps for Avx2 {
     }
 
     #[inline(always)]
-    fn find_ignoring_high_bits<S: Slot>(self, line: &Line, fingerprint: S, of: u64) -> u64 {
+    fn find_ignoring_high_bits<S: Slot>(self, line: &Line, fingerprint: S, selected: u64) -> u64 {
         const { assert!(S::BYTES >= 4) };
         // SAFETY: `self` proves AVX2. A `Line` is 64 bytes aligned to 64, so both halves are
         // aligned loads inside it.
@@ -102,7 +102,7 @@ impl SlotOps for Avx2 {
             for half in 0..2 {
                 let slots = _mm256_load_si256(first.add(half));
                 let shift = half * S::COUNT / 2;
-                let ignored = high_bits::<S>(of >> shift);
+                let ignored = high_bits::<S>(selected >> shift);
                 let zero = _mm256_setzero_si256();
                 let equal = if S::BYTES == 4 {
                     let key = _mm256_set1_epi32(fingerprint.word() as i32);
@@ -189,7 +189,7 @@ impl SlotOps for Avx2 {
     //   shifted by 31 - i       | b0 0 0 0 ...  | b1 b0 0 0 ... | ...
     //   and the highest bit     | b0 0 0 0 ...  | b1 0 0 0 ...  | ...
     #[inline(always)]
-    fn set_high_bits<S: Slot>(self, line: &mut Line, of: u64, bits: u64) {
+    fn set_high_bits<S: Slot>(self, line: &mut Line, selected: u64, bits: u64) {
         const { assert!(S::BYTES >= 4) };
         // SAFETY: `self` proves AVX2. Loads and stores stay inside the aligned line.
         unsafe {
@@ -197,8 +197,8 @@ impl SlotOps for Avx2 {
             for half in 0..2 {
                 let slots = _mm256_load_si256(first.add(half));
                 let shift = half * S::COUNT / 2;
-                let kept = _mm256_andnot_si256(high_bits::<S>(of >> shift), slots);
-                let set = high_bits::<S>((of & bits) >> shift);
+                let kept = _mm256_andnot_si256(high_bits::<S>(selected >> shift), slots);
+                let set = high_bits::<S>((selected & bits) >> shift);
                 _mm256_store_si256(first.add(half), _mm256_or_si256(kept, set));
             }
         }
@@ -263,7 +263,7 @@ impl SlotOps for Avx2 {
 /// The CPU must have AVX2.
 #[inline(always)]
 unsafe fn up_by_one_slot<S: Slot>(quarters: __m256i, below: __m256i) -> __m256i {
-    // SAFETY: the caller vouches for AVX2. The offset is a constant of the instruction, hence the
+    // SAFETY: the caller guarantees AVX2. The offset is a constant of the instruction, hence the
     // four cases.
     unsafe {
         match S::BYTES {
@@ -283,7 +283,7 @@ unsafe fn up_by_one_slot<S: Slot>(quarters: __m256i, below: __m256i) -> __m256i 
 /// The CPU must have AVX2.
 #[inline(always)]
 unsafe fn high_bits<S: Slot>(mask: u64) -> __m256i {
-    // SAFETY: the caller vouches for AVX2.
+    // SAFETY: the caller guarantees AVX2.
     unsafe {
         if S::BYTES == 4 {
             let shifts = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24);

@@ -7,7 +7,7 @@ use std::arch::x86_64::*;
 use super::avx2::last_is_occupied_by_load;
 use super::slot::{Slot, SlotOps};
 use super::token::token;
-use crate::kernels::isa::{Kernel, run_avx512};
+use crate::isa::{Kernel, run_avx512};
 use crate::memory::Line;
 
 token! {
@@ -26,7 +26,7 @@ impl SlotOps for Avx512 {
         // SAFETY: `self` proves AVX-512. A `Line` is 64 bytes aligned to 64, one aligned load.
         unsafe {
             let slots = _mm512_load_si512((&raw const *line).cast());
-            let key = spread(fingerprint);
+            let key = broadcast(fingerprint);
             // Comparisons write mask registers, one bit a slot, slot 0 lowest: no movemask.
             match S::BYTES {
                 1 => _mm512_cmpeq_epi8_mask(slots, key),
@@ -38,21 +38,21 @@ impl SlotOps for Avx512 {
     }
 
     #[inline(always)]
-    fn find_ignoring_high_bits<S: Slot>(self, line: &Line, fingerprint: S, of: u64) -> u64 {
+    fn find_ignoring_high_bits<S: Slot>(self, line: &Line, fingerprint: S, selected: u64) -> u64 {
         const { assert!(S::BYTES >= 4) };
         // SAFETY: `self` proves AVX-512. A `Line` is 64 bytes aligned to 64, one aligned load.
         // Casting a mask drops the bits past the last slot.
         unsafe {
             let slots = _mm512_load_si512((&raw const *line).cast());
-            let differing = _mm512_xor_si512(slots, spread(fingerprint));
+            let differing = _mm512_xor_si512(slots, broadcast(fingerprint));
             let ones = _mm512_set1_epi64(-1);
             if S::BYTES == 4 {
                 let high = _mm512_set1_epi32(i32::MIN);
-                let compared = _mm512_mask_andnot_epi32(ones, of as u16, high, ones);
+                let compared = _mm512_mask_andnot_epi32(ones, selected as u16, high, ones);
                 _mm512_testn_epi32_mask(differing, compared).into()
             } else {
                 let high = _mm512_set1_epi64(i64::MIN);
-                let compared = _mm512_mask_andnot_epi64(ones, of as u8, high, ones);
+                let compared = _mm512_mask_andnot_epi64(ones, selected as u8, high, ones);
                 _mm512_testn_epi64_mask(differing, compared).into()
             }
         }
@@ -64,7 +64,7 @@ impl SlotOps for Avx512 {
         // SAFETY: `self` proves AVX-512. A `Line` is 64 bytes aligned to 64, one aligned load.
         unsafe {
             let slots = _mm512_load_si512((&raw const *line).cast());
-            let key = spread(slot);
+            let key = broadcast(slot);
             if S::BYTES == 4 {
                 let (bits, most) = (stamp_bits as i32, u32::try_from(alive).unwrap_or(u32::MAX));
                 let difference = _mm512_sub_epi32(key, slots);
@@ -93,21 +93,22 @@ impl SlotOps for Avx512 {
     }
 
     #[inline(always)]
-    fn set_high_bits<S: Slot>(self, line: &mut Line, of: u64, bits: u64) {
+    fn set_high_bits<S: Slot>(self, line: &mut Line, selected: u64, bits: u64) {
         const { assert!(S::BYTES >= 4) };
-        // All of them are cleared first: dense lines pass constants as `of`, so that is one `and`.
-        let set = of & bits;
+        // All of them are cleared first: dense lines pass constants as `selected`, so that is one
+        // `and`.
+        let set = selected & bits;
         // SAFETY: `self` proves AVX-512. A `Line` is 64 bytes aligned to 64, one aligned load and
         // one aligned store. Casting a mask drops the bits past the last slot.
         unsafe {
             let slots = _mm512_load_si512((&raw const *line).cast());
             let result = if S::BYTES == 4 {
                 let high = _mm512_set1_epi32(i32::MIN);
-                let kept = _mm512_mask_andnot_epi32(slots, of as u16, high, slots);
+                let kept = _mm512_mask_andnot_epi32(slots, selected as u16, high, slots);
                 _mm512_mask_or_epi32(kept, set as u16, kept, high)
             } else {
                 let high = _mm512_set1_epi64(i64::MIN);
-                let kept = _mm512_mask_andnot_epi64(slots, of as u8, high, slots);
+                let kept = _mm512_mask_andnot_epi64(slots, selected as u8, high, slots);
                 _mm512_mask_or_epi64(kept, set as u8, kept, high)
             };
             _mm512_store_si512((&raw mut *line).cast(), result);
@@ -131,7 +132,7 @@ impl SlotOps for Avx512 {
         unsafe {
             let slots = _mm512_load_si512((&raw const *line).cast());
             // From element 12 of 32: four of the fingerprint, then twelve of the line.
-            let below = _mm512_alignr_epi32::<12>(slots, spread(fingerprint));
+            let below = _mm512_alignr_epi32::<12>(slots, broadcast(fingerprint));
             let result = match S::BYTES {
                 1 => {
                     let pushed = _mm512_alignr_epi8::<15>(slots, below);
@@ -160,9 +161,9 @@ impl SlotOps for Avx512 {
 /// # Safety
 /// The CPU must have AVX-512 F and BW.
 #[inline(always)]
-unsafe fn spread<S: Slot>(fingerprint: S) -> __m512i {
+unsafe fn broadcast<S: Slot>(fingerprint: S) -> __m512i {
     let word = fingerprint.word();
-    // SAFETY: the caller vouches for AVX-512.
+    // SAFETY: the caller guarantees AVX-512.
     unsafe {
         match S::BYTES {
             1 => _mm512_set1_epi8(word as i8),

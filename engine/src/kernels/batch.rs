@@ -14,9 +14,9 @@
 use std::hint::black_box;
 
 use crate::hash::KeyHash;
+use crate::isa::HotLoop;
 use crate::kernels::bucket::Bucket;
-use crate::kernels::isa::HotLoop;
-use crate::kernels::line_range::{LineRange, Positions};
+use crate::kernels::line_range::{BlockPositions, LineRange};
 use crate::kernels::look_ahead::{Blocks, LookAhead};
 use crate::memory::{CacheLevel, Line};
 
@@ -37,6 +37,13 @@ pub(crate) trait LineStep {
     /// What the hash of a key selects.
     type Bucket: Bucket;
 
+    /// Whether the loop is also compiled to find the lines of a block in vectors, as
+    /// [`TargetIsa::FINDS_LINES`](crate::isa::TargetIsa::FINDS_LINES) of the kernel.
+    const FINDS_LINES: bool;
+
+    /// Whether a visit takes so few instructions that the loop waits for lines, not for them.
+    const HAS_SHORT_VISITS: bool;
+
     /// Probes the bucket for the key and updates it. The batch loop calls it once for each key, in
     /// order, so a step may go through a list of its own alongside the keys.
     ///
@@ -46,13 +53,6 @@ pub(crate) trait LineStep {
 
     /// Which of up to 64 visits evicted another key, one bit each, from the bits of their outcomes.
     fn evictions(duplicates: u64, displaced: u64) -> u64;
-
-    /// Whether the loop is also compiled to find the lines of a block in vectors, as
-    /// [`TargetIsa::FINDS_LINES`](super::isa::TargetIsa::FINDS_LINES) of the kernel.
-    const FINDS_LINES: bool;
-
-    /// Whether a visit takes so few instructions that the loop waits for lines, not for them.
-    const HAS_SHORT_VISITS: bool;
 }
 
 /// The outcome of a visit.
@@ -158,8 +158,8 @@ impl<S: LineStep> BatchLoop<'_, S> {
             look_ahead,
             mut step,
         } = self;
-        let into = look_ahead.into_cache(range.total);
-        let position = |positions: &Positions, keys: &[KeyHash], index: usize| {
+        let cache = look_ahead.cache_for(range.total);
+        let position = |positions: &BlockPositions, keys: &[KeyHash], index: usize| {
             if IN_VECTORS {
                 positions.0[index] as usize
             } else {
@@ -167,14 +167,14 @@ impl<S: LineStep> BatchLoop<'_, S> {
             }
         };
         // Block `n` has its positions in entry `n % KNOWN`.
-        let mut positions = [const { Positions([0; BLOCK]) }; KNOWN];
+        let mut positions = [const { BlockPositions([0; BLOCK]) }; KNOWN];
         let mut ahead = keys.chunks(BLOCK);
         for (keys, positions) in ahead.by_ref().take(blocks_ahead).zip(&mut positions) {
             if IN_VECTORS {
                 range.positions_of(keys, positions);
             }
             let position = |index| position(positions, keys, index);
-            prefetch_block::<S::Bucket>(lines, keys, into, position);
+            prefetch_block::<S::Bucket>(lines, keys, cache, position);
         }
         let mut counts = BatchCounts::default();
         for (number, (keys, word)) in keys.chunks(BLOCK).zip(duplicates).enumerate() {
@@ -186,7 +186,7 @@ impl<S: LineStep> BatchLoop<'_, S> {
                 &positions[number % KNOWN],
                 &positions[(number + blocks_ahead) % KNOWN],
             );
-            let mut bits = Bits::default();
+            let mut bits = OutcomeBits::default();
             let whole: (Result<&[_; BLOCK], _>, Result<&[_; BLOCK], _>) =
                 (keys.try_into(), next.try_into());
             if let (Ok(keys), Ok(next)) = whole {
@@ -194,7 +194,7 @@ impl<S: LineStep> BatchLoop<'_, S> {
                 let ahead = |index| position(fetched, next, index);
                 let here = |index| position(visited, keys, index);
                 let key = |index: usize| keys[index];
-                match into {
+                match cache {
                     CacheLevel::L1 => {
                         let prefetch = |lines: &[Line], index: usize| {
                             S::Bucket::prefetch(lines, ahead(index), next[index], CacheLevel::L1);
@@ -210,7 +210,7 @@ impl<S: LineStep> BatchLoop<'_, S> {
                 }
             } else {
                 let position_of = |index| position(fetched, next, index);
-                prefetch_block::<S::Bucket>(lines, next, into, position_of);
+                prefetch_block::<S::Bucket>(lines, next, cache, position_of);
                 for index in 0..keys.len() {
                     let bucket = S::Bucket::at_mut(lines, position(visited, keys, index));
                     bits.push(step.visit(bucket, keys[index]));
@@ -237,7 +237,7 @@ fn visit_block<S: LineStep>(
     position: impl Fn(usize) -> usize,
     prefetch: impl Fn(&[Line], usize),
     step: &mut S,
-    bits: &mut Bits,
+    bits: &mut OutcomeBits,
 ) {
     for index in 0..BLOCK {
         prefetch(lines, index);
@@ -251,21 +251,21 @@ fn visit_block<S: LineStep>(
 pub(super) fn prefetch_block<B: Bucket>(
     lines: &[Line],
     keys: &[KeyHash],
-    into: CacheLevel,
+    cache: CacheLevel,
     position: impl Fn(usize) -> usize,
 ) {
     // Without the black box the loop has at most 64 rounds for the compiler, which unrolls all of
     // them: a kilobyte in each loop of each rule on each kernel.
     let keys = &keys[..black_box(keys.len())];
     for (index, key) in keys.iter().enumerate() {
-        B::prefetch(lines, position(index), *key, into);
+        B::prefetch(lines, position(index), *key, cache);
     }
 }
 
 impl BatchCounts {
     /// Counts the outcomes of 1 to 64 visits, and writes their verdicts.
     #[inline(always)]
-    pub(super) fn add<S: LineStep>(&mut self, bits: &Bits, visits: usize, word: &mut u64) {
+    pub(super) fn add<S: LineStep>(&mut self, bits: &OutcomeBits, visits: usize, word: &mut u64) {
         // The first key is in the highest of `visits` bits; verdicts have it in bit 0.
         *word = bits.duplicate.reverse_bits() >> (64 - visits);
         self.duplicates += u64::from(bits.duplicate.count_ones());
@@ -279,12 +279,12 @@ impl BatchCounts {
 ///
 /// The latest outcome is in the lowest bit, because shifting in from below is one add with carry.
 #[derive(Default)]
-pub(super) struct Bits {
+pub(super) struct OutcomeBits {
     duplicate: u64,
     displaced: u64,
 }
 
-impl Bits {
+impl OutcomeBits {
     #[inline(always)]
     pub(super) fn push(&mut self, outcome: Outcome) {
         self.duplicate = self.duplicate << 1 | u64::from(outcome.duplicate);

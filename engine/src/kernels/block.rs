@@ -3,11 +3,11 @@
 //! The batch loop keeps the positions of several blocks on its stack and moves a dozen values into
 //! registers. Where lines are in the cache, that takes longer than a few visits.
 
-use super::batch::{BLOCK, BatchCounts, Bits, LineStep, prefetch_block};
+use super::batch::{BLOCK, BatchCounts, LineStep, OutcomeBits, prefetch_block};
 use super::line_range::LineRange;
 use crate::hash::KeyHash;
+use crate::isa::HotLoop;
 use crate::kernels::bucket::Bucket;
-use crate::kernels::isa::HotLoop;
 use crate::memory::{CacheLevel, Line};
 
 /// At most [`BLOCK`] keys and the lines they run over.
@@ -18,7 +18,7 @@ pub(crate) struct BlockLoop<'a, S> {
     /// One word, or none if there are no keys.
     pub(crate) duplicates: &'a mut [u64],
     /// The cache to prefetch into.
-    pub(crate) into: CacheLevel,
+    pub(crate) cache: CacheLevel,
     pub(crate) step: S,
 }
 
@@ -31,7 +31,7 @@ impl<S: LineStep> HotLoop for BlockLoop<'_, S> {
             lines,
             range,
             keys,
-            into,
+            cache,
             ..
         } = self;
         debug_assert!(keys.len() <= BLOCK);
@@ -44,8 +44,8 @@ impl<S: LineStep> HotLoop for BlockLoop<'_, S> {
         let Some(word) = self.duplicates.first_mut() else {
             return counts;
         };
-        prefetch_block::<S::Bucket>(lines, keys, into, |index| range.position(keys[index]));
-        let mut bits = Bits::default();
+        prefetch_block::<S::Bucket>(lines, keys, cache, |index| range.position(keys[index]));
+        let mut bits = OutcomeBits::default();
         for key in keys {
             let bucket = S::Bucket::at_mut(lines, range.position(*key));
             bits.push(self.step.visit(bucket, *key));

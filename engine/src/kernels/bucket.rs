@@ -47,8 +47,8 @@ pub(crate) trait Bucket: Sized {
 
     /// Prefetches the lines that a visit of the key reads: those that it can write.
     #[inline(always)]
-    fn prefetch(lines: &[Line], position: usize, key: KeyHash, into: CacheLevel) {
-        Self::for_each_line(position, key, |position| prefetch(lines, position, into));
+    fn prefetch(lines: &[Line], position: usize, key: KeyHash, cache: CacheLevel) {
+        Self::for_each_line(position, key, |position| prefetch(lines, position, cache));
     }
 }
 

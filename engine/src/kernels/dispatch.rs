@@ -5,10 +5,10 @@
 
 use std::fmt;
 
-use super::isa::{DetectedKernel, Kernel};
 #[cfg(target_arch = "x86_64")]
 use super::{avx2::Avx2, avx512::Avx512};
 use super::{bits::BitOps, portable::Portable, scalar::Scalar, slot::SlotOps};
+use crate::isa::{DetectedKernel, Kernel};
 
 /// All that a kernel can do to a line.
 pub(crate) trait LineOps: SlotOps + BitOps + fmt::Debug + Send + Sync + 'static {}

@@ -7,7 +7,7 @@ use crate::kernels::batch::BLOCK;
 /// takes longer if they straddle cache lines.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(64))]
-pub(super) struct Positions(pub(super) [u32; BLOCK]);
+pub(super) struct BlockPositions(pub(super) [u32; BLOCK]);
 
 /// A contiguous range of the lines of a filter: from line 0 for a whole filter, from the first line
 /// of a partition otherwise.
@@ -48,7 +48,7 @@ impl LineRange {
     ///
     /// The line is the upper half of that sum. The compiler vectorises the loop.
     #[inline(always)]
-    pub(super) fn positions_of(self, keys: &[KeyHash], positions: &mut Positions) {
+    pub(super) fn positions_of(self, keys: &[KeyHash], positions: &mut BlockPositions) {
         debug_assert!(self.total >> 32 == 0);
         let total = u64::from(self.total as u32);
         for (key, position) in keys.iter().zip(&mut positions.0) {
@@ -84,7 +84,7 @@ mod tests {
                 [*key, KeyHash(first), KeyHash(first.wrapping_sub(1))]
             };
             let keys: Vec<KeyHash> = keys.iter().flat_map(border).take(BLOCK).collect();
-            let mut positions = Positions([0; BLOCK]);
+            let mut positions = BlockPositions([0; BLOCK]);
             range.positions_of(&keys, &mut positions);
             for (key, position) in keys.iter().zip(positions.0) {
                 // For a key before the range both are past the end of the range.

@@ -10,12 +10,15 @@
 //! Lines of a filter that fits into the L3 cache come fast enough for the L1 cache. AMD CPUs with
 //! 48 KiB gain nothing. `bench/record/TRIED.md` has the measurements.
 
+mod cpu;
+
 use std::env::{self, VarError};
 use std::fmt;
 
 use crate::error::SpecError;
 use crate::memory::{CacheLevel, LINE_BYTES};
 use crate::sync::unmodelled::OnceLock;
+use cpu::Cpu;
 
 /// The environment variable that sets the look-ahead.
 const VARIABLE: &str = "ECHOLESS_LOOKAHEAD";
@@ -63,9 +66,9 @@ pub struct LookAhead {
     /// Below this number of lines, those of a block are found at once, in vectors.
     vector_lines: u64,
     /// The cache that lines are prefetched into, in filters that the caches hold a part of.
-    cached_into: CacheLevel,
+    cached_level: CacheLevel,
     /// The same in larger filters.
-    memory_into: CacheLevel,
+    memory_level: CacheLevel,
 }
 
 /// A number of blocks.
@@ -84,16 +87,6 @@ impl Blocks {
             Self::Three => 3,
         }
     }
-}
-
-/// What the choice depends on.
-#[derive(Debug, Clone, Copy)]
-struct Cpu {
-    /// The size of the L1 data cache in bytes; 0 if it is unknown.
-    l1_bytes: u64,
-    /// The size of the L3 cache in bytes; 0 if it is unknown.
-    l3_bytes: u64,
-    is_amd: bool,
 }
 
 /// The choice of this process.
@@ -172,7 +165,7 @@ impl LookAhead {
             memory_pairs: Blocks::One,
             memory_lines: l3_bytes / LINE_BYTES,
             vector_lines: CACHED_LINES,
-            memory_into: CacheLevel::L2,
+            memory_level: CacheLevel::L2,
             ..chosen
         }
     }
@@ -191,17 +184,17 @@ impl LookAhead {
                 Blocks::One => u64::MAX,
                 Blocks::Two | Blocks::Three => CACHED_LINES,
             },
-            cached_into: CacheLevel::L1,
-            memory_into: CacheLevel::L1,
+            cached_level: CacheLevel::L1,
+            memory_level: CacheLevel::L1,
         }
     }
 
     /// This one with another cache, for filters of any size.
     #[cfg(test)]
-    pub(super) const fn prefetching_into(self, into: CacheLevel) -> Self {
+    pub(super) const fn prefetching_into(self, cache: CacheLevel) -> Self {
         Self {
-            cached_into: into,
-            memory_into: into,
+            cached_level: cache,
+            memory_level: cache,
             ..self
         }
     }
@@ -209,7 +202,7 @@ impl LookAhead {
     /// This one with the blocks, and perhaps the cache, that a text names.
     fn fixed(self, field: &'static str, text: &str) -> Result<Self, SpecError> {
         let invalid = || SpecError::new(field, text, ALLOWED);
-        let (blocks, into) = match text.split_once(',') {
+        let (blocks, cache) = match text.split_once(',') {
             Some((blocks, "l1")) => (blocks, Some(CacheLevel::L1)),
             Some((blocks, "l2")) => (blocks, Some(CacheLevel::L2)),
             Some(_) => return Err(invalid()),
@@ -226,8 +219,8 @@ impl LookAhead {
             cached_long: blocks,
             memory: blocks,
             memory_pairs: blocks,
-            cached_into: into.unwrap_or(self.cached_into),
-            memory_into: into.unwrap_or(self.memory_into),
+            cached_level: cache.unwrap_or(self.cached_level),
+            memory_level: cache.unwrap_or(self.memory_level),
             ..self
         })
     }
@@ -262,34 +255,34 @@ impl LookAhead {
     /// times, and longer visits 1.02 to 1.2 times.
     #[inline(always)]
     pub(crate) const fn finds_in_vectors(self, lines: u64, has_short_visits: bool) -> bool {
-        let into_l2 = matches!(self.into_cache(lines), CacheLevel::L2);
+        let into_l2 = matches!(self.cache_for(lines), CacheLevel::L2);
         lines < self.vector_lines && !(has_short_visits && into_l2)
     }
 
     /// The cache to prefetch into, for a filter of this many lines, all partitions together.
     #[inline(always)]
-    pub(crate) const fn into_cache(self, lines: u64) -> CacheLevel {
+    pub(crate) const fn cache_for(self, lines: u64) -> CacheLevel {
         if lines < self.memory_lines {
-            self.cached_into
+            self.cached_level
         } else {
-            self.memory_into
+            self.memory_level
         }
     }
 }
 
 impl fmt::Display for LookAhead {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = |blocks: Blocks, into| {
+        let shown = |blocks: Blocks, cache| {
             let unit = if blocks == Blocks::One {
                 "block"
             } else {
                 "blocks"
             };
-            let into = if into == CacheLevel::L1 { "L1" } else { "L2" };
-            format!("{} {unit} into {into}", blocks.count())
+            let cache = if cache == CacheLevel::L1 { "L1" } else { "L2" };
+            format!("{} {unit} into {cache}", blocks.count())
         };
-        let cached = shown(self.cached, self.cached_into);
-        let memory = shown(self.memory, self.memory_into);
+        let cached = shown(self.cached, self.cached_level);
+        let memory = shown(self.memory, self.memory_level);
         formatter.write_str(&cached)?;
         if self.cached_long != self.cached {
             write!(formatter, " ({} for long visits)", self.cached_long.count())?;
@@ -306,151 +299,5 @@ impl fmt::Display for LookAhead {
     }
 }
 
-impl Cpu {
-    fn detect() -> Self {
-        Self {
-            l1_bytes: cache_bytes("1"),
-            l3_bytes: cache_bytes("3"),
-            is_amd: is_amd(),
-        }
-    }
-}
-
-/// Whether AMD made this CPU.
-fn is_amd() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    {
-        // Every CPU of x86-64 has the instruction.
-        let leaf = std::arch::x86_64::__cpuid(0);
-        [leaf.ebx, leaf.edx, leaf.ecx]
-            .map(u32::to_le_bytes)
-            .concat()
-            == b"AuthenticAMD"
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    false
-}
-
-/// The size of the data cache of a level in bytes; 0 if the system does not report it. Read from a
-/// file of the system: the instruction of the CPU that reports it costs more in a virtual machine,
-/// and differs from maker to maker.
-fn cache_bytes(level: &str) -> u64 {
-    let caches = "/sys/devices/system/cpu/cpu0/cache";
-    (0..4)
-        .find_map(|index| {
-            let read = |name: &str| {
-                let text = std::fs::read_to_string(format!("{caches}/index{index}/{name}"));
-                Some(text.ok()?.trim().to_owned())
-            };
-            if read("level")? != level || read("type")? == "Instruction" {
-                return None;
-            }
-            let kibibytes: u64 = read("size")?.strip_suffix('K')?.parse().ok()?;
-            Some(kibibytes << 10)
-        })
-        .unwrap_or(0)
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const fn cpu(l1_kibibytes: u64, is_amd: bool) -> LookAhead {
-        LookAhead::of_cpu(Cpu {
-            l1_bytes: l1_kibibytes << 10,
-            l3_bytes: 64 << 20,
-            is_amd,
-        })
-    }
-
-    #[test]
-    fn the_caches_and_the_maker_decide() {
-        assert_eq!(cpu(32, false).to_string(), "1 block into L1");
-        for kibibytes in [0, 48, 128] {
-            let shown = cpu(kibibytes, false).to_string();
-            let expected = "3 blocks into L1 (2 for long visits), 2 blocks into L1 from 128 MiB on";
-            assert_eq!(shown, expected);
-        }
-        assert_eq!(cpu(48, true), cpu(48, false));
-        assert_eq!(cpu(0, true), cpu(0, false));
-        let amd = cpu(32, true);
-        assert_eq!(
-            amd.to_string(),
-            "1 block into L1, 2 blocks into L2 from 64 MiB on (1 where a key has two lines)"
-        );
-        // A filter that fits into the L3 cache, and one that does not.
-        assert_eq!(amd.into_cache((1 << 20) - 1), CacheLevel::L1);
-        assert_eq!(amd.into_cache(1 << 20), CacheLevel::L2);
-        assert_eq!(cpu(32, false).into_cache(1 << 30), CacheLevel::L1);
-        for is_short in [true, false] {
-            assert_eq!(amd.blocks(1 << 20, 1, is_short), Blocks::Two);
-            assert_eq!(amd.blocks(1 << 20, 2, is_short), Blocks::One);
-            assert_eq!(amd.blocks(1, 1, is_short), Blocks::One);
-            assert_eq!(cpu(48, false).blocks(1 << 22, 2, is_short), Blocks::Two);
-        }
-        assert_eq!(cpu(48, false).blocks(1 << 20, 1, true), Blocks::Three);
-        assert_eq!(cpu(48, false).blocks(1 << 20, 1, false), Blocks::Two);
-        for chosen in [amd, cpu(48, false)] {
-            assert!(chosen.finds_in_vectors(CACHED_LINES - 1, false));
-            assert!(!chosen.finds_in_vectors(CACHED_LINES, false));
-        }
-        assert!(cpu(32, false).finds_in_vectors(1 << 30, true));
-        assert!(cpu(48, false).finds_in_vectors(1 << 20, true));
-        assert!(amd.finds_in_vectors((1 << 20) - 1, true));
-        assert!(!amd.finds_in_vectors(1 << 20, true));
-    }
-
-    #[test]
-    fn a_fixed_look_ahead_is_1_to_3_blocks_and_perhaps_a_cache() {
-        for text in ["1", "2", "3", "1,l1", "3,l2"] {
-            for chosen in [cpu(32, false), cpu(32, true)] {
-                let fixed = chosen.fixed("lookahead", text).unwrap();
-                assert!(fixed.to_string().starts_with(&text[..1]));
-                assert_eq!(fixed.blocks(0, 2, false), fixed.blocks(u64::MAX, 1, true));
-                assert_eq!(fixed.blocks(0, 2, true), fixed.blocks(0, 2, false));
-                for lines in [0, u64::MAX] {
-                    let expected = match text.split_once(',') {
-                        Some((_, "l1")) => CacheLevel::L1,
-                        Some(_) => CacheLevel::L2,
-                        None => chosen.into_cache(lines),
-                    };
-                    assert_eq!(fixed.into_cache(lines), expected, "{text}");
-                }
-            }
-        }
-        for text in ["0", "4", "x", "-1", "1,", "1,l3", ",l1"] {
-            let error = LookAhead::fix(text).unwrap_err();
-            assert_eq!(
-                error.to_string(),
-                format!(
-                    "invalid lookahead={text}: expected 1, 2 or 3 blocks of 64 keys, and perhaps a \
-                     cache, as in 2,l1 or 2,l2"
-                )
-            );
-        }
-    }
-
-    /// Other tests of this process choose as well, so the choice may be any; it is made once.
-    #[test]
-    fn a_choice_that_comes_too_late_is_rejected() {
-        let chosen = LookAhead::of_process().unwrap();
-        let texts = ["1,l1", "2,l1", "3,l1", "1,l2", "2,l2", "3,l2"];
-        let mut rejected = 0;
-        for text in texts {
-            let fixed = LookAhead::of_cpu(Cpu::detect()).fixed(FIELD, text).unwrap();
-            match LookAhead::fix(text) {
-                Ok(()) => assert_eq!(fixed, chosen),
-                Err(error) => {
-                    let expected = format!(
-                        "invalid lookahead={text}: expected the choice that this process has made \
-                         before, {chosen}"
-                    );
-                    assert_eq!(error.to_string(), expected);
-                    rejected += 1;
-                }
-            }
-            assert_eq!(LookAhead::of_process(), Ok(chosen));
-        }
-        assert!(rejected >= texts.len() - 1);
-    }
-}
+mod tests;

@@ -16,7 +16,6 @@ mod bits;
 mod block;
 mod bucket;
 mod dispatch;
-pub(crate) mod isa;
 mod line_range;
 mod look_ahead;
 pub(crate) mod portable;
@@ -32,7 +31,6 @@ pub(crate) use bits::{BitOps, Filters, LINE_BITS};
 pub(crate) use block::{BlockLoop, SingleVisit};
 pub(crate) use bucket::{Bucket, PAGE_LINES, Page, PageKey};
 pub(crate) use dispatch::{ForKernel, LineOps};
-pub use isa::Kernel;
 pub use line_range::LineRange;
 pub use look_ahead::LookAhead;
 #[cfg(feature = "threads")]

@@ -5,7 +5,7 @@ use bytemuck::must_cast;
 use wide::{u8x16, u16x8, u32x4, u64x2};
 
 use super::slot::{PREFIX_MASKS, Slot, SlotOps, moved_slots};
-use crate::kernels::isa::{HotLoop, TargetIsa};
+use crate::isa::{HotLoop, TargetIsa};
 use crate::memory::Line;
 
 /// The kernel on `wide`: safe code, so it needs no token.

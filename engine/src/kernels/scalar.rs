@@ -1,7 +1,7 @@
 //! Plain loops over slots: the definition of the operations.
 
 use super::slot::{Slot, SlotOps, moved_slots};
-use crate::kernels::isa::{HotLoop, TargetIsa};
+use crate::isa::{HotLoop, TargetIsa};
 use crate::memory::Line;
 
 /// The kernel of every machine, and the oracle of the other kernels.

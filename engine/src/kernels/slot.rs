@@ -12,7 +12,7 @@ use std::fmt::Debug;
 use bytemuck::Pod;
 
 use crate::hash::KeyHash;
-use crate::kernels::isa::TargetIsa;
+use crate::isa::TargetIsa;
 use crate::memory::Line;
 
 /// A fingerprint: an unsigned integer of 1, 2, 4 or 8 bytes, never zero, because zero is an empty
@@ -86,9 +86,9 @@ macro_rules! slot {
 
             #[inline(always)]
             fn with_high_bit(self, replaced: bool, bit: bool) -> Self {
-                let (of, bit) = (<$int>::from(replaced), <$int>::from(bit));
+                let (replaced, bit) = (<$int>::from(replaced), <$int>::from(bit));
                 let high = <$int>::BITS - 1;
-                self & !(of << high) | (of & bit) << high
+                self & !(replaced << high) | (replaced & bit) << high
             }
 
             #[inline(always)]
@@ -109,13 +109,13 @@ pub(crate) trait SlotOps: TargetIsa {
     /// The slots that hold `fingerprint`: bit `i` is slot `i`; bits past the last slot are zero.
     fn find<S: Slot>(self, line: &Line, fingerprint: S) -> u64;
 
-    /// As [`find`](Self::find), for slots of 4 or 8 bytes; the highest bits of the slots in `of`
-    /// are not compared. Bits of `of` past the last slot are ignored.
+    /// As [`find`](Self::find), for slots of 4 or 8 bytes; the highest bits of the slots in
+    /// `selected` are not compared. Bits of `selected` past the last slot are ignored.
     #[inline(always)]
-    fn find_ignoring_high_bits<S: Slot>(self, line: &Line, fingerprint: S, of: u64) -> u64 {
+    fn find_ignoring_high_bits<S: Slot>(self, line: &Line, fingerprint: S, selected: u64) -> u64 {
         const { assert!(S::BYTES >= 4) };
         let other = fingerprint.with_high_bit(true, fingerprint.word() >> (8 * S::BYTES - 1) == 0);
-        self.find(line, fingerprint) | self.find(line, other) & of
+        self.find(line, fingerprint) | self.find(line, other) & selected
     }
 
     /// The slots, 4 or 8 bytes wide, whose [age](Slot::age) at the time of `slot` is at most
@@ -147,13 +147,13 @@ pub(crate) trait SlotOps: TargetIsa {
         })
     }
 
-    /// Sets the highest bits of the slots in `of`, 4 or 8 bytes wide, to those of `bits`. The other
-    /// bits of `bits`, and those past the last slot, are ignored.
+    /// Sets the highest bits of the slots in `selected`, 4 or 8 bytes wide, to those of `bits`. The
+    /// other bits of `bits`, and those past the last slot, are ignored.
     #[inline(always)]
-    fn set_high_bits<S: Slot>(self, line: &mut Line, of: u64, bits: u64) {
+    fn set_high_bits<S: Slot>(self, line: &mut Line, selected: u64, bits: u64) {
         const { assert!(S::BYTES >= 4) };
         for (index, slot) in S::slots_mut(line).iter_mut().enumerate() {
-            *slot = slot.with_high_bit(of >> index & 1 == 1, bits >> index & 1 == 1);
+            *slot = slot.with_high_bit(selected >> index & 1 == 1, bits >> index & 1 == 1);
         }
     }
 
@@ -193,15 +193,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::kernels::isa::HotLoop;
-    use crate::kernels::isa::tested::kernels;
+    use crate::isa::HotLoop;
+    use crate::isa::tested::kernels;
     use crate::kernels::{ForKernel, LineOps};
 
     /// The high bits of a line before and after they are set, and the line.
     #[derive(Clone, Copy)]
     struct HighBits<S> {
         line: Line,
-        of: u64,
+        selected: u64,
         bits: u64,
         slot: std::marker::PhantomData<S>,
     }
@@ -215,12 +215,15 @@ mod tests {
         fn run(self) -> Self::Output {
             let Self(
                 HighBits {
-                    mut line, of, bits, ..
+                    mut line,
+                    selected,
+                    bits,
+                    ..
                 },
                 ops,
             ) = self;
             let before = ops.high_bits::<S>(&line);
-            ops.set_high_bits::<S>(&mut line, of, bits);
+            ops.set_high_bits::<S>(&mut line, selected, bits);
             (before, ops.high_bits::<S>(&line), line)
         }
     }
@@ -238,7 +241,7 @@ mod tests {
     struct Search<S> {
         line: Line,
         fingerprint: S,
-        of: u64,
+        selected: u64,
     }
 
     impl<S: Slot, O: LineOps> HotLoop for OnKernel<Search<S>, O> {
@@ -247,7 +250,7 @@ mod tests {
         #[inline(always)]
         fn run(self) -> u64 {
             let Self(search, ops) = self;
-            ops.find_ignoring_high_bits(&search.line, search.fingerprint, search.of)
+            ops.find_ignoring_high_bits(&search.line, search.fingerprint, search.selected)
         }
     }
 
@@ -260,13 +263,13 @@ mod tests {
     }
 
     /// Searches for the fingerprint of a slot, with its highest bit as it is and flipped.
-    fn finds<S: Slot>(words: [u64; 8], of: u64, slot: usize) -> Result<(), TestCaseError> {
+    fn finds<S: Slot>(words: [u64; 8], selected: u64, slot: usize) -> Result<(), TestCaseError> {
         let line = Line(words);
         let held = S::slots(&line)[slot % S::COUNT];
         let is_high = |slot: S| slot.word() >> (8 * S::BYTES - 1) == 1;
         for fingerprint in [held, held.with_high_bit(true, !is_high(held))] {
             let equal = |(index, slot): (usize, &S)| {
-                let ignored = of >> index & 1 == 1;
+                let ignored = selected >> index & 1 == 1;
                 let slot = slot.with_high_bit(ignored, is_high(fingerprint));
                 u64::from(slot == fingerprint) << index
             };
@@ -276,7 +279,7 @@ mod tests {
                 let search = Search {
                     line,
                     fingerprint,
-                    of,
+                    selected,
                 };
                 let found = kernel.detect().unwrap().dispatch(search);
                 prop_assert_eq!(found, expected, "{}", kernel);
@@ -285,7 +288,7 @@ mod tests {
         Ok(())
     }
 
-    fn agrees<S: Slot>(words: [u64; 8], of: u64, bits: u64) -> Result<(), TestCaseError> {
+    fn agrees<S: Slot>(words: [u64; 8], selected: u64, bits: u64) -> Result<(), TestCaseError> {
         let width = 8 * S::BYTES;
         let mut expected = words;
         let (mut before, mut after) = (0, 0);
@@ -293,7 +296,7 @@ mod tests {
             let highest = (slot + 1) * width - 1;
             let (word, bit) = (highest / 64, highest % 64);
             before |= (words[word] >> bit & 1) << slot;
-            if of >> slot & 1 == 1 {
+            if selected >> slot & 1 == 1 {
                 expected[word] = expected[word] & !(1 << bit) | (bits >> slot & 1) << bit;
             }
             after |= (expected[word] >> bit & 1) << slot;
@@ -302,7 +305,7 @@ mod tests {
             let slot = std::marker::PhantomData::<S>;
             let high_bits = HighBits {
                 line: Line(words),
-                of,
+                selected,
                 bits,
                 slot,
             };
@@ -314,20 +317,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn high_bits_are_those_of_single_slots(words: [u64; 8], of: u64, bits: u64) {
-            agrees::<u32>(words, of, bits)?;
-            agrees::<u64>(words, of, bits)?;
+        fn high_bits_are_those_of_single_slots(words: [u64; 8], selected: u64, bits: u64) {
+            agrees::<u32>(words, selected, bits)?;
+            agrees::<u64>(words, selected, bits)?;
         }
 
         #[test]
         fn searches_ignore_high_bits_where_they_should(
-            words: [u64; 8], few in 0..3_u64, of: u64, slot: usize,
+            words: [u64; 8], few in 0..3_u64, selected: u64, slot: usize,
         ) {
             // Random slots, and ones that differ in their highest bits only.
             let alike = words.map(|word| word & 0x8000_0000_8000_0000 | few);
             for words in [words, alike] {
-                finds::<u32>(words, of, slot)?;
-                finds::<u64>(words, of, slot)?;
+                finds::<u32>(words, selected, slot)?;
+                finds::<u64>(words, selected, slot)?;
             }
         }
     }

@@ -15,7 +15,7 @@
 //! record a key, the first in the order of modifications finds one of its bits clear.
 
 use super::layout::SharedLayout;
-use super::rule::{AgeingBits, Bits, Row, WordRule, with_rule};
+use super::rule::{AgeingWord, BloomWord, RowWord, WordRule, with_rule};
 use super::striped::StripedCount;
 use crate::error::BuildError;
 use crate::hash::KeyHash;
@@ -61,7 +61,7 @@ pub struct SharedFilter {
     /// The keys that were recorded, unless they are not counted.
     pub(super) fresh: Option<StripedCount>,
     /// The cache to prefetch into.
-    into: CacheLevel,
+    cache: CacheLevel,
 }
 
 impl SharedFilter {
@@ -78,7 +78,7 @@ impl SharedFilter {
             words: AtomicWords::zeroed(lines)?,
             layout,
             fresh: None,
-            into: LookAhead::of_process()?.into_cache(lines),
+            cache: LookAhead::of_process()?.cache_for(lines),
         })
     }
 
@@ -151,14 +151,14 @@ impl SharedFilter {
     fn observe_batch<R: WordRule>(&self, rule: R, keys: &[KeyHash], duplicates: &mut [u64]) {
         let words = &self.words[..];
         for key in keys.iter().take(PREFETCH_DISTANCE) {
-            prefetch(words, self.position(*key), self.into);
+            prefetch(words, self.position(*key), self.cache);
         }
         let mut ahead = keys.iter().skip(PREFETCH_DISTANCE);
         for (keys, duplicates) in keys.chunks(64).zip(duplicates) {
             let mut bits = 0;
             for key in keys {
                 if let Some(next) = ahead.next() {
-                    prefetch(words, self.position(*next), self.into);
+                    prefetch(words, self.position(*next), self.cache);
                 }
                 let duplicate = observe_word(rule, &words[self.position(*key)], *key);
                 bits = bits << 1 | u64::from(duplicate);

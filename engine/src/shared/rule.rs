@@ -2,10 +2,10 @@
 //! the atomics live in one place, `observe_word`.
 //!
 //! ```text
-//!            bit 63                                        bit 0
-//!   Row<16>  | oldest    |           |           | newest    |    record: shift in from the right
-//!   Row<32>  | oldest                | newest                |    record: shift in from the right
-//!   Bits<K>  | 64 bits of a Bloom filter, K for each key     |    record: set K bits
+//!                  bit 63                                        bit 0      record:
+//!   RowWord<16>    | oldest    |           |           | newest    |    shift in from the right
+//!   RowWord<32>    | oldest                | newest                |    shift in from the right
+//!   BloomWord<K>   | 64 bits of a Bloom filter, K for each key     |    set K bits
 //! ```
 
 use crate::hash::KeyHash;
@@ -25,9 +25,9 @@ pub(super) trait WordRule: Copy {
 /// A row of `64 / BITS` fingerprints, the newest in the low bits. Recording shifts the oldest out
 /// at the top. 0 is an empty slot.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Row<const BITS: u32>;
+pub(super) struct RowWord<const BITS: u32>;
 
-impl<const BITS: u32> Row<BITS> {
+impl<const BITS: u32> RowWord<BITS> {
     /// The lowest bit of every slot.
     const ONES: u64 = u64::MAX / (u64::MAX >> (64 - BITS));
     /// The highest bit of every slot.
@@ -42,7 +42,7 @@ impl<const BITS: u32> Row<BITS> {
     }
 }
 
-impl<const BITS: u32> WordRule for Row<BITS> {
+impl<const BITS: u32> WordRule for RowWord<BITS> {
     const ONLY_SETS: bool = false;
 
     #[inline(always)]
@@ -63,9 +63,9 @@ impl<const BITS: u32> WordRule for Row<BITS> {
 
 /// A Bloom filter of 64 bits with `K` bits for each key. It never forgets.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bits<const K: u32>;
+pub(super) struct BloomWord<const K: u32>;
 
-impl<const K: u32> Bits<K> {
+impl<const K: u32> BloomWord<K> {
     #[inline(always)]
     fn mask(key: KeyHash) -> u64 {
         // 6 bits of the mix for each of at most 10 bit positions.
@@ -74,7 +74,7 @@ impl<const K: u32> Bits<K> {
     }
 }
 
-impl<const K: u32> WordRule for Bits<K> {
+impl<const K: u32> WordRule for BloomWord<K> {
     const ONLY_SETS: bool = true;
 
     #[inline(always)]
@@ -88,20 +88,20 @@ impl<const K: u32> WordRule for Bits<K> {
     }
 }
 
-/// As [`Bits`], but recording a key first clears bits: `K` times a random bit, each time with the
-/// probability that a bit of the word is set.
+/// As [`BloomWord`], but recording a key first clears bits: `K` times a random bit, each time with
+/// the probability that a bit of the word is set.
 ///
 /// This is RLBSBF (paper 000, algorithm 4) within a word. The random choices are derived from the
 /// key and the word, so a word's future depends only on its keys.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct AgeingBits<const K: u32>;
+pub(super) struct AgeingWord<const K: u32>;
 
-impl<const K: u32> WordRule for AgeingBits<K> {
+impl<const K: u32> WordRule for AgeingWord<K> {
     const ONLY_SETS: bool = false;
 
     #[inline(always)]
     fn holds(self, word: u64, key: KeyHash) -> bool {
-        Bits::<K>.holds(word, key)
+        BloomWord::<K>.holds(word, key)
     }
 
     #[inline(always)]
@@ -121,7 +121,7 @@ impl<const K: u32> WordRule for AgeingBits<K> {
             let clears = (random >> 6 & 63) < fill;
             cleared &= !(u64::from(clears) << (random & 63));
         }
-        Bits::<K>.record(cleared, key)
+        BloomWord::<K>.record(cleared, key)
     }
 }
 
@@ -134,11 +134,11 @@ macro_rules! with_rule {
     };
     (@layouts $layout:expr, $rule:ident => $body:expr, $($k:literal)*) => {
         match $layout {
-            SharedLayout::Row4x16 => { let $rule = Row::<16>; $body }
-            SharedLayout::Row2x32 => { let $rule = Row::<32>; $body }
+            SharedLayout::Row4x16 => { let $rule = RowWord::<16>; $body }
+            SharedLayout::Row2x32 => { let $rule = RowWord::<32>; $body }
             $(
-                SharedLayout::Bloom { k: $k } => { let $rule = Bits::<$k>; $body }
-                SharedLayout::Ageing { k: $k } => { let $rule = AgeingBits::<$k>; $body }
+                SharedLayout::Bloom { k: $k } => { let $rule = BloomWord::<$k>; $body }
+                SharedLayout::Ageing { k: $k } => { let $rule = AgeingWord::<$k>; $body }
             )*
             SharedLayout::Bloom { k } | SharedLayout::Ageing { k } => {
                 unreachable!("a specification with k={k} is rejected")
@@ -161,8 +161,8 @@ mod tests {
     }
 
     fn check_row<const BITS: u32>(word: u64, key: KeyHash) {
-        let row = Row::<BITS>;
-        let fingerprint = Row::<BITS>::fingerprint(key);
+        let row = RowWord::<BITS>;
+        let fingerprint = RowWord::<BITS>::fingerprint(key);
         let before = slots::<BITS>(word);
         assert_eq!(row.holds(word, key), before.contains(&fingerprint));
         let mut expected = before.clone();

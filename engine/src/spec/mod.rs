@@ -7,6 +7,7 @@
 //!
 #![doc = include_str!("../../FILTERS.md")]
 
+mod build;
 mod catalogue;
 mod filter;
 mod information;
@@ -15,6 +16,7 @@ mod serde_form;
 #[cfg(feature = "serde")]
 mod serde_text;
 mod state;
+mod text;
 
 pub use crate::filters::adapters::growing::{GrowingSpec, Threshold};
 pub use crate::filters::adapters::slices::horizontal::{FailedKeys, HorizontalSpec};
@@ -26,7 +28,7 @@ pub use crate::filters::lines::{DenseSpec, FingerprintSpec, TimedSpec, Timing};
 pub use crate::filters::scattered::bits::{Ageing, BitsSpec, Reservoir};
 pub use crate::filters::scattered::buffers::{Accounting, BufferSpec};
 pub use crate::filters::scattered::cells::{
-    DecayingSpec, Decrement, FingerprintStableSpec, Lowering, Refill, StableSpec, Update,
+    DecayingSpec, Decrement, DecrementCount, FingerprintStableSpec, Refill, StableSpec, Update,
 };
 pub use crate::filters::scattered::generations::{GenerationSpec, Rotate, Succession};
 pub use crate::filters::scattered::rows::{CuckooSpec, RowEncoding, RowPolicy, RowSpec, SqfSpec};

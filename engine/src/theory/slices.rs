@@ -5,7 +5,7 @@ use super::poisson;
 
 /// f failed slices of S. A key needs one horizontal slice, or k vertical ones that fail
 /// independently: exact if the keys are spread over all slices, and for a table in which cell i of
-/// every key has a range of its own, if the same share of each range has failed.
+/// every key has a range of its own, if the same fraction of each range has failed.
 ///
 /// For diced filters S is the number of all pieces (the paper's equation 7 prints f/S where its
 /// text has f/(S S')).
@@ -21,7 +21,7 @@ use super::poisson;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Failures {
-    share: f64,
+    fraction: f64,
 }
 
 impl Failures {
@@ -29,34 +29,34 @@ impl Failures {
     #[must_use]
     pub fn new(failed: u64, slices: u64) -> Self {
         Self {
-            share: failed as f64 / slices as f64,
+            fraction: failed as f64 / slices as f64,
         }
     }
 
     /// f/S.
     #[must_use]
-    pub const fn share(self) -> f64 {
-        self.share
+    pub const fn fraction(self) -> f64 {
+        self.fraction
     }
 
     /// The FPR of horizontal slices whose keys count as duplicates: f/S + (1 - f/S) p, p being that
     /// of a slice (equation 5).
     #[must_use]
     pub fn horizontal_fpr(self, fpr: f64) -> f64 {
-        self.share + self.horizontal_fpr_as_fresh(fpr)
+        self.fraction + self.horizontal_fpr_as_fresh(fpr)
     }
 
     /// The FPR of horizontal slices whose keys count as fresh: (1 - f/S) p. Their
     /// [FNR](Self::horizontal_fnr) is f/S.
     #[must_use]
     pub fn horizontal_fpr_as_fresh(self, fpr: f64) -> f64 {
-        (1.0 - self.share) * fpr
+        (1.0 - self.fraction) * fpr
     }
 
     /// The FNR of horizontal slices whose keys count as fresh: f/S. As duplicates it is 0.
     #[must_use]
     pub const fn horizontal_fnr(self) -> f64 {
-        self.share
+        self.fraction
     }
 
     /// The FPR of vertical slices whose missing cells count as set: (f/S + (1 - f/S) fill)^k
@@ -87,7 +87,7 @@ impl Failures {
     /// for duplicates, and does not record them, before any slice fails.
     #[must_use]
     pub fn hybrid_fpr(self, hashes: u32, least: u32, fill: f64) -> f64 {
-        let set = (1.0 - self.share) * fill;
+        let set = (1.0 - self.fraction) * fill;
         let term = |set_cells| term(hashes, set_cells, set, 1.0 - set);
         (least..=hashes).map(term).sum()
     }
@@ -96,7 +96,7 @@ impl Failures {
     /// the sum of C(k, i) (f/S)^i (1 - f/S)^(k - i) over i from k - x + 1 to k. 1 if x is above k.
     #[must_use]
     pub fn hybrid_fnr(self, hashes: u32, least: u32) -> f64 {
-        let term = |failed| term(hashes, failed, self.share, 1.0 - self.share);
+        let term = |failed| term(hashes, failed, self.fraction, 1.0 - self.fraction);
         ((hashes + 1).saturating_sub(least)..=hashes)
             .map(term)
             .sum()
@@ -109,8 +109,8 @@ impl Failures {
     /// that of [keys that are fresh without one](Self::vertical_fpr_as_fresh).
     #[must_use]
     pub fn repaired_fpr(self, hashes: u32, least: u32, fill: f64) -> f64 {
-        let set = (1.0 - self.share) * fill;
-        let term = |live| term(hashes, live, set, self.share);
+        let set = (1.0 - self.fraction) * fill;
+        let term = |live| term(hashes, live, set, self.fraction);
         (least..=hashes).map(term).sum()
     }
 }
@@ -176,10 +176,10 @@ pub fn vertical_slices(failed: u64, hashes: u32, fpr: f64, max_fpr: f64) -> Opti
 ///
 /// # Examples
 /// ```
-/// use echoless::theory::slices::{fairness, largest_share};
+/// use echoless::theory::slices::{fairness, largest_fraction};
 /// assert_eq!(fairness(&[5, 5, 5, 5]), 1.0);
 /// assert_eq!(fairness(&[0, 8, 0, 0]), 0.25);
-/// assert_eq!(largest_share(&[1, 2, 1]), 0.5);
+/// assert_eq!(largest_fraction(&[1, 2, 1]), 0.5);
 /// ```
 #[must_use]
 pub fn fairness(loads: &[u64]) -> f64 {
@@ -191,9 +191,9 @@ pub fn fairness(loads: &[u64]) -> f64 {
     sum.powi(2) / (loads.len() as f64 * squares)
 }
 
-/// The share of all load that the most loaded slice has; 0 if there is no load.
+/// The fraction of all load that the most loaded slice has; 0 if there is no load.
 #[must_use]
-pub fn largest_share(loads: &[u64]) -> f64 {
+pub fn largest_fraction(loads: &[u64]) -> f64 {
     let sum: u64 = loads.iter().sum();
     let largest = loads.iter().max().copied().unwrap_or(0);
     largest as f64 / sum.max(1) as f64

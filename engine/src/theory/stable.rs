@@ -3,7 +3,7 @@
 //!
 //! Everything is for streams in which every cell is equally likely to be set, as in the paper; for
 //! others the FPR is lower. Max is the value of a set cell, K the number of cells of a key, P the
-//! number of cells lowered for each arrival, m the number of cells.
+//! number of cells decremented for each arrival, m the number of cells.
 
 use super::binomial;
 
@@ -51,14 +51,15 @@ pub fn zeros_after(arrivals: u64, decrements: f64, max: u32, hashes: u32, cells:
 /// One cell: the effect of an arrival on it.
 ///
 /// Seen backwards from now, the last arrival that set the cell decides: the cell is zero if at
-/// least Max arrivals lowered it since. Summed over that arrival, this is the series of theorem 1.
+/// least Max arrivals decremented it since. Summed over that arrival, this is the series of theorem
+/// 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cell {
     /// The probability that an arrival sets the cell: K/m, or the rate of the keys that map to it.
-    /// Not both this and `lowered` are 0.
+    /// Not both this and `decremented` are 0.
     pub set: f64,
-    /// The probability that an arrival lowers the cell and does not set it.
-    pub lowered: f64,
+    /// The probability that an arrival decrements the cell and does not set it.
+    pub decremented: f64,
     /// Max: the value of a set cell.
     pub max: u32,
 }
@@ -68,36 +69,40 @@ impl Cell {
     #[must_use]
     pub fn new(decrements: f64, max: u32, hashes: u32, cells: u64) -> Self {
         let set = f64::from(hashes) / cells as f64;
-        let lowered = (1.0 - set) * decrements / cells as f64;
-        Self { set, lowered, max }
+        let decremented = (1.0 - set) * decrements / cells as f64;
+        Self {
+            set,
+            decremented,
+            max,
+        }
     }
 
-    /// The fraction of the arrivals that change the cell which lower it.
-    fn lowering_fraction(&self) -> f64 {
-        self.lowered / (self.lowered + self.set)
+    /// The fraction of the arrivals that change the cell which decrement it.
+    fn decremented_fraction(&self) -> f64 {
+        self.decremented / (self.decremented + self.set)
     }
 
     /// The probability that an arrival changes the cell.
     fn changed(&self) -> f64 {
-        (self.lowered + self.set).min(1.0)
+        (self.decremented + self.set).min(1.0)
     }
 
     /// The probability that the cell is zero after `arrivals`, if it was zero before them
     /// (theorem 1).
     #[must_use]
     pub fn zero_after(&self, arrivals: u64) -> f64 {
-        let lowering = self.lowering_fraction();
+        let decremented = self.decremented_fraction();
         let changed = self.changed();
-        // The cell is not zero if it was set and then lowered j < Max times, so if at least j + 1
-        // arrivals changed it, of which the last j lowered it and the one before set it.
-        let (mut nonzero, mut weight, mut fewer) = (0.0, 1.0 - lowering, 0.0);
+        // The cell is not zero if it was set and then decremented j < Max times, so if at least j +
+        // 1 arrivals changed it, of which the last j decremented it and the one before set it.
+        let (mut nonzero, mut weight, mut fewer) = (0.0, 1.0 - decremented, 0.0);
         let mut terms = binomial::terms(arrivals, changed);
-        for lowerings in 0..u64::from(self.max) {
+        for decrements in 0..u64::from(self.max) {
             let at_least = if changed < 1.0 {
                 fewer += terms.next().unwrap_or(0.0);
                 (1.0 - fewer).max(0.0)
             } else {
-                f64::from(lowerings < arrivals)
+                f64::from(decrements < arrivals)
             };
             let term = weight * at_least;
             nonzero += term;
@@ -105,17 +110,17 @@ impl Cell {
             if term < 1e-17 * nonzero {
                 break;
             }
-            weight *= lowering;
+            weight *= decremented;
         }
         (1.0 - nonzero).clamp(0.0, 1.0)
     }
 
     /// The probability that the cell is zero `arrivals` after it was set (equations 9 to 12):
-    /// (a / (a + b))^Max P(Binomial(arrivals, a + b) >= Max), a being `lowered` and b `set`.
+    /// (a / (a + b))^Max P(Binomial(arrivals, a + b) >= Max), a being `decremented` and b `set`.
     #[must_use]
     pub fn zero_since_set(&self, arrivals: u64) -> f64 {
-        let all_lowered = self.lowering_fraction().powf(f64::from(self.max));
-        all_lowered * binomial::at_least(self.max, arrivals, self.changed())
+        let all_decremented = self.decremented_fraction().powf(f64::from(self.max));
+        all_decremented * binomial::at_least(self.max, arrivals, self.changed())
     }
 }
 
@@ -221,7 +226,7 @@ mod tests {
     fn a_cell_that_every_arrival_changes_is_as_computed() {
         let cell = Cell {
             set: 0.25,
-            lowered: 0.75,
+            decremented: 0.75,
             max: 2,
         };
         let expected = [1.0, 0.75, 0.75 * 0.75, 0.75 * 0.75];

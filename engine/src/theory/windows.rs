@@ -13,25 +13,26 @@
 ///
 /// # Examples
 /// ```
-/// use echoless::theory::windows::timer_shares;
-/// let shares = timer_shares(4, 100.0, 50, 100_000);
-/// assert_eq!(shares.len(), 50);
+/// use echoless::theory::windows::timer_fractions;
+/// let fractions = timer_fractions(4, 100.0, 50, 100_000);
+/// assert_eq!(fractions.len(), 50);
 /// // 5000 keys are alive: as many timers are set as bits in a Bloom filter of 5000 keys.
 /// let fill = echoless::theory::bloom::fill(4, 5000, 100_000);
-/// assert!((shares.iter().sum::<f64>() - fill).abs() < 1e-12);
+/// assert!((fractions.iter().sum::<f64>() - fill).abs() < 1e-12);
 /// ```
 #[must_use]
-pub fn timer_shares(hashes: u32, keys_per_unit: f64, ages: usize, cells: u64) -> Vec<f64> {
+pub fn timer_fractions(hashes: u32, keys_per_unit: f64, ages: usize, cells: u64) -> Vec<f64> {
     let settings = f64::from(hashes) * keys_per_unit / cells as f64;
     let set_in_unit = -(-settings).exp_m1();
-    let share = |age| set_in_unit * (-settings * age as f64).exp();
-    (0..ages).map(share).collect()
+    let fraction = |age| set_in_unit * (-settings * age as f64).exp();
+    (0..ages).map(fraction).collect()
 }
 
 /// The FPR of timers: the probability that all k timers of a key are active and at least `equal` of
-/// them have the same age. `shares` are the fractions of all timers that are active and of one age.
+/// them have the same age. `fractions` are the fractions of all timers that are active and of one
+/// age.
 ///
-/// With `equal = 1` that is p^k, p being the sum of the shares. Simulations agree within 5 %, or
+/// With `equal = 1` that is p^k, p being the sum of the fractions. Simulations agree within 5 %, or
 /// 15 % where `equal` is above 1 and a unit has a single key.
 ///
 /// Paper 001 gives (1 - e^(-k/m))^k for `equal = k`: the rate of **one** live event in a unit of
@@ -41,23 +42,23 @@ pub fn timer_shares(hashes: u32, keys_per_unit: f64, ages: usize, cells: u64) ->
 /// The sum runs over the ages. Its state is how many of the k timers have an age so far, and
 /// whether one age has `equal` of them; all terms are positive, so that a tiny rate keeps its
 /// digits. It takes a time of k^2 for each age, unless `equal` is 1: then it is the k-th power of
-/// the sum of the shares.
+/// the sum of the fractions.
 ///
 /// # Examples
 /// ```
-/// use echoless::theory::windows::{timer_shares, timers_fpr};
-/// let shares = timer_shares(4, 1.0, 5000, 30_000);
-/// let [one, all] = [1, 4].map(|equal| timers_fpr(4, equal, &shares));
+/// use echoless::theory::windows::{timer_fractions, timers_fpr};
+/// let fractions = timer_fractions(4, 1.0, 5000, 30_000);
+/// let [one, all] = [1, 4].map(|equal| timers_fpr(4, equal, &fractions));
 /// assert!(one > 0.05 && all < 1e-11);
 /// // 5000 live events, each with the rate of the paper.
 /// let paper = (1.0 - (-4.0_f64 / 30_000.0).exp()).powi(4);
 /// assert!(all > 1000.0 * paper && all < 5000.0 * paper);
 /// ```
 #[must_use]
-pub fn timers_fpr(hashes: u32, equal: u32, shares: &[f64]) -> f64 {
+pub fn timers_fpr(hashes: u32, equal: u32, fractions: &[f64]) -> f64 {
     if equal <= 1 {
         // All timers are active, of any ages.
-        return shares.iter().sum::<f64>().powi(hashes as i32).min(1.0);
+        return fractions.iter().sum::<f64>().powi(hashes as i32).min(1.0);
     }
     let (hashes, equal) = (hashes as usize, equal as usize);
     // Entry t times t! is the probability that t given timers have an age so far, and that one age
@@ -65,13 +66,13 @@ pub fn timers_fpr(hashes: u32, equal: u32, shares: &[f64]) -> f64 {
     let mut apart = vec![0.0; hashes + 1];
     let mut found = vec![0.0; hashes + 1];
     apart[0] = 1.0;
-    for share in shares {
+    for fraction in fractions {
         // In place: from many timers to few, each entry depends on entries of fewer timers only.
         for timers in (1..=hashes).rev() {
-            // share^count / count!
+            // fraction^count / count!
             let mut weight = 1.0;
             for count in 1..=timers {
-                weight *= share / count as f64;
+                weight *= fraction / count as f64;
                 let before = timers - count;
                 found[timers] += found[before] * weight;
                 if count >= equal {
@@ -107,10 +108,10 @@ pub fn timers_fnr(hashes: u32, equal: u32, keys_per_unit: f64, age: usize, cells
     if equal <= 1 {
         return 0.0;
     }
-    let mut shares = timer_shares(hashes, keys_per_unit, age, cells);
+    let mut fractions = timer_fractions(hashes, keys_per_unit, age, cells);
     let settings = f64::from(hashes) * keys_per_unit / cells as f64;
-    shares.push((-settings * age as f64).exp());
-    (1.0 - timers_fpr(hashes, equal, &shares)).max(0.0)
+    fractions.push((-settings * age as f64).exp());
+    (1.0 - timers_fpr(hashes, equal, &fractions)).max(0.0)
 }
 
 /// The FPR of a jumping window: the probability that the k bits of a key are set in one of the
@@ -199,17 +200,17 @@ mod tests {
     use super::*;
 
     /// The rate by its definition: every assignment of ages to timers.
-    fn plain_timers_fpr(hashes: usize, equal: usize, shares: &[f64]) -> f64 {
+    fn plain_timers_fpr(hashes: usize, equal: usize, fractions: &[f64]) -> f64 {
         let mut sum = 0.0;
-        for number in 0..shares.len().pow(hashes as u32) {
+        for number in 0..fractions.len().pow(hashes as u32) {
             let ages: Vec<usize> = (0..hashes)
-                .map(|timer| number / shares.len().pow(timer as u32) % shares.len())
+                .map(|timer| number / fractions.len().pow(timer as u32) % fractions.len())
                 .collect();
             let most = ages
                 .iter()
                 .map(|age| ages.iter().filter(|other| *other == age).count());
             if most.max() >= Some(equal) {
-                sum += ages.iter().map(|age| shares[*age]).product::<f64>();
+                sum += ages.iter().map(|age| fractions[*age]).product::<f64>();
             }
         }
         sum
@@ -236,11 +237,11 @@ mod tests {
         fn timers_agree_with_all_assignments(
             hashes in 1_usize..5,
             equal in 1_usize..5,
-            shares in prop::collection::vec(1e-9_f64..0.2, 1..5),
+            fractions in prop::collection::vec(1e-9_f64..0.2, 1..5),
         ) {
             let equal = equal.min(hashes);
-            let expected = plain_timers_fpr(hashes, equal, &shares);
-            let fpr = timers_fpr(hashes as u32, equal as u32, &shares);
+            let expected = plain_timers_fpr(hashes, equal, &fractions);
+            let fpr = timers_fpr(hashes as u32, equal as u32, &fractions);
             prop_assert!((fpr - expected).abs() <= 1e-12 * expected, "{fpr}, expected {expected}");
         }
 
@@ -258,8 +259,8 @@ mod tests {
     #[test]
     fn without_the_heuristic_timers_are_a_bloom_filter() {
         for hashes in [1, 4, 16, 64] {
-            let shares = timer_shares(hashes, 7.0, 300, 1 << 16);
-            let fpr = timers_fpr(hashes, 1, &shares);
+            let fractions = timer_fractions(hashes, 7.0, 300, 1 << 16);
+            let fpr = timers_fpr(hashes, 1, &fractions);
             let expected = super::super::bloom::fpr(hashes, 2100, 1 << 16);
             assert!(
                 (fpr / expected - 1.0).abs() < 1e-9,
@@ -271,13 +272,13 @@ mod tests {
     #[test]
     fn one_event_in_each_unit_has_the_rate_of_the_paper() {
         // A single live event, whose unit is over.
-        let shares = timer_shares(4, 1.0, 1, 10_000);
+        let fractions = timer_fractions(4, 1.0, 1, 10_000);
         let paper = (1.0 - (-4.0_f64 / 10_000.0).exp()).powi(4);
-        assert!((timers_fpr(4, 4, &shares) / paper - 1.0).abs() < 1e-9);
+        assert!((timers_fpr(4, 4, &fractions) / paper - 1.0).abs() < 1e-9);
         // Few enough live events that hardly any timer is overwritten: their sum.
-        let shares = timer_shares(4, 1.0, 20, 1_000_000);
+        let fractions = timer_fractions(4, 1.0, 20, 1_000_000);
         let paper = (1.0 - (-4.0_f64 / 1e6).exp()).powi(4);
-        assert!((timers_fpr(4, 4, &shares) / (20.0 * paper) - 1.0).abs() < 1e-3);
+        assert!((timers_fpr(4, 4, &fractions) / (20.0 * paper) - 1.0).abs() < 1e-3);
     }
 
     #[test]

@@ -26,13 +26,13 @@ impl Model for Stable {
             return true;
         }
         for step in 0..self.decrements {
-            let lowered = if self.consecutive {
+            let decremented = if self.consecutive {
                 (below(draw, 0, len) + step) % len
             } else {
                 piece(draw, 0, step, len)
             };
-            let value = cell(line, lowered).saturating_sub(1);
-            set_number(line, lowered * self.width, self.width, value);
+            let value = cell(line, decremented).saturating_sub(1);
+            set_number(line, decremented * self.width, self.width, value);
         }
         for own in own {
             set_number(line, own * self.width, self.width, (1 << self.width) - 1);

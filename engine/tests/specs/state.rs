@@ -179,6 +179,11 @@ fn other_bytes_are_rejected_with_the_reason() {
     let error = SavedState::open(&bytes[..]).unwrap_err();
     let text = "cannot read the saved state: it has version 2, and this library reads 1";
     assert_eq!(error.to_string(), text);
+    let mut bytes = saved_bytes(&parse("rowlru:form=line,memory=512B"));
+    bytes[12..16].copy_from_slice(&4097_u32.to_ne_bytes());
+    let error = SavedState::open(&bytes[..]).unwrap_err();
+    let text = "cannot read the saved state: its specification has 4097 bytes, more than 4096";
+    assert_eq!(error.to_string(), text);
     let error = SavedState::open(&[b'x'; 100][..]).unwrap_err();
     let text = "cannot read the saved state: it does not begin with `echoless`";
     assert_eq!(error.to_string(), text);

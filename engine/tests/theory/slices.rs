@@ -2,7 +2,7 @@
 
 use echoless::theory::bloom;
 use echoless::theory::slices::{
-    Failures, fairness, horizontal_fpr, horizontal_slices, largest_share, vertical_slices,
+    Failures, fairness, horizontal_fpr, horizontal_slices, largest_fraction, vertical_slices,
 };
 use echoless::{Filter, FilterSpec, KeyHash, KeyHasher, Verdict};
 
@@ -186,7 +186,7 @@ fn vertical_slices_balance_skewed_streams_better() {
         let uniform = loads(adapter, &uniform);
         assert!(fairness(&uniform) > 0.99, "{adapter}: {uniform:?}");
         assert!(
-            largest_share(&uniform) < 1.1 / 20.0,
+            largest_fraction(&uniform) < 1.1 / 20.0,
             "{adapter}: {uniform:?}"
         );
     }
@@ -195,7 +195,7 @@ fn vertical_slices_balance_skewed_streams_better() {
     // A key is probed in each of its up to four slices.
     assert_eq!(vertical.iter().sum::<u64>(), 4 * zipf.len() as u64);
     assert!(fairness(&vertical) > fairness(&horizontal) + 0.1);
-    assert!(largest_share(&vertical) < largest_share(&horizontal) - 0.05);
+    assert!(largest_fraction(&vertical) < largest_fraction(&horizontal) - 0.05);
 }
 
 #[test]

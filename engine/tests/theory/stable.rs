@@ -2,18 +2,18 @@
 
 use echoless::Filter;
 use echoless::filters::scattered::cells::StableBloom;
-use echoless::spec::{Decrement, Lowering, StableSpec};
+use echoless::spec::{Decrement, DecrementCount, StableSpec};
 use echoless::theory::stable::{fnr_at_gap, stable_point_fpr, stable_zeros, zeros_after};
 
 use crate::trial::{fnr_at_gap as measured_fnr_at_gap, fresh_keys, probed_fpr};
 
-/// A filter of so many bytes with cells of `bits` bits, lowering P = `decrements` of them.
+/// A filter of so many bytes with cells of `bits` bits, decrementing P = `decrements` of them.
 fn build(
     (bits, hashes, decrements): (u32, u32, u64),
     decrement: Decrement,
     bytes: u64,
 ) -> StableBloom {
-    let spec = StableSpec::new(hashes, bits, Lowering::Cells(decrements));
+    let spec = StableSpec::new(hashes, bits, DecrementCount::Cells(decrements));
     spec.decrement(decrement).build(bytes, 1).expect("valid")
 }
 

@@ -5,7 +5,8 @@
 
 use echoless::theory::bloom;
 use echoless::theory::windows::{
-    age_partitioned_fills, age_partitioned_fpr, jumping_fpr, timer_shares, timers_fnr, timers_fpr,
+    age_partitioned_fills, age_partitioned_fpr, jumping_fpr, timer_fractions, timers_fnr,
+    timers_fpr,
 };
 use echoless::{Filter, FilterSpec, KeyHash};
 
@@ -48,8 +49,8 @@ fn timers_have_the_computed_fpr() {
         );
         let filter = fed(&text, 2 * window, keys);
         // 60,000 bytes and a word.
-        let shares = timer_shares(hashes, keys as f64, window as usize + 1, 40_000);
-        check(&*filter, timers_fpr(hashes, equal, &shares), &text);
+        let fractions = timer_fractions(hashes, keys as f64, window as usize + 1, 40_000);
+        check(&*filter, timers_fpr(hashes, equal, &fractions), &text);
     }
 }
 
@@ -98,8 +99,8 @@ fn all_equal_timers_have_the_rate_of_the_paper_for_each_live_event() {
     let paper = (1.0 - (-2.0_f64 / 2000.0).exp()).powi(2);
     let measured = probed_fpr(&*filter, 8_000_000);
     // With one key in a unit, how many of its two timers are left varies a lot between units.
-    let shares = timer_shares(2, 1.0, 191, 2000);
-    assert_close(measured, timers_fpr(2, 2, &shares), 0.15, text);
+    let fractions = timer_fractions(2, 1.0, 191, 2000);
+    assert_close(measured, timers_fpr(2, 2, &fractions), 0.15, text);
     // A tenth of the events' timers are overwritten, more of the older ones.
     assert!(
         measured > 140.0 * paper && measured < 191.0 * paper,

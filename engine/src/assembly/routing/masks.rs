@@ -21,7 +21,7 @@
 use super::MessageIndex;
 use crate::assembly::message::MESSAGE_KEYS;
 use crate::hash::KeyHash;
-use crate::kernels::isa::{DetectedKernel, HotLoop};
+use crate::isa::{DetectedKernel, HotLoop};
 use crate::kernels::scalar::Scalar;
 use crate::kernels::{GROUP, SelectOps};
 #[cfg(target_arch = "x86_64")]

@@ -25,7 +25,7 @@ use std::ops::Range;
 use super::MessageIndex;
 use crate::assembly::message::MESSAGE_KEYS;
 use crate::hash::KeyHash;
-use crate::kernels::isa::{DetectedKernel, HotLoop};
+use crate::isa::{DetectedKernel, HotLoop};
 use crate::partition::Partitioning;
 use crate::verdicts::Verdicts;
 

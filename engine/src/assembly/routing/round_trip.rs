@@ -3,7 +3,7 @@
 use super::{Router, Selections};
 use crate::error::SpecError;
 use crate::hash::KeyHash;
-use crate::kernels::Kernel;
+use crate::isa::Kernel;
 use crate::partition::Partitioning;
 use crate::verdicts::Verdicts;
 

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::assembly::message::MESSAGE_KEYS;
-use crate::kernels::isa::tested::kernels;
+use crate::isa::tested::kernels;
 
 /// Numbers of partitions: few, many, and far more.
 fn partitions() -> impl Strategy<Value = usize> {

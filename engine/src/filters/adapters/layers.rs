@@ -3,11 +3,11 @@
 
 use super::AdapterSpec;
 use crate::error::{BuildError, SpecError};
-use crate::filters::cells::CellTable;
+use crate::filters::cell_table::CellTable;
 use crate::filters::lines::{LineAllocation, LineFilter, LinePlan};
 use crate::filters::{Filter, FilterKind, Form};
 use crate::hash::KeyHash;
-use crate::kernels::Kernel;
+use crate::isa::Kernel;
 use crate::memory::LINE_BYTES;
 use crate::options::one_of;
 use crate::partition::Partitioned;

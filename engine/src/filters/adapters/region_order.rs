@@ -14,6 +14,7 @@ use crate::filters::lines::{LineFilter, LineRange, Progress};
 use crate::hash::KeyHash;
 use crate::memory::Line;
 use crate::report::{Report, Tally};
+use crate::verdicts::scatter;
 
 /// The mean number of keys of a region, at least. With that many keys, the translation of a page
 /// serves several of them.
@@ -142,14 +143,10 @@ impl<F: LineFilter> Filter for RegionOrdered<F> {
         self.filter.observe_words(&self.keys, &mut self.duplicates);
         duplicates.fill(0);
         // Scatter the set bits back to the order of the batch.
-        for (index, word) in self.duplicates.iter().enumerate() {
-            let mut word = *word;
-            while word != 0 {
-                let origin = self.origins[index * 64 + word.trailing_zeros() as usize] as usize;
-                duplicates[origin / 64] |= 1 << (origin % 64);
-                word &= word - 1;
-            }
-        }
+        let origins = &self.origins;
+        scatter(&self.duplicates, duplicates, |index| {
+            origins[index] as usize
+        });
     }
 
     fn advance_to(&mut self, tick: u64) {

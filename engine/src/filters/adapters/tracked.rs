@@ -1,9 +1,9 @@
 //! A filter that tracks a fraction of the keys, chosen by hash. A memory too small for all keys
 //! then detects the duplicates of some keys well, instead of those of all keys badly.
 
-use super::slices::sliced::Sliced;
 use crate::error::SpecError;
-use crate::filters::Filter;
+use crate::filters::filter::check_length;
+use crate::filters::{Filter, Sliced};
 use crate::hash::KeyHash;
 use crate::report::{Report, Tally};
 
@@ -126,11 +126,7 @@ impl Tracked {
 
 impl Filter for Tracked {
     fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
-        assert_eq!(
-            duplicates.len(),
-            keys.len().div_ceil(64),
-            "one verdict bit for each key"
-        );
+        check_length(keys, duplicates);
         for (keys, duplicates) in keys.chunks(BATCH).zip(duplicates.chunks_mut(BATCH / 64)) {
             // Compact the tracked keys, let the inner filter observe them, and expand its verdicts:
             //

@@ -154,7 +154,7 @@ impl LineAgeing for ByFill {
 /// i       1, 2, 3, ...  65,280, 65,280, ...  65,280, 65,280, 65,280, ...
 /// ```
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Counted(pub(super) Reservoir);
+pub(super) struct ByReservoir(pub(super) Reservoir);
 
 /// The width of the count in bits.
 const COUNT_BITS: u32 = 16;
@@ -180,7 +180,7 @@ const INSERT_STREAM: u64 = 33;
 /// The first stream of the draws that select set bits, one for each filter.
 const SET_BIT_STREAM: u64 = 34;
 
-impl LineAgeing for Counted {
+impl LineAgeing for ByReservoir {
     #[inline(always)]
     fn age<O: BitOps, P: BitLayout>(
         self,

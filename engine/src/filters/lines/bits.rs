@@ -2,11 +2,11 @@
 //! of the filters in a line ([`BitLayout`]) and the ageing policy ([`LineAgeing`]).
 
 use super::ageing::{
-    Arrival, ByFill, COUNTED_LINE_BITS, Counted, EachFilter, LineAgeing, MOST_ARRIVALS, Never,
+    Arrival, ByFill, ByReservoir, COUNTED_LINE_BITS, EachFilter, LineAgeing, MOST_ARRIVALS, Never,
     OneFilter,
 };
-use super::filter::LineFilter;
-use super::layout::{BitLayout, Fixed, Ranges, WholeWords, ones};
+use super::layout::{BitLayout, ConstCount, Ranges, WholeWords, ones};
+use super::line_filter::LineFilter;
 use super::plan::LineAllocation;
 use super::random::Salt;
 use super::rule::Rule;
@@ -95,9 +95,17 @@ fn build_ageing(
     match hashes {
         1 => build_rule(WholeWords::<1>, ageing, allocation),
         2 => build_rule(WholeWords::<2>, ageing, allocation),
-        3 => build_rule(Ranges::in_bits(Fixed::<3>, LINE_BITS), ageing, allocation),
+        3 => build_rule(
+            Ranges::in_bits(ConstCount::<3>, LINE_BITS),
+            ageing,
+            allocation,
+        ),
         4 => build_rule(WholeWords::<4>, ageing, allocation),
-        6 => build_rule(Ranges::in_bits(Fixed::<6>, LINE_BITS), ageing, allocation),
+        6 => build_rule(
+            Ranges::in_bits(ConstCount::<6>, LINE_BITS),
+            ageing,
+            allocation,
+        ),
         8 => build_rule(WholeWords::<8>, ageing, allocation),
         _ => build_rule(Ranges::in_bits(hashes, LINE_BITS), ageing, allocation),
     }
@@ -120,10 +128,10 @@ fn build_reservoir(
     }
     match hashes {
         2 => {
-            let layout = Ranges::in_bits(Fixed::<2>, COUNTED_LINE_BITS);
-            build_rule(layout, Counted(process), allocation)
+            let layout = Ranges::in_bits(ConstCount::<2>, COUNTED_LINE_BITS);
+            build_rule(layout, ByReservoir(process), allocation)
         }
-        _ => build_rule(layout, Counted(process), allocation),
+        _ => build_rule(layout, ByReservoir(process), allocation),
     }
 }
 

@@ -25,14 +25,14 @@
 
 use std::marker::PhantomData;
 
+use super::branchless::select;
 use super::clock::Clock;
-use super::dense::select;
-use super::filter::LineFilter;
+use super::line_filter::LineFilter;
 use super::plan::LineAllocation;
 use super::rule::Rule;
-use super::timed::{self, Shape};
+use super::timed::{self, TimedLineShape};
 use crate::error::BuildError;
-use crate::filters::replacement::{Fifo, Lru, Policy};
+use crate::filters::replacement::ReplacementPolicy;
 use crate::filters::units::Units;
 use crate::hash::KeyHash;
 use crate::kernels::{LineOps, Outcome, Slot, SlotOps, scalar::Scalar};
@@ -87,11 +87,11 @@ impl Probed {
     }
 }
 
-impl<S: Slot, P: Policy> ClockedRule<S, P> {
+impl<S: Slot, P: ReplacementPolicy> ClockedRule<S, P> {
     /// The slots in front of the clock word.
     const SLOTS: usize = S::COUNT - 8 / S::BYTES;
     const ROW: u64 = (1 << Self::SLOTS) - 1;
-    const SHAPE: Shape = Shape {
+    const SHAPE: TimedLineShape = TimedLineShape {
         slots: Self::SLOTS as u32,
         slot_bits: 8 * S::BYTES as u32,
         fingerprint_bits: 8 * S::BYTES as u32,
@@ -193,7 +193,7 @@ impl<S: Slot, P: Policy> ClockedRule<S, P> {
     }
 }
 
-impl<S: Slot, P: Policy> Rule for ClockedRule<S, P> {
+impl<S: Slot, P: ReplacementPolicy> Rule for ClockedRule<S, P> {
     type Bucket = Line;
 
     const HAS_PORTABLE_LOOP: bool = true;
@@ -236,11 +236,6 @@ impl<S: Slot, P: Policy> Rule for ClockedRule<S, P> {
         }
     }
 
-    #[inline(always)]
-    fn evictions(duplicates: u64, displaced: u64) -> u64 {
-        displaced & !duplicates
-    }
-
     fn holds(self, line: &Line, key: KeyHash) -> bool {
         self.probe(Scalar, line, S::from_key(key)).found != 0
     }
@@ -259,16 +254,10 @@ impl<S: Slot, P: Policy> Rule for ClockedRule<S, P> {
     }
 }
 
-/// Builds clocked lines of slots of this width. With `refresh`, a duplicate renews its key.
-pub(super) fn build<S: Slot>(
+/// Builds clocked lines of slots of this width.
+pub(super) fn build<S: Slot, P: ReplacementPolicy>(
     units: Units,
-    refresh: bool,
     allocation: LineAllocation,
 ) -> Result<Box<dyn LineFilter>, BuildError> {
-    // Not by `Replacement::dispatch`, which would also compile a policy that is never used here.
-    if refresh {
-        allocation.build(ClockedRule::<S, Lru>::new(units))
-    } else {
-        allocation.build(ClockedRule::<S, Fifo>::new(units))
-    }
+    allocation.build(ClockedRule::<S, P>::new(units))
 }

@@ -2,12 +2,13 @@
 
 mod text;
 
-use super::filter::LineFilter;
+use super::line_filter::LineFilter;
 use super::plan::LinePlan;
 use super::queue;
 use crate::error::{BuildError, SpecError};
 use crate::filters::replacement::Replacement;
-use crate::kernels::Kernel;
+use crate::isa::Kernel;
+use crate::limits::open_fpr;
 use crate::memory::LINE_BYTES;
 use crate::partition::Partitioned;
 use crate::theory::fingerprints::{FingerprintGeometry, SlotWidth};
@@ -98,7 +99,7 @@ impl FingerprintSpec {
                 "above 0 and at most 0.5",
             ));
         }
-        check_rate(max_fpr)?;
+        open_fpr(max_fpr)?;
         let shapes = SlotWidth::ALL
             .iter()
             .map(|width| FingerprintGeometry::for_keys(keys, miss, *width));
@@ -161,7 +162,7 @@ impl FingerprintSpec {
         if let Some(width) = self.width {
             return Ok(FingerprintGeometry { lines, width });
         }
-        check_rate(self.max_fpr)?;
+        open_fpr(self.max_fpr)?;
         SlotWidth::ALL
             .iter()
             .map(|width| FingerprintGeometry::new(lines, *width))
@@ -247,13 +248,4 @@ impl FingerprintSpec {
             seed: 0,
         }
     }
-}
-
-/// Checks a false positive rate.
-fn check_rate(rate: f64) -> Result<(), SpecError> {
-    if rate > 0.0 && rate < 1.0 {
-        return Ok(());
-    }
-    let allowed = "a rate between 0 and 1 (exclusive)";
-    Err(SpecError::new("fpr", rate.to_string(), allowed))
 }

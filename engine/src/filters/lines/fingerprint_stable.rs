@@ -1,7 +1,7 @@
 //! The fingerprint stable Bloom filter in a line: 64 cells of 8 bits or 32 of 16, each a counter
 //! and a fingerprint.
 
-use super::filter::LineFilter;
+use super::line_filter::LineFilter;
 use super::plan::LineAllocation;
 use super::random::{Draw, Salt, piece};
 use super::rule::Rule;
@@ -9,7 +9,7 @@ use crate::error::{BuildError, SpecError};
 use crate::filters::scattered::cells::FingerprintStableSpec;
 use crate::hash::KeyHash;
 use crate::kernels::{LINE_BITS, LineOps, Outcome};
-use crate::limits::within;
+use crate::limits::{closed_unit, within};
 use crate::memory::Line;
 use crate::report::Cells;
 
@@ -48,7 +48,7 @@ const EVICT_STREAM: u64 = 0;
 /// The first stream of the draws of cells to decrement.
 const CELL_STREAMS: u64 = 1;
 /// The first stream of the draws of decrements.
-const LOSS_STREAMS: u64 = 17;
+const DECREMENT_STREAMS: u64 = 17;
 
 impl<const WIDTH: u32> FingerprintStableRule<WIDTH> {
     /// The number of cells of a line.
@@ -57,13 +57,7 @@ impl<const WIDTH: u32> FingerprintStableRule<WIDTH> {
     pub(super) fn new(spec: FingerprintStableSpec, salt: Salt) -> Result<Self, SpecError> {
         debug_assert_eq!(spec.counter_bits + spec.fingerprint_bits, WIDTH);
         let hashes = within("k", spec.hashes, 1..=Self::CELLS / 2)?;
-        if !(0.0..=1.0).contains(&spec.eviction) {
-            return Err(SpecError::new(
-                "xi",
-                spec.eviction.to_string(),
-                "a probability from 0 to 1",
-            ));
-        }
+        closed_unit("xi", spec.eviction)?;
         Ok(Self {
             spec,
             size: Self::CELLS / hashes,
@@ -104,8 +98,8 @@ impl<const WIDTH: u32> FingerprintStableRule<WIDTH> {
         for index in 0..self.spec.hashes {
             let cells = self.size * self.spec.hashes;
             let cell = piece(draw.hash(), CELL_STREAMS, index, cells);
-            let loss = 1 + draw.below(LOSS_STREAMS + u64::from(index), max) as u32;
-            let decremented = self.spec.cell_lowered(Self::get(line, cell), loss);
+            let amount = 1 + draw.below(DECREMENT_STREAMS + u64::from(index), max) as u32;
+            let decremented = self.spec.cell_decremented(Self::get(line, cell), amount);
             Self::set(line, cell, decremented);
         }
     }

@@ -192,22 +192,22 @@ impl<const K: u32> BitLayout for WholeWords<K> {
 }
 
 /// The number of filters: a constant that the compiler unrolls loops for, or a variable.
-pub(super) trait Count: Copy + Debug + Send + Sync + 'static {
+pub(super) trait FilterCount: Copy + Debug + Send + Sync + 'static {
     fn get(self) -> u32;
 }
 
 /// A constant number of filters.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Fixed<const K: u32>;
+pub(super) struct ConstCount<const K: u32>;
 
-impl<const K: u32> Count for Fixed<K> {
+impl<const K: u32> FilterCount for ConstCount<K> {
     #[inline(always)]
     fn get(self) -> u32 {
         K
     }
 }
 
-impl Count for u32 {
+impl FilterCount for u32 {
     #[inline(always)]
     fn get(self) -> u32 {
         self
@@ -225,7 +225,7 @@ pub(super) struct Ranges<C> {
     longer: u32,
 }
 
-impl<C: Count> Ranges<C> {
+impl<C: FilterCount> Ranges<C> {
     /// `count` filters in the first `bits` bits of a line, of at least two bits each.
     pub(super) fn in_bits(count: C, bits: u32) -> Self {
         debug_assert!((1..=bits / 2).contains(&count.get()));
@@ -282,7 +282,7 @@ impl<C: Count> Ranges<C> {
     }
 }
 
-impl<C: Count> BitLayout for Ranges<C> {
+impl<C: FilterCount> BitLayout for Ranges<C> {
     #[inline(always)]
     fn filters(self) -> u32 {
         self.count.get()

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use crate::error::{BuildError, SpecError};
-use crate::kernels::isa::{DetectedKernel, Kernel};
+use crate::isa::{DetectedKernel, Kernel};
 use crate::kernels::{LineRange, LookAhead};
 use crate::memory::{LINE_BYTES, check_available};
 use crate::partition::{Partitioned, Partitioning};

@@ -18,11 +18,11 @@
 
 use std::marker::PhantomData;
 
-use super::filter::LineFilter;
+use super::line_filter::LineFilter;
 use super::plan::LineAllocation;
 use super::rule::{Counts, Rule};
 use crate::error::BuildError;
-use crate::filters::replacement::{ForPolicy, Policy, Replacement};
+use crate::filters::replacement::{ForPolicy, Replacement, ReplacementPolicy};
 use crate::hash::KeyHash;
 use crate::kernels::{LineOps, Outcome, Slot, SlotOps, scalar::Scalar};
 use crate::memory::Line;
@@ -40,7 +40,7 @@ struct QueueRule<S, P> {
     types: PhantomData<(S, P)>,
 }
 
-impl<S: Slot, P: Policy> QueueRule<S, P> {
+impl<S: Slot, P: ReplacementPolicy> QueueRule<S, P> {
     const WIDTH: SlotWidth = SlotWidth::from_bytes(S::BYTES);
 
     /// Of numbers or of bits: what was observed if every key takes a further slot, else what was
@@ -55,7 +55,7 @@ impl<S: Slot, P: Policy> QueueRule<S, P> {
     }
 }
 
-impl<S: Slot, P: Policy> Rule for QueueRule<S, P> {
+impl<S: Slot, P: ReplacementPolicy> Rule for QueueRule<S, P> {
     type Bucket = Line;
 
     const HAS_PORTABLE_LOOP: bool = true;
@@ -179,7 +179,7 @@ struct BuildQueue<S> {
 impl<S: Slot> ForPolicy for BuildQueue<S> {
     type Output = Result<Box<dyn LineFilter>, BuildError>;
 
-    fn call<P: Policy>(self) -> Self::Output {
+    fn call<P: ReplacementPolicy>(self) -> Self::Output {
         self.allocation
             .build(QueueRule::<S, P> { types: PhantomData })
     }

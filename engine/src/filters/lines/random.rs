@@ -10,7 +10,7 @@
 //! Each use of randomness has a stream number of its own, so that two choices of a visit are
 //! independent. The modules of the rules list their streams.
 
-use crate::filters::scattered::random::falls_below;
+use crate::filters::random::falls_below;
 use crate::hash::KeyHash;
 
 /// The [`KeyHash::remix`] stream that turns the seed of a specification into a salt.

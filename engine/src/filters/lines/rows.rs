@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::filter::LineFilter;
+use super::line_filter::LineFilter;
 use super::plan::LineAllocation;
 use super::queue;
 use super::random::Salt;

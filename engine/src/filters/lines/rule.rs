@@ -88,10 +88,15 @@ pub(super) trait Rule: Copy + fmt::Debug + Send + Sync + 'static {
     /// batch loop that it is inlined into is compiled with the features of the kernel.
     fn visit<O: LineOps>(self, ops: O, bucket: &mut Self::Bucket, key: KeyHash) -> Outcome;
 
-    /// Which of up to 64 visits evicted another key, one bit each, from the bits of their outcomes.
+    /// Which of up to 64 visits evicted another key, one bit each, from the bits of their outcomes:
+    /// those of fresh keys, if the rule counts evictions and a duplicate inserts nothing.
     #[inline(always)]
-    fn evictions(_duplicates: u64, _displaced: u64) -> u64 {
-        0
+    fn evictions(duplicates: u64, displaced: u64) -> u64 {
+        if Self::COUNTS_EVICTIONS {
+            displaced & !duplicates
+        } else {
+            0
+        }
     }
 
     /// Whether the key would be reported as a duplicate.

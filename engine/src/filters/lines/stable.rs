@@ -9,8 +9,8 @@
 //! cells - that       10 | 00 | 00 | 10 | 00 | 11     no borrow: only nonzero cells lose 1
 //! ```
 
-use super::filter::LineFilter;
-use super::layout::{BitLayout, Count, Fixed, Ranges};
+use super::layout::{BitLayout, ConstCount, FilterCount, Ranges};
+use super::line_filter::LineFilter;
 use super::plan::LineAllocation;
 use super::random::{Draw, Salt, piece};
 use super::rule::Rule;
@@ -63,7 +63,7 @@ const COUNT_ONE: Line = Line([
     (1_u64 << (CELLS_BITS % 64)).wrapping_neg(),
 ]);
 
-impl<const D: u32, C: Count> StableRule<D, C> {
+impl<const D: u32, C: FilterCount> StableRule<D, C> {
     const CELLS: u32 = CELLS_BITS / D;
     const MAX: u64 = u64::MAX >> (64 - D);
     /// The lowest bit of each cell: a word of ones divided by Max, the ones of a cell. The last
@@ -85,7 +85,7 @@ impl<const D: u32, C: Count> StableRule<D, C> {
         }
         let max = Self::MAX as u32;
         let decrements = spec
-            .lowering
+            .decrement_count
             .decrements(hashes, max, u64::from(Self::CELLS))? as u32;
         Ok(Self {
             layout: Ranges::in_bits(count, Self::CELLS),
@@ -167,7 +167,7 @@ fn wrapping_range<O: BitOps>(ops: O, start: u32, len: u32) -> O::Bits {
     ops.or(inside, ops.below(end.saturating_sub(CELLS_BITS)))
 }
 
-impl<const D: u32, C: Count> Rule for StableRule<D, C> {
+impl<const D: u32, C: FilterCount> Rule for StableRule<D, C> {
     type Bucket = Line;
 
     const HAS_PORTABLE_LOOP: bool = false;
@@ -237,21 +237,10 @@ fn build_cells<const D: u32>(
     spec: &StableSpec,
     allocation: LineAllocation,
 ) -> Result<Box<dyn LineFilter>, BuildError> {
+    let salt = Salt::from_seed(allocation.seed);
     match spec.hashes {
-        2 => allocation.build(StableRule::<D, _>::new(
-            *spec,
-            Fixed::<2>,
-            Salt::from_seed(allocation.seed),
-        )?),
-        3 => allocation.build(StableRule::<D, _>::new(
-            *spec,
-            Fixed::<3>,
-            Salt::from_seed(allocation.seed),
-        )?),
-        hashes => allocation.build(StableRule::<D, _>::new(
-            *spec,
-            hashes,
-            Salt::from_seed(allocation.seed),
-        )?),
+        2 => allocation.build(StableRule::<D, _>::new(*spec, ConstCount::<2>, salt)?),
+        3 => allocation.build(StableRule::<D, _>::new(*spec, ConstCount::<3>, salt)?),
+        hashes => allocation.build(StableRule::<D, _>::new(*spec, hashes, salt)?),
     }
 }

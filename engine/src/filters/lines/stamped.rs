@@ -13,12 +13,12 @@
 use std::marker::PhantomData;
 
 use super::clock::Clock;
-use super::filter::LineFilter;
+use super::line_filter::LineFilter;
 use super::plan::LineAllocation;
 use super::rule::Rule;
-use super::timed::{self, Shape};
+use super::timed::{self, TimedLineShape};
 use crate::error::BuildError;
-use crate::filters::replacement::{Fifo, Lru, Policy};
+use crate::filters::replacement::ReplacementPolicy;
 use crate::filters::units::Units;
 use crate::hash::KeyHash;
 use crate::kernels::{LineOps, Outcome, Slot, SlotOps, scalar::Scalar};
@@ -75,8 +75,8 @@ struct StampedRule<S, P> {
     types: PhantomData<(S, P)>,
 }
 
-impl<S: StampedSlot, P: Policy> StampedRule<S, P> {
-    const SHAPE: Shape = Shape {
+impl<S: StampedSlot, P: ReplacementPolicy> StampedRule<S, P> {
+    const SHAPE: TimedLineShape = TimedLineShape {
         slots: S::COUNT as u32,
         slot_bits: 8 * S::BYTES as u32,
         fingerprint_bits: S::FINGERPRINT_BITS,
@@ -95,7 +95,7 @@ impl<S: StampedSlot, P: Policy> StampedRule<S, P> {
     }
 }
 
-impl<S: StampedSlot, P: Policy> Rule for StampedRule<S, P> {
+impl<S: StampedSlot, P: ReplacementPolicy> Rule for StampedRule<S, P> {
     type Bucket = Line;
 
     const HAS_PORTABLE_LOOP: bool = true;
@@ -139,11 +139,6 @@ impl<S: StampedSlot, P: Policy> Rule for StampedRule<S, P> {
         }
     }
 
-    #[inline(always)]
-    fn evictions(duplicates: u64, displaced: u64) -> u64 {
-        displaced & !duplicates
-    }
-
     fn holds(self, line: &Line, key: KeyHash) -> bool {
         let slot = S::stamped(key, self.clock.now);
         let alive = self.clock.units.alive;
@@ -164,17 +159,11 @@ impl<S: StampedSlot, P: Policy> Rule for StampedRule<S, P> {
     }
 }
 
-/// Builds stamped lines of these slots. With `refresh`, a duplicate renews its key.
-pub(super) fn build<S: StampedSlot>(
+/// Builds stamped lines of these slots.
+pub(super) fn build<S: StampedSlot, P: ReplacementPolicy>(
     units: Units,
-    refresh: bool,
     allocation: LineAllocation,
 ) -> Result<Box<dyn LineFilter>, BuildError> {
     let clock = Clock::new(units, S::STAMP_BITS);
-    // Not by `Replacement::dispatch`, which would also compile a policy that is never used here.
-    if refresh {
-        allocation.build(StampedRule::<S, Lru>::new(clock))
-    } else {
-        allocation.build(StampedRule::<S, Fifo>::new(clock))
-    }
+    allocation.build(StampedRule::<S, P>::new(clock))
 }

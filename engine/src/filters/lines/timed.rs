@@ -7,19 +7,19 @@
 //! | `stamped` | 16 | 16 | 16 bits a slot | a tick, or 1/4096 of a long window |
 //! | `stamped` | 8 | 40 | 24 bits a slot | a tick, or 1/2^20 of a long window |
 
-use super::filter::LineFilter;
+use super::line_filter::LineFilter;
 use super::plan::LineAllocation;
 use super::stamped::StampedSlot;
 use super::{clocked, dense, stamped};
 use crate::error::{BuildError, SpecError};
 use crate::filters::kind::KindSpec;
-use crate::filters::replacement::Policy;
+use crate::filters::replacement::{Fifo, Lru, ReplacementPolicy};
 use crate::filters::units::{DEFAULT_WINDOW, LONGEST_WINDOW, Units, scaled_window};
 use crate::filters::{Filter, Form, Workload};
 use crate::kernels::PAGE_LINES;
 use crate::limits::within;
 use crate::memory::LINE_BYTES;
-use crate::options::{Options, name_of};
+use crate::options::Options;
 use crate::report::{Cells, MissAge, Report, Tally};
 use crate::theory::dense::ClockedGeometry;
 use crate::theory::{RateModel, fingerprints};
@@ -72,12 +72,6 @@ pub struct TimedSpec {
     /// same memory holds about twice as many keys of a window. Only clocked lines can be dense.
     pub dense: bool,
 }
-
-/// The names of the values of `refresh`; the first is the default.
-const REFRESH: [(&str, bool); 2] = [("true", true), ("false", false)];
-
-/// The names of the values of `dense`; the first is the default.
-const DENSE: [(&str, bool); 2] = [("false", false), ("true", true)];
 
 impl TimedSpec {
     /// Clocked lines of 14 slots of 32 bits; duplicates renew their keys.
@@ -137,18 +131,18 @@ impl TimedSpec {
     }
 
     /// The shape of a line, and the most units of a window.
-    fn shape(self) -> Result<(Shape, u64), SpecError> {
+    fn shape(self) -> Result<(TimedLineShape, u64), SpecError> {
         let bits = self.bits;
         if self.dense && self.timing == Timing::Stamped {
             let allowed = "false, because stamped lines have no dense form";
             return Err(SpecError::new("dense", "true", allowed));
         }
-        let clocked = |slots| Shape {
+        let clocked = |slots| TimedLineShape {
             slots,
             slot_bits: bits,
             fingerprint_bits: bits,
         };
-        let stamped = |slots, fingerprint_bits| Shape {
+        let stamped = |slots, fingerprint_bits| TimedLineShape {
             slots,
             slot_bits: bits,
             fingerprint_bits,
@@ -176,34 +170,45 @@ impl TimedSpec {
     }
 }
 
-/// Builds clocked or stamped lines.
+/// Builds clocked or stamped lines. With `refresh`, a duplicate renews its key.
 pub(crate) fn build(
     spec: &TimedSpec,
     allocation: LineAllocation,
 ) -> Result<Box<dyn LineFilter>, BuildError> {
+    // Not by `Replacement::dispatch`, which would also compile a policy that is never used here.
+    if spec.refresh {
+        build_with::<Lru>(spec, allocation)
+    } else {
+        build_with::<Fifo>(spec, allocation)
+    }
+}
+
+fn build_with<P: ReplacementPolicy>(
+    spec: &TimedSpec,
+    allocation: LineAllocation,
+) -> Result<Box<dyn LineFilter>, BuildError> {
     let units = spec.units()?;
-    let refresh = spec.refresh;
     match (spec.timing, spec.bits, spec.dense) {
-        (Timing::Clocked, 16, false) => clocked::build::<u16>(units, refresh, allocation),
-        (Timing::Clocked, 32, false) => clocked::build::<u32>(units, refresh, allocation),
-        (Timing::Clocked, _, false) => clocked::build::<u64>(units, refresh, allocation),
-        (Timing::Clocked, 16, true) => dense::build_clocked::<u16>(units, refresh, allocation),
-        (Timing::Clocked, 32, true) => dense::build_clocked::<u32>(units, refresh, allocation),
-        (Timing::Clocked, _, true) => dense::build_clocked::<u64>(units, refresh, allocation),
-        (Timing::Stamped, 32, _) => stamped::build::<u32>(units, refresh, allocation),
-        (Timing::Stamped, ..) => stamped::build::<u64>(units, refresh, allocation),
+        (Timing::Clocked, 16, false) => clocked::build::<u16, P>(units, allocation),
+        (Timing::Clocked, 32, false) => clocked::build::<u32, P>(units, allocation),
+        (Timing::Clocked, _, false) => clocked::build::<u64, P>(units, allocation),
+        (Timing::Clocked, 16, true) => dense::build_clocked::<u16, P>(units, allocation),
+        (Timing::Clocked, 32, true) => dense::build_clocked::<u32, P>(units, allocation),
+        (Timing::Clocked, _, true) => dense::build_clocked::<u64, P>(units, allocation),
+        (Timing::Stamped, 32, _) => stamped::build::<u32, P>(units, allocation),
+        (Timing::Stamped, ..) => stamped::build::<u64, P>(units, allocation),
     }
 }
 
 /// What the estimates of a line of fingerprints depend on.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Shape {
+pub(super) struct TimedLineShape {
     pub(super) slots: u32,
     pub(super) slot_bits: u32,
     pub(super) fingerprint_bits: u32,
 }
 
-impl Shape {
+impl TimedLineShape {
     /// The probability that a new key matches one of the live slots of its line, of so many lines.
     pub(super) fn fpr(self, live: Cells, lines: u64) -> f64 {
         live.occupied as f64 * fingerprints::match_probability(lines, self.fingerprint_bits)
@@ -216,7 +221,11 @@ impl Shape {
 /// A key that is missed at that age and within the window was evicted. The number of false
 /// duplicates so far is not known either, because the fill, and with it the rate, rises and falls
 /// with the traffic.
-pub(super) fn estimates<P: Policy>(tally: Tally, shape: Shape, window: Window) -> Report {
+pub(super) fn estimates<P: ReplacementPolicy>(
+    tally: Tally,
+    shape: TimedLineShape,
+    window: Window,
+) -> Report {
     let lines = tally.memory_bytes / LINE_BYTES;
     let age = fingerprints::miss_age_keys(lines, shape.slots, shape.fingerprint_bits);
     Report {
@@ -244,10 +253,10 @@ impl KindSpec for TimedSpec {
             "stamped" => (Self::stamped(window), &[32, 64][..]),
             _ => (Self::clocked(window), &[16, 32, 64][..]),
         };
-        let refresh = options.choice("refresh", &REFRESH)?;
+        let refresh = options.flag("refresh", true)?;
         let bits = options.listed("bits", widths)?.unwrap_or(spec.bits);
         let dense = match spec.timing {
-            Timing::Clocked => options.choice("dense", &DENSE)?,
+            Timing::Clocked => options.flag("dense", false)?,
             Timing::Stamped => false,
         };
         Ok(spec.refresh(refresh).bits(bits).dense(dense))
@@ -263,11 +272,11 @@ impl KindSpec for TimedSpec {
     fn options(&self) -> Vec<(&'static str, String)> {
         let mut options = vec![
             ("window", self.window.to_string()),
-            ("refresh", name_of(&REFRESH, &self.refresh)),
+            ("refresh", self.refresh.to_string()),
             ("bits", self.bits.to_string()),
         ];
         if self.timing == Timing::Clocked {
-            options.push(("dense", name_of(&DENSE, &self.dense)));
+            options.push(("dense", self.dense.to_string()));
         }
         options
     }

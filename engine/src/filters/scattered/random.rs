@@ -4,6 +4,8 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
+use crate::filters::random::falls_below;
+
 /// A generator that keeps its seed, to start over when its filter is cleared.
 #[derive(Debug, Clone)]
 pub(crate) struct SeededRng {
@@ -41,14 +43,6 @@ impl SeededRng {
     pub(crate) fn chance(&mut self, probability: f64) -> bool {
         falls_below(self.generator.next_u64(), probability)
     }
-}
-
-/// Whether a random word, as a fraction of 2^64, is below `probability`.
-#[inline(always)]
-pub(crate) fn falls_below(word: u64, probability: f64) -> bool {
-    // The upper 53 bits: as many as an f64 represents exactly, so that 1 is never reached.
-    const UNIT: f64 = 1.0 / (1_u64 << 53) as f64;
-    ((word >> 11) as f64) * UNIT < probability
 }
 
 #[cfg(test)]

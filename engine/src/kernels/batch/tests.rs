@@ -12,6 +12,10 @@ struct Counting;
 impl LineStep for Counting {
     type Bucket = Line;
 
+    const FINDS_LINES: bool = true;
+
+    const HAS_SHORT_VISITS: bool = true;
+
     fn visit(&mut self, line: &mut Line, _: KeyHash) -> Outcome {
         line.0[0] += 1;
         Outcome {
@@ -23,10 +27,6 @@ impl LineStep for Counting {
     fn evictions(duplicates: u64, displaced: u64) -> u64 {
         duplicates & displaced
     }
-
-    const FINDS_LINES: bool = true;
-
-    const HAS_SHORT_VISITS: bool = true;
 }
 
 /// The same with long visits.
@@ -35,6 +35,10 @@ struct CountingLong;
 impl LineStep for CountingLong {
     type Bucket = Line;
 
+    const FINDS_LINES: bool = true;
+
+    const HAS_SHORT_VISITS: bool = false;
+
     fn visit(&mut self, line: &mut Line, key: KeyHash) -> Outcome {
         Counting.visit(line, key)
     }
@@ -42,10 +46,6 @@ impl LineStep for CountingLong {
     fn evictions(duplicates: u64, displaced: u64) -> u64 {
         Counting::evictions(duplicates, displaced)
     }
-
-    const FINDS_LINES: bool = true;
-
-    const HAS_SHORT_VISITS: bool = false;
 }
 
 /// The verdicts and counts of a plain loop over the keys.
@@ -83,14 +83,18 @@ fn run(
 
 /// The verdicts and counts of the batch loop, which prefetches into this cache.
 fn batch_loop<const IN_VECTORS: bool>(
-    (blocks_ahead, into): (usize, CacheLevel),
+    (blocks_ahead, cache): (usize, CacheLevel),
     lines: &mut [Line],
     range: LineRange,
     keys: &[KeyHash],
 ) -> (Vec<u64>, u64, u64) {
-    run(CHOSEN.prefetching_into(into), lines, range, keys, |batch| {
-        batch.visit_all::<IN_VECTORS>(blocks_ahead)
-    })
+    run(
+        CHOSEN.prefetching_into(cache),
+        lines,
+        range,
+        keys,
+        |batch| batch.visit_all::<IN_VECTORS>(blocks_ahead),
+    )
 }
 
 /// The verdicts and counts of the loop for up to 64 keys, which single visits agree with.
@@ -102,7 +106,7 @@ fn block_loop(lines: &mut [Line], range: LineRange, keys: &[KeyHash]) -> (Vec<u6
         range,
         keys,
         duplicates: &mut words,
-        into: CacheLevel::L1,
+        cache: CacheLevel::L1,
         step: Counting,
     };
     let counts = block.run();
@@ -147,7 +151,7 @@ fn every_variant_agrees_with_the_plain_loop() {
             assert!(lines == plain, "{count} keys");
         }
         for variant in [batch_loop::<false>, batch_loop::<true>] {
-            let caches = |blocks| [CacheLevel::L1, CacheLevel::L2].map(|into| (blocks, into));
+            let caches = |blocks| [CacheLevel::L1, CacheLevel::L2].map(|cache| (blocks, cache));
             for ahead in (1..=3).flat_map(caches) {
                 let mut lines = vec![Line::EMPTY; 200];
                 let counted = variant(ahead, &mut lines, range, &keys);

@@ -211,7 +211,7 @@ impl BitOps for Avx2 {
 #[inline(always)]
 pub(super) unsafe fn fold(line: &Line) -> u64 {
     let first: *const __m128i = (&raw const *line).cast();
-    // SAFETY: the caller vouches for AVX2. A `Line` is 64 bytes aligned to 64, so these are four
+    // SAFETY: the caller guarantees AVX2. A `Line` is 64 bytes aligned to 64, so these are four
     // aligned loads inside it.
     unsafe {
         let low = _mm_xor_si128(_mm_load_si128(first), _mm_load_si128(first.add(1)));

@@ -5,7 +5,7 @@
 //!     | word 7 | word 6 | ...            | word 1 | word 0        |
 //! ```
 
-use crate::kernels::isa::TargetIsa;
+use crate::isa::TargetIsa;
 use crate::memory::Line;
 
 /// The number of bits of a line.
@@ -145,8 +145,8 @@ mod tests {
 
     use super::super::scalar::words;
     use super::*;
-    use crate::kernels::isa::tested::kernels;
-    use crate::kernels::isa::{HotLoop, Kernel};
+    use crate::isa::tested::kernels;
+    use crate::isa::{HotLoop, Kernel};
     use crate::kernels::scalar::Scalar;
     #[cfg(target_arch = "x86_64")]
     use crate::kernels::{avx2::Avx2, avx512::Avx512};

@@ -47,7 +47,7 @@ const fn permutations() -> [[u32; 8]; 16] {
 // inlined, and then no intrinsic is inlined into them.
 #[inline(always)]
 unsafe fn below(keys: &[KeyHash; 4], border: u64) -> u8 {
-    // SAFETY: the caller vouches for AVX2. `KeyHash` is a transparent u64, so the keys are 32
+    // SAFETY: the caller guarantees AVX2. `KeyHash` is a transparent u64, so the keys are 32
     // readable bytes; the load needs no alignment.
     unsafe {
         // With the highest bit flipped, signed numbers are in the order of unsigned ones.
@@ -65,7 +65,7 @@ unsafe fn below(keys: &[KeyHash; 4], border: u64) -> u8 {
 /// The CPU must have AVX2.
 #[inline(always)]
 unsafe fn pick_of_four(keys: &[KeyHash; 4], set: usize, picked: &mut [KeyHash; 4]) {
-    // SAFETY: the caller vouches for AVX2. `KeyHash` is a transparent u64, so keys, row and target
+    // SAFETY: the caller guarantees AVX2. `KeyHash` is a transparent u64, so keys, row and target
     // are 32 bytes each; loads and store need no alignment.
     unsafe {
         let keys = _mm256_loadu_si256((&raw const *keys).cast());

@@ -1,7 +1,7 @@
 //! The operations, and the plain loops that define them.
 
 use crate::hash::KeyHash;
-use crate::kernels::isa::TargetIsa;
+use crate::isa::TargetIsa;
 use crate::kernels::scalar::Scalar;
 
 /// The number of keys in a group: those of one 512-bit register.
@@ -71,8 +71,8 @@ impl SelectOps for Scalar {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::isa::HotLoop;
-    use crate::kernels::isa::tested::kernels;
+    use crate::isa::HotLoop;
+    use crate::isa::tested::kernels;
     #[cfg(target_arch = "x86_64")]
     use crate::kernels::{avx2::Avx2, avx512::Avx512};
     use proptest::prelude::*;

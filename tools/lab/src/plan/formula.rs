@@ -144,7 +144,7 @@ impl StableCells {
             let set = (keys / stream.universe).min(1.0);
             Cell {
                 set,
-                lowered: (1.0 - set) * decrements / cells,
+                decremented: (1.0 - set) * decrements / cells,
                 max,
             }
         };

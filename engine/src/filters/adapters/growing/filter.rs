@@ -5,7 +5,7 @@ use std::fmt;
 use super::{GrowingSpec, Threshold};
 use crate::error::{BuildError, SpecError};
 use crate::filters::Filter;
-use crate::filters::cells::CellTable;
+use crate::filters::cell_table::CellTable;
 use crate::filters::filter::observe_each;
 use crate::hash::KeyHash;
 use crate::limits::MOST_HASHES;

@@ -113,8 +113,7 @@ impl GrowingSpec {
 
     fn build_over(self, inner: Layers<'_>) -> Result<Growing, BuildError> {
         open_unit("fpr", self.fpr)?;
-        let size = self.step_of(inner.memory);
-        let most = inner.memory.checked_div(size).unwrap_or(0);
+        let (size, most) = self.filters_in(inner.memory);
         if !(1..=MOST_FILTERS).contains(&most) {
             let least = inner.memory.div_ceil(MOST_FILTERS).max(1);
             let allowed = format!("{least} B to {} B, the memory", inner.memory);
@@ -136,9 +135,10 @@ impl GrowingSpec {
         )
     }
 
-    /// The memory of one filter of the whole, in bytes.
-    fn step_of(self, memory: u64) -> u64 {
-        self.step.unwrap_or(memory / FILTERS)
+    /// The memory of one filter of the whole, in bytes, and how many filters fit.
+    fn filters_in(self, memory: u64) -> (u64, u64) {
+        let size = self.step.unwrap_or(memory / FILTERS);
+        (size, memory.checked_div(size).unwrap_or(0))
     }
 }
 
@@ -176,13 +176,12 @@ impl AdapterKind for GrowingSpec {
 
     /// Those of every filter, once there are as many as fit in the memory.
     fn cache_lines(&self, inner: Layers<'_>) -> f64 {
-        let size = self.step_of(inner.memory);
-        let most = inner.memory.checked_div(size).unwrap_or(0).max(1);
+        let (size, most) = self.filters_in(inner.memory);
         let one = Layers {
             memory: size,
             ..inner
         };
-        most as f64 * one.cache_lines()
+        most.max(1) as f64 * one.cache_lines()
     }
 
     fn rate_model(&self, _inner: Layers<'_>) -> Option<RateModel> {

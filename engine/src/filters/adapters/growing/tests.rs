@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::{Growing, GrowingSpec, Threshold};
 use crate::filters::Filter;
-use crate::filters::cells::CellTable;
+use crate::filters::cell_table::CellTable;
 use crate::hash::KeyHash;
 use crate::report::Cells;
 use crate::verdicts::Verdict;

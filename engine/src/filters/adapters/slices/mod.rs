@@ -5,7 +5,7 @@
 //! | [`horizontal`] | a key belongs to one of S filters of M/S |
 //! | [`vertical`] | the k cells of a key lie in up to k of S ranges of one table |
 //! | `cut` | the ranges of a vertical cut |
-//! | [`sliced`] | failing and restoring slices, and their counters |
+//! | `path` | the checks of the paths that name slices |
 //!
 //! Both nest ("diced" filters, section 3.3):
 //!
@@ -19,5 +19,5 @@
 
 mod cut;
 pub mod horizontal;
-pub mod sliced;
+mod path;
 pub mod vertical;

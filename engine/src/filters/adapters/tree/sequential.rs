@@ -42,7 +42,7 @@
 //! goes on at the parent. The paper also leaves open whether a key that is distinct by the
 //! heuristic is recorded. Here it is, as all fresh keys are, or its repeats would be fresh too.
 
-use super::shape::{Node, Shape};
+use super::shape::{NodeId, Shape};
 use super::spec::{TreeMode, TreeSpec};
 use crate::error::{BuildError, SpecError};
 use crate::filters::Filter;
@@ -249,7 +249,7 @@ impl<F: Filter> BloomTree<F> {
     }
 
     /// [`confirms`](Self::confirms) in a tree that counts its accesses.
-    fn confirms_counted(&mut self, node: Node, leaf: usize, key: KeyHash) -> bool {
+    fn confirms_counted(&mut self, node: NodeId, leaf: usize, key: KeyHash) -> bool {
         // Taken out, because the tests borrow the nodes meanwhile. Takes no allocation.
         let mut counts = std::mem::take(&mut self.counts);
         let confirmed = self.confirms(node, leaf, key, &mut |level| counts[level].accesses += 1);
@@ -264,7 +264,7 @@ impl<F: Filter> BloomTree<F> {
     /// confirmed. (In a dense tree it holds the key by now.)
     fn confirms(
         &self,
-        node: Node,
+        node: NodeId,
         leaf: usize,
         key: KeyHash,
         on_access: &mut dyn FnMut(usize),
@@ -278,7 +278,7 @@ impl<F: Filter> BloomTree<F> {
     }
 
     /// Whether the node holds the key, and so does a path from it to the level of top-down testing.
-    fn holds_below(&self, node: Node, key: KeyHash, on_access: &mut dyn FnMut(usize)) -> bool {
+    fn holds_below(&self, node: NodeId, key: KeyHash, on_access: &mut dyn FnMut(usize)) -> bool {
         on_access(node.level);
         self.node(node).contains(key)
             && (self.is_final(node)
@@ -290,15 +290,15 @@ impl<F: Filter> BloomTree<F> {
 
     /// Whether a match at the node needs no confirmation. It never does at a leaf, because the
     /// level of top-down testing is at most that of the leaves.
-    const fn is_final(&self, node: Node) -> bool {
+    const fn is_final(&self, node: NodeId) -> bool {
         node.level >= self.spec.topdown as usize
     }
 
-    fn node(&self, node: Node) -> &F {
+    fn node(&self, node: NodeId) -> &F {
         &self.nodes[self.shape.index(node)]
     }
 
-    fn node_mut(&mut self, node: Node) -> &mut F {
+    fn node_mut(&mut self, node: NodeId) -> &mut F {
         let index = self.shape.index(node);
         &mut self.nodes[index]
     }

@@ -26,7 +26,7 @@ struct Level {
 
 /// A node of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Node {
+pub(super) struct NodeId {
     pub(super) level: usize,
     /// The position of the node in its level.
     pub(super) offset: usize,
@@ -66,23 +66,23 @@ impl Shape {
     }
 
     /// The number of a node: its index in an array of all nodes.
-    pub(super) fn index(&self, node: Node) -> usize {
+    pub(super) fn index(&self, node: NodeId) -> usize {
         self.levels[node.level].first + node.offset
     }
 
     /// The node of a level on the path from a leaf to the root.
-    pub(super) fn on_path(&self, level: usize, leaf: usize) -> Node {
-        Node {
+    pub(super) fn on_path(&self, level: usize, leaf: usize) -> NodeId {
+        NodeId {
             level,
             offset: leaf / self.levels[level].leaves,
         }
     }
 
     /// The children of an inner node.
-    pub(super) fn children(&self, node: Node) -> impl Iterator<Item = Node> + use<> {
+    pub(super) fn children(&self, node: NodeId) -> impl Iterator<Item = NodeId> + use<> {
         let first = node.offset * self.fanout;
         let level = node.level + 1;
-        (first..first + self.fanout).map(move |offset| Node { level, offset })
+        (first..first + self.fanout).map(move |offset| NodeId { level, offset })
     }
 }
 
@@ -94,7 +94,7 @@ mod tests {
     fn nodes_are_numbered_once_and_children_name_their_parent() {
         for (levels, fanout) in [(1, 1), (1, 5), (2, 3), (3, 2), (4, 1), (4, 3)] {
             let shape = Shape::new(levels, fanout);
-            let mut level = vec![Node {
+            let mut level = vec![NodeId {
                 level: 0,
                 offset: 0,
             }];

@@ -8,13 +8,13 @@
 //! A window with far more keys than the memory holds is the exception: all keys of a line are of
 //! one unit then, no line differs from another, and a key is remembered as long as with one line.
 
-use super::rule::if_zero;
 use crate::error::BuildError;
+use crate::filters::lines::branchless::if_zero;
 use crate::filters::lines::clock::Clock;
 use crate::filters::lines::clocked::{ClockedRule, Probed};
 use crate::filters::lines::rule::Rule;
 use crate::filters::lines::{LineAllocation, LineFilter};
-use crate::filters::replacement::{Fifo, Lru, Policy};
+use crate::filters::replacement::ReplacementPolicy;
 use crate::filters::units::Units;
 use crate::hash::KeyHash;
 use crate::kernels::{LineOps, Outcome, PAGE_LINES, Page, PageKey, Slot, scalar::Scalar};
@@ -32,7 +32,7 @@ struct DenseClockedRule<S, P> {
     line: ClockedRule<S, P>,
 }
 
-impl<S: Slot, P: Policy> DenseClockedRule<S, P> {
+impl<S: Slot, P: ReplacementPolicy> DenseClockedRule<S, P> {
     /// Whether a duplicate renews its key.
     const RENEWS: bool = matches!(P::AGE_ORIGIN, Some(AgeOrigin::LastSeen));
 
@@ -41,7 +41,7 @@ impl<S: Slot, P: Policy> DenseClockedRule<S, P> {
     }
 }
 
-impl<S: Slot, P: Policy> Rule for DenseClockedRule<S, P> {
+impl<S: Slot, P: ReplacementPolicy> Rule for DenseClockedRule<S, P> {
     type Bucket = Page;
 
     const HAS_PORTABLE_LOOP: bool = true;
@@ -94,11 +94,6 @@ impl<S: Slot, P: Policy> Rule for DenseClockedRule<S, P> {
         }
     }
 
-    #[inline(always)]
-    fn evictions(duplicates: u64, displaced: u64) -> u64 {
-        displaced & !duplicates
-    }
-
     fn holds(self, page: &Page, key: KeyHash) -> bool {
         let pair = PageKey::new(key).pair(key.line(self.lines));
         let fingerprint = S::from_key(key);
@@ -130,19 +125,12 @@ impl<S: Slot, P: Policy> Rule for DenseClockedRule<S, P> {
     }
 }
 
-/// Builds dense clocked lines of slots of this width. With `refresh`, a duplicate renews its key.
-pub(in crate::filters::lines) fn build<S: Slot>(
+/// Builds dense clocked lines of slots of this width.
+pub(in crate::filters::lines) fn build<S: Slot, P: ReplacementPolicy>(
     units: Units,
-    refresh: bool,
     allocation: LineAllocation,
 ) -> Result<Box<dyn LineFilter>, BuildError> {
     let lines = allocation.total_lines();
-    // Not by `Replacement::dispatch`, which would also compile a policy that is never used here.
-    if refresh {
-        let line = ClockedRule::<S, Lru>::new(units);
-        allocation.build(DenseClockedRule { lines, line })
-    } else {
-        let line = ClockedRule::<S, Fifo>::new(units);
-        allocation.build(DenseClockedRule { lines, line })
-    }
+    let line = ClockedRule::<S, P>::new(units);
+    allocation.build(DenseClockedRule { lines, line })
 }

@@ -46,6 +46,5 @@ mod slot;
 mod spec;
 
 pub(super) use clocked::build as build_clocked;
-pub(super) use rule::select;
 pub use spec::DenseSpec;
 pub(in crate::filters) use spec::build;

@@ -3,8 +3,9 @@
 use std::marker::PhantomData;
 
 use super::slot::DenseSlot;
+use crate::filters::lines::branchless::{if_zero, select};
 use crate::filters::lines::rule::{Counts, Rule};
-use crate::filters::replacement::Policy;
+use crate::filters::replacement::ReplacementPolicy;
 use crate::hash::KeyHash;
 use crate::kernels::{LineOps, Outcome, PAGE_LINES, Page, PageKey, scalar::Scalar};
 use crate::memory::Line;
@@ -17,18 +18,6 @@ const COIN_STEP: u64 = 37;
 /// A mask of the low `count` bits.
 const fn low_bits(count: u32) -> u64 {
     (1 << count) - 1
-}
-
-/// All ones if the mask of at most 32 slots is 0, else 0.
-#[inline(always)]
-pub(super) const fn if_zero(found: u64) -> u64 {
-    ((found.cast_signed() - 1) >> 63).cast_unsigned()
-}
-
-/// `then` if the mask is all ones, `otherwise` if it is 0.
-#[inline(always)]
-pub(in crate::filters::lines) const fn select(mask: u64, then: u64, otherwise: u64) -> u64 {
-    otherwise ^ ((otherwise ^ then) & mask)
 }
 
 /// Random bits that round what is added to a load up or down, so that small differences count too.
@@ -51,7 +40,7 @@ pub(super) struct DenseRule<S, P> {
     types: PhantomData<(S, P)>,
 }
 
-impl<S: DenseSlot, P: Policy> DenseRule<S, P> {
+impl<S: DenseSlot, P: ReplacementPolicy> DenseRule<S, P> {
     /// The rule of a filter of so many lines, all partitions together.
     pub(super) const fn new(lines: u64) -> Self {
         const { assert!(!P::RECORDS_DUPLICATES) };
@@ -76,7 +65,7 @@ impl<S: DenseSlot, P: Policy> DenseRule<S, P> {
     }
 }
 
-impl<S: DenseSlot, P: Policy> Rule for DenseRule<S, P> {
+impl<S: DenseSlot, P: ReplacementPolicy> Rule for DenseRule<S, P> {
     type Bucket = Page;
 
     const HAS_PORTABLE_LOOP: bool = true;
@@ -127,11 +116,6 @@ impl<S: DenseSlot, P: Policy> Rule for DenseRule<S, P> {
             duplicate,
             displaced,
         }
-    }
-
-    #[inline(always)]
-    fn evictions(duplicates: u64, displaced: u64) -> u64 {
-        displaced & !duplicates
     }
 
     fn holds(self, page: &Page, key: KeyHash) -> bool {

@@ -8,6 +8,7 @@ use crate::filters::lines::{LineAllocation, LineFilter};
 use crate::filters::replacement::{Fifo, Lru, Replacement};
 use crate::filters::{Filter, Form, Workload};
 use crate::kernels::PAGE_LINES;
+use crate::limits::open_fpr;
 use crate::memory::LINE_BYTES;
 use crate::options::Options;
 use crate::theory::RateModel;
@@ -70,10 +71,7 @@ impl DenseSpec {
     /// # Ok::<(), echoless::SpecError>(())
     /// ```
     pub fn for_fpr(memory_bytes: u64, max_fpr: f64) -> Result<Self, SpecError> {
-        if !(max_fpr > 0.0 && max_fpr < 1.0) {
-            let allowed = "a rate between 0 and 1 (exclusive)";
-            return Err(SpecError::new("fpr", max_fpr.to_string(), allowed));
-        }
+        open_fpr(max_fpr)?;
         let lines = memory_bytes / LINE_BYTES / PAGE_LINES as u64 * PAGE_LINES as u64;
         if lines == 0 {
             let allowed = "at least 4096 B (one page)";
@@ -119,7 +117,8 @@ pub(in crate::filters) fn build(
     match DenseGeometry::new(allocation.total_lines(), spec.bits)?.width() {
         SlotWidth::Bits16 => build_width::<u16>(replacement, allocation),
         SlotWidth::Bits32 => build_width::<u32>(replacement, allocation),
-        SlotWidth::Bits8 | SlotWidth::Bits64 => build_width::<u64>(replacement, allocation),
+        SlotWidth::Bits64 => build_width::<u64>(replacement, allocation),
+        SlotWidth::Bits8 => unreachable!("a geometry has none of 8 bits"),
     }
 }
 

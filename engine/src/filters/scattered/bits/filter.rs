@@ -2,13 +2,13 @@
 
 use super::{Ageing, BitTable, Reservoir};
 use crate::error::{BuildError, SpecError};
-use crate::filters::cells::CellTable;
+use crate::filters::cell_table::CellTable;
 use crate::filters::filter::{observe_each, tally_of_cells};
 use crate::filters::kind::{KindSpec, unknown_name};
 use crate::filters::scattered::random::SeededRng;
 use crate::filters::{Filter, Form, Workload};
 use crate::hash::KeyHash;
-use crate::limits::HASHES;
+use crate::limits::{HASHES, closed_unit};
 use crate::options::Options;
 use crate::report::Tally;
 use crate::theory::RateModel;
@@ -60,15 +60,8 @@ impl BitsSpec {
     /// [`BuildError`] if k is not 1 to 64, the memory holds no bit for each filter, p* is not 0 to
     /// 1, or the memory cannot be allocated.
     pub fn build(self, memory_bytes: u64, seed: u64) -> Result<BitFilters, BuildError> {
-        if let Ageing::Reservoir(Reservoir::Described { threshold }) = self.ageing
-            && !(0.0..=1.0).contains(&threshold)
-        {
-            return Err(SpecError::new(
-                "pstar",
-                threshold.to_string(),
-                "a probability from 0 to 1",
-            )
-            .into());
+        if let Ageing::Reservoir(Reservoir::Described { threshold }) = self.ageing {
+            closed_unit("pstar", threshold)?;
         }
         Ok(BitFilters {
             table: BitTable::new(self.hashes, memory_bytes)?,
@@ -85,9 +78,7 @@ impl BitFilters {
     pub fn fill(&self) -> f64 {
         self.table.cells().fill()
     }
-}
 
-impl BitFilters {
     /// Tests and records one key; true means duplicate.
     #[inline]
     pub(super) fn observe_key(&mut self, key: KeyHash) -> bool {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::error::BuildError;
-use crate::filters::cells::CellTable;
+use crate::filters::cell_table::CellTable;
 use crate::filters::scattered::storage::zeroed;
 use crate::hash::KeyHash;
 use crate::limits::{MOST_HASHES, at_least_bits, within};

@@ -134,9 +134,7 @@ impl LruFilter {
     pub const fn capacity(&self) -> u64 {
         self.capacity
     }
-}
 
-impl LruFilter {
     /// Tests and records one key; true means duplicate.
     fn observe_key(&mut self, key: KeyHash) -> bool {
         self.set.touch(key.0) || self.guess > 0.0 && self.rng.chance(self.guess)

@@ -6,8 +6,7 @@ use crate::filters::kind::KindSpec;
 use crate::filters::scattered::storage::PackedCells;
 use crate::filters::{Filter, Form, Workload};
 use crate::hash::KeyHash;
-use crate::limits::HASHES;
-use crate::limits::{MOST_HASHES, at_least_bits, bits_of, within};
+use crate::limits::{HASHES, MOST_HASHES, at_least_bits, bits_of, within};
 use crate::options::Options;
 use crate::report::{Cells, Tally};
 use crate::theory::RateModel;
@@ -156,9 +155,7 @@ impl DecayingBloom {
             }
         }
     }
-}
 
-impl DecayingBloom {
     /// Tests and records one key; true means duplicate.
     #[inline]
     fn observe_key(&mut self, key: KeyHash) -> bool {

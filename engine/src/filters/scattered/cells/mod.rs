@@ -3,8 +3,13 @@
 
 mod decaying;
 mod fingerprint_stable;
+mod fingerprint_stable_spec;
+mod primes;
 mod stable;
+mod stable_spec;
 
 pub use decaying::{DecayingBloom, DecayingSpec};
-pub use fingerprint_stable::{FingerprintStableBloom, FingerprintStableSpec, Refill};
-pub use stable::{Decrement, Lowering, StableBloom, StableSpec, Update};
+pub use fingerprint_stable::FingerprintStableBloom;
+pub use fingerprint_stable_spec::{FingerprintStableSpec, Refill};
+pub use stable::StableBloom;
+pub use stable_spec::{Decrement, DecrementCount, StableSpec, Update};

@@ -1,105 +1,18 @@
-//! The stable Bloom filter (paper 004): counters that random decrements lower as fast as keys raise
+//! The stable Bloom filter (paper 004): counters that random draws decrement as fast as keys raise
 //! them.
 
+use super::stable_spec::{Decrement, StableSpec, Update};
 use crate::error::{BuildError, SpecError};
+use crate::filters::Filter;
 use crate::filters::filter::{observe_each, tally_of_cells};
-use crate::filters::kind::KindSpec;
 use crate::filters::scattered::random::SeededRng;
 use crate::filters::scattered::storage::PackedCells;
-use crate::filters::{Filter, Form, Workload};
 use crate::hash::KeyHash;
-use crate::limits::HASHES;
-use crate::limits::{MOST_HASHES, at_least_bits, open_unit, within};
-use crate::options::{Options, name_of};
+use crate::limits::{MOST_HASHES, at_least_bits, within};
 use crate::report::Tally;
-use crate::theory::RateModel;
-use crate::theory::stable::{decrements_for, stable_point_fpr};
 
-/// Which arrivals lower and raise cells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Update {
-    /// Every arrival: what the theorems assume and the printed tables show.
-    Every,
-    /// Only arrivals reported as fresh: the other reading of algorithm 1.
-    Distinct,
-}
-
-/// Which P cells are lowered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Decrement {
-    /// One random cell and the P - 1 after it, wrapping (section 5.2).
-    Consecutive,
-    /// P random cells (definition 1).
-    Independent,
-}
-
-/// The number of cells lowered for each arrival.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
-pub enum Lowering {
-    /// P itself.
-    Cells(u64),
-    /// The smallest P that keeps the FPR at or below this bound, so rounded up; the papers round
-    /// down, which exceeds the bound.
-    FprAtMost(f64),
-}
-
-impl Lowering {
-    /// P for K = `hashes` cells a key in a filter of `cells` cells that hold up to Max.
-    ///
-    /// # Errors
-    /// [`SpecError`] if P is not 1 to the number of cells, or no such P keeps the bound.
-    ///
-    /// # Examples
-    /// ```
-    /// use echoless::filters::scattered::cells::Lowering;
-    /// assert_eq!(Lowering::FprAtMost(0.1).decrements(2, 1, 1 << 20)?, 5);
-    /// assert!(Lowering::FprAtMost(1e-9).decrements(2, 1, 504).is_err());
-    /// # Ok::<(), echoless::SpecError>(())
-    /// ```
-    pub fn decrements(self, hashes: u32, max: u32, cells: u64) -> Result<u64, SpecError> {
-        match self {
-            Self::Cells(asked) => within("p", asked, 1..=cells),
-            Self::FprAtMost(bound) => {
-                let exact = decrements_for(open_unit("fps", bound)?, max, hashes, cells).ceil();
-                if exact > cells as f64 {
-                    let least = stable_point_fpr(cells as f64, max, hashes, cells);
-                    return Err(SpecError::new(
-                        "fps",
-                        bound.to_string(),
-                        format!("{least:.3e} or more in {cells} cells"),
-                    ));
-                }
-                Ok((exact as u64).max(1))
-            }
-        }
-    }
-}
-
-/// The parameters of a stable Bloom filter, except its memory.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
-pub struct StableSpec {
-    /// K: the number of a key's cells (1 to 64).
-    pub hashes: u32,
-    /// d: the number of bits of a cell (1 to 16); a set cell holds Max = 2^d - 1.
-    pub cell_bits: u32,
-    /// P, or the FPR bound that it is derived from.
-    pub lowering: Lowering,
-    /// Which arrivals update.
-    pub update: Update,
-    /// Which P cells are lowered.
-    pub decrement: Decrement,
-    /// The fraction of the cells, from the first on, that random draws reach (at least one cell, at
-    /// most 1). It is 1 except to reproduce generators too short for the memory, such as the 31-bit
-    /// generator behind the printed runs at 2^32 cells, whose reach is 0.5.
-    pub reach: f64,
-}
-
-/// SBF: a key is a duplicate if and only if its K cells are all nonzero. Then P cells are lowered
-/// by 1 and the K cells are set to Max (paper 004, algorithm 1).
+/// SBF: a key is a duplicate if and only if its K cells are all nonzero. Then P cells are
+/// decremented by 1 and the K cells are set to Max (paper 004, algorithm 1).
 ///
 /// Cache lines touched per key: K to probe and set. Consecutive decrements touch one more
 /// (sometimes two), independent ones P more.
@@ -108,8 +21,8 @@ pub struct StableSpec {
 /// ```
 /// use echoless::{Filter, KeyHasher, Verdict};
 /// let key = KeyHasher::seeded(0).hash_u64(17);
-/// use echoless::spec::{Lowering, StableSpec};
-/// let spec = StableSpec::new(2, 1, Lowering::FprAtMost(0.1));
+/// use echoless::spec::{DecrementCount, StableSpec};
+/// let spec = StableSpec::new(2, 1, DecrementCount::FprAtMost(0.1));
 /// let mut filter = spec.build(1 << 20, 7)?;
 /// assert_eq!(filter.decrements(), 5);
 /// assert_eq!(filter.observe_one(key), Verdict::Fresh);
@@ -129,47 +42,12 @@ pub struct StableBloom {
 }
 
 impl StableSpec {
-    /// K cells of d bits for each key, of which so many are decremented for each arrival. Every
-    /// arrival updates, decrements are consecutive and reach all cells.
-    #[must_use]
-    pub const fn new(hashes: u32, cell_bits: u32, lowering: Lowering) -> Self {
-        Self {
-            hashes,
-            cell_bits,
-            lowering,
-            update: Update::Every,
-            decrement: Decrement::Consecutive,
-            reach: 1.0,
-        }
-    }
-
-    /// Which arrivals update.
-    #[must_use]
-    pub const fn update(mut self, update: Update) -> Self {
-        self.update = update;
-        self
-    }
-
-    /// How the cells to decrement are picked.
-    #[must_use]
-    pub const fn decrement(mut self, decrement: Decrement) -> Self {
-        self.decrement = decrement;
-        self
-    }
-
-    /// The fraction of the cells that decrements reach.
-    #[must_use]
-    pub const fn reach(mut self, reach: f64) -> Self {
-        self.reach = reach;
-        self
-    }
-
     /// Builds the filter in `memory_bytes`; `seed` seeds its random draws.
     ///
     /// # Errors
     /// [`BuildError`] if a field is out of its range, the memory holds fewer than K + 1 cells, P is
-    /// not 1 to the number of cells, lowering all cells does not reach the FPR bound, or the memory
-    /// cannot be allocated.
+    /// not 1 to the number of cells, decrementing all cells does not reach the FPR bound, or the
+    /// memory cannot be allocated.
     pub fn build(self, memory_bytes: u64, seed: u64) -> Result<StableBloom, BuildError> {
         let hashes = within("k", self.hashes, 1..=MOST_HASHES)?;
         let width = within("d", self.cell_bits, 1..=16)?;
@@ -181,7 +59,9 @@ impl StableSpec {
             let allowed = format!("1/{len} to 1 in {len} cells");
             return Err(SpecError::new("reach", self.reach.to_string(), allowed).into());
         }
-        let decrements = self.lowering.decrements(hashes, (1 << width) - 1, len)?;
+        let decrements = self
+            .decrement_count
+            .decrements(hashes, (1 << width) - 1, len)?;
         Ok(StableBloom {
             cells: PackedCells::new(len, width)?,
             hashes,
@@ -195,7 +75,7 @@ impl StableSpec {
 }
 
 impl StableBloom {
-    /// P: the number of cells lowered for each update.
+    /// P: the number of cells decremented for each update.
     #[must_use]
     pub const fn decrements(&self) -> u64 {
         self.decrements
@@ -209,23 +89,18 @@ impl StableBloom {
     }
 
     #[inline(always)]
-    fn position(&self, key: KeyHash, hash: u32) -> u64 {
-        KeyHash(key.remix(u64::from(hash))).line(self.cells.len())
-    }
-
-    #[inline(always)]
-    fn lower(&mut self, cell: u64) {
+    fn decrement_cell(&mut self, cell: u64) {
         let value = self.cells.get(cell);
         self.cells.set(cell, value.saturating_sub(1));
     }
 
     #[inline(always)]
-    fn lower_some(&mut self) {
+    fn decrement_some(&mut self) {
         match self.decrement {
             Decrement::Consecutive => {
                 let mut cell = self.rng.below(self.reach);
                 for _ in 0..self.decrements {
-                    self.lower(cell);
+                    self.decrement_cell(cell);
                     cell += 1;
                     if cell == self.cells.len() {
                         cell = 0;
@@ -235,23 +110,21 @@ impl StableBloom {
             Decrement::Independent => {
                 for _ in 0..self.decrements {
                     let cell = self.rng.below(self.reach);
-                    self.lower(cell);
+                    self.decrement_cell(cell);
                 }
             }
         }
     }
-}
 
-impl StableBloom {
     /// Tests and records one key; true means duplicate.
     #[inline]
     fn observe_key(&mut self, key: KeyHash) -> bool {
         let seen = self.contains(key);
         if self.update == Update::Every || !seen {
-            self.lower_some();
+            self.decrement_some();
             let max = self.cells.max();
             for hash in 0..self.hashes {
-                self.cells.set(self.position(key, hash), max);
+                self.cells.set(self.cells.position(key, hash), max);
             }
         }
         seen
@@ -265,7 +138,7 @@ impl Filter for StableBloom {
 
     #[inline(always)]
     fn contains(&self, key: KeyHash) -> bool {
-        (0..self.hashes).all(|hash| self.cells.get(self.position(key, hash)) != 0)
+        (0..self.hashes).all(|hash| self.cells.get(self.cells.position(key, hash)) != 0)
     }
 
     fn clear(&mut self) {
@@ -279,145 +152,5 @@ impl Filter for StableBloom {
 
     fn tally(&self) -> Tally {
         tally_of_cells(self.memory_bytes(), self.cells.occupied())
-    }
-}
-
-const UPDATES: [(&str, Update); 2] = [("every", Update::Every), ("distinct", Update::Distinct)];
-const DECREMENTS: [(&str, Decrement); 2] = [
-    ("consecutive", Decrement::Consecutive),
-    ("independent", Decrement::Independent),
-];
-
-impl StableSpec {
-    /// The number of cells and the largest value of one, if the parameters allow a filter.
-    fn cells_and_max(&self, memory_bytes: u64) -> Option<(u64, u32)> {
-        let cell_bits = within("d", self.cell_bits, 1..=16).ok()?;
-        let bits = memory_bytes.checked_mul(8)?;
-        Some((bits / u64::from(cell_bits), (1 << cell_bits) - 1))
-    }
-
-    /// P in the scattered form, as specification and memory decide it.
-    fn scattered_decrements(&self, memory_bytes: u64) -> Option<u64> {
-        let (cells, max) = self.cells_and_max(memory_bytes)?;
-        self.lowering.decrements(self.hashes, max, cells).ok()
-    }
-}
-
-impl KindSpec for StableSpec {
-    const NAMES: &'static [&'static str] = &["sbf"];
-
-    fn parse(_name: &str, _form: Form, options: &mut Options) -> Result<Self, SpecError> {
-        Ok(Self {
-            hashes: options.integer("k", 2, HASHES)?,
-            cell_bits: options.integer("d", 1, 1..=16)?,
-            lowering: parse_lowering(options)?,
-            update: options.choice("update", &UPDATES)?,
-            decrement: options.choice("decrement", &DECREMENTS)?,
-            reach: options.decimal("reach", 1.0, 0.0..=1.0)?,
-        })
-    }
-
-    fn name(&self) -> &'static str {
-        "sbf"
-    }
-
-    fn options(&self) -> Vec<(&'static str, String)> {
-        vec![
-            ("k", self.hashes.to_string()),
-            ("d", self.cell_bits.to_string()),
-            match self.lowering {
-                Lowering::Cells(cells) => ("p", cells.to_string()),
-                Lowering::FprAtMost(bound) => ("fps", bound.to_string()),
-            },
-            ("update", name_of(&UPDATES, &self.update)),
-            ("decrement", name_of(&DECREMENTS, &self.decrement)),
-            ("reach", self.reach.to_string()),
-        ]
-    }
-
-    fn build_scattered(&self, memory_bytes: u64, seed: u64) -> Result<Box<dyn Filter>, BuildError> {
-        Ok(Box::new(self.build(memory_bytes, seed)?))
-    }
-
-    fn cache_lines(&self, memory_bytes: u64) -> f64 {
-        let decremented = match self.decrement {
-            Decrement::Consecutive => 1,
-            Decrement::Independent => self.scattered_decrements(memory_bytes).unwrap_or(1),
-        };
-        f64::from(self.hashes) + decremented as f64
-    }
-
-    fn rate_model(&self, form: Form, memory_bytes: u64) -> Option<RateModel> {
-        let covered = self.update == Update::Every && self.reach == 1.0;
-        (form == Form::Scattered && covered).then_some(())?;
-        let (cells, max) = self.cells_and_max(memory_bytes)?;
-        Some(RateModel::Stable {
-            hashes: self.hashes,
-            max,
-            decrements: self.scattered_decrements(memory_bytes)?,
-            cells,
-        })
-    }
-
-    fn fpr_limit(&self, _form: Form, _memory_bytes: u64) -> Option<f64> {
-        None
-    }
-
-    fn settles(&self) -> bool {
-        // In a nearly full filter, a fresh key fills one cell for certain and sets k - 1 others,
-        // which were set, to Max again. A cell becomes zero if it is lowered Max times before it
-        // is set again. More cells must become zero than are filled.
-        let empties_more = || {
-            let bits = within("d", self.cell_bits, 1..=16).unwrap_or(1);
-            let (max, cells) = ((1_u32 << bits) - 1, 1 << 40);
-            let Ok(lowered) = self.lowering.decrements(self.hashes, max, cells) else {
-                return true;
-            };
-            let (set, lowered) = (f64::from(self.hashes), lowered as f64);
-            if self.hashes == 1 {
-                lowered > f64::from(max)
-            } else {
-                set * (lowered / (lowered + set - 1.0)).powf(f64::from(max)) > 1.0
-            }
-        };
-        match self.update {
-            Update::Every => true,
-            Update::Distinct => empties_more(),
-        }
-    }
-
-    fn scaled(self, _scale: f64) -> Self {
-        self
-    }
-
-    fn grid(_workload: &Workload) -> Vec<String> {
-        let mut texts = Vec::new();
-        for (k, d) in [(1, 1), (2, 1), (3, 1), (2, 2), (3, 2), (2, 3), (2, 4)] {
-            for fps in [0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.4] {
-                texts.push(format!("sbf:k={k},d={d},fps={fps}"));
-            }
-        }
-        for k in 1..=3 {
-            for fps in [0.01, 0.1, 0.3] {
-                texts.push(format!("sbf:k={k},fps={fps},update=distinct"));
-            }
-        }
-        texts
-    }
-}
-
-/// The accepted values of `p`.
-const CELLS: &str = "a whole number from 1 to the number of cells";
-
-fn parse_lowering(options: &mut Options) -> Result<Lowering, SpecError> {
-    let cells = options.checked("p", CELLS, |cells| *cells >= 1)?;
-    let bound = options.rate("fps")?;
-    match (cells, bound) {
-        (Some(_), Some(bound)) => {
-            let allowed = "either p or fps, not both";
-            Err(SpecError::new("fps", bound.to_string(), allowed))
-        }
-        (Some(cells), None) => Ok(Lowering::Cells(cells)),
-        (None, bound) => Ok(Lowering::FprAtMost(bound.unwrap_or(0.1))),
     }
 }

@@ -8,8 +8,7 @@ use crate::filters::kind::{KindSpec, unknown_name};
 use crate::filters::scattered::bits::BitTable;
 use crate::filters::{Filter, Form, Workload};
 use crate::hash::KeyHash;
-use crate::limits::HASHES;
-use crate::limits::{MOST_HASHES, bits_of, within};
+use crate::limits::{HASHES, MOST_HASHES, bits_of, within};
 use crate::options::{Options, name_of};
 use crate::report::{Cells, Tally};
 use crate::theory::RateModel;
@@ -142,9 +141,7 @@ impl GenerationFilter {
             }
         }
     }
-}
 
-impl GenerationFilter {
     /// Tests and records one key; true means duplicate.
     fn observe_key(&mut self, key: KeyHash) -> bool {
         let in_active = self.active.holds(key);

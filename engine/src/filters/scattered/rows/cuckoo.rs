@@ -136,9 +136,7 @@ impl CuckooFilter {
         self.store.write(row, slots);
         Some(previous)
     }
-}
 
-impl CuckooFilter {
     /// Tests and records one key; true means duplicate.
     fn observe_key(&mut self, key: KeyHash) -> bool {
         let (first, mut fingerprint) = self.home(key);

@@ -1,6 +1,6 @@
 //! The age-partitioned Bloom filter: slices that move from young to old.
 
-use super::is_worth_sweeping;
+use super::sweep::is_worth_sweeping;
 use crate::error::{BuildError, SpecError};
 use crate::filters::filter::{observe_each, tally_of_cells};
 use crate::filters::kind::KindSpec;
@@ -9,12 +9,10 @@ use crate::filters::units::{DEFAULT_WINDOW, LONGEST_WINDOW, Units, scaled_window
 use crate::filters::{Filter, Form, Workload};
 use crate::hash::KeyHash;
 use crate::limits::{MOST_HASHES, at_least_bits, within};
-use crate::options::{Options, name_of};
+use crate::options::Options;
 use crate::report::{RateSum, Report, Tally};
 use crate::theory::{RateModel, windows};
 use crate::window::Window;
-
-use super::timer_spec::REFRESH;
 
 /// The parameters of an age-partitioned Bloom filter, except its memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -259,7 +257,7 @@ impl KindSpec for AgePartitionedSpec {
             window: options.integer("window", spec.window, 1..=LONGEST_WINDOW)?,
             hashes: options.integer("k", spec.hashes, 1..=MOST_HASHES - 1)?,
             generations: options.integer("l", spec.generations, 1..=MOST_HASHES - 1)?,
-            refresh: options.choice("refresh", &REFRESH)?,
+            refresh: options.flag("refresh", false)?,
         })
     }
 
@@ -272,7 +270,7 @@ impl KindSpec for AgePartitionedSpec {
             ("window", self.window.to_string()),
             ("k", self.hashes.to_string()),
             ("l", self.generations.to_string()),
-            ("refresh", name_of(&REFRESH, &self.refresh)),
+            ("refresh", self.refresh.to_string()),
         ]
     }
 

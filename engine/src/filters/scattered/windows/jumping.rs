@@ -1,7 +1,7 @@
 //! The jumping window: the bits of several Bloom filters side by side, one for each part of the
 //! window.
 
-use super::is_worth_sweeping;
+use super::sweep::is_worth_sweeping;
 use crate::error::{BuildError, SpecError};
 use crate::filters::filter::{observe_each, tally_of_cells};
 use crate::filters::kind::KindSpec;
@@ -10,12 +10,10 @@ use crate::filters::units::{DEFAULT_WINDOW, LONGEST_WINDOW, Units, scaled_window
 use crate::filters::{Filter, Form, Workload};
 use crate::hash::KeyHash;
 use crate::limits::{HASHES, MOST_HASHES, within};
-use crate::options::{Options, name_of};
+use crate::options::Options;
 use crate::report::{Cells, RateSum, Report, Tally};
 use crate::theory::{RateModel, windows};
 use crate::window::Window;
-
-use super::timer_spec::REFRESH;
 
 /// The parameters of a jumping window, except its memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -275,7 +273,7 @@ impl KindSpec for JumpingSpec {
             window: options.integer("window", spec.window, 1..=LONGEST_WINDOW)?,
             hashes: options.integer("k", spec.hashes, HASHES)?,
             generations: options.integer("q", spec.generations, 1..=MOST_GENERATIONS)?,
-            refresh: options.choice("refresh", &REFRESH)?,
+            refresh: options.flag("refresh", false)?,
         })
     }
 
@@ -288,7 +286,7 @@ impl KindSpec for JumpingSpec {
             ("window", self.window.to_string()),
             ("k", self.hashes.to_string()),
             ("q", self.generations.to_string()),
-            ("refresh", name_of(&REFRESH, &self.refresh)),
+            ("refresh", self.refresh.to_string()),
         ]
     }
 

@@ -15,6 +15,7 @@
 
 mod age_partitioned;
 mod jumping;
+mod sweep;
 mod timer_spec;
 mod timers;
 
@@ -22,12 +23,3 @@ pub use age_partitioned::{AgePartitionedBloom, AgePartitionedSpec};
 pub use jumping::{JumpingBloom, JumpingSpec};
 pub use timer_spec::TimerSpec;
 pub use timers::TimerBloom;
-
-use crate::filters::Workload;
-
-/// Whether a planner tries filters that clear expired cells as time passes: in the time of a
-/// window they sweep their whole memory. With more than 512 bits for each record of the window, the
-/// sweeps would take nearly all time, and filters of one line have room for every key.
-fn is_worth_sweeping(workload: &Workload) -> bool {
-    workload.memory_bytes / 64 <= workload.span
-}

@@ -1,18 +1,17 @@
 //! The specification of the timing Bloom filter: how wide its timers are, and what they count.
 
-use super::is_worth_sweeping;
+use super::sweep::is_worth_sweeping;
+use super::timers::TimerBloom;
 use crate::error::{BuildError, SpecError};
-use crate::filters::cells::CellTable;
+use crate::filters::cell_table::CellTable;
 use crate::filters::kind::KindSpec;
 use crate::filters::scattered::storage::PackedCells;
 use crate::filters::units::{DEFAULT_WINDOW, LONGEST_WINDOW, Units, scaled_window};
 use crate::filters::{Filter, Form, Workload};
 use crate::limits::{HASHES, MOST_HASHES, within};
-use crate::options::{Options, name_of};
+use crate::options::Options;
 use crate::theory::RateModel;
 use crate::window::Window;
-
-use super::timers::TimerBloom;
 
 /// The parameters of a timing Bloom filter, except its memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,9 +28,6 @@ pub struct TimerSpec {
     /// b: the bits of a timer (2 to 32). `None` takes as many as stamps of a tick need, at most 32.
     pub bits: Option<u32>,
 }
-
-/// The names of the values of `refresh`; the first is the default.
-pub(super) const REFRESH: [(&str, bool); 2] = [("false", false), ("true", true)];
 
 /// The widths of a timer.
 const TIMER_BITS: std::ops::RangeInclusive<u32> = 2..=PackedCells::MOST_BITS;
@@ -142,7 +138,7 @@ impl KindSpec for TimerSpec {
         Ok(Self {
             hashes: options.integer("k", spec.hashes, HASHES)?,
             equal: options.integer("equal", spec.equal, HASHES)?,
-            refresh: options.choice("refresh", &REFRESH)?,
+            refresh: options.flag("refresh", false)?,
             bits: options.optional_integer("bits", TIMER_BITS)?,
             ..spec
         })
@@ -157,7 +153,7 @@ impl KindSpec for TimerSpec {
             ("window", self.window.to_string()),
             ("k", self.hashes.to_string()),
             ("equal", self.equal.to_string()),
-            ("refresh", name_of(&REFRESH, &self.refresh)),
+            ("refresh", self.refresh.to_string()),
         ];
         options.extend(self.bits.map(|bits| ("bits", bits.to_string())));
         options

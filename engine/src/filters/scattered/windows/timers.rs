@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use super::TimerSpec;
 use crate::filters::Filter;
-use crate::filters::cells::CellTable;
+use crate::filters::cell_table::CellTable;
 use crate::filters::filter::{observe_each, tally_of_cells};
 use crate::filters::scattered::storage::PackedCells;
 use crate::filters::units::Units;
@@ -12,8 +13,6 @@ use crate::hash::KeyHash;
 use crate::limits::MOST_HASHES;
 use crate::report::{Cells, RateSum, Report, Tally};
 use crate::theory::windows;
-
-use super::TimerSpec;
 
 /// Timers in place of the bits of a Bloom filter (paper 001, section 4; Metwally, Agrawal, El
 /// Abbadi 2005; Zhang and Guan 2008, whose TBF it is).
@@ -218,7 +217,7 @@ impl Filter for TimerBloom {
 
     fn tally(&self) -> Tally {
         let (ages, len) = (self.ages(), self.cells.len());
-        let shares: Vec<f64> = ages
+        let fractions: Vec<f64> = ages
             .values()
             .map(|timers| *timers as f64 / len as f64)
             .collect();
@@ -226,7 +225,7 @@ impl Filter for TimerBloom {
         rates.push(windows::timers_fpr(
             self.spec.hashes,
             self.spec.equal,
-            &shares,
+            &fractions,
         ));
         Tally {
             rates: Some(rates),

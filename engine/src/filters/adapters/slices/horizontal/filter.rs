@@ -2,12 +2,13 @@
 
 use super::FailedKeys;
 use crate::error::SpecError;
-use crate::filters::Filter;
-use crate::filters::adapters::slices::sliced::{SliceCounts, Sliced, check_index, wrong_depth};
+use crate::filters::adapters::slices::path::{check_index, wrong_depth};
 use crate::filters::filter::check_length;
+use crate::filters::{Filter, SliceCounts, Sliced};
 use crate::hash::KeyHash;
 use crate::partition::Partitioning;
 use crate::report::{Report, Tally};
+use crate::verdicts::scatter;
 
 /// The number of keys sorted by slice at a time. A multiple of 64, so that a batch is whole words
 /// of verdicts.
@@ -111,10 +112,7 @@ impl Horizontal {
             let SliceBatch { keys, origins } = &mut self.batches[slice];
             self.words.resize(keys.len().div_ceil(64), 0);
             self.slices[slice].observe_words(keys, &mut self.words);
-            for (index, origin) in origins.iter().enumerate() {
-                let duplicate = self.words[index / 64] >> (index % 64) & 1;
-                duplicates[origin / 64] |= duplicate << (origin % 64);
-            }
+            scatter(&self.words, duplicates, |index| origins[index]);
             self.loads[slice] += keys.len() as u64;
             self.counts.probed += keys.len() as u64;
             // A request and its answer. The slice tests and sets at once.
@@ -131,7 +129,7 @@ impl Horizontal {
     }
 
     /// The slice of a path of any length above 0, and the rest of the path.
-    fn step<'p>(&self, path: &'p [usize]) -> Result<(usize, &'p [usize]), SpecError> {
+    fn split_path<'p>(&self, path: &'p [usize]) -> Result<(usize, &'p [usize]), SpecError> {
         let Some((index, rest)) = path.split_first() else {
             return Err(wrong_depth(path, "the index of a slice"));
         };
@@ -144,7 +142,7 @@ impl Horizontal {
         self.slices[slice].slices_mut().ok_or_else(error)
     }
 
-    fn failed_share(&self) -> f64 {
+    fn failed_fraction(&self) -> f64 {
         let failed = self.failed.iter().filter(|failed| **failed).count();
         failed as f64 / self.failed.len() as f64
     }
@@ -156,7 +154,7 @@ impl Sliced for Horizontal {
     }
 
     fn fail(&mut self, path: &[usize]) -> Result<(), SpecError> {
-        let (slice, rest) = self.step(path)?;
+        let (slice, rest) = self.split_path(path)?;
         if !rest.is_empty() {
             self.nested(slice, path)?.fail(rest)?;
         } else if !self.failed[slice] {
@@ -169,7 +167,7 @@ impl Sliced for Horizontal {
     }
 
     fn restore(&mut self, path: &[usize]) -> Result<(), SpecError> {
-        let (slice, rest) = self.step(path)?;
+        let (slice, rest) = self.split_path(path)?;
         if !rest.is_empty() {
             return self.nested(slice, path)?.restore(rest);
         }
@@ -186,7 +184,7 @@ impl Sliced for Horizontal {
     }
 
     fn is_failed(&self, path: &[usize]) -> Result<bool, SpecError> {
-        let (slice, rest) = self.step(path)?;
+        let (slice, rest) = self.split_path(path)?;
         let nested = self.slices[slice].slices();
         let failed = match (nested, rest) {
             (None, []) => false,
@@ -289,7 +287,7 @@ impl Filter for Horizontal {
         }
         // Failed slices are empty: they contribute a rate of 0 to the mean.
         let added = match self.policy {
-            FailedKeys::Duplicate => self.failed_share(),
+            FailedKeys::Duplicate => self.failed_fraction(),
             FailedKeys::Fresh => 0.0,
         };
         Report {

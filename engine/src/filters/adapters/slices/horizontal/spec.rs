@@ -5,7 +5,7 @@ use crate::error::{BuildError, SpecError};
 use crate::filters::Filter;
 use crate::filters::adapters::adapter::AdapterKind;
 use crate::filters::adapters::layers::Layers;
-use crate::filters::adapters::slices::sliced::MOST_SLICES;
+use crate::filters::adapters::slices::path::MOST_SLICES;
 use crate::limits::within;
 use crate::memory::check_available;
 use crate::options::{Options, name_of};

@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use super::{MissingCells, Probing, VerticalSpec};
 use crate::error::SpecError;
-use crate::filters::Filter;
 use crate::filters::adapters::slices::cut::Cut;
-use crate::filters::adapters::slices::sliced::{SliceCounts, Sliced, check_index, wrong_depth};
-use crate::filters::cells::CellTable;
+use crate::filters::adapters::slices::path::{check_index, wrong_depth};
+use crate::filters::cell_table::CellTable;
 use crate::filters::filter::observe_each;
+use crate::filters::{Filter, SliceCounts, Sliced};
 use crate::hash::KeyHash;
 use crate::report::{Report, Tally};
 use crate::window::Window;

@@ -8,7 +8,7 @@ use crate::filters::adapters::adapter::AdapterKind;
 use crate::filters::adapters::layers::Layers;
 use crate::filters::adapters::slices::cut::Cut;
 use crate::filters::adapters::slices::horizontal::{FailedKeys, HorizontalSpec};
-use crate::filters::adapters::slices::sliced::MOST_SLICES;
+use crate::filters::adapters::slices::path::MOST_SLICES;
 use crate::limits::{MOST_HASHES, within};
 use crate::options::{Options, name_of, one_of};
 use crate::theory::RateModel;

@@ -3,9 +3,6 @@
 
 use crate::error::SpecError;
 
-/// The most slices of one cut.
-pub(crate) const MOST_SLICES: u32 = 1 << 16;
-
 /// The slices of a filter; [`Filter::slices`](crate::Filter::slices) gives access to them.
 ///
 /// A slice is named by a path: `[2]` is slice 2, and in a diced filter `[2, 5]` is piece 5 of slice
@@ -67,26 +64,4 @@ pub struct SliceCounts {
     pub messages: u64,
     /// Keys that needed a failed slice.
     pub unavailable: u64,
-}
-
-/// Checks one step of a path.
-///
-/// # Errors
-/// [`SpecError`] if `index` is not below `count`. It names the whole path.
-pub(super) fn check_index(path: &[usize], index: usize, count: usize) -> Result<usize, SpecError> {
-    if index < count {
-        return Ok(index);
-    }
-    let allowed = format!("0 to {} in each place", count - 1);
-    Err(SpecError::new("slice", path_text(path), allowed))
-}
-
-/// The error about a path of the wrong length.
-pub(super) fn wrong_depth(path: &[usize], allowed: &str) -> SpecError {
-    SpecError::new("slice", path_text(path), allowed)
-}
-
-fn path_text(path: &[usize]) -> String {
-    let indices: Vec<String> = path.iter().map(usize::to_string).collect();
-    indices.join("/")
 }

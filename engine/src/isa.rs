@@ -121,7 +121,7 @@ impl FromStr for Kernel {
 }
 
 #[cfg(test)]
-#[path = "../../tests/kernels/mod.rs"]
+#[path = "../tests/kernels/mod.rs"]
 pub(crate) mod tested;
 
 /// A kernel that was found to run on this CPU; holding one is the proof.

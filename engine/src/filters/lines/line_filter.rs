@@ -1,0 +1,113 @@
+//! The trait of line filters, and their state beside the lines.
+
+use std::fmt;
+
+use crate::filters::Filter;
+use crate::kernels::LineRange;
+use crate::memory::Line;
+
+/// A filter whose state is a range of lines. Cache lines touched per key: 1, or 2 of a page in
+/// dense lines.
+///
+/// # Examples
+/// ```
+/// use echoless::{Filter, FingerprintSpec, KeyHasher, LineFilter};
+/// let mut filter = FingerprintSpec::new(1 << 20).build()?;
+/// let key = KeyHasher::seeded(0).hash_u64(17);
+/// filter.observe_one(key);
+/// let changed = filter.lines().iter().position(|line| line.0 != [0; 8]);
+/// assert_eq!(changed, Some(filter.range().position(key)));
+/// # Ok::<(), echoless::BuildError>(())
+/// ```
+pub trait LineFilter: Filter + Sync {
+    /// The current content of the lines.
+    fn lines(&self) -> &[Line];
+
+    /// The position of these lines in the whole filter: all of it, or a partition.
+    fn range(&self) -> LineRange;
+
+    /// The number of lines of a bucket: 1 if everything that a key reads or writes lies in its
+    /// line, 64 if it lies in the aligned page of 64 lines around it.
+    fn bucket_lines(&self) -> u64;
+
+    /// The counts and the clock: with the lines, the whole state of the filter.
+    fn progress(&self) -> Progress;
+
+    /// The rule and its options as text, without the range, the kernel and the clock. Filters of
+    /// one specification have equal texts; those of other line forms or options have different
+    /// ones. For comparisons within a program: the text can change with every version.
+    fn parameters(&self) -> String;
+
+    /// Takes over the counts and the clock of a saved filter of the same specification, and
+    /// returns the lines, which the caller overwrites with those of the saved one.
+    /// [`SavedState`](crate::spec::SavedState) does both.
+    fn resume(&mut self, progress: Progress) -> &mut [Line];
+
+    /// P, the number of cells that an update decrements; `None` if an update decrements none.
+    fn decrements(&self) -> Option<u32> {
+        None
+    }
+}
+
+/// The state of a line filter beside its lines.
+///
+/// # Examples
+/// ```
+/// use echoless::{Filter, FingerprintSpec, KeyHasher, LineFilter};
+/// let mut filter = FingerprintSpec::new(1 << 20).build()?;
+/// filter.observe_one(KeyHasher::seeded(0).hash(b"call 17"));
+/// let progress = filter.progress();
+/// assert_eq!((progress.observed, progress.fresh, progress.tick), (1, 1, 0));
+/// # Ok::<(), echoless::BuildError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Progress {
+    /// The keys that were observed since the filter was built or cleared.
+    pub observed: u64,
+    /// The fresh ones.
+    pub fresh: u64,
+    /// The keys that were evicted; 0 if the filter does not count them.
+    pub evictions: u64,
+    /// The clock, rounded down to a tick that the filter can distinguish from the one before; 0
+    /// without a window.
+    pub tick: u64,
+}
+
+impl<F: LineFilter + ?Sized> LineFilter for Box<F> {
+    fn lines(&self) -> &[Line] {
+        (**self).lines()
+    }
+
+    fn range(&self) -> LineRange {
+        (**self).range()
+    }
+
+    fn bucket_lines(&self) -> u64 {
+        (**self).bucket_lines()
+    }
+
+    fn progress(&self) -> Progress {
+        (**self).progress()
+    }
+
+    fn parameters(&self) -> String {
+        (**self).parameters()
+    }
+
+    fn resume(&mut self, progress: Progress) -> &mut [Line] {
+        (**self).resume(progress)
+    }
+
+    fn decrements(&self) -> Option<u32> {
+        (**self).decrements()
+    }
+}
+
+impl fmt::Debug for dyn LineFilter {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut fields = formatter.debug_struct("LineFilter");
+        fields.field("lines", &self.lines().len());
+        fields.field("range", &self.range());
+        fields.finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,245 @@
+//! A rule on an array of lines, as a filter. The [plan](super::plan) determines the number of
+//! lines; the [loops](super::rule_loop) are compiled for every pair of rule and kernel.
+
+use std::any::type_name;
+use std::fmt;
+
+use super::line_filter::{LineFilter, Progress};
+use super::plan::LineAllocation;
+use super::rule::{Counts, Rule};
+use super::rule_loop::{RuleLoop, for_kernel, observe_one};
+use super::touched::Touched;
+use crate::error::BuildError;
+use crate::filters::Filter;
+use crate::filters::filter::{check_length, check_ticks};
+use crate::hash::KeyHash;
+use crate::isa::DetectedKernel;
+use crate::kernels::{BatchCounts, Bucket, LineRange};
+use crate::memory::{CacheLevel, Line, LineArray};
+use crate::report::{Report, Tally};
+use crate::verdicts::Verdict;
+
+/// A rule on a range of lines. The batch loop alone is compiled for a kernel.
+#[derive(Debug)]
+struct RuleLines<R: Rule> {
+    lines: LineArray,
+    range: LineRange,
+    rule: R,
+    kernel: DetectedKernel,
+    /// The cache to prefetch into.
+    cache: CacheLevel,
+    /// Chosen once, when the filter is built.
+    rule_loop: Box<dyn RuleLoop<R>>,
+    counts: Counts,
+    /// The lines to sweep, if the rule sweeps.
+    touched: Touched,
+}
+
+impl<R: Rule> RuleLines<R> {
+    /// Counts a batch, and notes its lines if they may be swept.
+    fn count(&mut self, keys: &[KeyHash], counts: BatchCounts) {
+        let observed = keys.len() as u64;
+        self.counts.observed += observed;
+        self.counts.fresh += observed - counts.duplicates;
+        self.counts.evictions += counts.evictions;
+        if R::HAS_CLOCK {
+            self.touched.note::<R::Bucket>(self.range, keys);
+        }
+    }
+
+    /// Observes keys at ticks of the current era of the clock, or before it.
+    fn observe_in_era(&mut self, keys: &[KeyHash], ticks: &[u64], duplicates: &mut [u64]) {
+        let (lines, range) = (&mut self.lines, self.range);
+        let counts = (self.rule_loop).observe_at(self.rule, lines, range, keys, ticks, duplicates);
+        self.count(keys, counts);
+        // The loop moved a copy of the clock, which ended at the latest tick.
+        self.rule.follow(ticks.iter().copied().max().unwrap_or(0));
+    }
+}
+
+impl<R: Rule> Filter for RuleLines<R> {
+    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+        let (lines, range) = (&mut self.lines, self.range);
+        let counts = (self.rule_loop).observe(self.rule, lines, range, keys, duplicates);
+        self.count(keys, counts);
+    }
+
+    fn observe_one(&mut self, key: KeyHash) -> Verdict {
+        let bucket = R::Bucket::at_mut(&mut self.lines, self.range.position(key));
+        let rule = self.rule;
+        let counts = observe_one(self.kernel, rule, bucket, key);
+        self.count(&[key], counts);
+        Verdict::from_bit(counts.duplicates == 1)
+    }
+
+    /// Whole words of keys are one batch up to the next sweep. The keys of the word in which the
+    /// clock enters a new era are observed one by one.
+    fn observe_words_at(&mut self, keys: &[KeyHash], ticks: &[u64], duplicates: &mut [u64]) {
+        check_ticks(keys, ticks);
+        check_length(keys, duplicates);
+        if !R::HAS_CLOCK {
+            return self.observe_words(keys, duplicates);
+        }
+        let mut from = 0;
+        while from < keys.len() {
+            self.advance_to(ticks[from]);
+            let era = self.rule.next_era();
+            let in_era = ticks[from..].iter().position(|tick| *tick >= era);
+            let end = in_era.map_or(keys.len(), |count| from + count / 64 * 64);
+            if end > from {
+                let words = &mut duplicates[from / 64..end.div_ceil(64)];
+                self.observe_in_era(&keys[from..end], &ticks[from..end], words);
+                from = end;
+                continue;
+            }
+            let end = keys.len().min(from + 64);
+            let mut word = 0;
+            for at in from..end {
+                self.advance_to(ticks[at]);
+                let duplicate = self.observe_one(keys[at]).is_duplicate();
+                word |= u64::from(duplicate) << (at - from);
+            }
+            duplicates[from / 64] = word;
+            from = end;
+        }
+    }
+
+    fn advance_to(&mut self, tick: u64) {
+        let before = self.rule;
+        let passed = self.rule.advance_to(tick);
+        // Empty lines hold no times, and a sweep would touch all pages of a new filter.
+        if let Some(passed) = passed {
+            let expire = |line: &mut Line| before.expire(line, passed);
+            self.touched.sweep(&mut self.lines, expire);
+        }
+    }
+
+    fn prefetch(&self, keys: &[KeyHash]) {
+        for key in keys {
+            R::Bucket::prefetch(&self.lines, self.range.position(*key), *key, self.cache);
+        }
+    }
+
+    fn contains(&self, key: KeyHash) -> bool {
+        let bucket = R::Bucket::at(&self.lines, self.range.position(key));
+        self.rule.holds(bucket, key)
+    }
+
+    fn clear(&mut self) {
+        empty(&mut self.lines, &mut self.touched);
+        self.counts = Counts::default();
+        self.rule.restart();
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.lines.bytes()
+    }
+
+    // Not inlined into `report`: it would be a third copy for each rule.
+    #[inline(never)]
+    fn tally(&self) -> Tally {
+        let total = self.range.total;
+        let (cells, rates) = self.rule.count(&self.lines, total, self.counts);
+        let Counts {
+            observed,
+            fresh,
+            evictions,
+        } = self.counts;
+        Tally {
+            huge_page_bytes: Some(self.lines.huge_page_bytes()),
+            observed: Some(observed),
+            fresh: Some(fresh),
+            evictions: R::COUNTS_EVICTIONS.then_some(evictions),
+            cells: Some(cells),
+            rates,
+            ..Tally::new(self.lines.bytes())
+        }
+    }
+
+    #[inline(never)]
+    fn report_on(&self, tally: Tally) -> Report {
+        Report {
+            kernel: Some(self.kernel.kernel()),
+            ..self.rule.estimates(tally)
+        }
+    }
+}
+
+/// Empties the lines. It is compiled once for all rules.
+#[inline(never)]
+fn empty(lines: &mut [Line], touched: &mut Touched) {
+    lines.fill(Line::EMPTY);
+    *touched = Touched::none();
+}
+
+/// A rule as text. It is compiled once for all rules.
+#[inline(never)]
+fn rule_text(name: &str, rule: &dyn fmt::Debug) -> String {
+    format!("{name} {rule:?}")
+}
+
+impl<R: Rule> LineFilter for RuleLines<R> {
+    fn lines(&self) -> &[Line] {
+        &self.lines
+    }
+
+    fn range(&self) -> LineRange {
+        self.range
+    }
+
+    fn bucket_lines(&self) -> u64 {
+        R::Bucket::LINES as u64
+    }
+
+    fn progress(&self) -> Progress {
+        Progress {
+            observed: self.counts.observed,
+            fresh: self.counts.fresh,
+            evictions: self.counts.evictions,
+            tick: self.rule.tick(),
+        }
+    }
+
+    fn parameters(&self) -> String {
+        let mut rule = self.rule;
+        rule.restart();
+        // The type has the policy and the width of a slot, the fields all other options.
+        rule_text(type_name::<R>(), &rule)
+    }
+
+    fn resume(&mut self, progress: Progress) -> &mut [Line] {
+        self.counts = Counts {
+            observed: progress.observed,
+            fresh: progress.fresh,
+            evictions: progress.evictions,
+        };
+        // No sweep: the lines that will be in place were swept before they were saved.
+        self.rule.restart();
+        self.rule.advance_to(progress.tick);
+        self.touched = Touched::Many;
+        &mut self.lines
+    }
+
+    fn decrements(&self) -> Option<u32> {
+        self.rule.decrements()
+    }
+}
+
+impl LineAllocation {
+    /// Allocates the lines of a rule.
+    ///
+    /// # Errors
+    /// [`BuildError`] if the memory is not available.
+    pub(super) fn build<R: Rule>(self, rule: R) -> Result<Box<dyn LineFilter>, BuildError> {
+        Ok(Box::new(RuleLines {
+            lines: LineArray::zeroed(self.lines)?,
+            range: self.range,
+            rule,
+            kernel: self.kernel,
+            cache: self.look_ahead.cache_for(self.range.total),
+            rule_loop: for_kernel(self.kernel, self.look_ahead),
+            counts: Counts::default(),
+            touched: Touched::none(),
+        }))
+    }
+}

@@ -1,0 +1,250 @@
+//! The loops of a rule, compiled for every kernel that it runs on.
+//!
+//! [`for_kernel`] selects the loops of a batch once, when a filter is built; a single key selects
+//! its code again, by the kernel ([`observe_one`]):
+//!
+//! ```text
+//! observe_words -> RuleLoop::observe (two dynamic calls for a batch)
+//!   -> BatchLoop or BlockLoop, for kernel O  prefetch, one line per key, pack verdicts
+//!        -> RuleStep::visit -> R::visit      inlined: the rule on the line, by the operations of O
+//! observe_one (a dynamic call, and branches on the kernel)
+//!   -> SingleVisit, for kernel O -> RuleStep::visit -> R::visit
+//! ```
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::slice;
+
+use super::rule::Rule;
+use crate::hash::KeyHash;
+use crate::isa::DetectedKernel;
+use crate::kernels::scalar::Scalar;
+use crate::kernels::{
+    BLOCK, BatchCounts, BatchLoop, BlockLoop, ForKernel, LineOps, LineRange, LineStep, LookAhead,
+    Outcome, SingleVisit,
+};
+use crate::memory::Line;
+
+/// The batch loop of a rule, compiled for one kernel.
+pub(super) trait RuleLoop<R: Rule>: fmt::Debug + Send + Sync {
+    fn observe(
+        &self,
+        rule: R,
+        lines: &mut [Line],
+        range: LineRange,
+        keys: &[KeyHash],
+        duplicates: &mut [u64],
+    ) -> BatchCounts;
+
+    /// The same with a tick for each key, all of them in one era of the rule. Only for rules with a
+    /// clock.
+    fn observe_at(
+        &self,
+        rule: R,
+        lines: &mut [Line],
+        range: LineRange,
+        keys: &[KeyHash],
+        ticks: &[u64],
+        duplicates: &mut [u64],
+    ) -> BatchCounts;
+}
+
+/// The token of the kernel, which proves that this CPU has its instructions, and how far to look
+/// ahead.
+#[derive(Debug)]
+struct KernelLoop<O> {
+    ops: O,
+    look_ahead: LookAhead,
+}
+
+impl<O: LineOps, R: Rule> RuleLoop<R> for KernelLoop<O> {
+    fn observe(
+        &self,
+        rule: R,
+        lines: &mut [Line],
+        range: LineRange,
+        keys: &[KeyHash],
+        duplicates: &mut [u64],
+    ) -> BatchCounts {
+        let step = RuleStep {
+            ops: self.ops,
+            rule,
+        };
+        self.run(lines, range, keys, duplicates, step)
+    }
+
+    fn observe_at(
+        &self,
+        rule: R,
+        lines: &mut [Line],
+        range: LineRange,
+        keys: &[KeyHash],
+        ticks: &[u64],
+        duplicates: &mut [u64],
+    ) -> BatchCounts {
+        if !R::HAS_CLOCK {
+            unreachable!("ticks for a rule without a clock");
+        }
+        let step = TickedRuleStep {
+            step: RuleStep {
+                ops: self.ops,
+                rule,
+            },
+            ticks: ticks.iter(),
+        };
+        self.run(lines, range, keys, duplicates, step)
+    }
+}
+
+impl<O: LineOps> KernelLoop<O> {
+    /// Runs a batch through the loop for its length.
+    #[inline]
+    fn run<S: LineStep>(
+        &self,
+        lines: &mut [Line],
+        range: LineRange,
+        keys: &[KeyHash],
+        duplicates: &mut [u64],
+        step: S,
+    ) -> BatchCounts {
+        if keys.len() > BLOCK {
+            let look_ahead = self.look_ahead;
+            self.ops.run(BatchLoop {
+                lines,
+                range,
+                keys,
+                duplicates,
+                look_ahead,
+                step,
+            })
+        } else {
+            let cache = self.look_ahead.cache_for(range.total);
+            self.ops.run(BlockLoop {
+                lines,
+                range,
+                keys,
+                duplicates,
+                cache,
+                step,
+            })
+        }
+    }
+}
+
+/// A rule and its kernel, as a step of the batch loop.
+struct RuleStep<O, R> {
+    ops: O,
+    rule: R,
+}
+
+impl<O: LineOps, R: Rule> LineStep for RuleStep<O, R> {
+    type Bucket = R::Bucket;
+
+    const FINDS_LINES: bool = O::FINDS_LINES;
+
+    const HAS_SHORT_VISITS: bool = R::HAS_SHORT_VISITS;
+
+    #[inline(always)]
+    fn visit(&mut self, bucket: &mut R::Bucket, key: KeyHash) -> Outcome {
+        self.rule.visit(self.ops, bucket, key)
+    }
+
+    #[inline(always)]
+    fn evictions(duplicates: u64, displaced: u64) -> u64 {
+        R::evictions(duplicates, displaced)
+    }
+}
+
+/// A step that moves the clock of its rule to the tick of each key.
+struct TickedRuleStep<'a, O, R> {
+    step: RuleStep<O, R>,
+    /// The ticks of the keys that are not visited yet.
+    ticks: slice::Iter<'a, u64>,
+}
+
+impl<O: LineOps, R: Rule> LineStep for TickedRuleStep<'_, O, R> {
+    type Bucket = R::Bucket;
+
+    const FINDS_LINES: bool = O::FINDS_LINES;
+
+    const HAS_SHORT_VISITS: bool = R::HAS_SHORT_VISITS;
+
+    #[inline(always)]
+    fn visit(&mut self, bucket: &mut R::Bucket, key: KeyHash) -> Outcome {
+        if let Some(tick) = self.ticks.next() {
+            self.step.rule.follow(*tick);
+        }
+        self.step.visit(bucket, key)
+    }
+
+    #[inline(always)]
+    fn evictions(duplicates: u64, displaced: u64) -> u64 {
+        R::evictions(duplicates, displaced)
+    }
+}
+
+/// The batch loops of a rule for a kernel.
+pub(super) fn for_kernel<R: Rule>(
+    kernel: DetectedKernel,
+    look_ahead: LookAhead,
+) -> Box<dyn RuleLoop<R>> {
+    on_kernel::<R, _>(kernel, ForRule(look_ahead, PhantomData))
+}
+
+/// Observes a single key in its bucket.
+#[inline]
+pub(super) fn observe_one<R: Rule>(
+    kernel: DetectedKernel,
+    rule: R,
+    bucket: &mut R::Bucket,
+    key: KeyHash,
+) -> BatchCounts {
+    on_kernel::<R, _>(kernel, OneKey { rule, bucket, key })
+}
+
+/// Calls `with` with the operations of the kernel that a rule runs on.
+#[inline]
+fn on_kernel<R: Rule, W: ForKernel>(kernel: DetectedKernel, with: W) -> W::Output {
+    // To compile all rules for all kernels takes minutes. The tests inside this crate and the
+    // models are not about rules on kernels; those in `engine/tests` are.
+    if cfg!(any(test, loom)) {
+        with.call(Scalar)
+    } else if R::HAS_PORTABLE_LOOP {
+        kernel.dispatch(with)
+    } else {
+        kernel.dispatch_words(with)
+    }
+}
+
+/// A single key and its bucket. Predicted branches on the kernel lead to its code, where a function
+/// in a table would take two dependent loads.
+struct OneKey<'a, R: Rule> {
+    rule: R,
+    bucket: &'a mut R::Bucket,
+    key: KeyHash,
+}
+
+impl<R: Rule> ForKernel for OneKey<'_, R> {
+    type Output = BatchCounts;
+
+    #[inline(always)]
+    fn call<O: LineOps>(self, ops: O) -> BatchCounts {
+        let Self { rule, bucket, key } = self;
+        let step = RuleStep { ops, rule };
+        ops.run(SingleVisit { bucket, key, step })
+    }
+}
+
+/// Picks the batch loop of a rule by the kernel.
+struct ForRule<R>(LookAhead, PhantomData<R>);
+
+impl<R: Rule> ForKernel for ForRule<R> {
+    type Output = Box<dyn RuleLoop<R>>;
+
+    fn call<O: LineOps>(self, ops: O) -> Box<dyn RuleLoop<R>> {
+        Box::new(KernelLoop {
+            ops,
+            look_ahead: self.0,
+        })
+    }
+}
