@@ -278,7 +278,7 @@ impl<F> Engine<F> {
         // that it synchronised with.
         //
         // The wake after the store is the second half of the parking protocol (see
-        // `transport::wait`): a worker that parks concurrently either reads the flag or is woken.
+        // `transport::parker`): a worker that parks concurrently either reads the flag or is woken.
         self.stop.store(true, Ordering::Release);
         for worker in &self.workers {
             worker.doorbell.wake();

@@ -7,7 +7,7 @@ use std::ops::Deref;
 
 use super::{PopError, Shared};
 use crate::sync::{Arc, ConstPtr, Ordering, check};
-use crate::transport::wait::Doorbell;
+use crate::transport::parker::Doorbell;
 
 /// The end of a ring that pops. Dropping it closes the ring.
 ///
@@ -95,7 +95,7 @@ impl<T> Consumer<T> {
     pub fn release(&mut self, count: usize) {
         self.release_without_notify(count);
         // After the store: a wake follows the change that the condition reads (W1 and W2 in
-        // `transport::wait`).
+        // `transport::parker`).
         if let Some(writer) = &self.doorbell {
             writer.wake();
         }

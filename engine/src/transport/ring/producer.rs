@@ -7,7 +7,7 @@ use std::ops::{Deref, DerefMut};
 
 use super::{PushError, Shared};
 use crate::sync::{Arc, MutPtr, Ordering, check};
-use crate::transport::wait::Doorbell;
+use crate::transport::parker::Doorbell;
 
 /// The end of a ring that pushes. Dropping it closes the ring.
 ///
