@@ -1,8 +1,9 @@
 //! Ports of a running engine: they attach at any time, from any thread.
 
 use super::loss::{LossPolicy, Status};
-use super::mailbox::{Mailbox, Notifier, PortIndices};
+use super::mailbox::{Mailbox, Notifier};
 use super::port::Port;
+use super::port_index::PortIndices;
 use super::rings::{Owner, RingOptions, pair};
 use super::server::Attached;
 use crate::error::BuildError;

@@ -17,8 +17,9 @@ use std::ops::ControlFlow;
 
 use super::ServerLink;
 use super::pass::{Links, OnPanic, Pass};
-use crate::assembly::mailbox::{Event, Inbox, PortIndex, ReadyMark};
+use crate::assembly::mailbox::{Event, Inbox, ReadyMark};
 use crate::assembly::owned::OwnedFilter;
+use crate::assembly::port_index::PortIndex;
 use crate::error::ExchangeError;
 use crate::filters::Filter;
 use crate::sync::{Arc, unmodelled};
