@@ -1,11 +1,12 @@
 //! Ports of a running engine: they attach at any time, from any thread.
 
-use super::loss::{LossPolicy, Status};
+use super::loss_policy::LossPolicy;
 use super::mailbox::{Mailbox, Notifier};
 use super::port::Port;
 use super::port_index::PortIndices;
 use super::rings::{Owner, RingOptions, pair};
 use super::server::Attached;
+use super::status::Status;
 use crate::error::BuildError;
 use crate::partition::Partitioning;
 use crate::sync::{Arc, unmodelled};

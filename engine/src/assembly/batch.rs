@@ -1,7 +1,7 @@
 //! A batch in flight: the verdicts that arrived, and which keys will have none.
 
 use super::link::Reply;
-use super::loss::LossPolicy;
+use super::loss_policy::LossPolicy;
 use super::routing::{MessageIndex, Selections};
 use crate::error::ExchangeError;
 use crate::kernels::isa::DetectedKernel;

@@ -2,12 +2,12 @@
 //! ports.
 
 use super::attacher::Attacher;
-use super::counts::EngineCounts;
 use super::engine_builder::EngineBuilder;
-use super::loss::{PartitionState, message};
+use super::partition_state::{PartitionState, panic_message};
 use super::port::Port;
 use super::replace::{NotReplaceable, ReplaceError};
 use super::shutdown::ShutdownError;
+use super::status::EngineCounts;
 use crate::error::BuildError;
 use crate::filters::Filter;
 use crate::partition::{Partitioned, Partitioning};
@@ -112,7 +112,7 @@ impl<F: Filter + 'static> Engine<F> {
             match worker.thread.join() {
                 Ok(Ok(filter)) => survivors.push((index, filter)),
                 Ok(Err(panic)) => lost.push((index, panic)),
-                Err(panic) => lost.push((index, message(&*panic))),
+                Err(panic) => lost.push((index, panic_message(&*panic))),
             }
         }
         if !lost.is_empty() {

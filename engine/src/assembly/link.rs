@@ -11,9 +11,9 @@
 
 use std::collections::VecDeque;
 
-use super::loss::Status;
 use super::mailbox::Notifier;
 use super::message::{Answer, Header, Request};
+use super::status::Status;
 use crate::error::ExchangeError;
 use crate::hash::KeyHash;
 use crate::sync::{Arc, check};

@@ -49,17 +49,17 @@
 
 mod attacher;
 mod batch;
-mod counts;
 mod engine;
 mod engine_builder;
 mod link;
-mod loss;
+mod loss_policy;
 mod mailbox;
 mod mesh;
 mod message;
 mod node;
 mod ordered;
 mod owned;
+mod partition_state;
 mod pinning;
 mod port;
 mod port_index;
@@ -68,13 +68,13 @@ mod rings;
 mod routing;
 mod server;
 mod shutdown;
+mod status;
 mod worker;
 
 pub use attacher::Attacher;
-pub use counts::EngineCounts;
 pub use engine::Engine;
 pub use engine_builder::EngineBuilder;
-pub use loss::LossPolicy;
+pub use loss_policy::LossPolicy;
 pub use mesh::{Mesh, MeshBuilder};
 pub use node::Node;
 pub use ordered::{OrderedBuilder, OrderedFilter, OrderedHandle, Ticket};
@@ -84,3 +84,4 @@ pub use replace::{NotReplaceable, ReplaceError};
 #[doc(hidden)]
 pub use routing::RoundTrip;
 pub use shutdown::ShutdownError;
+pub use status::EngineCounts;

@@ -36,7 +36,7 @@ use std::collections::VecDeque;
 
 use super::batch::Batch;
 use super::link::PortLink;
-use super::loss::LossPolicy;
+use super::loss_policy::LossPolicy;
 use super::routing::Router;
 use crate::error::ExchangeError;
 use crate::hash::KeyHash;

@@ -2,9 +2,9 @@
 //! sides wait.
 
 use super::link::PortLink;
-use super::loss::Status;
 use super::message::{Answer, MESSAGE_KEYS, Request};
 use super::server::ServerLink;
+use super::status::Status;
 use crate::error::{BuildError, SpecError};
 use crate::memory::check_available;
 use crate::sync::Arc;

@@ -4,12 +4,13 @@ use crossbeam_utils::CachePadded;
 
 use super::handle::OrderedHandle;
 use super::turns::{Turn, Turns};
-use crate::assembly::counts::EngineCounts;
 use crate::assembly::link::Reply;
-use crate::assembly::loss::{LossPolicy, PartitionState, Status};
+use crate::assembly::loss_policy::LossPolicy;
 use crate::assembly::owned::{Judged, OwnedFilter};
+use crate::assembly::partition_state::PartitionState;
 use crate::assembly::replace::{NotReplaceable, ReplaceError};
 use crate::assembly::shutdown::ShutdownError;
+use crate::assembly::status::{EngineCounts, Status};
 use crate::error::ExchangeError;
 use crate::filters::Filter;
 use crate::hash::KeyHash;

@@ -3,7 +3,7 @@
 use super::filter::{Passage, Shared};
 use crate::assembly::batch::Batch;
 use crate::assembly::link::Reply;
-use crate::assembly::loss::LossPolicy;
+use crate::assembly::loss_policy::LossPolicy;
 use crate::assembly::routing::Router;
 use crate::error::ExchangeError;
 use crate::filters::Filter;

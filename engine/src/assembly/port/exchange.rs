@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 
 use super::Port;
 use crate::assembly::link::{PortLink, Reply};
-use crate::assembly::loss::LossPolicy;
+use crate::assembly::loss_policy::LossPolicy;
 use crate::assembly::message::{Header, Kind};
 use crate::assembly::routing::MessageIndex;
 use crate::error::ExchangeError;

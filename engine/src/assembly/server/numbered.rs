@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 
 use super::ServerLink;
 use super::pass::{Links, OnPanic, Pass};
-use crate::assembly::loss::PartitionState;
 use crate::assembly::message::{Kind, Request};
 use crate::assembly::owned::{OwnedFilter, Panic};
+use crate::assembly::partition_state::PartitionState;
 use crate::error::ExchangeError;
 use crate::filters::Filter;
 use crate::transport::{Attention, PopError};

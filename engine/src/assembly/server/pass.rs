@@ -4,9 +4,9 @@
 use std::ops::ControlFlow;
 
 use super::ServerLink;
-use crate::assembly::loss::PartitionState;
 use crate::assembly::message::{Answer, Header};
 use crate::assembly::owned::{Judged, OwnedFilter, Panic};
+use crate::assembly::partition_state::PartitionState;
 use crate::error::ExchangeError;
 use crate::filters::Filter;
 use crate::hash::KeyHash;
