@@ -12,7 +12,7 @@
 use std::collections::VecDeque;
 
 use super::mailbox::Notifier;
-use super::message::{Answer, Header, Request};
+use super::message::{Answer, MessageHeader, Request};
 use super::status::Status;
 use crate::error::ExchangeError;
 use crate::hash::KeyHash;
@@ -84,7 +84,7 @@ impl PortLink {
     }
 
     /// Why the link is closed. The owner sets the status before it closes the rings.
-    pub(super) fn closed(&self) -> ExchangeError {
+    pub(super) fn closed_error(&self) -> ExchangeError {
         if self.is_lost() {
             ExchangeError::Panicked(self.partition)
         } else {
@@ -128,7 +128,7 @@ impl PortLink {
     /// If the server is gone.
     pub(super) fn request(
         &mut self,
-        header: Header,
+        header: MessageHeader,
         keys: &[KeyHash],
         batch: u64,
     ) -> Result<(), ExchangeError> {
@@ -147,7 +147,11 @@ impl PortLink {
     ///
     /// # Errors
     /// If the server is gone.
-    pub(super) fn send(&mut self, header: Header, keys: &[KeyHash]) -> Result<(), ExchangeError> {
+    pub(super) fn send(
+        &mut self,
+        header: MessageHeader,
+        keys: &[KeyHash],
+    ) -> Result<(), ExchangeError> {
         match self.requests.vacant() {
             Ok(mut slot) => {
                 slot.write(header, keys);
@@ -156,7 +160,7 @@ impl PortLink {
             }
             Err(error) => {
                 check!(error == PushError::Closed(()), "a request without room");
-                Err(self.closed())
+                Err(self.closed_error())
             }
         }
     }
@@ -201,7 +205,7 @@ impl PortLink {
         // `peek` reads the tail again after it finds the ring closed, so `Closed` means that no
         // answer is left in the ring.
         if !self.sent.is_empty() && self.answers.peek(0).err() == Some(PopError::Closed) {
-            let closed = Reply::Closed(self.closed());
+            let closed = Reply::Closed(self.closed_error());
             for batch in self.sent.drain(..) {
                 each(batch, closed);
             }

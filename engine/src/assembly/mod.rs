@@ -48,7 +48,6 @@
 //! A [`LossPolicy`] determines whether such a batch is an error or is judged without the partition.
 
 mod attacher;
-mod batch;
 mod engine;
 mod engine_builder;
 mod link;
@@ -60,6 +59,7 @@ mod node;
 mod ordered;
 mod owned;
 mod partition_state;
+mod pending_batch;
 mod pinning;
 mod port;
 mod port_index;

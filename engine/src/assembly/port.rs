@@ -34,9 +34,9 @@ mod task;
 
 use std::collections::VecDeque;
 
-use super::batch::Batch;
 use super::link::PortLink;
 use super::loss_policy::LossPolicy;
+use super::pending_batch::PendingBatch;
 use super::routing::Router;
 use crate::error::ExchangeError;
 use crate::hash::KeyHash;
@@ -87,10 +87,10 @@ pub struct Port {
     wait: Wait,
     policy: LossPolicy,
     /// Batches in flight: not settled, or settled and not yet returned. Oldest first.
-    pending: VecDeque<Batch>,
+    pending: VecDeque<PendingBatch>,
     /// The number of the front of `pending`, by this port's own count of batches.
     oldest: u64,
-    free: Vec<Batch>,
+    free: Vec<PendingBatch>,
     /// The latest tick that was sent to every partition.
     clock: u64,
     /// The first error that ends the port. A lost partition alone does not.
@@ -195,7 +195,7 @@ impl Port {
 
     /// Whether the oldest batch in flight is settled: [`poll`](Self::poll) returns it, or an error.
     pub(super) fn has_settled(&self) -> bool {
-        self.pending.front().is_some_and(Batch::is_settled)
+        self.pending.front().is_some_and(PendingBatch::is_settled)
     }
 
     /// Writes what is known of the oldest batch in flight to `verdicts` and returns true, if
@@ -324,9 +324,9 @@ impl Port {
     fn check_open(&mut self) -> Result<(), ExchangeError> {
         self.check_connected()?;
         if let Some(link) = self.links.iter().find(|link| link.is_closed()) {
-            let closed = link.closed();
-            self.failed = Some(closed);
-            return Err(closed);
+            let error = link.closed_error();
+            self.failed = Some(error);
+            return Err(error);
         }
         self.check_lost()
     }

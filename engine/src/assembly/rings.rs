@@ -39,7 +39,7 @@ pub(super) struct Owner {
 
 /// Two rings between a port and the owner of a partition. Each end wakes the thread at the other
 /// end, except that no thread waits for room for answers.
-pub(super) fn pair(
+pub(super) fn link_pair(
     depth: usize,
     port: &Parker,
     owner: Owner,
@@ -103,7 +103,7 @@ impl RingOptions {
                     status: Arc::clone(status),
                     doorbell: server.doorbell(),
                 };
-                let (to_server, to_port) = pair(depth, port, owner)?;
+                let (to_server, to_port) = link_pair(depth, port, owner)?;
                 to_servers.push(to_server);
                 to_ports.push(to_port);
             }

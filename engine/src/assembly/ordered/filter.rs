@@ -95,12 +95,12 @@ pub struct OrderedBuilder<F> {
 /// ```
 #[derive(Debug)]
 pub struct OrderedFilter<F> {
-    shared: Arc<Shared<F>>,
+    shared: Arc<OrderedState<F>>,
 }
 
 /// What the filter and its handles share.
 #[derive(Debug)]
-pub(super) struct Shared<F> {
+pub(super) struct OrderedState<F> {
     pub(super) partitioning: Partitioning,
     pub(super) partitions: Vec<OrderedPartition<F>>,
     pub(super) policy: LossPolicy,
@@ -115,12 +115,12 @@ pub(super) struct OrderedPartition<F> {
     pub(super) turns: Turns,
     /// Locked by the thread whose turn it is, so it is always free. Padded, because threads that
     /// wait read their turns beside it.
-    content: CachePadded<Mutex<Content<F>>>,
+    content: CachePadded<Mutex<OwnedContent<F>>>,
     state: Arc<PartitionState<F>>,
 }
 
 #[derive(Debug)]
-struct Content<F> {
+struct OwnedContent<F> {
     /// None after the shutdown.
     owned: Option<OwnedFilter<F>>,
     /// The latest tick.
@@ -151,7 +151,7 @@ impl<F: Filter> OrderedFilter<F> {
     /// # Errors
     /// [`ShutdownError`] if partitions are lost and were not replaced, with the surviving ones.
     pub fn shutdown(self) -> Result<Partitioned<F>, ShutdownError<F>> {
-        let Shared {
+        let OrderedState {
             partitioning,
             partitions,
             wait,
@@ -255,7 +255,7 @@ impl<F: Filter> OrderedBuilder<F> {
         let wait = self.wait.unwrap_or_else(|| Wait::auto(filters.len()));
         let partitions = filters.into_iter().map(OrderedPartition::new).collect();
         OrderedFilter {
-            shared: Arc::new(Shared {
+            shared: Arc::new(OrderedState {
                 partitioning,
                 partitions,
                 policy: self.policy,
@@ -270,7 +270,7 @@ impl<F: Filter> OrderedBuilder<F> {
 /// by a panic, are left out.
 #[derive(Debug)]
 pub(super) struct Passage<'a, F> {
-    shared: &'a Shared<F>,
+    shared: &'a OrderedState<F>,
     ticket: u64,
     /// The number of partitions whose turn was taken.
     passed: usize,
@@ -278,7 +278,7 @@ pub(super) struct Passage<'a, F> {
 
 impl<'a, F> Passage<'a, F> {
     /// With the next ticket.
-    pub(super) fn new(shared: &'a Shared<F>) -> Self {
+    pub(super) fn new(shared: &'a OrderedState<F>) -> Self {
         Self {
             shared,
             // Relaxed: tickets order nothing but batches. Where their order is to be that of an
@@ -319,7 +319,7 @@ impl<F: Filter> OrderedPartition<F> {
         let owned = OwnedFilter::new(filter, Arc::clone(&state));
         Self {
             turns: Turns::new(),
-            content: CachePadded::new(Mutex::new(Content {
+            content: CachePadded::new(Mutex::new(OwnedContent {
                 owned: Some(owned),
                 tick: 0,
             })),

@@ -1,9 +1,9 @@
 //! The handle of a thread, and the ticket of its next batch.
 
-use super::filter::{Passage, Shared};
-use crate::assembly::batch::Batch;
+use super::filter::{OrderedState, Passage};
 use crate::assembly::link::Reply;
 use crate::assembly::loss_policy::LossPolicy;
+use crate::assembly::pending_batch::PendingBatch;
 use crate::assembly::routing::Router;
 use crate::error::ExchangeError;
 use crate::filters::Filter;
@@ -16,7 +16,7 @@ use crate::verdicts::{Verdicts, bits_of_words};
 /// Threads make one each, with [`OrderedFilter::handle`](crate::OrderedFilter::handle).
 #[derive(Debug)]
 pub struct OrderedHandle<F> {
-    shared: Arc<Shared<F>>,
+    shared: Arc<OrderedState<F>>,
     buffers: Buffers,
 }
 
@@ -25,7 +25,7 @@ pub struct OrderedHandle<F> {
 struct Buffers {
     parker: Parker,
     router: Router,
-    batch: Batch,
+    batch: PendingBatch,
     /// The last batch failed, and `batch` has the verdicts that are known.
     has_partial: bool,
     /// The keys of one partition, if the router does not have them in one place.
@@ -42,17 +42,17 @@ struct Buffers {
 #[must_use = "a ticket that is dropped is left out"]
 pub struct Ticket<'a, F> {
     passage: Passage<'a, F>,
-    shared: &'a Shared<F>,
+    shared: &'a OrderedState<F>,
     buffers: &'a mut Buffers,
 }
 
 impl<F: Filter> OrderedHandle<F> {
-    pub(super) fn new(shared: Arc<Shared<F>>) -> Self {
+    pub(super) fn new(shared: Arc<OrderedState<F>>) -> Self {
         Self {
             buffers: Buffers {
                 parker: Parker::new(),
                 router: Router::new(shared.partitioning.clone()),
-                batch: Batch::default(),
+                batch: PendingBatch::default(),
                 has_partial: false,
                 keys: Vec::new(),
                 words: Vec::new(),
@@ -150,7 +150,7 @@ impl Buffers {
     /// Passes the keys of one partition through it, in their turn.
     fn pass<F: Filter>(
         &mut self,
-        shared: &Shared<F>,
+        shared: &OrderedState<F>,
         passage: &mut Passage<'_, F>,
         partition: usize,
         tick: u64,

@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 use super::ServerLink;
-use crate::assembly::message::{Answer, Header};
+use crate::assembly::message::{Answer, MessageHeader};
 use crate::assembly::owned::{Judged, OwnedFilter, Panic};
 use crate::assembly::partition_state::PartitionState;
 use crate::error::ExchangeError;
@@ -105,7 +105,7 @@ impl<F: Filter> Pass<F> {
         &mut self,
         index: usize,
         link: &mut ServerLink,
-        mut take: impl FnMut(Header) -> ControlFlow<bool>,
+        mut take: impl FnMut(MessageHeader) -> ControlFlow<bool>,
     ) {
         while !self.is_full() {
             let Ok(request) = link.requests.peek(link.gathered) else {

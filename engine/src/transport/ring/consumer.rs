@@ -5,7 +5,7 @@
 use std::cell::Cell;
 use std::ops::Deref;
 
-use super::{PopError, Shared};
+use super::{PopError, RingState};
 use crate::sync::{Arc, ConstPtr, Ordering, check};
 use crate::transport::parker::Doorbell;
 
@@ -18,7 +18,7 @@ use crate::transport::parker::Doorbell;
 /// ```
 #[derive(Debug)]
 pub struct Consumer<T> {
-    ring: Arc<Shared<T>>,
+    ring: Arc<RingState<T>>,
     /// Equals the shared `head`, which only this end moves.
     head: usize,
     /// The shared `tail` when it was last read; the current one is equal or ahead. The cell also
@@ -28,7 +28,7 @@ pub struct Consumer<T> {
 }
 
 impl<T> Consumer<T> {
-    pub(super) const fn new(ring: Arc<Shared<T>>, start: usize) -> Self {
+    pub(super) const fn new(ring: Arc<RingState<T>>, start: usize) -> Self {
         Self {
             ring,
             head: start,

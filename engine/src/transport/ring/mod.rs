@@ -105,7 +105,7 @@ impl Error for PopError {}
 /// The state that both ends share. Each index has a cache line of its own (two, on CPUs that fetch
 /// lines in pairs): an end that moves its index would otherwise evict that of the other end.
 #[derive(Debug)]
-struct Shared<T> {
+struct RingState<T> {
     /// Stored by the producer only.
     tail: CachePadded<AtomicUsize>,
     /// Stored by the consumer only.
@@ -118,9 +118,9 @@ struct Shared<T> {
 // SAFETY: by the contract of the module, one thread at a time accesses a slot, and each hand-over
 // is a Release/Acquire pair. So sharing the ring only ever sends items from thread to thread, for
 // which `T: Send` is enough.
-unsafe impl<T: Send> Sync for Shared<T> {}
+unsafe impl<T: Send> Sync for RingState<T> {}
 
-impl<T> Shared<T> {
+impl<T> RingState<T> {
     #[inline(always)]
     fn slot(&self, index: usize) -> &UnsafeCell<T> {
         check!(self.slots.len().is_power_of_two());
@@ -172,7 +172,7 @@ pub fn bounded<T: Default>(capacity: usize) -> Result<(Producer<T>, Consumer<T>)
 pub(crate) const fn bytes<T>(capacity: usize) -> u64 {
     (capacity as u64)
         .saturating_mul(size_of::<T>() as u64)
-        .saturating_add(size_of::<Shared<T>>() as u64)
+        .saturating_add(size_of::<RingState<T>>() as u64)
 }
 
 /// [`bounded`], with both indices at `start`: tests let them wrap around `usize::MAX`.
@@ -191,7 +191,7 @@ fn starting_at<T: Default>(
             reason: reason.to_string(),
         })?;
     slots.resize_with(capacity, || UnsafeCell::new(T::default()));
-    let ring = Arc::new(Shared {
+    let ring = Arc::new(RingState {
         tail: CachePadded::new(AtomicUsize::new(start)),
         head: CachePadded::new(AtomicUsize::new(start)),
         closed: AtomicBool::new(false),

@@ -5,7 +5,7 @@
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 
-use super::{PushError, Shared};
+use super::{PushError, RingState};
 use crate::sync::{Arc, MutPtr, Ordering, check};
 use crate::transport::parker::Doorbell;
 
@@ -18,7 +18,7 @@ use crate::transport::parker::Doorbell;
 /// ```
 #[derive(Debug)]
 pub struct Producer<T> {
-    ring: Arc<Shared<T>>,
+    ring: Arc<RingState<T>>,
     /// Equals the shared `tail`, which only this end moves.
     tail: usize,
     /// The shared `head` when it was last read; the current one is equal or ahead. The cell also
@@ -28,7 +28,7 @@ pub struct Producer<T> {
 }
 
 impl<T> Producer<T> {
-    pub(super) const fn new(ring: Arc<Shared<T>>, start: usize) -> Self {
+    pub(super) const fn new(ring: Arc<RingState<T>>, start: usize) -> Self {
         Self {
             ring,
             tail: start,

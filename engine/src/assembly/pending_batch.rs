@@ -9,7 +9,7 @@ use crate::verdicts::Verdicts;
 
 /// One batch of a port. Its buffers are reused.
 #[derive(Debug, Default)]
-pub(super) struct Batch {
+pub(super) struct PendingBatch {
     verdicts: Verdicts,
     /// For each link, the keys of the batch that it owns.
     pub(super) selections: Selections,
@@ -22,7 +22,7 @@ pub(super) struct Batch {
     error: Option<ExchangeError>,
 }
 
-impl Batch {
+impl PendingBatch {
     pub(super) fn reset(&mut self, keys: usize) {
         self.verdicts.reset(keys);
         self.unanswered = 0;
