@@ -45,9 +45,9 @@ pub(super) struct PortLink {
     notifier: Option<Notifier>,
 }
 
-/// What a request came to.
+/// How a request ended.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Reply {
+pub(super) enum RequestOutcome {
     /// The verdict bits.
     Known(u64),
     /// The partition is lost: its owner answered *unknown*.
@@ -122,7 +122,8 @@ impl PortLink {
         self.sent.len() < self.answers.capacity() && self.requests.is_ready()
     }
 
-    /// Enqueues a request with keys. The server may stay parked until [`notify`](Self::notify).
+    /// Enqueues a request with keys. Does not wake the server, which may stay parked until
+    /// [`notify`](Self::notify).
     ///
     /// # Errors
     /// If the server is gone.
@@ -136,22 +137,22 @@ impl PortLink {
             self.sent.len() < self.answers.capacity(),
             "a request without room for its answer"
         );
-        self.send(header, keys)?;
+        self.enqueue(header, keys)?;
         self.sent.push_back(batch);
         Ok(())
     }
 
-    /// Enqueues a message that has no answer. The server may stay parked until
-    /// [`notify`](Self::notify), or stay parked as long as it waits for wakes, until
-    /// [`hint`](Self::hint).
+    /// Enqueues a message without keys, which has no answer. Does not wake the server, which may
+    /// stay parked until [`notify`](Self::notify). If it is parked with
+    /// [`Attention::WakesAndHints`](crate::transport::Attention), [`hint`](Self::hint) is enough.
     ///
     /// # Errors
     /// If the server is gone.
-    pub(super) fn send(
-        &mut self,
-        header: MessageHeader,
-        keys: &[KeyHash],
-    ) -> Result<(), ExchangeError> {
+    pub(super) fn send_marker(&mut self, header: MessageHeader) -> Result<(), ExchangeError> {
+        self.enqueue(header, &[])
+    }
+
+    fn enqueue(&mut self, header: MessageHeader, keys: &[KeyHash]) -> Result<(), ExchangeError> {
         match self.requests.vacant() {
             Ok(mut slot) => {
                 slot.write(header, keys);
@@ -184,9 +185,9 @@ impl PortLink {
         }
     }
 
-    /// Pops all answers in the ring and calls `each` with the batch and the reply of each. If the
-    /// server is gone, does the same for every request that it left without an answer.
-    pub(super) fn take_answers(&mut self, mut each: impl FnMut(u64, Reply)) {
+    /// Pops all answers in the ring and calls `each` with the batch and the outcome of each request.
+    /// If the server is gone, does the same for every request that it left without an answer.
+    pub(super) fn take_answers(&mut self, mut each: impl FnMut(u64, RequestOutcome)) {
         if self.sent.is_empty() {
             return;
         }
@@ -194,18 +195,18 @@ impl PortLink {
             let batch = self.sent.pop_front();
             check!(batch.is_some(), "an answer without a request");
             if let Some(batch) = batch {
-                let reply = if answer.unknown {
-                    Reply::Lost(ExchangeError::Panicked(self.partition))
+                let outcome = if answer.unknown {
+                    RequestOutcome::Lost(ExchangeError::Panicked(self.partition))
                 } else {
-                    Reply::Known(answer.bits)
+                    RequestOutcome::Known(answer.bits)
                 };
-                each(batch, reply);
+                each(batch, outcome);
             }
         }
         // `peek` reads the tail again after it finds the ring closed, so `Closed` means that no
         // answer is left in the ring.
         if !self.sent.is_empty() && self.answers.peek(0).err() == Some(PopError::Closed) {
-            let closed = Reply::Closed(self.closed_error());
+            let closed = RequestOutcome::Closed(self.closed_error());
             for batch in self.sent.drain(..) {
                 each(batch, closed);
             }

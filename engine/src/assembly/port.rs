@@ -1,8 +1,8 @@
 //! The client half: sends a batch as messages to the partitions, and collects its verdicts in the
 //! order of the batch.
 //!
-//! Several batches can be in flight. Each counts its messages without a reply, and is settled once
-//! it was sent whole and the count is 0: every key then has a verdict or is unknown for good.
+//! Several batches can be in flight. Each counts its requests without an outcome, and is settled
+//! once it was sent whole and the count is 0: every key then has a verdict or is unknown for good.
 //! Batches are returned in the order of submission, so a settled batch waits for older ones:
 //!
 //! ```text

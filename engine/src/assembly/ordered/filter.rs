@@ -4,7 +4,7 @@ use crossbeam_utils::CachePadded;
 
 use super::handle::OrderedHandle;
 use super::turns::{Turn, Turns};
-use crate::assembly::link::Reply;
+use crate::assembly::link::RequestOutcome;
 use crate::assembly::loss_policy::LossPolicy;
 use crate::assembly::owned::{Judged, OwnedFilter};
 use crate::assembly::partition_state::PartitionState;
@@ -331,7 +331,8 @@ impl<F: Filter> OrderedPartition<F> {
     /// parks for the next one is woken once `turn` is dropped.
     ///
     /// # Errors
-    /// Why the keys have no verdicts, as a reply. `verdicts` is 0 then, as it must be before.
+    /// Why the keys have no verdicts, as the outcome of a request. `verdicts` is 0 then, as it must
+    /// be before.
     pub(super) fn judge(
         &self,
         index: usize,
@@ -339,15 +340,15 @@ impl<F: Filter> OrderedPartition<F> {
         tick: u64,
         keys: &[KeyHash],
         verdicts: &mut [u64],
-    ) -> Result<(), Reply> {
+    ) -> Result<(), RequestOutcome> {
         let mut content = unpoisoned(self.content.lock());
         content.tick = content.tick.max(tick);
         let judged = match &mut content.owned {
-            None => Err(Reply::Closed(ExchangeError::Partition(index))),
+            None => Err(RequestOutcome::Closed(ExchangeError::Partition(index))),
             Some(owned) => match owned.judge(tick, keys, verdicts) {
                 Judged::Known => Ok(()),
                 Judged::Panicked(_) | Judged::Lost => {
-                    Err(Reply::Lost(ExchangeError::Panicked(index)))
+                    Err(RequestOutcome::Lost(ExchangeError::Panicked(index)))
                 }
             },
         };

@@ -1,7 +1,7 @@
 //! The handle of a thread, and the ticket of its next batch.
 
 use super::filter::{OrderedState, Passage};
-use crate::assembly::link::Reply;
+use crate::assembly::link::RequestOutcome;
 use crate::assembly::loss_policy::LossPolicy;
 use crate::assembly::pending_batch::PendingBatch;
 use crate::assembly::routing::Router;
@@ -170,13 +170,13 @@ impl Buffers {
                 .message(&self.batch.selections, partition, index);
             let count = message.len();
             if count > 0 {
-                let reply = match judged {
-                    Ok(()) => Reply::Known(bits_of_words(&self.words, start, count)),
-                    Err(reply) => reply,
+                let outcome = match judged {
+                    Ok(()) => RequestOutcome::Known(bits_of_words(&self.words, start, count)),
+                    Err(outcome) => outcome,
                 };
-                self.batch.expect_reply();
+                self.batch.expect_answer();
                 self.batch
-                    .take_reply(kernel, partition, reply, shared.policy);
+                    .take_outcome(kernel, partition, outcome, shared.policy);
             }
             start += count;
             index = next;

@@ -1,10 +1,10 @@
 //! How a port exchanges messages with the partition servers: it sends a batch, blocks for room and
-//! for answers, collects the replies, and ends once its node cannot go on.
+//! for answers, collects the answers, and ends once its node cannot go on.
 
 use std::task::{Context, Poll};
 
 use super::Port;
-use crate::assembly::link::{PortLink, Reply};
+use crate::assembly::link::{PortLink, RequestOutcome};
 use crate::assembly::loss_policy::LossPolicy;
 use crate::assembly::message::{MessageHeader, MessageRole};
 use crate::assembly::routing::MessageIndex;
@@ -181,12 +181,12 @@ impl Port {
                 },
             };
             if keys.is_empty() {
-                let sent = link.send(header, keys);
+                let sent = link.send_marker(header);
                 link.hint();
                 return sent.map(|()| true);
             }
             link.request(header, keys, number)?;
-            batch.expect_reply();
+            batch.expect_answer();
             if next.is_none() {
                 // One wake for all messages of the batch to this partition.
                 link.notify();
@@ -266,7 +266,7 @@ impl Port {
         for owner in 0..self.links.len() {
             self.links[owner].notify();
             self.wait_for_room(owner, while_waiting)?;
-            if let Err(error) = self.links[owner].send(header, &[]) {
+            if let Err(error) = self.links[owner].send_marker(header) {
                 return Err(*self.failed.get_or_insert(error));
             }
             self.links[owner].notify();
@@ -360,11 +360,11 @@ impl Port {
         } = self;
         let (oldest, policy, kernel) = (self.oldest, self.policy, self.router.kernel());
         for (owner, link) in links.iter_mut().enumerate() {
-            link.take_answers(|batch, reply| {
-                if let Reply::Closed(error) = reply {
+            link.take_answers(|batch, outcome| {
+                if let RequestOutcome::Closed(error) = outcome {
                     failed.get_or_insert(error);
                 }
-                pending[(batch - oldest) as usize].take_reply(kernel, owner, reply, policy);
+                pending[(batch - oldest) as usize].take_outcome(kernel, owner, outcome, policy);
             });
         }
     }
