@@ -11,10 +11,10 @@
 
 use std::collections::VecDeque;
 
+use super::exchange_error::ExchangeError;
 use super::mailbox::Notifier;
 use super::message::{Answer, MessageHeader, Request};
 use super::status::Status;
-use crate::error::ExchangeError;
 use crate::hash::KeyHash;
 use crate::sync::{Arc, check};
 use crate::transport::{Consumer, PopError, Producer, PushError};

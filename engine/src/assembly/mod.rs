@@ -50,6 +50,7 @@
 mod attacher;
 mod engine;
 mod engine_builder;
+mod exchange_error;
 mod link;
 mod loss_policy;
 mod mailbox;
@@ -74,6 +75,7 @@ mod worker;
 pub use attacher::Attacher;
 pub use engine::Engine;
 pub use engine_builder::EngineBuilder;
+pub use exchange_error::ExchangeError;
 pub use loss_policy::LossPolicy;
 pub use mesh::{Mesh, MeshBuilder};
 pub use node::Node;
@@ -82,6 +84,6 @@ pub use pinning::{Pinning, pin_thread};
 pub use port::{PayloadPort, Port, Rejected};
 pub use replace::{NotReplaceable, ReplaceError};
 #[doc(hidden)]
-pub use routing::RoundTrip;
+pub use routing::{RoundTrip, RoutingWay};
 pub use shutdown::ShutdownError;
 pub use status::EngineCounts;

@@ -2,11 +2,11 @@
 
 use std::panic::resume_unwind;
 
+use super::exchange_error::ExchangeError;
 use super::link::PortLink;
 use super::port::{BatchNumber, Port, WhileWaiting};
 use super::replace::{NotReplaceable, ReplaceError};
 use super::server::NumberedServer;
-use crate::error::ExchangeError;
 use crate::filters::Filter;
 use crate::hash::KeyHash;
 use crate::transport::{Attention, Doorbell};

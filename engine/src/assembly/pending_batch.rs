@@ -1,9 +1,9 @@
 //! A batch in flight: the verdicts that arrived, and which keys will have none.
 
+use super::exchange_error::ExchangeError;
 use super::link::RequestOutcome;
 use super::loss_policy::LossPolicy;
 use super::routing::{MessageIndex, Selections};
-use crate::error::ExchangeError;
 use crate::kernels::isa::DetectedKernel;
 use crate::verdicts::Verdicts;
 

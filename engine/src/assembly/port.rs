@@ -34,11 +34,11 @@ mod task;
 
 use std::collections::VecDeque;
 
+use super::exchange_error::ExchangeError;
 use super::link::PortLink;
 use super::loss_policy::LossPolicy;
 use super::pending_batch::PendingBatch;
 use super::routing::Router;
-use crate::error::ExchangeError;
 use crate::hash::KeyHash;
 use crate::partition::Partitioning;
 use crate::transport::{Parker, Wait};

@@ -22,6 +22,15 @@ pub use round_trip::RoundTrip;
 /// keys one by one is faster from 5 or 6 partitions on with AVX-512, from 4 or 5 on with AVX2.
 const MAX_COMPARED_PARTITIONS: usize = 4;
 
+/// How a router finds the keys of each partition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RoutingWay {
+    /// It compares each key with the bounds of every partition.
+    Compare,
+    /// It writes each key to a message of its owner.
+    Write,
+}
+
 /// Divides the keys of one batch into messages to their owners. Its buffers are reused from batch
 /// to batch.
 #[derive(Debug)]
@@ -56,13 +65,20 @@ impl MessageIndex {
 
 impl Router {
     pub(super) fn new(partitioning: Partitioning) -> Self {
-        let compared = partitioning.count() <= MAX_COMPARED_PARTITIONS;
-        Self::with(partitioning, DetectedKernel::best(), compared)
+        let way = if partitioning.count() <= MAX_COMPARED_PARTITIONS {
+            RoutingWay::Compare
+        } else {
+            RoutingWay::Write
+        };
+        Self::with(partitioning, DetectedKernel::best(), way)
     }
 
-    /// A router that compares keys with all bounds, or writes them to messages one by one.
-    fn with(partitioning: Partitioning, kernel: DetectedKernel, compared: bool) -> Self {
-        let buffers = if compared { partitioning.count() } else { 0 };
+    /// A router that uses this kernel and this way.
+    fn with(partitioning: Partitioning, kernel: DetectedKernel, way: RoutingWay) -> Self {
+        let buffers = match way {
+            RoutingWay::Compare => partitioning.count(),
+            RoutingWay::Write => 0,
+        };
         Self {
             buffers: vec![KeyBuffer::default(); buffers],
             messages: Vec::new(),

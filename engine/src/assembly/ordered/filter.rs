@@ -4,6 +4,7 @@ use crossbeam_utils::CachePadded;
 
 use super::handle::OrderedHandle;
 use super::turns::{Turn, Turns};
+use crate::assembly::exchange_error::ExchangeError;
 use crate::assembly::link::RequestOutcome;
 use crate::assembly::loss_policy::LossPolicy;
 use crate::assembly::owned::{Judged, OwnedFilter};
@@ -11,7 +12,6 @@ use crate::assembly::partition_state::PartitionState;
 use crate::assembly::replace::{NotReplaceable, ReplaceError};
 use crate::assembly::shutdown::ShutdownError;
 use crate::assembly::status::{EngineCounts, Status};
-use crate::error::ExchangeError;
 use crate::filters::Filter;
 use crate::hash::KeyHash;
 use crate::partition::{Partitioned, Partitioning};

@@ -1,11 +1,11 @@
 //! The handle of a thread, and the ticket of its next batch.
 
 use super::filter::{OrderedState, Passage};
+use crate::assembly::exchange_error::ExchangeError;
 use crate::assembly::link::RequestOutcome;
 use crate::assembly::loss_policy::LossPolicy;
 use crate::assembly::pending_batch::PendingBatch;
 use crate::assembly::routing::Router;
-use crate::error::ExchangeError;
 use crate::filters::Filter;
 use crate::hash::KeyHash;
 use crate::sync::Arc;

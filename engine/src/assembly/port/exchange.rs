@@ -4,11 +4,11 @@
 use std::task::{Context, Poll};
 
 use super::Port;
+use crate::assembly::exchange_error::ExchangeError;
 use crate::assembly::link::{PortLink, RequestOutcome};
 use crate::assembly::loss_policy::LossPolicy;
 use crate::assembly::message::{MessageHeader, MessageRole};
 use crate::assembly::routing::MessageIndex;
-use crate::error::ExchangeError;
 use crate::hash::KeyHash;
 use crate::sync::check;
 use crate::transport::{Attention, Doorbell};

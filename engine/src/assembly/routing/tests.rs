@@ -48,8 +48,8 @@ fn routers(partitioning: &Partitioning) -> Vec<Router> {
     let mut routers = vec![Router::new(partitioning.clone())];
     for kernel in kernels() {
         let kernel = kernel.detect().unwrap();
-        let with = |compared| Router::with(partitioning.clone(), kernel, compared);
-        routers.extend([true, false].map(with));
+        let with = |way| Router::with(partitioning.clone(), kernel, way);
+        routers.extend([RoutingWay::Compare, RoutingWay::Write].map(with));
     }
     routers
 }

@@ -13,14 +13,13 @@
 //! ```
 
 use std::collections::VecDeque;
-use std::ops::ControlFlow;
 
 use super::ServerLink;
-use super::pass::{Links, OnPanic, Pass};
+use super::pass::{GatherStep, Links, OnPanic, Pass};
+use crate::assembly::exchange_error::ExchangeError;
 use crate::assembly::mailbox::{Event, Inbox, ReadyMark};
 use crate::assembly::owned::OwnedFilter;
 use crate::assembly::port_index::PortIndex;
-use crate::error::ExchangeError;
 use crate::filters::Filter;
 use crate::sync::{Arc, unmodelled};
 use crate::transport::PopError;
@@ -148,7 +147,7 @@ impl<F: Filter> ArrivalServer<F> {
         };
         // Before the ring is read: for a message that is missed now, the index is enqueued again.
         mark.clear();
-        self.pass.gather(index, link, |_| ControlFlow::Continue(()));
+        self.pass.gather(index, link, |_| GatherStep::Take);
         let front = link.requests.peek(link.gathered).map(drop);
         match front {
             Err(PopError::Empty) => {}

@@ -1,14 +1,12 @@
 //! The server of a node of a mesh: it applies messages by the numbers of their batches, from 0
 //! without gaps.
 
-use std::ops::ControlFlow;
-
 use super::ServerLink;
-use super::pass::{Links, OnPanic, Pass};
+use super::pass::{GatherStep, Links, OnPanic, Pass};
+use crate::assembly::exchange_error::ExchangeError;
 use crate::assembly::message::{MessageRole, Request};
 use crate::assembly::owned::{OwnedFilter, Panic};
 use crate::assembly::partition_state::PartitionState;
-use crate::error::ExchangeError;
 use crate::filters::Filter;
 use crate::transport::{Attention, PopError};
 
@@ -196,13 +194,13 @@ impl<F: Filter> NumberedServer<F> {
             // At most to the end of the batch.
             self.pass.gather(self.first, link, |header| {
                 if header.role == MessageRole::Finish || header.batch_number != *next_batch {
-                    return ControlFlow::Break(false);
+                    return GatherStep::Leave;
                 }
                 if header.role == MessageRole::LastOfBatch {
                     *next_batch += 1;
-                    return ControlFlow::Break(true);
+                    return GatherStep::TakeLast;
                 }
-                ControlFlow::Continue(())
+                GatherStep::Take
             });
             unproductive += 1;
             if link.gathered > before {
