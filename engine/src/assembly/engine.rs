@@ -3,9 +3,9 @@
 
 use super::attacher::Attacher;
 use super::engine_builder::EngineBuilder;
-use super::partition_state::{PartitionState, panic_message};
+use super::partition_state::{PartitionState, lost_partitions, panic_message};
 use super::port::Port;
-use super::replace::{NotReplaceable, ReplaceError};
+use super::replace::{NotReplaceable, ReplaceError, replace};
 use super::shutdown::ShutdownError;
 use super::status::EngineCounts;
 use crate::error::BuildError;
@@ -115,13 +115,7 @@ impl<F: Filter + 'static> Engine<F> {
                 Err(panic) => lost.push((index, panic_message(&*panic))),
             }
         }
-        if !lost.is_empty() {
-            let partitioning = self.partitioning.clone();
-            return Err(ShutdownError::new(survivors, lost, partitioning));
-        }
-        let filters = survivors.into_iter().map(|(_, filter)| filter).collect();
-        Ok(Partitioned::new(self.partitioning.clone(), filters)
-            .expect("each partition had a worker"))
+        ShutdownError::or_whole(survivors, lost, self.partitioning.clone())
     }
 }
 
@@ -186,26 +180,19 @@ impl<F> Engine<F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn replace(&self, partition: usize, filter: F) -> Result<(), ReplaceError<F>> {
-        let restored = match self.workers.get(partition) {
-            Some(worker) => worker.state.restore(filter),
-            None => Err((filter, NotReplaceable::NoSuchPartition)),
-        };
-        restored.map_err(|(filter, reason)| ReplaceError {
-            partition,
-            partitions: self.workers.len(),
-            reason,
-            filter,
-        })
+        let state = self
+            .workers
+            .get(partition)
+            .map(|worker| &*worker.state)
+            .ok_or(NotReplaceable::NoSuchPartition);
+        replace(state, partition, self.workers.len(), filter)
     }
 
     /// The number of each partition that is lost now, and the message of the panic, in ascending
     /// order.
     #[must_use]
     pub fn lost(&self) -> Vec<(usize, String)> {
-        let workers = self.workers.iter().enumerate();
-        workers
-            .filter_map(|(index, worker)| Some((index, worker.state.loss()?)))
-            .collect()
+        lost_partitions(self.workers.iter().map(|worker| &*worker.state))
     }
 
     /// The number of keys, of all ports together, that had no verdict because their partition was

@@ -114,6 +114,17 @@ impl<F> PartitionState<F> {
     }
 }
 
+/// The number of each partition that is lost now, and the message of the panic, in ascending order.
+/// `states` are those of all partitions.
+pub(super) fn lost_partitions<'a, F: 'a>(
+    states: impl Iterator<Item = &'a PartitionState<F>>,
+) -> Vec<(usize, String)> {
+    states
+        .enumerate()
+        .filter_map(|(index, state)| Some((index, state.loss()?)))
+        .collect()
+}
+
 /// The message of a panic payload.
 pub(super) fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();

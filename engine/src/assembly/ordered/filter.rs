@@ -8,8 +8,8 @@ use crate::assembly::exchange_error::ExchangeError;
 use crate::assembly::link::RequestOutcome;
 use crate::assembly::loss_policy::LossPolicy;
 use crate::assembly::owned::{Judged, OwnedFilter};
-use crate::assembly::partition_state::PartitionState;
-use crate::assembly::replace::{NotReplaceable, ReplaceError};
+use crate::assembly::partition_state::{PartitionState, lost_partitions};
+use crate::assembly::replace::{NotReplaceable, ReplaceError, replace};
 use crate::assembly::shutdown::ShutdownError;
 use crate::assembly::status::{EngineCounts, Status};
 use crate::filters::Filter;
@@ -175,11 +175,7 @@ impl<F: Filter> OrderedFilter<F> {
             drop(content);
             drop(turn);
         }
-        if !lost.is_empty() {
-            return Err(ShutdownError::new(survivors, lost, partitioning.clone()));
-        }
-        let filters = survivors.into_iter().map(|(_, filter)| filter).collect();
-        Ok(Partitioned::new(partitioning.clone(), filters).expect("a filter for each partition"))
+        ShutdownError::or_whole(survivors, lost, partitioning.clone())
     }
 }
 
@@ -198,26 +194,19 @@ impl<F> OrderedFilter<F> {
     /// [`ReplaceError`], with the filter, if there is no such partition, or it is not lost.
     pub fn replace(&self, partition: usize, filter: F) -> Result<(), ReplaceError<F>> {
         let partitions = &self.shared.partitions;
-        let restored = match partitions.get(partition) {
-            Some(partition) => partition.state.restore(filter),
-            None => Err((filter, NotReplaceable::NoSuchPartition)),
-        };
-        restored.map_err(|(filter, reason)| ReplaceError {
-            partition,
-            partitions: partitions.len(),
-            reason,
-            filter,
-        })
+        let state = partitions
+            .get(partition)
+            .map(|partition| &*partition.state)
+            .ok_or(NotReplaceable::NoSuchPartition);
+        replace(state, partition, partitions.len(), filter)
     }
 
     /// The number of each partition that is lost now, and the message of the panic, in ascending
     /// order.
     #[must_use]
     pub fn lost(&self) -> Vec<(usize, String)> {
-        let partitions = self.shared.partitions.iter().enumerate();
-        partitions
-            .filter_map(|(index, partition)| Some((index, partition.state.loss()?)))
-            .collect()
+        let partitions = self.shared.partitions.iter();
+        lost_partitions(partitions.map(|partition| &*partition.state))
     }
 
     /// What was counted so far, over all handles, while they are in use. The report of the filter
