@@ -57,6 +57,42 @@ pub(super) struct Selections {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct MessageIndex(u32);
 
+/// Goes through the messages of the last routed batch to one partition. Not an iterator, because
+/// callers change the selections between two messages.
+#[derive(Debug)]
+pub(super) struct Messages {
+    owner: usize,
+    /// The message that follows; the first one for `None`.
+    index: Option<MessageIndex>,
+    at_end: bool,
+}
+
+impl Messages {
+    pub(super) const fn to(owner: usize) -> Self {
+        Self {
+            owner,
+            index: None,
+            at_end: false,
+        }
+    }
+
+    /// The keys of the next message: at least one.
+    #[inline]
+    pub(super) fn next<'a>(
+        &mut self,
+        router: &'a Router,
+        selections: &Selections,
+    ) -> Option<&'a [KeyHash]> {
+        if self.at_end {
+            return None;
+        }
+        let (keys, next) = router.message(selections, self.owner, self.index);
+        self.index = next;
+        self.at_end = next.is_none();
+        (!keys.is_empty()).then_some(keys)
+    }
+}
+
 impl MessageIndex {
     const fn number(self) -> usize {
         self.0 as usize
@@ -138,15 +174,11 @@ impl Router {
             return buffer.keys();
         }
         copied.clear();
-        let mut index = None;
-        loop {
-            let (keys, next) = self.message(selections, owner, index);
+        let mut messages = Messages::to(owner);
+        while let Some(keys) = messages.next(self, selections) {
             copied.extend_from_slice(keys);
-            index = next;
-            if index.is_none() {
-                return copied;
-            }
         }
+        copied
     }
 }
 

@@ -5,7 +5,7 @@ use crate::assembly::exchange_error::ExchangeError;
 use crate::assembly::link::RequestOutcome;
 use crate::assembly::loss_policy::LossPolicy;
 use crate::assembly::pending_batch::PendingBatch;
-use crate::assembly::routing::Router;
+use crate::assembly::routing::{Messages, Router};
 use crate::filters::Filter;
 use crate::hash::KeyHash;
 use crate::sync::Arc;
@@ -163,26 +163,17 @@ impl Buffers {
         let judged =
             shared.partitions[partition].judge(partition, &mut turn, tick, keys, &mut self.words);
         // The router cuts the keys of a partition into messages, with a word of verdicts for each.
-        let (kernel, mut start, mut index) = (self.router.kernel(), 0, None);
-        loop {
-            let (message, next) = self
-                .router
-                .message(&self.batch.selections, partition, index);
-            let count = message.len();
-            if count > 0 {
-                let outcome = match judged {
-                    Ok(()) => RequestOutcome::Known(bits_of_words(&self.words, start, count)),
-                    Err(outcome) => outcome,
-                };
-                self.batch.expect_answer();
-                self.batch
-                    .take_outcome(kernel, partition, outcome, shared.policy);
-            }
-            start += count;
-            index = next;
-            if index.is_none() {
-                return;
-            }
+        let (kernel, mut start) = (self.router.kernel(), 0);
+        let mut messages = Messages::to(partition);
+        while let Some(keys) = messages.next(&self.router, &self.batch.selections) {
+            let outcome = match judged {
+                Ok(()) => RequestOutcome::Known(bits_of_words(&self.words, start, keys.len())),
+                Err(outcome) => outcome,
+            };
+            start += keys.len();
+            self.batch.expect_answer();
+            self.batch
+                .take_outcome(kernel, partition, outcome, shared.policy);
         }
     }
 }

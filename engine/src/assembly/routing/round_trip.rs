@@ -1,6 +1,6 @@
 //! Routing alone, without rings and filters, for the benchmark of it.
 
-use super::{Router, RoutingWay, Selections};
+use super::{Messages, Router, RoutingWay, Selections};
 use crate::error::SpecError;
 use crate::hash::KeyHash;
 use crate::kernels::Kernel;
@@ -49,17 +49,10 @@ impl RoundTrip {
         self.router.route(keys, &mut self.selections);
         let kernel = self.router.kernel();
         for owner in 0..self.partitions {
-            let mut index = None;
-            loop {
-                let (keys, next) = self.router.message(&self.selections, owner, index);
-                if !keys.is_empty() {
-                    let answer = answer(keys);
-                    (self.selections).answer(owner, kernel, answer, &mut self.verdicts);
-                }
-                if next.is_none() {
-                    break;
-                }
-                index = next;
+            let mut messages = Messages::to(owner);
+            while let Some(keys) = messages.next(&self.router, &self.selections) {
+                let answer = answer(keys);
+                (self.selections).answer(owner, kernel, answer, &mut self.verdicts);
             }
         }
         self.selections.finish(kernel, &mut self.verdicts);
