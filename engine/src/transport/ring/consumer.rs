@@ -5,7 +5,8 @@
 use std::cell::Cell;
 use std::ops::Deref;
 
-use super::{PopError, RingState};
+use super::PopError;
+use super::state::RingState;
 use crate::sync::{Arc, ConstPtr, Ordering, check};
 use crate::transport::parker::Doorbell;
 

@@ -5,7 +5,8 @@
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 
-use super::{PushError, RingState};
+use super::PushError;
+use super::state::RingState;
 use crate::sync::{Arc, MutPtr, Ordering, check};
 use crate::transport::parker::Doorbell;
 
