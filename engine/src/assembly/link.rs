@@ -185,8 +185,9 @@ impl PortLink {
         }
     }
 
-    /// Pops all answers in the ring and calls `each` with the batch and the outcome of each request.
-    /// If the server is gone, does the same for every request that it left without an answer.
+    /// Pops all answers in the ring and calls `each` with the batch and the outcome of each
+    /// request. If the server is gone, does the same for every request that it left without an
+    /// answer.
     pub(super) fn take_answers(&mut self, mut each: impl FnMut(u64, RequestOutcome)) {
         if self.sent.is_empty() {
             return;

@@ -58,8 +58,8 @@ impl Status {
     }
 
     pub(super) fn is_lost(&self) -> bool {
-        // Acquire: pairs with the Release stores in `mark_lost` and `mark_restored`. A port that reads
-        // false after a replacement sends messages that the owner receives after the slot was
+        // Acquire: pairs with the Release stores in `mark_lost` and `mark_restored`. A port that
+        // reads false after a replacement sends messages that the owner receives after the slot was
         // filled.
         self.lost.load(Ordering::Acquire)
     }

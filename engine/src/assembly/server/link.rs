@@ -1,5 +1,5 @@
-//! The server's side of the two rings between a port and its partition: messages in, and answers out
-//! once a whole pass is judged.
+//! The two rings between a port and one partition, from the server's side: messages in, and answers
+//! out once a whole pass is judged.
 
 use crate::assembly::message::{Answer, Request};
 use crate::sync::check;

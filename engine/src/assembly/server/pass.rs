@@ -107,8 +107,8 @@ impl<F: Filter> Pass<F> {
         self.messages.len() >= MESSAGES_PER_PASS
     }
 
-    /// Copies messages at the front of a link: `decide` is called with the header of each. Stops at a
-    /// message that moves the clock, too, unless it is the first of the pass.
+    /// Copies messages at the front of a link: `decide` is called with the header of each. Stops at
+    /// a message that moves the clock, too, unless it is the first of the pass.
     pub(super) fn gather(
         &mut self,
         index: usize,
