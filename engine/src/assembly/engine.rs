@@ -155,8 +155,8 @@ impl<F> Engine<F> {
     ///
     /// The partition starts with the content of `filter`, which has to be partition `partition` of
     /// the same specification, usually an empty one. The clock of the stream is carried over. Ports
-    /// with [`LossPolicy::Error`] accept batches again, and the filters that
-    /// [`shutdown`](Self::shutdown) returns are all partitions again. Their report leaves out
+    /// with [`LossPolicy::Error`](crate::LossPolicy::Error) accept batches again, and the filters
+    /// that [`shutdown`](Self::shutdown) returns are all partitions again. Their report leaves out
     /// the keys that the lost filter had recorded: it counts them neither as observed nor as
     /// evictions, so duplicates of them are missed although it reports no evictions. Wakes no
     /// thread and does not block. Of several threads that replace one partition, one succeeds, and

@@ -159,7 +159,7 @@ impl Port {
         loop {
             let link = &mut self.links[owner];
             let (keys, next) = self.router.message(&batch.selections, owner, unsent.next);
-            let (batch_number, last) = match unsent.number {
+            let (batch_number, role_of_last) = match unsent.number {
                 BatchNumber::Number(number) => (number, MessageRole::LastOfBatch),
                 // A new tick goes to every partition, so that all clocks are equal in a report. An
                 // earlier one would not move the clock of the undivided filter either.
@@ -174,11 +174,7 @@ impl Port {
             let header = MessageHeader {
                 batch_number,
                 tick,
-                role: if next.is_none() {
-                    last
-                } else {
-                    MessageRole::Part
-                },
+                role: next.map_or(role_of_last, |_| MessageRole::Part),
             };
             if keys.is_empty() {
                 let sent = link.send_marker(header);
