@@ -156,13 +156,11 @@ mod window;
 
 #[cfg(feature = "threads")]
 pub use assembly::{
-    Attacher, Engine, EngineBuilder, EngineCounts, LossPolicy, Mesh, MeshBuilder, Node,
-    NotReplaceable, OrderedBuilder, OrderedFilter, OrderedHandle, PayloadPort, Pinning, Port,
+    Attacher, Engine, EngineBuilder, EngineCounts, ExchangeError, LossPolicy, Mesh, MeshBuilder,
+    Node, NotReplaceable, OrderedBuilder, OrderedFilter, OrderedHandle, PayloadPort, Pinning, Port,
     Rejected, ReplaceError, ShutdownError, Ticket,
 };
 pub use audit::Audit;
-#[cfg(feature = "threads")]
-pub use error::ExchangeError;
 pub use error::{BuildError, MemoryError, SpecError};
 pub use filters::adapters::region_order::RegionOrdered;
 pub use filters::adapters::tree::{BloomTree, LevelCounts, SharedTree, TreeMode, TreeSpec};

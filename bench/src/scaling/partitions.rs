@@ -1,7 +1,7 @@
 //! Routing to many partitions: keys to their owners, and answers back into the order of the batch,
 //! without rings and filters.
 
-use echoless::assembly::RoundTrip;
+use echoless::assembly::{RoundTrip, RoutingWay};
 use echoless::{Kernel, Partitioning};
 
 use super::rows::cost_row;
@@ -37,8 +37,10 @@ pub(super) fn measure(
     let batches: Vec<_> = keys.chunks_exact(batch_keys).take(BATCHES).collect();
     let ways: Vec<_> = if each_way {
         let kernels = Kernel::ALL.iter().filter(|kernel| kernel.is_available());
-        let compared = kernels.map(|kernel| Some((*kernel, true)));
-        compared.chain([Some((Kernel::best(), false))]).collect()
+        let compared = kernels.map(|kernel| Some((*kernel, RoutingWay::Compare)));
+        compared
+            .chain([Some((Kernel::best(), RoutingWay::Write))])
+            .collect()
     } else {
         vec![None]
     };
@@ -48,8 +50,12 @@ pub(super) fn measure(
             let router = RoundTrip::new(Partitioning::new(LINES, *count)?, *way)?;
             let name = match way {
                 None => format!("{count} partitions"),
-                Some((kernel, true)) => format!("{count} partitions, compared, {kernel}"),
-                Some((kernel, false)) => format!("{count} partitions, written, {kernel}"),
+                Some((kernel, RoutingWay::Compare)) => {
+                    format!("{count} partitions, compared, {kernel}")
+                }
+                Some((kernel, RoutingWay::Write)) => {
+                    format!("{count} partitions, written, {kernel}")
+                }
             };
             routers.push((name, router));
         }

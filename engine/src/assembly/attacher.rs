@@ -1,10 +1,12 @@
 //! Ports of a running engine: they attach at any time, from any thread.
 
-use super::loss::{LossPolicy, Status};
-use super::mailbox::{Mailbox, Notifier, PortIndices};
+use super::loss_policy::LossPolicy;
+use super::mailbox::{Mailbox, Notifier};
 use super::port::Port;
-use super::rings::{Owner, RingOptions, pair};
+use super::port_index::PortIndices;
+use super::rings::{Owner, RingOptions, link_pair};
 use super::server::Attached;
+use super::status::Status;
 use crate::error::BuildError;
 use crate::partition::Partitioning;
 use crate::sync::{Arc, unmodelled};
@@ -116,7 +118,7 @@ impl Attacher {
                 status: Arc::clone(&worker.status),
                 doorbell: worker.doorbell.clone(),
             };
-            let (mut to_worker, link) = pair(depth, &parker, owner)?;
+            let (mut to_worker, link) = link_pair(depth, &parker, owner)?;
             let mailbox = Arc::clone(&worker.mailbox);
             let notifier = Notifier::new(mailbox, unmodelled::Arc::clone(&index));
             let attached = Attached {

@@ -1,47 +1,18 @@
 //! An engine: dedicated worker threads own the partitions, and ingest threads reach them through
 //! ports.
 
-use super::attacher::{AttachableWorker, Attacher};
-use super::counts::EngineCounts;
-use super::loss::{LossPolicy, PartitionState, Status, message};
-use super::mailbox::{Inbox, Mailbox};
-use super::owned::OwnedFilter;
-use super::pinning::Pinning;
+use super::attacher::Attacher;
+use super::engine_builder::EngineBuilder;
+use super::partition_state::{PartitionState, lost_partitions, panic_message};
 use super::port::Port;
-use super::replace::{NotReplaceable, ReplaceError};
-use super::rings::RingOptions;
-use super::server::ArrivalServer;
+use super::replace::{NotReplaceable, ReplaceError, replace};
 use super::shutdown::ShutdownError;
-use super::worker::{PinRequest, WorkerTask};
+use super::status::EngineCounts;
 use crate::error::BuildError;
 use crate::filters::Filter;
 use crate::partition::{Partitioned, Partitioning};
-use crate::sync::{Arc, AtomicBool, JoinHandle, Ordering, channel, spawn};
-use crate::transport::{Doorbell, Parker, Wait};
-
-/// The options of an [`Engine`]; see [`Engine::builder`].
-///
-/// # Examples
-/// ```
-/// use echoless::{Engine, FingerprintSpec, Pinning, transport::Wait};
-/// let halves = FingerprintSpec::new(1 << 20).build_partitions(2)?;
-/// let (engine, ports) = Engine::builder(halves)
-///     .ports(3)
-///     .pinning(Pinning::Spread)
-///     .ring_depth(64)
-///     .wait(Wait::Shared)
-///     .build()?;
-/// assert_eq!(ports.len(), 3);
-/// # Ok::<(), echoless::BuildError>(())
-/// ```
-#[derive(Debug)]
-pub struct EngineBuilder<F> {
-    filter: Partitioned<F>,
-    ports: usize,
-    pinning: Pinning,
-    rings: RingOptions,
-    policy: LossPolicy,
-}
+use crate::sync::{Arc, AtomicBool, JoinHandle, Ordering};
+use crate::transport::Doorbell;
 
 /// Worker threads, one for each partition of a filter.
 ///
@@ -79,19 +50,19 @@ pub struct EngineBuilder<F> {
 /// ```
 #[derive(Debug)]
 pub struct Engine<F> {
-    partitioning: Partitioning,
-    workers: Vec<Worker<F>>,
+    pub(super) partitioning: Partitioning,
+    pub(super) workers: Vec<Worker<F>>,
     /// Set once, by `stop_workers`; read by all workers.
-    stop: Arc<AtomicBool>,
-    attacher: Attacher,
+    pub(super) stop: Arc<AtomicBool>,
+    pub(super) attacher: Attacher,
 }
 
 #[derive(Debug)]
-struct Worker<F> {
+pub(super) struct Worker<F> {
     /// Returns the filter, or the message of its panic.
-    thread: JoinHandle<Result<F, String>>,
-    doorbell: Doorbell,
-    state: Arc<PartitionState<F>>,
+    pub(super) thread: JoinHandle<Result<F, String>>,
+    pub(super) doorbell: Doorbell,
+    pub(super) state: Arc<PartitionState<F>>,
 }
 
 impl<F: Filter + 'static> Engine<F> {
@@ -99,13 +70,7 @@ impl<F: Filter + 'static> Engine<F> {
     /// pinning by default.
     #[must_use]
     pub fn builder(filter: Partitioned<F>) -> EngineBuilder<F> {
-        EngineBuilder {
-            filter,
-            ports: 1,
-            pinning: Pinning::Unpinned,
-            rings: RingOptions::default(),
-            policy: LossPolicy::default(),
-        }
+        EngineBuilder::new(filter)
     }
 
     /// The map from keys to the workers that own their partitions.
@@ -147,16 +112,10 @@ impl<F: Filter + 'static> Engine<F> {
             match worker.thread.join() {
                 Ok(Ok(filter)) => survivors.push((index, filter)),
                 Ok(Err(panic)) => lost.push((index, panic)),
-                Err(panic) => lost.push((index, message(&*panic))),
+                Err(panic) => lost.push((index, panic_message(&*panic))),
             }
         }
-        if !lost.is_empty() {
-            let partitioning = self.partitioning.clone();
-            return Err(ShutdownError::new(survivors, lost, partitioning));
-        }
-        let filters = survivors.into_iter().map(|(_, filter)| filter).collect();
-        Ok(Partitioned::new(self.partitioning.clone(), filters)
-            .expect("each partition had a worker"))
+        ShutdownError::or_whole(survivors, lost, self.partitioning.clone())
     }
 }
 
@@ -196,8 +155,8 @@ impl<F> Engine<F> {
     ///
     /// The partition starts with the content of `filter`, which has to be partition `partition` of
     /// the same specification, usually an empty one. The clock of the stream is carried over. Ports
-    /// with [`LossPolicy::Error`] accept batches again, and the filters that
-    /// [`shutdown`](Self::shutdown) returns are all partitions again. Their report leaves out
+    /// with [`LossPolicy::Error`](crate::LossPolicy::Error) accept batches again, and the filters
+    /// that [`shutdown`](Self::shutdown) returns are all partitions again. Their report leaves out
     /// the keys that the lost filter had recorded: it counts them neither as observed nor as
     /// evictions, so duplicates of them are missed although it reports no evictions. Wakes no
     /// thread and does not block. Of several threads that replace one partition, one succeeds, and
@@ -221,26 +180,19 @@ impl<F> Engine<F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn replace(&self, partition: usize, filter: F) -> Result<(), ReplaceError<F>> {
-        let restored = match self.workers.get(partition) {
-            Some(worker) => worker.state.restore(filter),
-            None => Err((filter, NotReplaceable::NoSuchPartition)),
-        };
-        restored.map_err(|(filter, reason)| ReplaceError {
-            partition,
-            partitions: self.workers.len(),
-            reason,
-            filter,
-        })
+        let state = self
+            .workers
+            .get(partition)
+            .map(|worker| &*worker.state)
+            .ok_or(NotReplaceable::NoSuchPartition);
+        replace(state, partition, self.workers.len(), filter)
     }
 
     /// The number of each partition that is lost now, and the message of the panic, in ascending
     /// order.
     #[must_use]
     pub fn lost(&self) -> Vec<(usize, String)> {
-        let workers = self.workers.iter().enumerate();
-        workers
-            .filter_map(|(index, worker)| Some((index, worker.state.loss()?)))
-            .collect()
+        lost_partitions(self.workers.iter().map(|worker| &*worker.state))
     }
 
     /// The number of keys, of all ports together, that had no verdict because their partition was
@@ -278,7 +230,7 @@ impl<F> Engine<F> {
         // that it synchronised with.
         //
         // The wake after the store is the second half of the parking protocol (see
-        // `transport::wait`): a worker that parks concurrently either reads the flag or is woken.
+        // `transport::parker`): a worker that parks concurrently either reads the flag or is woken.
         self.stop.store(true, Ordering::Release);
         for worker in &self.workers {
             worker.doorbell.wake();
@@ -289,130 +241,5 @@ impl<F> Engine<F> {
 impl<F> Drop for Engine<F> {
     fn drop(&mut self) {
         self.stop_workers();
-    }
-}
-
-impl<F: Filter + 'static> EngineBuilder<F> {
-    /// The number of ports that [`build`](Self::build) returns, one for each ingest thread. The
-    /// default is 1. More can [attach](Engine::attach) later.
-    #[must_use]
-    pub const fn ports(mut self, ports: usize) -> Self {
-        self.ports = ports;
-        self
-    }
-
-    /// The cores of the workers. Threads that use the ports pin themselves, with
-    /// [`pin_thread`](super::pin_thread).
-    #[must_use]
-    pub fn pinning(mut self, pinning: Pinning) -> Self {
-        self.pinning = pinning;
-        self
-    }
-
-    /// The depth of each ring in messages of up to 64 keys: a power of two.
-    ///
-    /// Each pair of port and worker has its own rings. The default depth is 128 messages, of some
-    /// 600 bytes each. With more than fifteen ports or workers it is lower, to limit the rings of a
-    /// thread to about a mebibyte. It is never below 4, with which the rings of a thread exceed a
-    /// mebibyte from some 500 ports or workers on.
-    #[must_use]
-    pub const fn ring_depth(mut self, messages: usize) -> Self {
-        self.rings.depth = Some(messages);
-        self
-    }
-
-    /// What ports do about keys whose partition is lost. The default is [`LossPolicy::Error`].
-    #[must_use]
-    pub const fn on_loss(mut self, policy: LossPolicy) -> Self {
-        self.policy = policy;
-        self
-    }
-
-    /// How workers and ports wait. The default is [`Wait::auto`] for the number of workers and one
-    /// more thread, however many ports there are: most of them may be idle, and one thread may use
-    /// many.
-    #[must_use]
-    pub const fn wait(mut self, wait: Wait) -> Self {
-        self.rings.wait = Some(wait);
-        self
-    }
-
-    /// Starts the workers, and returns the engine and its ports.
-    ///
-    /// # Errors
-    /// [`BuildError`] if the ring depth is not a power of two, the machine lacks the memory for the
-    /// rings, the pinning does not match the number of workers or is rejected by
-    /// the operating system, or a thread cannot start.
-    pub fn build(self) -> Result<(Engine<F>, Vec<Port>), BuildError> {
-        let (partitioning, filters) = self.filter.into_parts();
-        let cores = self.pinning.cores(filters.len())?;
-        let wait = self.rings.wait_with_clients(filters.len());
-        let parkers: Vec<Parker> = filters.iter().map(|_| Parker::new()).collect();
-        let workers: Vec<AttachableWorker> = parkers
-            .iter()
-            .map(|parker| AttachableWorker {
-                mailbox: Mailbox::new(),
-                doorbell: parker.doorbell(),
-                status: Status::new(),
-            })
-            .collect();
-        let servers: Vec<_> = workers
-            .iter()
-            .map(|worker| {
-                let inbox = Inbox::new(Arc::clone(&worker.mailbox));
-                (PartitionState::new(Arc::clone(&worker.status)), inbox)
-            })
-            .collect();
-        let attacher = Attacher::new(partitioning.clone(), workers, self.rings, self.policy);
-        let ports = attacher.attach_first(self.ports)?;
-        let stop = Arc::new(AtomicBool::new(false));
-        // If a thread cannot start, the remaining workers are dropped, and dropping the engine
-        // stops the running ones.
-        let mut engine = Engine {
-            partitioning,
-            workers: Vec::new(),
-            stop,
-            attacher,
-        };
-        let mut pinned = Vec::new();
-        let parts = filters.into_iter().zip(servers).zip(parkers).zip(cores);
-        for (index, (((filter, (state, inbox)), parker), core)) in parts.enumerate() {
-            let owned = OwnedFilter::new(filter, Arc::clone(&state));
-            let mut server = ArrivalServer::new(index, owned, inbox);
-            server.take_mail();
-            let doorbell = parker.doorbell();
-            let pin = core.map(|core| {
-                let (report, outcome) = channel();
-                pinned.push((index, core, outcome));
-                PinRequest { core, report }
-            });
-            let task = WorkerTask {
-                server,
-                parker,
-                wait,
-                pin,
-                stop: Arc::clone(&engine.stop),
-            };
-            let name = format!("echoless-{index}");
-            let thread =
-                spawn(name, task, WorkerTask::work, WorkerTask::into_filter).map_err(|reason| {
-                    BuildError::Thread {
-                        worker: index,
-                        reason,
-                    }
-                })?;
-            engine.workers.push(Worker {
-                thread,
-                doorbell,
-                state,
-            });
-        }
-        // Only now, so that the workers pin themselves concurrently.
-        for (worker, core, outcome) in pinned {
-            if outcome.recv() != Ok(true) {
-                return Err(BuildError::Pinning { worker, core });
-            }
-        }
-        Ok((engine, ports))
     }
 }

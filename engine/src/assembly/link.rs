@@ -11,10 +11,10 @@
 
 use std::collections::VecDeque;
 
-use super::loss::Status;
+use super::exchange_error::ExchangeError;
 use super::mailbox::Notifier;
-use super::message::{Answer, Header, Request};
-use crate::error::ExchangeError;
+use super::message::{Answer, MessageHeader, Request};
+use super::status::Status;
 use crate::hash::KeyHash;
 use crate::sync::{Arc, check};
 use crate::transport::{Consumer, PopError, Producer, PushError};
@@ -45,9 +45,9 @@ pub(super) struct PortLink {
     notifier: Option<Notifier>,
 }
 
-/// What a request came to.
+/// How a request ended.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Reply {
+pub(super) enum RequestOutcome {
     /// The verdict bits.
     Known(u64),
     /// The partition is lost: its owner answered *unknown*.
@@ -84,7 +84,7 @@ impl PortLink {
     }
 
     /// Why the link is closed. The owner sets the status before it closes the rings.
-    pub(super) fn closed(&self) -> ExchangeError {
+    pub(super) fn closed_error(&self) -> ExchangeError {
         if self.is_lost() {
             ExchangeError::Panicked(self.partition)
         } else {
@@ -122,13 +122,14 @@ impl PortLink {
         self.sent.len() < self.answers.capacity() && self.requests.is_ready()
     }
 
-    /// Enqueues a request with keys. The server may stay parked until [`notify`](Self::notify).
+    /// Enqueues a request with keys. Does not wake the server, which may stay parked until
+    /// [`notify`](Self::notify).
     ///
     /// # Errors
     /// If the server is gone.
     pub(super) fn request(
         &mut self,
-        header: Header,
+        header: MessageHeader,
         keys: &[KeyHash],
         batch: u64,
     ) -> Result<(), ExchangeError> {
@@ -136,18 +137,22 @@ impl PortLink {
             self.sent.len() < self.answers.capacity(),
             "a request without room for its answer"
         );
-        self.send(header, keys)?;
+        self.enqueue(header, keys)?;
         self.sent.push_back(batch);
         Ok(())
     }
 
-    /// Enqueues a message that has no answer. The server may stay parked until
-    /// [`notify`](Self::notify), or stay parked as long as it waits for wakes, until
-    /// [`hint`](Self::hint).
+    /// Enqueues a message without keys, which has no answer. Does not wake the server, which may
+    /// stay parked until [`notify`](Self::notify). If it is parked with
+    /// [`Attention::WakesAndHints`](crate::transport::Attention), [`hint`](Self::hint) is enough.
     ///
     /// # Errors
     /// If the server is gone.
-    pub(super) fn send(&mut self, header: Header, keys: &[KeyHash]) -> Result<(), ExchangeError> {
+    pub(super) fn send_marker(&mut self, header: MessageHeader) -> Result<(), ExchangeError> {
+        self.enqueue(header, &[])
+    }
+
+    fn enqueue(&mut self, header: MessageHeader, keys: &[KeyHash]) -> Result<(), ExchangeError> {
         match self.requests.vacant() {
             Ok(mut slot) => {
                 slot.write(header, keys);
@@ -156,7 +161,7 @@ impl PortLink {
             }
             Err(error) => {
                 check!(error == PushError::Closed(()), "a request without room");
-                Err(self.closed())
+                Err(self.closed_error())
             }
         }
     }
@@ -180,9 +185,10 @@ impl PortLink {
         }
     }
 
-    /// Pops all answers in the ring and calls `each` with the batch and the reply of each. If the
-    /// server is gone, does the same for every request that it left without an answer.
-    pub(super) fn take_answers(&mut self, mut each: impl FnMut(u64, Reply)) {
+    /// Pops all answers in the ring and calls `each` with the batch and the outcome of each
+    /// request. If the server is gone, does the same for every request that it left without an
+    /// answer.
+    pub(super) fn take_answers(&mut self, mut each: impl FnMut(u64, RequestOutcome)) {
         if self.sent.is_empty() {
             return;
         }
@@ -190,18 +196,18 @@ impl PortLink {
             let batch = self.sent.pop_front();
             check!(batch.is_some(), "an answer without a request");
             if let Some(batch) = batch {
-                let reply = if answer.unknown {
-                    Reply::Lost(ExchangeError::Panicked(self.partition))
+                let outcome = if answer.unknown {
+                    RequestOutcome::Lost(ExchangeError::Panicked(self.partition))
                 } else {
-                    Reply::Known(answer.bits)
+                    RequestOutcome::Known(answer.bits)
                 };
-                each(batch, reply);
+                each(batch, outcome);
             }
         }
         // `peek` reads the tail again after it finds the ring closed, so `Closed` means that no
         // answer is left in the ring.
         if !self.sent.is_empty() && self.answers.peek(0).err() == Some(PopError::Closed) {
-            let closed = Reply::Closed(self.closed());
+            let closed = RequestOutcome::Closed(self.closed_error());
             for batch in self.sent.drain(..) {
                 each(batch, closed);
             }

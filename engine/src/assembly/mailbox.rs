@@ -19,8 +19,9 @@
 //! gone, it dequeues nothing, so each side empties the queue after its own step: the sender if it
 //! finds the mailbox closed after it enqueued a link, and the worker after it closed the mailbox.
 
+use super::port_index::PortIndex;
 use super::server::Attached;
-use crate::sync::{Arc, AtomicBool, Ordering, Queue, fence, unmodelled, unpoisoned};
+use crate::sync::{Arc, AtomicBool, Ordering, Queue, fence, unmodelled};
 
 /// What a port enqueues for a worker.
 #[derive(Debug)]
@@ -142,80 +143,10 @@ impl Notifier {
     }
 }
 
-/// The indices of the ports of an engine: small numbers, used again once a port and all of its
-/// links are gone.
-#[derive(Debug, Default)]
-pub(super) struct PortIndices(unmodelled::Mutex<Indices>);
-
-#[derive(Debug, Default)]
-struct Indices {
-    free: Vec<usize>,
-    /// How many indices there are.
-    count: usize,
-}
-
-/// The index of a port. It is free again when the last owner drops it.
-#[derive(Debug)]
-pub(super) struct PortIndex {
-    index: usize,
-    indices: unmodelled::Arc<PortIndices>,
-}
-
-impl PortIndices {
-    /// An index that no other port has.
-    pub(super) fn take(self: &unmodelled::Arc<Self>) -> unmodelled::Arc<PortIndex> {
-        let mut indices = self.lock();
-        let index = indices.free.pop().unwrap_or_else(|| {
-            indices.count += 1;
-            indices.count - 1
-        });
-        unmodelled::Arc::new(PortIndex {
-            index,
-            indices: unmodelled::Arc::clone(self),
-        })
-    }
-
-    /// The number of indices in use.
-    pub(super) fn used(&self) -> usize {
-        let indices = self.lock();
-        indices.count - indices.free.len()
-    }
-
-    fn lock(&self) -> unmodelled::MutexGuard<'_, Indices> {
-        unpoisoned(self.0.lock())
-    }
-}
-
-impl PortIndex {
-    pub(super) const fn get(&self) -> usize {
-        self.index
-    }
-}
-
-impl Drop for PortIndex {
-    fn drop(&mut self) {
-        self.indices.lock().free.push(self.index);
-    }
-}
-
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_index_is_used_again_once_its_last_owner_is_gone() {
-        let indices = unmodelled::Arc::new(PortIndices::default());
-        let (first, second) = (indices.take(), indices.take());
-        let link = unmodelled::Arc::clone(&first);
-        assert_eq!((first.get(), second.get(), indices.used()), (0, 1, 2));
-        drop(first);
-        assert_eq!(indices.take().get(), 2);
-        drop(link);
-        assert_eq!(indices.used(), 1);
-        let mut again = [indices.take(), indices.take()].map(|index| index.get());
-        again.sort_unstable();
-        assert_eq!(again, [0, 2]);
-    }
+    use crate::assembly::port_index::PortIndices;
 
     #[test]
     fn a_port_is_in_the_mailbox_once() {

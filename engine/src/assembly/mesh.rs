@@ -1,11 +1,13 @@
 //! A mesh: every thread is an ingest thread and a worker at once. Builds and connects its nodes.
 
-use super::loss::{LossPolicy, PartitionState, Status};
+use super::loss_policy::LossPolicy;
 use super::node::Node;
 use super::owned::OwnedFilter;
+use super::partition_state::PartitionState;
 use super::port::Port;
 use super::rings::RingOptions;
 use super::server::{NumberedServer, OnPanic};
+use super::status::Status;
 use crate::error::BuildError;
 use crate::filters::Filter;
 use crate::partition::{Partitioned, Partitioning};

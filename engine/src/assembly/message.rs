@@ -10,12 +10,12 @@ pub(super) const MESSAGE_KEYS: usize = if cfg!(loom) { 2 } else { 64 };
 
 /// What a message holds beside its keys.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Header {
-    /// 0 if batches are not numbered, and in a [`Kind::Finish`] message.
+pub(super) struct MessageHeader {
+    /// 0 if batches are not numbered, and in a [`MessageRole::Finish`] message.
     pub(super) batch_number: u64,
     /// The tick at which the keys are judged; 0 keeps the clock of the partition where it is.
     pub(super) tick: u64,
-    pub(super) kind: Kind,
+    pub(super) role: MessageRole,
 }
 
 /// Some keys of one batch and one partition, in the order of the batch.
@@ -25,7 +25,7 @@ pub(super) struct Header {
 #[derive(Debug, Clone, Copy)]
 #[repr(align(64))]
 pub(super) struct Request {
-    pub(super) header: Header,
+    pub(super) header: MessageHeader,
     /// At most [`MESSAGE_KEYS`]; the keys behind it are left over from earlier uses of the slot.
     count: usize,
     keys: [KeyHash; MESSAGE_KEYS],
@@ -43,7 +43,7 @@ pub(super) struct Answer {
 
 /// The role of a message in the order of batches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum MessageRole {
     /// More messages of this batch may follow.
     Part,
     /// The last message of this batch for this partition. It may hold no key, and then has no
@@ -56,10 +56,10 @@ pub(super) enum Kind {
 impl Default for Request {
     fn default() -> Self {
         Self {
-            header: Header {
+            header: MessageHeader {
                 batch_number: 0,
                 tick: 0,
-                kind: Kind::Part,
+                role: MessageRole::Part,
             },
             count: 0,
             keys: [KeyHash(0); MESSAGE_KEYS],
@@ -73,7 +73,7 @@ impl Request {
     }
 
     /// Overwrites the message with at most [`MESSAGE_KEYS`] keys.
-    pub(super) fn write(&mut self, header: Header, keys: &[KeyHash]) {
+    pub(super) fn write(&mut self, header: MessageHeader, keys: &[KeyHash]) {
         self.header = header;
         self.count = keys.len();
         self.keys[..keys.len()].copy_from_slice(keys);

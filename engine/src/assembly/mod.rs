@@ -48,30 +48,35 @@
 //! A [`LossPolicy`] determines whether such a batch is an error or is judged without the partition.
 
 mod attacher;
-mod batch;
-mod counts;
 mod engine;
+mod engine_builder;
+mod exchange_error;
 mod link;
-mod loss;
+mod loss_policy;
 mod mailbox;
 mod mesh;
 mod message;
 mod node;
 mod ordered;
 mod owned;
+mod partition_state;
+mod pending_batch;
 mod pinning;
 mod port;
+mod port_index;
 mod replace;
 mod rings;
 mod routing;
 mod server;
 mod shutdown;
+mod status;
 mod worker;
 
 pub use attacher::Attacher;
-pub use counts::EngineCounts;
-pub use engine::{Engine, EngineBuilder};
-pub use loss::LossPolicy;
+pub use engine::Engine;
+pub use engine_builder::EngineBuilder;
+pub use exchange_error::ExchangeError;
+pub use loss_policy::LossPolicy;
 pub use mesh::{Mesh, MeshBuilder};
 pub use node::Node;
 pub use ordered::{OrderedBuilder, OrderedFilter, OrderedHandle, Ticket};
@@ -79,5 +84,6 @@ pub use pinning::{Pinning, pin_thread};
 pub use port::{PayloadPort, Port, Rejected};
 pub use replace::{NotReplaceable, ReplaceError};
 #[doc(hidden)]
-pub use routing::RoundTrip;
+pub use routing::{RoundTrip, RoutingWay};
 pub use shutdown::ShutdownError;
+pub use status::EngineCounts;

@@ -2,11 +2,11 @@
 
 use std::panic::resume_unwind;
 
+use super::exchange_error::ExchangeError;
 use super::link::PortLink;
 use super::port::{BatchNumber, Port, WhileWaiting};
-use super::replace::{NotReplaceable, ReplaceError};
+use super::replace::{NotReplaceable, ReplaceError, replace};
 use super::server::NumberedServer;
-use crate::error::ExchangeError;
 use crate::filters::Filter;
 use crate::hash::KeyHash;
 use crate::transport::{Attention, Doorbell};
@@ -372,17 +372,13 @@ impl<F: Filter> Node<F> {
     /// # Errors
     /// [`ReplaceError`], with the filter, if the partition is not lost, or the node cannot go on.
     pub fn replace(&mut self, filter: F) -> Result<(), ReplaceError<F>> {
-        let restored = match self.port.check_connected() {
-            Ok(()) => self.server.state().restore(filter),
-            Err(_) => Err((filter, NotReplaceable::Ended)),
+        let state = match self.port.check_connected() {
+            Ok(()) => Ok(self.server.state()),
+            Err(_) => Err(NotReplaceable::Ended),
         };
-        restored.map_err(|(filter, reason)| ReplaceError {
-            partition: self.server.partition(),
-            // A node has a link to every node, itself included.
-            partitions: self.port.links().len(),
-            reason,
-            filter,
-        })
+        // A node has a link to every node, itself included.
+        let partitions = self.port.links().len();
+        replace(state, self.server.partition(), partitions, filter)
     }
 
     /// The message of the panic, if the partition of this node is lost.

@@ -4,7 +4,8 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::loss::{PartitionState, Status};
+use super::partition_state::PartitionState;
+use super::status::Status;
 use crate::filters::Filter;
 use crate::hash::KeyHash;
 use crate::sync::{Arc, panicking};

@@ -1,8 +1,8 @@
 //! The client half: sends a batch as messages to the partitions, and collects its verdicts in the
 //! order of the batch.
 //!
-//! Several batches can be in flight. Each counts its messages without a reply, and is settled once
-//! it was sent whole and the count is 0: every key then has a verdict or is unknown for good.
+//! Several batches can be in flight. Each counts its requests without an outcome, and is settled
+//! once it was sent whole and the count is 0: every key then has a verdict or is unknown for good.
 //! Batches are returned in the order of submission, so a settled batch waits for older ones:
 //!
 //! ```text
@@ -34,11 +34,11 @@ mod task;
 
 use std::collections::VecDeque;
 
-use super::batch::Batch;
+use super::exchange_error::ExchangeError;
 use super::link::PortLink;
-use super::loss::LossPolicy;
+use super::loss_policy::LossPolicy;
+use super::pending_batch::PendingBatch;
 use super::routing::Router;
-use crate::error::ExchangeError;
 use crate::hash::KeyHash;
 use crate::partition::Partitioning;
 use crate::transport::{Parker, Wait};
@@ -87,10 +87,10 @@ pub struct Port {
     wait: Wait,
     policy: LossPolicy,
     /// Batches in flight: not settled, or settled and not yet returned. Oldest first.
-    pending: VecDeque<Batch>,
+    pending: VecDeque<PendingBatch>,
     /// The number of the front of `pending`, by this port's own count of batches.
     oldest: u64,
-    free: Vec<Batch>,
+    free: Vec<PendingBatch>,
     /// The latest tick that was sent to every partition.
     clock: u64,
     /// The first error that ends the port. A lost partition alone does not.
@@ -195,7 +195,7 @@ impl Port {
 
     /// Whether the oldest batch in flight is settled: [`poll`](Self::poll) returns it, or an error.
     pub(super) fn has_settled(&self) -> bool {
-        self.pending.front().is_some_and(Batch::is_settled)
+        self.pending.front().is_some_and(PendingBatch::is_settled)
     }
 
     /// Writes what is known of the oldest batch in flight to `verdicts` and returns true, if
@@ -324,9 +324,9 @@ impl Port {
     fn check_open(&mut self) -> Result<(), ExchangeError> {
         self.check_connected()?;
         if let Some(link) = self.links.iter().find(|link| link.is_closed()) {
-            let closed = link.closed();
-            self.failed = Some(closed);
-            return Err(closed);
+            let error = link.closed_error();
+            self.failed = Some(error);
+            return Err(error);
         }
         self.check_lost()
     }

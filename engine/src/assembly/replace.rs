@@ -1,7 +1,9 @@
-//! The error of a replacement of a partition that is rejected.
+//! The replacement of a lost partition: a new filter for it, or the error that returns the filter.
 
 use std::error::Error;
 use std::fmt;
+
+use super::partition_state::PartitionState;
 
 /// A rejected replacement of a partition. It returns the filter.
 ///
@@ -37,6 +39,26 @@ pub enum NotReplaceable {
     /// No thread would use the new filter: the mesh of the node has ended, or the worker of the
     /// engine panicked outside its filter.
     Ended,
+}
+
+/// Leaves `filter` for the owner of partition `partition` of `partitions`. `state` is that of the
+/// partition, or why there is none that can take it.
+pub(super) fn replace<F>(
+    state: Result<&PartitionState<F>, NotReplaceable>,
+    partition: usize,
+    partitions: usize,
+    filter: F,
+) -> Result<(), ReplaceError<F>> {
+    let restored = match state {
+        Ok(state) => state.restore(filter),
+        Err(reason) => Err((filter, reason)),
+    };
+    restored.map_err(|(filter, reason)| ReplaceError {
+        partition,
+        partitions,
+        reason,
+        filter,
+    })
 }
 
 impl<F> fmt::Debug for ReplaceError<F> {

@@ -2,9 +2,9 @@
 //! sides wait.
 
 use super::link::PortLink;
-use super::loss::Status;
 use super::message::{Answer, MESSAGE_KEYS, Request};
 use super::server::ServerLink;
+use super::status::Status;
 use crate::error::{BuildError, SpecError};
 use crate::memory::check_available;
 use crate::sync::Arc;
@@ -39,7 +39,7 @@ pub(super) struct Owner {
 
 /// Two rings between a port and the owner of a partition. Each end wakes the thread at the other
 /// end, except that no thread waits for room for answers.
-pub(super) fn pair(
+pub(super) fn link_pair(
     depth: usize,
     port: &Parker,
     owner: Owner,
@@ -103,7 +103,7 @@ impl RingOptions {
                     status: Arc::clone(status),
                     doorbell: server.doorbell(),
                 };
-                let (to_server, to_port) = pair(depth, port, owner)?;
+                let (to_server, to_port) = link_pair(depth, port, owner)?;
                 to_servers.push(to_server);
                 to_ports.push(to_port);
             }

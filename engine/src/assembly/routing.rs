@@ -22,6 +22,15 @@ pub use round_trip::RoundTrip;
 /// keys one by one is faster from 5 or 6 partitions on with AVX-512, from 4 or 5 on with AVX2.
 const MAX_COMPARED_PARTITIONS: usize = 4;
 
+/// How a router finds the keys of each partition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RoutingWay {
+    /// It compares each key with the bounds of every partition.
+    Compare,
+    /// It writes each key to a message of its owner.
+    Write,
+}
+
 /// Divides the keys of one batch into messages to their owners. Its buffers are reused from batch
 /// to batch.
 #[derive(Debug)]
@@ -48,6 +57,42 @@ pub(super) struct Selections {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct MessageIndex(u32);
 
+/// Goes through the messages of the last routed batch to one partition. Not an iterator, because
+/// callers change the selections between two messages.
+#[derive(Debug)]
+pub(super) struct Messages {
+    owner: usize,
+    /// The message that follows; the first one for `None`.
+    index: Option<MessageIndex>,
+    at_end: bool,
+}
+
+impl Messages {
+    pub(super) const fn to(owner: usize) -> Self {
+        Self {
+            owner,
+            index: None,
+            at_end: false,
+        }
+    }
+
+    /// The keys of the next message: at least one.
+    #[inline]
+    pub(super) fn next<'a>(
+        &mut self,
+        router: &'a Router,
+        selections: &Selections,
+    ) -> Option<&'a [KeyHash]> {
+        if self.at_end {
+            return None;
+        }
+        let (keys, next) = router.message(selections, self.owner, self.index);
+        self.index = next;
+        self.at_end = next.is_none();
+        (!keys.is_empty()).then_some(keys)
+    }
+}
+
 impl MessageIndex {
     const fn number(self) -> usize {
         self.0 as usize
@@ -56,13 +101,20 @@ impl MessageIndex {
 
 impl Router {
     pub(super) fn new(partitioning: Partitioning) -> Self {
-        let compared = partitioning.count() <= MAX_COMPARED_PARTITIONS;
-        Self::with(partitioning, DetectedKernel::best(), compared)
+        let way = if partitioning.count() <= MAX_COMPARED_PARTITIONS {
+            RoutingWay::Compare
+        } else {
+            RoutingWay::Write
+        };
+        Self::with(partitioning, DetectedKernel::best(), way)
     }
 
-    /// A router that compares keys with all bounds, or writes them to messages one by one.
-    fn with(partitioning: Partitioning, kernel: DetectedKernel, compared: bool) -> Self {
-        let buffers = if compared { partitioning.count() } else { 0 };
+    /// A router that uses this kernel and this way.
+    fn with(partitioning: Partitioning, kernel: DetectedKernel, way: RoutingWay) -> Self {
+        let buffers = match way {
+            RoutingWay::Compare => partitioning.count(),
+            RoutingWay::Write => 0,
+        };
         Self {
             buffers: vec![KeyBuffer::default(); buffers],
             messages: Vec::new(),
@@ -122,15 +174,11 @@ impl Router {
             return buffer.keys();
         }
         copied.clear();
-        let mut index = None;
-        loop {
-            let (keys, next) = self.message(selections, owner, index);
+        let mut messages = Messages::to(owner);
+        while let Some(keys) = messages.next(self, selections) {
             copied.extend_from_slice(keys);
-            index = next;
-            if index.is_none() {
-                return copied;
-            }
         }
+        copied
     }
 }
 

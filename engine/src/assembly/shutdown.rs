@@ -32,16 +32,21 @@ pub struct ShutdownError<F> {
 }
 
 impl<F> ShutdownError<F> {
-    pub(super) const fn new(
+    /// The whole filter if no partition is lost, else the error.
+    pub(super) fn or_whole(
         survivors: Vec<(usize, F)>,
         lost: Vec<(usize, String)>,
         partitioning: Partitioning,
-    ) -> Self {
-        Self {
-            survivors,
-            lost,
-            partitioning,
+    ) -> Result<Partitioned<F>, Self> {
+        if !lost.is_empty() {
+            return Err(Self {
+                survivors,
+                lost,
+                partitioning,
+            });
         }
+        let filters = survivors.into_iter().map(|(_, filter)| filter).collect();
+        Ok(Partitioned::new(partitioning, filters).expect("a filter for each partition"))
     }
 
     /// The whole filter, with the lost partitions taken from `fresh`: an empty filter of the same

@@ -39,6 +39,7 @@
 //! # }
 //! ```
 
+pub mod parker;
 // The rings are public only for the model checks (`loom-tests`), the stress test (`engine/tests`)
 // and the benchmark of a bare ring (`bench/benches`), which are crates of their own. Users of the
 // library reach them through ports and nodes.
@@ -47,7 +48,8 @@ pub mod ring;
 pub mod wait;
 
 #[doc(hidden)]
-pub use ring::{Consumer, PopError, Producer, PushError};
+pub use parker::Attention;
+pub use parker::{Doorbell, Parker};
 #[doc(hidden)]
-pub use wait::Attention;
-pub use wait::{Doorbell, Parker, Wait};
+pub use ring::{Consumer, PopError, Producer, PushError};
+pub use wait::Wait;

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use echoless::{ExchangeError, Filter, KeyHash, LineFilter, Mesh, Node, Partitioned, Verdicts};
 
-use crate::streams::{spec, stream};
+use crate::streams::{oracle, spec, stream};
 use crate::stub::{BAD_KEY, Fragile, fragile};
+use crate::testing::duplicates;
 
 fn connect<F: Filter>(filter: Partitioned<F>) -> Vec<Node<F>> {
     Mesh::builder(filter).build().unwrap().into_nodes()
@@ -91,6 +92,8 @@ fn a_node_can_wait_for_something_else_and_serve() {
     let (mut busy, mut waiting) = (nodes.pop().unwrap(), nodes.pop().unwrap());
     let done = AtomicU64::new(0);
     let doorbell = waiting.doorbell();
+    let keys = stream(5000, 1);
+    let (expected, _) = oracle(&[&keys[..], &keys].concat());
     thread::scope(|scope| {
         scope.spawn(|| {
             waiting
@@ -98,9 +101,12 @@ fn a_node_can_wait_for_something_else_and_serve() {
                 .unwrap();
             waiting.finish().unwrap();
         });
-        // Blocks forever unless its peer serves.
-        busy.observe(0, &stream(5000, 1), &mut Verdicts::new())
-            .unwrap();
+        let mut verdicts = Verdicts::new();
+        for (number, expected) in expected.chunks(keys.len()).enumerate() {
+            // Blocks forever unless its peer serves.
+            busy.observe(number as u64, &keys, &mut verdicts).unwrap();
+            assert_eq!(duplicates(&verdicts), expected);
+        }
         done.store(1, Ordering::Release);
         doorbell.wake();
         busy.finish().unwrap();

@@ -4,13 +4,14 @@ use crossbeam_utils::CachePadded;
 
 use super::handle::OrderedHandle;
 use super::turns::{Turn, Turns};
-use crate::assembly::counts::EngineCounts;
-use crate::assembly::link::Reply;
-use crate::assembly::loss::{LossPolicy, PartitionState, Status};
+use crate::assembly::exchange_error::ExchangeError;
+use crate::assembly::link::RequestOutcome;
+use crate::assembly::loss_policy::LossPolicy;
 use crate::assembly::owned::{Judged, OwnedFilter};
-use crate::assembly::replace::{NotReplaceable, ReplaceError};
+use crate::assembly::partition_state::{PartitionState, lost_partitions};
+use crate::assembly::replace::{NotReplaceable, ReplaceError, replace};
 use crate::assembly::shutdown::ShutdownError;
-use crate::error::ExchangeError;
+use crate::assembly::status::{EngineCounts, Status};
 use crate::filters::Filter;
 use crate::hash::KeyHash;
 use crate::partition::{Partitioned, Partitioning};
@@ -94,12 +95,12 @@ pub struct OrderedBuilder<F> {
 /// ```
 #[derive(Debug)]
 pub struct OrderedFilter<F> {
-    shared: Arc<Shared<F>>,
+    shared: Arc<OrderedState<F>>,
 }
 
 /// What the filter and its handles share.
 #[derive(Debug)]
-pub(super) struct Shared<F> {
+pub(super) struct OrderedState<F> {
     pub(super) partitioning: Partitioning,
     pub(super) partitions: Vec<OrderedPartition<F>>,
     pub(super) policy: LossPolicy,
@@ -114,12 +115,12 @@ pub(super) struct OrderedPartition<F> {
     pub(super) turns: Turns,
     /// Locked by the thread whose turn it is, so it is always free. Padded, because threads that
     /// wait read their turns beside it.
-    content: CachePadded<Mutex<Content<F>>>,
+    content: CachePadded<Mutex<OwnedContent<F>>>,
     state: Arc<PartitionState<F>>,
 }
 
 #[derive(Debug)]
-struct Content<F> {
+struct OwnedContent<F> {
     /// None after the shutdown.
     owned: Option<OwnedFilter<F>>,
     /// The latest tick.
@@ -150,7 +151,7 @@ impl<F: Filter> OrderedFilter<F> {
     /// # Errors
     /// [`ShutdownError`] if partitions are lost and were not replaced, with the surviving ones.
     pub fn shutdown(self) -> Result<Partitioned<F>, ShutdownError<F>> {
-        let Shared {
+        let OrderedState {
             partitioning,
             partitions,
             wait,
@@ -174,11 +175,7 @@ impl<F: Filter> OrderedFilter<F> {
             drop(content);
             drop(turn);
         }
-        if !lost.is_empty() {
-            return Err(ShutdownError::new(survivors, lost, partitioning.clone()));
-        }
-        let filters = survivors.into_iter().map(|(_, filter)| filter).collect();
-        Ok(Partitioned::new(partitioning.clone(), filters).expect("a filter for each partition"))
+        ShutdownError::or_whole(survivors, lost, partitioning.clone())
     }
 }
 
@@ -197,26 +194,19 @@ impl<F> OrderedFilter<F> {
     /// [`ReplaceError`], with the filter, if there is no such partition, or it is not lost.
     pub fn replace(&self, partition: usize, filter: F) -> Result<(), ReplaceError<F>> {
         let partitions = &self.shared.partitions;
-        let restored = match partitions.get(partition) {
-            Some(partition) => partition.state.restore(filter),
-            None => Err((filter, NotReplaceable::NoSuchPartition)),
-        };
-        restored.map_err(|(filter, reason)| ReplaceError {
-            partition,
-            partitions: partitions.len(),
-            reason,
-            filter,
-        })
+        let state = partitions
+            .get(partition)
+            .map(|partition| &*partition.state)
+            .ok_or(NotReplaceable::NoSuchPartition);
+        replace(state, partition, partitions.len(), filter)
     }
 
     /// The number of each partition that is lost now, and the message of the panic, in ascending
     /// order.
     #[must_use]
     pub fn lost(&self) -> Vec<(usize, String)> {
-        let partitions = self.shared.partitions.iter().enumerate();
-        partitions
-            .filter_map(|(index, partition)| Some((index, partition.state.loss()?)))
-            .collect()
+        let partitions = self.shared.partitions.iter();
+        lost_partitions(partitions.map(|partition| &*partition.state))
     }
 
     /// What was counted so far, over all handles, while they are in use. The report of the filter
@@ -254,7 +244,7 @@ impl<F: Filter> OrderedBuilder<F> {
         let wait = self.wait.unwrap_or_else(|| Wait::auto(filters.len()));
         let partitions = filters.into_iter().map(OrderedPartition::new).collect();
         OrderedFilter {
-            shared: Arc::new(Shared {
+            shared: Arc::new(OrderedState {
                 partitioning,
                 partitions,
                 policy: self.policy,
@@ -269,7 +259,7 @@ impl<F: Filter> OrderedBuilder<F> {
 /// by a panic, are left out.
 #[derive(Debug)]
 pub(super) struct Passage<'a, F> {
-    shared: &'a Shared<F>,
+    shared: &'a OrderedState<F>,
     ticket: u64,
     /// The number of partitions whose turn was taken.
     passed: usize,
@@ -277,7 +267,7 @@ pub(super) struct Passage<'a, F> {
 
 impl<'a, F> Passage<'a, F> {
     /// With the next ticket.
-    pub(super) fn new(shared: &'a Shared<F>) -> Self {
+    pub(super) fn new(shared: &'a OrderedState<F>) -> Self {
         Self {
             shared,
             // Relaxed: tickets order nothing but batches. Where their order is to be that of an
@@ -318,7 +308,7 @@ impl<F: Filter> OrderedPartition<F> {
         let owned = OwnedFilter::new(filter, Arc::clone(&state));
         Self {
             turns: Turns::new(),
-            content: CachePadded::new(Mutex::new(Content {
+            content: CachePadded::new(Mutex::new(OwnedContent {
                 owned: Some(owned),
                 tick: 0,
             })),
@@ -330,7 +320,8 @@ impl<F: Filter> OrderedPartition<F> {
     /// parks for the next one is woken once `turn` is dropped.
     ///
     /// # Errors
-    /// Why the keys have no verdicts, as a reply. `verdicts` is 0 then, as it must be before.
+    /// Why the keys have no verdicts, as the outcome of a request. `verdicts` is 0 then, as it must
+    /// be before.
     pub(super) fn judge(
         &self,
         index: usize,
@@ -338,15 +329,15 @@ impl<F: Filter> OrderedPartition<F> {
         tick: u64,
         keys: &[KeyHash],
         verdicts: &mut [u64],
-    ) -> Result<(), Reply> {
+    ) -> Result<(), RequestOutcome> {
         let mut content = unpoisoned(self.content.lock());
         content.tick = content.tick.max(tick);
         let judged = match &mut content.owned {
-            None => Err(Reply::Closed(ExchangeError::Partition(index))),
+            None => Err(RequestOutcome::Closed(ExchangeError::Partition(index))),
             Some(owned) => match owned.judge(tick, keys, verdicts) {
                 Judged::Known => Ok(()),
                 Judged::Panicked(_) | Judged::Lost => {
-                    Err(Reply::Lost(ExchangeError::Panicked(index)))
+                    Err(RequestOutcome::Lost(ExchangeError::Panicked(index)))
                 }
             },
         };

@@ -1,11 +1,11 @@
 //! The handle of a thread, and the ticket of its next batch.
 
-use super::filter::{Passage, Shared};
-use crate::assembly::batch::Batch;
-use crate::assembly::link::Reply;
-use crate::assembly::loss::LossPolicy;
-use crate::assembly::routing::Router;
-use crate::error::ExchangeError;
+use super::filter::{OrderedState, Passage};
+use crate::assembly::exchange_error::ExchangeError;
+use crate::assembly::link::RequestOutcome;
+use crate::assembly::loss_policy::LossPolicy;
+use crate::assembly::pending_batch::PendingBatch;
+use crate::assembly::routing::{Messages, Router};
 use crate::filters::Filter;
 use crate::hash::KeyHash;
 use crate::sync::Arc;
@@ -16,7 +16,7 @@ use crate::verdicts::{Verdicts, bits_of_words};
 /// Threads make one each, with [`OrderedFilter::handle`](crate::OrderedFilter::handle).
 #[derive(Debug)]
 pub struct OrderedHandle<F> {
-    shared: Arc<Shared<F>>,
+    shared: Arc<OrderedState<F>>,
     buffers: Buffers,
 }
 
@@ -25,7 +25,7 @@ pub struct OrderedHandle<F> {
 struct Buffers {
     parker: Parker,
     router: Router,
-    batch: Batch,
+    batch: PendingBatch,
     /// The last batch failed, and `batch` has the verdicts that are known.
     has_partial: bool,
     /// The keys of one partition, if the router does not have them in one place.
@@ -42,17 +42,17 @@ struct Buffers {
 #[must_use = "a ticket that is dropped is left out"]
 pub struct Ticket<'a, F> {
     passage: Passage<'a, F>,
-    shared: &'a Shared<F>,
+    shared: &'a OrderedState<F>,
     buffers: &'a mut Buffers,
 }
 
 impl<F: Filter> OrderedHandle<F> {
-    pub(super) fn new(shared: Arc<Shared<F>>) -> Self {
+    pub(super) fn new(shared: Arc<OrderedState<F>>) -> Self {
         Self {
             buffers: Buffers {
                 parker: Parker::new(),
                 router: Router::new(shared.partitioning.clone()),
-                batch: Batch::default(),
+                batch: PendingBatch::default(),
                 has_partial: false,
                 keys: Vec::new(),
                 words: Vec::new(),
@@ -150,7 +150,7 @@ impl Buffers {
     /// Passes the keys of one partition through it, in their turn.
     fn pass<F: Filter>(
         &mut self,
-        shared: &Shared<F>,
+        shared: &OrderedState<F>,
         passage: &mut Passage<'_, F>,
         partition: usize,
         tick: u64,
@@ -163,26 +163,17 @@ impl Buffers {
         let judged =
             shared.partitions[partition].judge(partition, &mut turn, tick, keys, &mut self.words);
         // The router cuts the keys of a partition into messages, with a word of verdicts for each.
-        let (kernel, mut start, mut index) = (self.router.kernel(), 0, None);
-        loop {
-            let (message, next) = self
-                .router
-                .message(&self.batch.selections, partition, index);
-            let count = message.len();
-            if count > 0 {
-                let reply = match judged {
-                    Ok(()) => Reply::Known(bits_of_words(&self.words, start, count)),
-                    Err(reply) => reply,
-                };
-                self.batch.expect_reply();
-                self.batch
-                    .take_reply(kernel, partition, reply, shared.policy);
-            }
-            start += count;
-            index = next;
-            if index.is_none() {
-                return;
-            }
+        let (kernel, mut start) = (self.router.kernel(), 0);
+        let mut messages = Messages::to(partition);
+        while let Some(keys) = messages.next(&self.router, &self.batch.selections) {
+            let outcome = match judged {
+                Ok(()) => RequestOutcome::Known(bits_of_words(&self.words, start, keys.len())),
+                Err(outcome) => outcome,
+            };
+            start += keys.len();
+            self.batch.expect_answer();
+            self.batch
+                .take_outcome(kernel, partition, outcome, shared.policy);
         }
     }
 }

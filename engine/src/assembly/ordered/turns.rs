@@ -52,11 +52,11 @@ pub(super) struct Turns {
     next: CachePadded<AtomicU64>,
     /// The queue may have entries that a turn must settle when it ends. Written under the lock.
     has_entries: AtomicBool,
-    queue: Mutex<Queue>,
+    queue: Mutex<TurnQueue>,
 }
 
 #[derive(Debug, Default)]
-struct Queue {
+struct TurnQueue {
     /// The tickets of threads that park, in any order: at most one for each thread. Those below
     /// `next` are left over from threads that found their turn before they were woken.
     waiting: Vec<(u64, Doorbell)>,
@@ -112,7 +112,7 @@ impl Turns {
     }
 
     /// Q1.
-    fn enter(&self, with: impl FnOnce(&mut Queue)) {
+    fn enter(&self, with: impl FnOnce(&mut TurnQueue)) {
         let mut queue = self.lock();
         with(&mut queue);
         // Relaxed: the fences order it.
@@ -148,7 +148,7 @@ impl Turns {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Queue> {
+    fn lock(&self) -> MutexGuard<'_, TurnQueue> {
         unpoisoned(self.queue.lock())
     }
 }

@@ -1,14 +1,14 @@
 //! How a port exchanges messages with the partition servers: it sends a batch, blocks for room and
-//! for answers, collects the replies, and ends once its node cannot go on.
+//! for answers, collects the answers, and ends once its node cannot go on.
 
 use std::task::{Context, Poll};
 
 use super::Port;
-use crate::assembly::link::{PortLink, Reply};
-use crate::assembly::loss::LossPolicy;
-use crate::assembly::message::{Header, Kind};
+use crate::assembly::exchange_error::ExchangeError;
+use crate::assembly::link::{PortLink, RequestOutcome};
+use crate::assembly::loss_policy::LossPolicy;
+use crate::assembly::message::{MessageHeader, MessageRole};
 use crate::assembly::routing::MessageIndex;
-use crate::error::ExchangeError;
 use crate::hash::KeyHash;
 use crate::sync::check;
 use crate::transport::{Attention, Doorbell};
@@ -118,10 +118,10 @@ impl Port {
                 }
                 // The other partitions still get their keys. What is lost is reported with the
                 // batch.
-                Err(lost) => {
-                    self.failed = self.failed.or(Some(lost));
+                Err(error) => {
+                    self.failed = self.failed.or(Some(error));
                     if let Some(batch) = self.pending.back_mut() {
-                        batch.mark_unsent(unsent.owner, unsent.next, lost);
+                        batch.mark_unsent(unsent.owner, unsent.next, error);
                     }
                 }
             }
@@ -159,30 +159,30 @@ impl Port {
         loop {
             let link = &mut self.links[owner];
             let (keys, next) = self.router.message(&batch.selections, owner, unsent.next);
-            let (batch_number, last) = match unsent.number {
-                BatchNumber::Number(number) => (number, Kind::LastOfBatch),
+            let (batch_number, role_of_last) = match unsent.number {
+                BatchNumber::Number(number) => (number, MessageRole::LastOfBatch),
                 // A new tick goes to every partition, so that all clocks are equal in a report. An
                 // earlier one would not move the clock of the undivided filter either.
                 BatchNumber::Unnumbered if keys.is_empty() && tick <= self.clock => {
                     return Ok(true);
                 }
-                BatchNumber::Unnumbered => (0, Kind::Part),
+                BatchNumber::Unnumbered => (0, MessageRole::Part),
             };
             if !link.has_room() {
                 return Ok(false);
             }
-            let header = Header {
+            let header = MessageHeader {
                 batch_number,
                 tick,
-                kind: if next.is_none() { last } else { Kind::Part },
+                role: next.map_or(role_of_last, |_| MessageRole::Part),
             };
             if keys.is_empty() {
-                let sent = link.send(header, keys);
+                let sent = link.send_marker(header);
                 link.hint();
                 return sent.map(|()| true);
             }
             link.request(header, keys, number)?;
-            batch.expect_reply();
+            batch.expect_answer();
             if next.is_none() {
                 // One wake for all messages of the batch to this partition.
                 link.notify();
@@ -207,7 +207,7 @@ impl Port {
                 // Park only if a whole round found neither an answer nor work.
                 Ok(false) => self.wait_for_answers(while_waiting, |_| false),
                 // A panic is the outcome of this call, and leaves all batches in flight.
-                Err(lost) if while_waiting.has_panicked() => return Err(lost),
+                Err(error) if while_waiting.has_panicked() => return Err(error),
                 // The port has ended: every batch is settled now.
                 Err(_) => {}
             }
@@ -219,27 +219,27 @@ impl Port {
         &mut self,
         while_waiting: &mut impl WhileWaiting,
     ) -> Result<bool, ExchangeError> {
-        while_waiting.work().map_err(|lost| self.give_up(lost))
+        while_waiting.work().map_err(|error| self.give_up(error))
     }
 
     /// Ends the port, because the order of batches is broken or the partition of this node is lost:
     /// closes all links, so that no peer waits for this node, and settles all batches. Returns the
     /// error that ended it first.
     #[cold]
-    fn give_up(&mut self, lost: ExchangeError) -> ExchangeError {
-        let lost = match lost {
+    fn give_up(&mut self, error: ExchangeError) -> ExchangeError {
+        let error = match error {
             // In a mesh, link `i` leads to node `i`.
             ExchangeError::Peer(peer) if self.links[peer].is_lost() => {
                 ExchangeError::Panicked(peer)
             }
-            lost @ (ExchangeError::Peer(_)
+            error @ (ExchangeError::Peer(_)
             | ExchangeError::Panicked(_)
             | ExchangeError::Partition(_)
             | ExchangeError::MissingBatch(_)
             | ExchangeError::Repeated(_)
-            | ExchangeError::InFlight(_)) => lost,
+            | ExchangeError::InFlight(_)) => error,
         };
-        let first = *self.failed.get_or_insert(lost);
+        let first = *self.failed.get_or_insert(error);
         if !self.gave_up {
             self.gave_up = true;
             self.links.iter_mut().for_each(PortLink::close);
@@ -254,16 +254,16 @@ impl Port {
         &mut self,
         while_waiting: &mut impl WhileWaiting,
     ) -> Result<(), ExchangeError> {
-        let header = Header {
+        let header = MessageHeader {
             batch_number: 0,
             tick: 0,
-            kind: Kind::Finish,
+            role: MessageRole::Finish,
         };
         for owner in 0..self.links.len() {
             self.links[owner].notify();
             self.wait_for_room(owner, while_waiting)?;
-            if let Err(lost) = self.links[owner].send(header, &[]) {
-                return Err(*self.failed.get_or_insert(lost));
+            if let Err(error) = self.links[owner].send_marker(header) {
+                return Err(*self.failed.get_or_insert(error));
             }
             self.links[owner].notify();
         }
@@ -356,11 +356,11 @@ impl Port {
         } = self;
         let (oldest, policy, kernel) = (self.oldest, self.policy, self.router.kernel());
         for (owner, link) in links.iter_mut().enumerate() {
-            link.take_answers(|batch, reply| {
-                if let Reply::Closed(closed) = reply {
-                    failed.get_or_insert(closed);
+            link.take_answers(|batch, outcome| {
+                if let RequestOutcome::Closed(error) = outcome {
+                    failed.get_or_insert(error);
                 }
-                pending[(batch - oldest) as usize].take_reply(kernel, owner, reply, policy);
+                pending[(batch - oldest) as usize].take_outcome(kernel, owner, outcome, policy);
             });
         }
     }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use super::Port;
-use crate::error::ExchangeError;
+use crate::assembly::exchange_error::ExchangeError;
 use crate::hash::KeyHash;
 use crate::verdicts::Verdicts;
 

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, ready};
 use super::Port;
 use super::exchange::BatchNumber;
 use super::payload::{PayloadPort, Rejected};
-use crate::error::ExchangeError;
+use crate::assembly::exchange_error::ExchangeError;
 use crate::hash::KeyHash;
 use crate::verdicts::Verdicts;
 

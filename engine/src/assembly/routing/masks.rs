@@ -97,12 +97,45 @@ pub(super) fn route(
             buffers,
             masks,
         };
-        compare.on(kernel);
+        run_with_ops(kernel, compare);
     }
     for mask in masks {
         mask.word = 0;
         mask.unanswered = mask.mask.first().copied().unwrap_or(0);
     }
+}
+
+/// A [`HotLoop`] over the operations of a kernel. As there, `run` and everything it calls must be
+/// `#[inline(always)]`.
+trait SelectLoop {
+    fn run<O: SelectOps>(self, ops: O);
+}
+
+/// A loop with the operations of a kernel.
+struct With<O, L>(O, L);
+
+impl<O: SelectOps, L: SelectLoop> HotLoop for With<O, L> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self(ops, select_loop) = self;
+        select_loop.run(ops);
+    }
+}
+
+/// Runs a loop with the operations of this kernel, compiled for its instruction set.
+#[inline]
+fn run_with_ops(kernel: DetectedKernel, select_loop: impl SelectLoop) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(ops) = Avx512::new(kernel) {
+        return kernel.run(With(ops, select_loop));
+    }
+    #[cfg(target_arch = "x86_64")]
+    if let Some(ops) = Avx2::new(kernel) {
+        return kernel.run(With(ops, select_loop));
+    }
+    kernel.run(With(Scalar, select_loop));
 }
 
 /// Goes through the batch once for each partition, and picks the keys between its bounds from each
@@ -114,35 +147,15 @@ struct Compare<'a> {
     masks: &'a mut [KeyMask],
 }
 
-/// A loop with the operations of a kernel.
-struct With<O, L>(O, L);
-
-impl Compare<'_> {
-    fn on(self, kernel: DetectedKernel) {
-        #[cfg(target_arch = "x86_64")]
-        if let Some(ops) = Avx512::new(kernel) {
-            return kernel.run(With(ops, self));
-        }
-        #[cfg(target_arch = "x86_64")]
-        if let Some(ops) = Avx2::new(kernel) {
-            return kernel.run(With(ops, self));
-        }
-        kernel.run(With(Scalar, self));
-    }
-}
-
-impl<O: SelectOps> HotLoop for With<O, Compare<'_>> {
-    type Output = ();
-
+impl SelectLoop for Compare<'_> {
     #[inline(always)]
-    fn run(self) {
-        let Self(ops, compare) = self;
-        let Compare {
+    fn run<O: SelectOps>(self, ops: O) {
+        let Self {
             starts,
             keys,
             buffers,
             masks,
-        } = compare;
+        } = self;
         for (owner, (buffer, mask)) in buffers.iter_mut().zip(masks).enumerate() {
             // The last partition has no end: its keys reach up to `u64::MAX`.
             let (start, end) = (starts[owner], starts.get(owner + 1).copied());
@@ -211,16 +224,7 @@ impl KeyMask {
             answer,
             verdicts,
         };
-        // Both vector kernels have the same instruction for it.
-        #[cfg(target_arch = "x86_64")]
-        if let Some(ops) = Avx512::new(kernel) {
-            return kernel.run(With(ops, deposit));
-        }
-        #[cfg(target_arch = "x86_64")]
-        if let Some(ops) = Avx2::new(kernel) {
-            return kernel.run(With(ops, deposit));
-        }
-        kernel.run(With(Scalar, deposit));
+        run_with_ops(kernel, deposit);
     }
 
     /// Whether the partition owns no key of the batch.
@@ -243,23 +247,21 @@ impl KeyMask {
     }
 }
 
+/// Spreads an answer over the bits of a mask. Both vector kernels have the same instruction for it.
 struct Deposit<'a> {
     mask: &'a mut KeyMask,
     answer: u64,
     verdicts: &'a mut [u64],
 }
 
-impl<O: SelectOps> HotLoop for With<O, Deposit<'_>> {
-    type Output = ();
-
+impl SelectLoop for Deposit<'_> {
     #[inline(always)]
-    fn run(self) {
-        let Self(ops, deposit) = self;
-        let Deposit {
+    fn run<O: SelectOps>(self, ops: O) {
+        let Self {
             mask,
             mut answer,
             verdicts,
-        } = deposit;
+        } = self;
         // Every message but the last of a batch is full, so the answer covers the next
         // `MESSAGE_KEYS` owned keys, or all that are left.
         let mut left = MESSAGE_KEYS as u32;

@@ -1,6 +1,6 @@
 //! Routing alone, without rings and filters, for the benchmark of it.
 
-use super::{Router, Selections};
+use super::{Messages, Router, RoutingWay, Selections};
 use crate::error::SpecError;
 use crate::hash::KeyHash;
 use crate::isa::Kernel;
@@ -19,17 +19,19 @@ pub struct RoundTrip {
 }
 
 impl RoundTrip {
-    /// A router to the partitions: the one that ports use, or one on this kernel that compares keys
-    /// with all bounds (`true`) or writes them to messages one by one.
+    /// A router to the partitions: the one that ports use, or one with this kernel and this way.
     ///
     /// # Errors
     /// If this CPU cannot run the kernel.
-    pub fn new(partitioning: Partitioning, way: Option<(Kernel, bool)>) -> Result<Self, SpecError> {
+    pub fn new(
+        partitioning: Partitioning,
+        with: Option<(Kernel, RoutingWay)>,
+    ) -> Result<Self, SpecError> {
         Ok(Self {
             partitions: partitioning.count(),
-            router: match way {
+            router: match with {
                 None => Router::new(partitioning),
-                Some((kernel, compared)) => Router::with(partitioning, kernel.detect()?, compared),
+                Some((kernel, way)) => Router::with(partitioning, kernel.detect()?, way),
             },
             selections: Selections::default(),
             verdicts: Verdicts::new(),
@@ -47,17 +49,10 @@ impl RoundTrip {
         self.router.route(keys, &mut self.selections);
         let kernel = self.router.kernel();
         for owner in 0..self.partitions {
-            let mut index = None;
-            loop {
-                let (keys, next) = self.router.message(&self.selections, owner, index);
-                if !keys.is_empty() {
-                    let answer = answer(keys);
-                    (self.selections).answer(owner, kernel, answer, &mut self.verdicts);
-                }
-                if next.is_none() {
-                    break;
-                }
-                index = next;
+            let mut messages = Messages::to(owner);
+            while let Some(keys) = messages.next(&self.router, &self.selections) {
+                let answer = answer(keys);
+                (self.selections).answer(owner, kernel, answer, &mut self.verdicts);
             }
         }
         self.selections.finish(kernel, &mut self.verdicts);

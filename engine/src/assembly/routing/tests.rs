@@ -48,26 +48,16 @@ fn routers(partitioning: &Partitioning) -> Vec<Router> {
     let mut routers = vec![Router::new(partitioning.clone())];
     for kernel in kernels() {
         let kernel = kernel.detect().unwrap();
-        let with = |compared| Router::with(partitioning.clone(), kernel, compared);
-        routers.extend([true, false].map(with));
+        let with = |way| Router::with(partitioning.clone(), kernel, way);
+        routers.extend([RoutingWay::Compare, RoutingWay::Write].map(with));
     }
     routers
 }
 
 /// The keys of the messages to an owner, none if it owns no key.
 fn messages(router: &Router, selections: &Selections, owner: usize) -> Vec<Vec<KeyHash>> {
-    let mut messages = Vec::new();
-    let mut index = None;
-    loop {
-        let (keys, next) = router.message(selections, owner, index);
-        if !keys.is_empty() {
-            messages.push(keys.to_vec());
-        }
-        if next.is_none() {
-            return messages;
-        }
-        index = next;
-    }
+    let mut messages = Messages::to(owner);
+    std::iter::from_fn(|| messages.next(router, selections).map(<[_]>::to_vec)).collect()
 }
 
 /// The positions of the bits that are set.

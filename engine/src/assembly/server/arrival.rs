@@ -13,13 +13,13 @@
 //! ```
 
 use std::collections::VecDeque;
-use std::ops::ControlFlow;
 
 use super::ServerLink;
-use super::pass::{Links, OnPanic, Pass};
-use crate::assembly::mailbox::{Event, Inbox, PortIndex, ReadyMark};
+use super::pass::{GatherStep, Links, OnPanic, Pass};
+use crate::assembly::exchange_error::ExchangeError;
+use crate::assembly::mailbox::{Event, Inbox, ReadyMark};
 use crate::assembly::owned::OwnedFilter;
-use crate::error::ExchangeError;
+use crate::assembly::port_index::PortIndex;
 use crate::filters::Filter;
 use crate::sync::{Arc, unmodelled};
 use crate::transport::PopError;
@@ -39,7 +39,7 @@ pub(in crate::assembly) struct ArrivalServer<F> {
     /// The first field: if the thread unwinds, the loss is set before the links close.
     pass: Pass<F>,
     inbox: Inbox,
-    links: Slots,
+    links: LinksByPort,
     /// The links that may hold messages or be closed.
     due: VecDeque<usize>,
     /// No new message is accepted.
@@ -48,9 +48,9 @@ pub(in crate::assembly) struct ArrivalServer<F> {
 
 /// The links by the index of their port.
 #[derive(Debug, Default)]
-struct Slots(Vec<Option<Attached>>);
+struct LinksByPort(Vec<Option<Attached>>);
 
-impl Links for Slots {
+impl Links for LinksByPort {
     fn link(&mut self, index: usize) -> &mut ServerLink {
         let slot = self.0[index].as_mut();
         &mut slot
@@ -65,7 +65,7 @@ impl<F: Filter> ArrivalServer<F> {
         Self {
             pass: Pass::new(partition, owned, OnPanic::GoOn),
             inbox,
-            links: Slots::default(),
+            links: LinksByPort::default(),
             due: VecDeque::new(),
             closed: false,
         }
@@ -123,11 +123,11 @@ impl<F: Filter> ArrivalServer<F> {
                 Event::Attach(_) if self.closed => {}
                 Event::Attach(attached) => {
                     let index = attached.index.get();
-                    let slots = &mut self.links.0;
-                    if slots.len() <= index {
-                        slots.resize_with(index + 1, || None);
+                    let links = &mut self.links.0;
+                    if links.len() <= index {
+                        links.resize_with(index + 1, || None);
                     }
-                    slots[index] = Some(*attached);
+                    links[index] = Some(*attached);
                 }
                 // If the port is gone, its index has no link, or that of a newer port. Reading that
                 // ring once more does no harm.
@@ -147,7 +147,7 @@ impl<F: Filter> ArrivalServer<F> {
         };
         // Before the ring is read: for a message that is missed now, the index is enqueued again.
         mark.clear();
-        self.pass.gather(index, link, |_| ControlFlow::Continue(()));
+        self.pass.gather(index, link, |_| GatherStep::Take);
         let front = link.requests.peek(link.gathered).map(drop);
         match front {
             Err(PopError::Empty) => {}

@@ -1,21 +1,19 @@
 //! The server of a node of a mesh: it applies messages by the numbers of their batches, from 0
 //! without gaps.
 
-use std::ops::ControlFlow;
-
 use super::ServerLink;
-use super::pass::{Links, OnPanic, Pass};
-use crate::assembly::loss::PartitionState;
-use crate::assembly::message::{Kind, Request};
+use super::pass::{GatherStep, Links, OnPanic, Pass};
+use crate::assembly::exchange_error::ExchangeError;
+use crate::assembly::message::{MessageRole, Request};
 use crate::assembly::owned::{OwnedFilter, Panic};
-use crate::error::ExchangeError;
+use crate::assembly::partition_state::PartitionState;
 use crate::filters::Filter;
 use crate::transport::{Attention, PopError};
 
 /// The owner of one partition of a mesh.
 ///
-/// A node that is dropped before its [`Kind::Finish`] may leave a gap in the numbers, so that is an
-/// error.
+/// A node that is dropped before its [`MessageRole::Finish`] may leave a gap in the numbers, so
+/// that is an error.
 #[derive(Debug)]
 pub(in crate::assembly) struct NumberedServer<F> {
     /// The first field: if the thread unwinds, the loss is set before the links close.
@@ -172,11 +170,13 @@ impl<F: Filter> NumberedServer<F> {
 
     fn state_of(&self, request: &Request) -> Front {
         let number = request.header.batch_number;
-        match request.header.kind {
-            Kind::Finish => Front::Finish,
-            Kind::Part | Kind::LastOfBatch if number == self.next_batch => Front::Due,
-            Kind::Part | Kind::LastOfBatch if number < self.next_batch => Front::Late(number),
-            Kind::Part | Kind::LastOfBatch => Front::Early,
+        match request.header.role {
+            MessageRole::Finish => Front::Finish,
+            MessageRole::Part | MessageRole::LastOfBatch if number == self.next_batch => Front::Due,
+            MessageRole::Part | MessageRole::LastOfBatch if number < self.next_batch => {
+                Front::Late(number)
+            }
+            MessageRole::Part | MessageRole::LastOfBatch => Front::Early,
         }
     }
 
@@ -193,14 +193,14 @@ impl<F: Filter> NumberedServer<F> {
             let next_batch = &mut self.next_batch;
             // At most to the end of the batch.
             self.pass.gather(self.first, link, |header| {
-                if header.kind == Kind::Finish || header.batch_number != *next_batch {
-                    return ControlFlow::Break(false);
+                if header.role == MessageRole::Finish || header.batch_number != *next_batch {
+                    return GatherStep::Leave;
                 }
-                if header.kind == Kind::LastOfBatch {
+                if header.role == MessageRole::LastOfBatch {
                     *next_batch += 1;
-                    return ControlFlow::Break(true);
+                    return GatherStep::TakeLast;
                 }
-                ControlFlow::Continue(())
+                GatherStep::Take
             });
             unproductive += 1;
             if link.gathered > before {

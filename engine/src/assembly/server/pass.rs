@@ -1,13 +1,11 @@
 //! One pass of a partition server: the messages that it gathered from its links, one probe of the
 //! filter for all of their keys, and an answer to each.
 
-use std::ops::ControlFlow;
-
 use super::ServerLink;
-use crate::assembly::loss::PartitionState;
-use crate::assembly::message::{Answer, Header};
+use crate::assembly::exchange_error::ExchangeError;
+use crate::assembly::message::{Answer, MessageHeader};
 use crate::assembly::owned::{Judged, OwnedFilter, Panic};
-use crate::error::ExchangeError;
+use crate::assembly::partition_state::PartitionState;
 use crate::filters::Filter;
 use crate::hash::KeyHash;
 use crate::verdicts::bits_of_words;
@@ -23,6 +21,17 @@ pub(in crate::assembly) enum OnPanic {
     GoOn,
     /// It fails, and keeps the panic for the caller to resume.
     Fail,
+}
+
+/// What a server does with the message at the front of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum GatherStep {
+    /// The message joins the pass, and the next one may follow.
+    Take,
+    /// The message joins the pass, as the last one of this link.
+    TakeLast,
+    /// The message stays in its ring, and so do those behind it.
+    Leave,
 }
 
 /// The links of a server by their index.
@@ -98,14 +107,13 @@ impl<F: Filter> Pass<F> {
         self.messages.len() >= MESSAGES_PER_PASS
     }
 
-    /// Copies the messages at the front of a link, as long as `take` continues; it is called before
-    /// each one, and stops behind a message with `Break(true)` and before it with `Break(false)`.
-    /// Stops at a message that moves the clock, too, unless it is the first of the pass.
+    /// Copies messages at the front of a link: `decide` is called with the header of each. Stops at
+    /// a message that moves the clock, too, unless it is the first of the pass.
     pub(super) fn gather(
         &mut self,
         index: usize,
         link: &mut ServerLink,
-        mut take: impl FnMut(Header) -> ControlFlow<bool>,
+        mut decide: impl FnMut(MessageHeader) -> GatherStep,
     ) {
         while !self.is_full() {
             let Ok(request) = link.requests.peek(link.gathered) else {
@@ -114,8 +122,8 @@ impl<F: Filter> Pass<F> {
             if request.header.tick > self.tick && !self.is_empty() {
                 return;
             }
-            let taken = take(request.header);
-            if taken == ControlFlow::Break(false) {
+            let step = decide(request.header);
+            if step == GatherStep::Leave {
                 return;
             }
             self.tick = self.tick.max(request.header.tick);
@@ -125,7 +133,7 @@ impl<F: Filter> Pass<F> {
                 self.touched.push(index);
             }
             link.gathered += 1;
-            if taken.is_break() {
+            if step == GatherStep::TakeLast {
                 return;
             }
         }

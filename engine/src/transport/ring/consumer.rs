@@ -5,9 +5,10 @@
 use std::cell::Cell;
 use std::ops::Deref;
 
-use super::{PopError, Shared};
+use super::PopError;
+use super::state::RingState;
 use crate::sync::{Arc, ConstPtr, Ordering, check};
-use crate::transport::wait::Doorbell;
+use crate::transport::parker::Doorbell;
 
 /// The end of a ring that pops. Dropping it closes the ring.
 ///
@@ -18,7 +19,7 @@ use crate::transport::wait::Doorbell;
 /// ```
 #[derive(Debug)]
 pub struct Consumer<T> {
-    ring: Arc<Shared<T>>,
+    ring: Arc<RingState<T>>,
     /// Equals the shared `head`, which only this end moves.
     head: usize,
     /// The shared `tail` when it was last read; the current one is equal or ahead. The cell also
@@ -28,7 +29,7 @@ pub struct Consumer<T> {
 }
 
 impl<T> Consumer<T> {
-    pub(super) const fn new(ring: Arc<Shared<T>>, start: usize) -> Self {
+    pub(super) const fn new(ring: Arc<RingState<T>>, start: usize) -> Self {
         Self {
             ring,
             head: start,
@@ -95,7 +96,7 @@ impl<T> Consumer<T> {
     pub fn release(&mut self, count: usize) {
         self.release_without_notify(count);
         // After the store: a wake follows the change that the condition reads (W1 and W2 in
-        // `transport::wait`).
+        // `transport::parker`).
         if let Some(writer) = &self.doorbell {
             writer.wake();
         }

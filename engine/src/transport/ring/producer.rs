@@ -5,9 +5,10 @@
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 
-use super::{PushError, Shared};
+use super::PushError;
+use super::state::RingState;
 use crate::sync::{Arc, MutPtr, Ordering, check};
-use crate::transport::wait::Doorbell;
+use crate::transport::parker::Doorbell;
 
 /// The end of a ring that pushes. Dropping it closes the ring.
 ///
@@ -18,7 +19,7 @@ use crate::transport::wait::Doorbell;
 /// ```
 #[derive(Debug)]
 pub struct Producer<T> {
-    ring: Arc<Shared<T>>,
+    ring: Arc<RingState<T>>,
     /// Equals the shared `tail`, which only this end moves.
     tail: usize,
     /// The shared `head` when it was last read; the current one is equal or ahead. The cell also
@@ -28,7 +29,7 @@ pub struct Producer<T> {
 }
 
 impl<T> Producer<T> {
-    pub(super) const fn new(ring: Arc<Shared<T>>, start: usize) -> Self {
+    pub(super) const fn new(ring: Arc<RingState<T>>, start: usize) -> Self {
         Self {
             ring,
             tail: start,

@@ -6,7 +6,9 @@ use std::rc::Rc;
 
 use proptest::prelude::*;
 
+use super::state::starting_at;
 use super::*;
+use crate::error::{BuildError, MemoryError, SpecError};
 
 /// One call of a user of the ring.
 #[derive(Debug, Clone)]

@@ -1,19 +1,19 @@
 //! A batch in flight: the verdicts that arrived, and which keys will have none.
 
-use super::link::Reply;
-use super::loss::LossPolicy;
+use super::exchange_error::ExchangeError;
+use super::link::RequestOutcome;
+use super::loss_policy::LossPolicy;
 use super::routing::{MessageIndex, Selections};
-use crate::error::ExchangeError;
 use crate::isa::DetectedKernel;
 use crate::verdicts::Verdicts;
 
 /// One batch of a port. Its buffers are reused.
 #[derive(Debug, Default)]
-pub(super) struct Batch {
+pub(super) struct PendingBatch {
     verdicts: Verdicts,
     /// For each link, the keys of the batch that it owns.
     pub(super) selections: Selections,
-    /// Messages without a reply.
+    /// Requests without an outcome.
     unanswered: usize,
     /// Every message was sent, or never will be. Until then the batch is not settled, even if all
     /// messages so far are answered.
@@ -22,7 +22,7 @@ pub(super) struct Batch {
     error: Option<ExchangeError>,
 }
 
-impl Batch {
+impl PendingBatch {
     pub(super) fn reset(&mut self, keys: usize) {
         self.verdicts.reset(keys);
         self.unanswered = 0;
@@ -30,8 +30,8 @@ impl Batch {
         self.error = None;
     }
 
-    /// Counts a message that was sent.
-    pub(super) const fn expect_reply(&mut self) {
+    /// Counts a request that was sent.
+    pub(super) const fn expect_answer(&mut self) {
         self.unanswered += 1;
     }
 
@@ -50,24 +50,28 @@ impl Batch {
         self.error
     }
 
-    /// Takes the reply to the next message of a link.
-    pub(super) fn take_reply(
+    /// Takes the outcome of the next request of a link.
+    pub(super) fn take_outcome(
         &mut self,
         kernel: DetectedKernel,
         owner: usize,
-        reply: Reply,
+        outcome: RequestOutcome,
         policy: LossPolicy,
     ) {
         self.unanswered -= 1;
-        match reply {
-            Reply::Known(bits) => {
+        match outcome {
+            RequestOutcome::Known(bits) => {
                 let verdicts = &mut self.verdicts;
                 self.selections.answer(owner, kernel, bits, verdicts);
             }
-            Reply::Lost(lost) => {
-                self.take_unknown(kernel, owner, (policy == LossPolicy::Error).then_some(lost));
+            RequestOutcome::Lost(error) => {
+                self.take_unknown(
+                    kernel,
+                    owner,
+                    (policy == LossPolicy::Error).then_some(error),
+                );
             }
-            Reply::Closed(closed) => self.take_unknown(kernel, owner, Some(closed)),
+            RequestOutcome::Closed(error) => self.take_unknown(kernel, owner, Some(error)),
         }
     }
 

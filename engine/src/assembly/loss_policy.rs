@@ -1,0 +1,54 @@
+//! What happens to the keys of a lost partition: the choice of the caller.
+
+/// What happens to the keys of a partition whose filter panicked.
+///
+/// The partitions are the horizontal slices of paper 001, and the last two policies are its answers
+/// for slices that failed. With `f` of `S` equal partitions lost, a filter whose false positive
+/// rate is `p` has the false positive rate `f/S + (1 - f/S) p` with
+/// [`AsDuplicate`](Self::AsDuplicate), and the additional false negative rate `f/S` with
+/// [`AsFresh`](Self::AsFresh). The verdicts of the other partitions are those of the undivided
+/// filter with every policy.
+///
+/// A worker or node that is gone (it was shut down or dropped) is an error with every policy.
+///
+/// # Examples
+/// A filter that panics at one key; half of the keys belong to its partition.
+/// ```
+/// use echoless::{Engine, Filter, KeyHash, LossPolicy, Partitioned, Partitioning, Verdicts};
+/// #[derive(Clone)]
+/// struct Brittle;
+/// impl Filter for Brittle {
+///     fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+///         assert!(!keys.contains(&KeyHash::from_uniform(u64::MAX)), "a bug of this filter");
+///         duplicates.fill(0);
+///     }
+/// #   fn contains(&self, _: KeyHash) -> bool { false }
+/// #   fn clear(&mut self) {}
+/// #   fn memory_bytes(&self) -> u64 { 0 }
+/// }
+/// let halves = Partitioned::new(Partitioning::new(2, 2)?, vec![Brittle; 2])?;
+/// let (engine, mut ports) =
+///     Engine::builder(halves).on_loss(LossPolicy::AsDuplicate).build()?;
+/// let mut verdicts = Verdicts::new();
+/// let keys = [1, u64::MAX, 2].map(KeyHash::from_uniform);
+/// ports[0].observe(&keys, &mut verdicts)?;
+/// // Key 1 is a duplicate by the policy.
+/// assert_eq!((verdicts.words(), verdicts.unknown_words()), (&[0b010][..], &[0b010][..]));
+/// assert_eq!(engine.unknown_keys(), 1);
+/// assert_eq!(engine.lost(), [(1, "a bug of this filter".to_owned())]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LossPolicy {
+    /// Batches with keys of a lost partition are errors, and later batches are rejected until the
+    /// partition is replaced. In a mesh, the panic goes on in the thread of the node, which is then
+    /// lost for good. An ordered filter rejects only the batches with keys of the partition, and
+    /// the others record their keys.
+    #[default]
+    Error,
+    /// Keys of a lost partition are duplicates: no duplicate passes, and new keys are dropped.
+    AsDuplicate,
+    /// Keys of a lost partition are fresh: no new key is dropped, and duplicates pass.
+    AsFresh,
+}

@@ -1,0 +1,153 @@
+//! Lost partitions: what the threads share when the filter of a partition panics, and how a new
+//! filter takes its place.
+//!
+//! The owner of a partition catches the panic of its filter, so its rings stay open and its
+//! messages stay in order. It drops the filter and answers every message with *unknown*, until it
+//! finds a new filter in the slot:
+//!
+//! ```text
+//!   owner (server)                        engine or node                     port
+//!   catch panic, drop the filter
+//!   slot = Lost(message)
+//!   lost.store(true, Release)  ------------------------------------------->  lost.load(Acquire)
+//!   push answer: unknown       ------------------------------------------->  pop answer
+//!                                         slot = Restored(filter)
+//!                                         lost.store(false, Release)  ---->  lost.load(Acquire)
+//!   pop message                <-------------------------------------------  push message
+//!   slot is Restored: take the filter
+//! ```
+//!
+//! - After a port received *unknown*, the partition can be replaced at once: the slot is `Lost`
+//!   before the answer is pushed.
+//! - A message that is sent after `replace` returned is judged by the new filter: the owner locks
+//!   the slot after it popped the message, so after the slot was filled. No thread has to be woken.
+//! - While no partition is lost, no thread locks the slot, and nothing that ports read is written.
+//!   A port loads one flag for each partition and batch, and only with
+//!   [`LossPolicy::Error`](super::LossPolicy::Error).
+//!
+//! A closed ring is something else: the owner is gone for good, so it is an error with every
+//! policy.
+
+use std::any::Any;
+
+use super::replace::NotReplaceable;
+use super::status::Status;
+use crate::sync::{Arc, Mutex, unpoisoned};
+
+/// The slot for a new filter, which also tells where the filter of a partition is.
+#[derive(Debug)]
+enum FilterSlot<F> {
+    /// The owner has it.
+    InUse,
+    /// It panicked with this message and was dropped.
+    Lost(String),
+    /// A new one, which the owner has not taken yet.
+    Restored(F),
+}
+
+/// A partition as its owner and its engine share it.
+#[derive(Debug)]
+pub(super) struct PartitionState<F> {
+    status: Arc<Status>,
+    /// Locked only while the partition is lost, and by the engine.
+    slot: Mutex<FilterSlot<F>>,
+}
+
+impl<F> PartitionState<F> {
+    pub(super) fn new(status: Arc<Status>) -> Arc<Self> {
+        Arc::new(Self {
+            status,
+            slot: Mutex::new(FilterSlot::InUse),
+        })
+    }
+
+    pub(super) fn status(&self) -> &Arc<Status> {
+        &self.status
+    }
+
+    /// Records that the filter panicked. The owner has dropped it.
+    pub(super) fn record_panic(&self, panic: &(dyn Any + Send)) {
+        let mut slot = unpoisoned(self.slot.lock());
+        *slot = FilterSlot::Lost(panic_message(panic));
+        self.status.mark_lost();
+    }
+
+    /// Leaves a filter for the owner of a lost partition.
+    ///
+    /// # Errors
+    /// Returns the filter if the partition is not lost, or its owner has ended.
+    pub(super) fn restore(&self, filter: F) -> Result<(), (F, NotReplaceable)> {
+        let mut slot = unpoisoned(self.slot.lock());
+        match &*slot {
+            // The slot changes with the flag, under the lock, unless the thread of the owner
+            // unwinds.
+            FilterSlot::InUse | FilterSlot::Restored(_) if self.status.is_lost() => {
+                Err((filter, NotReplaceable::Ended))
+            }
+            FilterSlot::InUse | FilterSlot::Restored(_) => Err((filter, NotReplaceable::NotLost)),
+            FilterSlot::Lost(_) => {
+                *slot = FilterSlot::Restored(filter);
+                self.status.mark_restored();
+                Ok(())
+            }
+        }
+    }
+
+    /// The filter that was left for the owner, if one was.
+    pub(super) fn take_restored(&self) -> Option<F> {
+        let mut slot = unpoisoned(self.slot.lock());
+        match std::mem::replace(&mut *slot, FilterSlot::InUse) {
+            FilterSlot::Restored(filter) => Some(filter),
+            other @ (FilterSlot::InUse | FilterSlot::Lost(_)) => {
+                *slot = other;
+                None
+            }
+        }
+    }
+
+    /// The message of the panic, if the partition is lost.
+    pub(super) fn loss(&self) -> Option<String> {
+        match &*unpoisoned(self.slot.lock()) {
+            FilterSlot::Lost(message) => Some(message.clone()),
+            FilterSlot::InUse | FilterSlot::Restored(_) => None,
+        }
+    }
+}
+
+/// The number of each partition that is lost now, and the message of the panic, in ascending order.
+/// `states` are those of all partitions.
+pub(super) fn lost_partitions<'a, F: 'a>(
+    states: impl Iterator<Item = &'a PartitionState<F>>,
+) -> Vec<(usize, String)> {
+    states
+        .enumerate()
+        .filter_map(|(index, state)| Some((index, state.loss()?)))
+        .collect()
+}
+
+/// The message of a panic payload.
+pub(super) fn panic_message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("a panic without a message")
+        .to_owned()
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_partition_is_replaced_once_and_only_while_its_owner_exists() {
+        let state = PartitionState::new(Status::new());
+        assert_eq!(state.restore(1), Err((1, NotReplaceable::NotLost)));
+        state.record_panic(&"a bug");
+        assert_eq!(state.loss().as_deref(), Some("a bug"));
+        assert_eq!(state.restore(2), Ok(()));
+        assert_eq!(state.restore(3), Err((3, NotReplaceable::NotLost)));
+        assert_eq!(state.take_restored(), Some(2));
+        // As if its thread unwound.
+        state.status().mark_lost();
+        assert_eq!(state.restore(4), Err((4, NotReplaceable::Ended)));
+    }
+}
