@@ -75,6 +75,10 @@ pub(crate) trait KindSpec: Copy + PartialEq + fmt::Debug {
     /// The form of a specification that names none.
     const DEFAULT_FORM: Form = Form::Scattered;
 
+    /// Whether the number of rows is a power of two, so that memory up to the next one is of no
+    /// use.
+    const POWER_OF_TWO_ROWS: bool = false;
+
     /// Takes the options of the filter `name` from `options`. Some defaults depend on the form.
     fn parse(name: &str, form: Form, options: &mut Options) -> Result<Self, SpecError>;
 
@@ -193,6 +197,13 @@ macro_rules! kinds {
             pub const fn default_form(&self) -> Form {
                 match self {
                     $(Self::$kind(_) => <$spec as KindSpec>::DEFAULT_FORM,)*
+                }
+            }
+
+            /// Whether the number of rows is a power of two.
+            pub(crate) const fn has_power_of_two_rows(&self) -> bool {
+                match self {
+                    $(Self::$kind(_) => <$spec as KindSpec>::POWER_OF_TWO_ROWS,)*
                 }
             }
 

@@ -127,6 +127,21 @@ impl FilterSpec {
         self.kind.settles() || self.adapters.iter().any(drops_oldest)
     }
 
+    /// Whether the number of rows is a power of two: then a filter of half the memory has half the
+    /// rows, but one of a little less memory may also have half the rows, or as many.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::FilterSpec;
+    /// assert!("cuckoo".parse::<FilterSpec>()?.has_power_of_two_rows());
+    /// assert!(!"qht".parse::<FilterSpec>()?.has_power_of_two_rows());
+    /// # Ok::<(), echoless::SpecError>(())
+    /// ```
+    #[must_use]
+    pub const fn has_power_of_two_rows(&self) -> bool {
+        self.kind.has_power_of_two_rows()
+    }
+
     /// The same filter for a stream `scale` times shorter, in as much less memory: what counts
     /// records or bytes shrinks. The memory itself is left as it is.
     ///

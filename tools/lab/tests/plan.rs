@@ -79,6 +79,42 @@ fn in_ample_memory_a_filter_of_one_line_per_key_is_first() {
 }
 
 #[test]
+fn filters_with_a_power_of_two_of_rows_keep_their_rates() {
+    let mut compared = 0;
+    // In 100 and 125 KiB they leave different parts of the memory unused.
+    for kibibytes in [100, 125] {
+        let stream = Stream::with_distinct_fraction(700_000, 0.9).unwrap();
+        let request = PlanRequest::new(stream, kibibytes << 10)
+            .goal(bounds(0.2, 0.15))
+            .budget(Duration::from_secs(2));
+        let plan = plan(&request, &|_| ()).unwrap();
+        let simulated = plan.candidates.iter().filter(|candidate| {
+            let shown = matches!(candidate.basis, Basis::Simulation { shown: true, .. });
+            shown && candidate.spec.has_power_of_two_rows()
+        });
+        for candidate in simulated.take(6) {
+            let options = EvalOptions::default().seed(77);
+            let spec = candidate.spec.seed(78);
+            let score = evaluate(&[spec], &request.stream, &options, &|_| ()).unwrap()[0].score;
+            compared += 1;
+            for (interval, rate) in [
+                (candidate.predicted.fpr, score.fpr()),
+                (candidate.predicted.fnr, score.fnr()),
+            ] {
+                // Half the width more: the stream has noise of its own.
+                let margin = (interval.high - interval.low) / 2.0;
+                assert!(
+                    interval.low - margin <= rate && rate <= interval.high + margin,
+                    "{}: {rate}, predicted {interval:?}",
+                    candidate.spec
+                );
+            }
+        }
+    }
+    assert!(compared >= 4, "{compared}");
+}
+
+#[test]
 fn a_zero_false_positive_rate_selects_the_exact_filter() {
     let goal = Goal::default().max_fpr(0.0);
     let plan = plan(&request(0.6, 8 << 10, goal), &|_| ()).unwrap();

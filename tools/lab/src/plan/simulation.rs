@@ -4,6 +4,10 @@
 //! alone, up to noise, so a scaled run predicts the full one. A recorded sample is scaled by
 //! leaving out keys: all records of a random part of its keys, in so much less memory.
 //!
+//! Filters whose number of rows is a power of two leave up to half of the memory unused. They leave
+//! the same part in a half, a quarter and so on of it, so generated streams of known length are
+//! scaled by powers of two; in others, the rates of such filters are not shown.
+//!
 //! ```text
 //!             a stream of known length            an endless one, with a window W
 //! scaled      N, U and M                          W, U and M
@@ -61,6 +65,9 @@ pub(super) struct Simulation<'a> {
     memory: u64,
     /// Whether the memory is less than the scale makes it.
     capped: bool,
+    /// Whether the memory is that of the request or was halved, so that filters with a power of two
+    /// of rows use the same part of it.
+    halved: bool,
     /// The window of the oracle.
     window: Option<u64>,
     runs: u64,
@@ -98,16 +105,24 @@ impl<'a> Simulation<'a> {
         let (memory, stream) = (request.memory, &request.stream);
         let ratio = stream.universe() as f64 / stream.records() as f64;
         let most = most.min(most_records(ratio / 8.0));
-        let fraction = (most as f64 / stream.records() as f64).min(1.0);
+        let records = stream.records();
+        let halvings = (0..u64::BITS)
+            .take_while(|halvings| memory >> halvings >= LEAST_MEMORY)
+            .find(|halvings| records >> halvings <= most)
+            .unwrap_or_else(|| (memory / LEAST_MEMORY).checked_ilog2().unwrap_or(0));
         // Memory comes in whole cache lines.
-        let rounded = (memory as f64 * fraction / 64.0).round() as u64 * 64;
-        let scale = memory as f64 / rounded.max(LEAST_MEMORY).min(memory) as f64;
+        let rounded = (memory >> halvings) / 64 * 64;
+        let scale = match halvings {
+            0 => 1.0,
+            _ => memory as f64 / rounded as f64,
+        };
         let whole = (stream.records() as f64 / scale).round().max(1.0) as u64;
         let universe = (stream.universe() as f64 / scale).round().max(1.0) as u64;
         let len = whole.min(most);
         Ok(Self {
             // Rounding the memory can lengthen the stream by some records.
             covers: len + len / 64 >= whole,
+            halved: true,
             ..Self::scaled(request, Stream::uniform(len, universe)?, scale, seed)
         })
     }
@@ -189,6 +204,7 @@ impl<'a> Simulation<'a> {
             scale,
             memory: memory.min(most),
             capped: memory > most,
+            halved: of_keys == 1.0,
             window,
             runs: 1,
             covers: true,
@@ -305,7 +321,8 @@ impl<'a> Simulation<'a> {
         let prediction = Prediction::counted(&measured.score, limit);
         // Where a filter forgets too late, less memory is no worse.
         let expires = self.window.is_none() || spec.window().is_some();
-        if self.covers && measured.steady && (expires || !self.capped) {
+        let uses_same_part = self.halved || !spec.has_power_of_two_rows();
+        if self.covers && measured.steady && (expires || !self.capped) && uses_same_part {
             prediction
         } else {
             prediction.not_shown()

@@ -191,6 +191,7 @@ impl Filter for CuckooFilter {
 
 impl KindSpec for CuckooSpec {
     const NAMES: &'static [&'static str] = &["cuckoo"];
+    const POWER_OF_TWO_ROWS: bool = true;
 
     fn parse(_name: &str, _form: Form, options: &mut Options) -> Result<Self, SpecError> {
         Ok(Self {

@@ -68,6 +68,7 @@ impl SqfSpec {
 
 impl KindSpec for SqfSpec {
     const NAMES: &'static [&'static str] = &["sqf"];
+    const POWER_OF_TWO_ROWS: bool = true;
 
     fn parse(_name: &str, _form: Form, options: &mut Options) -> Result<Self, SpecError> {
         Ok(Self {
