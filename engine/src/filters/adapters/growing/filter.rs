@@ -14,7 +14,7 @@ use crate::theory::growth::{cardinality_threshold, density_threshold};
 use crate::window::Window;
 
 /// Opens an empty table of the same shape; `None` if the memory is not available.
-pub(super) type Open = Box<dyn Fn() -> Option<Box<dyn CellTable>> + Send>;
+pub(super) type Open = Box<dyn Fn() -> Option<Box<dyn CellTable>> + Send + Sync>;
 
 /// One of the filters.
 #[derive(Debug)]
