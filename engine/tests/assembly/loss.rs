@@ -155,7 +155,7 @@ fn verdicts_are_empty_unless_a_batch_is_returned() {
     let gone = ports[0]
         .observe(&[KeyHash::from_uniform(1)], &mut verdicts)
         .unwrap_err();
-    assert!(matches!(gone, ExchangeError::Partition(0 | 1)), "{gone}");
+    assert!(matches!(gone, ExchangeError::Disconnected(0 | 1)), "{gone}");
     assert!(
         gone.to_string()
             .ends_with("its owner was shut down or dropped")
