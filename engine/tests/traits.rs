@@ -34,7 +34,7 @@ fn policies_and_reasons_have_a_text() {
 
 #[test]
 fn specifications_are_copied_and_memory_errors_compared() {
-    let spec = FingerprintSpec::new(1 << 50);
+    let spec = FingerprintSpec::new(1 << 50).slot_width(SlotWidth::Bits64);
     let moved = spec;
     let Err(BuildError::Memory(error)) = moved.build() else {
         panic!("a pebibyte was allocated");

@@ -148,8 +148,8 @@ a2:k=3,fpr=0.1 | fpr | 0.1 | not both
 a2:fpr=0 | fpr | 0 | above 5.42e-20 (k=64) and below 1
 a2:fpr=1 | fpr | 1 | below 1
 a2:fpr=NaN | fpr | NaN | below 1
-a2:fpr=1e-30 | fpr | 0.000000000000000000000000000001 | above 5.42e-20
-dbuf:fpr=5.4e-20 | fpr | 0.000000000000000000054 | above 5.42e-20
+a2:fpr=1e-30 | fpr | 1e-30 | above 5.42e-20
+dbuf:fpr=5.4e-20 | fpr | 5.4e-20 | above 5.42e-20
 a2:k=0,memory=1KiB | k | 0 | 1 to 64
 a2:k=8,memory=4B | memory | 4 B | two keys
 tbf:window=0,memory=1KiB | window | 0 | 1 to 9223372036854775807
@@ -256,7 +256,7 @@ fn messages_name_what_was_written() {
         ),
         (
             "fpsbf:xi=-1e-300,memory=1KiB",
-            "invalid xi=-1e-300: expected a probability from 0 to 1",
+            "invalid xi=-1e-300: expected a number from 0 to 1",
         ),
         (
             "fingerprint:memory=",
