@@ -1,8 +1,9 @@
-//! A filter of one's own in an engine, and a sink that loses no record when it fails.
+//! A filter of one's own in an engine, and batches that lose no key when it panics.
 //!
 //! A filter needs four methods. This one is exact, for a stream whose keys fit in memory, and has a
-//! bug: it panics at one key. The engine goes on without that partition; the sink takes what is
-//! known of the batch, replaces the partition and sends only the unknown keys again.
+//! bug: it panics at one key. The engine goes on without that partition; the caller takes what
+//! is known of the batch, replaces the partition and sends only the unknown keys again. The example
+//! `two_phase` is about sinks that fail.
 //!
 //! ```sh
 //! cargo run --release -p echoless --example own_filter

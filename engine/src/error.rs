@@ -20,7 +20,8 @@ use std::fmt;
 pub struct SpecError {
     /// The name of the field, as the user wrote it.
     pub field: &'static str,
-    /// The rejected value, with its unit; empty if there is none.
+    /// The rejected value, with its unit; two quotes if an option is empty, and empty if there is
+    /// no value.
     pub asked: String,
     /// The values that are accepted, as a phrase that follows "expected".
     pub allowed: String,
@@ -34,6 +35,19 @@ impl SpecError {
             asked: asked.into(),
             allowed: allowed.into(),
         }
+    }
+
+    /// As [`new`](Self::new), with quotes for a text that is given and empty: it is not missing.
+    pub(crate) fn of_text(
+        field: &'static str,
+        text: impl Into<String>,
+        allowed: impl Into<String>,
+    ) -> Self {
+        let mut text = text.into();
+        if text.is_empty() {
+            text.push_str("\"\"");
+        }
+        Self::new(field, text, allowed)
     }
 
     /// Reports that `field` has no value. `allowed` follows the word "expected" in the message.
@@ -60,7 +74,7 @@ impl fmt::Display for SpecError {
 impl Error for SpecError {}
 
 /// An allocation that the operating system rejected, or would not be able to back with memory.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryError {
     /// The size of the allocation in bytes.
     pub bytes: u64,
@@ -115,7 +129,18 @@ impl fmt::Display for BuildError {
     }
 }
 
-impl Error for BuildError {}
+impl Error for BuildError {
+    /// The error of the operating system, if there is one.
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Thread { reason, .. } => Some(reason),
+            // Their texts are those of the errors inside.
+            Self::Spec(error) => error.source(),
+            Self::Memory(error) => error.source(),
+            Self::Pinning { .. } => None,
+        }
+    }
+}
 
 impl From<SpecError> for BuildError {
     fn from(error: SpecError) -> Self {

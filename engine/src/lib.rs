@@ -88,6 +88,34 @@
 //! - While [`Tally::evictions`] is 0, no duplicate was missed, but for those outside a window.
 //! - `echoless plan` compares all filters for a given stream.
 //!
+//! # Sinks that fail
+//! [`Filter::observe`] records a key before the caller has written its record. If the write fails,
+//! the record that is sent again is reported as a duplicate, and lost. Where that matters, pass
+//! each batch in two phases:
+//! 1. [`Filter::contains_each`] looks the keys up and records none. Equal keys of a batch are all
+//!    fresh then, so accept the first of them only.
+//! 2. Write the accepted records, and [`observe`](Filter::observe) the keys of those that were
+//!    written.
+//!
+//! A crash between the two phases passes the written records again. The example `two_phase` has
+//! the code. Threads that share an [`OrderedFilter`] do both with one [`Ticket`], so no other batch
+//! comes in between.
+//!
+//! # Windows and late events
+//! A filter with a window has one clock: the largest tick that it was given. A key that comes with
+//! an earlier tick is **late**. It is judged and recorded at the clock, not at its own tick: it can
+//! match a key that was recorded up to a window before the clock, and is remembered for a window
+//! from the clock on. For records that may be late by `L` ticks and duplicates that are up to `W`
+//! ticks apart:
+//! - A window of `W + L` finds all of these duplicates. It also reports records up to `W + L` apart
+//!   as duplicates.
+//! - To exclude those, keep records that are late out of the filter, or pass them to a filter of
+//!   their own.
+//!
+//! # Environment
+//! `ECHOLESS_LOOKAHEAD` sets the [`LookAhead`] of a process, for measurements. The first filter
+//! reads it; if its value is invalid, every build of a filter in lines is an error.
+//!
 //! # Platforms
 //! Any target with 64-bit atomics and the standard library. On x86-64 filters choose AVX-512, AVX2,
 //! portable vectors or scalar code when they are built; elsewhere portable vectors or scalar code.
@@ -106,7 +134,7 @@
 //!
 //! | feature | adds | crates |
 //! |---|---|---|
-//! | `serde` | [`FilterSpec`], [`FingerprintSpec`], [`SharedSpec`] in files | `serde` and its own |
+//! | `serde` | [`FilterSpec`], [`FingerprintSpec`], [`SharedSpec`], [`KeyHash`], reports in files | `serde` and its own |
 //! | `threads` | [`assembly`], [`transport`]: engines, meshes, ordered filters | `crossbeam-queue` |
 //! | `pinning` | `threads`, and workers on cores of their own | `core_affinity` and its own |
 //!
@@ -144,6 +172,8 @@ pub mod memory;
 mod options;
 mod partition;
 mod report;
+#[cfg(feature = "serde")]
+mod serde_report;
 pub mod shared;
 mod size;
 pub mod spec;

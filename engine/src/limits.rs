@@ -29,6 +29,15 @@ pub(crate) fn within<T: PartialOrd + Display>(
     }
 }
 
+/// A rate as text: small ones with an exponent, in place of hundreds of digits.
+pub(crate) fn rate_text(rate: f64) -> String {
+    if rate != 0.0 && rate.abs() < 1e-4 {
+        format!("{rate:e}")
+    } else {
+        rate.to_string()
+    }
+}
+
 /// Returns the probability `asked`, or an error unless it is strictly between 0 and 1.
 pub(crate) fn open_unit(field: &'static str, asked: f64) -> Result<f64, SpecError> {
     if asked > 0.0 && asked < 1.0 {
@@ -36,7 +45,7 @@ pub(crate) fn open_unit(field: &'static str, asked: f64) -> Result<f64, SpecErro
     } else {
         Err(SpecError::new(
             field,
-            asked.to_string(),
+            rate_text(asked),
             "a number between 0 and 1 (exclusive)",
         ))
     }
@@ -48,7 +57,7 @@ pub(crate) fn open_fpr(asked: f64) -> Result<f64, SpecError> {
         Ok(asked)
     } else {
         let allowed = "a rate between 0 and 1 (exclusive)";
-        Err(SpecError::new("fpr", asked.to_string(), allowed))
+        Err(SpecError::new("fpr", rate_text(asked), allowed))
     }
 }
 
@@ -58,7 +67,7 @@ pub(crate) fn closed_unit(field: &'static str, asked: f64) -> Result<f64, SpecEr
         Ok(asked)
     } else {
         let allowed = "a probability from 0 to 1";
-        Err(SpecError::new(field, asked.to_string(), allowed))
+        Err(SpecError::new(field, rate_text(asked), allowed))
     }
 }
 
@@ -108,6 +117,10 @@ mod tests {
             Err("invalid q=1: expected a number between 0 and 1 (exclusive)".into())
         );
         assert!(open_unit("q", f64::NAN).is_err());
+        assert_eq!(
+            open_unit("q", -1e-300).map_err(message),
+            Err("invalid q=-1e-300: expected a number between 0 and 1 (exclusive)".into())
+        );
         assert_eq!(
             open_fpr(0.0).map_err(message),
             Err("invalid fpr=0: expected a rate between 0 and 1 (exclusive)".into())

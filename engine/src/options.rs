@@ -89,7 +89,7 @@ impl Options {
     ) -> Result<Option<T>, SpecError> {
         let parse = |text: String| {
             let parsed = text.parse();
-            parsed.map_err(|_| SpecError::new(key, text, allowed))
+            parsed.map_err(|_| SpecError::of_text(key, text, allowed))
         };
         self.take(key).map(parse).transpose()
     }
@@ -169,18 +169,18 @@ impl Options {
     }
 
     /// Removes an option and returns it as a number that `is_allowed`; `None` if it is not given.
-    pub(crate) fn checked<T: FromStr + Display>(
+    pub(crate) fn checked<T: FromStr>(
         &mut self,
         key: &'static str,
         allowed: &str,
         is_allowed: impl Fn(&T) -> bool,
     ) -> Result<Option<T>, SpecError> {
-        match self.number(key, allowed)? {
-            Some(number) if !is_allowed(&number) => {
-                Err(SpecError::new(key, number.to_string(), allowed))
-            }
-            number => Ok(number),
-        }
+        let check = |text: String| match text.parse() {
+            Ok(number) if is_allowed(&number) => Ok(number),
+            // As it was typed: a small rate would have hundreds of digits.
+            _ => Err(SpecError::of_text(key, text, allowed)),
+        };
+        self.take(key).map(check).transpose()
     }
 
     /// Removes an option and returns the value of its name; the first choice if it is not given.

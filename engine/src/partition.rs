@@ -144,7 +144,9 @@ pub struct Partitioned<F> {
 }
 
 impl<F> Partitioned<F> {
-    /// Combines a partitioning with its filters: filter `i` holds the lines of partition `i`.
+    /// Combines a partitioning with its filters: filter `i` holds the lines of partition `i`. Only
+    /// the number of filters is checked; filters of lines in another order panic at the first key
+    /// of another partition.
     ///
     /// # Errors
     /// [`SpecError`] if the number of filters is not the number of partitions.

@@ -496,3 +496,9 @@ fn single_keys_equal_batches_on_every_kernel() {
         }
     }
 }
+
+#[test]
+fn sizes_of_more_lines_than_memory_can_have_are_the_largest() {
+    let shape = FingerprintGeometry::new(u64::MAX, SlotWidth::Bits8);
+    assert_eq!((shape.capacity(), shape.bytes()), (u64::MAX, u64::MAX));
+}

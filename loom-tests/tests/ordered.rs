@@ -203,7 +203,7 @@ fn ordered_shutdown_vs_observe() {
             match peer.join().unwrap() {
                 Ok(()) => assert_eq!(held, [1, 1]),
                 Err(error) => {
-                    assert_eq!(error, ExchangeError::Partition(0));
+                    assert_eq!(error, ExchangeError::Disconnected(0));
                     assert_eq!(held, [0, 0]);
                 }
             }

@@ -101,7 +101,7 @@ pub(super) fn inline(mebibytes: u64, batch: usize) -> Result<Candidate, Failure>
 pub(super) fn separate(mebibytes: u64, threads: usize, batch: usize) -> Result<Candidate, Failure> {
     let spec = FingerprintSpec::new((mebibytes << 20) / threads as u64);
     let mut filters = (0..threads)
-        .map(|_| with_layout(spec.clone()).build())
+        .map(|_| with_layout(spec).build())
         .collect::<Result<Vec<_>, _>>()?;
     let mut streams = streams_of(StreamKind::Distinct, threads, batch);
     let mut seen = 0;

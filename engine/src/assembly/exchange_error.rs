@@ -25,7 +25,7 @@ pub enum ExchangeError {
     /// [`LossPolicy`](crate::LossPolicy).
     Panicked(usize),
     /// The owner of this partition is gone.
-    Partition(usize),
+    Disconnected(usize),
     /// This node of a mesh is gone without finishing.
     Peer(usize),
     /// No node submitted the batch with this number, and none can any more.
@@ -42,7 +42,7 @@ impl fmt::Display for ExchangeError {
             Self::Panicked(partition) => {
                 write!(f, "partition {partition} is lost: its owner panicked")
             }
-            Self::Partition(partition) => write!(
+            Self::Disconnected(partition) => write!(
                 f,
                 "partition {partition} is disconnected: its owner was shut down or dropped"
             ),

@@ -88,7 +88,7 @@ impl PortLink {
         if self.is_lost() {
             ExchangeError::Panicked(self.partition)
         } else {
-            ExchangeError::Partition(self.partition)
+            ExchangeError::Disconnected(self.partition)
         }
     }
 

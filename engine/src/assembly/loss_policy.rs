@@ -1,5 +1,7 @@
 //! What happens to the keys of a lost partition: the choice of the caller.
 
+use std::fmt;
+
 /// What happens to the keys of a partition whose filter panicked.
 ///
 /// The partitions are the horizontal slices of paper 001, and the last two policies are its answers
@@ -51,4 +53,15 @@ pub enum LossPolicy {
     AsDuplicate,
     /// Keys of a lost partition are fresh: no new key is dropped, and duplicates pass.
     AsFresh,
+}
+
+/// `error`, `duplicate` or `fresh`, as the option `failed` of sliced filters names them.
+impl fmt::Display for LossPolicy {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.pad(match self {
+            Self::Error => "error",
+            Self::AsDuplicate => "duplicate",
+            Self::AsFresh => "fresh",
+        })
+    }
 }

@@ -9,6 +9,7 @@ use super::status::Status;
 use crate::filters::Filter;
 use crate::hash::KeyHash;
 use crate::sync::{Arc, panicking};
+use crate::verdicts::Verdicts;
 
 /// The payload of a panic.
 pub(super) type Panic = Box<dyn Any + Send>;
@@ -64,21 +65,41 @@ impl<F: Filter> OwnedFilter<F> {
 
     /// Passes keys through the filter at a tick. No verdict bit is set unless all are known.
     pub(super) fn judge(&mut self, tick: u64, keys: &[KeyHash], verdicts: &mut [u64]) -> Judged {
+        let judged = self.run(verdicts, |filter, verdicts| {
+            filter.advance_to(tick);
+            filter.observe_words(keys, verdicts);
+        });
+        let status = self.state.status();
+        match judged {
+            Judged::Known => status.count_judged(keys.len(), verdicts),
+            Judged::Panicked(_) | Judged::Lost => status.count_unknown(keys.len()),
+        }
+        judged
+    }
+
+    /// Whether the filter has each key at a tick. Records and counts none of them. No verdict bit
+    /// is set unless all are known.
+    pub(super) fn look_up(&mut self, tick: u64, keys: &[KeyHash], verdicts: &mut [u64]) -> Judged {
+        self.run(verdicts, |filter, verdicts| {
+            filter.advance_to(tick);
+            let mut found = Verdicts::new();
+            filter.contains_each(keys, &mut found);
+            verdicts.copy_from_slice(found.words());
+        })
+    }
+
+    /// Calls `pass` with the filter, and catches its panic. No verdict bit is set unless it
+    /// returns.
+    fn run(&mut self, verdicts: &mut [u64], pass: impl FnOnce(&mut F, &mut [u64])) -> Judged {
         if self.filter.is_none() {
             self.take_restored();
         }
         let panic = self.filter.as_mut().map(|filter| {
             // Unwind safe: after a panic the filter is dropped and the verdict bits are cleared.
-            catch_unwind(AssertUnwindSafe(|| {
-                filter.advance_to(tick);
-                filter.observe_words(keys, verdicts);
-            }))
+            catch_unwind(AssertUnwindSafe(|| pass(filter, verdicts)))
         });
         let judged = match panic {
-            Some(Ok(())) => {
-                self.state.status().count_judged(keys.len(), verdicts);
-                return Judged::Known;
-            }
+            Some(Ok(())) => return Judged::Known,
             Some(Err(panic)) => {
                 self.drop_panicked(&panic);
                 Judged::Panicked(panic)
@@ -86,12 +107,11 @@ impl<F: Filter> OwnedFilter<F> {
             None => Judged::Lost,
         };
         verdicts.fill(0);
-        self.state.status().count_unknown(keys.len());
         judged
     }
 
-    /// The filter, or the message of its panic if the partition is lost.
-    pub(super) fn into_filter(mut self, tick: u64) -> Result<F, String> {
+    /// The filter at a tick, to be [put back](Self::put_back). None if the partition is lost.
+    pub(super) fn take(&mut self, tick: u64) -> Option<F> {
         if self.filter.is_none() {
             self.take_restored();
             if let Some(filter) = &mut self.filter {
@@ -99,7 +119,17 @@ impl<F: Filter> OwnedFilter<F> {
                 filter.advance_to(tick);
             }
         }
-        self.filter
+        self.filter.take()
+    }
+
+    /// Takes back the filter that was [taken](Self::take).
+    pub(super) fn put_back(&mut self, filter: F) {
+        self.filter = Some(filter);
+    }
+
+    /// The filter, or the message of its panic if the partition is lost.
+    pub(super) fn into_filter(mut self, tick: u64) -> Result<F, String> {
+        self.take(tick)
             .ok_or_else(|| self.state.loss().unwrap_or_default())
     }
 

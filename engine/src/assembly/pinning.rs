@@ -71,11 +71,23 @@ fn usable_cores() -> Vec<usize> {
     Vec::new()
 }
 
+/// The numbers of cores that fit in the mask of the operating system. `core_affinity` panics beyond
+/// them, in a function that cannot unwind.
+#[cfg(feature = "pinning")]
+const MASK_CORES: usize = if cfg!(windows) {
+    64
+} else if cfg!(any(target_os = "linux", target_os = "android")) {
+    1024
+} else {
+    256
+};
+
 /// Pins the calling thread to a core, and returns whether it did.
 fn pin_to(core: usize) -> bool {
     #[cfg(feature = "pinning")]
     {
-        core_affinity::set_for_current(core_affinity::CoreId { id: core })
+        // The usable cores would not do: to a thread that is pinned already, they are its own.
+        core < MASK_CORES && core_affinity::set_for_current(core_affinity::CoreId { id: core })
     }
     #[cfg(not(feature = "pinning"))]
     {
@@ -120,6 +132,14 @@ mod tests {
             assert_eq!(Some(*core), *assigned);
         }
         assert_eq!(cores[..usable.len()], cores[usable.len()..]);
+    }
+
+    #[test]
+    fn a_thread_is_not_pinned_to_a_core_that_no_mask_has() {
+        for core in [1024, usize::MAX] {
+            assert!(!pin_thread(Some(core)), "core {core}");
+        }
+        assert!(pin_thread(None));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::hash::KeyHash;
 use crate::report::Cells;
 
 /// A table of cells, of which every key has k: those of a Bloom filter, or timers.
-pub(crate) trait CellTable: fmt::Debug + Send {
+pub(crate) trait CellTable: fmt::Debug + Send + Sync {
     /// k: the cells of a key, 1 to 64.
     fn hashes(&self) -> usize;
 

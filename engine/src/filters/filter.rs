@@ -15,6 +15,9 @@ use crate::verdicts::{Verdict, Verdicts, clear_tail, scatter};
 /// and counters. A filter with counters also implements [`tally`](Self::tally), and
 /// one that can estimate its errors [`report_on`](Self::report_on).
 ///
+/// A filter is `Send` and `Sync`, so threads can own one, call [`contains`](Self::contains) of the
+/// same one, and pass the errors that return filters on as `Box<dyn Error + Send + Sync>`.
+///
 /// A filter around another one forwards every method that it does not change, those with defaults
 /// too: without `advance_to` and `observe_words_at` a window never moves, without `tally` and
 /// `report_on` the report is empty, without `prefetch` and `contains_each` it is slow, and without
@@ -54,7 +57,7 @@ use crate::verdicts::{Verdict, Verdicts, clear_tail, scatter};
 /// assert_eq!(filter.observe_one(key), Verdict::Fresh);
 /// assert_eq!(filter.observe_one(key), Verdict::Duplicate);
 /// ```
-pub trait Filter: Send {
+pub trait Filter: Send + Sync {
     /// Probes and inserts each key in order, so that equal keys inside a batch are duplicates.
     ///
     /// Sets bit `i % 64` of `duplicates[i / 64]` if key `i` is a duplicate. Overwrites every word;

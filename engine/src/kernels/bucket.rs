@@ -32,7 +32,7 @@ pub(crate) trait Bucket: Sized {
     /// The bucket of the line at `position`.
     ///
     /// # Panics
-    /// If `position` is past the last line.
+    /// If `position` is past the last line: the key belongs to another partition.
     fn at(lines: &[Line], position: usize) -> &Self;
 
     /// As [`at`](Self::at), mutable.
@@ -52,18 +52,25 @@ pub(crate) trait Bucket: Sized {
     }
 }
 
+/// In the place of the bounds check, which would only name an index.
+#[cold]
+#[inline(never)]
+fn foreign_key() -> ! {
+    panic!("a key of another partition: this filter does not hold its line")
+}
+
 impl Bucket for Line {
     const LINES: usize = 1;
     const KEY_LINES: usize = 1;
 
     #[inline(always)]
     fn at(lines: &[Line], position: usize) -> &Self {
-        &lines[position]
+        lines.get(position).unwrap_or_else(|| foreign_key())
     }
 
     #[inline(always)]
     fn at_mut(lines: &mut [Line], position: usize) -> &mut Self {
-        &mut lines[position]
+        lines.get_mut(position).unwrap_or_else(|| foreign_key())
     }
 
     fn all(lines: &[Line]) -> &[Self] {
@@ -82,12 +89,14 @@ impl Bucket for Page {
 
     #[inline(always)]
     fn at(lines: &[Line], position: usize) -> &Self {
-        &lines.as_chunks().0[position / PAGE_LINES]
+        let page = lines.as_chunks().0.get(position / PAGE_LINES);
+        page.unwrap_or_else(|| foreign_key())
     }
 
     #[inline(always)]
     fn at_mut(lines: &mut [Line], position: usize) -> &mut Self {
-        &mut lines.as_chunks_mut().0[position / PAGE_LINES]
+        let page = lines.as_chunks_mut().0.get_mut(position / PAGE_LINES);
+        page.unwrap_or_else(|| foreign_key())
     }
 
     fn all(lines: &[Line]) -> &[Self] {

@@ -57,7 +57,7 @@ impl SharedSpec {
     ///
     /// # Errors
     /// [`BuildError`] if the memory is less than a line, `k` is out of range, the machine lacks the
-    /// memory, or `ECHOLESS_LOOKAHEAD` is invalid.
+    /// memory, or a variable of the [environment](crate#environment) is invalid.
     pub fn build(&self) -> Result<SharedFilter, BuildError> {
         let lines = self.checked_lines()?;
         SharedFilter::new(lines, self.layout)

@@ -2,6 +2,7 @@
 
 use super::fingerprints::{SlotWidth, match_probability};
 use crate::error::SpecError;
+use crate::limits::within;
 use crate::memory::LINE_BYTES;
 
 /// The shape of dense lines: the number of lines and the width of a slot.
@@ -43,8 +44,10 @@ impl DenseGeometry {
     /// A filter of `lines` lines with slots of `bits` bits.
     ///
     /// # Errors
-    /// [`SpecError`] if `bits` is not 16, 32 or 64.
+    /// [`SpecError`] if `lines` is 0 or they have 2^64 bytes or more, or `bits` is not 16, 32 or
+    /// 64.
     pub fn new(lines: u64, bits: u32) -> Result<Self, SpecError> {
+        within("lines", lines, 1..=u64::MAX / LINE_BYTES)?;
         let mut widths = Self::WIDTHS.iter().copied();
         let width = widths.find(|width| width.bits() == bits);
         width

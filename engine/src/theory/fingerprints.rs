@@ -4,6 +4,8 @@
 //! Keys fall on lines at random, so after `n` pushes a line has received a Poisson number of keys
 //! with mean `n / lines`. Rates are fractions of 1.
 
+use std::fmt;
+
 use crate::error::SpecError;
 use crate::memory::LINE_BYTES;
 use crate::theory::{binomial, poisson};
@@ -78,6 +80,13 @@ impl SlotWidth {
     }
 }
 
+/// The number of bits.
+impl fmt::Display for SlotWidth {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.bits().fmt(out)
+    }
+}
+
 /// The shape of a fingerprint line filter: the number of its lines and the width of its slots.
 ///
 /// # Examples
@@ -115,16 +124,16 @@ impl FingerprintGeometry {
         Self::new(lines as u64, width)
     }
 
-    /// The number of fingerprints that fit.
+    /// The number of fingerprints that fit, or the largest number if there are more.
     #[must_use]
     pub const fn capacity(self) -> u64 {
-        self.lines * self.width.slots() as u64
+        self.lines.saturating_mul(self.width.slots() as u64)
     }
 
-    /// The memory of the lines, in bytes.
+    /// The memory of the lines, in bytes, or the largest number if they have more.
     #[must_use]
     pub const fn bytes(self) -> u64 {
-        self.lines * LINE_BYTES
+        self.lines.saturating_mul(LINE_BYTES)
     }
 
     /// The probability that a new key matches a given fingerprint of its line.

@@ -11,6 +11,9 @@
 /// A timer has age j if one of the keys of that unit set it and no later key did: (1 - q) q^j with
 /// q = e^(-k n / m).
 ///
+/// # Panics
+/// If `ages` numbers do not fit in memory.
+///
 /// # Examples
 /// ```
 /// use echoless::theory::windows::timer_fractions;
@@ -93,7 +96,11 @@ pub fn timers_fpr(hashes: u32, equal: u32, fractions: &[f64]) -> f64 {
 ///
 /// Each timer of the key has the age of the last key that set it: the key itself with probability
 /// q^age, q = e^(-k n / m), else a later one. The key is found where k' of these ages are equal.
-/// The paper has no formula for this. Simulations agree within 5 %.
+/// The paper has no formula for this. Simulations agree within 5 %. Takes time and memory for each
+/// unit of `age`.
+///
+/// # Panics
+/// If `equal` is above 1 and `age` numbers do not fit in memory.
 ///
 /// # Examples
 /// ```

@@ -116,7 +116,7 @@ fn a_port_that_attaches_to_an_engine_that_ended_returns_errors() {
                     break lost;
                 }
             };
-            assert!(matches!(lost, ExchangeError::Partition(_)), "{lost}");
+            assert!(matches!(lost, ExchangeError::Disconnected(_)), "{lost}");
         }
         drop((early, late));
     }

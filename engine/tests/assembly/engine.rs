@@ -106,7 +106,7 @@ fn dropping_an_engine_drops_its_filter_although_ports_remain() {
     assert_eq!(ports[0].drain(&mut verdicts), Ok(true), "submitted before");
     assert_eq!(
         ports[0].observe(&[KeyHash::from_uniform(2)], &mut verdicts),
-        Err(ExchangeError::Partition(0))
+        Err(ExchangeError::Disconnected(0))
     );
 }
 
@@ -132,7 +132,7 @@ fn shutdown_answers_what_was_submitted_and_disconnects_the_ports() {
         ports[0].observe(&keys, &mut verdicts),
     ];
     for result in results {
-        assert!(matches!(result, Err(ExchangeError::Partition(_))));
+        assert!(matches!(result, Err(ExchangeError::Disconnected(_))));
     }
 }
 

@@ -7,14 +7,24 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use echoless::{
-    Engine, ExchangeError, Filter, FilterSpec, KeyHash, LossPolicy, NotReplaceable, Partitioned,
-    Verdicts, report_of,
+    Engine, ExchangeError, Filter, FilterSpec, KeyHash, LineFilter, LossPolicy, NotReplaceable,
+    Partitioned, ReplaceError, ShutdownError, Verdicts, report_of,
 };
 use proptest::prelude::*;
 
 use crate::breakable::{Breakable, Exact, Keys, breakable};
 use crate::streams::{batches, partitions, spec, stream};
 use crate::stub::{BAD_KEY, fragile};
+
+/// Functions that return any error take these with `?`, boxed filters included.
+#[test]
+fn errors_that_return_filters_convert_into_boxed_errors() {
+    fn is_error<E: Error + Send + Sync + 'static>() {}
+    is_error::<ReplaceError<Box<dyn Filter>>>();
+    is_error::<ShutdownError<Box<dyn Filter>>>();
+    is_error::<ReplaceError<Box<dyn LineFilter>>>();
+    is_error::<ShutdownError<Box<dyn LineFilter>>>();
+}
 
 /// The keys of a batch by whether they are unknown.
 fn unknown_of(keys: &[KeyHash], verdicts: &Verdicts) -> Vec<KeyHash> {
@@ -145,7 +155,7 @@ fn verdicts_are_empty_unless_a_batch_is_returned() {
     let gone = ports[0]
         .observe(&[KeyHash::from_uniform(1)], &mut verdicts)
         .unwrap_err();
-    assert!(matches!(gone, ExchangeError::Partition(0 | 1)), "{gone}");
+    assert!(matches!(gone, ExchangeError::Disconnected(0 | 1)), "{gone}");
     assert!(
         gone.to_string()
             .ends_with("its owner was shut down or dropped")

@@ -10,6 +10,7 @@ mod loss_stress;
 mod mesh;
 mod mesh_loss;
 mod ordered;
+mod ordered_tickets;
 mod payload;
 mod streams;
 mod stub;

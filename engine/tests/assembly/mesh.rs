@@ -45,7 +45,7 @@ fn a_node_that_panics_or_is_dropped_is_an_error_at_its_peers() {
         let expected = if panics {
             &[ExchangeError::Panicked(1)][..]
         } else {
-            &[ExchangeError::Peer(1), ExchangeError::Partition(1)]
+            &[ExchangeError::Peer(1), ExchangeError::Disconnected(1)]
         };
         assert!(expected.contains(&error), "{error}");
         assert_eq!(peer.join().is_err(), panics);
@@ -167,7 +167,10 @@ fn a_batch_number_used_twice_is_an_error() {
             // The node that fails first is disconnected for the other.
             assert!(
                 error == repeated
-                    || matches!(error, ExchangeError::Peer(_) | ExchangeError::Partition(_)),
+                    || matches!(
+                        error,
+                        ExchangeError::Peer(_) | ExchangeError::Disconnected(_)
+                    ),
                 "{error}"
             );
         }
@@ -273,7 +276,7 @@ fn an_idle_node_returns_an_error_when_a_peer_is_dropped() {
         assert!(
             matches!(
                 lost,
-                Err(ExchangeError::Peer(1) | ExchangeError::Partition(1))
+                Err(ExchangeError::Peer(1) | ExchangeError::Disconnected(1))
             ),
             "{lost:?}"
         );

@@ -110,7 +110,10 @@ fn peers_can_tell_a_panic_from_a_drop() {
             assert_eq!(lost, ExchangeError::Panicked(1));
         } else {
             assert!(
-                matches!(lost, ExchangeError::Peer(1) | ExchangeError::Partition(1)),
+                matches!(
+                    lost,
+                    ExchangeError::Peer(1) | ExchangeError::Disconnected(1)
+                ),
                 "{lost}"
             );
         }

@@ -86,7 +86,7 @@ fn a_shutdown_that_panics_blocks_no_other() {
     filter.replace(0, Brittle).unwrap();
     assert!(catch_unwind(AssertUnwindSafe(|| filter.shutdown())).is_err());
     let closed = handle.observe(&[LOW], &mut verdicts);
-    assert_eq!(closed, Err(ExchangeError::Partition(0)));
+    assert_eq!(closed, Err(ExchangeError::Disconnected(0)));
 }
 
 /// Batches apply in the order of the tickets, not of the calls.
@@ -201,7 +201,7 @@ fn handles_outlive_the_filter_and_find_it_shut_down() {
     // The first partition of the batch is named; an empty batch has none.
     assert_eq!(
         handle.observe(&[HIGH], &mut verdicts),
-        Err(ExchangeError::Partition(1))
+        Err(ExchangeError::Disconnected(1))
     );
     assert!(handle.take_partial(&mut verdicts));
     assert!(verdicts.is_unknown(0));

@@ -23,7 +23,7 @@ impl<S> Stub<S> {
     }
 }
 
-impl<S: Send> Filter for Stub<S> {
+impl<S: Send + Sync> Filter for Stub<S> {
     fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
         (self.each_batch)(&mut self.state, keys);
         duplicates.fill(0);

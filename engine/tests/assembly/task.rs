@@ -251,7 +251,7 @@ fn a_waiting_task_is_woken_by_the_end_of_the_engine() {
             match drained {
                 // The engine ended before the batch was sent whole.
                 Err(lost) => {
-                    assert_eq!(lost, ExchangeError::Partition(0));
+                    assert_eq!(lost, ExchangeError::Disconnected(0));
                     assert!(port.take_partial(&mut verdicts));
                     assert!(verdicts.count_unknown() <= 200 - 64);
                     assert_eq!(port.try_submit(&batch[..1]), Err(lost));

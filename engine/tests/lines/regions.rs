@@ -2,7 +2,7 @@
 //! verdicts of the stream order.
 
 use echoless::filters::lines::LineFilter;
-use echoless::{Filter, KeyHash, KeyHasher, RegionOrdered};
+use echoless::{Filter, KeyHash, KeyHasher, RegionOrdered, Verdicts};
 use proptest::prelude::*;
 
 use crate::harness::{observe, parse};
@@ -72,6 +72,30 @@ fn keys_of_another_partition_panic() {
             std::panic::catch_unwind(observed).is_err(),
             "partition {index}"
         );
+    }
+}
+
+/// As after a replacement with the filter of another partition: the panic, which the loss of the
+/// partition reports, says what happened.
+#[test]
+fn the_panic_at_a_foreign_key_names_it() {
+    for text in ["bloom:k=4,form=line,memory=8KiB", "dense:memory=8KiB"] {
+        let spec = parse(text);
+        for index in 0..2 {
+            let mut part = spec.build_line_partition(index, 2).expect("valid");
+            let foreign = vec![KeyHash::from_uniform(u64::MAX * (1 - index as u64)); 300];
+            for count in [1, 64, 300] {
+                let observed = std::panic::AssertUnwindSafe(|| {
+                    part.observe(&foreign[..count], &mut Verdicts::new());
+                });
+                let panic = std::panic::catch_unwind(observed).unwrap_err();
+                let message = panic.downcast_ref::<&str>().copied().unwrap_or_default();
+                assert!(
+                    message.starts_with("a key of another partition"),
+                    "{text}: {message}"
+                );
+            }
+        }
     }
 }
 

@@ -41,7 +41,7 @@ sbf:k=32,d=8,form=line,memory=1KiB | k | 32 | 1 to 31
 sbf:d=2,p=253,form=line,memory=1KiB | p | 253 | 1 to 252
 sbf:p=0,form=line,memory=1KiB | p | 0 | 1 to the number of cells
 sbf:reach=0.5,form=line,memory=1KiB | reach | 0.5 | 1 in the line form
-sbf:fps=1e-12,form=line,memory=1KiB | fps | 0.000000000001 | or more in 504 cells
+sbf:fps=1e-12,form=line,memory=1KiB | fps | 1e-12 | or more in 504 cells
 sbf:fps=1,form=line,memory=1KiB | fps | 1 | between 0 and 1
 fpsbf:c=2,f=4,form=line,memory=1KiB | c + f | 2 + 4 bits | 8 or 16 bits
 fpsbf:c=0,f=8,form=line,memory=1KiB | c | 0 | 1 to 16
@@ -112,7 +112,7 @@ sbf:p=9000,memory=1KiB | p | 9000 | 1 to 8192
 sbf:p=4,fps=0.1 | fps | 0.1 | not both
 sbf:fps=0,memory=1KiB | fps | 0 | between 0 and 1
 sbf:fps=1,memory=1KiB | fps | 1 | between 0 and 1
-sbf:fps=1e-12,memory=16B | fps | 0.000000000001 | or more in 128 cells
+sbf:fps=1e-12,memory=16B | fps | 1e-12 | or more in 128 cells
 sbf:reach=0,memory=1KiB | reach | 0 | 1/8192 to 1 in 8192 cells
 sbf:reach=0.0001,memory=1KiB | reach | 0.0001 | 1/8192 to 1
 sbf:reach=1.01,memory=1KiB | reach | 1.01 | a number from 0 to 1
@@ -148,8 +148,8 @@ a2:k=3,fpr=0.1 | fpr | 0.1 | not both
 a2:fpr=0 | fpr | 0 | above 5.42e-20 (k=64) and below 1
 a2:fpr=1 | fpr | 1 | below 1
 a2:fpr=NaN | fpr | NaN | below 1
-a2:fpr=1e-30 | fpr | 0.000000000000000000000000000001 | above 5.42e-20
-dbuf:fpr=5.4e-20 | fpr | 0.000000000000000000054 | above 5.42e-20
+a2:fpr=1e-30 | fpr | 1e-30 | above 5.42e-20
+dbuf:fpr=5.4e-20 | fpr | 5.4e-20 | above 5.42e-20
 a2:k=0,memory=1KiB | k | 0 | 1 to 64
 a2:k=8,memory=4B | memory | 4 B | two keys
 tbf:window=0,memory=1KiB | window | 0 | 1 to 9223372036854775807
@@ -241,4 +241,35 @@ fn an_exbibyte_of_memory_is_an_error_for_every_filter() {
             other => panic!("{name}: expected an error, not {other:?}"),
         }
     }
+}
+
+#[test]
+fn messages_name_what_was_written() {
+    for (text, expected) in [
+        (
+            "growing/bloom:k=2,memory=0",
+            "invalid memory=0 B: expected at least 1 B, for one filter",
+        ),
+        (
+            "fingerprint:fpr=-1e-300,memory=1KiB",
+            "invalid fpr=-1e-300: expected a number between 0 and 1 (exclusive)",
+        ),
+        (
+            "fpsbf:xi=-1e-300,memory=1KiB",
+            "invalid xi=-1e-300: expected a number from 0 to 1",
+        ),
+        (
+            "fingerprint:memory=",
+            "invalid memory=\"\": expected a whole number with an optional unit: K, M, G, T, P (or \
+             KiB ..) for powers of 1024, KB .. for powers of 1000, and fewer than 2^64 bytes",
+        ),
+    ] {
+        assert_eq!(rejection(text).to_string(), expected, "{text}");
+    }
+    let dense: FilterSpec = parse("dense:memory=8KiB");
+    let error = dense.build_partitions(0).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "invalid partitions=0: expected 1 to 2 (one page each)"
+    );
 }

@@ -195,7 +195,7 @@ fn another_specification_or_hasher_is_rejected() {
     let bytes = saved_bytes(&spec);
     let saved = SavedState::open(&bytes[..]).unwrap();
     assert_eq!(
-        (saved.hasher(), saved.progress().observed),
+        (saved.hasher_id(), saved.progress().observed),
         (hasher().id(), 100)
     );
     saved.check(&spec, &hasher()).unwrap();
@@ -212,6 +212,13 @@ fn another_specification_or_hasher_is_rejected() {
                 rowlru:slots=16,bits=32,rows=packed,form=line,memory=512B, expected \
                 rowlru:slots=16,bits=32,rows=packed,form=line,memory=1KiB";
     assert_eq!(error, text);
+    // Without random choices a seed changes nothing, and `save` accepts it, too.
+    saved.check(&spec.seed(9), &hasher()).unwrap();
+    let error = saved.check(&spec.memory(1024).seed(9), &hasher());
+    assert!(
+        matches!(error, Err(StateError::Mismatch { .. })),
+        "{error:?}"
+    );
     let other = KeyHasher::seeded(1);
     let error = saved.check(&spec, &other).unwrap_err().to_string();
     let text = format!(
@@ -228,7 +235,8 @@ fn filters_that_are_not_the_whole_are_not_saved() {
     let mut parts = build(&spec, 3);
     parts.swap(1, 2);
     let error = spec.save(&mut parts, &hasher(), Vec::new()).unwrap_err();
-    let text = "invalid partitions=line 86 of 128: expected line 43 of 128, the next in order";
+    let text = "invalid partitions=those from line 86 of 128: expected all partitions in their \
+                order, the next from line 43 of 128";
     assert_eq!(error.to_string(), text);
     parts.swap(1, 2);
     parts.pop();
@@ -241,6 +249,25 @@ fn filters_that_are_not_the_whole_are_not_saved() {
     assert!(matches!(error, StateError::Build(_)), "{error}");
 }
 
+/// What `save` accepts, `check` accepts with the same specification and with that of the filter.
+#[test]
+fn a_seed_matters_where_a_filter_draws() {
+    for (text, draws) in [
+        ("fingerprint:fpr=1e-8,memory=512B", false),
+        ("rlbsbf:k=2,form=line,memory=512B", true),
+    ] {
+        let (spec, other) = (parse(text), parse(text).seed(9));
+        let mut bytes = Vec::new();
+        let saved = other.save(&mut build(&spec, 1), &hasher(), &mut bytes);
+        assert_eq!(saved.is_err(), draws, "{text}");
+        let bytes = saved_bytes(&spec);
+        for (spec, rejected) in [(&spec, false), (&other, draws)] {
+            let checked = SavedState::open(&bytes[..]).unwrap().check(spec, &hasher());
+            assert_eq!(checked.is_err(), rejected, "{spec}");
+        }
+    }
+}
+
 #[test]
 fn filters_of_another_specification_are_not_saved() {
     let specs = specs();
@@ -248,7 +275,9 @@ fn filters_of_another_specification_are_not_saved() {
         let other = &specs[(index + 1) % specs.len()];
         let saved = spec.save(&mut build(other, 1), &hasher(), Vec::new());
         let error = saved.expect_err(&format!("{other} as {spec}"));
-        let text = format!("invalid partitions=filters of another specification: expected {spec}");
+        let text = format!(
+            "invalid partitions=those of another specification: expected filters of {spec}"
+        );
         assert_eq!(error.to_string(), text, "{other}");
     }
     for (one, other) in [

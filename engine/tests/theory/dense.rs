@@ -143,3 +143,14 @@ fn dense_clocked_ages_are_those_of_the_formula() {
         }
     }
 }
+
+#[test]
+fn more_lines_than_memory_can_have_are_rejected() {
+    for lines in [0, (1 << 58), u64::MAX] {
+        let error = DenseGeometry::new(lines, 16).unwrap_err();
+        let text = format!("invalid lines={lines}: expected 1 to 288230376151711743");
+        assert_eq!(error.to_string(), text);
+    }
+    let largest = DenseGeometry::new((1 << 58) - 1, 16).unwrap();
+    assert_eq!(largest.capacity(), ((1 << 58) - 1) * 31);
+}

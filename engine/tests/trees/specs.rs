@@ -221,3 +221,20 @@ fn reports_count_arrivals_and_bound_the_rate() {
     let node: FilterSpec = "bloom:memory=64".parse().expect("valid");
     assert_eq!(tree(TreeSpec::new(2, 2), &node).report().expected_fpr, None);
 }
+
+/// It takes no time for each level, and is that of the definition for trees that can be built.
+#[test]
+fn cache_lines_of_any_numbers_are_found_at_once() {
+    for (levels, fanout, topdown) in [(1, 5, 0), (4, 1, 2), (4, 3, 0), (4, 3, 3), (16, 2, 15)] {
+        let nodes = |level| f64::from(fanout).powi(level as i32);
+        let expected: f64 = (0..levels)
+            .map(|level| if level <= topdown { nodes(level) } else { 1.0 })
+            .sum();
+        let spec = TreeSpec::new(levels, fanout).topdown(topdown);
+        assert_eq!(spec.cache_lines(2.0), 2.0 * expected, "{spec:?}");
+    }
+    let most = f64::from(u32::MAX);
+    assert_eq!(TreeSpec::new(u32::MAX, 2).cache_lines(1.0), most);
+    let searched = TreeSpec::new(u32::MAX, 2).topdown(u32::MAX);
+    assert_eq!(searched.cache_lines(1.0), f64::INFINITY);
+}

@@ -32,7 +32,7 @@ fn shutdown_while_submitting() {
                 assert_eq!(held(filter), [A, B]);
             }
             Err(error) => {
-                assert_eq!(error, ExchangeError::Partition(0));
+                assert_eq!(error, ExchangeError::Disconnected(0));
                 assert_eq!(held(filter), [A], "a rejected batch is not recorded");
             }
         }
@@ -62,7 +62,7 @@ fn shutdown_answers_what_was_submitted() {
             let mut verdicts = Verdicts::new();
             assert_eq!(port.drain(&mut verdicts), Ok(true));
             assert_eq!(duplicates(&verdicts), [false]);
-            let lost = Err(ExchangeError::Partition(0));
+            let lost = Err(ExchangeError::Disconnected(0));
             assert_eq!(port.observe(&[B], &mut verdicts), lost);
         },
     );
@@ -96,7 +96,7 @@ fn attach_while_the_engine_ends() {
                 let (observed, answer) = client.join().unwrap();
                 match observed {
                     Ok(()) => assert_eq!(answer, [false]),
-                    Err(error) => assert_eq!(error, ExchangeError::Partition(0)),
+                    Err(error) => assert_eq!(error, ExchangeError::Disconnected(0)),
                 }
                 if let Some(filter) = filter {
                     assert_eq!(held(filter).is_empty(), observed.is_err());

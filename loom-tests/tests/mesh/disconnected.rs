@@ -21,12 +21,12 @@ fn mesh_node_dropped_is_error() {
         assert!(
             matches!(
                 answer,
-                Err(ExchangeError::Peer(1) | ExchangeError::Partition(1))
+                Err(ExchangeError::Peer(1) | ExchangeError::Disconnected(1))
             ),
             "{answer:?}"
         );
         AT_THE_SERVER.note(answer == Err(ExchangeError::Peer(1)));
-        AT_THE_PORT.note(answer == Err(ExchangeError::Partition(1)));
+        AT_THE_PORT.note(answer == Err(ExchangeError::Disconnected(1)));
         peer.join().unwrap();
     });
     AT_THE_SERVER.assert();
@@ -53,7 +53,10 @@ fn mesh_node_dropped_after_its_batch_is_error() {
                 Ok(()) => assert_eq!(duplicates(&verdicts), [true, false]),
                 Err(lost) => {
                     assert!(
-                        matches!(lost, ExchangeError::Peer(1) | ExchangeError::Partition(1)),
+                        matches!(
+                            lost,
+                            ExchangeError::Peer(1) | ExchangeError::Disconnected(1)
+                        ),
                         "{lost}"
                     );
                     assert_eq!(first.observe(2, &[], &mut verdicts), Err(lost));
@@ -61,7 +64,7 @@ fn mesh_node_dropped_after_its_batch_is_error() {
             }
             assert!(matches!(
                 first.finish(),
-                Err(ExchangeError::Peer(1) | ExchangeError::Partition(1))
+                Err(ExchangeError::Peer(1) | ExchangeError::Disconnected(1))
             ));
             peer.join().unwrap();
             ANSWERED.note(answer.is_ok());
@@ -91,7 +94,7 @@ fn mesh_node_dropped_wakes_idle() {
                 assert!(
                     matches!(
                         lost,
-                        Some(ExchangeError::Peer(1) | ExchangeError::Partition(1))
+                        Some(ExchangeError::Peer(1) | ExchangeError::Disconnected(1))
                     ),
                     "{lost:?}"
                 );
@@ -114,7 +117,7 @@ fn mesh_missing_batch_is_error() {
             let expected = [
                 ExchangeError::MissingBatch(0),
                 ExchangeError::Peer(1),
-                ExchangeError::Partition(1),
+                ExchangeError::Disconnected(1),
             ]
             .map(Some);
             assert!(expected.contains(&lost), "{lost:?}");
@@ -123,7 +126,7 @@ fn mesh_missing_batch_is_error() {
             let expected = [
                 ExchangeError::MissingBatch(0),
                 ExchangeError::Peer(0),
-                ExchangeError::Partition(0),
+                ExchangeError::Disconnected(0),
             ]
             .map(Some);
             assert!(expected.contains(&lost), "{lost:?}");

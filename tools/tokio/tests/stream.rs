@@ -230,7 +230,7 @@ async fn the_end_of_the_engine_is_an_error_with_the_records() {
     sender.send(3).unwrap();
     sender.send(4).unwrap();
     let unknown = fresh.next().await.unwrap().unwrap_err();
-    assert_eq!(unknown.cause, ExchangeError::Partition(0));
+    assert_eq!(unknown.cause, ExchangeError::Disconnected(0));
     assert_eq!(unknown.records, [3, 4]);
     drop(sender);
     assert!(fresh.next().await.is_none());

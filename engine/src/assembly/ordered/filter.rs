@@ -1,21 +1,20 @@
 //! The filter that threads share in the order of tickets, and its partitions.
 
+use std::collections::VecDeque;
+
 use crossbeam_utils::CachePadded;
 
 use super::handle::OrderedHandle;
-use super::turns::{Turn, Turns};
-use crate::assembly::exchange_error::ExchangeError;
-use crate::assembly::link::RequestOutcome;
+use super::partition::OrderedPartition;
+use super::turns::Turn;
 use crate::assembly::loss_policy::LossPolicy;
-use crate::assembly::owned::{Judged, OwnedFilter};
-use crate::assembly::partition_state::{PartitionState, lost_partitions};
+use crate::assembly::partition_state::lost_partitions;
 use crate::assembly::replace::{NotReplaceable, ReplaceError, replace};
 use crate::assembly::shutdown::ShutdownError;
-use crate::assembly::status::{EngineCounts, Status};
+use crate::assembly::status::EngineCounts;
 use crate::filters::Filter;
-use crate::hash::KeyHash;
 use crate::partition::{Partitioned, Partitioning};
-use crate::sync::{Arc, AtomicU64, Mutex, Ordering, check, unpoisoned};
+use crate::sync::{Arc, AtomicU64, Ordering, check, unpoisoned};
 use crate::transport::{Parker, Wait};
 
 /// The options of an [`OrderedFilter`]; see [`OrderedFilter::builder`].
@@ -109,24 +108,6 @@ pub(super) struct OrderedState<F> {
     tickets: CachePadded<AtomicU64>,
 }
 
-/// A partition, with the turns of the batches at it.
-#[derive(Debug)]
-pub(super) struct OrderedPartition<F> {
-    pub(super) turns: Turns,
-    /// Locked by the thread whose turn it is, so it is always free. Padded, because threads that
-    /// wait read their turns beside it.
-    content: CachePadded<Mutex<OwnedContent<F>>>,
-    state: Arc<PartitionState<F>>,
-}
-
-#[derive(Debug)]
-struct OwnedContent<F> {
-    /// None after the shutdown.
-    owned: Option<OwnedFilter<F>>,
-    /// The latest tick.
-    tick: u64,
-}
-
 impl<F: Filter> OrderedFilter<F> {
     /// A builder of an ordered filter over the partitions of `filter`.
     #[must_use]
@@ -145,7 +126,7 @@ impl<F: Filter> OrderedFilter<F> {
     }
 
     /// Waits for the batches of all tickets that were taken before, and returns the filter with its
-    /// counters. Batches of later tickets fail with [`ExchangeError::Partition`]. A thread that
+    /// counters. Batches of later tickets fail with [`Disconnected`](crate::ExchangeError::Disconnected). A thread that
     /// holds a [`Ticket`](crate::Ticket) while it calls this would wait forever.
     ///
     /// # Errors
@@ -263,6 +244,8 @@ pub(super) struct Passage<'a, F> {
     ticket: u64,
     /// The number of partitions whose turn was taken.
     passed: usize,
+    /// The turns that were taken and are kept, those of the last partitions of `passed`.
+    kept: VecDeque<Turn<'a>>,
 }
 
 impl<'a, F> Passage<'a, F> {
@@ -274,10 +257,11 @@ impl<'a, F> Passage<'a, F> {
             // input, the caller orders the calls.
             ticket: shared.tickets.fetch_add(1, Ordering::Relaxed),
             passed: 0,
+            kept: VecDeque::new(),
         }
     }
 
-    /// Blocks until the batches of all lower tickets have left a partition. The partitions must be
+    /// The turn at a partition, which may be kept. Blocks until the batches of all lower tickets have left a partition. The partitions must be
     /// passed in their order.
     pub(super) fn wait_for_turn(
         &mut self,
@@ -285,12 +269,28 @@ impl<'a, F> Passage<'a, F> {
         parker: &mut Parker,
         wait: Wait,
     ) -> Turn<'a> {
-        check!(partition == self.passed, "the partitions in their order");
+        check!(
+            partition + self.kept.len() == self.passed,
+            "the partitions in their order"
+        );
+        if let Some(kept) = self.kept.pop_front() {
+            return kept;
+        }
         let turns = &self.shared.partitions[partition].turns;
         let turn = turns.wait_for(self.ticket, parker, wait);
         // From here on the turn ends by itself.
         self.passed += 1;
         turn
+    }
+
+    /// Takes the turns at all partitions, and keeps them until this is dropped or
+    /// [`wait_for_turn`](Self::wait_for_turn) returns them.
+    pub(super) fn keep_turns(&mut self, parker: &mut Parker, wait: Wait) {
+        for turns in &self.shared.partitions[self.passed..] {
+            let turn = turns.turns.wait_for(self.ticket, parker, wait);
+            self.passed += 1;
+            self.kept.push_back(turn);
+        }
     }
 }
 
@@ -299,50 +299,5 @@ impl<F> Drop for Passage<'_, F> {
         for partition in &self.shared.partitions[self.passed..] {
             partition.turns.skip(self.ticket);
         }
-    }
-}
-
-impl<F: Filter> OrderedPartition<F> {
-    fn new(filter: F) -> Self {
-        let state = PartitionState::new(Status::new());
-        let owned = OwnedFilter::new(filter, Arc::clone(&state));
-        Self {
-            turns: Turns::new(),
-            content: CachePadded::new(Mutex::new(OwnedContent {
-                owned: Some(owned),
-                tick: 0,
-            })),
-            state,
-        }
-    }
-
-    /// Passes keys through the partition, in the turn of their batch. Ends the turn; a thread that
-    /// parks for the next one is woken once `turn` is dropped.
-    ///
-    /// # Errors
-    /// Why the keys have no verdicts, as the outcome of a request. `verdicts` is 0 then, as it must
-    /// be before.
-    pub(super) fn judge(
-        &self,
-        index: usize,
-        turn: &mut Turn<'_>,
-        tick: u64,
-        keys: &[KeyHash],
-        verdicts: &mut [u64],
-    ) -> Result<(), RequestOutcome> {
-        let mut content = unpoisoned(self.content.lock());
-        content.tick = content.tick.max(tick);
-        let judged = match &mut content.owned {
-            None => Err(RequestOutcome::Closed(ExchangeError::Partition(index))),
-            Some(owned) => match owned.judge(tick, keys, verdicts) {
-                Judged::Known => Ok(()),
-                Judged::Panicked(_) | Judged::Lost => {
-                    Err(RequestOutcome::Lost(ExchangeError::Panicked(index)))
-                }
-            },
-        };
-        drop(content);
-        turn.end();
-        judged
     }
 }

@@ -1,6 +1,7 @@
 //! The handle of a thread, and the ticket of its next batch.
 
 use super::filter::{OrderedState, Passage};
+use super::partition::TakenFilters;
 use crate::assembly::exchange_error::ExchangeError;
 use crate::assembly::link::RequestOutcome;
 use crate::assembly::loss_policy::LossPolicy;
@@ -147,6 +148,14 @@ impl Buffers {
         self.batch.take_verdicts(kernel, policy, verdicts);
     }
 
+    /// Divides a batch by the partitions of its keys.
+    fn route(&mut self, keys: &[KeyHash]) {
+        assert!(keys.len() < 1 << 31, "a batch of {} keys", keys.len());
+        self.has_partial = false;
+        self.batch.reset(keys.len());
+        self.router.route(keys, &mut self.batch.selections);
+    }
+
     /// Passes the keys of one partition through it, in their turn.
     fn pass<F: Filter>(
         &mut self,
@@ -162,6 +171,26 @@ impl Buffers {
         let mut turn = passage.wait_for_turn(partition, &mut self.parker, shared.wait);
         let judged =
             shared.partitions[partition].judge(partition, &mut turn, tick, keys, &mut self.words);
+        self.take_outcomes(partition, judged, shared.policy);
+    }
+
+    /// Looks up the keys of one partition in it, in their turn, which goes on.
+    fn look_up<F: Filter>(&mut self, shared: &OrderedState<F>, partition: usize, tick: u64) {
+        let selections = &self.batch.selections;
+        let keys = self.router.keys_of(selections, partition, &mut self.keys);
+        self.words.clear();
+        self.words.resize(keys.len().div_ceil(64), 0);
+        let found = shared.partitions[partition].look_up(partition, tick, keys, &mut self.words);
+        self.take_outcomes(partition, found, shared.policy);
+    }
+
+    /// Takes the verdicts of one partition, which are in `words`.
+    fn take_outcomes(
+        &mut self,
+        partition: usize,
+        judged: Result<(), RequestOutcome>,
+        policy: LossPolicy,
+    ) {
         // The router cuts the keys of a partition into messages, with a word of verdicts for each.
         let (kernel, mut start) = (self.router.kernel(), 0);
         let mut messages = Messages::to(partition);
@@ -172,9 +201,18 @@ impl Buffers {
             };
             start += keys.len();
             self.batch.expect_answer();
-            self.batch
-                .take_outcome(kernel, partition, outcome, shared.policy);
+            self.batch.take_outcome(kernel, partition, outcome, policy);
         }
+    }
+
+    /// The verdicts of a batch that has passed all partitions.
+    fn finish(&mut self, policy: LossPolicy, verdicts: &mut Verdicts) -> Result<(), ExchangeError> {
+        if let Some(error) = self.batch.error() {
+            self.has_partial = true;
+            return Err(error);
+        }
+        self.take_verdicts(policy, verdicts);
+        Ok(())
     }
 }
 
@@ -212,24 +250,118 @@ impl<F: Filter> Ticket<'_, F> {
         verdicts: &mut Verdicts,
     ) -> Result<(), ExchangeError> {
         verdicts.reset(0);
-        assert!(keys.len() < 1 << 31, "a batch of {} keys", keys.len());
         let Self {
             passage,
             shared,
             buffers,
         } = &mut self;
-        buffers.has_partial = false;
-        buffers.batch.reset(keys.len());
-        let selections = &mut buffers.batch.selections;
-        buffers.router.route(keys, selections);
+        buffers.route(keys);
         for partition in 0..shared.partitions.len() {
             buffers.pass(shared, passage, partition, tick);
         }
-        if let Some(error) = buffers.batch.error() {
-            buffers.has_partial = true;
-            return Err(error);
+        buffers.finish(shared.policy, verdicts)
+    }
+
+    /// Whether each key would be a duplicate now, after the batches of all lower tickets; see
+    /// [`Filter::contains_each`]. Records and counts nothing.
+    ///
+    /// All batches of later tickets wait until this ticket is used or dropped, so nothing comes
+    /// between this and [`observe`](Self::observe): a thread that writes the fresh records in
+    /// between can record exactly those that it wrote, and each record is written once.
+    ///
+    /// After an error `verdicts` is empty, and once the ticket is dropped
+    /// [`take_partial`](OrderedHandle::take_partial) has those that are known.
+    ///
+    /// # Errors
+    /// As [`observe`](Self::observe). The ticket remains.
+    ///
+    /// # Panics
+    /// As [`observe`](Self::observe).
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::{FingerprintSpec, KeyHasher, OrderedFilter, Verdicts};
+    /// let halves = FingerprintSpec::new(1 << 20).build_partitions(2)?;
+    /// let mut handle = OrderedFilter::builder(halves).build().handle();
+    /// let keys = ["a", "b"].map(|key| KeyHasher::seeded(0).hash(key));
+    /// let mut verdicts = Verdicts::new();
+    /// let mut ticket = handle.ticket();
+    /// ticket.contains_each(&keys, &mut verdicts)?;
+    /// assert_eq!(verdicts.count_duplicates(), 0);
+    /// // The record of the second key was not written.
+    /// ticket.observe(&keys[..1], &mut verdicts)?;
+    /// handle.ticket().contains_each(&keys, &mut verdicts)?;
+    /// assert_eq!(verdicts.to_bools(), [true, false]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn contains_each(
+        &mut self,
+        keys: &[KeyHash],
+        verdicts: &mut Verdicts,
+    ) -> Result<(), ExchangeError> {
+        self.contains_each_at(0, keys, verdicts)
+    }
+
+    /// As [`contains_each`](Self::contains_each), at a tick: every partition moves its clock to
+    /// `tick` before, as [`observe_at`](Self::observe_at) does.
+    ///
+    /// # Errors
+    /// As [`observe`](Self::observe). The ticket remains.
+    ///
+    /// # Panics
+    /// As [`observe`](Self::observe).
+    pub fn contains_each_at(
+        &mut self,
+        tick: u64,
+        keys: &[KeyHash],
+        verdicts: &mut Verdicts,
+    ) -> Result<(), ExchangeError> {
+        verdicts.reset(0);
+        let Self {
+            passage,
+            shared,
+            buffers,
+        } = self;
+        buffers.route(keys);
+        passage.keep_turns(&mut buffers.parker, shared.wait);
+        for partition in 0..shared.partitions.len() {
+            buffers.look_up(shared, partition, tick);
         }
-        buffers.take_verdicts(shared.policy, verdicts);
-        Ok(())
+        buffers.finish(shared.policy, verdicts)
+    }
+
+    /// Calls a function with the filters of all partitions, in their order, as they are after the
+    /// batches of all lower tickets and before those of all higher ones: to report on the filter,
+    /// save it or clear it while other threads use it. Their batches wait meanwhile.
+    ///
+    /// A panic of `with` unwinds to the caller. The filters stay in use as `with` left them.
+    ///
+    /// # Errors
+    /// [`ExchangeError`] if a partition is lost, with every [`LossPolicy`](crate::LossPolicy), or
+    /// the filter was shut down. Then `with` was not called.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::{FilterSpec, KeyHasher, OrderedFilter, Verdicts, report_of};
+    /// let hasher = KeyHasher::seeded(0);
+    /// let spec: FilterSpec = "fingerprint:fpr=1e-8,memory=1MiB".parse()?;
+    /// let filter = OrderedFilter::builder(spec.build_line_partitions(2)?).build();
+    /// let mut handle = filter.handle();
+    /// handle.observe(&[hasher.hash("a"), hasher.hash("b")], &mut Verdicts::new())?;
+    ///
+    /// let report = handle.ticket().with_filters(|filters| report_of(filters))?;
+    /// assert_eq!(report.tally.observed, Some(2));
+    ///
+    /// let mut state = Vec::new();
+    /// handle.ticket().with_filters(|filters| spec.save(filters, &hasher, &mut state))??;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with_filters<T>(mut self, with: impl FnOnce(&mut [F]) -> T) -> Result<T, ExchangeError> {
+        let shared = self.shared;
+        let parker = &mut self.buffers.parker;
+        self.passage.keep_turns(parker, shared.wait);
+        // Declared after the ticket, so the filters are back before the turns end.
+        let mut taken = TakenFilters::all(&shared.partitions)?;
+        Ok(with(&mut taken.filters))
     }
 }

@@ -3,6 +3,7 @@
 
 mod filter;
 mod handle;
+mod partition;
 mod turns;
 
 pub use filter::{OrderedBuilder, OrderedFilter};

@@ -234,7 +234,7 @@ impl Port {
             }
             error @ (ExchangeError::Peer(_)
             | ExchangeError::Panicked(_)
-            | ExchangeError::Partition(_)
+            | ExchangeError::Disconnected(_)
             | ExchangeError::MissingBatch(_)
             | ExchangeError::Repeated(_)
             | ExchangeError::InFlight(_)) => error,

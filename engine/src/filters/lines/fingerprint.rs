@@ -46,7 +46,7 @@ const DEFAULT_FPR: f64 = 1e-8;
 /// assert!(error.to_string().starts_with("invalid fpr=1e-15: expected at least"));
 /// # Ok::<(), echoless::BuildError>(())
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FingerprintSpec {
     memory_bytes: u64,
     max_fpr: f64,
@@ -190,7 +190,8 @@ impl FingerprintSpec {
     /// Builds the filter.
     ///
     /// # Errors
-    /// [`BuildError`] as for [`geometry`](Self::geometry), or if the memory cannot be allocated.
+    /// [`BuildError`] as for [`geometry`](Self::geometry), or if the memory cannot be allocated, or
+    /// a variable of the [environment](crate#environment) is invalid.
     pub fn build(&self) -> Result<Box<dyn LineFilter>, BuildError> {
         let geometry = self.geometry()?;
         self.plan(geometry)

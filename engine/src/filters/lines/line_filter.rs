@@ -19,7 +19,7 @@ use crate::memory::Line;
 /// assert_eq!(changed, Some(filter.range().position(key)));
 /// # Ok::<(), echoless::BuildError>(())
 /// ```
-pub trait LineFilter: Filter + Sync {
+pub trait LineFilter: Filter {
     /// The current content of the lines.
     fn lines(&self) -> &[Line];
 

@@ -115,7 +115,7 @@ impl LinePlan {
     fn partitioning(self, count: usize) -> Result<Partitioning, SpecError> {
         let buckets = self.buckets();
         Partitioning::new(buckets, count).map_err(|error| {
-            if self.bucket_lines == 1 || count == 0 {
+            if self.bucket_lines == 1 {
                 return error;
             }
             let allowed = format!("1 to {buckets} (one page each)");

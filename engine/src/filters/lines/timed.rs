@@ -43,6 +43,11 @@ pub enum Timing {
 /// of another one, and a full line evicts its oldest key before it expires, which the tally counts.
 /// Keys expire on their own: no thread and no timer clears them.
 ///
+/// A key whose tick is before the clock is late: it is judged and recorded at the clock, so it can
+/// match a key recorded up to `window` before the clock. For duplicates up to `W` ticks apart, of
+/// which one may be late by `L`, take a window of `W + L`, or keep late keys apart; see [late
+/// events](crate#windows-and-late-events).
+///
 /// One cache line is touched for each key, or two of a page if the lines are
 /// [dense](Self::dense). At equal false positive rate and memory, `clocked` holds 1.75 times as
 /// many keys as `stamped`, which is exact to the tick.

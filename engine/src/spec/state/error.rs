@@ -63,7 +63,17 @@ impl fmt::Display for StateError {
     }
 }
 
-impl Error for StateError {}
+impl Error for StateError {
+    /// The error of the operating system, if there is one.
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Io(error) => Some(error),
+            // Its text is that of the error inside.
+            Self::Build(error) => error.source(),
+            Self::Unreadable(_) | Self::Mismatch { .. } => None,
+        }
+    }
+}
 
 impl From<BuildError> for StateError {
     fn from(error: BuildError) -> Self {

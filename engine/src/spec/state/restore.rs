@@ -110,7 +110,7 @@ impl<R: Read> SavedState<R> {
 
     /// The [id of the hasher](crate::KeyHasher::id) of its keys.
     #[must_use]
-    pub const fn hasher(&self) -> u64 {
+    pub const fn hasher_id(&self) -> u64 {
         self.hasher
     }
 
@@ -120,19 +120,24 @@ impl<R: Read> SavedState<R> {
         self.progress
     }
 
-    /// Checks that the saved filter is the one that a program would build. A forced kernel and the
-    /// form do not matter.
+    /// Checks that the saved filter is the one that a program would build. A forced kernel, the
+    /// form, and a seed that the lines do not use do not matter.
     ///
     /// # Errors
-    /// [`StateError::Mismatch`] if the specification or the hasher differs.
+    /// [`StateError::Mismatch`] if the specification or the hasher differs; [`StateError::Build`]
+    /// if only the seed does, and `spec` cannot be built.
     pub fn check(&self, spec: &FilterSpec, hasher: &KeyHasher) -> Result<(), StateError> {
         // Lines have one form, and `build_lines` accepts a specification of the other.
         let plain = |spec: &FilterSpec| FilterSpec {
             form: Form::Line,
             kernel: None,
+            seed: 0,
             ..*spec
         };
-        if plain(&self.spec) != plain(spec) {
+        let same = plain(&self.spec) == plain(spec)
+            && (self.spec.seed == spec.seed
+                || self.spec.line_parameters()? == spec.line_parameters()?);
+        if !same {
             return Err(StateError::mismatch("specification", self.spec, spec));
         }
         if self.hasher != hasher.id() {

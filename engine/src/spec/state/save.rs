@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::error::StateError;
 use super::format::{CHUNK, LINE, bytes_of, header};
-use crate::error::SpecError;
+use crate::error::{BuildError, SpecError};
 use crate::filters::lines::{LineFilter, Progress};
 use crate::hash::{KeyHasher, checksum};
 use crate::spec::FilterSpec;
@@ -57,23 +57,20 @@ impl FilterSpec {
         hasher: &KeyHasher,
         mut output: impl Write,
     ) -> Result<(), StateError> {
-        self.check_bare()?;
-        let layers = self.needed_layers()?;
-        let plan = layers.plan()?;
-        let lines = plan.lines;
-        let expected = plan.first_bucket(|first| layers.build_lines(first))?;
-        let parameters = expected.parameters();
+        let (lines, parameters) = self.line_parameters()?;
         let mut next = 0;
         for part in &*partitions {
             let range = part.range();
             if (range.total, range.first) != (lines, next) {
-                let asked = format!("line {} of {}", range.first, range.total);
-                let allowed = format!("line {next} of {lines}, the next in order");
+                let asked = format!("those from line {} of {}", range.first, range.total);
+                let allowed =
+                    format!("all partitions in their order, the next from line {next} of {lines}");
                 return Err(SpecError::new("partitions", asked, allowed).into());
             }
             if part.parameters() != parameters {
-                let asked = "filters of another specification";
-                return Err(SpecError::new("partitions", asked, self.to_string()).into());
+                let asked = "those of another specification";
+                let allowed = format!("filters of {self}");
+                return Err(SpecError::new("partitions", asked, allowed).into());
             }
             next += part.lines().len() as u64;
         }
@@ -111,5 +108,15 @@ impl FilterSpec {
         }
         output.write_all(&sum.to_ne_bytes())?;
         Ok(output.flush()?)
+    }
+
+    /// The number of lines, and the [parameters](LineFilter::parameters) that a filter of this
+    /// specification has.
+    pub(super) fn line_parameters(&self) -> Result<(u64, String), BuildError> {
+        self.check_bare()?;
+        let layers = self.needed_layers()?;
+        let plan = layers.plan()?;
+        let first = plan.first_bucket(|first| layers.build_lines(first))?;
+        Ok((plan.lines, first.parameters()))
     }
 }

@@ -217,7 +217,7 @@ pub(crate) fn it_ends_early(random: &mut Random) {
     });
     for (_, end) in &ended {
         assert!(
-            matches!(end, Ok(()) | Err(ExchangeError::Partition(_))),
+            matches!(end, Ok(()) | Err(ExchangeError::Disconnected(_))),
             "{end:?}"
         );
     }

@@ -8,13 +8,13 @@ use crate::filters::Filter;
 use crate::filters::cell_table::CellTable;
 use crate::filters::filter::observe_each;
 use crate::hash::KeyHash;
-use crate::limits::MOST_HASHES;
+use crate::limits::{MOST_HASHES, rate_text};
 use crate::report::{Cells, RateSum, Report, Tally};
 use crate::theory::growth::{cardinality_threshold, density_threshold};
 use crate::window::Window;
 
 /// Opens an empty table of the same shape; `None` if the memory is not available.
-pub(super) type Open = Box<dyn Fn() -> Option<Box<dyn CellTable>> + Send>;
+pub(super) type Open = Box<dyn Fn() -> Option<Box<dyn CellTable>> + Send + Sync>;
 
 /// One of the filters.
 #[derive(Debug)]
@@ -84,7 +84,10 @@ impl Growing {
         if full < one_key {
             // Both thresholds are proportional to the number of cells.
             let least = (first.bytes() as f64 * one_key / full).ceil();
-            let allowed = format!("at least about {least} B, for one key at fpr={}", spec.fpr);
+            let allowed = format!(
+                "at least about {least} B, for one key at fpr={}",
+                rate_text(spec.fpr)
+            );
             return Err(SpecError::new("step", format!("{} B", first.bytes()), allowed).into());
         }
         Ok(Self {

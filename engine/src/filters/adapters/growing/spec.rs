@@ -5,7 +5,7 @@ use crate::error::{BuildError, SpecError};
 use crate::filters::adapters::adapter::AdapterKind;
 use crate::filters::adapters::layers::Layers;
 use crate::filters::{Filter, FilterKind, Form};
-use crate::limits::open_unit;
+use crate::limits::{open_unit, rate_text};
 use crate::options::{Options, name_of};
 use crate::size::{format_bytes, parse_bytes};
 use crate::theory::RateModel;
@@ -113,6 +113,9 @@ impl GrowingSpec {
 
     fn build_over(self, inner: Layers<'_>) -> Result<Growing, BuildError> {
         open_unit("fpr", self.fpr)?;
+        if inner.memory == 0 {
+            return Err(SpecError::new("memory", "0 B", "at least 1 B, for one filter").into());
+        }
         let (size, most) = self.filters_in(inner.memory);
         if !(1..=MOST_FILTERS).contains(&most) {
             let least = inner.memory.div_ceil(MOST_FILTERS).max(1);
@@ -163,7 +166,7 @@ impl AdapterKind for GrowingSpec {
 
     fn options(&self) -> Vec<(&'static str, String)> {
         let mut options = vec![
-            ("fpr", self.fpr.to_string()),
+            ("fpr", rate_text(self.fpr)),
             ("threshold", name_of(&THRESHOLDS, &self.threshold)),
         ];
         options.extend(self.step.map(|bytes| ("step", format_bytes(bytes))));

@@ -207,14 +207,14 @@ impl TreeSpec {
     /// ```
     #[must_use]
     pub fn cache_lines(self, node: f64) -> f64 {
-        let nodes = |level: u32| {
-            if level <= self.topdown {
-                f64::from(self.fanout).powi(level as i32)
-            } else {
-                1.0
-            }
+        // In closed form, for a number of levels that no tree has, too.
+        let searched = self.topdown.saturating_add(1).min(self.levels);
+        let fanout = f64::from(self.fanout);
+        let in_searched = match self.fanout {
+            1 => f64::from(searched),
+            _ => (fanout.powi(i32::try_from(searched).unwrap_or(i32::MAX)) - 1.0) / (fanout - 1.0),
         };
-        node * (0..self.levels).map(nodes).sum::<f64>()
+        node * (in_searched + f64::from(self.levels - searched))
     }
 
     /// Builds the tree. `build_node` builds a node from its memory and its seed; every node gets

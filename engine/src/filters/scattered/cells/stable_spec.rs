@@ -3,7 +3,7 @@
 use crate::error::{BuildError, SpecError};
 use crate::filters::kind::KindSpec;
 use crate::filters::{Filter, Form, Workload};
-use crate::limits::{HASHES, open_unit, within};
+use crate::limits::{HASHES, open_unit, rate_text, within};
 use crate::options::{Options, name_of};
 use crate::theory::RateModel;
 use crate::theory::stable::{decrements_for, stable_point_fpr};
@@ -61,7 +61,7 @@ impl DecrementCount {
                     let least = stable_point_fpr(cells as f64, max, hashes, cells);
                     return Err(SpecError::new(
                         "fps",
-                        bound.to_string(),
+                        rate_text(bound),
                         format!("{least:.3e} or more in {cells} cells"),
                     ));
                 }
@@ -172,7 +172,7 @@ impl KindSpec for StableSpec {
             ("d", self.cell_bits.to_string()),
             match self.decrement_count {
                 DecrementCount::Cells(cells) => ("p", cells.to_string()),
-                DecrementCount::FprAtMost(bound) => ("fps", bound.to_string()),
+                DecrementCount::FprAtMost(bound) => ("fps", rate_text(bound)),
             },
             ("update", name_of(&UPDATES, &self.update)),
             ("decrement", name_of(&DECREMENTS, &self.decrement)),
@@ -260,7 +260,7 @@ fn parse_decrement_count(options: &mut Options) -> Result<DecrementCount, SpecEr
     match (cells, bound) {
         (Some(_), Some(bound)) => {
             let allowed = "either p or fps, not both";
-            Err(SpecError::new("fps", bound.to_string(), allowed))
+            Err(SpecError::new("fps", rate_text(bound), allowed))
         }
         (Some(cells), None) => Ok(DecrementCount::Cells(cells)),
         (None, bound) => Ok(DecrementCount::FprAtMost(bound.unwrap_or(0.1))),

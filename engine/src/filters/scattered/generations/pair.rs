@@ -8,7 +8,7 @@ use crate::filters::kind::{KindSpec, unknown_name};
 use crate::filters::scattered::bits::BitTable;
 use crate::filters::{Filter, Form, Workload};
 use crate::hash::KeyHash;
-use crate::limits::{HASHES, MOST_HASHES, bits_of, within};
+use crate::limits::{HASHES, MOST_HASHES, bits_of, rate_text, within};
 use crate::options::{Options, name_of};
 use crate::report::{Cells, Tally};
 use crate::theory::RateModel;
@@ -284,7 +284,7 @@ fn parse_hashes(options: &mut Options) -> Result<u32, SpecError> {
     match (hashes, fpr) {
         (Some(_), Some(fpr)) => {
             let allowed = "either k or fpr, not both";
-            Err(SpecError::new("fpr", fpr.to_string(), allowed))
+            Err(SpecError::new("fpr", rate_text(fpr), allowed))
         }
         (Some(hashes), None) => Ok(hashes),
         (None, fpr) => Ok(pair_hashes(fpr.unwrap_or(0.1))),

@@ -1,0 +1,148 @@
+//! A partition of an ordered filter: what a thread does with it in its turn.
+
+use crossbeam_utils::CachePadded;
+
+use super::turns::{Turn, Turns};
+use crate::assembly::exchange_error::ExchangeError;
+use crate::assembly::link::RequestOutcome;
+use crate::assembly::owned::{Judged, OwnedFilter};
+use crate::assembly::partition_state::PartitionState;
+use crate::assembly::status::Status;
+use crate::filters::Filter;
+use crate::hash::KeyHash;
+use crate::sync::{Arc, Mutex, unpoisoned};
+
+/// A partition, with the turns of the batches at it.
+#[derive(Debug)]
+pub(super) struct OrderedPartition<F> {
+    pub(super) turns: Turns,
+    /// Locked by the thread whose turn it is, so it is always free. Padded, because threads that
+    /// wait read their turns beside it.
+    pub(super) content: CachePadded<Mutex<OwnedContent<F>>>,
+    pub(super) state: Arc<PartitionState<F>>,
+}
+
+#[derive(Debug)]
+pub(super) struct OwnedContent<F> {
+    /// None after the shutdown.
+    pub(super) owned: Option<OwnedFilter<F>>,
+    /// The latest tick.
+    pub(super) tick: u64,
+}
+
+impl<F: Filter> OrderedPartition<F> {
+    pub(super) fn new(filter: F) -> Self {
+        let state = PartitionState::new(Status::new());
+        let owned = OwnedFilter::new(filter, Arc::clone(&state));
+        Self {
+            turns: Turns::new(),
+            content: CachePadded::new(Mutex::new(OwnedContent {
+                owned: Some(owned),
+                tick: 0,
+            })),
+            state,
+        }
+    }
+
+    /// Passes keys through the partition, in the turn of their batch. Ends the turn; a thread that
+    /// parks for the next one is woken once `turn` is dropped.
+    ///
+    /// # Errors
+    /// Why the keys have no verdicts, as the outcome of a request. `verdicts` is 0 then, as it must
+    /// be before.
+    pub(super) fn judge(
+        &self,
+        index: usize,
+        turn: &mut Turn<'_>,
+        tick: u64,
+        keys: &[KeyHash],
+        verdicts: &mut [u64],
+    ) -> Result<(), RequestOutcome> {
+        let judged = self.run(index, tick, |owned| owned.judge(tick, keys, verdicts));
+        turn.end();
+        judged
+    }
+
+    /// Whether the partition has each key, in the turn of their batch, which goes on.
+    ///
+    /// # Errors
+    /// As [`judge`](Self::judge).
+    pub(super) fn look_up(
+        &self,
+        index: usize,
+        tick: u64,
+        keys: &[KeyHash],
+        verdicts: &mut [u64],
+    ) -> Result<(), RequestOutcome> {
+        self.run(index, tick, |owned| owned.look_up(tick, keys, verdicts))
+    }
+
+    fn run(
+        &self,
+        index: usize,
+        tick: u64,
+        pass: impl FnOnce(&mut OwnedFilter<F>) -> Judged,
+    ) -> Result<(), RequestOutcome> {
+        let mut content = unpoisoned(self.content.lock());
+        content.tick = content.tick.max(tick);
+        let Some(owned) = &mut content.owned else {
+            return Err(RequestOutcome::Closed(ExchangeError::Disconnected(index)));
+        };
+        match pass(owned) {
+            Judged::Known => Ok(()),
+            Judged::Panicked(_) | Judged::Lost => {
+                Err(RequestOutcome::Lost(ExchangeError::Panicked(index)))
+            }
+        }
+    }
+
+    /// The filter, in a turn that is kept until it is [put back](Self::put_back).
+    ///
+    /// # Errors
+    /// Why there is none.
+    fn take(&self, index: usize) -> Result<F, ExchangeError> {
+        let mut content = unpoisoned(self.content.lock());
+        let tick = content.tick;
+        let owned = content.owned.as_mut();
+        let owned = owned.ok_or(ExchangeError::Disconnected(index))?;
+        owned.take(tick).ok_or(ExchangeError::Panicked(index))
+    }
+
+    fn put_back(&self, filter: F) {
+        if let Some(owned) = &mut unpoisoned(self.content.lock()).owned {
+            owned.put_back(filter);
+        }
+    }
+}
+
+/// The filters of the first partitions, or of all. They are put back when this is dropped, also by
+/// a panic.
+pub(super) struct TakenFilters<'a, F: Filter> {
+    partitions: &'a [OrderedPartition<F>],
+    pub(super) filters: Vec<F>,
+}
+
+impl<'a, F: Filter> TakenFilters<'a, F> {
+    /// Takes the filters of all partitions, whose turns are kept.
+    ///
+    /// # Errors
+    /// Why a partition has no filter.
+    pub(super) fn all(partitions: &'a [OrderedPartition<F>]) -> Result<Self, ExchangeError> {
+        let mut taken = Self {
+            partitions,
+            filters: Vec::with_capacity(partitions.len()),
+        };
+        for (index, partition) in partitions.iter().enumerate() {
+            taken.filters.push(partition.take(index)?);
+        }
+        Ok(taken)
+    }
+}
+
+impl<F: Filter> Drop for TakenFilters<'_, F> {
+    fn drop(&mut self) {
+        for (partition, filter) in self.partitions.iter().zip(self.filters.drain(..)) {
+            partition.put_back(filter);
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Tickets of ordered filters that look before they record, and that look at all partitions.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Mutex;
+use std::thread;
+
+use echoless::{
+    ExchangeError, Filter, FilterSpec, KeyHash, OrderedFilter, Partitioned, Partitioning, Report,
+    Verdicts, report_of,
+};
+use proptest::prelude::*;
+
+use crate::breakable::Exact;
+use crate::streams::{batches, spec, stream};
+use crate::stub::{BAD_KEY, Stub, fragile};
+
+const LOW: KeyHash = KeyHash::from_uniform(1);
+const HIGH: KeyHash = KeyHash::from_uniform(u64::MAX);
+
+/// A third of the fresh keys of a batch, as if a sink had failed after them.
+fn written(keys: &[KeyHash], found: &Verdicts) -> Vec<KeyHash> {
+    let fresh: Vec<KeyHash> = found.fresh().map(|index| keys[index]).collect();
+    fresh[..fresh.len().div_ceil(3)].to_vec()
+}
+
+fn comparable(report: &Report) -> (Option<u64>, Option<u64>, Option<u64>, Option<f64>) {
+    let tally = report.tally;
+    (
+        tally.observed,
+        tally.fresh,
+        tally.evictions,
+        report.expected_fpr,
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    /// Threads that look up and record with one ticket, or report with one, do at each place in the
+    /// order what the undivided filter does there.
+    #[test]
+    fn tickets_look_and_record_as_the_undivided_filter(
+        count in 1u64..2000, seed: u64, parts in 1usize..6, threads in 1usize..4,
+        size in 1usize..300,
+    ) {
+        let keys = stream(count, seed);
+        let batches = batches(&keys, size);
+        let mut whole = spec().build().unwrap();
+        let mut expected = Vec::new();
+        for batch in &batches {
+            let (mut found, mut recorded) = (Verdicts::new(), Verdicts::new());
+            whole.contains_each(batch, &mut found);
+            whole.observe(&written(batch, &found), &mut recorded);
+            let verdicts = [found.to_bools(), recorded.to_bools()];
+            expected.push((verdicts, comparable(&whole.report())));
+        }
+
+        let filter = OrderedFilter::builder(spec().build_partitions(parts).unwrap()).build();
+        let input = Mutex::new(batches.iter().enumerate());
+        let run = || {
+            let mut handle = filter.handle();
+            loop {
+                let mut input = input.lock().unwrap();
+                let Some((number, batch)) = input.next() else { return };
+                let mut ticket = handle.ticket();
+                let mut other = filter.handle();
+                let report = other.ticket();
+                drop(input);
+                let mut recorded = Verdicts::new();
+                let mut found = Verdicts::new();
+                ticket.contains_each(batch, &mut found).unwrap();
+                ticket.observe(&written(batch, &found), &mut recorded).unwrap();
+                let report = report.with_filters(|filters| report_of(filters)).unwrap();
+                let verdicts = [found.to_bools(), recorded.to_bools()];
+                assert_eq!((verdicts, comparable(&report)), expected[number]);
+            }
+        };
+        thread::scope(|scope| {
+            let threads: Vec<_> = (0..threads).map(|_| scope.spawn(run)).collect();
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+        });
+        let judged: usize = expected.iter().map(|([_, recorded], _)| recorded.len()).sum();
+        prop_assert_eq!(filter.counts().judged, judged as u64);
+    }
+}
+
+/// Later batches pass once a ticket that has looked is dropped.
+#[test]
+fn a_ticket_that_has_looked_can_be_dropped() {
+    let filter = OrderedFilter::builder(Exact::partitions(3, None)).build();
+    let (mut first, mut second) = (filter.handle(), filter.handle());
+    let mut ticket = first.ticket();
+    let later = second.ticket();
+    thread::scope(|scope| {
+        let waiting = scope.spawn(move || {
+            let mut verdicts = Verdicts::new();
+            later.observe(&[LOW, HIGH], &mut verdicts).unwrap();
+            verdicts.count_duplicates()
+        });
+        let mut verdicts = Verdicts::new();
+        for _ in 0..2 {
+            ticket.contains_each(&[LOW, HIGH], &mut verdicts).unwrap();
+            assert_eq!(verdicts.to_bools(), [false, false]);
+        }
+        drop(ticket);
+        assert_eq!(waiting.join().unwrap(), 0);
+    });
+    let mut verdicts = Verdicts::new();
+    first
+        .ticket()
+        .contains_each(&[LOW, HIGH], &mut verdicts)
+        .unwrap();
+    assert_eq!(verdicts.to_bools(), [true, true]);
+    assert_eq!(filter.counts().judged, 2);
+}
+
+#[test]
+fn a_ticket_looks_at_its_tick() {
+    let spec: FilterSpec = "stamped:window=10,memory=64KiB".parse().unwrap();
+    let filter = OrderedFilter::builder(spec.build_partitions(3).unwrap()).build();
+    let mut handle = filter.handle();
+    let mut verdicts = Verdicts::new();
+    handle
+        .ticket()
+        .observe_at(5, &[LOW, HIGH], &mut verdicts)
+        .unwrap();
+    for (tick, duplicate) in [(0, true), (15, true), (16, false), (15, false)] {
+        let mut ticket = handle.ticket();
+        ticket
+            .contains_each_at(tick, &[LOW, HIGH], &mut verdicts)
+            .unwrap();
+        assert_eq!(verdicts.to_bools(), [duplicate; 2], "tick {tick}");
+    }
+}
+
+/// A filter whose lookup panics is lost as one whose pass panics.
+#[test]
+fn a_lookup_that_panics_loses_its_partition() {
+    struct Blind;
+    impl Filter for Blind {
+        fn observe_words(&mut self, _: &[KeyHash], duplicates: &mut [u64]) {
+            duplicates.fill(0);
+        }
+        fn contains(&self, key: KeyHash) -> bool {
+            if key == HIGH {
+                resume_unwind(Box::new("it cannot look"));
+            }
+            false
+        }
+        fn clear(&mut self) {}
+        fn memory_bytes(&self) -> u64 {
+            0
+        }
+    }
+    let partitioning = Partitioning::new(2, 2).unwrap();
+    let halves = Partitioned::new(partitioning, vec![Blind, Blind]).unwrap();
+    let filter = OrderedFilter::builder(halves).build();
+    let mut handle = filter.handle();
+    let mut verdicts = Verdicts::new();
+    let lost = Err(ExchangeError::Panicked(1));
+    let mut ticket = handle.ticket();
+    assert_eq!(ticket.contains_each(&[LOW, HIGH], &mut verdicts), lost);
+    assert!(verdicts.is_empty());
+    // The ticket remains, with the surviving partition.
+    ticket.observe(&[LOW], &mut verdicts).unwrap();
+    assert_eq!(handle.ticket().with_filters(|_| ()), lost);
+    assert_eq!(filter.lost(), [(1, "it cannot look".to_owned())]);
+    filter.replace(1, Blind).unwrap();
+    assert_eq!(handle.ticket().with_filters(|filters| filters.len()), Ok(2));
+    filter.shutdown().unwrap();
+}
+
+#[test]
+fn a_lookup_of_a_lost_partition_returns_what_is_known() {
+    let filter = OrderedFilter::builder(fragile(2)).build();
+    let mut handle = filter.handle();
+    let mut verdicts = Verdicts::new();
+    let lost = Err(ExchangeError::Panicked(1));
+    assert_eq!(handle.observe(&[BAD_KEY], &mut verdicts), lost);
+    let looked = handle
+        .ticket()
+        .contains_each(&[LOW, BAD_KEY], &mut verdicts);
+    assert_eq!(looked, lost);
+    assert!(handle.take_partial(&mut verdicts));
+    assert_eq!(
+        [0, 1].map(|index| verdicts.is_unknown(index)),
+        [false, true]
+    );
+    // A lookup counts nothing.
+    assert_eq!((filter.counts().judged, filter.counts().unknown), (0, 1));
+}
+
+/// The caller's own code panics; the filters stay in use, and no other thread is blocked.
+#[test]
+fn a_panic_beside_the_filters_loses_none() {
+    let filter = OrderedFilter::builder(Exact::partitions(2, None)).build();
+    let mut handle = filter.handle();
+    let mut verdicts = Verdicts::new();
+    handle.observe(&[LOW, HIGH], &mut verdicts).unwrap();
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        handle
+            .ticket()
+            .with_filters(|_| resume_unwind(Box::new("outside the filter")))
+    }));
+    assert!(panicked.is_err());
+    filter
+        .handle()
+        .observe(&[LOW, HIGH], &mut verdicts)
+        .unwrap();
+    assert_eq!(verdicts.count_duplicates(), 2);
+    handle
+        .ticket()
+        .with_filters(|filters| filters.iter_mut().for_each(Filter::clear))
+        .unwrap();
+    handle.observe(&[LOW, HIGH], &mut verdicts).unwrap();
+    assert_eq!(verdicts.count_duplicates(), 0);
+    assert!(filter.lost().is_empty());
+}
+
+#[test]
+fn tickets_find_a_filter_that_was_shut_down() {
+    let filter = OrderedFilter::builder(Stub::new((), |_, _| {}).undivided()).build();
+    let mut handle = filter.handle();
+    filter.shutdown().unwrap();
+    let closed = Err(ExchangeError::Disconnected(0));
+    assert_eq!(handle.ticket().with_filters(|_| ()), closed);
+    let mut verdicts = Verdicts::new();
+    assert_eq!(handle.ticket().contains_each(&[LOW], &mut verdicts), closed);
+}
