@@ -232,10 +232,10 @@ impl PacketFeed {
                     // The outputs have other blocks behind the header than the input, and which
                     // ones is not known when the header is written.
                     set_section_length_unspecified(&mut chunk.bytes[range.clone()]);
-                    chunk.keys.unkeyed.push(chunk.ends.len());
+                    chunk.add_frame_block();
                 }
                 BlockKind::Interface(_) | BlockKind::Other(_) => {
-                    chunk.keys.unkeyed.push(chunk.ends.len());
+                    chunk.add_frame_block();
                 }
             }
             chunk.ends.push(range.end);

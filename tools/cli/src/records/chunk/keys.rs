@@ -13,6 +13,8 @@ pub(crate) struct ChunkKeys {
     pub(crate) hashes: Vec<KeyHash>,
     /// The indices of the records without a key hash, ascending.
     pub(crate) unkeyed: Vec<usize>,
+    /// The records among them that are the frame of a file: blocks of a capture that are no packets.
+    pub(crate) frame_blocks: Vec<usize>,
     /// The packet of every record that has a key hash, if the records are blocks of a capture.
     pub(crate) packets: Vec<PacketBlock>,
     /// The ignored fields of every packet, if they are reported.
@@ -37,6 +39,7 @@ impl ChunkKeys {
         let Self {
             hashes,
             unkeyed,
+            frame_blocks,
             packets,
             ignored,
             ticks,
@@ -44,6 +47,7 @@ impl ChunkKeys {
         } = self;
         hashes.clear();
         unkeyed.clear();
+        frame_blocks.clear();
         packets.clear();
         ignored.clear();
         ticks.clear();
@@ -55,6 +59,7 @@ impl ChunkKeys {
         let Self {
             hashes,
             unkeyed,
+            frame_blocks,
             packets,
             ignored,
             ticks,
@@ -62,6 +67,7 @@ impl ChunkKeys {
         } = self;
         hashes.shrink_to(KEPT_RECORDS);
         unkeyed.shrink_to(KEPT_RECORDS);
+        frame_blocks.shrink_to(KEPT_RECORDS);
         packets.shrink_to(KEPT_RECORDS);
         ignored.shrink_to(KEPT_RECORDS);
         ticks.shrink_to(KEPT_RECORDS);
