@@ -199,6 +199,7 @@ impl Delivery {
             let frame_blocks = chunk.keys.frame_blocks.len() as u64;
             self.counts.records += chunk.records() as u64 - frame_blocks;
             self.counts.frame_blocks += frame_blocks;
+            self.counts.conditions += chunk.keys.conditions;
             self.counts.unkeyed += chunk.keys.unkeyed.len() as u64 - frame_blocks;
         } else {
             self.counts.records += chunk.records() as u64;

@@ -136,6 +136,7 @@ fn invalid_options_are_one_line() {
             "--window-packets 18446744073709551615 | invalid --window-packets=",
             "--from ip | invalid --from=ip: expected link, network, transport, payload",
             "--ignore ttl,colour | invalid --ignore=colour: expected mac, vlan",
+            "--ignore mac --ignore vlan | the argument '--ignore <FIELDS>' cannot be used multiple",
             "--group mac | invalid --group=mac: expected none, interface, vlan",
             "--group vlan --ignore vlan | invalid --group=vlan: expected none or interface",
             "--snap-safe 39 | invalid --snap-safe=39: expected at least 40 bytes",

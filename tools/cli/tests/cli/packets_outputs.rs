@@ -3,6 +3,7 @@
 use std::fs;
 
 use echoless_packets::LinkType;
+use echoless_packets::synth::{Header, Stack};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -145,6 +146,37 @@ fn late_packets_pass_and_are_counted() {
     packets(&args, &capture).bytes();
     let explained = fs::read_to_string(&name).unwrap();
     assert!(explained.contains("\"record\":6,"), "{explained}");
+}
+
+#[test]
+fn packets_that_are_not_compared_as_usual_are_counted() {
+    let short = vec![5; 30];
+    let plain = frame(1);
+    let long = Stack::new(vec![Header::ethernet(), Header::ipv4(), Header::udp()]).bytes(&[7; 90]);
+    let mut malformed = plain.clone();
+    malformed[14] = 0x44;
+    // Shortened before the capture, and another copy behind a router.
+    let mut routed = long[..70].to_vec();
+    (routed[22], routed[25]) = (63, 0);
+    let packets = [short, plain, malformed, long[..70].to_vec(), routed];
+    let capture = pcap(&(0..).zip(packets).collect::<Vec<_>>());
+    let counts = |args: &[&str]| {
+        let stats = stats(args, &capture);
+        ["compared_whole", "truncated", "malformed", "short"].map(|name| stats[name].as_u64())
+    };
+    assert_eq!(counts(&[]), [2, 2, 1, 0].map(Some));
+    assert_eq!(counts(&["--snap-safe", "60"]), [2, 2, 1, 2].map(Some));
+    let run = echoless(&["packets"], &capture);
+    assert!(
+        run.stderr.contains("4 fresh, 1 duplicate"),
+        "{}",
+        run.stderr
+    );
+    let line = "echoless: packets that were not compared as usual: 2 without the layer of --from, \
+                2 truncated, 1 malformed\n";
+    assert!(run.stderr.contains(line), "{}", run.stderr);
+    let usual = echoless(&["packets"], &numbered(&[1]));
+    assert!(!usual.stderr.contains("not compared"), "{}", usual.stderr);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use echoless_packets::framing::PacketBlock;
 use echoless_packets::key::IgnoredFields;
 
 use super::KEPT_RECORDS;
+use crate::packets::conditions::ConditionCounts;
 
 /// The key hashes and the times of the records of a chunk.
 #[derive(Debug, Default)]
@@ -17,6 +18,8 @@ pub(crate) struct ChunkKeys {
     pub(crate) frame_blocks: Vec<usize>,
     /// The packet of every record that has a key hash, if the records are blocks of a capture.
     pub(crate) packets: Vec<PacketBlock>,
+    /// How the packets were read.
+    pub(crate) conditions: ConditionCounts,
     /// The ignored fields of every packet, if they are reported.
     pub(crate) ignored: Vec<IgnoredFields>,
     /// The tick of every record that has a key hash, if records have times.
@@ -41,6 +44,7 @@ impl ChunkKeys {
             unkeyed,
             frame_blocks,
             packets,
+            conditions,
             ignored,
             ticks,
             steps,
@@ -49,6 +53,7 @@ impl ChunkKeys {
         unkeyed.clear();
         frame_blocks.clear();
         packets.clear();
+        *conditions = ConditionCounts::default();
         ignored.clear();
         ticks.clear();
         steps.clear();
@@ -61,6 +66,7 @@ impl ChunkKeys {
             unkeyed,
             frame_blocks,
             packets,
+            conditions: _,
             ignored,
             ticks,
             steps,
