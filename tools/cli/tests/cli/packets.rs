@@ -129,6 +129,7 @@ fn invalid_options_are_one_line() {
         |args| packets(args, &numbered(&[1])),
         &[
             "--window 5 | invalid --window=5: expected a time such as 100ms",
+            "--window 0.05 | invalid --window=0.05: expected a time such as 100ms, 500us or 0.05s",
             "--window 0s | invalid --window=0s: expected a time",
             "--window -1s | invalid --window=-1s: expected a time",
             "--window-packets 0 | invalid --window-packets=0: expected a number of packets, 1 to",
