@@ -13,14 +13,15 @@ use super::run::RunArgs;
 /// by content.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct PacketArgs {
-    /// Capture files to read as one stream; `-` or no file means standard input. Several pcap files
-    /// must have equal headers; pcapng files may differ
+    /// Capture files to read as one stream, in the order of time; `-` or no file means standard
+    /// input. Several pcap files must have equal headers; pcapng files may differ
     #[arg(value_name = "FILE")]
     pub(crate) inputs: Vec<PathBuf>,
 
     /// A packet is a duplicate only of one captured at most this long before: 100ms, 1s, 500us.
     /// The clock is the latest time so far: a packet with an earlier time, or without one, is
-    /// judged at the clock [default: 100ms, without --window-packets]
+    /// judged at the clock, and one earlier by more than the window is kept [default: 100ms,
+    /// without --window-packets]
     #[arg(
         long,
         value_name = "TIME",

@@ -202,11 +202,13 @@ fn given_options(words: impl Iterator<Item = OsString>) -> Vec<String> {
         .collect()
 }
 
-/// The options that select fields or name an output. With `-k 1 -k 2`, as `sort` takes it, or two
+/// The options that list fields or name an output. With `-k 1 -k 2`, as `sort` takes it, or two
 /// outputs, the first would be lost without a word.
-const GIVEN_ONCE: [&str; 8] = [
+const GIVEN_ONCE: [&str; 10] = [
     "key",
     "time_field",
+    "ignore",
+    "copies",
     "output",
     "duplicates",
     "explain",
@@ -327,9 +329,13 @@ mod tests {
     #[test]
     fn options_that_are_given_once_exist() {
         let command = Args::command();
-        let dedup = command.find_subcommand(SUBCOMMAND).unwrap();
+        let all = || {
+            command
+                .get_subcommands()
+                .flat_map(clap::Command::get_arguments)
+        };
         for id in GIVEN_ONCE {
-            assert!(dedup.get_arguments().any(|arg| arg.get_id() == id), "{id}");
+            assert!(all().any(|arg| arg.get_id() == id), "{id}");
         }
     }
 

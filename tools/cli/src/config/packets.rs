@@ -183,7 +183,7 @@ fn memory_of_window(
 fn parse_window(option: &'static str, text: &str) -> Result<u64, SpecError> {
     let time = parse_time(option, text).ok().filter(|time| *time > 0);
     time.ok_or_else(|| {
-        let allowed = "a time such as 100ms, 500us or 2s (ns, m, h and d too); a number of packets is --window-packets";
+        let allowed = "a time such as 100ms, 500us or 0.05s (ns, m, h and d too); a number of packets is --window-packets";
         SpecError::new(option, text, allowed)
     })
 }

@@ -153,6 +153,8 @@ fn treat_late(window: &WindowConfig, chunk: &mut Chunk) {
     });
     let late: Vec<usize> = late.map(|(hash, _)| hash).collect();
     chunk.clock.late = late.len() as u64;
+    let first = chunk.keys.ticks.iter().position(|tick| *tick != NO_TIME);
+    chunk.clock.begins_late = !late.is_empty() && first == late.first().copied();
     match (window.late, late.first()) {
         (Late::Judge, _) | (_, None) => {}
         (Late::Pass, _) => chunk.remove_hashes(&late),

@@ -17,7 +17,7 @@ use crate::config::{ClockSource, Content, DedupConfig, Summary};
 use crate::failure::{self, ENDED_BY_SIGNAL, FOUND_DUPLICATES, Failure, graver};
 use crate::files::{Source, Target};
 use crate::packets::report::CopyReport;
-use crate::records::chunk::Chunk;
+use crate::records::chunk::{Chunk, NO_TIME};
 use crate::records::position::{FaultReporter, InputPosition};
 
 /// Writes and counts chunks that have verdicts.
@@ -45,6 +45,8 @@ pub(crate) struct Delivery {
     /// The first statistics, until they are written.
     first_stats: Option<Stats>,
     quiet: bool,
+    /// Whether a packet with a time was read of the current input.
+    has_begun_input: bool,
 }
 
 impl Delivery {
@@ -102,6 +104,7 @@ impl Delivery {
             setup,
             progress: Progress::new(config.input_bytes, !config.run.quiet, records_on_stdout),
             quiet: config.run.quiet,
+            has_begun_input: false,
         };
         // The input may pause for long before its first record.
         if delivery.may_write_stats() {
@@ -141,6 +144,7 @@ impl Delivery {
         } else {
             self.write(chunk)?;
         }
+        self.warn_if_input_begins_late(chunk);
         let input = || self.sources[chunk.source].name();
         if let Some(reporter) = &mut self.reporter {
             if let Some(fault) = chunk.fault {
@@ -156,6 +160,29 @@ impl Delivery {
         Ok(())
     }
 
+    /// Warns of a capture that begins before the clock by more than the window: its files are not
+    /// in the order of time.
+    fn warn_if_input_begins_late(&mut self, chunk: &Chunk) {
+        if chunk.opens_source {
+            self.has_begun_input = false;
+        }
+        if !chunk.frames || self.has_begun_input {
+            return;
+        }
+        let has_time = chunk.keys.ticks.iter().any(|tick| *tick != NO_TIME);
+        if !has_time && chunk.clock.late == 0 {
+            return;
+        }
+        self.has_begun_input = true;
+        if chunk.source > 0 && chunk.clock.begins_late && !self.quiet {
+            failure::warn(&format!(
+                "{}: begins before packets of the inputs in front of it by more than the window, \
+                 so packets pass unjudged: join the files in the order of time first (mergecap)",
+                self.sources[chunk.source].name()
+            ));
+        }
+    }
+
     /// Counts the records of a known input. No output gets anything of them.
     fn count_known(&mut self, chunk: &Chunk) {
         self.counts.known += chunk.records() as u64;
@@ -169,8 +196,11 @@ impl Delivery {
         self.begin(chunk.header.take().as_deref(), chunk.terminator)?;
         chunk.spread_verdicts();
         if chunk.frames {
-            self.counts.records += chunk.keys.hashes.len() as u64;
-            self.counts.frame_blocks += chunk.keys.unkeyed.len() as u64;
+            let frame_blocks = chunk.keys.frame_blocks.len() as u64;
+            self.counts.records += chunk.records() as u64 - frame_blocks;
+            self.counts.frame_blocks += frame_blocks;
+            self.counts.conditions += chunk.keys.conditions;
+            self.counts.unkeyed += chunk.keys.unkeyed.len() as u64 - frame_blocks;
         } else {
             self.counts.records += chunk.records() as u64;
             let rejected = chunk.rejected.len() as u64;

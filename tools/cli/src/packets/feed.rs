@@ -62,6 +62,29 @@ enum Begin {
     Pcapng,
 }
 
+impl Begin {
+    /// What differs first between two files that begin differently.
+    fn difference(&self, other: &Self) -> &'static str {
+        let (Self::Pcap(first), Self::Pcap(second)) = (self, other) else {
+            return "format";
+        };
+        // The magic number is big only in big-endian files: it begins with 0xa1.
+        let is_big_endian = |header: &[u8]| header.first() == Some(&0xa1);
+        if is_big_endian(first) != is_big_endian(second) {
+            return "byte order";
+        }
+        let at = first.iter().zip(second).take_while(|(a, b)| a == b).count();
+        match at {
+            0..4 => "resolution of times",
+            4..8 => "version",
+            8..12 => "time zone",
+            12..16 => "accuracy of times",
+            16..20 => "snap length",
+            _ => "link type",
+        }
+    }
+}
+
 impl PacketFeed {
     /// The stream of these files. A read has at most `most` bytes.
     pub(crate) fn new(sources: Vec<Source>, keys: PacketKeys, most: NonZeroUsize) -> Self {
@@ -232,10 +255,10 @@ impl PacketFeed {
                     // The outputs have other blocks behind the header than the input, and which
                     // ones is not known when the header is written.
                     set_section_length_unspecified(&mut chunk.bytes[range.clone()]);
-                    chunk.keys.unkeyed.push(chunk.ends.len());
+                    chunk.add_frame_block();
                 }
                 BlockKind::Interface(_) | BlockKind::Other(_) => {
-                    chunk.keys.unkeyed.push(chunk.ends.len());
+                    chunk.add_frame_block();
                 }
             }
             chunk.ends.push(range.end);
@@ -265,11 +288,13 @@ impl PacketFeed {
                 Ok(())
             }
             Some(first) if *first == begin => Ok(()),
-            Some(_) => Err(Failure::Capture {
+            Some(first) => Err(Failure::Capture {
                 name: self.sources[self.at].name(),
                 problem: format!(
-                    "begins unlike {}: expected equal headers of pcap files, or only pcapng files",
-                    self.sources[0].name()
+                    "begins unlike {}, with another {}: expected equal headers of pcap files, or \
+                     only pcapng files (mergecap joins others)",
+                    self.sources[0].name(),
+                    first.difference(&begin)
                 ),
             }),
         }

@@ -47,6 +47,7 @@ impl PacketKeys {
         for block in &chunk.keys.packets {
             let packet = block.packet(bytes);
             let key = keys.key(&packet, &mut self.scratch);
+            chunk.keys.conditions.count(key.conditions);
             // The head holds the lengths of the other parts, so an empty one adds nothing.
             let parts = key.parts().into_iter().filter(|part| !part.is_empty());
             let hash = self.hasher.hash_fields(parts.map(Some));

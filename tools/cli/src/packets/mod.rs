@@ -12,6 +12,7 @@
 //! [`dedup`](crate::dedup). [`report`] follows the duplicates in the order of the stream, and
 //! [`tag`] marks them instead of dropping them.
 
+pub(crate) mod conditions;
 pub(crate) mod feed;
 pub(crate) mod keys;
 pub(crate) mod report;

@@ -64,8 +64,8 @@ pub(crate) struct Chunk {
     pub(crate) terminator: &'static [u8],
     /// The end of every record.
     pub(crate) ends: Vec<usize>,
-    /// Whether the records without a key hash are the frame of a file that every output needs: the
-    /// blocks of a capture that are no packets.
+    /// Whether the records are the blocks of a capture: those that are no packets are the frame of
+    /// a file that every output needs.
     pub(crate) frames: bool,
     /// The first faulty record; records after it are not read.
     pub(crate) fault: Option<Fault>,

@@ -62,8 +62,8 @@ impl InputPosition {
             record
                 - chunk
                     .keys
-                    .unkeyed
-                    .partition_point(|unkeyed| *unkeyed < record)
+                    .frame_blocks
+                    .partition_point(|block| *block < record)
         } else {
             // A header is not one of `chunk.ends`; that of a file is no record.
             record + usize::from(chunk.start > 0 && !chunk.has_file_header)

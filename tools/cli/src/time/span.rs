@@ -32,10 +32,11 @@ pub(crate) enum Span {
 impl Span {
     /// Parses `10m`, `500ms` or a number of records, at least 1, for the option `field`.
     pub(crate) fn parse(field: &'static str, text: &str) -> Result<Self, SpecError> {
-        let span = match number_and_unit(text) {
-            Some((number, "")) => Some(Self::Records(number)),
-            Some(_) => nanoseconds(text).map(Self::Time),
-            None => None,
+        let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+        let span = if is_number {
+            text.parse().ok().map(Self::Records)
+        } else {
+            nanoseconds(text).map(Self::Time)
         };
         span.filter(|span| span.units() > 0).ok_or_else(|| {
             let allowed = "a time such as 500ms, 90s, 10m, 36h or 30d (ns and us too, at most 106751d), or a number of records, 1 or more";
@@ -92,18 +93,37 @@ pub(crate) fn parse_time(field: &'static str, text: &str) -> Result<u64, SpecErr
     })
 }
 
+/// Whole nanoseconds: `1500ms` and `1.5s`, but not `1.5ns`.
 fn nanoseconds(text: &str) -> Option<u64> {
-    let (number, unit) = number_and_unit(text)?;
+    let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+    let (number, unit) = text.split_at(unit_at);
     let (_, scale) = UNITS.iter().find(|(name, _)| *name == unit)?;
-    let nanoseconds = number.checked_mul(*scale)?;
+    let (whole, fraction) = match number.split_once('.') {
+        Some((_, "")) => return None,
+        Some(("", fraction)) => ("0", fraction),
+        Some(parts) => parts,
+        None => (number, ""),
+    };
+    let nanoseconds = whole.parse::<u64>().ok()?.checked_mul(*scale)?;
+    let nanoseconds = nanoseconds.checked_add(part_of(*scale, fraction)?)?;
     // Event times are signed, and so are their distances.
     (nanoseconds <= i64::MAX as u64).then_some(nanoseconds)
 }
 
-fn number_and_unit(text: &str) -> Option<(u64, &str)> {
-    let end = text.find(|c: char| !c.is_ascii_digit());
-    let (number, unit) = text.split_at(end.unwrap_or(text.len()));
-    Some((number.parse().ok()?, unit))
+/// The digits behind the point as a part of `scale`, if that is a whole number.
+fn part_of(scale: u64, fraction: &str) -> Option<u64> {
+    /// As many as a `u64` holds.
+    const MOST_DIGITS: usize = 18;
+    let digits = fraction.trim_end_matches('0');
+    if digits.is_empty() {
+        return Some(0);
+    }
+    if digits.len() > MOST_DIGITS {
+        return None;
+    }
+    let product = u128::from(digits.parse::<u64>().ok()?) * u128::from(scale);
+    let power = 10_u128.pow(digits.len() as u32);
+    (product % power == 0).then(|| (product / power) as u64)
 }
 
 #[cfg(test)]
@@ -122,6 +142,13 @@ mod tests {
             ("30d", Span::Time(2_592_000_000_000_000)),
             ("106751d", Span::Time(106_751 * 86_400_000_000_000)),
             ("1ns", Span::Time(1)),
+            ("0.05s", Span::Time(50_000_000)),
+            (".1s", Span::Time(100_000_000)),
+            ("1.5ms", Span::Time(1_500_000)),
+            ("0.000000001s", Span::Time(1)),
+            ("1.000ns", Span::Time(1)),
+            ("1.5h", Span::Time(5_400_000_000_000)),
+            ("0.125d", Span::Time(10_800_000_000_000)),
             ("1", Span::Records(1)),
             ("1000000", Span::Records(1_000_000)),
             ("18446744073709551615", Span::Records(u64::MAX)),
@@ -135,7 +162,13 @@ mod tests {
             "-1",
             "-5m",
             "m",
-            "1.5h",
+            "1.5",
+            "1.5ns",
+            "0.0000000001s",
+            "0.0000000000000000001d",
+            "1.s",
+            ".s",
+            "1.2.3s",
             "10 m",
             "10min",
             "1M",

@@ -129,6 +129,7 @@ fn invalid_options_are_one_line() {
         |args| packets(args, &numbered(&[1])),
         &[
             "--window 5 | invalid --window=5: expected a time such as 100ms",
+            "--window 0.05 | invalid --window=0.05: expected a time such as 100ms, 500us or 0.05s",
             "--window 0s | invalid --window=0s: expected a time",
             "--window -1s | invalid --window=-1s: expected a time",
             "--window-packets 0 | invalid --window-packets=0: expected a number of packets, 1 to",
@@ -136,6 +137,7 @@ fn invalid_options_are_one_line() {
             "--window-packets 18446744073709551615 | invalid --window-packets=",
             "--from ip | invalid --from=ip: expected link, network, transport, payload",
             "--ignore ttl,colour | invalid --ignore=colour: expected mac, vlan",
+            "--ignore mac --ignore vlan | the argument '--ignore <FIELDS>' cannot be used multiple",
             "--group mac | invalid --group=mac: expected none, interface, vlan",
             "--group vlan --ignore vlan | invalid --group=vlan: expected none or interface",
             "--snap-safe 39 | invalid --snap-safe=39: expected at least 40 bytes",

@@ -148,12 +148,25 @@ fn pcap_files_with_other_headers_are_rejected_with_both_names() {
     let directory = tempfile::tempdir().unwrap();
     let write = |name: &str, content: &[u8]| file(directory.path(), name, content);
     let first = write("first", &numbered(&[1]));
-    let nanoseconds = PcapWriter::new(false, true, LinkType::ETHERNET).into_bytes();
-    for other in [nanoseconds, pcapng(false).into_bytes()] {
+    let writer =
+        |big_endian, nanoseconds, link| PcapWriter::new(big_endian, nanoseconds, link).into_bytes();
+    let mut shorter = pcap(&[]);
+    shorter[16] ^= 1;
+    for (other, difference) in [
+        (
+            writer(false, true, LinkType::ETHERNET),
+            "resolution of times",
+        ),
+        (writer(true, true, LinkType::ETHERNET), "byte order"),
+        (writer(false, false, LinkType::RAW), "link type"),
+        (shorter, "snap length"),
+        (pcapng(false).into_bytes(), "format"),
+    ] {
         let other = write("other", &other);
         let run = packets(&[&first, &other], b"");
         let expected = format!(
-            "{other}: begins unlike {first}: expected equal headers of pcap files, or only pcapng files"
+            "{other}: begins unlike {first}, with another {difference}: expected equal headers of \
+             pcap files, or only pcapng files (mergecap joins others)"
         );
         assert_eq!(run.error(), expected);
         assert_eq!(run.stdout, numbered(&[1]));

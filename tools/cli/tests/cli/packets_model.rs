@@ -60,20 +60,26 @@ struct Windows {
 
 /// Whether each packet is a duplicate, from the definition.
 fn model(windows: Windows, stream: &[Numbered]) -> Vec<bool> {
-    let mut last: HashMap<u64, (usize, u64)> = HashMap::new();
-    let mut clock = 0;
-    let judge = |(at, (number, time)): (usize, &Numbered)| {
+    let mut last: HashMap<u64, (u64, u64)> = HashMap::new();
+    let (mut clock, mut at) = (0, 0);
+    let judge = |(number, time): &Numbered| {
         clock = clock.max(time.unwrap_or(0));
+        let age = clock - time.unwrap_or(clock);
+        if windows.time.is_some_and(|window| age > window) {
+            // A late packet passes, and leaves no trace.
+            return false;
+        }
+        at += 1;
         let duplicate = last.get(number).is_some_and(|(before, then)| {
             windows.time.is_none_or(|window| clock - then <= window)
-                && (windows.packets).is_none_or(|window| (at - before) as u64 <= window)
+                && (windows.packets).is_none_or(|window| at - before <= window)
         });
         if windows.refresh || !duplicate {
             last.insert(*number, (at, clock));
         }
         duplicate
     };
-    stream.iter().enumerate().map(judge).collect()
+    stream.iter().map(judge).collect()
 }
 
 fn kinds() -> impl Strategy<Value = Kind> {

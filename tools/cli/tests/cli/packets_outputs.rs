@@ -3,10 +3,11 @@
 use std::fs;
 
 use echoless_packets::LinkType;
+use echoless_packets::synth::{Header, Stack};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::packets_support::{frame, numbered, packets, pcap, pcapng, with_ttl};
+use crate::packets_support::{frame, numbered, packets, pcap, pcapng, split, with_ttl};
 use crate::run::{echoless, file};
 
 /// The statistics of a run.
@@ -110,10 +111,99 @@ fn statistics_of_a_run() {
 }
 
 #[test]
-fn packets_that_are_late_are_counted() {
-    let times = [1_000_000, 2_000_000, 1_800_000, 1_900_000];
-    let packets: Vec<_> = times.iter().map(|time| (*time, frame(*time))).collect();
-    assert_eq!(stats(&[], &pcap(&packets))["late"], 1);
+fn late_packets_pass_and_are_counted() {
+    // The third packet is late by more than the window, and equal to the second and the last.
+    let capture = pcap(&[
+        (1_000_000, frame(1)),
+        (2_000_000, frame(2)),
+        (1_800_000, frame(2)),
+        (1_900_000, frame(1)),
+        (1_700_000, frame(1)),
+        (2_000_000, frame(2)),
+    ]);
+    for threads in ["1", "2"] {
+        for (windows, duplicates) in [
+            (&[][..], 1),
+            (&["--window", "100ms", "--window-packets", "2"], 1),
+            (&["--window-packets", "9"], 4),
+        ] {
+            let args = [&["--threads", threads, "--report"], windows].concat();
+            let stats = stats(&args, &capture);
+            let late = if duplicates == 1 { 2 } else { 0 };
+            let counts = (&stats["records"], &stats["duplicates"], &stats["unkeyed"]);
+            assert_eq!(counts, (&6.into(), &duplicates.into(), &late.into()));
+            assert_eq!(stats["late"], late);
+        }
+    }
+    // Late packets are packets, not blocks for every output.
+    let (kept, dropped) = split(&capture, &[false, false, false, false, false, true]);
+    assert_eq!(packets(&[], &capture).bytes(), kept);
+    let inverted = packets(&["--invert"], &capture);
+    assert_eq!(inverted.bytes(), dropped);
+    let directory = tempfile::tempdir().unwrap();
+    let name = file(directory.path(), "explained", b"");
+    let args = ["--count", &format!("--explain={name}")];
+    packets(&args, &capture).bytes();
+    let explained = fs::read_to_string(&name).unwrap();
+    assert!(explained.contains("\"record\":6,"), "{explained}");
+}
+
+#[test]
+fn packets_that_are_not_compared_as_usual_are_counted() {
+    let short = vec![5; 30];
+    let plain = frame(1);
+    let long = Stack::new(vec![Header::ethernet(), Header::ipv4(), Header::udp()]).bytes(&[7; 90]);
+    let mut malformed = plain.clone();
+    malformed[14] = 0x44;
+    // Shortened before the capture, and another copy behind a router.
+    let mut routed = long[..70].to_vec();
+    (routed[22], routed[25]) = (63, 0);
+    let packets = [short, plain, malformed, long[..70].to_vec(), routed];
+    let capture = pcap(&(0..).zip(packets).collect::<Vec<_>>());
+    let counts = |args: &[&str]| {
+        let stats = stats(args, &capture);
+        ["compared_whole", "truncated", "malformed", "short"].map(|name| stats[name].as_u64())
+    };
+    assert_eq!(counts(&[]), [2, 2, 1, 0].map(Some));
+    assert_eq!(counts(&["--snap-safe", "60"]), [2, 2, 1, 2].map(Some));
+    let run = echoless(&["packets"], &capture);
+    assert!(
+        run.stderr.contains("4 fresh, 1 duplicate"),
+        "{}",
+        run.stderr
+    );
+    let line = "echoless: packets that were not compared as usual: 2 without the layer of --from, \
+                2 truncated, 1 malformed\n";
+    assert!(run.stderr.contains(line), "{}", run.stderr);
+    let usual = echoless(&["packets"], &numbered(&[1]));
+    assert!(!usual.stderr.contains("not compared"), "{}", usual.stderr);
+}
+
+#[test]
+fn files_that_are_not_in_the_order_of_time_are_reported() {
+    let directory = tempfile::tempdir().unwrap();
+    let write =
+        |name: &str, packets: &[(u64, Vec<u8>)]| file(directory.path(), name, &pcap(packets));
+    let late = write("late", &[(9_000_000, frame(1)), (9_000_001, frame(2))]);
+    // Equal packets five seconds apart are no copies, also if both are before the clock.
+    let early = write("early", &[(1_000_000, frame(3)), (6_000_000, frame(3))]);
+    let empty = write("empty", &[]);
+    let run = |args: &[&str]| echoless(&[&["packets", "--count", "-m", "64k"], args].concat(), b"");
+    let wrong = run(&[&late, &empty, &early]);
+    assert_eq!(wrong.stdout, b"4\n");
+    let warning = format!(
+        "echoless: {early}: begins before packets of the inputs in front of it by more than the \
+         window, so packets pass unjudged: join the files in the order of time first (mergecap)\n"
+    );
+    assert_eq!(wrong.stderr.matches("mergecap").count(), 1);
+    assert!(wrong.stderr.starts_with(&warning), "{}", wrong.stderr);
+    assert!(
+        wrong.stderr.contains("2 passed unjudged"),
+        "{}",
+        wrong.stderr
+    );
+    assert!(!run(&[&early, &late]).stderr.contains("mergecap"));
+    assert_eq!(run(&["-q", &late, &early]).stderr, "");
 }
 
 #[test]

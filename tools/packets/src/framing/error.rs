@@ -36,7 +36,7 @@ pub enum FrameError {
     /// The file ends inside a block.
     #[error(
         "the file is cut: the block at byte {offset} has {found} of at least {expected} bytes; \
-         the {packets} packets before it are whole"
+         packets before it, all whole: {packets}"
     )]
     Truncated {
         /// The offset of the block in the file: the length of the part that is whole.

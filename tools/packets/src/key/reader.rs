@@ -7,7 +7,7 @@ use super::ignored::{IgnoredFields, IgnoredSink};
 use super::options::{From, Group, KeyOptions};
 use super::select::{Conditions, Selection};
 use super::visit::{self, Sink, Tag};
-use crate::layers::{ShimKind, Span};
+use crate::layers::ShimKind;
 use crate::packet::Packet;
 
 /// The VLAN identifier in tag control information.
@@ -135,7 +135,7 @@ impl KeyReader {
         let payload = selection.layers.payload.bytes(selection.bytes);
         let payload = &payload[..payload.len().min(self.payload_limit)];
         encoder.item(Tag::Payload, None);
-        lengths(payload, &selection.layers.payload, &mut encoder);
+        lengths(payload, selection.layers.payload.wire_len(), &mut encoder);
 
         let trailer_span = &selection.layers.trailer;
         let compared =
@@ -143,7 +143,11 @@ impl KeyReader {
         let trailer = if compared {
             let trailer = trailer_span.bytes(selection.bytes);
             encoder.item(Tag::Trailer, Some(Field::Padding));
-            lengths(trailer, trailer_span, &mut encoder);
+            // Without a trailer, the packet may be longer than the frame.
+            let excess = trailer_span
+                .wire_len()
+                .wrapping_sub(selection.layers.missing);
+            lengths(trailer, excess, &mut encoder);
             trailer
         } else {
             &[]
@@ -210,8 +214,8 @@ impl KeyReader {
 
 /// The captured length of a part that is compared, and its length on the wire.
 #[inline(always)]
-fn lengths(part: &[u8], span: &Span, sink: &mut impl Sink) {
+fn lengths(part: &[u8], wire_len: usize, sink: &mut impl Sink) {
     // Packets are shorter than 4 GiB: their lengths have 32 bits in every capture file.
     sink.fixed(&(part.len() as u32).to_le_bytes());
-    sink.fixed(&(span.wire_len() as u32).to_le_bytes());
+    sink.fixed(&(wire_len as u32).to_le_bytes());
 }

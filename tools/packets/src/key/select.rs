@@ -11,7 +11,7 @@ use crate::packet::Packet;
 pub struct Conditions {
     /// The packet has no layer of the kind that the key begins at, and was compared whole.
     pub whole: bool,
-    /// The capture cut the packet, or the packet ends inside a header.
+    /// The capture cut the packet, or it was cut before, or the packet ends inside a header.
     pub truncated: bool,
     /// A header contradicts itself or the lengths around it; from there on, bytes were compared.
     pub malformed: bool,

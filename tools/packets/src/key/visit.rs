@@ -153,6 +153,7 @@ fn ipv4(ip: &Network, bytes: &[u8], sink: &mut impl Sink) {
     sink.field(Field::IpChecksum, &header[10..12]);
     sink.fixed(&header[9..10]);
     sink.fixed(&header[12..20]);
+    mark_offloaded(ip, sink);
     if !options.is_empty() {
         sink.item(Tag::IpOptions, Some(Field::IpOptions));
         sink.fixed(options);
@@ -168,9 +169,18 @@ fn ipv6(ip: &Network, bytes: &[u8], sink: &mut impl Sink) {
     sink.field(Field::Ttl, &header[7..8]);
     sink.fixed(&header[6..7]);
     sink.fixed(&header[8..]);
+    mark_offloaded(ip, sink);
     if !extensions.is_empty() {
         sink.item(Tag::Extensions, None);
         sink.fixed(extensions);
+    }
+}
+
+/// Tells a packet without a length from one with it, which the other lengths would not.
+#[inline(always)]
+fn mark_offloaded(ip: &Network, sink: &mut impl Sink) {
+    if ip.offloaded {
+        sink.fixed(&[0]);
     }
 }
 

@@ -15,6 +15,10 @@
 //! # Packets that do not parse
 //! A header that is cut or contradicts itself ends the parse at that layer: the layer is absent,
 //! its bytes are payload, and [`Layers::truncated`] or [`Layers::malformed`] is set.
+//!
+//! An announced IP packet that is longer than its frame was shortened before it was captured, as
+//! packet brokers do; it is read like one that the capture cut. One whose length field is 0, as
+//! segmentation offload leaves it, ends with the frame.
 
 mod link;
 mod network;

@@ -9,6 +9,7 @@ const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
 const AUTHENTICATION: u8 = 51;
+const NO_NEXT_HEADER: u8 = 59;
 const DESTINATION_OPTIONS: u8 = 60;
 const MOBILITY: u8 = 135;
 const HOST_IDENTITY: u8 = 139;
@@ -67,8 +68,11 @@ pub struct Network {
     pub protocol: u8,
     /// Whether the packet is a fragment, the first one included. A fragment has no transport layer.
     pub fragment: bool,
-    /// The offset at which the packet ends on the wire, by its length field.
+    /// The offset at which the packet ends on the wire, by its length field. Behind the end of the
+    /// frame if the frame was shortened before it was captured.
     pub wire_end: usize,
+    /// The length field is 0, as segmentation offload leaves it: the packet ends with the frame.
+    pub offloaded: bool,
 }
 
 impl Network {
@@ -90,12 +94,17 @@ pub(super) enum IpFault {
 }
 
 /// Reads the IP header at `start`. The frame ends at `wire_end` on the wire.
+///
+/// If it `is_announced`, a length beyond the frame is that of a packet which was shortened before it
+/// was captured, as packet brokers do. Where the first nibble is all that suggests IP, it is not:
+/// most other content would pass for such a packet.
 #[inline(always)]
 pub(super) fn read(
     bytes: &[u8],
     start: usize,
     version: IpVersion,
     wire_end: usize,
+    is_announced: bool,
 ) -> Result<Network, IpFault> {
     let header = bytes
         .get(start..)
@@ -107,21 +116,24 @@ pub(super) fn read(
     if header.len() < version.fixed_len() {
         return Err(IpFault::Cut);
     }
+    // What a packet without a length takes of the frame.
+    let frame = is_announced.then(|| wire_end.saturating_sub(start));
     let network = match version {
-        IpVersion::V4 => read_v4(header, start)?,
-        IpVersion::V6 => read_v6(header, start)?,
+        IpVersion::V4 => read_v4(header, start, frame)?,
+        IpVersion::V6 => read_v6(header, start, frame)?,
     };
-    if network.wire_end > wire_end {
+    if network.wire_end > wire_end && !is_announced {
         return Err(IpFault::Malformed);
     }
     Ok(network)
 }
 
 #[inline(always)]
-fn read_v4(header: &[u8], start: usize) -> Result<Network, IpFault> {
+fn read_v4(header: &[u8], start: usize, frame: Option<usize>) -> Result<Network, IpFault> {
     let header_len = usize::from(header[0] & 0x0f) * 4;
-    let total = usize::from(u16::from_be_bytes(array(header, 2)));
-    // A total length of 0 is left by segmentation offload; such packets are compared whole.
+    let stated = usize::from(u16::from_be_bytes(array(header, 2)));
+    let offloaded = stated == 0 && frame.is_some();
+    let total = frame.filter(|_| offloaded).unwrap_or(stated);
     if header_len < IPV4_LEN || total < header_len {
         return Err(IpFault::Malformed);
     }
@@ -137,14 +149,18 @@ fn read_v4(header: &[u8], start: usize) -> Result<Network, IpFault> {
         protocol: header[9],
         fragment,
         wire_end: start + total,
+        offloaded,
     })
 }
 
 #[inline(always)]
-fn read_v6(header: &[u8], start: usize) -> Result<Network, IpFault> {
+fn read_v6(header: &[u8], start: usize, frame: Option<usize>) -> Result<Network, IpFault> {
     let payload = usize::from(u16::from_be_bytes(array(header, 4)));
-    let total = IPV6_LEN + payload;
     let mut protocol = header[6];
+    let has_content = protocol != HOP_BY_HOP && protocol != NO_NEXT_HEADER;
+    let frame = frame.filter(|frame| payload == 0 && has_content && *frame > IPV6_LEN);
+    let offloaded = frame.is_some();
+    let total = frame.unwrap_or(IPV6_LEN + payload);
     let mut at = IPV6_LEN;
     let mut fragment = false;
     // A payload length of 0 in front of hop-by-hop options is a jumbogram, which is compared whole.
@@ -174,6 +190,7 @@ fn read_v6(header: &[u8], start: usize) -> Result<Network, IpFault> {
         protocol,
         fragment,
         wire_end: start + total,
+        offloaded,
     })
 }
 

@@ -113,6 +113,8 @@ pub(super) struct ShimContent {
     pub(super) wire_end: usize,
     /// A shim is cut, or there are too many.
     pub(super) incomplete: bool,
+    /// The EtherType is only guessed from the content: that of an MPLS label.
+    pub(super) is_guessed: bool,
 }
 
 /// Reads the shims in front of the content at `at`, which `ethertype` announces.
@@ -128,6 +130,7 @@ pub(super) fn read(bytes: &[u8], at: usize, ethertype: u16, wire_end: usize) -> 
         ethertype,
         wire_end,
         incomplete: false,
+        is_guessed: false,
     };
     while let Some(kind) = announced(content.ethertype) {
         let parsed = shim_end(bytes, content.at, kind);
@@ -136,6 +139,7 @@ pub(super) fn read(bytes: &[u8], at: usize, ethertype: u16, wire_end: usize) -> 
             break;
         };
         content.shims.len += 1;
+        content.is_guessed |= kind == ShimKind::Mpls;
         if kind == ShimKind::Pppoe
             && let Some(length) = be16(bytes, content.at + 4)
         {

@@ -85,7 +85,11 @@ pub struct Layers {
     pub payload: Span,
     /// The bytes of the frame behind the IP packet: padding, and perhaps a frame check sequence.
     pub trailer: Span,
-    /// The capture has fewer bytes than the wire, or the packet ends inside a header.
+    /// The number of bytes that the IP packet has beyond the frame; 0 unless the frame was shortened
+    /// before it was captured.
+    pub missing: usize,
+    /// The capture has fewer bytes than the wire, or the IP packet has more than the frame, or the
+    /// packet ends inside a header.
     pub truncated: bool,
     /// A header contradicts itself or the lengths around it, so its layer is absent.
     pub malformed: bool,
@@ -152,6 +156,7 @@ impl Layers {
                 end: wire_end,
                 wire_end,
             },
+            missing: 0,
             truncated: frame.end < wire_end,
             malformed: false,
             level,
@@ -175,7 +180,9 @@ impl Layers {
         layers.payload.start = content.at;
         layers.malformed |= content.incomplete;
         if let Some(version) = IpVersion::from_ethertype(content.ethertype) {
-            match network::read(bytes, content.at, version, content.wire_end) {
+            // In a tunnel, a length beyond the packet around it shows that there is no tunnel.
+            let is_announced = level == 0 && content.wire_end == wire_end && !content.is_guessed;
+            match network::read(bytes, content.at, version, content.wire_end, is_announced) {
                 Ok(network) => layers.set_network(bytes, network),
                 Err(IpFault::Cut) => layers.truncated = true,
                 Err(IpFault::Malformed) => layers.malformed = true,
@@ -198,8 +205,9 @@ impl Layers {
         self.trailer = Span {
             start: network.wire_end,
             end: bytes.len().max(network.wire_end),
-            wire_end: frame_wire_end,
+            wire_end: frame_wire_end.max(network.wire_end),
         };
+        self.missing = network.wire_end.saturating_sub(frame_wire_end);
         // Only bytes of the packet itself count, not those of the trailer.
         self.truncated = end < network.wire_end;
         if network.fragment {

@@ -121,14 +121,11 @@ fn after(stack: &Stack, change: impl FnOnce(&mut Vec<u8>)) -> (Layers, Vec<u8>) 
 fn malformed_headers_are_compared_as_bytes() {
     let tcp = Stack::new(vec![Header::ethernet(), Header::ipv4(), Header::tcp()]);
     let v6 = Stack::new(vec![Header::ethernet(), Header::ipv6(), Header::udp()]);
-    let whole: [(&str, &Stack, usize, &[u8]); 8] = [
+    let whole: [(&str, &Stack, usize, &[u8]); 5] = [
         ("version of the other EtherType", &tcp, 14, &[0x65]),
         ("IPv4 header shorter than 20", &tcp, 14, &[0x44]),
         ("total length shorter than the header", &tcp, 16, &[0, 19]),
-        ("total length 0", &tcp, 16, &[0, 0]),
-        ("total length beyond the frame", &tcp, 16, &[0, 48]),
         ("IPv6 version", &v6, 14, &[0x40]),
-        ("payload length beyond the frame", &v6, 18, &[0, 16]),
         ("jumbogram", &v6, 18, &[0, 0, 0]),
     ];
     for (name, stack, at, bytes) in whole {

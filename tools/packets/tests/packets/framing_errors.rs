@@ -99,7 +99,7 @@ fn a_file_cut_anywhere_reports_what_is_whole() {
     }
     let cut = pcap();
     let text = "the file is cut: the block at byte 46 has 18 of at least 19 bytes; \
-                the 1 packets before it are whole";
+                packets before it, all whole: 1";
     assert_eq!(error_of(&cut[..64]), (2, text.into()));
 }
 

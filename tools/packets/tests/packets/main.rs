@@ -11,6 +11,7 @@ mod options;
 mod oracles;
 mod properties;
 mod real_data;
+mod shortened;
 mod snap;
 mod support;
 mod tshark;

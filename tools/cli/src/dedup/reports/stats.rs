@@ -10,6 +10,7 @@ use super::busiest::Busiest;
 use super::ending::Ending;
 use crate::config::{Content, DedupConfig, WindowConfig};
 use crate::dedup::audit::RunAudit;
+use crate::packets::conditions::ConditionCounts;
 use crate::packets::report::{CopyReport, CopyStats};
 use crate::time::span::Span;
 
@@ -31,6 +32,8 @@ pub(crate) struct RunCounts {
     pub(crate) known_errors: Option<ErrorCounts>,
     /// Blocks of a capture that are no packets.
     pub(crate) frame_blocks: u64,
+    /// How packets were read.
+    pub(crate) conditions: ConditionCounts,
     /// Records that were passed on without being judged.
     pub(crate) unkeyed: u64,
     /// Faulty records that were set aside.
@@ -153,6 +156,9 @@ pub(crate) struct Stats {
     /// Blocks of a capture that are no packets; absent for records.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) frame_blocks: Option<u64>,
+    /// How many packets were not compared as usual; absent for records.
+    #[serde(flatten)]
+    pub(super) conditions: Option<ConditionCounts>,
     /// The window of packets beside one of time; absent without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) window_packets: Option<u64>,
@@ -264,6 +270,7 @@ impl Stats {
             slot_bits: report.slot_bits,
             kernel: report.kernel.map(Kernel::name),
             frame_blocks,
+            conditions: frame_blocks.map(|_| counts.conditions),
             window_packets: second,
             skipped_files: config.seen.as_ref().map(|seen| seen.skipped().len()),
             read_files: config.inputs().len(),

@@ -29,6 +29,9 @@ impl Stats {
                     .into(),
             );
         }
+        if let Some(conditions) = self.conditions.and_then(|counts| counts.words()) {
+            line(conditions);
+        }
         line(self.filter_line());
         if config.little_memory {
             line("the filter has less than the default memory: little is left (-m SIZE)".into());

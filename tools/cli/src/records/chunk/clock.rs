@@ -17,6 +17,8 @@ pub(crate) struct ChunkClock {
     pub(crate) after: Option<i64>,
     /// The number of records that are later than the window and the lateness allow.
     pub(crate) late: u64,
+    /// Whether the first record with a time is one of them.
+    pub(crate) begins_late: bool,
     /// The tick of the batch of every key hash, filled where a filter gets all batches at once.
     ticks_of_keys: Vec<u64>,
 }
@@ -41,6 +43,7 @@ impl ChunkClock {
             first_tick,
             after,
             late,
+            begins_late,
             ticks_of_keys,
         } = self;
         batches.clear();
@@ -49,6 +52,7 @@ impl ChunkClock {
         *first_tick = 0;
         *after = None;
         *late = 0;
+        *begins_late = false;
         ticks_of_keys.clear();
     }
 

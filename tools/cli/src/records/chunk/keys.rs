@@ -5,6 +5,7 @@ use echoless_packets::framing::PacketBlock;
 use echoless_packets::key::IgnoredFields;
 
 use super::KEPT_RECORDS;
+use crate::packets::conditions::ConditionCounts;
 
 /// The key hashes and the times of the records of a chunk.
 #[derive(Debug, Default)]
@@ -13,8 +14,12 @@ pub(crate) struct ChunkKeys {
     pub(crate) hashes: Vec<KeyHash>,
     /// The indices of the records without a key hash, ascending.
     pub(crate) unkeyed: Vec<usize>,
+    /// The records among them that are the frame of a file: blocks of a capture that are no packets.
+    pub(crate) frame_blocks: Vec<usize>,
     /// The packet of every record that has a key hash, if the records are blocks of a capture.
     pub(crate) packets: Vec<PacketBlock>,
+    /// How the packets were read.
+    pub(crate) conditions: ConditionCounts,
     /// The ignored fields of every packet, if they are reported.
     pub(crate) ignored: Vec<IgnoredFields>,
     /// The tick of every record that has a key hash, if records have times.
@@ -37,14 +42,18 @@ impl ChunkKeys {
         let Self {
             hashes,
             unkeyed,
+            frame_blocks,
             packets,
+            conditions,
             ignored,
             ticks,
             steps,
         } = self;
         hashes.clear();
         unkeyed.clear();
+        frame_blocks.clear();
         packets.clear();
+        *conditions = ConditionCounts::default();
         ignored.clear();
         ticks.clear();
         steps.clear();
@@ -55,13 +64,16 @@ impl ChunkKeys {
         let Self {
             hashes,
             unkeyed,
+            frame_blocks,
             packets,
+            conditions: _,
             ignored,
             ticks,
             steps,
         } = self;
         hashes.shrink_to(KEPT_RECORDS);
         unkeyed.shrink_to(KEPT_RECORDS);
+        frame_blocks.shrink_to(KEPT_RECORDS);
         packets.shrink_to(KEPT_RECORDS);
         ignored.shrink_to(KEPT_RECORDS);
         ticks.shrink_to(KEPT_RECORDS);

@@ -24,6 +24,12 @@ impl Chunk {
         fate != Fate::EndsRun
     }
 
+    /// Notes that the next record is a block of a capture that is no packet.
+    pub(crate) fn add_frame_block(&mut self) {
+        self.keys.frame_blocks.push(self.ends.len());
+        self.keys.unkeyed.push(self.ends.len());
+    }
+
     /// The index of the record with this key hash.
     pub(crate) fn record_of(&self, hash: usize) -> usize {
         // Each record without a key hash that is not behind it moves it by one. There are `i` of
@@ -46,21 +52,10 @@ impl Chunk {
         let records: Vec<usize> = removed.iter().map(|hash| self.record_of(*hash)).collect();
         self.keys.unkeyed.extend(records);
         self.keys.unkeyed.sort_unstable();
-        let mut rest = removed.iter().copied().peekable();
-        let mut kept = 0;
-        for hash in 0..self.keys.hashes.len() {
-            if rest.next_if_eq(&hash).is_none() {
-                self.keys.hashes[kept] = self.keys.hashes[hash];
-                kept += 1;
-            }
-        }
-        self.keys.hashes.truncate(kept);
-        let mut rest = removed.iter().copied().peekable();
-        let mut hash = 0..;
-        self.keys.ticks.retain(|_| {
-            hash.next()
-                .is_none_or(|hash| rest.next_if_eq(&hash).is_none())
-        });
+        retain_others(&mut self.keys.hashes, removed);
+        retain_others(&mut self.keys.packets, removed);
+        retain_others(&mut self.keys.ignored, removed);
+        retain_others(&mut self.keys.ticks, removed);
         self.find_steps();
         for batch in &mut self.clock.batches {
             batch.end -= removed.partition_point(|hash| *hash < batch.end);
@@ -132,6 +127,17 @@ impl Chunk {
         self.keys.unkeyed.push(0);
         self.rejected.push(Fault { record: 0, problem });
     }
+}
+
+/// Keeps the items whose indices are not in `removed`, which ascends.
+fn retain_others<T>(items: &mut Vec<T>, removed: &[usize]) {
+    let mut removed = removed.iter().copied().peekable();
+    let mut index = 0;
+    items.retain(|_| {
+        let keep = removed.next_if_eq(&index).is_none();
+        index += 1;
+        keep
+    });
 }
 
 #[cfg(test)]

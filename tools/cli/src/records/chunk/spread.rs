@@ -31,7 +31,7 @@ impl Chunk {
             self.verdicts
                 .spread_framed
                 .clone_from(&self.verdicts.spread);
-            for record in &self.keys.unkeyed {
+            for record in &self.keys.frame_blocks {
                 self.verdicts.spread_framed[record / 64] |= 1 << (record % 64);
             }
         }
@@ -98,8 +98,9 @@ mod tests {
         assert_eq!(chunk.duplicates(), words);
         assert_eq!(chunk.framed_duplicates(), words);
         chunk.frames = true;
+        chunk.keys.frame_blocks = vec![0, 63, 103];
         chunk.spread_verdicts();
         assert_eq!(chunk.duplicates(), words);
-        assert_eq!(chunk.framed_duplicates(), [u64::MAX, (1 << 40) - 1]);
+        assert_eq!(chunk.framed_duplicates(), [u64::MAX, !1 & ((1 << 40) - 1)]);
     }
 }

@@ -1,0 +1,138 @@
+//! IP packets whose length field is not that of the frame: shortened before they were captured, or
+//! left at 0 by segmentation offload.
+
+use std::collections::HashSet;
+
+use echoless_packets::Packet;
+use echoless_packets::key::{Conditions, From};
+use echoless_packets::layers::{Layers, TransportKind};
+use echoless_packets::synth::{Header, Stack};
+
+use crate::support::{conditions_of, key_of, reader};
+
+/// TCP over both versions, with the offset of the length field.
+fn stacks() -> [(Stack, usize); 2] {
+    let over = |ip| Stack::new(vec![Header::ethernet(), ip, Header::tcp()]);
+    [(over(Header::ipv4()), 16), (over(Header::ipv6()), 18)]
+}
+
+const TRUNCATED: Conditions = Conditions {
+    whole: false,
+    truncated: true,
+    malformed: false,
+    fragment: false,
+    short: false,
+    inner: false,
+};
+
+#[test]
+fn a_packet_shortened_before_the_capture_is_read_like_one_that_the_capture_cut() {
+    let reader = reader(From::Network, "ttl,checksum");
+    for (stack, _) in stacks() {
+        let bytes = stack.bytes(&[7; 100]);
+        let whole = stack.packet(&bytes);
+        let headers = bytes.len() - 100;
+        let mut keys = HashSet::from([key_of(&reader, &whole)]);
+        for len in headers..bytes.len() {
+            let cut = Packet {
+                bytes: &bytes[..len],
+                ..whole
+            };
+            let shortened = stack.packet(&bytes[..len]);
+            assert_eq!(conditions_of(&reader, &shortened), TRUNCATED, "{len}");
+            let layers = Layers::outermost(&shortened);
+            assert_eq!(layers.transport.map(|t| t.kind), Some(TransportKind::Tcp));
+            assert_eq!(layers.payload.wire_len(), 100);
+            assert_eq!(layers.payload.captured_len(), len - headers);
+            assert_eq!(layers.trailer.wire_len(), 0);
+            let key = key_of(&reader, &shortened);
+            assert_eq!(key, key_of(&reader, &cut), "{len}");
+            // One with fewer bytes, or with all of them, is another packet.
+            assert!(keys.insert(key), "{len}");
+        }
+    }
+}
+
+#[test]
+fn a_router_changes_shortened_and_offloaded_packets_as_well() {
+    let reader = reader(From::Network, "ttl,checksum");
+    let [(stack, length_at), _] = stacks();
+    let plain = stack.bytes(&[7; 100]);
+    let mut offloaded = plain.clone();
+    offloaded[length_at..length_at + 2].fill(0);
+    for bytes in [&plain[..60], &offloaded] {
+        let mut routed = bytes.to_vec();
+        // Address, time to live, checksum.
+        for at in [0, 22, 24] {
+            routed[at] ^= 1;
+        }
+        let key = key_of(&reader, &stack.packet(bytes));
+        assert_eq!(key_of(&reader, &stack.packet(&routed)), key);
+        *routed.last_mut().unwrap() ^= 1;
+        assert_ne!(key_of(&reader, &stack.packet(&routed)), key);
+    }
+}
+
+#[test]
+fn a_length_of_0_ends_with_the_frame() {
+    let reader = reader(From::Network, "ttl,checksum");
+    for (stack, length_at) in stacks() {
+        let plain = stack.bytes(&[7; 100]);
+        let mut bytes = plain.clone();
+        bytes[length_at..length_at + 2].fill(0);
+        let packet = stack.packet(&bytes);
+        assert_eq!(conditions_of(&reader, &packet), Conditions::default());
+        let layers = Layers::outermost(&packet);
+        assert_eq!(layers.transport.map(|t| t.kind), Some(TransportKind::Tcp));
+        assert_eq!(layers.payload.bytes(&bytes), [7; 100]);
+        let key = key_of(&reader, &packet);
+        assert_ne!(key, key_of(&reader, &stack.packet(&plain)));
+        // The sequence number, and the last byte.
+        for at in [bytes.len() - 116, bytes.len() - 1] {
+            let mut other = bytes.clone();
+            other[at] ^= 1;
+            assert_ne!(key_of(&reader, &stack.packet(&other)), key, "{at}");
+        }
+        // The capture cut it.
+        let cut = Packet {
+            bytes: &bytes[..bytes.len() - 50],
+            ..packet
+        };
+        assert_eq!(conditions_of(&reader, &cut), TRUNCATED);
+        assert_ne!(key_of(&reader, &cut), key);
+    }
+}
+
+#[test]
+fn frames_that_differ_in_the_length_alone_have_different_keys() {
+    for from in [From::Link, From::Network] {
+        let reader = reader(from, "none");
+        for (stack, length_at) in stacks() {
+            let mut bytes = stack.bytes(&[7; 20]);
+            bytes.extend([0; 10]);
+            let mut keys = HashSet::new();
+            for length in 0..=u16::MAX {
+                bytes[length_at..length_at + 2].copy_from_slice(&length.to_be_bytes());
+                let key = key_of(&reader, &stack.packet(&bytes));
+                assert!(keys.insert(key), "{from} {length}");
+            }
+        }
+    }
+}
+
+#[test]
+fn behind_a_label_a_length_beyond_the_frame_shows_that_it_is_no_ip() {
+    let headers = vec![
+        Header::ethernet(),
+        Header::mpls(7),
+        Header::ipv4(),
+        Header::udp(),
+    ];
+    let stack = Stack::new(headers);
+    let bytes = stack.bytes(&[7; 100]);
+    for len in [60, bytes.len() - 1] {
+        let layers = Layers::outermost(&stack.packet(&bytes[..len]));
+        assert!(layers.malformed && layers.network.is_none(), "{len}");
+    }
+    assert!(Layers::outermost(&stack.packet(&bytes)).network.is_some());
+}
