@@ -62,8 +62,9 @@ pub use payload::{PayloadPort, Rejected};
 /// batches go on, and [`Verdicts::is_unknown`] shows which keys the policy has judged.
 ///
 /// **When the engine is shut down**, batches in flight come out in the same way, with every policy,
-/// and every later call returns [`ExchangeError::Disconnected`]. `poll` and `drain` check only batches
-/// in flight: while there are none and no call has found the engine gone yet, they return `false`.
+/// and every later call returns [`ExchangeError::Disconnected`]. `poll` and `drain` check only
+/// batches in flight: while there are none and no call has found the engine gone yet, they return
+/// `false`.
 ///
 /// # Examples
 /// ```

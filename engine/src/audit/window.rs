@@ -32,7 +32,8 @@ const SPARSE_HALVINGS: u32 = 4;
 pub struct Moment {
     /// The tick of the filter.
     pub tick: u64,
-    /// The number of the key in the stream, in units of a [second window](WindowAudit::also_within).
+    /// The number of the key in the stream, in units of a [second
+    /// window](WindowAudit::also_within).
     pub number: u64,
 }
 

@@ -6,8 +6,8 @@ use super::fixed;
 
 /// The 64-bit hash of a key. Everything after the parser works on hashes, not keys.
 ///
-/// A [`KeyHasher`](super::KeyHasher) makes it from a key; [`from_uniform`](Self::from_uniform) takes a hash that a
-/// program has already.
+/// A [`KeyHasher`](super::KeyHasher) makes it from a key; [`from_uniform`](Self::from_uniform)
+/// takes a hash that a program has already.
 ///
 /// # Examples
 /// ```

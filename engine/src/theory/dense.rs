@@ -147,9 +147,9 @@ impl DenseGeometry {
     }
 
     /// The age at which at most 1 in 1000 duplicates is missed with LRU, in distinct keys since the
-    /// key was last seen: 0.95 of [`miss_age_keys`](Self::miss_age_keys) with 16-bit slots and
-    /// 0.82 of it with others, a bound from measurements on uniform and skewed streams, gaps and few
-    /// hot keys. The worst are endless uniform streams of about twice as many keys.
+    /// key was last seen: 0.95 of [`miss_age_keys`](Self::miss_age_keys) with 16-bit slots and 0.82
+    /// of it with others, a bound from measurements on uniform and skewed streams, gaps and few hot
+    /// keys. The worst are endless uniform streams of about twice as many keys.
     ///
     /// A duplicate counts in the load of its line, but less exactly than an insertion. Therefore
     /// lines fill less evenly where many keys are duplicates, and misses begin earlier.

@@ -126,8 +126,9 @@ impl<F: Filter> OrderedFilter<F> {
     }
 
     /// Waits for the batches of all tickets that were taken before, and returns the filter with its
-    /// counters. Batches of later tickets fail with [`Disconnected`](crate::ExchangeError::Disconnected). A thread that
-    /// holds a [`Ticket`](crate::Ticket) while it calls this would wait forever.
+    /// counters. Batches of later tickets fail with
+    /// [`Disconnected`](crate::ExchangeError::Disconnected). A thread that holds a
+    /// [`Ticket`](crate::Ticket) while it calls this would wait forever.
     ///
     /// # Errors
     /// [`ShutdownError`] if partitions are lost and were not replaced, with the surviving ones.
@@ -261,8 +262,8 @@ impl<'a, F> Passage<'a, F> {
         }
     }
 
-    /// The turn at a partition, which may be kept. Blocks until the batches of all lower tickets have left a partition. The partitions must be
-    /// passed in their order.
+    /// The turn at a partition, which may be kept. Blocks until the batches of all lower tickets
+    /// have left a partition. The partitions must be passed in their order.
     pub(super) fn wait_for_turn(
         &mut self,
         partition: usize,

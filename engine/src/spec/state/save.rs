@@ -11,7 +11,8 @@ use crate::spec::FilterSpec;
 
 impl FilterSpec {
     /// Writes the state of a filter that [`build_lines`](Self::build_lines) built from this
-    /// specification, or of all its partitions in their order. [`SavedState`](super::SavedState) reads it.
+    /// specification, or of all its partitions in their order. [`SavedState`](super::SavedState)
+    /// reads it.
     ///
     /// The state contains the [id](KeyHasher::id) of the hasher of the keys, and not its seed or
     /// secret key. The clocks of the partitions advance to the latest one; nothing else changes.

@@ -33,8 +33,9 @@
 //! The fields of the headers from the chosen layer on ([`From`]), except the ignored ones; the
 //! payload; and the length of the payload on the wire. Length fields of headers are not compared
 //! themselves where they would reveal ignored options: those of IP headers follow from the other
-//! lengths (a length of 0 is marked), and of a PPPoE length only the excess over the IP packet counts. With `link` and
-//! nothing ignored, any two frames that differ in a byte have different keys.
+//! lengths (a length of 0 is marked), and of a PPPoE length only the excess over the IP packet
+//! counts. With `link` and nothing ignored, any two frames that differ in a byte have different
+//! keys.
 //!
 //! A fragment is compared with its identification and offset, `ip-id` ignored or not: without them
 //! the fragments of different packets could not be told apart. Nothing is reassembled.

@@ -95,9 +95,9 @@ pub(super) enum IpFault {
 
 /// Reads the IP header at `start`. The frame ends at `wire_end` on the wire.
 ///
-/// If it `is_announced`, a length beyond the frame is that of a packet which was shortened before it
-/// was captured, as packet brokers do. Where the first nibble is all that suggests IP, it is not:
-/// most other content would pass for such a packet.
+/// If it `is_announced`, a length beyond the frame is that of a packet which was shortened before
+/// it was captured, as packet brokers do. Where the first nibble is all that suggests IP, it is
+/// not: most other content would pass for such a packet.
 #[inline(always)]
 pub(super) fn read(
     bytes: &[u8],

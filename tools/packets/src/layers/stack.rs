@@ -85,8 +85,8 @@ pub struct Layers {
     pub payload: Span,
     /// The bytes of the frame behind the IP packet: padding, and perhaps a frame check sequence.
     pub trailer: Span,
-    /// The number of bytes that the IP packet has beyond the frame; 0 unless the frame was shortened
-    /// before it was captured.
+    /// The number of bytes that the IP packet has beyond the frame; 0 unless the frame was
+    /// shortened before it was captured.
     pub missing: usize,
     /// The capture has fewer bytes than the wire, or the IP packet has more than the frame, or the
     /// packet ends inside a header.

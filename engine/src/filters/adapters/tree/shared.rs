@@ -116,8 +116,8 @@ impl SharedTree {
         self.nodes.iter().map(SharedFilter::memory_bytes).sum()
     }
 
-    /// Tests and records one key of a producer. Producers share the leaves in turn: with `n` leaves,
-    /// the leaf of producer `p` is leaf `p % n`.
+    /// Tests and records one key of a producer. Producers share the leaves in turn: with `n`
+    /// leaves, the leaf of producer `p` is leaf `p % n`.
     pub fn observe_from(&self, producer: usize, key: KeyHash) -> Verdict {
         self.observe_at(self.shape.leaf_of(producer), key)
     }
