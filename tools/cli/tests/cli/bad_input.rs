@@ -4,6 +4,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::process::Stdio;
 
+use crate::packets_support::numbered;
 use crate::run::{assert_errors, command, dedup, echoless, file, run};
 
 #[test]
@@ -22,13 +23,19 @@ fn invalid_options_of_dedup() {
         "-m 12Q | invalid --memory=12Q: expected a whole number with",
         "-m 0 | invalid --memory=0: expected 1 byte or more",
         "-m -1G | invalid --memory=-1G: expected",
-        "-m 63 | invalid memory=63 B: expected",
+        "-m 63 | invalid --memory=63: expected at least 64 B (one line)",
+        "-m 63 --filter rlbsbf:k=2,form=line | invalid --memory=63: expected 64 B (one line)",
+        "-m 63 --dense | invalid --memory=63: expected at least 4096 B (one page)",
+        "-m 9999G | invalid --memory=9999G: expected less memory, or a rate --fpr of at least 7.3e-8",
+        "-m 9999G --dense | invalid --memory=9999G: expected less memory, or a rate --fpr of at least",
+        "--filter rlbsbf:k=2,form=line,memory=63 | invalid memory=63 B: expected",
+        "--csv -w -k 1 | invalid --whitespace: expected lines of fields, as fields of --csv are",
         "--max-record 0 | invalid --max-record=0: expected",
         "--fpr 0 | invalid --fpr=0: expected a rate between 0 and 1 (exclusive)",
         "--fpr 1 | invalid --fpr=1: expected",
         "--fpr -0.5 | invalid --fpr=-0.5: expected",
         "--fpr x | invalid --fpr=x: expected",
-        "--fpr 1e-300 | invalid fpr=1e-300: expected",
+        "--fpr 1e-300 | invalid --fpr=1e-300: expected",
         "--replacement random | [possible values: fifo, lru, qqhtd]",
         "--kernel sse9 | possible values: auto, scalar",
         "--missing skip | --key",
@@ -46,6 +53,29 @@ fn invalid_options_of_dedup() {
     assert_errors(run, &cases);
     let empty = echoless(&["dedup", "-k", "1", "-d", ""], b"");
     assert!(empty.error().contains("--delimiter: expected one byte"));
+}
+
+#[test]
+fn a_capture_read_as_text_draws_a_warning() {
+    let dedup = |args: &[&str], input: &[u8]| {
+        let run = echoless(
+            &[&["dedup", "-m", "64k", "--summary=line"], args].concat(),
+            input,
+        );
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        run.stderr
+    };
+    let pcap = numbered(&[1, 2]);
+    let mut pcapng = b"\n\r\r\n".to_vec();
+    pcapng.extend([28, 0, 0, 0, 0x4d, 0x3c, 0x2b, 0x1a, b'\n']);
+    for input in [&pcap, &pcapng] {
+        let warning = "echoless: standard input is a capture file, and its bytes are read as text: \
+                       echoless packets removes duplicate packets\n";
+        assert!(dedup(&[], input).starts_with(warning));
+        assert!(!dedup(&["-q"], input).contains("capture"));
+        assert!(!dedup(&["--format", "fixed:1"], input).contains("capture"));
+    }
+    assert!(!dedup(&[], b"\n\r\r\na\n").contains("capture"));
 }
 
 #[test]
