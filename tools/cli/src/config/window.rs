@@ -201,17 +201,15 @@ impl WindowConfig {
         ))
     }
 
-    /// The filter of a specification in text, with the window and the refresh of the options unless
-    /// it has its own.
+    /// The filter of a specification, [`completed`](Self::completed).
     pub(super) fn named_filter(&self, text: &str) -> Result<FilterSpec, SpecError> {
         let completed = self.completed(text);
         completed.parse().map_err(|error: SpecError| {
             // An option of the window that was not typed, and that the filter does not have.
-            let added = error.field == "option" && !text.contains(&error.asked);
-            if added && ["window", "refresh"].contains(&error.asked.as_str()) {
-                without_window(text)
-            } else {
-                error
+            let added = ["window", "refresh"].contains(&&*error.asked);
+            match error.field == "option" && added && !text.contains(&error.asked) {
+                true => without_window(text),
+                false => error,
             }
         })
     }
@@ -343,8 +341,8 @@ fn check_no_times(args: &DedupArgs) -> Result<(), SpecError> {
     let given = options
         .into_iter()
         .find_map(|(option, value)| Some((option, value?)));
+    let allowed = "a window of time beside it, such as --window 10m --time-field FIELD";
     given.map_or(Ok(()), |(option, value)| {
-        let allowed = "a window of time beside it, such as --window 10m --time-field FIELD";
         Err(SpecError::new(option, value, allowed))
     })
 }

@@ -10,6 +10,8 @@ use jiff::fmt::strtime;
 use jiff::fmt::temporal::DateTimeParser;
 use jiff::tz::TimeZone;
 
+use super::directives;
+
 static PARSER: DateTimeParser = DateTimeParser::new();
 
 /// The length of `2025-01-01T12:34:`.
@@ -141,7 +143,7 @@ impl Strftime {
         if !text.contains('%') {
             return Err(invalid("there is no %".into()));
         }
-        check_directives(text).map_err(invalid)?;
+        directives::check(text).map_err(invalid)?;
         // A time in which no two fields are equal.
         let sample = Timestamp::constant(1_016_343_909, 0).to_zoned(TimeZone::UTC);
         let formatted =
@@ -189,36 +191,6 @@ impl Strftime {
         let local = time.to_datetime().ok()?;
         nanoseconds(TimeZone::UTC.to_timestamp(local).ok()?)
     }
-}
-
-/// Rejects the directives that jiff parses without using what they say.
-fn check_directives(format: &str) -> Result<(), String> {
-    let directives = directives(format);
-    let has = |any: &[u8]| directives.iter().any(|directive| any.contains(directive));
-    let reason = if has(b"Q") {
-        "%Q names a zone, and offsets of zones are not known here: %z reads an offset"
-    } else if has(b"C") {
-        "%C is a century without the year in it: %Y reads both"
-    } else if has(b"Il") && !has(b"Pp") {
-        "the 12 hours of %I and %l need %p"
-    } else {
-        return Ok(());
-    };
-    Err(reason.into())
-}
-
-/// The letters of the directives of a format, without their flags, widths, colons and dots.
-fn directives(format: &str) -> Vec<u8> {
-    let mut bytes = format.bytes();
-    let mut letters = Vec::new();
-    while bytes.any(|byte| byte == b'%') {
-        letters.extend(
-            bytes.find(|byte| {
-                !matches!(byte, b'_' | b'-' | b'^' | b'#' | b':' | b'.' | b'0'..=b'9')
-            }),
-        );
-    }
-    letters
 }
 
 /// The time in RFC 3339, UTC, for messages.
@@ -389,8 +361,6 @@ mod tests {
             let error = Strftime::new("--time-format", format).unwrap_err();
             assert!(error.to_string().contains(reason), "{error}");
         }
-        // `%%` is no directive.
-        assert_eq!(directives("%%Q%-d%:::z%3f%.f%"), b"%dzff");
     }
 
     #[test]

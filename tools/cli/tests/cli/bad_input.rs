@@ -4,7 +4,6 @@
 use std::fs::{self, File, OpenOptions};
 use std::process::Stdio;
 
-use crate::packets_support::numbered;
 use crate::run::{assert_errors, command, dedup, echoless, file, run};
 
 #[test]
@@ -53,29 +52,6 @@ fn invalid_options_of_dedup() {
     assert_errors(run, &cases);
     let empty = echoless(&["dedup", "-k", "1", "-d", ""], b"");
     assert!(empty.error().contains("--delimiter: expected one byte"));
-}
-
-#[test]
-fn a_capture_read_as_text_draws_a_warning() {
-    let dedup = |args: &[&str], input: &[u8]| {
-        let run = echoless(
-            &[&["dedup", "-m", "64k", "--summary=line"], args].concat(),
-            input,
-        );
-        assert_eq!(run.code, 0, "{}", run.stderr);
-        run.stderr
-    };
-    let pcap = numbered(&[1, 2]);
-    let mut pcapng = b"\n\r\r\n".to_vec();
-    pcapng.extend([28, 0, 0, 0, 0x4d, 0x3c, 0x2b, 0x1a, b'\n']);
-    for input in [&pcap, &pcapng] {
-        let warning = "echoless: standard input is a capture file, and its bytes are read as text: \
-                       echoless packets removes duplicate packets\n";
-        assert!(dedup(&[], input).starts_with(warning));
-        assert!(!dedup(&["-q"], input).contains("capture"));
-        assert!(!dedup(&["--format", "fixed:1"], input).contains("capture"));
-    }
-    assert!(!dedup(&[], b"\n\r\r\na\n").contains("capture"));
 }
 
 #[test]
