@@ -99,6 +99,22 @@ impl Failure {
         Self::Usage(format!("invalid {option}: expected {allowed}"))
     }
 
+    /// Names the option `-m` where the memory that was `typed` there is at fault.
+    pub(crate) fn of_memory(self, typed: Option<&str>) -> Self {
+        match (self, typed) {
+            (Self::Option(error) | Self::Filter(BuildError::Spec(error)), Some(typed))
+                if error.field == "memory" =>
+            {
+                Self::Option(SpecError {
+                    field: "--memory",
+                    asked: typed.into(),
+                    ..error
+                })
+            }
+            (failure, _) => failure,
+        }
+    }
+
     /// Whether the command line is at fault: the run has not begun then, and the files that it
     /// names may be mistaken.
     pub(crate) fn rejects_options(&self) -> bool {

@@ -87,6 +87,7 @@ fn run_parsed(parsed: Parsed) -> Result<ExitCode, Failure> {
         return run(args);
     };
     let (stats, inputs) = (dedup.run.stats.clone(), inputs_of(&dedup));
+    let memory = dedup.memory.clone();
     let config = config::DedupConfig::try_from(*dedup).map_err(|failure| {
         let typed_alone = |typed: Result<Args, clap::Error>| {
             let Ok(Command::Dedup(dedup)) = typed.map(|args| args.command) else {
@@ -98,7 +99,9 @@ fn run_parsed(parsed: Parsed) -> Result<ExitCode, Failure> {
         let failure = line.explain(failure, typed_alone);
         unread(stats.as_deref(), &inputs, failure)
     })?;
-    dedup::run(config, |failure| line.explain_run(failure))
+    dedup::run(config, |failure| {
+        line.explain_run(failure.of_memory(memory.as_deref()))
+    })
 }
 
 /// The failure of a run whose options cannot be read. The statistics of an earlier run do not
@@ -118,10 +121,11 @@ fn run(args: Args) -> Result<ExitCode, Failure> {
     match args.command {
         Command::Dedup(args) => {
             let (stats, inputs) = (args.run.stats.clone(), inputs_of(&args));
+            let memory = args.memory.clone();
             let config = config::DedupConfig::try_from(*args);
             dedup::run(
                 config.map_err(|it| unread(stats.as_deref(), &inputs, it))?,
-                convert::identity,
+                |failure| failure.of_memory(memory.as_deref()),
             )
         }
         Command::Packets(args) => {

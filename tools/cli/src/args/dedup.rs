@@ -31,7 +31,8 @@ pub(crate) struct DedupArgs {
     pub(crate) rejects: Option<PathBuf>,
 
     /// A record is a duplicate only of one at most this long before, with the default filter up to
-    /// a fifth longer: a time (500ms, 90s, 10m, 36h, 30d) or a number of records (1000000)
+    /// a fifth and six ticks longer (a tick is one record below 4000, else at most a 2000th of the
+    /// window): a time (500ms, 90s, 10m, 36h, 30d) or a number of records (1000, 10k, 5M)
     #[arg(
         long,
         value_name = "SPAN",
@@ -58,7 +59,7 @@ pub(crate) struct DedupArgs {
     #[arg(
         long,
         value_name = "FORMAT",
-        requires = "time_field",
+        requires = "window",
         allow_hyphen_values = true,
         help_heading = "Window"
     )]
@@ -73,7 +74,7 @@ pub(crate) struct DedupArgs {
     #[arg(
         long,
         value_name = "TIME",
-        requires = "time_field",
+        requires = "window",
         allow_hyphen_values = true,
         help_heading = "Window"
     )]
@@ -85,7 +86,7 @@ pub(crate) struct DedupArgs {
         long,
         value_enum,
         value_name = "judge|pass|reject",
-        requires = "time_field",
+        requires = "window",
         help_heading = "Window"
     )]
     pub(crate) late: Option<Late>,

@@ -15,6 +15,8 @@ use crate::signals::{Patience, Signals};
 pub(crate) struct PlainBytes {
     state: State,
     signals: Option<Signals>,
+    /// The option that reads the file as it is, if there is one.
+    alternative: &'static str,
     /// The bytes read from the file, if it is plain.
     plain_bytes: u64,
 }
@@ -49,8 +51,15 @@ impl PlainBytes {
                 State::Undecided { file, begin }
             },
             signals,
+            alternative: "",
             plain_bytes: 0,
         }
+    }
+
+    /// Names `--no-decompress` in the error for a format that is not decoded.
+    pub(crate) fn or_as_it_is(mut self) -> Self {
+        self.alternative = ", or --no-decompress";
+        self
     }
 
     /// The number of bytes of the file that were read so far, compressed as they are.
@@ -134,8 +143,9 @@ impl PlainBytes {
             Detected::Foreign(command) => Err(io::Error::new(
                 ErrorKind::Unsupported,
                 format!(
-                    "compressed in a format that is not decoded: expected its plain bytes, as \
-                     from {command} | echoless, or --no-decompress"
+                    "compressed in a format that is not decoded: expected its plain bytes on \
+                     standard input, as from {command}{}",
+                    self.alternative
                 ),
             )),
             Detected::Compressed(codec) => {

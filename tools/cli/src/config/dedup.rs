@@ -64,6 +64,12 @@ impl DedupConfig {
     pub(crate) fn inputs(&self) -> &[Source] {
         &self.sources[self.known..]
     }
+
+    /// All inputs, also those that are skipped because an earlier run has read them.
+    pub(crate) fn all_inputs(&self) -> impl Iterator<Item = &Source> {
+        let skipped = self.seen.iter().flat_map(SeenFiles::skipped);
+        self.sources.iter().chain(skipped)
+    }
 }
 
 impl Content {
@@ -145,10 +151,14 @@ impl TryFrom<DedupArgs> for DedupConfig {
             Some(name) => named_filter(name, window.as_ref(), memory, &mut settings)?,
             None => {
                 let keys = || most_keys(&sources, plain_bytes?, &**format);
-                let spec = match &window {
-                    Some(window) => window.default_filter(&args.fpr, memory, args.dense)?,
-                    None => default_filter(&args, memory, keys)?,
+                let spec = |memory| match &window {
+                    Some(window) => window.default_filter(&args.fpr, memory, args.dense),
+                    None => default_filter(&args, memory, keys),
                 };
+                let spec = spec(memory).map_err(|error| {
+                    let of_memory = error.field.ends_with("fpr") && spec(None).is_ok();
+                    name_option(error, &args, of_memory)
+                })?;
                 match args.kernel.as_str() {
                     "auto" => spec,
                     name => spec.kernel(Kernel::from_str(name)?),
@@ -261,11 +271,30 @@ fn named_filter(
         settings.push(Source::File(path.into()));
         read_spec(path)?
     } else {
-        window
-            .map_or(name.into(), |window| window.completed(name))
-            .parse()?
+        match window {
+            Some(window) => window.named_filter(name)?,
+            None => name.parse()?,
+        }
     };
     Ok(with_memory(spec, memory)?)
+}
+
+/// The error of a default filter, with the option that was typed. A rate that other memory would
+/// keep is not at fault.
+fn name_option(error: SpecError, args: &DedupArgs, memory_at_fault: bool) -> Failure {
+    let SpecError { field, allowed, .. } = &error;
+    match (&args.memory, *field) {
+        (Some(memory), _) if memory_at_fault => {
+            let allowed = format!("less memory, or a rate --fpr of {allowed}");
+            SpecError::new("--memory", memory, allowed).into()
+        }
+        (_, "fpr") => SpecError {
+            field: "--fpr",
+            ..error
+        }
+        .into(),
+        (memory, _) => Failure::from(error).of_memory(memory.as_deref()),
+    }
 }
 
 /// The filter of a run without `--filter`. Without `-m`, inputs with few `keys` get a small one.

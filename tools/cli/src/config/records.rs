@@ -9,7 +9,7 @@ use super::parse_if_given;
 use crate::args::{FormatUse, RecordArgs, RecordFileArgs};
 use crate::failure::Failure;
 use crate::lab::input::RecordFile;
-use crate::number::{parse_size, parse_whole};
+use crate::number::{exact_bytes, parse_size, parse_whole};
 use crate::records::compared::Compared;
 use crate::records::delimiter::Delimiter;
 use crate::records::fault::{BlankLines, FaultPolicy, Missing};
@@ -83,13 +83,20 @@ impl CheckedRecords {
             }
         };
         let max_record = parse_if_given("--max-record", args.max_record.as_deref(), parse_size)?;
+        let max_record = max_record.unwrap_or(MAX_RECORD);
+        // No record could be read.
+        if let Some(bytes) = format.record_bytes()
+            && bytes as u64 > max_record
+        {
+            let asked = format!("fixed:{bytes}");
+            let longest = exact_bytes(max_record);
+            let allowed = format!("records of at most {longest} (--max-record)");
+            return Err(SpecError::new("--format", asked, allowed).into());
+        }
         let reading = RecordReading {
             format,
             as_they_are: args.no_decompress,
-            max_record: max_record
-                .unwrap_or(MAX_RECORD)
-                .try_into()
-                .unwrap_or(usize::MAX),
+            max_record: max_record.try_into().unwrap_or(usize::MAX),
             header: args.header,
             key,
             compared,

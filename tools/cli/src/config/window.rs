@@ -1,5 +1,6 @@
 //! `--window` and the options that go with it.
 
+use clap::ValueEnum;
 use echoless::spec::Form;
 use echoless::{BuildError, FilterSpec, SpecError};
 
@@ -92,7 +93,10 @@ impl WindowConfig {
                 let allowed = "the field with the time of a record, since --window is a time";
                 return Err(SpecError::missing("--time-field", allowed));
             }
-            (None, Span::Records(_)) => ClockSource::Records,
+            (None, Span::Records(_)) => {
+                check_no_times(args)?;
+                ClockSource::Records
+            }
         };
         let lateness = match &args.lateness {
             Some(text) => parse_time("--lateness", text)?,
@@ -199,9 +203,22 @@ impl WindowConfig {
         ))
     }
 
+    /// The filter of a specification, [`completed`](Self::completed).
+    pub(super) fn named_filter(&self, text: &str) -> Result<FilterSpec, SpecError> {
+        let completed = self.completed(text);
+        completed.parse().map_err(|error: SpecError| {
+            // An option of the window that was not typed, and that the filter does not have.
+            let added = ["window", "refresh"].contains(&&*error.asked);
+            match error.field == "option" && added && !text.contains(&error.asked) {
+                true => without_window(text),
+                false => error,
+            }
+        })
+    }
+
     /// A specification in text, with the window and the refresh of the options unless it has its
     /// own.
-    pub(crate) fn completed(&self, text: &str) -> String {
+    pub(super) fn completed(&self, text: &str) -> String {
         // The options are those of the filter, the last part after any adapters.
         let filter = text.rfind('/').map_or(0, |slash| slash + 1);
         let (adapters, filter) = text.split_at(filter);
@@ -295,9 +312,7 @@ pub(crate) fn check_filter(
             if let Err(BuildError::Spec(error)) = filter.build() {
                 return Err(error);
             }
-            let asked = args.filter.clone().unwrap_or_default();
-            let allowed = "a filter with a window in ticks (clocked, stamped, tbf, gbf, apbf) beside --window";
-            Err(SpecError::new("--filter", asked, allowed))
+            Err(without_window(args.filter.as_deref().unwrap_or_default()))
         }
         (Some(window), Some(own)) if own.ticks != window.ticks => {
             let asked = format!("window={}", own.ticks);
@@ -315,6 +330,31 @@ pub(crate) fn check_filter(
         }
         (Some(_), Some(_)) => Ok(()),
     }
+}
+
+/// Rejects the options that only a window of time has.
+fn check_no_times(args: &DedupArgs) -> Result<(), SpecError> {
+    let late = args.late.and_then(|late| late.to_possible_value());
+    let options = [
+        ("--time-format", args.time_format.clone()),
+        ("--lateness", args.lateness.clone()),
+        ("--late", late.map(|late| late.get_name().to_owned())),
+    ];
+    let given = options
+        .into_iter()
+        .find_map(|(option, value)| Some((option, value?)));
+    let allowed = "a window of time beside it, such as --window 10m --time-field FIELD";
+    given.map_or(Ok(()), |(option, value)| {
+        Err(SpecError::new(option, value, allowed))
+    })
+}
+
+/// The error for a filter without a window beside `--window`.
+fn without_window(filter: &str) -> SpecError {
+    let allowed = "a filter with a window in ticks (clocked, stamped, tbf, gbf, apbf) beside \
+                   --window; dense lines with one are --dense without --filter, or \
+                   clocked:dense=true";
+    SpecError::new("--filter", filter, allowed)
 }
 
 #[cfg(test)]

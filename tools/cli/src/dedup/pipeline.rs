@@ -148,8 +148,6 @@ fn skip_seen(config: &mut DedupConfig) -> Result<(), Failure> {
     let mut inputs = config.sources.split_off(config.known);
     seen.remove_seen(&mut inputs, config.run.quiet)?;
     config.sources.append(&mut inputs);
-    // They are not read, and must not be overwritten all the same.
-    config.run.settings.extend_from_slice(seen.skipped());
     for length in [&mut config.input_bytes, &mut config.plain_bytes] {
         *length = length.map(|bytes| bytes.saturating_sub(seen.skipped_bytes()));
     }

@@ -38,6 +38,8 @@ type Content = (Hash, u64);
 pub(crate) struct SeenFiles {
     /// The path of the list, without symbolic links.
     path: PathBuf,
+    /// Whether this run created the list.
+    created: bool,
     /// The lines of the list, with those that this run adds.
     lines: String,
     /// The name of each file in the list.
@@ -55,6 +57,8 @@ impl SeenFiles {
     /// [`Failure`] if the list cannot be read or created, or a line of it is damaged.
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
         let name = path.display().to_string();
+        let created = OpenOptions::new().append(true).create_new(true).open(path);
+        let created = created.is_ok();
         let opened = OpenOptions::new()
             .read(true)
             .append(true)
@@ -87,6 +91,7 @@ impl SeenFiles {
         }
         Ok(Self {
             path,
+            created,
             lines,
             names,
             changed: false,
@@ -146,7 +151,7 @@ impl SeenFiles {
     }
 
     /// The inputs that were removed.
-    pub(super) fn skipped(&self) -> &[Source] {
+    pub(crate) fn skipped(&self) -> &[Source] {
         &self.skipped
     }
 
@@ -191,6 +196,16 @@ impl SeenFiles {
             });
         }
         source.open()
+    }
+}
+
+impl Drop for SeenFiles {
+    /// A run that adds no file leaves no list where there was none.
+    fn drop(&mut self) {
+        if self.created && fs::metadata(&self.path).is_ok_and(|list| list.len() == 0) {
+            // An empty list that stays does no harm.
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 

@@ -123,6 +123,8 @@ pub(crate) struct Targets {
     /// The inputs that are regular files. None of them is held open, as there may be more of them
     /// than a process can open.
     read: Vec<Source>,
+    /// The same of the files that options are read from.
+    settings: Vec<Source>,
     written: Vec<Handle>,
     /// The files that did not exist before.
     created: Vec<PathBuf>,
@@ -132,14 +134,19 @@ pub(crate) struct Targets {
 impl Targets {
     /// For a run that reads these inputs.
     pub(crate) fn new<'a>(sources: impl IntoIterator<Item = &'a Source>) -> Self {
-        // Only regular files lose data when they are overwritten.
-        let regular = sources.into_iter().filter(|source| source.len().is_some());
         Self {
-            read: regular.cloned().collect(),
+            read: regular(sources),
+            settings: Vec::new(),
             written: Vec::new(),
             created: Vec::new(),
             stdout_taken: false,
         }
+    }
+
+    /// Reads options from these files, too.
+    pub(crate) fn with_settings(mut self, settings: &[Source]) -> Self {
+        self.settings = regular(settings);
+        self
     }
 
     /// Opens a target.
@@ -177,23 +184,26 @@ impl Targets {
             Ok((file, metadata, handle))
         });
         let (file, metadata, handle) = checked.map_err(Failure::file(target.name()))?;
-        let regular = metadata.is_file();
+        let is_regular = metadata.is_file();
         let same = |other| Failure::SameFile {
             name: target.name(),
             other,
         };
         let is_input = |source: &Source| source.handle().is_ok_and(|input| input == handle);
-        if regular && self.read.iter().any(is_input) {
+        if is_regular && self.read.iter().any(is_input) {
             return Err(same("an input"));
         }
+        if is_regular && self.settings.iter().any(is_input) {
+            return Err(same("a file that an option reads"));
+        }
         let is_dash = matches!(target, Target::Stdout);
-        let mixes = regular || is_pipe(&metadata);
+        let mixes = is_regular || is_pipe(&metadata);
         if mixes && self.written.contains(&handle) || is_dash && self.stdout_taken {
             return Err(same("another output"));
         }
         // Messages and the summary are written at the position of standard error, over what is
         // there; with `2>&1` that is the position of standard output, too.
-        let is_stderr = regular && Handle::stderr().is_ok_and(|stderr| stderr == handle);
+        let is_stderr = is_regular && Handle::stderr().is_ok_and(|stderr| stderr == handle);
         if is_stderr && !(is_stdout && is_at_end_of_stdout()) {
             return Err(same("standard error"));
         }
@@ -203,7 +213,7 @@ impl Targets {
             name: target.name(),
             file: OutputFile::new(file),
             is_stdout,
-            holds_old: regular && !is_stdout,
+            holds_old: is_regular && !is_stdout,
             replacement,
         })
     }
@@ -224,6 +234,12 @@ impl Drop for Targets {
             }
         }
     }
+}
+
+/// The regular files among these: only they lose data when they are overwritten.
+fn regular<'a>(sources: impl IntoIterator<Item = &'a Source>) -> Vec<Source> {
+    let regular = sources.into_iter().filter(|source| source.len().is_some());
+    regular.cloned().collect()
 }
 
 /// Whether this is standard output by one of its names.

@@ -25,6 +25,11 @@ pub(super) trait BinaryFraming: Debug + Send + Sync + 'static {
     /// See [`Format::extent`].
     fn extent(&self, fields: usize) -> String;
 
+    /// See [`Format::record_bytes`].
+    fn record_bytes(&self) -> Option<usize> {
+        None
+    }
+
     /// See [`Format::file_header_end`].
     fn file_header_end(&self, _bytes: &[u8]) -> Option<usize> {
         None
@@ -104,6 +109,10 @@ impl<R: BinaryFraming, F: BinaryFields> Format for Binary<R, F> {
 
     fn extent(&self, fields: usize) -> String {
         self.framing.extent(fields)
+    }
+
+    fn record_bytes(&self) -> Option<usize> {
+        self.framing.record_bytes()
     }
 
     fn file_header_end(&self, bytes: &[u8]) -> Option<usize> {

@@ -88,7 +88,9 @@ impl Delimiter {
         match self {
             Self::Byte(byte) => Ok(*byte),
             Self::Sequence(_) => Err(self.invalid(format!("one byte with {format}"))),
-            Self::Blanks => Err(self.invalid(format!("no {format}, which has one byte"))),
+            Self::Blanks => Err(self.invalid(format!(
+                "lines of fields, as fields of {format} are separated by one byte"
+            ))),
         }
     }
 }
@@ -207,7 +209,7 @@ mod tests {
         let text = error.to_string();
         assert_eq!(text, "invalid --delimiter=||: expected one byte with --csv");
         let error = Delimiter::Blanks.one_byte("--csv").unwrap_err();
-        let expected = "invalid --whitespace: expected no --csv, which has one byte";
+        let expected = "invalid --whitespace: expected lines of fields, as fields of --csv are separated by one byte";
         assert_eq!(error.to_string(), expected);
     }
 

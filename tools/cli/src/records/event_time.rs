@@ -71,7 +71,7 @@ impl JoinedFields {
             self.text.extend_from_slice(field.trim_ascii());
         }
         let tick = reader.tick(&self.text);
-        tick.ok_or_else(|| no_time(number, self.ranks.len() - 1, &self.text))
+        tick.ok_or_else(|| no_time(reader, number, self.ranks.len() - 1, &self.text))
     }
 }
 
@@ -94,7 +94,8 @@ pub(super) fn read_tick(
     match found {
         Some(field) => {
             let text = field.bytes(content, scratch);
-            reader.tick(text).ok_or_else(|| no_time(number, 0, text))
+            let tick = reader.tick(text);
+            tick.ok_or_else(|| no_time(reader, number, 0, text))
         }
         None => Err(Problem::LacksTime(MissingField {
             field: number,
@@ -106,11 +107,12 @@ pub(super) fn read_tick(
 /// Out of line: it would copy the excerpt on the path of every record.
 #[cold]
 #[inline(never)]
-fn no_time(field: usize, joined: usize, text: &[u8]) -> Problem {
+fn no_time(reader: &TimeReader, field: usize, joined: usize, text: &[u8]) -> Problem {
     let value = Excerpt::new(text);
     Problem::NoTime {
         field,
         joined,
+        out_of_range: reader.is_out_of_range(text),
         value,
     }
 }

@@ -23,6 +23,8 @@ pub(crate) enum Problem {
     NoTime {
         field: usize,
         joined: usize,
+        /// Whether it is a time, of a year that is not represented.
+        out_of_range: bool,
         value: Excerpt,
     },
     /// The record is later than the window and the lateness allow.

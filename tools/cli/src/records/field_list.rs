@@ -46,9 +46,20 @@ impl FieldList {
         text: &str,
         header: bool,
     ) -> Result<Self, SpecError> {
+        let allowed = if header {
+            "one field, a number or a name, or several such as 2,3"
+        } else {
+            "one field, a number from 1, or several such as 2,3 (names require --header)"
+        };
         let of_option = |error: SpecError| SpecError {
             field: option,
-            ..error
+            // The list of a key may have ranges.
+            allowed: if error.allowed.contains("range") {
+                allowed.into()
+            } else {
+                error.allowed
+            },
+            asked: error.asked,
         };
         let list = Self::parse(text, header).map_err(of_option)?;
         let is_one = |item: &Item| match item {
@@ -58,7 +69,6 @@ impl FieldList {
         if list.items.iter().all(is_one) {
             return Ok(list);
         }
-        let allowed = "one field, a number or a name, or several such as 2,3";
         Err(of_option(invalid(text, allowed)))
     }
 

@@ -82,6 +82,11 @@ pub(crate) trait Format: Debug + Send + Sync {
         format!(": the record has {fields}")
     }
 
+    /// The length of every record, if all have the same.
+    fn record_bytes(&self) -> Option<usize> {
+        None
+    }
+
     /// An upper bound of the number of records in `bytes`. Costs less than their ends.
     fn most_records(&self, bytes: &[u8]) -> usize {
         match self.default_terminator().last() {

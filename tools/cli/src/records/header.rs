@@ -12,6 +12,8 @@ use crate::failure::Failure;
 pub(crate) struct Header {
     format: SharedFormat,
     record: Option<Vec<u8>>,
+    /// The input that it is from.
+    source: usize,
 }
 
 impl Header {
@@ -19,6 +21,7 @@ impl Header {
         Self {
             format,
             record: None,
+            source: 0,
         }
     }
 
@@ -40,18 +43,33 @@ impl Header {
         match &self.record {
             None => {
                 self.record = Some(record.to_vec());
+                self.source = chunk.source;
                 Ok(())
             }
             // It is about the file, not about the fields, so each file has another one.
             Some(_) if chunk.has_file_header => Ok(()),
             Some(first) if self.content(first) == self.content(record) => Ok(()),
-            Some(_) => Err(Failure::Data {
-                name: name(chunk.source),
-                unit: self.format.unit(),
-                number: 1,
-                problem: "the header differs from that of the first input".into(),
-                choices: &[&["--header"]],
-            }),
+            Some(first) => {
+                let (first, own) = (self.content(first), self.content(record));
+                let end =
+                    |header: &[u8]| header.strip_suffix(b"\r").map_or(header.len(), <[u8]>::len);
+                let by_cr = first[..end(first)] == own[..end(own)];
+                let hint = if by_cr {
+                    " by a CR at its end (--crlf and --csv allow that)"
+                } else {
+                    ""
+                };
+                Err(Failure::Data {
+                    name: name(chunk.source),
+                    unit: self.format.unit(),
+                    number: 1,
+                    problem: format!(
+                        "the header differs from that of {}{hint}",
+                        name(self.source)
+                    ),
+                    choices: &[&["--header"]],
+                })
+            }
         }
     }
 

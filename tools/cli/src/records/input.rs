@@ -159,7 +159,8 @@ impl Input {
                     } else {
                         source.open()?
                     };
-                    closed.insert(PlainBytes::new(file, self.as_they_are, self.signals))
+                    let bytes = PlainBytes::new(file, self.as_they_are, self.signals);
+                    closed.insert(bytes.or_as_it_is())
                 }
             };
 

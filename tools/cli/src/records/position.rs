@@ -79,7 +79,7 @@ pub(crate) struct FaultReporter {
     time_format: TimeFormat,
     /// Lines of the current input that are done, in a format that counts lines.
     lines: u64,
-    /// Whether a quote that swallows records was reported.
+    /// Whether a warning was returned.
     warned: bool,
 }
 
@@ -101,11 +101,20 @@ impl FaultReporter {
     }
 
     /// Counts a whole chunk of the input `name` as done. Returns a warning, at most one in a
-    /// stream, if a quote seems to have swallowed records.
+    /// stream, if the input is no text but a capture, or a quote seems to have swallowed records.
     pub(crate) fn pass(&mut self, chunk: &Chunk, name: impl FnOnce() -> String) -> Option<String> {
         let before = self.lines_before(chunk);
         let lines = self.format.lines_in(&chunk.bytes[..chunk.filled]);
         self.lines = before + lines.unwrap_or(0);
+        let may_warn = chunk.opens_source && !self.warned && self.format.is_text();
+        if may_warn && is_capture(&chunk.bytes[..chunk.filled]) {
+            self.warned = true;
+            return Some(format!(
+                "{} is a capture file, and its bytes are read as text: echoless packets removes \
+                 duplicate packets",
+                name()
+            ));
+        }
         // As many lines as records: no record holds a newline.
         let inner = lines?.saturating_sub(chunk.ends.len() as u64);
         if inner == 0 || self.warned {
@@ -187,6 +196,7 @@ impl FaultReporter {
             Problem::NoTime {
                 field,
                 joined,
+                out_of_range,
                 value,
             } => {
                 let name = self.format.field_name(field);
@@ -194,6 +204,11 @@ impl FaultReporter {
                     0 => String::new(),
                     others => format!(", joined with {others} more,"),
                 };
+                if out_of_range {
+                    return format!(
+                        "{name}{others} is a time outside of the years 1678 to 2261: {value}"
+                    );
+                }
                 let format = &self.time_format;
                 format!("{name}{others} is not a time of --time-format {format}: {value}")
             }
@@ -208,6 +223,23 @@ impl FaultReporter {
 
     fn lines_before(&self, chunk: &Chunk) -> u64 {
         if chunk.opens_source { 0 } else { self.lines }
+    }
+}
+
+/// Whether an input begins like pcap, in either byte order and with either unit of time, or like
+/// pcapng.
+fn is_capture(bytes: &[u8]) -> bool {
+    match bytes {
+        [0xa1, 0xb2, 0xc3, 0xd4, ..]
+        | [0xd4, 0xc3, 0xb2, 0xa1, ..]
+        | [0xa1, 0xb2, 0x3c, 0x4d, ..]
+        | [0x4d, 0x3c, 0xb2, 0xa1, ..] => true,
+        // Alone, the type of its first block may be blank lines of text.
+        [b'\n', b'\r', b'\r', b'\n', _, _, _, _, order @ ..] => {
+            order.starts_with(&[0x1a, 0x2b, 0x3c, 0x4d])
+                || order.starts_with(&[0x4d, 0x3c, 0x2b, 0x1a])
+        }
+        _ => false,
     }
 }
 

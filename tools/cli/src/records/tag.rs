@@ -10,6 +10,11 @@ use super::json::path::Path;
 use super::json::scan::Scan;
 use super::split::FieldBytes;
 
+/// Why an object has no room for a tag: unlike other records without room, it would seem to have
+/// one.
+const HAS_MEMBER: &str =
+    "the object has a member with the name of --tag (--tag=NAME takes another)";
+
 /// What `--tag` writes about a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tag {
@@ -86,7 +91,7 @@ impl Tagger {
     }
 
     /// Takes the records out of a chunk that have no room for a tag, or ends it before the first
-    /// one.
+    /// one. Without `rejects`, those that pass without a verdict need no room.
     pub(crate) fn check(&self, chunk: &mut Chunk) {
         if self.style != TagStyle::Member {
             return;
@@ -94,8 +99,10 @@ impl Tagger {
         let mut rejected = chunk.rejected.iter().map(|fault| fault.record).peekable();
         let records = (0..chunk.records()).filter(|at| rejected.next_if_eq(at).is_none());
         let fault = |record: usize| {
-            let checked = self.check_member(self.content(chunk, record));
-            checked.err().map(|problem| Fault { record, problem })
+            let problem = self.check_member(self.content(chunk, record)).err()?;
+            let unjudged = chunk.keys.unkeyed.binary_search(&record).is_ok();
+            let passes = unjudged && !self.rejects && problem != Problem::NoRoomForTag(HAS_MEMBER);
+            (!passes).then_some(Fault { record, problem })
         };
         let faults: Vec<Fault> = records.filter_map(fault).collect();
         if self.rejects {
@@ -117,9 +124,7 @@ impl Tagger {
         }
         match found {
             [FieldBytes::Absent] => Ok(()),
-            _ => Err(Problem::NoRoomForTag(
-                "the object has a member with the name of --tag (--tag=NAME takes another)",
-            )),
+            _ => Err(Problem::NoRoomForTag(HAS_MEMBER)),
         }
     }
 
@@ -148,13 +153,21 @@ impl Tagger {
         for (record, tag) in Tag::all(chunk) {
             let before = tagged.len();
             let bytes = chunk.bytes_of(record..record + 1);
-            if tag == Tag::Unjudged && self.format.content(bytes).is_empty() {
-                // A blank line among lines with fields: with a tag it would have fields, too few.
+            if tag == Tag::Unjudged && !self.has_room(self.content(chunk, record)) {
                 tagged.extend_from_slice(bytes);
             } else {
                 self.append(bytes, tag.name(), tagged);
             }
             lengths.push((tagged.len() - before) as u64);
+        }
+    }
+
+    /// Whether a record without a verdict gets a tag all the same.
+    fn has_room(&self, content: &[u8]) -> bool {
+        match self.style {
+            // A blank line among lines with fields: with a tag it would have fields, too few.
+            TagStyle::Field(_) => !content.is_empty(),
+            TagStyle::Member => self.check_member(content).is_ok(),
         }
     }
 

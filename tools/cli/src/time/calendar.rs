@@ -10,6 +10,8 @@ use jiff::fmt::strtime;
 use jiff::fmt::temporal::DateTimeParser;
 use jiff::tz::TimeZone;
 
+use super::directives;
+
 static PARSER: DateTimeParser = DateTimeParser::new();
 
 /// The length of `2025-01-01T12:34:`.
@@ -52,7 +54,7 @@ impl Rfc3339 {
         {
             return last.2.checked_add(within);
         }
-        let time = self.parse_whole(text)?;
+        let time = nanoseconds(self.parse_whole(text)?)?;
         if let Some((minute, within, offset)) = parts {
             let start = time.checked_sub(within)?;
             self.last = Some((*minute, offset.to_vec(), start));
@@ -60,9 +62,20 @@ impl Rfc3339 {
         Some(time)
     }
 
-    fn parse_whole(&self, text: &[u8]) -> Option<i64> {
+    /// Whether the text is such a time, of any year.
+    pub(super) fn accepts(&self, text: &[u8]) -> bool {
+        self.parse_whole(text).is_some()
+    }
+
+    fn parse_whole(&self, text: &[u8]) -> Option<Timestamp> {
+        self.parse_exact(text)
+            .or_else(|| self.parse_exact(&to_nanoseconds(text)?))
+    }
+
+    /// Parses a fraction of at most nine digits.
+    fn parse_exact(&self, text: &[u8]) -> Option<Timestamp> {
         if let Ok(time) = PARSER.parse_timestamp(text) {
-            return nanoseconds(time);
+            return Some(time);
         }
         // A time of day with an offset that the parser rejects must not be taken for UTC.
         let has_offset = text.iter().skip(10).any(|byte| b"+-Zz[".contains(byte));
@@ -70,8 +83,19 @@ impl Rfc3339 {
             return None;
         }
         let local = PARSER.parse_datetime(text).ok()?;
-        nanoseconds(TimeZone::UTC.to_timestamp(local).ok()?)
+        TimeZone::UTC.to_timestamp(local).ok()
     }
+}
+
+/// The text without the digits of its fraction below a nanosecond, which the calendar rejects;
+/// `None` if it has none.
+#[cold]
+fn to_nanoseconds(text: &[u8]) -> Option<Vec<u8>> {
+    let fraction = text.iter().position(|byte| *byte == b'.')? + 1;
+    let digits = text[fraction..].iter();
+    let end = fraction + digits.take_while(|byte| byte.is_ascii_digit()).count();
+    let kept = fraction + 9;
+    (end > kept).then(|| [&text[..kept], &text[end..]].concat())
 }
 
 /// Splits `SS`, `SS.FRACTION` and what follows, the offset, into nanoseconds and offset. `None` for
@@ -119,6 +143,7 @@ impl Strftime {
         if !text.contains('%') {
             return Err(invalid("there is no %".into()));
         }
+        directives::check(text).map_err(invalid)?;
         // A time in which no two fields are equal.
         let sample = Timestamp::constant(1_016_343_909, 0).to_zoned(TimeZone::UTC);
         let formatted =
@@ -137,6 +162,12 @@ impl Strftime {
     /// The format as it was typed.
     pub(super) fn text(&self) -> &str {
         &self.0
+    }
+
+    /// Whether the text has this format, in any year.
+    pub(super) fn accepts(&self, text: &[u8]) -> bool {
+        strtime::parse(&self.0, text)
+            .is_ok_and(|time| time.timestamp().is_some() || time.to_datetime().is_ok())
     }
 
     /// Nanoseconds since 1970; `None` if the text does not have this format, or is outside of the
@@ -196,6 +227,8 @@ mod tests {
             ("2025-01-01T01:00:00+01:00", 0, 0),
             ("2024-12-31T23:30:59.5-00:30", 59, 500_000_000),
             ("2025-01-01T00:00:00.123456789Z", 0, 123_456_789),
+            ("2025-01-01T00:00:00.1234567899Z", 0, 123_456_789),
+            ("2025-01-01T01:00:00.000000000999+01:00", 0, 0),
             ("2025-01-01T00:01:00Z", 60, 0),
             ("2024-12-31T23:59:60Z", -1, 0),
         ] {
@@ -255,6 +288,78 @@ mod tests {
         for format in ["rfc822", "%b %d %H:%M:%S", "%H:%M", "%Y %!", "%"] {
             let error = Strftime::new("--time-format", format).unwrap_err();
             assert_eq!(error.asked, format);
+        }
+    }
+
+    /// Each directive of jiff either says what it means for the time, or is rejected.
+    #[test]
+    fn no_directive_is_ignored() {
+        let day = TimeZone::UTC.to_timestamp(jiff::civil::date(2002, 3, 17).at(0, 0, 0, 0));
+        let day = day.unwrap().as_second();
+        let afternoon = day + (17 * 60 + 45) * 60 + 9;
+        let minute = afternoon - 9;
+        for (format, seconds) in [
+            ("%Y-%m-%d %%", day),
+            ("%F%n%A", day),
+            ("%F%t%a", day),
+            ("%d %B %Y", day),
+            ("%e %b %Y", day),
+            ("%d %h %Y", day),
+            ("%D", day),
+            ("%y%m%d", day),
+            ("%Y %j", day),
+            ("%G-W%V-%u", day),
+            ("%g-W%V-%w", day),
+            ("%Y %U %w", day),
+            ("%Y %W %u", day),
+            ("%F %R", minute),
+            ("%F %H:%M:%S", afternoon),
+            ("%F %k:%M:%S", afternoon),
+            ("%F %I:%M:%S %p", afternoon),
+            ("%F %l:%M:%S %P", afternoon),
+            ("%F %H:%M:%S %p", afternoon),
+            ("%F %T.%f", afternoon),
+            ("%F %T%.f", afternoon),
+            ("%F %T.%N", afternoon),
+            ("%F %T %z", afternoon),
+            ("%F %T %:z", afternoon),
+            ("%F %T %::z", afternoon),
+            ("%F %T %:::z", afternoon),
+            ("%s", afternoon),
+            ("%F %s", afternoon),
+        ] {
+            let time = Timestamp::from_second(afternoon).unwrap();
+            let text = strtime::format(format, &time.to_zoned(TimeZone::UTC)).unwrap();
+            let read = Strftime::new("--time-format", format).unwrap();
+            assert_eq!(
+                read.parse(text.as_bytes()),
+                Some(seconds * SECOND),
+                "{format} {text}"
+            );
+        }
+        for (format, reason) in [
+            ("%F %T %Q", "%z reads an offset"),
+            ("%F %T %:Q", "%z reads an offset"),
+            ("%F %T %^Q", "%z reads an offset"),
+            ("%F %T %Z", ""),
+            ("%C-%m-%d", "%Y reads both"),
+            ("%C%y-%m-%d", "%Y reads both"),
+            ("%F %I:%M", "need %p"),
+            ("%F %_l:%M", "need %p"),
+            ("%F %M", ""),
+            ("%F %q", ""),
+            ("%c", ""),
+            ("%x %T", ""),
+            ("%F %X", ""),
+            ("%F %r", ""),
+            ("%Y-%m", ""),
+            ("%Y-W%V-%u", ""),
+            ("%G-W%V", ""),
+            ("%G-%m-%d", ""),
+            ("%Y %U", ""),
+        ] {
+            let error = Strftime::new("--time-format", format).unwrap_err();
+            assert!(error.to_string().contains(reason), "{error}");
         }
     }
 

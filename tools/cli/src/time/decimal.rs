@@ -79,6 +79,17 @@ pub(crate) fn parse(text: &[u8], unit: Option<Unit>) -> Option<i64> {
     })
 }
 
+/// Whether the text is a number, however large.
+pub(super) fn is_number(text: &[u8]) -> bool {
+    let text = text
+        .strip_prefix(b"-")
+        .or(text.strip_prefix(b"+"))
+        .unwrap_or(text);
+    let mut parts = text.splitn(2, |byte| *byte == b'.');
+    let digits = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
+    parts.all(digits)
+}
+
 #[inline]
 fn digit(text: &[u8], at: usize) -> Option<u64> {
     let byte = *text.get(at)?;

@@ -92,6 +92,20 @@ impl TimeReader {
         Some(tick)
     }
 
+    /// Whether a text without a tick is a time nevertheless, outside of the years 1678 to 2261.
+    #[cold]
+    pub(crate) fn is_out_of_range(&self, text: &[u8]) -> bool {
+        let text = text.trim_ascii();
+        match &self.format {
+            // It has two digits of the year.
+            TimeFormat::Bcd => false,
+            TimeFormat::Auto => decimal::is_number(text) || self.rfc3339.accepts(text),
+            TimeFormat::Number(_) => decimal::is_number(text),
+            TimeFormat::Rfc3339 => self.rfc3339.accepts(text),
+            TimeFormat::Strftime(format) => format.accepts(text),
+        }
+    }
+
     fn nanoseconds(&mut self, bytes: &[u8]) -> Option<i64> {
         let text = bytes.trim_ascii();
         match &self.format {
@@ -125,6 +139,35 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(reader.tick(text.as_bytes()), tick, "{text}");
+        }
+    }
+
+    #[test]
+    fn times_of_other_years_are_told_from_no_times() {
+        for (format, text, out_of_range) in [
+            ("auto", "20000000000", true),
+            ("auto", " -99999999999999999999.5", true),
+            ("auto", "1.", false),
+            ("auto", "1.x", false),
+            ("auto", "", false),
+            ("auto", "1500-01-01T00:00:00Z", true),
+            ("auto", "2500-01-01", true),
+            ("auto", "2025-02-30", false),
+            ("s", "9300000000", true),
+            ("s", "2500-01-01", false),
+            ("rfc3339", "2500-01-01T00:00:00.1234567891Z", true),
+            ("rfc3339", "2500-01-01T00:00:00", false),
+            ("%d.%m.%Y", "01.01.2262", false),
+            ("%d.%m.%Y", "01.01.2263", true),
+            ("%d.%m.%Y", "32.01.2263", false),
+            ("%s", "9300000000", true),
+            ("bcd", "9300000000", false),
+        ] {
+            let format = TimeFormat::parse("--time-format", format).unwrap();
+            let mut reader = TimeReader::new(format, 1);
+            let tick = reader.tick(text.as_bytes());
+            let found = tick.is_none() && reader.is_out_of_range(text.as_bytes());
+            assert_eq!(found, out_of_range, "{text}");
         }
     }
 

@@ -3,5 +3,6 @@
 mod bcd;
 pub(crate) mod calendar;
 pub(crate) mod decimal;
+mod directives;
 pub(crate) mod format;
 pub(crate) mod span;

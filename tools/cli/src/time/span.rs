@@ -1,6 +1,7 @@
 //! Spans of time or of records (`10m`, `1000000`), and the length of a tick.
 
 use echoless::SpecError;
+use echoless_lab::stream::parse_count;
 
 /// The units of a span of time, in nanoseconds.
 const UNITS: [(&str, u64); 7] = [
@@ -30,16 +31,13 @@ pub(crate) enum Span {
 }
 
 impl Span {
-    /// Parses `10m`, `500ms` or a number of records, at least 1, for the option `field`.
+    /// Parses `10m`, `500ms` or a number of records, at least 1, such as `1000` or `10k`, for the
+    /// option `field`.
     pub(crate) fn parse(field: &'static str, text: &str) -> Result<Self, SpecError> {
-        let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
-        let span = if is_number {
-            text.parse().ok().map(Self::Records)
-        } else {
-            nanoseconds(text).map(Self::Time)
-        };
+        let records = || parse_count(field, text).ok().map(Self::Records);
+        let span = nanoseconds(text).map(Self::Time).or_else(records);
         span.filter(|span| span.units() > 0).ok_or_else(|| {
-            let allowed = "a time such as 500ms, 90s, 10m, 36h or 30d (ns and us too, at most 106751d), or a number of records, 1 or more";
+            let allowed = "a time such as 500ms, 90s, 10m, 36h or 30d (ns and us too, at most 106751d), or a number of records, 1 or more, such as 1000, 10k or 5M";
             SpecError::new(field, text, allowed)
         })
     }
@@ -151,6 +149,9 @@ mod tests {
             ("0.125d", Span::Time(10_800_000_000_000)),
             ("1", Span::Records(1)),
             ("1000000", Span::Records(1_000_000)),
+            ("10k", Span::Records(10_000)),
+            ("5M", Span::Records(5_000_000)),
+            ("5m", Span::Time(300_000_000_000)),
             ("18446744073709551615", Span::Records(u64::MAX)),
         ] {
             assert_eq!(Span::parse("--window", text), Ok(span), "{text}");
@@ -171,7 +172,8 @@ mod tests {
             "1.2.3s",
             "10 m",
             "10min",
-            "1M",
+            "1K",
+            "20000000000000M",
             "1w",
             "106752d",
             "18446744073709551616",

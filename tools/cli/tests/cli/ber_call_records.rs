@@ -121,7 +121,7 @@ fn profiles_name_fields_and_keys() {
     );
     // It must not be overwritten.
     let run = dedup(&["--format", &format, "-o", &path], &input);
-    assert!(run.error().contains("is also an input"));
+    assert!(run.error().contains("is also a file that an option reads"));
     let broken = file(
         directory.path(),
         "broken.toml",

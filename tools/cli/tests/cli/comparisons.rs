@@ -132,7 +132,7 @@ fn contradictions_are_errors() {
         &[
             "-w -d ; -k 1 | cannot be used with",
             "-w | invalid --whitespace: expected no delimiter without --key",
-            "-w --csv -k 1 | invalid --whitespace: expected no --csv",
+            "-w --csv -k 1 | invalid --whitespace: expected lines of fields",
             "-w --format tsv -k 1 | invalid --whitespace: expected no other delimiter",
             "-w --format jsonl -k a | invalid --whitespace: expected no delimiter with",
             "--csv -d || -k 1 | invalid --delimiter=||: expected one byte with --csv",

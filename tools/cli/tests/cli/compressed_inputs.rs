@@ -226,8 +226,14 @@ fn formats_that_are_not_decoded_are_refused() {
     ] {
         let input = [first, b"\nrecords\n"].concat();
         let expected = format!(
-            "standard input: compressed in a format that is not decoded: expected its plain bytes, \
-             as from {command} | echoless, or --no-decompress"
+            "standard input: compressed in a format that is not decoded: expected its plain bytes on \
+             standard input, as from {command}, or --no-decompress"
+        );
+        let without_option = echoless(&["packets"], &input);
+        assert!(
+            without_option
+                .error()
+                .ends_with(&format!(", as from {command}"))
         );
         for threads in ["1", "2"] {
             assert_eq!(dedup(&["--threads", threads], &input).error(), expected);

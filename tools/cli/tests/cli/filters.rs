@@ -204,7 +204,7 @@ fn impossible_memory_is_rejected() {
     without_input.stdin(std::process::Stdio::null());
     let run = run(without_input);
     assert!(
-        run.error().starts_with("invalid memory="),
+        run.error().starts_with("invalid --memory=1P: expected "),
         "{}",
         run.error()
     );

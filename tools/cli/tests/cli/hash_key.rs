@@ -159,7 +159,10 @@ fn a_key_excludes_a_seed_and_is_not_overwritten() {
     );
     for option in ["-o", "--duplicates", "--stats"] {
         let run = dedup(&["--hash-key", &key, option, &key], b"a\n");
-        assert_eq!(run.error(), format!("{key}: is also an input"));
+        assert_eq!(
+            run.error(),
+            format!("{key}: is also a file that an option reads")
+        );
         assert_eq!(fs::read(&key).unwrap(), ONE);
     }
 }

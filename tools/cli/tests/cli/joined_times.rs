@@ -121,7 +121,7 @@ fn fields_that_cannot_be_joined() {
     let run = |args: &[&str]| echoless(&[&["dedup"], args].concat(), b"1,a\n");
     let cases = [
         "--window 1m --time-field 1,2-3 | invalid --time-field=`1,2-3`: expected one field, a number",
-        "--window 1m --time-field 1, | invalid --time-field=``: expected field numbers",
+        "--window 1m --time-field 1, | invalid --time-field=``: expected one field, a number from 1",
         "--window 1m --time-field 1,2 --time-format bcd | invalid --time-field=1,2: expected one field",
         "--window 1m --header --time-field b,c | invalid --time-field=`b`: expected one of the header's",
         "--window 9 --time-field 1,2 | invalid --time-field=1,2: expected no field of times",

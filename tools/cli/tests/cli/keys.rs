@@ -203,7 +203,15 @@ fn the_header_of_later_inputs_is_dropped_if_it_is_the_same() {
     let run = dedup(&["--header", &first, &third], b"");
     assert_eq!(
         run.error(),
-        format!("{third}, line 1: the header differs from that of the first input")
+        format!("{third}, line 1: the header differs from that of {first}")
+    );
+    let known = dedup(&["--header", "--known", &second, &first], b"");
+    assert_eq!(
+        known.error(),
+        format!(
+            "{first}, line 1: the header differs from that of {second} by a CR at its end (--crlf \
+             and --csv allow that)"
+        )
     );
     assert_eq!(run.stdout, b"id,name\n1,a\n");
 }

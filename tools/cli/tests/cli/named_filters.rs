@@ -269,6 +269,9 @@ fn the_file_of_a_filter_is_not_overwritten() {
     let directory = tempfile::tempdir().unwrap();
     let path = file(directory.path(), "filter.toml", b"filter = \"bloom\"\n");
     let run = dedup(&["--filter", &path, "-o", &path], b"a\n");
-    assert_eq!(run.error(), format!("{path}: is also an input"));
+    assert_eq!(
+        run.error(),
+        format!("{path}: is also a file that an option reads")
+    );
     assert_eq!(fs::read(&path).unwrap(), b"filter = \"bloom\"\n");
 }

@@ -136,7 +136,7 @@ fn a_run_that_does_not_end_well_leaves_the_list_as_it_is() {
 }
 
 #[test]
-fn a_closed_pipe_leaves_the_list_as_it_is() {
+fn a_closed_pipe_adds_nothing_to_the_list() {
     let folder = Folder::new();
     let lines: String = (0..200_000).map(|line| format!("{line}\n")).collect();
     let input = folder.file("input", lines.as_bytes());
@@ -144,7 +144,7 @@ fn a_closed_pipe_leaves_the_list_as_it_is() {
     let mut child = command(&args).spawn().unwrap();
     drop(child.stdout.take());
     assert!(child.wait().unwrap().success());
-    assert!(folder.lines().is_empty());
+    assert!(!std::path::Path::new(&folder.list).exists());
 }
 
 #[test]
@@ -194,6 +194,24 @@ fn a_damaged_list_is_rejected_with_its_line() {
 }
 
 #[test]
+fn a_run_that_fails_leaves_no_new_list() {
+    let folder = Folder::new();
+    let one = folder.file("one", b"a\n");
+    assert!(folder.dedup(&["-k", "2", &one]).error().contains("field 2"));
+    assert!(
+        folder
+            .dedup(&["-o", &folder.list, &one])
+            .error()
+            .contains("is also")
+    );
+    assert!(!std::path::Path::new(&folder.list).exists());
+    // One that was there stays.
+    fs::write(&folder.list, b"").unwrap();
+    assert!(folder.dedup(&["-k", "2", &one]).error().contains("field 2"));
+    assert_eq!(fs::read(&folder.list).unwrap(), b"");
+}
+
+#[test]
 fn the_list_and_skipped_files_are_never_outputs() {
     let folder = Folder::new();
     let one = folder.file("one", b"a\n");
@@ -203,7 +221,8 @@ fn the_list_and_skipped_files_are_never_outputs() {
     assert_eq!(fs::read(&one).unwrap(), b"a\n");
     let two = folder.file("two", b"b\n");
     let run = folder.dedup(&["-o", &folder.list, &two]);
-    assert_eq!(run.error(), format!("{}: is also an input", folder.list));
+    let expected = format!("{}: is also a file that an option reads", folder.list);
+    assert_eq!(run.error(), expected);
     let run = folder.dedup(&[&folder.list.clone()]);
     assert!(
         run.error().ends_with(": is also an input"),

@@ -5,7 +5,8 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::process::{Command, Stdio};
 use std::thread;
 
-use crate::run::{command, dedup, file, run};
+use crate::packets_support::numbered;
+use crate::run::{command, dedup, echoless, file, run};
 
 #[test]
 fn a_partly_read_file_as_standard_input_goes_on_from_there() {
@@ -237,4 +238,27 @@ fn closed_standard_streams_are_errors_and_not_empty_files() {
     // A stream that is not used may be closed.
     let unused = shell(">&- <&-", "dedup -q -m 64k -o /dev/null /dev/null");
     assert_eq!(unused, (Some(0), String::new()));
+}
+
+#[test]
+fn a_capture_read_as_text_draws_a_warning() {
+    let dedup = |args: &[&str], input: &[u8]| {
+        let run = echoless(
+            &[&["dedup", "-m", "64k", "--summary=line"], args].concat(),
+            input,
+        );
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        run.stderr
+    };
+    let pcap = numbered(&[1, 2]);
+    let mut pcapng = b"\n\r\r\n".to_vec();
+    pcapng.extend([28, 0, 0, 0, 0x4d, 0x3c, 0x2b, 0x1a, b'\n']);
+    for input in [&pcap, &pcapng] {
+        let warning = "echoless: standard input is a capture file, and its bytes are read as text: \
+                       echoless packets removes duplicate packets\n";
+        assert!(dedup(&[], input).starts_with(warning));
+        assert!(!dedup(&["-q"], input).contains("capture"));
+        assert!(!dedup(&["--format", "fixed:1"], input).contains("capture"));
+    }
+    assert!(!dedup(&[], b"\n\r\r\na\n").contains("capture"));
 }

@@ -74,6 +74,42 @@ fn a_blank_line_gets_no_fields() {
 }
 
 #[test]
+fn a_blank_line_behind_a_byte_order_mark_stays_blank() {
+    let args = ["--csv", "-k", "1", "--tag"];
+    let input = "\u{feff}\n1,2\n";
+    assert_eq!(
+        dedup(&args, input.as_bytes()).text(),
+        "\u{feff}\n1,2,fresh\n"
+    );
+}
+
+#[test]
+fn json_without_a_verdict_needs_no_room_for_it() {
+    let input = "{\"a\":1}\n\n\r\nx}\n[1]\n{\"b\":2}\n{\"a\":1}\n";
+    let args = ["--format", "jsonl", "-k", "a", "--missing", "skip", "--tag"];
+    let expected = concat!(
+        "{\"a\":1,\"verdict\":\"fresh\"}\n\n\r\nx}\n[1]\n",
+        "{\"b\":2,\"verdict\":\"unjudged\"}\n",
+        "{\"a\":1,\"verdict\":\"duplicate\"}\n",
+    );
+    assert_eq!(dedup(&args, input.as_bytes()).text(), expected);
+    // With a file for them, they are set aside as ever.
+    let directory = tempfile::tempdir().unwrap();
+    let bad = file(directory.path(), "bad", b"");
+    let rejecting = [&args[..], &["--rejects", &bad]].concat();
+    let passed = dedup(&rejecting, input.as_bytes()).text();
+    assert_eq!(passed, expected.replace("\n\n\r\nx}\n[1]\n", "\n"));
+    assert_eq!(fs::read_to_string(bad).unwrap(), "\n\r\nx}\n[1]\n");
+    // Its own member would be taken for a verdict.
+    let run = dedup(&args, b"{\"verdict\":1}\n");
+    assert!(
+        run.error().contains("a member with the name"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
 fn a_last_member_has_the_verdict() {
     let input = "{}\n {\"a\":[1]} \n{ \"a\" : [1] }\r\n{ }\n";
     let args = ["--format", "jsonl", "-k", "a", "--missing", "skip", "--tag"];

@@ -18,6 +18,11 @@ fn a_record_without_a_readable_time_follows_missing() {
             "line 2: field 1 is not a time of --time-format auto: `x` (--missing skip",
         ),
         (
+            "1",
+            "1\n20000000000\n",
+            "line 2: field 1 is a time outside of the years 1678 to 2261: `20000000000` (--missing",
+        ),
+        (
             "2",
             "a,1\nb\n",
             "line 2: field 2, the time, is missing: the record has 1",
@@ -37,6 +42,13 @@ fn a_record_without_a_readable_time_follows_missing() {
         windowed(&[&options[..], &["--missing", "empty"]].concat(), early),
         "x,a\n5,b\n16,a\n"
     );
+}
+
+#[test]
+fn digits_below_a_nanosecond_are_cut() {
+    let input = "2025-01-01T00:00:00.0000000001Z,a\n2025-01-01T00:00:10.1234567899Z,a\n";
+    let options = [&EXACT[..], &["--window", "10s"]].concat();
+    assert_eq!(windowed(&options, input), input);
 }
 
 #[test]

@@ -121,7 +121,7 @@ pub(in crate::dedup) fn write_failed(config: &DedupConfig, failure: &Failure, be
     {
         return;
     }
-    let mut targets = Targets::new(config.sources.iter().chain(&config.run.settings));
+    let mut targets = Targets::new(config.all_inputs()).with_settings(&config.run.settings);
     let opened = targets.open(target);
     let Ok(mut file) = opened.and_then(|opened| StatsFile::new(opened, target)) else {
         return;

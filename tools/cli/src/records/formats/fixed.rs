@@ -1,5 +1,7 @@
 //! Binary records of one length.
 
+use echoless::SpecError;
+
 use crate::number::parse_size;
 use crate::records::binary::BinaryFraming;
 use crate::records::byte_ranges::ByteRanges;
@@ -12,7 +14,11 @@ pub(super) const FIXED: FormatName = FormatName {
     help: "records of SIZE bytes; --key takes byte ranges from 0 (0-15,24-31)",
     options: &[],
     build: FormatBuild::OwnFields(|value, fields| {
-        let length = parse_size("--format fixed", value)?;
+        // The message has the whole value, as it was typed.
+        let length = parse_size("--format", value).map_err(|error| SpecError {
+            asked: format!("fixed:{value}"),
+            ..error
+        })?;
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         let ranges = ByteRanges::parse(fields, Some(length))?;
         Ok(ranges.format(Fixed { length }))
@@ -48,6 +54,10 @@ impl BinaryFraming for Fixed {
             length: self.length,
             rest: 0,
         })
+    }
+
+    fn record_bytes(&self) -> Option<usize> {
+        Some(self.length)
     }
 
     fn extent(&self, bytes: usize) -> String {

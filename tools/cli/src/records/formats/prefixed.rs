@@ -29,7 +29,8 @@ pub(super) const PREFIXED: FormatName = FormatName {
             "varint" => ranges.format(Prefixed(Varint)),
             _ => {
                 let allowed = "u8, u16be, u16le, u32be, u32le or varint";
-                return Err(SpecError::new("--format prefixed", value, allowed).into());
+                let asked = format!("prefixed:{value}");
+                return Err(SpecError::new("--format", asked, allowed).into());
             }
         })
     }),
