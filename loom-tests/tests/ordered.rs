@@ -96,6 +96,35 @@ fn ordered_alike_at_all_partitions() {
     SECOND.assert();
 }
 
+/// A ticket that has looked up keeps its turns: nothing of the thread that waits behind it comes in
+/// between, and that thread goes on once the ticket is used or dropped.
+#[test]
+fn ordered_looked_up_before() {
+    for dropped in [false, true] {
+        check(
+            "ordered_looked_up_before",
+            Preemptions::AtMost(4),
+            move || {
+                let filter = ordered();
+                let mut first = filter.handle();
+                let mut ticket = first.ticket();
+                let second = filter.handle();
+                let peer = thread::spawn(move || observe(second, &[LOW, HIGH]));
+                let mut verdicts = Verdicts::new();
+                ticket.contains_each(&[HIGH, LOW], &mut verdicts).unwrap();
+                assert_eq!(duplicates(&verdicts), [false, false]);
+                if dropped {
+                    drop(ticket);
+                } else {
+                    ticket.observe(&[HIGH], &mut verdicts).unwrap();
+                    assert_eq!(duplicates(&verdicts), [false]);
+                }
+                assert_eq!(peer.join().unwrap(), [false, !dropped]);
+            },
+        );
+    }
+}
+
 /// A ticket that is dropped lets the thread that waits behind it go on, whether it is parked, about
 /// to park, or has no ticket yet.
 #[test]

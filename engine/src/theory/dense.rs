@@ -174,7 +174,7 @@ impl DenseGeometry {
     /// use echoless::SlotWidth;
     /// use echoless::theory::dense::DenseGeometry;
     /// let bytes = DenseGeometry::bytes_for(1_000_000_000, SlotWidth::Bits32);
-    /// assert!(bytes < 6 << 30);
+    /// assert!(bytes < 7 << 30);
     /// ```
     #[must_use]
     pub fn bytes_for(keys: u64, width: SlotWidth) -> u64 {

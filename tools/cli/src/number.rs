@@ -113,7 +113,8 @@ mod tests {
         assert_eq!(parse_size("--memory", "64k"), Ok(64 << 10));
         for text in ["0", "0G", "", "12Q"] {
             let error = parse_size("--memory", text).unwrap_err();
-            assert_eq!((error.field, error.asked.as_str()), ("--memory", text));
+            assert_eq!(error.field, "--memory");
+            assert!(error.to_string().contains(text), "{error}");
         }
     }
 

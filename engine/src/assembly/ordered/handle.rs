@@ -100,10 +100,10 @@ impl<F: Filter> OrderedHandle<F> {
     }
 
     /// What is known of the last batch of this handle, if it failed: the verdicts of the surviving
-    /// partitions, which have recorded their keys. All other keys are
-    /// [unknown](Verdicts::is_unknown), and no filter has recorded them, so they can be observed
-    /// again. Returns false, with empty `verdicts`, if the last batch did not fail, or this was
-    /// called before.
+    /// partitions, which have recorded their keys if the batch was observed, and not if it was
+    /// looked up ([`Ticket::contains_each`]). All other keys are [unknown](Verdicts::is_unknown),
+    /// and no filter has recorded them, so they can be observed again. Returns false, with empty
+    /// `verdicts`, if the last batch did not fail, or this was called before.
     ///
     /// # Examples
     /// ```
@@ -267,7 +267,8 @@ impl<F: Filter> Ticket<'_, F> {
     ///
     /// All batches of later tickets wait until this ticket is used or dropped, so nothing comes
     /// between this and [`observe`](Self::observe): a thread that writes the fresh records in
-    /// between can record exactly those that it wrote, and each record is written once.
+    /// between can record exactly those that it wrote. Equal keys of the batch are all fresh: write
+    /// the first of them only.
     ///
     /// After an error `verdicts` is empty, and once the ticket is dropped
     /// [`take_partial`](OrderedHandle::take_partial) has those that are known.

@@ -33,7 +33,7 @@ pub(crate) struct CopyReport {
     last: HashMap<KeyHash, Original>,
     /// The keys in the order of their packets; an entry whose key was seen again is stale.
     order: VecDeque<(KeyHash, u64)>,
-    /// The number of packets so far.
+    /// The number of packets so far that have a verdict: late ones have none.
     packets: u64,
     /// Duplicates whose distance is above `2^(i-1)` and at most `2^i`.
     by_packets: [u64; 65],

@@ -18,8 +18,8 @@ use super::request::PlanRequest;
 const KEY: f64 = 50.0;
 /// Nanoseconds for each cache line that a key touches.
 const LINE: f64 = 18.0;
-/// Nanoseconds for each cell that a key lowers.
-const LOWERED_CELL: f64 = 6.0;
+/// Nanoseconds for each cell that a key decrements.
+const DECREMENTED_CELL: f64 = 6.0;
 /// Nanoseconds for a key that is a tick of its own.
 const TICK: f64 = 100.0;
 /// Nanoseconds for each byte of a filter: its pages are cleared, and its fill is counted.
@@ -78,11 +78,14 @@ pub(super) const ENOUGH_BYTES: u64 = 64;
 /// The nominal nanoseconds of a simulated record in this filter.
 fn cost(spec: &FilterSpec, bytes_per_record: f64) -> f64 {
     let tick = if spec.window().is_some() { TICK } else { 0.0 };
-    let lowered = match spec.rate_model() {
+    let decremented = match spec.rate_model() {
         Some(RateModel::Stable { decrements, .. }) => decrements as f64,
         Some(RateModel::Bloom { .. } | RateModel::LineBloom { .. }) | None => 0.0,
     };
-    KEY + LINE * spec.cache_lines() + LOWERED_CELL * lowered + tick + BYTE * bytes_per_record
+    KEY + LINE * spec.cache_lines()
+        + DECREMENTED_CELL * decremented
+        + tick
+        + BYTE * bytes_per_record
 }
 
 /// The records of each simulation of these filters, so that all take the stage's fraction of the

@@ -66,7 +66,7 @@ pub(super) struct Simulation<'a> {
     /// Whether the memory is less than the scale makes it.
     capped: bool,
     /// Whether the memory is that of the request or was halved, so that filters with a power of two
-    /// of rows use the same part of it.
+    /// of rows use the same part of it; or it was capped, and more than enough for any part.
     halved: bool,
     /// The window of the oracle.
     window: Option<u64>,

@@ -143,10 +143,13 @@ impl KeyReader {
         let trailer = if compared {
             let trailer = trailer_span.bytes(selection.bytes);
             encoder.item(Tag::Trailer, Some(Field::Padding));
-            // Without a trailer, the packet may be longer than the frame.
-            let excess = trailer_span
-                .wire_len()
-                .wrapping_sub(selection.layers.missing);
+            // Without a trailer, the packet may be longer than the frame. With `snap_safe`, copies
+            // that were cut elsewhere are equal.
+            let missing = match self.options.snap_safe {
+                Some(_) => 0,
+                None => selection.layers.missing,
+            };
+            let excess = trailer_span.wire_len().wrapping_sub(missing);
             lengths(trailer, excess, &mut encoder);
             trailer
         } else {

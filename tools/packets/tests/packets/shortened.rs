@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use echoless_packets::Packet;
-use echoless_packets::key::{Conditions, From};
+use echoless_packets::key::{Conditions, From, KeyOptions, KeyReader};
 use echoless_packets::layers::{Layers, TransportKind};
 use echoless_packets::synth::{Header, Stack};
 
@@ -49,6 +49,28 @@ fn a_packet_shortened_before_the_capture_is_read_like_one_that_the_capture_cut()
             assert_eq!(key, key_of(&reader, &cut), "{len}");
             // One with fewer bytes, or with all of them, is another packet.
             assert!(keys.insert(key), "{len}");
+        }
+    }
+}
+
+#[test]
+fn shortened_packets_are_copies_of_whole_ones_if_the_compared_bytes_are_there() {
+    for from in [From::Link, From::Network, From::Transport, From::Payload] {
+        let options = KeyOptions {
+            from,
+            snap_safe: Some(60),
+            ..KeyOptions::default()
+        };
+        let reader = KeyReader::new(options).unwrap();
+        for (stack, _) in stacks() {
+            let bytes = stack.bytes(&[7; 200]);
+            let whole = stack.packet(&bytes);
+            let shortened = stack.packet(&bytes[..150]);
+            assert_eq!(
+                key_of(&reader, &whole),
+                key_of(&reader, &shortened),
+                "{from:?}"
+            );
         }
     }
 }

@@ -39,13 +39,7 @@ impl Stats {
         if let Some(window) = &config.window {
             line(self.window_line(window, config));
         }
-        let judged = match (self.window, self.unkeyed + self.rejected) {
-            (None, 0) => "",
-            (None, _) => " of the judged records",
-            (Some(_), 0) => " inside the window",
-            (Some(_), _) => " of the judged records inside the window",
-        };
-        line(self.errors_line(judged));
+        line(self.errors_line(&self.judged()));
         if let Some(busiest) = self.busiest_line() {
             line(busiest);
         }
@@ -205,6 +199,19 @@ impl Stats {
             short(age),
             format_bytes(memory),
         ))
+    }
+
+    /// Of which duplicates the errors are those: none are known of records without a verdict.
+    fn judged(&self) -> String {
+        let inside = if self.window.is_some() {
+            " inside the window"
+        } else {
+            ""
+        };
+        match self.unkeyed + self.rejected {
+            0 => inside.to_owned(),
+            _ => format!(" of the judged {}s{inside}", self.noun),
+        }
     }
 
     /// Whether duplicates were missed, and from which age on they are.

@@ -83,8 +83,11 @@ impl Chunk {
     /// Ends the records before this one.
     pub(crate) fn end_at(&mut self, fault: Fault) {
         self.keys.unkeyed.retain(|unkeyed| *unkeyed < fault.record);
+        self.keys.frame_blocks.retain(|block| *block < fault.record);
         let hashes = fault.record - self.keys.unkeyed.len();
         self.keys.hashes.truncate(hashes);
+        self.keys.packets.truncate(hashes);
+        self.keys.ignored.truncate(hashes);
         self.keys.ticks.truncate(hashes);
         self.keys.steps.retain(|step| step.from < hashes);
         for batch in &mut self.clock.batches {
