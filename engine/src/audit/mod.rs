@@ -14,13 +14,15 @@
 //! where errors depend on the age of a key. [`ErrorCounts`] turns what the samples found into
 //! estimates with bounds.
 
-mod estimate;
+mod errors;
 mod fresh_sample;
 mod key_map;
 mod sampling;
 mod stream;
+mod weighted_count;
 mod window;
 
-pub use estimate::{ErrorCounts, ErrorEstimates, Estimate, RateEstimate, WeightedCount};
+pub use errors::{ErrorCounts, ErrorEstimates, RateEstimate};
 pub use stream::Audit;
+pub use weighted_count::{Estimate, WeightedCount};
 pub use window::{Moment, WindowAudit};

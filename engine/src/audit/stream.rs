@@ -1,6 +1,6 @@
 //! The audit of a filter without a window.
 
-use super::estimate::{ErrorCounts, ErrorEstimates};
+use super::errors::{ErrorCounts, ErrorEstimates};
 use super::fresh_sample::FreshSample;
 use super::key_map::KeyMap;
 use super::sampling::is_sampled;

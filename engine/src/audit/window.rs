@@ -1,6 +1,6 @@
 //! The audit of a filter with a window: which verdicts are errors depends on the age of the key.
 
-use super::estimate::{ErrorCounts, ErrorEstimates};
+use super::errors::{ErrorCounts, ErrorEstimates};
 use super::fresh_sample::FreshSample;
 use super::key_map::KeyMap;
 use super::sampling::is_sampled;

@@ -1,5 +1,6 @@
 //! IP headers: IPv4 with options, IPv6 with extension headers.
 
+use super::transport::{TCP, UDP};
 use crate::bytes::{array, be16};
 
 const IPV4_LEN: usize = 20;
@@ -9,7 +10,6 @@ const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
 const AUTHENTICATION: u8 = 51;
-const NO_NEXT_HEADER: u8 = 59;
 const DESTINATION_OPTIONS: u8 = 60;
 const MOBILITY: u8 = 135;
 const HOST_IDENTITY: u8 = 139;
@@ -157,8 +157,10 @@ fn read_v4(header: &[u8], start: usize, frame: Option<usize>) -> Result<Network,
 fn read_v6(header: &[u8], start: usize, frame: Option<usize>) -> Result<Network, IpFault> {
     let payload = usize::from(u16::from_be_bytes(array(header, 4)));
     let mut protocol = header[6];
-    let has_content = protocol != HOP_BY_HOP && protocol != NO_NEXT_HEADER;
-    let frame = frame.filter(|frame| payload == 0 && has_content && *frame > IPV6_LEN);
+    // A packet may have no payload, and what follows is padding then; but not one of TCP or UDP,
+    // which are what segmentation is offloaded of.
+    let has_payload = matches!(protocol, TCP | UDP);
+    let frame = frame.filter(|frame| payload == 0 && has_payload && *frame > IPV6_LEN);
     let offloaded = frame.is_some();
     let total = frame.unwrap_or(IPV6_LEN + payload);
     let mut at = IPV6_LEN;

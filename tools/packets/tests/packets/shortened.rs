@@ -126,6 +126,18 @@ fn a_length_of_0_ends_with_the_frame() {
 }
 
 #[test]
+fn behind_an_ipv6_packet_without_payload_there_is_padding() {
+    // No protocol of this packet is known, and it has no payload: its length is 0.
+    let stack = Stack::new(vec![Header::ethernet(), Header::ipv6()]);
+    let reader = reader(From::Network, "padding");
+    let bytes = stack.bytes(&[]);
+    let key = key_of(&reader, &stack.packet(&bytes));
+    let mut padded = bytes.clone();
+    padded.extend([51, 79, 216, 32, 0, 0]);
+    assert_eq!(key_of(&reader, &stack.packet(&padded)), key);
+}
+
+#[test]
 fn frames_that_differ_in_the_length_alone_have_different_keys() {
     for from in [From::Link, From::Network] {
         let reader = reader(from, "none");
