@@ -134,8 +134,8 @@
 //!
 //! | feature | adds | crates |
 //! |---|---|---|
-//! | `serde` | [`FilterSpec`], [`FingerprintSpec`], [`SharedSpec`], [`KeyHash`], reports in files | `serde` and its own |
-//! | `threads` | [`assembly`], [`transport`]: engines, meshes, ordered filters | `crossbeam-queue` |
+//! | `serde` | specifications, [`KeyHash`] and reports in files | `serde` and its own |
+//! | `threads` | [`assembly`], [`transport`]: filters split over threads | `crossbeam-queue` |
 //! | `pinning` | `threads`, and workers on cores of their own | `core_affinity` and its own |
 //!
 //! # Where to find what
