@@ -7,8 +7,11 @@ use super::{Verdict, Verdicts};
 impl Verdicts {
     /// Removes the records whose keys are duplicates, and keeps the order of the others.
     ///
-    /// The records of keys without a verdict stay if their bit is fresh, as all of them are after
-    /// [`Port::take_partial`](crate::Port::take_partial); see [`is_unknown`](Self::is_unknown).
+    /// It reads the bits alone. The record of a key [without a verdict](Self::is_unknown) therefore
+    /// stays if its bit is fresh: always after [`Port::take_partial`](crate::Port::take_partial)
+    /// and with [`LossPolicy::AsFresh`](crate::LossPolicy::AsFresh), never with
+    /// [`LossPolicy::AsDuplicate`](crate::LossPolicy::AsDuplicate). Where such records are to be
+    /// submitted again, use [`split`](Self::split).
     ///
     /// # Panics
     /// If there is not one record for each verdict.

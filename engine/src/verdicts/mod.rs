@@ -13,6 +13,6 @@ pub use bit_set::Verdicts;
 pub(crate) use bit_set::clear_tail;
 #[cfg(feature = "threads")]
 pub(crate) use convert::bits_of_words;
-pub use iter::{Indices, Iter};
+pub use iter::{Indices, Iter, Records, Split};
 pub(crate) use scatter::scatter;
 pub use verdict::Verdict;
