@@ -168,6 +168,31 @@ fn ordered_dropped_while_a_turn_ends() {
     );
 }
 
+/// Two tickets in a row are dropped while the turn of the one before them ends: whichever thread
+/// settles the queue leaves out both, and the ticket behind them is next.
+#[test]
+fn ordered_two_dropped_in_a_row() {
+    check(
+        "ordered_two_dropped_in_a_row",
+        Preemptions::AtMost(4),
+        || {
+            let filter = ordered();
+            let mut first = filter.handle();
+            let ticket = first.ticket();
+            let mut second = filter.handle();
+            let peer = thread::spawn(move || {
+                drop(second.ticket());
+                drop(second.ticket());
+                observe(second, &[LOW, HIGH])
+            });
+            let mut verdicts = Verdicts::new();
+            ticket.observe(&[LOW], &mut verdicts).unwrap();
+            assert_eq!(duplicates(&verdicts), [false]);
+            assert_eq!(peer.join().unwrap(), [true, false]);
+        },
+    );
+}
+
 /// The filter of a partition panics in the turn of one thread, while another one waits for its
 /// turn: the panic ends the turn, all keys of other partitions have verdicts, and the waiting
 /// thread finds the partition lost, or restored.

@@ -189,6 +189,7 @@ mod tests {
         for ticket in [5, 1, 2, 0] {
             turns.skip(ticket);
         }
+        assert!(turns.is_next(3));
         for ticket in [3, 4, 6] {
             // Would block if the turn were that of another ticket.
             drop(turns.wait_for(ticket, &mut parker, Wait::Shared));
