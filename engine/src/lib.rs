@@ -112,6 +112,16 @@
 //! - To exclude those, keep records that are late out of the filter, or pass them to a filter of
 //!   their own.
 //!
+//! # Panics and forks
+//! A filter that panics in an engine, a mesh or an ordered filter loses its partition, and
+//! [`LossPolicy`] says what happens to its keys. That needs unwinding: with `panic = "abort"` in
+//! the profile of a program, such a panic ends the process, whatever the policy.
+//!
+//! Engines, meshes and ordered filters belong to the process that built them. A fork has none of
+//! its threads, so in a child each call of a port, a ticket or a node returns
+//! [`ExchangeError::Forked`], and none blocks; build them after the fork. Other filters, shared
+//! ones included, go on in the child as copies: what one process records, the other does not see.
+//!
 //! # Environment
 //! `ECHOLESS_LOOKAHEAD` sets the [`LookAhead`] of a process, for measurements. The first filter
 //! reads it; if its value is invalid, every build of a filter in lines is an error.

@@ -13,9 +13,12 @@
 //!              page aligned                 (slack is 2 MiB in total; none below 2 MiB of lines)
 //! ```
 
-#![allow(unsafe_code)] // views of an anonymous mapping as lines or atomic words, and prefetches
+// Views of an anonymous mapping as lines or atomic words, prefetches, and a fork handler.
+#![allow(unsafe_code)]
 
 mod available;
+#[cfg(feature = "threads")]
+pub(crate) mod process;
 
 use std::ops::{Deref, DerefMut};
 

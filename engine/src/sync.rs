@@ -15,8 +15,8 @@ pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
 #[cfg(feature = "threads")]
 pub(crate) use threads::{
     Arc, AtomicBool, AtomicUsize, Condvar, ConstPtr, JoinHandle, MutPtr, Mutex, MutexGuard, Queue,
-    Sender, UnsafeCell, available_parallelism, channel, check, fence, panicking, spawn, spin_loop,
-    unpoisoned, yield_now,
+    Sender, UnsafeCell, available_parallelism, channel, check, contain, discard, fence, panicking,
+    spawn, spin_loop, unpoisoned, yield_now,
 };
 
 /// What no model tracks: no model depends on the order of these accesses, and no modelled access is

@@ -82,8 +82,8 @@ impl Attacher {
     /// [`EngineBuilder::ring_depth`](super::EngineBuilder::ring_depth). All of it is free again
     /// when the port is dropped and the workers have seen that. Wakes no thread and does not block.
     ///
-    /// If the engine was shut down or dropped, the port exists, and rejects every batch with
-    /// [`ExchangeError`](crate::ExchangeError).
+    /// If the engine was shut down or dropped, or this process is a fork of the one that built it,
+    /// the port exists, and rejects every batch with [`ExchangeError`](crate::ExchangeError).
     ///
     /// # Errors
     /// [`BuildError`] if the machine lacks the memory.
@@ -127,7 +127,10 @@ impl Attacher {
                 index: unmodelled::Arc::clone(&index),
             };
             to_worker.set_notifier(notifier);
-            worker.mailbox.attach(Box::new(attached));
+            // In a fork there is no worker, and its mailbox may be half written.
+            if !worker.status.is_forked() {
+                worker.mailbox.attach(Box::new(attached));
+            }
             links.push(to_worker);
         }
         let wait = engine.rings.wait_with_clients(engine.workers.len());

@@ -3,6 +3,7 @@
 
 use super::attacher::Attacher;
 use super::engine_builder::EngineBuilder;
+use super::exchange_error::ExchangeError;
 use super::partition_state::{PartitionState, lost_partitions, panic_message};
 use super::port::Port;
 use super::replace::{NotReplaceable, ReplaceError, replace};
@@ -88,7 +89,8 @@ impl<F: Filter + 'static> Engine<F> {
     ///
     /// # Errors
     /// [`ShutdownError`] if partitions are lost and were not replaced, with the surviving ones,
-    /// which [`replace_lost`](ShutdownError::replace_lost) completes.
+    /// which [`replace_lost`](ShutdownError::replace_lost) completes. In a fork of the process that
+    /// built the engine, all partitions are lost.
     ///
     /// # Examples
     /// ```
@@ -109,6 +111,11 @@ impl<F: Filter + 'static> Engine<F> {
         let mut survivors = Vec::new();
         let mut lost = Vec::new();
         for (index, worker) in std::mem::take(&mut self.workers).into_iter().enumerate() {
+            if worker.state.status().is_forked() {
+                // The thread cannot be joined.
+                lost.push((index, ExchangeError::Forked.to_string()));
+                continue;
+            }
             match worker.thread.join() {
                 Ok(Ok(filter)) => survivors.push((index, filter)),
                 Ok(Err(panic)) => lost.push((index, panic)),
@@ -233,7 +240,10 @@ impl<F> Engine<F> {
         // `transport::parker`): a worker that parks concurrently either reads the flag or is woken.
         self.stop.store(true, Ordering::Release);
         for worker in &self.workers {
-            worker.doorbell.wake();
+            // In a fork there is no thread to wake, and it may have held its lock.
+            if !worker.state.status().is_forked() {
+                worker.doorbell.wake();
+            }
         }
     }
 }

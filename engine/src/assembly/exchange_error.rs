@@ -4,7 +4,8 @@ use std::error::Error;
 use std::fmt;
 
 /// A port or node cannot go on, or not before a partition is replaced: another thread that it needs
-/// is gone, its filter panicked, the order of numbered batches is broken, or batches are in flight.
+/// is gone, its filter panicked, the order of numbered batches is broken, batches are in flight, or
+/// the process was forked.
 ///
 /// # Examples
 /// ```
@@ -34,6 +35,9 @@ pub enum ExchangeError {
     Repeated(u64),
     /// So many batches are in flight, and the call needs a port or node without any.
     InFlight(usize),
+    /// This process is a fork of the one that built the engine, mesh or ordered filter. The other
+    /// threads stayed there, so nothing is judged here: build another one after the fork.
+    Forked,
 }
 
 impl fmt::Display for ExchangeError {
@@ -65,6 +69,11 @@ impl fmt::Display for ExchangeError {
                 f,
                 "{batches} batches are in flight: drain them, or take what is known of a failed \
                  one, first"
+            ),
+            Self::Forked => write!(
+                f,
+                "this process is a fork of the one with the threads of the filter: build the \
+                 filter after the fork"
             ),
         }
     }

@@ -17,7 +17,7 @@ use super::message::{Answer, MessageHeader, Request};
 use super::status::Status;
 use crate::hash::KeyHash;
 use crate::sync::{Arc, check};
-use crate::transport::{Consumer, PopError, Producer, PushError};
+use crate::transport::{Consumer, Parker, PopError, Producer, PushError};
 
 /// The port's ends of the rings to and from one partition.
 ///
@@ -83,6 +83,12 @@ impl PortLink {
         self.status.is_lost()
     }
 
+    /// Whether the owner of the partition is in another process, of which this one is a fork.
+    #[inline]
+    pub(super) fn is_forked(&self) -> bool {
+        self.status.is_forked()
+    }
+
     /// Why the link is closed. The owner sets the status before it closes the rings.
     pub(super) fn closed_error(&self) -> ExchangeError {
         if self.is_lost() {
@@ -94,6 +100,13 @@ impl PortLink {
 
     /// Closes the port's ends. Answers in the ring can still be taken.
     pub(super) fn close(&mut self) {
+        if self.is_forked() {
+            // There is no thread to wake, and one may have held a lock of its own at the fork.
+            let of_no_thread = Parker::new().doorbell();
+            self.requests.set_doorbell(of_no_thread.clone());
+            self.answers.set_doorbell(of_no_thread);
+            self.notifier = None;
+        }
         self.requests.close();
         self.answers.close();
         if self.notifier.is_some() {

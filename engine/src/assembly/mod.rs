@@ -46,6 +46,10 @@
 //! ([`Verdicts::is_unknown`](crate::Verdicts::is_unknown)), so a caller can submit them again once
 //! the partition is replaced ([`Engine::replace`], [`Node::replace`], [`OrderedFilter::replace`]).
 //! A [`LossPolicy`] determines whether such a batch is an error or is judged without the partition.
+//! With `panic = "abort"` there are no losses: a panic ends the process.
+//!
+//! **Forks.** All of this belongs to the process that built it. In a fork, ports, nodes and tickets
+//! return [`ExchangeError::Forked`].
 
 mod attacher;
 mod engine;

@@ -159,7 +159,7 @@ impl<F: Filter> Node<F> {
         );
         self.last = Some(number);
         self.resume_panic();
-        submitted
+        self.keep_loss(submitted)
     }
 
     /// Serves peers once, then until the verdicts of the oldest batch in flight are complete,
@@ -173,13 +173,14 @@ impl<F: Filter> Node<F> {
     /// # Panics
     /// Resumes a panic of the filter, with [`LossPolicy::Error`](crate::LossPolicy::Error).
     pub fn drain(&mut self, verdicts: &mut Verdicts) -> Result<bool, ExchangeError> {
+        self.port.check_process();
         // Also if the verdicts are there: otherwise peers would be served only once this node waits
         // for them, and wait themselves until then. The port keeps the error, as in `poll`.
         self.port.work(&mut self.server).ok();
         self.resume_panic();
         let drained = self.port.drain_while_serving(verdicts, &mut self.server);
         self.resume_panic();
-        drained
+        self.keep_loss(drained)
     }
 
     /// Serves peers once. Then writes the verdicts of the oldest batch [in flight](Self::in_flight)
@@ -192,10 +193,21 @@ impl<F: Filter> Node<F> {
     /// # Panics
     /// As [`drain`](Self::drain).
     pub fn poll(&mut self, verdicts: &mut Verdicts) -> Result<bool, ExchangeError> {
+        self.port.check_process();
         // The port keeps the error, and returns it after the verdicts that are complete.
         self.port.work(&mut self.server).ok();
         self.resume_panic();
-        self.port.poll(verdicts)
+        let polled = self.port.poll(verdicts);
+        self.keep_loss(polled)
+    }
+
+    /// Ends the port with a loss that a call returns: no peer of a mesh that returns it can be
+    /// replaced.
+    fn keep_loss<T>(&mut self, outcome: Result<T, ExchangeError>) -> Result<T, ExchangeError> {
+        if let Err(loss @ ExchangeError::Panicked(_)) = outcome {
+            self.port.fail(loss);
+        }
+        outcome
     }
 
     /// As [`Port::take_partial`]: what is known of the oldest batch, if [`drain`](Self::drain) and
@@ -244,7 +256,8 @@ impl<F: Filter> Node<F> {
     /// this node's [`doorbell`](Self::doorbell) afterwards.
     ///
     /// # Errors
-    /// As [`submit`](Self::submit).
+    /// As [`submit`](Self::submit). A peer that is gone ends the wait, also if it had finished its
+    /// own batches.
     ///
     /// # Examples
     /// ```
@@ -303,10 +316,15 @@ impl<F: Filter> Node<F> {
             let worked = self.port.work(&mut self.server);
             self.resume_panic();
             if !worked? {
-                self.port.wait_for_answers(&self.server, |_| condition());
+                // No peer leaves before this node finishes, unless it failed.
+                self.port.wait_for_answers(&self.server, |links| {
+                    links.iter().any(PortLink::is_closed) || condition()
+                });
             }
             self.port.collect();
-            self.port.check_connected()?;
+            if let Some(peer) = self.port.links().iter().position(PortLink::is_closed) {
+                return Err(self.port.give_up(ExchangeError::Peer(peer)));
+            }
         }
         Ok(())
     }

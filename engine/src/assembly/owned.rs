@@ -8,7 +8,7 @@ use super::partition_state::PartitionState;
 use super::status::Status;
 use crate::filters::Filter;
 use crate::hash::KeyHash;
-use crate::sync::{Arc, panicking};
+use crate::sync::{Arc, contain, discard, panicking};
 use crate::verdicts::Verdicts;
 
 /// The payload of a panic.
@@ -33,6 +33,8 @@ pub(super) struct OwnedFilter<F> {
     _mark: UnwindMark,
     /// None while the partition is lost.
     filter: Option<F>,
+    /// The clock of the stream: the largest tick so far, which outlives the filter.
+    clock: u64,
     state: Arc<PartitionState<F>>,
 }
 
@@ -55,6 +57,7 @@ impl<F: Filter> OwnedFilter<F> {
         Self {
             _mark: UnwindMark(Arc::clone(state.status())),
             filter: Some(filter),
+            clock: 0,
             state,
         }
     }
@@ -65,8 +68,7 @@ impl<F: Filter> OwnedFilter<F> {
 
     /// Passes keys through the filter at a tick. No verdict bit is set unless all are known.
     pub(super) fn judge(&mut self, tick: u64, keys: &[KeyHash], verdicts: &mut [u64]) -> Judged {
-        let judged = self.run(verdicts, |filter, verdicts| {
-            filter.advance_to(tick);
+        let judged = self.run(tick, verdicts, |filter, verdicts| {
             filter.observe_words(keys, verdicts);
         });
         let status = self.state.status();
@@ -80,23 +82,34 @@ impl<F: Filter> OwnedFilter<F> {
     /// Whether the filter has each key at a tick. Records and counts none of them. No verdict bit
     /// is set unless all are known.
     pub(super) fn look_up(&mut self, tick: u64, keys: &[KeyHash], verdicts: &mut [u64]) -> Judged {
-        self.run(verdicts, |filter, verdicts| {
-            filter.advance_to(tick);
+        self.run(tick, verdicts, |filter, verdicts| {
             let mut found = Verdicts::new();
             filter.contains_each(keys, &mut found);
             verdicts.copy_from_slice(found.words());
         })
     }
 
-    /// Calls `pass` with the filter, and catches its panic. No verdict bit is set unless it
-    /// returns.
-    fn run(&mut self, verdicts: &mut [u64], pass: impl FnOnce(&mut F, &mut [u64])) -> Judged {
+    /// Moves the filter to a tick, calls `pass` with it, and catches a panic of both. No verdict
+    /// bit is set unless `pass` returns.
+    fn run(
+        &mut self,
+        tick: u64,
+        verdicts: &mut [u64],
+        pass: impl FnOnce(&mut F, &mut [u64]),
+    ) -> Judged {
+        self.clock = self.clock.max(tick);
+        let mut start = tick;
         if self.filter.is_none() {
-            self.take_restored();
+            self.filter = self.state.take_restored();
+            // A filter that was never used has no clock that a late batch could leave as it is.
+            start = self.clock;
         }
         let panic = self.filter.as_mut().map(|filter| {
             // Unwind safe: after a panic the filter is dropped and the verdict bits are cleared.
-            catch_unwind(AssertUnwindSafe(|| pass(filter, verdicts)))
+            catch_unwind(AssertUnwindSafe(|| {
+                filter.advance_to(start);
+                pass(filter, verdicts);
+            }))
         });
         let judged = match panic {
             Some(Ok(())) => return Judged::Known,
@@ -110,13 +123,12 @@ impl<F: Filter> OwnedFilter<F> {
         judged
     }
 
-    /// The filter at a tick, to be [put back](Self::put_back). None if the partition is lost.
-    pub(super) fn take(&mut self, tick: u64) -> Option<F> {
+    /// The filter, to be [put back](Self::put_back). None if the partition is lost.
+    pub(super) fn take(&mut self) -> Option<F> {
         if self.filter.is_none() {
-            self.take_restored();
-            if let Some(filter) = &mut self.filter {
-                // It was never used, so it is still at its own clock.
-                filter.advance_to(tick);
+            // Takes a filter that replaces the lost one, and moves it to the clock of the stream.
+            if let Judged::Panicked(panic) = self.run(0, &mut [], |_, _| {}) {
+                discard(panic);
             }
         }
         self.filter.take()
@@ -128,8 +140,8 @@ impl<F: Filter> OwnedFilter<F> {
     }
 
     /// The filter, or the message of its panic if the partition is lost.
-    pub(super) fn into_filter(mut self, tick: u64) -> Result<F, String> {
-        self.take(tick)
+    pub(super) fn into_filter(mut self) -> Result<F, String> {
+        self.take()
             .ok_or_else(|| self.state.loss().unwrap_or_default())
     }
 
@@ -139,13 +151,7 @@ impl<F: Filter> OwnedFilter<F> {
         // Before the loss is known, so that its memory is free when a new filter is built. A second
         // panic, of the drop, adds nothing.
         let filter = self.filter.take();
-        drop(catch_unwind(AssertUnwindSafe(|| drop(filter))));
+        contain(|| drop(filter));
         self.state.record_panic(&**panic);
-    }
-
-    /// Takes the filter that replaces a lost one, if it is there.
-    #[cold]
-    fn take_restored(&mut self) {
-        self.filter = self.state.take_restored();
     }
 }

@@ -75,8 +75,12 @@ impl<F> PartitionState<F> {
     /// Leaves a filter for the owner of a lost partition.
     ///
     /// # Errors
-    /// Returns the filter if the partition is not lost, or its owner has ended.
+    /// Returns the filter if the partition is not lost, or its owner has ended or is not in this
+    /// process.
     pub(super) fn restore(&self, filter: F) -> Result<(), (F, NotReplaceable)> {
+        if self.status.is_forked() {
+            return Err((filter, NotReplaceable::Ended));
+        }
         let mut slot = unpoisoned(self.slot.lock());
         match &*slot {
             // The slot changes with the flag, under the lock, unless the thread of the owner
@@ -94,6 +98,7 @@ impl<F> PartitionState<F> {
     }
 
     /// The filter that was left for the owner, if one was.
+    #[cold]
     pub(super) fn take_restored(&self) -> Option<F> {
         let mut slot = unpoisoned(self.slot.lock());
         match std::mem::replace(&mut *slot, FilterSlot::InUse) {

@@ -66,6 +66,9 @@ pub use payload::{PayloadPort, Rejected};
 /// batches in flight: while there are none and no call has found the engine gone yet, they return
 /// `false`.
 ///
+/// **When the process is forked**, every call in the child returns [`ExchangeError::Forked`], with
+/// every policy; the parent is not affected.
+///
 /// # Examples
 /// ```
 /// use echoless::{Engine, FingerprintSpec, KeyHasher, Verdicts};
@@ -189,6 +192,7 @@ impl Port {
     /// [`take_partial`](Self::take_partial). Without a batch in flight, if an owner was found gone,
     /// or a partition is lost and the policy is [`LossPolicy::Error`].
     pub fn poll(&mut self, verdicts: &mut Verdicts) -> Result<bool, ExchangeError> {
+        self.check_process();
         self.collect();
         self.send();
         self.take_settled(verdicts)
@@ -201,8 +205,9 @@ impl Port {
 
     /// Writes what is known of the oldest batch in flight to `verdicts` and returns true, if
     /// [`poll`](Self::poll) and [`drain`](Self::drain) return an error because some of its verdicts
-    /// will never arrive; [`Verdicts::is_unknown`] shows which. Else returns false, and
-    /// `verdicts` is empty. The next call of `poll` or `drain` goes on with the next batch.
+    /// will never arrive; [`Verdicts::is_unknown`] shows which, and [`Verdicts::split`] divides the
+    /// records of the batch. Else returns false, and `verdicts` is empty. The next call of `poll`
+    /// or `drain` goes on with the next batch.
     ///
     /// Every key that is not unknown is recorded and must not be submitted again, or it would be a
     /// duplicate of itself. An unknown key is recorded in no partition that goes on, so it can be
@@ -251,6 +256,7 @@ impl Port {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn take_partial(&mut self, verdicts: &mut Verdicts) -> bool {
+        self.check_process();
         self.collect();
         let partial = self
             .pending
@@ -316,8 +322,18 @@ impl Port {
     }
 
     /// Returns the error that ended this port, if one did.
-    pub(super) fn check_connected(&self) -> Result<(), ExchangeError> {
+    pub(super) fn check_connected(&mut self) -> Result<(), ExchangeError> {
+        self.check_process();
         self.failed.map_or(Ok(()), Err)
+    }
+
+    /// Ends the port if this process is a fork of the one that has the owners of the partitions:
+    /// they would never answer. All calls begin with this, before they touch a ring.
+    #[inline]
+    pub(super) fn check_process(&mut self) {
+        if self.links.first().is_some_and(PortLink::is_forked) {
+            self.give_up(ExchangeError::Forked);
+        }
     }
 
     /// Checks all partitions, including those without keys of the next batch: a port rejects every
@@ -326,10 +342,14 @@ impl Port {
         self.check_connected()?;
         if let Some(link) = self.links.iter().find(|link| link.is_closed()) {
             let error = link.closed_error();
-            self.failed = Some(error);
-            return Err(error);
+            return Err(self.fail(error));
         }
         self.check_lost()
+    }
+
+    /// Ends the port, unless it has ended before. Returns the error that ended it first.
+    pub(super) fn fail(&mut self, error: ExchangeError) -> ExchangeError {
+        *self.failed.get_or_insert(error)
     }
 
     /// Checks that no partition is lost, or that a policy judges its keys.

@@ -5,6 +5,7 @@ use std::iter::Sum;
 
 use crossbeam_utils::CachePadded;
 
+use crate::memory::process::Process;
 use crate::sync::{Arc, AtomicBool, AtomicU64, Ordering};
 
 /// Counts of an engine or an ordered filter in use; see [`Engine::counts`](super::Engine::counts)
@@ -38,6 +39,8 @@ impl Sum for EngineCounts {
 /// What ports see of a partition beside its rings.
 #[derive(Debug)]
 pub(super) struct Status {
+    /// The process of the owner.
+    process: Process,
     /// The filter panicked and was not replaced. Also set if the owner's thread unwinds.
     lost: AtomicBool,
     /// The number of keys without a verdict. Written by the owner, while it is lost.
@@ -56,10 +59,18 @@ struct VerdictCounts {
 impl Status {
     pub(super) fn new() -> Arc<Self> {
         Arc::new(Self {
+            process: Process::current(),
             lost: AtomicBool::new(false),
             unknown_keys: AtomicU64::new(0),
             verdicts: CachePadded::default(),
         })
+    }
+
+    /// Whether this process is a fork of the one that the partition was built in, so that its owner
+    /// is not here.
+    #[inline]
+    pub(super) fn is_forked(&self) -> bool {
+        !self.process.is_current()
     }
 
     pub(super) fn is_lost(&self) -> bool {

@@ -1,6 +1,8 @@
 //! What the modules with threads of their own need besides atomic words: locks, cells, a queue and
 //! threads.
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{LockResult, PoisonError};
 
 #[cfg(loom)]
@@ -83,6 +85,25 @@ pub(crate) use check;
 /// locks of this library protect is never left half changed.
 pub(crate) fn unpoisoned<G>(locked: LockResult<G>) -> G {
     locked.unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Calls code of the caller on a thread whose work must go on if that code panics. The panic ends
+/// here; the panic hook has reported it.
+pub(crate) fn contain(call: impl FnOnce()) {
+    if cfg!(loom) {
+        // Any panic is to end the model.
+        return call();
+    }
+    // Unwind safe: `call` owns what it uses.
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(call)) {
+        discard(panic);
+    }
+}
+
+/// Drops the payload of a panic, which is a value of the caller. If that panics as well, its own
+/// payload is leaked, because it could go on without end.
+pub(crate) fn discard(panic: Box<dyn Any + Send>) {
+    std::mem::forget(catch_unwind(AssertUnwindSafe(|| drop(panic))));
 }
 
 /// Spawns a named thread that owns `state`: it calls `run`, and returns the result of `end` to the

@@ -26,7 +26,8 @@
 //! change, or the hint reads the attention of P1.
 //!
 //! A task of an executor waits by the same protocol: it leaves its [`Waker`] before P1, and returns
-//! in place of P4; the thread that unparks it wakes the task.
+//! in place of P4; the thread that unparks it wakes the task. A waker is code of the executor. If it
+//! panics, only its own task can miss the wake-up: the thread that wakes it serves others as well.
 
 use std::task::{Context, Poll, Waker};
 
@@ -34,7 +35,8 @@ use crossbeam_utils::CachePadded;
 
 use super::wait::Wait;
 use crate::sync::{
-    Arc, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, fence, spin_loop, unpoisoned, yield_now,
+    Arc, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, contain, fence, spin_loop, unpoisoned,
+    yield_now,
 };
 
 /// What a parked thread is woken for.
@@ -89,7 +91,7 @@ impl ParkState {
             self.unparked.notify_one();
             // Without the lock, because an executor may run the task at once.
             if let Some(task) = task {
-                task.wake();
+                contain(|| task.wake());
             }
         }
     }
@@ -245,15 +247,16 @@ impl Parker {
         let Some(wanted) = attention() else {
             return Poll::Ready(());
         };
-        // Wakers are code of the executor: they are cloned and dropped without the lock.
+        // Wakers are code of the executor: they are cloned and dropped without the lock. A panic of
+        // the clone is this task's own; nothing has changed yet.
         let task = context.waker().clone();
         // Before P1: a thread that clears `parked` as set there takes the lock after this thread,
         // so it finds this task, or none. None, if a thread that cleared the flag of an earlier
         // poll takes the lock only now: it takes this task in place of the earlier one and wakes
         // it. That is enough, because the task polls again.
         let earlier = self.state.lock().replace(task);
-        drop(earlier);
         self.has_task = true;
+        contain(|| drop(earlier));
         if self.park_unless(wanted, &mut attention) {
             Poll::Pending
         } else {
@@ -296,7 +299,7 @@ impl Drop for Parker {
         if self.has_task {
             // In two statements, so that it is dropped without the lock.
             let task = self.state.lock().take();
-            drop(task);
+            contain(|| drop(task));
         }
     }
 }

@@ -5,7 +5,11 @@ mod attach;
 mod breakable;
 mod engine;
 mod excess_bits;
+mod foreign_panics;
+#[cfg(unix)]
+mod forked;
 mod loss;
+mod loss_clock;
 mod loss_stress;
 mod mesh;
 mod mesh_loss;

@@ -68,8 +68,8 @@ fn a_caught_panic_leaves_a_lost_node_and_errors_at_its_peers() {
             assert_eq!(rejected.reason, NotReplaceable::Ended);
             assert_eq!(
                 rejected.to_string(),
-                "partition 1 cannot be replaced: its mesh has ended, or its worker panicked \
-                 outside the filter"
+                "partition 1 cannot be replaced: its mesh has ended, its worker panicked outside \
+                 the filter, or this process is a fork of theirs"
             );
             wait.recv().unwrap_err();
             assert!(second.into_filter().is_none());
@@ -170,6 +170,52 @@ fn a_panic_outside_the_filter_is_known_before_any_ring_closes() {
         };
         assert_eq!(outcome, Err(ExchangeError::Panicked(1)), "round {round}");
         assert!(peer.join().is_err());
+    }
+}
+
+/// A peer that has sent its end leaves no ring that looks closed to this node's server, so the
+/// outcome of one call must not be forgotten by the next, and a wait must end without any.
+#[test]
+fn a_loss_behind_the_end_of_a_peer_is_kept() {
+    type Call = fn(&mut Node<Exact>) -> Result<(), ExchangeError>;
+    let wait: Call = |node| node.serve_until(|| false);
+    let calls: [Call; 5] = [
+        wait,
+        |node| node.serve_until_ready(|| false),
+        |node| node.poll(&mut Verdicts::new()).map(drop),
+        |node| node.drain(&mut Verdicts::new()).map(drop),
+        |node| node.submit(1, &[LOW]),
+    ];
+    for first_call in calls {
+        let (mut first, second) = second_panics(LossPolicy::Error);
+        // It panics at the end of the batch, of which it has no key.
+        let peer = thread::spawn(move || second.finish().map(drop));
+        let mut verdicts = Verdicts::new();
+        first.observe(0, &[LOW], &mut verdicts).unwrap();
+        assert!(peer.join().is_err());
+        let lost = Err(ExchangeError::Panicked(1));
+        assert_eq!(first_call(&mut first), lost);
+        for later_call in calls {
+            assert_eq!(later_call(&mut first), lost);
+        }
+        assert_eq!(first.finish().map(drop), lost);
+    }
+}
+
+/// A node may wait already when its peer fails.
+#[test]
+fn a_wait_ends_with_a_peer_that_had_sent_its_end() {
+    for _ in 0..50 {
+        let (mut first, second) = second_panics(LossPolicy::Error);
+        let peer = thread::spawn(move || second.finish().map(drop));
+        first.submit(0, &[LOW]).unwrap();
+        let lost = ExchangeError::Panicked(1);
+        assert_eq!(first.serve_until(|| false), Err(lost));
+        assert!(peer.join().is_err());
+        // The verdict of its own partition was there before.
+        let mut verdicts = Verdicts::new();
+        assert_eq!(first.drain(&mut verdicts), Ok(true));
+        assert_eq!(first.drain(&mut verdicts), Err(lost));
     }
 }
 

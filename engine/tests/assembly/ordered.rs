@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
 use echoless::{
-    ExchangeError, Filter, KeyHash, LossPolicy, NotReplaceable, OrderedFilter, Partitioned,
+    Engine, ExchangeError, Filter, KeyHash, LossPolicy, NotReplaceable, OrderedFilter, Partitioned,
     Partitioning, Verdicts,
 };
 use proptest::prelude::*;
@@ -58,9 +58,9 @@ fn a_thread_that_leaves_with_its_ticket_blocks_no_other() {
 }
 
 /// A filter that has replaced a lost one, was never used, and panics when the shutdown moves its
-/// clock.
+/// clock, is lost as well.
 #[test]
-fn a_shutdown_that_panics_blocks_no_other() {
+fn a_panic_at_the_shutdown_is_a_loss() {
     struct Brittle;
     impl Filter for Brittle {
         fn observe_words(&mut self, _: &[KeyHash], _: &mut [u64]) {
@@ -84,7 +84,10 @@ fn a_shutdown_that_panics_blocks_no_other() {
     let lost = handle.observe(&[LOW], &mut verdicts);
     assert_eq!(lost, Err(ExchangeError::Panicked(0)));
     filter.replace(0, Brittle).unwrap();
-    assert!(catch_unwind(AssertUnwindSafe(|| filter.shutdown())).is_err());
+    let error = filter.shutdown().err().unwrap();
+    // Every batch passes both partitions.
+    let message = "a bug of the clock";
+    assert_eq!(error.lost, [0, 1].map(|part| (part, message.to_owned())));
     let closed = handle.observe(&[LOW], &mut verdicts);
     assert_eq!(closed, Err(ExchangeError::Disconnected(0)));
 }
@@ -211,6 +214,39 @@ fn handles_outlive_the_filter_and_find_it_shut_down() {
     handle.observe(&[LOW], &mut verdicts).unwrap();
     handle.observe(&[LOW], &mut verdicts).unwrap();
     assert_eq!(verdicts.count_duplicates(), 1);
+}
+
+/// The caller handles the error, so no policy judges its unknown keys: neither in an ordered filter
+/// nor in an engine.
+#[test]
+fn policies_judge_no_key_of_a_batch_that_failed() {
+    let policies = [
+        LossPolicy::Error,
+        LossPolicy::AsFresh,
+        LossPolicy::AsDuplicate,
+    ];
+    for policy in policies {
+        let keys = [LOW, HIGH, LOW];
+        let mut verdicts = Verdicts::new();
+        let filter = Exact::partitions(2, None);
+        let filter = OrderedFilter::builder(filter).on_loss(policy).build();
+        let mut handle = filter.handle();
+        filter.shutdown().unwrap();
+        handle.observe(&keys, &mut verdicts).unwrap_err();
+        assert!(handle.take_partial(&mut verdicts));
+        assert_eq!(verdicts.to_bools(), [false; 3], "{policy}");
+        assert!(verdicts.unknown().eq(0..3));
+
+        // A ring has room for the first message of the batch; the worker ends before the others.
+        let builder = Engine::builder(Exact::partitions(1, None)).on_loss(policy);
+        let (engine, mut ports) = builder.ring_depth(1).build().unwrap();
+        assert_eq!(ports[0].try_submit(&[LOW; 200]), Ok(true));
+        engine.shutdown().unwrap();
+        ports[0].drain(&mut verdicts).unwrap_err();
+        assert!(ports[0].take_partial(&mut verdicts));
+        assert!(verdicts.duplicates().eq(1..64), "{policy}");
+        assert!(verdicts.unknown().eq(64..200));
+    }
 }
 
 /// A shutdown returns a filter with the batches of all tickets that were taken before it.

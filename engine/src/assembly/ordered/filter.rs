@@ -7,12 +7,14 @@ use crossbeam_utils::CachePadded;
 use super::handle::OrderedHandle;
 use super::partition::OrderedPartition;
 use super::turns::Turn;
+use crate::assembly::exchange_error::ExchangeError;
 use crate::assembly::loss_policy::LossPolicy;
 use crate::assembly::partition_state::lost_partitions;
 use crate::assembly::replace::{NotReplaceable, ReplaceError, replace};
 use crate::assembly::shutdown::ShutdownError;
 use crate::assembly::status::EngineCounts;
 use crate::filters::Filter;
+use crate::memory::process::Process;
 use crate::partition::{Partitioned, Partitioning};
 use crate::sync::{Arc, AtomicU64, Ordering, check, unpoisoned};
 use crate::transport::{Parker, Wait};
@@ -106,6 +108,20 @@ pub(super) struct OrderedState<F> {
     pub(super) wait: Wait,
     /// The number of the next ticket. Padded: the other fields are only read.
     tickets: CachePadded<AtomicU64>,
+    /// The process whose threads take turns.
+    process: Process,
+}
+
+impl<F> OrderedState<F> {
+    /// # Errors
+    /// [`ExchangeError::Forked`] if this process is a fork of the one that built the filter.
+    fn check_process(&self) -> Result<(), ExchangeError> {
+        if self.process.is_current() {
+            Ok(())
+        } else {
+            Err(ExchangeError::Forked)
+        }
+    }
 }
 
 impl<F: Filter> OrderedFilter<F> {
@@ -131,7 +147,8 @@ impl<F: Filter> OrderedFilter<F> {
     /// [`Ticket`](crate::Ticket) while it calls this would wait forever.
     ///
     /// # Errors
-    /// [`ShutdownError`] if partitions are lost and were not replaced, with the surviving ones.
+    /// [`ShutdownError`] if partitions are lost and were not replaced, with the surviving ones. In a
+    /// fork of the process that built the filter, all partitions are lost.
     pub fn shutdown(self) -> Result<Partitioned<F>, ShutdownError<F>> {
         let OrderedState {
             partitioning,
@@ -143,18 +160,21 @@ impl<F: Filter> OrderedFilter<F> {
         let mut parker = Parker::new();
         let (mut survivors, mut lost) = (Vec::new(), Vec::new());
         for (index, partition) in partitions.iter().enumerate() {
-            let turn = passage.wait_for_turn(index, &mut parker, *wait);
-            let mut content = unpoisoned(partition.content.lock());
-            let tick = content.tick;
+            let turn = match passage.wait_for_turn(index, &mut parker, *wait) {
+                Ok(turn) => turn,
+                Err(forked) => {
+                    lost.push((index, forked.to_string()));
+                    continue;
+                }
+            };
             // Only a shutdown takes it, and there is one, because it consumes the filter.
-            if let Some(owned) = content.owned.take() {
-                match owned.into_filter(tick) {
+            if let Some(owned) = unpoisoned(partition.owned.lock()).take() {
+                match owned.into_filter() {
                     Ok(filter) => survivors.push((index, filter)),
                     Err(panic) => lost.push((index, panic)),
                 }
             }
-            // Both before the next partition, where this thread may block.
-            drop(content);
+            // Before the next partition, where this thread may block.
             drop(turn);
         }
         ShutdownError::or_whole(survivors, lost, partitioning.clone())
@@ -170,7 +190,7 @@ impl<F> OrderedFilter<F> {
 
     /// Gives a lost partition a new filter. As [`Engine::replace`](crate::Engine::replace): every
     /// batch whose [`observe`](crate::Ticket::observe) is called after this is judged by the new
-    /// filter.
+    /// filter, at the clock of the stream or later.
     ///
     /// # Errors
     /// [`ReplaceError`], with the filter, if there is no such partition, or it is not lost.
@@ -232,6 +252,7 @@ impl<F: Filter> OrderedBuilder<F> {
                 policy: self.policy,
                 wait,
                 tickets: CachePadded::new(AtomicU64::new(0)),
+                process: Process::current(),
             }),
         }
     }
@@ -264,39 +285,57 @@ impl<'a, F> Passage<'a, F> {
 
     /// The turn at a partition, which may be kept. Blocks until the batches of all lower tickets
     /// have left a partition. The partitions must be passed in their order.
+    ///
+    /// # Errors
+    /// In a fork, where the threads with lower tickets are not.
     pub(super) fn wait_for_turn(
         &mut self,
         partition: usize,
         parker: &mut Parker,
         wait: Wait,
-    ) -> Turn<'a> {
+    ) -> Result<Turn<'a>, ExchangeError> {
+        self.shared.check_process()?;
         check!(
             partition + self.kept.len() == self.passed,
             "the partitions in their order"
         );
         if let Some(kept) = self.kept.pop_front() {
-            return kept;
+            return Ok(kept);
         }
         let turns = &self.shared.partitions[partition].turns;
         let turn = turns.wait_for(self.ticket, parker, wait);
         // From here on the turn ends by itself.
         self.passed += 1;
-        turn
+        Ok(turn)
     }
 
     /// Takes the turns at all partitions, and keeps them until this is dropped or
     /// [`wait_for_turn`](Self::wait_for_turn) returns them.
-    pub(super) fn keep_turns(&mut self, parker: &mut Parker, wait: Wait) {
+    ///
+    /// # Errors
+    /// As `wait_for_turn`.
+    pub(super) fn keep_turns(
+        &mut self,
+        parker: &mut Parker,
+        wait: Wait,
+    ) -> Result<(), ExchangeError> {
+        self.shared.check_process()?;
         for turns in &self.shared.partitions[self.passed..] {
             let turn = turns.turns.wait_for(self.ticket, parker, wait);
             self.passed += 1;
             self.kept.push_back(turn);
         }
+        Ok(())
     }
 }
 
 impl<F> Drop for Passage<'_, F> {
     fn drop(&mut self) {
+        if self.shared.check_process().is_err() {
+            // No thread waits here, and one may have held the lock of the turns.
+            self.kept.drain(..).for_each(std::mem::forget);
+            return;
+        }
         for partition in &self.shared.partitions[self.passed..] {
             partition.turns.skip(self.ticket);
         }

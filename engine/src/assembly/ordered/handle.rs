@@ -101,9 +101,10 @@ impl<F: Filter> OrderedHandle<F> {
 
     /// What is known of the last batch of this handle, if it failed: the verdicts of the surviving
     /// partitions, which have recorded their keys if the batch was observed, and not if it was
-    /// looked up ([`Ticket::contains_each`]). All other keys are [unknown](Verdicts::is_unknown),
-    /// and no filter has recorded them, so they can be observed again. Returns false, with empty
-    /// `verdicts`, if the last batch did not fail, or this was called before.
+    /// looked up ([`Ticket::contains_each`]). All other keys are [unknown](Verdicts::is_unknown):
+    /// no filter has recorded them, so they can be observed again, and no policy judges them, so
+    /// their bits are fresh. Returns false, with empty `verdicts`, if the last batch did not fail,
+    /// or this was called before.
     ///
     /// # Examples
     /// ```
@@ -136,7 +137,8 @@ impl<F: Filter> OrderedHandle<F> {
         verdicts.reset(0);
         let partial = std::mem::take(&mut self.buffers.has_partial);
         if partial {
-            self.buffers.take_verdicts(self.shared.policy, verdicts);
+            // The error is the caller's to handle, so no policy judges the unknown keys.
+            self.buffers.take_verdicts(LossPolicy::Error, verdicts);
         }
         partial
     }
@@ -168,19 +170,32 @@ impl Buffers {
         let keys = self.router.keys_of(selections, partition, &mut self.keys);
         self.words.clear();
         self.words.resize(keys.len().div_ceil(64), 0);
+        // A turn is dropped after the verdicts are taken.
         let mut turn = passage.wait_for_turn(partition, &mut self.parker, shared.wait);
-        let judged =
-            shared.partitions[partition].judge(partition, &mut turn, tick, keys, &mut self.words);
+        let judged = match &mut turn {
+            Ok(turn) => {
+                shared.partitions[partition].judge(partition, turn, tick, keys, &mut self.words)
+            }
+            Err(forked) => Err(RequestOutcome::Closed(*forked)),
+        };
         self.take_outcomes(partition, judged, shared.policy);
     }
 
-    /// Looks up the keys of one partition in it, in their turn, which goes on.
-    fn look_up<F: Filter>(&mut self, shared: &OrderedState<F>, partition: usize, tick: u64) {
+    /// Looks up the keys of one partition in it, in their turn, which goes on if it was `kept`.
+    fn look_up<F: Filter>(
+        &mut self,
+        shared: &OrderedState<F>,
+        kept: Result<(), ExchangeError>,
+        partition: usize,
+        tick: u64,
+    ) {
         let selections = &self.batch.selections;
         let keys = self.router.keys_of(selections, partition, &mut self.keys);
         self.words.clear();
         self.words.resize(keys.len().div_ceil(64), 0);
-        let found = shared.partitions[partition].look_up(partition, tick, keys, &mut self.words);
+        let found = kept.map_err(RequestOutcome::Closed).and_then(|()| {
+            shared.partitions[partition].look_up(partition, tick, keys, &mut self.words)
+        });
         self.take_outcomes(partition, found, shared.policy);
     }
 
@@ -324,9 +339,9 @@ impl<F: Filter> Ticket<'_, F> {
             buffers,
         } = self;
         buffers.route(keys);
-        passage.keep_turns(&mut buffers.parker, shared.wait);
+        let kept = passage.keep_turns(&mut buffers.parker, shared.wait);
         for partition in 0..shared.partitions.len() {
-            buffers.look_up(shared, partition, tick);
+            buffers.look_up(shared, kept, partition, tick);
         }
         buffers.finish(shared.policy, verdicts)
     }
@@ -360,7 +375,7 @@ impl<F: Filter> Ticket<'_, F> {
     pub fn with_filters<T>(mut self, with: impl FnOnce(&mut [F]) -> T) -> Result<T, ExchangeError> {
         let shared = self.shared;
         let parker = &mut self.buffers.parker;
-        self.passage.keep_turns(parker, shared.wait);
+        self.passage.keep_turns(parker, shared.wait)?;
         // Declared after the ticket, so the filters are back before the turns end.
         let mut taken = TakenFilters::all(&shared.partitions)?;
         Ok(with(&mut taken.filters))

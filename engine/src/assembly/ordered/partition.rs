@@ -10,7 +10,7 @@ use crate::assembly::partition_state::PartitionState;
 use crate::assembly::status::Status;
 use crate::filters::Filter;
 use crate::hash::KeyHash;
-use crate::sync::{Arc, Mutex, unpoisoned};
+use crate::sync::{Arc, Mutex, discard, unpoisoned};
 
 /// A partition, with the turns of the batches at it.
 #[derive(Debug)]
@@ -18,16 +18,9 @@ pub(super) struct OrderedPartition<F> {
     pub(super) turns: Turns,
     /// Locked by the thread whose turn it is, so it is always free. Padded, because threads that
     /// wait read their turns beside it.
-    pub(super) content: CachePadded<Mutex<OwnedContent<F>>>,
-    pub(super) state: Arc<PartitionState<F>>,
-}
-
-#[derive(Debug)]
-pub(super) struct OwnedContent<F> {
     /// None after the shutdown.
-    pub(super) owned: Option<OwnedFilter<F>>,
-    /// The latest tick.
-    pub(super) tick: u64,
+    pub(super) owned: CachePadded<Mutex<Option<OwnedFilter<F>>>>,
+    pub(super) state: Arc<PartitionState<F>>,
 }
 
 impl<F: Filter> OrderedPartition<F> {
@@ -36,10 +29,7 @@ impl<F: Filter> OrderedPartition<F> {
         let owned = OwnedFilter::new(filter, Arc::clone(&state));
         Self {
             turns: Turns::new(),
-            content: CachePadded::new(Mutex::new(OwnedContent {
-                owned: Some(owned),
-                tick: 0,
-            })),
+            owned: CachePadded::new(Mutex::new(Some(owned))),
             state,
         }
     }
@@ -58,7 +48,7 @@ impl<F: Filter> OrderedPartition<F> {
         keys: &[KeyHash],
         verdicts: &mut [u64],
     ) -> Result<(), RequestOutcome> {
-        let judged = self.run(index, tick, |owned| owned.judge(tick, keys, verdicts));
+        let judged = self.run(index, |owned| owned.judge(tick, keys, verdicts));
         turn.end();
         judged
     }
@@ -74,26 +64,24 @@ impl<F: Filter> OrderedPartition<F> {
         keys: &[KeyHash],
         verdicts: &mut [u64],
     ) -> Result<(), RequestOutcome> {
-        self.run(index, tick, |owned| owned.look_up(tick, keys, verdicts))
+        self.run(index, |owned| owned.look_up(tick, keys, verdicts))
     }
 
     fn run(
         &self,
         index: usize,
-        tick: u64,
         pass: impl FnOnce(&mut OwnedFilter<F>) -> Judged,
     ) -> Result<(), RequestOutcome> {
-        let mut content = unpoisoned(self.content.lock());
-        content.tick = content.tick.max(tick);
-        let Some(owned) = &mut content.owned else {
+        let mut owned = unpoisoned(self.owned.lock());
+        let Some(owned) = &mut *owned else {
             return Err(RequestOutcome::Closed(ExchangeError::Disconnected(index)));
         };
         match pass(owned) {
-            Judged::Known => Ok(()),
-            Judged::Panicked(_) | Judged::Lost => {
-                Err(RequestOutcome::Lost(ExchangeError::Panicked(index)))
-            }
+            Judged::Known => return Ok(()),
+            Judged::Panicked(panic) => discard(panic),
+            Judged::Lost => {}
         }
+        Err(RequestOutcome::Lost(ExchangeError::Panicked(index)))
     }
 
     /// The filter, in a turn that is kept until it is [put back](Self::put_back).
@@ -101,15 +89,14 @@ impl<F: Filter> OrderedPartition<F> {
     /// # Errors
     /// Why there is none.
     fn take(&self, index: usize) -> Result<F, ExchangeError> {
-        let mut content = unpoisoned(self.content.lock());
-        let tick = content.tick;
-        let owned = content.owned.as_mut();
+        let mut owned = unpoisoned(self.owned.lock());
+        let owned = owned.as_mut();
         let owned = owned.ok_or(ExchangeError::Disconnected(index))?;
-        owned.take(tick).ok_or(ExchangeError::Panicked(index))
+        owned.take().ok_or(ExchangeError::Panicked(index))
     }
 
     fn put_back(&self, filter: F) {
-        if let Some(owned) = &mut unpoisoned(self.content.lock()).owned {
+        if let Some(owned) = &mut *unpoisoned(self.owned.lock()) {
             owned.put_back(filter);
         }
     }

@@ -70,6 +70,7 @@ impl Port {
         keys: &[KeyHash],
         while_waiting: &mut impl WhileWaiting,
     ) -> Result<(), ExchangeError> {
+        self.check_process();
         // A batch that `try_submit` has accepted comes first.
         self.send_rest(while_waiting);
         self.begin(number, tick, keys)?;
@@ -222,11 +223,11 @@ impl Port {
         while_waiting.work().map_err(|error| self.give_up(error))
     }
 
-    /// Ends the port, because the order of batches is broken or the partition of this node is lost:
-    /// closes all links, so that no peer waits for this node, and settles all batches. Returns the
-    /// error that ended it first.
+    /// Ends the port, because the order of batches is broken, the partition of this node is lost or
+    /// the process was forked: closes all links, so that no peer waits for this node, and settles
+    /// all batches. Returns the error that ended it first.
     #[cold]
-    fn give_up(&mut self, error: ExchangeError) -> ExchangeError {
+    pub(in crate::assembly) fn give_up(&mut self, error: ExchangeError) -> ExchangeError {
         let error = match error {
             // In a mesh, link `i` leads to node `i`.
             ExchangeError::Peer(peer) if self.links[peer].is_lost() => {
@@ -237,9 +238,10 @@ impl Port {
             | ExchangeError::Disconnected(_)
             | ExchangeError::MissingBatch(_)
             | ExchangeError::Repeated(_)
-            | ExchangeError::InFlight(_)) => error,
+            | ExchangeError::InFlight(_)
+            | ExchangeError::Forked) => error,
         };
-        let first = *self.failed.get_or_insert(error);
+        let first = self.fail(error);
         if !self.gave_up {
             self.gave_up = true;
             self.links.iter_mut().for_each(PortLink::close);
@@ -263,7 +265,7 @@ impl Port {
             self.links[owner].notify();
             self.wait_for_room(owner, while_waiting)?;
             if let Err(error) = self.links[owner].send_marker(header) {
-                return Err(*self.failed.get_or_insert(error));
+                return Err(self.fail(error));
             }
             self.links[owner].notify();
         }

@@ -56,6 +56,7 @@ impl Port {
     /// # Panics
     /// As [`try_submit`](Self::try_submit).
     pub fn try_submit_at(&mut self, tick: u64, keys: &[KeyHash]) -> Result<bool, ExchangeError> {
+        self.check_process();
         self.collect();
         if !self.send() {
             return Ok(false);
@@ -75,6 +76,7 @@ impl Port {
     /// # Errors
     /// As [`submit`](Self::submit).
     pub fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ExchangeError>> {
+        self.check_process();
         loop {
             self.collect();
             if self.send() {

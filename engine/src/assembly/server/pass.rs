@@ -8,6 +8,7 @@ use crate::assembly::owned::{Judged, OwnedFilter, Panic};
 use crate::assembly::partition_state::PartitionState;
 use crate::filters::Filter;
 use crate::hash::KeyHash;
+use crate::sync::discard;
 use crate::verdicts::bits_of_words;
 
 /// The limit of messages in one pass, 4096 keys. After a pass the thread checks its stop flag, its
@@ -79,7 +80,7 @@ impl<F: Filter> Pass<F> {
 
     /// The filter, or the message of its panic if the partition is lost.
     pub(super) fn into_filter(self) -> Result<F, String> {
-        self.owned.into_filter(self.tick)
+        self.owned.into_filter()
     }
 
     pub(super) const fn partition(&self) -> usize {
@@ -159,7 +160,11 @@ impl<F: Filter> Pass<F> {
                 self.panic = Some(panic);
                 return Err(ExchangeError::Panicked(self.partition));
             }
-            (Judged::Panicked(_), OnPanic::GoOn) | (Judged::Lost, _) => true,
+            (Judged::Panicked(panic), OnPanic::GoOn) => {
+                discard(panic);
+                true
+            }
+            (Judged::Lost, _) => true,
         };
         let mut start = 0;
         for (index, count) in self.messages.drain(..).filter(|(_, count)| *count > 0) {
