@@ -68,8 +68,11 @@ pub struct TimedSpec {
     pub timing: Timing,
     /// The window in ticks, 1 to 2^63 - 1.
     pub window: u64,
-    /// Whether a duplicate renews its key. If not, a key expires a window after it was recorded,
-    /// however often it is seen in between.
+    /// Whether a duplicate renews its key: true suits records that must pass once in a burst of any
+    /// length, such as alarms. A key that comes back within the window for ever then passes once
+    /// and never again. If false, a key expires a window after it was recorded, however often it is
+    /// seen in between, and so passes at least once in each window and granule: that suits packets,
+    /// whose later repeats may be sent on purpose.
     pub refresh: bool,
     /// The width of a slot: 16, 32 or 64 bits if clocked, 32 or 64 if stamped.
     pub bits: u32,
