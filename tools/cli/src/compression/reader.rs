@@ -140,14 +140,7 @@ impl PlainBytes {
                 self.state = State::Plain { file, ahead };
                 Ok(Read::Bytes(len))
             }
-            Detected::Foreign(command) => Err(io::Error::new(
-                ErrorKind::Unsupported,
-                format!(
-                    "compressed in a format that is not decoded: expected its plain bytes on \
-                     standard input, as from {command}{}",
-                    self.alternative
-                ),
-            )),
+            Detected::Foreign(command) => Err(not_decoded(command, self.alternative)),
             Detected::Compressed(codec) => {
                 let first = [&buffer[..len], &ahead].concat();
                 let signals = self.signals;
@@ -158,6 +151,17 @@ impl PlainBytes {
             }
         }
     }
+}
+
+/// The error of a file in a format that `command` decompresses. `alternative` is what else helps.
+pub(super) fn not_decoded(command: &str, alternative: &str) -> io::Error {
+    io::Error::new(
+        ErrorKind::Unsupported,
+        format!(
+            "compressed in a format that is not decoded: expected its plain bytes on standard \
+             input, as from {command}{alternative}"
+        ),
+    )
 }
 
 impl io::Read for PlainBytes {

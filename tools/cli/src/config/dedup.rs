@@ -23,6 +23,7 @@ use crate::dedup::SeenFiles;
 use crate::failure::Failure;
 use crate::files::{Source, Target};
 use crate::number::{parse_rate, parse_size};
+use crate::packets::header::StreamHeader;
 use crate::records::count::{Estimate, estimate};
 use crate::records::format::{Format, SharedFormat};
 use crate::records::reading::RecordReading;
@@ -50,6 +51,8 @@ pub(crate) struct DedupConfig {
     pub(crate) run: RunConfig,
     /// The files that are not read again; read when the run begins.
     pub(crate) seen: Option<SeenFiles>,
+    /// What the capture files among the inputs have in common; read when the run begins.
+    pub(crate) stream_header: StreamHeader,
 }
 
 /// What the inputs hold.
@@ -206,6 +209,7 @@ impl TryFrom<DedupArgs> for DedupConfig {
             window,
             run,
             seen: None,
+            stream_header: StreamHeader::default(),
         })
     }
 }

@@ -17,6 +17,7 @@ use crate::compression::length::plain_len;
 use crate::failure::Failure;
 use crate::files::Source;
 use crate::number::parse_size;
+use crate::packets::header::StreamHeader;
 use crate::packets::window::{BothSpec, CountedSpec, Windows};
 use crate::time::span::{Span, parse_time};
 
@@ -138,6 +139,7 @@ impl TryFrom<PacketArgs> for DedupConfig {
             window: Some(first),
             run: RunConfig::new(args.run, Vec::new())?,
             seen: None,
+            stream_header: StreamHeader::default(),
         })
     }
 }

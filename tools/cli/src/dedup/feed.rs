@@ -75,7 +75,8 @@ impl Feed {
             }
             Content::Packets(packets) => {
                 let keys = PacketKeys::new(packets, config.window.as_ref(), hasher);
-                Self::Packets(Box::new(PacketFeed::new(sources, keys, most)))
+                let header = config.stream_header.clone();
+                Self::Packets(Box::new(PacketFeed::new(sources, header, keys, most)))
             }
         }
     }

@@ -23,6 +23,7 @@ use super::threads::worker::{MeshWorker, SerialWorker, mesh_workers, serial_work
 use crate::config::{Content, DedupConfig, WindowConfig};
 use crate::failure::{Failure, catch_panics};
 use crate::locks::lock;
+use crate::packets::header::StreamHeader;
 use crate::reading::Filled;
 use crate::records::chunk::Chunk;
 use crate::signals::{Patience, Requests, Stop};
@@ -68,6 +69,9 @@ fn start(config: &mut DedupConfig, began: Instant) -> Result<Run, Failure> {
         source.check()?;
     }
     skip_seen(config)?;
+    if let Content::Packets(_) = &config.content {
+        config.stream_header = StreamHeader::of_files(&config.sources)?;
+    }
     let of_window = config.window.as_ref().map_or(u64::MAX, |window| {
         thread_count::worthwhile_for_window(window.records_per_tick())
     });

@@ -1,15 +1,14 @@
 //! Reads capture files as one stream and cuts it into chunks of whole blocks.
 //!
-//! The header of a pcap file is the header of the stream. A copy of several files has one, so all
-//! of them must have the same bytes there. A pcapng file consists of sections that describe
-//! themselves, so files with different interfaces and byte orders may follow each other.
+//! The header of the first pcap file is the [header](super::header) of the stream.
 
 use std::num::NonZeroUsize;
 
 use echoless_packets::framing::{
-    BlockKind, DEFAULT_MAX_BLOCK, FrameError, Framer, Next, set_section_length_unspecified,
+    BlockKind, DEFAULT_MAX_BLOCK, Framer, Next, set_section_length_unspecified,
 };
 
+use super::header::{PCAPNG, StreamHeader, framing_failure};
 use super::keys::PacketKeys;
 use super::tag::has_options;
 use crate::compression::reader::PlainBytes;
@@ -18,9 +17,6 @@ use crate::files::Source;
 use crate::reading::{BufferSizes, CHUNK_BYTES, Filled, Read};
 use crate::records::chunk::Chunk;
 use crate::signals::{Patience, Signals};
-
-/// The first bytes of a pcapng file, in either byte order.
-const PCAPNG: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 
 /// Fills chunks with the blocks of capture files, one file after the other.
 #[derive(Debug)]
@@ -31,8 +27,7 @@ pub(crate) struct PacketFeed {
     capture: Option<Capture>,
     /// The start of a block whose end is not read yet.
     tail: Vec<u8>,
-    /// How the first file begins.
-    begin: Option<Begin>,
+    header: StreamHeader,
     /// The sections of the stream so far; a pcap file is one.
     sections: u32,
     /// The bytes of the files before the current one.
@@ -54,46 +49,21 @@ struct Capture {
     first_section: u32,
 }
 
-/// How a capture file begins.
-#[derive(Debug, PartialEq, Eq)]
-enum Begin {
-    /// The file header.
-    Pcap(Vec<u8>),
-    Pcapng,
-}
-
-impl Begin {
-    /// What differs first between two files that begin differently.
-    fn difference(&self, other: &Self) -> &'static str {
-        let (Self::Pcap(first), Self::Pcap(second)) = (self, other) else {
-            return "format";
-        };
-        // The magic number is big only in big-endian files: it begins with 0xa1.
-        let is_big_endian = |header: &[u8]| header.first() == Some(&0xa1);
-        if is_big_endian(first) != is_big_endian(second) {
-            return "byte order";
-        }
-        let at = first.iter().zip(second).take_while(|(a, b)| a == b).count();
-        match at {
-            0..4 => "resolution of times",
-            4..8 => "version",
-            8..12 => "time zone",
-            12..16 => "accuracy of times",
-            16..20 => "snap length",
-            _ => "link type",
-        }
-    }
-}
-
 impl PacketFeed {
-    /// The stream of these files. A read has at most `most` bytes.
-    pub(crate) fn new(sources: Vec<Source>, keys: PacketKeys, most: NonZeroUsize) -> Self {
+    /// The stream of these files, whose header is known as far as `header` says. A read has at
+    /// most `most` bytes.
+    pub(crate) fn new(
+        sources: Vec<Source>,
+        header: StreamHeader,
+        keys: PacketKeys,
+        most: NonZeroUsize,
+    ) -> Self {
         Self {
             sources,
             at: 0,
             capture: None,
             tail: Vec::new(),
-            begin: None,
+            header,
             sections: 0,
             bytes_before: 0,
             failure: None,
@@ -130,8 +100,8 @@ impl PacketFeed {
     /// do not wait for a full buffer.
     ///
     /// # Errors
-    /// [`Failure`] if a file cannot be read, or is no capture file, or ends inside a block. The
-    /// blocks before the error are returned first.
+    /// [`Failure`] if a file cannot be read, or is no capture file, or ends inside a block, or
+    /// cannot follow those before it. The blocks before the error are returned first.
     pub(crate) fn next(
         &mut self,
         chunk: &mut Chunk,
@@ -224,13 +194,21 @@ impl PacketFeed {
             first_section,
             ..
         } = capture;
+        let mut is_old = framer.is_old_pcap();
         loop {
             let opens_file = framer.offset() == 0;
             let next = framer.next_block(&chunk.bytes[..len], chunk.filled, at_end);
-            let (range, kind) = match next.map_err(|error| self.framing(&error))? {
+            let failure = |error| framing_failure(&self.sources[self.at], &error);
+            let (range, kind) = match next.map_err(failure)? {
                 Next::Block { range, kind } => (range, kind),
                 Next::NeedMore(_) | Next::End => return Ok(()),
             };
+            if opens_file {
+                is_old = framer.is_old_pcap();
+            }
+            if is_old {
+                framer.upgrade(&mut chunk.bytes[range.clone()], &kind);
+            }
             if opens_file {
                 self.begin(chunk, range.end)?;
             }
@@ -268,36 +246,22 @@ impl PacketFeed {
     /// Takes the header of a pcap file, which is `chunk.bytes[..end]`, off the chunk.
     ///
     /// # Errors
-    /// [`Failure`] if this file cannot follow the first one.
+    /// [`Failure`] if this file cannot follow those before it.
     fn begin(&mut self, chunk: &mut Chunk, end: usize) -> Result<(), Failure> {
         chunk.opens_source = true;
         let header = &chunk.bytes[..end];
         if self.keys.tags() && !header.starts_with(&PCAPNG) {
             return Err(self.untaggable("a pcap file"));
         }
-        let begin = if header.starts_with(&PCAPNG) {
-            Begin::Pcapng
-        } else {
+        if !header.starts_with(&PCAPNG) {
             chunk.start = end;
-            Begin::Pcap(header.to_vec())
-        };
-        match &self.begin {
-            None => {
-                chunk.header = (chunk.start > 0).then(|| header.to_vec());
-                self.begin = Some(begin);
-                Ok(())
-            }
-            Some(first) if *first == begin => Ok(()),
-            Some(first) => Err(Failure::Capture {
-                name: self.sources[self.at].name(),
-                problem: format!(
-                    "begins unlike {}, with another {}: expected equal headers of pcap files, or \
-                     only pcapng files (mergecap joins others)",
-                    self.sources[0].name(),
-                    first.difference(&begin)
-                ),
-            }),
         }
+        self.header.join(&self.sources[self.at], header)?;
+        if !self.header.is_written() {
+            let written = self.header.write(header);
+            chunk.header = (chunk.start > 0).then_some(written);
+        }
+        Ok(())
     }
 
     /// The error of an input whose packets cannot have comments.
@@ -308,13 +272,6 @@ impl PacketFeed {
                 "invalid --tag with {found}: expected pcapng files with enhanced packet blocks, \
                  the only packets that can have a comment"
             ),
-        }
-    }
-
-    fn framing(&self, error: &FrameError) -> Failure {
-        Failure::Capture {
-            name: self.sources[self.at].name(),
-            problem: error.to_string(),
         }
     }
 }

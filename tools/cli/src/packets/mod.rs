@@ -4,7 +4,7 @@
 //!
 //! 1. [`feed`] frames the blocks of a file, because framing needs state from block to block; it
 //!    stores the position of each packet in the chunk. Blocks that are no packets are records
-//!    without a key, and every output gets them.
+//!    without a key, and every output gets them. [`header`] is what the files must have in common.
 //! 2. [`keys`] turns the packets of a chunk into key hashes and ticks, in parallel.
 //! 3. [`window`] is the filter: an exact window of time, of packets, or both.
 //!
@@ -14,6 +14,7 @@
 
 pub(crate) mod conditions;
 pub(crate) mod feed;
+pub(crate) mod header;
 pub(crate) mod keys;
 pub(crate) mod report;
 pub(crate) mod tag;

@@ -33,6 +33,7 @@ mod packets;
 mod packets_editcap;
 mod packets_files;
 mod packets_generated;
+mod packets_joined;
 mod packets_model;
 mod packets_outputs;
 mod packets_support;

@@ -6,6 +6,7 @@ use std::ops::AddAssign;
 use std::path::Path;
 
 use echoless_cli::run_in_process;
+use echoless_packets::framing::{Framer, Next};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -150,6 +151,7 @@ impl Outcome {
         rest.extend_from_slice(&bytes[at..]);
         if args[0] == "packets" {
             leave_out_section_lengths(&mut rest, &self.kept);
+            upgrade_pcap(&mut rest);
         }
         let removed: usize = self.positions.iter().map(|(_, length)| length).sum();
         match &self.error {
@@ -177,6 +179,15 @@ fn leave_out_section_lengths(input: &mut [u8], kept: &[u8]) {
         {
             bytes.copy_from_slice(&UNSPECIFIED);
         }
+    }
+}
+
+/// Rewrites a pcap file before version 2.4 as the outputs have it.
+fn upgrade_pcap(input: &mut [u8]) {
+    let (mut framer, mut at) = (Framer::new(), 0);
+    while let Ok(Next::Block { range, kind }) = framer.next_block(input, at, true) {
+        at = range.end;
+        framer.upgrade(&mut input[range], &kind);
     }
 }
 

@@ -29,6 +29,20 @@ impl ByteOrder {
         }
     }
 
+    pub(super) fn put_u16(self, bytes: &mut [u8], at: usize, number: u16) {
+        bytes[at..at + 2].copy_from_slice(&match self {
+            Self::Big => number.to_be_bytes(),
+            Self::Little => number.to_le_bytes(),
+        });
+    }
+
+    pub(super) fn put_u32(self, bytes: &mut [u8], at: usize, number: u32) {
+        bytes[at..at + 4].copy_from_slice(&match self {
+            Self::Big => number.to_be_bytes(),
+            Self::Little => number.to_le_bytes(),
+        });
+    }
+
     #[inline]
     pub(super) fn i64(self, bytes: &[u8], at: usize) -> i64 {
         let raw = array(bytes, at);

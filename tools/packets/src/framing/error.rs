@@ -6,10 +6,13 @@ use thiserror::Error;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum FrameError {
+    /// The input has no bytes.
+    #[error("the file is empty: expected a pcap or pcapng file")]
+    Empty,
     /// The input begins like no known file.
     #[error("invalid magic={found} at byte 0: expected a pcap or pcapng file")]
     Unrecognised {
-        /// The first bytes in hexadecimal, or "nothing".
+        /// The first bytes in hexadecimal.
         found: String,
     },
     /// The input is a known kind of file that is not framed here.
@@ -48,6 +51,27 @@ pub enum FrameError {
         /// The packets before the block.
         packets: u64,
     },
+}
+
+impl FrameError {
+    /// Whether the file only lacks its end, as one whose writer was stopped: it is cut or empty.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        match self {
+            Self::Empty | Self::Truncated { .. } => true,
+            Self::Unrecognised { .. } | Self::Unsupported { .. } | Self::Invalid { .. } => false,
+        }
+    }
+
+    /// The offset in the file of the block that cannot be framed: the length of the part that is
+    /// whole.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        match self {
+            Self::Empty | Self::Unrecognised { .. } | Self::Unsupported { .. } => 0,
+            Self::Invalid { offset, .. } | Self::Truncated { offset, .. } => *offset,
+        }
+    }
 }
 
 /// A rejected value of a block whose offset the framer adds.

@@ -2,7 +2,7 @@
 
 use super::block::{BlockKind, Next, Read};
 use super::error::FrameError;
-use super::magic::{FileKind, MAGIC_LEN, recognise, unrecognised};
+use super::magic::{FileKind, MAGIC_LEN, recognise, too_short};
 use super::pcap::PcapFile;
 use super::pcapng::PcapngFile;
 use crate::bytes::array;
@@ -94,6 +94,28 @@ impl Framer {
         self.packets
     }
 
+    /// Whether the file is a pcap file of a version before 2.4, whose blocks
+    /// [`upgrade`](Self::upgrade) changes. Known once its header is framed.
+    #[must_use]
+    pub fn is_old_pcap(&self) -> bool {
+        match &self.state {
+            State::Pcap(file) => file.is_old(),
+            State::Start | State::Pcapng(_) => false,
+        }
+    }
+
+    /// Rewrites a block that this framer has found in the form of pcap 2.4: the version in the
+    /// header of the file, and the order of the lengths in the header of a packet. The block keeps
+    /// its length. Blocks of other files stay as they are.
+    ///
+    /// # Panics
+    /// If `block` is shorter than the block that was found.
+    pub fn upgrade(&self, block: &mut [u8], kind: &BlockKind) {
+        if let State::Pcap(file) = &self.state {
+            file.upgrade(block, kind);
+        }
+    }
+
     /// Finds the block that begins at `buffer[at]`, which is the byte of the file at
     /// [`offset`](Self::offset). `last` is true if the file ends where the buffer ends.
     ///
@@ -122,7 +144,7 @@ impl Framer {
                 Ok(Next::Block { range, kind })
             }
             Read::Needs(_) if last && self.offset == 0 && input.len() < MAGIC_LEN => {
-                Err(unrecognised(input))
+                Err(too_short(input))
             }
             Read::Needs(expected) if last => Err(FrameError::Truncated {
                 offset: self.offset,

@@ -37,21 +37,28 @@ const OTHER_FILES: [(&[u8], &str); 9] = [
     (b"XCP\0", "NetXRay"),
 ];
 
+/// How the files begin that can be framed, and what they are.
+const FRAMED_FILES: [([u8; MAGIC_LEN], FileKind); 5] = [
+    ([0x0a, 0x0d, 0x0d, 0x0a], FileKind::Pcapng),
+    ([0xa1, 0xb2, 0xc3, 0xd4], pcap(ByteOrder::Big, false)),
+    ([0xa1, 0xb2, 0x3c, 0x4d], pcap(ByteOrder::Big, true)),
+    ([0xd4, 0xc3, 0xb2, 0xa1], pcap(ByteOrder::Little, false)),
+    ([0x4d, 0x3c, 0xb2, 0xa1], pcap(ByteOrder::Little, true)),
+];
+
+const fn pcap(order: ByteOrder, nanoseconds: bool) -> FileKind {
+    FileKind::Pcap { order, nanoseconds }
+}
+
 /// The kind of the file that begins with `magic`.
 ///
 /// # Errors
 /// [`FrameError::Unsupported`] or [`FrameError::Unrecognised`].
 pub(super) fn recognise(magic: [u8; MAGIC_LEN]) -> Result<FileKind, FrameError> {
-    let pcap = |order, nanoseconds| Ok(FileKind::Pcap { order, nanoseconds });
-    let (big, little) = (u32::from_be_bytes(magic), u32::from_le_bytes(magic));
-    match (big, little) {
-        (0x0a0d_0d0a, _) => return Ok(FileKind::Pcapng),
-        (0xa1b2_c3d4, _) => return pcap(ByteOrder::Big, false),
-        (0xa1b2_3c4d, _) => return pcap(ByteOrder::Big, true),
-        (_, 0xa1b2_c3d4) => return pcap(ByteOrder::Little, false),
-        (_, 0xa1b2_3c4d) => return pcap(ByteOrder::Little, true),
-        (_, _) => {}
+    if let Some((_, kind)) = FRAMED_FILES.iter().find(|(first, _)| *first == magic) {
+        return Ok(*kind);
     }
+    let (big, little) = (u32::from_be_bytes(magic), u32::from_le_bytes(magic));
     let variant = PCAP_VARIANTS
         .iter()
         .find(|(n, _)| [big, little].contains(n));
@@ -67,12 +74,26 @@ pub(super) fn recognise(magic: [u8; MAGIC_LEN]) -> Result<FileKind, FrameError> 
     }
 }
 
-/// The error for an input of no known kind, or shorter than a magic number.
-pub(super) fn unrecognised(first: &[u8]) -> FrameError {
-    let found = if first.is_empty() {
-        "nothing".into()
+/// The error for a file that is shorter than a magic number: it may be cut there.
+pub(super) fn too_short(file: &[u8]) -> FrameError {
+    if file.is_empty() {
+        FrameError::Empty
+    } else if FRAMED_FILES
+        .iter()
+        .any(|(magic, _)| magic.starts_with(file))
+    {
+        FrameError::Truncated {
+            offset: 0,
+            found: file.len(),
+            expected: MAGIC_LEN,
+            packets: 0,
+        }
     } else {
-        first.iter().map(|byte| format!("{byte:02x}")).collect()
-    };
+        unrecognised(file)
+    }
+}
+
+fn unrecognised(first: &[u8]) -> FrameError {
+    let found = first.iter().map(|byte| format!("{byte:02x}")).collect();
     FrameError::Unrecognised { found }
 }

@@ -2,11 +2,12 @@
 //!
 //! A [`Framer`] finds the blocks of a file in a buffer that the caller fills. It copies nothing and
 //! re-encodes nothing: a kept block is a range of the input, which the caller writes out unchanged,
-//! except for the length in the header of a pcapng section ([`set_section_length_unspecified`]).
+//! except for the length in the header of a pcapng section ([`set_section_length_unspecified`]),
+//! and pcap files before version 2.4, which not all programs read ([`Framer::upgrade`]).
 //!
 //! | file | recognised by | variants |
 //! |---|---|---|
-//! | pcap 2.4 | `a1b2c3d4` (microseconds) or `a1b23c4d` (nanoseconds) | both byte orders |
+//! | pcap 2.0 to 2.4 | `a1b2c3d4` (microseconds) or `a1b23c4d` (nanoseconds) | both byte orders |
 //! | pcapng 1.0, 1.2 | `0a0d0d0a` and the byte order magic | both byte orders, many sections |
 //!
 //! Formats with other packet headers (Kuznetzov's modified pcap and others) and compressed files

@@ -49,6 +49,72 @@ fn pcap_in_both_byte_orders_and_units() {
     }
 }
 
+/// The captured and the original length of packets of one file. They decide which is which in
+/// version 2.3.
+const LENGTHS: [(usize, u32); 4] = [(3, 60), (5, 5), (0, 0), (1, 2)];
+
+#[test]
+fn lengths_of_old_versions_are_swapped() {
+    for (big_endian, nanoseconds) in [(false, true), (true, false)] {
+        let mut writer = PcapWriter::new(big_endian, nanoseconds, LinkType::ETHERNET);
+        for (captured, original) in LENGTHS {
+            writer.packet(7, &b"abcde"[..captured], original);
+        }
+        let current = writer.into_bytes();
+        for (major, minor) in [(2, 0), (2, 1), (2, 2), (2, 3), (2, 4), (543, 0)] {
+            // Version 2.3 has both orders, the older ones the opposite one.
+            for swapped in [false, true] {
+                let is_possible = match (major, minor) {
+                    (2, 3) => true,
+                    (2, 4) => !swapped,
+                    (_, _) => swapped,
+                };
+                if !is_possible {
+                    continue;
+                }
+                let mut file = current.clone();
+                for (at, number) in [(4, major), (6, minor)] {
+                    let number: u16 = number;
+                    file[at..at + 2].copy_from_slice(&match big_endian {
+                        true => number.to_be_bytes(),
+                        false => number.to_le_bytes(),
+                    });
+                }
+                for (range, _) in blocks(&current).0.into_iter().skip(1).filter(|_| swapped) {
+                    file[range.start + 8..range.start + 16].rotate_left(4);
+                }
+                let found = packets(&file);
+                let lengths: Vec<_> = (found.iter())
+                    .map(|packet| (packet.data.len(), packet.original_len))
+                    .collect();
+                assert_eq!(lengths, LENGTHS, "{major}.{minor} {swapped}");
+
+                // Upgraded block by block, the file is that of the current version.
+                let (mut framer, mut at) = (Framer::new(), 0);
+                while let Next::Block { range, kind } = framer.next_block(&file, at, true).unwrap()
+                {
+                    at = range.end;
+                    assert_eq!(framer.is_old_pcap(), (major, minor) != (2, 4));
+                    framer.upgrade(&mut file[range], &kind);
+                }
+                assert_eq!(file, current);
+            }
+        }
+    }
+}
+
+#[test]
+fn blocks_of_pcapng_need_no_upgrade() {
+    let expected = pcapng(true);
+    let (mut file, mut framer, mut at) = (expected.clone(), Framer::new(), 0);
+    while let Next::Block { range, kind } = framer.next_block(&file, at, true).unwrap() {
+        at = range.end;
+        assert!(!framer.is_old_pcap());
+        framer.upgrade(&mut file[range], &kind);
+    }
+    assert_eq!(file, expected);
+}
+
 #[test]
 fn only_the_length_of_a_section_is_set_unspecified() {
     for big_endian in [false, true] {

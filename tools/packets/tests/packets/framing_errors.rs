@@ -55,24 +55,35 @@ fn other_files_are_named() {
     for (file, found) in [
         (&b"hello"[..], "68656c6c"),
         (b"ab", "6162"),
-        (b"", "nothing"),
+        (b"\xa1\xb2\xc4", "a1b2c4"),
     ] {
         let expected = format!("invalid magic={found} at byte 0: expected a pcap or pcapng file");
         assert_eq!(error_of(file), (0, expected));
+        let (_, error) = blocks(file);
+        assert!(!error.unwrap().is_cut());
     }
+    let expected = "the file is empty: expected a pcap or pcapng file";
+    assert_eq!(error_of(b""), (0, expected.into()));
 }
 
 #[test]
 fn a_file_cut_anywhere_reports_what_is_whole() {
     for (file, ends) in [(pcap(), [24, 46, 65]), (pcapng(), [28, 48, 84])] {
         assert_eq!(file.len(), ends[2]);
-        for len in 4..file.len() {
+        for len in 0..file.len() {
             let (found, error) = blocks(&file[..len]);
             let whole = ends.iter().filter(|end| **end <= len).count();
             assert_eq!(found.len(), whole, "cut to {len}");
             let offset = ends[..whole].last().copied().unwrap_or(0);
-            if offset == len {
+            if offset == len && len > 0 {
                 assert_eq!(error, None);
+                continue;
+            }
+            let cut = error.as_ref().unwrap();
+            assert!(cut.is_cut(), "cut to {len}: {cut}");
+            assert_eq!(cut.offset(), offset as u64);
+            if len == 0 {
+                assert_eq!(error, Some(FrameError::Empty));
                 continue;
             }
             let Some(FrameError::Truncated {
@@ -111,8 +122,14 @@ fn changed(mut file: Vec<u8>, at: usize, bytes: &[u8]) -> (usize, String) {
 
 #[test]
 fn fields_of_pcap() {
-    let text = "invalid version=2.3 in the block at byte 0: expected 2.4";
-    assert_eq!(changed(pcap(), 6, &[0, 3]), (0, text.into()));
+    for (version, found) in [
+        ([0, 2, 0, 5], "2.5"),
+        ([0, 1, 0, 4], "1.4"),
+        ([2, 31, 0, 1], "543.1"),
+    ] {
+        let text = format!("invalid version={found} in the block at byte 0: expected 2.0 to 2.4");
+        assert_eq!(changed(pcap(), 4, &version), (0, text));
+    }
     let text = "invalid captured length=4294967295 in the block at byte 24: expected at most \
                 16777200";
     assert_eq!(changed(pcap(), 32, &[0xff; 4]), (1, text.into()));
