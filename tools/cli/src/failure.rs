@@ -54,7 +54,7 @@ pub(crate) enum Failure {
     File { name: String, source: io::Error },
     /// A file that would be both read and written, or written twice.
     #[error("{name}: is also {other}")]
-    SameFile { name: String, other: &'static str },
+    SameFile { name: String, other: String },
     /// Input that contradicts the options.
     #[error("{name}, {unit} {number}: {problem}")]
     Data {

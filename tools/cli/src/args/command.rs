@@ -1,7 +1,7 @@
 //! The command as a whole: its subcommands, and the parser's messages on one line.
 
 use std::iter;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValuesParser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -11,6 +11,7 @@ use clap_complete::Shell;
 use super::dedup::DedupArgs;
 use super::examples;
 use super::generate::GenArgs;
+use super::habits;
 use super::lab::{EvalArgs, PlanArgs};
 use super::packets::PacketArgs;
 use super::variable::CommandLine;
@@ -139,7 +140,7 @@ pub(crate) fn parse_from(arguments: &[&str]) -> Result<Args, Failure> {
 
 /// A parser's message without its usage section, on one line.
 fn one_line(error: &clap::Error) -> String {
-    if let Some(message) = option_of_another(error) {
+    if let Some(message) = habits::message(error).or_else(|| option_of_another(error)) {
         return message;
     }
     let message = error.to_string();
@@ -156,7 +157,11 @@ fn one_line(error: &clap::Error) -> String {
     match message.split_once("; tip: to pass '") {
         Some((problem, tip)) if tip.contains("' as a value, use '-- ") => {
             let name = tip.split('\'').next().unwrap_or_default();
-            format!("{problem}; tip: for a file of this name, use './{name}'")
+            if Path::new(name).exists() {
+                format!("{problem}; tip: for the file of this name, use './{name}'")
+            } else {
+                format!("{problem}; --help lists the options")
+            }
         }
         _ => message.into(),
     }
@@ -248,7 +253,7 @@ mod tests {
         let error = Args::try_parse_from(["echoless", "dedup", "-o", "-x"]).unwrap_err();
         assert_eq!(
             one_line(&error),
-            "unexpected argument '-x' found; tip: for a file of this name, use './-x'"
+            "unexpected argument '-x' found; --help lists the options"
         );
         for (arguments, has) in [
             (

@@ -108,8 +108,12 @@ impl FormatArgs {
             && !has_fields
             && !option.is_some_and(|option| option.needs_delimiter)
         {
+            let of_uniq = match delimiter {
+                Delimiter::Blanks => "--max-chars N is the -w of uniq",
+                Delimiter::Byte(_) | Delimiter::Sequence(_) => "--repeated is the -d of uniq",
+            };
             let allowed = "no delimiter without --key, --time-field, --tag or --csv";
-            return Err(delimiter.invalid(allowed));
+            return Err(delimiter.invalid(format!("{allowed} ({of_uniq})")));
         }
         let delimiter = given.delimiter.cloned().unwrap_or_default();
         parse_fields(self.build(option, &delimiter)?, given)

@@ -6,6 +6,7 @@ mod dedup;
 mod examples;
 mod format;
 mod generate;
+mod habits;
 mod lab;
 mod packets;
 mod records;

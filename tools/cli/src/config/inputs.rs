@@ -64,7 +64,7 @@ pub(super) fn in_place(
         if let Source::File(other) = source
             && is_same_file(path, other).unwrap_or(false)
         {
-            let (name, other) = (input.name(), "a file of --known");
+            let (name, other) = (input.name(), "a file of --known".into());
             return Err(Failure::SameFile { name, other });
         }
     }

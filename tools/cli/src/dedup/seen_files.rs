@@ -192,7 +192,7 @@ impl SeenFiles {
         {
             return Err(Failure::SameFile {
                 name: self.path.display().to_string(),
-                other: "an input",
+                other: "an input".into(),
             });
         }
         source.open()

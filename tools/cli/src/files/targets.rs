@@ -123,6 +123,8 @@ pub(crate) struct Targets {
     /// The inputs that are regular files. None of them is held open, as there may be more of them
     /// than a process can open.
     read: Vec<Source>,
+    /// The same of those whose records count as seen.
+    known: Vec<Source>,
     /// The same of the files that options are read from.
     settings: Vec<Source>,
     written: Vec<Handle>,
@@ -136,11 +138,18 @@ impl Targets {
     pub(crate) fn new<'a>(sources: impl IntoIterator<Item = &'a Source>) -> Self {
         Self {
             read: regular(sources),
+            known: Vec::new(),
             settings: Vec::new(),
             written: Vec::new(),
             created: Vec::new(),
             stdout_taken: false,
         }
+    }
+
+    /// Some of the inputs are known: their records count as seen.
+    pub(crate) fn with_known(mut self, known: &[Source]) -> Self {
+        self.known = regular(known);
+        self
     }
 
     /// Reads options from these files, too.
@@ -185,11 +194,18 @@ impl Targets {
         });
         let (file, metadata, handle) = checked.map_err(Failure::file(target.name()))?;
         let is_regular = metadata.is_file();
-        let same = |other| Failure::SameFile {
+        let same = |other: &str| Failure::SameFile {
             name: target.name(),
-            other,
+            other: other.into(),
         };
+        let is_known = |source: &&Source| source.handle().is_ok_and(|known| known == handle);
         let is_input = |source: &Source| source.handle().is_ok_and(|input| input == handle);
+        if is_regular && let Some(known) = self.known.iter().find(is_known) {
+            let name = known.typed();
+            return Err(same(&format!(
+                "a file of --known; to add the records to it, end the command with | tee -a {name}"
+            )));
+        }
         if is_regular && self.read.iter().any(is_input) {
             return Err(same("an input"));
         }

@@ -164,7 +164,8 @@ fn known_names(header: &[Vec<u8>]) -> String {
     let mut names: Vec<_> = header
         .iter()
         .take(MOST_NAMES)
-        .map(|name| String::from_utf8_lossy(name).escape_debug().to_string())
+        // With quotes: blanks at the ends, and commas, are part of a name.
+        .map(|name| format!("{:?}", String::from_utf8_lossy(name)))
         .collect();
     if header.len() > MOST_NAMES {
         names.push(format!("{} more", header.len() - MOST_NAMES));
@@ -218,10 +219,16 @@ mod tests {
                 .contains("only one")
         );
         let unknown = resolve("caller").unwrap_err().to_string();
-        assert!(unknown.contains("id, start-time"), "{unknown}");
+        assert!(
+            unknown.ends_with("names: \"id\", \"start-time\", \"cell\", \"cell\""),
+            "{unknown}"
+        );
         let wide: Vec<Vec<u8>> = (0..5000).map(|i| format!("name{i}").into_bytes()).collect();
         let list = FieldList::parse("caller", true).unwrap();
         let unknown = list.resolve(&wide).unwrap_err().to_string();
-        assert!(unknown.ends_with("name22, name23, 4976 more"), "{unknown}");
+        assert!(
+            unknown.ends_with("\"name22\", \"name23\", 4976 more"),
+            "{unknown}"
+        );
     }
 }

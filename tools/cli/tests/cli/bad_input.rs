@@ -207,7 +207,7 @@ fn an_unknown_name_lists_the_names() {
     let run = dedup(&["--header", "-k", "nam"], b"id,name\n1,a\n");
     assert_eq!(
         run.error(),
-        "invalid --key=`nam`: expected one of the header's names: id, name"
+        "invalid --key=`nam`: expected one of the header's names: \"id\", \"name\""
     );
     let run = dedup(&["--csv", "--header", "-k", "b"], b"\n\na,b\n1,2\n");
     assert_eq!(

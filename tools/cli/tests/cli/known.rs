@@ -162,13 +162,30 @@ fn times_of_known_records_count() {
 }
 
 #[test]
+fn adding_to_a_known_file_is_answered_with_tee() {
+    let directory = tempfile::tempdir().unwrap();
+    let known = file(directory.path(), "known", b"a\n");
+    let appending = fs::OpenOptions::new().append(true).open(&known).unwrap();
+    let mut command = crate::run::command(&["dedup", "-q", "--known", &known]);
+    command.stdout(appending);
+    assert_eq!(
+        crate::run::run_on(command, b"a\nb\n").error(),
+        format!(
+            "standard output: is also a file of --known; to add the records to it, end the command \
+             with | tee -a {known}"
+        )
+    );
+    assert_eq!(fs::read(&known).unwrap(), b"a\n");
+}
+
+#[test]
 fn what_known_files_cannot_be() {
     let directory = tempfile::tempdir().unwrap();
     let known = file(directory.path(), "known", b"a\n");
     let missing = directory.path().join("missing");
     let cases = [
-        format!("--known {known} -o {known} | is also an input"),
-        format!("--known {known} --duplicates {known} | is also an input"),
+        format!("--known {known} -o {known} | is also a file of --known; to add"),
+        format!("--known {known} --duplicates {known} | is also a file of --known"),
         format!("--known {} | No such file", missing.display()),
         "--known - | invalid --known=-: expected a file".into(),
         "--known - - | invalid --known=-: expected a file".into(),

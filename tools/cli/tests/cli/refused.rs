@@ -67,6 +67,51 @@ fn the_first_is_what_is_kept_anyway() {
 }
 
 #[test]
+fn options_of_similar_programs_are_answered_with_ours() {
+    assert_errors(
+        |args| dedup(args, b"a\nb\na\n"),
+        &[
+            "-D | unexpected argument '-D' found; --repeated writes one record of each key",
+            "--all-repeated=prepend | --invert all but the first",
+            "-f 1 | --skip-fields N is the -f of uniq",
+            "-s3 | --skip-chars N is the -s of uniq",
+            "-w 5 | expected no delimiter without --key, --time-field, --tag or --csv (--max-chars N",
+            "-d file | tag or --csv (--repeated is the -d of uniq)",
+            "-d | a value is required for '--delimiter <BYTES>' but none was supplied; dedup --repeated",
+            "--check-chars=5 | --max-chars N is the same",
+            "-t , | -d BYTES sets the delimiter",
+            "-Z | unexpected argument '-Z' found; --help lists the options",
+        ],
+    );
+    assert_errors(
+        |args| echoless(&[&["packets"], args].concat(), b""),
+        &[
+            "-d | --window-packets 4 compares with as many packets as -d of editcap",
+            "-D 100 in out | --window-packets N compares with the N packets before",
+            "-w 0.1 in out | -o FILE is the -w of tcpdump, and --window TIME that of editcap",
+            "-w out | -o FILE is the -w of tcpdump",
+            "-I 14 in out | --from network, the default",
+            "--skip-radiotap-header -d in out | --from network, the default",
+            "-a 1:comment in out | --tag marks each duplicate",
+            "-r in | files stand without an option: echoless packets FILE",
+            "-u | --invert writes only the duplicates",
+            "-c 10 | --count writes only the number of packets",
+            "-nr in | --window-packets N is a window",
+        ],
+    );
+}
+
+#[test]
+fn a_file_that_begins_with_a_dash_is_named_if_it_exists() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("-Z"), "a\n").unwrap();
+    let mut command = crate::run::command(&["dedup", "-q", "-Z"]);
+    command.current_dir(directory.path());
+    let expected = "unexpected argument '-Z' found; tip: for the file of this name, use './-Z'";
+    assert_eq!(crate::run::run(command).error(), expected);
+}
+
+#[test]
 fn help_does_not_offer_them() {
     let help = echoless(&["dedup", "--help"], b"").text();
     for option in ["--keep", "--last", "--unique", "-c,", "-u,"] {

@@ -126,7 +126,9 @@ impl Outputs {
     /// Opens the outputs. Nothing is written or truncated yet. If one cannot be opened, or if its
     /// file header cannot be rewritten as requested, those that were created are removed again.
     pub(in crate::dedup) fn open(config: &DedupConfig) -> Result<Self, Failure> {
-        let mut targets = Targets::new(config.all_inputs()).with_settings(&config.run.settings);
+        let mut targets = Targets::new(config.all_inputs())
+            .with_known(&config.sources[..config.known])
+            .with_settings(&config.run.settings);
         let outputs = Self::open_all(config, &mut targets)?;
         if config.content.fixes_header() {
             outputs.check_rewritable()?;
