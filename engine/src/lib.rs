@@ -218,7 +218,7 @@ pub use hash::{KeyHash, KeyHasher};
 pub use isa::Kernel;
 pub use kernels::LookAhead;
 pub use partition::{Partitioned, Partitioning};
-pub use report::{AgeOrigin, Cells, MissAge, RateSum, Report, Tally};
+pub use report::{AgeOrigin, Cells, MissAge, RateSum, Report, SampleError, Tally};
 pub use shared::{SharedFilter, SharedLayout, SharedSpec};
 pub use spec::FilterSpec;
 pub use theory::fingerprints::{FingerprintGeometry, SlotWidth};

@@ -51,8 +51,13 @@ pub struct RateSum {
 impl RateSum {
     /// Adds the rate of one more line.
     pub(crate) fn push(&mut self, rate: f64) {
-        self.rates += (rate * 2_f64.powi(64)) as u128;
-        self.lines += 1;
+        self.push_equal(rate, 1);
+    }
+
+    /// Adds the rate of so many lines.
+    pub(crate) fn push_equal(&mut self, rate: f64, lines: u64) {
+        self.rates += (rate * 2_f64.powi(64)) as u128 * u128::from(lines);
+        self.lines += lines;
     }
 
     /// The mean rate of a line, 0 to 1; not a number if there are no lines.
@@ -208,6 +213,18 @@ impl MissAge {
     }
 }
 
+/// How far what a filter reports may be off, because it has read only a sample of its memory: the
+/// half widths of intervals that hold the exact values in 95 of 100 cases.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct SampleError {
+    /// Of the [fill](Report::fill), as a fraction of all cells.
+    pub fill: f64,
+    /// Of the [rate](Report::expected_fpr). In a filter with few keys the rate comes from few words,
+    /// and then this holds the exact value less often.
+    pub expected_fpr: f64,
+}
+
 /// The moment from which the age of a key counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AgeOrigin {
@@ -264,6 +281,9 @@ pub struct Report {
     pub window: Option<Window>,
     /// The number of keys that the filter forgot because their window was over.
     pub expired: Option<u64>,
+    /// How exact the fill and the rate are, if the filter has read a sample of its memory for them.
+    /// `None` if it counts its cells, or has read all of them.
+    pub sample_error: Option<SampleError>,
 }
 
 impl Default for Report {
@@ -286,6 +306,7 @@ impl Report {
             miss_age: None,
             window: None,
             expired: None,
+            sample_error: None,
         }
     }
 
@@ -318,11 +339,15 @@ impl fmt::Display for Report {
         }
         if let Some(fill) = self.fill().filter(|fill| fill.is_finite()) {
             if fill > 0.0 && fill < 1e-3 {
-                write!(out, "fill {fill:.1e}, ")?;
+                write!(out, "fill {fill:.1e}")?;
             } else {
                 // Rounded down: only a full filter has 1.000.
-                write!(out, "fill {:.3}, ", (fill * 1e3).floor() / 1e3)?;
+                write!(out, "fill {:.3}", (fill * 1e3).floor() / 1e3)?;
             }
+            if let Some(error) = self.sample_error {
+                write!(out, " (from a sample, \u{b1}{:.1e})", error.fill)?;
+            }
+            write!(out, ", ")?;
         }
         if let Some(rate) = self.expected_fpr {
             write!(out, "expected FPR {rate:.1e}, ")?;
@@ -362,6 +387,16 @@ mod tests {
             report.to_string(),
             "unavailable 7, expired 8, fill 0.500, 1 duplicate in 1000 missed at 1.2e3 distinct \
              keys since recorded, window 600 ticks, granule 60, memory 3MiB"
+        );
+        let mut report = Report::new(Tally::new(3 << 20));
+        report.tally.cells = Some(Cells::new(1, 2));
+        report.sample_error = Some(SampleError {
+            fill: 1.23e-4,
+            expected_fpr: 1e-6,
+        });
+        assert_eq!(
+            report.to_string(),
+            "fill 0.500 (from a sample, \u{b1}1.2e-4), memory 3MiB"
         );
         for (occupied, total, fill) in [
             (0, 8, "fill 0.000, "),

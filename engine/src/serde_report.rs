@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 
 use crate::hash::KeyHash;
 use crate::isa::Kernel;
-use crate::report::{AgeOrigin, Cells, MissAge, RateSum, Report, Tally};
+use crate::report::{AgeOrigin, Cells, MissAge, RateSum, Report, SampleError, Tally};
 use crate::window::Window;
 
 // Not derived: the macro would be a dependency that is compiled before everything else.
@@ -31,13 +31,15 @@ pub(crate) use as_struct;
 
 as_struct! {
     Report {
-        tally, kernel, slot_bits, expected_fpr, expected_false_duplicates, miss_age, window, expired
+        tally, kernel, slot_bits, expected_fpr, expected_false_duplicates, miss_age, window, expired,
+        sample_error
     }
     Tally {
         memory_bytes, huge_page_bytes, observed, fresh, evictions, unavailable, cells, rates
     }
     Cells { occupied, total }
     MissAge { age, since, least }
+    SampleError { fill, expected_fpr }
     Window { ticks, granule }
 }
 

@@ -60,14 +60,22 @@ pub struct SharedFilter {
     pub(super) layout: SharedLayout,
     /// The keys that were recorded, unless they are not counted.
     pub(super) fresh: Option<StripedCount>,
+    /// The slots that are occupied, in rows whose keys are counted. Counted where a key takes an
+    /// empty slot, which stops once the filter is full.
+    pub(super) occupied: Option<StripedCount>,
     /// The cache to prefetch into.
     cache: CacheLevel,
 }
 
 impl SharedFilter {
     pub(super) fn new(lines: u64, layout: SharedLayout) -> Result<Self, BuildError> {
+        let has_slots = match layout {
+            SharedLayout::Row4x16 | SharedLayout::Row2x32 => true,
+            SharedLayout::Bloom { .. } | SharedLayout::Ageing { .. } => false,
+        };
         Ok(Self {
             fresh: Some(StripedCount::default()),
+            occupied: has_slots.then(StripedCount::default),
             ..Self::uncounted(lines, layout)?
         })
     }
@@ -78,6 +86,7 @@ impl SharedFilter {
             words: AtomicWords::zeroed(lines)?,
             layout,
             fresh: None,
+            occupied: None,
             cache: LookAhead::of_process()?.cache_for(lines),
         })
     }
@@ -88,7 +97,8 @@ impl SharedFilter {
         self.layout
     }
 
-    /// The memory of the words, in bytes. The count of the recorded keys takes 4 KiB more.
+    /// The memory of the words, in bytes. The count of the recorded keys takes 4 KiB more, and with
+    /// rows that of the occupied slots as much again.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.words.len() as u64 * 8
@@ -98,23 +108,35 @@ impl SharedFilter {
     pub fn observe(&self, keys: &[KeyHash], verdicts: &mut Verdicts) {
         verdicts.reset(keys.len());
         let words = verdicts.words_mut();
-        with_rule!(self.layout, rule => self.observe_batch(rule, keys, words));
-        if let Some(count) = &self.fresh {
-            let fresh = keys.len() as u64 - verdicts.count_duplicates();
-            if fresh > 0 {
-                count.add(fresh);
-            }
+        let taken = with_rule!(self.layout, rule => self.observe_batch(rule, keys, words));
+        if self.fresh.is_some() {
+            self.count(keys.len() as u64 - verdicts.count_duplicates(), taken);
         }
+    }
+
+    /// Counts keys that were recorded, and the empty slots that they took.
+    #[inline]
+    fn count(&self, fresh: u64, taken: u64) {
+        let add = |count: &Option<StripedCount>, more| {
+            if let Some(count) = count
+                && more > 0
+            {
+                count.add(more);
+            }
+        };
+        // In this order, because a report reads the other way round: of the keys that it counts, it
+        // takes none for an eviction that took an empty slot.
+        add(&self.occupied, taken);
+        add(&self.fresh, fresh);
     }
 
     /// Tests and records one key.
     pub fn observe_one(&self, key: KeyHash) -> Verdict {
         let word = &self.words[self.position(key)];
-        let duplicate = with_rule!(self.layout, rule => observe_word(rule, word, key));
-        if let Some(count) = &self.fresh
-            && !duplicate
-        {
-            count.add(1);
+        let mut taken = 0;
+        let duplicate = with_rule!(self.layout, rule => observe_word(rule, word, key, &mut taken));
+        if !duplicate {
+            self.count(1, taken);
         }
         Verdict::from_bit(duplicate)
     }
@@ -130,7 +152,7 @@ impl SharedFilter {
     /// Forgets all keys. A key that is observed concurrently may be forgotten or stay, and may be
     /// counted or not.
     pub fn clear(&self) {
-        if let Some(count) = &self.fresh {
+        for count in [&self.fresh, &self.occupied].into_iter().flatten() {
             count.clear();
         }
         for word in self.words.iter() {
@@ -147,9 +169,11 @@ impl SharedFilter {
         key.line(self.words.len() as u64) as usize
     }
 
+    /// Returns how many keys took an empty slot.
     #[inline(always)]
-    fn observe_batch<R: WordRule>(&self, rule: R, keys: &[KeyHash], duplicates: &mut [u64]) {
+    fn observe_batch<R: WordRule>(&self, rule: R, keys: &[KeyHash], duplicates: &mut [u64]) -> u64 {
         let words = &self.words[..];
+        let mut taken = 0;
         for key in keys.iter().take(PREFETCH_DISTANCE) {
             prefetch(words, self.position(*key), self.cache);
         }
@@ -160,18 +184,21 @@ impl SharedFilter {
                 if let Some(next) = ahead.next() {
                     prefetch(words, self.position(*next), self.cache);
                 }
-                let duplicate = observe_word(rule, &words[self.position(*key)], *key);
+                let word = &words[self.position(*key)];
+                let duplicate = observe_word(rule, word, *key, &mut taken);
                 bits = bits << 1 | u64::from(duplicate);
             }
             // Shifted in from the right, the first key's bit is the highest; it belongs in bit 0.
             *duplicates = bits.reverse_bits() >> (64 - keys.len());
         }
+        taken
     }
 }
 
-/// Tests and records a key in its word. Returns true if it is a duplicate.
+/// Tests and records a key in its word. Returns true if it is a duplicate. Counts in `taken` if it
+/// took an empty slot, only where a key is recorded: duplicates, which write nothing, cost nothing.
 #[inline(always)]
-fn observe_word<R: WordRule>(rule: R, word: &AtomicU64, key: KeyHash) -> bool {
+fn observe_word<R: WordRule>(rule: R, word: &AtomicU64, key: KeyHash, taken: &mut u64) -> bool {
     // Acquire: pairs with the Release half of the updates below, so a Duplicate sees what the Fresh
     // thread wrote before. A recurring key returns after this load, without a write: its cache line
     // stays shared between cores.
@@ -188,7 +215,10 @@ fn observe_word<R: WordRule>(rule: R, word: &AtomicU64, key: KeyHash) -> bool {
         // AcqRel: the Release half pairs as above. Acquire on failure: the new word may hold the
         // key, which makes it a Duplicate of the other thread's Fresh.
         match word.compare_exchange_weak(seen, recorded, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => return false,
+            Ok(before) => {
+                *taken += u64::from(rule.takes_empty_slot(before));
+                return false;
+            }
             Err(now) => seen = now,
         }
     }

@@ -20,6 +20,13 @@ pub(super) trait WordRule: Copy {
 
     /// The word after the key is recorded. It holds the key.
     fn record(self, word: u64, key: KeyHash) -> u64;
+
+    /// Whether recording a key takes an empty slot of this word, and does not evict another key.
+    /// Never true for rules without slots, so that their loops do not count.
+    #[inline(always)]
+    fn takes_empty_slot(self, _word: u64) -> bool {
+        false
+    }
 }
 
 /// A row of `64 / BITS` fingerprints, the newest in the low bits. Recording shifts the oldest out
@@ -58,6 +65,12 @@ impl<const BITS: u32> WordRule for RowWord<BITS> {
     #[inline(always)]
     fn record(self, word: u64, key: KeyHash) -> u64 {
         word << BITS | Self::fingerprint(key)
+    }
+
+    #[inline(always)]
+    fn takes_empty_slot(self, word: u64) -> bool {
+        // The slots fill from the right, so the oldest one is the last.
+        word >> (64 - BITS) == 0
     }
 }
 
@@ -169,6 +182,7 @@ mod tests {
         expected.insert(0, fingerprint);
         expected.pop();
         assert_eq!(slots::<BITS>(row.record(word, key)), expected);
+        assert_eq!(row.takes_empty_slot(word), before.last() == Some(&0));
         assert!(row.holds(row.record(word, key), key));
     }
 
