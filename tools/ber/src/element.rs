@@ -19,7 +19,11 @@ const CONSTRUCTED: u8 = 0x20;
 /// All bits of a tag number in the first identifier octet: the number follows.
 const LONG_NUMBER: u8 = 0x1f;
 
-const INDEFINITE: u8 = 0x80;
+/// The length octet of an element whose content ends with [`END_OF_CONTENTS`].
+pub const INDEFINITE_LENGTH: u8 = 0x80;
+
+/// The end of a content of indefinite length.
+pub const END_OF_CONTENTS: [u8; 2] = [0, 0];
 
 /// The class and the number of a tag. Whether the element is constructed is no part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -94,7 +98,7 @@ pub(crate) fn read_header(bytes: &[u8], at: usize) -> Result<Header, NoHeader> {
     // Nearly all elements of call records have one identifier octet and one length octet.
     if let Some([first, length, ..]) = bytes.get(at..)
         && first & LONG_NUMBER != LONG_NUMBER
-        && *length < INDEFINITE
+        && *length < INDEFINITE_LENGTH
     {
         return Ok(Header {
             tag: Tag {
@@ -116,7 +120,7 @@ pub(crate) fn read_header(bytes: &[u8], at: usize) -> Result<Header, NoHeader> {
 pub(crate) fn short_element(bytes: &[u8]) -> Option<(u32, usize)> {
     let [first, length] = bytes.first_chunk::<2>()?;
     let number = first & LONG_NUMBER;
-    (number != LONG_NUMBER && *length < INDEFINITE)
+    (number != LONG_NUMBER && *length < INDEFINITE_LENGTH)
         .then_some((u32::from(number), 2 + usize::from(*length)))
 }
 
@@ -168,8 +172,8 @@ fn read_tag(bytes: &[u8], at: usize) -> Result<(Tag, usize), NoHeader> {
 fn read_length(bytes: &[u8], at: usize) -> Result<(Length, usize), NoHeader> {
     let first = *bytes.get(at).ok_or(NoHeader::Cut)?;
     match first {
-        0..INDEFINITE => Ok((Length::Definite(u64::from(first)), at + 1)),
-        INDEFINITE => Ok((Length::Indefinite, at + 1)),
+        0..INDEFINITE_LENGTH => Ok((Length::Definite(u64::from(first)), at + 1)),
+        INDEFINITE_LENGTH => Ok((Length::Indefinite, at + 1)),
         0xff => Err(NoHeader::Invalid(
             "a length begins with the reserved byte 0xFF",
         )),
@@ -196,6 +200,34 @@ pub(crate) const fn length_octets(length: u64) -> usize {
     } else {
         1 + (64 - length.leading_zeros() as usize).div_ceil(8)
     }
+}
+
+/// A length in this number of octets, zeros in front.
+///
+/// # Panics
+/// If it does not fit, or there are no octets or more than 127.
+///
+/// # Examples
+/// ```
+/// assert_eq!(echoless_ber::length_in(5, 1), [5]);
+/// assert_eq!(echoless_ber::length_in(5, 3), [0x82, 0, 5]);
+/// ```
+pub fn length_in(length: u64, octets: usize) -> Vec<u8> {
+    assert!(
+        (length_octets(length)..=127).contains(&octets),
+        "a length of {length} in {octets} octets"
+    );
+    if octets == 1 {
+        return vec![length as u8];
+    }
+    let mut written = vec![0; octets];
+    written[0] = 0x80 | (octets - 1) as u8;
+    let mut rest = length;
+    for octet in written[1..].iter_mut().rev() {
+        *octet = rest as u8;
+        rest >>= 8;
+    }
+    written
 }
 
 /// Writes a length in the fewest octets to the front of `buffer`, and returns their number.

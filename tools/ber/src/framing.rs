@@ -17,7 +17,7 @@ use crate::error::Invalid;
 
 /// Whether this byte is filler where a tag would begin.
 #[inline(always)]
-const fn is_filler(byte: u8) -> bool {
+pub(crate) const fn is_filler(byte: u8) -> bool {
     byte == 0x00 || byte == 0xff
 }
 
@@ -92,6 +92,33 @@ impl RecordScan {
                         return Ok(None);
                     }
                 }
+            }
+        }
+    }
+
+    /// The end of the element of the record that begins at `start`, without the filler after it;
+    /// `None` if it goes on behind `bytes`. Calls that follow get the same bytes and more.
+    ///
+    /// # Errors
+    /// As [`end`](Self::end).
+    pub(crate) fn element_end(
+        &mut self,
+        bytes: &[u8],
+        start: usize,
+    ) -> Result<Option<usize>, Invalid> {
+        let bytes = &bytes[start..];
+        loop {
+            let at = usize::try_from(self.at).ok();
+            let Some(at) = at.filter(|at| *at <= bytes.len()) else {
+                return Ok(None);
+            };
+            let depth = match self.part {
+                Part::Leading => 0,
+                Part::Nested(depth) => depth,
+                Part::Trailing => return Ok(Some(start + at)),
+            };
+            if !self.enter(bytes, at, depth)? {
+                return Ok(None);
             }
         }
     }

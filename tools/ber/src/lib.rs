@@ -1,8 +1,8 @@
 //! Call records in BER (ITU-T X.690), as the nodes of mobile networks write them (3GPP TS 32.298),
 //! for duplicate detection.
 //!
-//! Bytes flow one way: [`RecordScan`] finds where records end, and a [`Selector`] finds the values
-//! of a key in a record. [`ts32297`] has the headers of the files in which records are transferred
+//! Bytes flow one way: [`RecordScan`] finds where records end, or [`ContainerScan`] if they are
+//! inside of other elements, and a [`Selector`] finds the values of a key in a record. [`ts32297`] has the headers of the files in which records are transferred
 //! (3GPP TS 32.297), a [`Profile`] gives names to tags, and [`synth`] writes records. The crate
 //! does not depend on the engine, reads no files and keeps no records.
 //!
@@ -17,6 +17,7 @@
 //! ```
 
 mod canonical;
+mod container;
 mod element;
 mod error;
 mod fields;
@@ -28,7 +29,8 @@ pub mod synth;
 pub mod ts32297;
 mod walk;
 
-pub use element::{MAX_DEPTH, Tag};
+pub use container::{ContainerScan, Piece, PieceKind, container_of};
+pub use element::{END_OF_CONTENTS, INDEFINITE_LENGTH, MAX_DEPTH, Tag, length_in};
 pub use error::Invalid;
 pub use fields::FieldError;
 pub use framing::{Lack, RecordScan, element, record_ends};

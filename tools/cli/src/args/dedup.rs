@@ -55,7 +55,8 @@ pub(crate) struct DedupArgs {
     pub(crate) time_field: Option<String>,
 
     /// How times are written: numbers of s, ms, us or ns since 1970, rfc3339, bcd (call records), a
-    /// strftime format (%Y-%m-%d %H:%M:%S), or auto for numbers and rfc3339 [default: auto]
+    /// strftime format (%Y-%m-%d %H:%M:%S; without the year or without the date the order of the
+    /// records decides), or auto for numbers and rfc3339 [default: auto]
     #[arg(
         long,
         value_name = "FORMAT",
@@ -64,6 +65,18 @@ pub(crate) struct DedupArgs {
         help_heading = "Window"
     )]
     pub(crate) time_format: Option<String>,
+
+    /// Year of the first record, if --time-format leaves the year out (%b %d %H:%M:%S); it rises
+    /// each time the date falls back by more than half a year. Without it the year counts for
+    /// nothing but February 29
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "window",
+        allow_hyphen_values = true,
+        help_heading = "Window"
+    )]
+    pub(crate) time_year: Option<String>,
 
     /// A duplicate renews its key: the window counts from when the key was last seen, not from when
     /// it was last passed

@@ -6,9 +6,11 @@ use echoless::{BuildError, FilterSpec, SpecError};
 
 use super::memory_size::default_memory;
 use crate::args::{DedupArgs, Late};
-use crate::number::parse_rate;
+use crate::number::{parse_rate, parse_whole};
+use crate::records::fault::{BlankLines, FaultPolicy, Missing};
 use crate::records::field_list::FieldList;
 use crate::time::format::TimeFormat;
+use crate::time::recurring::Period;
 use crate::time::span::{Span, parse_time};
 
 /// A window and the clock that it is measured with.
@@ -27,6 +29,8 @@ pub(crate) struct WindowConfig {
     pub(crate) late: Late,
     /// Whether a rejected late record is set aside; otherwise it ends the run.
     pub(crate) rejects: bool,
+    /// What happens to a record without a time.
+    pub(crate) missing: Missing,
     /// Whether a duplicate renews its key.
     pub(crate) refresh: bool,
 }
@@ -60,6 +64,43 @@ pub(crate) struct TimeConfig {
     /// Joined in this order.
     pub(crate) fields: FieldList,
     pub(crate) format: TimeFormat,
+    /// The year of the first record, if the format leaves it out and the options name it.
+    pub(crate) first_year: Option<i16>,
+}
+
+impl TimeConfig {
+    /// The times that the options request, in these fields.
+    fn new(args: &DedupArgs, fields: FieldList) -> Result<Self, SpecError> {
+        let format = args.time_format.as_deref().unwrap_or("auto");
+        let format = TimeFormat::parse("--time-format", format)?;
+        if fields.count() > 1 && format == TimeFormat::Bcd {
+            let typed = args.time_field.as_deref().unwrap_or_default();
+            let allowed = "one field beside --time-format bcd";
+            return Err(SpecError::new("--time-field", typed, allowed));
+        }
+        let first_year = match (&args.time_year, format.period()) {
+            (None, _) => None,
+            // Those years of which every date is represented.
+            (Some(year), Some(Period::Year)) => {
+                Some(parse_whole("--time-year", year, 1678..=2261)?)
+            }
+            (Some(year), _) => {
+                let allowed = "a --time-format of dates without a year beside it, such as \
+                               '%b %d %H:%M:%S'";
+                return Err(SpecError::new("--time-year", year, allowed));
+            }
+        };
+        Ok(Self {
+            fields,
+            format,
+            first_year,
+        })
+    }
+
+    /// Whether the times count from the start of the first year or day, which is unknown.
+    pub(crate) fn is_relative(&self) -> bool {
+        self.format.period().is_some() && self.first_year.is_none()
+    }
 }
 
 impl WindowConfig {
@@ -73,17 +114,8 @@ impl WindowConfig {
             return Ok(None);
         };
         let span = Span::parse("--window", text)?;
-        let format = args.time_format.as_deref().unwrap_or("auto");
         let clock = match (time, span) {
-            (Some(fields), Span::Time(_)) => {
-                let format = TimeFormat::parse("--time-format", format)?;
-                if fields.count() > 1 && format == TimeFormat::Bcd {
-                    let typed = args.time_field.as_deref().unwrap_or_default();
-                    let allowed = "one field beside --time-format bcd";
-                    return Err(SpecError::new("--time-field", typed, allowed));
-                }
-                ClockSource::Field(TimeConfig { fields, format })
-            }
+            (Some(fields), Span::Time(_)) => ClockSource::Field(TimeConfig::new(args, fields)?),
             (Some(_), Span::Records(_)) => {
                 let field = args.time_field.as_deref().unwrap_or_default();
                 let allowed = "no field of times, since --window counts records";
@@ -112,6 +144,7 @@ impl WindowConfig {
             late_after: window.saturating_add(lateness).div_ceil(resolution),
             late: args.late.unwrap_or_default(),
             rejects: args.rejects.is_some(),
+            missing: args.records.missing.unwrap_or(Missing::Error),
             refresh: args.refresh,
         }))
     }
@@ -150,6 +183,7 @@ impl WindowConfig {
             // equal ones would be dropped as copies.
             late: Late::Pass,
             rejects: false,
+            missing: Missing::Error,
             refresh,
         }
     }
@@ -160,6 +194,7 @@ impl WindowConfig {
         let time = || TimeConfig {
             fields: FieldList::parse("1", false).unwrap(),
             format: TimeFormat::Auto,
+            first_year: None,
         };
         Self {
             span,
@@ -173,7 +208,17 @@ impl WindowConfig {
             late_after,
             late,
             rejects: false,
+            missing: Missing::Error,
             refresh: false,
+        }
+    }
+
+    /// What happens to a record whose time turns out not to exist.
+    pub(crate) fn faults(&self) -> FaultPolicy {
+        FaultPolicy {
+            missing: self.missing,
+            blank_lines: BlankLines::Keep,
+            rejects: self.rejects,
         }
     }
 
@@ -337,6 +382,7 @@ fn check_no_times(args: &DedupArgs) -> Result<(), SpecError> {
     let late = args.late.and_then(|late| late.to_possible_value());
     let options = [
         ("--time-format", args.time_format.clone()),
+        ("--time-year", args.time_year.clone()),
         ("--lateness", args.lateness.clone()),
         ("--late", late.map(|late| late.get_name().to_owned())),
     ];

@@ -24,16 +24,22 @@
 //! that were filled before; it serves its partition meanwhile. The batches are the same on any
 //! number of threads.
 //!
+//! Dates without a year and times of day are read as positions in a year or day, and the years or
+//! days follow from all records before: [`place`](StreamClock::place) turns positions into ticks,
+//! record by record, before anything else ([`recurring`](super::recurring)).
+//!
 //! A chunk that is judged while nothing is under way is placed without a number, and its batches
 //! get none: the nodes of a mesh do not get them.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::recurring::place_positions;
 use crate::config::{ClockSource, Late, WindowConfig};
 use crate::locks::lock;
 use crate::records::chunk::{Chunk, ClockStep, NO_TIME, TickBatch};
 use crate::records::fault::Problem;
+use crate::time::recurring::Unroller;
 
 /// The clock and the number of batches, up to some chunk of the stream.
 #[derive(Debug, Default)]
@@ -42,14 +48,23 @@ pub(super) struct StreamClock {
     range: Option<(i64, i64)>,
     records: u64,
     batches: u64,
+    /// Determines the years or the days, where times leave them out.
+    unroller: Option<Unroller>,
 }
 
 impl StreamClock {
     /// Places the next chunk of the stream, which is read: notes its clock and the number of its
     /// first batch, and counts its records and batches. Returns the number of records before it.
     pub(super) fn place(&mut self, window: &WindowConfig, chunk: &mut Chunk) -> u64 {
+        if let ClockSource::Field(time) = &window.clock
+            && let Some(period) = time.format.period()
+        {
+            let unroller = || Unroller::new(period, time.first_year);
+            let unroller = self.unroller.get_or_insert_with(unroller);
+            place_positions(unroller, window, chunk);
+        }
         let records = self.records;
-        self.records += chunk.records() as u64;
+        self.records += chunk.own_records() as u64;
         chunk.clock.first_batch = self.batches;
         chunk.clock.before = self.range.map(|(_, latest)| latest);
         self.batches += if window.clock.is_time() {
@@ -113,20 +128,25 @@ pub(super) fn cut(window: &WindowConfig, records: u64, chunk: &mut Chunk) {
 
 /// Cuts a chunk where the number of the record, divided by the length of a tick, changes.
 fn cut_by_records(resolution: u64, before: u64, chunk: &mut Chunk) {
-    let end = before + (chunk.records() as u64).max(1);
+    let records = chunk.own_records();
+    let renumbered;
+    let unkeyed = if chunk.keys.frame_blocks.is_empty() {
+        &chunk.keys.unkeyed
+    } else {
+        renumbered = chunk.unkeyed_own_records();
+        &renumbered
+    };
+    let end = before + (records as u64).max(1);
     let mut from = before;
     while from < end {
         let tick = from / resolution + 1;
         // Overflows only at the end of a stream of 2^64 records.
         from = tick.saturating_mul(resolution).min(end);
         let record = (from - before) as usize;
-        let unkeyed = chunk
-            .keys
-            .unkeyed
-            .partition_point(|unkeyed| *unkeyed < record);
+        let unkeyed = unkeyed.partition_point(|unkeyed| *unkeyed < record);
         chunk.clock.batches.push(TickBatch {
             tick,
-            end: record.min(chunk.records()) - unkeyed,
+            end: record.min(records) - unkeyed,
         });
     }
 }

@@ -185,8 +185,9 @@ impl Delivery {
 
     /// Counts the records of a known input. No output gets anything of them.
     fn count_known(&mut self, chunk: &Chunk) {
-        self.counts.known += chunk.records() as u64;
-        self.counts.known_unjudged += chunk.keys.unkeyed.len() as u64;
+        let frame_blocks = chunk.keys.frame_blocks.len() as u64;
+        self.counts.known += chunk.own_records() as u64;
+        self.counts.known_unjudged += chunk.keys.unkeyed.len() as u64 - frame_blocks;
         // Errors up to here affect no output, unless they concern later records.
         self.counts.known_errors = Some(self.audit.counts());
     }
@@ -195,18 +196,13 @@ impl Delivery {
     fn write(&mut self, chunk: &mut Chunk) -> Result<(), Failure> {
         self.begin(chunk.header.take().as_deref(), chunk.terminator)?;
         chunk.spread_verdicts();
-        if chunk.frames {
-            let frame_blocks = chunk.keys.frame_blocks.len() as u64;
-            self.counts.records += chunk.records() as u64 - frame_blocks;
-            self.counts.frame_blocks += frame_blocks;
-            self.counts.conditions += chunk.keys.conditions;
-            self.counts.unkeyed += chunk.keys.unkeyed.len() as u64 - frame_blocks;
-        } else {
-            self.counts.records += chunk.records() as u64;
-            let rejected = chunk.rejected.len() as u64;
-            self.counts.rejected += rejected;
-            self.counts.unkeyed += chunk.keys.unkeyed.len() as u64 - rejected;
-        }
+        let frame_blocks = chunk.keys.frame_blocks.len() as u64;
+        let rejected = chunk.rejected.len() as u64;
+        self.counts.records += chunk.own_records() as u64;
+        self.counts.frame_blocks += frame_blocks;
+        self.counts.conditions += chunk.keys.conditions;
+        self.counts.rejected += rejected;
+        self.counts.unkeyed += chunk.keys.unkeyed.len() as u64 - frame_blocks - rejected;
         self.counts.duplicates += chunk.verdicts.of_keys.count_duplicates();
         self.counts.late += chunk.clock.late;
         self.counts.bytes_in = chunk.input_until;

@@ -119,8 +119,13 @@ impl Feed {
 fn time_of_records(window: &WindowConfig) -> Option<(FieldList, TimeReader)> {
     match &window.clock {
         ClockSource::Field(time) => {
-            // A time is at most `i64::MAX` long, and so is a tick of it.
-            let reader = TimeReader::new(time.format.clone(), window.resolution as i64);
+            // A time is at most `i64::MAX` long, and so is a tick of it. Positions in a year or day
+            // become ticks in the order of the stream.
+            let resolution = match time.format.period() {
+                Some(_) => 1,
+                None => window.resolution as i64,
+            };
+            let reader = TimeReader::new(time.format.clone(), resolution);
             Some((time.fields.clone(), reader))
         }
         ClockSource::Records | ClockSource::Packets | ClockSource::Keys => None,

@@ -15,6 +15,7 @@ mod ended_pipe;
 mod feed;
 mod outputs;
 mod pipeline;
+mod recurring;
 mod repeated;
 mod reports;
 mod seen_files;

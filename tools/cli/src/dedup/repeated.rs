@@ -59,6 +59,9 @@ impl Repeated {
             let first = !self.verdicts.is_duplicate(index);
             chunk.verdicts.repeated[record / 64] |= u64::from(first) << (record % 64);
         }
+        for record in &chunk.keys.frame_blocks {
+            chunk.verdicts.repeated[record / 64] |= 1 << (record % 64);
+        }
         self.keys.len() as u64 - self.verdicts.count_duplicates()
     }
 }

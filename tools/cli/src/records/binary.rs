@@ -30,6 +30,11 @@ pub(super) trait BinaryFraming: Debug + Send + Sync + 'static {
         None
     }
 
+    /// See [`Format::records_inside`].
+    fn records_inside(&self, _record: &[u8]) -> Option<String> {
+        None
+    }
+
     /// See [`Format::file_header_end`].
     fn file_header_end(&self, _bytes: &[u8]) -> Option<usize> {
         None
@@ -113,6 +118,10 @@ impl<R: BinaryFraming, F: BinaryFields> Format for Binary<R, F> {
 
     fn record_bytes(&self) -> Option<usize> {
         self.framing.record_bytes()
+    }
+
+    fn records_inside(&self, record: &[u8]) -> Option<String> {
+        self.framing.records_inside(record)
     }
 
     fn file_header_end(&self, bytes: &[u8]) -> Option<usize> {

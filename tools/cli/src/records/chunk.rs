@@ -1,6 +1,7 @@
 //! A chunk: whole records of the stream and the results of each stage, in memory that is recycled.
 
 mod clock;
+mod edges;
 mod keys;
 mod rejection;
 mod spread;
@@ -13,6 +14,7 @@ use echoless::{Filter, KeyHash, Verdicts};
 
 use self::clock::ChunkClock;
 pub(crate) use self::clock::TickBatch;
+pub(crate) use self::edges::{Edge, ElementEdge};
 use self::keys::ChunkKeys;
 pub(crate) use self::keys::ClockStep;
 use self::verdicts::ChunkVerdicts;
@@ -49,8 +51,11 @@ pub(crate) struct Chunk {
     pub(crate) has_file_header: bool,
     /// The index of the input that the records are from.
     pub(crate) source: usize,
-    /// Whether the input begins here.
+    /// Whether the input begins here, and whether it ends here.
     pub(crate) opens_source: bool,
+    pub(crate) closes_source: bool,
+    /// Whether the input ended and had no place that could hold a record.
+    pub(crate) lacks_records: bool,
     /// The header of the stream, in its first chunk.
     pub(crate) header: Option<Vec<u8>>,
     /// The number of bytes of the stream read when the chunk was filled, and those of them that are
@@ -67,6 +72,8 @@ pub(crate) struct Chunk {
     /// Whether the records are the blocks of a capture: those that are no packets are the frame of
     /// a file that every output needs.
     pub(crate) frames: bool,
+    /// Where elements around records begin and end, in order.
+    pub(crate) edges: Vec<ElementEdge>,
     /// The first faulty record; records after it are not read.
     pub(crate) fault: Option<Fault>,
     /// The faulty records that are set aside, ascending; they are among those without a key hash.
@@ -92,10 +99,13 @@ impl Chunk {
             start,
             has_file_header,
             opens_source,
+            closes_source,
+            lacks_records,
             header,
             expected_records,
             ends,
             frames,
+            edges,
             fault,
             rejected,
             incomplete,
@@ -113,10 +123,13 @@ impl Chunk {
         *start = 0;
         *has_file_header = false;
         *opens_source = false;
+        *closes_source = false;
+        *lacks_records = false;
         *header = None;
         *expected_records = 0;
         ends.clear();
         *frames = false;
+        edges.clear();
         *fault = None;
         rejected.clear();
         *incomplete = None;
@@ -134,6 +147,7 @@ impl Chunk {
         self.bytes.shrink_to(usual);
         self.ends.shrink_to(KEPT_RECORDS);
         self.rejected.shrink_to(KEPT_RECORDS);
+        self.edges.shrink_to(KEPT_RECORDS);
         self.keys.shrink();
         self.clock.shrink();
     }
@@ -145,9 +159,15 @@ impl Chunk {
         self.bytes.len() + BYTES_PER_RECORD * records
     }
 
-    /// The number of records before the fault, with and without key hash.
+    /// The number of records before the fault, with and without key hash, and pieces of the frame
+    /// around them.
     pub(crate) fn records(&self) -> usize {
         self.keys.hashes.len() + self.keys.unkeyed.len()
+    }
+
+    /// The number of records before the fault without the frame around them.
+    pub(crate) fn own_records(&self) -> usize {
+        self.records() - self.keys.frame_blocks.len()
     }
 
     /// The offset of the first byte of a record.

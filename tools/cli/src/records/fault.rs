@@ -5,6 +5,7 @@ use clap::ValueEnum;
 use super::excerpt::Excerpt;
 use super::field_set::MissingField;
 use super::json::scan::Invalid;
+use crate::time::recurring::Unplaced;
 
 /// A record that ends the run or is set aside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +28,9 @@ pub(crate) enum Problem {
         out_of_range: bool,
         value: Excerpt,
     },
+    /// The field of the time holds a date without a year, or a time of day, that has no time where
+    /// the record is.
+    Unplaced(Unplaced),
     /// The record is later than the window and the lateness allow.
     Late,
     /// The bytes are not a record of the format, for this reason.
@@ -87,7 +91,7 @@ pub(crate) struct FaultPolicy {
 
 /// What happens to a faulty record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(crate) enum Fate {
     /// It passes without a verdict.
     Passed,
     /// It is set aside.
@@ -98,9 +102,12 @@ pub(super) enum Fate {
 impl FaultPolicy {
     /// What happens to a record with this problem.
     #[cold]
-    pub(super) fn fate(&self, problem: Problem) -> Fate {
+    pub(crate) fn fate(&self, problem: Problem) -> Fate {
         let lacks = match problem {
-            Problem::Lacks(_) | Problem::LacksTime(_) | Problem::NoTime { .. } => true,
+            Problem::Lacks(_)
+            | Problem::LacksTime(_)
+            | Problem::NoTime { .. }
+            | Problem::Unplaced(_) => true,
             Problem::Late
             | Problem::Malformed(_)
             | Problem::Blank

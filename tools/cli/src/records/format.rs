@@ -128,6 +128,12 @@ pub(crate) trait Format: Debug + Send + Sync {
         None
     }
 
+    /// The option that reads what is inside of a record as records, if the record seems to hold
+    /// those of a whole input.
+    fn records_inside(&self, _record: &[u8]) -> Option<String> {
+        None
+    }
+
     /// Finds the records of a chunk and hashes the key of each.
     fn read(&self, extractor: &mut KeyExtractor, chunk: &mut Chunk) {
         read_records(self, extractor, chunk);
@@ -164,6 +170,21 @@ pub(crate) trait LastEnd: Debug + Send {
     /// Whether no bytes that follow can make the last record valid:
     /// [`problem_at_end`](Self::problem_at_end) then returns the reason.
     fn is_malformed(&self) -> bool {
+        false
+    }
+
+    /// Whether the last record can be set aside if the input ends with the buffer: where it ends is
+    /// known.
+    fn may_be_set_aside(&self) -> bool {
+        !self.is_malformed()
+    }
+
+    /// Moves what was found of the chunk's bytes into the chunk, in a format whose records cannot be
+    /// found in the chunk alone.
+    fn hand_over(&mut self, _chunk: &mut Chunk) {}
+
+    /// Whether the input, which ends here, has bytes and no place that could hold a record.
+    fn lacks_records(&self) -> bool {
         false
     }
 

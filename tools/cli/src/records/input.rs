@@ -142,6 +142,7 @@ impl Input {
             chunk.source = self.at;
             chunk.opens_source = self.opens_source;
             chunk.mark = 0;
+            chunk.closes_source = false;
             if self.overlong {
                 chunk.fault = Some(Fault {
                     record: 0,
@@ -213,12 +214,14 @@ impl Input {
 
             let problem = (self.last_end.problem_at_end()).filter(|_| at_end);
             // Where a malformed record ends is unknown, so it cannot be set aside.
-            let sets_aside = self.rejects && !self.last_end.is_malformed();
+            let sets_aside = self.rejects && self.last_end.may_be_set_aside();
             if at_end && (problem.is_none() || sets_aside) {
                 chunk.filled = len;
             }
+            self.last_end.hand_over(chunk);
             if let Some(start) = first_overlong(chunk, len, &*self.format, self.sizes.longest) {
                 chunk.filled = start;
+                chunk.cut_pieces(start);
                 self.overlong = true;
             } else if at_end {
                 if sets_aside {
@@ -226,6 +229,8 @@ impl Input {
                 } else {
                     chunk.fault = problem.map(|problem| Fault { record: 0, problem });
                 }
+                chunk.closes_source = true;
+                chunk.lacks_records = problem.is_none() && self.last_end.lacks_records();
                 self.bytes_before += file.file_bytes();
                 self.file = None;
                 self.at += 1;
@@ -245,7 +250,7 @@ impl Input {
                 }
                 chunk.mark = 0;
             }
-            if chunk.filled > 0 || chunk.fault.is_some() {
+            if chunk.filled > 0 || chunk.fault.is_some() || chunk.lacks_records {
                 self.opens_source = at_end && !self.overlong;
                 let records = &chunk.bytes[..chunk.filled];
                 if let Some(terminator) = self.format.terminator_of(records) {
@@ -264,13 +269,16 @@ impl Input {
 fn first_overlong(chunk: &Chunk, len: usize, format: &dyn Format, longest: usize) -> Option<usize> {
     // A chunk is rarely longer than the longest record allowed; only then search its records.
     if chunk.filled > longest {
-        let mut ends = Vec::new();
+        let mut ends = chunk.ends.clone();
         let bytes = &chunk.bytes[..chunk.filled];
         let header = (chunk.opens_source).then(|| format.file_header_end(bytes));
         let mut start = header.flatten().unwrap_or(0);
-        format.record_ends(bytes, start.max(chunk.mark), &mut ends);
-        for end in ends {
-            if end - start > longest {
+        if ends.is_empty() {
+            format.record_ends(bytes, start.max(chunk.mark), &mut ends);
+        }
+        for (index, end) in ends.into_iter().enumerate() {
+            let is_frame = || chunk.keys.frame_blocks.binary_search(&index).is_ok();
+            if end - start > longest && !is_frame() {
                 return Some(start);
             }
             start = end;

@@ -1,5 +1,7 @@
 //! From the records of a chunk to key hashes.
 
+use std::mem;
+use std::ops::Range;
 use std::sync::Arc;
 
 use echoless::{KeyHash, KeyHasher};
@@ -277,17 +279,40 @@ pub(super) fn read_records<F: Format + ?Sized>(
     extractor: &mut KeyExtractor,
     chunk: &mut Chunk,
 ) {
-    let bytes = &chunk.bytes[..chunk.filled];
-    format.record_ends(bytes, chunk.start.max(chunk.mark), &mut chunk.ends);
-    let fields = extractor.fields.take();
-    if let Some(mut time) = extractor.time.take() {
-        hash_timed(format, extractor, fields.as_ref(), &mut time, chunk);
-        extractor.time = Some(time);
-    } else if let Some(fields) = &fields {
-        hash_fields(format, extractor, fields, chunk);
-    } else {
-        hash_records(format, extractor, chunk);
+    if chunk.ends.is_empty() {
+        let bytes = &chunk.bytes[..chunk.filled];
+        format.record_ends(bytes, chunk.start.max(chunk.mark), &mut chunk.ends);
     }
+    let fields = extractor.fields.take();
+    let mut time = extractor.time.take();
+    // The records between two pieces of the frame: all of them, in most formats.
+    let frame = mem::take(&mut chunk.keys.frame_blocks);
+    let mut from = 0;
+    for piece in frame.iter().map(Some).chain([None]) {
+        let records = from..piece.copied().unwrap_or(chunk.ends.len());
+        if let Some(time) = &mut time {
+            hash_timed(format, extractor, fields.as_ref(), time, chunk, records);
+        } else if let Some(fields) = &fields {
+            hash_fields(format, extractor, fields, chunk, records);
+        } else {
+            hash_records(format, extractor, chunk, records);
+        }
+        if chunk.fault.is_some() {
+            break;
+        }
+        if let Some(piece) = piece {
+            chunk.keys.unkeyed.push(*piece);
+            from = piece + 1;
+        }
+    }
+    chunk.keys.frame_blocks = frame;
+    if let Some(fault) = chunk.fault {
+        chunk
+            .keys
+            .frame_blocks
+            .retain(|block| *block < fault.record);
+    }
+    extractor.time = time;
     extractor.fields = fields;
     // A long record may have made them long.
     extractor.scratch.shrink_to(CHUNK_BYTES);
@@ -300,10 +325,11 @@ fn hash_timed<F: Format + ?Sized>(
     fields: Option<&FieldSet>,
     time: &mut TimeExtractor,
     chunk: &mut Chunk,
+    records: Range<usize>,
 ) {
-    let mut start = chunk.start;
-    let mut latest = NO_TIME;
-    for record in 0..chunk.ends.len() {
+    let mut start = chunk.record_start(records.start);
+    let mut latest = chunk.keys.steps.last().map_or(NO_TIME, |step| step.tick);
+    for record in records {
         let end = chunk.ends[record];
         let bytes = &chunk.bytes[start..end];
         // A byte order mark is part of the record, but of no field.
@@ -333,9 +359,14 @@ fn hash_timed<F: Format + ?Sized>(
     }
 }
 
-fn hash_records<F: Format + ?Sized>(format: &F, extractor: &mut KeyExtractor, chunk: &mut Chunk) {
-    let mut start = chunk.start;
-    let contents = chunk.ends.iter().map(|&end| {
+fn hash_records<F: Format + ?Sized>(
+    format: &F,
+    extractor: &mut KeyExtractor,
+    chunk: &mut Chunk,
+    records: Range<usize>,
+) {
+    let mut start = chunk.record_start(records.start);
+    let contents = chunk.ends[records].iter().map(|&end| {
         let record = &chunk.bytes[start..end];
         start = end;
         format.content(record)
@@ -355,9 +386,10 @@ fn hash_fields<F: Format + ?Sized>(
     extractor: &mut KeyExtractor,
     fields: &FieldSet,
     chunk: &mut Chunk,
+    records: Range<usize>,
 ) {
-    let mut start = chunk.start.max(chunk.mark);
-    for record in 0..chunk.ends.len() {
+    let mut start = chunk.record_start(records.start).max(chunk.mark);
+    for record in records {
         let end = chunk.ends[record];
         let content = format.content(&chunk.bytes[start..end]);
         start = end;

@@ -7,6 +7,7 @@ use super::format::SharedFormat;
 use crate::failure::{Choice, Failure};
 use crate::number::{exact_bytes, grouped};
 use crate::time::format::TimeFormat;
+use crate::time::recurring::Unplaced;
 
 /// What is done of the current input.
 #[derive(Debug, Clone, Copy, Default)]
@@ -58,16 +59,11 @@ impl InputPosition {
     }
 
     fn number(self, chunk: &Chunk, record: usize) -> u64 {
-        let before = if chunk.frames {
-            record
-                - chunk
-                    .keys
-                    .frame_blocks
-                    .partition_point(|block| *block < record)
-        } else {
-            // A header is not one of `chunk.ends`; that of a file is no record.
-            record + usize::from(chunk.start > 0 && !chunk.has_file_header)
-        };
+        let frame = &chunk.keys.frame_blocks;
+        let before = record - frame.partition_point(|block| *block < record);
+        // A header is not one of `chunk.ends`; that of a file is no record.
+        let is_header = chunk.start > 0 && !chunk.has_file_header && !chunk.frames;
+        let before = before + usize::from(is_header);
         self.at(chunk).records + before as u64 + 1
     }
 }
@@ -101,11 +97,16 @@ impl FaultReporter {
     }
 
     /// Counts a whole chunk of the input `name` as done. Returns a warning, at most one in a
-    /// stream, if the input is no text but a capture, or a quote seems to have swallowed records.
-    pub(crate) fn pass(&mut self, chunk: &Chunk, name: impl FnOnce() -> String) -> Option<String> {
+    /// stream, if the input is no text but a capture, a quote seems to have swallowed records, or
+    /// records seem to be inside of other elements.
+    pub(crate) fn pass(&mut self, chunk: &Chunk, name: impl Fn() -> String) -> Option<String> {
         let before = self.lines_before(chunk);
         let lines = self.format.lines_in(&chunk.bytes[..chunk.filled]);
         self.lines = before + lines.unwrap_or(0);
+        if let Some(warning) = self.misread_elements(chunk, &name) {
+            self.warned = true;
+            return Some(warning);
+        }
         let may_warn = chunk.opens_source && !self.warned && self.format.is_text();
         if may_warn && is_capture(&chunk.bytes[..chunk.filled]) {
             self.warned = true;
@@ -133,6 +134,30 @@ impl FaultReporter {
             name(),
             grouped(of_record),
             grouped(record(index).len() as u64)
+        ))
+    }
+
+    /// The warning for an input that is one record which holds others, or that has none of the
+    /// elements that would hold them.
+    fn misread_elements(&self, chunk: &Chunk, name: impl Fn() -> String) -> Option<String> {
+        if self.warned {
+            return None;
+        }
+        if chunk.lacks_records {
+            return Some(format!(
+                "{} has no element on the path of ber:container, so all of it is copied and \
+                 nothing is compared",
+                name()
+            ));
+        }
+        if !(chunk.opens_source && chunk.closes_source && chunk.records() == 1) {
+            return None;
+        }
+        let option = self.format.records_inside(chunk.bytes_of(0..1))?;
+        Some(format!(
+            "{}: 1 record holds the whole input: name the element that holds the records, {option}, \
+             and paths to fields from a record on",
+            name()
         ))
     }
 
@@ -212,6 +237,15 @@ impl FaultReporter {
                 let format = &self.time_format;
                 format!("{name}{others} is not a time of --time-format {format}: {value}")
             }
+            Problem::Unplaced(Unplaced::NoLeapDay(year)) => format!(
+                "the time is of the year {year}, which has no February 29 (--time-year is the year \
+                 of the first record)"
+            ),
+            Problem::Unplaced(Unplaced::TooFar) => {
+                "the time is outside of the years 1678 to 2261: times that fall back by more than \
+                 half a year, or half a day, begin the next one"
+                    .into()
+            }
             Problem::Late => "the record is later than window and lateness allow".into(),
             Problem::Lacks(lacking) => format!(
                 "{} of the key is missing{}",
@@ -249,6 +283,7 @@ const fn choices_of(problem: Problem) -> &'static [Choice] {
         Problem::Lacks(_) => &[&["--key"]],
         Problem::LacksTime(_) => &[&["--time-field"]],
         Problem::NoTime { .. } => &[&["--time-field"], &["--time-format"]],
+        Problem::Unplaced(_) => &[&["--time-year"], &["--time-format"]],
         Problem::Late => &[&["--late"]],
         Problem::TooLong(_) => &[&["--max-record"]],
         Problem::Blank => &[&["--blank-lines"]],
@@ -264,9 +299,10 @@ const fn choices_of(problem: Problem) -> &'static [Choice] {
 /// The options with which a record with this problem is not an error.
 const fn hint(problem: Problem) -> Option<&'static str> {
     match problem {
-        Problem::Lacks(_) | Problem::LacksTime(_) | Problem::NoTime { .. } => {
-            Some("--missing skip or empty")
-        }
+        Problem::Lacks(_)
+        | Problem::LacksTime(_)
+        | Problem::NoTime { .. }
+        | Problem::Unplaced(_) => Some("--missing skip or empty"),
         Problem::Late => Some("--late judge or pass"),
         Problem::Malformed(_)
         | Problem::Blank

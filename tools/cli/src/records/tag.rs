@@ -39,8 +39,12 @@ impl Tag {
         let duplicates = chunk.duplicates();
         let mut unkeyed = chunk.keys.unkeyed.iter().copied().peekable();
         let mut rejected = chunk.rejected.iter().map(|fault| fault.record).peekable();
+        let mut frame = chunk.keys.frame_blocks.iter().copied().peekable();
         (0..chunk.records()).filter_map(move |record| {
             let lacks_key = unkeyed.next_if_eq(&record).is_some();
+            if frame.next_if_eq(&record).is_some() {
+                return None;
+            }
             if rejected.next_if_eq(&record).is_some() {
                 return None;
             }

@@ -6,11 +6,12 @@
 
 use echoless::SpecError;
 use jiff::Timestamp;
-use jiff::fmt::strtime;
+use jiff::fmt::strtime::{self, BrokenDownTime};
 use jiff::fmt::temporal::DateTimeParser;
 use jiff::tz::TimeZone;
 
 use super::directives;
+use super::recurring::{Period, position_in_year};
 
 static PARSER: DateTimeParser = DateTimeParser::new();
 
@@ -123,15 +124,20 @@ fn seconds(rest: &[u8]) -> Option<(i64, &[u8])> {
     (at > 0).then(|| (whole * SECOND + fraction, &rest[at..]))
 }
 
-/// A strftime format that gives a date and a time.
+/// A strftime format that gives a date and a time, a date without its year, or a time of day.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Strftime(String);
+pub(crate) struct Strftime {
+    text: String,
+    /// What it leaves out.
+    period: Option<Period>,
+}
 
 impl Strftime {
     /// Checks the format by formatting a time and parsing the result.
     ///
     /// # Errors
-    /// [`SpecError`] for the option `field` if the format is invalid or leaves out the date.
+    /// [`SpecError`] for the option `field` if the format is invalid, or leaves out more than the
+    /// year or the date.
     pub(crate) fn new(field: &'static str, text: &str) -> Result<Self, SpecError> {
         let invalid = |reason: String| {
             let allowed = format!(
@@ -148,32 +154,52 @@ impl Strftime {
         let sample = Timestamp::constant(1_016_343_909, 0).to_zoned(TimeZone::UTC);
         let formatted =
             strtime::format(text, &sample).map_err(|error| invalid(error.to_string()))?;
-        let format = Self(text.into());
         let broken_down =
             strtime::parse(text, &formatted).map_err(|error| invalid(error.to_string()))?;
-        if broken_down.to_timestamp().is_err() {
-            broken_down
-                .to_datetime()
-                .map_err(|error| invalid(error.to_string()))?;
+        let whole =
+            (broken_down.to_timestamp().map(drop)).or_else(|_| broken_down.to_datetime().map(drop));
+        let period = match whole {
+            Ok(()) => None,
+            Err(error) => {
+                let period = period_of(&broken_down, text);
+                let period = period.filter(|period| position(&broken_down, *period).is_some());
+                Some(period.ok_or_else(|| invalid(error.to_string()))?)
+            }
+        };
+        if period.is_some() && broken_down.offset().is_some() {
+            let reason = "an offset such as %z needs a date with its year beside it";
+            return Err(invalid(reason.into()));
         }
-        Ok(format)
+        Ok(Self {
+            text: text.into(),
+            period,
+        })
     }
 
     /// The format as it was typed.
     pub(super) fn text(&self) -> &str {
-        &self.0
+        &self.text
+    }
+
+    /// What the format leaves out: the year, or the date.
+    pub(super) const fn period(&self) -> Option<Period> {
+        self.period
     }
 
     /// Whether the text has this format, in any year.
     pub(super) fn accepts(&self, text: &[u8]) -> bool {
-        strtime::parse(&self.0, text)
+        strtime::parse(&self.text, text)
             .is_ok_and(|time| time.timestamp().is_some() || time.to_datetime().is_ok())
     }
 
-    /// Nanoseconds since 1970; `None` if the text does not have this format, or is outside of the
-    /// years 1678 to 2261. A time without an offset is UTC.
+    /// Nanoseconds since 1970, or since the start of the [`period`](Self::period), of a year with
+    /// February 29; `None` if the text does not have this format, or is outside of the years 1678
+    /// to 2261. A time without an offset is UTC.
     pub(crate) fn parse(&self, text: &[u8]) -> Option<i64> {
-        let time = strtime::parse(&self.0, text).ok()?;
+        let time = strtime::parse(&self.text, text).ok()?;
+        if let Some(period) = self.period {
+            return position(&time, period);
+        }
         if let Some(seconds) = time.timestamp() {
             // jiff leaves out a fraction beside `%s`. Before 1970, it is that of a negative number,
             // which may be -0.
@@ -190,6 +216,33 @@ impl Strftime {
         }
         let local = time.to_datetime().ok()?;
         nanoseconds(TimeZone::UTC.to_timestamp(local).ok()?)
+    }
+}
+
+/// What a format leaves out whose directives read `time`, which is no whole one; `None` if that is
+/// more than the year or the date, or less.
+fn period_of(time: &BrokenDownTime, format: &str) -> Option<Period> {
+    let has_year = time.year().is_some() || time.iso_week_year().is_some();
+    let of_date = directives::has(format, b"mbBhdejaAuwUWV");
+    if !has_year && time.month().is_some() && time.day().is_some() {
+        Some(Period::Year)
+    } else if !has_year && !of_date && time.hour().is_some() {
+        Some(Period::Day)
+    } else {
+        None
+    }
+}
+
+/// The position of a time in its year or day, in nanoseconds. A day of the week is ignored: the
+/// order of the records determines the year.
+fn position(time: &BrokenDownTime, period: Period) -> Option<i64> {
+    let of_day = time.to_time().ok()?;
+    let seconds = (i64::from(of_day.hour()) * 60 + i64::from(of_day.minute())) * 60;
+    let of_day =
+        (seconds + i64::from(of_day.second())) * SECOND + i64::from(of_day.subsec_nanosecond());
+    match period {
+        Period::Day => Some(of_day),
+        Period::Year => position_in_year(time.month()?, time.day()?, of_day),
     }
 }
 
@@ -285,10 +338,56 @@ mod tests {
             let parsed = Strftime::new("--time-format", format).unwrap();
             assert_eq!(parsed.parse(text.as_bytes()), Some(nanoseconds), "{text}");
         }
-        for format in ["rfc822", "%b %d %H:%M:%S", "%H:%M", "%Y %!", "%"] {
+        for format in ["rfc822", "%b %Y", "%M:%S", "%Y %!", "%"] {
             let error = Strftime::new("--time-format", format).unwrap_err();
             assert_eq!(error.asked, format);
         }
+    }
+
+    #[test]
+    fn dates_without_a_year_and_times_of_day() {
+        const DAY: i64 = 86_400 * SECOND;
+        let noon = DAY / 2;
+        for (format, period, text, position) in [
+            (
+                "%b %d %H:%M:%S",
+                Period::Year,
+                "Jan 12 12:00:00",
+                11 * DAY + noon,
+            ),
+            ("%b %d %H:%M:%S", Period::Year, "Jan 2 12:00:00", DAY + noon),
+            (
+                "%b %d %H:%M:%S",
+                Period::Year,
+                "Jan  2 12:00:00",
+                DAY + noon,
+            ),
+            ("%b %e %T", Period::Year, "Feb 29 12:00:00", 59 * DAY + noon),
+            ("%e %B", Period::Year, " 1 march", 60 * DAY),
+            (
+                "%m-%d %H:%M:%S.%f",
+                Period::Year,
+                "12-31 12:00:00.5",
+                365 * DAY + noon + SECOND / 2,
+            ),
+            ("[%m.%d %T]", Period::Year, "[01.01 00:00:01]", SECOND),
+            // Not the day of the week that 2000 has there.
+            ("%a %b %d %T", Period::Year, "Mon Jan 01 00:00:01", SECOND),
+            ("%H:%M:%S", Period::Day, "12:00:00", noon),
+            ("%I:%M %p", Period::Day, "12:00 AM", 0),
+            ("%H:%M:%S.%f", Period::Day, "00:00:01.000000001", SECOND + 1),
+            ("%H", Period::Day, "12", noon),
+        ] {
+            let parsed = Strftime::new("--time-format", format).unwrap();
+            assert_eq!(parsed.period(), Some(period), "{format}");
+            assert_eq!(parsed.parse(text.as_bytes()), Some(position), "{text}");
+            for text in ["x", "Feb 30 12:00:00", "02-30 00:00:00.0", "25:00:00"] {
+                assert_eq!(parsed.parse(text.as_bytes()), None, "{format} {text}");
+                assert!(!parsed.accepts(text.as_bytes()), "{format} {text}");
+            }
+        }
+        let whole = Strftime::new("--time-format", "%F %T").unwrap();
+        assert_eq!(whole.period(), None);
     }
 
     /// Each directive of jiff either says what it means for the time, or is rejected.
@@ -347,6 +446,13 @@ mod tests {
             ("%F %I:%M", "need %p"),
             ("%F %_l:%M", "need %p"),
             ("%F %M", ""),
+            ("%d %T", ""),
+            ("%j %T", ""),
+            ("%a %T", ""),
+            ("%b %T", ""),
+            ("%m-%d %S", ""),
+            ("%T %z", "needs a date with its year"),
+            ("%b %d %T %z", "needs a date with its year"),
             ("%F %q", ""),
             ("%c", ""),
             ("%x %T", ""),

@@ -1,9 +1,15 @@
 //! The directives of a strftime format: those whose text says more than what is read from it.
 
+/// Whether the format has one of these directives.
+pub(super) fn has(format: &str, any: &[u8]) -> bool {
+    directives(format)
+        .iter()
+        .any(|directive| any.contains(directive))
+}
+
 /// Rejects the directives that jiff parses without using what they say.
 pub(super) fn check(format: &str) -> Result<(), String> {
-    let directives = directives(format);
-    let has = |any: &[u8]| directives.iter().any(|directive| any.contains(directive));
+    let has = |any: &[u8]| has(format, any);
     let reason = if has(b"Q") {
         "%Q names a zone, and offsets of zones are not known here: %z reads an offset"
     } else if has(b"C") {

@@ -7,6 +7,7 @@ use echoless::SpecError;
 use super::bcd;
 use super::calendar::{Rfc3339, Strftime};
 use super::decimal::{self, Unit};
+use super::recurring::Period;
 
 /// How times are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +35,14 @@ impl TimeFormat {
             _ => Self::Strftime(Strftime::new(field, text)?),
         })
     }
+
+    /// What the format leaves out of a time: then it is read as a position in the period.
+    pub(crate) const fn period(&self) -> Option<Period> {
+        match self {
+            Self::Strftime(format) => format.period(),
+            Self::Auto | Self::Number(_) | Self::Rfc3339 | Self::Bcd => None,
+        }
+    }
 }
 
 /// As it is typed.
@@ -52,7 +61,8 @@ impl fmt::Display for TimeFormat {
     }
 }
 
-/// Reads times, in ticks of a fixed length since 1970.
+/// Reads times, in ticks of a fixed length since 1970, or positions in a
+/// [period](TimeFormat::period).
 ///
 /// It remembers the last text: the times of adjacent records are often equal.
 #[derive(Debug, Clone)]

@@ -5,4 +5,5 @@ pub(crate) mod calendar;
 pub(crate) mod decimal;
 mod directives;
 pub(crate) mod format;
+pub(crate) mod recurring;
 pub(crate) mod span;

@@ -3,6 +3,7 @@
 
 use std::fs;
 
+use echoless_ber::synth::Writer;
 use sha2::{Digest, Sha256};
 
 use crate::run::{echoless, file};
@@ -61,6 +62,47 @@ fn formats() -> Vec<(&'static str, Vec<u8>)> {
     let fixed = input(2500, |_, payload, bytes| {
         bytes.extend(payload.as_bytes()[..8].iter().chain(b"...."));
     });
+    // Batches of 100 records, every other one of indefinite length, with filler behind.
+    let batches = (0..25_u32).flat_map(|batch| {
+        let mut bytes = Vec::new();
+        let records = |list: &mut Writer<'_>| {
+            for index in 0..100 {
+                let payload = payload(batch * 100 + index);
+                let (key, rest) = payload.as_bytes().split_at(8);
+                list.constructed(&[0x69], |record| {
+                    record.primitive(&[0x80], key);
+                    record.primitive(&[0x81], rest);
+                });
+            }
+        };
+        let inside = |outer: &mut Writer<'_>| {
+            outer.primitive(&[0x44], &[7; 300]);
+            outer.constructed(&[0x63], records);
+            outer.indefinite(&[0x63], |_| {});
+        };
+        match batch % 2 {
+            0 => Writer::new(&mut bytes).constructed(&[0x61], inside),
+            _ => Writer::new(&mut bytes).indefinite(&[0x61], inside),
+        }
+        bytes.extend([0, 0xff]);
+        bytes
+    });
+    let batches = batches.collect();
+    // A record a second, from just before new year on, some of them late.
+    let undated = input(2500, |index, payload, bytes| {
+        let second = 86_000 + index - index % 7 / 6 * 30;
+        let date = ["12-31", "01-01"][second as usize / 86_400];
+        let (hour, minute) = (second / 3600 % 24, second / 60 % 60);
+        let (key, rest) = payload.split_at(8);
+        let key = key.parse::<u32>().unwrap() % 60;
+        bytes.extend(
+            format!(
+                "{date}T{hour:02}:{minute:02}:{:02},{key},{rest}\n",
+                second % 60
+            )
+            .bytes(),
+        );
+    });
     let captures = "packets -n 1200 --duplicates 0.4 --gap 20 --frame-bytes 60";
     vec![
         ("dedup -k 2", lines("\n")),
@@ -98,6 +140,11 @@ fn formats() -> Vec<(&'static str, Vec<u8>)> {
         (
             "dedup --format ber -k 0x80,0x81",
             generated("cdr --format ber -n 600 --duplicates 0.4"),
+        ),
+        ("dedup --format ber:container=0x61/0x63 -k 0x80", batches),
+        (
+            "dedup -k 2 --window 90s --time-field 1 --time-format %m-%dT%T --late judge",
+            undated,
         ),
         ("packets", generated(captures)),
         (

@@ -259,7 +259,7 @@ fn contradictions_are_errors() {
         "--format ber:3gpp -k recordtype | invalid --key=`recordtype`: expected tags",
         "--format ber -k 0x80 --window 1s --time-field 0x8080 | invalid --time-field=`0x8080`",
         "--format ber: | missing --format ber: expected 3gpp or profile=FILE.toml",
-        "--format ber:4gpp | invalid --format ber=4gpp: expected 3gpp or profile=FILE.toml, and ts32297",
+        "--format ber:4gpp | invalid --format ber=4gpp: expected 3gpp or profile=FILE.toml, and container=TAG/TAG or ts32297",
         "--format ber:3gpp,3gpp | invalid --format ber=3gpp,3gpp: expected",
         "--format ber:profile=missing.toml | missing.toml: No such file",
         "--format ber --header | expected no header with --format ber",

@@ -51,7 +51,7 @@ fn invalid_windows_are_rejected() {
         "--window 1m --time-field 0 | invalid --time-field=`0`: expected field numbers",
         "--window 1m --time-field t | names require --header",
         "--window 1m --time-field 1 --time-format x | there is no %",
-        "--window 1m --time-field 1 --time-format %H:%M | invalid --time-format=%H:%M: expected",
+        "--window 1m --time-field 1 --time-format %M:%S | invalid --time-format=%M:%S: expected",
         "--window 1m --time-field 1 --lateness 5 | invalid --lateness=5: expected a time",
         "--window 1000 --refresh --filter tree:levels=2/stamped -m 1MiB | invalid --filter=tree:",
         "--window 1000 --refresh --filter stamped:refresh=false -m 1MiB | invalid --filter=stamped:",

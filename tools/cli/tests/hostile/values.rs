@@ -50,6 +50,7 @@ pub(crate) fn usual(option: &Opt) -> Vec<String> {
         ("stats-every", _) => "1s",
         ("late", _) => "pass",
         ("time-format", _) => "ms",
+        ("time-year", _) => "2024",
         ("distribution", _) => "zipf",
         ("duplicates", "FRACTION") => "0.3",
         ("copies" | "ignore", _) => "ttl",

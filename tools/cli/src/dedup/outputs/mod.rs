@@ -1,7 +1,8 @@
 //! Where the results of a run go: its records in runs of adjacent ones, plain or compressed, their
-//! positions, and the file of statistics.
+//! positions, and the file of statistics. Elements around records get their lengths here.
 
 mod compressed;
+mod open_elements;
 mod record_positions;
 mod run_outputs;
 mod runs;

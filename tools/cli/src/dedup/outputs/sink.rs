@@ -6,6 +6,7 @@ use echoless::SpecError;
 use echoless_ber::ts32297;
 
 use super::compressed::CompressedOutput;
+use super::open_elements::{OpenElements, Rewrite};
 use super::runs::Runs;
 use crate::failure::Failure;
 use crate::files::Opened;
@@ -27,6 +28,7 @@ pub(crate) struct Sink {
     owed: Option<&'static [u8]>,
     bytes: u64,
     compressed: Option<CompressedOutput>,
+    elements: Box<OpenElements>,
 }
 
 impl Sink {
@@ -48,6 +50,7 @@ impl Sink {
             owed: None,
             bytes: 0,
             compressed: None,
+            elements: Box::default(),
         }
     }
 
@@ -67,14 +70,17 @@ impl Sink {
         }
     }
 
-    /// Completes a compressed file after the last record that was written, and closes the file.
+    /// Completes elements around the last record that was written, and a compressed file, and
+    /// closes the file.
     pub(crate) fn close(&mut self) -> Result<(), Failure> {
+        let ended = self.end_elements();
         let compressed = self.compressed.as_mut().map(CompressedOutput::finish);
         let completed = compressed.unwrap_or(Ok(()));
         let closed = self.target.file.close();
-        completed
+        let closed = completed
             .and(closed)
-            .map_err(Failure::writing(&self.target.name, self.main_stream))
+            .map_err(Failure::writing(&self.target.name, self.main_stream));
+        ended.and(closed)
     }
 
     /// Puts a closed file in the place of the one that it replaces, if it does.
@@ -97,12 +103,60 @@ impl Sink {
     /// Writes the runs of a chunk's records. If the last one lacks its terminator, that of the
     /// chunk is written before any later record.
     pub(crate) fn write_runs(&mut self, chunk: &Chunk, runs: Runs<'_>) -> Result<(), Failure> {
+        if !chunk.edges.is_empty() || self.elements.holds_back() {
+            let rewritable = self.rewritable();
+            self.elements.append(chunk, runs, rewritable);
+            return self.write_held(rewritable);
+        }
         let bytes = runs.clone().map(|records| chunk.bytes_of(records));
         let lengths = runs.flatten().map(|record| {
             let length = chunk.ends[record] - chunk.record_start(record);
             length as u64
         });
         self.write_records(bytes, lengths, chunk.terminator)
+    }
+
+    /// Ends the elements that are open.
+    fn end_elements(&mut self) -> Result<(), Failure> {
+        if self.elements.is_outside() {
+            return Ok(());
+        }
+        let rewritable = self.rewritable();
+        self.elements.end(rewritable);
+        self.write_held(rewritable)
+    }
+
+    /// Writes what need not be held back any more.
+    fn write_held(&mut self, rewritable: Option<u64>) -> Result<(), Failure> {
+        let (held, rewrites) = self.elements.release(rewritable);
+        let runs = (!held.is_empty()).then_some(&held[..]);
+        let written = self.write_records(runs, [held.len() as u64], b"");
+        if written.is_err() && rewritable.is_none() {
+            self.elements.give_up();
+        }
+        written?;
+        self.rewrite(&rewrites)
+            .map_err(Failure::writing(&self.target.name, self.main_stream))
+    }
+
+    fn rewrite(&mut self, rewrites: &[Rewrite]) -> io::Result<()> {
+        let file = &mut self.target.file;
+        for Rewrite { at, octets } in rewrites {
+            file.seek(SeekFrom::Start(*at))?;
+            file.write_all(octets)?;
+        }
+        if !rewrites.is_empty() {
+            file.seek(SeekFrom::Start(self.bytes))?;
+        }
+        Ok(())
+    }
+
+    /// The position in the output, if what is written can be rewritten.
+    fn rewritable(&self) -> Option<u64> {
+        let metadata = self.target.file.metadata();
+        let is_file = metadata.is_ok_and(|metadata| metadata.is_file());
+        let is_own = !self.target.is_stdout && self.compressed.is_none();
+        (is_file && is_own).then_some(self.bytes)
     }
 
     /// Writes the header of the stream, if it has one.
@@ -117,9 +171,7 @@ impl Sink {
 
     /// Checks that [`fix_header`](Self::fix_header) can rewrite the output.
     pub(crate) fn check_rewritable(&self) -> Result<(), Failure> {
-        let metadata = self.target.file.metadata();
-        let is_file = metadata.is_ok_and(|metadata| metadata.is_file());
-        if is_file && !self.target.is_stdout {
+        if self.rewritable().is_some() {
             return Ok(());
         }
         let allowed = "regular files as outputs, such as -o FILE";

@@ -6,7 +6,7 @@ use echoless::audit::Estimate;
 use echoless::spec::format_bytes;
 
 use super::stats::{Stats, unit_of};
-use crate::config::{Content, DedupConfig, WindowConfig};
+use crate::config::{ClockSource, Content, DedupConfig, WindowConfig};
 use crate::number::{decimal_bytes, grouped, short};
 use crate::packets::report::CopyStats;
 use crate::time::calendar::rfc3339;
@@ -172,7 +172,15 @@ impl Stats {
         }
         if let Some((from, to)) = self.clock {
             let time = |tick: i64| rfc3339(tick.saturating_mul(window.resolution as i64));
-            let _ = write!(text, "; clock from {} to {}", time(from), time(to));
+            let _ = match &window.clock {
+                // The year or the day is unknown.
+                ClockSource::Field(fields) if fields.is_relative() => {
+                    let ticks = to.saturating_sub(from).unsigned_abs();
+                    let span = length(ticks.saturating_mul(window.resolution));
+                    write!(text, "; clock over {span} {unit}")
+                }
+                _ => write!(text, "; clock from {} to {}", time(from), time(to)),
+            };
         }
         if let Some(expired) = self.expired.filter(|expired| *expired > 0) {
             let _ = write!(text, "; {} expired", counted(expired, "key"));

@@ -14,8 +14,8 @@ pub(crate) struct ChunkKeys {
     pub(crate) hashes: Vec<KeyHash>,
     /// The indices of the records without a key hash, ascending.
     pub(crate) unkeyed: Vec<usize>,
-    /// The records among them that are the frame of a file: blocks of a capture that are no
-    /// packets.
+    /// The records among them that are the frame of a file, which every output needs: blocks of a
+    /// capture that are no packets, or what is around records inside of elements.
     pub(crate) frame_blocks: Vec<usize>,
     /// The packet of every record that has a key hash, if the records are blocks of a capture.
     pub(crate) packets: Vec<PacketBlock>,

@@ -63,7 +63,7 @@ impl Chunk {
     }
 
     /// Finds the steps from the ticks.
-    fn find_steps(&mut self) {
+    pub(crate) fn find_steps(&mut self) {
         self.keys.steps.clear();
         let mut latest = NO_TIME;
         for (from, &tick) in self.keys.ticks.iter().enumerate() {

@@ -27,7 +27,7 @@ impl Chunk {
                 keyed += 1;
             }
         }
-        if self.frames {
+        if !self.keys.frame_blocks.is_empty() {
             self.verdicts
                 .spread_framed
                 .clone_from(&self.verdicts.spread);
@@ -67,7 +67,7 @@ impl Chunk {
 
     /// [`duplicates`](Self::duplicates), and the frame that they need around them.
     pub(crate) fn framed_duplicates(&self) -> &[u64] {
-        if self.frames && !self.keys.unkeyed.is_empty() {
+        if !self.keys.frame_blocks.is_empty() {
             &self.verdicts.spread_framed
         } else {
             self.duplicates()
@@ -97,7 +97,6 @@ mod tests {
         let words = [!1 & !(1 << 63), ((1 << 39) - 1) & !1];
         assert_eq!(chunk.duplicates(), words);
         assert_eq!(chunk.framed_duplicates(), words);
-        chunk.frames = true;
         chunk.keys.frame_blocks = vec![0, 63, 103];
         chunk.spread_verdicts();
         assert_eq!(chunk.duplicates(), words);

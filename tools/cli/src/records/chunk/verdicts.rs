@@ -19,8 +19,7 @@ pub(crate) struct ChunkVerdicts {
     part: Verdicts,
     /// The verdict on every record, filled only if some records have no key hash.
     pub(super) spread: Vec<u64>,
-    /// The same with the bits of the blocks that are no packets set, filled only for
-    /// [`frames`](super::Chunk::frames).
+    /// The same with the bits of the frame set, filled only if there is one.
     pub(super) spread_framed: Vec<u64>,
     /// The verdict on every record with the bits of the rejected ones set, filled only if there are
     /// some.

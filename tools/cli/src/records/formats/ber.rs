@@ -10,15 +10,18 @@ use std::sync::Arc;
 use echoless::SpecError;
 use echoless_ber::ts32297::{Read, cdr_header, file_header_len};
 use echoless_ber::{
-    FieldError, Invalid, Lack, Location, Profile, RecordScan, Selector, TS32298, element,
-    record_ends,
+    FieldError, Invalid, Lack, Location, PathError, Profile, RecordScan, Selector, TS32298,
+    TagPath, container_of, element, record_ends,
 };
 
+use super::containers::Containers;
 use crate::failure::Failure;
 use crate::records::binary::{Binary, BinaryFields, BinaryFraming};
 use crate::records::fault::Problem;
 use crate::records::field_set::{FieldSet, MissingField};
-use crate::records::format::{ChosenFields, FormatBuild, FormatName, LastEnd, SelectedFormat};
+use crate::records::format::{
+    ChosenFields, FormatBuild, FormatName, LastEnd, SelectedFormat, SharedFormat,
+};
 use crate::records::split::FieldBytes;
 use crate::spec_file::read_profile;
 
@@ -35,7 +38,7 @@ pub(super) const BER: FormatName = FormatName {
 pub(super) const BER_WITH: FormatName = FormatName {
     name: "ber",
     value_name: Some("OPTIONS"),
-    help: "the same with, separated by commas, named fields and keys: 3gpp for TS 32.298, profile=FILE.toml for others; and ts32297 for files with the headers of TS 32.297",
+    help: "the same with, separated by commas, named fields and keys: 3gpp for TS 32.298, profile=FILE.toml for others; and container=0x61/0x63 for records inside of these elements, or ts32297 for files with the headers of TS 32.297",
     options: &[],
     build: FormatBuild::OwnFields(|value, fields| match value {
         "" => Err(SpecError::new("--format ber", value, OPTIONS).into()),
@@ -43,17 +46,21 @@ pub(super) const BER_WITH: FormatName = FormatName {
     }),
 };
 
-const OPTIONS: &str = "3gpp or profile=FILE.toml, and ts32297, separated by a comma";
+const OPTIONS: &str =
+    "3gpp or profile=FILE.toml, and container=TAG/TAG or ts32297, separated by a comma";
 
 fn build(value: &str, fields: &ChosenFields<'_>) -> Result<SelectedFormat, Failure> {
     let mut profile: Option<Profile> = None;
     let mut files = Vec::new();
-    let mut in_files = false;
+    let mut framing = None;
     for option in value.split(',').filter(|_| !value.is_empty()) {
-        match (option, option.strip_prefix("profile=")) {
-            ("ts32297", _) if !in_files => in_files = true,
-            (TS32298, _) if profile.is_none() => profile = Some(Profile::ts32298().clone()),
-            (_, Some(path)) if profile.is_none() => {
+        match option.split_once('=').unwrap_or((option, "")) {
+            ("ts32297", "") if framing.is_none() => framing = Some(Framing::Files),
+            ("container", path) if framing.is_none() => {
+                framing = Some(Framing::Containers(container_path(path)?));
+            }
+            (TS32298, "") if profile.is_none() => profile = Some(Profile::ts32298().clone()),
+            ("profile", path) if profile.is_none() => {
                 let path = PathBuf::from(path);
                 profile = Some(read_profile(&path)?);
                 files.push(path);
@@ -65,14 +72,38 @@ fn build(value: &str, fields: &ChosenFields<'_>) -> Result<SelectedFormat, Failu
     let keys = selector.keys();
     let times = usize::from(fields.time.is_some());
     let fields = selector;
-    let selected = if in_files {
-        let framing = Ts32297;
-        SelectedFormat::numbered(Arc::new(Binary { framing, fields }), keys, times)
-    } else {
-        let framing = Elements;
-        SelectedFormat::numbered(Arc::new(Binary { framing, fields }), keys, times)
+    let format: SharedFormat = match framing {
+        Some(Framing::Files) => {
+            let framing = Ts32297;
+            Arc::new(Binary { framing, fields })
+        }
+        Some(Framing::Containers(path)) => {
+            let framing = Containers::new(&path);
+            Arc::new(Binary { framing, fields })
+        }
+        None => {
+            let framing = Elements;
+            Arc::new(Binary { framing, fields })
+        }
     };
+    let selected = SelectedFormat::numbered(format, keys, times);
     Ok(SelectedFormat { files, ..selected })
+}
+
+/// Where records are, if not at the top level of the input.
+enum Framing {
+    /// Behind the headers of TS 32.297.
+    Files,
+    /// Inside of the elements on this path.
+    Containers(TagPath),
+}
+
+fn container_path(path: &str) -> Result<TagPath, SpecError> {
+    path.parse().map_err(|_| {
+        let asked = format!("container={path}");
+        let allowed = format!("container=PATH with {}", PathError::EXPECTED);
+        SpecError::new("--format ber", asked, allowed)
+    })
 }
 
 fn field_error(error: FieldError) -> Failure {
@@ -103,7 +134,7 @@ impl Location for FieldBytes {
     }
 }
 
-fn malformed(invalid: Invalid) -> Problem {
+pub(super) fn malformed(invalid: Invalid) -> Problem {
     Problem::MalformedAt {
         at: invalid.at,
         problem: invalid.problem,
@@ -167,6 +198,11 @@ impl BinaryFraming for Elements {
 
     fn last_end(&self) -> Box<dyn LastEnd> {
         Box::<LastElement>::default()
+    }
+
+    fn records_inside(&self, record: &[u8]) -> Option<String> {
+        let path = container_of(&record[element(record)])?;
+        Some(format!("--format ber:container={path}"))
     }
 
     fn extent(&self, _fields: usize) -> String {

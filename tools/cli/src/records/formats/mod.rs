@@ -2,6 +2,7 @@
 //! select.
 
 mod ber;
+mod containers;
 mod csv;
 mod fixed;
 mod jsonl;
