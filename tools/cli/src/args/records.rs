@@ -7,6 +7,7 @@ use clap::{Args as ClapArgs, ValueEnum};
 use super::format::FormatArgs;
 use crate::records::delimiter::as_text;
 use crate::records::fault::{BlankLines, Missing};
+use crate::records::text_form::IgnoredCase;
 
 /// The options of records and their keys.
 #[derive(Debug, ClapArgs)]
@@ -34,8 +35,20 @@ pub(crate) struct RecordArgs {
     #[arg(long, help_heading = "Records")]
     pub(crate) header: bool,
 
-    /// Compare only these fields: numbers from 1, ranges (2,5-7,9-) or names in the header; in some
-    /// formats paths or byte ranges (see --format)
+    /// Lines that begin with these bytes are comments: copied in place, never judged. Without this
+    /// option, inputs whose first line is that of VCF, GFF, Zeek or W3C logs have comments with #
+    /// where fields are selected; '' turns that off
+    #[arg(
+        long,
+        value_name = "PREFIX",
+        allow_hyphen_values = true,
+        help_heading = "Records"
+    )]
+    pub(crate) comment: Option<String>,
+
+    /// Compare only these fields: numbers from 1, ranges (2,5-7,9-), -1 for the last field, !3 for all
+    /// fields but that one, or names in the header; in some formats paths or byte ranges (see
+    /// --format)
     #[arg(
         short,
         long,
@@ -60,9 +73,25 @@ pub(crate) struct RecordArgs {
     #[arg(short, long, conflicts_with = "delimiter", help_heading = "Key")]
     pub(crate) whitespace: bool,
 
-    /// Compare the letters A to Z like a to z; no others, in any language
-    #[arg(short, long, help_heading = "Key")]
-    pub(crate) ignore_case: bool,
+    /// Compare letters without their case: A to Z by default, all letters of Unicode with
+    /// --ignore-case=unicode; in JSON, those of strings
+    #[arg(
+        short,
+        long,
+        value_enum,
+        value_name = "ascii|unicode",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "ascii",
+        hide_possible_values = true,
+        help_heading = "Key"
+    )]
+    pub(crate) ignore_case: Option<IgnoredCase>,
+
+    /// Leave white space at both ends out of the comparison, of each field, or of the whole record
+    /// without --key; in JSON, of strings
+    #[arg(long, help_heading = "Key")]
+    pub(crate) trim: bool,
 
     /// Compare records without their first N fields, as uniq -f: a field is a run of spaces and
     /// tabs, and what follows up to the next of them
@@ -96,7 +125,8 @@ pub(crate) struct RecordArgs {
     )]
     pub(crate) max_chars: Option<String>,
 
-    /// How to treat a blank line of CSV, if fields are selected [default: skip]
+    /// How to treat a blank line: pass it on without a verdict, as a faulty record, or as a record
+    /// [default: skip in CSV and JSON where fields are selected, else keep]
     #[arg(long, value_enum, value_name = "skip|error|keep", help_heading = "Key")]
     pub(crate) blank_lines: Option<BlankLines>,
 
@@ -118,10 +148,20 @@ impl RecordArgs {
             ("--no-decompress", self.no_decompress),
             ("--header", self.header),
             ("--whitespace", self.whitespace),
-            ("--ignore-case", self.ignore_case),
+            (
+                "--ignore-case",
+                self.ignore_case == Some(IgnoredCase::Ascii),
+            ),
+            // Its value is optional, so it cannot be a word of its own.
+            (
+                "--ignore-case=unicode",
+                self.ignore_case == Some(IgnoredCase::Unicode),
+            ),
+            ("--trim", self.trim),
         ];
         let values = [
             ("--max-record", self.max_record.clone()),
+            ("--comment", self.comment.clone()),
             ("--key", self.key.clone()),
             ("--delimiter", self.delimiter.as_deref().map(as_text)),
             ("--skip-fields", self.skip_fields.clone()),

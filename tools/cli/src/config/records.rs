@@ -1,6 +1,7 @@
 //! The configuration of reading: what a record is, what its key, and which faults it may have.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use echoless::SpecError;
 use echoless_lab::stream::parse_count;
@@ -10,13 +11,15 @@ use crate::args::{FormatUse, RecordArgs, RecordFileArgs};
 use crate::failure::Failure;
 use crate::lab::input::RecordFile;
 use crate::number::{exact_bytes, parse_size, parse_whole};
+use crate::records::comments::CommentLines;
 use crate::records::compared::Compared;
 use crate::records::delimiter::Delimiter;
 use crate::records::fault::{BlankLines, FaultPolicy, Missing};
 use crate::records::field_list::FieldList;
-use crate::records::format::{ChosenFields, Format, SelectedFormat};
+use crate::records::format::{ChosenFields, CommentSupport, Format, SelectedFormat};
 use crate::records::reading::RecordReading;
 use crate::records::tag::TagStyle;
+use crate::records::text_form::TextForm;
 
 /// The longest record unless the options set another length.
 const MAX_RECORD: u64 = 64 << 20;
@@ -63,6 +66,7 @@ impl CheckedRecords {
             fields: ChosenFields {
                 key: args.key.as_deref(),
                 time: required.time,
+                text: text_form(args),
             },
             delimiter: delimiter.as_ref(),
             header: args.header,
@@ -73,15 +77,23 @@ impl CheckedRecords {
             return Err(SpecError::missing("--key", allowed).into());
         }
         let compared = compared(args, &*format, key.is_some())?;
-        let blank_lines = match (args.blank_lines, format.skips_blank_lines()) {
-            (None, false) => BlankLines::Keep,
-            (None, true) => BlankLines::default(),
-            (Some(blank_lines), true) => blank_lines,
-            (Some(_), false) => {
-                let allowed = "--csv beside --blank-lines";
-                return Err(SpecError::missing("--csv", allowed).into());
+        let reads_fields = key.is_some() || time.is_some();
+        let blank_lines = match args.blank_lines {
+            None if format.skips_blank_lines() && reads_fields => BlankLines::Skip,
+            None => BlankLines::Keep,
+            Some(_) if !format.is_text() => {
+                let allowed = "records of text, not binary ones";
+                return Err(Failure::option("--blank-lines", allowed));
             }
+            Some(blank_lines) => blank_lines,
         };
+        let has_fields = reads_fields || args.header || required.tag;
+        let (comments, announced_comments) = comments(args, &*format, has_fields)?;
+        let typed = comments
+            .as_ref()
+            .and_then(|comments| comments.typed.as_deref());
+        let framing = typed.and_then(|prefix| format.with_comments(prefix));
+        let format = framing.unwrap_or(format);
         let max_record = parse_if_given("--max-record", args.max_record.as_deref(), parse_size)?;
         let max_record = max_record.unwrap_or(MAX_RECORD);
         // No record could be read.
@@ -98,6 +110,8 @@ impl CheckedRecords {
             as_they_are: args.no_decompress,
             max_record: max_record.try_into().unwrap_or(usize::MAX),
             header: args.header,
+            comments,
+            announced_comments,
             key,
             compared,
             faults: FaultPolicy {
@@ -114,6 +128,49 @@ impl CheckedRecords {
     }
 }
 
+/// Which lines are comments, and whether first lines may announce them. They do where fields are
+/// read: lines that are compared whole are not known to be those of any file.
+///
+/// # Errors
+/// [`Failure`] if the format has no comments, or no line can begin like one.
+fn comments(
+    args: &RecordArgs,
+    format: &dyn Format,
+    has_fields: bool,
+) -> Result<(Option<Arc<CommentLines>>, bool), Failure> {
+    let support = format.comment_support();
+    let typed = match &args.comment {
+        Some(_) if support == CommentSupport::Impossible => {
+            let allowed = "records that are lines";
+            return Err(Failure::option("--comment", allowed));
+        }
+        Some(prefix)
+            if prefix
+                .bytes()
+                .any(|byte| format.terminator_of(&[byte]).is_some()) =>
+        {
+            let allowed = "bytes that end no record";
+            return Err(SpecError::new("--comment", prefix, allowed).into());
+        }
+        Some(prefix) => Some(prefix.as_bytes()),
+        None => None,
+    };
+    let is_off = typed == Some(b"");
+    let announced = support == CommentSupport::Announced && has_fields && !is_off;
+    let typed = typed.filter(|_| !is_off).map(<[u8]>::to_vec);
+    let are_possible = typed.is_some() || announced;
+    let comments = are_possible.then(|| Arc::new(CommentLines { typed }));
+    Ok((comments, announced))
+}
+
+/// The form in which texts are compared.
+fn text_form(args: &RecordArgs) -> TextForm {
+    TextForm {
+        trim: args.trim,
+        ignored_case: args.ignore_case,
+    }
+}
+
 /// The part of a key that is compared.
 ///
 /// # Errors
@@ -124,16 +181,22 @@ fn compared(args: &RecordArgs, format: &dyn Format, has_key: bool) -> Result<Com
         let parse = |option, text: &str| parse_whole(option, text, 0..=u64::MAX);
         parse_if_given(option, text.as_deref(), parse)
     };
-    let compared = Compared {
-        ignore_case: args.ignore_case,
+    let mut compared = Compared {
+        text: text_form(args),
         skip_fields: number("--skip-fields", &args.skip_fields)?.unwrap_or(0),
         skip_chars: number("--skip-chars", &args.skip_chars)?.unwrap_or(0),
         max_chars: number("--max-chars", &args.max_chars)?,
     };
     let is_text = match format.tag_style() {
         Some(TagStyle::Field(_)) => true,
-        // Without a key, lines of JSON are compared by their bytes.
-        Some(TagStyle::Member) => !has_key,
+        Some(TagStyle::Member) => {
+            // The format compares strings in their form. Without a key, records of JSON are
+            // compared by their bytes, like any text.
+            if has_key {
+                compared.text = TextForm::default();
+            }
+            true
+        }
         None => false,
     };
     if is_text || compared.is_all() {
@@ -149,9 +212,13 @@ fn compared(args: &RecordArgs, format: &dyn Format, has_key: bool) -> Result<Com
         Compared {
             max_chars: Some(_), ..
         } => "--max-chars",
+        Compared {
+            text: TextForm { trim: true, .. },
+            ..
+        } => "--trim",
         Compared { .. } => "--ignore-case",
     };
-    let allowed = "lines or fields of text, not JSON values or binary records";
+    let allowed = "records of text, not binary ones";
     Err(Failure::option(option, allowed))
 }
 

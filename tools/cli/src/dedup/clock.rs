@@ -130,7 +130,7 @@ pub(super) fn cut(window: &WindowConfig, records: u64, chunk: &mut Chunk) {
 fn cut_by_records(resolution: u64, before: u64, chunk: &mut Chunk) {
     let records = chunk.own_records();
     let renumbered;
-    let unkeyed = if chunk.keys.frame_blocks.is_empty() {
+    let unkeyed = if records == chunk.records() {
         &chunk.keys.unkeyed
     } else {
         renumbered = chunk.unkeyed_own_records();

@@ -185,9 +185,9 @@ impl Delivery {
 
     /// Counts the records of a known input. No output gets anything of them.
     fn count_known(&mut self, chunk: &Chunk) {
-        let frame_blocks = chunk.keys.frame_blocks.len() as u64;
+        let others = chunk.keys.frame_blocks.len() + chunk.keys.comments.len();
         self.counts.known += chunk.own_records() as u64;
-        self.counts.known_unjudged += chunk.keys.unkeyed.len() as u64 - frame_blocks;
+        self.counts.known_unjudged += (chunk.keys.unkeyed.len() - others) as u64;
         // Errors up to here affect no output, unless they concern later records.
         self.counts.known_errors = Some(self.audit.counts());
     }
@@ -197,12 +197,14 @@ impl Delivery {
         self.begin(chunk.header.take().as_deref(), chunk.terminator)?;
         chunk.spread_verdicts();
         let frame_blocks = chunk.keys.frame_blocks.len() as u64;
+        let comments = chunk.keys.comments.len() as u64;
         let rejected = chunk.rejected.len() as u64;
         self.counts.records += chunk.own_records() as u64;
         self.counts.frame_blocks += frame_blocks;
+        self.counts.comments += comments;
         self.counts.conditions += chunk.keys.conditions;
         self.counts.rejected += rejected;
-        self.counts.unkeyed += chunk.keys.unkeyed.len() as u64 - frame_blocks - rejected;
+        self.counts.unkeyed += chunk.keys.unkeyed.len() as u64 - frame_blocks - comments - rejected;
         self.counts.duplicates += chunk.verdicts.of_keys.count_duplicates();
         self.counts.late += chunk.clock.late;
         self.counts.bytes_in = chunk.input_until;
@@ -359,9 +361,12 @@ impl Delivery {
     fn begin(&mut self, header: Option<&[u8]>, terminator: &'static [u8]) -> Result<(), Failure> {
         if !self.begun {
             self.begun = true;
-            self.outputs.begin(header, terminator)?;
+            self.outputs.begin()?;
             self.write_first_stats()?;
         }
-        Ok(())
+        // Comment lines may come before it.
+        header.map_or(Ok(()), |header| {
+            self.outputs.write_header(header, terminator)
+        })
     }
 }

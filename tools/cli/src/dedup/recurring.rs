@@ -25,14 +25,13 @@ pub(super) fn place_positions(unroller: &mut Unroller, window: &WindowConfig, ch
         if faults.missing == Missing::Empty {
             continue;
         }
-        let problem = Problem::Unplaced(unplaced);
-        match faults.fate(problem) {
-            Fate::Passed => passed.push(hash),
-            Fate::Rejected => rejected.push(Fault {
+        match faults.fate(Problem::Unplaced(unplaced)) {
+            Fate::Passed | Fate::Comment => passed.push(hash),
+            Fate::Rejected(problem) => rejected.push(Fault {
                 record: chunk.record_of(hash),
                 problem,
             }),
-            Fate::EndsRun => {
+            Fate::EndsRun(problem) => {
                 chunk.fail_at(hash, problem);
                 break;
             }

@@ -175,7 +175,11 @@ mod tests {
 
     fn parse(key: &str, longest: Option<usize>) -> Result<ByteRanges, SpecError> {
         let key = Some(key);
-        ByteRanges::parse(&ChosenFields { key, time: None }, longest)
+        let fields = ChosenFields {
+            key,
+            ..ChosenFields::default()
+        };
+        ByteRanges::parse(&fields, longest)
     }
 
     fn selected(ranges: &ByteRanges, content: &[u8]) -> (Vec<Vec<u8>>, Result<(), Problem>) {

@@ -18,7 +18,9 @@ pub(crate) use self::edges::{Edge, ElementEdge};
 use self::keys::ChunkKeys;
 pub(crate) use self::keys::ClockStep;
 use self::verdicts::ChunkVerdicts;
+use super::comments::Announced;
 use super::fault::{Fault, Problem};
+use super::format::Format;
 
 /// The tick of a record without a time: it is earlier than every other, so the record is judged at
 /// the clock.
@@ -56,6 +58,10 @@ pub(crate) struct Chunk {
     pub(crate) closes_source: bool,
     /// Whether the input ended and had no place that could hold a record.
     pub(crate) lacks_records: bool,
+    /// Whether records are values that follow one another, and not the lines of their format.
+    pub(crate) has_joined_values: bool,
+    /// What the first line of the input announces about comment lines.
+    pub(crate) announced: Option<Announced>,
     /// The header of the stream, in its first chunk.
     pub(crate) header: Option<Vec<u8>>,
     /// The number of bytes of the stream read when the chunk was filled, and those of them that are
@@ -101,6 +107,8 @@ impl Chunk {
             opens_source,
             closes_source,
             lacks_records,
+            has_joined_values,
+            announced,
             header,
             expected_records,
             ends,
@@ -125,6 +133,8 @@ impl Chunk {
         *opens_source = false;
         *closes_source = false;
         *lacks_records = false;
+        *has_joined_values = false;
+        *announced = None;
         *header = None;
         *expected_records = 0;
         ends.clear();
@@ -152,6 +162,31 @@ impl Chunk {
         self.clock.shrink();
     }
 
+    /// The format of the records, which are of an input of `format`.
+    pub(crate) fn format_of_records<'a>(&self, format: &'a dyn Format) -> &'a dyn Format {
+        let joined = (self.has_joined_values).then(|| format.of_joined_values());
+        joined.flatten().unwrap_or(format)
+    }
+
+    /// Cuts the chunk at the end of a record, before its records are found. Returns the rest.
+    pub(crate) fn split_off(&mut self, end: usize) -> Self {
+        let rest = Self {
+            bytes: self.bytes[end..self.filled].to_vec(),
+            filled: self.filled - end,
+            source: self.source,
+            closes_source: self.closes_source,
+            has_joined_values: self.has_joined_values,
+            announced: self.announced,
+            read_until: self.read_until,
+            input_until: self.input_until,
+            terminator: self.terminator,
+            ..Self::default()
+        };
+        self.filled = end;
+        self.closes_source = false;
+        rest
+    }
+
     /// The memory of the chunk in bytes, roughly: before its records are found, with those that are
     /// expected.
     pub(crate) fn memory_bytes(&self) -> usize {
@@ -167,7 +202,7 @@ impl Chunk {
 
     /// The number of records before the fault without the frame around them.
     pub(crate) fn own_records(&self) -> usize {
-        self.records() - self.keys.frame_blocks.len()
+        self.records() - self.keys.frame_blocks.len() - self.keys.comments.len()
     }
 
     /// The offset of the first byte of a record.

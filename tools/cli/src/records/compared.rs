@@ -1,4 +1,7 @@
-//! Which part of a key is compared, and how: `--ignore-case`, and what `uniq` skips.
+//! Which part of a key is compared, and in which form: `--trim`, `--ignore-case`, and what `uniq`
+//! skips.
+
+use super::text_form::TextForm;
 
 /// The part of a key that is compared. Without a key, that is the whole record.
 ///
@@ -13,8 +16,8 @@
 /// next blank. A character is a code point of UTF-8; a byte that belongs to none is one, too.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Compared {
-    /// Whether the letters A to Z equal a to z.
-    pub(crate) ignore_case: bool,
+    /// Trimmed before anything is skipped, and folded last.
+    pub(crate) text: TextForm,
     pub(crate) skip_fields: u64,
     pub(crate) skip_chars: u64,
     /// The most characters compared; `None` is all.
@@ -29,11 +32,8 @@ impl Compared {
 
     /// Appends what is compared of a key.
     pub(super) fn append(&self, key: &[u8], compared: &mut Vec<u8>) {
-        let before = compared.len();
-        compared.extend_from_slice(self.part(key));
-        if self.ignore_case {
-            compared[before..].make_ascii_lowercase();
-        }
+        let part = self.part(self.text.trimmed(key));
+        self.text.append_folded(part, compared);
     }
 
     fn part<'a>(&self, key: &'a [u8]) -> &'a [u8] {
@@ -100,6 +100,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::records::text_form::IgnoredCase;
 
     fn compared(options: Compared, key: &[u8]) -> Vec<u8> {
         let mut compared = b"before".to_vec();
@@ -126,6 +127,16 @@ mod tests {
     /// One step after the other, on lists.
     fn model(options: Compared, key: &[u8]) -> Vec<u8> {
         let mut rest = key.to_vec();
+        if options.text.trim {
+            let is_space =
+                |byte: Option<&u8>| byte.is_some_and(|byte| b" \t\n\x0c\r".contains(byte));
+            while is_space(rest.first()) {
+                rest.remove(0);
+            }
+            while is_space(rest.last()) {
+                rest.pop();
+            }
+        }
         for _ in 0..options.skip_fields {
             while rest.first().is_some_and(|byte| b" \t\n".contains(byte)) {
                 rest.remove(0);
@@ -140,7 +151,7 @@ mod tests {
             .skip(options.skip_chars as usize)
             .take(most);
         let mut part = kept.collect::<Vec<_>>().concat();
-        if options.ignore_case {
+        if options.text.ignored_case.is_some() {
             for byte in &mut part {
                 if byte.is_ascii_uppercase() {
                     *byte += 32;
@@ -157,11 +168,26 @@ mod tests {
             (all, &b" aB "[..], &b" aB "[..]),
             (
                 Compared {
-                    ignore_case: true,
+                    text: TextForm {
+                        ignored_case: Some(IgnoredCase::Ascii),
+                        ..TextForm::default()
+                    },
                     ..all
                 },
                 b"aB\xc3\x84",
                 b"ab\xc3\x84",
+            ),
+            (
+                Compared {
+                    text: TextForm {
+                        trim: true,
+                        ..TextForm::default()
+                    },
+                    max_chars: Some(3),
+                    ..all
+                },
+                b"\t\r a b \n",
+                b"a b",
             ),
             (
                 Compared {
@@ -239,12 +265,15 @@ mod tests {
                 4 => prop::sample::select(b"aB  \t\n\xff\xe2\x82\xac\xc3\xa4\xf0\x9f\x98\x80".to_vec()),
                 1 => any::<u8>(),
             ], 0..40),
+            trim: bool,
             ignore_case: bool,
             skip_fields in 0_u64..5,
             skip_chars in 0_u64..8,
             max_chars in prop::option::of(0_u64..20),
         ) {
-            let options = Compared { ignore_case, skip_fields, skip_chars, max_chars };
+            let ignored_case = ignore_case.then_some(IgnoredCase::Ascii);
+            let text = TextForm { trim, ignored_case };
+            let options = Compared { text, skip_fields, skip_chars, max_chars };
             prop_assert_eq!(compared(options, &key), model(options, &key));
         }
     }

@@ -14,8 +14,6 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
-use memchr::memchr_iter;
-
 use super::format::Format;
 use crate::files::Source;
 
@@ -47,7 +45,7 @@ pub(crate) struct Estimate {
 /// Estimates the number of records in these regular files of so many bytes. `None` if they are
 /// long, their format has no terminator to count, or one cannot be read: the run reports that.
 pub(crate) fn estimate(sources: &[Source], bytes: u64, format: &dyn Format) -> Option<Estimate> {
-    let end = *format.default_terminator().last()?;
+    format.estimated_records(&[])?;
     if bytes > MOST_BYTES {
         return None;
     }
@@ -63,7 +61,7 @@ pub(crate) fn estimate(sources: &[Source], bytes: u64, format: &dyn Format) -> O
         if left > MOST_BYTES || read > MOST_READ {
             return None;
         }
-        let of_file = estimate_file(&mut file, position, left, end, &mut block);
+        let of_file = estimate_file(&mut file, position, left, format, &mut block);
         file.seek(SeekFrom::Start(position)).ok()?;
         let of_file = of_file.ok()?;
         sum.records += of_file.records;
@@ -72,12 +70,12 @@ pub(crate) fn estimate(sources: &[Source], bytes: u64, format: &dyn Format) -> O
     Some(sum)
 }
 
-/// The records in the `left` bytes of a file from a position on, each of which has an `end`.
+/// The records in the `left` bytes of a file from a position on.
 fn estimate_file(
     file: &mut File,
     position: u64,
     left: u64,
-    end: u8,
+    format: &dyn Format,
     block: &mut Vec<u8>,
 ) -> io::Result<Estimate> {
     let (blocks, length) = if left <= BLOCKS * BLOCK_BYTES {
@@ -91,7 +89,7 @@ fn estimate_file(
         file.seek(SeekFrom::Start(position + number * distance))?;
         block.clear();
         seen += file.by_ref().take(length).read_to_end(block)? as u64;
-        ends += memchr_iter(end, block).count() as u64;
+        ends += format.estimated_records(block).unwrap_or(0);
     }
     // Both factors are at most 2^28.
     let records = ends * left / seen.max(1);
@@ -143,7 +141,8 @@ mod tests {
         for example in all() {
             let estimated = estimate(slice::from_ref(&source), 6, &*example.format);
             let expected = Estimate { records: 1, gap: 0 };
-            let expected = example.format.is_text().then_some(expected);
+            let tells = example.format.is_text() && !example.name.starts_with("json:");
+            let expected = tells.then_some(expected);
             assert_eq!(estimated, expected, "{}", example.name);
         }
         let missing = Source::from_path("/no/such/file".into());
@@ -208,8 +207,9 @@ mod tests {
         let (file, _) = source_of(&bytes);
         let mut file = file.reopen().unwrap();
         let mut block = Vec::new();
-        let whole = estimate_file(&mut file, 0, 2 << 20, b'\n', &mut block).unwrap();
-        let half = estimate_file(&mut file, 1 << 20, 1 << 20, b'\n', &mut block).unwrap();
+        let (_, lines) = delimited().swap_remove(0);
+        let whole = estimate_file(&mut file, 0, 2 << 20, &*lines, &mut block).unwrap();
+        let half = estimate_file(&mut file, 1 << 20, 1 << 20, &*lines, &mut block).unwrap();
         assert_eq!(whole.records / 2, half.records - 1);
     }
 }

@@ -17,6 +17,8 @@ pub(crate) struct Fault {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Problem {
     Lacks(MissingField),
+    /// The same for a field that is counted from the last one on.
+    LacksFromEnd(MissingField),
     /// The record lacks the field of its time.
     LacksTime(MissingField),
     /// The field of the time, numbered from 0, holds none that can be read; nor does it together
@@ -37,6 +39,8 @@ pub(crate) enum Problem {
     Malformed(&'static str),
     /// The line is blank.
     Blank,
+    /// A comment line has other names of fields than the header.
+    OtherNames,
     /// A tag does not fit into the record, for this reason.
     NoRoomForTag(&'static str),
     /// The bytes at this offset in the record are not of the format, for this reason.
@@ -67,15 +71,14 @@ pub(crate) enum Missing {
     Empty,
 }
 
-/// What to do with a blank line of CSV, if the key is some fields.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+/// What to do with a blank line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum BlankLines {
-    /// Pass the line on without a verdict: it is no record
-    #[default]
+    /// Pass the line on without a verdict
     Skip,
     /// Treat it as a faulty record
     Error,
-    /// Treat it as a record with one empty field
+    /// Judge it like any other record
     Keep,
 }
 
@@ -83,20 +86,21 @@ pub(crate) enum BlankLines {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FaultPolicy {
     pub(crate) missing: Missing,
-    /// Blank lines are records like any other in formats without quotes.
     pub(crate) blank_lines: BlankLines,
     /// Whether faulty records are set aside; otherwise the first one ends the run.
     pub(crate) rejects: bool,
 }
 
-/// What happens to a faulty record.
+/// What happens to a record without a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// It passes without a verdict.
+    /// It passes.
     Passed,
+    /// It passes, and is no record.
+    Comment,
     /// It is set aside.
-    Rejected,
-    EndsRun,
+    Rejected(Problem),
+    EndsRun(Problem),
 }
 
 impl FaultPolicy {
@@ -105,12 +109,14 @@ impl FaultPolicy {
     pub(crate) fn fate(&self, problem: Problem) -> Fate {
         let lacks = match problem {
             Problem::Lacks(_)
+            | Problem::LacksFromEnd(_)
             | Problem::LacksTime(_)
             | Problem::NoTime { .. }
             | Problem::Unplaced(_) => true,
             Problem::Late
             | Problem::Malformed(_)
             | Problem::Blank
+            | Problem::OtherNames
             | Problem::NoRoomForTag(_)
             | Problem::MalformedAt { .. }
             | Problem::Json(_)
@@ -119,29 +125,19 @@ impl FaultPolicy {
         };
         match (self.missing, self.rejects) {
             (Missing::Skip, rejects) if lacks || !rejects => Fate::Passed,
-            (_, true) => Fate::Rejected,
-            (_, false) => Fate::EndsRun,
+            (_, true) => Fate::Rejected(problem),
+            (_, false) => Fate::EndsRun(problem),
         }
     }
 
-    /// What happens to a record with this content because it is a blank line.
-    #[inline]
-    pub(super) fn blank_line(&self, content: &[u8]) -> Option<(Fate, Problem)> {
-        if content.is_empty() {
-            self.fate_of_blank_line()
-        } else {
-            None
-        }
-    }
-
-    #[cold]
-    fn fate_of_blank_line(&self) -> Option<(Fate, Problem)> {
+    /// What happens to a blank line; `None` if it is judged.
+    pub(super) fn fate_of_blank_line(&self) -> Option<Fate> {
         let problem = Problem::Blank;
         match self.blank_lines {
             BlankLines::Keep => None,
-            BlankLines::Skip => Some((Fate::Passed, problem)),
-            BlankLines::Error if self.rejects => Some((Fate::Rejected, problem)),
-            BlankLines::Error => Some((Fate::EndsRun, problem)),
+            BlankLines::Skip => Some(Fate::Passed),
+            BlankLines::Error if self.rejects => Some(Fate::Rejected(problem)),
+            BlankLines::Error => Some(Fate::EndsRun(problem)),
         }
     }
 }

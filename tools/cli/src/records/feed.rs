@@ -1,14 +1,18 @@
 //! Fills chunks with records, removes headers, and makes the reader of keys once the header is
 //! read.
 
+use std::collections::VecDeque;
+use std::mem;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use echoless::{KeyHasher, SpecError};
 
 use super::chunk::Chunk;
+use super::comments::{Announced, CommentLines};
 use super::fault::Fault;
 use super::field_list::FieldList;
+use super::field_set::KeyFields;
 use super::header::Header;
 use super::input::Input;
 use super::keys::{KeyExtractor, KeyReader};
@@ -17,6 +21,7 @@ use super::reading::RecordReading;
 use super::tag::Tagger;
 use crate::failure::Failure;
 use crate::files::Source;
+use crate::number::exact_bytes;
 use crate::reading::Filled;
 use crate::signals::Patience;
 use crate::time::format::TimeReader;
@@ -38,8 +43,17 @@ pub(crate) struct RecordFeed {
     /// The number of known inputs.
     known: usize,
     header: Option<Header>,
+    /// Whether that of the current input is not found yet.
+    header_due: bool,
+    /// The number of the comment lines in front of it.
+    lines_before: u64,
     /// Whether a chunk took the header of the outputs along.
     header_sent: bool,
+    /// What the first line of the current input announces about comment lines.
+    announced: Option<Announced>,
+    /// Chunks that are filled already: comment lines in front of the first header, without which
+    /// there is no reader, and the rest of a chunk that begins with such lines.
+    waiting: VecDeque<Chunk>,
     reader: Option<KeyReader>,
 }
 
@@ -57,7 +71,11 @@ impl RecordFeed {
             input: Input::new(sources, &reading, most),
             known: 0,
             header: has_header.then(|| Header::new(format.clone())),
+            header_due: false,
+            lines_before: 0,
             header_sent: false,
+            announced: None,
+            waiting: VecDeque::new(),
             reader: None,
             reading,
             hasher,
@@ -110,37 +128,124 @@ impl RecordFeed {
         chunk: &mut Chunk,
         patience: Patience,
     ) -> Result<Filled, Failure> {
-        let filled = self.input.fill(chunk, patience)?;
-        if filled != Filled::Chunk {
-            return Ok(filled);
+        loop {
+            if self.reader.is_some()
+                && let Some(next) = self.waiting.pop_front()
+            {
+                *chunk = next;
+                return Ok(Filled::Chunk);
+            }
+            let filled = self.input.fill(chunk, patience)?;
+            match filled {
+                Filled::Chunk => {}
+                // Comment lines alone.
+                Filled::End if !self.waiting.is_empty() => {
+                    self.reader = Some(self.key_reader()?);
+                    continue;
+                }
+                Filled::NotYet | Filled::End => return Ok(filled),
+            }
+            let rest = self.prepare(chunk)?;
+            if self.reader.is_none() && !self.header_due {
+                self.reader = Some(self.key_reader()?);
+            }
+            if rest.is_none() && self.reader.is_some() && self.waiting.is_empty() {
+                return Ok(Filled::Chunk);
+            }
+            self.wait(mem::take(chunk), rest)?;
         }
+    }
+
+    /// Prepares a chunk that is filled for its reader. Returns what follows the comment lines at
+    /// its start, if that begins with the header.
+    fn prepare(&mut self, chunk: &mut Chunk) -> Result<Option<Chunk>, Failure> {
         chunk.read_until = self.input.bytes_read();
         chunk.input_until = self.input.input_bytes_read();
-        if let Some(header) = &mut self.header
-            && chunk.opens_source
-        {
-            let name = |source| self.input.name(source);
-            let incomplete = chunk.incomplete.map(|problem| Fault { record: 0, problem });
-            if let Some(fault) = chunk.fault.or(incomplete) {
-                let reporter = FaultReporter::new(self.reading.format.clone());
-                let done = InputPosition::default();
-                return Err(reporter.failure(chunk, fault, name(chunk.source), done));
+        if chunk.opens_source {
+            self.header_due = self.header.is_some();
+            self.lines_before = 0;
+            if self.reading.announced_comments {
+                self.announced = CommentLines::announced(&chunk.bytes[chunk.mark..chunk.filled]);
             }
-            header.remove_from(chunk, name)?;
         }
+        chunk.announced = self.announced;
+        let mut rest = if self.header_due {
+            self.find_header(chunk)?
+        } else {
+            None
+        };
         if self.estimates_records {
-            chunk.expected_records = self.expected_records(&chunk.bytes[chunk.start..chunk.filled]);
+            for chunk in [Some(chunk), rest.as_mut()].into_iter().flatten() {
+                chunk.expected_records =
+                    self.expected_records(&chunk.bytes[chunk.start..chunk.filled]);
+            }
         }
-        if self.reader.is_none() {
-            self.reader = Some(self.key_reader()?);
+        Ok(rest)
+    }
+
+    /// Takes the header off a chunk, in front of which there may be comment lines. They may hold
+    /// the names of the fields, and are the header then. Returns what follows them, if it begins
+    /// with the header.
+    fn find_header(&mut self, chunk: &mut Chunk) -> Result<Option<Chunk>, Failure> {
+        let Some(header) = &mut self.header else {
+            return Ok(None);
+        };
+        let name = |source| self.input.name(source);
+        let incomplete = chunk.incomplete.map(|problem| Fault { record: 0, problem });
+        if let Some(fault) = chunk.fault.or(incomplete) {
+            let reporter = FaultReporter::new(self.reading.format.clone());
+            let done = InputPosition::after(self.lines_before);
+            return Err(reporter.failure(chunk, fault, name(chunk.source), done));
         }
+        let comments = leading_comments(&self.reading, chunk);
+        self.lines_before += comments.lines;
+        let is_written = chunk.source >= self.known;
+        if let Some(names) = comments.names {
+            header.found_names(names, chunk.source);
+            self.header_due = false;
+            self.header_sent |= is_written;
+            return Ok(None);
+        }
+        if comments.lines > 0 && comments.end == chunk.filled {
+            return Ok(None);
+        }
+        let mut rest = (comments.lines > 0).then(|| chunk.split_off(comments.end));
+        let with_header = rest.as_mut().unwrap_or(chunk);
+        header.remove_from(with_header, self.lines_before + 1, name)?;
+        self.header_due = false;
         // The outputs get the header of the first input that is written, in its own spelling.
-        if !self.header_sent && chunk.source >= self.known {
+        if is_written && !self.header_sent {
             self.header_sent = true;
-            let own = || chunk.bytes[..chunk.start].to_vec();
-            chunk.header = self.header.as_ref().map(|_| own());
+            with_header.header = Some(with_header.bytes[..with_header.start].to_vec());
         }
-        Ok(Filled::Chunk)
+        Ok(rest)
+    }
+
+    /// Keeps a chunk, and the rest of it, until the reader exists and the chunks before it are
+    /// passed.
+    ///
+    /// # Errors
+    /// [`Failure`] if chunks of comment lines are longer than a record may be: they are in memory
+    /// until the header follows.
+    fn wait(&mut self, chunk: Chunk, rest: Option<Chunk>) -> Result<(), Failure> {
+        let source = chunk.source;
+        self.waiting.push_back(chunk);
+        self.waiting.extend(rest);
+        let bytes: usize = self.waiting.iter().map(|chunk| chunk.filled).sum();
+        let longest = self.reading.max_record;
+        if self.reader.is_none() && bytes > longest {
+            return Err(Failure::Data {
+                name: self.input.name(source),
+                unit: self.reading.format.unit(),
+                number: self.lines_before,
+                problem: format!(
+                    "comment lines of more than {} in front of the header (--max-record)",
+                    exact_bytes(longest as u64)
+                ),
+                choices: &[&["--max-record"]],
+            });
+        }
+        Ok(())
     }
 
     /// The reader of keys. It exists once the header with the names of fields is read.
@@ -169,18 +274,23 @@ impl RecordFeed {
 
     fn key_reader(&self) -> Result<KeyReader, Failure> {
         let reading = &self.reading;
-        let names = self.header.as_ref().map(Header::names).unwrap_or_default();
+        let header = self.header.as_ref().map(Header::names);
+        let names: &[Vec<u8>] = header.as_deref().unwrap_or_default();
         if let Some(tagger) = &self.tagger {
-            tagger.check_header(&names)?;
+            tagger.check_header(names)?;
         }
-        let fields = match &reading.key {
-            Some(key) => Some(key.resolve(&names)?),
-            None => None,
+        let (fields, picked) = match &reading.key {
+            Some(key) => {
+                let KeyFields { set, picked } = key.resolve(names)?;
+                (Some(set), picked)
+            }
+            None => (None, None),
         };
         let mut extractor = KeyExtractor::new(self.hasher.clone(), fields, reading.faults)
-            .comparing(reading.compared);
+            .comparing(reading.compared, picked)
+            .with_comments(reading.comments.clone(), header.clone());
         if let Some((fields, reader)) = &self.time {
-            let numbers = fields.numbers(&names).map_err(|error| SpecError {
+            let numbers = fields.numbers(names).map_err(|error| SpecError {
                 field: "--time-field",
                 ..error
             })?;
@@ -189,4 +299,42 @@ impl RecordFeed {
         let reader = KeyReader::new(reading.format.clone(), extractor);
         Ok(reader.with_tagger(self.tagger.clone()))
     }
+}
+
+/// The comment lines that a chunk begins with.
+#[derive(Debug, Default)]
+struct LeadingComments {
+    lines: u64,
+    /// The end of the last one.
+    end: usize,
+    /// The names of the fields, if one of them holds any.
+    names: Option<Vec<Vec<u8>>>,
+}
+
+fn leading_comments(reading: &RecordReading, chunk: &Chunk) -> LeadingComments {
+    let mut found = LeadingComments {
+        end: chunk.mark,
+        ..LeadingComments::default()
+    };
+    let comments = reading.comments.as_ref();
+    let Some(prefix) = comments.and_then(|comments| comments.prefix(chunk.announced)) else {
+        return found;
+    };
+    let (format, bytes) = (&*reading.format, &chunk.bytes[..chunk.filled]);
+    let mut ends = Vec::new();
+    format.record_ends(bytes, chunk.mark, &mut ends);
+    for end in ends {
+        let content = format.content(&bytes[found.end..end]);
+        if !content.starts_with(prefix) {
+            break;
+        }
+        if let Some(announced) = chunk.announced
+            && let Some(names) = announced.names(content, format)
+        {
+            found.names = Some(names);
+        }
+        found.lines += 1;
+        found.end = end;
+    }
+    found
 }

@@ -1,10 +1,11 @@
-//! Lists of fields as they are typed: `2,5-7,9-`, or names in the header.
+//! Lists of fields as they are typed: `2,5-7,9-`, `-1` for the last field, `!3` for all fields but
+//! one, or names in the header.
 
 use std::ops::RangeInclusive;
 
 use echoless::SpecError;
 
-use super::field_set::FieldSet;
+use super::field_set::{FieldSet, KeyFields, PickedFields, PickedRange, Position};
 
 /// The highest field number. A bound, so that a typing error is rejected instead of making every
 /// record pay for a search of that many fields.
@@ -13,31 +14,40 @@ const HIGHEST: usize = 1_000_000;
 /// The fields as the user lists them: names are not resolved yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FieldList {
-    items: Vec<Item>,
+    /// Without any, all fields.
+    included: Vec<Item>,
+    /// The fields behind `!`.
+    excluded: Vec<Item>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Item {
-    /// Field numbers from 0; an open range ends at `usize::MAX`.
-    Numbers(RangeInclusive<usize>),
+    Fields(PickedRange),
     Name(String),
 }
 
 impl FieldList {
     /// Parses a list of fields. Names are allowed if there is a `header`.
     pub(crate) fn parse(text: &str, header: bool) -> Result<Self, SpecError> {
-        let items: Result<Vec<Item>, SpecError> = text
-            .split(',')
-            .map(|item| match parse_numbers(item)? {
-                Some(numbers) => Ok(Item::Numbers(numbers)),
-                None if header && !item.is_empty() => Ok(Item::Name(item.into())),
-                None => Err(invalid(
-                    item,
-                    "field numbers from 1 and ranges such as 2,5-7,9- (names require --header)",
-                )),
-            })
-            .collect();
-        Ok(Self { items: items? })
+        let (mut included, mut excluded) = (Vec::new(), Vec::new());
+        for typed in text.split(',') {
+            let (items, item) = match typed.strip_prefix('!') {
+                Some(item) => (&mut excluded, item),
+                None => (&mut included, typed),
+            };
+            items.push(match parse_range(item)? {
+                Some(range) => Item::Fields(range),
+                None if header && !item.is_empty() => Item::Name(item.into()),
+                None => {
+                    return Err(invalid(
+                        typed,
+                        "field numbers from 1 and ranges such as 2,5-7,9-, -1 for the last field, \
+                         !3 for all but field 3 (names require --header)",
+                    ));
+                }
+            });
+        }
+        Ok(Self { included, excluded })
     }
 
     /// Parses the fields, each a number or a name, that the option `option` takes.
@@ -64,9 +74,12 @@ impl FieldList {
         let list = Self::parse(text, header).map_err(of_option)?;
         let is_one = |item: &Item| match item {
             Item::Name(_) => true,
-            Item::Numbers(numbers) => numbers.start() == numbers.end(),
+            Item::Fields(range) => matches!(
+                *range,
+                (Position::FromStart(first), Some(Position::FromStart(last))) if first == last
+            ),
         };
-        if list.items.iter().all(is_one) {
+        if list.excluded.is_empty() && list.included.iter().all(is_one) {
             return Ok(list);
         }
         Err(of_option(invalid(text, allowed)))
@@ -74,80 +87,142 @@ impl FieldList {
 
     /// The fields with these numbers, from 0.
     pub(crate) fn numbered(numbers: RangeInclusive<usize>) -> Self {
+        let [first, last] = [*numbers.start(), *numbers.end()].map(Position::FromStart);
         Self {
-            items: vec![Item::Numbers(numbers)],
+            included: vec![Item::Fields((first, Some(last)))],
+            excluded: Vec::new(),
         }
     }
 
-    /// The number of fields, if none of the ranges is open.
+    /// The number of listed items, which is that of the fields where each is one.
     pub(crate) fn count(&self) -> usize {
-        let count = |item: &Item| match item {
-            Item::Numbers(numbers) => numbers.end() - numbers.start() + 1,
-            Item::Name(_) => 1,
-        };
-        self.items.iter().map(count).sum()
+        self.included.len()
     }
 
     /// Replaces the names by their positions in the header.
-    pub(crate) fn resolve(&self, header: &[Vec<u8>]) -> Result<FieldSet, SpecError> {
-        Ok(FieldSet::new(self.ranges(header)?))
-    }
-
-    /// The numbers of the fields, from 0, in the order in which they are listed. No range is open.
-    pub(crate) fn numbers(&self, header: &[Vec<u8>]) -> Result<Vec<usize>, SpecError> {
-        Ok(self.ranges(header)?.into_iter().flatten().collect())
-    }
-
-    fn ranges(&self, header: &[Vec<u8>]) -> Result<Vec<RangeInclusive<usize>>, SpecError> {
-        let mut ranges = Vec::new();
-        for item in &self.items {
-            ranges.push(match item {
-                Item::Numbers(numbers) => numbers.clone(),
-                Item::Name(name) => {
-                    let mut found = (0..header.len()).filter(|at| header[*at] == name.as_bytes());
-                    match (found.next(), found.next()) {
-                        (Some(at), None) => at..=at,
-                        (Some(_), Some(_)) => {
-                            return Err(invalid(name, "a name that only one field has"));
-                        }
-                        (None, _) => return Err(invalid(name, known_names(header))),
-                    }
-                }
+    pub(crate) fn resolve(&self, header: &[Vec<u8>]) -> Result<KeyFields, SpecError> {
+        let included = find(&self.included, header)?;
+        let excluded = find(&self.excluded, header)?;
+        let is_absolute = |range: &PickedRange| absolute(*range).is_some();
+        if !included.iter().chain(&excluded).all(is_absolute) {
+            return Ok(KeyFields {
+                set: FieldSet::all(),
+                picked: Some(PickedFields::new(included, excluded)),
             });
         }
-        Ok(ranges)
+        let numbers = |ranges: Vec<PickedRange>| ranges.into_iter().filter_map(absolute).collect();
+        let set = FieldSet::without(numbers(included), numbers(excluded));
+        if set.is_empty() {
+            let typed = self.excluded.first();
+            let typed = typed.map_or_else(String::new, |item| format!("!{}", item.typed()));
+            return Err(invalid(&typed, "a key with at least one field"));
+        }
+        Ok(KeyFields { set, picked: None })
+    }
+
+    /// The numbers of the fields, from 0, in the order in which they are listed. No range is open,
+    /// and all count from the start.
+    pub(crate) fn numbers(&self, header: &[Vec<u8>]) -> Result<Vec<usize>, SpecError> {
+        let ranges = find(&self.included, header)?;
+        Ok(ranges.into_iter().filter_map(absolute).flatten().collect())
     }
 }
 
-/// `2`, `5-7` or `9-`; `None` if it is none of these and so may be a name.
-fn parse_numbers(item: &str) -> Result<Option<RangeInclusive<usize>>, SpecError> {
-    let numeric = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let (first, last) = match item.split_once('-') {
-        None => (item, item),
-        Some((first, "")) => (first, ""),
-        Some((first, last)) if numeric(last) => (first, last),
-        Some(_) => return Ok(None),
-    };
-    if first.is_empty() && !item.is_empty() {
-        return Err(invalid(item, "a range with a first field, such as 1-5"));
+impl Item {
+    /// The item as the user might have typed it.
+    fn typed(&self) -> String {
+        match self {
+            Self::Name(name) => name.clone(),
+            Self::Fields((first, last)) if *last == Some(*first) => first.to_string(),
+            Self::Fields((first, last)) => {
+                let last = last.map_or_else(String::new, |last| last.to_string());
+                format!("{first}-{last}")
+            }
+        }
     }
-    if !numeric(first) {
-        return Ok(None);
+}
+
+/// The positions of fields, with those of names in the header.
+fn find(items: &[Item], header: &[Vec<u8>]) -> Result<Vec<PickedRange>, SpecError> {
+    let mut ranges = Vec::new();
+    for item in items {
+        ranges.push(match item {
+            Item::Fields(range) => *range,
+            Item::Name(name) => {
+                let mut found = (0..header.len()).filter(|at| header[*at] == name.as_bytes());
+                match (found.next(), found.next()) {
+                    (Some(at), None) => (Position::FromStart(at), Some(Position::FromStart(at))),
+                    (Some(_), Some(_)) => {
+                        return Err(invalid(name, "a name that only one field has"));
+                    }
+                    (None, _) => return Err(invalid(name, known_names(header))),
+                }
+            }
+        });
     }
-    let number = |text: &str| match text.parse::<usize>() {
-        Ok(number) if (1..=HIGHEST).contains(&number) => Ok(number - 1),
-        _ => Err(invalid(item, "field numbers from 1 to 1000000")),
+    Ok(ranges)
+}
+
+/// The numbers of a range that counts from the start.
+fn absolute(range: PickedRange) -> Option<RangeInclusive<usize>> {
+    match range {
+        (Position::FromStart(first), None) => Some(first..=usize::MAX),
+        (Position::FromStart(first), Some(Position::FromStart(last))) => Some(first..=last),
+        (Position::FromStart(_), Some(Position::FromEnd(_))) | (Position::FromEnd(_), _) => None,
+    }
+}
+
+/// `2`, `5-7`, `9-`, `-1`, `-3-` or `2--2`; `None` if it is none of these and so may be a name.
+fn parse_range(item: &str) -> Result<Option<PickedRange>, SpecError> {
+    let Some((first, rest)) = split_position(item) else {
+        return match item {
+            "-" => Err(invalid(item, "a range with a first field, such as 1-5")),
+            _ => Ok(None),
+        };
     };
-    let start = number(first)?;
-    let end = if last.is_empty() {
-        usize::MAX
-    } else {
-        number(last)?
+    let last = match rest.strip_prefix('-') {
+        None if rest.is_empty() => Some(first),
+        None => return Ok(None),
+        Some("") => None,
+        Some(last) => match split_position(last) {
+            Some((last, "")) => Some(last),
+            Some(_) | None => return Ok(None),
+        },
     };
-    if end < start {
+    let first = position(item, first)?;
+    let last = last.map(|last| position(item, last)).transpose()?;
+    let descends = match (first, last) {
+        (Position::FromStart(first), Some(Position::FromStart(last))) => last < first,
+        (Position::FromEnd(first), Some(Position::FromEnd(last))) => last > first,
+        (Position::FromEnd(_), Some(Position::FromStart(_))) => true,
+        (Position::FromStart(_), Some(Position::FromEnd(_))) | (_, None) => false,
+    };
+    if descends {
         return Err(invalid(item, "a range from a lower field to a higher one"));
     }
-    Ok(Some(start..=end))
+    Ok(Some((first, last)))
+}
+
+/// The digits at the start of a text with the minus before them, and what follows.
+fn split_position(text: &str) -> Option<(&str, &str)> {
+    let minus = usize::from(text.starts_with('-'));
+    let digits = text[minus..].bytes().take_while(u8::is_ascii_digit).count();
+    (digits > 0).then(|| text.split_at(minus + digits))
+}
+
+/// The position that a number is, which may have a minus.
+fn position(item: &str, text: &str) -> Result<Position, SpecError> {
+    let (digits, position): (_, fn(usize) -> Position) = match text.strip_prefix('-') {
+        Some(digits) => (digits, Position::FromEnd),
+        None => (text, Position::FromStart),
+    };
+    match digits.parse::<usize>() {
+        Ok(number) if (1..=HIGHEST).contains(&number) => Ok(position(number - 1)),
+        _ => Err(invalid(
+            item,
+            "field numbers from 1 to 1000000, or from -1 to -1000000 from the last field on",
+        )),
+    }
 }
 
 fn invalid(item: &str, allowed: impl Into<String>) -> SpecError {
@@ -189,7 +264,7 @@ mod tests {
             assert_eq!(list.numbers(&header).as_deref(), Ok(numbers), "{text}");
             assert_eq!(list.count(), numbers.len());
         }
-        for text in ["", "1-2", "1-", "1,2-3", "a,,b", "0", "-1"] {
+        for text in ["", "1-2", "1-", "1,2-3", "a,,b", "0", "-1", "!1", "1--1"] {
             let error = FieldList::parse_each("--time-field", text, true).unwrap_err();
             assert_eq!(error.field, "--time-field", "{text}");
         }
@@ -198,11 +273,24 @@ mod tests {
 
     #[test]
     fn impossible_fields_are_invalid() {
-        let lists = "0 0-3 3-0 7-5 2,,3 -3 - a 1-2-3 1000001 99999999999999999999 +1";
+        let lists = "0 0-3 3-0 7-5 2,,3 -0 - -3-1 -1--2 a 1-2-3 1--2-3 1000001 -1000001 \
+                     99999999999999999999 +1 ! !a !!1";
         for text in lists.split(' ').chain(["", "2 "]) {
             let error = FieldList::parse(text, false).unwrap_err();
             assert_eq!(error.field, "--key", "{text}");
         }
+    }
+
+    #[test]
+    fn a_key_keeps_at_least_one_field() {
+        for (text, typed) in [("1,!1", "`!1`"), ("2-3,!1-", "`!1-`"), ("!1-", "`!1-`")] {
+            let list = FieldList::parse(text, false).unwrap();
+            let error = list.resolve(&[]).unwrap_err();
+            assert_eq!(error.asked, typed, "{text}");
+        }
+        // How many fields a record has is known later.
+        let last = FieldList::parse("!-1", false).unwrap();
+        assert!(last.resolve(&[]).unwrap().picked.is_some());
     }
 
     #[test]
@@ -211,7 +299,12 @@ mod tests {
             .map(|name| name.as_bytes().to_vec())
             .into();
         let resolve = |text| FieldList::parse(text, true).unwrap().resolve(&header);
-        assert_eq!(resolve("start-time,1").unwrap(), FieldSet::of(&[0, 1]));
+        assert_eq!(resolve("start-time,1").unwrap().set, FieldSet::of(&[0, 1]));
+        assert_eq!(
+            resolve("1-3,!start-time").unwrap().set,
+            FieldSet::of(&[0, 2])
+        );
+        assert!(resolve("!nobody").is_err());
         assert!(
             resolve("cell")
                 .unwrap_err()

@@ -1,6 +1,9 @@
 //! The fields that make up the key, as sets of numbers, and their selection from a record.
 
+use std::fmt;
 use std::ops::RangeInclusive;
+
+use super::split::FieldBytes;
 
 /// The fields of the key: numbers from 0, in disjoint ascending ranges, so that one pass over the
 /// record finds them.
@@ -24,11 +27,28 @@ impl FieldSet {
     }
 
     /// The fields in these ranges, which may overlap.
-    pub(super) fn new(mut ranges: Vec<RangeInclusive<usize>>) -> Self {
+    pub(super) fn new(ranges: Vec<RangeInclusive<usize>>) -> Self {
+        Self::without(ranges, Vec::new())
+    }
+
+    /// The fields in the `included` ranges, all if there are none, without the `excluded` ones. A
+    /// record need not have all fields to have all but some.
+    pub(super) fn without(
+        included: Vec<RangeInclusive<usize>>,
+        mut excluded: Vec<RangeInclusive<usize>>,
+    ) -> Self {
+        excluded.sort_by_key(|range| *range.start());
+        let all = [0..=usize::MAX];
+        let whole: &[_] = if included.is_empty() { &all } else { &included };
+        let rest = whole.iter().flat_map(|range| subtract(range, &excluded));
+        let mut ranges: Vec<RangeInclusive<usize>> = rest.collect();
         ranges.sort_by_key(|range| *range.start());
-        let highest = ranges.iter().map(|range| match *range.end() {
-            usize::MAX => *range.start(),
-            end => end,
+        let highest = included.iter().filter_map(|range| match *range.end() {
+            usize::MAX => {
+                let is_excluded = excluded.iter().any(|other| other.contains(range.start()));
+                (!is_excluded).then_some(*range.start())
+            }
+            _ => Some(*subtract(range, &excluded).last()?.end()),
         });
         let required = highest.max().map_or(0, |highest| highest + 1);
         let mut disjoint: Vec<RangeInclusive<usize>> = Vec::new();
@@ -82,7 +102,8 @@ impl FieldSet {
                 match fields.next() {
                     Some(field) if next >= *range.start() => take(field),
                     Some(_) => {}
-                    None if *range.end() == usize::MAX && next >= self.required => return Ok(()),
+                    // Only the fields of open ranges may be absent.
+                    None if next >= self.required => return Ok(()),
                     None => {
                         return Err(MissingField {
                             field: next.max(*range.start()),
@@ -94,6 +115,11 @@ impl FieldSet {
             }
         }
         Ok(())
+    }
+
+    /// Whether the set has no field.
+    pub(super) fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
     }
 
     /// Whether the set has the field with this number, from 0.
@@ -131,6 +157,145 @@ impl FieldSet {
     }
 }
 
+/// The parts of a range that are in none of the `excluded` ones, which are sorted by their starts.
+fn subtract(
+    range: &RangeInclusive<usize>,
+    excluded: &[RangeInclusive<usize>],
+) -> Vec<RangeInclusive<usize>> {
+    let mut rest = Vec::new();
+    let (mut start, end) = (*range.start(), *range.end());
+    for gap in excluded {
+        if *gap.end() < start {
+            continue;
+        }
+        if *gap.start() > end {
+            break;
+        }
+        if *gap.start() > start {
+            rest.push(start..=*gap.start() - 1);
+        }
+        if *gap.end() >= end {
+            return rest;
+        }
+        start = *gap.end() + 1;
+    }
+    rest.push(start..=end);
+    rest
+}
+
+/// The fields of the key, and which of them are compared where only a whole record tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KeyFields {
+    pub(crate) set: FieldSet,
+    /// Those of the set, which then is all fields, that are compared.
+    pub(crate) picked: Option<PickedFields>,
+}
+
+/// A field of a record, counted from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Position {
+    FromStart(usize),
+    /// 0 is the last field.
+    FromEnd(usize),
+}
+
+impl fmt::Display for Position {
+    /// As it is typed, where 1 and -1 are the first field and the last.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::FromStart(number) => write!(f, "{}", number + 1),
+            Self::FromEnd(number) => write!(f, "-{}", number + 1),
+        }
+    }
+}
+
+/// The first field and the last; the latter is `None` in an open range.
+pub(crate) type PickedRange = (Position, Option<Position>);
+
+/// Fields of which some are counted from the end of the record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PickedFields {
+    /// Without any, all fields.
+    included: Vec<PickedRange>,
+    excluded: Vec<PickedRange>,
+    /// Whether each field of the current record is compared.
+    compared: Vec<bool>,
+}
+
+impl PickedFields {
+    pub(super) fn new(included: Vec<PickedRange>, excluded: Vec<PickedRange>) -> Self {
+        Self {
+            included,
+            excluded,
+            compared: Vec::new(),
+        }
+    }
+
+    /// Removes the fields that are not compared from `fields`, which has all of a record. With
+    /// `may_lack`, a missing field is [`FieldBytes::Absent`] behind them.
+    ///
+    /// # Errors
+    /// The first position that the record lacks. A range is missing if its first field or its last
+    /// one is, or if they cross.
+    pub(super) fn pick(
+        &mut self,
+        fields: &mut Vec<FieldBytes>,
+        may_lack: bool,
+    ) -> Result<(), Position> {
+        let number = fields.len();
+        self.compared.clear();
+        self.compared.resize(number, self.included.is_empty());
+        let mut missing = 0;
+        for range in &self.included {
+            match located(*range, number) {
+                Ok(found) => self.compared[found].fill(true),
+                Err(_) if may_lack => missing += 1,
+                Err(position) => return Err(position),
+            }
+        }
+        for range in &self.excluded {
+            if let Some(found) = located_part(*range, number) {
+                self.compared[found].fill(false);
+            }
+        }
+        let mut compared = self.compared.iter();
+        fields.retain(|_| compared.next() == Some(&true));
+        fields.resize(fields.len() + missing, FieldBytes::Absent);
+        Ok(())
+    }
+}
+
+/// The numbers of a range in a record with this number of fields.
+fn located(range: PickedRange, number: usize) -> Result<RangeInclusive<usize>, Position> {
+    let number_of = |position| match position {
+        Position::FromStart(at) if at < number => Ok(at),
+        Position::FromEnd(at) if at < number => Ok(number - 1 - at),
+        Position::FromStart(_) | Position::FromEnd(_) => Err(position),
+    };
+    let first = number_of(range.0)?;
+    match range.1 {
+        None => Ok(first..=number - 1),
+        Some(last) => match number_of(last)? {
+            last if last >= first => Ok(first..=last),
+            _ => Err(last),
+        },
+    }
+}
+
+/// The numbers of the fields of a range that a record with this number of fields has.
+fn located_part(range: PickedRange, number: usize) -> Option<RangeInclusive<usize>> {
+    let first = match range.0 {
+        Position::FromStart(at) => at,
+        Position::FromEnd(at) => number.saturating_sub(at + 1),
+    };
+    let last = match range.1 {
+        None => number.checked_sub(1)?,
+        Some(Position::FromStart(at)) => at.min(number.checked_sub(1)?),
+        Some(Position::FromEnd(at)) => number.checked_sub(at + 1)?,
+    };
+    (first <= last).then_some(first..=last)
+}
+
 /// A record lacks a field of the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MissingField {
@@ -142,11 +307,16 @@ pub(crate) struct MissingField {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::super::field_list::FieldList;
     use super::*;
 
     fn set(text: &str) -> FieldSet {
-        FieldList::parse(text, false).unwrap().resolve(&[]).unwrap()
+        let fields = FieldList::parse(text, false).unwrap().resolve(&[]).unwrap();
+        assert_eq!(fields.picked, None, "{text}");
+        fields.set
     }
 
     fn chosen(text: &str, fields: usize) -> Result<Vec<usize>, MissingField> {
@@ -200,6 +370,121 @@ mod tests {
         assert_eq!(set("2,5-7").count_from(0), 4);
         assert_eq!(set("3-").count_from(2), 1);
         assert_eq!(set("2,3-").count_from(1), 2);
+    }
+
+    #[test]
+    fn all_fields_but_some() {
+        for (text, fields, expected) in [
+            ("!3", 5, &[1, 2, 4, 5][..]),
+            ("!3", 2, &[1, 2]),
+            ("!3", 3, &[1, 2]),
+            ("!3,!5", 6, &[1, 2, 4, 6]),
+            ("!2-4", 6, &[1, 5, 6]),
+            ("!4-", 6, &[1, 2, 3]),
+            ("!1", 1, &[]),
+            ("!1,!1-2", 4, &[3, 4]),
+            ("2-5,!3", 6, &[2, 4, 5]),
+            ("3-,!5", 6, &[3, 4, 6]),
+            ("3-,!5", 3, &[3]),
+        ] {
+            assert_eq!(chosen(text, fields).as_deref(), Ok(expected), "{text}");
+        }
+        // What is not excluded stays required if it is listed.
+        let lacks = |field, fields| Err(MissingField { field, fields });
+        assert_eq!(chosen("2-5,!3", 4), lacks(4, 4));
+        assert_eq!(chosen("2-5,!5", 4), Ok(vec![2, 3, 4]));
+        assert_eq!(chosen("3-,!5", 2), lacks(2, 2));
+    }
+
+    /// The numbers, from 1, of the fields of a record that are picked; 0 is a missing one.
+    fn picked(text: &str, fields: usize, may_lack: bool) -> Result<Vec<usize>, String> {
+        let list = FieldList::parse(text, false).unwrap();
+        let mut picked = list.resolve(&[]).unwrap().picked.unwrap();
+        let field = |at| FieldBytes::Record { start: at, end: at };
+        let mut found: Vec<FieldBytes> = (1..=fields).map(field).collect();
+        (picked.pick(&mut found, may_lack)).map_err(|position| position.to_string())?;
+        let number = |field: FieldBytes| match field {
+            FieldBytes::Record { start, .. } => start,
+            FieldBytes::Scratch { .. } | FieldBytes::Absent => 0,
+        };
+        Ok(found.into_iter().map(number).collect())
+    }
+
+    #[test]
+    fn fields_are_counted_from_the_end() {
+        for (text, fields, expected) in [
+            ("-1", 3, Ok(vec![3])),
+            ("-1", 1, Ok(vec![1])),
+            ("-1", 0, Err("-1")),
+            ("-2", 1, Err("-2")),
+            ("1,-1", 3, Ok(vec![1, 3])),
+            ("1,-1", 1, Ok(vec![1])),
+            ("-3-", 5, Ok(vec![3, 4, 5])),
+            ("-3--2", 5, Ok(vec![3, 4])),
+            ("2--2", 5, Ok(vec![2, 3, 4])),
+            ("2--2", 3, Ok(vec![2])),
+            ("2--2", 2, Err("-2")),
+            ("!-1", 3, Ok(vec![1, 2])),
+            ("!-1", 0, Ok(vec![])),
+            ("!-2-", 1, Ok(vec![])),
+            ("!2,!-1", 4, Ok(vec![1, 3])),
+            ("2-,!-1", 4, Ok(vec![2, 3])),
+            ("-2,4", 3, Err("4")),
+        ] {
+            let expected = expected.map_err(str::to_owned);
+            assert_eq!(picked(text, fields, false), expected, "{text} of {fields}");
+        }
+        assert_eq!(picked("1,-2", 1, true), Ok(vec![1, 0]));
+        assert_eq!(picked("-1", 0, true), Ok(vec![0]));
+    }
+
+    proptest! {
+        /// A model that asks for each field whether an item names it.
+        #[test]
+        fn picked_fields_equal_the_model(
+            included in vec((-4_i64..5, prop::option::of(-4_i64..5)), 0..3),
+            excluded in vec((-4_i64..5, prop::option::of(-4_i64..5)), 0..3),
+            fields in 0_usize..7,
+        ) {
+            let text = |(first, last): &(i64, Option<i64>)| match last {
+                None => format!("{first}-"),
+                Some(last) if last == first => format!("{first}"),
+                Some(last) => format!("{first}-{last}"),
+            };
+            let items = included.iter().map(text);
+            let without = excluded.iter().map(|range| format!("!{}", text(range)));
+            let typed: Vec<String> = items.chain(without).collect();
+            let Ok(list) = FieldList::parse(&typed.join(","), false) else {
+                return Ok(());
+            };
+            let Ok(KeyFields { set, picked }) = list.resolve(&[]) else {
+                return Ok(());
+            };
+            let number = |at: i64| if at < 0 { fields as i64 + 1 + at } else { at };
+            let has = |ranges: &[(i64, Option<i64>)], field: i64| {
+                let last = |end: Option<i64>| end.map_or(fields as i64, number);
+                ranges.iter().any(|(first, end)| (number(*first)..=last(*end)).contains(&field))
+            };
+            let expected: Vec<usize> = (1..=fields as i64)
+                .filter(|field| included.is_empty() || has(&included, *field))
+                .filter(|field| !has(&excluded, *field))
+                .map(|field| field as usize)
+                .collect();
+            let mut found = Vec::new();
+            let fields_of_record = (1..=fields).map(|at| FieldBytes::Record { start: at, end: at });
+            let selected = set.select(fields_of_record, |field| found.push(field));
+            let complete = match picked {
+                None => selected.is_ok(),
+                Some(mut picked) => picked.pick(&mut found, false).is_ok(),
+            };
+            if complete {
+                let found: Vec<usize> = found.iter().map(|field| match field {
+                    FieldBytes::Record { start, .. } => *start,
+                    FieldBytes::Scratch { .. } | FieldBytes::Absent => 0,
+                }).collect();
+                prop_assert_eq!(found, expected, "{:?}", typed);
+            }
+        }
     }
 
     #[test]

@@ -19,6 +19,7 @@ use super::field_set::FieldSet;
 use super::keys::{KeyExtractor, read_records};
 use super::split::FieldBytes;
 use super::tag::TagStyle;
+use super::text_form::TextForm;
 use crate::failure::Failure;
 
 /// A format that the stages of a run share.
@@ -95,6 +96,12 @@ pub(crate) trait Format: Debug + Send + Sync {
         }
     }
 
+    /// About the number of records that end in a part of a file; `None` if the part does not tell.
+    fn estimated_records(&self, block: &[u8]) -> Option<u64> {
+        let end = self.default_terminator().last()?;
+        Some(memchr_iter(*end, block).count() as u64)
+    }
+
     /// The number of lines in `bytes`, in a format whose records may span several; `None` if the
     /// number of records locates a record.
     fn lines_in(&self, _bytes: &[u8]) -> Option<u64> {
@@ -117,6 +124,22 @@ pub(crate) trait Format: Debug + Send + Sync {
         false
     }
 
+    /// Whether a record with this content is a blank line.
+    fn is_blank(&self, content: &[u8]) -> bool {
+        content.is_empty()
+    }
+
+    /// How inputs may have comment lines.
+    fn comment_support(&self) -> CommentSupport {
+        CommentSupport::Impossible
+    }
+
+    /// The same format for inputs with comment lines that begin with `prefix`; `None` if this one
+    /// finds their ends.
+    fn with_comments(&self, _prefix: &[u8]) -> Option<SharedFormat> {
+        None
+    }
+
     /// How a verdict is written into a record; `None` if it has no room for one.
     fn tag_style(&self) -> Option<TagStyle> {
         None
@@ -131,6 +154,11 @@ pub(crate) trait Format: Debug + Send + Sync {
     /// The option that reads what is inside of a record as records, if the record seems to hold
     /// those of a whole input.
     fn records_inside(&self, _record: &[u8]) -> Option<String> {
+        None
+    }
+
+    /// The format of chunks with [`has_joined_values`](Chunk::has_joined_values).
+    fn of_joined_values(&self) -> Option<&dyn Format> {
         None
     }
 
@@ -154,6 +182,17 @@ pub(crate) trait Format: Debug + Send + Sync {
         let value = |field: &FieldBytes| field.bytes(content, &scratch).to_vec();
         fields.iter().map(value).collect()
     }
+}
+
+/// How the inputs of a format may have comment lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CommentSupport {
+    /// Records are not lines.
+    Impossible,
+    /// An option gives what they begin with.
+    Typed,
+    /// Or the first line of an input announces them.
+    Announced,
 }
 
 /// Finds the last whole record of a buffer and scans each byte once while the buffer grows.
@@ -185,6 +224,12 @@ pub(crate) trait LastEnd: Debug + Send {
 
     /// Whether the input, which ends here, has bytes and no place that could hold a record.
     fn lacks_records(&self) -> bool {
+        false
+    }
+
+    /// Whether the values of the input follow one another without newlines, unlike those of the
+    /// format.
+    fn has_joined_values(&self) -> bool {
         false
     }
 
@@ -241,6 +286,8 @@ pub(crate) struct ChosenFields<'a> {
     pub(crate) key: Option<&'a str>,
     /// The value of `--time-field`.
     pub(crate) time: Option<&'a str>,
+    /// The form in which texts are compared, for a format whose keys hold more than text.
+    pub(crate) text: TextForm,
 }
 
 /// A format, and the fields of its records that the options name.

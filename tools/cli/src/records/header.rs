@@ -1,6 +1,9 @@
 //! The header of the stream: the first record of the first input. It is copied to the outputs;
 //! equal headers of later inputs are dropped. The file header of a format, which has no names, is
-//! copied in the same way.
+//! copied in the same way. Where comment lines hold the names of the fields, they are the header,
+//! and stay what they are.
+
+use std::sync::Arc;
 
 use super::bom;
 use super::chunk::Chunk;
@@ -11,7 +14,15 @@ use crate::failure::Failure;
 #[derive(Debug)]
 pub(crate) struct Header {
     format: SharedFormat,
+    first: Option<FirstHeader>,
+}
+
+/// The first header of the stream.
+#[derive(Debug)]
+struct FirstHeader {
+    /// `None` if the names are those of a comment line.
     record: Option<Vec<u8>>,
+    names: Arc<[Vec<u8>]>,
     /// The input that it is from.
     source: usize,
 }
@@ -20,18 +31,19 @@ impl Header {
     pub(crate) fn new(format: SharedFormat) -> Self {
         Self {
             format,
-            record: None,
-            source: 0,
+            first: None,
         }
     }
 
-    /// Removes the header from a chunk that opens an input, and keeps the stream's first.
+    /// Removes the header from a chunk that begins with it, and keeps the stream's first. `line` is
+    /// its number in the input.
     ///
     /// # Errors
     /// [`Failure`] if the header differs from the first one: the key would mean other fields.
     pub(crate) fn remove_from(
         &mut self,
         chunk: &mut Chunk,
+        line: u64,
         name: impl Fn(usize) -> String,
     ) -> Result<(), Failure> {
         let bytes = &chunk.bytes[..chunk.filled];
@@ -40,46 +52,61 @@ impl Header {
         chunk.start =
             file_header.unwrap_or_else(|| chunk.mark + self.format.first_end(&bytes[chunk.mark..]));
         let record = &bytes[..chunk.start];
-        match &self.record {
-            None => {
-                self.record = Some(record.to_vec());
-                self.source = chunk.source;
-                Ok(())
-            }
+        let own = self.content(record);
+        let Some(first) = &self.first else {
+            let names = if chunk.has_file_header {
+                Vec::new()
+            } else {
+                self.format.all_fields(own)
+            };
+            self.first = Some(FirstHeader {
+                record: Some(record.to_vec()),
+                names: names.into(),
+                source: chunk.source,
+            });
+            return Ok(());
+        };
+        let content = first.record.as_ref().map(|record| self.content(record));
+        let is_equal = match content {
             // It is about the file, not about the fields, so each file has another one.
-            Some(_) if chunk.has_file_header => Ok(()),
-            Some(first) if self.content(first) == self.content(record) => Ok(()),
-            Some(first) => {
-                let (first, own) = (self.content(first), self.content(record));
-                let end =
-                    |header: &[u8]| header.strip_suffix(b"\r").map_or(header.len(), <[u8]>::len);
-                let by_cr = first[..end(first)] == own[..end(own)];
-                let hint = if by_cr {
-                    " by a CR at its end (--crlf and --csv allow that)"
-                } else {
-                    ""
-                };
-                Err(Failure::Data {
-                    name: name(chunk.source),
-                    unit: self.format.unit(),
-                    number: 1,
-                    problem: format!(
-                        "the header differs from that of {}{hint}",
-                        name(self.source)
-                    ),
-                    choices: &[&["--header"]],
-                })
-            }
+            Some(_) if chunk.has_file_header => true,
+            Some(first) => first == own,
+            None => *first.names == self.format.all_fields(own)[..],
+        };
+        if is_equal {
+            return Ok(());
         }
+        let end = |header: &[u8]| header.strip_suffix(b"\r").map_or(header.len(), <[u8]>::len);
+        let by_cr = content.is_some_and(|first| first[..end(first)] == own[..end(own)]);
+        let hint = if by_cr {
+            " by a CR at its end (--crlf and --csv allow that)"
+        } else {
+            ""
+        };
+        Err(Failure::Data {
+            name: name(chunk.source),
+            unit: self.format.unit(),
+            number: line,
+            problem: format!(
+                "the header differs from that of {}{hint}",
+                name(first.source)
+            ),
+            choices: &[&["--header"]],
+        })
+    }
+
+    /// Notes that a comment line of this input holds the names of the fields.
+    pub(crate) fn found_names(&mut self, names: Vec<Vec<u8>>, source: usize) {
+        self.first.get_or_insert_with(|| FirstHeader {
+            record: None,
+            names: names.into(),
+            source,
+        });
     }
 
     /// The names of the fields; none before the header is read.
-    pub(crate) fn names(&self) -> Vec<Vec<u8>> {
-        let record = self.record.as_deref();
-        let record = record.filter(|_| !self.format.has_file_header());
-        record.map_or(Vec::new(), |record| {
-            self.format.all_fields(self.content(record))
-        })
+    pub(crate) fn names(&self) -> Arc<[Vec<u8>]> {
+        (self.first.as_ref()).map_or_else(|| Arc::from([]), |first| Arc::clone(&first.names))
     }
 
     fn content<'a>(&self, record: &'a [u8]) -> &'a [u8] {

@@ -212,6 +212,8 @@ impl Input {
                 self.sizes.make_room(&mut chunk.bytes, len, source)?;
             };
 
+            chunk.has_joined_values = self.last_end.has_joined_values();
+            let format = chunk.format_of_records(&*self.format);
             let problem = (self.last_end.problem_at_end()).filter(|_| at_end);
             // Where a malformed record ends is unknown, so it cannot be set aside.
             let sets_aside = self.rejects && self.last_end.may_be_set_aside();
@@ -219,7 +221,7 @@ impl Input {
                 chunk.filled = len;
             }
             self.last_end.hand_over(chunk);
-            if let Some(start) = first_overlong(chunk, len, &*self.format, self.sizes.longest) {
+            if let Some(start) = first_overlong(chunk, len, format, self.sizes.longest) {
                 chunk.filled = start;
                 chunk.cut_pieces(start);
                 self.overlong = true;
@@ -253,10 +255,15 @@ impl Input {
             if chunk.filled > 0 || chunk.fault.is_some() || chunk.lacks_records {
                 self.opens_source = at_end && !self.overlong;
                 let records = &chunk.bytes[..chunk.filled];
-                if let Some(terminator) = self.format.terminator_of(records) {
-                    self.terminator = terminator;
-                }
-                chunk.terminator = self.terminator;
+                chunk.terminator = match format.terminator_of(records) {
+                    // Between such records nothing is missing, wherever the chunk ends.
+                    Some(_) if chunk.has_joined_values => b"",
+                    Some(terminator) => {
+                        self.terminator = terminator;
+                        terminator
+                    }
+                    None => self.terminator,
+                };
                 return Ok(Filled::Chunk);
             }
         }

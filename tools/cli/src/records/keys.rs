@@ -7,13 +7,15 @@ use std::sync::Arc;
 use echoless::{KeyHash, KeyHasher};
 
 use super::chunk::{Chunk, ClockStep, NO_TIME};
+use super::comments::CommentLines;
 use super::compared::Compared;
 use super::event_time::{JoinedFields, TimeExtractor, TimePlace, present, read_tick};
-use super::fault::{FaultPolicy, Missing, Problem};
-use super::field_set::{FieldSet, MissingField};
+use super::fault::{Fate, FaultPolicy, Missing, Problem};
+use super::field_set::{FieldSet, MissingField, PickedFields, Position};
 use super::format::{Format, SharedFormat};
 use super::split::FieldBytes;
 use super::tag::Tagger;
+use super::unjudged::UnjudgedLines;
 use crate::reading::CHUNK_BYTES;
 use crate::time::format::TimeReader;
 
@@ -62,10 +64,11 @@ pub(crate) struct KeyExtractor {
     fields: Option<FieldSet>,
     faults: FaultPolicy,
     /// What of a key is compared; `None` is all of it.
-    compared: Option<Compared>,
-    /// The compared bytes of the current key, and the end of each field in them.
-    compared_bytes: Vec<u8>,
-    compared_ends: Vec<usize>,
+    comparison: Option<Box<Comparison>>,
+    /// Which lines are comments, if inputs may have any.
+    comments: Option<Arc<CommentLines>>,
+    /// The names of the fields, which those in comments must equal.
+    names: Option<Arc<[Vec<u8>]>>,
     /// Where records have their times, if they have any.
     time: Option<TimeExtractor>,
     /// The fields of the current record that are in the key.
@@ -80,18 +83,37 @@ impl KeyExtractor {
             hasher,
             fields,
             faults,
-            compared: None,
-            compared_bytes: Vec::new(),
-            compared_ends: Vec::new(),
+            comparison: None,
+            comments: None,
+            names: None,
             time: None,
             chosen: Vec::new(),
             scratch: Vec::new(),
         }
     }
 
-    /// Compares this part of each key.
-    pub(crate) fn comparing(mut self, compared: Compared) -> Self {
-        self.compared = Some(compared).filter(|compared| !compared.is_all());
+    /// Compares this part of each key, and of its fields those that are picked.
+    pub(crate) fn comparing(mut self, compared: Compared, picked: Option<PickedFields>) -> Self {
+        let is_all = compared.is_all() && picked.is_none();
+        self.comparison = (!is_all).then(|| {
+            Box::new(Comparison {
+                compared,
+                picked,
+                bytes: Vec::new(),
+                ends: Vec::new(),
+            })
+        });
+        self
+    }
+
+    /// Passes comment lines. With a header, their `names` of fields must be those of it.
+    pub(crate) fn with_comments(
+        mut self,
+        comments: Option<Arc<CommentLines>>,
+        names: Option<Arc<[Vec<u8>]>>,
+    ) -> Self {
+        self.comments = comments;
+        self.names = names;
         self
     }
 
@@ -153,7 +175,7 @@ impl KeyExtractor {
                 if !in_key {
                     self.chosen.remove(rank);
                 }
-                (tick, self.hash(content))
+                (tick, self.hash(content)?)
             }
             TimePlace::Apart(field) => {
                 let lacking = lacking_field(self.select(format, field, content))?;
@@ -190,10 +212,15 @@ impl KeyExtractor {
 
     /// The hash of the selected fields.
     #[inline]
-    fn hash(&mut self, content: &[u8]) -> KeyHash {
-        if let Some(compared) = self.compared {
-            return self.hash_compared(compared, content);
+    fn hash(&mut self, content: &[u8]) -> Result<KeyHash, Problem> {
+        if self.comparison.is_some() {
+            return self.hash_compared(content);
         }
+        Ok(self.hash_chosen(content))
+    }
+
+    #[inline]
+    fn hash_chosen(&self, content: &[u8]) -> KeyHash {
         let (chosen, scratch) = (&self.chosen, &self.scratch);
         let fields = chosen.iter();
         (self.hasher).hash_fields(fields.map(|field| Some(field.bytes(content, scratch))))
@@ -202,32 +229,52 @@ impl KeyExtractor {
     /// The hash of what is compared of the selected fields. Out of line: without such options, a
     /// key pays one branch.
     #[inline(never)]
-    fn hash_compared(&mut self, compared: Compared, content: &[u8]) -> KeyHash {
-        self.compared_bytes.clear();
-        self.compared_ends.clear();
+    fn hash_compared(&mut self, content: &[u8]) -> Result<KeyHash, Problem> {
+        let Some(comparison) = self.comparison.as_deref_mut() else {
+            return Ok(self.hash_chosen(content));
+        };
+        if let Some(picked) = &mut comparison.picked {
+            let fields = self.chosen.len();
+            let may_lack = self.faults.missing == Missing::Empty;
+            let picked = picked.pick(&mut self.chosen, may_lack);
+            picked.map_err(|position| match position {
+                Position::FromStart(field) => Problem::Lacks(MissingField { field, fields }),
+                Position::FromEnd(field) => Problem::LacksFromEnd(MissingField { field, fields }),
+            })?;
+        }
+        if comparison.compared.is_all() {
+            return Ok(self.hash_chosen(content));
+        }
+        let Comparison {
+            compared,
+            bytes,
+            ends,
+            ..
+        } = comparison;
+        bytes.clear();
+        ends.clear();
         for field in &self.chosen {
-            let field = field.bytes(content, &self.scratch);
-            compared.append(field, &mut self.compared_bytes);
-            self.compared_ends.push(self.compared_bytes.len());
+            compared.append(field.bytes(content, &self.scratch), bytes);
+            ends.push(bytes.len());
         }
         let mut start = 0;
-        let fields = self.compared_ends.iter().map(|end| {
-            let field = &self.compared_bytes[start..*end];
+        let fields = ends.iter().map(|end| {
+            let field = &bytes[start..*end];
             start = *end;
             Some(field)
         });
-        self.hasher.hash_fields(fields)
+        Ok(self.hasher.hash_fields(fields))
     }
 
     /// The hash of a record that is compared whole.
     #[inline]
     fn whole(&mut self, content: &[u8]) -> KeyHash {
-        let Some(compared) = self.compared else {
+        let Some(comparison) = self.comparison.as_deref_mut() else {
             return self.hasher.hash(content);
         };
-        self.compared_bytes.clear();
-        compared.append(content, &mut self.compared_bytes);
-        self.hasher.hash(&self.compared_bytes)
+        comparison.bytes.clear();
+        comparison.compared.append(content, &mut comparison.bytes);
+        self.hasher.hash(&comparison.bytes)
     }
 
     /// The hash of the key of a record whose time is read in another pass.
@@ -259,8 +306,19 @@ impl KeyExtractor {
             }
             Err(problem) => return Err(problem),
         }
-        Ok(self.hash(content))
+        self.hash(content)
     }
+}
+
+/// What of a key is compared, and how.
+#[derive(Debug, Clone)]
+struct Comparison {
+    compared: Compared,
+    /// The fields that are compared, if only the whole record tells which these are.
+    picked: Option<PickedFields>,
+    /// The compared bytes of the current key, and the end of each field in them.
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
 }
 
 /// The field that a record lacks, if that is all that is wrong with it.
@@ -283,19 +341,25 @@ pub(super) fn read_records<F: Format + ?Sized>(
         let bytes = &chunk.bytes[..chunk.filled];
         format.record_ends(bytes, chunk.start.max(chunk.mark), &mut chunk.ends);
     }
-    let fields = extractor.fields.take();
-    let mut time = extractor.time.take();
+    let (faults, announced) = (extractor.faults, chunk.announced);
+    let (comments, names) = (extractor.comments.clone(), extractor.names.clone());
+    let prefix = (comments.as_ref()).and_then(|comments| comments.prefix(announced));
+    let unjudged = UnjudgedLines::new(faults, prefix, announced, names.as_deref());
     // The records between two pieces of the frame: all of them, in most formats.
     let frame = mem::take(&mut chunk.keys.frame_blocks);
     let mut from = 0;
     for piece in frame.iter().map(Some).chain([None]) {
         let records = from..piece.copied().unwrap_or(chunk.ends.len());
-        if let Some(time) = &mut time {
-            hash_timed(format, extractor, fields.as_ref(), time, chunk, records);
-        } else if let Some(fields) = &fields {
-            hash_fields(format, extractor, fields, chunk, records);
-        } else {
-            hash_records(format, extractor, chunk, records);
+        // Each call has loops of its own, so that where all lines are judged, none pays for it.
+        match &unjudged {
+            None if extractor.fields.is_none() && extractor.time.is_none() => {
+                hash_records(format, extractor, chunk, records);
+            }
+            None => hash_all(format, extractor, |_| None, chunk, records),
+            Some(unjudged) => {
+                let fate = |content: &[u8]| unjudged.fate(format, content);
+                hash_all(format, extractor, fate, chunk, records);
+            }
         }
         if chunk.fault.is_some() {
             break;
@@ -312,11 +376,39 @@ pub(super) fn read_records<F: Format + ?Sized>(
             .frame_blocks
             .retain(|block| *block < fault.record);
     }
-    extractor.time = time;
-    extractor.fields = fields;
     // A long record may have made them long.
     extractor.scratch.shrink_to(CHUNK_BYTES);
     extractor.chosen.shrink_to(CHUNK_BYTES);
+}
+
+/// Hashes the keys of records whose ends are found. `unjudged` is what happens to a record with
+/// this content that is not judged.
+#[inline(always)]
+fn hash_all<F: Format + ?Sized>(
+    format: &F,
+    extractor: &mut KeyExtractor,
+    unjudged: impl Fn(&[u8]) -> Option<Fate>,
+    chunk: &mut Chunk,
+    records: Range<usize>,
+) {
+    let fields = extractor.fields.take();
+    if let Some(mut time) = extractor.time.take() {
+        hash_timed(
+            format,
+            extractor,
+            fields.as_ref(),
+            &mut time,
+            unjudged,
+            chunk,
+            records,
+        );
+        extractor.time = Some(time);
+    } else if let Some(fields) = &fields {
+        hash_fields(format, extractor, fields, unjudged, chunk, records);
+    } else {
+        hash_judged(format, extractor, unjudged, chunk, records);
+    }
+    extractor.fields = fields;
 }
 
 fn hash_timed<F: Format + ?Sized>(
@@ -324,6 +416,7 @@ fn hash_timed<F: Format + ?Sized>(
     extractor: &mut KeyExtractor,
     fields: Option<&FieldSet>,
     time: &mut TimeExtractor,
+    unjudged: impl Fn(&[u8]) -> Option<Fate>,
     chunk: &mut Chunk,
     records: Range<usize>,
 ) {
@@ -335,10 +428,10 @@ fn hash_timed<F: Format + ?Sized>(
         // A byte order mark is part of the record, but of no field.
         let content = format.content(&chunk.bytes[start.max(chunk.mark)..end]);
         start = end;
-        let judged = match extractor.faults.blank_line(content) {
-            Some(blank) => Err(blank),
+        let judged = match unjudged(content) {
+            Some(fate) => Err(fate),
             None => (extractor.timed_key(format, fields, time, bytes, content))
-                .map_err(|problem| (extractor.faults.fate(problem), problem)),
+                .map_err(|problem| extractor.faults.fate(problem)),
         };
         match judged {
             Ok((tick, hash)) => {
@@ -350,8 +443,8 @@ fn hash_timed<F: Format + ?Sized>(
                 chunk.keys.hashes.push(hash);
                 chunk.keys.ticks.push(tick);
             }
-            Err((fate, problem)) => {
-                if !chunk.set_aside(record, fate, problem) {
+            Err(fate) => {
+                if !chunk.set_aside(record, fate) {
                     return;
                 }
             }
@@ -371,7 +464,7 @@ fn hash_records<F: Format + ?Sized>(
         start = end;
         format.content(record)
     });
-    if extractor.compared.is_some() {
+    if extractor.comparison.is_some() {
         let hashes = contents.map(|content| extractor.whole(content));
         chunk.keys.hashes.extend(hashes);
     } else {
@@ -381,10 +474,36 @@ fn hash_records<F: Format + ?Sized>(
     }
 }
 
+/// Hashes whole records, some of which are not judged.
+fn hash_judged<F: Format + ?Sized>(
+    format: &F,
+    extractor: &mut KeyExtractor,
+    unjudged: impl Fn(&[u8]) -> Option<Fate>,
+    chunk: &mut Chunk,
+    records: Range<usize>,
+) {
+    let mut start = chunk.record_start(records.start);
+    for record in records {
+        let end = chunk.ends[record];
+        let content = format.content(&chunk.bytes[start..end]);
+        let without_mark = format.content(&chunk.bytes[start.max(chunk.mark)..end]);
+        start = end;
+        match unjudged(without_mark) {
+            None => chunk.keys.hashes.push(extractor.whole(content)),
+            Some(fate) => {
+                if !chunk.set_aside(record, fate) {
+                    return;
+                }
+            }
+        }
+    }
+}
+
 fn hash_fields<F: Format + ?Sized>(
     format: &F,
     extractor: &mut KeyExtractor,
     fields: &FieldSet,
+    unjudged: impl Fn(&[u8]) -> Option<Fate>,
     chunk: &mut Chunk,
     records: Range<usize>,
 ) {
@@ -393,15 +512,15 @@ fn hash_fields<F: Format + ?Sized>(
         let end = chunk.ends[record];
         let content = format.content(&chunk.bytes[start..end]);
         start = end;
-        let judged = match extractor.faults.blank_line(content) {
-            Some(blank) => Err(blank),
+        let judged = match unjudged(content) {
+            Some(fate) => Err(fate),
             None => (extractor.key(format, fields, content))
-                .map_err(|problem| (extractor.faults.fate(problem), problem)),
+                .map_err(|problem| extractor.faults.fate(problem)),
         };
         match judged {
             Ok(hash) => chunk.keys.hashes.push(hash),
-            Err((fate, problem)) => {
-                if !chunk.set_aside(record, fate, problem) {
+            Err(fate) => {
+                if !chunk.set_aside(record, fate) {
                     return;
                 }
             }

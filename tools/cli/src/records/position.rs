@@ -20,8 +20,8 @@ pub(crate) struct InputPosition {
 /// The position of a record in its input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RecordPosition {
-    /// The number of the record, from 1 on. A header is a record; a block of a capture that is no
-    /// packet is none.
+    /// The number of the record, from 1 on. Headers and comment lines count; a block of a capture
+    /// that is no packet does not.
     pub(crate) number: u64,
     /// The bytes of the input before the record, after decompression.
     pub(crate) offset: u64,
@@ -30,6 +30,11 @@ pub(crate) struct RecordPosition {
 }
 
 impl InputPosition {
+    /// The position behind this number of records.
+    pub(crate) fn after(records: u64) -> Self {
+        Self { records, bytes: 0 }
+    }
+
     /// Counts a whole chunk as done.
     pub(crate) fn pass(&mut self, chunk: &Chunk) {
         *self = Self {
@@ -61,7 +66,8 @@ impl InputPosition {
     fn number(self, chunk: &Chunk, record: usize) -> u64 {
         let frame = &chunk.keys.frame_blocks;
         let before = record - frame.partition_point(|block| *block < record);
-        // A header is not one of `chunk.ends`; that of a file is no record.
+        // A header is not one of `chunk.ends`; that of a file is no record. Comments count, so that
+        // the number of a line is that of its record.
         let is_header = chunk.start > 0 && !chunk.has_file_header && !chunk.frames;
         let before = before + usize::from(is_header);
         self.at(chunk).records + before as u64 + 1
@@ -101,7 +107,8 @@ impl FaultReporter {
     /// records seem to be inside of other elements.
     pub(crate) fn pass(&mut self, chunk: &Chunk, name: impl Fn() -> String) -> Option<String> {
         let before = self.lines_before(chunk);
-        let lines = self.format.lines_in(&chunk.bytes[..chunk.filled]);
+        let format = chunk.format_of_records(&*self.format);
+        let lines = format.lines_in(&chunk.bytes[..chunk.filled]);
         self.lines = before + lines.unwrap_or(0);
         if let Some(warning) = self.misread_elements(chunk, &name) {
             self.warned = true;
@@ -175,7 +182,7 @@ impl FaultReporter {
             problem = format!("{problem} ({hint} allows that)");
         }
         let before = &chunk.bytes[..chunk.record_start(fault.record)];
-        let lines = self.format.lines_in(before);
+        let lines = chunk.format_of_records(&*self.format).lines_in(before);
         Failure::Data {
             name,
             unit: self.format.unit(),
@@ -192,6 +199,7 @@ impl FaultReporter {
         match problem {
             Problem::Malformed(problem) | Problem::NoRoomForTag(problem) => problem.into(),
             Problem::Blank => "the line is blank (--blank-lines skip or keep allows that)".into(),
+            Problem::OtherNames => "the names of the fields differ from those of the header".into(),
             Problem::MalformedAt { at, problem } => {
                 let offset = position.offset;
                 format!("{problem}: byte {at} of the record at byte offset {offset}")
@@ -252,6 +260,11 @@ impl FaultReporter {
                 self.format.field_name(lacking.field),
                 self.format.extent(lacking.fields)
             ),
+            Problem::LacksFromEnd(lacking) => format!(
+                "field -{} of the key is missing{}",
+                lacking.field + 1,
+                self.format.extent(lacking.fields)
+            ),
         }
     }
 
@@ -280,13 +293,14 @@ fn is_capture(bytes: &[u8]) -> bool {
 /// The choices that a record with this problem contradicts.
 const fn choices_of(problem: Problem) -> &'static [Choice] {
     match problem {
-        Problem::Lacks(_) => &[&["--key"]],
+        Problem::Lacks(_) | Problem::LacksFromEnd(_) => &[&["--key"]],
         Problem::LacksTime(_) => &[&["--time-field"]],
         Problem::NoTime { .. } => &[&["--time-field"], &["--time-format"]],
         Problem::Unplaced(_) => &[&["--time-year"], &["--time-format"]],
         Problem::Late => &[&["--late"]],
         Problem::TooLong(_) => &[&["--max-record"]],
         Problem::Blank => &[&["--blank-lines"]],
+        Problem::OtherNames => &[&["--header"]],
         // Either the tag or the format, which the other does not suit.
         Problem::NoRoomForTag(_) => &[&["--tag"], &["--format", "--csv"]],
         Problem::Malformed(_)
@@ -300,12 +314,14 @@ const fn choices_of(problem: Problem) -> &'static [Choice] {
 const fn hint(problem: Problem) -> Option<&'static str> {
     match problem {
         Problem::Lacks(_)
+        | Problem::LacksFromEnd(_)
         | Problem::LacksTime(_)
         | Problem::NoTime { .. }
         | Problem::Unplaced(_) => Some("--missing skip or empty"),
         Problem::Late => Some("--late judge or pass"),
         Problem::Malformed(_)
         | Problem::Blank
+        | Problem::OtherNames
         | Problem::NoRoomForTag(_)
         | Problem::MalformedAt { .. }
         | Problem::Json(_)

@@ -15,6 +15,7 @@
 //! A block with a stray quote is scanned byte by byte.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use memchr::{memchr, memchr2};
 
@@ -132,6 +133,83 @@ impl Quoting {
             _ => Self::Outside,
         };
         Some(newlines & !inside)
+    }
+}
+
+/// A scan of records among comment lines, which end at the next newline whatever quotes they have.
+#[derive(Debug, Clone)]
+pub(super) struct CommentedQuoting {
+    /// What comment lines begin with.
+    prefix: Arc<[u8]>,
+    line: Line,
+}
+
+/// What the bytes since the last record end are.
+#[derive(Debug, Clone, Copy)]
+enum Line {
+    /// So many bytes, which a comment may begin with.
+    Start(usize),
+    Comment,
+    Record(Quoting),
+}
+
+impl CommentedQuoting {
+    pub(super) fn new(prefix: &[u8]) -> Self {
+        Self {
+            prefix: prefix.into(),
+            line: Line::Start(0),
+        }
+    }
+
+    /// As [`Quoting::scan`].
+    pub(super) fn scan(
+        &mut self,
+        bytes: &[u8],
+        from: usize,
+        delimiter: u8,
+        mut found: impl FnMut(usize),
+    ) {
+        let mut at = from;
+        loop {
+            let end = match &mut self.line {
+                Line::Start(seen) => {
+                    let start = at - *seen;
+                    let rest = &bytes[start..];
+                    if rest.starts_with(&self.prefix) {
+                        at = start + self.prefix.len();
+                        self.line = Line::Comment;
+                    } else if self.prefix.starts_with(rest) {
+                        *seen = rest.len();
+                        return;
+                    } else {
+                        at = start;
+                        self.line = Line::Record(Quoting::default());
+                    }
+                    continue;
+                }
+                Line::Comment => memchr(LF, &bytes[at..]).map(|newline| at + newline + 1),
+                Line::Record(quoting) => quoting.next_end(bytes, at, delimiter),
+            };
+            let Some(end) = end else {
+                return;
+            };
+            found(end);
+            at = end;
+            self.line = Line::Start(0);
+        }
+    }
+
+    /// The state after the last byte.
+    pub(super) fn quoting(&self) -> Quoting {
+        match self.line {
+            Line::Record(quoting) => quoting,
+            Line::Start(_) | Line::Comment => Quoting::Outside,
+        }
+    }
+
+    /// Starts over with a new buffer.
+    pub(super) fn reset(&mut self) {
+        self.line = Line::Start(0);
     }
 }
 

@@ -1,5 +1,8 @@
 //! How records are read: what a record is, what its key, and which faults it may have.
 
+use std::sync::Arc;
+
+use super::comments::CommentLines;
 use super::compared::Compared;
 use super::fault::FaultPolicy;
 use super::field_list::FieldList;
@@ -14,6 +17,10 @@ pub(crate) struct RecordReading {
     /// The length of the longest record allowed, in bytes, terminator included.
     pub(crate) max_record: usize,
     pub(crate) header: bool,
+    /// Which lines are comments, if inputs may have any.
+    pub(crate) comments: Option<Arc<CommentLines>>,
+    /// Whether the first line of an input may announce them.
+    pub(crate) announced_comments: bool,
     /// The fields to compare; `None` compares whole records.
     pub(crate) key: Option<FieldList>,
     /// The part of a key that is compared.

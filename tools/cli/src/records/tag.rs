@@ -22,6 +22,8 @@ pub(crate) enum Tag {
     Duplicate,
     /// The record lacks its key and passed without a verdict.
     Unjudged,
+    /// A line that is no record.
+    Comment,
 }
 
 impl Tag {
@@ -31,6 +33,7 @@ impl Tag {
             Self::Fresh => "fresh",
             Self::Duplicate => "duplicate",
             Self::Unjudged => "unjudged",
+            Self::Comment => "comment",
         }
     }
 
@@ -38,6 +41,7 @@ impl Tag {
     pub(crate) fn all(chunk: &Chunk) -> impl Iterator<Item = (usize, Self)> {
         let duplicates = chunk.duplicates();
         let mut unkeyed = chunk.keys.unkeyed.iter().copied().peekable();
+        let mut comments = chunk.keys.comments.iter().copied().peekable();
         let mut rejected = chunk.rejected.iter().map(|fault| fault.record).peekable();
         let mut frame = chunk.keys.frame_blocks.iter().copied().peekable();
         (0..chunk.records()).filter_map(move |record| {
@@ -45,10 +49,13 @@ impl Tag {
             if frame.next_if_eq(&record).is_some() {
                 return None;
             }
+            let is_comment = comments.next_if_eq(&record).is_some();
             if rejected.next_if_eq(&record).is_some() {
                 return None;
             }
-            let tag = if lacks_key {
+            let tag = if is_comment {
+                Self::Comment
+            } else if lacks_key {
                 Self::Unjudged
             } else if duplicates[record / 64] >> (record % 64) & 1 == 1 {
                 Self::Duplicate
@@ -104,7 +111,12 @@ impl Tagger {
         let records = (0..chunk.records()).filter(|at| rejected.next_if_eq(at).is_none());
         let fault = |record: usize| {
             let problem = self.check_member(self.content(chunk, record)).err()?;
-            let unjudged = chunk.keys.unkeyed.binary_search(&record).is_ok();
+            let is_among = |records: &[usize]| records.binary_search(&record).is_ok();
+            let unjudged = is_among(&chunk.keys.unkeyed);
+            let is_blank = || self.format.is_blank(self.content(chunk, record));
+            if unjudged && (is_among(&chunk.keys.comments) || is_blank()) {
+                return None;
+            }
             let passes = unjudged && !self.rejects && problem != Problem::NoRoomForTag(HAS_MEMBER);
             (!passes).then_some(Fault { record, problem })
         };
@@ -157,20 +169,36 @@ impl Tagger {
         for (record, tag) in Tag::all(chunk) {
             let before = tagged.len();
             let bytes = chunk.bytes_of(record..record + 1);
-            if tag == Tag::Unjudged && !self.has_room(self.content(chunk, record)) {
-                tagged.extend_from_slice(bytes);
-            } else {
-                self.append(bytes, tag.name(), tagged);
+            match tag {
+                Tag::Comment => self.append_comment(chunk, record, tagged),
+                Tag::Unjudged if !self.has_room(self.content(chunk, record)) => {
+                    tagged.extend_from_slice(bytes);
+                }
+                Tag::Unjudged | Tag::Fresh | Tag::Duplicate => {
+                    self.append(bytes, tag.name(), tagged);
+                }
             }
             lengths.push((tagged.len() - before) as u64);
         }
+    }
+
+    /// Appends a comment line. One with the names of the fields gets that of the tag.
+    fn append_comment(&self, chunk: &Chunk, record: usize, tagged: &mut Vec<u8>) {
+        let bytes = chunk.bytes_of(record..record + 1);
+        let content = self.format.content(bytes);
+        tagged.extend_from_slice(content);
+        if let (Some(announced), TagStyle::Field(delimiter)) = (chunk.announced, &self.style) {
+            let named = announced.tag(self.content(chunk, record), delimiter, &self.name);
+            tagged.extend(named.into_iter().flatten());
+        }
+        tagged.extend_from_slice(&bytes[content.len()..]);
     }
 
     /// Whether a record without a verdict gets a tag all the same.
     fn has_room(&self, content: &[u8]) -> bool {
         match self.style {
             // A blank line among lines with fields: with a tag it would have fields, too few.
-            TagStyle::Field(_) => !content.is_empty(),
+            TagStyle::Field(_) => !self.format.is_blank(content),
             TagStyle::Member => self.check_member(content).is_ok(),
         }
     }

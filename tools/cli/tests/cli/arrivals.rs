@@ -59,6 +59,19 @@ fn formats() -> Vec<(&'static str, Vec<u8>)> {
             format!("{{\"t\":\"{rest}\\u0041\",\"k\":{{\"id\":{id}.0}},\"n\":{index}}}\n").bytes(),
         );
     });
+    let joined = |between: &'static str| {
+        input(2500, move |index, payload, bytes| {
+            let (key, rest) = payload.split_at(8);
+            let id = key.parse::<u32>().unwrap();
+            let blank = if index % 3 == 0 { "" } else { between };
+            bytes.extend(format!("{{\"t\":\"{rest}}}\",\"k\":[{id}]}}{blank}").bytes());
+        })
+    };
+    let commented = input(2500, |index, payload, bytes| {
+        let (key, rest) = payload.split_at(8);
+        let comment = if index % 5 == 0 { "#\"" } else { "" };
+        bytes.extend(format!("{comment}{rest},{key}\n").bytes());
+    });
     let fixed = input(2500, |_, payload, bytes| {
         bytes.extend(payload.as_bytes()[..8].iter().chain(b"...."));
     });
@@ -112,6 +125,11 @@ fn formats() -> Vec<(&'static str, Vec<u8>)> {
         ("dedup --dense --fpr 1e-3 --csv -k 2", quoted),
         ("dedup --format tsv -k 1", tabs),
         ("dedup --format jsonl -k k.id", json),
+        ("dedup --format jsonl -k k", joined(" ")),
+        ("dedup --format json -k k", joined("\n")),
+        ("dedup --comment # -k 2", commented.clone()),
+        ("dedup --comment # --csv -k -1", commented.clone()),
+        ("dedup --comment # --header --csv -k !1", commented),
         ("dedup --format fixed:12 -k 0-7", fixed),
         (
             "dedup --format prefixed:u8 -k 0-7",

@@ -13,7 +13,7 @@ fn invalid_options_of_dedup() {
         "-k 0 | invalid --key=`0`: expected field numbers from 1",
         "-k 7-5 | invalid --key=`7-5`: expected a range from a lower",
         "-k 2,,3 | invalid --key=``: expected",
-        "-k -3 | invalid --key=`-3`: expected a range with a first field",
+        "-k -0 | invalid --key=`-0`: expected field numbers from 1",
         "-k name | names require --header",
         "-k 1 -d ,\\ | invalid --delimiter=,\\: expected one byte or more",
         "-k 1 -d \\x0a | invalid --delimiter=\\n: expected bytes that neither end nor quote",

@@ -33,6 +33,59 @@ fn letters_of_either_case_are_equal() {
 }
 
 #[test]
+fn letters_of_all_languages_are_equal_if_that_is_asked_for() {
+    let input = "Äa\näA\nSTRASSE\nstraße\nΣΑΣ\nσας\n";
+    let expected = "Äa\nSTRASSE\nΣΑΣ\n";
+    assert_eq!(
+        dedup(&["--ignore-case=unicode"], input.as_bytes()).text(),
+        expected
+    );
+    assert_eq!(dedup(&["-i=unicode"], input.as_bytes()).text(), expected);
+    assert_eq!(dedup(&["-i"], input.as_bytes()).text(), input);
+    // A value is never the next word or the next flag.
+    assert_eq!(dedup(&["-iw", "-k", "1"], b"A x\na  y\n").text(), "A x\n");
+}
+
+#[test]
+fn strings_of_json_are_compared_without_case_and_names_are_not() {
+    let input = concat!(
+        "{\"e\":\"A@x.org\"}\n",
+        "{\"e\":\"a@X.org\"}\n",
+        "{\"E\":\"a@x.org\",\"e\":1}\n",
+        "{\"e\":[\"\\u0041\"]}\n",
+        "{\"e\":[\"a\"]}\n",
+        "{\"e\":{\"A\":1}}\n",
+        "{\"e\":{\"a\":1}}\n",
+        "{\"e\":\" a@x.org\"}\n",
+    );
+    let lines: Vec<&str> = input.split_inclusive('\n').collect();
+    let expected = [lines[0], lines[2], lines[3], lines[5], lines[6], lines[7]].concat();
+    let args = ["-i", "--format", "jsonl", "-k", "e"];
+    assert_eq!(dedup(&args, input.as_bytes()).text(), expected);
+    let args = ["-i", "--trim", "--format", "jsonl", "-k", "e"];
+    let expected = [lines[0], lines[2], lines[3], lines[5], lines[6]].concat();
+    assert_eq!(dedup(&args, input.as_bytes()).text(), expected);
+}
+
+#[test]
+fn white_space_at_the_ends_is_trimmed() {
+    let input = b" a b\na b\r\n\ta b \na  b\n";
+    assert_eq!(dedup(&["--trim"], input).text(), " a b\na  b\n");
+    let fields = b"1, a ,x\n2,a,x\n3,\"a \",x\n4,a b,x\n";
+    let args = ["--trim", "-k", "2"];
+    assert_eq!(
+        dedup(&args, fields).text(),
+        "1, a ,x\n3,\"a \",x\n4,a b,x\n"
+    );
+    let args = ["--trim", "--csv", "-k", "2"];
+    assert_eq!(dedup(&args, fields).text(), "1, a ,x\n4,a b,x\n");
+    assert_eq!(
+        dedup(&["--trim", "--max-chars", "1"], b" a\na\n").text(),
+        " a\n"
+    );
+}
+
+#[test]
 fn case_is_ignored_beside_times() {
     let options = ["-i", "--window", "5s", "--filter", "stamped:bits=64"];
     for key in [
@@ -138,9 +191,10 @@ fn contradictions_are_errors() {
             "--csv -d || -k 1 | invalid --delimiter=||: expected one byte with --csv",
             "-d a\\n -k 1 | invalid --delimiter=a\\n: expected one byte or more",
             "-d a\\x0a -k 1 | invalid --delimiter=a\\n: expected bytes that neither end",
-            "-i --format jsonl -k a | invalid --ignore-case: expected lines or fields of text",
-            "-i --format fixed:2 | invalid --ignore-case: expected lines or fields of text",
-            "--max-chars 3 --format prefixed:u8 | invalid --max-chars: expected lines",
+            "-i --format fixed:2 | invalid --ignore-case: expected records of text",
+            "--trim --format ber -k 0x80 | invalid --trim: expected records of text",
+            "--max-chars 3 --format prefixed:u8 | invalid --max-chars: expected records",
+            "--ignore-case=greek | invalid value 'greek'",
             "--skip-fields 1 -k 1 | cannot be used with",
             "--skip-chars 1 -k 1 | cannot be used with",
             "--max-chars 1 -k 1 | cannot be used with",

@@ -21,6 +21,75 @@ fn chosen_fields_decide() {
 }
 
 #[test]
+fn all_fields_but_some_decide() {
+    let csv = b"t,a,b\n1,x,y\n2,x,y\n3,\"x\",y\n3,x,z\n3,x\n4,x\n";
+    let args = ["--csv", "--header", "-k", "!t"];
+    let expected = "t,a,b\n1,x,y\n3,x,z\n3,x\n";
+    assert_eq!(dedup(&args, csv).text(), expected);
+    let lines = b"1,x,y,2,z\n3,x,y,4,z\n3,x,w,4,z\n";
+    for key in ["!1,!4", "!4,!1", "2-,!4", "!1,!4-4", "2-3,5"] {
+        let expected = "1,x,y,2,z\n3,x,w,4,z\n";
+        assert_eq!(dedup(&["-k", key], lines).text(), expected, "{key}");
+    }
+    let tabs = b"1\tx\n2\tx\n";
+    let args = ["--format", "tsv", "-k", "!1"];
+    assert_eq!(dedup(&args, tabs).text(), "1\tx\n");
+    let blanks = b"1  x y\n2 x  y\n";
+    assert_eq!(dedup(&["-w", "-k", "!1"], blanks).text(), "1  x y\n");
+    // The time is in a field that is not compared.
+    let args = ["-k", "!1", "--window", "5s", "--time-field", "1"];
+    assert_eq!(dedup(&args, b"1,x\n2,x\n99,x\n").text(), "1,x\n99,x\n");
+    for (key, message) in [
+        ("1,!1", "expected a key with at least one field"),
+        ("!name", "names require --header"),
+        ("!", "names require --header"),
+    ] {
+        let run = dedup(&["-k", key], b"1,x\n");
+        assert!(run.error().contains(message), "{key}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn the_last_fields_decide() {
+    let paths = b"x/y/f1\nz/f1\nq/f2\nf1\n";
+    let args = ["-d", "/", "-k", "-1"];
+    assert_eq!(dedup(&args, paths).text(), "x/y/f1\nq/f2\n");
+    let args = ["-d/", "-k-1"];
+    assert_eq!(dedup(&args, paths).text(), "x/y/f1\nq/f2\n");
+    let input = b"1,a,b,c\na,b,d\n2,a,b,e\n";
+    for (key, expected) in [
+        ("-3--2", "1,a,b,c\n"),
+        ("-2", "1,a,b,c\n"),
+        ("2--2", "1,a,b,c\na,b,d\n"),
+        ("1,-1", "1,a,b,c\na,b,d\n2,a,b,e\n"),
+        ("!-1,!1", "1,a,b,c\na,b,d\n"),
+    ] {
+        assert_eq!(dedup(&["-k", key], input).text(), expected, "{key}");
+    }
+    let csv = b"a,\"x,1\"\nb,c,\"x,1\"\n";
+    assert_eq!(dedup(&["--csv", "-k", "-1"], csv).text(), "a,\"x,1\"\n");
+    assert_eq!(dedup(&["-i", "-k", "-1"], b"a,X\nx\n").text(), "a,X\n");
+    // A record without the field.
+    let run = dedup(&["-k", "-2"], b"a,b\nb\n");
+    assert_eq!(
+        run.error(),
+        "standard input, line 2: field -2 of the key is missing: the record has 1 (--missing skip or empty allows that)"
+    );
+    let skip = ["-k", "-2", "--missing", "skip"];
+    assert_eq!(dedup(&skip, b"a,b\nb\nb\n").text(), "a,b\nb\nb\n");
+    let empty = ["-k", "1,-2", "--missing", "empty"];
+    assert_eq!(dedup(&empty, b"a,b\nb\nb\n").text(), "a,b\nb\n");
+    for key in ["-0", "-1-2", "-1--2", "-1000001"] {
+        let run = dedup(&["-k", key], b"");
+        assert!(
+            run.error().starts_with("invalid --key=`-"),
+            "{}",
+            run.stderr
+        );
+    }
+}
+
+#[test]
 fn fields_do_not_merge() {
     let input = b"ab,c\na,bc\n,abc\nabc,\n";
     assert_eq!(dedup(&["-k", "1,2"], input).bytes(), input);
@@ -333,9 +402,40 @@ fn blank_lines_of_csv_are_no_records() {
     let lacks = "line 2: field 2 of the key is missing: the record has 1";
     assert!(dedup(&keep, input).error().contains(lacks));
 
-    // Without a key, and in other formats, a blank line is a record.
+    // Without a key, and in other formats, a blank line is a record unless the option is given.
     assert_eq!(dedup(&["--csv"], b"\na\n\n").text(), "\na\n");
     assert!(dedup(&["-k", "2"], b"\n").error().contains("line 1"));
-    let lines = dedup(&["-k", "1", "--blank-lines", "skip"], b"");
-    assert!(lines.error().contains("--csv beside --blank-lines"));
+    let skip = ["--csv", "--blank-lines", "skip"];
+    assert_eq!(dedup(&skip, b"\na\n\na\n").text(), "\na\n\n");
+}
+
+#[test]
+fn blank_lines_are_kept_skipped_or_faulty() {
+    let input = b"a\n\n b\n\n \t\n\r\na\n \t\n";
+    let skip = ["--blank-lines", "skip"];
+    assert_eq!(dedup(&skip, input).bytes(), b"a\n\n b\n\n \t\n\r\n \t\n");
+    for args in [&[][..], &["--blank-lines", "keep"]] {
+        assert_eq!(dedup(args, input).bytes(), b"a\n\n b\n \t\n\r\n");
+    }
+    let run = dedup(&["--blank-lines", "error"], input);
+    assert!(
+        run.error().contains("line 2: the line is blank"),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(run.stdout, b"a\n");
+    let keyed = ["--blank-lines", "skip", "-k", "2"];
+    assert_eq!(dedup(&keyed, b"1,a\n\n2,a\n \n").text(), "1,a\n\n \n");
+    let tagged = [&skip[..], &["--tag"]].concat();
+    assert_eq!(
+        dedup(&tagged, b"a\n \na\n").text(),
+        "a,fresh\n \na,duplicate\n"
+    );
+    // A record of CSV may be blanks.
+    let csv = ["--csv", "--blank-lines", "skip"];
+    assert_eq!(dedup(&csv, b"a\n \n\n \n\n").text(), "a\n \n\n\n");
+    assert_eq!(dedup(&csv, b"\"a\"\n \n\n \n\n").text(), "\"a\"\n \n\n\n");
+    let run = dedup(&["--format", "fixed:2", "--blank-lines", "skip"], b"");
+    let expected = "invalid --blank-lines: expected records of text, not binary ones";
+    assert_eq!(run.error(), expected);
 }

@@ -7,6 +7,7 @@ mod ber_call_records;
 mod ber_containers;
 mod ber_files;
 mod codecs;
+mod comments;
 mod comparisons;
 mod compressed_inputs;
 mod compressed_outputs;

@@ -46,6 +46,8 @@ pub(crate) fn usual(option: &Opt) -> Vec<String> {
         ("replacement", _) => "lru",
         ("format", "FORMAT") => "csv",
         ("missing" | "blank-lines", _) => "skip",
+        ("ignore-case", _) => "unicode",
+        ("comment", _) => "#",
         ("summary", _) => "line",
         ("stats-every", _) => "1s",
         ("late", _) => "pass",

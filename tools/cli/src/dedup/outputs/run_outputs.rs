@@ -199,27 +199,33 @@ impl Outputs {
         self.records.bytes()
     }
 
-    /// Truncates the files and writes the header to each output of records: later commands can
-    /// select fields of any of them by name.
-    pub(in crate::dedup) fn begin(
-        &mut self,
-        header: Option<&[u8]>,
-        terminator: &'static [u8],
-    ) -> Result<(), Failure> {
+    /// Truncates the files.
+    pub(in crate::dedup) fn begin(&mut self) -> Result<(), Failure> {
         self.records.truncate()?;
         if let Some(positions) = &mut self.explained {
             positions.truncate()?;
         }
-        if let Some(tags) = &mut self.tags {
-            tags.truncate()?;
-        }
-        if let Some(dropped) = &mut self.dropped {
-            dropped.truncate()?;
-            dropped.write_header(header, terminator)?;
+        for sink in [&mut self.tags, &mut self.dropped].into_iter().flatten() {
+            sink.truncate()?;
         }
         if let Some(rejects) = &mut self.rejects {
             rejects.record_positions.truncate()?;
             rejects.records.truncate()?;
+        }
+        Ok(())
+    }
+
+    /// Writes the header to each output of records: later commands can select fields of any of them
+    /// by name.
+    pub(in crate::dedup) fn write_header(
+        &mut self,
+        header: &[u8],
+        terminator: &'static [u8],
+    ) -> Result<(), Failure> {
+        if let Some(dropped) = &mut self.dropped {
+            dropped.write_header(header, terminator)?;
+        }
+        if let Some(rejects) = &mut self.rejects {
             rejects.records.write_header(header, terminator)?;
         }
         if self.passed.count_only {
@@ -227,8 +233,8 @@ impl Outputs {
         }
         match &self.passed.records {
             PassedRecords::Tagged(tagger) => {
-                let header = header.map(|header| tagger.header(header));
-                self.records.write_header(header.as_deref(), terminator)
+                let header = tagger.header(header);
+                self.records.write_header(&header, terminator)
             }
             PassedRecords::Fresh
             | PassedRecords::Duplicates

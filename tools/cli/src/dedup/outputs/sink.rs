@@ -108,12 +108,21 @@ impl Sink {
             self.elements.append(chunk, runs, rewritable);
             return self.write_held(rewritable);
         }
+        // Only the last record of such an input may need a terminator.
+        let last = (chunk.has_joined_values).then(|| runs.clone().last());
+        let runs_end = last.flatten().map_or(0, |run| run.end);
         let bytes = runs.clone().map(|records| chunk.bytes_of(records));
         let lengths = runs.flatten().map(|record| {
             let length = chunk.ends[record] - chunk.record_start(record);
             length as u64
         });
-        self.write_records(bytes, lengths, chunk.terminator)
+        let ends_chunk = || runs_end == chunk.records();
+        let terminator = if chunk.has_joined_values && !ends_chunk() {
+            b""
+        } else {
+            chunk.terminator
+        };
+        self.write_records(bytes, lengths, terminator)
     }
 
     /// Ends the elements that are open.
@@ -159,14 +168,13 @@ impl Sink {
         (is_file && is_own).then_some(self.bytes)
     }
 
-    /// Writes the header of the stream, if it has one.
+    /// Writes the header of the stream.
     pub(crate) fn write_header(
         &mut self,
-        header: Option<&[u8]>,
+        header: &[u8],
         terminator: &'static [u8],
     ) -> Result<(), Failure> {
-        let lengths = header.map(|header| header.len() as u64);
-        self.write_records(header, lengths, terminator)
+        self.write_records([header], [header.len() as u64], terminator)
     }
 
     /// Checks that [`fix_header`](Self::fix_header) can rewrite the output.

@@ -30,6 +30,8 @@ pub(crate) struct RunCounts {
     pub(crate) known_unjudged: u64,
     /// The errors found among the known records.
     pub(crate) known_errors: Option<ErrorCounts>,
+    /// Lines that are no records.
+    pub(crate) comments: u64,
     /// Blocks of a capture that are no packets.
     pub(crate) frame_blocks: u64,
     /// How packets were read.
@@ -83,6 +85,9 @@ pub(crate) struct Stats {
     pub(super) unkeyed: u64,
     /// Faulty records that were set aside.
     pub(super) rejected: u64,
+    /// Lines that are no records; absent for packets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) comments: Option<u64>,
     /// The records of known inputs, and those of them that have no verdict; absent without
     /// `--known`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -198,9 +203,9 @@ impl Stats {
         let window = config.window.as_ref();
         let busiest = audit.busiest_window().map(|keys| Busiest { keys, report });
         let clock = counts.clock.zip(window);
-        let (frame_blocks, second) = match &config.content {
-            Content::Records(_) => (None, None),
-            Content::Packets(packets) => (Some(counts.frame_blocks), packets.second),
+        let (comments, frame_blocks, second) = match &config.content {
+            Content::Records(_) => (Some(counts.comments), None, None),
+            Content::Packets(packets) => (None, Some(counts.frame_blocks), packets.second),
         };
         Self {
             schema_version: SCHEMA_VERSION,
@@ -212,6 +217,7 @@ impl Stats {
             duplicates: counts.duplicates,
             unkeyed: counts.unkeyed,
             rejected: counts.rejected,
+            comments,
             known: has_known.then_some(counts.known),
             known_unjudged: has_known.then_some(counts.known_unjudged),
             repeated: repeats.then_some(counts.repeated),

@@ -120,6 +120,9 @@ impl Stats {
         if self.rejected > 0 {
             let _ = write!(records, ", {} rejected", grouped(self.rejected));
         }
+        if let Some(comments @ 1..) = self.comments {
+            let _ = write!(records, ", {}", counted(comments, "comment line"));
+        }
         if let Some(repeated) = self.repeated {
             let _ = write!(records, ", {} with duplicates", counted(repeated, "key"));
         }

@@ -32,13 +32,14 @@ impl Chunk {
         self.edges.retain(|edge| edge.piece < pieces);
     }
 
-    /// The numbers, from 0, of the records without a key hash, if the frame around records is not
-    /// counted.
+    /// The numbers, from 0, of the records without a key hash, if neither the frame around records
+    /// nor comment lines are counted.
     pub(crate) fn unkeyed_own_records(&self) -> Vec<usize> {
-        let frame = &self.keys.frame_blocks;
+        let is_among = |records: &[usize], record| records.binary_search(record).is_ok();
+        let (frame, comments) = (&self.keys.frame_blocks, &self.keys.comments);
         let mut before = 0;
         let own = self.keys.unkeyed.iter().filter_map(|record| {
-            if frame.get(before) == Some(record) {
+            if is_among(frame, record) || is_among(comments, record) {
                 before += 1;
                 return None;
             }

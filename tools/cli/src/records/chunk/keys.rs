@@ -17,6 +17,8 @@ pub(crate) struct ChunkKeys {
     /// The records among them that are the frame of a file, which every output needs: blocks of a
     /// capture that are no packets, or what is around records inside of elements.
     pub(crate) frame_blocks: Vec<usize>,
+    /// Those among them that are comment lines.
+    pub(crate) comments: Vec<usize>,
     /// The packet of every record that has a key hash, if the records are blocks of a capture.
     pub(crate) packets: Vec<PacketBlock>,
     /// How the packets were read.
@@ -44,6 +46,7 @@ impl ChunkKeys {
             hashes,
             unkeyed,
             frame_blocks,
+            comments,
             packets,
             conditions,
             ignored,
@@ -53,6 +56,7 @@ impl ChunkKeys {
         hashes.clear();
         unkeyed.clear();
         frame_blocks.clear();
+        comments.clear();
         packets.clear();
         *conditions = ConditionCounts::default();
         ignored.clear();
@@ -66,6 +70,7 @@ impl ChunkKeys {
             hashes,
             unkeyed,
             frame_blocks,
+            comments,
             packets,
             conditions: _,
             ignored,
@@ -75,6 +80,7 @@ impl ChunkKeys {
         hashes.shrink_to(KEPT_RECORDS);
         unkeyed.shrink_to(KEPT_RECORDS);
         frame_blocks.shrink_to(KEPT_RECORDS);
+        comments.shrink_to(KEPT_RECORDS);
         packets.shrink_to(KEPT_RECORDS);
         ignored.shrink_to(KEPT_RECORDS);
         ticks.shrink_to(KEPT_RECORDS);

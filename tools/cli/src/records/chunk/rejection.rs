@@ -6,22 +6,23 @@ use crate::records::fault::{Fate, Fault, Problem};
 impl Chunk {
     /// Notes a record without a verdict. Returns whether the records after it are read.
     #[cold]
-    pub(in crate::records) fn set_aside(
-        &mut self,
-        record: usize,
-        fate: Fate,
-        problem: Problem,
-    ) -> bool {
-        let fault = Fault { record, problem };
+    pub(in crate::records) fn set_aside(&mut self, record: usize, fate: Fate) -> bool {
         match fate {
             Fate::Passed => self.keys.unkeyed.push(record),
-            Fate::Rejected => {
+            Fate::Comment => {
                 self.keys.unkeyed.push(record);
-                self.rejected.push(fault);
+                self.keys.comments.push(record);
             }
-            Fate::EndsRun => self.fault = Some(fault),
+            Fate::Rejected(problem) => {
+                self.keys.unkeyed.push(record);
+                self.rejected.push(Fault { record, problem });
+            }
+            Fate::EndsRun(problem) => {
+                self.fault = Some(Fault { record, problem });
+                return false;
+            }
         }
-        fate != Fate::EndsRun
+        true
     }
 
     /// Notes that the next record is a block of a capture that is no packet.
@@ -84,6 +85,7 @@ impl Chunk {
     pub(crate) fn end_at(&mut self, fault: Fault) {
         self.keys.unkeyed.retain(|unkeyed| *unkeyed < fault.record);
         self.keys.frame_blocks.retain(|block| *block < fault.record);
+        self.keys.comments.retain(|line| *line < fault.record);
         let hashes = fault.record - self.keys.unkeyed.len();
         self.keys.hashes.truncate(hashes);
         self.keys.packets.truncate(hashes);

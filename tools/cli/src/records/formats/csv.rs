@@ -8,9 +8,11 @@ use super::terminated::CrLf;
 use crate::records::chunk::Chunk;
 use crate::records::fault::Problem;
 use crate::records::field_set::FieldSet;
-use crate::records::format::{Format, FormatBuild, FormatName, FormatOption, LastEnd};
+use crate::records::format::{
+    CommentSupport, Format, FormatBuild, FormatName, FormatOption, LastEnd, SharedFormat,
+};
 use crate::records::keys::{KeyExtractor, read_records};
-use crate::records::quoting::{QUOTE, Quoting, quoted_fields};
+use crate::records::quoting::{CommentedQuoting, QUOTE, Quoting, quoted_fields};
 use crate::records::split::{FieldBytes, QuotedFields};
 use crate::records::tag::TagStyle;
 use crate::records::terminators::{LF, append_last};
@@ -27,7 +29,8 @@ pub(super) const CSV: FormatOption = FormatOption {
         delimiter.check(&[QUOTE])?;
         Ok(Arc::new(Csv {
             delimiter: byte,
-            unquoted: CrLf::with_byte(byte)?,
+            unquoted: CrLf::with_byte(byte)?.keeping_spaces(),
+            comments: None,
         }))
     },
 };
@@ -55,6 +58,8 @@ struct Csv {
     delimiter: u8,
     /// What the format amounts to where there are no quotes.
     unquoted: CrLf,
+    /// Finds the record ends if there are comment lines: quotes in them open no field.
+    comments: Option<CommentedQuoting>,
 }
 
 impl Format for Csv {
@@ -65,7 +70,13 @@ impl Format for Csv {
 
     fn record_ends(&self, bytes: &[u8], start: usize, ends: &mut Vec<usize>) {
         let found = |end| ends.push(start + end);
-        Quoting::default().scan(&bytes[start..], 0, self.delimiter, found);
+        let bytes_from_start = &bytes[start..];
+        match &self.comments {
+            None => Quoting::default().scan(bytes_from_start, 0, self.delimiter, found),
+            Some(comments) => {
+                (comments.clone()).scan(bytes_from_start, 0, self.delimiter, found);
+            }
+        }
         append_last(bytes, start, ends);
     }
 
@@ -73,6 +84,7 @@ impl Format for Csv {
         Box::new(LastQuotedEnd {
             delimiter: self.delimiter,
             quoting: Quoting::default(),
+            comments: self.comments.clone(),
         })
     }
 
@@ -98,6 +110,24 @@ impl Format for Csv {
 
     fn skips_blank_lines(&self) -> bool {
         true
+    }
+
+    fn is_blank(&self, content: &[u8]) -> bool {
+        self.unquoted.is_blank(content)
+    }
+
+    fn comment_support(&self) -> CommentSupport {
+        CommentSupport::Typed
+    }
+
+    fn with_comments(&self, prefix: &[u8]) -> Option<SharedFormat> {
+        // The delimiter was accepted before.
+        let unquoted = CrLf::with_byte(self.delimiter).ok()?.keeping_spaces();
+        Some(Arc::new(Self {
+            delimiter: self.delimiter,
+            unquoted,
+            comments: Some(CommentedQuoting::new(prefix)),
+        }))
     }
 
     fn tag_style(&self) -> Option<TagStyle> {
@@ -138,23 +168,35 @@ impl Format for Csv {
 struct LastQuotedEnd {
     delimiter: u8,
     quoting: Quoting,
+    /// In the place of `quoting`, if there are comment lines.
+    comments: Option<CommentedQuoting>,
 }
 
 impl LastEnd for LastQuotedEnd {
     fn find(&mut self, bytes: &[u8], from: usize) -> Option<usize> {
         let mut last = None;
-        self.quoting
-            .scan(bytes, from, self.delimiter, |end| last = Some(end));
+        let found = |end| last = Some(end);
+        match &mut self.comments {
+            None => self.quoting.scan(bytes, from, self.delimiter, found),
+            Some(comments) => comments.scan(bytes, from, self.delimiter, found),
+        }
         last
     }
 
     fn problem_at_end(&self) -> Option<Problem> {
         let open = Problem::Malformed("a quoted field that begins in this record does not end");
-        (self.quoting == Quoting::Inside).then_some(open)
+        let quoting = self
+            .comments
+            .as_ref()
+            .map_or(self.quoting, CommentedQuoting::quoting);
+        (quoting == Quoting::Inside).then_some(open)
     }
 
     fn reset(&mut self) {
         self.quoting = Quoting::default();
+        if let Some(comments) = &mut self.comments {
+            comments.reset();
+        }
     }
 }
 
@@ -165,7 +207,6 @@ mod tests {
 
     use super::*;
     use crate::records::delimiter::Delimiter;
-    use crate::records::format::SharedFormat;
 
     fn format() -> SharedFormat {
         (CSV.build)("", &Delimiter::default()).unwrap()
@@ -184,6 +225,35 @@ mod tests {
         assert!(last_end.problem_at_end().is_some());
         assert_eq!(last_end.find(b"a,b\n\"c\nd\"\n", 8), Some(10));
         assert!(last_end.problem_at_end().is_none());
+    }
+
+    #[test]
+    fn quotes_in_comment_lines_open_no_field() {
+        let bytes = b"a,b\n#\"x\n#,\"y\n\"c\n#d\",e\n\"#\"\n#\"z";
+        let expected = [4, 8, 13, 22, 26, 29];
+        let format = format().with_comments(b"#").unwrap();
+        let mut ends = Vec::new();
+        format.record_ends(bytes, 0, &mut ends);
+        assert_eq!(ends, expected);
+        for size in 1..bytes.len() {
+            let mut last_end = format.last_end();
+            let mut found = None;
+            for from in (0..bytes.len()).step_by(size) {
+                let until = bytes.len().min(from + size);
+                found = last_end.find(&bytes[..until], from).or(found);
+            }
+            assert_eq!(found, Some(26), "{size}");
+            assert_eq!(last_end.problem_at_end(), None);
+        }
+        // A prefix of several bytes may arrive in pieces, and its first ones alone are a record.
+        let format = format.with_comments(b"//").unwrap();
+        let mut last_end = format.last_end();
+        assert_eq!(last_end.find(b"/", 0), None);
+        assert_eq!(last_end.find(b"//\"\n/", 1), Some(4));
+        assert_eq!(last_end.find(b"/,\"\n\"\n", 1), Some(6));
+        assert_eq!(last_end.find(b"/", 0), None);
+        assert_eq!(last_end.find(b"/,\"\n", 1), None);
+        assert!(last_end.problem_at_end().is_some());
     }
 
     #[test]

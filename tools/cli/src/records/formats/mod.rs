@@ -5,7 +5,7 @@ mod ber;
 mod containers;
 mod csv;
 mod fixed;
-mod jsonl;
+mod json;
 mod prefixed;
 mod terminated;
 #[cfg(test)]
@@ -24,7 +24,8 @@ pub(crate) static NAMES: &[FormatName] = &[
     terminated::LINES,
     csv::NAMED_CSV,
     terminated::TSV,
-    jsonl::JSONL,
+    json::JSONL,
+    json::JSON,
     fixed::FIXED,
     prefixed::PREFIXED,
     ber::BER,

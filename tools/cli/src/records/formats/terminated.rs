@@ -8,7 +8,7 @@ use crate::records::delimiter::Delimiter;
 use crate::records::fault::Problem;
 use crate::records::field_set::FieldSet;
 use crate::records::format::{
-    Format, FormatBuild, FormatName, FormatOption, LastEnd, SharedFormat,
+    CommentSupport, Format, FormatBuild, FormatName, FormatOption, LastEnd, SharedFormat,
 };
 use crate::records::split::{Blanks, FieldBytes, Sequence, Splitter};
 use crate::records::tag::TagStyle;
@@ -76,6 +76,8 @@ pub(super) type CrLf = Terminated<LF, true, u8>;
 pub(super) struct Terminated<const END: u8, const AFTER_CR: bool, S> {
     splitter: S,
     delimiter: Delimiter,
+    /// Whether white space alone is a record, and only an empty line is blank.
+    keeps_spaces: bool,
 }
 
 /// The format with this delimiter.
@@ -99,6 +101,7 @@ impl<const END: u8, const AFTER_CR: bool, S> Terminated<END, AFTER_CR, S> {
         Ok(Self {
             splitter,
             delimiter: delimiter.clone(),
+            keeps_spaces: false,
         })
     }
 }
@@ -107,6 +110,14 @@ impl<const END: u8, const AFTER_CR: bool> Terminated<END, AFTER_CR, u8> {
     /// Fields between bytes of this value.
     pub(super) fn with_byte(byte: u8) -> Result<Self, Failure> {
         Self::new(byte, &Delimiter::Byte(byte))
+    }
+
+    /// The same format, in which only an empty line is blank.
+    pub(super) fn keeping_spaces(self) -> Self {
+        Self {
+            keeps_spaces: true,
+            ..self
+        }
     }
 }
 
@@ -149,6 +160,18 @@ impl<const END: u8, const AFTER_CR: bool, S: Splitter> Format for Terminated<END
 
     fn default_terminator(&self) -> &'static [u8] {
         if AFTER_CR { &[CR, END] } else { &[END] }
+    }
+
+    fn is_blank(&self, content: &[u8]) -> bool {
+        content.is_empty() || !self.keeps_spaces && content.trim_ascii().is_empty()
+    }
+
+    fn comment_support(&self) -> CommentSupport {
+        if END == LF {
+            CommentSupport::Announced
+        } else {
+            CommentSupport::Typed
+        }
     }
 
     fn tag_style(&self) -> Option<TagStyle> {

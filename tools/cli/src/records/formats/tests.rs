@@ -43,9 +43,9 @@ impl Example {
         Self {
             name: name.into(),
             format: selected.format,
-            key: selected.key.unwrap().resolve(&[]).unwrap(),
+            key: selected.key.unwrap().resolve(&[]).unwrap().set,
             record,
-            needs_next: name == "ber:" || name == "ber:3gpp",
+            needs_next: ["ber:", "ber:3gpp", "json:"].contains(&name),
         }
     }
 
@@ -107,7 +107,11 @@ pub(crate) fn all() -> Vec<Example> {
             }
             FormatBuild::OwnFields(build) => {
                 let key = Some(key);
-                build(value, &ChosenFields { key, time: None }).unwrap()
+                let fields = ChosenFields {
+                    key,
+                    ..ChosenFields::default()
+                };
+                build(value, &fields).unwrap()
             }
         };
         all.push(Example::new(
@@ -158,6 +162,10 @@ fn named_samples() -> Vec<Sample> {
             let name = ["\"x\"", "\"\\u00e9\"", "{\"b\":[1.0,null],\"a\":0}"][key as usize % 3];
             format!("{{\"user\": {{\"name\": {name}}}, \"id\": 1{key}0, \"more\": [true]}}\n")
                 .into_bytes()
+        }),
+        ("json", "", "id", |key| {
+            let space = ["", " ", "\t", " \r"][key as usize % 4];
+            format!("{{\"id\":\n{key}}}{space}").into_bytes()
         }),
         ("fixed", "7", "0-1,4-", |key| {
             let key = key.to_le_bytes();

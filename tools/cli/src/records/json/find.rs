@@ -36,6 +36,22 @@ impl Node {
         root
     }
 
+    /// Whether a path ends here.
+    pub(super) fn ends_path(&self) -> bool {
+        !self.fields.is_empty()
+    }
+
+    /// The node of the member with this name.
+    pub(super) fn of_member(&self, name: &[u8]) -> Option<&Self> {
+        member(self, name)
+    }
+
+    /// The node of the element with this index.
+    pub(super) fn of_element(&self, index: usize) -> Option<&Self> {
+        let found = self.elements.iter().find(|(wanted, _)| *wanted == index);
+        found.map(|(_, child)| child)
+    }
+
     /// Clears the values that an earlier member with the same name had.
     fn forget(&self, found: &mut [FieldBytes]) {
         for field in &self.below {
@@ -170,10 +186,9 @@ impl Scan<'_> {
             return Ok(at + 1);
         }
         for index in 0.. {
-            let child = node.elements.iter().find(|(wanted, _)| *wanted == index);
-            at = match child {
+            at = match node.of_element(index) {
                 None => self.skip(at, room)?,
-                Some((_, child)) => self.value(child, at, room, found)?,
+                Some(child) => self.value(child, at, room, found)?,
             };
             at = self.space(at);
             match self.peek(at) {

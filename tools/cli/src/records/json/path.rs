@@ -29,6 +29,15 @@ impl Path {
             text: name.into(),
         }
     }
+
+    /// The steps from the value on the path `whole` to the one on this path, if it is in that one.
+    pub(crate) fn below(&self, whole: &Self) -> Option<Self> {
+        let steps = self.steps.strip_prefix(&whole.steps[..])?;
+        (!steps.is_empty()).then(|| Self {
+            steps: steps.into(),
+            text: self.text.clone(),
+        })
+    }
 }
 
 /// Parses a list of paths for the option `option`: in the order of their steps, each once.
@@ -36,11 +45,7 @@ impl Path {
 /// # Errors
 /// [`SpecError`] if the text is not a list of paths.
 pub(crate) fn parse_paths(option: &'static str, text: &str) -> Result<Vec<Path>, SpecError> {
-    let mut parser = Parser {
-        option,
-        text,
-        at: 0,
-    };
+    let mut parser = Parser::new(option, text);
     let mut paths = vec![parser.path()?];
     while parser.skip(b',') {
         paths.push(parser.path()?);
@@ -48,9 +53,68 @@ pub(crate) fn parse_paths(option: &'static str, text: &str) -> Result<Vec<Path>,
     if parser.at < text.len() {
         return Err(parser.invalid());
     }
+    Ok(distinct(paths))
+}
+
+/// The paths of a key. Without any that is compared, `excluded` ones are left out of the whole
+/// record.
+#[derive(Debug, Clone)]
+pub(crate) struct KeyPaths {
+    pub(crate) compared: Vec<Path>,
+    /// The paths behind `!`. Each leads from a compared value to one in it.
+    pub(crate) excluded: Vec<Path>,
+}
+
+impl KeyPaths {
+    /// Parses the paths of `--key`.
+    ///
+    /// # Errors
+    /// [`SpecError`] if the text is not a list of paths, or one behind `!` leads to no value in a
+    /// compared one.
+    pub(crate) fn parse(text: &str) -> Result<Self, SpecError> {
+        let mut parser = Parser::new("--key", text);
+        let (mut compared, mut excluded) = (Vec::new(), Vec::new());
+        loop {
+            if parser.skip(b'!') {
+                excluded.push(parser.path()?);
+            } else {
+                compared.push(parser.path()?);
+            }
+            if !parser.skip(b',') {
+                break;
+            }
+        }
+        if parser.at < text.len() {
+            return Err(parser.invalid());
+        }
+        if compared.is_empty() {
+            compared.push(Path {
+                steps: Vec::new(),
+                text: ".".into(),
+            });
+        }
+        for path in &excluded {
+            if !compared.iter().any(|whole| path.below(whole).is_some()) {
+                let allowed = "a path to a value in one that is compared, such as user,!user.seen";
+                return Err(SpecError::new(
+                    "--key",
+                    format!("`!{}`", path.text),
+                    allowed,
+                ));
+            }
+        }
+        Ok(Self {
+            compared: distinct(compared),
+            excluded: distinct(excluded),
+        })
+    }
+}
+
+/// Paths in the order of their steps, each once.
+fn distinct(mut paths: Vec<Path>) -> Vec<Path> {
     paths.sort_by(|one, other| one.steps.cmp(&other.steps));
     paths.dedup_by(|one, other| one.steps == other.steps);
-    Ok(paths)
+    paths
 }
 
 struct Parser<'a> {
@@ -59,7 +123,15 @@ struct Parser<'a> {
     at: usize,
 }
 
-impl Parser<'_> {
+impl<'a> Parser<'a> {
+    const fn new(option: &'static str, text: &'a str) -> Self {
+        Self {
+            option,
+            text,
+            at: 0,
+        }
+    }
+
     fn path(&mut self) -> Result<Path, SpecError> {
         let start = self.at;
         let mut steps = Vec::new();
@@ -132,7 +204,7 @@ impl Parser<'_> {
     }
 
     fn invalid(&self) -> SpecError {
-        let allowed = "paths such as id,user.name,items[0], names with . , [ ] or \" as JSON strings (\"a.b\".c), or . for the whole record";
+        let allowed = "paths such as id,user.name,items[0], names with . , [ ] or \" as JSON strings (\"a.b\".c), !at for all but that, or . for the whole record";
         SpecError::new(self.option, format!("`{}`", self.text), allowed)
     }
 }
@@ -183,6 +255,35 @@ mod tests {
     fn order_and_repeats_do_not_matter() {
         assert_eq!(steps(r#"b,a,"b",a"#), [[member("a")], [member("b")]]);
         assert_eq!(steps("b,a"), steps("a,b"));
+    }
+
+    #[test]
+    fn paths_behind_an_exclamation_mark_are_excluded() {
+        let parse = |text| {
+            let KeyPaths { compared, excluded } = KeyPaths::parse(text).unwrap();
+            let steps = |paths: Vec<Path>| paths.into_iter().map(|path| path.steps).collect();
+            [compared, excluded].map(steps) as [Vec<Vec<PathStep>>; 2]
+        };
+        assert_eq!(parse("!a"), [vec![vec![]], vec![vec![member("a")]]]);
+        assert_eq!(
+            parse("!b.c,!a,!b.c"),
+            [
+                vec![vec![]],
+                vec![vec![member("a")], vec![member("b"), member("c")]]
+            ]
+        );
+        assert_eq!(
+            parse("b,!b[0]"),
+            [
+                vec![vec![member("b")]],
+                vec![vec![member("b"), PathStep::Element(0)]]
+            ]
+        );
+        assert_eq!(parse(r#""!b""#), [vec![vec![member("!b")]], vec![]]);
+        for text in ["!", "!.", "b,!c", "b,!b", "b.c,!b", "!a,", "!!a\"", "! ,"] {
+            let error = KeyPaths::parse(text).unwrap_err();
+            assert_eq!(error.field, "--key", "{text}");
+        }
     }
 
     #[test]

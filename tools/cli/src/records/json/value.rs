@@ -27,12 +27,44 @@ use std::collections::BTreeMap;
 
 use memchr::memchr;
 
+use super::find::Node;
 use super::number::{append_number, append_without_exponent, is_canonical_integer};
-use super::scan::{Invalid, Scan, Stop};
+use super::scan::{DEEPEST, Invalid, Scan, Stop};
 use crate::records::split::FieldBytes;
+use crate::records::text_form::TextForm;
 
-/// The canonical form of the value at `start..end` of a record that [`Scan::find`] accepts.
-/// `scratch` gets it where the record does not have it.
+/// What of a value is compared.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ComparedPart<'a> {
+    /// The form of its strings, not of the names of members.
+    pub(crate) text: TextForm,
+    /// The values in it that are left out, as the ends of paths.
+    pub(crate) excluded: Option<&'a Node>,
+}
+
+impl<'a> ComparedPart<'a> {
+    /// The part of a value in this one, `node` being its node among the excluded ones; `None` if
+    /// it is left out.
+    fn of_child(self, node: Option<&'a Node>) -> Option<Self> {
+        (!node.is_some_and(Node::ends_path)).then_some(Self {
+            excluded: node,
+            ..self
+        })
+    }
+
+    /// Appends what is compared of a valid string, given without its quotes.
+    fn append_text(self, content: &[u8], out: &mut Vec<u8>) {
+        if self.text.is_plain() {
+            return unescape(content, out);
+        }
+        let mut text = Vec::new();
+        unescape(content, &mut text);
+        self.text.append_folded(self.text.trimmed(&text), out);
+    }
+}
+
+/// The canonical form of this part of the value at `start..end` of a record that [`Scan::find`]
+/// accepts. `scratch` gets it where the record does not have it.
 ///
 /// # Errors
 /// [`Invalid`] if the exponent of a number has more than 18 digits.
@@ -41,17 +73,18 @@ pub(crate) fn canonical(
     record: &[u8],
     start: usize,
     end: usize,
+    part: ComparedPart<'_>,
     scratch: &mut Vec<u8>,
 ) -> Result<FieldBytes, Invalid> {
     let text = &record[start..end];
     let assembled = scratch.len();
     match text {
         [b'"', content @ .., b'"'] => {
-            if memchr(b'\\', content).is_none() {
+            if part.text.is_plain() && memchr(b'\\', content).is_none() {
                 return Ok(FieldBytes::Record { start, end });
             }
             scratch.push(b'"');
-            unescape(content, scratch);
+            part.append_text(content, scratch);
             scratch.push(b'"');
         }
         [b'-' | b'0'..=b'9', ..] => {
@@ -62,7 +95,7 @@ pub(crate) fn canonical(
         }
         [b'[' | b'{', ..] => {
             let mut scan = Scan::new(record);
-            append(&mut scan, record, start, scratch).map_err(|Stop| too_large(start))?;
+            append(&mut scan, record, start, part, scratch).map_err(|Stop| too_large(start))?;
         }
         _ => return Ok(FieldBytes::Record { start, end }),
     }
@@ -156,15 +189,28 @@ fn too_large(at: usize) -> Invalid {
     }
 }
 
-/// Appends the canonical form of the valid value at `at`, inside an array or object, and returns
-/// its end.
-fn append(scan: &mut Scan<'_>, record: &[u8], at: usize, out: &mut Vec<u8>) -> Result<usize, Stop> {
+/// Appends the canonical form of this part of the valid value at `at`, inside an array or object,
+/// and returns the end of the value.
+fn append(
+    scan: &mut Scan<'_>,
+    record: &[u8],
+    at: usize,
+    part: ComparedPart<'_>,
+    out: &mut Vec<u8>,
+) -> Result<usize, Stop> {
     let end = match scan.peek(at) {
         b'[' => {
             out.push(b'[');
             let mut at = scan.space(at + 1);
-            while scan.peek(at) != b']' {
-                at = append(scan, record, at, out)?;
+            for index in 0.. {
+                if scan.peek(at) == b']' {
+                    break;
+                }
+                let node = part.excluded.and_then(|node| node.of_element(index));
+                at = match part.of_child(node) {
+                    Some(part) => append(scan, record, at, part, out)?,
+                    None => scan.skip(at, DEEPEST)?,
+                };
                 at = scan.space(at);
                 if scan.peek(at) == b',' {
                     at = scan.space(at + 1);
@@ -181,11 +227,18 @@ fn append(scan: &mut Scan<'_>, record: &[u8], at: usize, out: &mut Vec<u8>) -> R
                 let end = scan.name(at)?;
                 let mut name = Vec::new();
                 unescape(&record[at + 1..end - 1], &mut name);
-                let mut value = Vec::new();
                 at = scan.colon(end)?;
-                at = append(scan, record, at, &mut value)?;
+                let node = part.excluded.and_then(|node| node.of_member(&name));
+                at = match part.of_child(node) {
+                    Some(part) => {
+                        let mut value = Vec::new();
+                        let end = append(scan, record, at, part, &mut value)?;
+                        members.insert(name, value);
+                        end
+                    }
+                    None => scan.skip(at, DEEPEST)?,
+                };
                 at = scan.space(at);
-                members.insert(name, value);
                 if scan.peek(at) == b',' {
                     at = scan.space(at + 1);
                 }
@@ -205,7 +258,7 @@ fn append(scan: &mut Scan<'_>, record: &[u8], at: usize, out: &mut Vec<u8>) -> R
             out.push(b'"');
             let length = out.len();
             out.extend_from_slice(&[0; 8]);
-            unescape(&record[at + 1..end - 1], out);
+            part.append_text(&record[at + 1..end - 1], out);
             let bytes = (out.len() - length - 8) as u64;
             out[length..length + 8].copy_from_slice(&bytes.to_le_bytes());
             end

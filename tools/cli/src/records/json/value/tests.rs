@@ -6,11 +6,17 @@ use serde_json::Value;
 
 use super::*;
 use crate::records::json::find::Node;
-use crate::records::json::path::parse_paths;
+use crate::records::json::path::{KeyPaths, PathStep, parse_paths};
 use crate::records::json::tests::text;
+use crate::records::text_form::IgnoredCase;
 
 /// The canonical form of the whole text.
 fn form(text: &str) -> Result<Vec<u8>, Invalid> {
+    form_of(text, ComparedPart::default())
+}
+
+/// The canonical form of this part of the whole text.
+fn form_of(text: &str, part: ComparedPart<'_>) -> Result<Vec<u8>, Invalid> {
     let root = Node::join(&parse_paths("--key", ".").unwrap());
     let mut found = [FieldBytes::Absent];
     Scan::new(text.as_bytes()).find(&root, &mut found)?;
@@ -18,7 +24,7 @@ fn form(text: &str) -> Result<Vec<u8>, Invalid> {
         panic!("the whole text is a value");
     };
     let mut scratch = b"before".to_vec();
-    let field = canonical(text.as_bytes(), start, end, &mut scratch)?;
+    let field = canonical(text.as_bytes(), start, end, part, &mut scratch)?;
     Ok(field.bytes(text.as_bytes(), &scratch).to_vec())
 }
 
@@ -183,5 +189,64 @@ proptest! {
         unescape(&text.as_bytes()[1..text.len() - 1], &mut out);
         let expected: String = serde_json::from_str(&text).unwrap();
         prop_assert_eq!(out, expected.into_bytes());
+    }
+}
+
+/// The value without the one on a path.
+fn without(value: &mut Value, steps: &[PathStep]) {
+    match (steps, value) {
+        ([PathStep::Member(name)], Value::Object(members)) => {
+            members.remove(std::str::from_utf8(name).unwrap());
+        }
+        ([PathStep::Element(index)], Value::Array(elements)) if *index < elements.len() => {
+            elements.remove(*index);
+        }
+        ([PathStep::Member(name), rest @ ..], Value::Object(members)) => {
+            if let Some(value) = members.get_mut(std::str::from_utf8(name).unwrap()) {
+                without(value, rest);
+            }
+        }
+        ([PathStep::Element(index), rest @ ..], Value::Array(elements)) => {
+            if let Some(value) = elements.get_mut(*index) {
+                without(value, rest);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn strings_are_compared_in_a_form_and_names_are_not() {
+    let part = ComparedPart {
+        text: TextForm {
+            trim: true,
+            ignored_case: Some(IgnoredCase::Unicode),
+        },
+        excluded: None,
+    };
+    let equal = |one, other| form_of(one, part) == form_of(other, part);
+    assert!(equal(r#"" \u00c4B""#, r#""äb\n""#));
+    assert!(equal(r#"{"a":["X ",1E2]}"#, r#"{"a":[" x",100]}"#));
+    assert!(!equal(r#"{"A":1}"#, r#"{"a":1}"#));
+    assert!(!equal(r#"{"a ":1}"#, r#"{"a":1}"#));
+    // Lengths are no letters.
+    let string = |length| format!("[\"{}\"]", "x".repeat(length));
+    assert!(!equal(&string(65), &string(97)));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// The model removes the values with serde_json.
+    #[test]
+    fn excluded_values_are_left_out(one in text(), path in prop::sample::select(vec![
+        "!a", "!b", "!a.b", r#"!"a.b""#, "!a[0]", "![1]", "![1].a", r#"!"""#, "!é.a", "![0][0]",
+    ])) {
+        let excluded = KeyPaths::parse(path).unwrap().excluded;
+        let node = Node::join(&excluded);
+        let part = ComparedPart { text: TextForm::default(), excluded: Some(&node) };
+        let mut rest: Value = serde_json::from_str(&one).unwrap();
+        without(&mut rest, &excluded[0].steps);
+        prop_assert_eq!(form_of(&one, part), form(&rest.to_string()), "{} {}", path, one);
     }
 }

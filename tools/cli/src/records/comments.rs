@@ -1,0 +1,148 @@
+//! Comment lines: copied in place, never judged, and no records.
+//!
+//! The option `--comment` gives the bytes that they begin with. Without it, some files announce
+//! lines that begin with `#` by the first one:
+//!
+//! | kind | a first line begins with | the names of the fields are in |
+//! |---|---|---|
+//! | VCF | `##fileformat=VCF` | `#CHROM` and those behind it |
+//! | GFF | `##gff-version` | no line |
+//! | log of Zeek | `#separator ` | `#fields` |
+//! | W3C extended log | `#Software: `, `#Version: `, `#Fields: ` or `#Date: ` | `#Fields:` |
+
+use super::format::Format;
+
+/// The bytes that comment lines begin with where the first line of an input announces them.
+const ANNOUNCED_PREFIX: &[u8] = b"#";
+
+/// A kind of file whose first line announces comment lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Announced {
+    Vcf,
+    Gff,
+    Zeek,
+    W3c,
+}
+
+/// The beginnings of first lines.
+const FIRST_LINES: &[(&[u8], Announced)] = &[
+    (b"##fileformat=VCF", Announced::Vcf),
+    (b"##gff-version", Announced::Gff),
+    (b"#separator ", Announced::Zeek),
+    (b"#Software: ", Announced::W3c),
+    (b"#Version: ", Announced::W3c),
+    (b"#Fields: ", Announced::W3c),
+    (b"#Date: ", Announced::W3c),
+];
+
+/// Which lines of the inputs are comments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CommentLines {
+    /// The value of `--comment`.
+    pub(crate) typed: Option<Vec<u8>>,
+}
+
+impl CommentLines {
+    /// What the first line of an input announces.
+    pub(super) fn announced(input: &[u8]) -> Option<Announced> {
+        let found = FIRST_LINES.iter().find(|(line, _)| input.starts_with(line));
+        found.map(|(_, announced)| *announced)
+    }
+
+    /// The bytes that comment lines begin with in an input with this first line; `None` if it has
+    /// no comments.
+    pub(super) fn prefix(&self, announced: Option<Announced>) -> Option<&[u8]> {
+        (self.typed.as_deref()).or(announced.map(|_| ANNOUNCED_PREFIX))
+    }
+}
+
+impl Announced {
+    /// The names of the fields, if this comment line holds them.
+    pub(super) fn names<F: Format + ?Sized>(
+        self,
+        content: &[u8],
+        format: &F,
+    ) -> Option<Vec<Vec<u8>>> {
+        match self {
+            Self::Zeek => {
+                content.strip_prefix(b"#fields")?;
+                Some(format.all_fields(content).split_off(1))
+            }
+            Self::Vcf => {
+                content.strip_prefix(b"#CHROM")?;
+                Some(format.all_fields(&content[1..]))
+            }
+            // They are between blanks, even where the fields are between tabs.
+            Self::W3c => {
+                let names = content.strip_prefix(b"#Fields:")?;
+                let names = names.split(u8::is_ascii_whitespace);
+                let names = names.filter(|name| !name.is_empty());
+                Some(names.map(<[u8]>::to_vec).collect())
+            }
+            Self::Gff => None,
+        }
+    }
+
+    /// What is appended to this comment line if each record gets a last field with this name.
+    pub(super) fn tag(self, content: &[u8], delimiter: &[u8], name: &str) -> Option<Vec<u8>> {
+        let (delimiter, word) = match self {
+            Self::Zeek if content.starts_with(b"#fields") => (delimiter, name),
+            Self::Zeek if content.starts_with(b"#types") => (delimiter, "string"),
+            Self::Vcf if content.starts_with(b"#CHROM") => (delimiter, name),
+            Self::W3c if content.starts_with(b"#Fields:") => (&b" "[..], name),
+            Self::Zeek | Self::Vcf | Self::W3c | Self::Gff => return None,
+        };
+        Some([delimiter, word.as_bytes()].concat())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::records::delimiter::Delimiter;
+    use crate::records::formats::lines;
+
+    #[test]
+    fn first_lines_announce_comments_and_later_ones_have_names() {
+        let tabs = lines(&Delimiter::Byte(b'\t')).unwrap();
+        for (input, line, names) in [
+            (
+                "##fileformat=VCFv4.2\n",
+                "#CHROM\tPOS",
+                Some(&["CHROM", "POS"][..]),
+            ),
+            ("##fileformat=VCFv4.2\n", "##INFO=<ID=DP>", None),
+            ("##gff-version 3\n", "#CHROM\tPOS", None),
+            (
+                "#separator \\x09\n",
+                "#fields\tts\tuid",
+                Some(&["ts", "uid"]),
+            ),
+            ("#separator \\x09\n", "#fields", Some(&[])),
+            ("#separator \\x09\n", "#types\ttime", None),
+            (
+                "#Version: 1.0\n",
+                "#Fields: date  time\tx",
+                Some(&["date", "time", "x"]),
+            ),
+            ("#Software: IIS\r\n", "#Fields: date\r", Some(&["date"])),
+            ("#Date: 2025-01-01\n", "#Date: 2025-01-01", None),
+        ] {
+            let announced = CommentLines::announced(input.as_bytes()).unwrap();
+            let found = announced.names(line.as_bytes(), &*tabs);
+            let names =
+                names.map(|names| names.iter().map(|name| name.as_bytes().to_vec()).collect());
+            assert_eq!(found, names, "{input}{line}");
+        }
+        for input in [
+            "",
+            "#",
+            "# comment\n",
+            "#fields\tts\n",
+            "##fileformat=X\n",
+            " #Version: 1\n",
+        ] {
+            assert_eq!(CommentLines::announced(input.as_bytes()), None, "{input}");
+        }
+    }
+}
