@@ -56,7 +56,7 @@ pub(crate) const RECORDS: &[Case] = &[
     case("-k 2--1 --missing empty --blank-lines skip", LINES),
     case("--comment // --csv -k 1", b"//\"\n1,a\n//\n\"1\",b\n"),
     case(
-        "--format tsv --header -k uid --tag",
+        "--format tsv --header -k uid",
         b"#separator \\x09\n#fields\tts\tuid\n1\tC1\n2\tC1\n#close\n",
     ),
     case("--format fixed:3", b"abcabdabcxyz"),
