@@ -8,8 +8,12 @@ use crate::report::{AgeOrigin, Cells, MissAge, RateSum, Report, SampleError, Tal
 use crate::sync::Ordering;
 use crate::theory::fingerprints;
 
-/// The most lines that a report reads: 4 MiB, for some milliseconds where each is a cache miss.
+/// The most lines that a report reads: 4 MiB.
 const SAMPLE_LINES: u64 = 1 << 16;
+
+/// The lines of a sample that lie together: a page of 4 KiB, which costs one miss of the TLB, and
+/// one page fault where the filter was never written.
+const BLOCK_LINES: u64 = 64;
 
 /// The words of a line.
 const LINE_WORDS: u64 = LINE_BYTES / 8;
@@ -109,14 +113,20 @@ impl SharedFilter {
         self.report().expected_fpr.unwrap_or(0.0)
     }
 
-    /// The words of all lines, or of so many that are evenly spread. Keys spread evenly as well, by
-    /// their hashes.
+    /// The words of all lines, or of so many, in blocks that are evenly spread: a multiple of
+    /// [`BLOCK_LINES`]. Keys spread evenly as well, by their hashes.
     fn sample(&self, most_lines: u64) -> WordSample {
         let lines = self.words.len() as u64 / LINE_WORDS;
         let count = lines.min(most_lines);
         let mut by_occupied = [0; 65];
         for index in 0..count {
-            let line = (u128::from(index) * u128::from(lines) / u128::from(count)) as u64;
+            let line = if count == lines {
+                index
+            } else {
+                let (block, offset) = (index / BLOCK_LINES, index % BLOCK_LINES);
+                let blocks = u128::from(count / BLOCK_LINES);
+                (u128::from(block) * u128::from(lines) / blocks) as u64 + offset
+            };
             let first = (line * LINE_WORDS) as usize;
             for word in &self.words[first..first + LINE_WORDS as usize] {
                 // Relaxed: a statistic over words that other threads may be updating. The words of
