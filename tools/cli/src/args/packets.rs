@@ -56,21 +56,22 @@ pub(crate) struct PacketArgs {
     )]
     pub(crate) from: String,
 
-    /// Fields that may differ between copies, with commas between them: mac, vlan, mpls, pppoe,
-    /// padding, tos, ttl, ip-id, ip-checksum, ip-options, flow-label, transport-checksum, tcp-seq,
-    /// tcp-ack, tcp-window, tcp-options, checksum (both checksums), tunnel (all headers in front of
-    /// the innermost packet); or none
+    /// Fields that may differ between copies, with commas between them: capture-header (radiotap
+    /// and the like), mac, vlan, other-tags, lan-id (in PRP and HSR), mpls, pppoe, padding, tos,
+    /// ttl, ip-id, ip-checksum, ip-options, flow-label, transport-checksum, tcp-seq, tcp-ack,
+    /// tcp-window, tcp-options, checksum (both checksums), tunnel (all headers in front of the
+    /// innermost packet); or none
     #[arg(
         long,
         value_name = "FIELDS",
-        default_value = "ttl,checksum",
+        default_value = "lan-id,ttl,checksum",
         allow_hyphen_values = true,
         help_heading = "Key"
     )]
     pub(crate) ignore: String,
 
-    /// Compare the innermost packet of tunnels (IP in IP, GRE, ERSPAN, VXLAN, Geneve, GTP-U), as
-    /// with --ignore tunnel
+    /// Compare the innermost packet of tunnels (IP in IP, GRE, ERSPAN, VXLAN, Geneve, GTP-U, TZSP,
+    /// L2TP and others), as with --ignore tunnel
     #[arg(long, help_heading = "Key")]
     pub(crate) inner: bool,
 
@@ -92,6 +93,17 @@ pub(crate) struct PacketArgs {
         help_heading = "Key"
     )]
     pub(crate) snap_safe: Option<String>,
+
+    /// Do not compare the first N bytes of each frame, for link headers that are not understood.
+    /// What follows is compared from the IP header on if there is one beyond doubt, else all bytes.
+    /// Where --from begins behind them, nothing changes
+    #[arg(
+        long,
+        value_name = "N",
+        allow_hyphen_values = true,
+        help_heading = "Key"
+    )]
+    pub(crate) skip_bytes: Option<String>,
 
     /// What copies must have in common besides the packet: none, interface or vlan
     #[arg(

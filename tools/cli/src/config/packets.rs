@@ -213,6 +213,7 @@ fn key_reader(args: &PacketArgs) -> Result<KeyReader, SpecError> {
         ignore,
         payload_bytes: number("--payload-bytes", args.payload_bytes.as_deref())?,
         snap_safe: number("--snap-safe", args.snap_safe.as_deref())?,
+        skip_bytes: number("--skip-bytes", args.skip_bytes.as_deref())?.unwrap_or(0),
         group: args.group.parse().map_err(rejected)?,
     };
     KeyReader::new(options).map_err(rejected)

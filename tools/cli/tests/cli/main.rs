@@ -36,6 +36,7 @@ mod packets_editcap;
 mod packets_files;
 mod packets_generated;
 mod packets_joined;
+mod packets_links;
 mod packets_model;
 mod packets_outputs;
 mod packets_support;

@@ -7,8 +7,8 @@ use super::visit::{Sink, Tag};
 const LEN: usize = 4;
 
 /// The most bytes of items that are not bytes of headers: the tags and lengths of at most 20 items
-/// (link, EtherType, 8 shims, 2 of IP, 2 of the transport, group, payload, trailer), and at most 16
-/// bytes in each.
+/// (link, EtherType, 8 shims, 2 of IP, 2 of the transport, group, payload, trailer, PRP), and at
+/// most 16 bytes in each.
 const OVERHEAD: usize = 20 * (1 + LEN + 16);
 
 /// Writes items into a buffer. Ignored fields leave no trace, nor do items whose owner is ignored.

@@ -9,15 +9,21 @@ use super::error::KeyError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Field {
+    /// What the capturing program put in front of the frame.
+    CaptureHeader,
     /// Link addresses.
     Mac,
     /// VLAN tags.
     Vlan,
+    /// Tags of switches and redundant networks.
+    OtherTags,
+    /// The network of a redundant copy.
+    LanId,
     /// MPLS labels.
     Mpls,
     /// PPPoE session headers.
     Pppoe,
-    /// What follows the IP packet in the frame.
+    /// What follows the IP packet in the frame, and the PRP trailer of any frame.
     Padding,
     /// IPv4 type of service and IPv6 traffic class.
     Tos,
@@ -53,8 +59,11 @@ const NONE: &str = "none";
 impl Field {
     /// All fields, outermost first.
     pub const ALL: &'static [Self] = &[
+        Self::CaptureHeader,
         Self::Mac,
         Self::Vlan,
+        Self::OtherTags,
+        Self::LanId,
         Self::Mpls,
         Self::Pppoe,
         Self::Padding,
@@ -79,8 +88,11 @@ impl Field {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
+            Self::CaptureHeader => "capture-header",
             Self::Mac => "mac",
             Self::Vlan => "vlan",
+            Self::OtherTags => "other-tags",
+            Self::LanId => "lan-id",
             Self::Mpls => "mpls",
             Self::Pppoe => "pppoe",
             Self::Padding => "padding",

@@ -7,7 +7,7 @@ use super::visit::{Sink, Tag};
 /// those in front of the layer that the key begins at.
 ///
 /// A value is kept as a 64-bit digest (FNV-1a), so two values that differ could be taken for equal
-/// with a probability of about 2^-64. 144 bytes; `Copy`.
+/// with a probability of about 2^-64. 168 bytes; `Copy`.
 ///
 /// # Examples
 /// ```

@@ -7,11 +7,14 @@
 //! # Fields that can be left out
 //! | name | left out |
 //! |---|---|
-//! | `mac` | Ethernet addresses; in Linux cooked captures address, packet type, interface |
+//! | `capture-header` | what the capturing program put in front of the frame: radiotap, PPI, Prism, AVS, PKTAP, ERF and the like |
+//! | `mac` | addresses of Ethernet and IEEE 802.11; in Linux cooked captures address, packet type, interface |
 //! | `vlan` | all VLAN tags, and whether there are any |
+//! | `other-tags` | all tags of HSR, R-TAG, VN-Tag, E-TAG, CMD, I-TAG, FabricPath and Arista's time stamp, and whether there are any |
+//! | `lan-id` | the network that a redundant copy came over, in PRP trailers and HSR tags |
 //! | `mpls` | all MPLS labels, and whether there are any |
 //! | `pppoe` | PPPoE session headers, and whether there are any |
-//! | `padding` | what follows the IP packet in the frame: padding, frame check sequence |
+//! | `padding` | what follows the IP packet in the frame: padding, frame check sequence; and the PRP trailer of any frame |
 //! | `tos` | IPv4 type of service, IPv6 traffic class: DSCP and ECN |
 //! | `ttl` | IPv4 time to live, IPv6 hop limit, time to live of MPLS labels |
 //! | `ip-id` | IPv4 identification, but not of fragments |
@@ -27,15 +30,15 @@
 //! | `checksum` | `ip-checksum` and `transport-checksum` |
 //! | `none` | nothing |
 //!
-//! The default is `ttl,checksum`: what a router changes.
+//! The default is `lan-id,ttl,checksum`: what redundant networks and routers change.
 //!
 //! # What a key contains
 //! The fields of the headers from the chosen layer on ([`From`]), except the ignored ones; the
 //! payload; and the length of the payload on the wire. Length fields of headers are not compared
 //! themselves where they would reveal ignored options: those of IP headers follow from the other
-//! lengths (a length of 0 is marked), and of a PPPoE length only the excess over the IP packet
-//! counts. With `link` and nothing ignored, any two frames that differ in a byte have different
-//! keys.
+//! lengths (a length of 0 is marked), and of the lengths in PPPoE, LLC and HSR only the excess over
+//! their content counts. With `link` and nothing ignored, any two frames that differ in a byte have
+//! different keys.
 //!
 //! A fragment is compared with its identification and offset, `ip-id` ignored or not: without them
 //! the fragments of different packets could not be told apart. Nothing is reassembled.

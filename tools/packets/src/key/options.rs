@@ -38,10 +38,21 @@ impl From {
     /// The fields in front of this layer, which a key that begins there leaves out.
     pub(super) fn fields_before(self) -> FieldSet {
         use Field::{
-            FlowLabel, IpChecksum, IpId, IpOptions, Mac, Mpls, Padding, Pppoe, TcpAck, TcpOptions,
-            TcpSeq, TcpWindow, Tos, TransportChecksum, Ttl, Vlan,
+            CaptureHeader, FlowLabel, IpChecksum, IpId, IpOptions, LanId, Mac, Mpls, OtherTags,
+            Padding, Pppoe, TcpAck, TcpOptions, TcpSeq, TcpWindow, Tos, TransportChecksum, Ttl,
+            Vlan,
         };
-        let link = FieldSet::of(&[Mac, Vlan, Mpls, Pppoe, Padding]);
+        let link = [
+            CaptureHeader,
+            Mac,
+            Vlan,
+            OtherTags,
+            LanId,
+            Mpls,
+            Pppoe,
+            Padding,
+        ];
+        let link = FieldSet::of(&link);
         let network = FieldSet::of(&[Tos, Ttl, IpId, IpChecksum, IpOptions, FlowLabel]);
         let transport = FieldSet::of(&[TransportChecksum, TcpSeq, TcpAck, TcpWindow, TcpOptions]);
         match self {
@@ -124,10 +135,10 @@ impl fmt::Display for Group {
 /// use echoless_packets::key::{Field, FieldSet, From, KeyOptions};
 /// let options = KeyOptions::default();
 /// assert_eq!(options.from, From::Network);
-/// assert_eq!(Ok(options.ignore), "ttl,checksum".parse());
+/// assert_eq!(Ok(options.ignore), "lan-id,ttl,checksum".parse());
 /// // The packets that tunnels carry.
 /// let inner = KeyOptions { ignore: options.ignore.with(Field::Tunnel), ..options };
-/// assert_eq!(inner.ignore.to_string(), "ttl,ip-checksum,transport-checksum,tunnel");
+/// assert_eq!(inner.ignore.to_string(), "lan-id,ttl,ip-checksum,transport-checksum,tunnel");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyOptions {
@@ -150,6 +161,13 @@ pub struct KeyOptions {
     /// `transport-checksum` to tell most of them apart. The least value is [`MIN_SNAP`]; choose one
     /// that includes the headers.
     pub snap_safe: Option<u32>,
+    /// Leaves out this many bytes of each frame, from its first on: a header that nobody can read.
+    ///
+    /// If the layer that the key begins at lies behind them, nothing changes. Otherwise the key
+    /// begins behind them: with the IP packet if one can be recognised there (an IPv4 header with
+    /// the right checksum, an IPv6 header with the length of the rest), else with the bytes as they
+    /// are. A frame of at most this many bytes is compared as without the option.
+    pub skip_bytes: u32,
     /// What copies must have in common besides the packet.
     pub group: Group,
 }
@@ -158,9 +176,15 @@ impl Default for KeyOptions {
     fn default() -> Self {
         Self {
             from: From::default(),
-            ignore: FieldSet::of(&[Field::Ttl, Field::IpChecksum, Field::TransportChecksum]),
+            ignore: FieldSet::of(&[
+                Field::LanId,
+                Field::Ttl,
+                Field::IpChecksum,
+                Field::TransportChecksum,
+            ]),
             payload_bytes: None,
             snap_safe: None,
+            skip_bytes: 0,
             group: Group::default(),
         }
     }

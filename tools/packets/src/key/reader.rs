@@ -42,6 +42,8 @@ const VLAN_ID: u16 = 0x0fff;
 pub struct KeyReader {
     options: KeyOptions,
     payload_limit: usize,
+    /// The options select in the outermost layers of all captured bytes.
+    is_outermost: bool,
 }
 
 /// The key of one packet. Two keys of one reader are equal if all three parts are.
@@ -88,6 +90,7 @@ impl KeyReader {
             .payload_bytes
             .map_or(usize::MAX, |limit| limit as usize);
         Ok(Self {
+            is_outermost: Selection::is_outermost(&options),
             options,
             payload_limit,
         })
@@ -103,7 +106,7 @@ impl KeyReader {
     /// and trailer stay where they are. Reads the cache lines of the headers only.
     #[must_use]
     pub fn key<'a>(&self, packet: &Packet<'a>, scratch: &'a mut Vec<u8>) -> Key<'a> {
-        if Selection::is_outermost(&self.options) {
+        if self.is_outermost {
             self.encode(
                 packet,
                 &Selection::outermost(packet, &self.options),
@@ -151,6 +154,7 @@ impl KeyReader {
             };
             let excess = trailer_span.wire_len().wrapping_sub(missing);
             lengths(trailer, excess, &mut encoder);
+            visit::prp(selection, &mut encoder);
             trailer
         } else {
             &[]
@@ -175,6 +179,7 @@ impl KeyReader {
             sink.item(Tag::Trailer, Some(Field::Padding));
             sink.fixed(trailer);
         }
+        visit::prp(&selection, &mut sink);
         if selection.conditions.inner {
             sink.item(Tag::Group, Some(Field::Tunnel));
             sink.fixed(&selection.bytes[..selection.layers.start]);

@@ -2,7 +2,7 @@
 
 use super::field::Field;
 use super::options::{From, KeyOptions};
-use crate::layers::{Layers, Shims, TransportKind};
+use crate::layers::{Layers, PRP_LEN, Shims, TransportKind};
 use crate::packet::Packet;
 
 /// How a packet was read, for statistics. Everything is false for a packet that was captured whole
@@ -35,6 +35,8 @@ pub(super) struct Selection<'a> {
     pub(super) layers: Layers,
     /// The layer that the key begins at.
     pub(super) from: From,
+    /// The PRP trailer, which is not in the layers then.
+    pub(super) prp: Option<[u8; PRP_LEN]>,
     pub(super) conditions: Conditions,
 }
 
@@ -65,9 +67,10 @@ impl<'a> Selection<'a> {
     }
 
     /// Whether these options select in the outermost layers of all captured bytes.
-    #[inline]
     pub(super) fn is_outermost(options: &KeyOptions) -> bool {
-        options.snap_safe.is_none() && !options.ignore.contains(Field::Tunnel)
+        options.snap_safe.is_none()
+            && !options.ignore.contains(Field::Tunnel)
+            && options.skip_bytes == 0
     }
 
     /// [`new`](Self::new) where [`is_outermost`](Self::is_outermost) holds. It is inlined with all
@@ -81,11 +84,17 @@ impl<'a> Selection<'a> {
 
     /// Selects in `bytes`, as many as the capture shall have.
     fn of_captured(packet: &Packet<'a>, bytes: &'a [u8], options: &KeyOptions) -> Self {
-        let outermost = Layers::outermost(&Packet {
+        let part = Packet {
             bytes,
             original_len: packet.original_len.max(packet.bytes.len() as u32),
             ..*packet
-        });
+        };
+        let mut outermost = Layers::outermost(&part);
+        let skip = options.skip_bytes as usize;
+        if skip > 0 && Self::of_layers(packet, bytes, outermost, outermost, options).start() < skip
+        {
+            outermost = Layers::behind(&part, skip).unwrap_or(outermost);
+        }
         let mut layers = outermost;
         if options.ignore.contains(Field::Tunnel) {
             while let Some(inner) = layers.inner(bytes) {
@@ -101,7 +110,7 @@ impl<'a> Selection<'a> {
         packet: &Packet<'a>,
         bytes: &'a [u8],
         outermost: Layers,
-        layers: Layers,
+        mut layers: Layers,
         options: &KeyOptions,
     ) -> Self {
         let has_layer = match options.from {
@@ -122,11 +131,17 @@ impl<'a> Selection<'a> {
             short: false,
             inner: layers.start != outermost.start,
         };
+        let from = if has_layer { options.from } else { From::Link };
+        let prp = match from {
+            From::Link => layers.split_prp(bytes),
+            From::Network | From::Transport | From::Payload => None,
+        };
         Self {
             bytes,
             outermost_shims: outermost.shims,
             layers,
-            from: if has_layer { options.from } else { From::Link },
+            from,
+            prp,
             conditions,
         }
     }

@@ -7,8 +7,8 @@ use super::options::From;
 use super::select::Selection;
 use crate::LinkType;
 use crate::layers::{
-    ETHERNET_LEN, IpVersion, Layers, LinkHeader, Network, SLL_LEN, SLL2_LEN, Shim, ShimKind,
-    Transport, TransportKind,
+    ETHERNET_LEN, ETHERTYPE_LLC, IpVersion, Layers, LinkHeader, Network, SLL_LEN, SLL2_LEN, Shim,
+    ShimKind, Transport, TransportKind, wireless_addresses,
 };
 
 /// What an item of a key holds. The numbers are part of the key.
@@ -34,6 +34,10 @@ pub(super) enum Tag {
     OtherTransport,
     Payload,
     Trailer,
+    Snap,
+    Hsr,
+    OtherShim,
+    Prp,
 }
 
 /// Receives the fields of a packet.
@@ -70,10 +74,10 @@ fn link(layers: &Layers, bytes: &[u8], sink: &mut impl Sink) {
     if let Some(header) = &layers.link {
         sink.item(Tag::Link, None);
         sink.fixed(&header.kind.0.to_be_bytes());
-        link_header(header, &bytes[header.start..header.end], sink);
+        link_header(header, bytes, sink);
     }
     for shim in layers.shims.iter(bytes) {
-        visit_shim(&shim, layers.network.map(|ip| ip.wire_end), bytes, sink);
+        visit_shim(&shim, layers.payload.wire_end, bytes, sink);
     }
     // Of an unknown link header everything is payload.
     let unknown = layers.link.is_some_and(|link| link.end == link.start);
@@ -84,8 +88,16 @@ fn link(layers: &Layers, bytes: &[u8], sink: &mut impl Sink) {
 }
 
 #[inline(always)]
-fn link_header(link: &LinkHeader, header: &[u8], sink: &mut impl Sink) {
-    match (link.kind, header.len()) {
+fn link_header(link: &LinkHeader, bytes: &[u8], sink: &mut impl Sink) {
+    let (frame, kind) = match link.kind {
+        LinkType::ETHERNET | LinkType::LINUX_SLL | LinkType::LINUX_SLL2 => (link.start, link.kind),
+        _ => link.frame(bytes),
+    };
+    if frame > link.start {
+        sink.field(Field::CaptureHeader, &bytes[link.start..frame]);
+    }
+    let header = &bytes[frame..link.end];
+    match (kind, header.len()) {
         (LinkType::ETHERNET, ETHERNET_LEN) => sink.field(Field::Mac, header),
         (LinkType::LINUX_SLL, SLL_LEN) => {
             sink.field(Field::Mac, &header[..2]);
@@ -98,12 +110,21 @@ fn link_header(link: &LinkHeader, header: &[u8], sink: &mut impl Sink) {
             sink.fixed(&header[8..10]);
             sink.field(Field::Mac, &header[10..]);
         }
-        // Address families, and headers that were not read.
+        (LinkType::IEEE802_11, _) => {
+            let mut at = 0;
+            for range in wireless_addresses(header) {
+                sink.fixed(&header[at..range.start]);
+                at = range.end;
+                sink.field(Field::Mac, &header[range]);
+            }
+            sink.fixed(&header[at..]);
+        }
+        // Headers without addresses, and those that were not read.
         (_, _) => sink.fixed(header),
     }
 }
 
-fn visit_shim(shim: &Shim, ip_wire_end: Option<usize>, bytes: &[u8], sink: &mut impl Sink) {
+fn visit_shim(shim: &Shim, wire_end: usize, bytes: &[u8], sink: &mut impl Sink) {
     let header = &bytes[shim.start()..shim.end()];
     match shim.kind {
         ShimKind::Vlan => {
@@ -123,17 +144,47 @@ fn visit_shim(shim: &Shim, ip_wire_end: Option<usize>, bytes: &[u8], sink: &mut 
             sink.item(Tag::Pppoe, Some(Field::Pppoe));
             sink.fixed(&header[..4]);
             sink.fixed(&header[6..]);
-            let length = [header[4], header[5]];
-            match ip_wire_end {
-                // The length itself would reveal ignored options of the headers behind it.
-                Some(wire_end) => {
-                    let end = shim.start() + 6 + usize::from(u16::from_be_bytes(length));
-                    let excess = end.wrapping_sub(wire_end) as u32;
-                    sink.fixed(&excess.to_le_bytes());
-                }
-                None => sink.fixed(&length),
+            let length = u16::from_be_bytes([header[4], header[5]]);
+            inner_length(shim.start() + 6, length, wire_end, sink);
+        }
+        ShimKind::Snap => {
+            sink.item(Tag::Snap, None);
+            sink.fixed(header);
+            if shim.ethertype != ETHERTYPE_LLC {
+                inner_length(shim.start(), shim.ethertype, wire_end, sink);
             }
         }
+        ShimKind::Hsr => {
+            const LENGTH: u16 = 0x0fff;
+            sink.item(Tag::Hsr, Some(Field::OtherTags));
+            sink.field(Field::LanId, &[header[0] & 0xf0]);
+            sink.fixed(&header[2..]);
+            let length = u16::from_be_bytes([header[0], header[1]]) & LENGTH;
+            inner_length(shim.start(), length, wire_end, sink);
+        }
+        ShimKind::Other => {
+            sink.item(Tag::OtherShim, Some(Field::OtherTags));
+            sink.fixed(&shim.ethertype.to_be_bytes());
+            sink.fixed(header);
+        }
+    }
+}
+
+/// The length in a header, of the bytes from `start` on, as the excess over the content, which ends
+/// at `wire_end`: the length itself would reveal ignored headers and options in them.
+fn inner_length(start: usize, length: u16, wire_end: usize, sink: &mut impl Sink) {
+    let excess = (start + usize::from(length)).wrapping_sub(wire_end) as u32;
+    sink.fixed(&excess.to_le_bytes());
+}
+
+/// Visits the PRP trailer, if the frame has one.
+#[inline(always)]
+pub(super) fn prp(selection: &Selection<'_>, sink: &mut impl Sink) {
+    if let Some(trailer) = &selection.prp {
+        sink.item(Tag::Prp, Some(Field::Padding));
+        sink.fixed(&trailer[..2]);
+        sink.field(Field::LanId, &[trailer[2] & 0xf0]);
+        sink.fixed(&[trailer[2] & 0x0f, trailer[3]]);
     }
 }
 
@@ -153,7 +204,11 @@ fn ipv4(ip: &Network, bytes: &[u8], sink: &mut impl Sink) {
     sink.field(Field::IpChecksum, &header[10..12]);
     sink.fixed(&header[9..10]);
     sink.fixed(&header[12..20]);
-    mark_offloaded(ip, sink);
+    mark_no_length(ip, sink);
+    if ip.cut {
+        // The length of the header, which would follow from the options.
+        sink.fixed(&header[..1]);
+    }
     if !options.is_empty() {
         sink.item(Tag::IpOptions, Some(Field::IpOptions));
         sink.fixed(options);
@@ -169,7 +224,7 @@ fn ipv6(ip: &Network, bytes: &[u8], sink: &mut impl Sink) {
     sink.field(Field::Ttl, &header[7..8]);
     sink.fixed(&header[6..7]);
     sink.fixed(&header[8..]);
-    mark_offloaded(ip, sink);
+    mark_no_length(ip, sink);
     if !extensions.is_empty() {
         sink.item(Tag::Extensions, None);
         sink.fixed(extensions);
@@ -178,8 +233,8 @@ fn ipv6(ip: &Network, bytes: &[u8], sink: &mut impl Sink) {
 
 /// Tells a packet without a length from one with it, which the other lengths would not.
 #[inline(always)]
-fn mark_offloaded(ip: &Network, sink: &mut impl Sink) {
-    if ip.offloaded {
+fn mark_no_length(ip: &Network, sink: &mut impl Sink) {
+    if ip.no_length {
         sink.fixed(&[0]);
     }
 }

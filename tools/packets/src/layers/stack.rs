@@ -1,7 +1,8 @@
 //! The layers of one packet, at one level of encapsulation.
 
 use super::link::{self, LinkHeader};
-use super::network::{self, IpFault, IpVersion, Network};
+use super::network::{self, Evidence, IpFault, IpVersion, Network};
+use super::prp::{self, PRP_LEN};
 use super::shim::{self, Shims};
 use super::transport::{self, Transport};
 use super::tunnel::{self, Entry};
@@ -77,9 +78,10 @@ pub struct Layers {
     pub shims: Shims,
     /// The EtherType of what follows the shims; 0 if it is unknown.
     pub ethertype: u16,
-    /// The IP header; `None` for other protocols, and if it is cut or malformed.
+    /// The IP header; `None` for other protocols, if its fixed part is cut, and if it is malformed.
     pub network: Option<Network>,
-    /// The transport header; `None` without an IP header, and for fragments.
+    /// The transport header; `None` without an IP header, for fragments, and if the IP header is
+    /// cut.
     pub transport: Option<Transport>,
     /// The bytes behind the last header that was read, up to the end of the IP packet or frame.
     pub payload: Span,
@@ -110,7 +112,8 @@ impl Layers {
     }
 
     /// The layers of the packet that this one carries in a tunnel: MPLS pseudowire (with a control
-    /// word), GRE, ERSPAN, VXLAN, Geneve, GTP-U or IP in IP. `bytes` are those of the packet.
+    /// word), GRE, ERSPAN, IP in IP, Ethernet in IP, VXLAN, Geneve, GTP-U, TZSP, L2TP or MPLS in
+    /// UDP. `bytes` are those of the packet.
     ///
     /// `None` if there is no tunnel, or if no packet can be read in it.
     #[must_use]
@@ -125,6 +128,55 @@ impl Layers {
         let inner = Self::read(captured, at, wire_end, tunnel.entry, self.level + 1);
         let readable = inner.network.is_some() || tunnel.carries_frames && !inner.link_is_cut();
         readable.then_some(inner)
+    }
+
+    /// The layers where `skip` bytes in front are a header that nobody can read: IP if version,
+    /// length and checksum of the packet agree, else bytes. `None` if the packet is not longer.
+    #[inline(never)]
+    pub(crate) fn behind(packet: &Packet<'_>, skip: usize) -> Option<Self> {
+        let wire = (packet.original_len as usize).max(packet.bytes.len());
+        let content = packet.bytes.get(skip..).filter(|rest| !rest.is_empty())?;
+        let ip = link::version(content).map(IpVersion::ethertype);
+        let mut layers = Self::read(
+            packet.bytes,
+            skip,
+            wire,
+            Entry::Ethertype(ip.unwrap_or(0)),
+            0,
+        );
+        let certain = |ip: &Network| ip.is_certain(packet.bytes, wire);
+        if layers.network.as_ref().is_none_or(|ip| !certain(ip)) {
+            layers = Self::read(packet.bytes, skip, wire, Entry::Ethertype(0), 0);
+        }
+        layers.link = Some(LinkHeader {
+            kind: packet.link,
+            start: skip,
+            end: skip,
+        });
+        layers.malformed |= (packet.original_len as usize) < packet.bytes.len();
+        Some(layers)
+    }
+
+    /// Takes the trailer of the Parallel Redundancy Protocol off the end of an Ethernet frame.
+    #[inline(always)]
+    pub(crate) fn split_prp(&mut self, bytes: &[u8]) -> Option<[u8; PRP_LEN]> {
+        let trailer = *bytes.last_chunk()?;
+        let link = self
+            .link
+            .filter(|_| self.start == 0 && prp::is_marked(&trailer))?;
+        let last = if self.network.is_some() {
+            &mut self.trailer
+        } else {
+            &mut self.payload
+        };
+        let whole = last.end == bytes.len() && last.wire_end == bytes.len() && self.missing == 0;
+        let room = last.end - last.start >= PRP_LEN;
+        if !whole || !room || !prp::is_trailer(&trailer, bytes, link, self.shims) {
+            return None;
+        }
+        last.end -= PRP_LEN;
+        last.wire_end -= PRP_LEN;
+        Some(trailer)
     }
 
     fn link_is_cut(&self) -> bool {
@@ -180,9 +232,14 @@ impl Layers {
         layers.payload.start = content.at;
         layers.malformed |= content.incomplete;
         if let Some(version) = IpVersion::from_ethertype(content.ethertype) {
-            // In a tunnel, a length beyond the packet around it shows that there is no tunnel.
-            let is_announced = level == 0 && content.wire_end == wire_end && !content.is_guessed;
-            match network::read(bytes, content.at, version, content.wire_end, is_announced) {
+            let evidence = if content.is_guessed {
+                Evidence::Nibble
+            } else if level == 0 && content.wire_end == wire_end {
+                Evidence::Frame
+            } else {
+                Evidence::Inside
+            };
+            match network::read(bytes, content.at, version, content.wire_end, evidence) {
                 Ok(network) => layers.set_network(bytes, network),
                 Err(IpFault::Cut) => layers.truncated = true,
                 Err(IpFault::Malformed) => layers.malformed = true,
@@ -210,7 +267,7 @@ impl Layers {
         self.missing = network.wire_end.saturating_sub(frame_wire_end);
         // Only bytes of the packet itself count, not those of the trailer.
         self.truncated = end < network.wire_end;
-        if network.fragment {
+        if network.fragment || network.cut {
             return;
         }
         let (transport, incomplete) = transport::read(&bytes[..end], network.end, network.protocol);

@@ -1,7 +1,7 @@
 //! Transport headers: TCP, UDP, SCTP, ICMP.
 
-pub(super) const TCP: u8 = 6;
-pub(super) const UDP: u8 = 17;
+const TCP: u8 = 6;
+const UDP: u8 = 17;
 const SCTP: u8 = 132;
 const ICMP: u8 = 1;
 const ICMPV6: u8 = 58;

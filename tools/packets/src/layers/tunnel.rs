@@ -12,12 +12,16 @@ use crate::link_type::LinkType;
 const PROTOCOL_IPV4: u8 = 4;
 const PROTOCOL_IPV6: u8 = 41;
 const PROTOCOL_GRE: u8 = 47;
+const PROTOCOL_ETHER_IP: u8 = 97;
 const PROTOCOL_MPLS: u8 = 137;
 
 /// The assigned port of VXLAN (RFC 7348), and the one that Linux used before.
 const PORTS_VXLAN: [u16; 2] = [4789, 8472];
 const PORT_GENEVE: u16 = 6081;
 const PORT_GTP_U: u16 = 2152;
+const PORT_TZSP: u16 = 37008;
+const PORT_L2TP: u16 = 1701;
+const PORT_MPLS: u16 = 6635;
 
 /// The EtherType of bridged Ethernet in GRE and Geneve.
 const ETHERTYPE_BRIDGED: u16 = 0x6558;
@@ -47,9 +51,13 @@ impl Content {
     }
 
     fn frame(at: usize) -> Self {
+        Self::link(at, LinkType::ETHERNET)
+    }
+
+    fn link(at: usize, kind: LinkType) -> Self {
         Self {
             at,
-            entry: Entry::Link(LinkType::ETHERNET),
+            entry: Entry::Link(kind),
             carries_frames: true,
         }
     }
@@ -77,10 +85,17 @@ pub(super) fn content(layers: &Layers, bytes: &[u8]) -> Option<Content> {
         (TransportKind::Other, PROTOCOL_IPV6) => Some(Content::ip(at, IpVersion::V6)),
         (TransportKind::Other, PROTOCOL_MPLS) => Some(Content::announced(at, ETHERTYPE_MPLS)),
         (TransportKind::Other, PROTOCOL_GRE) => gre(bytes, at),
+        // RFC 3378: version 3, and bits that are reserved.
+        (TransportKind::Other, PROTOCOL_ETHER_IP) => {
+            (be16(bytes, at)? == 0x3000).then(|| Content::frame(at + 2))
+        }
         (TransportKind::Udp, _) => match be16(bytes, transport.start + 2)? {
             port if PORTS_VXLAN.contains(&port) => vxlan(bytes, at),
             PORT_GENEVE => geneve(bytes, at),
             PORT_GTP_U => gtp_u(bytes, at),
+            PORT_TZSP => tzsp(bytes, at),
+            PORT_L2TP => l2tp(bytes, at),
+            PORT_MPLS => Some(Content::announced(at, ETHERTYPE_MPLS)),
             _ => None,
         },
         (_, _) => None,
@@ -161,4 +176,50 @@ fn gtp_u(bytes: &[u8], at: usize) -> Option<Content> {
         }
     }
     Some(Content::ip(end, link::version(bytes.get(end..)?)?))
+}
+
+/// The protocol of TaZmen Sniffer: version, type, kind of the frame, then fields of type, length
+/// and value up to the last one.
+fn tzsp(bytes: &[u8], at: usize) -> Option<Content> {
+    const PADDING: u8 = 0;
+    const LAST: u8 = 1;
+    // Version 1; a received frame, or one to send.
+    if !matches!(be16(bytes, at)?, 0x0100 | 0x0101) {
+        return None;
+    }
+    let kind = match be16(bytes, at + 2)? {
+        1 => LinkType::ETHERNET,
+        18 => LinkType::IEEE802_11,
+        119 => LinkType::PRISM,
+        127 => LinkType::AVS,
+        _ => return None,
+    };
+    let mut at = at + 4;
+    loop {
+        match *bytes.get(at)? {
+            PADDING => at += 1,
+            LAST => return Some(Content::link(at + 1, kind)),
+            _ => at += 2 + usize::from(*bytes.get(at + 1)?),
+        }
+    }
+}
+
+/// L2TP version 2 (RFC 2661): a data message with PPP. Flags, length, tunnel, session, sequence
+/// numbers, padding.
+fn l2tp(bytes: &[u8], at: usize) -> Option<Content> {
+    const CONTROL: u16 = 0x8000;
+    const LENGTH: u16 = 0x4000;
+    const SEQUENCE: u16 = 0x0800;
+    const OFFSET: u16 = 0x0200;
+    const VERSION: u16 = 0x000f;
+    let flags = be16(bytes, at)?;
+    if flags & CONTROL != 0 || flags & VERSION != 2 {
+        return None;
+    }
+    let has = |flag| usize::from(flags & flag != 0);
+    let mut at = at + 6 + 2 * has(LENGTH) + 4 * has(SEQUENCE);
+    if has(OFFSET) == 1 {
+        at += 2 + usize::from(be16(bytes, at)?);
+    }
+    Some(Content::link(at, LinkType::PPP))
 }

@@ -5,6 +5,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use super::header::{Header, Ipv4, Ipv6, Tcp};
 use super::stack::Stack;
+use crate::link_type::LinkType;
 
 /// Draws stacks of headers and payloads. The same seed gives the same packets on every machine.
 ///
@@ -90,11 +91,11 @@ impl Generator {
     }
 
     fn link(&mut self, headers: &mut Vec<Header>) {
-        match self.below(8) {
-            0 => {}
-            1 => headers.push(Header::Null),
-            2 => headers.push(Header::Loop),
-            3 => {
+        match self.below(18) {
+            0..2 => {}
+            2 => headers.push(Header::Null),
+            3 => headers.push(Header::Loop),
+            4 => {
                 headers.push(Header::Sll {
                     packet_type: self.below(5) as u16,
                     arphrd: 1,
@@ -102,7 +103,7 @@ impl Generator {
                 });
                 self.shims(headers);
             }
-            4 => {
+            5 => {
                 headers.push(Header::Sll2 {
                     interface: self.u32(),
                     packet_type: self.below(5) as u8,
@@ -111,7 +112,16 @@ impl Generator {
                 });
                 self.shims(headers);
             }
-            5.. => self.ethernet(headers),
+            6 => {
+                headers.push(Header::radiotap(u64::from(self.u32()), self.u8()));
+                self.wireless(headers);
+            }
+            7 => self.wireless(headers),
+            8..10 => {
+                let link = self.serial();
+                headers.push(link);
+            }
+            10.. => self.ethernet(headers),
         }
     }
 
@@ -123,13 +133,71 @@ impl Generator {
         self.shims(headers);
     }
 
+    fn wireless(&mut self, headers: &mut Vec<Header>) {
+        headers.push(Header::Wireless {
+            duration: self.u16() & 0x7fff,
+            addresses: [self.array(), self.array(), self.array(), self.array()],
+            sequence: self.u16() & 0xfff0,
+            between_access_points: self.below(4) == 0,
+            qos: self.below(2) == 0,
+        });
+        headers.push(Header::Snap);
+    }
+
+    /// A link header that announces any version of IP.
+    fn serial(&mut self) -> Header {
+        let (kind, bytes) = match self.below(6) {
+            0 => (LinkType::PPP, vec![0xff, 0x03]),
+            1 => (LinkType::PPP, vec![]),
+            2 => (LinkType::PPP_HDLC, vec![0xff, 0x03]),
+            3 => (
+                LinkType::C_HDLC,
+                vec![[0x0f, 0x8f][self.below(2) as usize], 0],
+            ),
+            4 => (
+                LinkType::FRAME_RELAY,
+                vec![self.u8() & !1, self.u8() | 1, 0x03],
+            ),
+            5.. => (LinkType::IPOIB, self.bytes(40)),
+        };
+        Header::Link { kind, bytes }
+    }
+
+    /// A tag that is neither of VLANs nor of HSR.
+    fn tag(&mut self) -> Header {
+        let (ethertype, fixed, len): (u16, &[u8], usize) = match self.below(8) {
+            0 => (0xf1c1, &[0, 0], 4),
+            1 => (0x8926, &[], 4),
+            2 => (0x893f, &[], 6),
+            3 => (0x8909, &[1, 1], 6),
+            4 => (0xd28b, &[0, 1, 0, 0x10], 12),
+            5 => (0xd28b, &[0, 1, 1, 0x20], 10),
+            6 => (0x88e7, &[], 16),
+            7.. => (0x8903, &[], 14),
+        };
+        let mut bytes = self.bytes(len);
+        bytes[..fixed.len()].copy_from_slice(fixed);
+        Header::Tag { ethertype, bytes }
+    }
+
     fn shims(&mut self, headers: &mut Vec<Header>) {
         for _ in 0..self.below(3) {
             let tpid = [0x8100, 0x88a8][self.below(2) as usize];
             let tci = self.u16();
             headers.push(Header::Vlan { tpid, tci });
         }
-        match self.below(4) {
+        match self.below(8) {
+            0 => headers.push(Header::Hsr {
+                path: self.below(16) as u8,
+                sequence: self.u16(),
+            }),
+            1 => {
+                let tag = self.tag();
+                headers.push(tag);
+            }
+            2.. => {}
+        }
+        match self.below(6) {
             0 => headers.push(Header::Pppoe {
                 session: self.u16(),
             }),
@@ -146,7 +214,8 @@ impl Generator {
                     headers.push(Header::ethernet());
                 }
             }
-            2.. => {}
+            2 => headers.push(Header::Snap),
+            3.. => {}
         }
     }
 
@@ -165,6 +234,13 @@ impl Generator {
                 protocol: 253,
             })
         } else {
+            let extensions = (0..self.below(6).saturating_sub(3))
+                .map(|_| {
+                    let kind = [0, 43, 51, 60, 135][self.below(5) as usize];
+                    let units = self.below(3) as usize;
+                    (kind, self.bytes(6 + 8 * units))
+                })
+                .collect();
             let options = (self.below(4) == 0).then(|| {
                 let units = self.below(3) as usize;
                 self.bytes(6 + 8 * units)
@@ -175,6 +251,7 @@ impl Generator {
                 hop_limit: self.u8(),
                 source: self.array(),
                 destination: self.array(),
+                extensions,
                 options,
                 fragment: None,
                 protocol: 253,
@@ -231,7 +308,7 @@ impl Generator {
 
     /// The headers between an outer and an inner IP header.
     fn tunnel(&mut self, headers: &mut Vec<Header>) {
-        match self.below(7) {
+        match self.below(11) {
             // IP in IP.
             0 => {}
             1 => {
@@ -270,7 +347,37 @@ impl Generator {
                     self.ethernet(headers);
                 }
             }
-            6.. => {
+            6 => {
+                headers.push(self.udp());
+                headers.push(Header::Tzsp {
+                    fields: [vec![0], vec![10, 1, self.u8()]][self.below(2) as usize].clone(),
+                });
+                if self.below(2) == 0 {
+                    self.ethernet(headers);
+                } else {
+                    self.wireless(headers);
+                }
+            }
+            7 => {
+                headers.push(self.udp());
+                headers.push(Header::L2tp {
+                    tunnel: self.u16(),
+                    session: self.u16(),
+                });
+                headers.push(Header::Link {
+                    kind: LinkType::PPP,
+                    bytes: [vec![], vec![0xff, 0x03]][self.below(2) as usize].clone(),
+                });
+            }
+            8 => {
+                headers.push(Header::EtherIp);
+                self.ethernet(headers);
+            }
+            9 => {
+                headers.push(self.udp());
+                headers.push(Header::mpls(self.u32() >> 12));
+            }
+            10.. => {
                 headers.push(self.udp());
                 headers.push(Header::GtpU {
                     teid: self.u32(),

@@ -1,5 +1,7 @@
 //! Headers as data, and their encoding.
 
+use crate::link_type::LinkType;
+
 /// One header. Lengths and the number of what follows are computed by
 /// [`Stack::bytes`](super::Stack::bytes).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +28,39 @@ pub enum Header {
     Null,
     /// OpenBSD loopback.
     Loop,
+    /// What a capturing program puts in front of a frame: radiotap and the like.
+    Capture {
+        kind: LinkType,
+        bytes: Vec<u8>,
+    },
+    /// A data frame of IEEE 802.11.
+    Wireless {
+        duration: u16,
+        /// The fourth one is that of frames between access points.
+        addresses: [[u8; 6]; 4],
+        /// A multiple of 16: the number of the fragment is 0.
+        sequence: u16,
+        between_access_points: bool,
+        qos: bool,
+    },
+    /// Any other link header: the bytes in front of what announces the next header.
+    Link {
+        kind: LinkType,
+        bytes: Vec<u8>,
+    },
+    /// LLC and SNAP.
+    Snap,
+    /// A tag of High-availability Seamless Redundancy.
+    Hsr {
+        /// 4 bits.
+        path: u8,
+        sequence: u16,
+    },
+    /// Any other tag in front of an EtherType.
+    Tag {
+        ethertype: u16,
+        bytes: Vec<u8>,
+    },
     Vlan {
         tpid: u16,
         tci: u16,
@@ -91,6 +126,17 @@ pub enum Header {
         /// Whether a header extension (PDU session container) follows.
         extension: bool,
     },
+    Tzsp {
+        /// The fields in front of the last one.
+        fields: Vec<u8>,
+    },
+    /// In front of PPP.
+    L2tp {
+        tunnel: u16,
+        session: u16,
+    },
+    /// Ethernet in IP.
+    EtherIp,
     /// No header: what follows has this EtherType.
     Opaque {
         ethertype: u16,
@@ -116,7 +162,8 @@ pub struct Ipv4 {
     pub protocol: u8,
 }
 
-/// An IPv6 header.
+/// An IPv6 header. Its length is 0, as segmentation offload leaves it, if the packet is longer than
+/// the field can tell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the fields have the names of the standard")]
 pub struct Ipv6 {
@@ -125,6 +172,9 @@ pub struct Ipv6 {
     pub hop_limit: u8,
     pub source: [u8; 16],
     pub destination: [u8; 16],
+    /// Extension headers in front of the others: kind, and content without the first two bytes.
+    /// Their lengths are multiples of 8 with these.
+    pub extensions: Vec<(u8, Vec<u8>)>,
     /// The contents of a destination options header: 6 bytes more than a multiple of 8.
     pub options: Option<Vec<u8>>,
     /// The offset and flags, and the identification, of a fragment header.
@@ -179,6 +229,35 @@ impl Header {
         }
     }
 
+    /// A radiotap header with a time and a signal strength.
+    #[must_use]
+    pub fn radiotap(time: u64, signal: u8) -> Self {
+        let mut bytes = vec![0, 0, 17, 0, 0x21, 0, 0, 0];
+        bytes.extend(time.to_le_bytes());
+        bytes.push(signal);
+        Self::Capture {
+            kind: LinkType::RADIOTAP,
+            bytes,
+        }
+    }
+
+    /// A data frame of IEEE 802.11 to an access point.
+    #[must_use]
+    pub fn wireless() -> Self {
+        Self::Wireless {
+            duration: 44,
+            addresses: [
+                [2, 0, 0, 0, 0, 1],
+                [2, 0, 0, 0, 0, 2],
+                [2, 0, 0, 0, 0, 3],
+                [0; 6],
+            ],
+            sequence: 0x1230,
+            between_access_points: false,
+            qos: false,
+        }
+    }
+
     /// IPv4 from 10.0.0.1 to 10.0.0.2, not fragmented, without options.
     #[must_use]
     pub fn ipv4() -> Self {
@@ -204,6 +283,7 @@ impl Header {
             hop_limit: 64,
             source: [0xfd; 16],
             destination: [0xfe; 16],
+            extensions: Vec::new(),
             options: None,
             fragment: None,
             protocol: 253,
@@ -283,11 +363,19 @@ impl Header {
             Self::Ipv6(_) => 0x86dd,
             Self::Ethernet { .. } => 0x6558,
             Self::Erspan { .. } => 0x88be,
-            Self::Opaque { ethertype } => *ethertype,
+            Self::Opaque { ethertype } | Self::Tag { ethertype, .. } => *ethertype,
+            Self::Hsr { .. } => 0x892f,
             Self::Sll { .. }
             | Self::Sll2 { .. }
             | Self::Null
             | Self::Loop
+            | Self::Capture { .. }
+            | Self::Wireless { .. }
+            | Self::Link { .. }
+            | Self::Snap
+            | Self::Tzsp { .. }
+            | Self::L2tp { .. }
+            | Self::EtherIp
             | Self::ControlWord
             | Self::Tcp(_)
             | Self::Udp { .. }
@@ -311,6 +399,7 @@ impl Header {
             Self::Ipv6(_) => 41,
             Self::Gre { .. } => 47,
             Self::Icmpv6 { .. } => 58,
+            Self::EtherIp => 97,
             Self::Sctp { .. } => 132,
             Self::Mpls { .. } => 137,
             Self::Ethernet { .. }
@@ -318,6 +407,14 @@ impl Header {
             | Self::Sll2 { .. }
             | Self::Null
             | Self::Loop
+            | Self::Capture { .. }
+            | Self::Wireless { .. }
+            | Self::Link { .. }
+            | Self::Snap
+            | Self::Hsr { .. }
+            | Self::Tag { .. }
+            | Self::Tzsp { .. }
+            | Self::L2tp { .. }
             | Self::Vlan { .. }
             | Self::ControlWord
             | Self::Pppoe { .. }
@@ -335,6 +432,9 @@ impl Header {
             (matches!(self, Self::Vxlan { .. }), 4789),
             (matches!(self, Self::Geneve { .. }), 6081),
             (matches!(self, Self::GtpU { .. }), 2152),
+            (matches!(self, Self::Tzsp { .. }), 37008),
+            (matches!(self, Self::L2tp { .. }), 1701),
+            (matches!(self, Self::Mpls { .. }), 6635),
         ];
         ports.into_iter().find(|(is, _)| *is).map(|(_, port)| port)
     }

@@ -7,6 +7,9 @@ use crate::packet::{InterfaceId, Packet};
 /// The EtherType of a payload that nothing announces: local experiments.
 const EXPERIMENT: u16 = 0x88b5;
 
+/// The number of LLC in a Linux cooked capture.
+const LLC: u16 = 4;
+
 /// A packet as a list of headers, outermost first.
 ///
 /// # Examples
@@ -40,6 +43,8 @@ impl Stack {
             Some(Header::Sll2 { .. }) => LinkType::LINUX_SLL2,
             Some(Header::Null) => LinkType::NULL,
             Some(Header::Loop) => LinkType::LOOP,
+            Some(Header::Wireless { .. }) => LinkType::IEEE802_11,
+            Some(Header::Capture { kind, .. } | Header::Link { kind, .. }) => *kind,
             Some(_) | None => LinkType::RAW,
         }
     }
@@ -73,7 +78,12 @@ impl Stack {
 
 /// Puts `header` in front of `body`, which begins with the header `next`.
 fn wrap(header: &Header, next: Option<&Header>, body: &[u8]) -> Vec<u8> {
-    let ethertype = || next.map_or(EXPERIMENT, Header::ethertype).to_be_bytes();
+    // The length of an LLC frame stands in the place of its EtherType, or the number of LLC.
+    let ethertype_or = |llc: u16| match next {
+        Some(Header::Snap) => llc.to_be_bytes(),
+        Some(_) | None => next.map_or(EXPERIMENT, Header::ethertype).to_be_bytes(),
+    };
+    let ethertype = || ethertype_or(body.len() as u16);
     let mut out = Vec::with_capacity(body.len() + 60);
     match header {
         Header::Ethernet {
@@ -93,7 +103,7 @@ fn wrap(header: &Header, next: Option<&Header>, body: &[u8]) -> Vec<u8> {
             out.extend(arphrd.to_be_bytes());
             out.extend([0, 6]);
             out.extend(address);
-            out.extend(ethertype());
+            out.extend(ethertype_or(LLC));
         }
         Header::Sll2 {
             interface,
@@ -101,7 +111,7 @@ fn wrap(header: &Header, next: Option<&Header>, body: &[u8]) -> Vec<u8> {
             arphrd,
             address,
         } => {
-            out.extend(ethertype());
+            out.extend(ethertype_or(LLC));
             out.extend([0, 0]);
             out.extend(interface.to_be_bytes());
             out.extend(arphrd.to_be_bytes());
@@ -110,6 +120,41 @@ fn wrap(header: &Header, next: Option<&Header>, body: &[u8]) -> Vec<u8> {
         }
         Header::Null => out.extend(family(next).to_le_bytes()),
         Header::Loop => out.extend(family(next).to_be_bytes()),
+        Header::Capture { bytes, .. } => out.extend(bytes),
+        Header::Wireless {
+            duration,
+            addresses,
+            sequence,
+            between_access_points,
+            qos,
+        } => {
+            out.push(if *qos { 0x88 } else { 0x08 });
+            out.push(if *between_access_points { 3 } else { 1 });
+            out.extend(duration.to_le_bytes());
+            out.extend(addresses[..3].as_flattened());
+            out.extend(sequence.to_le_bytes());
+            out.extend(addresses[3].iter().filter(|_| *between_access_points));
+            out.extend([0; 2].iter().filter(|_| *qos));
+        }
+        Header::Link { kind, bytes } => {
+            out.extend(bytes);
+            out.extend(announcement(*kind, next, body.len()));
+        }
+        Header::Snap => {
+            out.extend([0xaa, 0xaa, 3, 0, 0, 0]);
+            out.extend(ethertype());
+        }
+        Header::Hsr { path, sequence } => {
+            // The tag itself and its EtherType count.
+            let len = body.len() as u16 + 6;
+            out.extend((u16::from(*path) << 12 | len & 0x0fff).to_be_bytes());
+            out.extend(sequence.to_be_bytes());
+            out.extend(ethertype());
+        }
+        Header::Tag { bytes, .. } => {
+            out.extend(bytes);
+            out.extend(ethertype());
+        }
         Header::Vlan { tci, .. } => {
             out.extend(tci.to_be_bytes());
             out.extend(ethertype());
@@ -124,13 +169,7 @@ fn wrap(header: &Header, next: Option<&Header>, body: &[u8]) -> Vec<u8> {
             out.extend([0x11, 0]);
             out.extend(session.to_be_bytes());
             out.extend(length(body.len() + 2));
-            let protocol: u16 = match next {
-                Some(Header::Ipv4(_)) => 0x0021,
-                Some(Header::Ipv6(_)) => 0x0057,
-                Some(Header::Mpls { .. }) => 0x0281,
-                Some(_) | None => 0xc021,
-            };
-            out.extend(protocol.to_be_bytes());
+            out.extend(ppp_protocol(next));
         }
         Header::Ipv4(ip) => ipv4(ip, next, body, &mut out),
         Header::Ipv6(ip) => ipv6(ip, next, body, &mut out),
@@ -214,10 +253,57 @@ fn wrap(header: &Header, next: Option<&Header>, body: &[u8]) -> Vec<u8> {
             sequence,
             extension,
         } => gtp_u(*teid, *sequence, *extension, body, &mut out),
+        Header::Tzsp { fields } => {
+            let kind = if matches!(next, Some(Header::Wireless { .. })) {
+                18
+            } else {
+                1
+            };
+            out.extend([1, 0, 0, kind]);
+            out.extend(fields);
+            out.push(1);
+        }
+        Header::L2tp { tunnel, session } => {
+            out.extend([0x40, 2]);
+            out.extend(length(body.len() + 8));
+            out.extend(tunnel.to_be_bytes());
+            out.extend(session.to_be_bytes());
+        }
+        Header::EtherIp => out.extend([0x30, 0]),
         Header::Opaque { .. } => {}
     }
     out.extend(body);
     out
+}
+
+/// What announces the header `next` behind the first bytes of a link header.
+fn announcement(kind: LinkType, next: Option<&Header>, body: usize) -> Vec<u8> {
+    let ethertype = || next.map_or(EXPERIMENT, Header::ethertype).to_be_bytes();
+    match kind {
+        LinkType::PPP | LinkType::PPP_HDLC | LinkType::PPP_PPPD | LinkType::PPP_WITH_DIR => {
+            ppp_protocol(next).to_vec()
+        }
+        LinkType::C_HDLC | LinkType::C_HDLC_WITH_DIR => ethertype().to_vec(),
+        LinkType::FRAME_RELAY | LinkType::FRAME_RELAY_WITH_DIR => match next {
+            Some(Header::Ipv4(_)) => vec![0xcc],
+            Some(Header::Ipv6(_)) => vec![0x8e],
+            Some(_) | None => [&[0x80, 0, 0, 0][..], &ethertype()].concat(),
+        },
+        LinkType::NFLOG => [(body as u16 + 4).to_le_bytes(), [9, 0]].concat(),
+        LinkType::IPOIB => [ethertype(), [0; 2]].concat(),
+        _ => Vec::new(),
+    }
+}
+
+/// The PPP protocol number of the header `next`.
+fn ppp_protocol(next: Option<&Header>) -> [u8; 2] {
+    let protocol: u16 = match next {
+        Some(Header::Ipv4(_)) => 0x0021,
+        Some(Header::Ipv6(_)) => 0x0057,
+        Some(Header::Mpls { .. }) => 0x0281,
+        Some(_) | None => 0xc021,
+    };
+    protocol.to_be_bytes()
 }
 
 /// A 16-bit length field.
@@ -271,9 +357,25 @@ fn ipv6(ip: &Ipv6, next: Option<&Header>, body: &[u8], out: &mut Vec<u8>) {
         extensions = header;
         first = 60;
     }
+    for (kind, content) in ip.extensions.iter().rev() {
+        const FRAGMENT: u8 = 44;
+        const AUTHENTICATION: u8 = 51;
+        let len = content.len() + 2;
+        let units = match *kind {
+            FRAGMENT => 0,
+            AUTHENTICATION => len / 4 - 2,
+            _ => len / 8 - 1,
+        };
+        let mut header = vec![first, units as u8];
+        header.extend(content);
+        header.extend(&extensions);
+        extensions = header;
+        first = *kind;
+    }
     let word = 6 << 28 | u32::from(ip.class) << 20 | ip.flow_label;
     out.extend(word.to_be_bytes());
-    out.extend(length(extensions.len() + body.len()));
+    let len = u16::try_from(extensions.len() + body.len()).unwrap_or(0);
+    out.extend(len.to_be_bytes());
     out.extend([first, ip.hop_limit]);
     out.extend(ip.source);
     out.extend(ip.destination);

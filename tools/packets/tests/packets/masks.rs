@@ -1,5 +1,6 @@
 //! Masks: packets that differ in one field have equal keys exactly if the field is ignored.
 
+use echoless_packets::LinkType;
 use echoless_packets::key::{Field, FieldSet, From, KeyOptions, KeyReader};
 use echoless_packets::synth::{Generator, Header, Ipv4, Stack};
 use proptest::prelude::*;
@@ -22,11 +23,15 @@ fn sample(seed: u64) -> Sample {
     let mut generator = Generator::new(seed);
     let mut stack = generator.stack();
     fix_checksums(&mut stack);
-    Sample {
+    let mut sample = Sample {
         stack,
         payload: generator.payload(40),
         padding: generator.payload(8),
+    };
+    if sample.is_bare() {
+        sample.padding.clear();
     }
+    sample
 }
 
 /// The packets that differ from `base` in one place: name, ignorable field, number of the header.
@@ -101,6 +106,9 @@ proptest! {
             if changed_bytes == bytes && changed.stack.link() == base.stack.link() {
                 continue;
             }
+            if changed.is_bare() && !changed.padding.is_empty() {
+                continue;
+            }
             let changed_packet = changed.stack.packet(&changed_bytes);
             let equal = key_of(&reader, &changed_packet) == key;
             let expected = compared(&changed, &options) == model;
@@ -115,16 +123,24 @@ proptest! {
                     Field::Padding => level.start == 0 && level.ip.is_some(),
                     _ => at < level.payload,
                 };
-                // A time to live that is compared in IP is reported with its label.
-                let label = matches!(base.stack.headers.get(at), Some(Header::Mpls { .. }));
-                let with_label = label && differing.contains(Field::Mpls);
-                prop_assert!(!seen || with_label || differing.contains(field), "{}: {}", name, differing);
+                // A field that is compared elsewhere is reported with the header that it is in.
+                let with_owner = owner(&base, at).is_some_and(|owner| differing.contains(owner));
+                prop_assert!(!seen || with_owner || differing.contains(field), "{}: {}", name, differing);
             }
         }
     }
 }
 
-/// A packet with every field, outside of tunnels.
+/// The field that a header is ignored with, if fields in it have names of their own.
+fn owner(sample: &Sample, at: usize) -> Option<Field> {
+    match sample.stack.headers.get(at) {
+        Some(Header::Mpls { .. }) => Some(Field::Mpls),
+        Some(Header::Hsr { .. }) => Some(Field::OtherTags),
+        _ => None,
+    }
+}
+
+/// Packets with every field, outside of tunnels.
 fn rich() -> Vec<Stack> {
     let mut ipv4 = Header::ipv4();
     if let Header::Ipv4(ip) = &mut ipv4 {
@@ -135,15 +151,34 @@ fn rich() -> Vec<Stack> {
     if let Header::Tcp(tcp) = &mut tcp {
         tcp.options = vec![1; 4];
     }
-    let shims = [
-        vec![Header::vlan(1), Header::Pppoe { session: 2 }],
-        vec![Header::vlan(1), Header::mpls(3), Header::mpls(4)],
+    let hsr = Header::Hsr {
+        path: 1,
+        sequence: 7,
+    };
+    let redundancy = Header::Tag {
+        ethertype: 0xf1c1,
+        bytes: vec![0, 0, 0, 7],
+    };
+    let ethernet = Header::ethernet();
+    let links = [
+        vec![
+            ethernet.clone(),
+            Header::vlan(1),
+            Header::Pppoe { session: 2 },
+        ],
+        vec![
+            ethernet.clone(),
+            Header::vlan(1),
+            Header::mpls(3),
+            Header::mpls(4),
+        ],
+        vec![ethernet, hsr, redundancy, Header::Snap],
+        vec![Header::radiotap(9, 200), Header::wireless(), Header::Snap],
     ];
     let mut stacks = Vec::new();
-    for shim in shims {
+    for link in links {
         for ip in [ipv4.clone(), Header::ipv6()] {
-            let mut headers = vec![Header::ethernet()];
-            headers.extend(shim.clone());
+            let mut headers = link.clone();
             headers.extend([ip, tcp.clone()]);
             stacks.push(Stack::new(headers));
         }
@@ -170,9 +205,8 @@ fn each_mask_ignores_its_field_and_no_other() {
                 if changed_bytes == bytes {
                     continue;
                 }
-                // The time to live of a label is ignored with the label.
-                let label = matches!(base.stack.headers.get(at), Some(Header::Mpls { .. }));
-                let inside = *mask == Field::Mpls && label;
+                // A time to live is ignored with its label, a path with its tag.
+                let inside = owner(&base, at) == Some(*mask);
                 let equal = key_of(&reader, &changed.stack.packet(&changed_bytes)) == key;
                 assert_eq!(equal, field == Some(*mask) || inside, "{mask:?}: {name}");
                 if equal {
@@ -219,7 +253,7 @@ fn a_packet_and_its_tunneled_copy_are_equal_without_the_tunnel() {
     let key = key_of(&inner, &plain.packet(&bytes));
     let outer = [Header::ethernet(), Header::ipv6()];
     let ethernet = Header::ethernet();
-    let tunnels: [&[Header]; 9] = [
+    let tunnels: [&[Header]; 14] = [
         &[],
         &[Header::gre()],
         &[Header::gre(), ethernet.clone()],
@@ -243,6 +277,28 @@ fn a_packet_and_its_tunneled_copy_are_equal_without_the_tunnel() {
         &[Header::udp(), Header::geneve(1)],
         &[Header::udp(), Header::gtp_u(1)],
         &[Header::mpls(5)],
+        &[Header::EtherIp, ethernet.clone()],
+        &[Header::udp(), Header::mpls(5)],
+        &[Header::udp(), Header::Tzsp { fields: vec![] }, ethernet],
+        &[
+            Header::udp(),
+            Header::Tzsp {
+                fields: vec![0, 10, 1, 200],
+            },
+            Header::wireless(),
+            Header::Snap,
+        ],
+        &[
+            Header::udp(),
+            Header::L2tp {
+                tunnel: 1,
+                session: 2,
+            },
+            Header::Link {
+                kind: LinkType::PPP,
+                bytes: vec![0xff, 0x03],
+            },
+        ],
     ];
     for tunnel in tunnels {
         let mut headers = outer.to_vec();

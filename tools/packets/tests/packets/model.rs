@@ -15,6 +15,15 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
+    /// Whether the innermost packet is IPv6 without anything behind its header: what follows in the
+    /// frame is its content then, and no padding.
+    pub(crate) fn is_bare(&self) -> bool {
+        let last = self.stack.headers.last();
+        let bare =
+            |ip: &Ipv6| ip.extensions.is_empty() && ip.options.is_none() && ip.fragment.is_none();
+        self.payload.is_empty() && matches!(last, Some(Header::Ipv6(ip)) if bare(ip))
+    }
+
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut bytes = self.stack.bytes(&self.payload);
         bytes.extend(&self.padding);
@@ -85,11 +94,19 @@ fn level_at(headers: &[Header], start: usize) -> Level {
     }
     level.next = match headers.get(at) {
         Some(Header::Ipv4(_) | Header::Ipv6(_)) => Some(at),
+        Some(Header::EtherIp) => Some(at + 1),
+        // A label behind a tunnel is a shim of the packet in it.
+        Some(Header::Mpls { .. }) => Some(at),
         Some(Header::Gre { .. }) if matches!(headers.get(at + 1), Some(Header::Erspan { .. })) => {
             Some(at + 2)
         }
         Some(
-            Header::Gre { .. } | Header::Vxlan { .. } | Header::Geneve { .. } | Header::GtpU { .. },
+            Header::Gre { .. }
+            | Header::Vxlan { .. }
+            | Header::Geneve { .. }
+            | Header::GtpU { .. }
+            | Header::Tzsp { .. }
+            | Header::L2tp { .. },
         ) => Some(at + 1),
         Some(other) => panic!("{other:?} in a payload"),
         None => None,
@@ -238,6 +255,25 @@ impl Fields<'_> {
                 }
             }
             Header::Pppoe { .. } => self.field(Field::Pppoe, format!("{header:?}")),
+            Header::Capture { .. } => self.field(Field::CaptureHeader, format!("{header:?}")),
+            Header::Wireless {
+                duration,
+                addresses,
+                sequence,
+                between_access_points: four,
+                qos,
+            } => {
+                self.add(format!("wireless {duration} {sequence} {four} {qos}"));
+                let addresses = &addresses[..if *four { 4 } else { 3 }];
+                self.field(Field::Mac, format!("addresses {addresses:?}"));
+            }
+            Header::Tag { .. } => self.field(Field::OtherTags, format!("{header:?}")),
+            Header::Hsr { path, sequence } => {
+                self.field(Field::OtherTags, format!("hsr {sequence}"));
+                if !self.options.ignore.contains(Field::OtherTags) {
+                    self.field(Field::LanId, format!("hsr path {path}"));
+                }
+            }
             other => self.add(format!("{other:?}")),
         }
     }
@@ -274,12 +310,13 @@ impl Fields<'_> {
             hop_limit,
             source,
             destination,
+            extensions,
             options,
             fragment,
             ..
         } = ip;
         self.add(format!(
-            "ipv6 {source:?} {destination:?} {options:?} {fragment:?}"
+            "ipv6 {source:?} {destination:?} {extensions:?} {options:?} {fragment:?}"
         ));
         self.field(Field::Tos, format!("class {class}"));
         self.field(Field::FlowLabel, format!("label {flow_label}"));

@@ -1,5 +1,6 @@
 //! All packets that differ from a packet in one field.
 
+use echoless_packets::LinkType;
 use echoless_packets::key::Field;
 use echoless_packets::synth::{Header, Stack};
 
@@ -30,9 +31,14 @@ pub(crate) fn mutations(stack: &Stack) -> Vec<Mutation> {
             });
         }
         let neighbour = |at: usize| stack.headers.get(at);
-        // A control word exists only behind a label.
+        // A control word exists only behind a label, and some tunnels are one.
+        let before = neighbour(at.wrapping_sub(1));
         let needed = matches!(neighbour(at + 1), Some(Header::ControlWord))
-            && !matches!(neighbour(at.wrapping_sub(1)), Some(Header::Mpls { .. }));
+            && !matches!(before, Some(Header::Mpls { .. }))
+            || matches!(before, Some(Header::Udp { .. }))
+            // The number that announces LLC would be a length.
+            || matches!(before, Some(Header::Sll { .. } | Header::Sll2 { .. }))
+                && matches!(neighbour(at + 1), Some(Header::Snap));
         if let Some(field) = removable(header).filter(|_| !needed) {
             let mut stack = stack.clone();
             stack.headers.remove(at);
@@ -55,8 +61,14 @@ fn removable(header: &Header) -> Option<Field> {
         Header::Vlan { .. } => Some(Field::Vlan),
         Header::Mpls { .. } => Some(Field::Mpls),
         Header::Pppoe { .. } => Some(Field::Pppoe),
+        Header::Hsr { .. } | Header::Tag { .. } => Some(Field::OtherTags),
         _ => None,
     }
+}
+
+/// Whether the first byte of this link header has any value.
+fn has_free_byte(kind: LinkType) -> bool {
+    [LinkType::C_HDLC, LinkType::IPOIB].contains(&kind)
 }
 
 /// The changes of a header, from a table: name, ignorable field, header, change.
@@ -77,8 +89,8 @@ macro_rules! changes {
 
 fn changes(header: &Header) -> Vec<(&'static str, Option<Field>, Header)> {
     use Header::{
-        Erspan, Ethernet, Geneve, Gre, GtpU, Icmp, Icmpv6, Ipv4, Ipv6, Mpls, Pppoe, Sctp, Sll,
-        Sll2, Tcp, Udp, Vlan, Vxlan,
+        Capture, Erspan, Ethernet, Geneve, Gre, GtpU, Hsr, Icmp, Icmpv6, Ipv4, Ipv6, L2tp, Link,
+        Mpls, Pppoe, Sctp, Sll, Sll2, Tag, Tcp, Tzsp, Udp, Vlan, Vxlan, Wireless,
     };
     changes! { header:
         "source" [Mac] Ethernet { source, .. } => source[3] ^= 1;
@@ -95,6 +107,17 @@ fn changes(header: &Header) -> Vec<(&'static str, Option<Field>, Header)> {
         "label" [Mpls] Mpls { label, .. } => *label ^= 1;
         "class" [Mpls] Mpls { class, .. } => *class ^= 1;
         "ttl" [Ttl] Mpls { ttl, .. } => *ttl ^= 1;
+        "last byte" [CaptureHeader] Capture { bytes, .. } => bytes.last_mut().map(|byte| *byte ^= 1);
+        "duration" [] Wireless { duration, .. } => *duration ^= 1;
+        "sequence" [] Wireless { sequence, .. } => *sequence ^= 0x10;
+        "quality of service" [] Wireless { qos, .. } => *qos = !*qos;
+        "first address" [Mac] Wireless { addresses, .. } => addresses[0][0] ^= 1;
+        "third address" [Mac] Wireless { addresses, .. } => addresses[2][5] ^= 1;
+        "fourth address" [Mac] Wireless { addresses, .. } => addresses[3][5] ^= 1;
+        "first byte" [] Link { kind, bytes } => bytes.first_mut().filter(|_| has_free_byte(*kind)).map(|byte| *byte ^= 2);
+        "path" [LanId] Hsr { path, .. } => *path ^= 1;
+        "sequence" [OtherTags] Hsr { sequence, .. } => *sequence ^= 1;
+        "last byte" [OtherTags] Tag { bytes, .. } => bytes.last_mut().map(|byte| *byte ^= 1);
         "session" [Pppoe] Pppoe { session } => *session ^= 1;
 
         "tos" [Tos] Ipv4(ip) => ip.tos ^= 4;
@@ -118,6 +141,8 @@ fn changes(header: &Header) -> Vec<(&'static str, Option<Field>, Header)> {
         "protocol" [] Ipv6(ip) => ip.protocol ^= 1;
         "options" [] Ipv6(ip) => ip.options = Some(vec![9; 14]);
         "no options" [] Ipv6(ip) => ip.options = None;
+        "extension" [] Ipv6(ip) => ip.extensions.push((60, vec![9; 6]));
+        "no extension" [] Ipv6(ip) => ip.extensions.pop();
         "fragment" [] Ipv6(ip) => ip.fragment = Some((8, 1));
         "whole fragment" [] Ipv6(ip) => ip.fragment = Some((0, 2));
 
@@ -149,6 +174,8 @@ fn changes(header: &Header) -> Vec<(&'static str, Option<Field>, Header)> {
         "vni" [] Vxlan { vni } => *vni ^= 1;
         "vni" [] Geneve { vni, .. } => *vni ^= 1;
         "options" [] Geneve { options, .. } => options.extend([1; 4]);
+        "fields" [] Tzsp { fields } => fields.push(0);
+        "session" [] L2tp { session, .. } => *session ^= 1;
         "teid" [] GtpU { teid, .. } => *teid ^= 1;
         "extension" [] GtpU { extension, .. } => *extension = !*extension;
     }

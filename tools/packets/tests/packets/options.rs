@@ -34,7 +34,8 @@ fn names_are_unique_and_parse_to_their_values() {
 
 #[test]
 fn unknown_names_are_rejected() {
-    let allowed = "mac, vlan, mpls, pppoe, padding, tos, ttl, ip-id, ip-checksum, ip-options, \
+    let allowed = "capture-header, mac, vlan, other-tags, lan-id, mpls, pppoe, padding, tos, ttl, \
+                   ip-id, ip-checksum, ip-options, \
                    flow-label, transport-checksum, tcp-seq, tcp-ack, tcp-window, tcp-options, \
                    tunnel, checksum or none alone";
     for (text, name) in [("TTL", "TTL"), ("ttl,", ""), ("", ""), ("ttl,none", "none")] {
@@ -131,7 +132,7 @@ fn fields_in_front_of_the_first_layer_are_left_out() {
     assert_eq!(left_out(From::Link), FieldSet::EMPTY);
     assert_eq!(
         left_out(From::Network).to_string(),
-        "mac,vlan,mpls,pppoe,padding"
+        "capture-header,mac,vlan,other-tags,lan-id,mpls,pppoe,padding"
     );
     let all = FieldSet::of(Field::ALL).without(Field::Tunnel);
     assert_eq!(left_out(From::Payload), all);

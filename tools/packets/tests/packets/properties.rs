@@ -62,12 +62,17 @@ fn all_options() -> impl Strategy<Value = KeyOptions> {
         From::Payload,
     ]);
     let fields = prop::sample::subsequence(Field::ALL.to_vec(), 0..=Field::ALL.len());
-    let limits = (prop::option::of(1u32..50), prop::option::of(40u32..90));
+    let limits = (
+        prop::option::of(1u32..50),
+        prop::option::of(40u32..90),
+        prop_oneof![Just(0u32), 1u32..90],
+    );
     (from, fields, limits, any::<bool>()).prop_map(|(from, fields, limits, group)| KeyOptions {
         from,
         ignore: FieldSet::of(&fields),
         payload_bytes: limits.0,
         snap_safe: limits.1,
+        skip_bytes: limits.2,
         group: if group { Group::Interface } else { Group::None },
     })
 }
@@ -136,7 +141,11 @@ proptest! {
     fn any_bytes_have_a_key(
         bytes in prop::collection::vec(any::<u8>(), 0..120),
         link in prop_oneof![
-            prop::sample::select(vec![0u16, 1, 12, 14, 101, 108, 113, 228, 229, 276]),
+            prop::sample::select(vec![
+                0u16, 1, 6, 9, 10, 12, 14, 50, 51, 100, 101, 104, 105, 107, 108, 109, 113, 117, 119,
+                122, 127, 163, 166, 178, 192, 197, 204, 205, 206, 219, 228, 229, 239, 240, 242, 258,
+                276,
+            ]),
             any::<u16>()
         ],
         original_len in prop_oneof![0u32..200, any::<u32>()],

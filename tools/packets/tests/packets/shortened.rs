@@ -126,15 +126,131 @@ fn a_length_of_0_ends_with_the_frame() {
 }
 
 #[test]
-fn behind_an_ipv6_packet_without_payload_there_is_padding() {
-    // No protocol of this packet is known, and it has no payload: its length is 0.
-    let stack = Stack::new(vec![Header::ethernet(), Header::ipv6()]);
-    let reader = reader(From::Network, "padding");
-    let bytes = stack.bytes(&[]);
+fn behind_an_ipv6_packet_without_payload_there_is_padding_only_if_nothing_can_follow() {
+    let reader = reader(From::Network, "ttl,checksum");
+    for protocol in 0..=u8::MAX {
+        let mut ip = Header::ipv6();
+        if let Header::Ipv6(ip) = &mut ip {
+            ip.protocol = protocol;
+        }
+        for link in [
+            vec![Header::ethernet()],
+            vec![Header::ethernet(), Header::vlan(3)],
+            vec![],
+        ] {
+            let stack = Stack::new([link, vec![ip.clone()]].concat());
+            let bytes = stack.bytes(&[]);
+            let followed = |content: [u8; 8]| {
+                let bytes = [&bytes[..], &content].concat();
+                key_of(&reader, &stack.packet(&bytes))
+            };
+            let (one, other) = (followed([51; 8]), followed([79; 8]));
+            assert_eq!(one == other, protocol == 59, "{protocol}");
+            let alone = key_of(&reader, &stack.packet(&bytes));
+            assert_eq!(alone == one, protocol == 59, "{protocol}");
+        }
+    }
+}
+
+#[test]
+fn a_length_of_0_inside_other_headers_ends_with_what_they_bound() {
+    let reader = reader(From::Network, "ttl,checksum,tunnel");
+    let ethernet = Header::ethernet;
+    let outer = || vec![ethernet(), Header::ipv4(), Header::udp()];
+    let bounded = [
+        vec![ethernet(), Header::Pppoe { session: 1 }],
+        [outer(), vec![Header::vxlan(1), ethernet()]].concat(),
+        vec![ethernet(), Header::ipv4(), Header::gre()],
+        vec![ethernet(), Header::ipv6()],
+        [outer(), vec![Header::gtp_u(1)]].concat(),
+    ];
+    // A label does not announce IP: what would be a packet without a length is content.
+    let guessed = [
+        vec![ethernet(), Header::mpls(7)],
+        [outer(), vec![Header::mpls(7)]].concat(),
+    ];
+    for (headers, announced) in bounded
+        .into_iter()
+        .map(|headers| (headers, true))
+        .chain(guessed.into_iter().map(|headers| (headers, false)))
+    {
+        for (ip, length_at) in [(Header::ipv4(), 2), (Header::ipv6(), 4)] {
+            let all = [&headers[..], &[ip, Header::tcp()]].concat();
+            let stack = Stack::new(all.clone());
+            let plain = stack.bytes(&[7; 30]);
+            let inner = Stack::new(all[headers.len()..].to_vec());
+            let start = plain.len() - inner.bytes(&[7; 30]).len();
+            let mut bytes = plain.clone();
+            bytes[start + length_at..start + length_at + 2].fill(0);
+            bytes.extend([0; 6]);
+            let key = key_of(&reader, &stack.packet(&bytes));
+            // The content and its last byte; the padding, unless it may be content.
+            for at in [start + 42, plain.len() - 1] {
+                let mut other = bytes.clone();
+                other[at] ^= 1;
+                assert_ne!(
+                    key_of(&reader, &stack.packet(&other)),
+                    key,
+                    "{headers:?} {at}"
+                );
+            }
+            // The addresses of the frame, and the time to live of the packet.
+            let mut routed = bytes.clone();
+            routed[0] ^= 1;
+            routed[start + if length_at == 2 { 8 } else { 7 }] ^= 1;
+            let equal = key_of(&reader, &stack.packet(&routed)) == key;
+            assert_eq!(equal, announced, "{headers:?}");
+        }
+    }
+}
+
+/// IPv6 with a jumbo payload option of this value, behind `before` in the options.
+fn jumbogram(value: u32, before: &[u8], payload: usize) -> (Stack, Vec<u8>) {
+    let mut ip = Header::ipv6();
+    if let Header::Ipv6(ip) = &mut ip {
+        let mut options = [before, &[0xc2, 4], &value.to_be_bytes()].concat();
+        options.resize((options.len() + 2).next_multiple_of(8) - 2, 0);
+        ip.extensions = vec![(0, options)];
+    }
+    let stack = Stack::new(vec![Header::ethernet(), ip, Header::tcp()]);
+    let mut bytes = stack.bytes(&vec![7; payload]);
+    bytes[18..20].fill(0);
+    (stack, bytes)
+}
+
+#[test]
+fn jumbograms_end_where_their_option_says() {
+    let reader = reader(From::Network, "ttl,checksum");
+    // Options in front: none, padding of one byte, padding of several.
+    for before in [&[][..], &[0; 4], &[1, 2, 0, 0, 0, 0, 0, 0]] {
+        let (stack, plain) = jumbogram(0, before, 70_000);
+        let value = plain.len() as u32 - 54;
+        let (_, bytes) = jumbogram(value, before, 70_000);
+        let padded = [&bytes[..], &[9; 4]].concat();
+        let layers = Layers::outermost(&stack.packet(&padded));
+        assert_eq!(layers.transport.map(|t| t.kind), Some(TransportKind::Tcp));
+        assert_eq!(layers.trailer.bytes(&padded), [9; 4]);
+        let key = key_of(&reader, &stack.packet(&bytes));
+        assert_eq!(key_of(&reader, &stack.packet(&padded)), key);
+        // Without a valid option, the packet ends with the frame.
+        assert_ne!(key_of(&reader, &stack.packet(&plain)), key);
+        let followed = [&plain[..], &[9; 4]].concat();
+        assert_ne!(
+            key_of(&reader, &stack.packet(&followed)),
+            key_of(&reader, &stack.packet(&plain))
+        );
+    }
+    // Linux leaves the option out.
+    let stack = Stack::new(vec![Header::ethernet(), Header::ipv6(), Header::tcp()]);
+    let mut bytes = stack.bytes(&vec![7; 70_000]);
+    assert_eq!(bytes[18..20], [0, 0]);
     let key = key_of(&reader, &stack.packet(&bytes));
-    let mut padded = bytes.clone();
-    padded.extend([51, 79, 216, 32, 0, 0]);
-    assert_eq!(key_of(&reader, &stack.packet(&padded)), key);
+    let layers = Layers::outermost(&stack.packet(&bytes));
+    assert_eq!(layers.payload.wire_len(), 70_000);
+    bytes[21] ^= 1;
+    assert_eq!(key_of(&reader, &stack.packet(&bytes)), key);
+    *bytes.last_mut().unwrap() ^= 1;
+    assert_ne!(key_of(&reader, &stack.packet(&bytes)), key);
 }
 
 #[test]
