@@ -17,7 +17,7 @@ pub(crate) const FOUND_DUPLICATES: u8 = 1;
 pub(crate) const ENDED_BY_SIGNAL: u8 = 128;
 
 /// The exit code of a run that failed.
-const FAILED: u8 = 2;
+pub(crate) const FAILED: u8 = 2;
 
 /// The most characters of a message.
 const LONGEST_MESSAGE: usize = 4000;

@@ -22,6 +22,7 @@ mod locks;
 mod manual;
 mod number;
 mod packets;
+mod partial;
 mod plan;
 mod reading;
 mod records;

@@ -13,7 +13,7 @@ Examples:
 
 ECHOLESS_OPTS has default options, split into words as a shell does; typed ones come after them.
 
-Exit codes: 0 success, 1 duplicates were found and --fail-on-duplicates was given, 2 the run failed (a wrong option or record, a full disk), 129, 130 or 143 SIGHUP, SIGINT or SIGTERM ended the stream after whole records.";
+Exit codes: 0 success, 1 duplicates were found and --fail-on-duplicates was given, 2 the run failed (a wrong option or record, a full disk) or an input is cut or damaged, 129, 130 or 143 SIGHUP, SIGINT or SIGTERM ended the stream after whole records.";
 
 pub(super) const PACKETS: &str = "\
 Examples:

@@ -34,6 +34,11 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "LIST", help_heading = "Input")]
     pub(crate) skip_seen_files: Option<PathBuf>,
 
+    /// End the run at an input that is cut or damaged. Without this option, what is before is
+    /// passed on, a warning names the input, and the next one is read
+    #[arg(long, help_heading = "Input")]
+    pub(crate) strict: bool,
+
     /// Number of threads; the output is the same for any number [default: one for each core, and at
     /// most one for each 10 MiB of files; in any case at most one for each line of the filter and
     /// each 4 KiB of files]

@@ -5,7 +5,10 @@ use std::ops::RangeInclusive;
 use echoless::SpecError;
 
 /// The most bytes that decide how an input is compressed.
-pub(crate) const LONGEST_SIGNATURE: usize = 10;
+pub(crate) const LONGEST_SIGNATURE: usize = LZMA_HEADER;
+
+/// The bytes of a header of lzma, and the first byte behind it.
+const LZMA_HEADER: usize = 14;
 
 /// A compression format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +18,21 @@ pub(crate) enum Codec {
     Lz4,
     Xz,
     Bzip2,
+    /// `.lzma`, the format before xz; only inputs have it.
+    Lzma,
+    /// Only inputs have it.
+    Lzip,
+}
+
+/// What an input may be taken for by its first bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Detection {
+    /// It is read as it is.
+    Off,
+    /// A codec with a signature. The header of lzma has none, and binary data may begin like one.
+    Binary,
+    /// Any codec.
+    Text,
 }
 
 /// What the first bytes of an input show.
@@ -22,6 +40,8 @@ pub(crate) enum Codec {
 pub(crate) enum Detected {
     Plain,
     Compressed(Codec),
+    /// A frame that decoders of zstd and lz4 skip: the first other frame decides.
+    Skippable,
     /// An archive or a compression that is not decoded here: what writes its plain bytes.
     Foreign(&'static str),
     /// More bytes are needed.
@@ -29,18 +49,33 @@ pub(crate) enum Detected {
 }
 
 /// How data begins that other programs decompress, and with which command.
-const FOREIGN: [(&[u8], &str); 5] = [
+const FOREIGN: [(&[u8], &str); 8] = [
     (&[0x1f, 0x9d], "zcat FILE.Z"),
     // The header of a file, the end of an empty archive, one of several parts.
     (b"PK\x03\x04", "unzip -p FILE.zip"),
     (b"PK\x05\x06", "unzip -p FILE.zip"),
     (b"PK\x07\x08", "unzip -p FILE.zip"),
     (&[b'7', b'z', 0xbc, 0xaf, 0x27, 0x1c], "7z x -so FILE.7z"),
+    (b"Rar!\x1a\x07", "unrar p -inul FILE.rar"),
+    // The stream identifier of the framing format; raw snappy has no signature.
+    (b"\xff\x06\0\0sNaPpY", "snzip -dc FILE.sz"),
+    (b"\x89LZO\0\r\n\x1a\n", "lzop -dc FILE.lzo"),
 ];
 
 impl Codec {
-    /// All codecs.
-    pub(crate) const ALL: [Self; 5] = [Self::Zstd, Self::Gzip, Self::Lz4, Self::Xz, Self::Bzip2];
+    /// The codecs that outputs can have.
+    pub(crate) const WRITTEN: [Self; 5] =
+        [Self::Zstd, Self::Gzip, Self::Lz4, Self::Xz, Self::Bzip2];
+
+    /// The codecs that have a signature.
+    const SIGNED: [Self; 6] = [
+        Self::Zstd,
+        Self::Gzip,
+        Self::Lz4,
+        Self::Xz,
+        Self::Bzip2,
+        Self::Lzip,
+    ];
 
     /// The name on the command line and in messages.
     pub(crate) const fn name(self) -> &'static str {
@@ -50,6 +85,16 @@ impl Codec {
             Self::Lz4 => "lz4",
             Self::Xz => "xz",
             Self::Bzip2 => "bzip2",
+            Self::Lzma => "lzma",
+            Self::Lzip => "lzip",
+        }
+    }
+
+    /// The program that decompresses it, to standard output with `-dc`.
+    pub(crate) const fn program(self) -> &'static str {
+        match self {
+            Self::Lzma => Self::Xz.name(),
+            codec => codec.name(),
         }
     }
 
@@ -59,7 +104,8 @@ impl Codec {
             Self::Zstd => &[&[0x28, 0xb5, 0x2f, 0xfd]],
             // Deflate (8) is the only method of gzip.
             Self::Gzip => &[&[0x1f, 0x8b, 8]],
-            Self::Lz4 => &[&[0x04, 0x22, 0x4d, 0x18]],
+            // The second is the legacy format, which `lz4 -l` and the Linux kernel have.
+            Self::Lz4 => &[&[0x04, 0x22, 0x4d, 0x18], &[0x02, 0x21, 0x4c, 0x18]],
             Self::Xz => &[&[0xfd, b'7', b'z', b'X', b'Z', 0]],
             // `BZh9` alone may be text. The digits of pi begin a block, those of its square root
             // the end of an empty file. The digit between is the level.
@@ -67,20 +113,30 @@ impl Codec {
                 b"BZh?\x31\x41\x59\x26\x53\x59",
                 b"BZh?\x17\x72\x45\x38\x50\x90",
             ],
+            Self::Lzma => &[],
+            // Version 1. The only other one, 0, is older than the first stable program.
+            Self::Lzip => &[b"LZIP\x01"],
         }
     }
 
     /// Detects from the first bytes of an input how it is compressed. At the end of the input,
     /// undecided means plain.
-    pub(crate) fn detect(first: &[u8]) -> Detected {
+    pub(crate) fn detect(first: &[u8], detection: Detection) -> Detected {
+        if detection == Detection::Off {
+            return Detected::Plain;
+        }
         let mut detected = match first {
-            // A frame that decoders skip. zstd files of some programs begin with one; in lz4 files
-            // it is rare.
-            [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => return Detected::Compressed(Self::Zstd),
+            [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => return Detected::Skippable,
             [0x50..=0x5f] | [0x50..=0x5f, 0x2a] | [0x50..=0x5f, 0x2a, 0x4d] => Detected::Undecided,
             _ => Detected::Plain,
         };
-        let codecs = Self::ALL.into_iter().flat_map(|codec| {
+        if detection == Detection::Text && may_be_lzma(first) {
+            if first.len() >= LZMA_HEADER {
+                return Detected::Compressed(Self::Lzma);
+            }
+            detected = Detected::Undecided;
+        }
+        let codecs = Self::SIGNED.into_iter().flat_map(|codec| {
             let signatures = codec.signatures().iter();
             signatures.map(move |signature| (*signature, Detected::Compressed(codec)))
         });
@@ -110,8 +166,37 @@ impl Codec {
             Self::Lz4 => None,
             Self::Xz => Some((0..=9, 6)),
             Self::Bzip2 => Some((1..=9, 9)),
+            Self::Lzma | Self::Lzip => None,
         }
     }
+}
+
+/// Whether data may be that of lzma, as far as it goes. The format has no signature, but few bytes
+/// of its header are free, and text has no zero bytes among its first two:
+///
+/// ```text
+/// 5d | dictionary: 2^n or 3*2^n bytes, from 4 KiB | length, below 256 GiB, or all ff: unknown | 00
+/// ```
+///
+/// `5d` are the properties that all programs set by default. The last byte begins the data.
+fn may_be_lzma(first: &[u8]) -> bool {
+    let number = |bytes: &[u8]| {
+        bytes
+            .iter()
+            .rev()
+            .fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+    };
+    let dictionary = first.get(1..5).map(number);
+    let length = first.get(5..13).map(number);
+    let is_size = |bytes: u64| {
+        let odd = bytes >> bytes.trailing_zeros().min(63);
+        bytes >= 4 << 10 && (odd == 1 || odd == 3)
+    };
+    first.first().is_none_or(|properties| *properties == 0x5d)
+        && first.get(1).is_none_or(|low| *low == 0)
+        && dictionary.is_none_or(is_size)
+        && length.is_none_or(|length| length == u64::MAX || length < 256 << 30)
+        && first.get(13).is_none_or(|begin| *begin == 0)
 }
 
 /// How an output is compressed.
@@ -133,8 +218,11 @@ impl Compression {
             Some((name, level)) => (name, Some(level)),
             None => (text, None),
         };
-        let Some(codec) = Codec::ALL.into_iter().find(|codec| codec.name() == name) else {
-            let names = Codec::ALL.map(Codec::name).join(", ");
+        let Some(codec) = Codec::WRITTEN
+            .into_iter()
+            .find(|codec| codec.name() == name)
+        else {
+            let names = Codec::WRITTEN.map(Codec::name).join(", ");
             return Err(rejected(format!("{names}, or one of them with :LEVEL")));
         };
         let Some((levels, default)) = codec.levels() else {
@@ -167,7 +255,7 @@ mod tests {
 
     #[test]
     fn signatures_decide_as_early_as_possible() {
-        use Detected::{Compressed, Foreign, Plain, Undecided};
+        use Detected::{Compressed, Foreign, Plain, Skippable, Undecided};
         for (first, expected) in [
             (&b""[..], Undecided),
             (b"a", Plain),
@@ -188,12 +276,53 @@ mod tests {
             (b"PK\x03\x04", Foreign("unzip -p FILE.zip")),
             (b"PK\n", Plain),
             (b"7z\xbc\xaf\x27\x1c", Foreign("7z x -so FILE.7z")),
+            (b"\x02\x21\x4c\x18", Compressed(Codec::Lz4)),
+            (b"LZIP\x01", Compressed(Codec::Lzip)),
+            (b"LZIP\n", Plain),
+            (b"P", Undecided),
+            (b"P*M\n", Plain),
+            (b"\x5f\x2a\x4d\x18", Skippable),
+            (b"Rar!\x1a\x07", Foreign("unrar p -inul FILE.rar")),
+            (b"\xff\x06\0\0sNaPpY", Foreign("snzip -dc FILE.sz")),
+            (b"\xff\x06\0\0sNa\n", Plain),
+            (b"\x89LZO\0\r\n\x1a\n", Foreign("lzop -dc FILE.lzo")),
         ] {
-            assert_eq!(Codec::detect(first), expected, "{first:?}");
+            for detection in [Detection::Text, Detection::Binary] {
+                assert_eq!(Codec::detect(first, detection), expected, "{first:?}");
+            }
+            assert_eq!(Codec::detect(first, Detection::Off), Plain, "{first:?}");
         }
-        let lengths = Codec::ALL.map(|codec| codec.signatures().iter().map(|bytes| bytes.len()));
-        let longest = lengths.into_iter().flatten().max();
-        assert_eq!(longest, Some(LONGEST_SIGNATURE));
+        let lengths = Codec::SIGNED.map(|codec| codec.signatures().iter().map(|bytes| bytes.len()));
+        let foreign = FOREIGN.map(|(signature, _)| signature.len());
+        let longest = lengths.into_iter().flatten().chain(foreign).max();
+        assert!(longest <= Some(LONGEST_SIGNATURE));
+    }
+
+    #[test]
+    fn the_header_of_lzma_is_no_text_and_not_searched_in_binary_data() {
+        use Detected::{Compressed, Plain, Undecided};
+        let unknown = b"\x5d\0\0\x80\0\xff\xff\xff\xff\xff\xff\xff\xff\0";
+        let known = b"\x5d\0\0\0\x03\x07\0\0\0\0\0\0\0\0 and data";
+        for first in [&unknown[..], known] {
+            for len in 2..LZMA_HEADER {
+                assert_eq!(Codec::detect(&first[..len], Detection::Text), Undecided);
+            }
+            let lzma = Compressed(Codec::Lzma);
+            assert_eq!(Codec::detect(first, Detection::Text), lzma);
+            assert_eq!(Codec::detect(first, Detection::Binary), Plain);
+            // Each of these bytes is wrong there.
+            let wrong = [(0, 0x5c), (1, 1), (2, 0x55), (4, 0xff), (12, 1), (13, 1)];
+            for (at, byte) in wrong {
+                let mut other = first.to_vec();
+                other[at] = byte;
+                assert_eq!(Codec::detect(&other, Detection::Text), Plain, "{at}");
+            }
+        }
+        for text in [&b"]\n"[..], b"]]", b"]\0\0\n\0", b"]\0\0@\0abcdefgh\0"] {
+            assert_eq!(Codec::detect(text, Detection::Text), Plain, "{text:?}");
+        }
+        // One more byte shows that it is text.
+        assert_eq!(Codec::detect(b"]", Detection::Text), Undecided);
     }
 
     #[test]

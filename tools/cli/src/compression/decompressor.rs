@@ -16,9 +16,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
+use thiserror::Error;
 
 use super::codec::Codec;
-use super::decoder::decoder;
+use super::decoder::{Decoder, decoder};
+use crate::partial::Loss;
 use crate::reading::{self, CHUNK_BYTES};
 use crate::signals::{Patience, Signals};
 
@@ -28,7 +30,6 @@ const BLOCKS: usize = 3;
 /// The thread that decompresses, seen from the thread that reads.
 #[derive(Debug)]
 pub(super) struct Decompressor {
-    codec: Codec,
     filled: Receiver<Block>,
     recycle: Sender<Block>,
     /// The block that is being read.
@@ -47,6 +48,8 @@ struct Block {
     filled: usize,
     /// The bytes of the file that were read by then.
     file_bytes: u64,
+    /// The codec, once it is known.
+    codec: Option<Codec>,
     /// What follows the bytes: more of them, or an end.
     end: Option<End>,
 }
@@ -54,15 +57,41 @@ struct Block {
 /// How a file ends.
 #[derive(Debug)]
 enum End {
-    File,
+    /// Behind the last frame, so many bytes are left.
+    File {
+        bytes_behind: u64,
+    },
     Signal,
     Error(io::Error),
 }
 
+/// Compressed data that cannot be decoded further; everything before is decoded.
+#[derive(Debug, Error)]
+#[error(
+    "the {codec} data is cut or damaged after byte {offset} of the decompressed file: {problem}"
+)]
+struct DamagedData {
+    codec: &'static str,
+    offset: u64,
+    problem: String,
+    is_cut: bool,
+}
+
+/// What is lost of an input that ends with this error: `None` if it is no error of its data.
+pub(crate) fn loss_of_data(error: &io::Error) -> Option<Loss> {
+    let damaged = error.get_ref()?.downcast_ref::<DamagedData>()?;
+    Some(if damaged.is_cut {
+        Loss::UnfinishedEnd
+    } else {
+        Loss::Records
+    })
+}
+
 impl Decompressor {
-    /// Starts to decompress a file that begins with `first`; these bytes are read already.
+    /// Starts to decompress a file that begins with `first`; these bytes are read already. Without
+    /// a codec, it begins with frames that are skipped.
     pub(super) fn start(
-        codec: Codec,
+        codec: Option<Codec>,
         first: Vec<u8>,
         file: File,
         signals: Option<Signals>,
@@ -88,7 +117,6 @@ impl Decompressor {
             .name("echoless-unzip".into())
             .spawn(move || decompress(decoder, &counts, &recycled, &send))?;
         Ok(Self {
-            codec,
             filled,
             recycle,
             block: Block::default(),
@@ -102,6 +130,11 @@ impl Decompressor {
         self.block.file_bytes
     }
 
+    /// The codec of the bytes that were read.
+    pub(super) fn codec(&self) -> Option<Codec> {
+        self.block.codec
+    }
+
     /// Some of the plain bytes.
     pub(super) fn read(
         &mut self,
@@ -111,8 +144,8 @@ impl Decompressor {
         while self.taken == self.block.filled {
             match self.block.end.take() {
                 None => {}
-                Some(End::File) => {
-                    self.block.end = Some(End::File);
+                Some(end @ End::File { .. }) => {
+                    self.block.end = Some(end);
                     return Ok(reading::Read::Bytes(0));
                 }
                 Some(End::Signal) => {
@@ -143,20 +176,44 @@ impl Decompressor {
         Ok(reading::Read::Bytes(read))
     }
 
+    /// What is left of the file, once a read has returned the end.
+    pub(super) fn bytes_behind(&self) -> Option<String> {
+        match self.block.end {
+            Some(End::File { bytes_behind }) if bytes_behind > 0 => Some(format!(
+                "{bytes_behind} bytes behind the {} data are ignored, as they are none",
+                self.codec_name()
+            )),
+            _ => None,
+        }
+    }
+
     /// The error of the decoder, with the position up to which its output is good.
     fn explained(&self, error: &io::Error) -> io::Error {
         // The limit of the decoder, and of the zstd tool without options.
-        if self.codec == Codec::Zstd && error.to_string().contains("too much memory") {
+        if self.block.codec == Some(Codec::Zstd) && error.to_string().contains("too much memory") {
             let problem = "the zstd data has a window of more than 128 MiB: decompress it with \
                            zstd -d --long=31";
             return io::Error::new(error.kind(), problem);
         }
-        let problem = format!(
-            "the {} data is cut or damaged after byte {} of the decompressed file: {error}",
-            self.codec.name(),
-            self.offset
-        );
-        io::Error::new(error.kind(), problem)
+        if let Some(code) = error.raw_os_error() {
+            // The file cannot be read, whatever its data are.
+            return io::Error::from_raw_os_error(code);
+        }
+        if error.kind() == ErrorKind::OutOfMemory {
+            return ErrorKind::OutOfMemory.into();
+        }
+        let damaged = DamagedData {
+            codec: self.codec_name(),
+            offset: self.offset,
+            problem: error.to_string(),
+            is_cut: error.kind() == ErrorKind::UnexpectedEof,
+        };
+        io::Error::new(error.kind(), damaged)
+    }
+
+    fn codec_name(&self) -> &'static str {
+        // Only these skip frames.
+        self.block.codec.map_or("zstd or lz4", Codec::name)
     }
 }
 
@@ -166,6 +223,7 @@ impl Default for Block {
             bytes: vec![0; CHUNK_BYTES],
             filled: 0,
             file_bytes: 0,
+            codec: None,
             end: None,
         }
     }
@@ -173,7 +231,7 @@ impl Default for Block {
 
 /// Fills blocks until the file ends or the reader is dropped.
 fn decompress(
-    mut decoder: Box<dyn Read + Send>,
+    mut decoder: Box<dyn Decoder>,
     counts: &Counts,
     recycled: &Receiver<Block>,
     send: &Sender<Block>,
@@ -181,12 +239,16 @@ fn decompress(
     while let Ok(mut block) = recycled.recv() {
         (block.filled, block.end) = loop {
             match decoder.read(&mut block.bytes) {
-                Ok(0) => break (0, Some(End::File)),
+                Ok(0) => {
+                    let bytes_behind = decoder.bytes_behind();
+                    break (0, Some(End::File { bytes_behind }));
+                }
                 Ok(read) => break (read, None),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => break (0, Some(End::Error(error))),
             }
         };
+        block.codec = decoder.codec();
         // Relaxed: only this thread counts.
         block.file_bytes = counts.bytes.load(Ordering::Relaxed);
         if block.end.is_some() && counts.ended_by_signal.load(Ordering::Relaxed) {

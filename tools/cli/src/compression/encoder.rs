@@ -44,6 +44,7 @@ impl<W: Write> Encoder<W> {
                 Self::Xz(XzEncoder::new_stream(output, stream))
             }
             Codec::Bzip2 => Self::Bzip2(Bzip2::new(output, level)),
+            Codec::Lzma | Codec::Lzip => return Err(io::ErrorKind::Unsupported.into()),
         })
     }
 

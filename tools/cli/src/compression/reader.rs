@@ -5,16 +5,19 @@
 use std::fs::File;
 use std::io::{self, ErrorKind};
 
-use super::codec::{Codec, Detected, LONGEST_SIGNATURE};
+use super::codec::{Codec, Detected, Detection, LONGEST_SIGNATURE};
 use super::decompressor::Decompressor;
 use crate::reading::{Read, read};
 use crate::signals::{Patience, Signals};
+
+pub(crate) use super::decompressor::loss_of_data;
 
 /// The plain bytes of a file, read until a signal arrives.
 #[derive(Debug)]
 pub(crate) struct PlainBytes {
     state: State,
     signals: Option<Signals>,
+    detection: Detection,
     /// The option that reads the file as it is, if there is one.
     alternative: &'static str,
     /// The bytes read from the file, if it is plain.
@@ -39,11 +42,10 @@ enum State {
 }
 
 impl PlainBytes {
-    /// A file; nothing is read yet. With `as_it_is`, the file is read as plain bytes. Without
-    /// `signals`, none ends the reading.
-    pub(crate) fn new(file: File, as_it_is: bool, signals: Option<Signals>) -> Self {
+    /// A file; nothing is read yet. Without `signals`, none ends the reading.
+    pub(crate) fn new(file: File, detection: Detection, signals: Option<Signals>) -> Self {
         Self {
-            state: if as_it_is {
+            state: if detection == Detection::Off {
                 let ahead = Vec::new();
                 State::Plain { file, ahead }
             } else {
@@ -51,6 +53,7 @@ impl PlainBytes {
                 State::Undecided { file, begin }
             },
             signals,
+            detection,
             alternative: "",
             plain_bytes: 0,
         }
@@ -67,6 +70,22 @@ impl PlainBytes {
         match &self.state {
             State::Undecided { .. } | State::Plain { .. } | State::Failed => self.plain_bytes,
             State::Compressed(decompressor) => decompressor.file_bytes(),
+        }
+    }
+
+    /// The codec of the bytes that were read, `None` if the file is plain.
+    pub(crate) fn codec(&self) -> Option<Codec> {
+        match &self.state {
+            State::Compressed(decompressor) => decompressor.codec(),
+            State::Undecided { .. } | State::Plain { .. } | State::Failed => None,
+        }
+    }
+
+    /// What is left of the file once a read has returned the end: bytes that are not of the codec.
+    pub(crate) fn bytes_behind(&self) -> Option<String> {
+        match &self.state {
+            State::Compressed(decompressor) => decompressor.bytes_behind(),
+            State::Undecided { .. } | State::Plain { .. } | State::Failed => None,
         }
     }
 
@@ -125,9 +144,9 @@ impl PlainBytes {
                 len += read;
             }
             let decided = if ahead.is_empty() {
-                Codec::detect(&buffer[..len])
+                Codec::detect(&buffer[..len], self.detection)
             } else {
-                Codec::detect(&[&buffer[..len], &ahead].concat())
+                Codec::detect(&[&buffer[..len], &ahead].concat(), self.detection)
             };
             match decided {
                 Detected::Undecided if read > 0 => {}
@@ -141,7 +160,11 @@ impl PlainBytes {
                 Ok(Read::Bytes(len))
             }
             Detected::Foreign(command) => Err(not_decoded(command, self.alternative)),
-            Detected::Compressed(codec) => {
+            Detected::Compressed(_) | Detected::Skippable => {
+                let codec = match detected {
+                    Detected::Compressed(codec) => Some(codec),
+                    _ => None,
+                };
                 let first = [&buffer[..len], &ahead].concat();
                 let signals = self.signals;
                 let decompressor = Decompressor::start(codec, first, file, signals)?;
@@ -162,16 +185,6 @@ pub(super) fn not_decoded(command: &str, alternative: &str) -> io::Error {
              input, as from {command}{alternative}"
         ),
     )
-}
-
-impl io::Read for PlainBytes {
-    /// A signal ends the file.
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match Self::read(self, Patience::Wait, buffer)? {
-            Read::Bytes(read) => Ok(read),
-            Read::NotYet | Read::Signal => Ok(0),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -198,11 +211,14 @@ mod tests {
             let path = tempfile::NamedTempFile::new().unwrap();
             std::fs::write(path.path(), content).unwrap();
             for len in 1..=20 {
-                let mut bytes = PlainBytes::new(path.reopen().unwrap(), false, None);
+                let file = path.reopen().unwrap();
+                let mut bytes = PlainBytes::new(file, Detection::Text, None);
                 let (mut found, mut buffer) = (Vec::new(), vec![0; len]);
-                while let read @ 1.. = io::Read::read(&mut bytes, &mut buffer).unwrap() {
+                while let Read::Bytes(read @ 1..) = bytes.read(Patience::Wait, &mut buffer).unwrap()
+                {
                     found.extend_from_slice(&buffer[..read]);
                 }
+                assert_eq!(bytes.bytes_behind(), None);
                 assert_eq!((len, found.as_slice()), (len, plain));
                 assert_eq!(bytes.file_bytes(), content.len() as u64);
             }

@@ -147,7 +147,7 @@ impl TryFrom<DedupArgs> for DedupConfig {
         let sources = all_sources(&args.known, &args.inputs)?;
         let known = args.known.len();
         let input_bytes = Source::total_len(&sources);
-        let plain_bytes = plain_len(&sources, reading.as_they_are);
+        let plain_bytes = plain_len(&sources, reading.detection());
         let mut settings: Vec<Source> = files.into_iter().map(Source::File).collect();
         let memory = parse_if_given("--memory", args.memory.as_deref(), parse_size)?;
         let filter = match &args.filter {
@@ -196,7 +196,7 @@ impl TryFrom<DedupArgs> for DedupConfig {
         let mut run = RunConfig::new(args.run, settings)?;
         if args.in_place {
             let compress = run.compress.zip(compress.as_deref());
-            run.output = in_place(&sources, known, records.reading.as_they_are, compress)?;
+            run.output = in_place(&sources, known, records.reading.detection(), compress)?;
         }
         Ok(Self {
             little_memory,

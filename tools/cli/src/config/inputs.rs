@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use echoless::SpecError;
 use same_file::is_same_file;
 
-use crate::compression::codec::Compression;
+use crate::compression::codec::{Codec, Compression, Detection};
 use crate::compression::length::codec_of;
 use crate::failure::Failure;
 use crate::files::{Source, Target};
@@ -40,7 +40,7 @@ pub(super) fn all_sources(known: &[PathBuf], inputs: &[PathBuf]) -> Result<Vec<S
 pub(super) fn in_place(
     sources: &[Source],
     known: usize,
-    as_they_are: bool,
+    detection: Detection,
     compress: Option<(Compression, &str)>,
 ) -> Result<Target, Failure> {
     let invalid = |named: String| {
@@ -68,9 +68,13 @@ pub(super) fn in_place(
             return Err(Failure::SameFile { name, other });
         }
     }
-    let codec = codec_of(input).filter(|_| !as_they_are);
+    let codec = codec_of(input, detection);
     match (codec, compress.map(|(compress, _)| compress.codec)) {
         (codec, compress) if codec == compress => Ok(Target::Replaced(path.clone())),
+        (Some(codec), _) if !Codec::WRITTEN.contains(&codec) => Err(invalid(format!(
+            "{} data, which is not written",
+            codec.name()
+        ))),
         (Some(codec), _) => {
             let codec = codec.name();
             let allowed = format!(

@@ -13,6 +13,7 @@ use super::parse_if_given;
 use super::run::RunConfig;
 use super::window::WindowConfig;
 use crate::args::PacketArgs;
+use crate::compression::codec::Detection;
 use crate::compression::length::plain_len;
 use crate::failure::Failure;
 use crate::files::Source;
@@ -78,7 +79,7 @@ impl TryFrom<PacketArgs> for DedupConfig {
         let keys = key_reader(&args)?;
         let sources = Source::all(&args.inputs);
         let input_bytes = Source::total_len(&sources);
-        let plain_bytes = plain_len(&sources, false);
+        let plain_bytes = plain_len(&sources, Detection::Binary);
         let memory = match parse_if_given("--memory", args.memory.as_deref(), parse_size)? {
             Some(memory) => memory,
             None => memory_of_window(&sources, plain_bytes, time, count),

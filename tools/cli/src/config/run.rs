@@ -25,6 +25,8 @@ pub(crate) struct RunConfig {
     pub(crate) settings: Vec<Source>,
     /// The list of files that are not read again.
     pub(crate) skip_seen_files: Option<PathBuf>,
+    /// Whether an input that cannot be read to its end ends the run.
+    pub(crate) strict: bool,
     pub(crate) output: Target,
     pub(crate) duplicates: Option<Target>,
     /// Gets the positions of the dropped records.
@@ -77,6 +79,7 @@ impl RunConfig {
             keyed_hash,
             settings,
             skip_seen_files: args.skip_seen_files,
+            strict: args.strict,
             output: Target::from_path(args.output),
             duplicates,
             explain,

@@ -14,9 +14,10 @@ use super::reports::ending::Ending;
 use super::reports::progress::Progress;
 use super::reports::stats::{Observed, RunCounts, Setup, Stats};
 use crate::config::{ClockSource, Content, DedupConfig, Summary};
-use crate::failure::{self, ENDED_BY_SIGNAL, FOUND_DUPLICATES, Failure, graver};
+use crate::failure::{self, ENDED_BY_SIGNAL, FAILED, FOUND_DUPLICATES, Failure, graver};
 use crate::files::{Source, Target};
 use crate::packets::report::CopyReport;
+use crate::partial::{Loss, PartialInput};
 use crate::records::chunk::{Chunk, NO_TIME};
 use crate::records::position::{FaultReporter, InputPosition};
 
@@ -36,6 +37,8 @@ pub(crate) struct Delivery {
     /// The content of messages about records; packets are located by their reader.
     reporter: Option<FaultReporter>,
     counts: RunCounts,
+    /// The message about the first input of which records were lost.
+    lost: Option<String>,
     audit: RunAudit,
     /// The report on packets, if it is requested.
     report: Option<CopyReport>,
@@ -96,6 +99,7 @@ impl Delivery {
                 }
             }),
             counts: RunCounts::default(),
+            lost: None,
             audit,
             report: match &config.content {
                 Content::Packets(packets) if packets.report => Some(CopyReport::new()),
@@ -134,6 +138,8 @@ impl Delivery {
     /// [`Failure`] if writing fails, or if the chunk has a faulty record; the records before it are
     /// written.
     pub(crate) fn deliver(&mut self, chunk: &mut Chunk) -> Result<(), Failure> {
+        // Most are in front of the records, which may have a fault.
+        self.leave(&mut chunk.partial_inputs);
         self.audit.observe(chunk);
         if let Some(clock) = chunk.clock.after {
             let first = (self.counts.clock).map_or(chunk.clock.first_tick, |(first, _)| first);
@@ -158,6 +164,26 @@ impl Delivery {
         self.done.pass(chunk);
         self.progress.set(chunk.read_until);
         Ok(())
+    }
+
+    /// Warns of inputs that were left before their end.
+    fn leave(&mut self, inputs: &mut Vec<PartialInput>) {
+        for PartialInput { failure, loss } in inputs.drain(..) {
+            if loss == Loss::Nothing {
+                if !self.quiet {
+                    failure::warn(&failure.to_string());
+                }
+                continue;
+            }
+            self.counts.partial_inputs += 1;
+            let message = failure.to_string();
+            failure::warn(&format!(
+                "{message} (--strict ends the run at such an input)"
+            ));
+            if loss == Loss::Records {
+                self.lost.get_or_insert(message);
+            }
+        }
     }
 
     /// Warns of a capture that begins before the clock by more than the window: its files are not
@@ -194,7 +220,9 @@ impl Delivery {
 
     /// Writes and counts the records of a chunk.
     fn write(&mut self, chunk: &mut Chunk) -> Result<(), Failure> {
-        self.begin(chunk.header.take().as_deref(), chunk.terminator)?;
+        let mark = (chunk.copies_mark).then(|| &chunk.bytes[..chunk.mark]);
+        self.begin(mark, chunk.header.as_deref(), chunk.terminator)?;
+        chunk.header = None;
         chunk.spread_verdicts();
         let frame_blocks = chunk.keys.frame_blocks.len() as u64;
         let comments = chunk.keys.comments.len() as u64;
@@ -221,7 +249,7 @@ impl Delivery {
 
     /// Writes the output that depends on the whole stream.
     pub(crate) fn finish(&mut self) -> Result<(), Failure> {
-        self.begin(None, b"")?;
+        self.begin(None, None, b"")?;
         self.outputs.finish(&self.counts)?;
         if self.fixes_header {
             self.outputs.fix_headers(&self.counts)?;
@@ -238,16 +266,26 @@ impl Delivery {
         explain: impl Fn(Failure) -> Failure,
         report: impl FnOnce() -> Report,
     ) -> Result<ExitCode, Failure> {
-        let passed = passed.and_then(|end| self.finish().map(|()| end));
+        let passed = passed.and_then(|mut end| {
+            // Without a whole record of any input, outputs keep what they hold.
+            let mut partial = end.partial_inputs.iter();
+            let lossy = partial.position(|input| input.loss != Loss::Nothing);
+            if let Some(lossy) = lossy.filter(|_| !self.begun) {
+                return Err(end.partial_inputs.swap_remove(lossy).failure);
+            }
+            self.leave(&mut end.partial_inputs);
+            self.finish().map(|()| end)
+        });
         // Compressed outputs end properly even if the run failed.
         let closed = self.outputs.close();
         self.counts.bytes_out = self.outputs.bytes();
         let (signal, ending) = match graver(passed, closed).map_err(&explain) {
             Ok(end) => {
                 self.counts.bytes_in = end.bytes_read;
-                let ending = match end.signal {
-                    Some(_) => Ending::SIGNAL,
-                    None => Ending::END_OF_INPUT,
+                let ending = match (end.signal, &self.lost) {
+                    (Some(_), _) => Ending::SIGNAL,
+                    (None, Some(message)) => Ending::with_error(message),
+                    (None, None) => Ending::END_OF_INPUT,
                 };
                 (end.signal, ending)
             }
@@ -265,9 +303,11 @@ impl Delivery {
             let committed = self.outputs.commit();
             committed.map_err(|failure| self.fail(config, explain(failure)))?;
         } else if let Some(name) = self.outputs.uncommitted() {
-            failure::warn(&format!(
-                "{name}: left as it was, as a signal ended the run"
-            ));
+            let why = match signal {
+                Some(_) => "a signal ended the run",
+                None => "it was not read to its end",
+            };
+            failure::warn(&format!("{name}: left as it was, as {why}"));
         }
         if let Some(seen) = config.seen.as_ref().filter(|_| whole) {
             seen.commit()
@@ -275,6 +315,9 @@ impl Delivery {
         }
         if let Some(signal) = signal {
             return Ok(ExitCode::from(ENDED_BY_SIGNAL + signal));
+        }
+        if self.lost.is_some() {
+            return Ok(ExitCode::from(FAILED));
         }
         if config.run.fail_on_duplicates && self.counts.duplicates > 0 {
             return Ok(ExitCode::from(FOUND_DUPLICATES));
@@ -358,10 +401,15 @@ impl Delivery {
         failure
     }
 
-    fn begin(&mut self, header: Option<&[u8]>, terminator: &'static [u8]) -> Result<(), Failure> {
+    fn begin(
+        &mut self,
+        mark: Option<&[u8]>,
+        header: Option<&[u8]>,
+        terminator: &'static [u8],
+    ) -> Result<(), Failure> {
         if !self.begun {
             self.begun = true;
-            self.outputs.begin()?;
+            self.outputs.begin(mark)?;
             self.write_first_stats()?;
         }
         // Comment lines may come before it.

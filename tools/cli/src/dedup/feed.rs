@@ -7,6 +7,7 @@ use crate::config::{ClockSource, Content, DedupConfig, WindowConfig};
 use crate::failure::Failure;
 use crate::packets::feed::PacketFeed;
 use crate::packets::keys::PacketKeys;
+use crate::partial::PartialInput;
 use crate::reading::Filled;
 use crate::records::chunk::Chunk;
 use crate::records::feed::RecordFeed;
@@ -16,12 +17,14 @@ use crate::signals::Patience;
 use crate::time::format::TimeReader;
 
 /// How a stream ended.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub(crate) struct StreamEnd {
     /// The signal that ended it, if one did.
     pub(crate) signal: Option<u8>,
     /// The bytes of the inputs that were read, compressed as they are, without the known inputs.
     pub(crate) bytes_read: u64,
+    /// The inputs that were left before their end, behind the last chunk.
+    pub(crate) partial_inputs: Vec<PartialInput>,
 }
 
 /// Fills chunks, one after the other.
@@ -68,6 +71,7 @@ impl Feed {
             Content::Records(records) => {
                 let reading = Arc::clone(&records.reading);
                 let feed = RecordFeed::new(reading, sources, hasher, most)
+                    .with_strict(config.run.strict)
                     .with_known(config.known)
                     .with_time(config.window.as_ref().and_then(time_of_records))
                     .with_tagger(records.tagger.clone());
@@ -106,12 +110,19 @@ impl Feed {
     }
 
     /// How the stream ended, once it has.
-    pub(crate) fn end(&self) -> StreamEnd {
-        let (signal, bytes_read) = match self {
-            Self::Records(feed) => (feed.ended_by(), feed.bytes_read()),
-            Self::Packets(feed) => (feed.ended_by(), feed.bytes_read()),
-        };
-        StreamEnd { signal, bytes_read }
+    pub(crate) fn end(&mut self) -> StreamEnd {
+        match self {
+            Self::Records(feed) => StreamEnd {
+                signal: feed.ended_by(),
+                bytes_read: feed.bytes_read(),
+                partial_inputs: feed.take_partial_inputs(),
+            },
+            Self::Packets(feed) => StreamEnd {
+                signal: feed.ended_by(),
+                bytes_read: feed.bytes_read(),
+                partial_inputs: Vec::new(),
+            },
+        }
     }
 }
 

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use echoless::KeyHasher;
 use echoless_lab::stream::{RecordedKeys, Stream};
 
-use crate::failure::{Failure, without_controls, write_stderr};
+use crate::failure::{Failure, warn, without_controls, write_stderr};
 use crate::files::Source;
 use crate::number::grouped;
+use crate::partial::{Loss, PartialInput};
 use crate::reading::Filled;
 use crate::records::chunk::Chunk;
 use crate::records::feed::RecordFeed;
@@ -97,6 +98,7 @@ impl RecordFile {
             if let Some(fault) = chunk.fault {
                 return Err(reporter.failure(&chunk, fault, source.name(), done));
             }
+            take_partial(&mut chunk.partial_inputs, quiet)?;
             // A warning is for those who pass records on.
             let _ = reporter.pass(&chunk, || source.name());
             done.pass(&chunk);
@@ -114,10 +116,27 @@ impl RecordFile {
                 keys.push(*hash)?;
             }
         }
+        take_partial(&mut feed.take_partial_inputs(), quiet)?;
         if keys.records() == 0 {
             let problem = io::Error::other("no record, or none with a key: expected 1 or more");
             return Err(Failure::file(source.name())(problem));
         }
         Ok(keys.into_stream()?)
     }
+}
+
+/// Warns of files with other bytes behind their data.
+///
+/// # Errors
+/// The failure of one that is cut or damaged: numbers of a part would be taken for those of the
+/// whole.
+fn take_partial(inputs: &mut Vec<PartialInput>, quiet: bool) -> Result<(), Failure> {
+    for PartialInput { failure, loss } in inputs.drain(..) {
+        match loss {
+            Loss::Nothing if quiet => {}
+            Loss::Nothing => warn(&failure.to_string()),
+            Loss::UnfinishedEnd | Loss::Records => return Err(failure),
+        }
+    }
+    Ok(())
 }

@@ -11,6 +11,7 @@ use echoless_packets::framing::{
 use super::header::{PCAPNG, StreamHeader, framing_failure};
 use super::keys::PacketKeys;
 use super::tag::has_options;
+use crate::compression::codec::Detection;
 use crate::compression::reader::PlainBytes;
 use crate::failure::Failure;
 use crate::files::Source;
@@ -174,7 +175,7 @@ impl PacketFeed {
         let signals = Signals::catch().map_err(Failure::file("signals"))?;
         self.signals = Some(signals);
         Ok(Capture {
-            bytes: PlainBytes::new(file, false, Some(signals)),
+            bytes: PlainBytes::new(file, Detection::Binary, Some(signals)),
             framer: Framer::new(),
             first_section: self.sections,
         })

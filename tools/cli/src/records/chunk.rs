@@ -21,6 +21,7 @@ use self::verdicts::ChunkVerdicts;
 use super::comments::Announced;
 use super::fault::{Fault, Problem};
 use super::format::Format;
+use crate::partial::PartialInput;
 
 /// The tick of a record without a time: it is earlier than every other, so the record is judged at
 /// the clock.
@@ -36,8 +37,8 @@ const BYTES_PER_RECORD: usize = 64;
 /// Whole records of one input, in order, and the results of each stage.
 ///
 /// ```text
-/// bytes  | header | record 0 | record 1 | .. | record n-1 | room |
-///                 ^ start    ^ ends[0]                    ^ filled
+/// bytes  | mark | header | record 0 | record 1 | .. | record n-1 | room |
+///               ^ mark   ^ start    ^ ends[0]                    ^ filled
 /// ```
 #[derive(Debug, Default)]
 pub(crate) struct Chunk {
@@ -47,7 +48,7 @@ pub(crate) struct Chunk {
     pub(crate) filled: usize,
     /// The end of the byte order mark if the chunk begins with one, else 0.
     pub(crate) mark: usize,
-    /// The start of the first record, after a header.
+    /// The start of the first record, after a byte order mark and a header.
     pub(crate) start: usize,
     /// Whether the header before the first record is that of the file, which is no record.
     pub(crate) has_file_header: bool,
@@ -62,8 +63,11 @@ pub(crate) struct Chunk {
     pub(crate) has_joined_values: bool,
     /// What the first line of the input announces about comment lines.
     pub(crate) announced: Option<Announced>,
-    /// The header of the stream, in its first chunk.
+    /// The header of the stream, with the byte order mark in front of it, in its first chunk.
     pub(crate) header: Option<Vec<u8>>,
+    /// Whether the chunk is the first of a stream without a header, and its byte order mark begins
+    /// the main output.
+    pub(crate) copies_mark: bool,
     /// The number of bytes of the stream read when the chunk was filled, and those of them that are
     /// not of known inputs.
     pub(crate) read_until: u64,
@@ -86,6 +90,8 @@ pub(crate) struct Chunk {
     pub(crate) rejected: Vec<Fault>,
     /// What is wrong with the one record of the chunk: its input ends inside it. It is set aside.
     pub(crate) incomplete: Option<Problem>,
+    /// Inputs that were left before their end, up to the end of the chunk.
+    pub(crate) partial_inputs: Vec<PartialInput>,
     /// The results of reading the records.
     pub(crate) keys: ChunkKeys,
     /// The chunk on the clock of the stream, and its batches.
@@ -110,6 +116,7 @@ impl Chunk {
             has_joined_values,
             announced,
             header,
+            copies_mark,
             expected_records,
             ends,
             frames,
@@ -117,6 +124,7 @@ impl Chunk {
             fault,
             rejected,
             incomplete,
+            partial_inputs,
             keys,
             clock,
             verdicts,
@@ -136,6 +144,7 @@ impl Chunk {
         *has_joined_values = false;
         *announced = None;
         *header = None;
+        *copies_mark = false;
         *expected_records = 0;
         ends.clear();
         *frames = false;
@@ -143,6 +152,7 @@ impl Chunk {
         *fault = None;
         rejected.clear();
         *incomplete = None;
+        partial_inputs.clear();
         keys.clear();
         clock.clear();
         verdicts.clear();

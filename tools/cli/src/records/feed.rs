@@ -22,6 +22,7 @@ use super::tag::Tagger;
 use crate::failure::Failure;
 use crate::files::Source;
 use crate::number::exact_bytes;
+use crate::partial::PartialInput;
 use crate::reading::Filled;
 use crate::signals::Patience;
 use crate::time::format::TimeReader;
@@ -49,6 +50,8 @@ pub(crate) struct RecordFeed {
     lines_before: u64,
     /// Whether a chunk took the header of the outputs along.
     header_sent: bool,
+    /// Whether a chunk that is written was filled.
+    begun: bool,
     /// What the first line of the current input announces about comment lines.
     announced: Option<Announced>,
     /// Chunks that are filled already: comment lines in front of the first header, without which
@@ -74,6 +77,7 @@ impl RecordFeed {
             header_due: false,
             lines_before: 0,
             header_sent: false,
+            begun: false,
             announced: None,
             waiting: VecDeque::new(),
             reader: None,
@@ -85,6 +89,12 @@ impl RecordFeed {
         }
     }
 
+    /// If `strict`, an input that is cut or damaged ends the stream.
+    pub(crate) fn with_strict(mut self, strict: bool) -> Self {
+        self.input = self.input.with_strict(strict);
+        self
+    }
+
     /// Counts the first `known` inputs as known: the outputs get nothing of them.
     pub(crate) fn with_known(mut self, known: usize) -> Self {
         self.known = known;
@@ -94,9 +104,6 @@ impl RecordFeed {
 
     /// Reads the time of each record, too, if a field has it.
     pub(crate) fn with_time(mut self, time: Option<(FieldList, TimeReader)>) -> Self {
-        if time.is_some() {
-            self.input = self.input.reading_fields();
-        }
         self.time = time;
         self
     }
@@ -161,6 +168,7 @@ impl RecordFeed {
     fn prepare(&mut self, chunk: &mut Chunk) -> Result<Option<Chunk>, Failure> {
         chunk.read_until = self.input.bytes_read();
         chunk.input_until = self.input.input_bytes_read();
+        chunk.partial_inputs = self.input.take_partial_inputs();
         if chunk.opens_source {
             self.header_due = self.header.is_some();
             self.lines_before = 0;
@@ -174,6 +182,10 @@ impl RecordFeed {
         } else {
             None
         };
+        if chunk.source >= self.known && !self.begun {
+            self.begun = true;
+            chunk.copies_mark = chunk.mark > 0 && chunk.header.is_none();
+        }
         if self.estimates_records {
             for chunk in [Some(chunk), rest.as_mut()].into_iter().flatten() {
                 chunk.expected_records =
@@ -257,6 +269,11 @@ impl RecordFeed {
     /// inputs.
     pub(crate) fn bytes_read(&self) -> u64 {
         self.input.input_bytes_read()
+    }
+
+    /// The inputs that were left before their end since the last chunk.
+    pub(crate) fn take_partial_inputs(&mut self) -> Vec<PartialInput> {
+        self.input.take_partial_inputs()
     }
 
     /// The signal that ended the stream, if one did.

@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use super::bom;
 use super::chunk::Chunk;
 use super::format::SharedFormat;
+use super::text_start::strip_mark;
 use crate::failure::Failure;
 
 /// The header of the stream, once it is read.
@@ -110,6 +110,6 @@ impl Header {
     }
 
     fn content<'a>(&self, record: &'a [u8]) -> &'a [u8] {
-        bom::strip(self.format.content(record))
+        strip_mark(self.format.content(record))
     }
 }

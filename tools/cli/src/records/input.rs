@@ -1,15 +1,18 @@
 //! Reads the inputs as one stream and cuts it into chunks of whole records.
 
+use std::io::{self, ErrorKind};
 use std::num::NonZeroUsize;
 
-use super::bom;
 use super::chunk::Chunk;
 use super::fault::{Fault, Problem};
 use super::format::{Format, LastEnd, SharedFormat};
 use super::reading::RecordReading;
-use crate::compression::reader::PlainBytes;
+use super::text_start::{TextStart, is_tar};
+use crate::compression::codec::Detection;
+use crate::compression::reader::{PlainBytes, loss_of_data};
 use crate::failure::Failure;
 use crate::files::Source;
+use crate::partial::{Loss, PartialInput, PartialInputs};
 use crate::reading::{BufferSizes, CHUNK_BYTES, Filled, Read};
 use crate::signals::{Patience, Signals};
 
@@ -22,16 +25,17 @@ pub(crate) struct Input {
     /// The index of the current source.
     at: usize,
     file: Option<PlainBytes>,
-    /// Whether compressed inputs are read as they are.
-    as_they_are: bool,
+    detection: Detection,
     /// The start of a record whose end is not read yet.
     tail: Vec<u8>,
     format: SharedFormat,
     sizes: BufferSizes,
+    /// The inputs that are cut or damaged.
+    partial: PartialInputs,
     /// Whether an incomplete record at the end of an input is set aside.
     rejects: bool,
-    /// Whether fields are read. A byte order mark alone has none, and counts as an empty input.
-    reads_fields: bool,
+    /// Whether each input begins with a header. A byte order mark alone counts as an empty input.
+    has_header: bool,
     /// Whether the next record is longer than that.
     overlong: bool,
     last_end: Box<dyn LastEnd>,
@@ -57,15 +61,16 @@ impl Input {
             known: 0,
             at: 0,
             file: None,
-            as_they_are: reading.as_they_are,
+            detection: reading.detection(),
             tail: Vec::new(),
             sizes: BufferSizes {
                 usual: CHUNK_BYTES,
                 longest: reading.max_record,
                 most,
             },
+            partial: PartialInputs::new(false),
             rejects: reading.faults.rejects,
-            reads_fields: reading.key.is_some() || reading.header,
+            has_header: reading.header,
             overlong: false,
             last_end: format.last_end(),
             terminator: format.default_terminator(),
@@ -78,15 +83,15 @@ impl Input {
         }
     }
 
-    /// Counts the first `known` inputs as known.
-    pub(crate) fn with_known(mut self, known: usize) -> Self {
-        self.known = known;
+    /// If `strict`, an input that is cut or damaged ends the stream.
+    pub(crate) fn with_strict(mut self, strict: bool) -> Self {
+        self.partial = PartialInputs::new(strict);
         self
     }
 
-    /// Reads fields of the records, also if they are not in the key.
-    pub(crate) fn reading_fields(mut self) -> Self {
-        self.reads_fields = true;
+    /// Counts the first `known` inputs as known.
+    pub(crate) fn with_known(mut self, known: usize) -> Self {
+        self.known = known;
         self
     }
 
@@ -100,6 +105,11 @@ impl Input {
     pub(crate) fn leaving_signals(mut self) -> Self {
         self.catches_signals = false;
         self
+    }
+
+    /// The inputs that were left before their end since the last call.
+    pub(crate) fn take_partial_inputs(&mut self) -> Vec<PartialInput> {
+        self.partial.take()
     }
 
     /// The signal that ended the stream, if one did.
@@ -131,7 +141,8 @@ impl Input {
     /// It returns as soon as a read contains the end of a record, so the records of a slow producer
     /// do not wait for a full buffer. An input that ends inside a quoted field or a record with
     /// a length, or a record that is too long, yields a chunk without records and with a fault.
-    /// If faulty records are set aside, the former is a chunk of that record alone.
+    /// If faulty records are set aside, the former is a chunk of that record alone. An input that
+    /// is cut or damaged ends behind its last whole record.
     pub(crate) fn fill(
         &mut self,
         chunk: &mut Chunk,
@@ -160,7 +171,7 @@ impl Input {
                     } else {
                         source.open()?
                     };
-                    let bytes = PlainBytes::new(file, self.as_they_are, self.signals);
+                    let bytes = PlainBytes::new(file, self.detection, self.signals);
                     closed.insert(bytes.or_as_it_is())
                 }
             };
@@ -168,17 +179,26 @@ impl Input {
             let mut len = self.tail.len();
             // A tail was searched, unless it may be the start of a byte order mark.
             let may_be_mark = self.opens_source && self.format.is_text();
-            let mut searched = match bom::end(&self.tail) {
-                None if may_be_mark => 0,
-                _ => len,
-            };
+            let is_open = TextStart::of(&self.tail, false) == TextStart::Undecided;
+            let mut searched = if may_be_mark && is_open { 0 } else { len };
             self.sizes.make_room(&mut chunk.bytes, len, source)?;
             chunk.bytes[..len].copy_from_slice(&self.tail);
             self.tail.clear();
+            let mut is_cut = false;
             let at_end = loop {
                 let room = self.sizes.next_room(&mut chunk.bytes, len);
-                let read = file.read(patience, room);
-                let read = match read.map_err(Failure::file(source.name()))? {
+                let read = match file.read(patience, room) {
+                    Ok(read) => read,
+                    Err(error) if loss_of_data(&error).is_some() => {
+                        // Records behind the damage are lost, also if it is a cut.
+                        let failure = damaged(source, error, len - chunk.mark);
+                        self.partial.leave(failure, Loss::Records)?;
+                        is_cut = true;
+                        break true;
+                    }
+                    Err(error) => return Err(Failure::file(source.name())(error)),
+                };
+                let read = match read {
                     Read::Bytes(read) => read,
                     Read::NotYet => {
                         self.tail.extend_from_slice(&chunk.bytes[..len]);
@@ -187,14 +207,24 @@ impl Input {
                     Read::Signal => return Ok(Filled::End),
                 };
                 len += read;
-                if read == 0 {
-                    break true;
-                }
                 if may_be_mark {
-                    match bom::end(&chunk.bytes[..len]) {
-                        Some(end) => chunk.mark = end,
-                        None => continue,
+                    match TextStart::of(&chunk.bytes[..len], read == 0) {
+                        TextStart::Undecided => continue,
+                        TextStart::Mark(end) => chunk.mark = end,
+                        TextStart::Foreign(_) if self.detection == Detection::Off => {}
+                        TextStart::Foreign(name) => {
+                            let text = format!("{name} text");
+                            let command = format!("iconv -f {name} -t UTF-8");
+                            return Err(unread(source, file, &text, &command));
+                        }
                     }
+                }
+                if read == 0 {
+                    if let Some(problem) = file.bytes_behind() {
+                        let failure = Failure::file(source.name())(io::Error::other(problem));
+                        self.partial.leave(failure, Loss::Nothing)?;
+                    }
+                    break true;
                 }
                 let bytes = &chunk.bytes[chunk.mark..len];
                 let end = (self.last_end).find(bytes, searched.saturating_sub(chunk.mark));
@@ -211,13 +241,18 @@ impl Input {
                 }
                 self.sizes.make_room(&mut chunk.bytes, len, source)?;
             };
+            if may_be_mark && self.detection != Detection::Off && is_tar(&chunk.bytes[..len]) {
+                return Err(unread(source, file, "a tar archive", "tar -xOf"));
+            }
 
             chunk.has_joined_values = self.last_end.has_joined_values();
             let format = chunk.format_of_records(&*self.format);
-            let problem = (self.last_end.problem_at_end()).filter(|_| at_end);
+            // The end of a cut input is none of its last record.
+            let ends_whole = at_end && !is_cut;
+            let problem = (self.last_end.problem_at_end()).filter(|_| ends_whole);
             // Where a malformed record ends is unknown, so it cannot be set aside.
             let sets_aside = self.rejects && self.last_end.may_be_set_aside();
-            if at_end && (problem.is_none() || sets_aside) {
+            if ends_whole && (problem.is_none() || sets_aside) {
                 chunk.filled = len;
             }
             self.last_end.hand_over(chunk);
@@ -232,7 +267,7 @@ impl Input {
                     chunk.fault = problem.map(|problem| Fault { record: 0, problem });
                 }
                 chunk.closes_source = true;
-                chunk.lacks_records = problem.is_none() && self.last_end.lacks_records();
+                chunk.lacks_records = ends_whole && problem.is_none() && self.last_end.lacks_records();
                 self.bytes_before += file.file_bytes();
                 self.file = None;
                 self.at += 1;
@@ -244,17 +279,16 @@ impl Input {
             } else {
                 self.tail.extend_from_slice(&chunk.bytes[chunk.filled..len]);
             }
-            // A byte order mark marks the record behind it. Alone it is a record like any other
-            // where whole records are compared, and a chunk without records has none.
-            if chunk.filled <= chunk.mark {
-                if self.reads_fields {
-                    chunk.filled = 0;
-                }
+            // A chunk without records has no mark, unless it is all of the input.
+            let is_mark_alone = ends_whole && len == chunk.mark && !self.has_header;
+            if chunk.filled <= chunk.mark && !is_mark_alone {
+                chunk.filled = 0;
                 chunk.mark = 0;
             }
+            chunk.start = chunk.mark;
             if chunk.filled > 0 || chunk.fault.is_some() || chunk.lacks_records {
                 self.opens_source = at_end && !self.overlong;
-                let records = &chunk.bytes[..chunk.filled];
+                let records = &chunk.bytes[chunk.mark..chunk.filled];
                 chunk.terminator = match format.terminator_of(records) {
                     // Between such records nothing is missing, wherever the chunk ends.
                     Some(_) if chunk.has_joined_values => b"",
@@ -271,6 +305,32 @@ impl Input {
     }
 }
 
+/// The error of an input that is not read as text, but that `command` converts, with the name of
+/// the file behind it.
+fn unread(source: &Source, file: &PlainBytes, found: &str, command: &str) -> Failure {
+    let command = match file.codec() {
+        Some(codec) => format!("{} -dc FILE | {command} -", codec.program()),
+        None => format!("{command} FILE"),
+    };
+    let problem = format!(
+        "{found}, which is not read: expected UTF-8 text on standard input, as from {command}"
+    );
+    Failure::file(source.name())(io::Error::new(ErrorKind::Unsupported, problem))
+}
+
+/// The failure of an input whose data cannot be decoded further, in an incomplete record of so many
+/// bytes.
+fn damaged(source: &Source, error: io::Error, incomplete: usize) -> Failure {
+    let error = match incomplete {
+        0 => error,
+        _ => io::Error::new(
+            error.kind(),
+            format!("{error}; its last {incomplete} bytes, an incomplete record, are left out"),
+        ),
+    };
+    Failure::file(source.name())(error)
+}
+
 /// The start of the first record longer than `longest`, among the chunk's records and the
 /// incomplete one after them, which ends at `len` so far.
 fn first_overlong(chunk: &Chunk, len: usize, format: &dyn Format, longest: usize) -> Option<usize> {
@@ -279,9 +339,9 @@ fn first_overlong(chunk: &Chunk, len: usize, format: &dyn Format, longest: usize
         let mut ends = chunk.ends.clone();
         let bytes = &chunk.bytes[..chunk.filled];
         let header = (chunk.opens_source).then(|| format.file_header_end(bytes));
-        let mut start = header.flatten().unwrap_or(0);
+        let mut start = header.flatten().unwrap_or(chunk.mark);
         if ends.is_empty() {
-            format.record_ends(bytes, start.max(chunk.mark), &mut ends);
+            format.record_ends(bytes, start, &mut ends);
         }
         for (index, end) in ends.into_iter().enumerate() {
             let is_frame = || chunk.keys.frame_blocks.binary_search(&index).is_ok();

@@ -143,7 +143,6 @@ impl KeyExtractor {
         format: &F,
         fields: Option<&FieldSet>,
         time: &mut TimeExtractor,
-        record: &[u8],
         content: &[u8],
     ) -> Result<(i64, KeyHash), Problem> {
         let TimeExtractor {
@@ -181,13 +180,13 @@ impl KeyExtractor {
                 let lacking = lacking_field(self.select(format, field, content))?;
                 let found = present(self.chosen.first());
                 let tick = read_tick(reader, number, found, content, &self.scratch, lacking);
-                (tick, self.key_apart(format, fields, record, content)?)
+                (tick, self.key_apart(format, fields, content)?)
             }
             TimePlace::Several(joined) => {
                 let lacking = lacking_field(self.select(format, &joined.set, content))?;
                 let bytes = (content, &self.scratch[..]);
                 let tick = joined.read_tick(reader, number, &self.chosen, bytes, lacking);
-                (tick, self.key_apart(format, fields, record, content)?)
+                (tick, self.key_apart(format, fields, content)?)
             }
         };
         match tick {
@@ -283,12 +282,11 @@ impl KeyExtractor {
         &mut self,
         format: &F,
         fields: Option<&FieldSet>,
-        record: &[u8],
         content: &[u8],
     ) -> Result<KeyHash, Problem> {
         match fields {
             Some(fields) => self.key(format, fields, content),
-            None => Ok(self.whole(format.content(record))),
+            None => Ok(self.whole(content)),
         }
     }
 
@@ -339,7 +337,7 @@ pub(super) fn read_records<F: Format + ?Sized>(
 ) {
     if chunk.ends.is_empty() {
         let bytes = &chunk.bytes[..chunk.filled];
-        format.record_ends(bytes, chunk.start.max(chunk.mark), &mut chunk.ends);
+        format.record_ends(bytes, chunk.start, &mut chunk.ends);
     }
     let (faults, announced) = (extractor.faults, chunk.announced);
     let (comments, names) = (extractor.comments.clone(), extractor.names.clone());
@@ -424,13 +422,11 @@ fn hash_timed<F: Format + ?Sized>(
     let mut latest = chunk.keys.steps.last().map_or(NO_TIME, |step| step.tick);
     for record in records {
         let end = chunk.ends[record];
-        let bytes = &chunk.bytes[start..end];
-        // A byte order mark is part of the record, but of no field.
-        let content = format.content(&chunk.bytes[start.max(chunk.mark)..end]);
+        let content = format.content(&chunk.bytes[start..end]);
         start = end;
         let judged = match unjudged(content) {
             Some(fate) => Err(fate),
-            None => (extractor.timed_key(format, fields, time, bytes, content))
+            None => (extractor.timed_key(format, fields, time, content))
                 .map_err(|problem| extractor.faults.fate(problem)),
         };
         match judged {
@@ -486,9 +482,8 @@ fn hash_judged<F: Format + ?Sized>(
     for record in records {
         let end = chunk.ends[record];
         let content = format.content(&chunk.bytes[start..end]);
-        let without_mark = format.content(&chunk.bytes[start.max(chunk.mark)..end]);
         start = end;
-        match unjudged(without_mark) {
+        match unjudged(content) {
             None => chunk.keys.hashes.push(extractor.whole(content)),
             Some(fate) => {
                 if !chunk.set_aside(record, fate) {
@@ -507,7 +502,7 @@ fn hash_fields<F: Format + ?Sized>(
     chunk: &mut Chunk,
     records: Range<usize>,
 ) {
-    let mut start = chunk.record_start(records.start).max(chunk.mark);
+    let mut start = chunk.record_start(records.start);
     for record in records {
         let end = chunk.ends[record];
         let content = format.content(&chunk.bytes[start..end]);

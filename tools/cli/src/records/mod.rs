@@ -16,7 +16,6 @@
 //! branches out of the loops: `read` is compiled once per format for that purpose.
 
 mod binary;
-pub(crate) mod bom;
 pub(crate) mod byte_ranges;
 pub(crate) mod chunk;
 pub(crate) mod comments;
@@ -43,3 +42,4 @@ pub(crate) mod tag;
 pub(crate) mod terminators;
 pub(crate) mod text_form;
 mod unjudged;
+pub(crate) mod text_start;

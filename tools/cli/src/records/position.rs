@@ -4,6 +4,7 @@
 use super::chunk::Chunk;
 use super::fault::{Fault, Problem};
 use super::format::SharedFormat;
+use super::text_start::looks_wide;
 use crate::failure::{Choice, Failure};
 use crate::number::{exact_bytes, grouped};
 use crate::time::format::TimeFormat;
@@ -68,7 +69,7 @@ impl InputPosition {
         let before = record - frame.partition_point(|block| *block < record);
         // A header is not one of `chunk.ends`; that of a file is no record. Comments count, so that
         // the number of a line is that of its record.
-        let is_header = chunk.start > 0 && !chunk.has_file_header && !chunk.frames;
+        let is_header = chunk.start > chunk.mark && !chunk.has_file_header && !chunk.frames;
         let before = before + usize::from(is_header);
         self.at(chunk).records + before as u64 + 1
     }
@@ -103,8 +104,8 @@ impl FaultReporter {
     }
 
     /// Counts a whole chunk of the input `name` as done. Returns a warning, at most one in a
-    /// stream, if the input is no text but a capture, a quote seems to have swallowed records, or
-    /// records seem to be inside of other elements.
+    /// stream, if the input is no text but a capture or UTF-16 text, a quote seems to have swallowed
+    /// records, or records seem to be inside of other elements.
     pub(crate) fn pass(&mut self, chunk: &Chunk, name: impl Fn() -> String) -> Option<String> {
         let before = self.lines_before(chunk);
         let format = chunk.format_of_records(&*self.format);
@@ -120,6 +121,17 @@ impl FaultReporter {
             return Some(format!(
                 "{} is a capture file, and its bytes are read as text: echoless packets removes \
                  duplicate packets",
+                name()
+            ));
+        }
+        if may_warn
+            && self.format.default_terminator() != b"\0"
+            && let Some(encoding) = looks_wide(&chunk.bytes[..chunk.filled])
+        {
+            self.warned = true;
+            return Some(format!(
+                "{} looks like {encoding} text without a byte order mark, and its bytes are read \
+                 as they are: iconv -f {encoding} -t UTF-8 converts it",
                 name()
             ));
         }

@@ -7,6 +7,7 @@ use super::compared::Compared;
 use super::fault::FaultPolicy;
 use super::field_list::FieldList;
 use super::format::SharedFormat;
+use crate::compression::codec::Detection;
 
 /// Records, and the parts of them that are compared.
 #[derive(Debug)]
@@ -26,4 +27,15 @@ pub(crate) struct RecordReading {
     /// The part of a key that is compared.
     pub(crate) compared: Compared,
     pub(crate) faults: FaultPolicy,
+}
+
+impl RecordReading {
+    /// What inputs may be taken for by their first bytes.
+    pub(crate) fn detection(&self) -> Detection {
+        match (self.as_they_are, self.format.is_text()) {
+            (true, _) => Detection::Off,
+            (false, true) => Detection::Text,
+            (false, false) => Detection::Binary,
+        }
+    }
 }

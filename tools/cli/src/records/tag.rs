@@ -203,10 +203,9 @@ impl Tagger {
         }
     }
 
-    /// The content of a record without a byte order mark.
+    /// The content of a record.
     fn content<'a>(&self, chunk: &'a Chunk, record: usize) -> &'a [u8] {
-        let start = chunk.record_start(record).max(chunk.mark);
-        self.format.content(&chunk.bytes[start..chunk.ends[record]])
+        self.format.content(chunk.bytes_of(record..record + 1))
     }
 
     fn append(&self, record: &[u8], tag: &str, tagged: &mut Vec<u8>) {

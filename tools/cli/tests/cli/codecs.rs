@@ -7,6 +7,7 @@ use bzip2::write::BzEncoder;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
 use liblzma::read::XzDecoder;
+use liblzma::stream::{LzmaOptions, Stream};
 use liblzma::write::XzEncoder;
 use lz4_flex::frame::{FrameDecoder, FrameEncoder, FrameInfo};
 
@@ -93,6 +94,44 @@ pub(crate) fn compress(codec: &str, bytes: &[u8]) -> Vec<u8> {
     let mut frame = encoder.part(bytes);
     frame.extend(encoder.finish());
     frame
+}
+
+/// Codecs that inputs can have and outputs cannot.
+pub(crate) const READ_ONLY: [&str; 3] = ["legacy lz4", "lzma", "lzip"];
+
+/// The bytes in one of these codecs.
+pub(crate) fn read_only(codec: &str, bytes: &[u8]) -> Vec<u8> {
+    let options = LzmaOptions::new_preset(6).unwrap();
+    let lzma = || {
+        let stream = Stream::new_lzma_encoder(&options).unwrap();
+        let mut encoder = XzEncoder::new_stream(Vec::new(), stream);
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    };
+    match codec {
+        "legacy lz4" => {
+            let mut file = b"\x02\x21\x4c\x18".to_vec();
+            for block in bytes.chunks(8 << 20) {
+                let block = lz4_flex::block::compress(block);
+                file.extend((block.len() as u32).to_le_bytes());
+                file.extend(block);
+            }
+            file
+        }
+        "lzma" => lzma(),
+        "lzip" => {
+            // The data of lzma, with its end mark, behind another header: 2^23 bytes of dictionary.
+            let mut file = b"LZIP\x01\x17".to_vec();
+            file.extend(&lzma()[13..]);
+            let mut crc = flate2::Crc::new();
+            crc.update(bytes);
+            file.extend(crc.sum().to_le_bytes());
+            file.extend((bytes.len() as u64).to_le_bytes());
+            file.extend((file.len() as u64 + 8).to_le_bytes());
+            file
+        }
+        other => unreachable!("{other} is no codec"),
+    }
 }
 
 /// A decoder of all frames of a file.

@@ -199,8 +199,8 @@ impl Outputs {
         self.records.bytes()
     }
 
-    /// Truncates the files.
-    pub(in crate::dedup) fn begin(&mut self) -> Result<(), Failure> {
+    /// Truncates the files. The byte order mark of a stream without a header begins the main output.
+    pub(in crate::dedup) fn begin(&mut self, mark: Option<&[u8]>) -> Result<(), Failure> {
         self.records.truncate()?;
         if let Some(positions) = &mut self.explained {
             positions.truncate()?;
@@ -212,7 +212,10 @@ impl Outputs {
             rejects.record_positions.truncate()?;
             rejects.records.truncate()?;
         }
-        Ok(())
+        match mark {
+            Some(mark) if !self.passed.count_only => self.records.write_mark(mark),
+            _ => Ok(()),
+        }
     }
 
     /// Writes the header to each output of records: later commands can select fields of any of them

@@ -177,6 +177,14 @@ impl Sink {
         self.write_records([header], [header.len() as u64], terminator)
     }
 
+    /// Writes a byte order mark in front of the first record.
+    pub(crate) fn write_mark(&mut self, mark: &[u8]) -> Result<(), Failure> {
+        let written = self.write_records([mark], [mark.len() as u64], b"");
+        // It is no record that lacks its terminator.
+        self.owed = None;
+        written
+    }
+
     /// Checks that [`fix_header`](Self::fix_header) can rewrite the output.
     pub(crate) fn check_rewritable(&self) -> Result<(), Failure> {
         if self.rewritable().is_some() {

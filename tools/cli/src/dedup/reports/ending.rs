@@ -34,8 +34,13 @@ impl Ending {
 
     /// The run failed.
     pub(crate) fn failed(failure: &Failure) -> Self {
+        Self::with_error(&failure.to_string())
+    }
+
+    /// The run failed with this message, or has lost records for this reason.
+    pub(crate) fn with_error(message: &str) -> Self {
         Self {
-            error: Some(one_line(&failure.to_string())),
+            error: Some(one_line(message)),
             ..Self::new(false, "error")
         }
     }

@@ -42,6 +42,8 @@ pub(crate) struct RunCounts {
     pub(crate) rejected: u64,
     /// Records that were later than window and lateness allow.
     pub(crate) late: u64,
+    /// Inputs that were left before their end.
+    pub(crate) partial_inputs: u64,
     /// The first tick and the last of the clock, if records have times.
     pub(crate) clock: Option<(i64, i64)>,
     pub(crate) bytes_in: u64,
@@ -88,6 +90,8 @@ pub(crate) struct Stats {
     /// Lines that are no records; absent for packets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) comments: Option<u64>,
+    /// Inputs that were not read to their end, because they are cut or damaged.
+    pub(super) partial_inputs: u64,
     /// The records of known inputs, and those of them that have no verdict; absent without
     /// `--known`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -218,6 +222,7 @@ impl Stats {
             unkeyed: counts.unkeyed,
             rejected: counts.rejected,
             comments,
+            partial_inputs: counts.partial_inputs,
             known: has_known.then_some(counts.known),
             known_unjudged: has_known.then_some(counts.known_unjudged),
             repeated: repeats.then_some(counts.repeated),

@@ -22,6 +22,9 @@ impl Stats {
         if let Some(skipped) = self.skipped() {
             line(format!("{skipped}: their content was seen before"));
         }
+        if let Some(partial) = self.partial() {
+            line(partial);
+        }
         if self.has_stale_header {
             line(
                 "the file header is a copy: its file length and number of records are wrong \
@@ -65,6 +68,9 @@ impl Stats {
         if let Some(skipped) = self.skipped() {
             let _ = write!(line, "; {skipped}");
         }
+        if let Some(partial) = self.partial() {
+            let _ = write!(line, "; {partial}");
+        }
         if self.has_stale_header {
             line.push_str("; the file header is a copy (--fix-header)");
         }
@@ -102,6 +108,12 @@ impl Stats {
         let skipped = self.skipped_files.filter(|skipped| *skipped > 0)?;
         let all = counted((skipped + self.read_files) as u64, "file");
         Some(format!("{skipped} of {all} skipped"))
+    }
+
+    /// How many inputs were not read to their end, if any were not.
+    fn partial(&self) -> Option<String> {
+        let partial = counted(self.partial_inputs, "input");
+        (self.partial_inputs > 0).then(|| format!("{partial} not read to the end"))
     }
 
     fn records_line(&self) -> String {

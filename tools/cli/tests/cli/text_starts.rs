@@ -1,0 +1,306 @@
+//! How text inputs begin: byte order marks are no part of records, and UTF-16, UTF-32 and archives
+//! are rejected, wherever text is read.
+
+use std::fs;
+
+use proptest::prelude::*;
+
+use crate::codecs::{CODECS, compress};
+use crate::run::{dedup, echoless, file};
+
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// The text in UTF-16, with a mark.
+fn utf_16(text: &str, order: fn(u16) -> [u8; 2]) -> Vec<u8> {
+    let units = ['\u{feff}']
+        .into_iter()
+        .chain(text.chars())
+        .collect::<String>();
+    units.encode_utf16().flat_map(order).collect()
+}
+
+/// The same in UTF-32.
+fn utf_32(text: &str, order: fn(u32) -> [u8; 4]) -> Vec<u8> {
+    let characters = ['\u{feff}'].into_iter().chain(text.chars());
+    characters
+        .flat_map(|character| order(character.into()))
+        .collect()
+}
+
+/// A text in each of the encodings that are rejected, with its name.
+fn encoded(text: &str) -> [(&'static str, Vec<u8>); 4] {
+    [
+        ("UTF-16", utf_16(text, u16::to_le_bytes)),
+        ("UTF-16", utf_16(text, u16::to_be_bytes)),
+        ("UTF-32", utf_32(text, u32::to_le_bytes)),
+        ("UTF-32", utf_32(text, u32::to_be_bytes)),
+    ]
+}
+
+#[test]
+fn utf_16_and_utf_32_are_rejected_in_every_format_of_text() {
+    let directory = tempfile::tempdir().unwrap();
+    let plain = file(directory.path(), "plain", b"a\n");
+    // The letters of the case have a newline byte among their own. The last text is empty.
+    for text in ["xਅ\nyਅ\nend\n", "a,b\n1,2\n", ""] {
+        for (name, bytes) in encoded(text) {
+            let problem = format!(
+                "{name} text, which is not read: expected UTF-8 text on standard input, as from "
+            );
+            let command = format!("iconv -f {name} -t UTF-8");
+            let expected = format!("standard input: {problem}{command} FILE");
+            for options in [
+                &[][..],
+                &["-z"],
+                &["--crlf"],
+                &["--csv", "--header", "-k", "a"],
+                &["--csv", "-k", "1"],
+                &["--format", "tsv"],
+                &["--format", "jsonl"],
+                &["--threads", "3", "--read-bytes", "1"],
+                &["--rejects", "rejects", "--missing", "skip", "-k", "1"],
+            ] {
+                let rejects = directory.path().join("rejects");
+                let rejects = rejects.to_str().unwrap();
+                let of_path = |option: &&'static str| match *option {
+                    "rejects" => rejects.to_owned(),
+                    other => other.to_owned(),
+                };
+                let options: Vec<String> = options.iter().map(of_path).collect();
+                let options: Vec<&str> = options.iter().map(String::as_str).collect();
+                let run = dedup(&options, &bytes);
+                assert_eq!(run.error(), expected, "{options:?}");
+                assert_eq!(run.stdout, b"");
+            }
+            for codec in CODECS {
+                let run = dedup(&[], &compress(codec, &bytes));
+                let piped = format!("standard input: {problem}{codec} -dc FILE | {command} -");
+                assert_eq!(run.error(), piped);
+            }
+            let path = file(directory.path(), "encoded", &bytes);
+            let expected = format!("{path}: {problem}{command} FILE");
+            for args in [
+                &["dedup", "-q", "--known", &path, &plain][..],
+                &["dedup", "-q", &path],
+                &["eval", "-q", "--input", &path, "bloom:k=2,memory=2KiB"],
+                &["plan", "-q", "-m", "2KiB", "--sample", &path],
+            ] {
+                assert_eq!(echoless(args, b"").error(), expected, "{args:?}");
+            }
+            // What was written before stays.
+            let run = dedup(&[&plain, &path], b"");
+            assert_eq!((run.error(), &run.stdout[..]), (&expected[..], &b"a\n"[..]));
+            // The bytes as they are, for those who want them.
+            assert_eq!(
+                dedup(&["--no-decompress", "-z"], &[0xff, 0xfe, 0]).bytes(),
+                [0xff, 0xfe, 0]
+            );
+        }
+    }
+}
+
+#[test]
+fn binary_records_may_begin_like_any_encoding() {
+    for (_, bytes) in encoded("abcd") {
+        let length = format!("fixed:{}", bytes.len());
+        let run = dedup(&["--format", &length], &bytes.repeat(2));
+        assert!(run.bytes() == bytes);
+        // The mark of UTF-32 and that of UTF-16 are lengths.
+        let records = [&[2][..], &bytes[..2], &[2], &bytes[..2]].concat();
+        let run = dedup(&["--format", "prefixed:u8"], &records);
+        assert!(run.bytes() == records[..3]);
+    }
+}
+
+#[test]
+fn text_that_looks_like_utf_16_without_a_mark_draws_a_warning() {
+    let text = "caller,callee\n4917012345,4917054321\n";
+    for (name, order) in [
+        ("UTF-16LE", u16::to_le_bytes as fn(u16) -> [u8; 2]),
+        ("UTF-16BE", u16::to_be_bytes),
+    ] {
+        let bytes = &utf_16(text, order)[2..];
+        let run = echoless(&["dedup", "-m", "64k", "--summary=line"], bytes);
+        let warning = format!(
+            "echoless: standard input looks like {name} text without a byte order mark, and its \
+             bytes are read as they are: iconv -f {name} -t UTF-8 converts it\n"
+        );
+        assert!(run.stderr.starts_with(&warning), "{}", run.stderr);
+        assert_eq!(run.code, 0);
+        assert!(dedup(&[], bytes).bytes().starts_with(&bytes[..20]));
+    }
+    let short_records = b"a\0b\0c\0d\0e\0f\0g\0h\0i\0j\0";
+    for (options, input) in [(&["-z"][..], &short_records[..]), (&[], text.as_bytes())] {
+        let args = [&["dedup", "-m", "64k", "--summary=line"], options].concat();
+        let run = echoless(&args, input);
+        assert!(!run.stderr.contains("UTF-16"), "{}", run.stderr);
+    }
+}
+
+/// An archive of one file with this content.
+fn tar(content: &[u8], magic: &[u8; 8]) -> Vec<u8> {
+    let mut header = [0; 512];
+    header[..8].copy_from_slice(b"file.txt");
+    header[100..107].copy_from_slice(b"0000644");
+    header[124..135].copy_from_slice(format!("{:011o}", content.len()).as_bytes());
+    header[156] = b'0';
+    header[257..265].copy_from_slice(magic);
+    header[148..156].fill(b' ');
+    let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+    header[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+    let padding = content.len().next_multiple_of(512) - content.len() + 1024;
+    [&header[..], content, &vec![0; padding]].concat()
+}
+
+#[test]
+fn tar_archives_are_rejected_plain_or_compressed() {
+    for magic in [b"ustar\x0000", b"ustar  \0"] {
+        let archive = tar(b"a\nb\na\n", magic);
+        let problem = "standard input: a tar archive, which is not read: expected UTF-8 text on \
+                       standard input, as from ";
+        for options in [
+            &[][..],
+            &["--csv"],
+            &["--read-bytes", "100"],
+            &["--threads", "2"],
+        ] {
+            let run = dedup(options, &archive);
+            assert_eq!(run.error(), format!("{problem}tar -xOf FILE"));
+            assert_eq!(run.stdout, b"");
+        }
+        for codec in CODECS {
+            let run = dedup(&[], &compress(codec, &archive));
+            assert_eq!(
+                run.error(),
+                format!("{problem}{codec} -dc FILE | tar -xOf -")
+            );
+        }
+        assert!(
+            dedup(&["--no-decompress"], &archive)
+                .bytes()
+                .starts_with(b"file.txt")
+        );
+        let blocks = dedup(&["--format", "fixed:512"], &archive);
+        assert_eq!(blocks.bytes().len(), 3 * 512);
+    }
+    // Text with the same letters at the same place.
+    let text = [&vec![b'x'; 257][..], b"ustar  \0", &[b'y'; 400], b"\n"].concat();
+    assert!(dedup(&[], &text).bytes() == text);
+}
+
+#[test]
+fn the_mark_of_each_input_is_no_part_of_its_records() {
+    let directory = tempfile::tempdir().unwrap();
+    let marked = |name, text: &[u8]| file(directory.path(), name, &[MARK, text].concat());
+    let first = marked("first", b"a\nb\n");
+    let second = marked("second", b"a\nc\n");
+    let plain = file(directory.path(), "plain", b"b\nd\n");
+    for threads in ["1", "3"] {
+        let run = |args: &[&str]| dedup(&[&["--threads", threads], args].concat(), b"").text();
+        assert_eq!(run(&[&first, &second, &plain]), "\u{feff}a\nb\nc\nd\n");
+        assert_eq!(run(&[&plain, &first, &second]), "b\nd\na\nc\n");
+        assert_eq!(run(&["--known", &first, &second]), "\u{feff}c\n");
+        assert_eq!(run(&["--known", &second, &first, &second]), "\u{feff}b\n");
+        assert_eq!(run(&["--invert", &first, &second]), "\u{feff}a\n");
+        assert_eq!(
+            run(&["--repeated", &first, &second, &plain]),
+            "\u{feff}a\nb\n"
+        );
+        assert_eq!(run(&["--count", &first, &second]), "3\n");
+        assert_eq!(
+            run(&["--tag", &first, &second]),
+            "\u{feff}a,fresh\nb,fresh\na,duplicate\nc,fresh\n"
+        );
+        // Whole records of CSV with a quote behind the mark, and with times.
+        let quoted = marked("quoted", b"\"a,\nb\",1\n\"a,\nb\",1\n");
+        assert_eq!(run(&["--csv", &quoted, &quoted]), "\u{feff}\"a,\nb\",1\n");
+        let times = marked("times", b"1,a\n2,b\n");
+        let window = ["--window", "1m", "--time-field", "1"];
+        assert_eq!(
+            run(&[&window[..], &[&times, &times]].concat()),
+            "\u{feff}1,a\n2,b\n"
+        );
+    }
+    let dropped = directory.path().join("dropped");
+    let explained = directory.path().join("explained");
+    let run = dedup(
+        &[
+            "--duplicates",
+            dropped.to_str().unwrap(),
+            &format!("--explain={}", explained.display()),
+            &first,
+            &second,
+        ],
+        b"",
+    );
+    assert_eq!(run.text(), "\u{feff}a\nb\nc\n");
+    assert_eq!(fs::read(dropped).unwrap(), b"a\n");
+    let explained = fs::read_to_string(explained).unwrap();
+    let position = r#""record":1,"offset":3,"bytes":2}"#;
+    assert!(explained.trim_end().ends_with(position), "{explained}");
+}
+
+#[test]
+fn a_file_in_place_keeps_its_mark() {
+    let directory = tempfile::tempdir().unwrap();
+    for (before, after) in [
+        (&b"a\na\nb\n"[..], &b"a\nb\n"[..]),
+        (b"id\n1\n1\n", b"id\n1\n"),
+        (b"last\nlast", b"last\n"),
+        (b"", b""),
+    ] {
+        let path = file(directory.path(), "input", &[MARK, before].concat());
+        let header = before.starts_with(b"id").then_some("--header");
+        let args = header.into_iter().chain(["--in-place", &path]);
+        assert_eq!(dedup(&args.collect::<Vec<_>>(), b"").text(), "");
+        assert_eq!(fs::read(&path).unwrap(), [MARK, after].concat());
+        let gzip = file(
+            directory.path(),
+            "gzip",
+            &compress("gzip", &[MARK, before].concat()),
+        );
+        let out = dedup(&["--compress", "gzip", &gzip], b"").bytes();
+        let plain = crate::codecs::decompress("gzip", &out);
+        assert!(plain.starts_with(MARK));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn marks_change_no_verdict(
+        files in prop::collection::vec(
+            (any::<bool>(), prop::collection::vec("[ab]{0,2}", 0..6), any::<bool>()),
+            1..4,
+        ),
+        read_bytes in 1..9_usize,
+    ) {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut marked, mut plain) = (Vec::new(), Vec::new());
+        for (index, (has_mark, lines, ends)) in files.iter().enumerate() {
+            let mut text = lines.join("\n");
+            if *ends && !lines.is_empty() {
+                text.push('\n');
+            }
+            let mark = if *has_mark { MARK } else { b"" };
+            let bytes = [mark, text.as_bytes()].concat();
+            marked.push(file(directory.path(), &format!("marked{index}"), &bytes));
+            plain.push(file(directory.path(), &format!("plain{index}"), text.as_bytes()));
+        }
+        let read_bytes = read_bytes.to_string();
+        let run = |files: &[String]| {
+            let mut args = vec!["--read-bytes", &read_bytes];
+            args.extend(files.iter().map(String::as_str));
+            dedup(&args, b"").bytes()
+        };
+        // The first input that is not empty decides on the mark of the output.
+        let first = files.iter().find(|(mark, lines, ends)| {
+            *mark || lines.len() > 1 || lines.iter().any(|line| !line.is_empty())
+                || (*ends && !lines.is_empty())
+        });
+        let mark = if first.is_some_and(|(mark, ..)| *mark) { MARK } else { b"" };
+        let expected = [mark, &run(&plain)].concat();
+        prop_assert_eq!(run(&marked), expected);
+    }
+}
