@@ -26,6 +26,18 @@ pub(crate) struct PartialInput {
     pub(crate) loss: Loss,
 }
 
+impl PartialInput {
+    /// The line about it in a run that goes on.
+    pub(crate) fn warning(&self) -> String {
+        match self.loss {
+            Loss::Nothing => format!("{}, ignored", self.failure),
+            Loss::UnfinishedEnd | Loss::Records => {
+                format!("{} (--strict ends the run at such an input)", self.failure)
+            }
+        }
+    }
+}
+
 /// The partial inputs that no chunk carries yet, and the policy on them.
 #[derive(Debug)]
 pub(crate) struct PartialInputs {

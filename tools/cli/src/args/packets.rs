@@ -9,8 +9,8 @@ use super::run::RunArgs;
 /// Remove duplicate packets from capture files (pcap, pcapng)
 ///
 /// A packet is dropped if an equal one lies inside the window before it. Kept packets, and all
-/// blocks that are no packets, are copied unchanged. gzip, zstd, lz4, xz and bzip2 are recognised
-/// by content.
+/// blocks that are no packets, are copied unchanged. gzip, zstd, lz4, xz, bzip2 and lzip are
+/// recognised by content.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct PacketArgs {
     /// Capture files to read as one stream, in the order of time; `-` or no file means standard

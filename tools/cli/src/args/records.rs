@@ -12,8 +12,9 @@ use crate::records::text_form::IgnoredCase;
 /// The options of records and their keys.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct RecordArgs {
-    /// Read compressed files as they are. Without this option, files that begin like gzip, zstd,
-    /// lz4, xz or bzip2 are decompressed; binary records may begin so by chance
+    /// Read files as they are. Without this option, files that begin like gzip, zstd, lz4, xz, bzip2
+    /// or lzip are decompressed, and binary records may begin so by chance; text may be in lzma, too,
+    /// and is not read in UTF-16 or as a tar archive
     #[arg(long, help_heading = "Records")]
     pub(crate) no_decompress: bool,
 

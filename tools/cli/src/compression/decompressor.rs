@@ -180,7 +180,7 @@ impl Decompressor {
     pub(super) fn bytes_behind(&self) -> Option<String> {
         match self.block.end {
             Some(End::File { bytes_behind }) if bytes_behind > 0 => Some(format!(
-                "{bytes_behind} bytes behind the {} data are ignored, as they are none",
+                "{bytes_behind} bytes of trailing garbage behind the {} data",
                 self.codec_name()
             )),
             _ => None,

@@ -168,20 +168,13 @@ impl Delivery {
 
     /// Warns of inputs that were left before their end.
     fn leave(&mut self, inputs: &mut Vec<PartialInput>) {
-        for PartialInput { failure, loss } in inputs.drain(..) {
-            if loss == Loss::Nothing {
-                if !self.quiet {
-                    failure::warn(&failure.to_string());
-                }
-                continue;
+        for input in inputs.drain(..) {
+            if input.loss != Loss::Nothing || !self.quiet {
+                failure::warn(&input.warning());
             }
-            self.counts.partial_inputs += 1;
-            let message = failure.to_string();
-            failure::warn(&format!(
-                "{message} (--strict ends the run at such an input)"
-            ));
-            if loss == Loss::Records {
-                self.lost.get_or_insert(message);
+            self.counts.partial_inputs += u64::from(input.loss != Loss::Nothing);
+            if input.loss == Loss::Records {
+                self.lost.get_or_insert_with(|| input.failure.to_string());
             }
         }
     }

@@ -131,11 +131,11 @@ impl RecordFile {
 /// The failure of one that is cut or damaged: numbers of a part would be taken for those of the
 /// whole.
 fn take_partial(inputs: &mut Vec<PartialInput>, quiet: bool) -> Result<(), Failure> {
-    for PartialInput { failure, loss } in inputs.drain(..) {
-        match loss {
+    for input in inputs.drain(..) {
+        match input.loss {
             Loss::Nothing if quiet => {}
-            Loss::Nothing => warn(&failure.to_string()),
-            Loss::UnfinishedEnd | Loss::Records => return Err(failure),
+            Loss::Nothing => warn(&input.warning()),
+            Loss::UnfinishedEnd | Loss::Records => return Err(input.failure),
         }
     }
     Ok(())
