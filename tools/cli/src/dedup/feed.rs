@@ -80,7 +80,8 @@ impl Feed {
             Content::Packets(packets) => {
                 let keys = PacketKeys::new(packets, config.window.as_ref(), hasher);
                 let header = config.stream_header.clone();
-                Self::Packets(Box::new(PacketFeed::new(sources, header, keys, most)))
+                let feed = PacketFeed::new(sources, header, keys, most);
+                Self::Packets(Box::new(feed.with_strict(config.run.strict)))
             }
         }
     }
@@ -120,7 +121,7 @@ impl Feed {
             Self::Packets(feed) => StreamEnd {
                 signal: feed.ended_by(),
                 bytes_read: feed.bytes_read(),
-                partial_inputs: Vec::new(),
+                partial_inputs: feed.take_partial_inputs(),
             },
         }
     }

@@ -1,20 +1,23 @@
 //! Reads capture files as one stream and cuts it into chunks of whole blocks.
 //!
-//! The header of the first pcap file is the [header](super::header) of the stream.
+//! The header of the first pcap file is the [header](super::header) of the stream. A file that is
+//! cut or damaged ends there, and the next one follows.
 
+use std::io;
 use std::num::NonZeroUsize;
 
 use echoless_packets::framing::{
     BlockKind, DEFAULT_MAX_BLOCK, Framer, Next, set_section_length_unspecified,
 };
 
-use super::header::{PCAPNG, StreamHeader, framing_failure};
+use super::header::{PCAPNG, StreamHeader, framing_failure, loss_of};
 use super::keys::PacketKeys;
 use super::tag::has_options;
 use crate::compression::codec::Detection;
-use crate::compression::reader::PlainBytes;
+use crate::compression::reader::{PlainBytes, loss_of_data};
 use crate::failure::Failure;
 use crate::files::Source;
+use crate::partial::{Loss, PartialInput, PartialInputs};
 use crate::reading::{BufferSizes, CHUNK_BYTES, Filled, Read};
 use crate::records::chunk::Chunk;
 use crate::signals::{Patience, Signals};
@@ -35,6 +38,8 @@ pub(crate) struct PacketFeed {
     bytes_before: u64,
     /// The error that ends the stream after the blocks in front of it.
     failure: Option<Failure>,
+    /// The files that are cut or damaged.
+    partial: PartialInputs,
     /// Set once the first input is opened.
     signals: Option<Signals>,
     keys: PacketKeys,
@@ -68,6 +73,7 @@ impl PacketFeed {
             sections: 0,
             bytes_before: 0,
             failure: None,
+            partial: PartialInputs::new(false),
             signals: None,
             keys,
             sizes: BufferSizes {
@@ -76,6 +82,12 @@ impl PacketFeed {
                 most,
             },
         }
+    }
+
+    /// If `strict`, a file that is cut or damaged ends the stream.
+    pub(crate) fn with_strict(mut self, strict: bool) -> Self {
+        self.partial = PartialInputs::new(strict);
+        self
     }
 
     /// The reader of keys.
@@ -94,6 +106,11 @@ impl PacketFeed {
         self.signals.as_ref()?.caught()
     }
 
+    /// The files that were left before their end since the last chunk.
+    pub(crate) fn take_partial_inputs(&mut self) -> Vec<PartialInput> {
+        self.partial.take()
+    }
+
     /// Fills the chunk with the next whole blocks of one file. The stream ends with the last file,
     /// or by a signal; an incomplete last block is then dropped.
     ///
@@ -101,8 +118,9 @@ impl PacketFeed {
     /// do not wait for a full buffer.
     ///
     /// # Errors
-    /// [`Failure`] if a file cannot be read, or is no capture file, or ends inside a block, or
-    /// cannot follow those before it. The blocks before the error are returned first.
+    /// [`Failure`] if a file cannot be read, or is no capture file, or cannot follow those before
+    /// it; with [`strict`](Self::with_strict) also if it is cut or damaged. The blocks before the
+    /// error are returned first.
     pub(crate) fn next(
         &mut self,
         chunk: &mut Chunk,
@@ -126,8 +144,19 @@ impl PacketFeed {
             self.tail.clear();
             let at_end = loop {
                 let room = self.sizes.next_room(&mut chunk.bytes, len);
-                let read = capture.bytes.read(patience, room);
-                let read = match read.map_err(Failure::file(source.name()))? {
+                let read = match capture.bytes.read(patience, room) {
+                    Ok(read) => read,
+                    Err(error) => {
+                        let loss = loss_of_data(&error);
+                        let failure = Failure::file(source.name())(error);
+                        match loss {
+                            Some(loss) => self.partial.leave(failure, loss)?,
+                            None => return Err(failure),
+                        }
+                        break true;
+                    }
+                };
+                let read = match read {
                     Read::Bytes(read) => read,
                     Read::NotYet => {
                         self.tail.extend_from_slice(&chunk.bytes[..len]);
@@ -142,14 +171,20 @@ impl PacketFeed {
                 len += read;
                 chunk.read_until = self.bytes_before + capture.bytes.file_bytes();
                 chunk.input_until = chunk.read_until;
-                let at_end = read == 0;
-                if let Err(failure) = self.frame(&mut capture, chunk, len, at_end) {
-                    if chunk.filled == 0 {
-                        return Err(failure);
-                    }
-                    self.failure = Some(failure);
-                    return Ok(Filled::Chunk);
+                if read == 0
+                    && let Some(problem) = capture.bytes.bytes_behind()
+                {
+                    let failure = Failure::file(source.name())(io::Error::other(problem));
+                    self.partial.leave(failure, Loss::Nothing)?;
                 }
+                let at_end = match self.frame(&mut capture, chunk, len, read == 0) {
+                    Ok(at_end) => at_end,
+                    Err(failure) if chunk.filled == 0 => return Err(failure),
+                    Err(failure) => {
+                        self.failure = Some(failure);
+                        return Ok(Filled::Chunk);
+                    }
+                };
                 if at_end || chunk.filled > 0 {
                     break at_end;
                 }
@@ -164,6 +199,7 @@ impl PacketFeed {
             }
             if chunk.filled > 0 {
                 chunk.expected_records = chunk.ends.len();
+                chunk.partial_inputs = self.partial.take();
                 return Ok(Filled::Chunk);
             }
         }
@@ -181,15 +217,15 @@ impl PacketFeed {
         })
     }
 
-    /// Appends the blocks of `chunk.bytes[..len]` to the chunk. `at_end` is true if the file ends
-    /// there.
+    /// Appends the blocks of `chunk.bytes[..len]` to the chunk. `last` is true if the file ends
+    /// there. Returns whether the end of the file is reached, or nothing behind can be framed.
     fn frame(
         &mut self,
         capture: &mut Capture,
         chunk: &mut Chunk,
         len: usize,
-        at_end: bool,
-    ) -> Result<(), Failure> {
+        last: bool,
+    ) -> Result<bool, Failure> {
         let Capture {
             framer,
             first_section,
@@ -198,11 +234,17 @@ impl PacketFeed {
         let mut is_old = framer.is_old_pcap();
         loop {
             let opens_file = framer.offset() == 0;
-            let next = framer.next_block(&chunk.bytes[..len], chunk.filled, at_end);
-            let failure = |error| framing_failure(&self.sources[self.at], &error);
-            let (range, kind) = match next.map_err(failure)? {
-                Next::Block { range, kind } => (range, kind),
-                Next::NeedMore(_) | Next::End => return Ok(()),
+            let (range, kind) = match framer.next_block(&chunk.bytes[..len], chunk.filled, last) {
+                Ok(Next::Block { range, kind }) => (range, kind),
+                Ok(Next::NeedMore(_)) => return Ok(false),
+                Ok(Next::End) => return Ok(true),
+                Err(error) => {
+                    let failure = framing_failure(&self.sources[self.at], &error);
+                    return match loss_of(&error) {
+                        Some(loss) => self.partial.leave(failure, loss).map(|()| true),
+                        None => Err(failure),
+                    };
+                }
             };
             if opens_file {
                 is_old = framer.is_old_pcap();

@@ -17,6 +17,7 @@ use echoless_packets::framing::{FrameError, Framer, Next};
 use crate::compression::length::first_plain_bytes;
 use crate::failure::Failure;
 use crate::files::Source;
+use crate::partial::Loss;
 
 /// The first bytes of a pcapng file, in either byte order.
 pub(crate) const PCAPNG: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
@@ -147,8 +148,7 @@ impl StreamHeader {
                 // The header of a pcapng section is longer.
                 Ok(Next::NeedMore(_)) => header.join(source, &first)?,
                 Ok(Next::End) => {}
-                // The blocks before it are written before the run ends.
-                Err(error) if error.is_cut() => {}
+                Err(error) if loss_of(&error).is_some() => {}
                 Err(error) => return Err(framing_failure(source, &error)),
             }
         }
@@ -207,6 +207,15 @@ impl StreamHeader {
     /// Whether the outputs have a header, and so the stream a first file.
     pub(crate) const fn is_written(&self) -> bool {
         self.is_written
+    }
+}
+
+/// What is lost of a file that ends with this error: `None` if nothing of it is a capture.
+pub(crate) fn loss_of(error: &FrameError) -> Option<Loss> {
+    if error.is_cut() {
+        Some(Loss::UnfinishedEnd)
+    } else {
+        (error.offset() > 0).then_some(Loss::Records)
     }
 }
 

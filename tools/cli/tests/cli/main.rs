@@ -40,6 +40,7 @@ mod packets_joined;
 mod packets_links;
 mod packets_model;
 mod packets_outputs;
+mod packets_partial;
 mod packets_support;
 mod packets_tag;
 mod packets_tshark;

@@ -164,64 +164,6 @@ fn compressed_files_are_recognised_by_content() {
 }
 
 #[test]
-fn cut_compressed_files_keep_the_packets_before_the_cut() {
-    let numbers: Vec<u64> = (0..20_000).collect();
-    let capture = numbered(&numbers);
-    // The other codecs lose the block that is cut, which may be all of this capture.
-    for name in ["gzip", "zstd", "xz"] {
-        let compressed = compress(name, &capture);
-        let cut = &compressed[..compressed.len() * 3 / 4];
-        let run = packets(&["-m", "4MiB"], cut);
-        assert!(
-            (run.error()).starts_with(&format!(
-                "standard input: the {name} data is cut or damaged after byte "
-            )),
-            "{}",
-            run.error()
-        );
-        assert!(run.stdout.len() > capture.len() / 2, "{}", run.stdout.len());
-        assert!(capture.starts_with(&run.stdout));
-        assert_eq!(blocks(&run.stdout).last().unwrap().0.end, run.stdout.len());
-    }
-}
-
-#[test]
-fn a_cut_file_keeps_its_whole_packets() {
-    let directory = tempfile::tempdir().unwrap();
-    for capture in [numbered(&[1, 2, 3]), all_kinds()] {
-        let ends: Vec<usize> = blocks(&capture)
-            .iter()
-            .map(|(range, _)| range.end)
-            .collect();
-        let whole = packets(&[], &capture).bytes();
-        for cut in 1..capture.len() {
-            if cut % 7 != 0 || ends.contains(&cut) {
-                continue;
-            }
-            let name = file(directory.path(), "cut", &capture[..cut]);
-            let before = ends.iter().rfind(|end| **end < cut).copied().unwrap_or(0);
-            let run = packets(&[&name], b"");
-            let line = run.error();
-            assert!(line.starts_with(&format!("{name}: ")), "{line}");
-            if cut >= 4 {
-                assert!(
-                    line.contains(&format!("the block at byte {before} ")),
-                    "{line}"
-                );
-            }
-            let kept = packets(&[], &capture[..before]);
-            let kept = if before == 0 {
-                Vec::new()
-            } else {
-                kept.bytes()
-            };
-            assert_eq!(run.stdout, kept, "{cut}");
-            assert!(whole.starts_with(&kept));
-        }
-    }
-}
-
-#[test]
 fn other_files_are_rejected() {
     let directory = tempfile::tempdir().unwrap();
     let kept = file(directory.path(), "kept", b"old");
