@@ -94,11 +94,11 @@ pub(crate) struct DedupArgs {
     pub(crate) lateness: Option<String>,
 
     /// How to treat a record that is older than the latest time by more than window and lateness
-    /// [default: judge]
+    /// [default: pass]
     #[arg(
         long,
         value_enum,
-        value_name = "judge|pass|reject",
+        value_name = "pass|judge|reject",
         requires = "window",
         help_heading = "Window"
     )]
@@ -220,11 +220,11 @@ fn replacements() -> impl Iterator<Item = &'static str> {
 /// What to do with a record that is later than the window and the lateness allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Late {
-    /// Judge it at the clock, like any late record
-    #[default]
-    Judge,
     /// Pass the record on without a verdict
+    #[default]
     Pass,
+    /// Judge it at the clock, at one time with all other late records
+    Judge,
     /// End the run with an error that names the file and the line; with --rejects, set the record
     /// aside
     Reject,

@@ -179,8 +179,7 @@ impl WindowConfig {
                 Span::Records(_) => ClockSource::Keys,
             },
             late_after: ticks,
-            // At the clock, all late packets would share one instant, however far apart they are:
-            // equal ones would be dropped as copies.
+            // As the default of records, whose reason is with `treat_late`.
             late: Late::Pass,
             rejects: false,
             missing: Missing::Error,

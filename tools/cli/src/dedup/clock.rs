@@ -153,6 +153,10 @@ fn cut_by_records(resolution: u64, before: u64, chunk: &mut Chunk) {
 
 /// Counts the records that are later than the window and the lateness allow, and takes them out or
 /// rejects the first.
+///
+/// By default they pass without a verdict. Judged at the clock, they would all share one instant,
+/// however far apart they are: of files in the wrong order, equal keys hours apart would be dropped
+/// as if they were inside one window.
 fn treat_late(window: &WindowConfig, chunk: &mut Chunk) {
     let is_late = |clock: i64, tick: i64| {
         tick != NO_TIME && clock.wrapping_sub(tick) as u64 > window.late_after

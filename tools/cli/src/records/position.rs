@@ -330,7 +330,7 @@ const fn hint(problem: Problem) -> Option<&'static str> {
         | Problem::LacksTime(_)
         | Problem::NoTime { .. }
         | Problem::Unplaced(_) => Some("--missing skip or empty"),
-        Problem::Late => Some("--late judge or pass"),
+        Problem::Late => Some("--late pass or judge"),
         Problem::Malformed(_)
         | Problem::Blank
         | Problem::OtherNames

@@ -57,7 +57,7 @@ fn invalid_windows_are_rejected() {
         "--window 1000 --refresh --filter stamped:refresh=false -m 1MiB | invalid --filter=stamped:",
         "--window 1000 --filter gbf:q=31 -m 1MiB | invalid q=31: expected",
         "--window 1000 --filter apbf:k=60,l=10 -m 1MiB | invalid ",
-        "--window 1m --time-field 1 --late drop | possible values: judge, pass, reject",
+        "--window 1m --time-field 1 --late drop | possible values: pass, judge, reject",
         "--window 1m --time-field 1 --replacement lru | --replacement",
         "--window 9 --dense -m 4095 | invalid --memory=4095: expected 4096 B (one page)",
         "--window 1m --time-field 1 --fpr 1e-18 | invalid --fpr=1e-18: expected",

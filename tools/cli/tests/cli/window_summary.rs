@@ -27,7 +27,7 @@ fn statistics_and_summary_name_the_window() {
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(
         run.stderr
-            .contains("clock from 2025-01-01T00:00:00Z to 2025-01-01T00:20:00Z; 1 key expired; 1 record too late"),
+            .contains("clock from 2025-01-01T00:00:00Z to 2025-01-01T00:20:00Z; 1 key expired\necholess: 1 record too late, passed"),
         "{}",
         run.stderr
     );

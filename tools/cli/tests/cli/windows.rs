@@ -110,7 +110,7 @@ fn records_later_than_window_and_lateness_are_treated_as_configured() {
     let late = || -> Value { serde_json::from_slice(&std::fs::read(&stats).unwrap()).unwrap() };
     let input = "100,a\n100,b\n90,a\n89,a\n79,b\n101,a\n";
     for (late_options, expected, count) in [
-        (&[][..], "100,a\n100,b\n", 2),
+        (&[][..], "100,a\n100,b\n89,a\n79,b\n", 2),
         (&["--late", "judge"], "100,a\n100,b\n", 2),
         (&["--late", "pass"], "100,a\n100,b\n89,a\n79,b\n", 2),
         (
@@ -155,6 +155,59 @@ fn records_later_than_window_and_lateness_are_treated_as_configured() {
         );
         assert_eq!(run.stdout, b"100,a\n100,b\n");
     }
+}
+
+#[test]
+fn files_in_the_wrong_order_lose_no_record_and_the_summary_names_the_cure() {
+    let directory = tempfile::tempdir().unwrap();
+    let day = |name, date: &str, hours: &[u32]| {
+        let line = |hour: &u32| format!("{date}T{hour:02}:00:00Z,A\n");
+        let records: String = hours.iter().map(line).collect();
+        file(
+            directory.path(),
+            name,
+            format!("t,caller\n{records}").as_bytes(),
+        )
+    };
+    let first = day("first", "2025-01-01", &[10, 15, 20]);
+    let second = day("second", "2025-01-02", &[10, 11]);
+    let args = ["dedup", "-m", "64k", "--csv", "--header", "-k", "caller"];
+    let window = ["--window", "10m", "--time-field", "t"];
+    let run = |files: [&str; 2], more: &[&str]| {
+        let run = echoless(&[&args[..], &window, &files, more].concat(), b"");
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        let records = run.stdout.iter().filter(|byte| **byte == b'\n').count() - 1;
+        (records, run.stderr)
+    };
+    let cure = "sort the inputs by time, or set a longer --lateness";
+    for (summary, end) in [("full", "\n"), ("line", "\n")] {
+        let summary = ["--summary", summary];
+        let (records, report) = run([&second, &first], &summary);
+        let late = format!("3 records too late, passed unjudged; {cure}{end}");
+        assert_eq!((records, report.matches(&late).count()), (5, 1), "{report}");
+        let (records, report) = run([&first, &second], &summary);
+        assert_eq!(
+            (records, report.contains(" too late")),
+            (5, false),
+            "{report}"
+        );
+    }
+    // Judged at the clock, they are all of one instant.
+    let (records, report) = run([&second, &first], &["--late", "judge"]);
+    let late = "3 records too late, judged at the latest time; sort the inputs by time";
+    assert_eq!((records, report.contains(late)), (2, true), "{report}");
+    // Within the lateness, too.
+    let (records, report) = run([&second, &first], &["--lateness", "30h"]);
+    assert_eq!(
+        (records, report.contains(" too late")),
+        (2, false),
+        "{report}"
+    );
+    let rejects = directory.path().join("rejects");
+    let rejects = ["--late", "reject", "--rejects", rejects.to_str().unwrap()];
+    let (records, report) = run([&second, &first], &rejects);
+    let late = format!("3 records too late, rejected; {cure}");
+    assert_eq!((records, report.contains(&late)), (2, true), "{report}");
 }
 
 /// Call records whose times go up with small steps back and a few long ones.
@@ -280,20 +333,38 @@ proptest! {
         records in vec((0_i64..100, 0_u64..8), 1..200),
         step in prop_oneof![Just(0_i64), Just(3), Just(50)],
         window in 1_i64..40,
+        lateness in prop_oneof![Just(None), (0_i64..40).prop_map(Some)],
         refresh: bool,
         threads in 1_usize..4,
     ) {
         // Times with a trend, in nanoseconds: a window of up to 2000 of them is exact.
         let times: Vec<i64> = (0..).zip(&records).map(|(at, (time, _))| at * step + time).collect();
-        let keyed: Vec<(i64, u64)> =
-            clocks(&times).into_iter().zip(&records).map(|(clock, (_, key))| (clock, *key)).collect();
+        let clocks = clocks(&times);
+        // Late records pass and leave no trace; without a lateness here, all are judged.
+        let is_late: Vec<bool> = clocks
+            .iter()
+            .zip(&times)
+            .map(|(clock, time)| lateness.is_some_and(|lateness| clock - time > window + lateness))
+            .collect();
+        let keyed: Vec<(i64, u64)> = (clocks.iter().zip(&records).zip(&is_late))
+            .filter(|(_, is_late)| !**is_late)
+            .map(|((clock, (_, key)), _)| (*clock, *key))
+            .collect();
         let lines: Vec<String> =
             times.iter().zip(&records).map(|(time, (_, key))| format!("{time},{key}\n")).collect();
         let (window_text, threads) = (format!("{window}ns"), threads.to_string());
         let mut options = EXACT.to_vec();
         options.extend(["--time-format", "ns", "--window", &window_text, "--threads", &threads]);
         options.extend(refresh.then_some("--refresh"));
-        let expected = kept(&lines, &passed(&keyed, window, refresh));
+        let lateness = lateness.map(|lateness| format!("{lateness}ns"));
+        match &lateness {
+            Some(lateness) => options.extend(["--lateness", lateness]),
+            None => options.extend(["--late", "judge"]),
+        }
+        let mut judged = passed(&keyed, window, refresh).into_iter();
+        let passing: Vec<bool> =
+            is_late.iter().map(|is_late| *is_late || judged.next().unwrap()).collect();
+        let expected = kept(&lines, &passing);
         prop_assert_eq!(windowed(&options, &lines.concat()), expected);
     }
 

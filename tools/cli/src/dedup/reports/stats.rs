@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::busiest::Busiest;
 use super::ending::Ending;
-use crate::config::{Content, DedupConfig, WindowConfig};
+use crate::config::{Content, DedupConfig, Late, WindowConfig};
 use crate::dedup::audit::RunAudit;
 use crate::packets::conditions::ConditionCounts;
 use crate::packets::report::{CopyReport, CopyStats};
@@ -121,6 +121,9 @@ pub(crate) struct Stats {
     pub(super) clock: Option<(i64, i64)>,
     /// Records later than window and lateness allow.
     pub(super) late: Option<u64>,
+    /// What became of them, and what to do about it.
+    #[serde(skip)]
+    pub(super) late_fate: &'static str,
     /// Keys that the filter forgot because their window was over.
     pub(super) expired: Option<u64>,
     /// The estimated number of keys in the busiest window.
@@ -243,6 +246,7 @@ impl Stats {
             clock: counts.clock.filter(|_| window.is_some()),
             clock_to: clock.map(|((_, to), window)| window.seconds_of(to)),
             late: window.map(|_| counts.late),
+            late_fate: window.map_or("", |window| late_fate(window, config)),
             expired: report.expired,
             busiest_window_keys: busiest.map(|busiest| busiest.keys),
             busiest_window_memory_bytes: busiest.and_then(Busiest::memory_bytes),
@@ -333,6 +337,24 @@ pub(super) fn unit_of(window: &WindowConfig, config: &DedupConfig) -> &'static s
         (Span::Time(_), _) => "seconds",
         (Span::Records(_), Content::Records(_)) => "records",
         (Span::Records(_), Content::Packets(_)) => "packets",
+    }
+}
+
+/// What becomes of late records, and what to do about it.
+const fn late_fate(window: &WindowConfig, config: &DedupConfig) -> &'static str {
+    match (window.late, &config.content) {
+        (_, Content::Packets(_)) => {
+            "passed unjudged; join the files in the order of time (mergecap)"
+        }
+        (Late::Pass, Content::Records(_)) => {
+            "passed unjudged; sort the inputs by time, or set a longer --lateness"
+        }
+        (Late::Judge, Content::Records(_)) => {
+            "judged at the latest time; sort the inputs by time, or set --late pass"
+        }
+        (Late::Reject, Content::Records(_)) => {
+            "rejected; sort the inputs by time, or set a longer --lateness"
+        }
     }
 }
 

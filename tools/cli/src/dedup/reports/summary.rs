@@ -42,6 +42,9 @@ impl Stats {
         if let Some(window) = &config.window {
             line(self.window_line(window, config));
         }
+        if let Some(late) = self.late_records() {
+            line(late);
+        }
         line(self.errors_line(&self.judged()));
         if let Some(busiest) = self.busiest_line() {
             line(busiest);
@@ -82,9 +85,7 @@ impl Stats {
     /// that there are any.
     fn losses(&self) -> Vec<String> {
         let mut losses = Vec::new();
-        if let Some(late @ 1..) = self.late {
-            losses.push(format!("{} too late", counted(late, self.noun)));
-        }
+        losses.extend(self.late_records());
         let missed = match self.evictions {
             // No duplicate was missed.
             Some(0) => None,
@@ -168,7 +169,7 @@ impl Stats {
         text
     }
 
-    /// The window, its granule, the range of the clock and the late records.
+    /// The window, its granule, the range of the clock and the expired keys.
     fn window_line(&self, window: &WindowConfig, config: &DedupConfig) -> String {
         let unit = unit_of(window, config);
         let length = |units| match window.in_units(units) {
@@ -200,10 +201,14 @@ impl Stats {
         if let Some(expired) = self.expired.filter(|expired| *expired > 0) {
             let _ = write!(text, "; {} expired", counted(expired, "key"));
         }
-        if let Some(late @ 1..) = self.late {
-            let _ = write!(text, "; {} too late", counted(late, config.content.noun()));
-        }
         text
+    }
+
+    /// How many records were too late for the window, if any were, and what to do about it.
+    fn late_records(&self) -> Option<String> {
+        let late = self.late.filter(|late| *late > 0)?;
+        let late = counted(late, self.noun);
+        Some(format!("{late} too late, {}", self.late_fate))
     }
 
     /// The busiest window, and the memory that would be enough for it.
