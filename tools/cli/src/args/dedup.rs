@@ -177,6 +177,43 @@ pub(crate) struct DedupArgs {
     )]
     pub(crate) tag_file: Option<PathBuf>,
 
+    /// Which record of a key that occurs again to pass on: the first one, the last one, or none of
+    /// them. last and none read the inputs several times, which must be plain regular files, and
+    /// take a bit of memory for each record beside the filter [default: first]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "first|last|none",
+        help_heading = "Output"
+    )]
+    pub(crate) keep: Option<Keep>,
+
+    /// The same as `--keep last`
+    #[arg(long, conflicts_with = "keep", hide = true)]
+    pub(crate) last: bool,
+
+    /// Pass on only the records whose key does not occur again, as uniq -u does on sorted files:
+    /// --keep none
+    #[arg(
+        short,
+        long,
+        conflicts_with_all = ["keep", "last"],
+        help_heading = "Output"
+    )]
+    pub(crate) unique: bool,
+
+    /// Pass on all records of each key that occurs again, as uniq -D does on sorted files: --keep
+    /// none --invert
+    #[arg(
+        short = 'D',
+        long,
+        conflicts_with_all = [
+            "keep", "last", "unique", "repeated", "invert", "tag", "tag_file", "duplicates", "explain"
+        ],
+        help_heading = "Output"
+    )]
+    pub(crate) all_repeated: bool,
+
     /// Write one record for each key that occurs again, its first duplicate, as uniq -d does. Takes
     /// the memory of the filter twice
     #[arg(
@@ -215,6 +252,15 @@ fn kernels() -> impl Iterator<Item = &'static str> {
 /// The values of `--replacement`.
 fn replacements() -> impl Iterator<Item = &'static str> {
     Replacement::ALL.iter().map(|policy| policy.name())
+}
+
+/// Which record of a key passes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Keep {
+    First,
+    Last,
+    /// Records whose key occurs once
+    None,
 }
 
 /// What to do with a record that is later than the window and the lateness allow.

@@ -27,9 +27,7 @@ const fn packets(option: &'static str, instead: &'static str) -> Habit {
 }
 
 /// Options of `uniq`, `sort` and `awk`, and of `editcap` and `tcpdump`.
-const HABITS: [Habit; 28] = [
-    dedup("-D", ALL_REPEATED),
-    dedup("--all-repeated", ALL_REPEATED),
+const HABITS: [Habit; 26] = [
     dedup("-f", "--skip-fields N is the -f of uniq"),
     dedup(
         "-s",
@@ -117,9 +115,6 @@ const HABITS: [Habit; 28] = [
         "--compress gzip compresses the output; compressed inputs need no option",
     ),
 ];
-
-const ALL_REPEATED: &str = "--repeated writes one record of each key that occurs again, and \
-                            --invert all but the first";
 
 /// The message about an option that does not exist, or lacks a value, if another program has it.
 pub(super) fn message(error: &clap::Error) -> Option<String> {

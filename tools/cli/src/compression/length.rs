@@ -55,6 +55,21 @@ fn find_codec(file: &mut File, detection: Detection) -> io::Result<Option<Codec>
     Ok(Some(Codec::Zstd))
 }
 
+/// The command that writes the plain bytes of a regular file to standard output, if it begins like
+/// a compressed one. `name` is that of the file, quoted for a shell.
+pub(crate) fn decompress_command(source: &Source, name: &str) -> Option<String> {
+    if let Some(codec) = codec_of(source, Detection::Text) {
+        // By its position, a name that begins with a dash is no option.
+        return Some(format!("{} -dc < {name}", codec.program()));
+    }
+    let first = first_bytes(&mut source.open().ok()?).ok()?;
+    let Detected::Foreign(command) = Codec::detect(&first, Detection::Text) else {
+        return None;
+    };
+    let (program, _) = command.rsplit_once(' ')?;
+    Some(format!("{program} {name}"))
+}
+
 /// The next bytes of a file, as many as decide how it is compressed.
 fn first_bytes(file: &mut File) -> io::Result<Vec<u8>> {
     let mut first = Vec::new();

@@ -9,6 +9,7 @@ use echoless::{FilterSpec, FingerprintSpec, Kernel, Replacement, SpecError};
 
 use super::dense::dense_filter;
 use super::inputs::{all_sources, in_place};
+use super::keep::kept;
 use super::memory_size::{
     MOST_DEFAULT_MEMORY, at_most_default, default_memory, memory_for, most_distinct_records,
 };
@@ -17,7 +18,7 @@ use super::parse_if_given;
 use super::records::{CheckedRecords, RecordUse};
 use super::run::RunConfig;
 use super::window::{WindowConfig, check_filter};
-use crate::args::DedupArgs;
+use crate::args::{DedupArgs, Keep};
 use crate::compression::length::plain_len;
 use crate::dedup::SeenFiles;
 use crate::failure::Failure;
@@ -45,6 +46,8 @@ pub(crate) struct DedupConfig {
     /// The same if none is compressed.
     pub(crate) plain_bytes: Option<u64>,
     pub(crate) content: Content,
+    /// Which record of each key passes.
+    pub(crate) keep: Keep,
     pub(crate) filter: FilterSpec,
     /// How long a key counts as seen; `None` is as long as the filter remembers it.
     pub(crate) window: Option<WindowConfig>,
@@ -145,6 +148,7 @@ impl TryFrom<DedupArgs> for DedupConfig {
         }
         let window = WindowConfig::from_args(&args, time)?;
         let sources = all_sources(&args.known, &args.inputs)?;
+        let keep = kept(&args, &sources, reading.as_they_are)?;
         let known = args.known.len();
         let input_bytes = Source::total_len(&sources);
         let plain_bytes = plain_len(&sources, reading.detection());
@@ -194,6 +198,7 @@ impl TryFrom<DedupArgs> for DedupConfig {
         };
         let compress = args.run.compress.clone();
         let mut run = RunConfig::new(args.run, settings)?;
+        run.invert |= args.all_repeated;
         if args.in_place {
             let compress = run.compress.zip(compress.as_deref());
             run.output = in_place(&sources, known, records.reading.detection(), compress)?;
@@ -205,6 +210,7 @@ impl TryFrom<DedupArgs> for DedupConfig {
             input_bytes,
             plain_bytes,
             content: Content::Records(Arc::new(records)),
+            keep,
             filter,
             window,
             run,

@@ -7,6 +7,7 @@ mod eval;
 mod generate;
 mod hash_key;
 mod inputs;
+mod keep;
 mod memory_size;
 mod packets;
 mod plan;
@@ -20,7 +21,7 @@ use echoless::SpecError;
 
 use crate::number::parse_whole;
 
-pub(crate) use crate::args::{Late, Summary};
+pub(crate) use crate::args::{Keep, Late, Summary};
 pub(crate) use dedup::{Content, DedupConfig};
 pub(crate) use eval::EvalConfig;
 pub(crate) use generate::GenConfig;

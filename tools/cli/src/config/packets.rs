@@ -12,7 +12,7 @@ use super::memory_size::{MOST_DEFAULT_MEMORY, at_most_default, memory_for, most_
 use super::parse_if_given;
 use super::run::RunConfig;
 use super::window::WindowConfig;
-use crate::args::PacketArgs;
+use crate::args::{Keep, PacketArgs};
 use crate::compression::codec::Detection;
 use crate::compression::length::plain_len;
 use crate::failure::Failure;
@@ -136,6 +136,7 @@ impl TryFrom<PacketArgs> for DedupConfig {
             input_bytes,
             plain_bytes,
             content: Content::Packets(Arc::new(packets)),
+            keep: Keep::First,
             filter,
             window: Some(first),
             run: RunConfig::new(args.run, Vec::new())?,

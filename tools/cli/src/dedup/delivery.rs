@@ -7,13 +7,14 @@ use std::time::Instant;
 use echoless::Report;
 
 use super::audit::RunAudit;
+use super::backwards::BackwardVerdicts;
 use super::feed::StreamEnd;
 use super::outputs::Outputs;
 use super::repeated::Repeated;
 use super::reports::ending::Ending;
 use super::reports::progress::Progress;
 use super::reports::stats::{Observed, RunCounts, Setup, Stats};
-use crate::config::{ClockSource, Content, DedupConfig, Summary};
+use crate::config::{ClockSource, Content, DedupConfig, Keep, Summary};
 use crate::failure::{self, ENDED_BY_SIGNAL, FAILED, FOUND_DUPLICATES, Failure, graver};
 use crate::files::{Source, Target};
 use crate::packets::report::CopyReport;
@@ -30,6 +31,10 @@ pub(crate) struct Delivery {
     sources: Vec<Source>,
     /// The number of known inputs, the first ones.
     known: usize,
+    /// The verdicts of the pass before, if the inputs are read twice.
+    backwards: Option<BackwardVerdicts>,
+    /// The bytes that the progress line shows before those of this pass.
+    bytes_before: u64,
     /// Finds the records of `--repeated`.
     repeated: Option<Repeated>,
     /// What is done of the current input.
@@ -73,6 +78,7 @@ impl Delivery {
             let observed = Observed {
                 counts: RunCounts::default(),
                 audit: &audit,
+                judging: None,
                 copies: None,
                 elapsed: began.elapsed(),
                 setup,
@@ -87,17 +93,11 @@ impl Delivery {
             begun: false,
             sources: config.sources.clone(),
             known: config.known,
+            backwards: BackwardVerdicts::new(config.keep),
+            bytes_before: 0,
             repeated,
             done: InputPosition::default(),
-            reporter: config.content.format().cloned().map(|format| {
-                let reporter = FaultReporter::new(format);
-                match config.window.as_ref().map(|window| &window.clock) {
-                    Some(ClockSource::Field(time)) => {
-                        reporter.with_time_format(time.format.clone())
-                    }
-                    _ => reporter,
-                }
-            }),
+            reporter: fault_reporter(config),
             counts: RunCounts::default(),
             lost: None,
             audit,
@@ -106,7 +106,7 @@ impl Delivery {
                 Content::Packets(_) | Content::Records(_) => None,
             },
             setup,
-            progress: Progress::new(config.input_bytes, !config.run.quiet, records_on_stdout),
+            progress: Progress::new(progress_bytes(config), !config.run.quiet, records_on_stdout),
             quiet: config.run.quiet,
             has_begun_input: false,
         };
@@ -138,9 +138,14 @@ impl Delivery {
     /// [`Failure`] if writing fails, or if the chunk has a faulty record; the records before it are
     /// written.
     pub(crate) fn deliver(&mut self, chunk: &mut Chunk) -> Result<(), Failure> {
+        if self.is_judging() {
+            return self.collect(chunk);
+        }
         // Most are in front of the records, which may have a fault.
         self.leave(&mut chunk.partial_inputs);
-        self.audit.observe(chunk);
+        if self.judges_forwards() {
+            self.audit.observe(chunk);
+        }
         if let Some(clock) = chunk.clock.after {
             let first = (self.counts.clock).map_or(chunk.clock.first_tick, |(first, _)| first);
             self.counts.clock = Some((first, clock));
@@ -162,6 +167,30 @@ impl Delivery {
             }
         }
         self.done.pass(chunk);
+        self.progress.set(self.bytes_before + chunk.read_until);
+        Ok(())
+    }
+
+    /// Whether this pass only judges the records, for another one that writes them.
+    fn is_judging(&self) -> bool {
+        (self.backwards.as_ref()).is_some_and(BackwardVerdicts::is_judging)
+    }
+
+    /// Whether verdicts of the pass that writes count.
+    fn judges_forwards(&self) -> bool {
+        (self.backwards.as_ref()).is_none_or(BackwardVerdicts::judges_twice)
+    }
+
+    /// Takes the verdicts on the next chunk of the pass that only judges.
+    fn collect(&mut self, chunk: &Chunk) -> Result<(), Failure> {
+        self.audit.observe(chunk);
+        let is_known = chunk.source < self.known;
+        if is_known {
+            self.counts.known_errors = Some(self.audit.counts());
+        }
+        if let Some(backwards) = &mut self.backwards {
+            backwards.push(chunk, is_known)?;
+        }
         self.progress.set(chunk.read_until);
         Ok(())
     }
@@ -177,6 +206,26 @@ impl Delivery {
                 self.lost.get_or_insert_with(|| input.failure.to_string());
             }
         }
+    }
+
+    /// Whether the pass that only judges met a faulty record.
+    pub(crate) fn has_fault(&self) -> bool {
+        (self.backwards.as_ref()).is_some_and(BackwardVerdicts::has_fault)
+    }
+
+    /// Begins the pass that writes, after the one that only judges, whose filter has this report.
+    pub(crate) fn begin_writing(&mut self, config: &DedupConfig, report: &Report) {
+        let Some(backwards) = &mut self.backwards else {
+            return;
+        };
+        let found = self.audit.counts();
+        let found = (self.counts.known_errors).map_or(found, |known| found.since(&known));
+        backwards.begin_writing(found.estimates(Some(report)), report);
+        if backwards.judges_twice() {
+            self.audit = RunAudit::new(config);
+            self.counts.known_errors = None;
+        }
+        self.bytes_before = config.input_bytes.unwrap_or(0);
     }
 
     /// Warns of a capture that begins before the clock by more than the window: its files are not
@@ -208,7 +257,9 @@ impl Delivery {
         self.counts.known += chunk.own_records() as u64;
         self.counts.known_unjudged += (chunk.keys.unkeyed.len() - others) as u64;
         // Errors up to here affect no output, unless they concern later records.
-        self.counts.known_errors = Some(self.audit.counts());
+        if self.judges_forwards() {
+            self.counts.known_errors = Some(self.audit.counts());
+        }
     }
 
     /// Writes and counts the records of a chunk.
@@ -216,6 +267,9 @@ impl Delivery {
         let mark = (chunk.copies_mark).then(|| &chunk.bytes[..chunk.mark]);
         self.begin(mark, chunk.header.as_deref(), chunk.terminator)?;
         chunk.header = None;
+        if let Some(backwards) = &mut self.backwards {
+            backwards.complete(chunk, &self.sources[chunk.source])?;
+        }
         chunk.spread_verdicts();
         let frame_blocks = chunk.keys.frame_blocks.len() as u64;
         let comments = chunk.keys.comments.len() as u64;
@@ -341,6 +395,7 @@ impl Delivery {
         let observed = Observed {
             counts: self.counts,
             audit: &self.audit,
+            judging: self.backwards.as_ref().and_then(BackwardVerdicts::errors),
             copies: self.report.as_ref(),
             elapsed: self.began.elapsed(),
             setup: self.setup,
@@ -410,4 +465,22 @@ impl Delivery {
             self.outputs.write_header(header, terminator)
         })
     }
+}
+
+/// The content of messages about records; `None` for packets, which their reader locates.
+pub(super) fn fault_reporter(config: &DedupConfig) -> Option<FaultReporter> {
+    let reporter = FaultReporter::new(config.content.format()?.clone());
+    match config.window.as_ref().map(|window| &window.clock) {
+        Some(ClockSource::Field(time)) => Some(reporter.with_time_format(time.format.clone())),
+        _ => Some(reporter),
+    }
+}
+
+/// The bytes that are read until the end, if they are known.
+fn progress_bytes(config: &DedupConfig) -> Option<u64> {
+    let passes = match config.keep {
+        Keep::First => 1,
+        Keep::Last | Keep::None => 2,
+    };
+    config.input_bytes.map(|bytes| bytes.saturating_mul(passes))
 }

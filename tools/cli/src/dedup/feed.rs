@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::backwards::{BackwardFeed, reverse};
 use crate::config::{ClockSource, Content, DedupConfig, WindowConfig};
 use crate::failure::Failure;
 use crate::packets::feed::PacketFeed;
@@ -15,6 +16,14 @@ use crate::records::field_list::FieldList;
 use crate::records::keys::KeyReader;
 use crate::signals::Patience;
 use crate::time::format::TimeReader;
+
+/// The order in which the records of the inputs come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Forwards,
+    /// From the last one to the first, for [`Keep`](crate::config::Keep).
+    Backwards,
+}
 
 /// How a stream ended.
 #[derive(Debug, Default)]
@@ -31,6 +40,7 @@ pub(crate) struct StreamEnd {
 #[derive(Debug)]
 pub(crate) enum Feed {
     Records(Box<RecordFeed>),
+    Backwards(Box<BackwardFeed>),
     Packets(Box<PacketFeed>),
 }
 
@@ -39,6 +49,7 @@ pub(crate) enum Feed {
 #[derive(Debug, Clone)]
 pub(crate) enum ChunkReader {
     Records(Box<KeyReader>),
+    Backwards(Box<KeyReader>),
     Packets(PacketKeys),
 }
 
@@ -47,36 +58,46 @@ impl ChunkReader {
     pub(crate) fn read(&mut self, chunk: &mut Chunk) {
         match self {
             Self::Records(reader) => reader.read(chunk),
+            Self::Backwards(reader) => {
+                reader.read(chunk);
+                reverse(chunk);
+            }
             Self::Packets(reader) => reader.read(chunk),
         }
     }
 }
 
 impl Feed {
-    /// The stream of the inputs that the configuration names, for several threads: chunks of
-    /// records have this length, and their records are estimated.
-    pub(crate) fn new(config: &DedupConfig, chunk_bytes: usize) -> Self {
-        match Self::for_one_thread(config) {
-            Self::Records(feed) => Self::Records(Box::new(feed.with_many_chunks(chunk_bytes))),
-            // The feed finds the blocks itself, and the threads exchange no messages.
-            Self::Packets(feed) => Self::Packets(feed),
-        }
-    }
-
-    /// The same stream for one thread, which has one chunk.
-    pub(crate) fn for_one_thread(config: &DedupConfig) -> Self {
+    /// The stream of the inputs that the configuration names, for one thread, which has one chunk.
+    /// With `chunk_bytes`, for several: chunks of records have this length, and their records are
+    /// estimated.
+    pub(crate) fn new(
+        config: &DedupConfig,
+        direction: Direction,
+        chunk_bytes: Option<usize>,
+    ) -> Self {
         let (sources, hasher) = (config.sources.clone(), config.run.hasher.clone());
         let most = config.run.read_bytes;
         match &config.content {
             Content::Records(records) => {
                 let reading = Arc::clone(&records.reading);
-                let feed = RecordFeed::new(reading, sources, hasher, most)
+                let mut feed = RecordFeed::new(reading, sources, hasher, most)
                     .with_strict(config.run.strict)
                     .with_known(config.known)
                     .with_time(config.window.as_ref().and_then(time_of_records))
                     .with_tagger(records.tagger.clone());
-                Self::Records(Box::new(feed))
+                if let Some(bytes) = chunk_bytes {
+                    feed = feed.with_many_chunks(bytes);
+                }
+                match direction {
+                    Direction::Forwards => Self::Records(Box::new(feed)),
+                    Direction::Backwards => {
+                        let feed = BackwardFeed::new(config.sources.clone(), feed);
+                        Self::Backwards(Box::new(feed))
+                    }
+                }
             }
+            // The feed finds the blocks itself, and the threads exchange no messages.
             Content::Packets(packets) => {
                 let keys = PacketKeys::new(packets, config.window.as_ref(), hasher);
                 let header = config.stream_header.clone();
@@ -95,6 +116,7 @@ impl Feed {
     ) -> Result<Filled, Failure> {
         match self {
             Self::Records(feed) => feed.next(chunk, patience),
+            Self::Backwards(feed) => feed.next(chunk),
             Self::Packets(feed) => feed.next(chunk, patience),
         }
     }
@@ -106,23 +128,33 @@ impl Feed {
                 let reader = feed.reader()?.clone();
                 Some(ChunkReader::Records(Box::new(reader)))
             }
+            Self::Backwards(feed) => {
+                let reader = feed.reader()?.clone();
+                Some(ChunkReader::Backwards(Box::new(reader)))
+            }
             Self::Packets(feed) => Some(ChunkReader::Packets(feed.reader().clone())),
         }
     }
 
     /// How the stream ended, once it has.
     pub(crate) fn end(&mut self) -> StreamEnd {
-        match self {
-            Self::Records(feed) => StreamEnd {
-                signal: feed.ended_by(),
-                bytes_read: feed.bytes_read(),
-                partial_inputs: feed.take_partial_inputs(),
-            },
-            Self::Packets(feed) => StreamEnd {
-                signal: feed.ended_by(),
-                bytes_read: feed.bytes_read(),
-                partial_inputs: feed.take_partial_inputs(),
-            },
+        let (signal, bytes_read, partial_inputs) = match self {
+            Self::Records(feed) => (
+                feed.ended_by(),
+                feed.bytes_read(),
+                feed.take_partial_inputs(),
+            ),
+            Self::Backwards(feed) => (feed.ended_by(), feed.bytes_read(), Vec::new()),
+            Self::Packets(feed) => (
+                feed.ended_by(),
+                feed.bytes_read(),
+                feed.take_partial_inputs(),
+            ),
+        };
+        StreamEnd {
+            signal,
+            bytes_read,
+            partial_inputs,
         }
     }
 }

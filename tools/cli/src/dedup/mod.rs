@@ -9,6 +9,7 @@
 //! order of the stream, on one thread ([`pipeline`]) or several ([`threads`]).
 
 mod audit;
+mod backwards;
 mod clock;
 mod delivery;
 mod ended_pipe;

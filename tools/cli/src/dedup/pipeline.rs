@@ -7,10 +7,11 @@ use std::time::Instant;
 
 use echoless::{BuildError, Filter};
 
+use super::backwards::{NoFilter, Versions, find_first_fault};
 use super::clock::{StreamClock, cut};
 use super::delivery::Delivery;
 use super::ended_pipe::{CHEAP_THREADS, bytes_if_ended};
-use super::feed::{Feed, StreamEnd};
+use super::feed::{Direction, Feed, StreamEnd};
 use super::outputs::stats_file;
 use super::reports::monitor;
 use super::reports::stats::Setup;
@@ -20,7 +21,7 @@ use super::threads::parallel;
 use super::threads::pinning::{cores, pin};
 use super::threads::thread_count;
 use super::threads::worker::{MeshWorker, SerialWorker, mesh_workers, serial_workers};
-use crate::config::{Content, DedupConfig, WindowConfig};
+use crate::config::{Content, DedupConfig, Keep, WindowConfig};
 use crate::failure::{Failure, catch_panics};
 use crate::locks::lock;
 use crate::packets::header::StreamHeader;
@@ -50,6 +51,7 @@ struct Run {
     filter: Box<dyn Filter>,
     sharing: Sharing,
     cores: Vec<Option<usize>>,
+    threads: usize,
     delivery: Delivery,
 }
 
@@ -85,16 +87,7 @@ fn start(config: &mut DedupConfig, began: Instant) -> Result<Run, Failure> {
         let busy = thread_count::useful_threads(bytes_if_ended(&config.sources));
         threads = threads.min(usize::try_from(busy).unwrap_or(threads).max(CHEAP_THREADS));
     }
-    let (filter, sharing): (Box<dyn Filter>, Sharing) = if threads == 1 {
-        (whole_filter(config)?, Sharing::Single)
-    } else if has_partitions(config, threads) {
-        let (workers, whole) = mesh_workers(config.filter.build_partitions(threads)?)?;
-        (Box::new(whole), Sharing::Partitions(workers))
-    } else {
-        let whole = LockedFilter::new(whole_filter(config)?);
-        let workers = serial_workers(&whole, threads);
-        (Box::new(whole), Sharing::Serial(workers))
-    };
+    let (filter, sharing) = build_filter(config, threads)?;
     let setup = Setup {
         threads,
         filter_bytes: filter.memory_bytes(),
@@ -104,6 +97,7 @@ fn start(config: &mut DedupConfig, began: Instant) -> Result<Run, Failure> {
         sharing,
         delivery: Delivery::open(config, began, setup)?,
         cores,
+        threads,
     })
 }
 
@@ -119,6 +113,7 @@ impl Run {
             mut filter,
             sharing,
             cores,
+            threads,
             delivery,
         } = self;
         let delivery = Mutex::new(delivery);
@@ -127,12 +122,18 @@ impl Run {
                 // Dropped with the end of the stream, also if that panics.
                 let _stop = stop;
                 monitor::start(scope, config, &delivery, requests)?;
-                match sharing {
-                    Sharing::Single => pass_on_one_thread(config, &mut filter, cores[0], &delivery),
-                    Sharing::Partitions(workers) => {
-                        parallel::pass(config, workers, cores, &delivery)
+                match config.keep {
+                    Keep::First => pass(
+                        config,
+                        Direction::Forwards,
+                        &mut filter,
+                        sharing,
+                        cores,
+                        &delivery,
+                    ),
+                    Keep::Last | Keep::None => {
+                        pass_twice(config, &mut filter, sharing, cores, threads, &delivery)
                     }
-                    Sharing::Serial(workers) => parallel::pass(config, workers, cores, &delivery),
                 }
             })
         });
@@ -190,15 +191,107 @@ fn whole_filter(config: &DedupConfig) -> Result<Box<dyn Filter>, BuildError> {
     }
 }
 
+/// The filter, and how so many threads share it.
+fn build_filter(
+    config: &DedupConfig,
+    threads: usize,
+) -> Result<(Box<dyn Filter>, Sharing), Failure> {
+    if threads > 1 && has_partitions(config, threads) {
+        let (workers, whole) = mesh_workers(config.filter.build_partitions(threads)?)?;
+        return Ok((Box::new(whole), Sharing::Partitions(workers)));
+    }
+    Ok(share_whole(whole_filter(config)?, threads))
+}
+
+/// A filter as one piece, and how so many threads share it.
+fn share_whole(filter: Box<dyn Filter>, threads: usize) -> (Box<dyn Filter>, Sharing) {
+    if threads == 1 {
+        return (filter, Sharing::Single);
+    }
+    let whole = LockedFilter::new(filter);
+    let workers = serial_workers(&whole, threads);
+    (Box::new(whole), Sharing::Serial(workers))
+}
+
+/// Passes the whole stream through the stages. Returns how it ended.
+fn pass(
+    config: &DedupConfig,
+    direction: Direction,
+    filter: &mut Box<dyn Filter>,
+    sharing: Sharing,
+    cores: Vec<Option<usize>>,
+    delivery: &Mutex<Delivery>,
+) -> Result<StreamEnd, Failure> {
+    match sharing {
+        Sharing::Single => pass_on_one_thread(config, direction, filter, cores[0], delivery),
+        Sharing::Partitions(workers) => parallel::pass(config, direction, workers, cores, delivery),
+        Sharing::Serial(workers) => parallel::pass(config, direction, workers, cores, delivery),
+    }
+}
+
+/// Judges the stream backwards, and then passes it forwards with these verdicts. Leaves the filter
+/// that judged last.
+fn pass_twice(
+    config: &DedupConfig,
+    filter: &mut Box<dyn Filter>,
+    sharing: Sharing,
+    cores: Vec<Option<usize>>,
+    threads: usize,
+    delivery: &Mutex<Delivery>,
+) -> Result<StreamEnd, Failure> {
+    let versions = Versions::of(&config.sources);
+    let judged = pass(
+        config,
+        Direction::Backwards,
+        filter,
+        sharing,
+        cores.clone(),
+        delivery,
+    )?;
+    if lock(delivery).has_fault() {
+        return find_first_fault(config);
+    }
+    if judged.signal.is_some() {
+        return Ok(judged);
+    }
+    lock(delivery).begin_writing(config, &filter.report());
+    let mut no_filter: Box<dyn Filter>;
+    let (filter, sharing) = match config.keep {
+        Keep::None => {
+            // Before another one is built: they share the memory.
+            *filter = Box::new(NoFilter);
+            let sharing;
+            (*filter, sharing) = build_filter(config, threads)?;
+            (filter, sharing)
+        }
+        Keep::First | Keep::Last => {
+            let sharing;
+            (no_filter, sharing) = share_whole(Box::new(NoFilter), threads);
+            (&mut no_filter, sharing)
+        }
+    };
+    let end = pass(
+        config,
+        Direction::Forwards,
+        filter,
+        sharing,
+        cores,
+        delivery,
+    )?;
+    versions.check(&config.sources)?;
+    Ok(end)
+}
+
 /// Passes the whole stream through the stages on this thread. Returns how it ended.
 fn pass_on_one_thread(
     config: &DedupConfig,
+    direction: Direction,
     filter: &mut impl Filter,
     core: Option<usize>,
     delivery: &Mutex<Delivery>,
 ) -> Result<StreamEnd, Failure> {
     pin(core)?;
-    let (mut feed, window) = (Feed::for_one_thread(config), config.window.as_ref());
+    let (mut feed, window) = (Feed::new(config, direction, None), config.window.as_ref());
     let mut chunk = Chunk::default();
     let mut clock = StreamClock::default();
     let mut reader = None;

@@ -102,6 +102,11 @@ impl RecordFeed {
         self
     }
 
+    /// The number of known inputs.
+    pub(crate) const fn known(&self) -> usize {
+        self.known
+    }
+
     /// Reads the time of each record, too, if a field has it.
     pub(crate) fn with_time(mut self, time: Option<(FieldList, TimeReader)>) -> Self {
         self.time = time;

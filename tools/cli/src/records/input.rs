@@ -267,7 +267,8 @@ impl Input {
                     chunk.fault = problem.map(|problem| Fault { record: 0, problem });
                 }
                 chunk.closes_source = true;
-                chunk.lacks_records = ends_whole && problem.is_none() && self.last_end.lacks_records();
+                chunk.lacks_records =
+                    ends_whole && problem.is_none() && self.last_end.lacks_records();
                 self.bytes_before += file.file_bytes();
                 self.file = None;
                 self.at += 1;

@@ -41,5 +41,5 @@ pub(crate) mod split;
 pub(crate) mod tag;
 pub(crate) mod terminators;
 pub(crate) mod text_form;
-mod unjudged;
 pub(crate) mod text_start;
+mod unjudged;

@@ -23,6 +23,8 @@ mod hash_key;
 mod in_place;
 mod joined_times;
 mod json;
+#[cfg(unix)]
+mod keep;
 mod keys;
 #[cfg(unix)]
 mod kills;

@@ -29,7 +29,7 @@ fn records() -> Vec<u8> {
 }
 
 /// The options of each run. `{}` stands for the folder of its outputs.
-const RUNS: [&[&str]; 9] = [
+const RUNS: [&[&str]; 10] = [
     // The first record lacks its end, and more runs of records follow than one call writes.
     &["-o", "{}/out", "{}/../start", "{}/../alternating"],
     &["-o", "{}/out"],
@@ -71,6 +71,7 @@ const RUNS: [&[&str]; 9] = [
     &["--tag", "-o", "{}/out", "--header"],
     &["--tag-file", "{}/tags", "-o", "{}/out"],
     &["--count", "-o", "{}/out"],
+    &["--keep", "last", "-k", "1", "-o", "{}/out"],
 ];
 
 /// The folder with the library and the input; `None` without a C compiler.

@@ -51,6 +51,7 @@ pub(crate) fn usual(option: &Opt) -> Vec<String> {
         ("summary", _) => "line",
         ("stats-every", _) => "1s",
         ("late", _) => "pass",
+        ("keep", _) => "last",
         ("time-format", _) => "ms",
         ("time-year", _) => "2024",
         ("distribution", _) => "zipf",

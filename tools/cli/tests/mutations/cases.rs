@@ -81,6 +81,15 @@ pub(crate) const RECORDS: &[Case] = &[
     case("--format prefixed:varint", b"\x03abc\x83\0abc\0\x01x"),
     case("--format ber", CALLS),
     case("--format ber -k 0x80,0xA3/0x81?", CALLS),
+    // Read again from their last chunk on.
+    case("--keep last -k 1 --missing skip", LINES),
+    case("--keep none --csv -k 2", LINES),
+    case("--keep last --format jsonl -k id", JSON),
+    case(
+        "--keep none --format prefixed:varint",
+        b"\x03abc\x83\0abc\0\x01x",
+    ),
+    case("--keep last --format ber -k 0x80", CALLS),
     case("--format ber:3gpp -k recordType,0xA3 --missing skip", CALLS),
     case(
         "--format ber -k 0x80? --window 10s --time-field 0x82 --time-format bcd --missing empty",

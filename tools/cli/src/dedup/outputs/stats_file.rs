@@ -129,6 +129,7 @@ pub(in crate::dedup) fn write_failed(config: &DedupConfig, failure: &Failure, be
     let observed = Observed {
         counts: RunCounts::default(),
         audit: &RunAudit::new(config),
+        judging: None,
         copies: None,
         elapsed: began.elapsed(),
         setup: Setup {

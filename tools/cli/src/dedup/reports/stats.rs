@@ -8,8 +8,9 @@ use serde::Serialize;
 
 use super::busiest::Busiest;
 use super::ending::Ending;
-use crate::config::{Content, DedupConfig, Late, WindowConfig};
+use crate::config::{Content, DedupConfig, Keep, Late, WindowConfig};
 use crate::dedup::audit::RunAudit;
+use crate::dedup::backwards::PassErrors;
 use crate::packets::conditions::ConditionCounts;
 use crate::packets::report::{CopyReport, CopyStats};
 use crate::time::span::Span;
@@ -63,6 +64,8 @@ pub(crate) struct Setup {
 pub(crate) struct Observed<'a> {
     pub(crate) counts: RunCounts,
     pub(crate) audit: &'a RunAudit,
+    /// The errors of a pass before, whose verdicts count beside those of this audit.
+    pub(crate) judging: Option<&'a PassErrors>,
     pub(crate) copies: Option<&'a CopyReport>,
     pub(crate) elapsed: Duration,
     pub(crate) setup: Setup,
@@ -101,6 +104,9 @@ pub(crate) struct Stats {
     /// The keys that occurred again; absent without `--repeated`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) repeated: Option<u64>,
+    /// Which record of each key passed; absent for packets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) keep: Option<&'static str>,
     pub(super) bytes_in: u64,
     pub(super) bytes_out: u64,
     pub(super) seconds: f64,
@@ -206,6 +212,14 @@ impl Stats {
         let found = audit.counts();
         let found = (counts.known_errors).map_or(found, |known| found.since(&known));
         let errors = found.estimates(Some(&report));
+        let fresh = counts.records - counts.duplicates - counts.unkeyed - counts.rejected;
+        let (errors, evictions) = match observed.judging {
+            Some(judging) => (
+                judging.joined(&errors, fresh, counts.duplicates),
+                judging.evictions(report.tally.evictions),
+            ),
+            None => (errors, report.tally.evictions),
+        };
         let fnr = errors.fnr();
         let window = config.window.as_ref();
         let busiest = audit.busiest_window().map(|keys| Busiest { keys, report });
@@ -220,7 +234,7 @@ impl Stats {
             ending,
             noun: config.content.noun(),
             records: counts.records,
-            fresh: counts.records - counts.duplicates - counts.unkeyed - counts.rejected,
+            fresh,
             duplicates: counts.duplicates,
             unkeyed: counts.unkeyed,
             rejected: counts.rejected,
@@ -229,6 +243,12 @@ impl Stats {
             known: has_known.then_some(counts.known),
             known_unjudged: has_known.then_some(counts.known_unjudged),
             repeated: repeats.then_some(counts.repeated),
+            keep: match (&config.content, config.keep) {
+                (Content::Packets(_), _) => None,
+                (Content::Records(_), Keep::First) => Some("first"),
+                (Content::Records(_), Keep::Last) => Some("last"),
+                (Content::Records(_), Keep::None) => Some("none"),
+            },
             bytes_in: counts.bytes_in,
             bytes_out: counts.bytes_out,
             seconds: observed.elapsed.as_secs_f64(),
@@ -254,7 +274,7 @@ impl Stats {
                 Some(window.in_units(window.span.units()) * busiest.miss_fraction()?)
             }),
             renews_keys: config.filter.renews_keys(),
-            evictions: report.tally.evictions,
+            evictions,
             expected_false_duplicates_high: errors.most_false_duplicates,
             estimated_false_duplicates: known(errors.false_duplicates),
             estimated_false_duplicates_low: errors.false_duplicates.low,

@@ -24,7 +24,7 @@ use super::worker_loop::Limits;
 use crate::config::DedupConfig;
 use crate::dedup::clock::ClockOrder;
 use crate::dedup::delivery::Delivery;
-use crate::dedup::feed::{Feed, StreamEnd};
+use crate::dedup::feed::{Direction, Feed, StreamEnd};
 use crate::failure::Failure;
 use crate::locks::lock;
 
@@ -43,6 +43,7 @@ const SPARE_BYTES: usize = 32 << 20;
 /// [`Failure`] of the stream, or if the threads cannot be set up.
 pub(in crate::dedup) fn pass<W: Worker>(
     config: &DedupConfig,
+    direction: Direction,
     workers: Vec<W>,
     cores: Vec<Option<usize>>,
     delivery: &Mutex<Delivery>,
@@ -52,7 +53,7 @@ pub(in crate::dedup) fn pass<W: Worker>(
     let chunks = workers.len() * (size.in_flight + 1);
     let window = config.window.as_ref();
     let shared = SharedRun {
-        feed: Mutex::new(Feed::new(config, size.bytes)),
+        feed: Mutex::new(Feed::new(config, direction, Some(size.bytes))),
         order: ChunkOrder::new(
             chunks * size.bytes * MEMORY_OF_A_BYTE + SPARE_BYTES,
             workers.iter().map(Worker::doorbell),
@@ -171,7 +172,7 @@ mod tests {
         let delivery = Mutex::new(Delivery::open(&config, Instant::now(), setup).unwrap());
         let cores = vec![None; workers.len()];
         let passed = catch_unwind(AssertUnwindSafe(|| {
-            pass(&config, workers, cores, &delivery)
+            pass(&config, Direction::Forwards, workers, cores, &delivery)
                 .map(|_| ())
                 .unwrap();
         }));
